@@ -1,0 +1,2 @@
+//! All steps in order.
+fn main() {}

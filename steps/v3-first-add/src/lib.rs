@@ -1,0 +1,1 @@
+//! v3-first-add
