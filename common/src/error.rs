@@ -1,0 +1,121 @@
+//! What can go wrong, each as a sentence with both sides of the mismatch and the way out.
+
+use crate::verify::Mismatch;
+
+/// A result of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Everything that stops a run.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The command line or an argument asks for something that does not exist.
+    #[error("{0}")]
+    Usage(String),
+    /// `libcuda` cannot be loaded: there is no NVIDIA driver.
+    #[error("there is no NVIDIA driver here ({library} cannot be loaded): install one, or take `--device simt`, which needs none", library = DRIVER)]
+    NoDriver,
+    /// The driver is there, but no GPU is.
+    #[error("the NVIDIA driver finds no GPU (CUDA_VISIBLE_DEVICES hides them when it is empty): take `--device simt`, which needs none")]
+    NoGpu,
+    /// The ordinal asked for is beyond the last GPU.
+    #[error("`cuda:{asked}` does not exist: the last of {count} GPU(s) here is `cuda:{last}`", last = count - 1)]
+    NoSuchGpu {
+        /// The ordinal on the command line.
+        asked: usize,
+        /// How many GPUs the driver shows.
+        count: usize,
+    },
+    /// The sum needs more memory than there is.
+    #[error("{what} needs {needed} bytes of {place} memory, {free} are free: take a smaller `--n`")]
+    Memory {
+        /// What was to be allocated.
+        what: String,
+        /// "device" or "host".
+        place: &'static str,
+        /// Bytes asked for.
+        needed: u64,
+        /// Bytes that were free.
+        free: u64,
+    },
+    /// The driver is older than the PTX.
+    #[error("the kernel's PTX is version {ptx}, and this driver (CUDA {driver}) does not know it: it takes a driver from 550 on")]
+    OldDriver {
+        /// The version on the PTX's `.version` line.
+        ptx: String,
+        /// The CUDA version of the driver.
+        driver: String,
+    },
+    /// The GPU is older than the kernel's target.
+    #[error("the kernel is built for {target}, and this GPU is {gpu}: {}", "it has no way to run it, the step before is the end of the ladder here")]
+    OldGpu {
+        /// The PTX's `.target`.
+        target: String,
+        /// The GPU's architecture.
+        gpu: String,
+    },
+    /// PTX that is cut, edited, or not PTX.
+    #[error("{file} is no PTX that can be loaded: {reason}")]
+    BadPtx {
+        /// The file's name.
+        file: String,
+        /// What was found in it.
+        reason: String,
+    },
+    /// `kernel.cu` was changed and there is nothing to compile it with.
+    #[error("{file} is not the kernel that the committed PTX was made from, and there is no NVRTC to compile it: `cargo x nvrtc` brings one (PyPI's, 60 MB, into .venv)")]
+    NoNvrtc {
+        /// The source to be compiled.
+        file: String,
+    },
+    /// `kernel.cu` does not compile.
+    #[error("{file} does not compile:\n{log}")]
+    Compile {
+        /// The source.
+        file: String,
+        /// What NVRTC said, with line numbers.
+        log: String,
+    },
+    /// A call of the CUDA driver failed.
+    #[error("{doing}: {text}")]
+    Cuda {
+        /// What was being done.
+        doing: String,
+        /// The driver's words.
+        text: String,
+    },
+    /// The interpreter stopped.
+    #[error("{doing}: {text}")]
+    Simt {
+        /// What was being done.
+        doing: String,
+        /// Where it stopped, and why.
+        text: String,
+    },
+    /// The sum is wrong.
+    #[error("{0}")]
+    Wrong(Box<Mismatch>),
+    /// A check of the interpreter found something.
+    #[error("{0}")]
+    Findings(String),
+    /// A file cannot be read or written.
+    #[error("{doing}: {source}")]
+    File {
+        /// What was being done, with the path.
+        doing: String,
+        /// The system's answer.
+        source: std::io::Error,
+    },
+}
+
+/// The driver's library, by the name that the loader looks for.
+pub(crate) const DRIVER: &str = "libcuda.so.1";
+
+impl Error {
+    /// The exit code of a program that stops with this: 1 for a wrong answer, 2 for none.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Error::Wrong(_) | Error::Findings(_) => 1,
+            _ => 2,
+        }
+    }
+}
