@@ -1,2 +1,16 @@
 //! Runs PTX on the CPU, warp by warp, and counts.
 #![forbid(unsafe_code)]
+
+mod counters;
+mod error;
+mod gpu;
+mod launch;
+mod module;
+pub mod observer;
+
+pub use counters::{Counters, Counts, LaunchCounts};
+pub use error::{Error, ParseError, Trap, TrapKind};
+pub use gpu::Gpu;
+pub use launch::{Arg, Config, Launch, Schedule};
+pub use module::{Kernel, Module};
+pub use observer::Observer;

@@ -1,0 +1,134 @@
+//! What to run and how: entry, shape, arguments, schedule, limits.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// One kernel argument, by value; a pointer is the `u64` that `Gpu::alloc` gave.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Arg {
+    /// 8 bits.
+    U8(u8),
+    /// 16 bits.
+    U16(u16),
+    /// 32 bits, unsigned.
+    U32(u32),
+    /// 32 bits, signed.
+    I32(i32),
+    /// 64 bits, unsigned, or a device pointer.
+    U64(u64),
+    /// 64 bits, signed.
+    I64(i64),
+    /// Single precision.
+    F32(f32),
+    /// Double precision.
+    F64(f64),
+    /// A structure passed by value.
+    Bytes(Vec<u8>),
+}
+
+impl Arg {
+    /// The argument as it lies in parameter space.
+    pub fn bytes(&self) -> Vec<u8> {
+        match self {
+            Arg::U8(v) => vec![*v],
+            Arg::U16(v) => v.to_le_bytes().to_vec(),
+            Arg::U32(v) => v.to_le_bytes().to_vec(),
+            Arg::I32(v) => v.to_le_bytes().to_vec(),
+            Arg::U64(v) => v.to_le_bytes().to_vec(),
+            Arg::I64(v) => v.to_le_bytes().to_vec(),
+            Arg::F32(v) => v.to_le_bytes().to_vec(),
+            Arg::F64(v) => v.to_le_bytes().to_vec(),
+            Arg::Bytes(v) => v.clone(),
+        }
+    }
+}
+
+/// A launch: plain data, to be filled in as a literal.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Launch<'a> {
+    /// Name of the entry in the module.
+    pub entry: &'a str,
+    /// Blocks in x, y, z.
+    pub grid: [u32; 3],
+    /// Threads of a block in x, y, z: at most 1024 in all.
+    pub block: [u32; 3],
+    /// Blocks of a cluster in x, y, z; `[1, 1, 1]` for none.
+    pub cluster: [u32; 3],
+    /// Bytes of dynamic shared memory.
+    pub shared: u32,
+    /// The arguments, in the order of the parameters.
+    pub args: Vec<Arg>,
+}
+
+/// Which of the executions that the ISA allows is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Schedule {
+    /// Lanes that part meet again at the immediate post-dominator: counts are defined on it.
+    #[default]
+    Converged,
+    /// Of the lanes that can run, those at the lowest program counter go first.
+    MinPc,
+    /// Lanes, warps and blocks run ahead of one another at random, as far as the next `.sync`.
+    Adversarial(u64),
+}
+
+impl fmt::Display for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Schedule::Converged => f.write_str("converged"),
+            Schedule::MinPc => f.write_str("min-pc"),
+            Schedule::Adversarial(seed) => write!(f, "adversarial:{seed}"),
+        }
+    }
+}
+
+impl FromStr for Schedule {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once(':') {
+            None if text == "converged" => Ok(Schedule::Converged),
+            None if text == "min-pc" => Ok(Schedule::MinPc),
+            None if text == "adversarial" => Ok(Schedule::Adversarial(0)),
+            Some(("adversarial", seed)) => match seed.parse() {
+                Ok(seed) => Ok(Schedule::Adversarial(seed)),
+                Err(_) => Err(format!("`{seed}` is not a seed: give a whole number")),
+            },
+            _ => Err(format!("no schedule `{text}`: choose converged, min-pc or adversarial:SEED")),
+        }
+    }
+}
+
+/// The device that is imitated, and the limits of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Config {
+    /// The schedule.
+    pub schedule: Schedule,
+    /// Warp instructions that a launch may execute.
+    pub budget: u64,
+    /// Warp instructions that one block (or cluster) may execute.
+    pub block_budget: u64,
+    /// Worker threads; 0 for one a core. Results do not depend on it.
+    pub threads: usize,
+    /// Multiprocessors that the device claims to have; also `%nsmid`.
+    pub sm_count: u32,
+    /// Bytes of shared memory that a block may have, static and dynamic.
+    pub shared_limit: u32,
+    /// Bytes of global memory.
+    pub memory: u64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            schedule: Schedule::Converged,
+            budget: 1 << 36,
+            block_budget: 1 << 28,
+            threads: 0,
+            sm_count: 132,
+            shared_limit: 227 << 10,
+            memory: 16 << 30,
+        }
+    }
+}
