@@ -203,9 +203,13 @@ impl FromStr for Choice {
             "auto" => Ok(Choice::Auto),
             "cuda" => Ok(Choice::Cuda(0)),
             "simt" => Ok(Choice::Simt),
-            _ => text.strip_prefix("cuda:").and_then(|n| n.parse().ok()).map(Choice::Cuda).ok_or_else(|| {
-                Error::Usage(format!("`{text}` is no device: take auto, cuda, cuda:N or simt"))
-            }),
+            _ => text
+                .strip_prefix("cuda:")
+                .and_then(|n| n.parse().ok())
+                .map(Choice::Cuda)
+                .ok_or_else(|| {
+                    Error::Usage(format!("`{text}` is no device: take auto, cuda, cuda:N or simt"))
+                }),
         }
     }
 }

@@ -57,7 +57,9 @@ impl FromStr for Element {
 
     fn from_str(text: &str) -> Result<Self, Error> {
         Element::ALL.into_iter().find(|e| e.name() == text).ok_or_else(|| {
-            Error::Usage(format!("`{text}` is no element type of these kernels: they take f32, i32 or f64"))
+            Error::Usage(format!(
+                "`{text}` is no element type of these kernels: they take f32, i32 or f64"
+            ))
         })
     }
 }

@@ -3,7 +3,7 @@
 use crate::verify::Mismatch;
 
 /// A result of this crate.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Everything that stops a run.
 #[derive(Debug, thiserror::Error)]
@@ -15,7 +15,9 @@ pub enum Error {
     #[error("there is no NVIDIA driver here ({library} cannot be loaded): install one, or take `--device simt`, which needs none", library = DRIVER)]
     NoDriver,
     /// The driver is there, but no GPU is.
-    #[error("the NVIDIA driver finds no GPU (CUDA_VISIBLE_DEVICES hides them when it is empty): take `--device simt`, which needs none")]
+    #[error(
+        "the NVIDIA driver finds no GPU (CUDA_VISIBLE_DEVICES hides them when it is empty): take `--device simt`, which needs none"
+    )]
     NoGpu,
     /// The ordinal asked for is beyond the last GPU.
     #[error("`cuda:{asked}` does not exist: the last of {count} GPU(s) here is `cuda:{last}`", last = count - 1)]
@@ -38,7 +40,9 @@ pub enum Error {
         free: u64,
     },
     /// The driver is older than the PTX.
-    #[error("the kernel's PTX is version {ptx}, and this driver (CUDA {driver}) does not know it: it takes a driver from 550 on")]
+    #[error(
+        "the kernel's PTX is version {ptx}, and this driver (CUDA {driver}) does not know it: it takes a driver from 550 on"
+    )]
     OldDriver {
         /// The version on the PTX's `.version` line.
         ptx: String,
@@ -46,7 +50,10 @@ pub enum Error {
         driver: String,
     },
     /// The GPU is older than the kernel's target.
-    #[error("the kernel is built for {target}, and this GPU is {gpu}: {}", "it has no way to run it, the step before is the end of the ladder here")]
+    #[error(
+        "the kernel is built for {target}, and this GPU is {gpu}: {}",
+        "it has no way to run it, the step before is the end of the ladder here"
+    )]
     OldGpu {
         /// The PTX's `.target`.
         target: String,
@@ -62,7 +69,9 @@ pub enum Error {
         reason: String,
     },
     /// `kernel.cu` was changed and there is nothing to compile it with.
-    #[error("{file} is not the kernel that the committed PTX was made from, and there is no NVRTC to compile it: `cargo x nvrtc` brings one (PyPI's, 60 MB, into .venv)")]
+    #[error(
+        "{file} is not the kernel that the committed PTX was made from, and there is no NVRTC to compile it: `cargo x nvrtc` brings one (PyPI's, 60 MB, into .venv)"
+    )]
     NoNvrtc {
         /// The source to be compiled.
         file: String,

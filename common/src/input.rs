@@ -126,7 +126,13 @@ mod tests {
         let values: Vec<i32> = Input::OneHot(7).draw(100, 0).unwrap();
         assert_eq!(values.iter().sum::<i32>(), 1);
         assert_eq!(values[7], 1);
-        assert!(Input::OneHot(100).draw::<i32>(100, 0).unwrap_err().to_string().contains("beyond the last"));
+        assert!(
+            Input::OneHot(100)
+                .draw::<i32>(100, 0)
+                .unwrap_err()
+                .to_string()
+                .contains("beyond the last")
+        );
         assert!(Input::OneHot(0).draw::<i32>(0, 0).is_err());
     }
 

@@ -25,25 +25,29 @@ pub struct Library {
 impl Library {
     /// The first NVRTC found: in `.venv` (where `cargo x nvrtc` puts the pinned one), where the
     /// toolkit's variables point, by the loader (`LD_LIBRARY_PATH`), in the toolkit's usual place.
-    pub fn find() -> Option<Result<Library>> {
+    pub fn find() -> Option<Library> {
         let candidates = in_venv().into_iter().chain(in_toolkits()).filter(|path| path.exists());
         let by_loader = ["libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12"].map(PathBuf::from);
         let usual = libraries_in(Path::new("/usr/local/cuda/lib64"));
-        candidates.chain(by_loader).chain(usual).find_map(|path| Library::open(&path).ok().map(Ok))
+        candidates.chain(by_loader).chain(usual).find_map(|path| Library::open(&path).ok())
     }
 
     /// Loads the library at a path, or of a name that the loader knows.
     pub fn open(path: &Path) -> Result<Library> {
-        let failed = |text: String| Error::Cuda { doing: format!("loading {}", path.display()), text };
+        let failed =
+            |text: String| Error::Cuda { doing: format!("loading {}", path.display()), text };
         // NVRTC opens its built-in headers by name: they are found if they were opened before.
-        if let Some(builtins) = path.parent().and_then(|folder| find_in(folder, "libnvrtc-builtins.so")) {
+        if let Some(builtins) =
+            path.parent().and_then(|folder| find_in(folder, "libnvrtc-builtins.so"))
+        {
             // SAFETY: NVIDIA's library; its initialisers touch nothing of ours. It stays loaded.
             if let Ok(library) = unsafe { libloading::Library::new(builtins) } {
                 std::mem::forget(library);
             }
         }
         // SAFETY: as above.
-        let library = unsafe { libloading::Library::new(path) }.map_err(|e| failed(e.to_string()))?;
+        let library =
+            unsafe { libloading::Library::new(path) }.map_err(|e| failed(e.to_string()))?;
         let mut version = (0, 0);
         // SAFETY: `nvrtcVersion(int*, int*)` writes two integers.
         let code = unsafe {
@@ -90,8 +94,10 @@ impl Library {
 
     /// Compiles a kernel to PTX.
     pub fn compile(&self, source: &str, file: &str, element: Element) -> Result<String> {
-        let failed = |text: String| Error::Cuda { doing: format!("compiling {file} with NVRTC"), text };
-        let text = CString::new(source).map_err(|_| failed("the source holds a zero byte".into()))?;
+        let failed =
+            |text: String| Error::Cuda { doing: format!("compiling {file} with NVRTC"), text };
+        let text =
+            CString::new(source).map_err(|_| failed("the source holds a zero byte".into()))?;
         // Relative names are completed with the working folder, which has no place in the PTX.
         let name = CString::new("/kernel.cu").expect("no zero byte");
         let options: Vec<CString> = self
@@ -99,9 +105,17 @@ impl Library {
             .into_iter()
             .map(|option| CString::new(option).expect("no zero byte"))
             .collect();
-        let mut pointers: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
+        let mut pointers: Vec<*const c_char> =
+            options.iter().map(|option| option.as_ptr()).collect();
         let mut program: *mut c_void = std::ptr::null_mut();
-        type Create = unsafe extern "C" fn(*mut *mut c_void, *const c_char, *const c_char, c_int, *const *const c_char, *const *const c_char) -> c_int;
+        type Create = unsafe extern "C" fn(
+            *mut *mut c_void,
+            *const c_char,
+            *const c_char,
+            c_int,
+            *const *const c_char,
+            *const *const c_char,
+        ) -> c_int;
         type Compile = unsafe extern "C" fn(*mut c_void, c_int, *mut *const c_char) -> c_int;
         type Destroy = unsafe extern "C" fn(*mut *mut c_void) -> c_int;
         // SAFETY: the symbols have these signatures; all pointers outlive the calls; the program
@@ -110,17 +124,26 @@ impl Library {
             let create = self.symbol::<Create>(b"nvrtcCreateProgram\0")?;
             let compile = self.symbol::<Compile>(b"nvrtcCompileProgram\0")?;
             let destroy = self.symbol::<Destroy>(b"nvrtcDestroyProgram\0")?;
-            let code = create(&mut program, text.as_ptr(), name.as_ptr(), 0, std::ptr::null(), std::ptr::null());
+            let code = create(
+                &mut program,
+                text.as_ptr(),
+                name.as_ptr(),
+                0,
+                std::ptr::null(),
+                std::ptr::null(),
+            );
             if code != 0 {
                 return Err(failed(format!("nvrtcCreateProgram answers {code}")));
             }
             let code = compile(program, pointers.len() as c_int, pointers.as_mut_ptr());
             let result = match code {
                 0 => self.text(program, b"nvrtcGetPTXSize\0", b"nvrtcGetPTX\0"),
-                _ => self.text(program, b"nvrtcGetProgramLogSize\0", b"nvrtcGetProgramLog\0").and_then(|log| {
-                    let log = log.replace("/kernel.cu", file).trim_end().to_owned();
-                    Err(Error::Compile { file: file.to_owned(), log })
-                }),
+                _ => self
+                    .text(program, b"nvrtcGetProgramLogSize\0", b"nvrtcGetProgramLog\0")
+                    .and_then(|log| {
+                        let log = log.replace("/kernel.cu", file).trim_end().to_owned();
+                        Err(Error::Compile { file: file.to_owned(), log })
+                    }),
             };
             destroy(&mut program);
             Ok(result?.replace("\"/kernel.cu\"", "\"kernel.cu\""))
@@ -133,8 +156,10 @@ impl Library {
     /// `F` is its C signature.
     unsafe fn symbol<F>(&self, name: &[u8]) -> Result<libloading::Symbol<'_, F>> {
         // SAFETY: promised by the caller.
-        unsafe { self.library.get(name) }
-            .map_err(|e| Error::Cuda { doing: format!("looking into {}", self.path.display()), text: e.to_string() })
+        unsafe { self.library.get(name) }.map_err(|e| Error::Cuda {
+            doing: format!("looking into {}", self.path.display()),
+            text: e.to_string(),
+        })
     }
 
     /// Reads a text of the program: its size first, then its bytes.
@@ -168,7 +193,10 @@ fn in_venv() -> Vec<PathBuf> {
     let venvs = here.ancestors().map(|folder| folder.join(".venv/lib"));
     let pythons = venvs.filter_map(|lib| std::fs::read_dir(lib).ok()).flatten().flatten();
     let packages = pythons.map(|python| python.path().join("site-packages/nvidia"));
-    packages.flat_map(|nvidia| ["cuda_nvrtc/lib", "cu13/lib"].map(|lib| nvidia.join(lib))).flat_map(|lib| libraries_in(&lib)).collect()
+    packages
+        .flat_map(|nvidia| ["cuda_nvrtc/lib", "cu13/lib"].map(|lib| nvidia.join(lib)))
+        .flat_map(|lib| libraries_in(&lib))
+        .collect()
 }
 
 /// The library of a toolkit that a variable points to.
@@ -184,7 +212,11 @@ fn libraries_in(folder: &Path) -> Vec<PathBuf> {
 /// The first file of a folder, by name, that starts so.
 fn find_in(folder: &Path, start: &str) -> Option<PathBuf> {
     let entries = std::fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());
-    entries.filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(start))).min()
+    entries
+        .filter(|path| {
+            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(start))
+        })
+        .min()
 }
 
 #[cfg(test)]

@@ -42,11 +42,20 @@ pub fn of(kernel: &Kernel, element: Element, other: Option<&Path>) -> Result<Ptx
     let stamp = Stamp::read(committed, &format!("kernel.{element}.ptx"))?;
     if stamp.source == hash(&source) {
         let origin = format!("committed PTX, {} for {}", version(committed), target(committed));
-        return Ok(Ptx { text: committed.to_owned(), source, origin, file: format!("kernel.{element}.ptx") });
+        return Ok(Ptx {
+            text: committed.to_owned(),
+            source,
+            origin,
+            file: format!("kernel.{element}.ptx"),
+        });
     }
-    let library = nvrtc::Library::find().ok_or_else(|| Error::NoNvrtc { file: file.clone() })??;
+    let library = nvrtc::Library::find().ok_or_else(|| Error::NoNvrtc { file: file.clone() })?;
     let text = library.compile(&source, &file, element)?;
-    let origin = format!("{file} was changed: compiled by NVRTC {} for {}", library.version(), target(&text));
+    let origin = format!(
+        "{file} was changed: compiled by NVRTC {} for {}",
+        library.version(),
+        target(&text)
+    );
     Ok(Ptx { text, source, origin, file })
 }
 
@@ -77,13 +86,17 @@ impl Stamp {
 
     /// Reads the stamp of a file and checks that what stands below it is what was stamped.
     pub fn read(text: &str, file: &str) -> Result<Stamp> {
-        let bad = |reason: &str| Error::BadPtx { file: file.to_owned(), reason: format!("{reason}; {REMEDY}") };
+        let bad = |reason: &str| Error::BadPtx {
+            file: file.to_owned(),
+            reason: format!("{reason}; {REMEDY}"),
+        };
         if text.trim().is_empty() {
             return Err(bad("it is empty"));
         }
         let mut parts = text.splitn(5, '\n').skip(1);
         let mut field = |name: &str| parts.next()?.strip_prefix(name).map(str::to_owned);
-        let source = field("// kernel.cu sha256 ").ok_or_else(|| bad("its second line is no stamp"))?;
+        let source =
+            field("// kernel.cu sha256 ").ok_or_else(|| bad("its second line is no stamp"))?;
         let body = field("// ptx sha256 ").ok_or_else(|| bad("its third line is no stamp"))?;
         let rest = parts.nth(1).unwrap_or_default();
         if body != hash(rest) {
@@ -102,7 +115,8 @@ pub fn hash(text: &str) -> String {
 /// The word after a directive such as `.target`.
 fn directive<'t>(ptx: &'t str, name: &str) -> &'t str {
     let line = ptx.lines().find_map(|line| line.trim_start().strip_prefix(name));
-    line.and_then(|rest| rest.split([' ', '\t', ',']).find(|word| !word.is_empty())).unwrap_or("unknown")
+    line.and_then(|rest| rest.split([' ', '\t', ',']).find(|word| !word.is_empty()))
+        .unwrap_or("unknown")
 }
 
 /// What the `.version` line says.

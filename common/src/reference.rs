@@ -52,7 +52,10 @@ impl Reference {
     fn plus(self, other: Reference) -> Reference {
         match (self, other) {
             (Reference::Integer(a), Reference::Integer(b)) => Reference::Integer(a + b),
-            (Reference::Float { sum: a, rest: ra, magnitude: ma }, Reference::Float { sum: b, rest: rb, magnitude: mb }) => {
+            (
+                Reference::Float { sum: a, rest: ra, magnitude: ma },
+                Reference::Float { sum: b, rest: rb, magnitude: mb },
+            ) => {
                 let (total, error) = two_sum(a, b);
                 let (sum, rest) = two_sum(total, error + ra + rb);
                 Reference::Float { sum, rest, magnitude: ma + mb }

@@ -37,11 +37,14 @@ impl FromStr for Size {
         let mut sign = 1;
         loop {
             let end = rest.find(['+', '-']).unwrap_or(rest.len());
-            total += sign * term(rest[..end].trim()).ok_or_else(|| match rest[..end].trim() {
-                "" => bad("a number is missing"),
-                t if t.contains('^') => bad("the power does not fit 64 bits or is not one number to another"),
-                _ => bad("it is not a number, or does not fit 64 bits"),
-            })?;
+            total += sign
+                * term(rest[..end].trim()).ok_or_else(|| match rest[..end].trim() {
+                    "" => bad("a number is missing"),
+                    t if t.contains('^') => {
+                        bad("the power does not fit 64 bits or is not one number to another")
+                    }
+                    _ => bad("it is not a number, or does not fit 64 bits"),
+                })?;
             if total.abs() > i128::from(u64::MAX) {
                 return Err(bad("it does not fit 64 bits"));
             }
@@ -67,8 +70,14 @@ fn term(text: &str) -> Option<i128> {
         let power = digits(base)?.checked_pow(u32::try_from(digits(exponent)?).ok()?)?;
         return i128::try_from(power).ok();
     }
-    let suffixes: [(&str, u64); 6] =
-        [("Ki", 1 << 10), ("Mi", 1 << 20), ("Gi", 1 << 30), ("k", 1_000), ("M", 1_000_000), ("G", 1_000_000_000)];
+    let suffixes: [(&str, u64); 6] = [
+        ("Ki", 1 << 10),
+        ("Mi", 1 << 20),
+        ("Gi", 1 << 30),
+        ("k", 1_000),
+        ("M", 1_000_000),
+        ("G", 1_000_000_000),
+    ];
     for (suffix, factor) in suffixes {
         if let Some(number) = text.strip_suffix(suffix) {
             return digits(number)?.checked_mul(factor).map(i128::from);

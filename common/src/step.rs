@@ -1,6 +1,9 @@
 //! A step of the ladder, as a value.
 
-use crate::{Element, plan::{Plan, Problem}};
+use crate::{
+    Element,
+    plan::{Plan, Problem},
+};
 
 /// One kernel and how it is launched. What differs between two steps differs in this literal.
 #[derive(Debug)]

@@ -91,7 +91,13 @@ pub fn first_wrong<T: Scalar>(
             let verdict = Verdict::of(partial, &reference, launch.depth);
             if !verdict.verified() {
                 let last = end.saturating_sub(1);
-                return Some(WrongPartial { launch: index + 1, block: block as u64, first, last, verdict });
+                return Some(WrongPartial {
+                    launch: index + 1,
+                    block: block as u64,
+                    first,
+                    last,
+                    verdict,
+                });
             }
         }
         read = Some(partials);
@@ -113,7 +119,12 @@ impl fmt::Display for Mismatch {
             Some(wrong) => write!(
                 f,
                 "; the first wrong partial sum is that of block {} in launch {}, which adds the elements {} to {}: {} instead of {}",
-                wrong.block, wrong.launch, wrong.first, wrong.last, wrong.verdict.sum, wrong.verdict.expected
+                wrong.block,
+                wrong.launch,
+                wrong.first,
+                wrong.last,
+                wrong.verdict.sum,
+                wrong.verdict.expected
             ),
         }
     }
@@ -126,7 +137,10 @@ mod tests {
 
     fn plan(n: u64) -> Plan {
         let problem = Problem { n, block: Block::new(64).unwrap(), element: Element::I32, sms: 1 };
-        Plan::until_one(&problem, &Phase { entry: "reduce".into(), tile: 64, shared: 256, depth: 6 })
+        Plan::until_one(
+            &problem,
+            &Phase { entry: "reduce".into(), tile: 64, shared: 256, depth: 6 },
+        )
     }
 
     #[test]
@@ -165,7 +179,10 @@ mod tests {
             })
             .unwrap();
             let last = (64 * broken as u64 + 63).min(999);
-            assert_eq!((wrong.launch, wrong.block, wrong.first, wrong.last), (1, broken as u64, 64 * broken as u64, last));
+            assert_eq!(
+                (wrong.launch, wrong.block, wrong.first, wrong.last),
+                (1, broken as u64, 64 * broken as u64, last)
+            );
         }
         let wrong = first_wrong(&plan(1000), &input, |buffer, _| match buffer {
             Buffer::Result => Some(vec![5]),

@@ -1,2 +1,5 @@
-//! All steps in order.
-fn main() {}
+//! Every step at the same sizes, in one table: `cargo run --release -p ladder`.
+
+fn main() -> std::process::ExitCode {
+    common::cli::ladder(&ladder::STEPS)
+}

@@ -1,2 +1,74 @@
-//! All steps in order.
-fn main() {}
+//! The project's own tools, behind one door: `cargo x`.
+#![forbid(unsafe_code)]
+
+mod bundle;
+mod ci;
+mod diff;
+mod kernels;
+mod nvrtc;
+mod ptx;
+mod tidy;
+
+use std::{path::PathBuf, process::ExitCode};
+
+use anyhow::Result;
+use clap::Parser;
+use xshell::Shell;
+
+/// The project's own tools.
+#[derive(Parser, Debug)]
+#[command(name = "cargo x", bin_name = "cargo x")]
+enum Task {
+    /// Compile every kernel.cu to the PTX beside it, with the pinned NVRTC
+    Ptx {
+        /// Write nothing; fail where the committed PTX is not what would be written
+        #[arg(long)]
+        check: bool,
+    },
+    /// Bring the pinned NVRTC from PyPI into .venv, so that an edited kernel can be compiled
+    Nvrtc,
+    /// Hold the tree against its own rules: parallel steps, small diffs, fresh PTX, no unsafe
+    Tidy,
+    /// Show what a step changes in its kernel: `cargo x diff 3` is v2 against v3
+    Diff {
+        /// The number of the step
+        step: usize,
+    },
+    /// Gather stripped programs, benches and tests in dist/, for a GPU machine that has no Rust
+    Bundle,
+    /// Everything that CI runs: fmt, clippy, tests, doc, tidy, ptx --check
+    Ci,
+}
+
+fn main() -> ExitCode {
+    match run(Task::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(task: Task) -> Result<()> {
+    let sh = Shell::new()?;
+    sh.change_dir(root());
+    match task {
+        Task::Ptx { check } => ptx::run(&sh, check),
+        Task::Nvrtc => nvrtc::bring(&sh).map(|library| {
+            println!("NVRTC {} is at {}", common::nvrtc::PINNED, library.path().display())
+        }),
+        Task::Tidy => tidy::run(),
+        Task::Diff { step } => diff::print(step),
+        Task::Bundle => bundle::run(&sh),
+        Task::Ci => ci::run(&sh),
+    }
+}
+
+/// The workspace's folder.
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("xtask lies in the workspace")
+        .to_owned()
+}

@@ -1,2 +1,5 @@
-//! x
-fn main(){}
+//! One run of this step: `cargo run -p v0-naive -- --help`.
+
+fn main() -> std::process::ExitCode {
+    common::cli::run(&v0_naive::STEP)
+}

@@ -1,2 +1,5 @@
-//! x
-fn main(){}
+//! The times of this step: `cargo bench -p v1-divergence`.
+
+fn main() {
+    common::bench::main(&v1_divergence::STEP);
+}

@@ -1,2 +1,5 @@
-//! x
-fn main(){}
+//! The times of this step: `cargo bench -p v2-bank-conflicts`.
+
+fn main() {
+    common::bench::main(&v2_bank_conflicts::STEP);
+}

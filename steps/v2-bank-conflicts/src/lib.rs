@@ -1,1 +1,29 @@
-//! v2-bank-conflicts
+//! The upper half is added to the lower half: sequential addressing.
+
+use common::{
+    Step,
+    plan::{Phase, Plan, Problem},
+};
+
+/// This step, as the harness knows it.
+pub static STEP: Step = Step {
+    name: env!("CARGO_PKG_NAME"),
+    cures: "bank conflicts: neighbouring lanes use neighbouring banks",
+    costs: "half the threads load one element and then never add anything",
+    kernel: common::kernel!(),
+    plan,
+};
+
+/// One element a thread, one kernel for all block sizes.
+fn plan(problem: &Problem) -> Plan {
+    let threads = problem.threads();
+    Plan::until_one(
+        problem,
+        &Phase {
+            entry: "reduce".into(),
+            tile: threads,
+            shared: threads * problem.element.size(),
+            depth: problem.block.rounds(),
+        },
+    )
+}

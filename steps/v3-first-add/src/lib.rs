@@ -1,1 +1,29 @@
-//! v3-first-add
+//! Two elements are added while they are loaded.
+
+use common::{
+    Step,
+    plan::{Phase, Plan, Problem},
+};
+
+/// This step, as the harness knows it.
+pub static STEP: Step = Step {
+    name: env!("CARGO_PKG_NAME"),
+    cures: "the idle half: every thread loads two elements and adds them on the way in",
+    costs: "the last five rounds keep one warp at work and make all of them wait",
+    kernel: common::kernel!(),
+    plan,
+};
+
+/// Two elements a thread: half the blocks, in the second phase too.
+fn plan(problem: &Problem) -> Plan {
+    let threads = problem.threads();
+    Plan::until_one(
+        problem,
+        &Phase {
+            entry: "reduce".into(),
+            tile: 2 * threads,
+            shared: threads * problem.element.size(),
+            depth: 1 + problem.block.rounds(),
+        },
+    )
+}

@@ -1,2 +1,5 @@
-//! x
-fn main(){}
+//! The times of this step: `cargo bench -p v4-unroll-warp`.
+
+fn main() {
+    common::bench::main(&v4_unroll_warp::STEP);
+}

@@ -1,2 +1,5 @@
-//! x
-fn main(){}
+//! The times of this step: `cargo bench -p v5-template-unroll`.
+
+fn main() {
+    common::bench::main(&v5_template_unroll::STEP);
+}

@@ -1,1 +1,29 @@
-//! v5-template-unroll
+//! Every round is written out by the compiler, for each block size.
+
+use common::{
+    Step,
+    plan::{Phase, Plan, Problem},
+};
+
+/// This step, as the harness knows it.
+pub static STEP: Step = Step {
+    name: env!("CARGO_PKG_NAME"),
+    cures: "the loop: the block size is a template parameter, so every round is written out",
+    costs: "the last six rounds go through shared memory, though all their data is in one warp",
+    kernel: common::kernel!(),
+    plan,
+};
+
+/// Two elements a thread, and one kernel for each block size.
+fn plan(problem: &Problem) -> Plan {
+    let threads = problem.threads();
+    Plan::until_one(
+        problem,
+        &Phase {
+            entry: format!("reduce_{threads}"),
+            tile: 2 * threads,
+            shared: threads * problem.element.size(),
+            depth: 1 + problem.block.rounds(),
+        },
+    )
+}

@@ -1,2 +1,5 @@
-//! x
-fn main(){}
+//! One run of this step: `cargo run -p v5-template-unroll -- --help`.
+
+fn main() -> std::process::ExitCode {
+    common::cli::run(&v5_template_unroll::STEP)
+}

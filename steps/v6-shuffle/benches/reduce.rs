@@ -1,2 +1,5 @@
-//! x
-fn main(){}
+//! The times of this step: `cargo bench -p v6-shuffle`.
+
+fn main() {
+    common::bench::main(&v6_shuffle::STEP);
+}

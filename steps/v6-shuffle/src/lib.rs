@@ -1,1 +1,30 @@
-//! v6-shuffle
+//! The lanes of a warp hand their sums over by shuffle.
+
+use common::{
+    Step,
+    plan::{Phase, Plan, Problem},
+};
+
+/// This step, as the harness knows it.
+pub static STEP: Step = Step {
+    name: env!("CARGO_PKG_NAME"),
+    cures: "shared memory inside a warp: lanes hand their sums over by shuffle",
+    costs: "every thread has one load in flight, too few to keep a wide memory bus busy",
+    kernel: common::kernel!(),
+    plan,
+};
+
+/// Two elements a thread, one kernel for each block size, one shared value a warp.
+fn plan(problem: &Problem) -> Plan {
+    let threads = problem.threads();
+    Plan::until_one(
+        problem,
+        &Phase {
+            entry: format!("reduce_{threads}"),
+            tile: 2 * threads,
+            shared: threads / 32 * problem.element.size(),
+            // The first add, five rounds in each warp, and five in the warp that adds the warps.
+            depth: 1 + 5 + 5,
+        },
+    )
+}

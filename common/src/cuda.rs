@@ -1,0 +1,489 @@
+//! A GPU, through the CUDA driver.
+//!
+//! One of the files with `unsafe`. cudarc's safe layer knows kernels by their Rust types; a plan
+//! knows them by numbers, so launches, memory and events go through its `result` layer here.
+
+use std::{
+    cell::RefCell,
+    collections::HashMap,
+    ffi::{CString, c_void},
+    sync::Arc,
+};
+
+use cudarc::driver::{
+    CudaContext, CudaEvent, CudaStream, DriverError, result,
+    sys::{self, CUdevice_attribute as Attribute},
+};
+use once_cell::sync::OnceCell;
+
+use crate::{
+    Error, Result,
+    device::{Call, Facts, Word},
+    ptx::{self, Ptx},
+};
+
+/// A GPU with one stream.
+#[derive(Debug)]
+pub struct Cuda {
+    context: Arc<CudaContext>,
+    stream: Arc<CudaStream>,
+    facts: Facts,
+    driver: String,
+}
+
+/// Device memory; freed when dropped.
+#[derive(Debug)]
+pub struct Memory {
+    address: u64,
+    bytes: u64,
+    context: Arc<CudaContext>,
+}
+
+/// A loaded module and the functions found in it so far.
+#[derive(Debug)]
+pub struct Program {
+    module: sys::CUmodule,
+    functions: RefCell<HashMap<String, sys::CUfunction>>,
+    context: Arc<CudaContext>,
+}
+
+/// The driver, once it has been loaded. A failure is not remembered: the next call tries again.
+static DRIVER: OnceCell<()> = OnceCell::new();
+
+fn start_driver() -> Result<()> {
+    DRIVER
+        .get_or_try_init(|| {
+            // Nothing of cudarc is touched before this probe: it panics without the library.
+            // SAFETY: it only opens the library by name.
+            if !unsafe { sys::is_culib_present() } {
+                return Err(Error::NoDriver);
+            }
+            match result::init() {
+                Ok(()) => Ok(()),
+                Err(DriverError(sys::CUresult::CUDA_ERROR_NO_DEVICE)) => Err(Error::NoGpu),
+                Err(error) => Err(failed("starting the CUDA driver")(error)),
+            }
+        })
+        .copied()
+}
+
+/// Makes the driver's error ours, with what was being done.
+fn failed(doing: impl Into<String>) -> impl FnOnce(DriverError) -> Error {
+    let doing = doing.into();
+    move |error| {
+        let name = error.error_name().map(|name| name.to_string_lossy().into_owned());
+        let text = error.error_string().map(|text| text.to_string_lossy().into_owned());
+        Error::Cuda {
+            doing,
+            text: format!("{} ({})", text.unwrap_or_default(), name.unwrap_or_default()),
+        }
+    }
+}
+
+impl Cuda {
+    /// Opens the GPU of that ordinal.
+    pub fn open(ordinal: usize) -> Result<Cuda> {
+        start_driver()?;
+        let count = CudaContext::device_count().map_err(failed("counting the GPUs"))?;
+        match usize::try_from(count).unwrap_or(0) {
+            0 => return Err(Error::NoGpu),
+            count if ordinal >= count => return Err(Error::NoSuchGpu { asked: ordinal, count }),
+            _ => {}
+        }
+        let opening = || failed(format!("opening cuda:{ordinal}"));
+        let context = CudaContext::new(ordinal).map_err(opening())?;
+        // SAFETY: nothing has been allocated yet, and one stream is used: order needs no events.
+        unsafe { context.disable_event_tracking() };
+        let stream = context.new_stream().map_err(opening())?;
+        let mut version = 0;
+        // SAFETY: writes one integer.
+        unsafe { sys::cuDriverGetVersion(&mut version) }.result().map_err(opening())?;
+        let driver = format!("{}.{}", version / 1000, version % 1000 / 10);
+        let facts = facts(&context, &driver).map_err(opening())?;
+        Ok(Cuda { context, stream, facts, driver })
+    }
+
+    /// What it is.
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// Loads PTX; the driver compiles it for this GPU.
+    pub fn load(&self, ptx: &Ptx) -> Result<Program> {
+        use sys::{CUjit_option as Jit, CUresult as Code};
+        let bad = |reason: String| Error::BadPtx { file: ptx.file.clone(), reason };
+        let text =
+            CString::new(ptx.text.as_str()).map_err(|_| bad("it holds a zero byte".into()))?;
+        self.context.bind_to_thread().map_err(failed("loading PTX"))?;
+        let mut log = vec![0u8; 8192];
+        let mut options = [Jit::CU_JIT_ERROR_LOG_BUFFER, Jit::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
+        let mut values = [log.as_mut_ptr().cast::<c_void>(), log.len() as *mut c_void];
+        let mut module = std::ptr::null_mut();
+        // SAFETY: the text ends with a zero byte; the two options describe `log`, which outlives
+        // the call.
+        let code = unsafe {
+            sys::cuModuleLoadDataEx(
+                &mut module,
+                text.as_ptr().cast(),
+                2,
+                options.as_mut_ptr(),
+                values.as_mut_ptr(),
+            )
+        };
+        let log = String::from_utf8_lossy(log.split(|&byte| byte == 0).next().unwrap_or_default())
+            .trim()
+            .to_owned();
+        match code {
+            Code::CUDA_SUCCESS => {
+                Ok(Program { module, functions: RefCell::default(), context: self.context.clone() })
+            }
+            Code::CUDA_ERROR_UNSUPPORTED_PTX_VERSION => Err(Error::OldDriver {
+                ptx: ptx::version(&ptx.text).to_owned(),
+                driver: self.driver.clone(),
+            }),
+            Code::CUDA_ERROR_NO_BINARY_FOR_GPU | Code::CUDA_ERROR_INVALID_PTX
+                if self.older_than(&ptx.text) =>
+            {
+                Err(Error::OldGpu {
+                    target: ptx::target(&ptx.text).to_owned(),
+                    gpu: self.architecture(),
+                })
+            }
+            _ if !log.is_empty() => Err(bad(log)),
+            other => Err(failed(format!("loading {}", ptx.file))(DriverError(other))),
+        }
+    }
+
+    /// As `sm_90`.
+    pub fn architecture(&self) -> String {
+        let (major, minor) = self.context.compute_capability().unwrap_or_default();
+        format!("sm_{major}{minor}")
+    }
+
+    fn older_than(&self, ptx: &str) -> bool {
+        let number =
+            |name: &str| name.trim_start_matches("sm_").trim_end_matches('a').parse::<u32>().ok();
+        number(ptx::target(ptx)) > number(&self.architecture())
+    }
+
+    /// Allocates memory.
+    pub fn alloc(&self, what: &str, bytes: u64) -> Result<Memory> {
+        self.context.bind_to_thread().map_err(failed("allocating"))?;
+        let (free, _) = self.context.mem_get_info().map_err(failed("asking for free memory"))?;
+        let full = || Error::Memory {
+            what: what.to_owned(),
+            place: "device",
+            needed: bytes,
+            free: free as u64,
+        };
+        if bytes > free as u64 {
+            return Err(full());
+        }
+        // SAFETY: the memory is owned by the value returned, which frees it once.
+        match unsafe { result::malloc_sync(bytes.max(1) as usize) } {
+            Ok(address) => Ok(Memory { address, bytes, context: self.context.clone() }),
+            Err(DriverError(sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY)) => Err(full()),
+            Err(error) => Err(failed(format!("allocating {what}"))(error)),
+        }
+    }
+
+    /// Bytes of device memory that are free.
+    pub fn free_bytes(&self) -> u64 {
+        self.context.mem_get_info().map_or(0, |(free, _)| free as u64)
+    }
+
+    /// Copies bytes from the host and waits for them.
+    pub fn write(&self, memory: &Memory, bytes: &[u8]) -> Result<()> {
+        fits(memory, bytes.len())?;
+        // SAFETY: the destination is live and large enough; the source outlives the wait.
+        unsafe { result::memcpy_htod_async(memory.address, bytes, self.stream.cu_stream()) }
+            .map_err(failed("copying to the device"))?;
+        self.finish()
+    }
+
+    /// Copies bytes to the host, after all that was launched.
+    pub fn read(&self, memory: &Memory, bytes: &mut [u8]) -> Result<()> {
+        fits(memory, bytes.len())?;
+        // SAFETY: the source is live and large enough; the destination outlives the wait.
+        unsafe { result::memcpy_dtoh_async(bytes, memory.address, self.stream.cu_stream()) }
+            .map_err(failed("copying from the device"))?;
+        self.finish()
+    }
+
+    /// Sets every byte.
+    pub fn fill(&self, memory: &Memory, byte: u8) -> Result<()> {
+        // SAFETY: the memory is live and that large.
+        unsafe {
+            result::memset_d8_async(
+                memory.address,
+                byte,
+                memory.bytes as usize,
+                self.stream.cu_stream(),
+            )
+        }
+        .map_err(failed("filling device memory"))?;
+        self.finish()
+    }
+
+    /// Copies the first `bytes` of a buffer to another place in it.
+    pub fn repeat(&self, memory: &Memory, bytes: u64, at: u64) -> Result<()> {
+        fits(memory, (at + bytes) as usize)?;
+        // SAFETY: both ranges are inside live memory, and `at` is not below `bytes`.
+        unsafe {
+            result::memcpy_dtod_async(
+                memory.address + at,
+                memory.address,
+                bytes as usize,
+                self.stream.cu_stream(),
+            )
+        }
+        .map_err(failed("copying on the device"))
+    }
+
+    /// Launches a kernel.
+    pub fn launch(&self, program: &Program, call: &Call) -> Result<()> {
+        let doing = || {
+            format!("launching {} with {} blocks of {} threads", call.entry, call.grid, call.block)
+        };
+        let function = program.function(call)?;
+        let mut words: Vec<u64> = call
+            .args
+            .iter()
+            .map(|word| match *word {
+                Word::U32(value) => u64::from(value),
+                Word::U64(value) => value,
+            })
+            .collect();
+        // A 32-bit argument is read from the first four bytes, where little-endian hosts have it.
+        let mut params: Vec<*mut c_void> =
+            words.iter_mut().map(|word| std::ptr::from_mut(word).cast()).collect();
+        // SAFETY: the plan's arguments are those of the entry point, which a test holds against
+        // the PTX; addresses are of live buffers of the sizes that the plan states.
+        let launched = unsafe {
+            if call.cluster > 1 {
+                let mut attribute = cluster(call.cluster);
+                let config = sys::CUlaunchConfig {
+                    gridDimX: call.grid,
+                    gridDimY: 1,
+                    gridDimZ: 1,
+                    blockDimX: call.block,
+                    blockDimY: 1,
+                    blockDimZ: 1,
+                    sharedMemBytes: call.shared,
+                    hStream: self.stream.cu_stream(),
+                    attrs: &mut attribute,
+                    numAttrs: 1,
+                };
+                sys::cuLaunchKernelEx(&config, function, params.as_mut_ptr(), std::ptr::null_mut())
+                    .result()
+            } else {
+                let (grid, block) = ((call.grid, 1, 1), (call.block, 1, 1));
+                result::launch_kernel(
+                    function,
+                    grid,
+                    block,
+                    call.shared,
+                    self.stream.cu_stream(),
+                    &mut params,
+                )
+            }
+        };
+        launched.map_err(|error| failed(doing())(error))
+    }
+
+    /// Waits until everything launched has finished.
+    pub fn finish(&self) -> Result<()> {
+        self.stream.synchronize().map_err(failed("waiting for the GPU"))
+    }
+
+    /// A stopwatch on this GPU's stream.
+    pub fn stopwatch(&self) -> Result<Stopwatch<'_>> {
+        let event = || {
+            let flags = Some(sys::CUevent_flags::CU_EVENT_DEFAULT);
+            self.context.new_event(flags).map_err(failed("making an event"))
+        };
+        Ok(Stopwatch { cuda: self, start: event()?, end: event()?, gate: Gate::new(self) })
+    }
+}
+
+/// Times work on the GPU between two events.
+#[derive(Debug)]
+pub struct Stopwatch<'c> {
+    cuda: &'c Cuda,
+    start: CudaEvent,
+    end: CudaEvent,
+    gate: Option<Gate>,
+}
+
+impl Stopwatch<'_> {
+    /// Seconds that `work`, which only launches, takes on the GPU.
+    ///
+    /// The stream is held back until all of it is queued: gaps between its launches are those of
+    /// the GPU, not of this program.
+    pub fn time(&mut self, work: impl FnOnce() -> Result<()>) -> Result<f64> {
+        let doing = || failed("timing");
+        let stream = &self.cuda.stream;
+        let closed = self.gate.as_mut().map(|gate| gate.close(stream)).transpose()?;
+        self.start.record(stream).map_err(doing())?;
+        let worked = work();
+        self.end.record(stream).map_err(doing())?;
+        drop(closed);
+        worked?;
+        let milliseconds = self.start.elapsed_ms(&self.end).map_err(doing())?;
+        Ok(f64::from(milliseconds) / 1e3)
+    }
+
+    /// Whether the stream is held back while work is queued; some systems cannot.
+    pub fn is_gated(&self) -> bool {
+        self.gate.is_some()
+    }
+}
+
+/// A word of host memory that a stream waits for.
+#[derive(Debug)]
+struct Gate {
+    word: *mut u32,
+    address: u64,
+    round: u32,
+}
+
+/// Opens the gate when dropped, on every path: a stream that waits for ever hangs the program.
+struct Closed<'g>(&'g Gate);
+
+impl Gate {
+    /// A gate, if this system has the waiting that it needs.
+    fn new(cuda: &Cuda) -> Option<Gate> {
+        let (portable, mapped) = (sys::CU_MEMHOSTALLOC_PORTABLE, sys::CU_MEMHOSTALLOC_DEVICEMAP);
+        // SAFETY: four bytes of pinned memory, owned by the gate; the wait tried here is for a
+        // value that is already there.
+        unsafe {
+            let word = result::malloc_host(4, portable | mapped).ok()?.cast::<u32>();
+            word.write_volatile(0);
+            let mut gate = Gate { word, address: 0, round: 0 };
+            sys::cuMemHostGetDevicePointer_v2(&mut gate.address, word.cast(), 0).result().ok()?;
+            gate.wait(&cuda.stream, 0).ok()?;
+            cuda.stream.synchronize().ok()?;
+            Some(gate)
+        }
+    }
+
+    fn wait(&self, stream: &CudaStream, value: u32) -> Result<(), DriverError> {
+        let equal = sys::CUstreamWaitValue_flags::CU_STREAM_WAIT_VALUE_EQ as u32;
+        // SAFETY: the address is that of the gate's word.
+        unsafe {
+            sys::cuStreamWaitValue32_v2(stream.cu_stream(), self.address, value, equal).result()
+        }
+    }
+
+    /// Holds the stream back until the value returned is dropped.
+    fn close(&mut self, stream: &CudaStream) -> Result<Closed<'_>> {
+        self.round = self.round.wrapping_add(1);
+        self.wait(stream, self.round).map_err(failed("holding the stream back"))?;
+        Ok(Closed(self))
+    }
+}
+
+impl Drop for Closed<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the word lives as long as the gate; the GPU only reads it.
+        unsafe { self.0.word.write_volatile(self.0.round) };
+    }
+}
+
+impl Drop for Gate {
+    fn drop(&mut self) {
+        // SAFETY: allocated by `malloc_host`, freed once. An error at the end has no reader.
+        let _ = unsafe { result::free_host(self.word.cast()) };
+    }
+}
+
+impl Program {
+    /// The function of an entry point, with room for the shared memory of the call.
+    fn function(&self, call: &Call) -> Result<sys::CUfunction> {
+        if let Some(&function) = self.functions.borrow().get(&call.entry) {
+            return Ok(function);
+        }
+        let doing = || format!("looking for the kernel `{}`", call.entry);
+        let name = CString::new(call.entry.as_str()).map_err(|_| {
+            Error::Usage(format!("`{}` is no name of a kernel: it holds a zero byte", call.entry))
+        })?;
+        // SAFETY: the module is loaded; the function lives as long as it.
+        let function = unsafe { result::module::get_function(self.module, name) }
+            .map_err(|error| failed(doing())(error))?;
+        let set = |attribute, value| {
+            // SAFETY: the function was just found.
+            unsafe { result::function::set_function_attribute(function, attribute, value) }
+                .map_err(|error| failed(doing())(error))
+        };
+        if call.shared > 48 << 10 {
+            set(
+                sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                call.shared as i32,
+            )?;
+        }
+        if call.cluster > 8 {
+            set(
+                sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED,
+                1,
+            )?;
+        }
+        self.functions.borrow_mut().insert(call.entry.clone(), function);
+        Ok(function)
+    }
+}
+
+impl Memory {
+    /// Its device address.
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        let _ = self.context.bind_to_thread();
+        // SAFETY: allocated by `malloc_sync`, freed once. An error at the end has no reader.
+        let _ = unsafe { result::free_sync(self.address) };
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.context.bind_to_thread();
+        // SAFETY: loaded once, unloaded once. An error at the end has no reader.
+        let _ = unsafe { result::module::unload(self.module) };
+    }
+}
+
+fn fits(memory: &Memory, bytes: usize) -> Result<()> {
+    if bytes as u64 <= memory.bytes {
+        return Ok(());
+    }
+    Err(Error::Usage(format!("{bytes} bytes do not fit into device memory of {}", memory.bytes)))
+}
+
+/// The launch attribute that groups blocks into clusters.
+fn cluster(blocks: u32) -> sys::CUlaunchAttribute {
+    let mut value = sys::CUlaunchAttributeValue { pad: [0; 64] };
+    value.clusterDim = sys::CUlaunchAttributeValue_union__bindgen_ty_1 { x: blocks, y: 1, z: 1 };
+    sys::CUlaunchAttribute {
+        id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+        pad: [0; 4],
+        value,
+    }
+}
+
+fn facts(context: &CudaContext, driver: &str) -> Result<Facts, DriverError> {
+    let name = context.name()?;
+    let number = |attribute| context.attribute(attribute).map(|value| value.max(0) as u64);
+    let sms = number(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
+    let l2 = number(Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?;
+    let kilohertz = number(Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE)?;
+    let bits = number(Attribute::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH)?;
+    // Memory moves data on both edges of its clock.
+    let bus = 2.0 * kilohertz as f64 * 1e3 * bits as f64 / 8.0;
+    let bus = (bus > 0.0).then_some(bus);
+    let speed = bus.map_or(String::new(), |bus| format!(", {:.0} GB/s bus", bus / 1e9));
+    let line = format!("{name}, {sms} SMs, {} MB L2{speed}, CUDA {driver} driver", l2 >> 20);
+    Ok(Facts { name, sms: sms as u32, l2, bus, line })
+}

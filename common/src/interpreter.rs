@@ -1,0 +1,166 @@
+//! The interpreter as a device: the same PTX, run and counted on the CPU.
+
+use std::{cell::RefCell, rc::Rc};
+
+use crate::{
+    Error, Result,
+    device::{Call, Facts, Word},
+    ptx::Ptx,
+};
+
+/// How the interpreter runs.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// In which order lanes, warps and blocks run.
+    pub schedule: simt::Schedule,
+    /// Multiprocessors that it claims to have.
+    pub sms: Option<u32>,
+}
+
+/// The interpreter, with its memory and what it has counted.
+#[derive(Debug)]
+pub struct Interpreter {
+    gpu: Rc<RefCell<simt::Gpu>>,
+    counters: RefCell<simt::Counters>,
+    facts: Facts,
+}
+
+/// Memory of the interpreter; freed when dropped.
+#[derive(Debug)]
+pub struct Memory {
+    address: u64,
+    bytes: u64,
+    gpu: Rc<RefCell<simt::Gpu>>,
+}
+
+/// PTX that the interpreter has loaded.
+#[derive(Debug)]
+pub struct Program {
+    module: simt::Module,
+}
+
+impl Interpreter {
+    /// An interpreter.
+    pub fn new(settings: &Settings) -> Interpreter {
+        let mut config = simt::Config::default();
+        config.schedule = settings.schedule;
+        config.sm_count = settings.sms.unwrap_or(config.sm_count);
+        config.memory = free_bytes();
+        let sms = config.sm_count;
+        let line = format!("the interpreter, {} schedule: counts, not times", config.schedule);
+        Interpreter {
+            gpu: Rc::new(RefCell::new(simt::Gpu::with(config))),
+            counters: RefCell::default(),
+            facts: Facts { name: "simt".into(), sms, l2: 0, bus: None, line },
+        }
+    }
+
+    /// What it is.
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// Loads PTX.
+    pub fn load(&self, ptx: &Ptx) -> Result<Program> {
+        match simt::Module::parse(&ptx.text) {
+            Ok(module) => Ok(Program { module }),
+            Err(error) => Err(Error::BadPtx { file: ptx.file.clone(), reason: error.to_string() }),
+        }
+    }
+
+    /// Allocates memory.
+    pub fn alloc(&self, what: &str, bytes: u64) -> Result<Memory> {
+        let free = free_bytes();
+        if bytes > free {
+            return Err(Error::Memory {
+                what: what.to_owned(),
+                place: "host",
+                needed: bytes,
+                free,
+            });
+        }
+        let address =
+            self.gpu.borrow_mut().alloc(bytes).map_err(stopped(format!("allocating {what}")))?;
+        Ok(Memory { address, bytes, gpu: self.gpu.clone() })
+    }
+
+    /// Copies bytes from the host.
+    pub fn write(&self, memory: &Memory, bytes: &[u8]) -> Result<()> {
+        self.gpu
+            .borrow_mut()
+            .write(memory.address, bytes)
+            .map_err(stopped("copying to the interpreter"))
+    }
+
+    /// Copies bytes to the host.
+    pub fn read(&self, memory: &Memory, bytes: &mut [u8]) -> Result<()> {
+        self.gpu
+            .borrow_mut()
+            .read(memory.address, bytes)
+            .map_err(stopped("copying from the interpreter"))
+    }
+
+    /// Sets every byte.
+    pub fn fill(&self, memory: &Memory, byte: u8) -> Result<()> {
+        self.gpu
+            .borrow_mut()
+            .fill(memory.address, byte, memory.bytes)
+            .map_err(stopped("filling memory of the interpreter"))
+    }
+
+    /// Runs a kernel to its end.
+    pub fn launch(&self, program: &Program, call: &Call) -> Result<()> {
+        let launch = simt::Launch {
+            entry: &call.entry,
+            grid: [call.grid, 1, 1],
+            block: [call.block, 1, 1],
+            cluster: [call.cluster, 1, 1],
+            shared: call.shared,
+            args: call
+                .args
+                .iter()
+                .map(|word| match *word {
+                    Word::U32(value) => simt::Arg::U32(value),
+                    Word::U64(value) => simt::Arg::U64(value),
+                })
+                .collect(),
+        };
+        let mut counters = self.counters.borrow_mut();
+        self.gpu
+            .borrow_mut()
+            .launch(&program.module, &launch, &mut *counters)
+            .map_err(stopped(format!("interpreting {}", call.entry)))
+    }
+
+    /// What has been counted since the last call.
+    pub fn take_counters(&self) -> simt::Counters {
+        self.counters.take()
+    }
+}
+
+impl Memory {
+    /// Its address.
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // An error at the end has no reader.
+        let _ = self.gpu.borrow_mut().free(self.address);
+    }
+}
+
+fn stopped(doing: impl Into<String>) -> impl FnOnce(simt::Error) -> Error {
+    let doing = doing.into();
+    move |error| Error::Simt { doing, text: error.to_string() }
+}
+
+/// Bytes of host memory that can be taken; where the system does not say, there is no limit.
+pub fn free_bytes() -> u64 {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kilobytes = line.and_then(|rest| rest.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    kilobytes.map_or(u64::MAX, |kilobytes| kilobytes << 10)
+}

@@ -1,0 +1,14 @@
+//! All steps, in lesson order.
+
+use common::Step;
+
+/// The ladder, from the bottom.
+pub static STEPS: [&Step; 7] = [
+    &v0_naive::STEP,
+    &v1_divergence::STEP,
+    &v2_bank_conflicts::STEP,
+    &v3_first_add::STEP,
+    &v4_unroll_warp::STEP,
+    &v5_template_unroll::STEP,
+    &v6_shuffle::STEP,
+];

@@ -1,0 +1,53 @@
+//! `cargo x bundle`: what a GPU machine without Rust needs, in `dist/`.
+
+use std::{fs, path::Path};
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+use xshell::{Shell, cmd};
+
+pub(crate) fn run(sh: &Shell) -> Result<()> {
+    let dist = crate::root().join("dist");
+    for folder in ["bin", "bench", "test"] {
+        sh.remove_path(dist.join(folder))?;
+        sh.create_dir(dist.join(folder))?;
+    }
+    let json = "--message-format=json-render-diagnostics";
+    let built = cmd!(sh, "cargo build --profile device --bins {json}").quiet().read()?;
+    collect(&built, "bin", &dist.join("bin"))?;
+    let built = cmd!(sh, "cargo test --profile device --no-run --test * {json}").quiet().read()?;
+    collect(&built, "test", &dist.join("test"))?;
+    let built =
+        cmd!(sh, "cargo bench --profile device --no-run --bench * {json}").quiet().read()?;
+    collect(&built, "bench", &dist.join("bench"))?;
+    sh.copy_file("xtask/gpu.sh", dist.join("gpu.sh"))?;
+    for folder in ["bin", "bench", "test"] {
+        let files: Vec<_> = fs::read_dir(dist.join(folder))?.flatten().collect();
+        let bytes: u64 =
+            files.iter().filter_map(|file| file.metadata().ok()).map(|data| data.len()).sum();
+        println!("dist/{folder:<6} {:3} files {:6.1} MB", files.len(), bytes as f64 / 1e6);
+    }
+    println!(
+        "carry dist/ to the GPU machine and run `bash dist/gpu.sh FOLDER` there: FOLDER receives the logs"
+    );
+    Ok(())
+}
+
+/// Copies the programs of one kind that cargo says it built, named after their package.
+fn collect(messages: &str, kind: &str, to: &Path) -> Result<()> {
+    for line in messages.lines() {
+        let message: Value = serde_json::from_str(line).context("reading cargo's messages")?;
+        let target = &message["target"];
+        let is_kind =
+            target["kind"].as_array().is_some_and(|kinds| kinds.iter().any(|k| k == kind));
+        let Some(executable) = message["executable"].as_str().filter(|_| is_kind) else { continue };
+        let package = message["manifest_path"]
+            .as_str()
+            .and_then(|path| Path::new(path).parent()?.file_name());
+        let package = package.context("a package has a folder")?.to_string_lossy();
+        let target = target["name"].as_str().unwrap_or_default();
+        let name = if kind == "bin" { target.to_owned() } else { format!("{package}.{target}") };
+        fs::copy(executable, to.join(&name)).with_context(|| format!("copying {executable}"))?;
+    }
+    Ok(())
+}

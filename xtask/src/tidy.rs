@@ -1,0 +1,231 @@
+//! `cargo x tidy`: the rules that no compiler knows. Each violation is a line.
+
+use std::{fs, path::Path};
+
+use anyhow::{Result, bail};
+use common::{Element, ptx};
+
+use crate::{
+    diff,
+    kernels::{self, Kernel},
+};
+
+/// Changed lines of the body that a step may have: one idea each. v5 and v6 rewrite the tree.
+const BUDGETS: [(&str, usize); 6] = [
+    ("v1-divergence", 10),
+    ("v2-bank-conflicts", 10),
+    ("v3-first-add", 10),
+    ("v4-unroll-warp", 30),
+    ("v5-template-unroll", 30),
+    ("v6-shuffle", 30),
+];
+
+/// The paragraphs of a kernel of the tree, each once and in this order.
+const PARAGRAPHS: [&str; 3] = ["// Load: ", "// Reduce: ", "// Store: "];
+
+/// The files that are the same in every step but for the name.
+const PARALLEL: [&str; 4] = ["Cargo.toml", "src/main.rs", "benches/reduce.rs", "tests/reduce.rs"];
+
+/// The files that may hold `unsafe`; ARCHITECTURE.md says why each does.
+const UNSAFE: [&str; 2] = ["common/src/cuda.rs", "common/src/nvrtc.rs"];
+
+pub(crate) fn run() -> Result<()> {
+    let steps = kernels::steps()?;
+    let mut faults = Vec::new();
+    faults.extend(steps.iter().flat_map(head));
+    faults.extend(
+        steps
+            .iter()
+            .filter(|step| budget(&step.name).is_some() || step.name == "v0-naive")
+            .flat_map(paragraphs),
+    );
+    faults.extend(steps.windows(2).filter_map(|pair| over_budget(&pair[0], &pair[1])));
+    for step in &steps[1..] {
+        faults.extend(PARALLEL.iter().filter_map(|file| not_parallel(&steps[0], step, file)));
+    }
+    faults.extend(kernels::all()?.iter().flat_map(stale));
+    faults.extend(unsafe_code(&crate::root())?);
+    match faults.len() {
+        0 => {
+            let lines: Vec<String> = steps
+                .windows(2)
+                .map(|pair| diff::changed(&pair[0], &pair[1]).to_string())
+                .collect();
+            println!("tidy; changed body lines from step to step: {}", lines.join(", "));
+            Ok(())
+        }
+        count => bail!("{count} untidy:\n  {}", faults.join("\n  ")),
+    }
+}
+
+/// Two lines of comment that say what the kernel does and what it still costs, perhaps a third
+/// that says what it needs, and nothing above them.
+fn head(kernel: &Kernel) -> Vec<String> {
+    let Kernel { name, source, .. } = kernel;
+    let lines: Vec<&str> = source.lines().take_while(|line| line.starts_with("// ")).collect();
+    let needs = lines.get(2).is_none_or(|line| line.starts_with("// Needs compute_"));
+    let good = (2..=3).contains(&lines.len()) && lines[1].starts_with("// Still costs: ") && needs;
+    let mut faults = Vec::new();
+    if !good {
+        faults.push(format!(
+            "{name}: kernel.cu begins with what it does, then `// Still costs: `, then perhaps `// Needs compute_NN`"
+        ));
+    }
+    if let Some((number, line)) =
+        source.lines().enumerate().find(|(_, line)| line.chars().count() > 104)
+    {
+        faults.push(format!(
+            "{name}: line {} of kernel.cu has {} columns, more than 104",
+            number + 1,
+            line.chars().count()
+        ));
+    }
+    faults
+}
+
+fn paragraphs(kernel: &Kernel) -> Vec<String> {
+    let Kernel { name, source, .. } = kernel;
+    let places: Vec<Vec<usize>> =
+        PARAGRAPHS.iter().map(|p| source.match_indices(p).map(|(at, _)| at).collect()).collect();
+    let once = places.iter().all(|found| found.len() == 1);
+    let fault = format!(
+        "{name}: kernel.cu has the paragraphs {} once each, in this order",
+        PARAGRAPHS.join(", ")
+    );
+    if once && places.is_sorted() { Vec::new() } else { vec![fault] }
+}
+
+fn budget(name: &str) -> Option<usize> {
+    BUDGETS.iter().find(|(step, _)| *step == name).map(|(_, lines)| *lines)
+}
+
+fn over_budget(old: &Kernel, new: &Kernel) -> Option<String> {
+    let (budget, changed) = (budget(&new.name)?, diff::changed(old, new));
+    (changed > budget).then(|| {
+        format!(
+            "{}: {changed} changed lines since {}, and a step has {budget}: one idea a step",
+            new.name, old.name
+        )
+    })
+}
+
+fn not_parallel(first: &Kernel, step: &Kernel, file: &str) -> Option<String> {
+    let read = |kernel: &Kernel| {
+        let text = fs::read_to_string(kernel.folder.join(file)).unwrap_or_default();
+        text.replace(&kernel.name, "STEP").replace(&kernel.name.replace('-', "_"), "STEP")
+    };
+    (read(first) != read(step)).then(|| {
+        format!("{}: {file} differs from that of {} by more than the name", step.name, first.name)
+    })
+}
+
+fn stale(kernel: &Kernel) -> Vec<String> {
+    let check = |element: Element| {
+        let file = format!("kernel.{element}.ptx");
+        let text = fs::read_to_string(kernel.folder.join("src").join(&file)).unwrap_or_default();
+        match ptx::Stamp::read(&text, &file) {
+            Err(error) => Some(format!("{}: {error}", kernel.name)),
+            Ok(stamp) if stamp.source != ptx::hash(&kernel.source) => {
+                Some(format!("{}: {file} is older than kernel.cu; run `cargo x ptx`", kernel.name))
+            }
+            Ok(_) => None,
+        }
+    };
+    Element::ALL.into_iter().filter_map(check).collect()
+}
+
+/// `unsafe` outside of the files that may hold it.
+fn unsafe_code(root: &Path) -> Result<Vec<String>> {
+    let mut faults = Vec::new();
+    let mut folders: Vec<_> = ["common", "simt", "ladder", "reduce", "steps", "studies", "xtask"]
+        .map(|f| root.join(f))
+        .into();
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = fs::read_dir(&folder) else { continue };
+        for entry in entries {
+            let path = entry?.path();
+            if path.is_dir() {
+                if path.file_name().is_some_and(|name| name != "target") {
+                    folders.push(path);
+                }
+                continue;
+            }
+            let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
+            if path.extension().is_none_or(|e| e != "rs") || UNSAFE.contains(&name.as_str()) {
+                continue;
+            }
+            let text = fs::read_to_string(&path)?;
+            // Spelled in two halves, or this file would find itself.
+            let word = concat!("unsa", "fe");
+            let code = |line: &str| {
+                [" {", " fn", " impl"].iter().any(|after| line.contains(&format!("{word}{after}")))
+            };
+            if let Some(number) = text.lines().position(code) {
+                faults.push(format!(
+                    "{name}:{}: {word} code belongs into {}",
+                    number + 1,
+                    UNSAFE.join(" or ")
+                ));
+            }
+        }
+    }
+    faults.sort();
+    Ok(faults)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kernel(source: &str) -> Kernel {
+        Kernel { name: "v1-divergence".into(), folder: "nowhere".into(), source: source.into() }
+    }
+
+    #[test]
+    fn a_head_says_what_and_what_it_costs() {
+        assert!(head(&kernel("// Adds.\n// Still costs: time.\nextern\n")).is_empty());
+        assert!(
+            head(&kernel(
+                "// Adds.\n// Still costs: time.\n// Needs compute_70: a reason.\nextern\n"
+            ))
+            .is_empty()
+        );
+        for bad in [
+            "extern\n",
+            "// Adds.\nextern\n",
+            "// Adds.\n// Costs.\nextern\n",
+            "// A.\n// Still costs: b.\n// More.\nextern",
+        ] {
+            assert_eq!(head(&kernel(bad)).len(), 1, "{bad}");
+        }
+        let long = format!("// Adds.\n// Still costs: time.\n{}\n", "x".repeat(105));
+        assert_eq!(head(&kernel(&long)).len(), 1);
+    }
+
+    #[test]
+    fn paragraphs_come_once_and_in_order() {
+        assert!(paragraphs(&kernel("// Load: a\n// Reduce: b\n// Store: c\n")).is_empty());
+        for bad in [
+            "",
+            "// Load: a\n// Store: c\n// Reduce: b\n",
+            "// Load: a\n// Load: a\n// Reduce: b\n// Store: c\n",
+        ] {
+            assert_eq!(paragraphs(&kernel(bad)).len(), 1, "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_step_over_its_budget_is_named() {
+        let old = kernel("// A.\n// Still costs: b.\n");
+        let lines = |count: usize| {
+            kernel(&format!("// A.\n// Still costs: b.\n{}", "line\n".repeat(count)))
+        };
+        assert_eq!(over_budget(&old, &lines(10)), None);
+        assert!(over_budget(&old, &lines(11)).unwrap().contains("11 changed lines"));
+    }
+
+    #[test]
+    fn stale_or_missing_ptx_is_named() {
+        assert_eq!(stale(&kernel("anything")).len(), 3);
+    }
+}
