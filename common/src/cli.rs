@@ -60,8 +60,8 @@ pub struct Options {
     #[arg(long, value_name = "DEVICE", default_value = "auto", env = "REDUCE_DEVICE")]
     pub device: Choice,
 
-    /// How many times to time it
-    #[arg(long, value_name = "COUNT", default_value = "101", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    /// How many times to time it; 0 only verifies, as suits compute-sanitizer and ncu
+    #[arg(long, value_name = "COUNT", default_value = "101", value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     pub samples: u32,
 
     /// Time with the input already in L2, where it fits
@@ -229,10 +229,15 @@ fn print(
     if options.explain {
         for problem in problems(options, 1 << 20) {
             for step in steps {
+                (step.plan)(&problem).check()?;
                 writeln!(out, "{}", report::explain(step, &problem))?;
             }
         }
         return Ok(());
+    }
+    if steps.len() > 1 && options.kernel.is_some() {
+        let text = "`--kernel` takes the place of one step's kernel, and the ladder has many: run a step with it";
+        return Err(Error::Usage(text.into()).into());
     }
     let settings = Settings { schedule: options.schedule, ..Settings::default() };
     let device = Device::open(options.device, &settings)?;

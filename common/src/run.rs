@@ -51,7 +51,7 @@ impl Outcome {
 /// How to time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Samples {
-    /// How many.
+    /// How many; with none, the sum is only verified.
     pub count: usize,
     /// Whether the input may stay in L2 from one to the next.
     pub warm: bool,
@@ -80,7 +80,7 @@ pub fn run<T: Scalar>(
         Box::new(Mismatch { step, n, element: T::ELEMENT, threads, verdict, first })
     });
     let (timing, counters) = match device {
-        Device::Cuda(cuda) if wrong.is_none() => {
+        Device::Cuda(cuda) if wrong.is_none() && samples.count > 0 => {
             (Some(time(cuda.stopwatch()?, &job, workload, samples)?), None)
         }
         Device::Cuda(_) => (None, None),
