@@ -321,21 +321,24 @@ fn on<T: Scalar>(
     n: u64,
     done: &mut dyn FnMut(&[Outcome]) -> Result<(), Stop>,
 ) -> Result<(), Stop> {
+    let kernels = steps
+        .iter()
+        .map(|step| ptx::of(&step.kernel, T::ELEMENT, options.kernel.as_deref()))
+        .collect::<Result<Vec<_>>>()?;
     let progress = progress();
     progress.set_message(format!("drawing {n} {}", T::ELEMENT));
     let workload = Workload::<T>::new(device, options.input, n, options.seed)?;
     let samples = Samples { count: options.samples as usize, warm: options.warm };
     for &block in &options.threads {
         let mut outcomes = Vec::new();
-        for step in steps {
+        for (step, ptx) in steps.iter().zip(&kernels) {
             progress.set_message(format!(
                 "{} on {n} {} in blocks of {}",
                 step.name,
                 T::ELEMENT,
                 block.threads()
             ));
-            let ptx = ptx::of(&step.kernel, T::ELEMENT, options.kernel.as_deref())?;
-            outcomes.push(run::run(step, &ptx, device, &workload, block, samples)?);
+            outcomes.push(run::run(step, ptx, device, &workload, block, samples)?);
         }
         progress.suspend(|| done(&outcomes))?;
     }

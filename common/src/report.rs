@@ -106,8 +106,7 @@ pub fn explain(step: &Step, problem: &Problem) -> String {
     let Problem { n, element, sms, .. } = problem;
     let _ =
         writeln!(text, "\nTo add {} {element} on a device of {sms} SMs, in order:\n", group(*n));
-    let mut table =
-        table(&["launch", "kernel", "blocks", "threads", "shared B", "adds", "from", "to"]);
+    let mut table = table(&["kernel", "blocks", "threads", "shared", "adds", "from", "to"]);
     for launch in &plan.launches {
         table.add_row(vec![
             launch.entry.clone(),
