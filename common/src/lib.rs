@@ -20,6 +20,7 @@ mod error;
 pub mod input;
 pub mod interpreter;
 pub mod job;
+pub mod ledger;
 pub mod nvrtc;
 pub mod ptx;
 pub mod record;
