@@ -176,7 +176,9 @@ pub fn run(step: &'static Step) -> ExitCode {
     main(command, &[step], |outcomes, options| {
         let show = |outcome| {
             let lines = if options.lines { ledger::lines(outcome) } else { String::new() };
-            report::outcome(outcome, options.input, options.seed) + &ledger::ledger(outcome) + &lines
+            report::outcome(outcome, options.input, options.seed)
+                + &ledger::ledger(outcome)
+                + &lines
         };
         outcomes.iter().map(show).collect()
     })

@@ -15,7 +15,7 @@ pub enum Device {
     /// A GPU, through the CUDA driver.
     Cuda(Cuda),
     /// The interpreter, on the CPU.
-    Simt(Interpreter),
+    Simt(Box<Interpreter>),
 }
 
 /// What `--device` asks for.
@@ -92,11 +92,13 @@ impl Device {
     /// Opens the device that was asked for.
     pub fn open(choice: Choice, settings: &interpreter::Settings) -> Result<Device> {
         match choice {
-            Choice::Simt => Ok(Device::Simt(Interpreter::new(settings))),
+            Choice::Simt => Ok(Device::Simt(Box::new(Interpreter::new(settings)))),
             Choice::Cuda(ordinal) => Cuda::open(ordinal).map(Device::Cuda),
             Choice::Auto => match Cuda::open(0) {
                 Ok(cuda) => Ok(Device::Cuda(cuda)),
-                Err(Error::NoDriver | Error::NoGpu) => Ok(Device::Simt(Interpreter::new(settings))),
+                Err(Error::NoDriver | Error::NoGpu) => {
+                    Ok(Device::Simt(Box::new(Interpreter::new(settings))))
+                }
                 Err(other) => Err(other),
             },
         }
