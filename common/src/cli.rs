@@ -204,7 +204,10 @@ fn main(
     steps: &[&'static Step],
     show: fn(&[Outcome], &Options) -> String,
 ) -> ExitCode {
-    let parsed = command.term_width(80).try_get_matches().and_then(|matches| Program::from_arg_matches(&matches));
+    let parsed = command
+        .term_width(80)
+        .try_get_matches()
+        .and_then(|matches| Program::from_arg_matches(&matches));
     let options = match parsed {
         Ok(Program { options }) => options,
         Err(error) => {

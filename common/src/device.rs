@@ -8,6 +8,10 @@ use crate::{
     interpreter::{self, Interpreter},
     ptx::Ptx,
 };
+pub use crate::{
+    call::{Call, Word},
+    facts::Facts,
+};
 
 /// A device that runs PTX.
 #[derive(Debug)]
@@ -29,21 +33,6 @@ pub enum Choice {
     Simt,
 }
 
-/// What a report says of the device, and what timing and steps ask of it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Facts {
-    /// Its name.
-    pub name: String,
-    /// Multiprocessors.
-    pub sms: u32,
-    /// Bytes of L2 cache; 0 if there is none.
-    pub l2: u64,
-    /// Bytes a second that the memory bus moves at its peak: 2 × memory clock × bus width.
-    pub bus: Option<f64>,
-    /// One line for people.
-    pub line: String,
-}
-
 /// Device memory; freed when dropped.
 #[derive(Debug)]
 pub enum Memory {
@@ -60,32 +49,6 @@ pub enum Program {
     Cuda(cuda::Program),
     /// In the interpreter.
     Simt(interpreter::Program),
-}
-
-/// A launch with its arguments as numbers.
-#[derive(Clone, Debug)]
-pub struct Call {
-    /// The entry point.
-    pub entry: String,
-    /// Blocks.
-    pub grid: u32,
-    /// Threads of a block.
-    pub block: u32,
-    /// Blocks of a cluster.
-    pub cluster: u32,
-    /// Dynamic shared memory of a block, in bytes.
-    pub shared: u32,
-    /// The arguments.
-    pub args: Vec<Word>,
-}
-
-/// An argument as the kernel receives it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Word {
-    /// Four bytes.
-    U32(u32),
-    /// Eight bytes; addresses too.
-    U64(u64),
 }
 
 impl Device {

@@ -6,7 +6,8 @@ use simt::observe::{Finding, Races, Sync, Trace};
 
 use crate::{
     Error, Result,
-    device::{Call, Facts, Word},
+    call::{Call, Word},
+    facts::Facts,
     ptx::Ptx,
 };
 
