@@ -13,6 +13,7 @@ use crate::parse::Lines;
 use crate::parse::ast::{self, Operand, Stmt, Text};
 use crate::ParseError;
 use mods::Mods;
+pub(crate) use sync::combine;
 use names::{Names, Symbol};
 
 /// What an instruction lacks, as the end of a sentence that begins with its opcode.
