@@ -55,7 +55,8 @@ impl Slot {
                 let shift = 8 * (offset & 3) as u32;
                 let mask = if width == 2 { 0xffff } else { 0xff };
                 let set = |old: u32| old & !(mask << shift) | (value as u32 & mask) << shift;
-                let _ = word(i).fetch_update(Ordering::Relaxed, Ordering::Relaxed, |old| Some(set(old)));
+                let _ = word(i)
+                    .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |old| Some(set(old)));
             }
         }
     }
@@ -75,9 +76,13 @@ pub(crate) type Miss = (TrapKind, String);
 impl Global {
     pub(crate) fn alloc(&mut self, bytes: u64, limit: u64) -> Result<(u32, u64), String> {
         if bytes > limit - self.used.min(limit) || bytes > (1 << SHIFT) - 2 * RED_ZONE {
-            return Err(format!("{bytes} bytes were asked for, but the device has {} of {limit} left", limit - self.used.min(limit)));
+            return Err(format!(
+                "{bytes} bytes were asked for, but the device has {} of {limit} left",
+                limit - self.used.min(limit)
+            ));
         }
-        let index = if self.slots.len() < FRESH || (self.free.is_empty() && self.slots.len() < MOST) {
+        let index = if self.slots.len() < FRESH || (self.free.is_empty() && self.slots.len() < MOST)
+        {
             self.slots.push(Slot::default());
             self.slots.len() - 1
         } else {
@@ -86,7 +91,9 @@ impl Global {
         let base = ((index as u64 + 1) << SHIFT) + RED_ZONE;
         let count = bytes.div_ceil(4) as usize;
         let mut words = Vec::new();
-        words.try_reserve_exact(count).map_err(|_| format!("this machine has no room for {bytes} bytes"))?;
+        words
+            .try_reserve_exact(count)
+            .map_err(|_| format!("this machine has no room for {bytes} bytes"))?;
         words.resize_with(count, || AtomicU32::new(u32::from_ne_bytes([POISON; 4])));
         self.slots[index] = Slot { base, bytes, live: true, words };
         self.used += bytes;
@@ -128,7 +135,10 @@ impl Global {
         };
         let (base, size) = (slot.base, slot.bytes);
         if !slot.live && address >= base && address < base + size {
-            return (TrapKind::UseAfterFree, format!("address {address:#x} is in an allocation of {size} bytes that was freed"));
+            return (
+                TrapKind::UseAfterFree,
+                format!("address {address:#x} is in an allocation of {size} bytes that was freed"),
+            );
         }
         let place = if address < base {
             format!("{} before", base - address)
@@ -137,7 +147,10 @@ impl Global {
         } else {
             format!("{} into", address - base)
         };
-        (TrapKind::OutOfBounds, format!("{bytes} bytes at address {address:#x}, {place} an allocation of {size} bytes"))
+        (
+            TrapKind::OutOfBounds,
+            format!("{bytes} bytes at address {address:#x}, {place} an allocation of {size} bytes"),
+        )
     }
 
     pub(crate) fn write(&self, address: u64, bytes: &[u8]) -> Result<(), Miss> {
@@ -147,7 +160,11 @@ impl Global {
         while let Some((first, tail)) = rest.split_first() {
             match rest.split_at_checked(4) {
                 Some((word, tail)) if offset.is_multiple_of(4) => {
-                    slot.put(offset, 4, u64::from(u32::from_le_bytes(word.try_into().expect("four bytes"))));
+                    slot.put(
+                        offset,
+                        4,
+                        u64::from(u32::from_le_bytes(word.try_into().expect("four bytes"))),
+                    );
                     (offset, rest) = (offset + 4, tail);
                 }
                 _ => {

@@ -54,21 +54,27 @@ impl Gpu {
 
     /// Copies to the device.
     pub fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), Error> {
-        self.global.write(address, bytes).map_err(|(_, detail)| Error::Memory(format!("copy to the device: {detail}")))?;
+        self.global
+            .write(address, bytes)
+            .map_err(|(_, detail)| Error::Memory(format!("copy to the device: {detail}")))?;
         self.note(HostEvent::Write { base: address, bytes: bytes.len() as u64 });
         Ok(())
     }
 
     /// Copies from the device.
     pub fn read(&mut self, address: u64, bytes: &mut [u8]) -> Result<(), Error> {
-        self.global.read(address, bytes).map_err(|(_, detail)| Error::Memory(format!("copy from the device: {detail}")))?;
+        self.global
+            .read(address, bytes)
+            .map_err(|(_, detail)| Error::Memory(format!("copy from the device: {detail}")))?;
         self.note(HostEvent::Read { base: address, bytes: bytes.len() as u64 });
         Ok(())
     }
 
     /// Sets bytes on the device.
     pub fn fill(&mut self, address: u64, byte: u8, bytes: u64) -> Result<(), Error> {
-        self.global.fill(address, byte, bytes).map_err(|(_, detail)| Error::Memory(format!("fill: {detail}")))?;
+        self.global
+            .fill(address, byte, bytes)
+            .map_err(|(_, detail)| Error::Memory(format!("fill: {detail}")))?;
         self.note(HostEvent::Write { base: address, bytes });
         Ok(())
     }
@@ -83,7 +89,10 @@ impl Gpu {
         let Some(kernel) = module.kernel(launch.entry) else {
             let names: Vec<_> = module.entries().map(|n| format!("`{n}`")).collect();
             let have = if names.is_empty() { "none".to_string() } else { names.join(", ") };
-            return Err(Error::Launch(format!("no entry `{}` in the module, which has {have}", launch.entry)));
+            return Err(Error::Launch(format!(
+                "no entry `{}` in the module, which has {have}",
+                launch.entry
+            )));
         };
         let params = check(kernel, launch, &self.config).map_err(Error::Launch)?;
         let module_base = self.variables(module)?;
@@ -139,40 +148,67 @@ fn check(kernel: &Kernel, launch: &Launch<'_>, config: &Config) -> Result<Vec<u8
     let name = launch.entry;
     let (grid, block, cluster) = (launch.grid, launch.block, launch.cluster);
     if grid.contains(&0) || grid[0] > i32::MAX as u32 || grid[1] > 65535 || grid[2] > 65535 {
-        return Err(format!("a grid of {grid:?} blocks: each side is at least 1, and at most 2^31-1, 65535 and 65535"));
+        return Err(format!(
+            "a grid of {grid:?} blocks: each side is at least 1, and at most 2^31-1, 65535 and 65535"
+        ));
     }
     let threads = block.iter().map(|d| u64::from(*d)).product::<u64>();
     if threads == 0 || threads > 1024 || block[2] > 64 {
-        return Err(format!("a block of {block:?} threads: {threads} in all, where 1 to 1024 are allowed"));
+        return Err(format!(
+            "a block of {block:?} threads: {threads} in all, where 1 to 1024 are allowed"
+        ));
     }
-    if let Some(want) = kernel.reqntid && want != block {
-        return Err(format!("entry `{name}` wants blocks of {want:?} threads, {block:?} were given"));
+    if let Some(want) = kernel.reqntid
+        && want != block
+    {
+        return Err(format!(
+            "entry `{name}` wants blocks of {want:?} threads, {block:?} were given"
+        ));
     }
-    if let Some([x, y, z]) = kernel.maxntid && threads > u64::from(x) * u64::from(y) * u64::from(z) {
-        return Err(format!("entry `{name}` allows {} threads a block, {threads} were given", x * y * z));
+    if let Some([x, y, z]) = kernel.maxntid
+        && threads > u64::from(x) * u64::from(y) * u64::from(z)
+    {
+        return Err(format!(
+            "entry `{name}` allows {} threads a block, {threads} were given",
+            x * y * z
+        ));
     }
-    if let Some(want) = kernel.cluster && want != cluster {
-        return Err(format!("entry `{name}` wants clusters of {want:?} blocks, {cluster:?} were given"));
+    if let Some(want) = kernel.cluster
+        && want != cluster
+    {
+        return Err(format!(
+            "entry `{name}` wants clusters of {want:?} blocks, {cluster:?} were given"
+        ));
     }
     let size = cluster.iter().map(|d| u64::from(*d)).product::<u64>();
     if size == 0 || size > 16 || (0..3).any(|i| !grid[i].is_multiple_of(cluster[i])) {
-        return Err(format!("clusters of {cluster:?} blocks: at most 16 blocks, in a grid of whole clusters, not {grid:?}"));
+        return Err(format!(
+            "clusters of {cluster:?} blocks: at most 16 blocks, in a grid of whole clusters, not {grid:?}"
+        ));
     }
     let dynamic = if launch.shared == 0 { kernel.static_shared } else { kernel.dynamic_base };
     let shared = u64::from(dynamic) + u64::from(launch.shared);
     if shared > u64::from(config.shared_limit) {
-        return Err(format!("entry `{name}` would have {shared} bytes of shared memory, the device has {}", config.shared_limit));
+        return Err(format!(
+            "entry `{name}` would have {shared} bytes of shared memory, the device has {}",
+            config.shared_limit
+        ));
     }
     if launch.args.len() != kernel.params.len() {
         let (takes, given) = (kernel.params.len(), launch.args.len());
-        let (s, were) = (if takes == 1 { "" } else { "s" }, if given == 1 { "was" } else { "were" });
+        let (s, were) =
+            (if takes == 1 { "" } else { "s" }, if given == 1 { "was" } else { "were" });
         return Err(format!("entry `{name}` takes {takes} parameter{s}, {given} {were} given"));
     }
     let mut bytes = Vec::new();
     for (i, (arg, param)) in launch.args.iter().zip(&kernel.params).enumerate() {
         let arg = arg.bytes();
         if arg.len() != param.bytes as usize {
-            return Err(format!("parameter {i} of entry `{name}` has {} bytes, the argument has {}", param.bytes, arg.len()));
+            return Err(format!(
+                "parameter {i} of entry `{name}` has {} bytes, the argument has {}",
+                param.bytes,
+                arg.len()
+            ));
         }
         bytes.resize(param.offset as usize, 0);
         bytes.extend_from_slice(&arg);

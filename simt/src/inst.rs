@@ -251,7 +251,10 @@ pub(crate) enum F {
     Tanh,
     Copysign,
     /// From a type to the type of the instruction; `int` rounds to a whole number.
-    Cvt { from: Ty, int: bool },
+    Cvt {
+        from: Ty,
+        int: bool,
+    },
     /// Two floats to a packed pair.
     CvtPack,
     /// `set`: a comparison to all ones or 1.0.
@@ -417,14 +420,33 @@ pub(crate) struct Mbar {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum MbarOp {
-    Init { count: Src },
+    Init {
+        count: Src,
+    },
     Invalidate,
-    Arrive { dst: Dst, count: Src, expect: Option<Src>, drop: bool },
-    Expect { bytes: Src },
-    Complete { bytes: Src },
+    Arrive {
+        dst: Dst,
+        count: Src,
+        expect: Option<Src>,
+        drop: bool,
+    },
+    Expect {
+        bytes: Src,
+    },
+    Complete {
+        bytes: Src,
+    },
     /// By parity, or by the token of an arrival; `wait` may suspend.
-    Test { dst: Dst, parity: bool, state: Src, wait: bool },
-    Pending { dst: Dst, state: Src },
+    Test {
+        dst: Dst,
+        parity: bool,
+        state: Src,
+        wait: bool,
+    },
+    Pending {
+        dst: Dst,
+        state: Src,
+    },
 }
 
 /// A copy that the hardware runs on its own.
@@ -445,22 +467,61 @@ pub(crate) struct Async {
 /// One operation.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Op {
-    Alu { alu: Alu, fast: Fast, dst: Dst, src: [Src; 4] },
+    Alu {
+        alu: Alu,
+        fast: Fast,
+        dst: Dst,
+        src: [Src; 4],
+    },
     /// A comparison, joined with a predicate where there is one.
-    Setp { cmp: Cmp, ty: Ty, ftz: bool, join: Option<(Bool, Src)>, p: Dst, q: Dst, a: Src, b: Src },
+    Setp {
+        cmp: Cmp,
+        ty: Ty,
+        ftz: bool,
+        join: Option<(Bool, Src)>,
+        p: Dst,
+        q: Dst,
+        a: Src,
+        b: Src,
+    },
     /// Logic on lane masks: `not` and `mov` are `Xor` and `Or` with a constant.
-    Pred { op: Bool, dst: Dst, a: Src, b: Src },
-    Special { dst: Dst, special: Special },
-    Pack { dst: Dst, parts: Box<[Src]>, bits: u32 },
-    Unpack { dsts: Box<[Dst]>, src: Src, bits: u32 },
-    Load { memory: Box<Memory>, dsts: Box<[Dst]> },
-    Store { memory: Box<Memory>, srcs: Box<[Src]> },
+    Pred {
+        op: Bool,
+        dst: Dst,
+        a: Src,
+        b: Src,
+    },
+    Special {
+        dst: Dst,
+        special: Special,
+    },
+    Pack {
+        dst: Dst,
+        parts: Box<[Src]>,
+        bits: u32,
+    },
+    Unpack {
+        dsts: Box<[Dst]>,
+        src: Src,
+        bits: u32,
+    },
+    Load {
+        memory: Box<Memory>,
+        dsts: Box<[Dst]>,
+    },
+    Store {
+        memory: Box<Memory>,
+        srcs: Box<[Src]>,
+    },
     Atomic(Box<Atom>),
     Branch(u32),
     Exit,
     Trap,
     Bar(Box<Bar>),
-    Sync { op: Box<Sync>, members: Src },
+    Sync {
+        op: Box<Sync>,
+        members: Src,
+    },
     ActiveMask(Dst),
     ClusterArrive,
     ClusterWait,
@@ -468,12 +529,32 @@ pub(crate) enum Op {
     Mbar(Box<Mbar>),
     Async(Box<Async>),
     /// `mapa`: the address of the same place in another block of the cluster.
-    Mapa { dst: Dst, addr: Src, offset: i64, rank: Src, generic: bool },
+    Mapa {
+        dst: Dst,
+        addr: Src,
+        offset: i64,
+        rank: Src,
+        generic: bool,
+    },
     /// The rank that a shared address belongs to.
-    GetRank { dst: Dst, addr: Src, generic: bool },
-    IsSpace { dst: Dst, window: Window, addr: Src },
+    GetRank {
+        dst: Dst,
+        addr: Src,
+        generic: bool,
+    },
+    IsSpace {
+        dst: Dst,
+        window: Window,
+        addr: Src,
+    },
     /// Between a space and generic addresses.
-    Cvta { window: Window, to: bool, dst: Dst, src: Src, offset: i64 },
+    Cvta {
+        window: Window,
+        to: bool,
+        dst: Dst,
+        src: Src,
+        offset: i64,
+    },
     /// Nothing that results depend on: hints, waits for what is done already.
     Nop,
 }

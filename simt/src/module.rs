@@ -2,11 +2,11 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::ParseError;
 use crate::decode;
 use crate::inst::Inst;
 use crate::parse::ast::VarSpace;
 use crate::parse::{self, Lines};
-use crate::ParseError;
 
 /// A PTX text that can be run whole.
 #[derive(Debug, Clone)]
@@ -24,7 +24,8 @@ const LARGEST_IMAGE: u64 = 1 << 30;
 impl Module {
     /// Loads a text; the first thing in it that cannot be run is the error.
     pub fn parse(text: &str) -> Result<Module, ParseError> {
-        Module::load(text).map_err(|errors| errors.into_iter().next().expect("a failure has an error"))
+        Module::load(text)
+            .map_err(|errors| errors.into_iter().next().expect("a failure has an error"))
     }
 
     /// All the things in a text that cannot be run; none where [`Module::parse`] succeeds.

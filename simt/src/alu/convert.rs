@@ -16,7 +16,11 @@ pub(super) fn convert(op: &Alu, from: Ty, int: bool, a: u64) -> u64 {
         (true, false) => {
             let v = whole(widen(flush(op, a, from), from), op.round);
             // Out of range goes to the nearest end, and NaN to 0.
-            let clamped = if v.is_nan() { nan_to_int(from, to) } else { (v as i128).clamp(least(to), most(to)) };
+            let clamped = if v.is_nan() {
+                nan_to_int(from, to)
+            } else {
+                (v as i128).clamp(least(to), most(to))
+            };
             trim(clamped as u64, to.bits())
         }
         (true, true) => {
@@ -34,7 +38,11 @@ pub(super) fn convert(op: &Alu, from: Ty, int: bool, a: u64) -> u64 {
 
 /// NaN becomes 0, or the least number where both sides are 64 bits wide.
 fn nan_to_int(from: Ty, to: Ty) -> i128 {
-    if from == Ty::F64 || to.bits() == 64 { if to.is_signed() { least(to) } else { 1 << (to.bits() - 1) } } else { 0 }
+    if from == Ty::F64 || to.bits() == 64 {
+        if to.is_signed() { least(to) } else { 1 << (to.bits() - 1) }
+    } else {
+        0
+    }
 }
 
 /// `cvt.rn.f16x2.f32 d, a, b`: `a` goes to the upper half.
@@ -81,8 +89,20 @@ fn from_int(v: i128, to: Ty, round: Round) -> u64 {
         let off = match round {
             Round::Near | Round::Away => 0,
             Round::Zero if back.abs() > v.abs() => -1,
-            Round::Down if back > v => if v < 0 { 1 } else { -1 },
-            Round::Up if back < v => if v < 0 { -1 } else { 1 },
+            Round::Down if back > v => {
+                if v < 0 {
+                    1
+                } else {
+                    -1
+                }
+            }
+            Round::Up if back < v => {
+                if v < 0 {
+                    -1
+                } else {
+                    1
+                }
+            }
             _ => 0,
         };
         return near.to_bits().wrapping_add_signed(off);

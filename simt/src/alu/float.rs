@@ -161,7 +161,11 @@ pub(crate) fn directed(v: f64, error: f64, round: Round) -> f64 {
         Round::Down if error < 0.0 => v.next_down(),
         Round::Up if error > 0.0 => v.next_up(),
         Round::Zero if (error < 0.0) == (v > 0.0) => {
-            if v > 0.0 { v.next_down() } else { v.next_up() }
+            if v > 0.0 {
+                v.next_down()
+            } else {
+                v.next_up()
+            }
         }
         _ => v,
     }
@@ -173,7 +177,10 @@ pub(crate) fn add64(a: f64, b: f64, round: Round) -> f64 {
     if round == Round::Near {
         return sum;
     }
-    if sum == 0.0 && round == Round::Down && (a != 0.0 || a.is_sign_negative() != b.is_sign_negative()) {
+    if sum == 0.0
+        && round == Round::Down
+        && (a != 0.0 || a.is_sign_negative() != b.is_sign_negative())
+    {
         return -0.0;
     }
     if sum.is_infinite() && a.is_finite() && b.is_finite() {
@@ -222,12 +229,17 @@ mod tests {
         let mut x = 1u64;
         for _ in 0..100_000 {
             x = x.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            let v = f64::from(f32::from_bits((x >> 32) as u32)) * (1.0 + f64::from(x as u32) * 1e-12);
+            let v =
+                f64::from(f32::from_bits((x >> 32) as u32)) * (1.0 + f64::from(x as u32) * 1e-12);
             if v.is_nan() {
                 continue;
             }
             let near = u64::from((v as f32).to_bits());
-            let (zero, up, down) = (narrow(v, Ty::F32, Round::Zero), narrow(v, Ty::F32, Round::Up), narrow(v, Ty::F32, Round::Down));
+            let (zero, up, down) = (
+                narrow(v, Ty::F32, Round::Zero),
+                narrow(v, Ty::F32, Round::Up),
+                narrow(v, Ty::F32, Round::Down),
+            );
             assert!(near == up || near == down);
             assert!(zero == up || zero == down);
             assert!(widen(down, Ty::F32) <= v && v <= widen(up, Ty::F32));

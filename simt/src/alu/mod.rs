@@ -1,8 +1,8 @@
 //! What each arithmetic instruction computes, for one lane: the one place that defines it.
 
+mod convert;
 pub(crate) mod fast;
 pub(crate) mod float;
-mod convert;
 
 use crate::inst::{Alu, Cmp, F, Half, Round, Ty};
 use float::{canon32, canon64, flush32, narrow, odd_add, odd_div, odd_sqrt, widen};
@@ -58,7 +58,9 @@ pub(crate) fn eval(op: &Alu, [a, b, c, d]: [u64; 4]) -> u64 {
     }
     if ty.is_packed() {
         let one = Alu { ty: if ty == Ty::F16x2 { Ty::F16 } else { Ty::BF16 }, ..*op };
-        let half = |shift: u32| eval(&one, [a >> shift & 0xffff, b >> shift & 0xffff, c >> shift & 0xffff, 0]);
+        let half = |shift: u32| {
+            eval(&one, [a >> shift & 0xffff, b >> shift & 0xffff, c >> shift & 0xffff, 0])
+        };
         return half(0) | half(16) << 16;
     }
     match ty {
@@ -95,7 +97,14 @@ fn integer(op: &Alu, a: u64, b: u64, c: u64) -> u64 {
         F::Mul(Half::Lo) => i128::from(a.wrapping_mul(b)),
         F::Mad(Half::Lo) => i128::from(a.wrapping_mul(b).wrapping_add(c)),
         F::Mul(half) => product(half),
-        F::Mad(Half::Wide) => x * y + if ty.is_signed() { i128::from(sext(c, 2 * bits)) } else { i128::from(trim(c, 2 * bits)) },
+        F::Mad(Half::Wide) => {
+            x * y
+                + if ty.is_signed() {
+                    i128::from(sext(c, 2 * bits))
+                } else {
+                    i128::from(trim(c, 2 * bits))
+                }
+        }
         F::Mad(half) => ranged(product(half) + z),
         F::Mul24 | F::Mad24 => {
             let (x, y) = if ty.is_signed() {
@@ -243,7 +252,11 @@ fn prmt(mode: u8, a: u32, b: u32, c: u32) -> u32 {
 
 fn testp(class: u8, ty: Ty, a: u64) -> bool {
     use std::num::FpCategory as C;
-    let category = if ty == Ty::F32 { f32::from_bits(a as u32).classify() } else { f64::from_bits(a).classify() };
+    let category = if ty == Ty::F32 {
+        f32::from_bits(a as u32).classify()
+    } else {
+        f64::from_bits(a).classify()
+    };
     match class {
         0 => !matches!(category, C::Nan | C::Infinite),
         1 => category == C::Infinite,
@@ -313,10 +326,18 @@ fn pick(f: F, x: f64, y: f64) -> f64 {
         _ if x.is_nan() => y,
         _ if y.is_nan() => x,
         F::Min | F::MinNan => {
-            if x < y || (x == y && x.is_sign_negative()) { x } else { y }
+            if x < y || (x == y && x.is_sign_negative()) {
+                x
+            } else {
+                y
+            }
         }
         _ => {
-            if x > y || (x == y && x.is_sign_positive()) { x } else { y }
+            if x > y || (x == y && x.is_sign_positive()) {
+                x
+            } else {
+                y
+            }
         }
     }
 }

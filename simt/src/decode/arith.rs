@@ -39,7 +39,12 @@ fn logic(part: &str) -> Option<Bool> {
 const UNKNOWN: &str = "cannot be run: it is not within the subset";
 
 impl Decoder<'_> {
-    pub(super) fn arithmetic(&mut self, base: &str, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {
+    pub(super) fn arithmetic(
+        &mut self,
+        base: &str,
+        mods: &mut Mods<'_>,
+        operands: &[Operand<'_>],
+    ) -> Decoded<Op> {
         match base {
             "mov" => return self.mov(mods, operands),
             "setp" => return self.setp(mods, operands),
@@ -83,7 +88,9 @@ impl Decoder<'_> {
                 sources = vec![ty; 2];
             }
             "mul" | "mad" if ty.is_int() => {
-                let Some(half) = half(mods) else { return Err("lacks `.lo`, `.hi` or `.wide`".into()) };
+                let Some(half) = half(mods) else {
+                    return Err("lacks `.lo`, `.hi` or `.wide`".into());
+                };
                 if half == Half::Wide {
                     if bits > 32 {
                         return Err(UNKNOWN.into());
@@ -104,7 +111,11 @@ impl Decoder<'_> {
                 sources = vec![ty; if base == "mul24" { 2 } else { 3 }];
             }
             "mad" | "fma" if float => {
-                alu.f = if mods.take("relu") && bits <= 32 && ty != Ty::F32 { F::FmaRelu } else { F::Fma };
+                alu.f = if mods.take("relu") && bits <= 32 && ty != Ty::F32 {
+                    F::FmaRelu
+                } else {
+                    F::Fma
+                };
                 if ty == Ty::F64 && alu.round != Round::Near {
                     return Err("cannot be run in double precision but with `.rn`".into());
                 }
@@ -119,7 +130,8 @@ impl Decoder<'_> {
                 sources = vec![ty; 2];
             }
             "div" if ty == Ty::F32 || ty == Ty::F64 => {
-                alu.f = if mods.take("approx") || mods.take("full") { F::DivApprox } else { F::Div };
+                alu.f =
+                    if mods.take("approx") || mods.take("full") { F::DivApprox } else { F::Div };
                 sources = vec![ty; 2];
             }
             "rem" if ty.is_int() => {
@@ -218,8 +230,16 @@ impl Decoder<'_> {
             }
             "slct" => {
                 let sign = ty;
-                let Some(ty) = mods.ty().filter(|_| matches!(sign, Ty::S32 | Ty::F32)) else { return Err(UNKNOWN.into()) };
-                alu = Alu { f: F::Slct(sign), ty, round: Round::Near, ftz: alu.ftz || mods.take("ftz"), sat: false };
+                let Some(ty) = mods.ty().filter(|_| matches!(sign, Ty::S32 | Ty::F32)) else {
+                    return Err(UNKNOWN.into());
+                };
+                alu = Alu {
+                    f: F::Slct(sign),
+                    ty,
+                    round: Round::Near,
+                    ftz: alu.ftz || mods.take("ftz"),
+                    sat: false,
+                };
                 return self.alu(alu, &[ty, ty, sign], ty.bits(), operands);
             }
             "copysign" if ty == Ty::F32 || ty == Ty::F64 => {
@@ -249,8 +269,11 @@ impl Decoder<'_> {
                 sources = vec![ty];
             }
             "testp" if ty == Ty::F32 || ty == Ty::F64 => {
-                const CLASSES: [&str; 6] = ["finite", "infinite", "number", "notanumber", "normal", "subnormal"];
-                let Some(class) = mods.find(|p| CLASSES.iter().position(|c| *c == p)) else { return Err(UNKNOWN.into()) };
+                const CLASSES: [&str; 6] =
+                    ["finite", "infinite", "number", "notanumber", "normal", "subnormal"];
+                let Some(class) = mods.find(|p| CLASSES.iter().position(|c| *c == p)) else {
+                    return Err(UNKNOWN.into());
+                };
                 alu.f = F::Testp(class as u8);
                 dst_bits = 1;
                 sources = vec![ty];
@@ -261,8 +284,16 @@ impl Decoder<'_> {
         self.alu(alu, &sources, dst_bits, operands)
     }
 
-    fn alu(&self, alu: Alu, sources: &[Ty], dst_bits: u32, operands: &[Operand<'_>]) -> Decoded<Op> {
-        let Some((dst, rest)) = operands.split_first() else { return Err("has no operands".into()) };
+    fn alu(
+        &self,
+        alu: Alu,
+        sources: &[Ty],
+        dst_bits: u32,
+        operands: &[Operand<'_>],
+    ) -> Decoded<Op> {
+        let Some((dst, rest)) = operands.split_first() else {
+            return Err("has no operands".into());
+        };
         if rest.len() != sources.len() {
             return Err(format!("takes {} sources, but {} are written", sources.len(), rest.len()));
         }
@@ -286,12 +317,16 @@ impl Decoder<'_> {
         };
         if let Operand::Vector(parts) = src {
             let one = part(parts.len())?;
-            let parts = parts.iter().map(|p| self.wide_src(p, one)).collect::<Decoded<Box<[_]>>>()?;
+            let parts =
+                parts.iter().map(|p| self.wide_src(p, one)).collect::<Decoded<Box<[_]>>>()?;
             return Ok(Op::Pack { dst: self.dst(dst, ty.bits())?, parts, bits: one.bits() });
         }
         if let Operand::Vector(parts) = dst {
             let one = part(parts.len())?;
-            let dsts = parts.iter().map(|p| self.wide_dst(p, one.bits())).collect::<Decoded<Box<[_]>>>()?;
+            let dsts = parts
+                .iter()
+                .map(|p| self.wide_dst(p, one.bits()))
+                .collect::<Decoded<Box<[_]>>>()?;
             return Ok(Op::Unpack { dsts, src: self.src(src, ty)?, bits: one.bits() });
         }
         let dst = self.dst(dst, ty.bits())?;
@@ -327,16 +362,23 @@ impl Decoder<'_> {
             _ => return Err(UNKNOWN.into()),
         };
         match (base, operands) {
-            ("not", [dst, a]) => Ok(Op::Pred { op, dst: self.dst(dst, 1)?, a: self.predicate(a)?, b: all }),
-            ("and" | "or" | "xor", [dst, a, b]) => {
-                Ok(Op::Pred { op, dst: self.dst(dst, 1)?, a: self.predicate(a)?, b: self.predicate(b)? })
+            ("not", [dst, a]) => {
+                Ok(Op::Pred { op, dst: self.dst(dst, 1)?, a: self.predicate(a)?, b: all })
             }
+            ("and" | "or" | "xor", [dst, a, b]) => Ok(Op::Pred {
+                op,
+                dst: self.dst(dst, 1)?,
+                a: self.predicate(a)?,
+                b: self.predicate(b)?,
+            }),
             _ => Err("has too few or too many operands".into()),
         }
     }
 
     fn setp(&self, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {
-        let Some(ty) = mods.ty().filter(|ty| ty.bits() >= 16 && !ty.is_packed()) else { return Err(UNKNOWN.into()) };
+        let Some(ty) = mods.ty().filter(|ty| ty.bits() >= 16 && !ty.is_packed()) else {
+            return Err(UNKNOWN.into());
+        };
         let Some(cmp) = mods.find(comparison) else { return Err("lacks a comparison".into()) };
         let logic = mods.find(logic);
         let ftz = mods.take("ftz");
@@ -350,7 +392,12 @@ impl Decoder<'_> {
     }
 
     /// `d` or `d|p`.
-    pub(super) fn pair(&self, operand: &Operand<'_>, first: u32, second: u32) -> Decoded<(Dst, Dst)> {
+    pub(super) fn pair(
+        &self,
+        operand: &Operand<'_>,
+        first: u32,
+        second: u32,
+    ) -> Decoded<(Dst, Dst)> {
         match operand {
             Operand::Pair(a, b) => Ok((self.dst(a, first)?, self.dst(b, second)?)),
             one => Ok((self.dst(one, first)?, Dst::Sink)),
@@ -363,7 +410,8 @@ impl Decoder<'_> {
             return Err(UNKNOWN.into());
         }
         let Some(cmp) = mods.find(comparison) else { return Err("lacks a comparison".into()) };
-        let alu = Alu { f: F::Set(cmp, from), ty, round: Round::Near, ftz: mods.take("ftz"), sat: false };
+        let alu =
+            Alu { f: F::Set(cmp, from), ty, round: Round::Near, ftz: mods.take("ftz"), sat: false };
         self.alu(alu, &[from; 2], ty.bits(), operands)
     }
 
@@ -382,10 +430,18 @@ impl Decoder<'_> {
             })
         });
         let round = whole.unwrap_or_else(|| mods.round());
-        let mut alu = Alu { f: F::Cvt { from, int: whole.is_some() }, ty, round, ftz: mods.take("ftz"), sat: mods.take("sat") };
+        let mut alu = Alu {
+            f: F::Cvt { from, int: whole.is_some() },
+            ty,
+            round,
+            ftz: mods.take("ftz"),
+            sat: mods.take("sat"),
+        };
         if ty.is_packed() {
             let relu = mods.take("relu");
-            let [dst, a, b] = operands else { return Err("takes a destination and two sources".into()) };
+            let [dst, a, b] = operands else {
+                return Err("takes a destination and two sources".into());
+            };
             if from != Ty::F32 {
                 return Err(UNKNOWN.into());
             }
@@ -411,7 +467,9 @@ fn fast(alu: &Alu, dst: Dst, src: &[Src; 4]) -> Fast {
     use Fast::*;
     let fits = match fast {
         No => false,
-        Mov64 | Add64 | Sub64 | AddF64 | MulF64 | FmaF64 => matches!(dst, Dst::D(_)) && src.iter().all(double),
+        Mov64 | Add64 | Sub64 | AddF64 | MulF64 | FmaF64 => {
+            matches!(dst, Dst::D(_)) && src.iter().all(double)
+        }
         Shl64 => matches!(dst, Dst::D(_)) && double(&src[0]) && word(&src[1]),
         WideU32 | WideS32 | ZextU32 | SextS32 => matches!(dst, Dst::D(_)) && src.iter().all(word),
         Trunc64 => matches!(dst, Dst::W(_)) && src.iter().all(double),

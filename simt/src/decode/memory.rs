@@ -2,23 +2,31 @@
 
 use super::mods::{Mods, window};
 use super::{Decoded, Decoder, Symbol};
-use crate::inst::{
-    Address, Async, Atom, AtomOp, Dst, Memory, Op, Src, Ty, Window,
-};
+use crate::inst::{Address, Async, Atom, AtomOp, Dst, Memory, Op, Src, Ty, Window};
 use crate::observer::{AccessKind, Order, Scope};
 use crate::parse::ast::{Base, Operand};
 
 impl Decoder<'_> {
     /// `[base+offset]`, and the window of the variable in it, if one is named.
     pub(super) fn address(&self, operand: &Operand<'_>) -> Decoded<(Address, Option<Window>)> {
-        let Operand::Address(base, offset) = operand else { return Err("lacks an address in brackets".into()) };
+        let Operand::Address(base, offset) = operand else {
+            return Err("lacks an address in brackets".into());
+        };
         match base {
             Base::Absolute => Ok((Address { base: Src::Imm(0), offset: *offset }, None)),
             Base::Name(name) => match self.names.find(name) {
-                Some(Symbol::Reg { dst: Dst::W(r), bits: 32 }) => Ok((Address { base: Src::W(r), offset: *offset }, None)),
-                Some(Symbol::Reg { dst: Dst::D(r), .. }) => Ok((Address { base: Src::D(r), offset: *offset }, None)),
-                Some(Symbol::Address(src, window)) => Ok((Address { base: src, offset: *offset }, Some(window))),
-                _ => Err(format!("has the address `{name}`, which is no register or variable here")),
+                Some(Symbol::Reg { dst: Dst::W(r), bits: 32 }) => {
+                    Ok((Address { base: Src::W(r), offset: *offset }, None))
+                }
+                Some(Symbol::Reg { dst: Dst::D(r), .. }) => {
+                    Ok((Address { base: Src::D(r), offset: *offset }, None))
+                }
+                Some(Symbol::Address(src, window)) => {
+                    Ok((Address { base: src, offset: *offset }, Some(window)))
+                }
+                _ => {
+                    Err(format!("has the address `{name}`, which is no register or variable here"))
+                }
             },
         }
     }
@@ -33,7 +41,8 @@ impl Decoder<'_> {
         // A variable's name is an offset in its own window, which the instruction has to say.
         if let Some(own) = variable {
             let same = own == window || (own == Window::Shared && window == Window::SharedCluster);
-            let generic = window == Window::Generic && matches!(own, Window::Global | Window::Const);
+            let generic =
+                window == Window::Generic && matches!(own, Window::Global | Window::Const);
             if !same && !generic {
                 return Err("names a variable of another state space".into());
             }
@@ -79,7 +88,8 @@ impl Decoder<'_> {
         if parts.len() != count {
             return Err(format!("loads {count} values into {} registers", parts.len()));
         }
-        let dsts = parts.iter().map(|p| self.wide_dst(p, ty.bits())).collect::<Decoded<Box<[_]>>>()?;
+        let dsts =
+            parts.iter().map(|p| self.wide_dst(p, ty.bits())).collect::<Decoded<Box<[_]>>>()?;
         Ok(Op::Load { memory: Box::new(memory), dsts })
     }
 
@@ -113,9 +123,18 @@ impl Decoder<'_> {
         Ok(Op::Store { memory: Box::new(memory), srcs })
     }
 
-    pub(super) fn atomic(&mut self, red: bool, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {
-        let unknown = || Err("cannot be run: this operation on this type is not within the subset".to_string());
-        let Some(ty) = mods.ty().filter(|ty| ty.bits() >= 32 && !ty.is_packed()) else { return unknown() };
+    pub(super) fn atomic(
+        &mut self,
+        red: bool,
+        mods: &mut Mods<'_>,
+        operands: &[Operand<'_>],
+    ) -> Decoded<Op> {
+        let unknown = || {
+            Err("cannot be run: this operation on this type is not within the subset".to_string())
+        };
+        let Some(ty) = mods.ty().filter(|ty| ty.bits() >= 32 && !ty.is_packed()) else {
+            return unknown();
+        };
         let policy = mods.cache();
         let op = mods.find(|p| {
             Some(match p {
@@ -137,7 +156,9 @@ impl Decoder<'_> {
             AtomOp::Add => ty.is_int() || ty.is_float(),
             AtomOp::Min | AtomOp::Max => ty.is_int(),
             AtomOp::Inc | AtomOp::Dec => ty == Ty::U32,
-            AtomOp::And | AtomOp::Or | AtomOp::Xor | AtomOp::Exch | AtomOp::Cas => matches!(ty, Ty::B32 | Ty::B64),
+            AtomOp::And | AtomOp::Or | AtomOp::Xor | AtomOp::Exch | AtomOp::Cas => {
+                matches!(ty, Ty::B32 | Ty::B64)
+            }
         };
         if !fits || (red && matches!(op, AtomOp::Exch | AtomOp::Cas)) {
             return unknown();
@@ -145,7 +166,9 @@ impl Decoder<'_> {
         let mut rest = operands;
         let mut dst = Dst::Sink;
         if !red {
-            let Some((first, tail)) = rest.split_first() else { return Err("has no operands".into()) };
+            let Some((first, tail)) = rest.split_first() else {
+                return Err("has no operands".into());
+            };
             dst = self.dst(first, ty.bits())?;
             rest = tail;
         }
@@ -167,7 +190,10 @@ impl Decoder<'_> {
         if matches!(memory.window, Window::Generic | Window::Global) {
             self.interacts = true;
         }
-        if !matches!(memory.window, Window::Generic | Window::Global | Window::Shared | Window::SharedCluster) {
+        if !matches!(
+            memory.window,
+            Window::Generic | Window::Global | Window::Shared | Window::SharedCluster
+        ) {
             return Err("works on global and shared memory only".into());
         }
         // Global float addition flushes subnormals, shared does not.
@@ -183,7 +209,13 @@ impl Decoder<'_> {
         let to = mods.take("to");
         let Some(window) = mods.find(window) else { return Err("lacks a state space".into()) };
         let [dst, src] = operands else { return Err("takes two operands".into()) };
-        Ok(Op::Cvta { window, to, dst: self.dst(dst, 64)?, src: self.src(src, Ty::U64)?, offset: 0 })
+        Ok(Op::Cvta {
+            window,
+            to,
+            dst: self.dst(dst, 64)?,
+            src: self.src(src, Ty::U64)?,
+            offset: 0,
+        })
     }
 
     pub(super) fn isspacep(&self, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {
@@ -193,28 +225,53 @@ impl Decoder<'_> {
     }
 
     pub(super) fn mapa(&self, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {
-        let Some(ty) = mods.ty().filter(|ty| matches!(ty, Ty::U32 | Ty::U64)) else { return Err("lacks `.u32` or `.u64`".into()) };
+        let Some(ty) = mods.ty().filter(|ty| matches!(ty, Ty::U32 | Ty::U64)) else {
+            return Err("lacks `.u32` or `.u64`".into());
+        };
         let generic = !mods.take("shared::cluster");
         let [dst, addr, rank] = operands else { return Err("takes an address and a rank".into()) };
         let dst = self.dst(dst, ty.bits())?;
-        Ok(Op::Mapa { dst, addr: self.src(addr, ty)?, offset: 0, rank: self.src(rank, Ty::U32)?, generic })
+        Ok(Op::Mapa {
+            dst,
+            addr: self.src(addr, ty)?,
+            offset: 0,
+            rank: self.src(rank, Ty::U32)?,
+            generic,
+        })
     }
 
     pub(super) fn getctarank(&self, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {
-        let Some(ty) = mods.ty().filter(|ty| matches!(ty, Ty::U32 | Ty::U64)) else { return Err("lacks `.u32` or `.u64`".into()) };
+        let Some(ty) = mods.ty().filter(|ty| matches!(ty, Ty::U32 | Ty::U64)) else {
+            return Err("lacks `.u32` or `.u64`".into());
+        };
         let generic = !mods.take("shared::cluster");
         let [dst, addr] = operands else { return Err("takes an address".into()) };
         Ok(Op::GetRank { dst: self.dst(dst, 32)?, addr: self.src(addr, ty)?, generic })
     }
 
-    pub(super) fn createpolicy(&self, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {
+    pub(super) fn createpolicy(
+        &self,
+        mods: &mut Mods<'_>,
+        operands: &[Operand<'_>],
+    ) -> Decoded<Op> {
         if mods.ty() != Some(Ty::B64) || !mods.take("fractional") {
             return Err("cannot be run but as `.fractional….b64`".into());
         }
         mods.cache();
         let Some(dst) = operands.first() else { return Err("has no destination".into()) };
-        let alu = crate::inst::Alu { f: crate::inst::F::Mov, ty: Ty::B64, round: Default::default(), ftz: false, sat: false };
-        Ok(Op::Alu { alu, fast: crate::inst::Fast::No, dst: self.dst(dst, 64)?, src: [Src::Imm(0); 4] })
+        let alu = crate::inst::Alu {
+            f: crate::inst::F::Mov,
+            ty: Ty::B64,
+            round: Default::default(),
+            ftz: false,
+            sat: false,
+        };
+        Ok(Op::Alu {
+            alu,
+            fast: crate::inst::Fast::No,
+            dst: self.dst(dst, 64)?,
+            src: [Src::Imm(0); 4],
+        })
     }
 
     /// `cp.async` and `cp.async.bulk`, with their groups: copies are done at once, so waits for
@@ -250,7 +307,8 @@ impl Decoder<'_> {
         let multicast = mods.take("multicast::cluster");
         let policy = mods.cache();
         match (to, from) {
-            (Window::SharedCluster | Window::Shared, Window::Global) | (Window::SharedCluster, Window::Shared)
+            (Window::SharedCluster | Window::Shared, Window::Global)
+            | (Window::SharedCluster, Window::Shared)
                 if counted && !grouped => {}
             (Window::Global, Window::Shared) if grouped && !counted => {}
             _ => return Err(unknown.into()),
@@ -299,7 +357,9 @@ impl Decoder<'_> {
         }
         let (target, source, bytes, read) = match rest {
             [target, source, bytes] => (target, source, bytes, None),
-            [target, source, bytes, read] => (target, source, bytes, Some(self.src(read, Ty::U32)?)),
+            [target, source, bytes, read] => {
+                (target, source, bytes, Some(self.src(read, Ty::U32)?))
+            }
             _ => return Err("has too few or too many operands".into()),
         };
         if !matches!(bytes, Operand::Int(4 | 8 | 16)) {

@@ -6,15 +6,15 @@ mod mods;
 mod names;
 mod sync;
 
+use crate::ParseError;
 use crate::cfg;
 use crate::inst::{Dst, Inst, NOWHERE, Op, Src, Ty};
 use crate::module::Kernel;
 use crate::parse::Lines;
 use crate::parse::ast::{self, Operand, Stmt, Text};
-use crate::ParseError;
 use mods::Mods;
-pub(crate) use sync::combine;
 use names::{Names, Symbol};
+pub(crate) use sync::combine;
 
 /// What an instruction lacks, as the end of a sentence that begins with its opcode.
 type Decoded<T> = Result<T, String>;
@@ -39,7 +39,8 @@ pub(crate) fn kernel(
         Err((offset, message)) => return Err(vec![lines.error(offset, message)]),
     };
     let mut kernel = Kernel { name: entry.name.to_string(), ..Kernel::default() };
-    names.find_labels(&entry.body, &mut |offset, message| errors.push(lines.error(offset, message)));
+    names
+        .find_labels(&entry.body, &mut |offset, message| errors.push(lines.error(offset, message)));
     let mut decoder = Decoder { names, interacts: false };
     let mut source_line = 0;
     for stmt in &entry.body {
@@ -66,7 +67,8 @@ pub(crate) fn kernel(
                 match decoded {
                     Ok(inst) => kernel.insts.push(inst),
                     Err(message) => {
-                        errors.push(lines.error(inst.offset, format!("`{}` {message}", inst.opcode)));
+                        errors
+                            .push(lines.error(inst.offset, format!("`{}` {message}", inst.opcode)));
                         kernel.insts.push(Inst { op: Op::Nop, guard: None, join: NOWHERE });
                     }
                 }
@@ -135,7 +137,9 @@ impl Decoder<'_> {
             }
             "trap" | "brkpt" => Op::Trap,
             "bar" | "barrier" => self.barrier(base == "barrier", &mut mods, operands)?,
-            "shfl" | "vote" | "match" | "redux" | "elect" => self.collective(base, &mut mods, operands)?,
+            "shfl" | "vote" | "match" | "redux" | "elect" => {
+                self.collective(base, &mut mods, operands)?
+            }
             "activemask" => match (mods.ty(), operands) {
                 (Some(Ty::B32), [dst]) => Op::ActiveMask(self.dst(dst, 32)?),
                 _ => return Err("takes one 32-bit register".into()),
@@ -166,7 +170,9 @@ impl Decoder<'_> {
 
     /// A destination of exactly so many bits.
     fn dst(&self, operand: &Operand<'_>, bits: u32) -> Decoded<Dst> {
-        let Operand::Name(name) = operand else { return Err("has a destination that is no register".into()) };
+        let Operand::Name(name) = operand else {
+            return Err("has a destination that is no register".into());
+        };
         if *name == "_" {
             return Ok(Dst::Sink);
         }
@@ -181,7 +187,9 @@ impl Decoder<'_> {
 
     /// A destination that may be wider than the value.
     fn wide_dst(&self, operand: &Operand<'_>, bits: u32) -> Decoded<Dst> {
-        let Operand::Name(name) = operand else { return Err("has a destination that is no register".into()) };
+        let Operand::Name(name) = operand else {
+            return Err("has a destination that is no register".into());
+        };
         match self.names.find(name) {
             Some(Symbol::Reg { bits: found, dst }) if found >= bits && found > 1 => Ok(dst),
             _ => self.dst(operand, bits),
@@ -200,11 +208,17 @@ impl Decoder<'_> {
 
     fn source(&self, operand: &Operand<'_>, ty: Ty, wider: bool) -> Decoded<Src> {
         match operand {
-            Operand::Int(v) if ty.is_float() && !ty.is_packed() && ty.bits() > 16 => Err(format!("has the integer {v} where a float is wanted")),
+            Operand::Int(v) if ty.is_float() && !ty.is_packed() && ty.bits() > 16 => {
+                Err(format!("has the integer {v} where a float is wanted"))
+            }
             Operand::Int(v) => Ok(Src::Imm(*v)),
-            Operand::F32(bits) if ty == Ty::F64 => Ok(Src::Imm(f64::from(f32::from_bits(*bits)).to_bits())),
+            Operand::F32(bits) if ty == Ty::F64 => {
+                Ok(Src::Imm(f64::from(f32::from_bits(*bits)).to_bits()))
+            }
             Operand::F32(bits) => Ok(Src::Imm(u64::from(*bits))),
-            Operand::F64(bits) if ty == Ty::F32 => Ok(Src::Imm(u64::from((f64::from_bits(*bits) as f32).to_bits()))),
+            Operand::F64(bits) if ty == Ty::F32 => {
+                Ok(Src::Imm(u64::from((f64::from_bits(*bits) as f32).to_bits())))
+            }
             Operand::F64(bits) => Ok(Src::Imm(*bits)),
             Operand::Not(name) => match self.names.find(name) {
                 Some(Symbol::Reg { dst: Dst::P(p), .. }) if ty == Ty::Pred => Ok(Src::NotP(p)),
@@ -246,7 +260,9 @@ fn plus(src: Src, offset: i64) -> Src {
     use crate::inst::Special;
     match src {
         Src::Imm(v) => Src::Imm(v.wrapping_add_signed(offset)),
-        Src::Special(Special::Module(v)) => Src::Special(Special::Module(v.wrapping_add_signed(offset))),
+        Src::Special(Special::Module(v)) => {
+            Src::Special(Special::Module(v.wrapping_add_signed(offset)))
+        }
         other => other,
     }
 }

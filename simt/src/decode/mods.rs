@@ -29,7 +29,8 @@ impl<'a> Mods<'a> {
 
     /// Takes the first modifier that means something.
     pub(super) fn find<T>(&mut self, meaning: impl Fn(&str) -> Option<T>) -> Option<T> {
-        let (at, value) = self.parts.iter().enumerate().find_map(|(i, p)| Some((i, meaning(p)?)))?;
+        let (at, value) =
+            self.parts.iter().enumerate().find_map(|(i, p)| Some((i, meaning(p)?)))?;
         self.parts.remove(at);
         Some(value)
     }

@@ -10,7 +10,10 @@ use crate::parse::ast::{Base, Entry, Operand, Stmt, Text, Var, VarSpace};
 /// What a name stands for.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Symbol {
-    Reg { bits: u32, dst: Dst },
+    Reg {
+        bits: u32,
+        dst: Dst,
+    },
     Special(Special),
     /// A variable or parameter, in its window.
     Address(Src, Window),
@@ -69,7 +72,8 @@ impl<'a> Names<'a> {
         for (var, offset) in text.vars.iter().zip(module_offsets) {
             match var.space {
                 VarSpace::Global | VarSpace::Const => {
-                    let window = if var.space == VarSpace::Global { Window::Global } else { Window::Const };
+                    let window =
+                        if var.space == VarSpace::Global { Window::Global } else { Window::Const };
                     let symbol = Symbol::Address(Src::Special(Special::Module(*offset)), window);
                     names.scopes[0].names.insert(var.name, symbol);
                 }
@@ -98,16 +102,26 @@ impl<'a> Names<'a> {
     /// Room for a variable of the body, found before dynamic memory is placed.
     fn reserve(&mut self, var: &Var<'a>) -> Decoded<()> {
         match var.space {
-            VarSpace::Shared => self.shared = self.shared.next_multiple_of(var.align.into()) + var.bytes,
+            VarSpace::Shared => {
+                self.shared = self.shared.next_multiple_of(var.align.into()) + var.bytes
+            }
             VarSpace::Local => {}
-            _ => return Err(format!("variable `{}`: only shared and local ones may stand in a body", var.name)),
+            _ => {
+                return Err(format!(
+                    "variable `{}`: only shared and local ones may stand in a body",
+                    var.name
+                ));
+            }
         }
         self.small_enough(var)
     }
 
     fn small_enough(&self, var: &Var<'_>) -> Decoded<()> {
         if self.shared > 1 << 20 || self.local > 1 << 20 {
-            return Err(format!("variable `{}` makes shared or local memory larger than 1 MiB", var.name));
+            return Err(format!(
+                "variable `{}` makes shared or local memory larger than 1 MiB",
+                var.name
+            ));
         }
         Ok(())
     }
@@ -115,7 +129,10 @@ impl<'a> Names<'a> {
     /// Places a variable.
     pub(super) fn declare_var(&mut self, var: &Var<'a>) -> Decoded<()> {
         if !var.init.is_empty() && matches!(var.space, VarSpace::Shared | VarSpace::Local) {
-            return Err(format!("variable `{}` has initial values where PTX permits none", var.name));
+            return Err(format!(
+                "variable `{}` has initial values where PTX permits none",
+                var.name
+            ));
         }
         let align = u64::from(var.align);
         let (end, window) = match var.space {
@@ -134,7 +151,11 @@ impl<'a> Names<'a> {
         self.scopes.last_mut().expect("the outermost scope stays")
     }
 
-    pub(super) fn declare_registers(&mut self, ty: &'a str, names: &[(&'a str, Option<u32>)]) -> Decoded<()> {
+    pub(super) fn declare_registers(
+        &mut self,
+        ty: &'a str,
+        names: &[(&'a str, Option<u32>)],
+    ) -> Decoded<()> {
         let bits = match ty.strip_prefix('.').and_then(Ty::parse) {
             Some(ty) => ty.bits(),
             None => return Err(format!("registers of type `{ty}` cannot be run")),
@@ -254,7 +275,9 @@ fn used_names<'a>(body: &[Stmt<'a>]) -> HashMap<&'a str, ()> {
         if let Stmt::Inst(inst) = stmt {
             for operand in &inst.operands {
                 match operand {
-                    Operand::Name(name) | Operand::Sum(name, _) | Operand::Address(Base::Name(name), _) => {
+                    Operand::Name(name)
+                    | Operand::Sum(name, _)
+                    | Operand::Address(Base::Name(name), _) => {
                         used.insert(*name, ());
                     }
                     _ => {}

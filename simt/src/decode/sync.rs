@@ -11,11 +11,19 @@ const UNKNOWN: &str = "cannot be run: it is not within the subset";
 
 impl Decoder<'_> {
     /// `bar` is `barrier.aligned`, but for the letters.
-    pub(super) fn barrier(&mut self, long: bool, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {
+    pub(super) fn barrier(
+        &mut self,
+        long: bool,
+        mods: &mut Mods<'_>,
+        operands: &[Operand<'_>],
+    ) -> Decoded<Op> {
         if mods.take("warp") {
             let [members] = operands else { return Err(COUNT.into()) };
             return match mods.take("sync") {
-                true => Ok(Op::Sync { op: Box::new(Sync::Barrier), members: self.src(members, Ty::B32)? }),
+                true => Ok(Op::Sync {
+                    op: Box::new(Sync::Barrier),
+                    members: self.src(members, Ty::B32)?,
+                }),
                 false => Err("lacks `.sync`".into()),
             };
         }
@@ -45,7 +53,12 @@ impl Decoder<'_> {
         Ok(Op::Bar(Box::new(Bar { aligned, arrive, id: self.src(id, Ty::U32)?, count, red: None })))
     }
 
-    fn bar_red(&mut self, aligned: bool, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {
+    fn bar_red(
+        &mut self,
+        aligned: bool,
+        mods: &mut Mods<'_>,
+        operands: &[Operand<'_>],
+    ) -> Decoded<Op> {
         let ty = mods.ty();
         let red = match (mods.take("popc"), mods.take("and"), mods.take("or"), ty) {
             (true, false, false, Some(Ty::U32)) => Red::Popc,
@@ -60,10 +73,21 @@ impl Decoder<'_> {
         };
         let dst = self.dst(dst, if red == Red::Popc { 32 } else { 1 })?;
         let p = self.predicate(p)?;
-        Ok(Op::Bar(Box::new(Bar { aligned, arrive: false, id: self.src(id, Ty::U32)?, count, red: Some((red, dst, p)) })))
+        Ok(Op::Bar(Box::new(Bar {
+            aligned,
+            arrive: false,
+            id: self.src(id, Ty::U32)?,
+            count,
+            red: Some((red, dst, p)),
+        })))
     }
 
-    pub(super) fn collective(&mut self, base: &str, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {
+    pub(super) fn collective(
+        &mut self,
+        base: &str,
+        mods: &mut Mods<'_>,
+        operands: &[Operand<'_>],
+    ) -> Decoded<Op> {
         if !mods.take("sync") {
             return Err("cannot be run without `.sync`".into());
         }
@@ -80,9 +104,12 @@ impl Decoder<'_> {
                         _ => return None,
                     })
                 });
-                let (Some(mode), Some(Ty::B32)) = (mode, mods.ty()) else { return Err(UNKNOWN.into()) };
+                let (Some(mode), Some(Ty::B32)) = (mode, mods.ty()) else {
+                    return Err(UNKNOWN.into());
+                };
                 let (dst, p) = self.pair(dst, 32, 1)?;
-                let (a, b, c) = (self.src(a, Ty::B32)?, self.src(b, Ty::B32)?, self.src(c, Ty::B32)?);
+                let (a, b, c) =
+                    (self.src(a, Ty::B32)?, self.src(b, Ty::B32)?, self.src(c, Ty::B32)?);
                 Sync::Shuffle { mode, dst, p, a, b, c }
             }
             ("vote", [dst, a]) => {
@@ -155,7 +182,9 @@ impl Decoder<'_> {
         let proxy = |p: &str| p.starts_with("proxy::").then_some(());
         if mods.take("proxy") || mods.find(proxy).is_some() {
             let known = ["async", "async::generic", "async.global", "alias"];
-            while mods.find(|p| (known.contains(&p) || window(p).is_some()).then_some(())).is_some() {}
+            while mods.find(|p| (known.contains(&p) || window(p).is_some()).then_some(())).is_some()
+            {
+            }
             return Ok(Op::Nop);
         }
         if mods.take("mbarrier_init") {
@@ -171,7 +200,11 @@ impl Decoder<'_> {
         Ok(Op::Fence(order, scope))
     }
 
-    pub(super) fn mbarrier(&mut self, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {
+    pub(super) fn mbarrier(
+        &mut self,
+        mods: &mut Mods<'_>,
+        operands: &[Operand<'_>],
+    ) -> Decoded<Op> {
         if mods.ty() != Some(Ty::B64) && !mods.take("complete_tx") {
             return Err("cannot be run but on `.b64`".into());
         }
@@ -184,7 +217,9 @@ impl Decoder<'_> {
         let scope = mods.scope().unwrap_or(Scope::Cta);
         mods.take("noComplete");
         let address = |o: &Operand<'_>| self.address(o).map(|(a, _)| a);
-        let state = |o: &Operand<'_>| if *o == Operand::Name("_") { Ok(Dst::Sink) } else { self.dst(o, 64) };
+        let state = |o: &Operand<'_>| {
+            if *o == Operand::Name("_") { Ok(Dst::Sink) } else { self.dst(o, 64) }
+        };
         let mut default = Order::Release;
         let (addr, op) = if mods.take("init") {
             let [addr, count] = operands else { return Err(COUNT.into()) };
@@ -198,9 +233,10 @@ impl Decoder<'_> {
             _ => None,
         }) {
             match operands {
-                [dst, addr] if !expect => {
-                    (address(addr)?, MbarOp::Arrive { dst: state(dst)?, count: Src::Imm(1), expect: None, drop })
-                }
+                [dst, addr] if !expect => (
+                    address(addr)?,
+                    MbarOp::Arrive { dst: state(dst)?, count: Src::Imm(1), expect: None, drop },
+                ),
                 [dst, addr, n] => {
                     let n = self.src(n, Ty::U32)?;
                     let (count, expect) = if expect { (Src::Imm(1), Some(n)) } else { (n, None) };
@@ -232,7 +268,12 @@ impl Decoder<'_> {
         Ok(Op::Mbar(Box::new(Mbar { window, addr, op, order: order.unwrap_or(default), scope })))
     }
 
-    fn wait(&self, mods: &mut Mods<'_>, operands: &[Operand<'_>], wait: bool) -> Decoded<(crate::inst::Address, MbarOp)> {
+    fn wait(
+        &self,
+        mods: &mut Mods<'_>,
+        operands: &[Operand<'_>],
+        wait: bool,
+    ) -> Decoded<(crate::inst::Address, MbarOp)> {
         let parity = mods.take("parity");
         let (dst, addr, state) = match operands {
             [dst, addr, state] => (dst, addr, state),

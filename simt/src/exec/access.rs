@@ -5,12 +5,12 @@ use std::sync::atomic::Ordering;
 use super::team::Team;
 use super::warp::{FULL, each};
 use super::{Fault, tag};
+use crate::TrapKind;
 use crate::alu::fast::Doubles;
 use crate::alu::{eval, sext, trim};
 use crate::global::{Miss, Slot, same_range};
 use crate::inst::{Address, Alu, Atom, AtomOp, Dst, F, Half, Memory, Round, Src, Ty, Window};
 use crate::observer::{Access, AccessKind, At, Observer, Space};
-use crate::TrapKind;
 
 /// Lanes of an access that end in one space, with their addresses there.
 pub(super) struct Group {
@@ -116,7 +116,11 @@ impl<'e> Team<'e> {
         };
         if low & u64::from(bytes - 1) != 0 {
             let lane = first(*mask, |i| addrs[i] & u64::from(bytes - 1) != 0);
-            return Err(Fault::new(TrapKind::Misaligned, lane, format!("{bytes} bytes at address {:#x}", addrs[lane])));
+            return Err(Fault::new(
+                TrapKind::Misaligned,
+                lane,
+                format!("{bytes} bytes at address {:#x}", addrs[lane]),
+            ));
         }
         let limit = match space {
             Space::Global | Space::Const => {
@@ -153,7 +157,8 @@ impl<'e> Team<'e> {
         };
         let blocks = self.blocks.len() as u64;
         let inside = |a: u64| {
-            let (offset, rank) = if *space == Space::Shared { (a & 0xff_ffff, a >> 24) } else { (a, 0) };
+            let (offset, rank) =
+                if *space == Space::Shared { (a & 0xff_ffff, a >> 24) } else { (a, 0) };
             offset + u64::from(bytes) <= limit && rank <= blocks && offset <= limit
         };
         let mut fine = true;
@@ -170,7 +175,9 @@ impl<'e> Team<'e> {
                     Space::Local => "local",
                     _ => "parameter",
                 };
-                let detail = format!("{bytes} bytes at {name} address {a:#x}, where there are {limit} bytes");
+                let detail = format!(
+                    "{bytes} bytes at {name} address {a:#x}, where there are {limit} bytes"
+                );
                 return Err(Fault::new(TrapKind::OutOfBounds, lane, detail));
             }
         }
@@ -274,7 +281,15 @@ impl<'e> Team<'e> {
     }
 
     /// Parameters are the same for all lanes.
-    fn load_param<O: Observer>(&mut self, w: usize, at: &At<'_>, memory: &Memory, base: u64, dst: Dst, obs: &mut O) -> Result<(), Fault> {
+    fn load_param<O: Observer>(
+        &mut self,
+        w: usize,
+        at: &At<'_>,
+        memory: &Memory,
+        base: u64,
+        dst: Dst,
+        obs: &mut O,
+    ) -> Result<(), Fault> {
         let (width, addr) = (memory.ty.bytes(), base.wrapping_add_signed(memory.addr.offset));
         let group = Group { space: Space::Param, mask: at.mask, addrs: [addr; 32] };
         let place = self.place(w, &group, width)?;
@@ -306,7 +321,9 @@ impl<'e> Team<'e> {
             }
             Place::Shared if self.blocks.len() == 1 => {
                 let shared = &self.shared;
-                each(group.mask, |i| out[i] = little(&shared[(group.addrs[i] & 0xff_ffff) as usize..], 4) as u32);
+                each(group.mask, |i| {
+                    out[i] = little(&shared[(group.addrs[i] & 0xff_ffff) as usize..], 4) as u32
+                });
             }
             place => each(group.mask, |i| out[i] = self.get(w, place, i, group.addrs[i], 4) as u32),
         }
@@ -329,7 +346,11 @@ impl<'e> Team<'e> {
             left &= !group.mask;
             let place = self.place(w, &group, width * srcs.len() as u32)?;
             if matches!(place, Place::Param) {
-                return Err(Fault::new(TrapKind::ReadOnly, group.mask.trailing_zeros() as usize, ""));
+                return Err(Fault::new(
+                    TrapKind::ReadOnly,
+                    group.mask.trailing_zeros() as usize,
+                    "",
+                ));
             }
             report(at, memory, AccessKind::Store, srcs.len(), &group, &place, obs);
             if let ([Src::W(r)], 4, Place::Shared, 1) = (srcs, width, &place, self.blocks.len()) {
@@ -353,7 +374,13 @@ impl<'e> Team<'e> {
         Ok(())
     }
 
-    pub(super) fn atomic<O: Observer>(&mut self, w: usize, at: &At<'_>, atom: &Atom, obs: &mut O) -> Result<(), Fault> {
+    pub(super) fn atomic<O: Observer>(
+        &mut self,
+        w: usize,
+        at: &At<'_>,
+        atom: &Atom,
+        obs: &mut O,
+    ) -> Result<(), Fault> {
         let memory = &atom.memory;
         let width = memory.ty.bytes();
         let addrs = self.addresses(w, at.mask, &memory.addr);
@@ -364,10 +391,17 @@ impl<'e> Team<'e> {
             let place = self.place(w, &group, width)?;
             if !matches!(group.space, Space::Global | Space::Shared) {
                 let lane = group.mask.trailing_zeros() as usize;
-                return Err(Fault::new(TrapKind::BadOperand, lane, "an atomic outside of global and shared memory"));
+                return Err(Fault::new(
+                    TrapKind::BadOperand,
+                    lane,
+                    "an atomic outside of global and shared memory",
+                ));
             }
             report(at, memory, atom.kind, 1, &group, &place, obs);
-            let ftz = atom.ftz || (memory.window == Window::Generic && group.space == Space::Global && memory.ty == Ty::F32);
+            let ftz = atom.ftz
+                || (memory.window == Window::Generic
+                    && group.space == Space::Global
+                    && memory.ty == Ty::F32);
             each(group.mask, |lane| {
                 let addr = group.addrs[lane];
                 let old = self.get(w, &place, lane, addr, width);
@@ -381,21 +415,38 @@ impl<'e> Team<'e> {
     }
 
     /// Where one lane's bytes lie in shared memory, for operations of one lane.
-    pub(super) fn shared_one(&self, w: usize, window: Window, lane: usize, addr: u64, bytes: u32, align: u32) -> Result<u64, Fault> {
+    pub(super) fn shared_one(
+        &self,
+        w: usize,
+        window: Window,
+        lane: usize,
+        addr: u64,
+        bytes: u32,
+        align: u32,
+    ) -> Result<u64, Fault> {
         let mut addrs = [0; 32];
         addrs[lane] = addr;
         let group = self.group(w, window, &addrs, 1 << lane);
         if group.space != Space::Shared {
-            return Err(Fault::new(TrapKind::OutOfBounds, lane, format!("address {addr:#x} is not in shared memory")));
+            return Err(Fault::new(
+                TrapKind::OutOfBounds,
+                lane,
+                format!("address {addr:#x} is not in shared memory"),
+            ));
         }
         let addr = group.addrs[lane];
         if !addr.is_multiple_of(align.into()) {
-            return Err(Fault::new(TrapKind::Misaligned, lane, format!("shared address {addr:#x} is no multiple of {align}")));
+            return Err(Fault::new(
+                TrapKind::Misaligned,
+                lane,
+                format!("shared address {addr:#x} is no multiple of {align}"),
+            ));
         }
         let (rank, offset) = (addr >> 24, addr & 0xff_ffff);
         let limit = u64::from(self.env.info.shared);
         if addr >> 40 != 0 || rank > self.blocks.len() as u64 || offset + u64::from(bytes) > limit {
-            let detail = format!("{bytes} bytes at shared address {addr:#x}, where there are {limit} bytes");
+            let detail =
+                format!("{bytes} bytes at shared address {addr:#x}, where there are {limit} bytes");
             return Err(Fault::new(TrapKind::OutOfBounds, lane, detail));
         }
         Ok(addr)
@@ -431,7 +482,15 @@ fn little(bytes: &[u8], n: usize) -> u64 {
 }
 
 #[inline]
-fn report<O: Observer>(at: &At<'_>, memory: &Memory, kind: AccessKind, vector: usize, group: &Group, place: &Place<'_>, obs: &mut O) {
+fn report<O: Observer>(
+    at: &At<'_>,
+    memory: &Memory,
+    kind: AccessKind,
+    vector: usize,
+    group: &Group,
+    place: &Place<'_>,
+    obs: &mut O,
+) {
     let alloc = match place {
         Place::Slot(id, _) => Some(*id),
         _ => None,
@@ -458,15 +517,39 @@ pub(super) fn update(op: AtomOp, ty: Ty, ftz: bool, old: u64, b: u64, c: u64) ->
     let alu = |f: F| eval(&Alu { f, ty, round: Round::Near, ftz, sat: false }, [old, b, 0, 0]);
     match op {
         AtomOp::Add if ty.is_float() => alu(F::Add),
-        AtomOp::Add => trim(eval(&Alu { f: F::Mad(Half::Lo), ty, round: Round::Near, ftz: false, sat: false }, [old, 1, b, 0]), bits),
+        AtomOp::Add => trim(
+            eval(
+                &Alu { f: F::Mad(Half::Lo), ty, round: Round::Near, ftz: false, sat: false },
+                [old, 1, b, 0],
+            ),
+            bits,
+        ),
         AtomOp::Min => alu(F::Min),
         AtomOp::Max => alu(F::Max),
         AtomOp::And => old & b,
         AtomOp::Or => old | b,
         AtomOp::Xor => old ^ b,
         AtomOp::Exch => trim(b, bits),
-        AtomOp::Cas => if old == trim(b, bits) { trim(c, bits) } else { old },
-        AtomOp::Inc => if old >= trim(b, 32) { 0 } else { old + 1 },
-        AtomOp::Dec => if old == 0 || old > trim(b, 32) { trim(b, 32) } else { old - 1 },
+        AtomOp::Cas => {
+            if old == trim(b, bits) {
+                trim(c, bits)
+            } else {
+                old
+            }
+        }
+        AtomOp::Inc => {
+            if old >= trim(b, 32) {
+                0
+            } else {
+                old + 1
+            }
+        }
+        AtomOp::Dec => {
+            if old == 0 || old > trim(b, 32) {
+                trim(b, 32)
+            } else {
+                old - 1
+            }
+        }
     }
 }

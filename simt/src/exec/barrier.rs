@@ -12,7 +12,14 @@ use crate::observer::{Arrive, At, Complete, Level, Observer};
 const BARRIERS: u64 = 16;
 
 impl Team<'_> {
-    pub(super) fn bar<O: Observer>(&mut self, w: usize, pc: u32, active: u32, bar: &Bar, obs: &mut O) -> Result<Flow, Fault> {
+    pub(super) fn bar<O: Observer>(
+        &mut self,
+        w: usize,
+        pc: u32,
+        active: u32,
+        bar: &Bar,
+        obs: &mut O,
+    ) -> Result<Flow, Fault> {
         let at = self.at(w, pc, active);
         if active == 0 {
             obs.inst(&at);
@@ -21,23 +28,43 @@ impl Team<'_> {
         let lead = active.trailing_zeros() as usize;
         let id = self.lane(w, lead, bar.id) & 0xffff_ffff;
         let mut same = 0;
-        each(active, |lane| same |= u32::from(self.lane(w, lane, bar.id) & 0xffff_ffff == id) << lane);
+        each(active, |lane| {
+            same |= u32::from(self.lane(w, lane, bar.id) & 0xffff_ffff == id) << lane
+        });
         if same != active {
             return Ok(Flow::Only(same));
         }
         obs.inst(&at);
         if id >= BARRIERS {
-            return Err(Fault::new(TrapKind::BadBarrier, lead, format!("barrier {id}: there are {BARRIERS}")));
+            return Err(Fault::new(
+                TrapKind::BadBarrier,
+                lead,
+                format!("barrier {id}: there are {BARRIERS}"),
+            ));
         }
         let count = bar.count.map(|c| self.lane(w, lead, c) as u32);
-        if let Some(n) = count && (n == 0 || n % 32 != 0) {
-            return Err(Fault::new(TrapKind::BadBarrier, lead, format!("{n} threads: not a multiple of the warp size")));
+        if let Some(n) = count
+            && (n == 0 || n % 32 != 0)
+        {
+            return Err(Fault::new(
+                TrapKind::BadBarrier,
+                lead,
+                format!("{n} threads: not a multiple of the warp size"),
+            ));
         }
         let warp = &self.warps[w];
         let (block, index, members) = (warp.block, warp.index as usize, warp.live);
         obs.arrive(
             &at,
-            &Arrive { level: Level::Block, id: id as u32, mask: active, members, count, arrive_only: bar.arrive, aligned: bar.aligned },
+            &Arrive {
+                level: Level::Block,
+                id: id as u32,
+                mask: active,
+                members,
+                count,
+                arrive_only: bar.arrive,
+                aligned: bar.aligned,
+            },
         );
         let held = bar.red.map(|(_, _, p)| warp.regs.pred(p) & active);
         let warps = self.per_block();
@@ -54,7 +81,11 @@ impl Team<'_> {
             (state.active, state.count, state.aligned) = (true, count, bar.aligned);
             (state.held, state.asked) = (0, 0);
         } else if state.count != count {
-            let detail = format!("{} threads, where others at barrier {id} said {}", said(count), said(state.count));
+            let detail = format!(
+                "{} threads, where others at barrier {id} said {}",
+                said(count),
+                said(state.count)
+            );
             return Err(Fault::new(TrapKind::BadBarrier, lead, detail));
         }
         if let Some(held) = held {
@@ -70,7 +101,11 @@ impl Team<'_> {
     }
 
     /// Opens the barriers of a block that all have reached. Called after arrivals and exits.
-    pub(super) fn open_bars<O: Observer>(&mut self, block: usize, obs: &mut O) -> Result<(), (usize, u32, Fault)> {
+    pub(super) fn open_bars<O: Observer>(
+        &mut self,
+        block: usize,
+        obs: &mut O,
+    ) -> Result<(), (usize, u32, Fault)> {
         for id in 0..self.blocks[block].bars.len() {
             if !self.blocks[block].bars[id].active {
                 continue;
@@ -78,11 +113,18 @@ impl Team<'_> {
             let first = block * self.per_block();
             let state = &self.blocks[block].bars[id];
             let complete = match state.count {
-                None => (0..self.per_block()).all(|i| (state.waiting[i] | state.arrived[i]) & self.warps[first + i].live == self.warps[first + i].live),
+                None => (0..self.per_block()).all(|i| {
+                    (state.waiting[i] | state.arrived[i]) & self.warps[first + i].live
+                        == self.warps[first + i].live
+                }),
                 Some(n) => {
                     let met = |i: usize| {
                         let here = state.waiting[i] | state.arrived[i];
-                        if here != 0 && here == self.warps[first + i].live { 32 } else { here.count_ones() }
+                        if here != 0 && here == self.warps[first + i].live {
+                            32
+                        } else {
+                            here.count_ones()
+                        }
                     };
                     (0..self.per_block()).map(met).sum::<u32>() >= n
                 }
@@ -94,14 +136,25 @@ impl Team<'_> {
         Ok(())
     }
 
-    fn open<O: Observer>(&mut self, block: usize, id: usize, obs: &mut O) -> Result<(), (usize, u32, Fault)> {
+    fn open<O: Observer>(
+        &mut self,
+        block: usize,
+        id: usize,
+        obs: &mut O,
+    ) -> Result<(), (usize, u32, Fault)> {
         let first = block * self.per_block();
         let state = &mut self.blocks[block].bars[id];
         state.active = false;
-        let (waiting, arrived, aligned) = (std::mem::take(&mut state.waiting), std::mem::take(&mut state.arrived), state.aligned);
+        let (waiting, arrived, aligned) =
+            (std::mem::take(&mut state.waiting), std::mem::take(&mut state.arrived), state.aligned);
         let (held, asked) = (state.held, state.asked);
         let lanes: Vec<u32> = waiting.iter().zip(&arrived).map(|(a, b)| a | b).collect();
-        obs.complete(&Complete { level: Level::Block, id: id as u32, block: self.blocks[block].id, lanes: &lanes });
+        obs.complete(&Complete {
+            level: Level::Block,
+            id: id as u32,
+            block: self.blocks[block].id,
+            lanes: &lanes,
+        });
         self.blocks[block].id.round += 1;
         for (i, lanes) in waiting.iter().enumerate().filter(|(_, lanes)| **lanes != 0) {
             let w = first + i;
@@ -112,9 +165,14 @@ impl Team<'_> {
                     continue;
                 }
                 if aligned && at_pc.is_some_and(|pc| pc != split.pc) {
-                    let detail = "other lanes of the warp wait at another barrier instruction".to_string();
+                    let detail =
+                        "other lanes of the warp wait at another barrier instruction".to_string();
                     let lane = split.mask.trailing_zeros() as usize;
-                    return Err((w, split.pc, Fault::new(TrapKind::DivergentBarrier, lane, detail)));
+                    return Err((
+                        w,
+                        split.pc,
+                        Fault::new(TrapKind::DivergentBarrier, lane, detail),
+                    ));
                 }
                 at_pc = Some(split.pc);
                 if let Op::Bar(bar) = &self.env.info.kernel.insts[split.pc as usize].op
@@ -142,15 +200,32 @@ impl Team<'_> {
         Ok(())
     }
 
-    pub(super) fn cluster_arrive<O: Observer>(&mut self, w: usize, at: &At<'_>, obs: &mut O) -> Result<(), Fault> {
+    pub(super) fn cluster_arrive<O: Observer>(
+        &mut self,
+        w: usize,
+        at: &At<'_>,
+        obs: &mut O,
+    ) -> Result<(), Fault> {
         let again = self.cluster_arrived[w] & at.mask;
         if again != 0 {
             let lane = again.trailing_zeros() as usize;
-            return Err(Fault::new(TrapKind::BadBarrier, lane, "arrives twice at the cluster barrier, with no wait between"));
+            return Err(Fault::new(
+                TrapKind::BadBarrier,
+                lane,
+                "arrives twice at the cluster barrier, with no wait between",
+            ));
         }
         obs.arrive(
             at,
-            &Arrive { level: Level::Cluster, id: 0, mask: at.mask, members: self.warps[w].live, count: None, arrive_only: true, aligned: true },
+            &Arrive {
+                level: Level::Cluster,
+                id: 0,
+                mask: at.mask,
+                members: self.warps[w].live,
+                count: None,
+                arrive_only: true,
+                aligned: true,
+            },
         );
         self.cluster_arrived[w] |= at.mask;
         self.open_cluster(obs);

@@ -13,7 +13,15 @@ use crate::observer::{Arrive, Collective, Complete, Level, Observer};
 const UNDEFINED: u32 = 0xffff_dead;
 
 impl Team<'_> {
-    pub(super) fn sync<O: Observer>(&mut self, w: usize, pc: u32, active: u32, op: &Sync, members: Src, obs: &mut O) -> Result<Flow, Fault> {
+    pub(super) fn sync<O: Observer>(
+        &mut self,
+        w: usize,
+        pc: u32,
+        active: u32,
+        op: &Sync,
+        members: Src,
+        obs: &mut O,
+    ) -> Result<Flow, Fault> {
         let at = self.at(w, pc, active);
         if active == 0 {
             obs.inst(&at);
@@ -24,7 +32,9 @@ impl Team<'_> {
         let mut same = active;
         if !matches!(members, Src::Imm(_)) {
             same = 0;
-            each(active, |lane| same |= u32::from(self.lane(w, lane, members) as u32 == mask) << lane);
+            each(active, |lane| {
+                same |= u32::from(self.lane(w, lane, members) as u32 == mask) << lane
+            });
         }
         if same != active {
             return Ok(Flow::Only(same));
@@ -32,10 +42,22 @@ impl Team<'_> {
         obs.inst(&at);
         if active & !mask != 0 {
             let lane = (active & !mask).trailing_zeros() as usize;
-            return Err(Fault::new(TrapKind::BadMask, lane, format!("lane {lane} is not in its member mask {mask:#010x}")));
+            return Err(Fault::new(
+                TrapKind::BadMask,
+                lane,
+                format!("lane {lane} is not in its member mask {mask:#010x}"),
+            ));
         }
         if *op == Sync::Barrier {
-            let arrive = Arrive { level: Level::Warp, id: 0, mask: active, members: mask, count: None, arrive_only: false, aligned: false };
+            let arrive = Arrive {
+                level: Level::Warp,
+                id: 0,
+                mask: active,
+                members: mask,
+                count: None,
+                arrive_only: false,
+                aligned: false,
+            };
             obs.arrive(&at, &arrive);
         }
         if mask & self.warps[w].live & !active == 0 {
@@ -99,7 +121,10 @@ impl Team<'_> {
                         reads[i] = (self.lane(w, i, *b), self.lane(w, i, *c));
                     });
                 }
-                Sync::VoteAll { a: src, .. } | Sync::VoteAny { a: src, .. } | Sync::VoteUni { a: src, .. } | Sync::Ballot { a: src, .. } => {
+                Sync::VoteAll { a: src, .. }
+                | Sync::VoteAny { a: src, .. }
+                | Sync::VoteUni { a: src, .. }
+                | Sync::Ballot { a: src, .. } => {
                     obs.collective(&at, Collective::Vote, members);
                     let held = self.warps[w].regs.pred(*src);
                     each(mask, |i| a[i] = u64::from(held >> i & 1));
@@ -127,7 +152,8 @@ impl Team<'_> {
                     let mut out = [0u32; 32];
                     let mut inside = 0u32;
                     each(mask, |i| {
-                        let (source, yes) = source_lane(mode, i as u32, reads[i].0 as u32, reads[i].1 as u32);
+                        let (source, yes) =
+                            source_lane(mode, i as u32, reads[i].0 as u32, reads[i].1 as u32);
                         inside |= u32::from(yes) << i;
                         out[i] = if here >> source & 1 == 1 {
                             a[source as usize] as u32
@@ -145,7 +171,9 @@ impl Team<'_> {
                 }
                 Sync::VoteAll { dst, .. } => self.put_result(w, mask, dst, u64::from(held == here)),
                 Sync::VoteAny { dst, .. } => self.put_result(w, mask, dst, u64::from(held != 0)),
-                Sync::VoteUni { dst, .. } => self.put_result(w, mask, dst, u64::from(held == 0 || held == here)),
+                Sync::VoteUni { dst, .. } => {
+                    self.put_result(w, mask, dst, u64::from(held == 0 || held == here))
+                }
                 Sync::Ballot { dst, .. } => self.put_result(w, mask, dst, held.into()),
                 Sync::MatchAny { dst, .. } => each(mask, |i| {
                     let mut same = 0u64;

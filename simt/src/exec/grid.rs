@@ -41,7 +41,13 @@ pub(crate) fn run<O: Observer>(env: &Env<'_>, config: &Config, obs: &mut O) -> R
     Ok(())
 }
 
-fn in_parallel_on<O: Observer>(pool: &rayon::ThreadPool, env: &Env<'_>, config: &Config, clusters: u64, obs: &mut O) -> Ran<()> {
+fn in_parallel_on<O: Observer>(
+    pool: &rayon::ThreadPool,
+    env: &Env<'_>,
+    config: &Config,
+    clusters: u64,
+    obs: &mut O,
+) -> Ran<()> {
     // The observer goes along by value of its fork: `&mut O` is `Send`, as `O` is.
     pool.install(|| in_parallel(env, config, clusters, obs))
 }
@@ -67,7 +73,8 @@ fn in_parallel<O: Observer>(env: &Env<'_>, config: &Config, clusters: u64, obs: 
                         return (fork, Ok(0));
                     }
                     let first = (window + i as u64) * CHUNK;
-                    let result = chunk(team, first..(first + CHUNK).min(clusters), budget, &mut fork);
+                    let result =
+                        chunk(team, first..(first + CHUNK).min(clusters), budget, &mut fork);
                     if result.is_err() {
                         failed.fetch_min(i, Ordering::Relaxed);
                     }
@@ -87,7 +94,12 @@ fn in_parallel<O: Observer>(env: &Env<'_>, config: &Config, clusters: u64, obs: 
     Ok(())
 }
 
-fn chunk<O: Observer>(team: &mut Team<'_>, clusters: std::ops::Range<u64>, budget: u64, obs: &mut O) -> Ran<u64> {
+fn chunk<O: Observer>(
+    team: &mut Team<'_>,
+    clusters: std::ops::Range<u64>,
+    budget: u64,
+    obs: &mut O,
+) -> Ran<u64> {
     let mut executed = 0;
     for cluster in clusters {
         team.start(cluster, obs);

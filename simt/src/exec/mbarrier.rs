@@ -29,7 +29,13 @@ pub(super) type Mbarriers = BTreeMap<usize, Object>;
 const MOST: u64 = (1 << 20) - 1;
 
 impl Team<'_> {
-    pub(super) fn mbar<O: Observer>(&mut self, w: usize, at: &At<'_>, mbar: &Mbar, obs: &mut O) -> Result<Flow, Fault> {
+    pub(super) fn mbar<O: Observer>(
+        &mut self,
+        w: usize,
+        at: &At<'_>,
+        mbar: &Mbar,
+        obs: &mut O,
+    ) -> Result<Flow, Fault> {
         if let MbarOp::Pending { dst, state } = &mbar.op {
             each(at.mask, |lane| {
                 let token = self.lane(w, lane, *state);
@@ -50,16 +56,34 @@ impl Team<'_> {
         result.map(|()| Flow::Next)
     }
 
-    fn mbar_lane<O: Observer>(&mut self, w: usize, at: &At<'_>, mbar: &Mbar, lane: usize, addr: u64, obs: &mut O) -> Result<(), Fault> {
+    fn mbar_lane<O: Observer>(
+        &mut self,
+        w: usize,
+        at: &At<'_>,
+        mbar: &Mbar,
+        lane: usize,
+        addr: u64,
+        obs: &mut O,
+    ) -> Result<(), Fault> {
         let addr = self.shared_one(w, mbar.window, lane, addr, 8, 8)?;
         let key = self.shared_index(w, addr);
         let bad = |detail: String| Fault::new(TrapKind::BadBarrier, lane, detail);
-        let event = |op, phase, completes| Mbarrier { op, addr, mask: 1 << lane, phase, completes, order: mbar.order, scope: mbar.scope };
+        let event = |op, phase, completes| Mbarrier {
+            op,
+            addr,
+            mask: 1 << lane,
+            phase,
+            completes,
+            order: mbar.order,
+            scope: mbar.scope,
+        };
         match &mbar.op {
             MbarOp::Init { count } => {
                 let count = self.lane(w, lane, *count) & 0xffff_ffff;
                 if count == 0 || count > MOST {
-                    return Err(bad(format!("an mbarrier for {count} arrivals: 1 to {MOST} are allowed")));
+                    return Err(bad(format!(
+                        "an mbarrier for {count} arrivals: 1 to {MOST} are allowed"
+                    )));
                 }
                 let count = count as u32;
                 self.mbarriers.insert(key, Object { count, pending: count, bytes: 0, phase: 0 });
@@ -72,22 +96,54 @@ impl Team<'_> {
             MbarOp::Arrive { dst, count, expect, drop } => {
                 if let Some(expect) = expect {
                     let bytes = self.lane(w, lane, *expect) as u32;
-                    self.change(at, key, event(MbarrierOp::ExpectTx(bytes), 0, false), lane, 0, i64::from(bytes), obs)?;
+                    self.change(
+                        at,
+                        key,
+                        event(MbarrierOp::ExpectTx(bytes), 0, false),
+                        lane,
+                        0,
+                        i64::from(bytes),
+                        obs,
+                    )?;
                 }
                 let count = self.lane(w, lane, *count) as u32;
                 if *drop && let Some(object) = self.mbarriers.get_mut(&key) {
                     object.count = object.count.saturating_sub(count).max(1);
                 }
-                let token = self.change(at, key, event(MbarrierOp::Arrive(count), 0, false), lane, count, 0, obs)?;
+                let token = self.change(
+                    at,
+                    key,
+                    event(MbarrierOp::Arrive(count), 0, false),
+                    lane,
+                    count,
+                    0,
+                    obs,
+                )?;
                 self.warps[w].regs.put(*dst, lane, token);
             }
             MbarOp::Expect { bytes } => {
                 let bytes = self.lane(w, lane, *bytes) as u32;
-                self.change(at, key, event(MbarrierOp::ExpectTx(bytes), 0, false), lane, 0, i64::from(bytes), obs)?;
+                self.change(
+                    at,
+                    key,
+                    event(MbarrierOp::ExpectTx(bytes), 0, false),
+                    lane,
+                    0,
+                    i64::from(bytes),
+                    obs,
+                )?;
             }
             MbarOp::Complete { bytes } => {
                 let bytes = self.lane(w, lane, *bytes) as u32;
-                self.change(at, key, event(MbarrierOp::CompleteTx(bytes), 0, false), lane, 0, -i64::from(bytes), obs)?;
+                self.change(
+                    at,
+                    key,
+                    event(MbarrierOp::CompleteTx(bytes), 0, false),
+                    lane,
+                    0,
+                    -i64::from(bytes),
+                    obs,
+                )?;
             }
             MbarOp::Test { .. } | MbarOp::Pending { .. } => {}
         }
@@ -95,21 +151,49 @@ impl Team<'_> {
     }
 
     /// Bytes of a bulk copy have come.
-    pub(super) fn complete_tx<O: Observer>(&mut self, w: usize, at: &At<'_>, lane: usize, addr: u64, bytes: u32, obs: &mut O) -> Result<(), Fault> {
+    pub(super) fn complete_tx<O: Observer>(
+        &mut self,
+        w: usize,
+        at: &At<'_>,
+        lane: usize,
+        addr: u64,
+        bytes: u32,
+        obs: &mut O,
+    ) -> Result<(), Fault> {
         let key = self.shared_index(w, addr);
         let op = MbarrierOp::CompleteTx(bytes);
-        let event = Mbarrier { op, addr, mask: 1 << lane, phase: 0, completes: false, order: Order::Release, scope: Scope::Cluster };
+        let event = Mbarrier {
+            op,
+            addr,
+            mask: 1 << lane,
+            phase: 0,
+            completes: false,
+            order: Order::Release,
+            scope: Scope::Cluster,
+        };
         self.change(at, key, event, lane, 0, -i64::from(bytes), obs).map(|_| ())
     }
 
     /// Arrivals and bytes; ends the phase where nothing is missing any more.
     #[allow(clippy::too_many_arguments)] // One change of one object, reported as one event.
-    fn change<O: Observer>(&mut self, at: &At<'_>, key: usize, event: Mbarrier, lane: usize, arrivals: u32, bytes: i64, obs: &mut O) -> Result<u64, Fault> {
+    fn change<O: Observer>(
+        &mut self,
+        at: &At<'_>,
+        key: usize,
+        event: Mbarrier,
+        lane: usize,
+        arrivals: u32,
+        bytes: i64,
+        obs: &mut O,
+    ) -> Result<u64, Fault> {
         let Some(object) = self.mbarriers.get_mut(&key) else {
             return Err(Fault::new(TrapKind::BadBarrier, lane, none(event.addr)));
         };
         if arrivals > object.pending {
-            let detail = format!("{arrivals} arrivals at an mbarrier that lacks {} in this phase", object.pending);
+            let detail = format!(
+                "{arrivals} arrivals at an mbarrier that lacks {} in this phase",
+                object.pending
+            );
             return Err(Fault::new(TrapKind::BadBarrier, lane, detail));
         }
         let phase = object.phase;
@@ -144,7 +228,18 @@ impl Team<'_> {
                     self.put_result(w, split.mask, dst, 1);
                     let at = self.at(w, split.pc, split.mask);
                     let op = MbarrierOp::TestPasses;
-                    obs.mbarrier(&at, &Mbarrier { op, addr: addr.into(), mask: split.mask, phase, completes: false, order: mbar.order, scope: mbar.scope });
+                    obs.mbarrier(
+                        &at,
+                        &Mbarrier {
+                            op,
+                            addr: addr.into(),
+                            mask: split.mask,
+                            phase,
+                            completes: false,
+                            order: mbar.order,
+                            scope: mbar.scope,
+                        },
+                    );
                 }
                 let split = &mut self.warps[w].splits[s];
                 (split.state, split.pc) = (State::Ready, split.pc + 1);
@@ -152,7 +247,14 @@ impl Team<'_> {
         }
     }
 
-    fn test<O: Observer>(&mut self, w: usize, at: &At<'_>, mbar: &Mbar, addrs: &[u64; 32], obs: &mut O) -> Result<Flow, Fault> {
+    fn test<O: Observer>(
+        &mut self,
+        w: usize,
+        at: &At<'_>,
+        mbar: &Mbar,
+        addrs: &[u64; 32],
+        obs: &mut O,
+    ) -> Result<Flow, Fault> {
         let MbarOp::Test { dst, parity, state, wait } = &mbar.op else { return Ok(Flow::Next) };
         let mut result = Ok(());
         let mut waits: Option<(u32, u64)> = None;
@@ -164,7 +266,9 @@ impl Team<'_> {
             let found = self.shared_one(w, mbar.window, lane, addrs[lane], 8, 8).and_then(|addr| {
                 let key = self.shared_index(w, addr);
                 let object = self.mbarriers.get(&key).copied();
-                object.map(|o| (addr, o)).ok_or_else(|| Fault::new(TrapKind::BadBarrier, lane, none(addr)))
+                object
+                    .map(|o| (addr, o))
+                    .ok_or_else(|| Fault::new(TrapKind::BadBarrier, lane, none(addr)))
             });
             let (addr, object) = match found {
                 Ok(found) => found,
@@ -195,7 +299,18 @@ impl Team<'_> {
             }
             passes |= u32::from(done) << lane;
             let op = if done { MbarrierOp::TestPasses } else { MbarrierOp::TestFails };
-            obs.mbarrier(at, &Mbarrier { op, addr, mask: 1 << lane, phase, completes: false, order: mbar.order, scope: mbar.scope });
+            obs.mbarrier(
+                at,
+                &Mbarrier {
+                    op,
+                    addr,
+                    mask: 1 << lane,
+                    phase,
+                    completes: false,
+                    order: mbar.order,
+                    scope: mbar.scope,
+                },
+            );
             self.warps[w].regs.put(*dst, lane, done.into());
         });
         result?;
@@ -205,7 +320,9 @@ impl Team<'_> {
             Some((addr, phase)) => {
                 let mut same = 0u32;
                 each(later, |lane| {
-                    let mine = self.shared_one(w, mbar.window, lane, addrs[lane], 8, 8).is_ok_and(|a| a as u32 == addr);
+                    let mine = self
+                        .shared_one(w, mbar.window, lane, addrs[lane], 8, 8)
+                        .is_ok_and(|a| a as u32 == addr);
                     if mine {
                         same |= 1 << lane;
                     } else {

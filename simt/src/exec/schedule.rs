@@ -31,7 +31,9 @@ impl Team<'_> {
             match self.env.schedule {
                 Schedule::Converged => {
                     for w in 0..self.warps.len() {
-                        while self.warps[w].is_runnable() || (self.may_release(w) && self.warps[w].release()) {
+                        while self.warps[w].is_runnable()
+                            || (self.may_release(w) && self.warps[w].release())
+                        {
                             progress = true;
                             self.run_converged(w, obs)?;
                             if self.executed >= stop {
@@ -65,7 +67,10 @@ impl Team<'_> {
         let w = self.warps.iter().position(|warp| warp.live != 0).unwrap_or(0);
         let split = self.warps[w].splits.first();
         let (pc, lane) = split.map_or((0, 0), |s| (s.pc, s.mask.trailing_zeros() as usize));
-        let detail = format!("a block may execute {} warp instructions: does it loop for ever?", self.env.block_budget);
+        let detail = format!(
+            "a block may execute {} warp instructions: does it loop for ever?",
+            self.env.block_budget
+        );
         Err(self.trap(w, pc, Fault::new(TrapKind::Budget, lane, detail)))
     }
 
@@ -82,7 +87,9 @@ impl Team<'_> {
 
     /// Runs one split until it has to wait, with convergence barriers.
     fn run_converged<O: Observer>(&mut self, w: usize, obs: &mut O) -> Ran<()> {
-        let Some(s) = self.warps[w].splits.iter().rposition(|s| s.state == State::Ready) else { return Ok(()) };
+        let Some(s) = self.warps[w].splits.iter().rposition(|s| s.state == State::Ready) else {
+            return Ok(());
+        };
         let Split { mut pc, mut mask, mut conv, .. } = self.warps[w].splits.swap_remove(s);
         let insts = &self.env.info.kernel.insts;
         let mut steps = 0;
@@ -120,7 +127,12 @@ impl Team<'_> {
                     let warp = &mut self.warps[w];
                     let known = conv != NONE && warp.convs[conv as usize].pc == join;
                     if join != NOWHERE && !known {
-                        conv = warp.new_conv(Conv { pc: join, parent: conv, members: mask, arrived: 0 });
+                        conv = warp.new_conv(Conv {
+                            pc: join,
+                            parent: conv,
+                            members: mask,
+                            arrived: 0,
+                        });
                     }
                     let falls = mask & !taken;
                     if target == join {
@@ -130,7 +142,12 @@ impl Team<'_> {
                         warp.convs[conv as usize].arrived |= falls;
                         (pc, mask) = (target, taken);
                     } else {
-                        warp.splits.push(Split { pc: target, mask: taken, conv, state: State::Ready });
+                        warp.splits.push(Split {
+                            pc: target,
+                            mask: taken,
+                            conv,
+                            state: State::Ready,
+                        });
                         (pc, mask) = (pc + 1, falls);
                     }
                 }
@@ -148,15 +165,26 @@ impl Team<'_> {
                     let stays = mask & !waits;
                     if stays != 0 {
                         let warp = &mut self.warps[w];
-                        conv = warp.new_conv(Conv { pc: pc + 1, parent: conv, members: mask, arrived: 0 });
-                        warp.splits.push(Split { pc: pc + 1, mask: stays, conv, state: State::Ready });
+                        conv = warp.new_conv(Conv {
+                            pc: pc + 1,
+                            parent: conv,
+                            members: mask,
+                            arrived: 0,
+                        });
+                        warp.splits.push(Split {
+                            pc: pc + 1,
+                            mask: stays,
+                            conv,
+                            state: State::Ready,
+                        });
                     }
                     self.warps[w].splits.push(Split { pc, mask: waits, conv, state });
                     return self.waited(w, state, obs);
                 }
                 Flow::Only(first) => {
                     let warp = &mut self.warps[w];
-                    conv = warp.new_conv(Conv { pc: pc + 1, parent: conv, members: mask, arrived: 0 });
+                    conv =
+                        warp.new_conv(Conv { pc: pc + 1, parent: conv, members: mask, arrived: 0 });
                     warp.splits.push(Split { pc, mask: mask & !first, conv, state: State::Ready });
                     mask = first;
                 }
@@ -260,7 +288,9 @@ impl Team<'_> {
         }
         // Lanes that spin at a low counter would keep the others for ever: one turn for each.
         for s in (0..self.warps[w].splits.len()).rev() {
-            if let Some(split) = self.warps[w].splits.get(s).copied() && split.state == State::Ready {
+            if let Some(split) = self.warps[w].splits.get(s).copied()
+                && split.state == State::Ready
+            {
                 self.step_apart(w, s, split.mask, obs)?;
             }
         }
@@ -271,8 +301,14 @@ impl Team<'_> {
     fn run_adversarial<O: Observer>(&mut self, obs: &mut O) -> Ran<bool> {
         let count = self.warps.len();
         let start = self.rng.below(count);
-        let Some(w) = (0..count).map(|i| (start + i) % count).find(|w| self.warps[*w].is_runnable()) else { return Ok(false) };
-        let ready: Vec<usize> = (0..self.warps[w].splits.len()).filter(|s| self.warps[w].splits[*s].state == State::Ready).collect();
+        let Some(w) =
+            (0..count).map(|i| (start + i) % count).find(|w| self.warps[*w].is_runnable())
+        else {
+            return Ok(false);
+        };
+        let ready: Vec<usize> = (0..self.warps[w].splits.len())
+            .filter(|s| self.warps[w].splits[*s].state == State::Ready)
+            .collect();
         let s = ready[self.rng.below(ready.len())];
         let mask = self.warps[w].splits[s].mask;
         let roll = self.rng.next();
@@ -303,7 +339,11 @@ impl Team<'_> {
         for _ in 1..burst {
             let warp = &self.warps[w];
             // The lanes went to the end of the list; those that part go on apart.
-            let Some(s) = warp.splits.iter().rposition(|s| s.state == State::Ready && s.mask & lanes != 0 && s.mask & !lanes == 0) else { break };
+            let Some(s) = warp.splits.iter().rposition(|s| {
+                s.state == State::Ready && s.mask & lanes != 0 && s.mask & !lanes == 0
+            }) else {
+                break;
+            };
             let mask = warp.splits[s].mask;
             self.step_apart(w, s, mask, obs)?;
         }
@@ -341,10 +381,19 @@ impl Team<'_> {
         let kernel = self.env.info.kernel;
         let list: Vec<String> = places
             .iter()
-            .map(|(pc, n, kind)| format!("{n} thread{} at {kind} on source line {} (PTX line {})", if *n == 1 { " waits" } else { "s wait" }, kernel.line(*pc), kernel.ptx_line(*pc)))
+            .map(|(pc, n, kind)| {
+                format!(
+                    "{n} thread{} at {kind} on source line {} (PTX line {})",
+                    if *n == 1 { " waits" } else { "s wait" },
+                    kernel.line(*pc),
+                    kernel.ptx_line(*pc)
+                )
+            })
             .collect();
         let (w, pc, lane, divergent) = match first {
-            Some((w, split, divergent)) => (w, split.pc, split.mask.trailing_zeros() as usize, divergent),
+            Some((w, split, divergent)) => {
+                (w, split.pc, split.mask.trailing_zeros() as usize, divergent)
+            }
             None => (0, 0, 0, false),
         };
         let kind = if divergent { TrapKind::DivergentBarrier } else { TrapKind::Deadlock };

@@ -30,7 +30,13 @@ pub(super) enum Flow {
 impl Team<'_> {
     /// Runs the instruction at `pc` for the lanes of `mask`.
     #[inline]
-    pub(super) fn step<O: Observer>(&mut self, w: usize, pc: u32, mask: u32, obs: &mut O) -> Result<Flow, Fault> {
+    pub(super) fn step<O: Observer>(
+        &mut self,
+        w: usize,
+        pc: u32,
+        mask: u32,
+        obs: &mut O,
+    ) -> Result<Flow, Fault> {
         let env = self.env;
         let inst = &env.info.kernel.insts[pc as usize];
         let active = match inst.guard {
@@ -117,7 +123,14 @@ impl Team<'_> {
 
     /// Instructions that no inner loop is made of.
     #[inline(never)]
-    fn rare<O: Observer>(&mut self, w: usize, pc: u32, active: u32, op: &Op, obs: &mut O) -> Result<Flow, Fault> {
+    fn rare<O: Observer>(
+        &mut self,
+        w: usize,
+        pc: u32,
+        active: u32,
+        op: &Op,
+        obs: &mut O,
+    ) -> Result<Flow, Fault> {
         let at = self.at(w, pc, active);
         obs.inst(&at);
         if active == 0 {
@@ -146,7 +159,9 @@ impl Team<'_> {
             Op::ClusterWait => return Ok(self.cluster_wait(w, active)),
             Op::Mbar(mbar) => return self.mbar(w, &at, mbar, obs),
             Op::Async(copy) => self.copy(w, &at, copy, obs)?,
-            Op::Trap => return Err(Fault::new(TrapKind::Explicit, active.trailing_zeros() as usize, "")),
+            Op::Trap => {
+                return Err(Fault::new(TrapKind::Explicit, active.trailing_zeros() as usize, ""));
+            }
             Op::Mapa { dst, addr, offset, rank, generic } => {
                 let own = self.blocks[self.warps[w].block].id.rank;
                 let size = self.blocks.len() as u64;
@@ -162,7 +177,11 @@ impl Team<'_> {
                     self.warps[w].regs.put(*dst, lane, base | (rank + 1) << 24 | addr & 0xff_ffff);
                 });
                 if let Some((lane, rank)) = bad {
-                    return Err(Fault::new(TrapKind::OutOfBounds, lane, format!("rank {rank} in a cluster of {size} blocks")));
+                    return Err(Fault::new(
+                        TrapKind::OutOfBounds,
+                        lane,
+                        format!("rank {rank} in a cluster of {size} blocks"),
+                    ));
                 }
             }
             Op::GetRank { dst, addr, .. } => {
@@ -178,7 +197,9 @@ impl Team<'_> {
                 let own = self.blocks[self.warps[w].block].id.rank;
                 let rank = addr >> 24 & 0xff;
                 let yes = match window {
-                    Window::Shared => addr >> 56 == tag::SHARED >> 56 && (rank == 0 || rank == u64::from(own) + 1),
+                    Window::Shared => {
+                        addr >> 56 == tag::SHARED >> 56 && (rank == 0 || rank == u64::from(own) + 1)
+                    }
                     Window::SharedCluster => addr >> 56 == tag::SHARED >> 56,
                     Window::Local => addr >> 56 == tag::LOCAL >> 56,
                     Window::Param => addr >> 56 == tag::PARAM >> 56,
@@ -218,7 +239,15 @@ impl Team<'_> {
         }
     }
 
-    fn alu(&mut self, w: usize, active: u32, alu: &Alu, fast: Fast, dst: Dst, src: &[Src; 4]) -> Result<(), Fault> {
+    fn alu(
+        &mut self,
+        w: usize,
+        active: u32,
+        alu: &Alu,
+        fast: Fast,
+        dst: Dst,
+        src: &[Src; 4],
+    ) -> Result<(), Fault> {
         if fast != Fast::No {
             if fast == Fast::RemU32 && self.warps[w].regs.words(src[1], &mut [0; 32]).contains(&0) {
                 self.check_divisor(w, active, alu, src[1])?;
@@ -256,10 +285,20 @@ impl Team<'_> {
         let special = |s: Src| matches!(s, Src::Special(_));
         if !ty.is_float() && !special(a) && !special(b) {
             if ty.bits() == 32 {
-                return words_compare(cmp, ty.is_signed(), regs.words(a, &mut [0; 32]), regs.words(b, &mut [0; 32]));
+                return words_compare(
+                    cmp,
+                    ty.is_signed(),
+                    regs.words(a, &mut [0; 32]),
+                    regs.words(b, &mut [0; 32]),
+                );
             }
             if ty.bits() == 64 {
-                return doubles_compare(cmp, ty.is_signed(), regs.doubles(a, &mut [0; 32]), regs.doubles(b, &mut [0; 32]));
+                return doubles_compare(
+                    cmp,
+                    ty.is_signed(),
+                    regs.doubles(a, &mut [0; 32]),
+                    regs.doubles(b, &mut [0; 32]),
+                );
             }
         }
         let mut out = 0;
@@ -341,8 +380,18 @@ impl Regs {
         let [w0, w1, w2] = w;
         let [d0, d1, d2] = d;
         match fast {
-            Fast::Mov64 | Fast::Add64 | Fast::Sub64 | Fast::AddF64 | Fast::MulF64 | Fast::FmaF64 => {
-                let out = fast::doubles(fast, self.doubles(*a, d0), self.doubles(*b, d1), self.doubles(*c, d2));
+            Fast::Mov64
+            | Fast::Add64
+            | Fast::Sub64
+            | Fast::AddF64
+            | Fast::MulF64
+            | Fast::FmaF64 => {
+                let out = fast::doubles(
+                    fast,
+                    self.doubles(*a, d0),
+                    self.doubles(*b, d1),
+                    self.doubles(*c, d2),
+                );
                 self.put_doubles(dst, active, &out);
             }
             Fast::Shl64 => {
@@ -358,7 +407,8 @@ impl Regs {
                 self.put_words(dst, active, &out);
             }
             _ => {
-                let out = fast::words(fast, self.words(*a, w0), self.words(*b, w1), self.words(*c, w2));
+                let out =
+                    fast::words(fast, self.words(*a, w0), self.words(*b, w1), self.words(*c, w2));
                 self.put_words(dst, active, &out);
             }
         }

@@ -69,11 +69,18 @@ impl<'e> Team<'e> {
         let (threads, per_block) = (info.threads(), info.warps());
         self.blocks.clear();
         let clusters: [u64; 3] = std::array::from_fn(|i| u64::from(info.grid[i] / info.cluster[i]));
-        let origin = [cluster % clusters[0], cluster / clusters[0] % clusters[1], cluster / clusters[0] / clusters[1]];
+        let origin = [
+            cluster % clusters[0],
+            cluster / clusters[0] % clusters[1],
+            cluster / clusters[0] / clusters[1],
+        ];
         for rank in 0..size {
             let inner = thread_of(info.cluster, rank);
-            let id: [u32; 3] = std::array::from_fn(|i| origin[i] as u32 * info.cluster[i] + inner[i]);
-            let index = u64::from(id[0]) + u64::from(info.grid[0]) * (u64::from(id[1]) + u64::from(info.grid[1]) * u64::from(id[2]));
+            let id: [u32; 3] =
+                std::array::from_fn(|i| origin[i] as u32 * info.cluster[i] + inner[i]);
+            let index = u64::from(id[0])
+                + u64::from(info.grid[0])
+                    * (u64::from(id[1]) + u64::from(info.grid[1]) * u64::from(id[2]));
             let block = Block { index, id, cluster, rank, round: 0 };
             obs.block_begin(info, &block);
             self.blocks.push(BlockState { id: block, bars: Vec::new(), ended: false });
@@ -84,7 +91,13 @@ impl<'e> Team<'e> {
             let index = i as u32 % per_block;
             let lanes = (threads - index * 32).min(32);
             let live = if lanes == 32 { u32::MAX } else { (1 << lanes) - 1 };
-            warp.reset(i / per_block as usize, index, live, info.kernel.planes, info.kernel.local as usize);
+            warp.reset(
+                i / per_block as usize,
+                index,
+                live,
+                info.kernel.planes,
+                info.kernel.local as usize,
+            );
         }
         self.stride = (info.shared as usize).next_multiple_of(16);
         self.shared.clear();

@@ -141,7 +141,14 @@ pub(super) struct Warp {
 }
 
 impl Warp {
-    pub(super) fn reset(&mut self, block: usize, index: u32, live: u32, planes: [usize; 3], local: usize) {
+    pub(super) fn reset(
+        &mut self,
+        block: usize,
+        index: u32,
+        live: u32,
+        planes: [usize; 3],
+        local: usize,
+    ) {
         (self.block, self.index, self.live) = (block, index, live);
         self.splits.clear();
         self.convs.clear();
@@ -176,7 +183,12 @@ impl Warp {
             return None;
         }
         self.free.push(i);
-        (conv.arrived != 0).then_some(Split { pc: conv.pc, mask: conv.arrived, conv: conv.parent, state: State::Ready })
+        (conv.arrived != 0).then_some(Split {
+            pc: conv.pc,
+            mask: conv.arrived,
+            conv: conv.parent,
+            state: State::Ready,
+        })
     }
 
     /// Lanes exit: nobody waits for them any more.
@@ -196,10 +208,13 @@ impl Warp {
     /// `.sync`: they are let through, for they may be what the `.sync` waits for.
     pub(super) fn release(&mut self) -> bool {
         let waiting = |c: &Conv| c.arrived != 0 && c.members & c.arrived != 0;
-        let innermost = (0..self.convs.len()).rev().find(|i| !self.free.contains(&(*i as u32)) && waiting(&self.convs[*i]));
+        let innermost = (0..self.convs.len())
+            .rev()
+            .find(|i| !self.free.contains(&(*i as u32)) && waiting(&self.convs[*i]));
         let Some(i) = innermost else { return false };
         let conv = &mut self.convs[i];
-        let split = Split { pc: conv.pc, mask: conv.arrived, conv: conv.parent, state: State::Ready };
+        let split =
+            Split { pc: conv.pc, mask: conv.arrived, conv: conv.parent, state: State::Ready };
         conv.members &= !conv.arrived;
         conv.arrived = 0;
         // The lanes that stay belong to the parent too, and reach it on their own.

@@ -57,7 +57,11 @@ pub(crate) struct Param<'a> {
 #[derive(Debug)]
 pub(crate) enum Stmt<'a> {
     /// Registers: `.reg` type, and names that stand for one, or for a numbered family.
-    Reg { ty: &'a str, names: Vec<(&'a str, Option<u32>)>, offset: usize },
+    Reg {
+        ty: &'a str,
+        names: Vec<(&'a str, Option<u32>)>,
+        offset: usize,
+    },
     Var(Var<'a>),
     Label(&'a str, usize),
     Inst(Inst<'a>),

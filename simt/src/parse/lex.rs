@@ -78,7 +78,8 @@ pub(crate) fn lex<'a>(text: &'a str, lines: &Lines) -> Result<Vec<Token<'a>>, Pa
         match token(&mut input) {
             Ok((kind, text)) => tokens.push(Token { kind, text, offset }),
             Err(_) => {
-                let found: String = text[offset..].chars().take(16).take_while(|c| !c.is_whitespace()).collect();
+                let found: String =
+                    text[offset..].chars().take(16).take_while(|c| !c.is_whitespace()).collect();
                 return Err(lines.error(offset, format!("`{found}` is no PTX word or number")));
             }
         }
@@ -105,7 +106,9 @@ fn token<'a>(input: &mut Input<'a>) -> Lexed<(Kind, &'a str)> {
         number.with_taken(),
         word.with_taken(),
         ('"', take_till(0.., '"'), '"').map(|(_, text, _): (_, &str, _)| (Kind::Text, text)),
-        any.map(Kind::Mark).verify(|m| matches!(m, Kind::Mark(c) if ",;{}()[]<>|!@:+-=*&~".contains(*c))).with_taken(),
+        any.map(Kind::Mark)
+            .verify(|m| matches!(m, Kind::Mark(c) if ",;{}()[]<>|!@:+-=*&~".contains(*c)))
+            .with_taken(),
     ))
     .parse_next(input)
 }
@@ -115,10 +118,7 @@ fn word(input: &mut Input<'_>) -> Lexed<Kind> {
     let first = |c: char| c.is_ascii_alphabetic() || ".%$_".contains(c);
     let inner = |c: char| c.is_ascii_alphanumeric() || ".%$_".contains(c);
     let _ = one_of(first).parse_next(input)?;
-    let more = alt((
-        take_while(1.., inner).void(),
-        ("::", take_while(1.., inner)).void(),
-    ));
+    let more = alt((take_while(1.., inner).void(), ("::", take_while(1.., inner)).void()));
     let () = repeat(0.., more).parse_next(input)?;
     Ok(Kind::Word)
 }
@@ -133,7 +133,16 @@ fn number(input: &mut Input<'_>) -> Lexed<Kind> {
             .verify_map(|(_, _, hex)| u32::from_str_radix(hex, 16).ok().map(Kind::F32)),
         ('0', one_of(['d', 'D']), take_while(16, |c: char| c.is_ascii_hexdigit()))
             .verify_map(|(_, _, hex)| u64::from_str_radix(hex, 16).ok().map(Kind::F64)),
-        (take_while(1.., |c: char| c.is_ascii_digit()), '.', take_while(1.., |c: char| c.is_ascii_digit()), opt((one_of(['e', 'E']), opt(one_of(['+', '-'])), take_while(1.., |c: char| c.is_ascii_digit()))))
+        (
+            take_while(1.., |c: char| c.is_ascii_digit()),
+            '.',
+            take_while(1.., |c: char| c.is_ascii_digit()),
+            opt((
+                one_of(['e', 'E']),
+                opt(one_of(['+', '-'])),
+                take_while(1.., |c: char| c.is_ascii_digit()),
+            )),
+        )
             .take()
             .verify_map(|text: &str| text.parse::<f64>().ok().map(|v| Kind::F64(v.to_bits()))),
         terminated(integer, opt(one_of(['U', 'u']))),
@@ -157,5 +166,7 @@ fn integer(input: &mut Input<'_>) -> Lexed<Kind> {
 
 fn digit_value(input: &mut Input<'_>, radix: u32) -> Lexed<Kind> {
     let text = digits(input, radix)?;
-    u64::from_str_radix(text, radix).map(Kind::Int).map_err(|_| ErrMode::Backtrack(ContextError::new()))
+    u64::from_str_radix(text, radix)
+        .map(Kind::Int)
+        .map_err(|_| ErrMode::Backtrack(ContextError::new()))
 }

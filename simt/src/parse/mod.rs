@@ -44,7 +44,11 @@ impl<'a> Parser<'a, '_> {
     }
 
     fn fail<T>(&self, token: Token<'_>, wanted: &str) -> Parsed<T> {
-        let found = if token.kind == Kind::End { "the end of the text".to_string() } else { format!("`{}`", token.text) };
+        let found = if token.kind == Kind::End {
+            "the end of the text".to_string()
+        } else {
+            format!("`{}`", token.text)
+        };
         Err(self.lines.error(token.offset, format!("expected {wanted}, found {found}")))
     }
 
@@ -123,7 +127,9 @@ impl<'a> Parser<'a, '_> {
                     module.entries.push(entry);
                 }
                 (Kind::Word, ".func") => {
-                    return Err(self.lines.error(token.offset, "functions (`.func`) cannot be run: only entries"));
+                    return Err(self
+                        .lines
+                        .error(token.offset, "functions (`.func`) cannot be run: only entries"));
                 }
                 (Kind::Word, ".global") => self.vars(VarSpace::Global, false, &mut module.vars)?,
                 (Kind::Word, ".const") => self.vars(VarSpace::Const, false, &mut module.vars)?,
@@ -323,7 +329,9 @@ impl<'a> Parser<'a, '_> {
                     body.extend(vars.into_iter().map(Stmt::Var));
                 }
                 (Kind::Word, word) if word.starts_with('.') => {
-                    return Err(self.lines.error(token.offset, format!("directive `{word}` cannot be run")));
+                    return Err(self
+                        .lines
+                        .error(token.offset, format!("directive `{word}` cannot be run")));
                 }
                 (Kind::Word, word) if self.tokens[self.at + 1].kind == Kind::Mark(':') => {
                     self.at += 2;

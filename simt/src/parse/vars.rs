@@ -21,7 +21,12 @@ const LARGEST: u64 = 1 << 32;
 
 impl<'a> Parser<'a, '_> {
     /// `.align 4 .b8 name[2][3] = {…}, other;`
-    pub(super) fn vars(&mut self, space: VarSpace, external: bool, vars: &mut Vec<Var<'a>>) -> Parsed<()> {
+    pub(super) fn vars(
+        &mut self,
+        space: VarSpace,
+        external: bool,
+        vars: &mut Vec<Var<'a>>,
+    ) -> Parsed<()> {
         let (mut align, mut vector, mut size) = (None, 1, None);
         while self.peek().text.starts_with('.') {
             let token = self.next();
@@ -71,7 +76,9 @@ impl<'a> Parser<'a, '_> {
                 bytes = init.len() as u64;
             }
             if init.len() as u64 > bytes {
-                return Err(self.lines.error(offset, format!("`{name}` has more initial values than elements")));
+                return Err(self
+                    .lines
+                    .error(offset, format!("`{name}` has more initial values than elements")));
             }
             let align = align.unwrap_or(size * vector as u32);
             vars.push(Var { name, space, align, bytes, external, init, offset });
