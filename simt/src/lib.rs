@@ -6,6 +6,8 @@ mod cfg;
 mod counters;
 mod decode;
 mod error;
+mod exec;
+mod global;
 mod gpu;
 mod inst;
 mod launch;

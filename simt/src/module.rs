@@ -98,6 +98,8 @@ pub struct Kernel {
     pub(crate) planes: [usize; 3],
     pub(crate) params: Vec<Param>,
     pub(crate) static_shared: u32,
+    /// Where dynamic shared memory begins.
+    pub(crate) dynamic_base: u32,
     pub(crate) local: u32,
     pub(crate) interacts: bool,
     pub(crate) cluster: Option<[u32; 3]>,

@@ -14,6 +14,7 @@ use crate::parse::Lines;
 use crate::parse::ast::{self, Operand, Stmt, Text};
 use mods::Mods;
 use names::{Names, Symbol};
+pub(crate) use sync::combine;
 
 /// What an instruction lacks, as the end of a sentence that begins with its opcode.
 type Decoded<T> = Result<T, String>;

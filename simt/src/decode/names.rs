@@ -39,6 +39,7 @@ pub(super) struct Names<'a> {
     planes: [u32; 3],
     params: Vec<Param>,
     shared: u64,
+    dynamic: u64,
     local: u64,
 }
 
@@ -56,6 +57,7 @@ impl<'a> Names<'a> {
             planes: [0; 3],
             params: Vec::new(),
             shared: 0,
+            dynamic: 0,
             local: 0,
         };
         let mut end = 0u32;
@@ -90,6 +92,7 @@ impl<'a> Names<'a> {
         let align = dynamic.clone().map(|v| v.align).max().unwrap_or(1).max(16);
         let base = names.shared.next_multiple_of(align.into());
         names.shared = before;
+        names.dynamic = base;
         for var in dynamic {
             names.scopes[0].names.insert(var.name, Symbol::Address(Src::Imm(base), Window::Shared));
         }
@@ -260,6 +263,7 @@ impl<'a> Names<'a> {
         kernel.planes = self.planes.map(|n| n as usize);
         kernel.params = self.params;
         kernel.static_shared = self.shared as u32;
+        kernel.dynamic_base = self.dynamic as u32;
         kernel.local = self.local.next_multiple_of(16) as u32;
     }
 }
