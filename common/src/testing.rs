@@ -1,10 +1,18 @@
-//! The test that every step passes: right on every awkward size, in every type and block size.
+//! The tests that every step passes: right on every awkward size, in every type and block size,
+//! and a program that answers bad input with a sentence.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+};
 
 use crate::{
     Element, Result, Step,
     device::{Choice, Device},
     input::Input,
     interpreter::Settings,
+    nvrtc,
     plan::{Block, Problem},
     ptx,
     run::{self, Samples},
@@ -30,7 +38,7 @@ pub fn check(step: &Step) {
     match Device::open(Choice::Cuda(0), &Settings::default()) {
         Ok(device) => sums(step, &device),
         // A machine that should have a GPU must not pass by having none.
-        Err(reason) if std::env::var_os("REDUCE_REQUIRE_GPU").is_some() => {
+        Err(reason) if std::env::var("REDUCE_REQUIRE_GPU").is_ok_and(|value| !value.is_empty()) => {
             panic!("{}: {reason}", step.name)
         }
         Err(reason) => eprintln!("skipped on the GPU: {reason}"),
@@ -113,4 +121,119 @@ fn of_type<T: Scalar>(step: &Step, device: &Device, n: u64) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Holds a step's program against bad input: each is one sentence and a non-zero exit code,
+/// never a panic, a hang or a wrong number.
+pub fn program(step: &Step, program: &str) {
+    let folder = Folder::new(step.name);
+    let empty = folder.write("empty.ptx", "");
+    let text = folder.write("text.ptx", "this is no PTX");
+    let cut = folder.write("cut.ptx", &step.kernel.ptx(Element::F32)[..1500]);
+    for (args, code, sentence) in [
+        ("--threads 0", 2, "64, 128, 256, 512 or 1024"),
+        ("--threads 48", 2, "a block of 48 threads"),
+        ("--threads 96", 2, "a block of 96 threads"),
+        ("--threads 2048", 2, "a block of 2048 threads"),
+        ("--threads -64", 2, "-64 is no number of threads"),
+        ("--type u8", 2, "`u8` is no element type"),
+        ("--n 2^99", 2, "does not fit 64 bits"),
+        ("--n -1", 2, "it is negative"),
+        ("--n abc", 2, "it is not a number"),
+        ("--input one-hot:5 --n 5", 2, "beyond the last of 5"),
+        ("--input zeros", 2, "`zeros` is no input"),
+        ("--device gpu", 2, "`gpu` is no device"),
+        ("--device cuda:7", 2, "device simt|`cuda:7` does not exist"),
+        ("--n 2^45", 2, "bytes of host memory,|bytes of device memory,"),
+        ("--n 2^48 --threads 64 --explain", 2, "blocks that a grid can have"),
+        ("--kernel nowhere.cu", 2, "reading nowhere.cu"),
+        (&format!("--kernel {empty}"), 2, "it is empty"),
+        (&format!("--kernel {text}"), 2, "it has no .version line"),
+        (&format!("--kernel {cut}"), 2, "is no PTX that can be loaded"),
+    ] {
+        let output = run_program(program, args);
+        answers(&output, args, code, sentence);
+    }
+    edited(step, program, &folder);
+    closed(program);
+}
+
+/// A changed kernel is compiled on the fly and gets a verdict of its own.
+fn edited(step: &Step, program: &str, folder: &Folder) {
+    let wrong = step.kernel.source.replacen("in[i]", "in[i] + in[i]", 1);
+    assert_ne!(wrong, step.kernel.source, "{} loads in[i]", step.name);
+    let wrong = folder.write("wrong.cu", &wrong);
+    let right = folder.write("right.cu", &format!("{}\n// A line more.\n", step.kernel.source));
+    let broken =
+        folder.write("broken.cu", &format!("{}\nthis does not compile\n", step.kernel.source));
+    let (wrong, right, broken) = (
+        format!("--n 1000 --kernel {wrong}"),
+        format!("--n 1000 --kernel {right}"),
+        format!("--n 1000 --kernel {broken}"),
+    );
+    if nvrtc::Library::find().is_none() {
+        answers(&run_program(program, &wrong), &wrong, 2, "`cargo x nvrtc` brings one");
+        eprintln!(
+            "skipped: there is no NVRTC to compile an edited kernel with; `cargo x nvrtc` brings one"
+        );
+        return;
+    }
+    answers(
+        &run_program(program, &wrong),
+        &wrong,
+        1,
+        "the first wrong partial sum is that of block 0 in launch 1",
+    );
+    answers(&run_program(program, &right), &right, 0, "");
+    let line = step.kernel.source.lines().count() + 2;
+    answers(&run_program(program, &broken), &broken, 2, &format!("broken.cu({line})"));
+}
+
+/// Standard output that nobody reads is no reason to fail.
+fn closed(program: &str) {
+    let mut child = Command::new(program)
+        .args(["--n", "1,2,3,1000", "--format", "json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("the program ends");
+    answers(&output, "with standard output closed", 0, "");
+}
+
+fn run_program(program: &str, args: &str) -> Output {
+    Command::new(program).args(args.split(' ')).output().expect("the program starts")
+}
+
+/// The exit code is this, and one of these sentences (set apart by `|`) is on standard error.
+fn answers(output: &Output, args: &str, code: i32, sentences: &str) {
+    let said = String::from_utf8_lossy(&output.stderr);
+    let found = sentences.split('|').any(|sentence| said.contains(sentence));
+    assert!(found, "{args}: {said} does not say {sentences}");
+    assert!(!said.contains("panicked"), "{args}: {said}");
+    assert_eq!(output.status.code(), Some(code), "{args}: {said}");
+}
+
+/// A folder of this test's own; removed when dropped.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).expect("a temporary folder");
+        Folder(path)
+    }
+
+    fn write(&self, name: &str, text: &str) -> String {
+        let path: &Path = &self.0.join(name);
+        fs::write(path, text).expect("a temporary file");
+        path.display().to_string()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
 }

@@ -55,6 +55,10 @@ impl<T: Scalar> Workload<T> {
         let values: Vec<T> = input.draw(n, seed)?;
         let reference = Reference::of(&values);
         let memory = device.alloc(&what, stride * copies)?;
+        if stride != bytes {
+            // What lies between two copies is copied with them, and would be found uninitialised.
+            device.fill(&memory, 0)?;
+        }
         let started = Instant::now();
         device.write(&memory, bytemuck::cast_slice(&values))?;
         let mut copy = None;

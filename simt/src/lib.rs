@@ -6,6 +6,7 @@ mod error;
 mod gpu;
 mod launch;
 mod module;
+pub mod observe;
 pub mod observer;
 
 pub use counters::{Counters, Counts, LaunchCounts};
