@@ -53,6 +53,11 @@ pub struct Options {
     #[arg(long, value_name = "INPUT", default_value = "uniform")]
     pub input: Input,
 
+    /// Elements to leave out at the start of the memory: with 1, the slice begins between two words
+    /// of 16 bytes
+    #[arg(long, value_name = "ELEMENTS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..4096))]
+    pub offset: u64,
+
     /// The seed that random elements come from
     #[arg(long, value_name = "SEED", default_value_t = 42)]
     pub seed: u64,
@@ -377,7 +382,8 @@ fn on<T: Scalar>(
         .collect::<Result<Vec<_>>>()?;
     let progress = progress();
     progress.set_message(format!("drawing {n} {}", T::ELEMENT));
-    let workload = Workload::<T>::new(device, options.input, n, options.seed)?;
+    let workload =
+        Workload::<T>::shifted(device, options.input, n, options.seed, options.offset)?;
     let samples = Samples { count: options.samples as usize, warm: options.warm };
     for &block in &options.threads {
         let mut outcomes = Vec::new();

@@ -1,5 +1,5 @@
-// Every thread adds many elements, four 16-byte loads in flight at a time, in a grid that just fills the chip.
-// Still costs: a second launch for the partial sums, which a million elements wait for as long as for the first.
+// Every thread adds many elements, four 16-byte loads in flight, in a grid that just fills the chip.
+// Still costs: a second launch, for the partial sums: a middle size waits for it as long as for this.
 struct alignas(16) Word { Element at[16 / sizeof(Element)]; };
 
 template <unsigned int Block>
@@ -10,7 +10,7 @@ __device__ void reduce(const Element* __restrict__ in, Element* out, unsigned lo
     unsigned long long i = (unsigned long long)blockIdx.x * Block + tid;
     unsigned long long stride = (unsigned long long)gridDim.x * Block;
 
-    // Load: words of 16 bytes, four at a time, zero beyond the end; single elements on either side of them.
+    // Load: four words at a time, zero beyond the end; single elements on either side of the words.
     const unsigned int lanes = 16 / sizeof(Element);
     unsigned long long head = -(unsigned long long)in % 16 / sizeof(Element);
     if (head > n) head = n;

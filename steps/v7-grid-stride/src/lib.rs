@@ -9,7 +9,7 @@ use common::{
 pub static STEP: Step = Step {
     name: env!("CARGO_PKG_NAME"),
     cures: "one load in flight: every thread keeps four of sixteen bytes on their way",
-    costs: "a second launch for the partial sums, which middle sizes wait for as long as for the first",
+    costs: "a second launch, for the partial sums: middle sizes wait as long for it as for the first",
     kernel: common::kernel!(),
     plan,
 };
@@ -17,8 +17,9 @@ pub static STEP: Step = Step {
 /// Words of sixteen bytes that a thread has in flight.
 const WORDS: u64 = 4;
 
-/// Threads that a multiprocessor of every GPU since Volta but the smallest can hold.
-const RESIDENT: u64 = 2048;
+/// Threads that a multiprocessor holds at once, whatever the GPU: with four words each, 64 KiB are
+/// on their way.
+const RESIDENT: u64 = 1024;
 
 /// One launch that fills the device, and one block for its partial sums.
 fn plan(problem: &Problem) -> Plan {
@@ -36,8 +37,8 @@ fn plan(problem: &Problem) -> Plan {
         input,
         output,
         args: vec![Arg::Address(input), Arg::Address(output), Arg::U64(n)],
-        // A block strides through all of the input.
-        tile: None,
+        // More blocks than one stride through all of the input.
+        tile: (blocks == 1).then_some(round.max(n)),
         // The rounds of a thread, an element beside the words at either end, the words' elements
         // and the four sums; then five rounds in each warp and five in the first.
         depth: (n.div_ceil(round * blocks)) as u32 + 2 + 4 + 2 + 5 + 5,

@@ -1,5 +1,5 @@
-// One launch, the same bits everywhere: chunks of fixed size in a tree of fixed shape; the last block adds them.
-// Still costs: every byte goes through a register while its thread waits, so only full occupancy feeds the bus.
+// One launch and the same bits everywhere: fixed chunks in a fixed tree, added by the last block.
+// Still costs: a register for every byte in flight, and a pause of the loads at the end of every chunk.
 // Needs compute_70: the ticket is taken with acquire and release.
 struct alignas(16) Word { Element at[16 / sizeof(Element)]; };
 const unsigned int Lanes = 16 / sizeof(Element), Rows = 32, Step = Rows * 32 * Lanes;
@@ -14,7 +14,8 @@ __device__ Word load(const Element* at, unsigned long long left)
     return word;
 }
 
-// The sums of 32 rows, one word a lane in each step. A warp adds Block / 32 of them, so it has no say in their order.
+// The sums of 32 rows, one word a lane in each step. A warp adds 1024 / Block of them, whichever it is:
+// the tree does not know how large a block is.
 template <unsigned int Block, bool Whole>
 __device__ void add_rows(const Element* in, unsigned long long count, Element* rows)
 {
@@ -44,7 +45,7 @@ __device__ void add_rows(const Element* in, unsigned long long count, Element* r
     }
 }
 
-// The sum of up to `count` elements, in thread 0.
+// The sum of `count` elements, in thread 0.
 template <unsigned int Block>
 __device__ Element add(const Element* in, unsigned long long count, Element* rows)
 {
@@ -90,7 +91,7 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n, un
 
 // One entry point for each block size: the host picks the one that it launches.
 #define ENTRY(Block) \
-    extern "C" __global__ void __launch_bounds__(Block) reduce_##Block( \
+    extern "C" __global__ void __launch_bounds__(Block, 1024 / Block) reduce_##Block( \
         const Element* in, Element* out, unsigned long long n, unsigned long long chunk, \
         Element* partials, unsigned int* tickets) \
     { reduce<Block>(in, out, n, chunk, partials, tickets); }
