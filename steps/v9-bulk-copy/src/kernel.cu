@@ -68,7 +68,8 @@ __device__ void copy(Element* stage, const Element* from, unsigned int bytes, un
 {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
                  :: "r"(address(full)), "r"(bytes) : "memory");
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
+                 " [%0], [%1], %2, [%3];"
                  :: "r"(address(stage)), "l"(from), "r"(bytes), "r"(address(full)) : "memory");
 }
 
