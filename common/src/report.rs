@@ -10,7 +10,7 @@ use crate::{
     device::Facts,
     input::Input,
     plan::{Buffer, Launch, Plan, Problem},
-    run::Outcome,
+    run::{Outcome, Refusal},
     scalar::Value,
     size::{group, spell},
 };
@@ -132,8 +132,9 @@ pub fn explain(step: &Step, problem: &Problem) -> String {
     text + &wrapped("", &bound)
 }
 
-/// The table of the ladder: outcomes of the same problem, in lesson order.
-pub fn ladder(outcomes: &[Outcome]) -> String {
+/// The table of the ladder: outcomes of the same problem, in lesson order, and the steps that the
+/// GPU is too old for.
+pub fn ladder(outcomes: &[Outcome], refusals: &[Refusal]) -> String {
     let Some(first) = outcomes.first() else { return String::new() };
     let mut text = format!(
         "\n{BOLD}{}{BOLD:#} {} in blocks of {}, {}\n",
@@ -143,7 +144,11 @@ pub fn ladder(outcomes: &[Outcome]) -> String {
         scaled(first.bytes() as f64, "B")
     );
     let timed = outcomes.iter().any(|outcome| outcome.timing.is_some());
-    let table = if timed { times(outcomes) } else { counts(outcomes) };
+    let mut table = if timed { times(outcomes) } else { counts(outcomes) };
+    for Refusal { step, target } in refusals {
+        let needs = format!("needs {target}");
+        table.add_row([*step, "-", "-", "-", "-", "-", &needs]);
+    }
     let _ = writeln!(text, "{table}");
     text
 }
