@@ -382,8 +382,7 @@ fn on<T: Scalar>(
         .collect::<Result<Vec<_>>>()?;
     let progress = progress();
     progress.set_message(format!("drawing {n} {}", T::ELEMENT));
-    let workload =
-        Workload::<T>::shifted(device, options.input, n, options.seed, options.offset)?;
+    let workload = Workload::<T>::shifted(device, options.input, n, options.seed, options.offset)?;
     let samples = Samples { count: options.samples as usize, warm: options.warm };
     for &block in &options.threads {
         let (mut outcomes, mut refusals) = (Vec::new(), Vec::new());

@@ -11,6 +11,9 @@ use crate::{
     size::group,
 };
 
+/// Findings that are printed: one fault is often found in many places.
+const SHOWN: usize = 3;
+
 /// The counts of each launch, and of each round of the first one.
 pub fn ledger(outcome: &Outcome) -> String {
     let Some(observed) = &outcome.observed else { return String::new() };
@@ -81,8 +84,11 @@ fn checks(observed: &Observed) -> String {
     } else if observed.findings.is_empty() {
         text += &line("checks", &format!("no {}", names.join(", no ")));
     }
-    for finding in &observed.findings {
+    for finding in observed.findings.iter().take(SHOWN) {
         text += &line("FOUND", &finding.to_string());
+    }
+    if let Some(more @ 1..) = observed.findings.len().checked_sub(SHOWN) {
+        text += &line("", &format!("and {more} more like these"));
     }
     text
 }

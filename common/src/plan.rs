@@ -172,8 +172,9 @@ impl Plan {
         let chunks = n.div_ceil(chunk).max(1);
         let grid = chunks.min(u64::from(sms) * u64::from(pass.per_sm)) as u32;
         // A lane's words one after the other, the elements of a word, a warp, and 32 rows.
-        let rows =
-            |n: u64| (n * element.size()).div_ceil(STEP) as u32 + (16 / element.size()).ilog2() + 5 + 5;
+        let rows = |n: u64| {
+            (n * element.size()).div_ceil(STEP) as u32 + (16 / element.size()).ilog2() + 5 + 5
+        };
         let finish = if chunks == 1 { 0 } else { rows(chunks) };
         let (partials, tickets) = (Buffer::Scratch(0), Buffer::Scratch(1));
         let launch = Launch {
@@ -304,7 +305,10 @@ mod tests {
     #[test]
     fn chunks_depend_on_the_input_alone() {
         let of = |bits: u32| chunk(1 << bits, Element::F32).ilog2();
-        assert_eq!([10, 14, 15, 18, 20, 22, 24, 28, 30, 32].map(of), [14, 14, 13, 13, 13, 14, 15, 15, 17, 19]);
+        assert_eq!(
+            [10, 14, 15, 18, 20, 22, 24, 28, 30, 32].map(of),
+            [14, 14, 13, 13, 13, 14, 15, 15, 17, 19]
+        );
         for n in [0, 1, 1000, 1 << 14, (1 << 14) + 1, 1_000_003, 1 << 26, (1 << 32) + 13] {
             for element in Element::ALL {
                 let bytes = chunk(n, element) * element.size();
@@ -321,8 +325,11 @@ mod tests {
         for sms in [1, 7, 132] {
             for n in [0, 1 << 14, (1 << 14) + 1, 1 << 28, (1 << 32) + 13] {
                 let block = Block::new(64).unwrap();
-                let plan = Plan::single_pass(&Problem { n, block, element: Element::F32, sms }, &pass);
-                let [launch] = plan.launches.as_slice() else { panic!("{} launches", plan.launches.len()) };
+                let plan =
+                    Plan::single_pass(&Problem { n, block, element: Element::F32, sms }, &pass);
+                let [launch] = plan.launches.as_slice() else {
+                    panic!("{} launches", plan.launches.len())
+                };
                 assert_eq!(launch.args[3], Arg::U64(chunk(n, Element::F32)));
                 assert!((1..=2 * sms).contains(&launch.grid));
                 assert_eq!(launch.grid == 1, n <= 1 << 14);

@@ -21,8 +21,5 @@ const RING: u64 = 3 * ((32 << 10) + 16);
 fn plan(problem: &Problem) -> Plan {
     let threads = problem.block.threads();
     let per_sm = (1024 / threads).clamp(1, 2);
-    Plan::single_pass(
-        problem,
-        &Pass { entry: format!("reduce_{threads}"), per_sm, shared: RING },
-    )
+    Plan::single_pass(problem, &Pass { entry: format!("reduce_{threads}"), per_sm, shared: RING })
 }
