@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::ParseError;
+use crate::alu::fast::{Doubles, Words};
 use crate::decode;
 use crate::inst::Inst;
 use crate::parse::ast::VarSpace;
@@ -96,6 +97,9 @@ pub struct Kernel {
     pub(crate) texts: Vec<String>,
     /// Registers of up to 32 bits, of 64 bits, and predicates.
     pub(crate) planes: [usize; 3],
+    /// Constants, spread over planes.
+    pub(crate) words: Vec<Words>,
+    pub(crate) doubles: Vec<Doubles>,
     pub(crate) params: Vec<Param>,
     pub(crate) static_shared: u32,
     /// Where dynamic shared memory begins.

@@ -15,10 +15,7 @@ pub(crate) fn classify(op: &Alu) -> Fast {
     use Ty::*;
     let plain = op.round == Round::Near && !op.ftz && !op.sat;
     if !plain {
-        return match op {
-            Alu { f: F::Cvt { .. }, .. } => Fast::No,
-            _ => Fast::No,
-        };
+        return Fast::No;
     }
     match (op.f, op.ty) {
         (F::Mov, B32 | U32 | S32 | F32) => Fast::Mov32,
@@ -75,6 +72,7 @@ fn double(v: u64) -> f64 {
 }
 
 /// Words from words.
+#[inline]
 pub(crate) fn words(fast: Fast, a: &Words, b: &Words, c: &Words) -> Words {
     match fast {
         Fast::Mov32 => *a,
@@ -129,6 +127,7 @@ fn rem(a: &Words, b: &Words) -> Words {
 }
 
 /// Double words from double words.
+#[inline]
 pub(crate) fn doubles(fast: Fast, a: &Doubles, b: &Doubles, c: &Doubles) -> Doubles {
     match fast {
         Fast::Add64 => lanes!(0, i => a[i].wrapping_add(b[i])),

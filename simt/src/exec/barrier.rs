@@ -156,7 +156,7 @@ impl Team<'_> {
             lanes: &lanes,
         });
         self.blocks[block].id.round += 1;
-        for (i, lanes) in waiting.iter().enumerate().filter(|(_, lanes)| **lanes != 0) {
+        for (i, _) in waiting.iter().enumerate().filter(|(_, lanes)| **lanes != 0) {
             let w = first + i;
             let mut at_pc = None;
             for s in 0..self.warps[w].splits.len() {
@@ -189,7 +189,6 @@ impl Team<'_> {
                 let split = &mut self.warps[w].splits[s];
                 (split.state, split.pc) = (State::Ready, split.pc + 1);
             }
-            let _ = lanes;
             if self.warps[w].splits.len() > 1 {
                 self.warps[w].merge();
             }
