@@ -235,10 +235,8 @@ impl<'a> Names<'a> {
                     scope = self.labels.len() - 1;
                 }
                 Stmt::Close => scope = self.labels[scope].1,
-                Stmt::Label(name, offset) => {
-                    if self.labels[scope].0.insert(name, index).is_some() {
-                        error(*offset, format!("label `{name}` stands twice"));
-                    }
+                Stmt::Label(name, offset) if self.labels[scope].0.insert(name, index).is_some() => {
+                    error(*offset, format!("label `{name}` stands twice"));
                 }
                 Stmt::Inst(_) => index += 1,
                 _ => {}

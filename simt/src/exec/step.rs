@@ -161,7 +161,6 @@ impl Team<'_> {
                 return Err(Fault::new(TrapKind::Explicit, active.trailing_zeros() as usize, ""));
             }
             Op::Mapa { dst, addr, offset, rank, generic } => {
-                let own = self.blocks[self.warps[w].block].id.rank;
                 let size = self.blocks.len() as u64;
                 let mut bad = None;
                 each(active, |lane| {
@@ -170,7 +169,6 @@ impl Team<'_> {
                     if rank >= size {
                         bad = Some((lane, rank));
                     }
-                    let _ = own;
                     let base = if *generic { tag::SHARED } else { 0 };
                     self.warps[w].regs.put(*dst, lane, base | (rank + 1) << 24 | addr & 0xff_ffff);
                 });
@@ -282,6 +280,7 @@ impl Team<'_> {
     }
 
     /// Lanes for which a comparison holds.
+    #[allow(clippy::too_many_arguments)] // One instruction, spread out.
     fn compare(&self, w: usize, active: u32, cmp: Cmp, ty: Ty, ftz: bool, a: Src, b: Src) -> u32 {
         let planes = Planes { regs: &self.warps[w].regs, kernel: self.env.info.kernel };
         let in_planes =
