@@ -20,7 +20,7 @@ pub struct Module {
 }
 
 /// Variables of a module, in all: more would be a slip.
-const LARGEST_IMAGE: u64 = 1 << 30;
+const LARGEST_IMAGE: u64 = 1 << 28;
 
 impl Module {
     /// Loads a text; the first thing in it that cannot be run is the error.
@@ -46,7 +46,7 @@ impl Module {
             }
             let offset = (image.len() as u64).next_multiple_of(var.align.into());
             if offset + var.bytes > LARGEST_IMAGE {
-                return Err(vec![lines.error(var.offset, "variables take more than 1 GiB")]);
+                return Err(vec![lines.error(var.offset, "variables take more than 256 MiB")]);
             }
             image.resize(offset as usize, 0);
             image.extend_from_slice(&var.init);
