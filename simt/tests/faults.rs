@@ -184,7 +184,10 @@ fn bytes_of_a_word_are_apart() {
 
 #[test]
 fn a_divergent_barrier_is_reported() {
-    always(&Case::new("divergent_barrier", 1, 32, 32), &[Fault::DivergentBarrier]);
+    always(&Case::new("two_barriers", 1, 32, 32), &[Fault::DivergentBarrier]);
+    // Lanes that have left are not waited for: where they leave first, the barrier is whole.
+    let outcome = Case::new("divergent_barrier", 1, 32, 32).run(Schedule::Converged);
+    assert_eq!(outcome.faults(), [Fault::DivergentBarrier]);
 }
 
 #[test]
@@ -314,5 +317,51 @@ fn findings_name_both_sides() {
         "and volatile",
     ] {
         assert!(first.contains(part), "`{part}` is not in: {first}");
+    }
+}
+
+/// A cluster barrier has two halves; without the second one nothing is known.
+#[test]
+fn a_cluster_barrier_must_be_waited_for() {
+    let text = common::text("tests/corpus/ptx/cluster.float.12.4.90.ptx");
+    for half in ["barrier.cluster.arrive", "barrier.cluster.wait"] {
+        let without: String =
+            text.lines().filter(|l| !l.contains(half)).map(|l| format!("{l}\n")).collect();
+        assert_ne!(text, without);
+        let module = Module::parse(&without).unwrap();
+        for schedule in SCHEDULES {
+            let case = Case { cluster: 4, ..Case::new("cluster", 8, 64, 1000) };
+            let outcome = case.run_module(&module, schedule);
+            assert!(!outcome.device.findings().is_empty(), "{half} {schedule}");
+        }
+    }
+}
+
+/// Of a ring of bulk copies, each wait and each barrier is needed.
+#[test]
+fn a_ring_needs_its_waits_and_barriers() {
+    let text = common::text("tests/corpus/ptx/bulk_ring.float.12.4.90.ptx");
+    let lines: Vec<&str> = text.lines().collect();
+    let harmless =
+        |line: &str, outcome: &Outcome| panic!("without `{line}`: {}", outcome.device.said());
+    for (i, line) in lines.iter().enumerate() {
+        // The wait is a loop: its exit is taken at once.
+        let other = match line.trim() {
+            l if l.starts_with("bar.sync") => String::new(),
+            l if l.starts_with("@done bra over") => "bra over;".into(),
+            _ => continue,
+        };
+        let mutant: String = lines
+            .iter()
+            .enumerate()
+            .map(|(k, l)| if k == i { format!("{other}\n") } else { format!("{l}\n") })
+            .collect();
+        let module = Module::parse(&mutant).unwrap();
+        for schedule in SCHEDULES {
+            let outcome = Case::new("bulk_ring", 2, 64, 256 * 23).run_module(&module, schedule);
+            if outcome.device.findings().is_empty() {
+                harmless(line, i + 1, schedule);
+            }
+        }
     }
 }

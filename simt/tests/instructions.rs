@@ -84,6 +84,10 @@ fn all(schedule: Schedule) {
     assert!(table.len() > 220, "only {} files", table.len());
     let out: Vec<String> = table
         .iter()
+        // What activemask yields is the schedule's to say.
+        .filter(|file| {
+            !matches!(schedule, Schedule::Adversarial(_)) || !file.ends_with("activemask.ptx")
+        })
         .flat_map(|file| {
             let text = std::fs::read_to_string(file).unwrap();
             assert!(text.contains("// case: "), "{}: no case", file.display());

@@ -10,6 +10,11 @@ use simt::{Module, Schedule};
 /// type, and nothing else may pass.
 fn harmless(step: &Step, block: u32) -> &'static [&'static str] {
     match (step.name, block) {
+        ("v4-unroll-warp", 64) => &[
+            "the barrier of the loop, which a block of 64 never enters",
+            "the first `__syncwarp`: its round reads elements 32 to 63 and writes 0 to 31",
+            "the last `__syncwarp`: after it lane 0 reads only what lane 0 itself wrote",
+        ],
         ("v4-unroll-warp" | "v5-template-unroll", _) => &[
             "the first `__syncwarp`: its round reads elements 32 to 63 and writes 0 to 31",
             "the last `__syncwarp`: after it lane 0 reads only what lane 0 itself wrote",
@@ -80,7 +85,7 @@ fn every_barrier_is_needed_or_harmless_for_a_reason() {
                 let what =
                     format!("{} {element:?} block {block}: lines {passed:?} pass", step.name);
                 assert_eq!(passed.len(), reasons.len(), "{what}, expected are {reasons:#?}");
-                if let [first, last] = passed[..] {
+                if let [.., first, last] = passed[..] {
                     let warp: Vec<usize> = mutants
                         .iter()
                         .filter(|(line, _)| {

@@ -154,7 +154,10 @@ impl Team<'_> {
             }
             Op::Fence(order, scope) => obs.fence(&at, *order, *scope),
             Op::ClusterArrive => self.cluster_arrive(w, &at, obs)?,
-            Op::ClusterWait => return Ok(self.cluster_wait(w, active)),
+            Op::ClusterWait => {
+                obs.cluster_wait(&at);
+                return Ok(self.cluster_wait(w, active));
+            }
             Op::Mbar(mbar) => return self.mbar(w, &at, mbar, obs),
             Op::Async(copy) => self.copy(w, &at, copy, obs)?,
             Op::Trap => {
