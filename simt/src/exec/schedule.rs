@@ -3,13 +3,16 @@
 use super::Fault;
 use super::step::Flow;
 use super::team::Team;
-use super::warp::{Conv, NONE, Split, State};
-use crate::inst::{NOWHERE, Op};
+use super::warp::{Conv, NONE, Split, State, Warp};
+use crate::inst::{MbarOp, NOWHERE, Op};
 use crate::observer::Observer;
 use crate::{Schedule, Trap, TrapKind};
 
 /// Steps after which others get their turn: lanes that spin must not keep those they wait for.
 const TURN: u32 = 1 << 14;
+
+/// Waits that may end with nothing done before they count as a deadlock.
+const MOST_VAIN_WAITS: u32 = 64;
 
 /// How a turn of a team ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +53,7 @@ impl Team<'_> {
                 Schedule::Adversarial(_) => progress = self.run_adversarial(obs)?,
             }
             self.check_budget()?;
-            if !progress {
+            if !progress && !self.give_up_waits() {
                 return Err(self.stuck());
             }
             if self.executed >= stop && !self.is_done() {
@@ -352,6 +355,31 @@ impl Team<'_> {
             self.warps[w].merge();
         }
         Ok(true)
+    }
+
+    /// Nothing can run: `mbarrier.try_wait` may come back with false after a while, and now does.
+    /// Whether it did; where they only ask again, and again, nothing will ever happen.
+    fn give_up_waits(&mut self) -> bool {
+        self.vain_waits += 1;
+        if self.vain_waits > MOST_VAIN_WAITS {
+            return false;
+        }
+        let insts = &self.env.info.kernel.insts;
+        let mut any = false;
+        for warp in &mut self.warps {
+            let Warp { splits, regs, .. } = warp;
+            for split in splits {
+                if let (State::Mbarrier { .. }, Op::Mbar(mbar)) =
+                    (split.state, &insts[split.pc as usize].op)
+                    && let MbarOp::Test { dst, .. } = mbar.op
+                {
+                    regs.put_pred(dst, split.mask, 0);
+                    (split.state, split.pc) = (State::Ready, split.pc + 1);
+                    any = true;
+                }
+            }
+        }
+        any
     }
 
     /// Nothing can run: who waits where.
