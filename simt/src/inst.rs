@@ -107,6 +107,9 @@ pub(crate) enum Src {
     P(u16),
     NotP(u16),
     Imm(u64),
+    /// A constant of the kernel, spread over a plane: what fast loops read.
+    ConstW(u16),
+    ConstD(u16),
     Special(Special),
 }
 

@@ -104,7 +104,7 @@ impl<'e> Team<'e> {
     }
 
     /// Checks alignment and bounds of all lanes.
-    fn place(&self, w: usize, group: &Group, bytes: u32) -> Result<Place<'e>, Fault> {
+    fn place(&self, group: &Group, bytes: u32) -> Result<Place<'e>, Fault> {
         let env = self.env;
         let Group { space, mask, addrs } = group;
         let low = if *mask == FULL {
@@ -124,7 +124,6 @@ impl<'e> Team<'e> {
         }
         let limit = match space {
             Space::Global | Space::Const => {
-                let head = mask.trailing_zeros() as usize;
                 let (mut least, mut most) = (u64::MAX, 0);
                 if *mask == FULL {
                     for a in addrs {
@@ -143,7 +142,6 @@ impl<'e> Team<'e> {
                 {
                     return Ok(Place::Slot(id, slot));
                 }
-                let _ = head;
                 let miss = |i: usize| env.global.find(addrs[i], u64::from(bytes)).err();
                 let lane = first(*mask, |i| miss(i).is_some());
                 return match miss(lane) {
@@ -181,7 +179,6 @@ impl<'e> Team<'e> {
                 return Err(Fault::new(TrapKind::OutOfBounds, lane, detail));
             }
         }
-        let _ = w;
         Ok(match space {
             Space::Shared => Place::Shared,
             Space::Local => Place::Local,
@@ -257,7 +254,7 @@ impl<'e> Team<'e> {
         while left != 0 {
             let group = self.group(w, memory.window, &addrs, left);
             left &= !group.mask;
-            let place = self.place(w, &group, width * dsts.len() as u32)?;
+            let place = self.place(&group, width * dsts.len() as u32)?;
             report(at, memory, AccessKind::Load, dsts.len(), &group, &place, obs);
             if let ([Dst::W(r)], 4) = (dsts, width) {
                 let words = self.load_words(w, &group, &place);
@@ -292,7 +289,7 @@ impl<'e> Team<'e> {
     ) -> Result<(), Fault> {
         let (width, addr) = (memory.ty.bytes(), base.wrapping_add_signed(memory.addr.offset));
         let group = Group { space: Space::Param, mask: at.mask, addrs: [addr; 32] };
-        let place = self.place(w, &group, width)?;
+        let place = self.place(&group, width)?;
         report(at, memory, AccessKind::Load, 1, &group, &place, obs);
         let value = little(&self.env.params[addr as usize..], width as usize);
         let value = if memory.ty.is_signed() { sext(value, 8 * width) as u64 } else { value };
@@ -344,7 +341,7 @@ impl<'e> Team<'e> {
         while left != 0 {
             let group = self.group(w, memory.window, &addrs, left);
             left &= !group.mask;
-            let place = self.place(w, &group, width * srcs.len() as u32)?;
+            let place = self.place(&group, width * srcs.len() as u32)?;
             if matches!(place, Place::Param) {
                 return Err(Fault::new(
                     TrapKind::ReadOnly,
@@ -388,7 +385,7 @@ impl<'e> Team<'e> {
         while left != 0 {
             let group = self.group(w, memory.window, &addrs, left);
             left &= !group.mask;
-            let place = self.place(w, &group, width)?;
+            let place = self.place(&group, width)?;
             if !matches!(group.space, Space::Global | Space::Shared) {
                 let lane = group.mask.trailing_zeros() as usize;
                 return Err(Fault::new(

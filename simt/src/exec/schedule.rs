@@ -35,8 +35,8 @@ impl Team<'_> {
                             || (self.may_release(w) && self.warps[w].release())
                         {
                             progress = true;
-                            self.run_converged(w, obs)?;
-                            if self.executed >= stop {
+                            let spins = self.run_converged(w, obs)?;
+                            if spins || self.executed >= stop {
                                 break;
                             }
                         }
@@ -85,10 +85,11 @@ impl Team<'_> {
         !self.warps[w].splits.iter().any(|s| matches!(s.state, State::Bar { .. }) && aligned(s))
     }
 
-    /// Runs one split until it has to wait, with convergence barriers.
-    fn run_converged<O: Observer>(&mut self, w: usize, obs: &mut O) -> Ran<()> {
+    /// Runs one split until it has to wait, with convergence barriers. Whether its turn ended
+    /// before that.
+    fn run_converged<O: Observer>(&mut self, w: usize, obs: &mut O) -> Ran<bool> {
         let Some(s) = self.warps[w].splits.iter().rposition(|s| s.state == State::Ready) else {
-            return Ok(());
+            return Ok(false);
         };
         let Split { mut pc, mut mask, mut conv, .. } = self.warps[w].splits.swap_remove(s);
         let insts = &self.env.info.kernel.insts;
@@ -100,14 +101,14 @@ impl Team<'_> {
                 warp.convs[conv as usize].arrived |= mask;
                 match warp.open_if_complete(conv) {
                     Some(split) => (mask, conv) = (split.mask, split.conv),
-                    None => return Ok(()),
+                    None => return Ok(false),
                 }
             }
             steps += 1;
             if steps > TURN {
                 // To the end of the line, behind those that are ready.
                 self.warps[w].splits.insert(0, Split { pc, mask, conv, state: State::Ready });
-                return Ok(());
+                return Ok(true);
             }
             let flow = match self.step(w, pc, mask, obs) {
                 Ok(flow) => flow,
@@ -122,7 +123,7 @@ impl Team<'_> {
                 }
                 Flow::Jump(target) => pc = target,
                 Flow::Part(taken) => {
-                    let Op::Branch(target) = insts[pc as usize].op else { return Ok(()) };
+                    let Op::Branch(target) = insts[pc as usize].op else { return Ok(false) };
                     let join = insts[pc as usize].join;
                     let warp = &mut self.warps[w];
                     let known = conv != NONE && warp.convs[conv as usize].pc == join;
@@ -156,7 +157,7 @@ impl Team<'_> {
                     self.left(w, obs)?;
                     mask &= !gone;
                     if mask == 0 {
-                        return Ok(());
+                        return Ok(false);
                     }
                     // The barrier may have opened without these lanes only if it lost them all.
                     pc += 1;
@@ -179,7 +180,7 @@ impl Team<'_> {
                         });
                     }
                     self.warps[w].splits.push(Split { pc, mask: waits, conv, state });
-                    return self.waited(w, state, obs);
+                    return self.waited(w, state, obs).map(|()| false);
                 }
                 Flow::Only(first) => {
                     let warp = &mut self.warps[w];

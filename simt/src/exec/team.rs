@@ -39,6 +39,8 @@ pub(super) struct Team<'e> {
     /// Shared memory of all blocks, `stride` bytes each.
     pub(super) shared: Vec<u8>,
     pub(super) stride: usize,
+    /// Warps of a block.
+    per_block: usize,
     pub(super) mbarriers: Mbarriers,
     /// Lanes at the cluster barrier, for each warp.
     pub(super) cluster_arrived: Vec<u32>,
@@ -55,6 +57,7 @@ impl<'e> Team<'e> {
             warps: Vec::new(),
             shared: Vec::new(),
             stride: 0,
+            per_block: env.info.warps() as usize,
             mbarriers: Mbarriers::default(),
             cluster_arrived: Vec::new(),
             executed: 0,
@@ -110,8 +113,9 @@ impl<'e> Team<'e> {
         self.rng = Rng::new(seed, cluster);
     }
 
+    #[inline]
     pub(super) fn per_block(&self) -> usize {
-        self.env.info.warps() as usize
+        self.per_block
     }
 
     #[inline]
