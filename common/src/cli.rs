@@ -339,8 +339,11 @@ fn fault(outcome: &Outcome) -> Option<Error> {
         return Some(Error::Wrong(mismatch.clone()));
     }
     let findings = &outcome.observed.as_ref()?.findings;
-    let first = findings.first()?.to_string();
-    Some(Error::Findings { step: outcome.step.to_owned(), count: findings.len(), first })
+    let (first, count) = (findings.first()?, findings.len());
+    Some(Error::Findings(format!(
+        "the sum is right, but the checks find fault with {} in {count} place(s): {first}",
+        outcome.step
+    )))
 }
 
 /// The problems that the options name, where nothing is said with that many elements.
