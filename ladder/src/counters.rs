@@ -72,23 +72,29 @@ pub struct Options {
     pub threads: Block,
 }
 
-/// One step, once.
+/// One step, once on each problem.
 #[derive(Args, Clone, Debug)]
 pub struct Once {
     /// The step
     pub step: String,
 
-    /// How many elements
-    #[arg(long, value_name = "N", default_value = "2^22", allow_hyphen_values = true)]
-    pub n: Size,
+    /// How many elements, or a list
+    #[arg(
+        long,
+        value_name = "N",
+        value_delimiter = ',',
+        default_value = "2^22",
+        allow_hyphen_values = true
+    )]
+    pub n: Vec<Size>,
 
-    /// The type of an element
-    #[arg(long = "type", value_name = "TYPE", default_value = "f32")]
-    pub element: Element,
+    /// The type of an element, or a list
+    #[arg(long = "type", value_name = "TYPE", value_delimiter = ',', default_value = "f32")]
+    pub element: Vec<Element>,
 
-    /// Threads of a block
-    #[arg(long, value_name = "THREADS", default_value = "256", value_parser = block)]
-    pub threads: Block,
+    /// Threads of a block, or a list
+    #[arg(long, value_name = "THREADS", value_delimiter = ',', default_value = "256", value_parser = block)]
+    pub threads: Vec<Block>,
 
     /// Where to run: auto, cuda, cuda:1, simt
     #[arg(long, value_name = "DEVICE", default_value = "auto", env = "REDUCE_DEVICE")]
@@ -132,24 +138,30 @@ fn command(step: &str, options: &Options) -> String {
     )
 }
 
-/// Runs a step once, verified.
+/// Runs a step once on each problem, verified.
 pub fn once(options: &Once) -> Result<(), Stop> {
     let step = STEPS.iter().find(|step| step.name == options.step).ok_or_else(|| {
         let names: Vec<&str> = STEPS.iter().map(|step| step.name).collect();
         Error::Usage(format!("`{}` is no step: take {}", options.step, names.join(", ")))
     })?;
     let device = Device::open(options.device, &Settings::default())?;
-    let problem = contender::problem(&device, options.element, options.n.0, options.threads);
-    let loaded = Loaded::new(&device, step, &problem)?;
-    let answer = match options.element {
-        Element::F32 => verified::<f32>(&device, &loaded, options.n.0),
-        Element::I32 => verified::<i32>(&device, &loaded, options.n.0),
-        Element::F64 => verified::<f64>(&device, &loaded, options.n.0),
-    }?;
     let mut out = anstream::stdout();
-    let threads = options.threads.threads();
-    writeln!(out, "{MARK} {} {} {} {threads}", step.name, options.element, options.n.0)?;
-    writeln!(out, "{answer}")?;
+    for &element in &options.element {
+        for &Size(n) in &options.n {
+            for &block in &options.threads {
+                let problem = contender::problem(&device, element, n, block);
+                let loaded = Loaded::new(&device, step, &problem)?;
+                let launches = (step.plan)(&problem).launches.len();
+                writeln!(out, "{MARK} {} {element} {n} {} {launches}", step.name, block.threads())?;
+                let answer = match element {
+                    Element::F32 => verified::<f32>(&device, &loaded, n),
+                    Element::I32 => verified::<i32>(&device, &loaded, n),
+                    Element::F64 => verified::<f64>(&device, &loaded, n),
+                }?;
+                writeln!(out, "{answer}")?;
+            }
+        }
+    }
     Ok(())
 }
 
