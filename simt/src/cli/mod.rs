@@ -9,6 +9,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use serde_json::{Map, Value, json};
+use simt::observe::{Finding, Memory, Races, Sync, Trace};
 use simt::{Config, Counters, Counts, Gpu, Launch, Module, Schedule};
 use value::Given;
 
@@ -62,9 +63,27 @@ struct Run {
     /// Warp instructions that the launch may execute.
     #[arg(long)]
     budget: Option<u64>,
+    /// Checks to make: memory, races, sync, separated by commas; or all. Findings make it fail.
+    #[arg(long, value_delimiter = ',', value_name = "CHECKS")]
+    check: Vec<Check>,
+    /// Write what the first block does, access by access, to a file as JSON.
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
     /// Print everything as JSON.
     #[arg(long)]
     json: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Check {
+    /// Reads of uninitialised memory, and addresses out of bounds.
+    Memory,
+    /// Unordered accesses to one place.
+    Races,
+    /// Barriers and shuffles against their rules.
+    Sync,
+    /// All of them.
+    All,
 }
 
 fn dims(text: &str) -> Result<[u32; 3], String> {
@@ -83,7 +102,8 @@ pub(crate) fn main() -> ExitCode {
     let (text, code) = match Cli::parse().command {
         Command::Check { file } => check(&file),
         Command::Run(run) => match launch(&run) {
-            Ok(text) => (text, ExitCode::SUCCESS),
+            Ok((text, true)) => (text, ExitCode::SUCCESS),
+            Ok((text, false)) => (text, ExitCode::FAILURE),
             Err(message) => {
                 let _ = writeln!(std::io::stderr(), "error: {message}");
                 return ExitCode::FAILURE;
@@ -140,7 +160,8 @@ fn check(file: &PathBuf) -> (String, ExitCode) {
     }
 }
 
-fn launch(run: &Run) -> Result<String, String> {
+/// Runs the entry; whether all is well, too.
+fn launch(run: &Run) -> Result<(String, bool), String> {
     let text = read(&run.file)?;
     let module = Module::parse(&text).map_err(|e| format!("{}: {e}", run.file.display()))?;
     let names: Vec<&str> = module.entries().collect();
@@ -166,18 +187,45 @@ fn launch(run: &Run) -> Result<String, String> {
         shared: run.shared,
         args: given.iter().map(|g| g.arg.clone()).collect(),
     };
-    let mut counters = Counters::default();
-    gpu.launch(&module, &launch, &mut counters).map_err(|e| e.to_string())?;
+    let asked = |check| run.check.iter().any(|&c| c == check || c == Check::All);
+    let mut observers = (
+        Counters::default(),
+        asked(Check::Memory).then(Memory::new),
+        asked(Check::Races).then(Races::new),
+        asked(Check::Sync).then(Sync::new),
+        run.trace.as_ref().map(|_| Trace::new(1)),
+    );
+    let outcome = gpu.launch(&module, &launch, &mut observers);
+    let (counters, memory, races, sync, trace) = observers;
+    if let (Some(file), Some(trace)) = (&run.trace, trace) {
+        std::fs::write(file, trace.to_json()).map_err(|e| format!("{}: {e}", file.display()))?;
+    }
+    let findings: Vec<Finding> = [
+        memory.map_or_else(Vec::new, |m| m.findings().to_vec()),
+        races.map_or_else(Vec::new, |r| r.findings().to_vec()),
+        sync.map_or_else(Vec::new, |s| s.findings().to_vec()),
+    ]
+    .concat();
+    if let Err(error) = outcome {
+        // What was found before the trap may well explain it.
+        let before: String = findings.iter().map(|f| format!("{f}\n")).collect();
+        return Err(format!("{error}\n{before}").trim_end().to_string());
+    }
     let mut outputs = Vec::new();
     for given in &given {
         if let Some(values) = given.output(&mut gpu)? {
             outputs.push(values);
         }
     }
-    Ok(if run.json { as_json(&outputs, &counters) } else { as_text(&outputs, &counters.total) })
+    let text = if run.json {
+        as_json(&outputs, &counters, &findings)
+    } else {
+        as_text(&outputs, &counters.total, &findings)
+    };
+    Ok((text, findings.is_empty()))
 }
 
-fn as_json(outputs: &[Vec<Value>], counters: &Counters) -> String {
+fn as_json(outputs: &[Vec<Value>], counters: &Counters, findings: &[Finding]) -> String {
     let object =
         |c: &Counts| c.fields().map(|(k, v)| (k.to_string(), v.into())).collect::<Map<_, _>>();
     let launch = counters.launches.first();
@@ -187,12 +235,22 @@ fn as_json(outputs: &[Vec<Value>], counters: &Counters) -> String {
         .flat_map(|l| &l.lines)
         .map(|(line, c)| (line.to_string(), object(c).into()))
         .collect();
-    let all = json!({ "outputs": outputs, "counts": object(&counters.total), "rounds": rounds, "lines": lines });
+    let findings: Vec<String> = findings.iter().map(ToString::to_string).collect();
+    let all = json!({
+        "outputs": outputs,
+        "counts": object(&counters.total),
+        "rounds": rounds,
+        "lines": lines,
+        "findings": findings,
+    });
     format!("{all:#}\n")
 }
 
-fn as_text(outputs: &[Vec<Value>], counts: &Counts) -> String {
+fn as_text(outputs: &[Vec<Value>], counts: &Counts, findings: &[Finding]) -> String {
     let mut out = String::new();
+    for finding in findings {
+        let _ = writeln!(out, "{finding}");
+    }
     for values in outputs {
         let values: Vec<String> = values
             .iter()
