@@ -11,6 +11,9 @@ use crate::{Schedule, Trap, TrapKind};
 /// Steps after which others get their turn: lanes that spin must not keep those they wait for.
 const TURN: u32 = 1 << 14;
 
+/// Turns that a warp may spin before its lanes stop waiting for each other to converge.
+const SPINS: u32 = 16;
+
 /// Waits that may end with nothing done before they count as a deadlock.
 const MOST_VAIN_WAITS: u32 = 64;
 
@@ -39,6 +42,9 @@ impl Team<'_> {
                         {
                             progress = true;
                             let spins = self.run_converged(w, obs)?;
+                            if spins {
+                                self.let_others_through(w);
+                            }
                             if spins || self.executed >= stop {
                                 break;
                             }
@@ -86,6 +92,17 @@ impl Team<'_> {
             _ => false,
         };
         !self.warps[w].splits.iter().any(|s| matches!(s.state, State::Bar { .. }) && aligned(s))
+    }
+
+    /// Lanes that spin may wait for one that holds a lock and waits for them to converge. Only
+    /// after very many turns, and in kernels with atomics: other loops may well be that long.
+    fn let_others_through(&mut self, w: usize) {
+        let may = self.env.info.interleaved && self.may_release(w);
+        let warp = &mut self.warps[w];
+        warp.spun += 1;
+        if may && warp.spun >= SPINS && warp.release() {
+            warp.spun = 0;
+        }
     }
 
     /// Runs one split until it has to wait, with convergence barriers. Whether its turn ended
@@ -396,8 +413,11 @@ impl Team<'_> {
                     State::Mbarrier { .. } => "an mbarrier",
                     State::Ready => continue,
                 };
-                let divergent = matches!(&insts[split.pc as usize].op, Op::Bar(bar) if bar.aligned)
-                    && split.mask != warp.live;
+                let same =
+                    warp.splits.iter().filter(|s| s.pc == split.pc && s.state == split.state);
+                let together = same.fold(0, |all, s| all | s.mask);
+                let divergent = together != warp.live
+                    && matches!(&insts[split.pc as usize].op, Op::Bar(bar) if bar.aligned);
                 if first.is_none_or(|(_, _, d)| divergent && !d) {
                     first = Some((w, *split, divergent));
                 }
