@@ -59,25 +59,14 @@ pub struct Options {
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 
-    /// How many elements
-    #[arg(long, value_name = "N", default_value = "2^22", allow_hyphen_values = true)]
-    pub n: Size,
-
-    /// The type of an element
-    #[arg(long = "type", value_name = "TYPE", default_value = "f32")]
-    pub element: Element,
-
-    /// Threads of a block
-    #[arg(long, value_name = "THREADS", default_value = "256", value_parser = block)]
-    pub threads: Block,
+    /// What is counted on
+    #[command(flatten)]
+    pub problems: Problems,
 }
 
-/// One step, once on each problem.
+/// The problems that a step is run on once.
 #[derive(Args, Clone, Debug)]
-pub struct Once {
-    /// The step
-    pub step: String,
-
+pub struct Problems {
     /// How many elements, or a list
     #[arg(
         long,
@@ -95,6 +84,17 @@ pub struct Once {
     /// Threads of a block, or a list
     #[arg(long, value_name = "THREADS", value_delimiter = ',', default_value = "256", value_parser = block)]
     pub threads: Vec<Block>,
+}
+
+/// One step, once on each problem.
+#[derive(Args, Clone, Debug)]
+pub struct Once {
+    /// The step
+    pub step: String,
+
+    /// What it is run on
+    #[command(flatten)]
+    pub problems: Problems,
 
     /// Where to run: auto, cuda, cuda:1, simt
     #[arg(long, value_name = "DEVICE", default_value = "auto", env = "REDUCE_DEVICE")]
@@ -130,12 +130,17 @@ pub fn run(options: &Options) -> Result<(), Stop> {
 
 /// The command for one step. Clocks are left alone: counts do not depend on them.
 fn command(step: &str, options: &Options) -> String {
-    let Options { n: Size(n), element, threads, .. } = options;
-    let threads = threads.threads();
+    let Problems { n, element, threads } = &options.problems;
+    let (n, element) = (list(n.iter().map(|n| n.0)), list(element));
+    let threads = list(threads.iter().map(|block| block.threads()));
     format!(
-        "ncu --csv --print-units base --clock-control none --print-metric-instances details --metrics {} ladder once {step} --device cuda --n {n} --type {element} --threads {threads} > {step}.{element}.{n}.{threads}.ncu",
+        "ncu --csv --print-units base --clock-control none --print-metric-instances values --metrics {} ladder once {step} --device cuda --n {n} --type {element} --threads {threads} > {step}.ncu",
         METRICS.join(",")
     )
+}
+
+fn list(items: impl IntoIterator<Item = impl ToString>) -> String {
+    items.into_iter().map(|item| item.to_string()).collect::<Vec<_>>().join(",")
 }
 
 /// Runs a step once on each problem, verified.
@@ -146,9 +151,9 @@ pub fn once(options: &Once) -> Result<(), Stop> {
     })?;
     let device = Device::open(options.device, &Settings::default())?;
     let mut out = anstream::stdout();
-    for &element in &options.element {
-        for &Size(n) in &options.n {
-            for &block in &options.threads {
+    for &element in &options.problems.element {
+        for &Size(n) in &options.problems.n {
+            for &block in &options.problems.threads {
                 let problem = contender::problem(&device, element, n, block);
                 let loaded = Loaded::new(&device, step, &problem)?;
                 let launches = (step.plan)(&problem).launches.len();
@@ -190,14 +195,16 @@ mod tests {
         let options = Options {
             read: vec![],
             out: None,
-            n: Size(1 << 22),
-            element: Element::F32,
-            threads: Block::new(256).unwrap(),
+            problems: Problems {
+                n: vec![Size(1 << 22), Size(1000)],
+                element: vec![Element::F32],
+                threads: vec![Block::new(256).unwrap()],
+            },
         };
         let text = command("v0-naive", &options);
         assert!(text.starts_with("ncu --csv ") && text.contains("--clock-control none"), "{text}");
         assert!(text.ends_with(
-            "ladder once v0-naive --device cuda --n 4194304 --type f32 --threads 256 > v0-naive.f32.4194304.256.ncu"
+            "ladder once v0-naive --device cuda --n 4194304,1000 --type f32 --threads 256 > v0-naive.ncu"
         ), "{text}");
     }
 }
