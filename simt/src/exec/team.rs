@@ -47,6 +47,8 @@ pub(super) struct Team<'e> {
     /// Warp instructions so far.
     pub(super) executed: u64,
     pub(super) rng: Rng,
+    /// Waits at `mbarrier`s that ended with nothing done, since the last change of one.
+    pub(super) vain_waits: u32,
 }
 
 impl<'e> Team<'e> {
@@ -62,6 +64,7 @@ impl<'e> Team<'e> {
             cluster_arrived: Vec::new(),
             executed: 0,
             rng: Rng::default(),
+            vain_waits: 0,
         }
     }
 
@@ -109,6 +112,7 @@ impl<'e> Team<'e> {
         self.cluster_arrived.clear();
         self.cluster_arrived.resize(warps, 0);
         self.executed = 0;
+        self.vain_waits = 0;
         let seed = if let Schedule::Adversarial(seed) = self.env.schedule { seed } else { 0 };
         self.rng = Rng::new(seed, cluster);
     }
