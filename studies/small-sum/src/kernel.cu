@@ -156,7 +156,8 @@ __device__ void mailbox(const Element* in, Element* out, unsigned long long n, u
         const Element* in, Element* out, unsigned long long n) \
     { cluster<Words>(in, out, n); } \
     extern "C" __global__ void __launch_bounds__(Threads) counter_##Words( \
-        const Element* in, Element* out, unsigned long long n, Element* partials, unsigned int* tickets) \
+        const Element* in, Element* out, unsigned long long n, Element* partials, \
+        unsigned int* tickets) \
     { counter<Words>(in, out, n, partials, tickets); } \
     extern "C" __global__ void __launch_bounds__(Threads) mailbox_##Words( \
         const Element* in, Element* out, unsigned long long n, unsigned long long* box) \
