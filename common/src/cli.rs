@@ -14,12 +14,13 @@ use crate::{
     Element, Error, Result, Step,
     device::{Choice, Device},
     input::Input,
-    interpreter::Settings,
+    interpreter::{Check, Settings},
+    ledger,
     plan::{Block, Problem},
     ptx,
     record::Record,
     report,
-    run::{self, Outcome, Samples},
+    run::{self, Outcome, Refusal, Samples},
     scalar::Scalar,
     size::Size,
     workload::Workload,
@@ -52,6 +53,11 @@ pub struct Options {
     #[arg(long, value_name = "INPUT", default_value = "uniform")]
     pub input: Input,
 
+    /// Elements to leave out at the start of the memory: with 1, the slice begins between two words
+    /// of 16 bytes
+    #[arg(long, value_name = "ELEMENTS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..4096))]
+    pub offset: u64,
+
     /// The seed that random elements come from
     #[arg(long, value_name = "SEED", default_value_t = 42)]
     pub seed: u64,
@@ -60,8 +66,8 @@ pub struct Options {
     #[arg(long, value_name = "DEVICE", default_value = "auto", env = "REDUCE_DEVICE")]
     pub device: Choice,
 
-    /// How many times to time it
-    #[arg(long, value_name = "COUNT", default_value = "101", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    /// How many times to time it; 0 only verifies, as suits compute-sanitizer and ncu
+    #[arg(long, value_name = "COUNT", default_value = "101", value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     pub samples: u32,
 
     /// Time with the input already in L2, where it fits
@@ -84,7 +90,24 @@ pub struct Options {
     /// adversarial:SEED (any lane may run ahead as far as the next .sync)
     #[arg(long, value_name = "SCHEDULE", default_value = "converged", value_parser = schedule)]
     pub schedule: simt::Schedule,
+
+    /// What the interpreter looks for: races, memory, sync, a list of them, or none
+    /// [default: all of them, up to 2^20 elements]
+    #[arg(long, value_name = "CHECKS", value_parser = checks)]
+    pub check: Option<Checks>,
+
+    /// Print the kernel with the interpreter's counts in the margin
+    #[arg(long)]
+    pub lines: bool,
+
+    /// Write what the first block of each launch does, access by access, as JSON
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
 }
+
+/// The checks of `--check`.
+#[derive(Clone, Debug)]
+pub struct Checks(Vec<Check>);
 
 /// A form of output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -108,6 +131,13 @@ fn block(text: &str) -> Result<Block> {
         Err(_) => Err(Error::Usage(format!(
             "`{text}` is no number of threads: take 64, 128, 256, 512 or 1024"
         ))),
+    }
+}
+
+fn checks(text: &str) -> Result<Checks> {
+    match text {
+        "none" => Ok(Checks(Vec::new())),
+        list => list.split(',').map(str::parse).collect::<Result<_>>().map(Checks),
     }
 }
 
@@ -148,11 +178,14 @@ pub fn run(step: &'static Step) -> ExitCode {
         .about(about)
         .long_about(page)
         .after_long_help(examples);
-    main(command, &[step], |outcomes, options| {
-        outcomes
-            .iter()
-            .map(|outcome| report::outcome(outcome, options.input, options.seed))
-            .collect()
+    main(command, &[step], |outcomes, _, options| {
+        let show = |outcome| {
+            let lines = if options.lines { ledger::lines(outcome) } else { String::new() };
+            report::outcome(outcome, options.input, options.seed)
+                + &ledger::ledger(outcome)
+                + &lines
+        };
+        outcomes.iter().map(show).collect()
     })
 }
 
@@ -173,7 +206,7 @@ pub fn ladder_command() -> clap::Command {
 pub fn ladder(matches: &clap::ArgMatches, steps: &[&'static Step]) -> ExitCode {
     match Program::from_arg_matches(matches) {
         Ok(Program { options }) => {
-            exit(print(steps, &options, |outcomes, _| report::ladder(outcomes)))
+            exit(print(steps, &options, |outcomes, refusals, _| report::ladder(outcomes, refusals)))
         }
         Err(error) => refused(&error),
     }
@@ -201,9 +234,12 @@ pub fn exit(result: Result<(), Stop>) -> ExitCode {
 fn main(
     command: clap::Command,
     steps: &[&'static Step],
-    show: fn(&[Outcome], &Options) -> String,
+    show: fn(&[Outcome], &[Refusal], &Options) -> String,
 ) -> ExitCode {
-    let parsed = command.try_get_matches().and_then(|matches| Program::from_arg_matches(&matches));
+    let parsed = command
+        .term_width(80)
+        .try_get_matches()
+        .and_then(|matches| Program::from_arg_matches(&matches));
     match parsed {
         Ok(Program { options }) => exit(print(steps, &options, show)),
         Err(error) => refused(&error),
@@ -240,18 +276,28 @@ impl From<io::Error> for Stop {
 fn print(
     steps: &[&'static Step],
     options: &Options,
-    show: fn(&[Outcome], &Options) -> String,
+    show: fn(&[Outcome], &[Refusal], &Options) -> String,
 ) -> Result<(), Stop> {
     let mut out = anstream::stdout();
     if options.explain {
         for problem in problems(options, 1 << 20) {
             for step in steps {
+                (step.plan)(&problem).check()?;
                 writeln!(out, "{}", report::explain(step, &problem))?;
             }
         }
         return Ok(());
     }
-    let settings = Settings { schedule: options.schedule, ..Settings::default() };
+    if steps.len() > 1 && options.kernel.is_some() {
+        let text = "`--kernel` takes the place of one step's kernel, and the ladder has many: run a step with it";
+        return Err(Error::Usage(text.into()).into());
+    }
+    let settings = Settings {
+        schedule: options.schedule,
+        sms: None,
+        checks: options.check.clone().map(|Checks(checks)| checks),
+        traced: u64::from(options.trace.is_some()),
+    };
     let device = Device::open(options.device, &settings)?;
     match options.format {
         Format::Table if steps.len() == 1 => {
@@ -262,9 +308,10 @@ fn print(
         Format::Json => {}
     }
     let mut wrong = None;
-    each(steps, options, &device, &mut |outcomes| {
+    let mut traces = Vec::new();
+    each(steps, options, &device, &mut |outcomes, refusals| {
         match options.format {
-            Format::Table => write!(out, "{}", show(outcomes, options))?,
+            Format::Table => write!(out, "{}", show(outcomes, refusals, options))?,
             Format::Csv => {
                 outcomes.iter().try_for_each(|o| writeln!(out, "{}", Record::of(o).csv()))?
             }
@@ -273,14 +320,30 @@ fn print(
             })?,
         }
         out.flush()?;
-        let found = outcomes.iter().find_map(|outcome| outcome.wrong.clone());
-        wrong = wrong.take().or(found);
+        wrong = wrong.take().or(outcomes.iter().find_map(fault));
+        let observed = outcomes.iter().filter_map(|outcome| outcome.observed.as_ref());
+        traces.extend(observed.filter_map(|observed| observed.trace.clone()));
         Ok(())
     })?;
-    match wrong {
-        None => Ok(()),
-        Some(mismatch) => Err(Error::Wrong(mismatch).into()),
+    if let Some(path) = &options.trace {
+        let failed = |source| Error::File { doing: format!("writing {}", path.display()), source };
+        let text = serde_json::to_string(&traces).map_err(io::Error::from).map_err(failed)?;
+        std::fs::write(path, text).map_err(failed)?;
     }
+    wrong.map_or(Ok(()), |error| Err(error.into()))
+}
+
+/// What is wrong with an outcome: its sum, or what the checks found.
+fn fault(outcome: &Outcome) -> Option<Error> {
+    if let Some(mismatch) = &outcome.wrong {
+        return Some(Error::Wrong(mismatch.clone()));
+    }
+    let findings = &outcome.observed.as_ref()?.findings;
+    let (first, count) = (findings.first()?, findings.len());
+    Some(Error::Findings(format!(
+        "the sum is right, but the checks find fault with {} in {count} place(s): {first}",
+        outcome.step
+    )))
 }
 
 /// The problems that the options name, where nothing is said with that many elements.
@@ -306,7 +369,7 @@ fn each(
     steps: &[&'static Step],
     options: &Options,
     device: &Device,
-    done: &mut dyn FnMut(&[Outcome]) -> Result<(), Stop>,
+    done: &mut dyn FnMut(&[Outcome], &[Refusal]) -> Result<(), Stop>,
 ) -> Result<(), Stop> {
     let sizes = match (options.n.is_empty(), device) {
         (false, _) => options.n.clone(),
@@ -331,25 +394,35 @@ fn on<T: Scalar>(
     options: &Options,
     device: &Device,
     n: u64,
-    done: &mut dyn FnMut(&[Outcome]) -> Result<(), Stop>,
+    done: &mut dyn FnMut(&[Outcome], &[Refusal]) -> Result<(), Stop>,
 ) -> Result<(), Stop> {
+    let kernels = steps
+        .iter()
+        .map(|step| ptx::of(&step.kernel, T::ELEMENT, options.kernel.as_deref()))
+        .collect::<Result<Vec<_>>>()?;
     let progress = progress();
     progress.set_message(format!("drawing {n} {}", T::ELEMENT));
-    let workload = Workload::<T>::new(device, options.input, n, options.seed)?;
+    let workload = Workload::<T>::shifted(device, options.input, n, options.seed, options.offset)?;
     let samples = Samples { count: options.samples as usize, warm: options.warm };
     for &block in &options.threads {
-        let mut outcomes = Vec::new();
-        for step in steps {
+        let (mut outcomes, mut refusals) = (Vec::new(), Vec::new());
+        for (step, ptx) in steps.iter().zip(&kernels) {
             progress.set_message(format!(
                 "{} on {n} {} in blocks of {}",
                 step.name,
                 T::ELEMENT,
                 block.threads()
             ));
-            let ptx = ptx::of(&step.kernel, T::ELEMENT, options.kernel.as_deref())?;
-            outcomes.push(run::run(step, &ptx, device, &workload, block, samples)?);
+            match run::run(step, ptx, device, &workload, block, samples) {
+                Ok(outcome) => outcomes.push(outcome),
+                // The ladder ends lower on an older GPU, and says so; a step alone is an error.
+                Err(Error::OldGpu { target, .. }) if steps.len() > 1 => {
+                    refusals.push(Refusal { step: step.name, target })
+                }
+                Err(error) => return Err(error.into()),
+            }
         }
-        progress.suspend(|| done(&outcomes))?;
+        progress.suspend(|| done(&outcomes, &refusals))?;
     }
     progress.finish_and_clear();
     Ok(())

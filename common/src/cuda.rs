@@ -7,7 +7,11 @@ use std::{
     cell::RefCell,
     collections::HashMap,
     ffi::{CString, c_void},
-    sync::Arc,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
 };
 
 use cudarc::driver::{
@@ -18,7 +22,8 @@ use once_cell::sync::OnceCell;
 
 use crate::{
     Error, Result,
-    device::{Call, Facts, Word},
+    call::{Call, Word},
+    facts::Facts,
     ptx::{self, Ptx},
 };
 
@@ -383,7 +388,7 @@ impl Stopwatch<'_> {
     pub fn time(&mut self, work: impl FnOnce() -> Result<()>) -> Result<f64> {
         let doing = || failed("timing");
         let stream = &self.cuda.stream;
-        let closed = self.gate.as_mut().map(|gate| gate.close(stream)).transpose()?;
+        let closed = self.gate.as_mut().map(|gate| gate.close(stream)).transpose()?.flatten();
         self.start.record(stream).map_err(doing())?;
         let worked = work();
         self.end.record(stream).map_err(doing())?;
@@ -395,17 +400,55 @@ impl Stopwatch<'_> {
 
     /// Whether the stream is held back while work is queued; some systems cannot.
     pub fn is_gated(&self) -> bool {
-        self.gate.is_some()
+        self.gate.as_ref().is_some_and(|gate| !gate.watch.broken.load(Ordering::Relaxed))
     }
 }
 
 /// A word of host memory that a stream waits for.
+///
+/// Tools such as compute-sanitizer and ncu make every launch wait for its end, and so would the
+/// stream for ever: a watchman opens a gate that has been closed for too long, for good.
 #[derive(Debug)]
 struct Gate {
-    word: *mut u32,
+    word: Arc<Word32>,
     address: u64,
     round: u32,
+    watch: Arc<Watch>,
 }
+
+/// Pinned host memory of one number, which the GPU reads.
+#[derive(Debug)]
+struct Word32(*mut u32);
+
+// SAFETY: the number is only written, each time as a whole; the memory is freed with the last owner.
+unsafe impl Send for Word32 {}
+// SAFETY: as above.
+unsafe impl Sync for Word32 {}
+
+impl Word32 {
+    fn set(&self, value: u32) {
+        // SAFETY: the word lives as long as this value; the GPU only reads it.
+        unsafe { self.0.write_volatile(value) };
+    }
+}
+
+impl Drop for Word32 {
+    fn drop(&mut self) {
+        // SAFETY: allocated by `malloc_host`, freed once. An error at the end has no reader.
+        let _ = unsafe { result::free_host(self.0.cast()) };
+    }
+}
+
+/// What the watchman looks at.
+#[derive(Debug, Default)]
+struct Watch {
+    closed: Mutex<Option<(Instant, u32)>>,
+    broken: AtomicBool,
+    over: AtomicBool,
+}
+
+/// How long a gate may be closed: a thousand times what queueing takes.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Opens the gate when dropped, on every path: a stream that waits for ever hangs the program.
 struct Closed<'g>(&'g Gate);
@@ -414,17 +457,21 @@ impl Gate {
     /// A gate, if this system has the waiting that it needs.
     fn new(cuda: &Cuda) -> Option<Gate> {
         let (portable, mapped) = (sys::CU_MEMHOSTALLOC_PORTABLE, sys::CU_MEMHOSTALLOC_DEVICEMAP);
-        // SAFETY: four bytes of pinned memory, owned by the gate; the wait tried here is for a
-        // value that is already there.
-        unsafe {
-            let word = result::malloc_host(4, portable | mapped).ok()?.cast::<u32>();
-            word.write_volatile(0);
-            let mut gate = Gate { word, address: 0, round: 0 };
-            sys::cuMemHostGetDevicePointer_v2(&mut gate.address, word.cast(), 0).result().ok()?;
-            gate.wait(&cuda.stream, 0).ok()?;
-            cuda.stream.synchronize().ok()?;
-            Some(gate)
-        }
+        // SAFETY: four bytes of pinned memory, owned by the word.
+        let word = Word32(unsafe { result::malloc_host(4, portable | mapped) }.ok()?.cast());
+        word.set(0);
+        let mut address = 0;
+        // SAFETY: the word is mapped host memory.
+        unsafe { sys::cuMemHostGetDevicePointer_v2(&mut address, word.0.cast(), 0) }
+            .result()
+            .ok()?;
+        let gate = Gate { word: Arc::new(word), address, round: 0, watch: Arc::default() };
+        // The wait that is tried here is for the value that is already there.
+        gate.wait(&cuda.stream, 0).ok()?;
+        cuda.stream.synchronize().ok()?;
+        let (watch, word) = (gate.watch.clone(), gate.word.clone());
+        std::thread::spawn(move || watch.keep(&word));
+        Some(gate)
     }
 
     fn wait(&self, stream: &CudaStream, value: u32) -> Result<(), DriverError> {
@@ -436,24 +483,45 @@ impl Gate {
     }
 
     /// Holds the stream back until the value returned is dropped.
-    fn close(&mut self, stream: &CudaStream) -> Result<Closed<'_>> {
+    fn close(&mut self, stream: &CudaStream) -> Result<Option<Closed<'_>>> {
+        if self.watch.broken.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
         self.round = self.round.wrapping_add(1);
         self.wait(stream, self.round).map_err(failed("holding the stream back"))?;
-        Ok(Closed(self))
+        self.watch.set(Some((Instant::now(), self.round)));
+        Ok(Some(Closed(self)))
+    }
+}
+
+impl Watch {
+    fn set(&self, closed: Option<(Instant, u32)>) {
+        *self.closed.lock().unwrap_or_else(PoisonError::into_inner) = closed;
+    }
+
+    /// Opens a gate that has been closed for too long; ends with the gate.
+    fn keep(&self, word: &Word32) {
+        while !self.over.load(Ordering::Relaxed) {
+            std::thread::sleep(PATIENCE / 20);
+            let closed = self.closed.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some((_, round)) = closed.filter(|(since, _)| since.elapsed() > PATIENCE) {
+                self.broken.store(true, Ordering::Relaxed);
+                word.set(round);
+            }
+        }
     }
 }
 
 impl Drop for Closed<'_> {
     fn drop(&mut self) {
-        // SAFETY: the word lives as long as the gate; the GPU only reads it.
-        unsafe { self.0.word.write_volatile(self.0.round) };
+        self.0.word.set(self.0.round);
+        self.0.watch.set(None);
     }
 }
 
 impl Drop for Gate {
     fn drop(&mut self) {
-        // SAFETY: allocated by `malloc_host`, freed once. An error at the end has no reader.
-        let _ = unsafe { result::free_host(self.word.cast()) };
+        self.watch.over.store(true, Ordering::Relaxed);
     }
 }
 

@@ -10,7 +10,7 @@ use crate::{
     device::Facts,
     input::Input,
     plan::{Buffer, Launch, Plan, Problem},
-    run::Outcome,
+    run::{Outcome, Refusal},
     scalar::Value,
     size::{group, spell},
 };
@@ -22,9 +22,10 @@ const DIM: Style = Style::new().dimmed();
 
 /// The head of a run: the step, the device, the kernel.
 pub fn head(step: &Step, facts: &Facts) -> String {
-    let mut text = format!("{BOLD}{}{BOLD:#}\n", step.name);
-    text += &wrapped("", step.cures);
-    text + "\n" + &line("device", &facts.line)
+    format!("{BOLD}{}{BOLD:#}\n", step.name)
+        + &line("cures", step.cures)
+        + &line("costs", step.costs)
+        + &line("device", &facts.line)
 }
 
 /// One run.
@@ -45,7 +46,7 @@ pub fn outcome(outcome: &Outcome, input: Input, seed: u64) -> String {
         Value::Float(_) => "",
     };
     if verdict.verified() {
-        text += &line("sum", &format!("{}   {GOOD}verified{GOOD:#}{wraps}", verdict.sum));
+        text += &line("sum", &format!("{}, {GOOD}verified{GOOD:#}{wraps}", verdict.sum));
         if let Value::Float(expected) = verdict.expected {
             text += &line("", &format!("expected {expected}"));
             let share = if verdict.bound > 0.0 { verdict.error / verdict.bound } else { 0.0 };
@@ -62,7 +63,7 @@ pub fn outcome(outcome: &Outcome, input: Input, seed: u64) -> String {
     } else {
         text += &line(
             "sum",
-            &format!("{}   {BAD}WRONG{BAD:#}, expected {}{wraps}", verdict.sum, verdict.expected),
+            &format!("{}, {BAD}WRONG{BAD:#}, expected {}{wraps}", verdict.sum, verdict.expected),
         );
     }
     if let Some(timing) = &outcome.timing {
@@ -105,15 +106,13 @@ pub fn explain(step: &Step, problem: &Problem) -> String {
     let Problem { n, element, sms, .. } = problem;
     let _ =
         writeln!(text, "\nTo add {} {element} on a device of {sms} SMs, in order:\n", group(*n));
-    let mut table =
-        table(&["launch", "kernel", "blocks", "threads", "shared B", "adds", "from", "to"]);
-    for (index, launch) in plan.launches.iter().enumerate() {
+    let mut table = table(&["kernel", "blocks", "threads", "shared", "adds", "from", "to"]);
+    for launch in &plan.launches {
         table.add_row(vec![
-            (index + 1).to_string(),
             launch.entry.clone(),
             group(u64::from(launch.grid)),
             launch.block.to_string(),
-            launch.shared.to_string(),
+            format!("{} B", launch.shared),
             group(launch.n),
             place(launch.input),
             place(launch.output),
@@ -133,8 +132,9 @@ pub fn explain(step: &Step, problem: &Problem) -> String {
     text + &wrapped("", &bound)
 }
 
-/// The table of the ladder: outcomes of the same problem, in lesson order.
-pub fn ladder(outcomes: &[Outcome]) -> String {
+/// The table of the ladder: outcomes of the same problem, in lesson order, and the steps that the
+/// GPU is too old for.
+pub fn ladder(outcomes: &[Outcome], refusals: &[Refusal]) -> String {
     let Some(first) = outcomes.first() else { return String::new() };
     let mut text = format!(
         "\n{BOLD}{}{BOLD:#} {} in blocks of {}, {}\n",
@@ -144,7 +144,11 @@ pub fn ladder(outcomes: &[Outcome]) -> String {
         scaled(first.bytes() as f64, "B")
     );
     let timed = outcomes.iter().any(|outcome| outcome.timing.is_some());
-    let table = if timed { times(outcomes) } else { counts(outcomes) };
+    let mut table = if timed { times(outcomes) } else { counts(outcomes) };
+    for Refusal { step, target } in refusals {
+        let needs = format!("needs {target}");
+        table.add_row([*step, "-", "-", "-", "-", "-", &needs]);
+    }
     let _ = writeln!(text, "{table}");
     text
 }
@@ -181,7 +185,8 @@ fn counts(outcomes: &[Outcome]) -> Table {
     let mut table =
         table(&["step", "warp insts", "shared waves", "conflicts", "barriers", "shuffles", "sum"]);
     for outcome in outcomes {
-        let total = outcome.counters.as_ref().map(|counters| counters.total).unwrap_or_default();
+        let total =
+            outcome.observed.as_ref().map(|observed| observed.counters.total).unwrap_or_default();
         table.add_row(vec![
             outcome.step.to_owned(),
             group(total.warp_insts),
@@ -199,13 +204,20 @@ fn verdict(outcome: &Outcome) -> String {
     if outcome.verdict.verified() { "verified".into() } else { "WRONG".into() }
 }
 
-fn table(names: &[&str]) -> Table {
+pub(crate) fn table(names: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::ASCII_MARKDOWN).set_header(names);
     table
 }
 
-fn right(table: &mut Table, columns: std::ops::Range<usize>) -> Table {
+/// A table without rules: as many columns as 80 hold.
+pub(crate) fn columns(names: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_header(names);
+    table
+}
+
+pub(crate) fn right(table: &mut Table, columns: std::ops::Range<usize>) -> Table {
     for index in columns {
         if let Some(column) = table.column_mut(index) {
             column.set_cell_alignment(CellAlignment::Right);
@@ -237,9 +249,11 @@ fn place(buffer: Buffer) -> String {
     }
 }
 
-/// A labelled line.
-fn line(label: &str, text: &str) -> String {
-    format!("  {DIM}{label:<9}{DIM:#} {text}\n")
+/// A labelled text of at most 80 columns.
+pub(crate) fn line(label: &str, text: &str) -> String {
+    let mut lines = wrapped(&" ".repeat(12), text);
+    lines.replace_range(..12, &format!("  {DIM}{label:<9}{DIM:#} "));
+    lines
 }
 
 /// A paragraph of at most 80 columns, behind a label.
@@ -248,7 +262,7 @@ fn wrapped(label: &str, text: &str) -> String {
     let mut lines = vec![label.to_owned()];
     for word in text.split_whitespace() {
         let line = lines.last_mut().expect("there is a first line");
-        if line.len() + word.len() >= 80 {
+        if width(line) + width(word) > 80 {
             lines.push(indent.clone() + word + " ");
         } else {
             *line += word;
@@ -256,6 +270,11 @@ fn wrapped(label: &str, text: &str) -> String {
         }
     }
     lines.iter().map(|line| line.trim_end().to_owned() + "\n").collect()
+}
+
+/// Columns that a text takes on a terminal: its characters without the escapes of its styles.
+fn width(text: &str) -> usize {
+    anstream::adapter::strip_str(text).to_string().chars().count()
 }
 
 /// A quantity with the prefix that gives it one to three digits before the point.

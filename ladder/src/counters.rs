@@ -59,36 +59,42 @@ pub struct Options {
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 
-    /// How many elements
-    #[arg(long, value_name = "N", default_value = "2^22", allow_hyphen_values = true)]
-    pub n: Size,
-
-    /// The type of an element
-    #[arg(long = "type", value_name = "TYPE", default_value = "f32")]
-    pub element: Element,
-
-    /// Threads of a block
-    #[arg(long, value_name = "THREADS", default_value = "256", value_parser = block)]
-    pub threads: Block,
+    /// What is counted on
+    #[command(flatten)]
+    pub problems: Problems,
 }
 
-/// One step, once.
+/// The problems that a step is run on once.
+#[derive(Args, Clone, Debug)]
+pub struct Problems {
+    /// How many elements, or a list
+    #[arg(
+        long,
+        value_name = "N",
+        value_delimiter = ',',
+        default_value = "2^22",
+        allow_hyphen_values = true
+    )]
+    pub n: Vec<Size>,
+
+    /// The type of an element, or a list
+    #[arg(long = "type", value_name = "TYPE", value_delimiter = ',', default_value = "f32")]
+    pub element: Vec<Element>,
+
+    /// Threads of a block, or a list
+    #[arg(long, value_name = "THREADS", value_delimiter = ',', default_value = "256", value_parser = block)]
+    pub threads: Vec<Block>,
+}
+
+/// One step, once on each problem.
 #[derive(Args, Clone, Debug)]
 pub struct Once {
     /// The step
     pub step: String,
 
-    /// How many elements
-    #[arg(long, value_name = "N", default_value = "2^22", allow_hyphen_values = true)]
-    pub n: Size,
-
-    /// The type of an element
-    #[arg(long = "type", value_name = "TYPE", default_value = "f32")]
-    pub element: Element,
-
-    /// Threads of a block
-    #[arg(long, value_name = "THREADS", default_value = "256", value_parser = block)]
-    pub threads: Block,
+    /// What it is run on
+    #[command(flatten)]
+    pub problems: Problems,
 
     /// Where to run: auto, cuda, cuda:1, simt
     #[arg(long, value_name = "DEVICE", default_value = "auto", env = "REDUCE_DEVICE")]
@@ -124,32 +130,43 @@ pub fn run(options: &Options) -> Result<(), Stop> {
 
 /// The command for one step. Clocks are left alone: counts do not depend on them.
 fn command(step: &str, options: &Options) -> String {
-    let Options { n: Size(n), element, threads, .. } = options;
-    let threads = threads.threads();
+    let Problems { n, element, threads } = &options.problems;
+    let (n, element) = (list(n.iter().map(|n| n.0)), list(element));
+    let threads = list(threads.iter().map(|block| block.threads()));
     format!(
-        "ncu --csv --print-units base --clock-control none --print-metric-instances details --metrics {} ladder once {step} --device cuda --n {n} --type {element} --threads {threads} > {step}.{element}.{n}.{threads}.ncu",
+        "ncu --csv --print-units base --clock-control none --print-metric-instances values --metrics {} ladder once {step} --device cuda --n {n} --type {element} --threads {threads} > {step}.ncu",
         METRICS.join(",")
     )
 }
 
-/// Runs a step once, verified.
+fn list(items: impl IntoIterator<Item = impl ToString>) -> String {
+    items.into_iter().map(|item| item.to_string()).collect::<Vec<_>>().join(",")
+}
+
+/// Runs a step once on each problem, verified.
 pub fn once(options: &Once) -> Result<(), Stop> {
     let step = STEPS.iter().find(|step| step.name == options.step).ok_or_else(|| {
         let names: Vec<&str> = STEPS.iter().map(|step| step.name).collect();
         Error::Usage(format!("`{}` is no step: take {}", options.step, names.join(", ")))
     })?;
     let device = Device::open(options.device, &Settings::default())?;
-    let problem = contender::problem(&device, options.element, options.n.0, options.threads);
-    let loaded = Loaded::new(&device, step, &problem)?;
-    let answer = match options.element {
-        Element::F32 => verified::<f32>(&device, &loaded, options.n.0),
-        Element::I32 => verified::<i32>(&device, &loaded, options.n.0),
-        Element::F64 => verified::<f64>(&device, &loaded, options.n.0),
-    }?;
     let mut out = anstream::stdout();
-    let threads = options.threads.threads();
-    writeln!(out, "{MARK} {} {} {} {threads}", step.name, options.element, options.n.0)?;
-    writeln!(out, "{answer}")?;
+    for &element in &options.problems.element {
+        for &Size(n) in &options.problems.n {
+            for &block in &options.problems.threads {
+                let problem = contender::problem(&device, element, n, block);
+                let loaded = Loaded::new(&device, step, &problem)?;
+                let launches = (step.plan)(&problem).launches.len();
+                writeln!(out, "{MARK} {} {element} {n} {} {launches}", step.name, block.threads())?;
+                let answer = match element {
+                    Element::F32 => verified::<f32>(&device, &loaded, n),
+                    Element::I32 => verified::<i32>(&device, &loaded, n),
+                    Element::F64 => verified::<f64>(&device, &loaded, n),
+                }?;
+                writeln!(out, "{answer}")?;
+            }
+        }
+    }
     Ok(())
 }
 
@@ -178,14 +195,16 @@ mod tests {
         let options = Options {
             read: vec![],
             out: None,
-            n: Size(1 << 22),
-            element: Element::F32,
-            threads: Block::new(256).unwrap(),
+            problems: Problems {
+                n: vec![Size(1 << 22), Size(1000)],
+                element: vec![Element::F32],
+                threads: vec![Block::new(256).unwrap()],
+            },
         };
         let text = command("v0-naive", &options);
         assert!(text.starts_with("ncu --csv ") && text.contains("--clock-control none"), "{text}");
         assert!(text.ends_with(
-            "ladder once v0-naive --device cuda --n 4194304 --type f32 --threads 256 > v0-naive.f32.4194304.256.ncu"
+            "ladder once v0-naive --device cuda --n 4194304,1000 --type f32 --threads 256 > v0-naive.ncu"
         ), "{text}");
     }
 }

@@ -16,7 +16,7 @@ pub mod sweep;
 use common::Step;
 
 /// The ladder, from the bottom.
-pub static STEPS: [&Step; 7] = [
+pub static STEPS: [&Step; 10] = [
     &v0_naive::STEP,
     &v1_divergence::STEP,
     &v2_bank_conflicts::STEP,
@@ -24,4 +24,7 @@ pub static STEPS: [&Step; 7] = [
     &v4_unroll_warp::STEP,
     &v5_template_unroll::STEP,
     &v6_shuffle::STEP,
+    &v7_grid_stride::STEP,
+    &v8_single_pass::STEP,
+    &v9_bulk_copy::STEP,
 ];

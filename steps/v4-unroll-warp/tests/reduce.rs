@@ -1,6 +1,12 @@
-//! Right on every awkward size: `cargo test -p v4-unroll-warp`.
+//! Right on every awkward size, and deaf to no bad input: `cargo test -p v4-unroll-warp`.
 
 #[test]
 fn reduces() {
     common::testing::check(&v4_unroll_warp::STEP);
+}
+
+#[test]
+fn answers_bad_input() {
+    let program = env!(concat!("CARGO_BIN_EXE_", env!("CARGO_PKG_NAME")));
+    common::testing::program(&v4_unroll_warp::STEP, program);
 }

@@ -1,6 +1,12 @@
-//! Right on every awkward size: `cargo test -p v5-template-unroll`.
+//! Right on every awkward size, and deaf to no bad input: `cargo test -p v5-template-unroll`.
 
 #[test]
 fn reduces() {
     common::testing::check(&v5_template_unroll::STEP);
+}
+
+#[test]
+fn answers_bad_input() {
+    let program = env!(concat!("CARGO_BIN_EXE_", env!("CARGO_PKG_NAME")));
+    common::testing::program(&v5_template_unroll::STEP, program);
 }

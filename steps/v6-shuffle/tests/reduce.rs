@@ -1,6 +1,12 @@
-//! Right on every awkward size: `cargo test -p v6-shuffle`.
+//! Right on every awkward size, and deaf to no bad input: `cargo test -p v6-shuffle`.
 
 #[test]
 fn reduces() {
     common::testing::check(&v6_shuffle::STEP);
+}
+
+#[test]
+fn answers_bad_input() {
+    let program = env!(concat!("CARGO_BIN_EXE_", env!("CARGO_PKG_NAME")));
+    common::testing::program(&v6_shuffle::STEP, program);
 }

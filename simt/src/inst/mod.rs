@@ -1,0 +1,274 @@
+//! Instructions as the machine runs them: names resolved, types and modifiers understood.
+
+mod arith;
+mod operand;
+mod ty;
+
+pub(crate) use arith::{Alu, Bool, Cmp, F, Fast, Half, Round};
+pub(crate) use operand::{Dst, Special, Src};
+pub(crate) use ty::Ty;
+
+use crate::observer::{AccessKind, Order, Scope};
+
+/// Where an address points, as the instruction says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Window {
+    Generic,
+    Global,
+    Shared,
+    SharedCluster,
+    Local,
+    Const,
+    Param,
+}
+
+/// Base and offset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Address {
+    pub(crate) base: Src,
+    pub(crate) offset: i64,
+}
+
+/// A load or store.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Memory {
+    pub(crate) window: Window,
+    pub(crate) ty: Ty,
+    pub(crate) addr: Address,
+    pub(crate) order: Order,
+    pub(crate) scope: Scope,
+}
+
+/// What an atomic makes of the old value and its operands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AtomOp {
+    Add,
+    Min,
+    Max,
+    Inc,
+    Dec,
+    And,
+    Or,
+    Xor,
+    Exch,
+    Cas,
+}
+
+/// An atomic.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Atom {
+    pub(crate) memory: Memory,
+    pub(crate) kind: AccessKind,
+    pub(crate) op: AtomOp,
+    pub(crate) ftz: bool,
+    pub(crate) dst: Dst,
+    pub(crate) b: Src,
+    pub(crate) c: Src,
+}
+
+/// How lanes find their source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shfl {
+    Up,
+    Down,
+    Bfly,
+    Idx,
+}
+
+/// A warp-wide operation under a member mask.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Sync {
+    Barrier,
+    Shuffle { mode: Shfl, dst: Dst, p: Dst, a: Src, b: Src, c: Src },
+    VoteAll { dst: Dst, a: Src },
+    VoteAny { dst: Dst, a: Src },
+    VoteUni { dst: Dst, a: Src },
+    Ballot { dst: Dst, a: Src },
+    MatchAny { dst: Dst, a: Src },
+    MatchAll { dst: Dst, p: Dst, a: Src },
+    Redux { op: AtomOp, ty: Ty, abs: bool, nan: bool, dst: Dst, a: Src },
+    Elect { dst: Dst, p: Dst },
+}
+
+/// A block barrier.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Bar {
+    pub(crate) aligned: bool,
+    pub(crate) arrive: bool,
+    pub(crate) id: Src,
+    pub(crate) count: Option<Src>,
+    /// `bar.red`: operation, where to, and the predicate.
+    pub(crate) red: Option<(Red, Dst, Src)>,
+}
+
+/// What `bar.red` makes of the predicates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Red {
+    Popc,
+    And,
+    Or,
+}
+
+/// An operation on an `mbarrier`.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Mbar {
+    pub(crate) window: Window,
+    pub(crate) addr: Address,
+    pub(crate) op: MbarOp,
+    pub(crate) order: Order,
+    pub(crate) scope: Scope,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum MbarOp {
+    Init {
+        count: Src,
+    },
+    Invalidate,
+    Arrive {
+        dst: Dst,
+        count: Src,
+        expect: Option<Src>,
+        drop: bool,
+    },
+    Expect {
+        bytes: Src,
+    },
+    Complete {
+        bytes: Src,
+    },
+    /// By parity, or by the token of an arrival; `wait` may suspend.
+    Test {
+        dst: Dst,
+        parity: bool,
+        state: Src,
+        wait: bool,
+    },
+    Pending {
+        dst: Dst,
+        state: Src,
+    },
+}
+
+/// A copy that the hardware runs on its own.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Async {
+    pub(crate) to: Window,
+    pub(crate) target: Address,
+    pub(crate) from: Window,
+    pub(crate) source: Address,
+    pub(crate) bytes: Src,
+    /// Bytes that are read; the rest are zeros (`cp.async` only).
+    pub(crate) read: Option<Src>,
+    pub(crate) mbarrier: Option<(Window, Address)>,
+    pub(crate) multicast: Option<Src>,
+    pub(crate) bulk: bool,
+}
+
+/// One operation.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Op {
+    Alu {
+        alu: Alu,
+        fast: Fast,
+        dst: Dst,
+        src: [Src; 4],
+    },
+    /// A comparison, joined with a predicate where there is one.
+    Setp {
+        cmp: Cmp,
+        ty: Ty,
+        ftz: bool,
+        join: Option<(Bool, Src)>,
+        p: Dst,
+        q: Dst,
+        a: Src,
+        b: Src,
+    },
+    /// Logic on lane masks: `not` and `mov` are `Xor` and `Or` with a constant.
+    Pred {
+        op: Bool,
+        dst: Dst,
+        a: Src,
+        b: Src,
+    },
+    Special {
+        dst: Dst,
+        special: Special,
+    },
+    Pack {
+        dst: Dst,
+        parts: Box<[Src]>,
+        bits: u32,
+    },
+    Unpack {
+        dsts: Box<[Dst]>,
+        src: Src,
+        bits: u32,
+    },
+    Load {
+        memory: Box<Memory>,
+        dsts: Box<[Dst]>,
+    },
+    Store {
+        memory: Box<Memory>,
+        srcs: Box<[Src]>,
+    },
+    Atomic(Box<Atom>),
+    Branch(u32),
+    Exit,
+    Trap,
+    Bar(Box<Bar>),
+    Sync {
+        op: Box<Sync>,
+        members: Src,
+    },
+    ActiveMask(Dst),
+    ClusterArrive,
+    ClusterWait,
+    Fence(Order, Scope),
+    Mbar(Box<Mbar>),
+    Async(Box<Async>),
+    /// `mapa`: the address of the same place in another block of the cluster.
+    Mapa {
+        dst: Dst,
+        addr: Src,
+        offset: i64,
+        rank: Src,
+        generic: bool,
+    },
+    /// The rank that a shared address belongs to.
+    GetRank {
+        dst: Dst,
+        addr: Src,
+        generic: bool,
+    },
+    IsSpace {
+        dst: Dst,
+        window: Window,
+        addr: Src,
+    },
+    /// Between a space and generic addresses.
+    Cvta {
+        window: Window,
+        to: bool,
+        dst: Dst,
+        src: Src,
+        offset: i64,
+    },
+    /// Nothing that results depend on: hints, waits for what is done already.
+    Nop,
+}
+
+/// An operation under its guard.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Inst {
+    pub(crate) op: Op,
+    /// Predicate, and whether it is negated.
+    pub(crate) guard: Option<(u16, bool)>,
+    /// Where lanes that part here meet again, for branches.
+    pub(crate) join: u32,
+}
+
+/// No such place: lanes meet nowhere before they exit.
+pub(crate) const NOWHERE: u32 = u32::MAX;
