@@ -10,5 +10,6 @@ pub(crate) fn run(sh: &Shell) -> Result<()> {
     cmd!(sh, "cargo test --workspace").run()?;
     let _flags = sh.push_env("RUSTDOCFLAGS", "-D warnings");
     cmd!(sh, "cargo doc --workspace --no-deps --document-private-items").run()?;
+    crate::results::run(true)?;
     crate::ptx::run(sh, true)
 }
