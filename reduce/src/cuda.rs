@@ -54,7 +54,8 @@ impl Kernels {
         let operation = |name: &str| -> Result<Operation> {
             let mut cluster = None;
             if clusters {
-                let found = [find(format!("cluster_{name}_2"))?, find(format!("cluster_{name}_4"))?];
+                let found =
+                    [find(format!("cluster_{name}_2"))?, find(format!("cluster_{name}_4"))?];
                 for function in &found {
                     function.set_attribute(wide, 1).map_err(doing("allowing clusters of 16"))?;
                 }
@@ -127,7 +128,9 @@ impl Kernels {
                 chunk = elements;
                 (chunks, count.min(self.resident), 1)
             }
-            (Shape::Cluster { .. }, None) => unreachable!("no cluster is picked where there is none"),
+            (Shape::Cluster { .. }, None) => {
+                unreachable!("no cluster is picked where there is none")
+            }
         };
         let mut params: [*mut c_void; 5] = [
             (&raw mut input).cast(),
