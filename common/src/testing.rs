@@ -229,7 +229,7 @@ pub fn program(step: &Step, program: &str) {
 /// A changed kernel is compiled on the fly and gets a verdict of its own.
 fn edited(step: &Step, program: &str, folder: &Folder) {
     // A step that adds word by word is made to add one more.
-    let wrong = step.kernel.source.replacen(".at[e] += ", ".at[e] += 1 + ", 1);
+    let wrong = step.kernel.source.replace(".at[e] += ", ".at[e] += 1 + ");
     let wrong = match wrong == step.kernel.source {
         true => wrong.replacen("in[i]", "in[i] + in[i]", 1),
         false => wrong,

@@ -16,6 +16,12 @@ use crate::{
     shape::{CHUNKS, Shape, THREADS, pick},
 };
 
+/// Whether there is a CUDA driver: where there is none, everything that cudarc does panics.
+pub fn has_driver() -> bool {
+    // SAFETY: it only opens the library by name.
+    unsafe { sys::is_culib_present() }
+}
+
 /// The kernels of one type, loaded for one stream, with the memory that they need.
 #[derive(Debug)]
 pub(crate) struct Kernels {

@@ -24,6 +24,7 @@ mod error;
 mod reducer;
 pub mod shape;
 
+pub use cuda::has_driver;
 pub use element::Element;
 pub use error::{Error, Result};
 pub use reducer::{Reducer, max, min, sum};

@@ -8,8 +8,7 @@ use reduce::Reducer;
 
 /// A stream, or a line that says why there is none.
 fn stream() -> Option<Arc<CudaStream>> {
-    // SAFETY: only opens the driver's library; nothing else is touched if there is none.
-    if !unsafe { sys::is_culib_present() } {
+    if !reduce::has_driver() {
         eprintln!("skipped: there is no NVIDIA driver");
         return None;
     }

@@ -6,10 +6,7 @@ use reduce::{
     Element,
     shape::{CHUNKS, Shape, THREADS, pick},
 };
-use simt::{Arg, Config, Gpu, Launch, Module, Observer, Schedule};
-
-struct Nobody;
-impl Observer for Nobody {}
+use simt::{Arg, Config, Counters, Gpu, Launch, Module, Schedule};
 
 /// Runs an operation in the shape for `n` on a grid of at most `resident` blocks.
 fn run<T: Element>(
@@ -48,7 +45,7 @@ fn run<T: Element>(
     let mut word = [0; 8];
     // Twice: the state is left as it was found.
     for _ in 0..2 {
-        gpu.launch(module, &launch, &mut Nobody).unwrap_or_else(|e| panic!("{entry}: {e}"));
+        gpu.launch(module, &launch, &mut Counters::default()).unwrap_or_else(|e| panic!("{entry}: {e}"));
         gpu.read(output, &mut word).unwrap();
     }
     let mut left = vec![1; (2 + 2 * CHUNKS as usize) * 8];
@@ -125,11 +122,12 @@ macro_rules! integers {
 integers! { i32s i32; u32s u32; i64s i64; u64s u64; }
 
 macro_rules! floats {
-    ($($test:ident $type:ty, $output:ty, $roundoff:expr;)+) => {$(
+    ($($test:ident $type:ty, $output:ty, $roundoff:expr, $from:expr;)+) => {$(
         #[test]
         fn $test() {
             let draw = |rng: &mut ChaCha8Rng| {
-                let value = <$type>::from(draw_float!($type, rng));
+                let from: fn(f32) -> $type = $from;
+                let value = from(rng.random());
                 (value, value.to_le_bytes().to_vec())
             };
             let wide = |v: &[$type]| -> Vec<f64> { v.iter().map(|&v| f64::from(v)).collect() };
@@ -143,20 +141,9 @@ macro_rules! floats {
         }
     )+};
 }
-macro_rules! draw_float {
-    (f64, $rng:expr) => {
-        $rng.random::<f64>()
-    };
-    (f32, $rng:expr) => {
-        $rng.random::<f32>()
-    };
-    ($half:ty, $rng:expr) => {
-        <$half>::from_f32($rng.random::<f32>())
-    };
-}
 floats! {
-    f32s f32, f32, 2f64.powi(-24);
-    f64s f64, f64, 2f64.powi(-53);
-    f16s f16, f32, 2f64.powi(-24);
-    bf16s bf16, f32, 2f64.powi(-24);
+    f32s f32, f32, 2f64.powi(-24), |v| v;
+    f64s f64, f64, 2f64.powi(-53), f64::from;
+    f16s f16, f32, 2f64.powi(-24), f16::from_f32;
+    bf16s bf16, f32, 2f64.powi(-24), bf16::from_f32;
 }

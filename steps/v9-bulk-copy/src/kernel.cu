@@ -101,10 +101,7 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n, un
         unsigned long long begin = c * chunk + extra, left = n > begin ? n - begin : 0;
         return left < chunk ? (unsigned int)(left / Stage) : parts;
     };
-    if (chunks > blockIdx.x) {
-        unsigned int before = (chunks - 1 - blockIdx.x) / gridDim.x;
-        items = before * parts + stages(blockIdx.x + (unsigned long long)before * gridDim.x);
-    }
+    for (unsigned long long c = blockIdx.x; c < chunks; c += gridDim.x) items += stages(c);
     auto fill = [&](unsigned int item) {
         unsigned long long c = blockIdx.x + (unsigned long long)(item / parts) * gridDim.x;
         copy(ring + item % Stages * Pitch, in + c * chunk + item % parts * Stage - skew,
