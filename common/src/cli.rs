@@ -252,6 +252,9 @@ fn main(
     }
 }
 
+/// What is done with the outcomes of one problem, and with the steps that could not run.
+type Done<'d> = dyn FnMut(&[Outcome], &[Refusal]) -> Result<(), Stop> + 'd;
+
 /// Why printing stopped.
 #[derive(Debug)]
 pub enum Stop {
@@ -375,7 +378,7 @@ fn each(
     steps: &[&'static Step],
     options: &Options,
     device: &Device,
-    done: &mut dyn FnMut(&[Outcome], &[Refusal]) -> Result<(), Stop>,
+    done: &mut Done<'_>,
 ) -> Result<(), Stop> {
     let sizes = match (options.n.is_empty(), device) {
         (false, _) => options.n.clone(),
@@ -400,7 +403,7 @@ fn on<T: Scalar>(
     options: &Options,
     device: &Device,
     n: u64,
-    done: &mut dyn FnMut(&[Outcome], &[Refusal]) -> Result<(), Stop>,
+    done: &mut Done<'_>,
 ) -> Result<(), Stop> {
     let kernels = steps
         .iter()

@@ -189,7 +189,7 @@ impl Bench {
                 Limits { target: ask.target, least: ask.least, most: ask.most, deadline: until() };
             let racing: Vec<&Contender<'_>> = contenders
                 .iter()
-                .filter(|c| !c.waits() && !(c.writes() && cache == Cache::Warm))
+                .filter(|c| !(c.waits() || c.writes() && cache == Cache::Warm))
                 .collect();
             flush()?;
             let read = || self.monitor.sm_mhz();

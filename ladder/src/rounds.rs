@@ -74,11 +74,11 @@ pub fn run(
         let first = round;
         let mut block = vec![Vec::new(); contenders];
         loop {
-            for at in 0..contenders {
-                block[at].push((round, sample(at)?));
+            for (at, times) in block.iter_mut().enumerate() {
+                times.push((round, sample(at)?));
             }
-            for at in (0..contenders).rev() {
-                block[at].push((round + 1, sample(at)?));
+            for (at, times) in block.iter_mut().enumerate().rev() {
+                times.push((round + 1, sample(at)?));
             }
             round += 2;
             let many = round - first;
@@ -194,7 +194,7 @@ mod tests {
         let clock = || {
             reading.set(reading.get() + 1);
             // Every third reading is low.
-            Some(if reading.get() % 3 == 0 { 1500 } else { 1980 })
+            Some(if reading.get().is_multiple_of(3) { 1500 } else { 1980 })
         };
         let mut held = Held { read: &clock, mhz: 1980 };
         let rounds = run(2, &[(0, 1)], &limits(30), &mut held, |_| {

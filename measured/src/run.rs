@@ -63,6 +63,8 @@ impl Run {
         if let Some(path) = there("python.toml") {
             let more: More = read_toml(&path)?;
             run.env.variant.extend(more.variant);
+            // Steps, peers, ceilings, floor: the order of every table. The sort is stable.
+            run.env.variant.sort_by_key(|variant| variant.role);
             run.env.absent.extend(more.absent);
         }
         if let Some(path) = there("counters.csv") {

@@ -37,6 +37,11 @@ fn colour(at: usize, of: usize) -> HSLColor {
     HSLColor(0.66 * (1.0 - at as f64 / of.max(2).saturating_sub(1) as f64), 0.75, 0.45)
 }
 
+/// A colour for a peer: violet to pink, light and dark in turn.
+fn peer(at: usize) -> HSLColor {
+    HSLColor(0.74 + 0.035 * at as f64, 0.45, if at.is_multiple_of(2) { 0.4 } else { 0.62 })
+}
+
 /// Coloured names below each other, at the right.
 fn legend(area: &Area<'_>, names: &[(String, RGBAColor)]) -> Result<()> {
     for (at, (name, colour)) in names.iter().enumerate() {
@@ -68,7 +73,7 @@ pub(crate) fn bandwidth(run: &Run) -> Result<String> {
         run.bandwidth(variant, &place).map(|rate| rate / 1e9)
     };
     let highest = shown.iter().flat_map(|v| sizes.iter().filter_map(|&n| rate(v, n)));
-    let top = highest.fold(bus, f64::max).max(1.0) * 1.06;
+    let top = highest.fold(bus, f64::max).max(1.0) * 1.08;
     draw((840, 420), |area| {
         let mut chart = ChartBuilder::on(area)
             .margin(10)
@@ -105,7 +110,7 @@ pub(crate) fn bandwidth(run: &Run) -> Result<String> {
         for (_, from, to, name) in bounds.into_iter().filter(|bound| bound.0) {
             let line = PathElement::new([from, to], BLACK.mix(0.6));
             chart.draw_series([line]).map_err(failed)?;
-            let text = Text::new(name, (from.0 + 0.1, from.1), ("sans-serif", 11));
+            let text = Text::new(name, (from.0 + 0.2, from.1 + 0.032 * top), ("sans-serif", 11));
             chart.draw_series([text]).map_err(failed)?;
         }
         let mut names = Vec::new();
@@ -113,8 +118,8 @@ pub(crate) fn bandwidth(run: &Run) -> Result<String> {
         for (at, variant) in shown.iter().enumerate() {
             let colour: RGBAColor = match variant.role {
                 Role::Step => colour(at, steps).to_rgba(),
-                Role::Peer => BLACK.mix(0.25 + 0.5 * ((at - steps) % 4) as f64 / 3.0),
-                _ => RGBColor(0, 140, 90).to_rgba(),
+                Role::Peer => peer(at - steps).to_rgba(),
+                _ => BLACK.mix(if variant.moves == 1 { 0.9 } else { 0.4 }),
             };
             let width = if variant.role == Role::Step { 2 } else { 1 };
             let points = sizes.iter().filter_map(|&n| Some((power(n), rate(variant, n)?)));
