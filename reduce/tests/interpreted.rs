@@ -45,7 +45,8 @@ fn run<T: Element>(
     let mut word = [0; 8];
     // Twice: the state is left as it was found.
     for _ in 0..2 {
-        gpu.launch(module, &launch, &mut Counters::default()).unwrap_or_else(|e| panic!("{entry}: {e}"));
+        gpu.launch(module, &launch, &mut Counters::default())
+            .unwrap_or_else(|e| panic!("{entry}: {e}"));
         gpu.read(output, &mut word).unwrap();
     }
     let mut left = vec![1; (2 + 2 * CHUNKS as usize) * 8];
