@@ -20,8 +20,6 @@ pub enum Error {
 }
 
 /// Says what was being done when the driver failed.
-pub(crate) fn doing(
-    doing: &'static str,
-) -> impl FnOnce(cudarc::driver::DriverError) -> Error {
+pub(crate) fn doing(doing: &'static str) -> impl FnOnce(cudarc::driver::DriverError) -> Error {
     move |source| Error::Driver { doing, source }
 }

@@ -1,14 +1,12 @@
 //! Sums, minima and maxima on a stream.
 
-use std::{any::TypeId, cell::RefCell, collections::HashMap, marker::PhantomData, rc::Rc, sync::Arc};
+use std::{
+    any::TypeId, cell::RefCell, collections::HashMap, marker::PhantomData, rc::Rc, sync::Arc,
+};
 
 use cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut};
 
-use crate::{
-    Element, Error, Result,
-    cuda::Kernels,
-    element::Sealed,
-};
+use crate::{Element, Error, Result, cuda::Kernels, element::Sealed};
 
 /// Reduces slices of one type on one stream.
 ///
@@ -90,13 +88,25 @@ impl<T: Element> Reducer<T> {
         let stream = self.kernels.stream();
         let (input, _reads) = slice.device_ptr(stream);
         let (output, _writes) = result.device_ptr_mut(stream);
-        self.kernels.launch(operation as usize, input, slice.len() as u64, size_of::<T>() as u64, output)
+        self.kernels.launch(
+            operation as usize,
+            input,
+            slice.len() as u64,
+            size_of::<T>() as u64,
+            output,
+        )
     }
 
     fn here(&self, operation: Operation, slice: &impl DevicePtr<T>) -> Result<T::Output> {
         let (input, _reads) = slice.device_ptr(self.kernels.stream());
         let output = self.kernels.word_address();
-        self.kernels.launch(operation as usize, input, slice.len() as u64, size_of::<T>() as u64, output)?;
+        self.kernels.launch(
+            operation as usize,
+            input,
+            slice.len() as u64,
+            size_of::<T>() as u64,
+            output,
+        )?;
         Ok(T::from_word(self.kernels.word()?))
     }
 }

@@ -89,7 +89,10 @@ mod tests {
         for n in (18..40).flat_map(|bits| [1u64 << bits, (1 << bits) + 13]) {
             for size in [2, 4, 8] {
                 let Shape::Chunks { chunk, count } = pick(n, size, false) else { continue };
-                assert!(u64::from(count) <= CHUNKS && chunk * u64::from(count) >= n, "{n} of {size}");
+                assert!(
+                    u64::from(count) <= CHUNKS && chunk * u64::from(count) >= n,
+                    "{n} of {size}"
+                );
                 assert!(chunk * (u64::from(count) - 1) < n, "{n} of {size}");
                 assert!((chunk * size).is_multiple_of(16 * KIB) && chunk <= 1 << 31);
             }

@@ -12,7 +12,10 @@ fn stream() -> Option<Arc<CudaStream>> {
         eprintln!("skipped: there is no NVIDIA driver");
         return None;
     }
-    match CudaContext::new(0).and_then(|context| context.new_stream()) {
+    match CudaContext::new(0).and_then(|context| {
+        reduce::untracked(&context);
+        context.new_stream()
+    }) {
         Ok(stream) => Some(stream),
         Err(error) => {
             eprintln!("skipped: {error}");
@@ -39,7 +42,9 @@ fn sums_minima_and_maxima() {
         let sum = reduce::sum(&stream, &slice).unwrap();
         let magnitude: f64 = values.iter().map(|&v| f64::from(v).abs()).sum();
         assert!((f64::from(sum) - exact).abs() <= 1e-5 * magnitude, "{n}: {sum}, not {exact}");
-        let (min, max) = values.iter().fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), &v| (a.min(v), b.max(v)));
+        let (min, max) = values
+            .iter()
+            .fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), &v| (a.min(v), b.max(v)));
         assert_eq!(reduce::min(&stream, &slice).unwrap(), min, "{n}");
         assert_eq!(reduce::max(&stream, &slice).unwrap(), max, "{n}");
         for _ in 0..100 {
@@ -61,14 +66,21 @@ fn sums_minima_and_maxima() {
 fn integers_wrap() {
     let Some(stream) = stream() else { return };
     for n in SIZES {
-        let values: Vec<i64> = (0..n as i64).map(|i| i.wrapping_mul(0x9E37_79B9_7F4A_7C15u64 as i64)).collect();
+        let values: Vec<i64> =
+            (0..n as i64).map(|i| i.wrapping_mul(0x9E37_79B9_7F4A_7C15u64 as i64)).collect();
         let slice = stream.clone_htod(&values).unwrap();
         let expected = values.iter().fold(0i64, |a, &b| a.wrapping_add(b));
         assert_eq!(reduce::sum(&stream, &slice).unwrap(), expected, "{n}");
-        assert_eq!(reduce::min(&stream, &slice).unwrap(), values.iter().copied().min().unwrap_or(i64::MAX));
+        assert_eq!(
+            reduce::min(&stream, &slice).unwrap(),
+            values.iter().copied().min().unwrap_or(i64::MAX)
+        );
         let unsigned: Vec<u32> = values.iter().map(|&v| v as u32).collect();
         let slice = stream.clone_htod(&unsigned).unwrap();
-        assert_eq!(reduce::max(&stream, &slice).unwrap(), unsigned.iter().copied().max().unwrap_or(0));
+        assert_eq!(
+            reduce::max(&stream, &slice).unwrap(),
+            unsigned.iter().copied().max().unwrap_or(0)
+        );
     }
 }
 
@@ -84,7 +96,9 @@ fn stays_on_the_device_and_in_a_graph() {
         assert_eq!(stream.clone_dtoh(&result).unwrap()[0].to_bits(), expected.to_bits(), "{n}");
         stream.memcpy_htod(&[f32::NAN], &mut result).unwrap();
         stream.synchronize().unwrap();
-        stream.begin_capture(sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL).unwrap();
+        stream
+            .begin_capture(sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)
+            .unwrap();
         reducer.sum_into(&slice, &mut result).unwrap();
         let none = sys::CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH;
         let graph = stream.end_capture(none).unwrap().unwrap();

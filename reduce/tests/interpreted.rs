@@ -26,9 +26,11 @@ fn run<T: Element>(
     let mut args = vec![Arg::U64(input), Arg::U64(output), Arg::U64(n)];
     let (entry, grid, cluster) = match shape {
         Shape::Block { words } => (format!("block_{operation}_{words}"), 1, 1),
-        Shape::Cluster { blocks, words } => (format!("cluster_{operation}_{words}"), blocks, blocks),
+        Shape::Cluster { blocks, words } => {
+            (format!("cluster_{operation}_{words}"), blocks, blocks)
+        }
         Shape::Chunks { chunk, count } => {
-            args.extend([Arg::U64(chunk), Arg::U64(state)]);
+            args.extend([Arg::U64(chunk), Arg::U32(count), Arg::U64(state)]);
             (format!("chunks_{operation}"), count.min(resident), 1)
         }
     };
@@ -43,7 +45,8 @@ fn run<T: Element>(
     let mut word = [0; 8];
     // Twice: the state is left as it was found.
     for _ in 0..2 {
-        gpu.launch(module, &launch, &mut Counters::default()).unwrap_or_else(|e| panic!("{entry}: {e}"));
+        gpu.launch(module, &launch, &mut Counters::default())
+            .unwrap_or_else(|e| panic!("{entry}: {e}"));
         gpu.read(output, &mut word).unwrap();
     }
     let mut left = vec![1; (2 + 2 * CHUNKS as usize) * 8];
@@ -56,7 +59,8 @@ fn run<T: Element>(
 
 /// Sizes of one block, of every cluster, and of chunks that are not whole.
 fn sizes<T>() -> Vec<u64> {
-    let bytes = [0, 8, 1000, 16 << 10, (16 << 10) + 8, 64 << 10, 100_000, 200_000, 400_000, 600_008];
+    let bytes =
+        [0, 8, 1000, 16 << 10, (16 << 10) + 8, 64 << 10, 100_000, 200_000, 400_000, 600_008];
     bytes.into_iter().map(|bytes| bytes / size_of::<T>() as u64).collect()
 }
 
