@@ -30,7 +30,7 @@ fn run<T: Element>(
             (format!("cluster_{operation}_{words}"), blocks, blocks)
         }
         Shape::Chunks { chunk, count } => {
-            args.extend([Arg::U64(chunk), Arg::U64(state)]);
+            args.extend([Arg::U64(chunk), Arg::U32(count), Arg::U64(state)]);
             (format!("chunks_{operation}"), count.min(resident), 1)
         }
     };
