@@ -5,6 +5,7 @@ mod bundle;
 mod ci;
 mod diff;
 mod kernels;
+mod library;
 mod nvrtc;
 mod peers;
 mod plots;
