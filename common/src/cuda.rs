@@ -36,6 +36,21 @@ pub struct Cuda {
     driver: String,
 }
 
+/// Figures of a GPU beyond its [`Facts`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hardware {
+    /// Bytes of memory.
+    pub memory_bytes: u64,
+    /// The memory's clock at its peak.
+    pub memory_mhz: u32,
+    /// Bits of the memory bus.
+    pub bus_bits: u32,
+    /// The SM clock at its peak.
+    pub sm_mhz: u32,
+    /// The CUDA version of the driver.
+    pub cuda: String,
+}
+
 /// Device memory; freed when dropped.
 #[derive(Debug)]
 pub struct Memory {
@@ -243,6 +258,51 @@ impl Cuda {
             )
         }
         .map_err(failed("copying on the device"))
+    }
+
+    /// Copies bytes at a device address to other device memory. This does not wait.
+    pub fn copy(&self, from: u64, to: &Memory, bytes: u64) -> Result<()> {
+        fits(to, bytes as usize)?;
+        // SAFETY: the destination is live and large enough; the source is an input's address, as
+        // a launch would read it.
+        unsafe {
+            result::memcpy_dtod_async(to.address, from, bytes as usize, self.stream.cu_stream())
+        }
+        .map_err(failed("copying on the device"))
+    }
+
+    /// The stream, for libraries that take one.
+    pub fn stream(&self) -> *mut c_void {
+        self.stream.cu_stream().cast()
+    }
+
+    /// Makes this GPU the one that libraries on top of CUDA's runtime use in this thread.
+    pub fn bind(&self) -> Result<()> {
+        self.context.bind_to_thread().map_err(failed("taking the GPU"))
+    }
+
+    /// The name by which NVML knows this GPU, as `GPU-…`.
+    pub fn uuid(&self) -> Result<String> {
+        let bytes = self.context.uuid().map_err(failed("asking for the GPU's UUID"))?.bytes;
+        let hex: String = bytes.iter().map(|byte| format!("{:02x}", *byte as u8)).collect();
+        let parts = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]];
+        Ok(format!("GPU-{}", parts.join("-")))
+    }
+
+    /// Figures that no report prints, and that a measurement records.
+    pub fn hardware(&self) -> Result<Hardware> {
+        let number = |attribute| {
+            let value = self.context.attribute(attribute).map_err(failed("asking the GPU"));
+            value.map(|value| value.max(0) as u32)
+        };
+        let (_, memory_bytes) = self.context.mem_get_info().map_err(failed("asking the GPU"))?;
+        Ok(Hardware {
+            memory_bytes: memory_bytes as u64,
+            memory_mhz: number(Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE)? / 1000,
+            bus_bits: number(Attribute::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH)?,
+            sm_mhz: number(Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE)? / 1000,
+            cuda: self.driver.clone(),
+        })
     }
 
     /// Launches a kernel.

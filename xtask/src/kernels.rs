@@ -28,10 +28,11 @@ pub(crate) fn steps() -> Result<Vec<Kernel>> {
     within("steps")
 }
 
-/// All kernels: the steps, then the studies.
+/// All kernels: the steps, then the studies, then those that the ladder measures its bounds with.
 pub(crate) fn all() -> Result<Vec<Kernel>> {
     let mut kernels = steps()?;
     kernels.extend(within("studies")?);
+    kernels.extend(within(".")?.into_iter().filter(|kernel| kernel.name == "ladder"));
     Ok(kernels)
 }
 

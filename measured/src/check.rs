@@ -1,0 +1,133 @@
+//! A run held against itself: what cannot be, is a fault of the measurement.
+
+use std::collections::HashSet;
+
+use crate::{
+    Clock, Place, Role, Run,
+    table::{gigabytes, micros, size},
+};
+
+/// Everything that cannot be, each as a sentence. Empty for a run that can be believed.
+pub fn faults(run: &Run) -> Vec<String> {
+    let mut faults = Vec::new();
+    for (variant, place, count) in run.all() {
+        let Place { element, n, cache, .. } = place;
+        let name = format!("{variant}, {} {element}, {cache}", size(n));
+        let Some(known) = run.env.variant.iter().find(|v| v.name == variant) else {
+            faults.push(format!("{name}: raw.csv has it, and env.toml does not"));
+            continue;
+        };
+        if place.clock == Clock::Host {
+            continue;
+        }
+        let cell = run.cells.iter().find(|c| c.element == element && c.n == n && c.cache == cache);
+        match cell {
+            None => faults.push(format!("{name}: raw.csv has it, and cells.csv does not")),
+            Some(cell) if cell.rounds as usize != count => faults.push(format!(
+                "{name}: raw.csv has {count} samples, and cells.csv {} rounds",
+                cell.rounds
+            )),
+            Some(_) => {}
+        }
+        faults.extend(below_the_floor(run, variant, known.role, &place, &name));
+        let Some(bandwidth) = run.bandwidth(known, &place) else { continue };
+        faults.extend(above_the_bus(run, bandwidth, &place, &name));
+        let bytes = place.bytes() * u64::from(known.moves);
+        if let Some(time) = run.time(variant, &place) {
+            faults.extend(printed(&micros(time.median), &gigabytes(bandwidth), bytes, &name));
+        }
+    }
+    faults.extend(holes(run));
+    faults
+}
+
+/// No time below that of an empty kernel in the same rounds.
+fn below_the_floor(
+    run: &Run,
+    variant: &str,
+    role: Role,
+    place: &Place<'_>,
+    name: &str,
+) -> Option<String> {
+    let floor = run.env.of(Role::Floor).next()?;
+    let (floor, time) = (run.time(&floor.name, place)?, run.time(variant, place)?);
+    (role != Role::Floor && time.median < floor.q1).then(|| {
+        format!(
+            "{name}: {} µs is below the {} µs of an empty kernel",
+            micros(time.median),
+            micros(floor.q1)
+        )
+    })
+}
+
+/// No bandwidth above the bus, unless the input may have been in L2.
+fn above_the_bus(run: &Run, bandwidth: f64, place: &Place<'_>, name: &str) -> Option<String> {
+    let bus = run.env.gpu.bus_bytes_per_second;
+    let cold = place.cache == crate::Cache::Cold;
+    (cold && bus > 0.0 && bandwidth > bus).then(|| {
+        format!(
+            "{name}: {} GB/s is above the {} GB/s of the bus",
+            gigabytes(bandwidth),
+            gigabytes(bus)
+        )
+    })
+}
+
+/// The figures that a table prints: GB/s × time = bytes, as far as their digits go.
+fn printed(micros: &str, gigabytes: &str, bytes: u64, name: &str) -> Option<String> {
+    let half = |text: &str| {
+        let digits = text.split_once('.').map_or(0, |(_, fraction)| fraction.len());
+        0.5 * 10f64.powi(-(digits as i32))
+    };
+    let (time, rate) = (micros.parse::<f64>().ok()?, gigabytes.parse::<f64>().ok()?);
+    let product = rate * time * 1e3;
+    let slack = (half(micros) / time + half(gigabytes) / rate) * product * 1.01;
+    ((product - bytes as f64).abs() > slack).then(|| {
+        format!("{name}: {gigabytes} GB/s × {micros} µs = {product:.0} bytes, and it has {bytes}")
+    })
+}
+
+/// Every variant has its samples in every cell, or a reason why not.
+fn holes(run: &Run) -> Vec<String> {
+    let there: HashSet<(&str, &str, u64, crate::Cache)> =
+        run.all().map(|(variant, p, _)| (variant, p.element, p.n, p.cache)).collect();
+    let known: HashSet<&str> = run.all().map(|(variant, ..)| variant).collect();
+    let mut faults = Vec::new();
+    for cell in &run.cells {
+        for variant in run.env.variant.iter().filter(|v| known.contains(v.name.as_str())) {
+            let excused = run.env.absent.iter().any(|absent| {
+                absent.variant == variant.name
+                    && (absent.element.is_empty() || absent.element == cell.element)
+                    && (absent.n == 0 || absent.n == cell.n)
+            });
+            // A copy writes as much as it reads, so it drives the input out of L2: cold only.
+            let cold_only = variant.moves > 1 && cell.cache == crate::Cache::Warm;
+            let key = (variant.name.as_str(), cell.element.as_str(), cell.n, cell.cache);
+            if !excused && !cold_only && cell.rounds > 0 && !there.contains(&key) {
+                faults.push(format!(
+                    "{}, {} {}, {}: no samples, and no reason in env.toml",
+                    variant.name,
+                    size(cell.n),
+                    cell.element,
+                    cell.cache
+                ));
+            }
+        }
+    }
+    faults
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rate_times_time_is_bytes_to_the_last_digit() {
+        // 2^20 f32 in 7.46 µs.
+        assert_eq!(printed("7.46", "562.2", 4 << 20, "x"), None);
+        let fault = printed("7.46", "571.2", 4 << 20, "x").unwrap();
+        assert!(fault.contains("4194304"), "{fault}");
+        // MiB taken for MB: off by 4.9 %.
+        assert!(printed("7.46", "536.2", 4 << 20, "x").is_some());
+    }
+}

@@ -1,0 +1,108 @@
+//! What others have published: `results/history.toml`.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Result, env::read_toml};
+
+/// The published tables, oldest GPU first.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct History {
+    /// One table a GPU and source.
+    pub table: Vec<Published>,
+}
+
+/// One published table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Published {
+    /// The GPU.
+    pub gpu: String,
+    /// The year the GPU came out.
+    pub year: u32,
+    /// The bus's peak in 10⁹ bytes a second, where the source gives it or a share of it.
+    pub bus_gb_per_s: Option<f64>,
+    /// Elements.
+    pub n: u64,
+    /// Bytes of an element.
+    pub bytes: u64,
+    /// Where it is from.
+    pub source: String,
+    /// What was wrong with its units or figures, and what was done about it.
+    #[serde(default)]
+    pub mended: String,
+    /// Its rows, in its order.
+    pub row: Vec<Row>,
+}
+
+/// One row: a time, a bandwidth, or both.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Row {
+    /// Our step that it corresponds to; empty if none does.
+    #[serde(default)]
+    pub step: String,
+    /// What the source calls it.
+    pub name: String,
+    /// The time as published, in microseconds.
+    pub us: Option<f64>,
+    /// The bandwidth as published, in 10⁹ bytes a second, where it is the only figure.
+    pub gb_per_s: Option<f64>,
+    /// The bandwidth as printed beside a time that it does not agree with.
+    pub printed: Option<f64>,
+}
+
+impl History {
+    /// Reads the file.
+    pub fn read(path: &Path) -> Result<History> {
+        read_toml(path)
+    }
+
+    /// What cannot be: a row without a figure, or with a bandwidth above the bus.
+    pub fn faults(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        for table in &self.table {
+            for row in &table.row {
+                let name = format!("{}, {}", table.gpu, row.name);
+                match (row.us, row.gb_per_s) {
+                    (None, None) => faults.push(format!("{name}: neither a time nor a bandwidth")),
+                    (Some(_), Some(_)) => faults.push(format!(
+                        "{name}: a time and a bandwidth; the time is kept, what was printed is `printed`"
+                    )),
+                    _ => {}
+                }
+                let rate = table.rate(row);
+                if table.bus_gb_per_s.is_some_and(|bus| rate > 1.005 * bus) {
+                    faults.push(format!("{name}: {rate:.1} GB/s is above the bus"));
+                }
+            }
+            if !table.row.iter().all(|row| row.printed.is_none()) && table.mended.is_empty() {
+                faults.push(format!(
+                    "{}: printed figures disagree, and `mended` is empty",
+                    table.gpu
+                ));
+            }
+        }
+        faults
+    }
+}
+
+impl Published {
+    /// The bandwidth of a row, in 10⁹ bytes a second: bytes / time where a time was published.
+    pub fn rate(&self, row: &Row) -> f64 {
+        let bytes = (self.n * self.bytes) as f64;
+        row.us.map_or(row.gb_per_s.unwrap_or(f64::NAN), |us| bytes / us / 1e3)
+    }
+
+    /// The row of one of our steps.
+    pub fn step(&self, step: &str) -> Option<&Row> {
+        self.row.iter().find(|row| row.step == step)
+    }
+
+    /// How many times faster a row is than the first.
+    pub fn speedup(&self, row: &Row) -> f64 {
+        self.row.first().map_or(f64::NAN, |first| self.rate(row) / self.rate(first))
+    }
+}

@@ -1,0 +1,320 @@
+//! The tables of a run, in Markdown: its own `README.md`, and the blocks of other pages.
+
+use std::fmt::Write as _;
+
+use crate::{
+    Cache, Clock, Place, Role, Run, Variant, check,
+    pair::Ratio,
+    table::{Table, gigabytes, micros, size},
+};
+
+/// The peer that everything is held against, if it was there.
+pub const PEER: &str = "cub";
+
+/// The `README.md` of a run's folder.
+pub fn of(run: &Run) -> String {
+    let mut page = format!("# {}, {}\n\n", run.env.gpu.name, run.env.run.date);
+    page += "Made by `cargo x results` from the files beside it; never edited by hand.\n\
+             A time is the median of its samples, a ratio the median over rounds in which both ran one after the other, with the interval that holds the true median 95 times in 100.\n\
+             GB/s are 10⁹ bytes of input a second (a copy: bytes read and written).\n\n";
+    page += &machine(run);
+    for element in run.elements() {
+        section(
+            &mut page,
+            &format!("{element}, L2 cold: µs"),
+            times(run, &element, Cache::Cold, Clock::Gpu),
+        );
+        section(&mut page, &format!("{element}, L2 cold: GB/s"), rates(run, &element, Cache::Cold));
+        section(
+            &mut page,
+            &format!("{element}, L2 cold: how many times faster than the step before"),
+            steps(run, &element),
+        );
+        section(
+            &mut page,
+            &format!("{element}, L2 cold: how many times faster than CUB"),
+            against(run, &element, Cache::Cold),
+        );
+        section(
+            &mut page,
+            &format!("{element}, L2 warm: µs"),
+            times(run, &element, Cache::Warm, Clock::Gpu),
+        );
+        section(
+            &mut page,
+            &format!("{element}, L2 warm: how many times faster than CUB"),
+            against(run, &element, Cache::Warm),
+        );
+        section(
+            &mut page,
+            &format!(
+                "{element}, L2 cold: µs on the host's clock, from the call until the sum is in host memory"
+            ),
+            times(run, &element, Cache::Cold, Clock::Host),
+        );
+    }
+    page += &gaps(run);
+    page += &unsettled(run);
+    let faults = check::faults(run);
+    page += "## Checks\n\n";
+    match faults.as_slice() {
+        [] => {
+            page += "GB/s × time = bytes in every cell, no time below the floor, no bandwidth above the bus, no sample missing without a reason.\n"
+        }
+        faults => faults.iter().for_each(|fault| {
+            let _ = writeln!(page, "- {fault}");
+        }),
+    }
+    page
+}
+
+fn section(page: &mut String, title: &str, table: Table) {
+    if !table.is_empty() {
+        let _ = write!(page, "## {title}\n\n{table}\n");
+    }
+}
+
+/// The GPU and the run, as a table.
+pub fn machine(run: &Run) -> String {
+    let (gpu, taken, method) = (&run.env.gpu, &run.env.run, &run.env.method);
+    let mut table = Table::new(["what", "value"]);
+    let pair = |values: &[u32], unit: &str| match values {
+        [start, end] => format!("{start} {unit} at the start, {end} {unit} at the end"),
+        _ => "not readable".into(),
+    };
+    let known = |text: &str| if text.is_empty() { "not readable".into() } else { text.to_owned() };
+    table.row(["GPU".into(), format!("{} ({}, {} SMs)", gpu.name, gpu.architecture, gpu.sms)]);
+    table.row([
+        "memory".into(),
+        format!(
+            "{:.0} GB, {} bit at {} MHz: {} GB/s at its peak",
+            gpu.memory_bytes as f64 / 1e9,
+            gpu.bus_bits,
+            gpu.memory_mhz,
+            gigabytes(gpu.bus_bytes_per_second)
+        ),
+    ]);
+    table.row(["L2".into(), format!("{} MB", gpu.l2_bytes >> 20)]);
+    let start = match gpu.sm_mhz_start {
+        0 => "not readable: no sample was rejected".into(),
+        mhz => format!("{mhz} MHz under load at the start, {} MHz at most", gpu.sm_mhz_max),
+    };
+    table.row(["SM clock".into(), start]);
+    table.row(["temperature".into(), pair(&gpu.celsius, "°C")]);
+    table.row(["power".into(), pair(&gpu.watts, "W")]);
+    table.row(["driver".into(), format!("{}, CUDA {}", known(&gpu.driver), gpu.cuda)]);
+    table.row(["PTX".into(), method.ptx.clone()]);
+    table.row(["peers".into(), known(&method.peers)]);
+    table.row([
+        "taken".into(),
+        format!("{} {} UTC, in {:.0} s", taken.date, taken.time, taken.seconds),
+    ]);
+    table.row(["commit".into(), taken.commit.clone()]);
+    table.row(["command".into(), format!("`{}`", taken.command)]);
+    table.row(["input".into(), format!("{}, seed {}", method.input, method.seed)]);
+    let gate = match method.gated {
+        true => "the stream was held back until all launches of a sample were queued",
+        false => "the stream could not be held back: times hold gaps of the host",
+    };
+    table.row(["launches", gate]);
+    let rejected: u32 = run.cells.iter().map(|cell| cell.rejected).sum();
+    let rounds: u32 = run.cells.iter().map(|cell| cell.rounds).sum();
+    table.row(["rounds".into(), format!(
+        "{rounds} kept, {rejected} thrown away because the SM clock had dropped; up to {} a cell, fewer where every interval was below {} % first",
+        method.rounds,
+        100.0 * method.target
+    )]);
+    format!("{table}\n")
+}
+
+/// Medians, a row a variant, a column a size.
+pub fn times(run: &Run, element: &str, cache: Cache, clock: Clock) -> Table {
+    by_size(run, element, cache, clock, |variant, place| {
+        run.time(&variant.name, place).map(|time| micros(time.median))
+    })
+}
+
+/// Bandwidths, a row a variant, a column a size; the last columns are shares of the bus.
+pub fn rates(run: &Run, element: &str, cache: Cache) -> Table {
+    by_size(run, element, cache, Clock::Gpu, |variant, place| {
+        // A bandwidth of nothing: an empty kernel reads no input.
+        (variant.role != Role::Floor).then(|| run.bandwidth(variant, place).map(gigabytes))?
+    })
+}
+
+/// Ratios to the peer, for every other variant.
+pub fn against(run: &Run, element: &str, cache: Cache) -> Table {
+    by_size(run, element, cache, Clock::Gpu, |variant, place| {
+        let counts = matches!(variant.role, Role::Step | Role::Peer) && variant.name != PEER;
+        counts.then(|| run.ratio(PEER, &variant.name, place).map(|r| r.to_string()))?
+    })
+}
+
+/// Ratios of each step to the one before.
+pub fn steps(run: &Run, element: &str) -> Table {
+    let steps = run.steps();
+    by_size(run, element, Cache::Cold, Clock::Gpu, |variant, place| {
+        let at = steps.iter().position(|step| step.name == variant.name)?;
+        let before = steps.get(at.checked_sub(1)?)?;
+        run.ratio(&before.name, &variant.name, place).map(|r| r.to_string())
+    })
+}
+
+/// A row for each variant that has a cell, a column for each size.
+fn by_size(
+    run: &Run,
+    element: &str,
+    cache: Cache,
+    clock: Clock,
+    cell: impl Fn(&Variant, &Place<'_>) -> Option<String>,
+) -> Table {
+    let sizes = run.sizes(element, cache, clock);
+    let mut table = Table::new([String::new()].into_iter().chain(sizes.iter().map(|&n| size(n))));
+    for variant in &run.env.variant {
+        let cells: Vec<Option<String>> =
+            sizes.iter().map(|&n| cell(variant, &Place { element, n, cache, clock })).collect();
+        if cells.iter().any(Option::is_some) {
+            let cells = cells.into_iter().map(|cell| cell.unwrap_or_else(|| "–".into()));
+            table.row([variant.name.clone()].into_iter().chain(cells));
+        }
+    }
+    table
+}
+
+/// What was not measured.
+fn gaps(run: &Run) -> String {
+    if run.env.absent.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new(["not measured", "where", "why"]);
+    for absent in &run.env.absent {
+        let element = if absent.element.is_empty() { "all types" } else { &absent.element };
+        let n = if absent.n == 0 { "all sizes".into() } else { size(absent.n) };
+        table.row([&absent.variant, &format!("{element}, {n}"), &absent.reason]);
+    }
+    format!("## Not measured\n\n{table}\n")
+}
+
+/// The cells that did not converge.
+fn unsettled(run: &Run) -> String {
+    let mut table = Table::new(["not converged", "rounds", "thrown away", "widest interval", "of"]);
+    for cell in run.cells.iter().filter(|cell| !cell.converged) {
+        table.row([
+            format!("{} {}, {}", size(cell.n), cell.element, cell.cache),
+            cell.rounds.to_string(),
+            cell.rejected.to_string(),
+            format!("{:.1} %", 100.0 * cell.widest),
+            cell.pair.clone(),
+        ]);
+    }
+    if table.is_empty() {
+        return String::new();
+    }
+    format!(
+        "## Did not converge\n\nThe rounds or the time given were used up before every paired ratio's interval was below {} %.\n\n{table}\n",
+        100.0 * run.env.method.target
+    )
+}
+
+/// The ladder in one table, for the front page: every step and peer at a small, a middle and a
+/// large size, with the ratio to the step before and to CUB.
+///
+/// `again` is a run on another GPU of the same kind: a ratio that it contradicts is marked.
+pub fn ladder(run: &Run, again: Option<&Run>) -> String {
+    let element = "f32";
+    let sizes = run.sizes(element, Cache::Cold, Clock::Gpu);
+    let wanted: Vec<u64> =
+        [20u32, 28].iter().map(|power| 1u64 << power).filter(|n| sizes.contains(n)).collect();
+    let Some(&large) = wanted.last() else {
+        return "Nothing has been measured at 2^20 or 2^28 yet.\n".into();
+    };
+    let mut head = vec!["step".to_owned()];
+    head.extend(wanted.iter().map(|&n| format!("{} µs", size(n))));
+    head.extend(["GB/s".into(), "% of bus".into(), "step before =".into(), "CUB =".into()]);
+    let mut table = Table::new(head);
+    let steps = run.steps();
+    let at = |n| Place { element, n, cache: Cache::Cold, clock: Clock::Gpu };
+    let mut marked = false;
+    let mut mark = |first: &str, second: &str| {
+        let Some(ratio) = run.ratio(first, second, &at(large)) else { return "–".to_owned() };
+        let other = again.and_then(|again| again.ratio(first, second, &at(large)));
+        let contradicted = other.is_some_and(|other: Ratio| ratio.contradicts(&other));
+        marked |= contradicted;
+        format!("{:.2}×{}", ratio.0.median, if contradicted { " †" } else { "" })
+    };
+    for variant in run.env.variant.iter().filter(|v| v.role != Role::Floor) {
+        let times: Vec<Option<f64>> =
+            wanted.iter().map(|&n| run.time(&variant.name, &at(n)).map(|t| t.median)).collect();
+        if times.iter().all(Option::is_none) {
+            continue;
+        }
+        let name = match variant.role {
+            Role::Step => format!("[{0}](steps/{0})", variant.name),
+            _ => variant.name.clone(),
+        };
+        let mut row = vec![name];
+        row.extend(times.iter().map(|time| time.map_or("–".into(), micros)));
+        let rate = run.bandwidth(variant, &at(large));
+        row.push(rate.map_or("–".into(), gigabytes));
+        let bus = run.env.gpu.bus_bytes_per_second;
+        row.push(
+            rate.filter(|_| bus > 0.0).map_or("–".into(), |r| format!("{:.1}", 100.0 * r / bus)),
+        );
+        let before = steps.iter().position(|step| step.name == variant.name);
+        let before = before.and_then(|at| at.checked_sub(1)).and_then(|at| steps.get(at));
+        row.push(before.map_or("–".into(), |before| mark(&before.name, &variant.name)));
+        let sum = matches!(variant.role, Role::Step | Role::Peer) && variant.name != PEER;
+        row.push(if sum { mark(PEER, &variant.name) } else { "–".into() });
+        table.row(row);
+    }
+    let floor =
+        run.env.of(Role::Floor).next().and_then(|floor| run.time(&floor.name, &at(wanted[0])));
+    let mut text = format!(
+        "{} {element}, L2 cold, medians; GB/s and everything to the right of it at {}. Paired: both ran in every round.\n\n{table}\n",
+        run.env.gpu.name,
+        size(large)
+    );
+    if let Some(floor) = floor {
+        let _ = writeln!(
+            text,
+            "An empty kernel takes {} µs: what is above that is the sum.",
+            micros(floor.median)
+        );
+    }
+    if marked {
+        text += "† A second GPU of the same kind gave a ratio whose interval does not meet this one's: not portable.\n";
+    }
+    let _ =
+        writeln!(text, "Every sample, interval and setting: [results/{0}](results/{0}).", run.name);
+    text
+}
+
+/// Two runs on two GPUs of a kind: the paired ratios side by side.
+pub fn side_by_side(first: &Run, second: &Run) -> Table {
+    let mut table = Table::new(["ratio", "size", &first.name, &second.name, "agree"]);
+    for element in first.elements() {
+        for n in first.sizes(&element, Cache::Cold, Clock::Gpu) {
+            let place = Place { element: &element, n, cache: Cache::Cold, clock: Clock::Gpu };
+            let steps = first.steps();
+            let before =
+                steps.windows(2).map(|pair| (pair[0].name.as_str(), pair[1].name.as_str()));
+            let peer = steps.iter().map(|step| (PEER, step.name.as_str()));
+            for (slow, fast) in before.chain(peer) {
+                let (Some(a), Some(b)) =
+                    (first.ratio(slow, fast, &place), second.ratio(slow, fast, &place))
+                else {
+                    continue;
+                };
+                let agree = if a.contradicts(&b) { "no" } else { "yes" };
+                table.row([
+                    format!("{slow} / {fast}"),
+                    format!("{} {element}", size(n)),
+                    a.to_string(),
+                    b.to_string(),
+                    agree.to_owned(),
+                ]);
+            }
+        }
+    }
+    table
+}

@@ -1,0 +1,137 @@
+//! Two variants against each other: the ratio of their times, round by round.
+
+use std::fmt;
+
+use crate::stats::Summary;
+
+/// A ratio nearer to one than this matters to nobody, however sure it is.
+pub const MATTERS: f64 = 0.005;
+
+/// How many times faster the second is than the first, with the interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ratio(pub Summary);
+
+/// What a ratio says about the second variant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The whole interval is above one, and the ratio is worth it.
+    Faster,
+    /// The whole interval is below one, and the ratio is worth it.
+    Slower,
+    /// The interval holds one, or the ratio is within half a percent of it.
+    NoDifference,
+}
+
+impl Ratio {
+    /// The median of first time / second time over rounds that have both. `None` without any.
+    ///
+    /// Both are sorted by round, and have one time a round.
+    pub fn of(first: &[(u32, u64)], second: &[(u32, u64)]) -> Option<Ratio> {
+        let mut ratios = Vec::with_capacity(first.len());
+        let mut rest = second.iter().peekable();
+        for &(round, ns) in first {
+            while rest.next_if(|(other, _)| *other < round).is_some() {}
+            if let Some((_, other)) = rest.next_if(|(other, _)| *other == round) {
+                ratios.push(ns as f64 / *other as f64);
+            }
+        }
+        Summary::of(ratios).map(Ratio)
+    }
+
+    /// What it says.
+    pub fn verdict(&self) -> Verdict {
+        let Ratio(Summary { median, low, high, .. }) = *self;
+        match () {
+            _ if low > 1.0 && median >= 1.0 + MATTERS => Verdict::Faster,
+            _ if high < 1.0 && median <= 1.0 - MATTERS => Verdict::Slower,
+            _ => Verdict::NoDifference,
+        }
+    }
+
+    /// Whether the intervals of two runs have nothing in common: what holds on one GPU does not
+    /// carry over to the other, though it is of the same kind.
+    pub fn contradicts(&self, other: &Ratio) -> bool {
+        self.0.low > other.0.high || self.0.high < other.0.low
+    }
+}
+
+impl fmt::Display for Ratio {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Ratio(Summary { median, low, high, .. }) = self;
+        let digits = if *median < 10.0 { 3 } else { 2 };
+        match high.is_finite() {
+            true => write!(f, "{median:.digits$} [{low:.digits$}, {high:.digits$}]"),
+            false => write!(f, "{median:.digits$} [too few rounds]"),
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Verdict::Faster => "faster",
+            Verdict::Slower => "slower",
+            Verdict::NoDifference => "no difference at this size",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn times(rounds: std::ops::Range<u32>, ns: impl Fn(u32) -> u64) -> Vec<(u32, u64)> {
+        rounds.map(|round| (round, ns(round))).collect()
+    }
+
+    #[test]
+    fn a_drift_that_both_share_cancels() {
+        // Both slow down tenfold over the run; the second is always twice as fast.
+        let first = times(0..101, |round| 2000 + 200 * u64::from(round));
+        let second = times(0..101, |round| 1000 + 100 * u64::from(round));
+        let ratio = Ratio::of(&first, &second).unwrap();
+        assert_eq!((ratio.0.low, ratio.0.median, ratio.0.high), (2.0, 2.0, 2.0));
+        assert_eq!(ratio.verdict(), Verdict::Faster);
+        assert_eq!(Ratio::of(&second, &first).unwrap().verdict(), Verdict::Slower);
+    }
+
+    #[test]
+    fn only_rounds_that_have_both_count() {
+        let first = times(0..10, |_| 100);
+        let second = times(5..20, |round| 50 + u64::from(round));
+        assert_eq!(Ratio::of(&first, &second).unwrap().0.count, 5);
+        assert_eq!(Ratio::of(&first, &times(50..60, |_| 1)), None);
+        assert_eq!(Ratio::of(&first, &[]), None);
+    }
+
+    #[test]
+    fn noise_is_no_difference_and_neither_is_a_trifle() {
+        let first = times(0..200, |round| 1000 + u64::from(round * 7919 % 101));
+        let second = times(0..200, |round| 1000 + u64::from(round * 104_729 % 101));
+        assert_eq!(Ratio::of(&first, &second).unwrap().verdict(), Verdict::NoDifference);
+        let trifle = times(0..200, |round| 1002 + u64::from(round * 7919 % 101));
+        let ratio = Ratio::of(&trifle, &first).unwrap();
+        assert!(ratio.0.low > 1.0, "{ratio}");
+        assert_eq!(ratio.verdict(), Verdict::NoDifference);
+        // Four rounds say nothing, however far apart.
+        let few = Ratio::of(&times(0..4, |_| 900), &times(0..4, |_| 100)).unwrap();
+        assert_eq!(few.verdict(), Verdict::NoDifference);
+        assert!(few.to_string().contains("too few"));
+    }
+
+    #[test]
+    fn intervals_that_do_not_meet_contradict() {
+        let ratio = |median: f64| {
+            Ratio(Summary {
+                count: 9,
+                median,
+                q1: median,
+                q3: median,
+                low: median - 0.01,
+                high: median + 0.01,
+            })
+        };
+        assert!(ratio(1.00).contradicts(&ratio(1.03)) && ratio(1.03).contradicts(&ratio(1.00)));
+        assert!(!ratio(1.00).contradicts(&ratio(1.015)));
+    }
+}

@@ -1,0 +1,207 @@
+//! One folder of `results/`.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    Cache, Cell, Clock, Env, Error, Result, Role, Sample, Variant,
+    counters::Count,
+    env::{More, read_toml},
+    pair::Ratio,
+    stats::Summary,
+};
+
+/// One run of `ladder measure`, with what was added to its folder since.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// The folder's name.
+    pub name: String,
+    /// `env.toml`; variants and gaps of `python.toml` are at the end of its lists.
+    pub env: Env,
+    /// `cells.csv`.
+    pub cells: Vec<Cell>,
+    /// `counters.csv`; empty if there is none.
+    pub counters: Vec<Count>,
+    /// `sweep.csv`; empty if there is none.
+    pub sweep: Vec<Sample>,
+    series: BTreeMap<Key, Vec<(u32, u64)>>,
+}
+
+/// What the samples of one series have in common.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    session: Session,
+    variant: String,
+    element: String,
+    n: u64,
+    cache: Cache,
+    clock: Clock,
+}
+
+/// The process that took a sample: only times of the same one are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Session {
+    Ladder,
+    Python,
+}
+
+impl Run {
+    /// Reads a folder.
+    pub fn read(folder: &Path) -> Result<Run> {
+        let env = Env::read(&folder.join("env.toml"))?;
+        let cells = Cell::read(&folder.join("cells.csv"))?;
+        let samples = Sample::read(&folder.join("raw.csv"))?;
+        let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let mut run = Run::new(name, env, cells, &samples);
+        let there = |name: &str| Some(folder.join(name)).filter(|path| path.exists());
+        if let Some(path) = there("python.csv") {
+            run.add(Session::Python, &Sample::read(&path)?);
+        }
+        if let Some(path) = there("python.toml") {
+            let more: More = read_toml(&path)?;
+            run.env.variant.extend(more.variant);
+            run.env.absent.extend(more.absent);
+        }
+        if let Some(path) = there("counters.csv") {
+            run.counters = Count::read(&path)?;
+        }
+        if let Some(path) = there("sweep.csv") {
+            run.sweep = Sample::read(&path)?;
+        }
+        Ok(run)
+    }
+
+    /// A run from its parts.
+    pub fn new(name: String, env: Env, cells: Vec<Cell>, samples: &[Sample]) -> Run {
+        let (counters, sweep) = (Vec::new(), Vec::new());
+        let mut run = Run { name, env, cells, counters, sweep, series: BTreeMap::new() };
+        run.add(Session::Ladder, samples);
+        run
+    }
+
+    fn add(&mut self, session: Session, samples: &[Sample]) {
+        for sample in samples {
+            let key = Key {
+                session,
+                variant: sample.variant.clone(),
+                element: sample.element.clone(),
+                n: sample.n,
+                cache: sample.cache,
+                clock: sample.clock,
+            };
+            self.series.entry(key).or_default().push((sample.round, sample.ns));
+        }
+        self.series.values_mut().for_each(|times| times.sort());
+    }
+
+    /// The series of a cell: rounds and nanoseconds, and who took them.
+    fn times(&self, variant: &str, cell: &Place<'_>) -> Option<(Session, &[(u32, u64)])> {
+        [Session::Ladder, Session::Python].into_iter().find_map(|session| {
+            self.in_session(session, variant, cell).map(|times| (session, times))
+        })
+    }
+
+    fn in_session(&self, session: Session, variant: &str, at: &Place<'_>) -> Option<&[(u32, u64)]> {
+        let key = Key {
+            session,
+            variant: variant.to_owned(),
+            element: at.element.to_owned(),
+            n: at.n,
+            cache: at.cache,
+            clock: at.clock,
+        };
+        self.series.get(&key).map(Vec::as_slice)
+    }
+
+    /// The times of a variant in nanoseconds: median, quartiles, interval.
+    pub fn time(&self, variant: &str, at: &Place<'_>) -> Option<Summary> {
+        let (_, times) = self.times(variant, at)?;
+        Summary::of(times.iter().map(|&(_, ns)| ns as f64))
+    }
+
+    /// How many times faster the second variant is than the first, by the rounds of one process
+    /// that has both.
+    pub fn ratio(&self, first: &str, second: &str, at: &Place<'_>) -> Option<Ratio> {
+        [Session::Ladder, Session::Python].into_iter().find_map(|session| {
+            let first = self.in_session(session, first, at)?;
+            Ratio::of(first, self.in_session(session, second, at)?)
+        })
+    }
+
+    /// Bytes a second at the median: the input's bytes, as often as the variant moves them.
+    pub fn bandwidth(&self, variant: &Variant, at: &Place<'_>) -> Option<f64> {
+        let bytes = (at.bytes() * u64::from(variant.moves)) as f64;
+        self.time(&variant.name, at).map(|time| bytes / time.median * 1e9)
+    }
+
+    /// The sizes that have times on a clock, in order.
+    pub fn sizes(&self, element: &str, cache: Cache, clock: Clock) -> Vec<u64> {
+        let keys = self.series.keys();
+        let keys = keys.filter(|k| k.element == element && k.cache == cache && k.clock == clock);
+        keys.map(|key| key.n).collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    /// The element types that have times, f32 first.
+    pub fn elements(&self) -> Vec<String> {
+        let all: BTreeSet<&str> = self.series.keys().map(|key| key.element.as_str()).collect();
+        let known = ["f32", "i32", "f64"].into_iter().filter(|e| all.contains(e));
+        known.map(str::to_owned).collect()
+    }
+
+    /// The steps, from the bottom.
+    pub fn steps(&self) -> Vec<&Variant> {
+        self.env.of(Role::Step).collect()
+    }
+
+    /// Whether a variant has any time in a cell of that kind.
+    pub fn has(&self, variant: &str, element: &str, cache: Cache, clock: Clock) -> bool {
+        self.series.keys().any(|k| {
+            k.variant == variant && k.element == element && k.cache == cache && k.clock == clock
+        })
+    }
+
+    /// Every series, for checks: variant, place, how many samples; those of `raw.csv` only.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&str, Place<'_>, usize)> {
+        self.series.iter().filter(|(key, _)| key.session == Session::Ladder).map(|(key, times)| {
+            let Key { variant, element, n, cache, clock, .. } = key;
+            (variant.as_str(), Place { element, n: *n, cache: *cache, clock: *clock }, times.len())
+        })
+    }
+}
+
+/// A type, a size, a cache and a clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place<'e> {
+    /// The type of an element.
+    pub element: &'e str,
+    /// Elements.
+    pub n: u64,
+    /// Where they were.
+    pub cache: Cache,
+    /// Whose clock.
+    pub clock: Clock,
+}
+
+impl Place<'_> {
+    /// Bytes of the input.
+    pub fn bytes(&self) -> u64 {
+        self.n * if self.element == "f64" { 8 } else { 4 }
+    }
+}
+
+/// The folders of `results/` that hold a run, oldest first: those with an `env.toml`.
+pub fn folders(results: &Path) -> Result<Vec<PathBuf>> {
+    let Ok(entries) = fs::read_dir(results) else { return Ok(Vec::new()) };
+    let mut folders = Vec::new();
+    for entry in entries {
+        let folder = entry.map_err(Error::reading(results))?.path();
+        if folder.join("env.toml").exists() {
+            folders.push(folder);
+        }
+    }
+    folders.sort();
+    Ok(folders)
+}

@@ -1,0 +1,110 @@
+//! Markdown tables, and how quantities are written in them.
+
+use std::fmt;
+
+/// A table: the first column to the left, the rest to the right.
+#[derive(Clone, Debug)]
+pub struct Table {
+    head: Vec<String>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table with these columns.
+    pub fn new<S: Into<String>>(head: impl IntoIterator<Item = S>) -> Table {
+        Table { head: head.into_iter().map(Into::into).collect(), rows: Vec::new() }
+    }
+
+    /// Adds a row; what is missing at its end stays empty.
+    pub fn row<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
+        let mut row: Vec<String> =
+            cells.into_iter().map(|c| c.into().replace('|', "\\|")).collect();
+        row.resize(self.head.len(), String::new());
+        self.rows.push(row);
+    }
+
+    /// Whether it has no rows.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+}
+
+impl fmt::Display for Table {
+    /// Padded, so that it can be read as it is.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let width = |column: usize| {
+            let cells = self.rows.iter().chain([&self.head]).map(|row| row[column].chars().count());
+            cells.max().unwrap_or(0).max(3)
+        };
+        let widths: Vec<usize> = (0..self.head.len()).map(width).collect();
+        let line = |f: &mut fmt::Formatter<'_>, row: &[String]| {
+            for (column, (cell, &width)) in row.iter().zip(&widths).enumerate() {
+                match column {
+                    0 => write!(f, "| {cell:<width$} ")?,
+                    _ => write!(f, "| {cell:>width$} ")?,
+                }
+            }
+            writeln!(f, "|")
+        };
+        line(f, &self.head)?;
+        for (column, width) in widths.iter().enumerate() {
+            match column {
+                0 => write!(f, "|:{}", "-".repeat(width + 1))?,
+                _ => write!(f, "|{}:", "-".repeat(width + 1))?,
+            }
+        }
+        writeln!(f, "|")?;
+        self.rows.iter().try_for_each(|row| line(f, row))
+    }
+}
+
+/// Nanoseconds as microseconds, to four digits or so.
+pub fn micros(ns: f64) -> String {
+    let us = ns / 1e3;
+    match us {
+        _ if us < 100.0 => format!("{us:.2}"),
+        _ if us < 1000.0 => format!("{us:.1}"),
+        _ => format!("{us:.0}"),
+    }
+}
+
+/// Bytes a second as 10⁹ bytes a second, to three digits at least.
+pub fn gigabytes(bytes_per_second: f64) -> String {
+    let rate = bytes_per_second / 1e9;
+    match rate {
+        _ if rate < 10.0 => format!("{rate:.2}"),
+        _ if rate < 1000.0 => format!("{rate:.1}"),
+        _ => format!("{rate:.0}"),
+    }
+}
+
+/// A size as people write it: `2^20`.
+pub fn size(n: u64) -> String {
+    match n.checked_ilog2() {
+        Some(power) if n == 1 << power && power >= 10 => format!("2^{power}"),
+        _ => n.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_line_up() {
+        let mut table = Table::new(["step", "µs"]);
+        table.row(["v0-naive", "21.28"]);
+        table.row(["a|b"]);
+        assert_eq!(
+            table.to_string(),
+            "| step     |    µs |\n|:---------|------:|\n| v0-naive | 21.28 |\n| a\\|b     |       |\n"
+        );
+    }
+
+    #[test]
+    fn quantities_keep_their_digits() {
+        assert_eq!([4032.0, 243_650.0, 3_780_300.0].map(micros), ["4.03", "243.7", "3780"]);
+        assert_eq!([1.0166e9, 416e9, 4622e9].map(gigabytes), ["1.02", "416.0", "4622"]);
+        assert_eq!([1 << 32, 1000, 512].map(size), ["2^32", "1000", "512"]);
+    }
+}

@@ -1,0 +1,121 @@
+// What CUB and Thrust make of the same sum, behind a C ABI that `ladder measure` loads at run time.
+// `cargo x peers` compiles it. Nothing here is CUB: its headers come with the toolkit or from PyPI.
+#include <cub/device/device_reduce.cuh>
+#include <thrust/execution_policy.h>
+#include <thrust/reduce.h>
+
+#define TEXT_(x) #x
+#define TEXT(x) TEXT_(x)
+
+// CCCL before 3.2 has no environments: there is the default sum, and nothing else.
+#if CCCL_VERSION >= 3002000
+#define HAS_DETERMINISM 1
+#include <cuda/execution>
+#include <cuda/stream_ref>
+#endif
+
+namespace {
+
+struct Call {
+    unsigned long long n;      // elements
+    void* out;                 // one element on the device
+    void* host_out;            // one element on the host, for those that return their sum to it
+    void* scratch;             // null: only say how much is needed
+    size_t* scratch_bytes;
+    cudaStream_t stream;
+};
+
+template <class T>
+cudaError_t cub_default(const T* in, const Call& c)
+{
+    return cub::DeviceReduce::Sum(c.scratch, *c.scratch_bytes, in, static_cast<T*>(c.out),
+                                  static_cast<long long>(c.n), c.stream);
+}
+
+#if HAS_DETERMINISM
+template <class T, class Determinism>
+cudaError_t cub_with(const T* in, const Call& c, Determinism determinism)
+{
+    *c.scratch_bytes = 0;  // CUB takes it from the stream's pool
+    if (c.scratch == nullptr) return cudaSuccess;
+    auto env = cuda::std::execution::env{cuda::stream_ref{c.stream}, cuda::execution::require(determinism)};
+    return cub::DeviceReduce::Sum(in, static_cast<T*>(c.out), static_cast<long long>(c.n), env);
+}
+
+template <class T>
+cudaError_t cub_atomic(const T* in, const Call& c)
+{
+    return cub_with(in, c, cuda::execution::determinism::not_guaranteed);
+}
+
+template <class T>
+cudaError_t cub_gpu_to_gpu(const T* in, const Call& c)
+{
+    return cub_with(in, c, cuda::execution::determinism::gpu_to_gpu);
+}
+#endif
+
+template <class T>
+cudaError_t thrust_reduce(const T* in, const Call& c)
+{
+    *c.scratch_bytes = 0;
+    if (c.scratch == nullptr) return cudaSuccess;
+    *static_cast<T*>(c.host_out) = thrust::reduce(thrust::cuda::par.on(c.stream), in, in + c.n);
+    return cudaSuccess;
+}
+
+template <class T>
+int of_type(int peer, const void* input, const Call& c)
+{
+    const T* in = static_cast<const T*>(input);
+    switch (peer) {
+    case 0: return cub_default(in, c);
+#if HAS_DETERMINISM
+    case 1: return cub_atomic(in, c);
+    case 2: return cub_gpu_to_gpu(in, c);
+#endif
+    case 3: return thrust_reduce(in, c);
+    }
+    return cudaErrorNotSupported;
+}
+
+}  // namespace
+
+// The layout of the functions below; a program that knows another one refuses this library.
+extern "C" int peers_abi() { return 1; }
+
+extern "C" const char* peers_version()
+{
+    return "CCCL " TEXT(CCCL_MAJOR_VERSION) "." TEXT(CCCL_MINOR_VERSION) "." TEXT(CCCL_PATCH_VERSION)
+           ", nvcc " TEXT(__CUDACC_VER_MAJOR__) "." TEXT(__CUDACC_VER_MINOR__);
+}
+
+// Null after the last one.
+extern "C" const char* peers_name(int peer)
+{
+    static const char* const names[] = {"cub", "cub-atomic", "cub-gpu-to-gpu", "thrust"};
+    return peer >= 0 && peer < 4 ? names[peer] : nullptr;
+}
+
+// Whether the call returns only when the sum is on the host: no stream may be held back for it.
+extern "C" int peers_waits(int peer) { return peer == 3; }
+
+// Adds n elements of a type (0 float, 1 int, 2 double). Returns a cudaError_t.
+extern "C" int peers_sum(int peer, int type, const void* in, unsigned long long n, void* out,
+                         void* host_out, void* scratch, size_t* scratch_bytes, void* stream)
+{
+    Call call{n, out, host_out, scratch, scratch_bytes, static_cast<cudaStream_t>(stream)};
+    try {
+        switch (type) {
+        case 0: return of_type<float>(peer, in, call);
+        case 1: return of_type<int>(peer, in, call);
+        case 2: return of_type<double>(peer, in, call);
+        }
+        return cudaErrorInvalidValue;
+    } catch (...) {  // Thrust throws; a C caller cannot catch
+        cudaError_t error = cudaGetLastError();
+        return error == cudaSuccess ? cudaErrorUnknown : error;
+    }
+}
+
+extern "C" const char* peers_error(int code) { return cudaGetErrorString(static_cast<cudaError_t>(code)); }
