@@ -1,6 +1,7 @@
 //! The project's own tools, behind one door: `cargo x`.
 #![forbid(unsafe_code)]
 
+mod book;
 mod bundle;
 mod ci;
 mod diff;
@@ -36,6 +37,8 @@ enum Task {
     },
     /// Gather stripped programs, benches and tests in dist/, for a GPU machine that has no Rust
     Bundle,
+    /// Build the book into book/book, and hold it against its rules
+    Book(book::Options),
     /// Everything that CI runs: fmt, clippy, tests, doc, tidy, ptx --check
     Ci,
 }
@@ -61,6 +64,7 @@ fn run(task: Task) -> Result<()> {
         Task::Tidy => tidy::run(),
         Task::Diff { step } => diff::print(step),
         Task::Bundle => bundle::run(&sh),
+        Task::Book(options) => book::run(&sh, &options),
         Task::Ci => ci::run(&sh),
     }
 }
