@@ -20,7 +20,7 @@ use crate::{
     ptx,
     record::Record,
     report,
-    run::{self, Outcome, Samples},
+    run::{self, Outcome, Refusal, Samples},
     scalar::Scalar,
     size::Size,
     workload::Workload,
@@ -52,6 +52,11 @@ pub struct Options {
     /// (floats -1 to 1, any integer), or one-hot:INDEX
     #[arg(long, value_name = "INPUT", default_value = "uniform")]
     pub input: Input,
+
+    /// Elements to leave out at the start of the memory: with 1, the slice begins between two words
+    /// of 16 bytes
+    #[arg(long, value_name = "ELEMENTS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..4096))]
+    pub offset: u64,
 
     /// The seed that random elements come from
     #[arg(long, value_name = "SEED", default_value_t = 42)]
@@ -173,7 +178,7 @@ pub fn run(step: &'static Step) -> ExitCode {
         .about(about)
         .long_about(page)
         .after_long_help(examples);
-    main(command, &[step], |outcomes, options| {
+    main(command, &[step], |outcomes, _, options| {
         let show = |outcome| {
             let lines = if options.lines { ledger::lines(outcome) } else { String::new() };
             report::outcome(outcome, options.input, options.seed)
@@ -195,14 +200,14 @@ pub fn ladder(steps: &[&'static Step]) -> ExitCode {
              size, type and block size: time, GB/s, share of the memory bus, and how many times\n\
              faster each step is than v0 and than the step before it. In the interpreter: counts.",
         );
-    main(command, steps, |outcomes, _| report::ladder(outcomes))
+    main(command, steps, |outcomes, refusals, _| report::ladder(outcomes, refusals))
 }
 
 /// Parses, runs, prints, and says how it went.
 fn main(
     command: clap::Command,
     steps: &[&'static Step],
-    show: fn(&[Outcome], &Options) -> String,
+    show: fn(&[Outcome], &[Refusal], &Options) -> String,
 ) -> ExitCode {
     let parsed = command
         .term_width(80)
@@ -254,7 +259,7 @@ impl From<io::Error> for Stop {
 fn print(
     steps: &[&'static Step],
     options: &Options,
-    show: fn(&[Outcome], &Options) -> String,
+    show: fn(&[Outcome], &[Refusal], &Options) -> String,
 ) -> Result<(), Stop> {
     let mut out = anstream::stdout();
     if options.explain {
@@ -287,9 +292,9 @@ fn print(
     }
     let mut wrong = None;
     let mut traces = Vec::new();
-    each(steps, options, &device, &mut |outcomes| {
+    each(steps, options, &device, &mut |outcomes, refusals| {
         match options.format {
-            Format::Table => write!(out, "{}", show(outcomes, options))?,
+            Format::Table => write!(out, "{}", show(outcomes, refusals, options))?,
             Format::Csv => {
                 outcomes.iter().try_for_each(|o| writeln!(out, "{}", Record::of(o).csv()))?
             }
@@ -344,7 +349,7 @@ fn each(
     steps: &[&'static Step],
     options: &Options,
     device: &Device,
-    done: &mut dyn FnMut(&[Outcome]) -> Result<(), Stop>,
+    done: &mut dyn FnMut(&[Outcome], &[Refusal]) -> Result<(), Stop>,
 ) -> Result<(), Stop> {
     let sizes = match (options.n.is_empty(), device) {
         (false, _) => options.n.clone(),
@@ -369,7 +374,7 @@ fn on<T: Scalar>(
     options: &Options,
     device: &Device,
     n: u64,
-    done: &mut dyn FnMut(&[Outcome]) -> Result<(), Stop>,
+    done: &mut dyn FnMut(&[Outcome], &[Refusal]) -> Result<(), Stop>,
 ) -> Result<(), Stop> {
     let kernels = steps
         .iter()
@@ -377,10 +382,10 @@ fn on<T: Scalar>(
         .collect::<Result<Vec<_>>>()?;
     let progress = progress();
     progress.set_message(format!("drawing {n} {}", T::ELEMENT));
-    let workload = Workload::<T>::new(device, options.input, n, options.seed)?;
+    let workload = Workload::<T>::shifted(device, options.input, n, options.seed, options.offset)?;
     let samples = Samples { count: options.samples as usize, warm: options.warm };
     for &block in &options.threads {
-        let mut outcomes = Vec::new();
+        let (mut outcomes, mut refusals) = (Vec::new(), Vec::new());
         for (step, ptx) in steps.iter().zip(&kernels) {
             progress.set_message(format!(
                 "{} on {n} {} in blocks of {}",
@@ -388,9 +393,16 @@ fn on<T: Scalar>(
                 T::ELEMENT,
                 block.threads()
             ));
-            outcomes.push(run::run(step, ptx, device, &workload, block, samples)?);
+            match run::run(step, ptx, device, &workload, block, samples) {
+                Ok(outcome) => outcomes.push(outcome),
+                // The ladder ends lower on an older GPU, and says so; a step alone is an error.
+                Err(Error::OldGpu { target, .. }) if steps.len() > 1 => {
+                    refusals.push(Refusal { step: step.name, target })
+                }
+                Err(error) => return Err(error.into()),
+            }
         }
-        progress.suspend(|| done(&outcomes))?;
+        progress.suspend(|| done(&outcomes, &refusals))?;
     }
     progress.finish_and_clear();
     Ok(())

@@ -51,8 +51,7 @@ pub enum Error {
     },
     /// The GPU is older than the kernel's target.
     #[error(
-        "the kernel is built for {target}, and this GPU is {gpu}: {}",
-        "it has no way to run it, the step before is the end of the ladder here"
+        "the kernel is built for {target}, and this GPU is {gpu}, which is older: the step before it is the end of the ladder here"
     )]
     OldGpu {
         /// The PTX's `.target`.

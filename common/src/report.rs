@@ -10,7 +10,7 @@ use crate::{
     device::Facts,
     input::Input,
     plan::{Buffer, Launch, Plan, Problem},
-    run::Outcome,
+    run::{Outcome, Refusal},
     scalar::Value,
     size::{group, spell},
 };
@@ -46,7 +46,7 @@ pub fn outcome(outcome: &Outcome, input: Input, seed: u64) -> String {
         Value::Float(_) => "",
     };
     if verdict.verified() {
-        text += &line("sum", &format!("{}   {GOOD}verified{GOOD:#}{wraps}", verdict.sum));
+        text += &line("sum", &format!("{}, {GOOD}verified{GOOD:#}{wraps}", verdict.sum));
         if let Value::Float(expected) = verdict.expected {
             text += &line("", &format!("expected {expected}"));
             let share = if verdict.bound > 0.0 { verdict.error / verdict.bound } else { 0.0 };
@@ -63,7 +63,7 @@ pub fn outcome(outcome: &Outcome, input: Input, seed: u64) -> String {
     } else {
         text += &line(
             "sum",
-            &format!("{}   {BAD}WRONG{BAD:#}, expected {}{wraps}", verdict.sum, verdict.expected),
+            &format!("{}, {BAD}WRONG{BAD:#}, expected {}{wraps}", verdict.sum, verdict.expected),
         );
     }
     if let Some(timing) = &outcome.timing {
@@ -132,8 +132,9 @@ pub fn explain(step: &Step, problem: &Problem) -> String {
     text + &wrapped("", &bound)
 }
 
-/// The table of the ladder: outcomes of the same problem, in lesson order.
-pub fn ladder(outcomes: &[Outcome]) -> String {
+/// The table of the ladder: outcomes of the same problem, in lesson order, and the steps that the
+/// GPU is too old for.
+pub fn ladder(outcomes: &[Outcome], refusals: &[Refusal]) -> String {
     let Some(first) = outcomes.first() else { return String::new() };
     let mut text = format!(
         "\n{BOLD}{}{BOLD:#} {} in blocks of {}, {}\n",
@@ -143,7 +144,11 @@ pub fn ladder(outcomes: &[Outcome]) -> String {
         scaled(first.bytes() as f64, "B")
     );
     let timed = outcomes.iter().any(|outcome| outcome.timing.is_some());
-    let table = if timed { times(outcomes) } else { counts(outcomes) };
+    let mut table = if timed { times(outcomes) } else { counts(outcomes) };
+    for Refusal { step, target } in refusals {
+        let needs = format!("needs {target}");
+        table.add_row([*step, "-", "-", "-", "-", "-", &needs]);
+    }
     let _ = writeln!(text, "{table}");
     text
 }
@@ -205,6 +210,13 @@ pub(crate) fn table(names: &[&str]) -> Table {
     table
 }
 
+/// A table without rules: as many columns as 80 hold.
+pub(crate) fn columns(names: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_header(names);
+    table
+}
+
 pub(crate) fn right(table: &mut Table, columns: std::ops::Range<usize>) -> Table {
     for index in columns {
         if let Some(column) = table.column_mut(index) {
@@ -250,7 +262,7 @@ fn wrapped(label: &str, text: &str) -> String {
     let mut lines = vec![label.to_owned()];
     for word in text.split_whitespace() {
         let line = lines.last_mut().expect("there is a first line");
-        if columns(line) + columns(word) > 80 {
+        if width(line) + width(word) > 80 {
             lines.push(indent.clone() + word + " ");
         } else {
             *line += word;
@@ -261,7 +273,7 @@ fn wrapped(label: &str, text: &str) -> String {
 }
 
 /// Columns that a text takes on a terminal: its characters without the escapes of its styles.
-fn columns(text: &str) -> usize {
+fn width(text: &str) -> usize {
     anstream::adapter::strip_str(text).to_string().chars().count()
 }
 

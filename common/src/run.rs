@@ -44,6 +44,15 @@ pub struct Outcome {
     pub source: String,
 }
 
+/// A step that the GPU is too old for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The step's name.
+    pub step: &'static str,
+    /// The architecture that its kernel is built for.
+    pub target: String,
+}
+
 impl Outcome {
     /// Bytes of the input, each of which is read once.
     pub fn bytes(&self) -> u64 {

@@ -8,10 +8,11 @@ use std::{
 };
 
 use crate::{
-    Element, Result, Step,
+    Element, Error, Result, Step,
     device::{Choice, Device},
     input::Input,
     interpreter::Settings,
+    job::Job,
     nvrtc,
     plan::{Block, Problem},
     ptx,
@@ -36,7 +37,8 @@ pub fn check(step: &Step) {
         &Device::open(Choice::Simt, &Settings::default()).expect("the interpreter needs nothing"),
     );
     match Device::open(Choice::Cuda(0), &Settings::default()) {
-        Ok(device) => sums(step, &device),
+        Ok(device) if runs(step, &device) => sums(step, &device),
+        Ok(device) => eprintln!("skipped on {}: it is too old", device.facts().name),
         // A machine that should have a GPU must not pass by having none.
         Err(reason) if std::env::var("REDUCE_REQUIRE_GPU").is_ok_and(|value| !value.is_empty()) => {
             panic!("{}: {reason}", step.name)
@@ -97,6 +99,12 @@ fn plans(step: &Step) {
     }
 }
 
+/// Whether a GPU is young enough for a step.
+fn runs(step: &Step, device: &Device) -> bool {
+    let text = ptx::of(&step.kernel, Element::F32, None).expect("the committed PTX");
+    !matches!(device.load(&text), Err(Error::OldGpu { .. }))
+}
+
 fn sums(step: &Step, device: &Device) {
     let sizes =
         AWKWARD.into_iter().filter(|&n| matches!(device, Device::Cuda(_)) || n < INTERPRETED);
@@ -109,18 +117,72 @@ fn sums(step: &Step, device: &Device) {
 
 fn of_type<T: Scalar>(step: &Step, device: &Device, n: u64) -> Result<()> {
     let text = ptx::of(&step.kernel, T::ELEMENT, None)?;
-    let last = n.saturating_sub(1);
-    for input in [Input::Signed, Input::OneHot(last)].into_iter().take(1 + usize::from(n > 0)) {
-        let workload = Workload::<T>::new(device, input, n, 7)?;
+    let last = Input::OneHot(n.saturating_sub(1));
+    // The last element alone; and a slice that begins between two words of 16 bytes.
+    let inputs = [(Input::Signed, 0), (Input::Signed, 1), (last, 0), (last, 3)];
+    for (input, offset) in inputs.into_iter().take(if n > 0 { 4 } else { 2 }) {
+        let workload = Workload::<T>::shifted(device, input, n, 7, offset)?;
         for block in Block::ALL {
             let samples = Samples { count: 1, warm: true };
             let outcome = run::run(step, &text, device, &workload, block, samples)?;
             if let Some(wrong) = outcome.wrong {
-                panic!("{input}: {wrong}");
+                panic!("{input}, {offset} elements left out: {wrong}");
             }
         }
     }
     Ok(())
+}
+
+/// Sizes at which a step has one chunk, a few, and one that is not whole.
+const SIZES: [u64; 4] = [1000, (1 << 14) + 1, 3 << 13, 77_777];
+
+/// Holds a step's sums against each other: the same bits in every run, for every block size, grid,
+/// number of multiprocessors, order of execution, and wherever the slice begins.
+pub fn same_bits(step: &Step) {
+    let schedules = (0..4).map(simt::Schedule::Adversarial).chain([simt::Schedule::MinPc]);
+    for schedule in schedules.chain([simt::Schedule::Converged]) {
+        let settings = Settings { schedule, ..Settings::default() };
+        let device = Device::open(Choice::Simt, &settings).expect("the interpreter needs nothing");
+        bits(step, &device, &SIZES, if schedule == simt::Schedule::Converged { 20 } else { 1 });
+    }
+    match Device::open(Choice::Cuda(0), &Settings::default()) {
+        // Ten thousand runs: 5 block sizes, 2 offsets, and as many grids at 5 sizes.
+        Ok(device) if runs(step, &device) => {
+            bits(step, &device, &[&SIZES[..], &[(1 << 24) + 13]].concat(), 200)
+        }
+        Ok(device) => eprintln!("skipped on {}: it is too old", device.facts().name),
+        Err(reason) => eprintln!("skipped on the GPU: {reason}"),
+    }
+}
+
+/// The bits of a sum on `grids` grids for each size, block size and offset: one pattern a size.
+fn bits(step: &Step, device: &Device, sizes: &[u64], grids: u32) {
+    let text = ptx::of(&step.kernel, Element::F32, None).expect("the committed PTX");
+    let program = device.load(&text).unwrap_or_else(|error| panic!("{error}"));
+    for &n in sizes {
+        let mut first: Option<f32> = None;
+        for offset in [0, 1] {
+            let workload = Workload::<f32>::shifted(device, Input::Signed, n, 7, offset).unwrap();
+            for block in Block::ALL {
+                for sms in 1..=grids {
+                    let problem = Problem { n, block, element: Element::F32, sms };
+                    let plan = (step.plan)(&problem);
+                    let job = Job::new(device, &program, &plan, problem.element).unwrap();
+                    job.poison().unwrap();
+                    job.enqueue(workload.warm()).unwrap();
+                    let sum = job.sum::<f32>().unwrap_or_else(|error| panic!("{error}"));
+                    let expected = *first.get_or_insert(sum);
+                    assert_eq!(
+                        sum.to_bits(),
+                        expected.to_bits(),
+                        "{}: {n} elements, {offset} left out, blocks of {}, {sms} multiprocessors: {sum}, was {expected}",
+                        step.name,
+                        block.threads()
+                    );
+                }
+            }
+        }
+    }
 }
 
 /// Holds a step's program against bad input: each is one sentence and a non-zero exit code,
@@ -129,6 +191,9 @@ pub fn program(step: &Step, program: &str) {
     let folder = Folder::new(step.name);
     let empty = folder.write("empty.ptx", "");
     let text = folder.write("text.ptx", "this is no PTX");
+    let block = Block::new(64).expect("a block size");
+    let huge = Problem { n: 1 << 48, block, element: Element::F32, sms: 132 };
+    let too_many = if (step.plan)(&huge).check().is_err() { 2 } else { 0 };
     let cut = folder.write("cut.ptx", &step.kernel.ptx(Element::F32)[..1500]);
     for (args, code, sentence) in [
         ("--threads 0", 2, "64, 128, 256, 512 or 1024"),
@@ -145,7 +210,8 @@ pub fn program(step: &Step, program: &str) {
         ("--device gpu", 2, "`gpu` is no device"),
         ("--device cuda:7", 2, "device simt|`cuda:7` does not exist"),
         ("--n 2^45", 2, "bytes of host memory,|bytes of device memory,"),
-        ("--n 2^48 --threads 64 --explain", 2, "blocks that a grid can have"),
+        // The grid of a step that strides through its input never grows that large.
+        ("--n 2^48 --threads 64 --explain", too_many, "blocks that a grid can have|"),
         ("--kernel nowhere.cu", 2, "reading nowhere.cu"),
         (&format!("--kernel {empty}"), 2, "it is empty"),
         (&format!("--kernel {text}"), 2, "it has no .version line"),
@@ -160,8 +226,13 @@ pub fn program(step: &Step, program: &str) {
 
 /// A changed kernel is compiled on the fly and gets a verdict of its own.
 fn edited(step: &Step, program: &str, folder: &Folder) {
-    let wrong = step.kernel.source.replacen("in[i]", "in[i] + in[i]", 1);
-    assert_ne!(wrong, step.kernel.source, "{} loads in[i]", step.name);
+    // A step that adds word by word is made to add one more.
+    let wrong = step.kernel.source.replacen(".at[e] += ", ".at[e] += 1 + ", 1);
+    let wrong = match wrong == step.kernel.source {
+        true => wrong.replacen("in[i]", "in[i] + in[i]", 1),
+        false => wrong,
+    };
+    assert_ne!(wrong, step.kernel.source, "{} adds in[i], or words", step.name);
     let wrong = folder.write("wrong.cu", &wrong);
     let right = folder.write("right.cu", &format!("{}\n// A line more.\n", step.kernel.source));
     let broken =

@@ -25,6 +25,7 @@ pub struct Workload<T> {
     /// Seconds that the copy to the device took, by the host's clock; `None` in the interpreter.
     pub copy: Option<f64>,
     memory: Memory,
+    offset: u64,
     stride: u64,
     copies: u64,
     next: Cell<u64>,
@@ -34,7 +35,19 @@ impl<T: Scalar> Workload<T> {
     /// Draws the elements, adds them up, and copies them to the device; to a GPU as often as its
     /// L2 cache asks for.
     pub fn new(device: &Device, input: Input, n: u64, seed: u64) -> Result<Workload<T>> {
-        let bytes = n * T::ELEMENT.size();
+        Workload::shifted(device, input, n, seed, 0)
+    }
+
+    /// As [`new`](Workload::new), with the first element that many elements behind the start of the
+    /// memory: a slice that begins between two words of 16 bytes.
+    pub fn shifted(
+        device: &Device,
+        input: Input,
+        n: u64,
+        seed: u64,
+        offset: u64,
+    ) -> Result<Workload<T>> {
+        let bytes = (n + offset) * T::ELEMENT.size();
         let what = format!("the input of {n} {}", T::ELEMENT);
         let (stride, copies) = match device {
             Device::Cuda(cuda) => {
@@ -60,7 +73,15 @@ impl<T: Scalar> Workload<T> {
             device.fill(&memory, 0)?;
         }
         let started = Instant::now();
-        device.write(&memory, bytemuck::cast_slice(&values))?;
+        match offset {
+            0 => device.write(&memory, bytemuck::cast_slice(&values))?,
+            // Ones before the first element: a kernel that adds them is wrong.
+            _ => {
+                let mut shifted = vec![T::ONE; offset as usize];
+                shifted.extend_from_slice(&values);
+                device.write(&memory, bytemuck::cast_slice(&shifted))?;
+            }
+        }
         let mut copy = None;
         if let (Device::Cuda(cuda), Memory::Cuda(memory)) = (device, &memory) {
             copy = Some(started.elapsed().as_secs_f64());
@@ -73,18 +94,19 @@ impl<T: Scalar> Workload<T> {
             }
             cuda.finish()?;
         }
-        Ok(Workload { values, reference, copy, memory, stride, copies, next: Cell::new(0) })
+        let offset = offset * T::ELEMENT.size();
+        Ok(Workload { values, reference, copy, memory, offset, stride, copies, next: Cell::new(0) })
     }
 
     /// The address of the elements.
     pub fn warm(&self) -> u64 {
-        self.memory.address()
+        self.memory.address() + self.offset
     }
 
     /// The address of a copy that has not been read for as long as there are copies.
     pub fn cold(&self) -> u64 {
         let next = self.next.get();
         self.next.set((next + 1) % self.copies);
-        self.memory.address() + next * self.stride
+        self.memory.address() + next * self.stride + self.offset
     }
 }

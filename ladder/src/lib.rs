@@ -3,7 +3,7 @@
 use common::Step;
 
 /// The ladder, from the bottom.
-pub static STEPS: [&Step; 7] = [
+pub static STEPS: [&Step; 10] = [
     &v0_naive::STEP,
     &v1_divergence::STEP,
     &v2_bank_conflicts::STEP,
@@ -11,4 +11,7 @@ pub static STEPS: [&Step; 7] = [
     &v4_unroll_warp::STEP,
     &v5_template_unroll::STEP,
     &v6_shuffle::STEP,
+    &v7_grid_stride::STEP,
+    &v8_single_pass::STEP,
+    &v9_bulk_copy::STEP,
 ];

@@ -440,6 +440,12 @@ pub trait Observer: Send + Sized {
     #[inline]
     fn collective(&mut self, at: &At<'_>, kind: Collective, members: u32) {}
 
+    /// `lanes` of a shuffle read a lane that does not take part: what they get is undefined.
+    fn undefined_lanes(&mut self, at: &At<'_>, lanes: u32) {}
+
+    /// Lanes come to the wait of a cluster barrier at which they have arrived before.
+    fn cluster_wait(&mut self, at: &At<'_>) {}
+
     /// A fence.
     fn fence(&mut self, at: &At<'_>, order: Order, scope: Scope) {}
 
@@ -508,6 +514,12 @@ macro_rules! tuple {
             #[inline]
             fn collective(&mut self, at: &At<'_>, kind: Collective, members: u32) {
                 $(self.$n.collective(at, kind, members);)+
+            }
+            fn undefined_lanes(&mut self, at: &At<'_>, lanes: u32) {
+                $(self.$n.undefined_lanes(at, lanes);)+
+            }
+            fn cluster_wait(&mut self, at: &At<'_>) {
+                $(self.$n.cluster_wait(at);)+
             }
             fn fence(&mut self, at: &At<'_>, order: Order, scope: Scope) {
                 $(self.$n.fence(at, order, scope);)+
@@ -579,6 +591,12 @@ impl<O: Observer> Observer for Option<O> {
     #[inline]
     fn collective(&mut self, at: &At<'_>, kind: Collective, members: u32) {
         self.iter_mut().for_each(|o| o.collective(at, kind, members));
+    }
+    fn undefined_lanes(&mut self, at: &At<'_>, lanes: u32) {
+        self.iter_mut().for_each(|o| o.undefined_lanes(at, lanes));
+    }
+    fn cluster_wait(&mut self, at: &At<'_>) {
+        self.iter_mut().for_each(|o| o.cluster_wait(at));
     }
     fn fence(&mut self, at: &At<'_>, order: Order, scope: Scope) {
         self.iter_mut().for_each(|o| o.fence(at, order, scope));

@@ -17,7 +17,7 @@ extern "C" __global__ void atomics(const unsigned int* in, unsigned int* out, un
         atomicDec(&out[8], 100);
         atomicAdd((float*)&out[9], 0.5f);
         // A lock-free maximum by compare and swap.
-        unsigned int seen = out[10];
+        unsigned int seen = *(volatile unsigned int*)&out[10];
         for (;;) {
             unsigned int assumed = seen;
             if (in[i] <= assumed) break;

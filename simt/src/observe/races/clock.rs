@@ -17,8 +17,12 @@ pub(super) struct Cluster {
     pub(super) blocks: Vec<BlockClock>,
     /// Of the last cluster barrier: when each warp arrived, by rank and warp.
     pub(super) met: Arc<Vec<[u32; 32]>>,
-    /// Arrivals at the next one; 0 for warps that have not arrived ahead.
+    /// Of the one before: all that warps know which have not waited for the last one yet.
+    pub(super) met_before: Arc<Vec<[u32; 32]>>,
+    /// Arrivals at the next one; 0 for warps that have not arrived.
     pub(super) arriving: Vec<[u32; 32]>,
+    /// By rank, the warps that wait for the next one, and those that have waited for the last.
+    pub(super) waits: Vec<(u32, u32)>,
 }
 
 /// What the threads of a block know.
@@ -56,7 +60,14 @@ pub(super) struct WarpClock {
 
 impl Cluster {
     pub(super) fn new() -> Cluster {
-        Cluster { now: 1, blocks: Vec::new(), met: Arc::default(), arriving: Vec::new() }
+        Cluster {
+            now: 1,
+            blocks: Vec::new(),
+            met: Arc::default(),
+            met_before: Arc::default(),
+            arriving: Vec::new(),
+            waits: Vec::new(),
+        }
     }
 
     /// A block begins at a rank.
@@ -64,10 +75,14 @@ impl Cluster {
         while self.blocks.len() <= rank {
             self.blocks.push(BlockClock::default());
             Arc::make_mut(&mut self.met).push([0; 32]);
+            Arc::make_mut(&mut self.met_before).push([0; 32]);
             self.arriving.push([0; 32]);
+            self.waits.push((0, 0));
         }
         self.arriving[rank] = [0; 32];
+        self.waits[rank] = (0, u32::MAX);
         Arc::make_mut(&mut self.met)[rank] = [0; 32];
+        Arc::make_mut(&mut self.met_before)[rank] = [0; 32];
         self.now += 1;
         let block = &mut self.blocks[rank];
         let mut warps = std::mem::take(&mut block.warps);
@@ -81,7 +96,19 @@ impl Cluster {
     }
 
     pub(super) fn rank_of(&self, block: u32) -> Option<usize> {
-        self.blocks.iter().position(|b| b.live && b.index == block)
+        // A block that has left is remembered until another one takes its place.
+        self.blocks.iter().position(|b| b.index == block)
+    }
+
+    /// What a warp knows by cluster barriers: the last one only if it has waited for it.
+    fn met(&self, rank: usize, warp: u32) -> &Arc<Vec<[u32; 32]>> {
+        if self.waits[rank].1 >> warp & 1 == 1 { &self.met } else { &self.met_before }
+    }
+
+    /// A warp comes to the wait of a cluster barrier.
+    pub(super) fn cluster_wait(&mut self, rank: usize, warp: usize) {
+        let (next, last) = &mut self.waits[rank];
+        *(if self.arriving[rank][warp] == 0 { last } else { next }) |= 1 << warp;
     }
 
     /// Whether a lane knows all of an entry to be over; `None` where that depends on what it has
@@ -114,9 +141,9 @@ impl Cluster {
                 return None;
             }
         }
-        let rank = if e.block == block.index { Some(rank) } else { self.rank_of(e.block) };
-        match rank {
-            Some(r) if e.time <= self.met[r][e.warp() as usize] => Some(true),
+        let other = if e.block == block.index { Some(rank) } else { self.rank_of(e.block) };
+        match other {
+            Some(r) if e.time <= self.met(rank, warp)[r][e.warp() as usize] => Some(true),
             _ => None,
         }
     }
@@ -186,8 +213,9 @@ impl Cluster {
             base: block.base,
             warp_base: clock.base,
             rows: clock.rows.clone(),
-            cluster: (self.blocks.len() > 1)
-                .then(|| (self.blocks.iter().map(|b| b.index).collect(), self.met.clone())),
+            cluster: (self.blocks.len() > 1).then(|| {
+                (self.blocks.iter().map(|b| b.index).collect(), self.met(rank, warp).clone())
+            }),
             refs,
             scope,
         };
@@ -215,6 +243,8 @@ impl Cluster {
     /// All blocks meet, each warp as of its arrival.
     pub(super) fn cluster_barrier(&mut self, rank: usize, lanes: &[u32]) {
         let met = &mut Arc::make_mut(&mut self.met)[rank];
+        Arc::make_mut(&mut self.met_before)[rank] = *met;
+        self.waits[rank] = (0, self.waits[rank].0);
         for ((met, arriving), _) in met.iter_mut().zip(&mut self.arriving[rank]).zip(lanes) {
             let arrived = std::mem::take(arriving);
             *met = if arrived != 0 { arrived } else { self.now };

@@ -621,6 +621,11 @@ impl Observer for Races {
         }
     }
 
+    fn cluster_wait(&mut self, at: &At<'_>) {
+        let place = self.place(&at.block);
+        self.clusters[place].cluster_wait(at.block.rank as usize, at.warp as usize);
+    }
+
     fn fence(&mut self, at: &At<'_>, order: Order, scope: Scope) {
         let place = self.place(&at.block);
         let (rank, warp) = (at.block.rank as usize, at.warp as usize);
