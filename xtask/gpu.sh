@@ -62,13 +62,20 @@ bench() {
     done
 }
 
-# What goes wrong on purpose: each is one sentence and exit code 2.
+# What goes wrong on purpose: each is one sentence and a non-zero exit code.
 errors() {
-    step=$here/bin/v3-first-add
-    for args in "--device cuda:7" "--device cuda --n 2^40" "--device cuda --threads 48"; do
+    local step=$here/bin/v3-first-add ptx=$out/ptx
+    mkdir -p "$ptx"
+    printf '.version 9.9\n.target sm_60\n.address_size 64\n' >"$ptx/newer-version.ptx"
+    printf '.version 8.7\n.target sm_120\n.address_size 64\n' >"$ptx/newer-target.ptx"
+    printf '.version 8.4\n.target sm_60\n.address_size 64\n.visible .entry reduce() { nonsense; }\n' >"$ptx/nonsense.ptx"
+    printf '.version 8.4\n.target sm_60\n.address_size 64\n.visible .entry other() { ret; }\n' >"$ptx/no-entry.ptx"
+    for args in "--device cuda:7" "--device cuda --n 2^40" "--device cuda --threads 48" \
+        "--kernel $ptx/newer-version.ptx" "--kernel $ptx/newer-target.ptx" \
+        "--kernel $ptx/nonsense.ptx" "--kernel $ptx/no-entry.ptx"; do
         # shellcheck disable=SC2086
         "$step" $args >>"$out/errors.txt" 2>&1
-        echo "exit $? for $args" | tee -a "$out/errors.txt"
+        echo "exit $? for ${args//$ptx\//}" | tee -a "$out/errors.txt"
     done
 }
 

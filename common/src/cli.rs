@@ -14,7 +14,8 @@ use crate::{
     Element, Error, Result, Step,
     device::{Choice, Device},
     input::Input,
-    interpreter::Settings,
+    interpreter::{Check, Settings},
+    ledger,
     plan::{Block, Problem},
     ptx,
     record::Record,
@@ -84,7 +85,24 @@ pub struct Options {
     /// adversarial:SEED (any lane may run ahead as far as the next .sync)
     #[arg(long, value_name = "SCHEDULE", default_value = "converged", value_parser = schedule)]
     pub schedule: simt::Schedule,
+
+    /// What the interpreter looks for: races, memory, sync, a list of them, or none
+    /// [default: all of them, up to 2^20 elements]
+    #[arg(long, value_name = "CHECKS", value_parser = checks)]
+    pub check: Option<Checks>,
+
+    /// Print the kernel with the interpreter's counts in the margin
+    #[arg(long)]
+    pub lines: bool,
+
+    /// Write what the first block of each launch does, access by access, as JSON
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
 }
+
+/// The checks of `--check`.
+#[derive(Clone, Debug)]
+pub struct Checks(Vec<Check>);
 
 /// A form of output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -108,6 +126,13 @@ fn block(text: &str) -> Result<Block> {
         Err(_) => Err(Error::Usage(format!(
             "`{text}` is no number of threads: take 64, 128, 256, 512 or 1024"
         ))),
+    }
+}
+
+fn checks(text: &str) -> Result<Checks> {
+    match text {
+        "none" => Ok(Checks(Vec::new())),
+        list => list.split(',').map(str::parse).collect::<Result<_>>().map(Checks),
     }
 }
 
@@ -149,10 +174,13 @@ pub fn run(step: &'static Step) -> ExitCode {
         .long_about(page)
         .after_long_help(examples);
     main(command, &[step], |outcomes, options| {
-        outcomes
-            .iter()
-            .map(|outcome| report::outcome(outcome, options.input, options.seed))
-            .collect()
+        let show = |outcome| {
+            let lines = if options.lines { ledger::lines(outcome) } else { String::new() };
+            report::outcome(outcome, options.input, options.seed)
+                + &ledger::ledger(outcome)
+                + &lines
+        };
+        outcomes.iter().map(show).collect()
     })
 }
 
@@ -176,7 +204,10 @@ fn main(
     steps: &[&'static Step],
     show: fn(&[Outcome], &Options) -> String,
 ) -> ExitCode {
-    let parsed = command.try_get_matches().and_then(|matches| Program::from_arg_matches(&matches));
+    let parsed = command
+        .term_width(80)
+        .try_get_matches()
+        .and_then(|matches| Program::from_arg_matches(&matches));
     let options = match parsed {
         Ok(Program { options }) => options,
         Err(error) => {
@@ -239,7 +270,12 @@ fn print(
         let text = "`--kernel` takes the place of one step's kernel, and the ladder has many: run a step with it";
         return Err(Error::Usage(text.into()).into());
     }
-    let settings = Settings { schedule: options.schedule, ..Settings::default() };
+    let settings = Settings {
+        schedule: options.schedule,
+        sms: None,
+        checks: options.check.clone().map(|Checks(checks)| checks),
+        traced: u64::from(options.trace.is_some()),
+    };
     let device = Device::open(options.device, &settings)?;
     match options.format {
         Format::Table if steps.len() == 1 => {
@@ -250,6 +286,7 @@ fn print(
         Format::Json => {}
     }
     let mut wrong = None;
+    let mut traces = Vec::new();
     each(steps, options, &device, &mut |outcomes| {
         match options.format {
             Format::Table => write!(out, "{}", show(outcomes, options))?,
@@ -261,14 +298,27 @@ fn print(
             })?,
         }
         out.flush()?;
-        let found = outcomes.iter().find_map(|outcome| outcome.wrong.clone());
-        wrong = wrong.take().or(found);
+        wrong = wrong.take().or(outcomes.iter().find_map(fault));
+        let observed = outcomes.iter().filter_map(|outcome| outcome.observed.as_ref());
+        traces.extend(observed.filter_map(|observed| observed.trace.clone()));
         Ok(())
     })?;
-    match wrong {
-        None => Ok(()),
-        Some(mismatch) => Err(Error::Wrong(mismatch).into()),
+    if let Some(path) = &options.trace {
+        let failed = |source| Error::File { doing: format!("writing {}", path.display()), source };
+        let text = serde_json::to_string(&traces).map_err(io::Error::from).map_err(failed)?;
+        std::fs::write(path, text).map_err(failed)?;
     }
+    wrong.map_or(Ok(()), |error| Err(error.into()))
+}
+
+/// What is wrong with an outcome: its sum, or what the checks found.
+fn fault(outcome: &Outcome) -> Option<Error> {
+    if let Some(mismatch) = &outcome.wrong {
+        return Some(Error::Wrong(mismatch.clone()));
+    }
+    let findings = &outcome.observed.as_ref()?.findings;
+    let first = findings.first()?.to_string();
+    Some(Error::Findings { step: outcome.step.to_owned(), count: findings.len(), first })
 }
 
 /// The problems that the options name, where nothing is said with that many elements.

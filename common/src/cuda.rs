@@ -22,7 +22,8 @@ use once_cell::sync::OnceCell;
 
 use crate::{
     Error, Result,
-    device::{Call, Facts, Word},
+    call::{Call, Word},
+    facts::Facts,
     ptx::{self, Ptx},
 };
 

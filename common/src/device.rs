@@ -8,6 +8,10 @@ use crate::{
     interpreter::{self, Interpreter},
     ptx::Ptx,
 };
+pub use crate::{
+    call::{Call, Word},
+    facts::Facts,
+};
 
 /// A device that runs PTX.
 #[derive(Debug)]
@@ -15,7 +19,7 @@ pub enum Device {
     /// A GPU, through the CUDA driver.
     Cuda(Cuda),
     /// The interpreter, on the CPU.
-    Simt(Interpreter),
+    Simt(Box<Interpreter>),
 }
 
 /// What `--device` asks for.
@@ -27,21 +31,6 @@ pub enum Choice {
     Cuda(usize),
     /// The interpreter.
     Simt,
-}
-
-/// What a report says of the device, and what timing and steps ask of it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Facts {
-    /// Its name.
-    pub name: String,
-    /// Multiprocessors.
-    pub sms: u32,
-    /// Bytes of L2 cache; 0 if there is none.
-    pub l2: u64,
-    /// Bytes a second that the memory bus moves at its peak: 2 × memory clock × bus width.
-    pub bus: Option<f64>,
-    /// One line for people.
-    pub line: String,
 }
 
 /// Device memory; freed when dropped.
@@ -62,41 +51,17 @@ pub enum Program {
     Simt(interpreter::Program),
 }
 
-/// A launch with its arguments as numbers.
-#[derive(Clone, Debug)]
-pub struct Call {
-    /// The entry point.
-    pub entry: String,
-    /// Blocks.
-    pub grid: u32,
-    /// Threads of a block.
-    pub block: u32,
-    /// Blocks of a cluster.
-    pub cluster: u32,
-    /// Dynamic shared memory of a block, in bytes.
-    pub shared: u32,
-    /// The arguments.
-    pub args: Vec<Word>,
-}
-
-/// An argument as the kernel receives it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Word {
-    /// Four bytes.
-    U32(u32),
-    /// Eight bytes; addresses too.
-    U64(u64),
-}
-
 impl Device {
     /// Opens the device that was asked for.
     pub fn open(choice: Choice, settings: &interpreter::Settings) -> Result<Device> {
         match choice {
-            Choice::Simt => Ok(Device::Simt(Interpreter::new(settings))),
+            Choice::Simt => Ok(Device::Simt(Box::new(Interpreter::new(settings)))),
             Choice::Cuda(ordinal) => Cuda::open(ordinal).map(Device::Cuda),
             Choice::Auto => match Cuda::open(0) {
                 Ok(cuda) => Ok(Device::Cuda(cuda)),
-                Err(Error::NoDriver | Error::NoGpu) => Ok(Device::Simt(Interpreter::new(settings))),
+                Err(Error::NoDriver | Error::NoGpu) => {
+                    Ok(Device::Simt(Box::new(Interpreter::new(settings))))
+                }
                 Err(other) => Err(other),
             },
         }

@@ -51,8 +51,7 @@ pub enum Error {
     },
     /// The GPU is older than the kernel's target.
     #[error(
-        "the kernel is built for {target}, and this GPU is {gpu}: {}",
-        "it has no way to run it, the step before is the end of the ladder here"
+        "the kernel is built for {target}, and this GPU is {gpu}, which is older: the step before it is the end of the ladder here"
     )]
     OldGpu {
         /// The PTX's `.target`.
@@ -100,12 +99,22 @@ pub enum Error {
         /// Where it stopped, and why.
         text: String,
     },
+    /// The kernel did something that has no defined result, and the interpreter stopped it.
+    #[error("{0}")]
+    Trap(String),
     /// The sum is wrong.
     #[error("{0}")]
     Wrong(Box<Mismatch>),
-    /// A check of the interpreter found something.
-    #[error("{0}")]
-    Findings(String),
+    /// The checks of the interpreter found something.
+    #[error("the sum may be right, but {count} finding(s) say that {step} is not: {first}")]
+    Findings {
+        /// The step.
+        step: String,
+        /// How many.
+        count: usize,
+        /// The first one.
+        first: String,
+    },
     /// A file cannot be read or written.
     #[error("{doing}: {source}")]
     File {
@@ -123,7 +132,7 @@ impl Error {
     /// The exit code of a program that stops with this: 1 for a wrong answer, 2 for none.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Error::Wrong(_) | Error::Findings(_) => 1,
+            Error::Wrong(_) | Error::Findings { .. } | Error::Trap(_) => 1,
             _ => 2,
         }
     }

@@ -1,28 +1,87 @@
 //! The interpreter as a device: the same PTX, run and counted on the CPU.
 
-use std::{cell::RefCell, rc::Rc};
+use std::{cell::RefCell, rc::Rc, str::FromStr};
+
+use simt::observe::{Finding, Races, Sync, Trace};
 
 use crate::{
     Error, Result,
-    device::{Call, Facts, Word},
+    call::{Call, Word},
+    facts::Facts,
     ptx::Ptx,
 };
 
-/// How the interpreter runs.
+/// How the interpreter runs, and what it looks at.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// In which order lanes, warps and blocks run.
     pub schedule: simt::Schedule,
     /// Multiprocessors that it claims to have.
     pub sms: Option<u32>,
+    /// What is checked; by default everything, up to [`CHECKED`] elements.
+    pub checks: Option<Vec<Check>>,
+    /// Blocks of each launch whose every access is recorded.
+    pub traced: u64,
 }
 
-/// The interpreter, with its memory and what it has counted.
+/// The most elements whose every access is checked where nothing else is asked for.
+pub const CHECKED: u64 = 1 << 20;
+
+/// Something to look for while a kernel runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Check {
+    /// Accesses to one place that nothing orders.
+    Races,
+    /// Reads of memory that nobody wrote.
+    Memory,
+    /// Barriers and masks used against their rules.
+    Sync,
+}
+
+impl Check {
+    /// All checks.
+    pub const ALL: [Check; 3] = [Check::Races, Check::Memory, Check::Sync];
+}
+
+impl FromStr for Check {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Check> {
+        match text {
+            "races" => Ok(Check::Races),
+            "memory" => Ok(Check::Memory),
+            "sync" => Ok(Check::Sync),
+            _ => Err(Error::Usage(format!(
+                "`{text}` is no check: take races, memory or sync, or none"
+            ))),
+        }
+    }
+}
+
+/// The interpreter, with its memory and what watches it.
 #[derive(Debug)]
 pub struct Interpreter {
     gpu: Rc<RefCell<simt::Gpu>>,
-    counters: RefCell<simt::Counters>,
+    settings: Settings,
+    observers: RefCell<Observers>,
     facts: Facts,
+}
+
+/// Everything that can watch a launch.
+type Observers =
+    (simt::Counters, Option<Races>, Option<simt::observe::Memory>, Option<Sync>, Option<Trace>);
+
+/// What was seen of one run.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    /// The counts.
+    pub counters: simt::Counters,
+    /// What was checked.
+    pub checks: Vec<Check>,
+    /// What the checks found.
+    pub findings: Vec<Finding>,
+    /// Every access of the first blocks, where it was asked for.
+    pub trace: Option<Trace>,
 }
 
 /// Memory of the interpreter; freed when dropped.
@@ -50,7 +109,8 @@ impl Interpreter {
         let line = format!("the interpreter, {} schedule: counts, not times", config.schedule);
         Interpreter {
             gpu: Rc::new(RefCell::new(simt::Gpu::with(config))),
-            counters: RefCell::default(),
+            settings: settings.clone(),
+            observers: RefCell::default(),
             facts: Facts { name: "simt".into(), sms, l2: 0, bus: None, line },
         }
     }
@@ -125,16 +185,40 @@ impl Interpreter {
                 })
                 .collect(),
         };
-        let mut counters = self.counters.borrow_mut();
-        self.gpu
-            .borrow_mut()
-            .launch(&program.module, &launch, &mut *counters)
-            .map_err(stopped(format!("interpreting {}", call.entry)))
+        let result = self.gpu.borrow_mut().launch(
+            &program.module,
+            &launch,
+            &mut *self.observers.borrow_mut(),
+        );
+        result.map_err(stopped(format!("interpreting {}", call.entry)))
     }
 
-    /// What has been counted since the last call.
-    pub fn take_counters(&self) -> simt::Counters {
-        self.counters.take()
+    /// Starts to watch a run on `n` elements.
+    pub fn watch(&self, n: u64) {
+        let all = || if n <= CHECKED { Check::ALL.to_vec() } else { Vec::new() };
+        let checks = self.settings.checks.clone().unwrap_or_else(all);
+        let on = |check| checks.contains(&check);
+        *self.observers.borrow_mut() = (
+            simt::Counters::default(),
+            on(Check::Races).then(Races::new),
+            on(Check::Memory).then(simt::observe::Memory::new),
+            on(Check::Sync).then(Sync::new),
+            (self.settings.traced > 0).then(|| Trace::new(self.settings.traced)),
+        );
+    }
+
+    /// What was seen since [`watch`](Interpreter::watch).
+    pub fn observed(&self) -> Observed {
+        let (counters, races, memory, sync, trace) = self.observers.take();
+        let on = [
+            (Check::Races, races.as_ref().map(Races::findings)),
+            (Check::Memory, memory.as_ref().map(simt::observe::Memory::findings)),
+            (Check::Sync, sync.as_ref().map(Sync::findings)),
+        ];
+        let checks =
+            on.iter().filter(|(_, found)| found.is_some()).map(|(check, _)| *check).collect();
+        let findings = on.iter().filter_map(|(_, found)| *found).flatten().cloned().collect();
+        Observed { counters, checks, findings, trace }
     }
 }
 
@@ -154,7 +238,10 @@ impl Drop for Memory {
 
 fn stopped(doing: impl Into<String>) -> impl FnOnce(simt::Error) -> Error {
     let doing = doing.into();
-    move |error| Error::Simt { doing, text: error.to_string() }
+    move |error| match error {
+        simt::Error::Trap(trap) => Error::Trap(format!("{doing}: {trap}")),
+        other => Error::Simt { doing, text: other.to_string() },
+    }
 }
 
 /// Bytes of host memory that can be taken; where the system does not say, there is no limit.

@@ -13,13 +13,16 @@ pub mod size;
 pub mod verify;
 
 pub mod bench;
+pub mod call;
 pub mod cli;
 pub mod cuda;
 mod element;
 mod error;
+pub mod facts;
 pub mod input;
 pub mod interpreter;
 pub mod job;
+pub mod ledger;
 pub mod nvrtc;
 pub mod ptx;
 pub mod record;

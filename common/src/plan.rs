@@ -194,3 +194,60 @@ impl Plan {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(n: u64, tile: u64) -> Plan {
+        let problem = Problem { n, block: Block::new(64).unwrap(), element: Element::F32, sms: 1 };
+        Plan::until_one(&problem, &Phase { entry: "reduce".into(), tile, shared: 256, depth: 6 })
+    }
+
+    fn grids(plan: &Plan) -> Vec<u32> {
+        plan.launches.iter().map(|launch| launch.grid).collect()
+    }
+
+    #[test]
+    fn partial_sums_are_added_until_one_is_left() {
+        assert_eq!(grids(&plan(0, 64)), [1]);
+        assert_eq!(grids(&plan(1, 64)), [1]);
+        assert_eq!(grids(&plan(64, 64)), [1]);
+        assert_eq!(grids(&plan(65, 64)), [2, 1]);
+        assert_eq!(grids(&plan(65, 128)), [1]);
+        assert_eq!(grids(&plan(1 << 20, 64)), [16384, 256, 4, 1]);
+        assert_eq!(plan(1 << 20, 64).depth(), 24);
+        assert_eq!(plan((1 << 32) + 13, 64).launches[0].grid, (1 << 26) + 1);
+    }
+
+    #[test]
+    fn buffers_hand_the_partial_sums_on() {
+        let plan = plan(1 << 20, 64);
+        assert_eq!(plan.scratch, [16384, 256, 4].map(Scratch::Partials));
+        assert_eq!(plan.launches[0].input, Buffer::Input);
+        for pair in plan.launches.windows(2) {
+            assert_eq!(pair[1].input, pair[0].output);
+            assert_eq!(pair[1].n, u64::from(pair[0].grid));
+        }
+        assert_eq!(plan.launches[3].output, Buffer::Result);
+        assert_eq!(plan.scratch_bytes(0, Element::F64), 8 * 16384);
+    }
+
+    #[test]
+    fn what_no_grid_holds_is_refused() {
+        assert!(plan(1 << 36, 64).check().is_ok());
+        let refused = plan(1 << 38, 64).check().unwrap_err().to_string();
+        assert!(refused.contains("2147483647 blocks"), "{refused}");
+    }
+
+    #[test]
+    fn only_powers_of_two_from_64_to_1024_are_blocks() {
+        for threads in [64, 128, 256, 512, 1024] {
+            let block = Block::new(threads).unwrap();
+            assert_eq!(1 << block.rounds(), threads);
+        }
+        for threads in [0, 1, 32, 48, 63, 65, 96, 192, 2048, u32::MAX] {
+            assert!(Block::new(threads).is_err(), "{threads}");
+        }
+    }
+}

@@ -54,7 +54,7 @@ impl Record {
             error: verdict.error,
             bound: verdict.bound,
             timing: outcome.timing.as_ref().map(|timing| Times::of(outcome, timing)),
-            counts: outcome.counters.as_ref().map(counts),
+            counts: outcome.observed.as_ref().map(|observed| counts(&observed.counters)),
         }
     }
 

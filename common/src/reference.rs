@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn integers_do_not_wrap_before_they_are_asked_to() {
-        let reference = Reference::of(&vec![i32::MAX; 5]);
+        let reference = Reference::of(&[i32::MAX; 5]);
         assert_eq!(reference.integer(), 5 * i128::from(i32::MAX));
         assert_eq!(i32::MAX.wrapping_mul(5).distance(&reference), 0.0);
     }

@@ -180,7 +180,8 @@ fn counts(outcomes: &[Outcome]) -> Table {
     let mut table =
         table(&["step", "warp insts", "shared waves", "conflicts", "barriers", "shuffles", "sum"]);
     for outcome in outcomes {
-        let total = outcome.counters.as_ref().map(|counters| counters.total).unwrap_or_default();
+        let total =
+            outcome.observed.as_ref().map(|observed| observed.counters.total).unwrap_or_default();
         table.add_row(vec![
             outcome.step.to_owned(),
             group(total.warp_insts),
@@ -198,13 +199,13 @@ fn verdict(outcome: &Outcome) -> String {
     if outcome.verdict.verified() { "verified".into() } else { "WRONG".into() }
 }
 
-fn table(names: &[&str]) -> Table {
+pub(crate) fn table(names: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::ASCII_MARKDOWN).set_header(names);
     table
 }
 
-fn right(table: &mut Table, columns: std::ops::Range<usize>) -> Table {
+pub(crate) fn right(table: &mut Table, columns: std::ops::Range<usize>) -> Table {
     for index in columns {
         if let Some(column) = table.column_mut(index) {
             column.set_cell_alignment(CellAlignment::Right);
@@ -237,7 +238,7 @@ fn place(buffer: Buffer) -> String {
 }
 
 /// A labelled text of at most 80 columns.
-fn line(label: &str, text: &str) -> String {
+pub(crate) fn line(label: &str, text: &str) -> String {
     let mut lines = wrapped(&" ".repeat(12), text);
     lines.replace_range(..12, &format!("  {DIM}{label:<9}{DIM:#} "));
     lines

@@ -3,6 +3,7 @@
 use crate::{
     Element, Result, Step,
     device::{Device, Facts},
+    interpreter::Observed,
     job::Job,
     plan::{Block, Plan, Problem},
     ptx::Ptx,
@@ -37,8 +38,10 @@ pub struct Outcome {
     pub timing: Option<Timing>,
     /// Seconds that the copy to the device took.
     pub copy: Option<f64>,
-    /// The counts; `None` on a GPU.
-    pub counters: Option<simt::Counters>,
+    /// What the interpreter saw; `None` on a GPU.
+    pub observed: Option<Observed>,
+    /// The kernel's source; empty where only its PTX is known.
+    pub source: String,
 }
 
 impl Outcome {
@@ -71,6 +74,9 @@ pub fn run<T: Scalar>(
     let plan = (step.plan)(&problem);
     let program = device.load(ptx)?;
     let job = Job::new(device, &program, &plan, T::ELEMENT)?;
+    if let Device::Simt(simt) = device {
+        simt.watch(n);
+    }
     job.poison()?;
     job.enqueue(workload.warm())?;
     let verdict = Verdict::of(job.sum::<T>()?, &workload.reference, plan.depth());
@@ -79,12 +85,12 @@ pub fn run<T: Scalar>(
         let (step, threads) = (step.name.to_owned(), block.threads());
         Box::new(Mismatch { step, n, element: T::ELEMENT, threads, verdict, first })
     });
-    let (timing, counters) = match device {
+    let (timing, observed) = match device {
         Device::Cuda(cuda) if wrong.is_none() && samples.count > 0 => {
             (Some(time(cuda.stopwatch()?, &job, workload, samples)?), None)
         }
         Device::Cuda(_) => (None, None),
-        Device::Simt(simt) => (None, Some(simt.take_counters())),
+        Device::Simt(simt) => (None, Some(simt.observed())),
     };
     drop(job);
     Ok(Outcome {
@@ -99,7 +105,8 @@ pub fn run<T: Scalar>(
         wrong,
         timing,
         copy: workload.copy,
-        counters,
+        observed,
+        source: ptx.source.clone(),
     })
 }
 

@@ -68,7 +68,7 @@ impl FromStr for Size {
 fn term(text: &str) -> Option<i128> {
     if let Some((base, exponent)) = text.split_once('^') {
         let power = digits(base)?.checked_pow(u32::try_from(digits(exponent)?).ok()?)?;
-        return i128::try_from(power).ok();
+        return Some(i128::from(power));
     }
     let suffixes: [(&str, u64); 6] = [
         ("Ki", 1 << 10),
@@ -108,7 +108,7 @@ pub fn group(n: u64) -> String {
     let digits = n.to_string();
     let mut text = String::new();
     for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i) % 3 == 0 {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);

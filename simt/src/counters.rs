@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
 
-use crate::observer::Observer;
+use crate::Trap;
+use crate::observer::{Access, Arrive, At, Collective, Copy, LaunchInfo, Level, Observer, Space};
 
 macro_rules! counts {
     ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {
@@ -57,12 +58,14 @@ counts! {
     global_st_sectors,
     /// Block barriers that warps executed.
     barriers,
+    /// Warp barriers: `__syncwarp`.
+    warp_barriers,
     /// Shuffles.
     shuffles,
     /// Atomics and reductions on memory.
     atomics,
-    /// Bytes that bulk copies moved.
-    bulk_bytes,
+    /// Bytes that asynchronous copies moved.
+    copied_bytes,
 }
 
 /// What one launch did.
@@ -92,18 +95,254 @@ pub struct Counters {
     pub total: Counts,
     /// One entry for each launch.
     pub launches: Vec<LaunchCounts>,
+    by_block: bool,
+    /// The running launch, per instruction, round and block.
+    insts: Vec<Counts>,
+    rounds: Vec<Counts>,
+    blocks: BTreeMap<u64, Counts>,
+    running: Option<Box<LaunchCounts>>,
+    source: Vec<u32>,
 }
+
+/// Rounds that are told apart; what comes after counts as the last of them.
+const MOST_ROUNDS: usize = 4096;
 
 impl Counters {
     /// Counts each block too: memory grows with the grid.
     pub fn per_block() -> Counters {
-        Counters::default()
+        Counters { by_block: true, ..Counters::default() }
+    }
+
+    /// Adds to the instruction, the round and the block of an event.
+    #[inline]
+    fn add(&mut self, at: &At<'_>, f: impl Fn(&mut Counts)) {
+        let round = (at.block.round as usize).min(MOST_ROUNDS - 1);
+        if round >= self.rounds.len() {
+            self.rounds.resize(round + 1, Counts::default());
+        }
+        f(&mut self.rounds[round]);
+        if let Some(counts) = self.insts.get_mut(at.pc as usize) {
+            f(counts);
+        }
+        if self.by_block {
+            f(self.blocks.entry(at.block.index).or_default());
+        }
+    }
+
+    /// Books the running launch, also one that was stopped.
+    fn finish(&mut self) {
+        let Some(mut launch) = self.running.take() else { return };
+        for (counts, line) in self.insts.iter().zip(&self.source) {
+            if *counts != Counts::default() {
+                *launch.lines.entry(*line).or_default() += counts;
+            }
+        }
+        for counts in &self.rounds {
+            launch.counts += counts;
+        }
+        launch.rounds = std::mem::take(&mut self.rounds);
+        launch.blocks = std::mem::take(&mut self.blocks);
+        self.insts.clear();
+        self.total += &launch.counts;
+        self.launches.push(*launch);
     }
 }
 
 impl Observer for Counters {
     fn fork(&self) -> Self {
-        Counters::default()
+        Counters {
+            by_block: self.by_block,
+            insts: vec![Counts::default(); self.insts.len()],
+            ..Counters::default()
+        }
     }
-    fn merge(&mut self, _fork: Self) {}
+
+    fn merge(&mut self, fork: Self) {
+        for (mine, theirs) in self.insts.iter_mut().zip(&fork.insts) {
+            *mine += theirs;
+        }
+        if self.rounds.len() < fork.rounds.len() {
+            self.rounds.resize(fork.rounds.len(), Counts::default());
+        }
+        for (mine, theirs) in self.rounds.iter_mut().zip(&fork.rounds) {
+            *mine += theirs;
+        }
+        for (block, theirs) in fork.blocks {
+            *self.blocks.entry(block).or_default() += &theirs;
+        }
+    }
+
+    fn launch_begin(&mut self, launch: &LaunchInfo<'_>) {
+        self.finish();
+        let kernel = launch.kernel;
+        self.insts = vec![Counts::default(); kernel.len()];
+        self.source = (0..kernel.len() as u32).map(|pc| kernel.line(pc)).collect();
+        self.running = Some(Box::new(LaunchCounts {
+            entry: kernel.name().to_string(),
+            grid: launch.grid,
+            block: launch.block,
+            ..LaunchCounts::default()
+        }));
+    }
+
+    fn launch_end(&mut self, _launch: &LaunchInfo<'_>) {
+        self.finish();
+    }
+
+    fn trap(&mut self, _trap: &Trap) {
+        self.finish();
+    }
+
+    #[inline]
+    fn inst(&mut self, at: &At<'_>) {
+        let lanes = u64::from(at.mask.count_ones());
+        self.add(at, |c| {
+            c.warp_insts += 1;
+            c.thread_insts += lanes;
+        });
+    }
+
+    #[inline]
+    fn branch(&mut self, at: &At<'_>, taken: u32, not_taken: u32) {
+        if taken != 0 && not_taken != 0 {
+            self.add(at, |c| c.divergent_branches += 1);
+        }
+    }
+
+    fn access(&mut self, at: &At<'_>, access: &Access<'_>) {
+        match access.space {
+            _ if access.kind.is_atomic() => self.add(at, |c| c.atomics += 1),
+            Space::Shared => {
+                let (waves, least) = wavefronts(access);
+                if access.kind.writes() {
+                    self.add(at, |c| {
+                        c.shared_st += 1;
+                        c.shared_st_wavefronts += waves;
+                        c.shared_st_conflicts += waves - least;
+                    });
+                } else {
+                    self.add(at, |c| {
+                        c.shared_ld += 1;
+                        c.shared_ld_wavefronts += waves;
+                        c.shared_ld_conflicts += waves - least;
+                    });
+                }
+            }
+            Space::Global => {
+                let sectors = sectors(access);
+                if access.kind.writes() {
+                    self.add(at, |c| {
+                        c.global_st_requests += 1;
+                        c.global_st_sectors += sectors;
+                    });
+                } else {
+                    self.add(at, |c| {
+                        c.global_ld_requests += 1;
+                        c.global_ld_sectors += sectors;
+                    });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn copy(&mut self, at: &At<'_>, copy: &Copy) {
+        self.add(at, |c| c.copied_bytes += u64::from(copy.bytes));
+    }
+
+    fn arrive(&mut self, at: &At<'_>, arrive: &Arrive) {
+        match arrive.level {
+            Level::Block => self.add(at, |c| c.barriers += 1),
+            Level::Warp => self.add(at, |c| c.warp_barriers += 1),
+            Level::Cluster => {}
+        }
+    }
+
+    #[inline]
+    fn collective(&mut self, at: &At<'_>, kind: Collective, _members: u32) {
+        if kind == Collective::Shuffle {
+            self.add(at, |c| c.shuffles += 1);
+        }
+    }
+}
+
+/// Passes over the 32 banks that a shared access takes, and how many its width alone needs.
+///
+/// Up to 4 bytes a lane go at once, 8 bytes in two halves of the warp, 16 in four quarters; in
+/// each of them a pass serves one word of each bank, to any number of lanes.
+fn wavefronts(access: &Access<'_>) -> (u64, u64) {
+    let bytes = access.bytes();
+    if bytes <= 4 {
+        return (passes(access, 0..32, 1), 1);
+    }
+    let lanes = (128 / bytes).max(1) as usize;
+    let (mut waves, mut least) = (0, 0);
+    for first in (0..32).step_by(lanes) {
+        let group = passes(access, first..first + lanes, bytes / 4);
+        waves += group;
+        least += u64::from(group != 0);
+    }
+    (waves, least)
+}
+
+/// The most distinct words in one bank.
+fn passes(access: &Access<'_>, lanes: std::ops::Range<usize>, words: u32) -> u64 {
+    // Most accesses touch each bank at most once.
+    let (mut seen, mut twice) = (0u32, false);
+    for lane in lanes.clone() {
+        if access.mask >> lane & 1 == 1 {
+            for i in 0..words {
+                let bank = 1 << ((access.addrs[lane] as u32 / 4 + i) & 31);
+                twice |= seen & bank != 0;
+                seen |= bank;
+            }
+        }
+    }
+    if !twice {
+        return u64::from(seen != 0);
+    }
+    // Words of each bank, as lists threaded through one table.
+    let mut heads = [u8::MAX; 32];
+    let mut counts = [0u8; 32];
+    let mut table = [(0u32, 0u8); 64];
+    let mut used = 0u8;
+    for lane in lanes.filter(|lane| access.mask >> lane & 1 == 1) {
+        for i in 0..words {
+            let word = (access.addrs[lane] / 4) as u32 + i;
+            let bank = (word & 31) as usize;
+            let mut at = heads[bank];
+            while at != u8::MAX && table[at as usize].0 != word {
+                at = table[at as usize].1;
+            }
+            if at == u8::MAX && usize::from(used) < table.len() {
+                table[used as usize] = (word, heads[bank]);
+                heads[bank] = used;
+                used += 1;
+                counts[bank] += 1;
+            }
+        }
+    }
+    u64::from(counts.into_iter().max().unwrap_or(0))
+}
+
+/// Distinct sectors of 32 bytes; an access of a lane is aligned, so it lies in one.
+fn sectors(access: &Access<'_>) -> u64 {
+    let (mut count, mut last, mut ordered) = (0, None, true);
+    let mut all = [0u64; 32];
+    for lane in (0..32).filter(|lane| access.mask >> lane & 1 == 1) {
+        let sector = access.addrs[lane] / 32;
+        if last == Some(sector) {
+            continue;
+        }
+        ordered &= last < Some(sector);
+        all[count] = sector;
+        count += 1;
+        last = Some(sector);
+    }
+    if !ordered {
+        let all = &mut all[..count];
+        all.sort_unstable();
+        return 1 + all.windows(2).filter(|w| w[0] != w[1]).count() as u64;
+    }
+    count as u64
 }

@@ -1,22 +1,71 @@
 //! A loaded PTX text: its kernels, ready to run.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use crate::ParseError;
+use crate::decode;
+use crate::inst::Inst;
+use crate::parse::ast::VarSpace;
+use crate::parse::{self, Lines};
 
 /// A PTX text that can be run whole.
 #[derive(Debug, Clone)]
 pub struct Module {
+    /// Tells modules apart: each has its own global variables on a device.
+    pub(crate) id: u64,
     pub(crate) kernels: Vec<Kernel>,
+    /// Global and constant variables as they are at first.
+    pub(crate) image: Vec<u8>,
 }
+
+/// Variables of a module, in all: more would be a slip.
+const LARGEST_IMAGE: u64 = 1 << 30;
 
 impl Module {
     /// Loads a text; the first thing in it that cannot be run is the error.
-    pub fn parse(_text: &str) -> Result<Module, ParseError> {
-        todo!()
+    pub fn parse(text: &str) -> Result<Module, ParseError> {
+        Module::load(text)
+            .map_err(|errors| errors.into_iter().next().expect("a failure has an error"))
     }
 
     /// All the things in a text that cannot be run; none where [`Module::parse`] succeeds.
-    pub fn missing(_text: &str) -> Vec<ParseError> {
-        todo!()
+    pub fn missing(text: &str) -> Vec<ParseError> {
+        Module::load(text).err().unwrap_or_default()
+    }
+
+    fn load(source: &str) -> Result<Module, Vec<ParseError>> {
+        let lines = Lines::new(source);
+        let text = parse::parse(source, &lines).map_err(|e| vec![e])?;
+        let mut offsets = Vec::with_capacity(text.vars.len());
+        let mut image: Vec<u8> = Vec::new();
+        for var in &text.vars {
+            if !matches!(var.space, VarSpace::Global | VarSpace::Const) {
+                offsets.push(0);
+                continue;
+            }
+            let offset = (image.len() as u64).next_multiple_of(var.align.into());
+            if offset + var.bytes > LARGEST_IMAGE {
+                return Err(vec![lines.error(var.offset, "variables take more than 1 GiB")]);
+            }
+            image.resize(offset as usize, 0);
+            image.extend_from_slice(&var.init);
+            image.resize((offset + var.bytes) as usize, 0);
+            offsets.push(offset);
+        }
+        let mut kernels: Vec<Kernel> = Vec::new();
+        let mut errors = Vec::new();
+        for entry in &text.entries {
+            match decode::kernel(&text, entry, &offsets, &lines) {
+                Ok(kernel) => kernels.push(kernel),
+                Err(mut found) => errors.append(&mut found),
+            }
+        }
+        if errors.is_empty() {
+            static NEXT: AtomicU64 = AtomicU64::new(0);
+            Ok(Module { id: NEXT.fetch_add(1, Ordering::Relaxed), kernels, image })
+        } else {
+            Err(errors)
+        }
     }
 
     /// Names of the entries, in the order of the text.
@@ -30,13 +79,32 @@ impl Module {
     }
 }
 
+/// Where a parameter lies.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Param {
+    pub(crate) offset: u32,
+    pub(crate) bytes: u32,
+}
+
 /// One entry of a module.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Kernel {
-    name: String,
-    lines: Vec<u32>,
-    ptx_lines: Vec<u32>,
-    texts: Vec<String>,
+    pub(crate) name: String,
+    pub(crate) insts: Vec<Inst>,
+    pub(crate) lines: Vec<u32>,
+    pub(crate) ptx_lines: Vec<u32>,
+    pub(crate) texts: Vec<String>,
+    /// Registers of up to 32 bits, of 64 bits, and predicates.
+    pub(crate) planes: [usize; 3],
+    pub(crate) params: Vec<Param>,
+    pub(crate) static_shared: u32,
+    /// Where dynamic shared memory begins.
+    pub(crate) dynamic_base: u32,
+    pub(crate) local: u32,
+    pub(crate) interacts: bool,
+    pub(crate) cluster: Option<[u32; 3]>,
+    pub(crate) reqntid: Option<[u32; 3]>,
+    pub(crate) maxntid: Option<[u32; 3]>,
 }
 
 impl Kernel {
@@ -53,6 +121,16 @@ impl Kernel {
     /// Whether it has none.
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
+    }
+
+    /// Bytes of each parameter.
+    pub fn params(&self) -> impl Iterator<Item = u32> {
+        self.params.iter().map(|p| p.bytes)
+    }
+
+    /// Bytes of static shared memory.
+    pub fn static_shared(&self) -> u32 {
+        self.static_shared
     }
 
     /// Line of the CUDA source of an instruction, 0 where the PTX says none.

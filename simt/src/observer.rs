@@ -440,6 +440,9 @@ pub trait Observer: Send + Sized {
     #[inline]
     fn collective(&mut self, at: &At<'_>, kind: Collective, members: u32) {}
 
+    /// `lanes` of a shuffle read a lane that does not take part: what they get is undefined.
+    fn undefined_lanes(&mut self, at: &At<'_>, lanes: u32) {}
+
     /// A fence.
     fn fence(&mut self, at: &At<'_>, order: Order, scope: Scope) {}
 
@@ -508,6 +511,9 @@ macro_rules! tuple {
             #[inline]
             fn collective(&mut self, at: &At<'_>, kind: Collective, members: u32) {
                 $(self.$n.collective(at, kind, members);)+
+            }
+            fn undefined_lanes(&mut self, at: &At<'_>, lanes: u32) {
+                $(self.$n.undefined_lanes(at, lanes);)+
             }
             fn fence(&mut self, at: &At<'_>, order: Order, scope: Scope) {
                 $(self.$n.fence(at, order, scope);)+
@@ -579,6 +585,9 @@ impl<O: Observer> Observer for Option<O> {
     #[inline]
     fn collective(&mut self, at: &At<'_>, kind: Collective, members: u32) {
         self.iter_mut().for_each(|o| o.collective(at, kind, members));
+    }
+    fn undefined_lanes(&mut self, at: &At<'_>, lanes: u32) {
+        self.iter_mut().for_each(|o| o.undefined_lanes(at, lanes));
     }
     fn fence(&mut self, at: &At<'_>, order: Order, scope: Scope) {
         self.iter_mut().for_each(|o| o.fence(at, order, scope));

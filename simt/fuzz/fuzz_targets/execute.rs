@@ -1,0 +1,177 @@
+//! Mutated PTX of real kernels, launched in mutated ways: an error, a trap or a result, and never
+//! a panic or a hang.
+#![no_main]
+
+use std::fs;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use libfuzzer_sys::fuzz_target;
+use simt::observe::{Memory, Races, Sync, Trace};
+use simt::{Arg, Config, Counters, Gpu, Launch, Module, Schedule};
+
+/// The texts that are mutated: steps, corpus, faults and single instructions.
+fn texts() -> &'static [String] {
+    static TEXTS: OnceLock<Vec<String>> = OnceLock::new();
+    TEXTS.get_or_init(|| {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let steps = here.join("../../steps");
+        let mut folders: Vec<_> = fs::read_dir(steps).unwrap().map(|e| e.unwrap().path().join("src")).collect();
+        folders.extend(["../tests/corpus/ptx", "../tests/faults", "../tests/ptx"].map(|f| here.join(f)));
+        let files = folders.iter().flat_map(|f| fs::read_dir(f).unwrap().map(|e| e.unwrap().path()));
+        let mut files: Vec<_> = files.filter(|f| f.extension().is_some_and(|e| e == "ptx")).collect();
+        files.sort();
+        files.iter().map(|f| fs::read_to_string(f).unwrap()).collect()
+    })
+}
+
+/// The input, taken apart byte by byte; zeros when it is used up.
+struct Bytes<'a>(&'a [u8]);
+
+impl Bytes<'_> {
+    fn byte(&mut self) -> u8 {
+        let [first, rest @ ..] = self.0 else { return 0 };
+        self.0 = rest;
+        *first
+    }
+
+    fn word(&mut self) -> u16 {
+        u16::from_le_bytes([self.byte(), self.byte()])
+    }
+
+    fn below(&mut self, n: usize) -> usize {
+        usize::from(self.word()) % n.max(1)
+    }
+}
+
+/// Operands and opcodes of a line, and what lies between them.
+fn tokens(line: &str) -> Vec<&str> {
+    let mut out = Vec::new();
+    let mut rest = line;
+    while let Some(c) = rest.chars().next() {
+        let word = |c: char| c.is_ascii_alphanumeric() || "%$_.".contains(c);
+        let end = if word(c) { rest.find(|c| !word(c)).unwrap_or(rest.len()) } else { c.len_utf8() };
+        let (token, left) = rest.split_at(end);
+        out.push(token);
+        rest = left;
+    }
+    out
+}
+
+const NUMBERS: [&str; 16] = [
+    "0", "1", "-1", "31", "32", "33", "0xffffffff", "0x7fffffff", "0x80000000", "4294967296", "0f7FC00000",
+    "0d7FF0000000000000", "0xffff", "2", "128", "18446744073709551615",
+];
+
+fn mutate(text: &str, input: &mut Bytes<'_>) -> String {
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    for _ in 0..input.byte() % 8 {
+        let at = input.below(lines.len());
+        match input.byte() % 8 {
+            0 => {
+                lines.remove(at);
+            }
+            1 => {
+                let other = input.below(lines.len());
+                lines.swap(at, other);
+            }
+            2 => {
+                let line = lines[input.below(lines.len())].clone();
+                lines.insert(at, line);
+            }
+            // A token of this line becomes one of another line, or a number.
+            3..=5 => {
+                let other = lines[input.below(lines.len())].clone();
+                let line = lines[at].clone();
+                let (mut mine, theirs) = (tokens(&line), tokens(&other));
+                if mine.is_empty() || theirs.is_empty() {
+                    continue;
+                }
+                let i = input.below(mine.len());
+                mine[i] = theirs[input.below(theirs.len())];
+                lines[at] = mine.concat();
+            }
+            6 => {
+                let line = lines[at].clone();
+                let mut mine = tokens(&line);
+                if let Some(i) = (0..mine.len()).cycle().skip(input.below(mine.len())).take(mine.len()).find(|&i| mine[i].starts_with(|c: char| c.is_ascii_digit())) {
+                    mine[i] = NUMBERS[input.below(NUMBERS.len())];
+                }
+                lines[at] = mine.concat();
+            }
+            // The modifiers of an opcode, one more or one less.
+            _ => {
+                let line = lines[at].clone();
+                let mut mine: Vec<String> = tokens(&line).into_iter().map(str::to_owned).collect();
+                if let Some(opcode) = mine.iter_mut().find(|t| t.contains('.') && !t.starts_with(['.', '%'])) {
+                    let mut parts: Vec<&str> = opcode.split('.').collect();
+                    let i = 1 + input.below(parts.len() - 1);
+                    if input.byte() % 2 == 0 {
+                        parts.remove(i);
+                    } else {
+                        const MORE: [&str; 12] = ["f32", "s64", "u16", "b128", "v4", "ftz", "sat", "shared", "local", "acq_rel", "sync", "wide"];
+                        parts.insert(i, MORE[input.below(MORE.len())]);
+                    }
+                    *opcode = parts.join(".");
+                }
+                lines[at] = mine.concat();
+            }
+        }
+        if lines.is_empty() {
+            break;
+        }
+    }
+    lines.join("\n")
+}
+
+fuzz_target!(|data: &[u8]| {
+    let mut input = Bytes(data);
+    let texts = texts();
+    let text = mutate(&texts[input.below(texts.len())], &mut input);
+    let Ok(module) = Module::parse(&text) else { return };
+    let mut config = Config::default();
+    config.schedule = match input.byte() % 4 {
+        0 | 1 => Schedule::Converged,
+        2 => Schedule::MinPc,
+        _ => Schedule::Adversarial(input.byte().into()),
+    };
+    config.budget = 1 << 14;
+    config.block_budget = 1 << 13;
+    config.memory = 1 << 24;
+    config.threads = 1;
+    let mut gpu = Gpu::with(config);
+    let n = u64::from(input.word() % 2048);
+    let (Ok(a), Ok(b), Ok(c)) = (gpu.alloc(8192), gpu.alloc(8192), gpu.alloc(4096)) else { return };
+    let bytes: Vec<u8> = (0..8192).map(|i| (i * 7) as u8 & 0x3f).collect();
+    gpu.write(a, &bytes[..usize::from(input.word() % 8192)]).unwrap();
+    if input.byte() % 4 == 0 {
+        gpu.free(b).unwrap();
+    }
+    let entries: Vec<String> = module.entries().map(str::to_owned).collect();
+    let Some(entry) = entries.get(input.below(entries.len())) else { return };
+    let mut args = vec![Arg::U64(a), Arg::U64(b), Arg::U64(n), Arg::U64(c)];
+    match input.byte() % 8 {
+        0 => args[2] = Arg::U32(n as u32),
+        1 => args[usize::from(input.byte() % 4)] = Arg::U64(u64::from(input.word()) << (input.byte() % 64)),
+        2 => args.insert(3, Arg::Bytes(vec![1; usize::from(input.byte())])),
+        _ => {}
+    }
+    let grid = [u32::from(input.byte() % 5), 1 + u32::from(input.byte() % 2), 1];
+    let block = [u32::from(input.word() % 300), 1 + u32::from(input.byte() % 2), 1];
+    let cluster = [1 + u32::from(input.byte() % 3), 1, 1];
+    let shared = u32::from(input.word() % 8192);
+    let mut observer = ((Memory::new(), Races::new(), Sync::new()), (Counters::default(), Trace::new(1)));
+    // The right number of arguments is tried whichever it is.
+    for count in (0..=args.len()).rev() {
+        let launch = Launch { entry, grid, block, cluster, shared, args: args[..count].to_vec() };
+        let outcome = gpu.launch(&module, &launch, &mut observer);
+        if !matches!(outcome, Err(simt::Error::Launch(_))) {
+            break;
+        }
+    }
+    let ((memory, races, sync), (_, trace)) = &observer;
+    for finding in memory.findings().iter().chain(races.findings()).chain(sync.findings()) {
+        assert!(!finding.to_string().is_empty());
+    }
+    let _ = trace.to_json();
+});

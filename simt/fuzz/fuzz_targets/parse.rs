@@ -1,0 +1,20 @@
+//! Any bytes as a PTX text: loading it yields a module or an error with a place in the text.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use simt::Module;
+
+fuzz_target!(|data: &[u8]| {
+    let text = String::from_utf8_lossy(data);
+    let missing = Module::missing(&text);
+    match Module::parse(&text) {
+        Ok(module) => {
+            assert!(missing.is_empty(), "it loads, yet something is missing: {missing:?}");
+            assert!(module.entries().all(|e| module.kernel(e).is_some()));
+        }
+        Err(error) => {
+            assert_eq!(missing.first(), Some(&error));
+            assert!(error.line as usize <= text.lines().count() + 1, "{error}");
+        }
+    }
+});

@@ -1,0 +1,165 @@
+//! The operations that reductions live on, as loops that the compiler turns into vectors.
+//!
+//! Each agrees with [`eval`](super::eval), bit for bit: a test compares them.
+
+use super::float::{canon32, canon64};
+use crate::inst::{Alu, F, Fast, Half, Round, Ty};
+
+/// 32 lanes of a register of up to 32 bits.
+pub(crate) type Words = [u32; 32];
+/// 32 lanes of a 64-bit register.
+pub(crate) type Doubles = [u64; 32];
+
+/// The loop for an operation, where it has one.
+pub(crate) fn classify(op: &Alu) -> Fast {
+    use Ty::*;
+    let plain = op.round == Round::Near && !op.ftz && !op.sat;
+    if !plain {
+        return match op {
+            Alu { f: F::Cvt { .. }, .. } => Fast::No,
+            _ => Fast::No,
+        };
+    }
+    match (op.f, op.ty) {
+        (F::Mov, B32 | U32 | S32 | F32) => Fast::Mov32,
+        (F::Mov, B64 | U64 | S64 | F64) => Fast::Mov64,
+        (F::Add, U32 | S32) => Fast::Add32,
+        (F::Sub, U32 | S32) => Fast::Sub32,
+        (F::Mul(Half::Lo), U32 | S32) => Fast::Mul32,
+        (F::Mad(Half::Lo), U32 | S32) => Fast::Mad32,
+        (F::And, B32) => Fast::And32,
+        (F::Or, B32) => Fast::Or32,
+        (F::Xor, B32) => Fast::Xor32,
+        (F::Shl, B32) => Fast::Shl32,
+        (F::Shr, B32 | U32) => Fast::ShrU32,
+        (F::Rem, U32) => Fast::RemU32,
+        (F::Min, S32) => Fast::MinS32,
+        (F::Max, S32) => Fast::MaxS32,
+        (F::Min, U32) => Fast::MinU32,
+        (F::Max, U32) => Fast::MaxU32,
+        (F::Add, F32) => Fast::AddF32,
+        (F::Sub, F32) => Fast::SubF32,
+        (F::Mul(_), F32) => Fast::MulF32,
+        (F::Fma, F32) => Fast::FmaF32,
+        (F::Add, U64 | S64) => Fast::Add64,
+        (F::Sub, U64 | S64) => Fast::Sub64,
+        (F::Shl, B64) => Fast::Shl64,
+        (F::Add, F64) => Fast::AddF64,
+        (F::Mul(_), F64) => Fast::MulF64,
+        (F::Fma, F64) => Fast::FmaF64,
+        (F::Mul(Half::Wide), U32) => Fast::WideU32,
+        (F::Mul(Half::Wide), S32) => Fast::WideS32,
+        (F::Cvt { from: U32, int: false }, U64 | S64) => Fast::ZextU32,
+        (F::Cvt { from: S32, int: false }, U64 | S64) => Fast::SextS32,
+        (F::Cvt { from: U64 | S64, int: false }, U32 | S32) => Fast::Trunc64,
+        _ => Fast::No,
+    }
+}
+
+macro_rules! lanes {
+    ($zero:expr, $i:ident => $value:expr) => {{
+        let mut out = [$zero; 32];
+        for $i in 0..32 {
+            out[$i] = $value;
+        }
+        out
+    }};
+}
+
+fn float(v: u32) -> f32 {
+    f32::from_bits(v)
+}
+
+fn double(v: u64) -> f64 {
+    f64::from_bits(v)
+}
+
+/// Words from words.
+pub(crate) fn words(fast: Fast, a: &Words, b: &Words, c: &Words) -> Words {
+    match fast {
+        Fast::Mov32 => *a,
+        Fast::Add32 => lanes!(0, i => a[i].wrapping_add(b[i])),
+        Fast::Sub32 => lanes!(0, i => a[i].wrapping_sub(b[i])),
+        Fast::Mul32 => lanes!(0, i => a[i].wrapping_mul(b[i])),
+        Fast::Mad32 => lanes!(0, i => a[i].wrapping_mul(b[i]).wrapping_add(c[i])),
+        Fast::And32 => lanes!(0, i => a[i] & b[i]),
+        Fast::Or32 => lanes!(0, i => a[i] | b[i]),
+        Fast::Xor32 => lanes!(0, i => a[i] ^ b[i]),
+        Fast::Shl32 => shift(a, b, |a, by| a << by),
+        Fast::ShrU32 => shift(a, b, |a, by| a >> by),
+        Fast::RemU32 => rem(a, b),
+        Fast::MinS32 => lanes!(0, i => (a[i] as i32).min(b[i] as i32) as u32),
+        Fast::MaxS32 => lanes!(0, i => (a[i] as i32).max(b[i] as i32) as u32),
+        Fast::MinU32 => lanes!(0, i => a[i].min(b[i])),
+        Fast::MaxU32 => lanes!(0, i => a[i].max(b[i])),
+        Fast::AddF32 => lanes!(0, i => canon32(float(a[i]) + float(b[i]))),
+        Fast::SubF32 => lanes!(0, i => canon32(float(a[i]) - float(b[i]))),
+        Fast::MulF32 => lanes!(0, i => canon32(float(a[i]) * float(b[i]))),
+        Fast::FmaF32 => lanes!(0, i => canon32(fma32(a[i], b[i], c[i]))),
+        _ => *a,
+    }
+}
+
+/// Fused: the product is exact in double precision, so a sum that is exact there too needs one
+/// rounding only. The others go the long way.
+fn fma32(a: u32, b: u32, c: u32) -> f32 {
+    let (p, c64) = (f64::from(float(a)) * f64::from(float(b)), f64::from(float(c)));
+    let sum = p + c64;
+    let back = sum - p;
+    let error = (p - (sum - back)) + (c64 - back);
+    if error == 0.0 { sum as f32 } else { float(a).mul_add(float(b), float(c)) }
+}
+
+/// Shifts by the same count in all lanes are what compilers emit; others go one by one.
+fn shift(a: &Words, b: &Words, f: impl Fn(u32, u32) -> u32) -> Words {
+    let by = b[0];
+    if by < 32 && b.iter().all(|v| *v == by) {
+        return lanes!(0, i => f(a[i], by));
+    }
+    lanes!(0, i => if b[i] < 32 { f(a[i], b[i]) } else { 0 })
+}
+
+/// Remainders by one power of two are a mask: the modulo operator of the naive kernel.
+fn rem(a: &Words, b: &Words) -> Words {
+    let by = b[0];
+    if by.is_power_of_two() && b.iter().all(|v| *v == by) {
+        return lanes!(0, i => a[i] & (by - 1));
+    }
+    lanes!(0, i => a[i].checked_rem(b[i]).unwrap_or(0))
+}
+
+/// Double words from double words.
+pub(crate) fn doubles(fast: Fast, a: &Doubles, b: &Doubles, c: &Doubles) -> Doubles {
+    match fast {
+        Fast::Add64 => lanes!(0, i => a[i].wrapping_add(b[i])),
+        Fast::Sub64 => lanes!(0, i => a[i].wrapping_sub(b[i])),
+        Fast::AddF64 => lanes!(0, i => canon64(double(a[i]) + double(b[i]))),
+        Fast::MulF64 => lanes!(0, i => canon64(double(a[i]) * double(b[i]))),
+        Fast::FmaF64 => lanes!(0, i => canon64(double(a[i]).mul_add(double(b[i]), double(c[i])))),
+        _ => *a,
+    }
+}
+
+/// Double words from words.
+pub(crate) fn widening(fast: Fast, a: &Words, b: &Words) -> Doubles {
+    match fast {
+        Fast::WideU32 => lanes!(0, i => u64::from(a[i]) * u64::from(b[i])),
+        Fast::WideS32 => lanes!(0, i => (i64::from(a[i] as i32) * i64::from(b[i] as i32)) as u64),
+        Fast::SextS32 => lanes!(0, i => i64::from(a[i] as i32) as u64),
+        _ => lanes!(0, i => u64::from(a[i])),
+    }
+}
+
+/// `shl.b64`, whose count is a word.
+pub(crate) fn shl64(a: &Doubles, b: &Words) -> Doubles {
+    let by = b[0];
+    if by < 64 && b.iter().all(|v| *v == by) {
+        return lanes!(0, i => a[i] << by);
+    }
+    lanes!(0, i => if b[i] < 64 { a[i] << b[i] } else { 0 })
+}
+
+/// Low halves.
+pub(crate) fn truncate(a: &Doubles) -> Words {
+    lanes!(0, i => a[i] as u32)
+}

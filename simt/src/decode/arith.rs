@@ -1,0 +1,488 @@
+//! Arithmetic, comparison, movement between registers.
+
+use super::mods::Mods;
+use super::{Decoded, Decoder, Symbol};
+use crate::alu::fast::classify;
+use crate::inst::{Alu, Bool, Cmp, Dst, F, Fast, Half, Op, Round, Src, Ty};
+use crate::parse::ast::Operand;
+
+/// What `.cmp` means.
+pub(super) fn comparison(part: &str) -> Option<Cmp> {
+    Some(match part {
+        "eq" => Cmp::Eq,
+        "ne" => Cmp::Ne,
+        "lt" | "lo" => Cmp::Lt,
+        "le" | "ls" => Cmp::Le,
+        "gt" | "hi" => Cmp::Gt,
+        "ge" | "hs" => Cmp::Ge,
+        "equ" => Cmp::Equ,
+        "neu" => Cmp::Neu,
+        "ltu" => Cmp::Ltu,
+        "leu" => Cmp::Leu,
+        "gtu" => Cmp::Gtu,
+        "geu" => Cmp::Geu,
+        "num" => Cmp::Num,
+        "nan" => Cmp::Nan,
+        _ => return None,
+    })
+}
+
+fn logic(part: &str) -> Option<Bool> {
+    Some(match part {
+        "and" => Bool::And,
+        "or" => Bool::Or,
+        "xor" => Bool::Xor,
+        _ => return None,
+    })
+}
+
+const UNKNOWN: &str = "cannot be run: it is not within the subset";
+
+impl Decoder<'_> {
+    pub(super) fn arithmetic(
+        &mut self,
+        base: &str,
+        mods: &mut Mods<'_>,
+        operands: &[Operand<'_>],
+    ) -> Decoded<Op> {
+        match base {
+            "mov" => return self.mov(mods, operands),
+            "setp" => return self.setp(mods, operands),
+            "cvt" => return self.cvt(mods, operands),
+            "set" => return self.set(mods, operands),
+            _ => {}
+        }
+        let Some(ty) = mods.ty() else { return Err(UNKNOWN.into()) };
+        if ty == Ty::Pred {
+            return self.predicate_logic(base, operands);
+        }
+        let bits = ty.bits();
+        let mut alu = Alu { f: F::Mov, ty, round: Round::Near, ftz: false, sat: false };
+        if ty.is_float() {
+            alu.round = mods.round();
+            alu.ftz = mods.take("ftz");
+        }
+        alu.sat = mods.take("sat");
+        let half = |mods: &mut Mods<'_>| {
+            mods.find(|p| match p {
+                "lo" => Some(Half::Lo),
+                "hi" => Some(Half::Hi),
+                "wide" => Some(Half::Wide),
+                _ => None,
+            })
+        };
+        // Source types, where they differ from that of the instruction.
+        let mut sources: Vec<Ty>;
+        let mut dst_bits = bits;
+        let float = ty.is_float();
+        match base {
+            "add" | "sub" if ty.is_int() || float => {
+                alu.f = if base == "add" { F::Add } else { F::Sub };
+                if alu.sat && !float && ty != Ty::S32 {
+                    return Err("takes `.sat` with `.s32` only".into());
+                }
+                sources = vec![ty; 2];
+            }
+            "mul" if float => {
+                alu.f = F::Mul(Half::Lo);
+                sources = vec![ty; 2];
+            }
+            "mul" | "mad" if ty.is_int() => {
+                let Some(half) = half(mods) else {
+                    return Err("lacks `.lo`, `.hi` or `.wide`".into());
+                };
+                if half == Half::Wide {
+                    if bits > 32 {
+                        return Err(UNKNOWN.into());
+                    }
+                    dst_bits = 2 * bits;
+                }
+                alu.f = if base == "mul" { F::Mul(half) } else { F::Mad(half) };
+                sources = vec![ty; 2];
+                if base == "mad" {
+                    sources.push(if half == Half::Wide { wider(ty) } else { ty });
+                }
+            }
+            "mul24" | "mad24" if ty.is_int() && bits == 32 => {
+                if half(mods) != Some(Half::Lo) {
+                    return Err("cannot be run but with `.lo`".into());
+                }
+                alu.f = if base == "mul24" { F::Mul24 } else { F::Mad24 };
+                sources = vec![ty; if base == "mul24" { 2 } else { 3 }];
+            }
+            "mad" | "fma" if float => {
+                alu.f = if mods.take("relu") && bits <= 32 && ty != Ty::F32 {
+                    F::FmaRelu
+                } else {
+                    F::Fma
+                };
+                if ty == Ty::F64 && alu.round != Round::Near {
+                    return Err("cannot be run in double precision but with `.rn`".into());
+                }
+                sources = vec![ty; 3];
+            }
+            "sad" if ty.is_int() => {
+                alu.f = F::Sad;
+                sources = vec![ty; 3];
+            }
+            "div" if ty.is_int() => {
+                alu.f = F::Div;
+                sources = vec![ty; 2];
+            }
+            "div" if ty == Ty::F32 || ty == Ty::F64 => {
+                alu.f =
+                    if mods.take("approx") || mods.take("full") { F::DivApprox } else { F::Div };
+                sources = vec![ty; 2];
+            }
+            "rem" if ty.is_int() => {
+                alu.f = F::Rem;
+                sources = vec![ty; 2];
+            }
+            "abs" | "neg" if ty.is_signed() || float => {
+                alu.f = if base == "abs" { F::Abs } else { F::Neg };
+                sources = vec![ty];
+            }
+            "min" | "max" if ty.is_int() || float => {
+                let nan = float && mods.take("NaN");
+                alu.f = match (base, nan) {
+                    ("min", false) => F::Min,
+                    ("min", true) => F::MinNan,
+                    (_, false) => F::Max,
+                    (_, true) => F::MaxNan,
+                };
+                sources = vec![ty; 2];
+            }
+            "and" | "or" | "xor" if matches!(ty, Ty::B16 | Ty::B32 | Ty::B64) => {
+                alu.f = match base {
+                    "and" => F::And,
+                    "or" => F::Or,
+                    _ => F::Xor,
+                };
+                sources = vec![ty; 2];
+            }
+            "not" | "cnot" if matches!(ty, Ty::B16 | Ty::B32 | Ty::B64) => {
+                alu.f = if base == "not" { F::Not } else { F::Cnot };
+                sources = vec![ty];
+            }
+            "shl" | "shr" if !float && bits >= 16 => {
+                alu.f = if base == "shl" { F::Shl } else { F::Shr };
+                sources = vec![ty, Ty::U32];
+            }
+            "shf" if ty == Ty::B32 => {
+                let (left, right) = (mods.take("l"), mods.take("r"));
+                let (wrap, clamp) = (mods.take("wrap"), mods.take("clamp"));
+                if left == right || wrap == clamp {
+                    return Err("lacks a direction or mode".into());
+                }
+                alu.f = if left { F::ShfL(wrap) } else { F::ShfR(wrap) };
+                sources = vec![Ty::B32, Ty::B32, Ty::U32];
+            }
+            "popc" | "clz" if matches!(ty, Ty::B32 | Ty::B64) => {
+                alu.f = if base == "popc" { F::Popc } else { F::Clz };
+                dst_bits = 32;
+                sources = vec![ty];
+            }
+            "brev" if matches!(ty, Ty::B32 | Ty::B64) => {
+                alu.f = F::Brev;
+                sources = vec![ty];
+            }
+            "bfind" if ty.is_int() && bits >= 32 => {
+                alu.f = if mods.take("shiftamt") { F::BfindShift } else { F::Bfind };
+                dst_bits = 32;
+                sources = vec![ty];
+            }
+            "bfe" if ty.is_int() && bits >= 32 => {
+                alu.f = F::Bfe;
+                sources = vec![ty, Ty::U32, Ty::U32];
+            }
+            "bfi" if matches!(ty, Ty::B32 | Ty::B64) => {
+                alu.f = F::Bfi;
+                sources = vec![ty, ty, Ty::U32, Ty::U32];
+            }
+            "fns" if ty == Ty::B32 => {
+                alu.f = F::Fns;
+                sources = vec![ty; 3];
+            }
+            "prmt" if ty == Ty::B32 => {
+                const MODES: [&str; 6] = ["f4e", "b4e", "rc8", "ecl", "ecr", "rc16"];
+                let mode = mods.find(|p| MODES.iter().position(|m| *m == p));
+                alu.f = F::Prmt(mode.map_or(0, |m| m as u8 + 1));
+                sources = vec![ty; 3];
+            }
+            "lop3" if ty == Ty::B32 => {
+                let Some((Operand::Int(table @ 0..=255), rest)) = operands.split_last() else {
+                    return Err("lacks its table, a number below 256".into());
+                };
+                alu.f = F::Lop3(*table as u8);
+                return self.alu(alu, &[ty; 3], 32, rest);
+            }
+            "dp4a" if ty.bits() == 32 && ty.is_int() => {
+                let other = mods.ty();
+                if other != Some(ty) {
+                    return Err("cannot be run with operands of unlike sign".into());
+                }
+                alu.f = F::Dp4a;
+                sources = vec![ty; 3];
+            }
+            "selp" if bits >= 16 => {
+                alu.f = F::Selp;
+                sources = vec![ty, ty, Ty::Pred];
+            }
+            "slct" => {
+                let sign = ty;
+                let Some(ty) = mods.ty().filter(|_| matches!(sign, Ty::S32 | Ty::F32)) else {
+                    return Err(UNKNOWN.into());
+                };
+                alu = Alu {
+                    f: F::Slct(sign),
+                    ty,
+                    round: Round::Near,
+                    ftz: alu.ftz || mods.take("ftz"),
+                    sat: false,
+                };
+                return self.alu(alu, &[ty, ty, sign], ty.bits(), operands);
+            }
+            "copysign" if ty == Ty::F32 || ty == Ty::F64 => {
+                alu.f = F::Copysign;
+                sources = vec![ty; 2];
+            }
+            "sqrt" | "rcp" if ty == Ty::F32 || ty == Ty::F64 => {
+                mods.take("approx");
+                alu.f = if base == "sqrt" { F::Sqrt } else { F::Rcp };
+                sources = vec![ty];
+            }
+            "rsqrt" if (ty == Ty::F32 || ty == Ty::F64) && mods.take("approx") => {
+                alu.f = F::Rsqrt;
+                sources = vec![ty];
+            }
+            "sin" | "cos" | "lg2" | "ex2" if ty == Ty::F32 && mods.take("approx") => {
+                alu.f = match base {
+                    "sin" => F::Sin,
+                    "cos" => F::Cos,
+                    "lg2" => F::Lg2,
+                    _ => F::Ex2,
+                };
+                sources = vec![ty];
+            }
+            "tanh" if ty == Ty::F32 && mods.take("approx") => {
+                alu.f = F::Tanh;
+                sources = vec![ty];
+            }
+            "testp" if ty == Ty::F32 || ty == Ty::F64 => {
+                const CLASSES: [&str; 6] =
+                    ["finite", "infinite", "number", "notanumber", "normal", "subnormal"];
+                let Some(class) = mods.find(|p| CLASSES.iter().position(|c| *c == p)) else {
+                    return Err(UNKNOWN.into());
+                };
+                alu.f = F::Testp(class as u8);
+                dst_bits = 1;
+                sources = vec![ty];
+            }
+            _ => return Err(UNKNOWN.into()),
+        }
+        sources.truncate(4);
+        self.alu(alu, &sources, dst_bits, operands)
+    }
+
+    fn alu(
+        &self,
+        alu: Alu,
+        sources: &[Ty],
+        dst_bits: u32,
+        operands: &[Operand<'_>],
+    ) -> Decoded<Op> {
+        let Some((dst, rest)) = operands.split_first() else {
+            return Err("has no operands".into());
+        };
+        if rest.len() != sources.len() {
+            return Err(format!("takes {} sources, but {} are written", sources.len(), rest.len()));
+        }
+        let dst = self.dst(dst, dst_bits)?;
+        let mut src = [Src::Imm(0); 4];
+        for ((slot, operand), ty) in src.iter_mut().zip(rest).zip(sources) {
+            *slot = self.src(operand, *ty)?;
+        }
+        Ok(Op::Alu { alu, fast: fast(&alu, dst, &src), dst, src })
+    }
+
+    /// Moves, and the packing and unpacking of parts.
+    fn mov(&mut self, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {
+        let Some(ty) = mods.ty() else { return Err(UNKNOWN.into()) };
+        let [dst, src] = operands else { return Err("takes two operands".into()) };
+        let part = |parts: usize| match (ty.bits(), parts) {
+            (64, 2) => Ok(Ty::B32),
+            (64, 4) | (32, 2) => Ok(Ty::B16),
+            (32, 4) | (16, 2) => Ok(Ty::B8),
+            (bits, n) => Err(format!("cannot split {bits} bits into {n}")),
+        };
+        if let Operand::Vector(parts) = src {
+            let one = part(parts.len())?;
+            let parts =
+                parts.iter().map(|p| self.wide_src(p, one)).collect::<Decoded<Box<[_]>>>()?;
+            return Ok(Op::Pack { dst: self.dst(dst, ty.bits())?, parts, bits: one.bits() });
+        }
+        if let Operand::Vector(parts) = dst {
+            let one = part(parts.len())?;
+            let dsts = parts
+                .iter()
+                .map(|p| self.wide_dst(p, one.bits()))
+                .collect::<Decoded<Box<[_]>>>()?;
+            return Ok(Op::Unpack { dsts, src: self.src(src, ty)?, bits: one.bits() });
+        }
+        let dst = self.dst(dst, ty.bits())?;
+        if ty == Ty::Pred {
+            return Ok(Op::Pred { op: Bool::Or, dst, a: self.predicate(src)?, b: Src::Imm(0) });
+        }
+        if let Operand::Name(name) = src
+            && let Some(Symbol::Special(special)) = self.names.find(name)
+        {
+            return Ok(Op::Special { dst, special });
+        }
+        let src = [self.src(src, ty)?, Src::Imm(0), Src::Imm(0), Src::Imm(0)];
+        let alu = Alu { f: F::Mov, ty, round: Round::Near, ftz: false, sat: false };
+        Ok(Op::Alu { alu, fast: fast(&alu, dst, &src), dst, src })
+    }
+
+    /// A predicate operand; constants are 0 and not 0.
+    pub(super) fn predicate(&self, operand: &Operand<'_>) -> Decoded<Src> {
+        match self.src(operand, Ty::Pred)? {
+            Src::Imm(v) => Ok(Src::Imm(if v == 0 { 0 } else { u64::from(u32::MAX) })),
+            Src::Special(_) => Err("reads a special register as a predicate".into()),
+            src => Ok(src),
+        }
+    }
+
+    fn predicate_logic(&self, base: &str, operands: &[Operand<'_>]) -> Decoded<Op> {
+        let all = Src::Imm(u64::from(u32::MAX));
+        let op = match base {
+            "and" => Bool::And,
+            "or" => Bool::Or,
+            "xor" => Bool::Xor,
+            "not" => Bool::Xor,
+            _ => return Err(UNKNOWN.into()),
+        };
+        match (base, operands) {
+            ("not", [dst, a]) => {
+                Ok(Op::Pred { op, dst: self.dst(dst, 1)?, a: self.predicate(a)?, b: all })
+            }
+            ("and" | "or" | "xor", [dst, a, b]) => Ok(Op::Pred {
+                op,
+                dst: self.dst(dst, 1)?,
+                a: self.predicate(a)?,
+                b: self.predicate(b)?,
+            }),
+            _ => Err("has too few or too many operands".into()),
+        }
+    }
+
+    fn setp(&self, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {
+        let Some(ty) = mods.ty().filter(|ty| ty.bits() >= 16 && !ty.is_packed()) else {
+            return Err(UNKNOWN.into());
+        };
+        let Some(cmp) = mods.find(comparison) else { return Err("lacks a comparison".into()) };
+        let logic = mods.find(logic);
+        let ftz = mods.take("ftz");
+        let (dst, a, b, c) = match (operands, logic) {
+            ([dst, a, b], None) => (dst, a, b, None),
+            ([dst, a, b, c], Some(op)) => (dst, a, b, Some((op, self.predicate(c)?))),
+            _ => return Err("has too few or too many operands".into()),
+        };
+        let (p, q) = self.pair(dst, 1, 1)?;
+        Ok(Op::Setp { cmp, ty, ftz, join: c, p, q, a: self.src(a, ty)?, b: self.src(b, ty)? })
+    }
+
+    /// `d` or `d|p`.
+    pub(super) fn pair(
+        &self,
+        operand: &Operand<'_>,
+        first: u32,
+        second: u32,
+    ) -> Decoded<(Dst, Dst)> {
+        match operand {
+            Operand::Pair(a, b) => Ok((self.dst(a, first)?, self.dst(b, second)?)),
+            one => Ok((self.dst(one, first)?, Dst::Sink)),
+        }
+    }
+
+    fn set(&self, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {
+        let (Some(from), Some(ty)) = (mods.ty(), mods.ty()) else { return Err(UNKNOWN.into()) };
+        if from.is_packed() || ty.is_packed() || from.bits() < 16 {
+            return Err(UNKNOWN.into());
+        }
+        let Some(cmp) = mods.find(comparison) else { return Err("lacks a comparison".into()) };
+        let alu =
+            Alu { f: F::Set(cmp, from), ty, round: Round::Near, ftz: mods.take("ftz"), sat: false };
+        self.alu(alu, &[from; 2], ty.bits(), operands)
+    }
+
+    fn cvt(&self, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {
+        let (Some(from), Some(ty)) = (mods.ty(), mods.ty()) else { return Err(UNKNOWN.into()) };
+        if from == Ty::Pred || ty == Ty::Pred || from.is_packed() {
+            return Err(UNKNOWN.into());
+        }
+        let whole = mods.find(|p| {
+            Some(match p {
+                "rni" => Round::Near,
+                "rzi" => Round::Zero,
+                "rmi" => Round::Down,
+                "rpi" => Round::Up,
+                _ => return None,
+            })
+        });
+        let round = whole.unwrap_or_else(|| mods.round());
+        let mut alu = Alu {
+            f: F::Cvt { from, int: whole.is_some() },
+            ty,
+            round,
+            ftz: mods.take("ftz"),
+            sat: mods.take("sat"),
+        };
+        if ty.is_packed() {
+            let relu = mods.take("relu");
+            let [dst, a, b] = operands else {
+                return Err("takes a destination and two sources".into());
+            };
+            if from != Ty::F32 {
+                return Err(UNKNOWN.into());
+            }
+            alu = Alu { f: F::CvtPack, sat: relu, ..alu };
+            let src = [self.src(a, from)?, self.src(b, from)?, Src::Imm(0), Src::Imm(0)];
+            return Ok(Op::Alu { alu, fast: Fast::No, dst: self.dst(dst, 32)?, src });
+        }
+        if from.is_float() && !ty.is_float() && whole.is_none() {
+            return Err("lacks a rounding to a whole number, such as `.rzi`".into());
+        }
+        let [dst, a] = operands else { return Err("takes two operands".into()) };
+        let dst = self.wide_dst(dst, ty.bits())?;
+        let src = [self.wide_src(a, from)?, Src::Imm(0), Src::Imm(0), Src::Imm(0)];
+        Ok(Op::Alu { alu, fast: fast(&alu, dst, &src), dst, src })
+    }
+}
+
+/// The loop for an operation, if its operands lie in the planes that the loop reads.
+fn fast(alu: &Alu, dst: Dst, src: &[Src; 4]) -> Fast {
+    let fast = classify(alu);
+    let word = |s: &Src| matches!(s, Src::W(_) | Src::Imm(_));
+    let double = |s: &Src| matches!(s, Src::D(_) | Src::Imm(_));
+    use Fast::*;
+    let fits = match fast {
+        No => false,
+        Mov64 | Add64 | Sub64 | AddF64 | MulF64 | FmaF64 => {
+            matches!(dst, Dst::D(_)) && src.iter().all(double)
+        }
+        Shl64 => matches!(dst, Dst::D(_)) && double(&src[0]) && word(&src[1]),
+        WideU32 | WideS32 | ZextU32 | SextS32 => matches!(dst, Dst::D(_)) && src.iter().all(word),
+        Trunc64 => matches!(dst, Dst::W(_)) && src.iter().all(double),
+        _ => matches!(dst, Dst::W(_)) && src.iter().all(word),
+    };
+    if fits { fast } else { No }
+}
+
+fn wider(ty: Ty) -> Ty {
+    match ty {
+        Ty::U16 => Ty::U32,
+        Ty::S16 => Ty::S32,
+        Ty::U32 => Ty::U64,
+        _ => Ty::S64,
+    }
+}

@@ -1,0 +1,380 @@
+//! Loads, stores, atomics, copies, and the arithmetic of addresses.
+
+use super::mods::{Mods, window};
+use super::{Decoded, Decoder, Symbol};
+use crate::inst::{Address, Async, Atom, AtomOp, Dst, Memory, Op, Src, Ty, Window};
+use crate::observer::{AccessKind, Order, Scope};
+use crate::parse::ast::{Base, Operand};
+
+impl Decoder<'_> {
+    /// `[base+offset]`, and the window of the variable in it, if one is named.
+    pub(super) fn address(&self, operand: &Operand<'_>) -> Decoded<(Address, Option<Window>)> {
+        let Operand::Address(base, offset) = operand else {
+            return Err("lacks an address in brackets".into());
+        };
+        match base {
+            Base::Absolute => Ok((Address { base: Src::Imm(0), offset: *offset }, None)),
+            Base::Name(name) => match self.names.find(name) {
+                Some(Symbol::Reg { dst: Dst::W(r), bits: 32 }) => {
+                    Ok((Address { base: Src::W(r), offset: *offset }, None))
+                }
+                Some(Symbol::Reg { dst: Dst::D(r), .. }) => {
+                    Ok((Address { base: Src::D(r), offset: *offset }, None))
+                }
+                Some(Symbol::Address(src, window)) => {
+                    Ok((Address { base: src, offset: *offset }, Some(window)))
+                }
+                _ => {
+                    Err(format!("has the address `{name}`, which is no register or variable here"))
+                }
+            },
+        }
+    }
+
+    /// Window and order of an access.
+    fn memory(&mut self, mods: &mut Mods<'_>, addr: &Operand<'_>, ty: Ty) -> Decoded<Memory> {
+        let order = mods.order();
+        let mmio = mods.take("mmio");
+        let scope = mods.scope();
+        let window = mods.window();
+        let (addr, variable) = self.address(addr)?;
+        // A variable's name is an offset in its own window, which the instruction has to say.
+        if let Some(own) = variable {
+            let same = own == window || (own == Window::Shared && window == Window::SharedCluster);
+            let generic =
+                window == Window::Generic && matches!(own, Window::Global | Window::Const);
+            if !same && !generic {
+                return Err("names a variable of another state space".into());
+            }
+        }
+        let order = if mmio { Order::Relaxed } else { order.unwrap_or(Order::Weak) };
+        let strong = order != Order::Weak;
+        if strong && matches!(window, Window::Generic | Window::Global) {
+            self.interacts = true;
+        }
+        let scope = scope.unwrap_or(if strong { Scope::Sys } else { Scope::Cta });
+        Ok(Memory { window, ty, addr, order, scope })
+    }
+
+    fn vector(mods: &mut Mods<'_>) -> usize {
+        mods.find(|p| match p {
+            "v2" => Some(2),
+            "v4" => Some(4),
+            "v8" => Some(8),
+            _ => None,
+        })
+        .unwrap_or(1)
+    }
+
+    pub(super) fn load(&mut self, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {
+        let Some(ty) = mods.ty().filter(|ty| !ty.is_packed() && *ty != Ty::Pred) else {
+            return Err("cannot be run: its type is not within the subset".into());
+        };
+        let count = Self::vector(mods);
+        let policy = mods.cache();
+        let (dst, addr) = match operands {
+            [dst, addr] => (dst, addr),
+            [dst, addr, policy_operand] if policy => {
+                self.src(policy_operand, Ty::B64)?;
+                (dst, addr)
+            }
+            _ => return Err("takes a destination and an address".into()),
+        };
+        let memory = self.memory(mods, addr, ty)?;
+        let parts = match dst {
+            Operand::Vector(parts) => parts.as_slice(),
+            one => std::slice::from_ref(one),
+        };
+        if parts.len() != count {
+            return Err(format!("loads {count} values into {} registers", parts.len()));
+        }
+        let dsts =
+            parts.iter().map(|p| self.wide_dst(p, ty.bits())).collect::<Decoded<Box<[_]>>>()?;
+        Ok(Op::Load { memory: Box::new(memory), dsts })
+    }
+
+    pub(super) fn store(&mut self, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {
+        // `st.async` is another instruction.
+        let Some(ty) = mods.ty().filter(|ty| !ty.is_packed() && *ty != Ty::Pred) else {
+            return Err("cannot be run: its type is not within the subset".into());
+        };
+        let count = Self::vector(mods);
+        let policy = mods.cache();
+        let (addr, src) = match operands {
+            [addr, src] => (addr, src),
+            [addr, src, policy_operand] if policy => {
+                self.src(policy_operand, Ty::B64)?;
+                (addr, src)
+            }
+            _ => return Err("takes an address and a source".into()),
+        };
+        let memory = self.memory(mods, addr, ty)?;
+        if matches!(memory.window, Window::Const | Window::Param) {
+            return Err("stores to a space that cannot be written".into());
+        }
+        let parts = match src {
+            Operand::Vector(parts) => parts.as_slice(),
+            one => std::slice::from_ref(one),
+        };
+        if parts.len() != count {
+            return Err(format!("stores {count} values from {} registers", parts.len()));
+        }
+        let srcs = parts.iter().map(|p| self.wide_src(p, ty)).collect::<Decoded<Box<[_]>>>()?;
+        Ok(Op::Store { memory: Box::new(memory), srcs })
+    }
+
+    pub(super) fn atomic(
+        &mut self,
+        red: bool,
+        mods: &mut Mods<'_>,
+        operands: &[Operand<'_>],
+    ) -> Decoded<Op> {
+        let unknown = || {
+            Err("cannot be run: this operation on this type is not within the subset".to_string())
+        };
+        let Some(ty) = mods.ty().filter(|ty| ty.bits() >= 32 && !ty.is_packed()) else {
+            return unknown();
+        };
+        let policy = mods.cache();
+        let op = mods.find(|p| {
+            Some(match p {
+                "add" => AtomOp::Add,
+                "min" => AtomOp::Min,
+                "max" => AtomOp::Max,
+                "inc" => AtomOp::Inc,
+                "dec" => AtomOp::Dec,
+                "and" => AtomOp::And,
+                "or" => AtomOp::Or,
+                "xor" => AtomOp::Xor,
+                "exch" => AtomOp::Exch,
+                "cas" => AtomOp::Cas,
+                _ => return None,
+            })
+        });
+        let Some(op) = op else { return unknown() };
+        let fits = match op {
+            AtomOp::Add => ty.is_int() || ty.is_float(),
+            AtomOp::Min | AtomOp::Max => ty.is_int(),
+            AtomOp::Inc | AtomOp::Dec => ty == Ty::U32,
+            AtomOp::And | AtomOp::Or | AtomOp::Xor | AtomOp::Exch | AtomOp::Cas => {
+                matches!(ty, Ty::B32 | Ty::B64)
+            }
+        };
+        if !fits || (red && matches!(op, AtomOp::Exch | AtomOp::Cas)) {
+            return unknown();
+        }
+        let mut rest = operands;
+        let mut dst = Dst::Sink;
+        if !red {
+            let Some((first, tail)) = rest.split_first() else {
+                return Err("has no operands".into());
+            };
+            dst = self.dst(first, ty.bits())?;
+            rest = tail;
+        }
+        if policy && let Some((last, head)) = rest.split_last() {
+            self.src(last, Ty::B64)?;
+            rest = head;
+        }
+        let (addr, b, c) = match (op, rest) {
+            (AtomOp::Cas, [addr, b, c]) => (addr, self.src(b, ty)?, self.src(c, ty)?),
+            (AtomOp::Cas, _) => return Err("takes a comparand and a new value".into()),
+            (_, [addr, b]) => (addr, self.src(b, ty)?, Src::Imm(0)),
+            _ => return Err("takes an address and one operand".into()),
+        };
+        let mut memory = self.memory(mods, addr, ty)?;
+        if memory.order == Order::Weak {
+            memory.order = Order::Relaxed;
+            memory.scope = Scope::Gpu;
+        }
+        if matches!(memory.window, Window::Generic | Window::Global) {
+            self.interacts = true;
+        }
+        if !matches!(
+            memory.window,
+            Window::Generic | Window::Global | Window::Shared | Window::SharedCluster
+        ) {
+            return Err("works on global and shared memory only".into());
+        }
+        // Global float addition flushes subnormals, shared does not.
+        let ftz = op == AtomOp::Add && ty == Ty::F32 && memory.window == Window::Global;
+        let kind = if dst == Dst::Sink { AccessKind::Reduction } else { AccessKind::Atomic };
+        Ok(Op::Atomic(Box::new(Atom { memory, kind, op, ftz, dst, b, c })))
+    }
+
+    pub(super) fn cvta(&self, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {
+        if mods.ty() != Some(Ty::U64) {
+            return Err("cannot be run but with `.u64`".into());
+        }
+        let to = mods.take("to");
+        let Some(window) = mods.find(window) else { return Err("lacks a state space".into()) };
+        let [dst, src] = operands else { return Err("takes two operands".into()) };
+        Ok(Op::Cvta {
+            window,
+            to,
+            dst: self.dst(dst, 64)?,
+            src: self.src(src, Ty::U64)?,
+            offset: 0,
+        })
+    }
+
+    pub(super) fn isspacep(&self, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {
+        let Some(window) = mods.find(window) else { return Err("lacks a state space".into()) };
+        let [dst, addr] = operands else { return Err("takes two operands".into()) };
+        Ok(Op::IsSpace { dst: self.dst(dst, 1)?, window, addr: self.src(addr, Ty::U64)? })
+    }
+
+    pub(super) fn mapa(&self, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {
+        let Some(ty) = mods.ty().filter(|ty| matches!(ty, Ty::U32 | Ty::U64)) else {
+            return Err("lacks `.u32` or `.u64`".into());
+        };
+        let generic = !mods.take("shared::cluster");
+        let [dst, addr, rank] = operands else { return Err("takes an address and a rank".into()) };
+        let dst = self.dst(dst, ty.bits())?;
+        Ok(Op::Mapa {
+            dst,
+            addr: self.src(addr, ty)?,
+            offset: 0,
+            rank: self.src(rank, Ty::U32)?,
+            generic,
+        })
+    }
+
+    pub(super) fn getctarank(&self, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {
+        let Some(ty) = mods.ty().filter(|ty| matches!(ty, Ty::U32 | Ty::U64)) else {
+            return Err("lacks `.u32` or `.u64`".into());
+        };
+        let generic = !mods.take("shared::cluster");
+        let [dst, addr] = operands else { return Err("takes an address".into()) };
+        Ok(Op::GetRank { dst: self.dst(dst, 32)?, addr: self.src(addr, ty)?, generic })
+    }
+
+    pub(super) fn createpolicy(
+        &self,
+        mods: &mut Mods<'_>,
+        operands: &[Operand<'_>],
+    ) -> Decoded<Op> {
+        if mods.ty() != Some(Ty::B64) || !mods.take("fractional") {
+            return Err("cannot be run but as `.fractional….b64`".into());
+        }
+        mods.cache();
+        let Some(dst) = operands.first() else { return Err("has no destination".into()) };
+        let alu = crate::inst::Alu {
+            f: crate::inst::F::Mov,
+            ty: Ty::B64,
+            round: Default::default(),
+            ftz: false,
+            sat: false,
+        };
+        Ok(Op::Alu {
+            alu,
+            fast: crate::inst::Fast::No,
+            dst: self.dst(dst, 64)?,
+            src: [Src::Imm(0); 4],
+        })
+    }
+
+    /// `cp.async` and `cp.async.bulk`, with their groups: copies are done at once, so waits for
+    /// groups have nothing to wait for.
+    pub(super) fn copy(&mut self, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {
+        if !mods.take("async") {
+            return Err("cannot be run: it is not within the subset".into());
+        }
+        let bulk = mods.take("bulk");
+        if mods.take("commit_group") || mods.take("wait_all") {
+            return Ok(Op::Nop);
+        }
+        if mods.take("wait_group") {
+            mods.take("read");
+            return match operands {
+                [Operand::Int(_)] => Ok(Op::Nop),
+                _ => Err("takes the number of groups".into()),
+            };
+        }
+        if mods.take("mbarrier") {
+            return Err("cannot be run: it is not within the subset".into());
+        }
+        mods.take("weak");
+        if bulk { self.bulk(mods, operands) } else { self.small_copy(mods, operands) }
+    }
+
+    fn bulk(&mut self, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {
+        let unknown = "cannot be run: this direction is not within the subset";
+        let Some(to) = mods.find(window) else { return Err(unknown.into()) };
+        let Some(from) = mods.find(window) else { return Err(unknown.into()) };
+        let counted = mods.take("mbarrier::complete_tx::bytes");
+        let grouped = mods.take("bulk_group");
+        let multicast = mods.take("multicast::cluster");
+        let policy = mods.cache();
+        match (to, from) {
+            (Window::SharedCluster | Window::Shared, Window::Global)
+            | (Window::SharedCluster, Window::Shared)
+                if counted && !grouped => {}
+            (Window::Global, Window::Shared) if grouped && !counted => {}
+            _ => return Err(unknown.into()),
+        }
+        let mut rest = operands;
+        if policy && let Some((last, head)) = rest.split_last() {
+            self.src(last, Ty::B64)?;
+            rest = head;
+        }
+        let mut mask = None;
+        if multicast && let Some((last, head)) = rest.split_last() {
+            mask = Some(self.src(last, Ty::B16)?);
+            rest = head;
+        }
+        let (target, source, bytes, mbarrier) = match (rest, counted) {
+            ([target, source, bytes, mbarrier], true) => {
+                let addr = self.address(mbarrier)?.0;
+                (target, source, bytes, Some((to, addr)))
+            }
+            ([target, source, bytes], false) => (target, source, bytes, None),
+            _ => return Err("has too few or too many operands".into()),
+        };
+        Ok(Op::Async(Box::new(Async {
+            to,
+            target: self.address(target)?.0,
+            from,
+            source: self.address(source)?.0,
+            bytes: self.src(bytes, Ty::U32)?,
+            read: None,
+            mbarrier,
+            multicast: mask,
+            bulk: true,
+        })))
+    }
+
+    fn small_copy(&mut self, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {
+        let policy = mods.cache();
+        let shared = mods.take("shared") || mods.take("shared::cta");
+        if !shared || !mods.take("global") {
+            return Err("cannot be run: this direction is not within the subset".into());
+        }
+        let mut rest = operands;
+        if policy && let Some((last, head)) = rest.split_last() {
+            self.src(last, Ty::B64)?;
+            rest = head;
+        }
+        let (target, source, bytes, read) = match rest {
+            [target, source, bytes] => (target, source, bytes, None),
+            [target, source, bytes, read] => {
+                (target, source, bytes, Some(self.src(read, Ty::U32)?))
+            }
+            _ => return Err("has too few or too many operands".into()),
+        };
+        if !matches!(bytes, Operand::Int(4 | 8 | 16)) {
+            return Err("copies 4, 8 or 16 bytes".into());
+        }
+        Ok(Op::Async(Box::new(Async {
+            to: Window::Shared,
+            target: self.address(target)?.0,
+            from: Window::Global,
+            source: self.address(source)?.0,
+            bytes: self.src(bytes, Ty::U32)?,
+            read,
+            mbarrier: None,
+            multicast: None,
+            bulk: false,
+        })))
+    }
+}

@@ -1,0 +1,268 @@
+//! Syntax tree to instructions: names to registers and addresses, opcodes to operations.
+
+mod arith;
+mod memory;
+mod mods;
+mod names;
+mod sync;
+
+use crate::ParseError;
+use crate::cfg;
+use crate::inst::{Dst, Inst, NOWHERE, Op, Src, Ty};
+use crate::module::Kernel;
+use crate::parse::Lines;
+use crate::parse::ast::{self, Operand, Stmt, Text};
+use mods::Mods;
+use names::{Names, Symbol};
+pub(crate) use sync::combine;
+
+/// What an instruction lacks, as the end of a sentence that begins with its opcode.
+type Decoded<T> = Result<T, String>;
+
+/// Everything that is known while a kernel is decoded.
+pub(super) struct Decoder<'a> {
+    names: Names<'a>,
+    /// Blocks of the grid may talk to each other.
+    interacts: bool,
+}
+
+/// Decodes an entry; all that cannot be run is reported.
+pub(crate) fn kernel(
+    text: &Text<'_>,
+    entry: &ast::Entry<'_>,
+    module_offsets: &[u64],
+    lines: &Lines,
+) -> Result<Kernel, Vec<ParseError>> {
+    let mut errors = Vec::new();
+    let mut names = match Names::new(text, entry, module_offsets) {
+        Ok(names) => names,
+        Err((offset, message)) => return Err(vec![lines.error(offset, message)]),
+    };
+    let mut kernel = Kernel { name: entry.name.to_string(), ..Kernel::default() };
+    names
+        .find_labels(&entry.body, &mut |offset, message| errors.push(lines.error(offset, message)));
+    let mut decoder = Decoder { names, interacts: false };
+    let mut source_line = 0;
+    for stmt in &entry.body {
+        match stmt {
+            Stmt::Open => decoder.names.open(),
+            Stmt::Close => decoder.names.close(),
+            Stmt::Loc(line) => source_line = *line,
+            Stmt::Label(..) => {}
+            Stmt::Reg { ty, names, offset } => {
+                if let Err(message) = decoder.names.declare_registers(ty, names) {
+                    errors.push(lines.error(*offset, message));
+                }
+            }
+            Stmt::Var(var) => {
+                if let Err(message) = decoder.names.declare_var(var) {
+                    errors.push(lines.error(var.offset, message));
+                }
+            }
+            Stmt::Inst(inst) => {
+                let decoded = decoder.guard(inst).and_then(|guard| {
+                    let op = decoder.op(inst)?;
+                    Ok(Inst { op, guard, join: NOWHERE })
+                });
+                match decoded {
+                    Ok(inst) => kernel.insts.push(inst),
+                    Err(message) => {
+                        errors
+                            .push(lines.error(inst.offset, format!("`{}` {message}", inst.opcode)));
+                        kernel.insts.push(Inst { op: Op::Nop, guard: None, join: NOWHERE });
+                    }
+                }
+                kernel.lines.push(source_line);
+                kernel.ptx_lines.push(lines.place(inst.offset).0);
+                kernel.texts.push(inst.text.split_whitespace().collect::<Vec<_>>().join(" "));
+            }
+        }
+    }
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    // Falling off the end is an exit.
+    kernel.insts.push(Inst { op: Op::Exit, guard: None, join: NOWHERE });
+    kernel.lines.push(0);
+    kernel.ptx_lines.push(kernel.ptx_lines.last().copied().unwrap_or(0));
+    kernel.texts.push("ret;".to_string());
+    cfg::set_joins(&mut kernel.insts);
+    decoder.names.finish(&mut kernel);
+    kernel.interacts = decoder.interacts;
+    kernel.cluster = entry.cluster;
+    kernel.reqntid = entry.reqntid;
+    kernel.maxntid = entry.maxntid;
+    Ok(kernel)
+}
+
+impl Decoder<'_> {
+    fn guard(&self, inst: &ast::Inst<'_>) -> Decoded<Option<(u16, bool)>> {
+        let Some((name, not)) = inst.guard else { return Ok(None) };
+        match self.names.find(name) {
+            Some(Symbol::Reg { dst: Dst::P(p), .. }) => Ok(Some((p, not))),
+            _ => Err(format!("has a guard `{name}` that is no predicate")),
+        }
+    }
+
+    fn op(&mut self, inst: &ast::Inst<'_>) -> Decoded<Op> {
+        let (base, mut mods) = Mods::split(inst.opcode);
+        let operands = inst.operands.as_slice();
+        let op = match base {
+            "ld" | "ldu" => self.load(&mut mods, operands)?,
+            "st" => self.store(&mut mods, operands)?,
+            "atom" | "red" => self.atomic(base == "red", &mut mods, operands)?,
+            "cvta" => self.cvta(&mut mods, operands)?,
+            "isspacep" => self.isspacep(&mut mods, operands)?,
+            "mapa" => self.mapa(&mut mods, operands)?,
+            "getctarank" => self.getctarank(&mut mods, operands)?,
+            "cp" => self.copy(&mut mods, operands)?,
+            "createpolicy" => self.createpolicy(&mut mods, operands)?,
+            "prefetch" | "prefetchu" | "discard" | "applypriority" => {
+                while mods.find(|_| Some(())).is_some() {}
+                Op::Nop
+            }
+            "bra" => {
+                mods.take("uni");
+                match operands {
+                    [Operand::Name(label)] => match self.names.label(label) {
+                        Some(target) => Op::Branch(target),
+                        None => return Err(format!("jumps to `{label}`, which is no label here")),
+                    },
+                    _ => return Err("takes one label".into()),
+                }
+            }
+            "ret" | "exit" => {
+                mods.take("uni");
+                Op::Exit
+            }
+            "trap" | "brkpt" => Op::Trap,
+            "bar" | "barrier" => self.barrier(base == "barrier", &mut mods, operands)?,
+            "shfl" | "vote" | "match" | "redux" | "elect" => {
+                self.collective(base, &mut mods, operands)?
+            }
+            "activemask" => match (mods.ty(), operands) {
+                (Some(Ty::B32), [dst]) => Op::ActiveMask(self.dst(dst, 32)?),
+                _ => return Err("takes one 32-bit register".into()),
+            },
+            "membar" | "fence" => self.fence(base == "membar", &mut mods)?,
+            "mbarrier" => self.mbarrier(&mut mods, operands)?,
+            "griddepcontrol" => {
+                if !mods.take("wait") && !mods.take("launch_dependents") {
+                    return Err("lacks `.wait` or `.launch_dependents`".into());
+                }
+                Op::Nop
+            }
+            "nanosleep" => {
+                mods.ty();
+                Op::Nop
+            }
+            "setmaxnreg" => {
+                while mods.find(|_| Some(())).is_some() {}
+                Op::Nop
+            }
+            _ => self.arithmetic(base, &mut mods, operands)?,
+        };
+        match mods.rest() {
+            None => Ok(op),
+            Some(part) => Err(format!("cannot be run: `.{part}` is not within the subset")),
+        }
+    }
+
+    /// A destination of exactly so many bits.
+    fn dst(&self, operand: &Operand<'_>, bits: u32) -> Decoded<Dst> {
+        let Operand::Name(name) = operand else {
+            return Err("has a destination that is no register".into());
+        };
+        if *name == "_" {
+            return Ok(Dst::Sink);
+        }
+        match self.names.find(name) {
+            Some(Symbol::Reg { bits: found, dst }) if found == bits => Ok(dst),
+            Some(Symbol::Reg { bits: found, .. }) => {
+                Err(format!("needs {bits} bits, but register `{name}` has {found}"))
+            }
+            _ => Err(format!("writes `{name}`, which is no register here")),
+        }
+    }
+
+    /// A destination that may be wider than the value.
+    fn wide_dst(&self, operand: &Operand<'_>, bits: u32) -> Decoded<Dst> {
+        let Operand::Name(name) = operand else {
+            return Err("has a destination that is no register".into());
+        };
+        match self.names.find(name) {
+            Some(Symbol::Reg { bits: found, dst }) if found >= bits && found > 1 => Ok(dst),
+            _ => self.dst(operand, bits),
+        }
+    }
+
+    /// A source of exactly so many bits.
+    fn src(&self, operand: &Operand<'_>, ty: Ty) -> Decoded<Src> {
+        self.source(operand, ty, false)
+    }
+
+    /// A source that may be wider than the value.
+    fn wide_src(&self, operand: &Operand<'_>, ty: Ty) -> Decoded<Src> {
+        self.source(operand, ty, true)
+    }
+
+    fn source(&self, operand: &Operand<'_>, ty: Ty, wider: bool) -> Decoded<Src> {
+        match operand {
+            Operand::Int(v) if ty.is_float() && !ty.is_packed() && ty.bits() > 16 => {
+                Err(format!("has the integer {v} where a float is wanted"))
+            }
+            Operand::Int(v) => Ok(Src::Imm(*v)),
+            Operand::F32(bits) if ty == Ty::F64 => {
+                Ok(Src::Imm(f64::from(f32::from_bits(*bits)).to_bits()))
+            }
+            Operand::F32(bits) => Ok(Src::Imm(u64::from(*bits))),
+            Operand::F64(bits) if ty == Ty::F32 => {
+                Ok(Src::Imm(u64::from((f64::from_bits(*bits) as f32).to_bits())))
+            }
+            Operand::F64(bits) => Ok(Src::Imm(*bits)),
+            Operand::Not(name) => match self.names.find(name) {
+                Some(Symbol::Reg { dst: Dst::P(p), .. }) if ty == Ty::Pred => Ok(Src::NotP(p)),
+                _ => Err(format!("negates `{name}`, which is no predicate here")),
+            },
+            Operand::Name(name) => match self.names.find(name) {
+                Some(Symbol::Reg { bits, dst }) => {
+                    let want = ty.bits();
+                    if bits != want && !(wider && bits > want && want > 1) {
+                        return Err(format!("needs {want} bits, but register `{name}` has {bits}"));
+                    }
+                    Ok(as_src(dst))
+                }
+                Some(Symbol::Special(special)) => Ok(Src::Special(special)),
+                Some(Symbol::Address(src, _)) if ty.bits() >= 32 => Ok(src),
+                _ => Err(format!("reads `{name}`, which is no register here")),
+            },
+            Operand::Sum(name, offset) => match self.names.find(name) {
+                Some(Symbol::Address(src, _)) => Ok(plus(src, *offset)),
+                _ => Err(format!("reads `{name}`, which has no address")),
+            },
+            _ => Err("has an operand of the wrong kind".into()),
+        }
+    }
+}
+
+/// A register as a source.
+fn as_src(dst: Dst) -> Src {
+    match dst {
+        Dst::W(r) => Src::W(r),
+        Dst::D(r) => Src::D(r),
+        Dst::P(r) => Src::P(r),
+        Dst::Sink => Src::Imm(0),
+    }
+}
+
+/// A constant address with an offset.
+fn plus(src: Src, offset: i64) -> Src {
+    use crate::inst::Special;
+    match src {
+        Src::Imm(v) => Src::Imm(v.wrapping_add_signed(offset)),
+        Src::Special(Special::Module(v)) => {
+            Src::Special(Special::Module(v.wrapping_add_signed(offset)))
+        }
+        other => other,
+    }
+}

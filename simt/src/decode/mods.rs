@@ -1,0 +1,119 @@
+//! The dotted parts of an opcode, each to be understood exactly once.
+
+use crate::inst::{Round, Ty, Window};
+use crate::observer::{Order, Scope};
+
+/// The modifiers that are not yet understood.
+pub(super) struct Mods<'a> {
+    parts: Vec<&'a str>,
+}
+
+impl<'a> Mods<'a> {
+    /// Splits an opcode into its base and modifiers.
+    pub(super) fn split(opcode: &'a str) -> (&'a str, Mods<'a>) {
+        let mut parts = opcode.split('.');
+        let base = parts.next().unwrap_or("");
+        (base, Mods { parts: parts.collect() })
+    }
+
+    /// Takes a modifier, if there.
+    pub(super) fn take(&mut self, name: &str) -> bool {
+        match self.parts.iter().position(|p| *p == name) {
+            Some(at) => {
+                self.parts.remove(at);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Takes the first modifier that means something.
+    pub(super) fn find<T>(&mut self, meaning: impl Fn(&str) -> Option<T>) -> Option<T> {
+        let (at, value) =
+            self.parts.iter().enumerate().find_map(|(i, p)| Some((i, meaning(p)?)))?;
+        self.parts.remove(at);
+        Some(value)
+    }
+
+    /// Takes the last modifier if it is a type.
+    pub(super) fn ty(&mut self) -> Option<Ty> {
+        let ty = Ty::parse(self.parts.last()?)?;
+        self.parts.pop();
+        Some(ty)
+    }
+
+    /// The first that nobody took.
+    pub(super) fn rest(&self) -> Option<&'a str> {
+        self.parts.first().copied()
+    }
+
+    /// Rounding of a float result; near unless said otherwise.
+    pub(super) fn round(&mut self) -> Round {
+        self.find(|p| {
+            Some(match p {
+                "rn" => Round::Near,
+                "rz" => Round::Zero,
+                "rm" => Round::Down,
+                "rp" => Round::Up,
+                "rna" => Round::Away,
+                _ => return None,
+            })
+        })
+        .unwrap_or_default()
+    }
+
+    /// State space; generic unless said otherwise.
+    pub(super) fn window(&mut self) -> Window {
+        self.find(window).unwrap_or(Window::Generic)
+    }
+
+    pub(super) fn scope(&mut self) -> Option<Scope> {
+        self.find(|p| {
+            Some(match p {
+                "cta" => Scope::Cta,
+                "cluster" => Scope::Cluster,
+                "gpu" | "gl" => Scope::Gpu,
+                "sys" => Scope::Sys,
+                _ => return None,
+            })
+        })
+    }
+
+    pub(super) fn order(&mut self) -> Option<Order> {
+        self.find(|p| {
+            Some(match p {
+                "weak" => Order::Weak,
+                "volatile" => Order::Volatile,
+                "relaxed" => Order::Relaxed,
+                "acquire" => Order::Acquire,
+                "release" => Order::Release,
+                "acq_rel" => Order::AcqRel,
+                "sc" => Order::SeqCst,
+                _ => return None,
+            })
+        })
+    }
+
+    /// Hints that change when data comes, never which. Whether one names a policy operand.
+    pub(super) fn cache(&mut self) -> bool {
+        let hint = |p: &str| {
+            let plain = ["ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc"].contains(&p);
+            let level = ["L1::", "L2::"].iter().any(|l| p.starts_with(l)) && p != "L2::cache_hint";
+            (plain || level).then_some(())
+        };
+        while self.find(hint).is_some() {}
+        self.take("L2::cache_hint")
+    }
+}
+
+pub(super) fn window(part: &str) -> Option<Window> {
+    Some(match part {
+        "global" => Window::Global,
+        "shared" | "shared::cta" => Window::Shared,
+        "shared::cluster" => Window::SharedCluster,
+        "local" => Window::Local,
+        "const" => Window::Const,
+        "param" | "param::entry" => Window::Param,
+        _ => return None,
+    })
+}

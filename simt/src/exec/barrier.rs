@@ -1,0 +1,270 @@
+//! Barriers of blocks and clusters.
+
+use super::Fault;
+use super::step::Flow;
+use super::team::{Bar as BarState, Team};
+use super::warp::{State, each};
+use crate::TrapKind;
+use crate::inst::{Bar, Dst, Op, Red};
+use crate::observer::{Arrive, At, Complete, Level, Observer};
+
+/// Barriers of a block.
+const BARRIERS: u64 = 16;
+
+impl Team<'_> {
+    pub(super) fn bar<O: Observer>(
+        &mut self,
+        w: usize,
+        pc: u32,
+        active: u32,
+        bar: &Bar,
+        obs: &mut O,
+    ) -> Result<Flow, Fault> {
+        let at = self.at(w, pc, active);
+        if active == 0 {
+            obs.inst(&at);
+            return Ok(Flow::Next);
+        }
+        let lead = active.trailing_zeros() as usize;
+        let id = self.lane(w, lead, bar.id) & 0xffff_ffff;
+        let mut same = 0;
+        each(active, |lane| {
+            same |= u32::from(self.lane(w, lane, bar.id) & 0xffff_ffff == id) << lane
+        });
+        if same != active {
+            return Ok(Flow::Only(same));
+        }
+        obs.inst(&at);
+        if id >= BARRIERS {
+            return Err(Fault::new(
+                TrapKind::BadBarrier,
+                lead,
+                format!("barrier {id}: there are {BARRIERS}"),
+            ));
+        }
+        let count = bar.count.map(|c| self.lane(w, lead, c) as u32);
+        if let Some(n) = count
+            && (n == 0 || n % 32 != 0)
+        {
+            return Err(Fault::new(
+                TrapKind::BadBarrier,
+                lead,
+                format!("{n} threads: not a multiple of the warp size"),
+            ));
+        }
+        let warp = &self.warps[w];
+        let (block, index, members) = (warp.block, warp.index as usize, warp.live);
+        obs.arrive(
+            &at,
+            &Arrive {
+                level: Level::Block,
+                id: id as u32,
+                mask: active,
+                members,
+                count,
+                arrive_only: bar.arrive,
+                aligned: bar.aligned,
+            },
+        );
+        let held = bar.red.map(|(_, _, p)| warp.regs.pred(p) & active);
+        let warps = self.per_block();
+        let bars = &mut self.blocks[block].bars;
+        if bars.is_empty() {
+            bars.resize(BARRIERS as usize, BarState::default());
+        }
+        let state = &mut bars[id as usize];
+        if !state.active {
+            state.waiting.clear();
+            state.waiting.resize(warps, 0);
+            state.arrived.clear();
+            state.arrived.resize(warps, 0);
+            (state.active, state.count, state.aligned) = (true, count, bar.aligned);
+            (state.held, state.asked) = (0, 0);
+        } else if state.count != count {
+            let detail = format!(
+                "{} threads, where others at barrier {id} said {}",
+                said(count),
+                said(state.count)
+            );
+            return Err(Fault::new(TrapKind::BadBarrier, lead, detail));
+        }
+        if let Some(held) = held {
+            state.held += held.count_ones();
+            state.asked += active.count_ones();
+        }
+        if bar.arrive {
+            state.arrived[index] |= active;
+            return Ok(Flow::Next);
+        }
+        state.waiting[index] |= active;
+        Ok(Flow::Wait(active, State::Bar { id: id as u8 }))
+    }
+
+    /// Opens the barriers of a block that all have reached. Called after arrivals and exits.
+    pub(super) fn open_bars<O: Observer>(
+        &mut self,
+        block: usize,
+        obs: &mut O,
+    ) -> Result<(), (usize, u32, Fault)> {
+        for id in 0..self.blocks[block].bars.len() {
+            if !self.blocks[block].bars[id].active {
+                continue;
+            }
+            let first = block * self.per_block();
+            let state = &self.blocks[block].bars[id];
+            let complete = match state.count {
+                None => (0..self.per_block()).all(|i| {
+                    (state.waiting[i] | state.arrived[i]) & self.warps[first + i].live
+                        == self.warps[first + i].live
+                }),
+                Some(n) => {
+                    let met = |i: usize| {
+                        let here = state.waiting[i] | state.arrived[i];
+                        if here != 0 && here == self.warps[first + i].live {
+                            32
+                        } else {
+                            here.count_ones()
+                        }
+                    };
+                    (0..self.per_block()).map(met).sum::<u32>() >= n
+                }
+            };
+            if complete {
+                self.open(block, id, obs)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn open<O: Observer>(
+        &mut self,
+        block: usize,
+        id: usize,
+        obs: &mut O,
+    ) -> Result<(), (usize, u32, Fault)> {
+        let first = block * self.per_block();
+        let state = &mut self.blocks[block].bars[id];
+        state.active = false;
+        let (waiting, arrived, aligned) =
+            (std::mem::take(&mut state.waiting), std::mem::take(&mut state.arrived), state.aligned);
+        let (held, asked) = (state.held, state.asked);
+        let lanes: Vec<u32> = waiting.iter().zip(&arrived).map(|(a, b)| a | b).collect();
+        obs.complete(&Complete {
+            level: Level::Block,
+            id: id as u32,
+            block: self.blocks[block].id,
+            lanes: &lanes,
+        });
+        self.blocks[block].id.round += 1;
+        for (i, lanes) in waiting.iter().enumerate().filter(|(_, lanes)| **lanes != 0) {
+            let w = first + i;
+            let mut at_pc = None;
+            for s in 0..self.warps[w].splits.len() {
+                let split = self.warps[w].splits[s];
+                if split.state != (State::Bar { id: id as u8 }) {
+                    continue;
+                }
+                if aligned && at_pc.is_some_and(|pc| pc != split.pc) {
+                    let detail =
+                        "other lanes of the warp wait at another barrier instruction".to_string();
+                    let lane = split.mask.trailing_zeros() as usize;
+                    return Err((
+                        w,
+                        split.pc,
+                        Fault::new(TrapKind::DivergentBarrier, lane, detail),
+                    ));
+                }
+                at_pc = Some(split.pc);
+                if let Op::Bar(bar) = &self.env.info.kernel.insts[split.pc as usize].op
+                    && let Some((red, dst, _)) = bar.red
+                {
+                    let yes = match red {
+                        Red::Popc => held,
+                        Red::And => u32::from(held == asked),
+                        Red::Or => u32::from(held != 0),
+                    };
+                    let regs = &mut self.warps[w].regs;
+                    each(split.mask, |lane| regs.put(dst, lane, yes.into()));
+                }
+                let split = &mut self.warps[w].splits[s];
+                (split.state, split.pc) = (State::Ready, split.pc + 1);
+            }
+            let _ = lanes;
+            if self.warps[w].splits.len() > 1 {
+                self.warps[w].merge();
+            }
+        }
+        // The vectors go back, so that the next round need not allocate.
+        let state = &mut self.blocks[block].bars[id];
+        (state.waiting, state.arrived) = (waiting, arrived);
+        Ok(())
+    }
+
+    pub(super) fn cluster_arrive<O: Observer>(
+        &mut self,
+        w: usize,
+        at: &At<'_>,
+        obs: &mut O,
+    ) -> Result<(), Fault> {
+        let again = self.cluster_arrived[w] & at.mask;
+        if again != 0 {
+            let lane = again.trailing_zeros() as usize;
+            return Err(Fault::new(
+                TrapKind::BadBarrier,
+                lane,
+                "arrives twice at the cluster barrier, with no wait between",
+            ));
+        }
+        obs.arrive(
+            at,
+            &Arrive {
+                level: Level::Cluster,
+                id: 0,
+                mask: at.mask,
+                members: self.warps[w].live,
+                count: None,
+                arrive_only: true,
+                aligned: true,
+            },
+        );
+        self.cluster_arrived[w] |= at.mask;
+        self.open_cluster(obs);
+        Ok(())
+    }
+
+    /// Lanes whose arrival still counts have to wait; the others' barrier is open.
+    pub(super) fn cluster_wait(&mut self, w: usize, active: u32) -> Flow {
+        match active & self.cluster_arrived[w] {
+            0 => Flow::Next,
+            waits => Flow::Wait(waits, State::Cluster),
+        }
+    }
+
+    /// Opens the cluster barrier where all live lanes have arrived.
+    pub(super) fn open_cluster<O: Observer>(&mut self, obs: &mut O) {
+        let arrived = &self.cluster_arrived;
+        let all = self.warps.iter().zip(arrived).all(|(warp, a)| warp.live & !a == 0);
+        if !all || arrived.iter().all(|a| *a == 0) {
+            return;
+        }
+        for (block, lanes) in self.blocks.iter().zip(arrived.chunks(self.per_block())) {
+            obs.complete(&Complete { level: Level::Cluster, id: 0, block: block.id, lanes });
+        }
+        self.cluster_arrived.fill(0);
+        for warp in &mut self.warps {
+            for split in warp.splits.iter_mut().filter(|s| s.state == State::Cluster) {
+                (split.state, split.pc) = (State::Ready, split.pc + 1);
+            }
+            warp.merge();
+        }
+    }
+
+    /// The register that an instruction's result goes to, for waits that end later.
+    pub(super) fn put_result(&mut self, w: usize, mask: u32, dst: Dst, value: u64) {
+        each(mask, |lane| self.warps[w].regs.put(dst, lane, value));
+    }
+}
+
+fn said(count: Option<u32>) -> String {
+    count.map_or_else(|| "all".to_string(), |n| n.to_string())
+}

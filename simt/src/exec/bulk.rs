@@ -1,0 +1,142 @@
+//! Copies that the hardware runs on its own. Here they are done at once, which is one of the
+//! orders that the ISA allows.
+
+use super::Fault;
+use super::team::Team;
+use super::warp::each;
+use crate::TrapKind;
+use crate::inst::{Address, Async, Window};
+use crate::observer::{At, Copy, Observer, Space};
+
+impl Team<'_> {
+    pub(super) fn copy<O: Observer>(
+        &mut self,
+        w: usize,
+        at: &At<'_>,
+        copy: &Async,
+        obs: &mut O,
+    ) -> Result<(), Fault> {
+        let mut result = Ok(());
+        each(at.mask, |lane| {
+            if result.is_ok() {
+                result = self.copy_lane(w, at, copy, lane, obs);
+            }
+        });
+        result
+    }
+
+    fn copy_lane<O: Observer>(
+        &mut self,
+        w: usize,
+        at: &At<'_>,
+        copy: &Async,
+        lane: usize,
+        obs: &mut O,
+    ) -> Result<(), Fault> {
+        let address = |a: &Address| self.addresses(w, 1 << lane, a)[lane];
+        let (target, source) = (address(&copy.target), address(&copy.source));
+        let bytes = self.lane(w, lane, copy.bytes) as u32;
+        let align = if copy.bulk { 16 } else { bytes.max(1) };
+        if copy.bulk && !bytes.is_multiple_of(16) {
+            return Err(Fault::new(
+                TrapKind::Misaligned,
+                lane,
+                format!("{bytes} bytes: bulk copies take multiples of 16"),
+            ));
+        }
+        let read = copy.read.map_or(bytes, |r| (self.lane(w, lane, r) as u32).min(bytes));
+        let mut data = vec![0u8; bytes as usize];
+        let (from, source) = match copy.from {
+            Window::Global => {
+                if !source.is_multiple_of(align.into()) {
+                    return Err(Fault::new(
+                        TrapKind::Misaligned,
+                        lane,
+                        format!("global address {source:#x} is no multiple of {align}"),
+                    ));
+                }
+                self.env
+                    .global
+                    .read(source, &mut data[..read as usize])
+                    .map_err(|m| Fault { lane: lane as u32, ..m.into() })?;
+                (Space::Global, source)
+            }
+            window => {
+                let addr = self.shared_one(w, window, lane, source, bytes, align)?;
+                let i = self.shared_index(w, addr);
+                data.copy_from_slice(&self.shared[i..i + bytes as usize]);
+                (Space::Shared, addr)
+            }
+        };
+        if copy.to == Window::Global {
+            if !target.is_multiple_of(align.into()) {
+                return Err(Fault::new(
+                    TrapKind::Misaligned,
+                    lane,
+                    format!("global address {target:#x} is no multiple of {align}"),
+                ));
+            }
+            self.env
+                .global
+                .write(target, &data)
+                .map_err(|m| Fault { lane: lane as u32, ..m.into() })?;
+            let to = Space::Global;
+            obs.copy(
+                at,
+                &Copy {
+                    lane: lane as u32,
+                    from,
+                    source,
+                    to,
+                    target,
+                    bytes,
+                    mbarrier: None,
+                    bulk: copy.bulk,
+                },
+            );
+            return Ok(());
+        }
+        let mbarrier = match &copy.mbarrier {
+            Some((window, addr)) => Some(self.shared_one(w, *window, lane, address(addr), 8, 8)?),
+            None => None,
+        };
+        let target = self.shared_one(w, copy.to, lane, target, bytes, align)?;
+        // With multicast, the same offsets in each block that the mask names.
+        let ranks = copy.multicast.map(|m| self.lane(w, lane, m) as u32 & 0xffff);
+        let blocks = self.blocks.len();
+        let own = ranks.is_none();
+        for rank in 0..blocks {
+            let here = match ranks {
+                None => rank == 0,
+                Some(mask) => mask >> rank & 1 == 1,
+            };
+            if !here {
+                continue;
+            }
+            let place =
+                |addr: u64| if own { addr } else { (rank as u64 + 1) << 24 | addr & 0xff_ffff };
+            let target = place(target);
+            let i = self.shared_index(w, target);
+            self.shared[i..i + bytes as usize].copy_from_slice(&data);
+            let mbarrier = mbarrier.map(place);
+            let to = Space::Shared;
+            obs.copy(
+                at,
+                &Copy {
+                    lane: lane as u32,
+                    from,
+                    source,
+                    to,
+                    target,
+                    bytes,
+                    mbarrier,
+                    bulk: copy.bulk,
+                },
+            );
+            if let Some(addr) = mbarrier {
+                self.complete_tx(w, at, lane, addr, bytes, obs)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,262 @@
+//! Operations of the lanes of a warp together, under a member mask.
+
+use super::Fault;
+use super::step::Flow;
+use super::team::Team;
+use super::warp::{State, each};
+use crate::TrapKind;
+use crate::alu::{compare, eval};
+use crate::inst::{Alu, AtomOp, Cmp, F, Op, Round, Shfl, Src, Sync, Ty};
+use crate::observer::{Arrive, Collective, Complete, Level, Observer};
+
+/// What a lane gets from one that does not take part: no number that a test would expect.
+const UNDEFINED: u32 = 0xffff_dead;
+
+impl Team<'_> {
+    pub(super) fn sync<O: Observer>(
+        &mut self,
+        w: usize,
+        pc: u32,
+        active: u32,
+        op: &Sync,
+        members: Src,
+        obs: &mut O,
+    ) -> Result<Flow, Fault> {
+        let at = self.at(w, pc, active);
+        if active == 0 {
+            obs.inst(&at);
+            return Ok(Flow::Next);
+        }
+        let lead = active.trailing_zeros() as usize;
+        let mask = self.lane(w, lead, members) as u32;
+        let mut same = active;
+        if !matches!(members, Src::Imm(_)) {
+            same = 0;
+            each(active, |lane| {
+                same |= u32::from(self.lane(w, lane, members) as u32 == mask) << lane
+            });
+        }
+        if same != active {
+            return Ok(Flow::Only(same));
+        }
+        obs.inst(&at);
+        if active & !mask != 0 {
+            let lane = (active & !mask).trailing_zeros() as usize;
+            return Err(Fault::new(
+                TrapKind::BadMask,
+                lane,
+                format!("lane {lane} is not in its member mask {mask:#010x}"),
+            ));
+        }
+        if *op == Sync::Barrier {
+            let arrive = Arrive {
+                level: Level::Warp,
+                id: 0,
+                mask: active,
+                members: mask,
+                count: None,
+                arrive_only: false,
+                aligned: false,
+            };
+            obs.arrive(&at, &arrive);
+        }
+        if mask & self.warps[w].live & !active == 0 {
+            self.perform(w, &[(pc, active)], mask, obs);
+            return Ok(Flow::Next);
+        }
+        Ok(Flow::Wait(active, State::Sync { members: mask }))
+    }
+
+    /// Performs what all members have come for. Called after waits and exits.
+    pub(super) fn try_sync<O: Observer>(&mut self, w: usize, obs: &mut O) {
+        let insts = &self.env.info.kernel.insts;
+        let mut i = 0;
+        while i < self.warps[w].splits.len() {
+            let split = self.warps[w].splits[i];
+            i += 1;
+            let State::Sync { members } = split.state else { continue };
+            let like = |pc: u32| match (&insts[pc as usize].op, &insts[split.pc as usize].op) {
+                (Op::Sync { op: a, .. }, Op::Sync { op: b, .. }) => key(a) == key(b),
+                _ => false,
+            };
+            let warp = &mut self.warps[w];
+            let with = warp.splits.iter().filter(|s| s.state == split.state && like(s.pc));
+            let parts: Vec<(u32, u32)> = with.map(|s| (s.pc, s.mask)).collect();
+            let here = parts.iter().fold(0, |all, (_, mask)| all | mask);
+            if members & warp.live & !here != 0 {
+                continue;
+            }
+            for s in &mut warp.splits {
+                if s.state == split.state && here & s.mask != 0 {
+                    (s.state, s.pc) = (State::Ready, s.pc + 1);
+                }
+            }
+            self.perform(w, &parts, members, obs);
+            self.warps[w].merge();
+            i = 0;
+        }
+    }
+
+    /// The operation itself; lanes may have come from several instructions of one kind.
+    fn perform<O: Observer>(&mut self, w: usize, parts: &[(u32, u32)], members: u32, obs: &mut O) {
+        let insts = &self.env.info.kernel.insts;
+        let here = parts.iter().fold(0, |all, (_, mask)| all | mask);
+        let ops = parts.iter().filter_map(|(pc, mask)| match &insts[*pc as usize].op {
+            Op::Sync { op, .. } => Some((*pc, *mask, op.as_ref())),
+            _ => None,
+        });
+        let mut a = [0u64; 32];
+        let mut undefined = 0;
+        let mut reads: [(u64, u64); 32] = [(0, 0); 32];
+        let mut asked = None;
+        for (pc, mask, op) in ops.clone() {
+            asked = Some(op);
+            let at = self.at(w, pc, mask);
+            match op {
+                Sync::Barrier => {}
+                Sync::Shuffle { a: src, b, c, .. } => {
+                    obs.collective(&at, Collective::Shuffle, members);
+                    each(mask, |i| {
+                        a[i] = self.lane(w, i, *src);
+                        reads[i] = (self.lane(w, i, *b), self.lane(w, i, *c));
+                    });
+                }
+                Sync::VoteAll { a: src, .. }
+                | Sync::VoteAny { a: src, .. }
+                | Sync::VoteUni { a: src, .. }
+                | Sync::Ballot { a: src, .. } => {
+                    obs.collective(&at, Collective::Vote, members);
+                    let held = self.warps[w].regs.pred(*src);
+                    each(mask, |i| a[i] = u64::from(held >> i & 1));
+                }
+                Sync::MatchAny { a: src, .. } | Sync::MatchAll { a: src, .. } => {
+                    obs.collective(&at, Collective::Match, members);
+                    each(mask, |i| a[i] = self.lane(w, i, *src));
+                }
+                Sync::Redux { a: src, .. } => {
+                    obs.collective(&at, Collective::Redux, members);
+                    each(mask, |i| a[i] = self.lane(w, i, *src));
+                }
+                Sync::Elect { .. } => obs.collective(&at, Collective::Elect, members),
+            }
+        }
+        let held = (0..32).fold(0u32, |all, i| all | (a[i] as u32 & 1) << i) & here;
+        let redux = match asked {
+            Some(Sync::Redux { op, ty, abs, nan, .. }) => reduce(*op, *ty, *abs, *nan, here, &a),
+            _ => 0,
+        };
+        for (pc, mask, op) in ops {
+            match *op {
+                Sync::Barrier => {}
+                Sync::Shuffle { mode, dst, p, .. } => {
+                    let mut out = [0u32; 32];
+                    let mut inside = 0u32;
+                    each(mask, |i| {
+                        let (source, yes) =
+                            source_lane(mode, i as u32, reads[i].0 as u32, reads[i].1 as u32);
+                        inside |= u32::from(yes) << i;
+                        out[i] = if here >> source & 1 == 1 {
+                            a[source as usize] as u32
+                        } else {
+                            undefined |= 1 << i;
+                            UNDEFINED
+                        };
+                    });
+                    if undefined & mask != 0 {
+                        obs.undefined_lanes(&self.at(w, pc, mask), undefined & mask);
+                    }
+                    let regs = &mut self.warps[w].regs;
+                    regs.put_words(dst, mask, &out);
+                    regs.put_pred(p, mask, inside);
+                }
+                Sync::VoteAll { dst, .. } => self.put_result(w, mask, dst, u64::from(held == here)),
+                Sync::VoteAny { dst, .. } => self.put_result(w, mask, dst, u64::from(held != 0)),
+                Sync::VoteUni { dst, .. } => {
+                    self.put_result(w, mask, dst, u64::from(held == 0 || held == here))
+                }
+                Sync::Ballot { dst, .. } => self.put_result(w, mask, dst, held.into()),
+                Sync::MatchAny { dst, .. } => each(mask, |i| {
+                    let mut same = 0u64;
+                    each(here, |j| same |= u64::from(a[i] == a[j]) << j);
+                    self.warps[w].regs.put(dst, i, same);
+                }),
+                Sync::MatchAll { dst, p, .. } => {
+                    let first = a[here.trailing_zeros() as usize & 31];
+                    let mut all = true;
+                    each(here, |i| all &= a[i] == first);
+                    self.put_result(w, mask, dst, if all { here.into() } else { 0 });
+                    self.put_result(w, mask, p, all.into());
+                }
+                Sync::Redux { dst, .. } => self.put_result(w, mask, dst, redux),
+                Sync::Elect { dst, p } => {
+                    let leader = here.trailing_zeros();
+                    self.put_result(w, mask, dst, leader.into());
+                    self.warps[w].regs.put_pred(p, mask, 1 << leader);
+                }
+            }
+        }
+        if asked == Some(&Sync::Barrier) {
+            let mut lanes = vec![0; self.per_block()];
+            lanes[self.warps[w].index as usize] = here;
+            let block = self.blocks[self.warps[w].block].id;
+            obs.complete(&Complete { level: Level::Warp, id: 0, block, lanes: &lanes });
+        }
+    }
+}
+
+/// Lanes meet at operations of one kind, wherever these stand.
+fn key(op: &Sync) -> (u8, u8) {
+    match op {
+        Sync::Barrier => (0, 0),
+        Sync::Shuffle { mode, .. } => (1, *mode as u8),
+        Sync::VoteAll { .. } => (2, 0),
+        Sync::VoteAny { .. } => (2, 1),
+        Sync::VoteUni { .. } => (2, 2),
+        Sync::Ballot { .. } => (2, 3),
+        Sync::MatchAny { .. } => (3, 0),
+        Sync::MatchAll { .. } => (3, 1),
+        Sync::Redux { op, .. } => (4, *op as u8),
+        Sync::Elect { .. } => (5, 0),
+    }
+}
+
+/// The lane that a shuffle reads, and whether it lies within the segment.
+fn source_lane(mode: Shfl, lane: u32, b: u32, c: u32) -> (u32, bool) {
+    let (b, clamp, segment) = (b & 31, c & 31, c >> 8 & 31);
+    let most = lane & segment | clamp & !segment;
+    let least = lane & segment;
+    let (source, inside) = match mode {
+        Shfl::Up => (lane.wrapping_sub(b), lane as i32 - b as i32 >= most as i32),
+        Shfl::Down => (lane + b, lane + b <= most),
+        Shfl::Bfly => (lane ^ b, lane ^ b <= most),
+        Shfl::Idx => {
+            let source = least | b & !segment;
+            (source, source <= most)
+        }
+    };
+    if inside { (source & 31, true) } else { (lane, false) }
+}
+
+fn reduce(op: AtomOp, ty: Ty, abs: bool, nan: bool, here: u32, a: &[u64; 32]) -> u64 {
+    let f = match (op, nan) {
+        (AtomOp::Add, _) => F::Add,
+        (AtomOp::Min, false) => F::Min,
+        (AtomOp::Min, true) => F::MinNan,
+        (AtomOp::Max, false) => F::Max,
+        (AtomOp::Max, true) => F::MaxNan,
+        (AtomOp::And, _) => F::And,
+        (AtomOp::Or, _) => F::Or,
+        _ => F::Xor,
+    };
+    let alu = Alu { f, ty, round: Round::Near, ftz: false, sat: false };
+    let value = |i: usize| if abs { a[i] & 0x7fff_ffff } else { a[i] };
+    let mut all = None;
+    each(here, |i| {
+        all = Some(match all {
+            None => value(i),
+            Some(sum) => eval(&alu, [sum, value(i), 0, 0]),
+        });
+    });
+    let all = all.unwrap_or(0);
+    if ty == Ty::F32 && compare(Cmp::Nan, ty, false, all, all) { 0x7fff_ffff } else { all }
+}

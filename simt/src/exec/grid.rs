@@ -1,0 +1,164 @@
+//! A launch: its clusters in order, in parallel, or at random.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rayon::prelude::*;
+
+use super::rng::Rng;
+use super::schedule::Turn;
+use super::team::Team;
+use super::{Env, Fault};
+use crate::observer::Observer;
+use crate::{Config, Schedule, Trap, TrapKind};
+
+/// Clusters that report to one fork of the observer: fixed by the grid, never by the threads.
+const CHUNK: u64 = 16;
+/// Chunks that are run before their forks are merged: bounds memory and the time to an error.
+const WINDOW: u64 = 256;
+/// Clusters that are on the device at once, where they may talk to each other.
+const RESIDENT: usize = 32;
+/// Instructions that a cluster runs before another gets its turn.
+const QUANTUM: u64 = 1 << 20;
+
+type Ran<T> = Result<T, Box<Trap>>;
+
+/// Runs all blocks.
+pub(crate) fn run<O: Observer>(env: &Env<'_>, config: &Config, obs: &mut O) -> Ran<()> {
+    obs.launch_begin(&env.info);
+    let size: u64 = env.info.cluster.iter().map(|d| u64::from(*d)).product();
+    let clusters = env.info.blocks() / size;
+    if env.info.interleaved {
+        in_turns(env, config, clusters, obs)?;
+    } else if config.threads == 0 {
+        in_parallel(env, config, clusters, obs)?;
+    } else {
+        match rayon::ThreadPoolBuilder::new().num_threads(config.threads).build() {
+            Ok(pool) => in_parallel_on(&pool, env, config, clusters, obs)?,
+            Err(_) => in_parallel(env, config, clusters, obs)?,
+        }
+    }
+    obs.launch_end(&env.info);
+    Ok(())
+}
+
+fn in_parallel_on<O: Observer>(
+    pool: &rayon::ThreadPool,
+    env: &Env<'_>,
+    config: &Config,
+    clusters: u64,
+    obs: &mut O,
+) -> Ran<()> {
+    // The observer goes along by value of its fork: `&mut O` is `Send`, as `O` is.
+    pool.install(|| in_parallel(env, config, clusters, obs))
+}
+
+/// Clusters that know nothing of each other.
+fn in_parallel<O: Observer>(env: &Env<'_>, config: &Config, clusters: u64, obs: &mut O) -> Ran<()> {
+    let chunks = clusters.div_ceil(CHUNK);
+    let mut executed = 0u64;
+    let mut window = 0;
+    while window < chunks {
+        let end = (window + WINDOW).min(chunks);
+        let failed = AtomicUsize::new(usize::MAX);
+        let forks: Vec<O> = (window..end).map(|_| obs.fork()).collect();
+        let budget = config.budget - executed;
+        let results: Vec<(O, Ran<u64>)> = forks
+            .into_par_iter()
+            .enumerate()
+            .map_init(
+                || Team::new(env),
+                |team, (i, mut fork)| {
+                    // Only the first fault in block order counts: later chunks need not run.
+                    if failed.load(Ordering::Relaxed) < i {
+                        return (fork, Ok(0));
+                    }
+                    let first = (window + i as u64) * CHUNK;
+                    let result =
+                        chunk(team, first..(first + CHUNK).min(clusters), budget, &mut fork);
+                    if result.is_err() {
+                        failed.fetch_min(i, Ordering::Relaxed);
+                    }
+                    (fork, result)
+                },
+            )
+            .collect();
+        for (fork, result) in results {
+            obs.merge(fork);
+            executed += result?;
+            if executed > config.budget {
+                return Err(spent(env, config));
+            }
+        }
+        window = end;
+    }
+    Ok(())
+}
+
+fn chunk<O: Observer>(
+    team: &mut Team<'_>,
+    clusters: std::ops::Range<u64>,
+    budget: u64,
+    obs: &mut O,
+) -> Ran<u64> {
+    let mut executed = 0;
+    for cluster in clusters {
+        team.start(cluster, obs);
+        while team.turn(QUANTUM, obs)? == Turn::More {
+            if executed + team.executed > budget {
+                break;
+            }
+        }
+        executed += team.executed;
+        if executed > budget {
+            break;
+        }
+    }
+    Ok(executed)
+}
+
+/// Clusters that may talk to each other: one thread, some of them resident at a time.
+fn in_turns<O: Observer>(env: &Env<'_>, config: &Config, clusters: u64, obs: &mut O) -> Ran<()> {
+    let seed = match env.schedule {
+        Schedule::Adversarial(seed) => Some(seed),
+        _ => None,
+    };
+    let mut rng = Rng::new(seed.unwrap_or(0), u64::MAX);
+    // One at a time, others only where it does not end; at random, a handful from the start.
+    let (mut resident, quantum) = if seed.is_some() { (8, 64) } else { (1, QUANTUM) };
+    let mut running: Vec<Team<'_>> = Vec::new();
+    let mut idle: Vec<Team<'_>> = Vec::new();
+    let (mut next, mut executed, mut at) = (0, 0u64, 0);
+    while next < clusters || !running.is_empty() {
+        while running.len() < resident && next < clusters {
+            let mut team = idle.pop().unwrap_or_else(|| Team::new(env));
+            team.start(next, obs);
+            running.push(team);
+            next += 1;
+        }
+        at = if seed.is_some() { rng.below(running.len()) } else { at % running.len() };
+        let quantum = if seed.is_some() { 1 + rng.next() % quantum } else { quantum };
+        let before = running[at].executed;
+        let turn = running[at].turn(quantum, obs)?;
+        executed += running[at].executed - before;
+        if executed > config.budget {
+            return Err(spent(env, config));
+        }
+        match turn {
+            Turn::Done => idle.push(running.remove(at)),
+            Turn::More => {
+                if seed.is_none() {
+                    resident = (resident + 1).min(RESIDENT);
+                    at += 1;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn spent(env: &Env<'_>, config: &Config) -> Box<Trap> {
+    let mut team = Team::new(env);
+    team.start(0, &mut ());
+    let detail = format!("a launch may execute {} warp instructions", config.budget);
+    team.trap(0, 0, Fault::new(TrapKind::Budget, 0, detail))
+}

@@ -1,0 +1,340 @@
+//! `mbarrier` objects: arrivals and bytes, phase after phase.
+
+use std::collections::BTreeMap;
+
+use super::Fault;
+use super::step::Flow;
+use super::team::Team;
+use super::warp::{State, each};
+use crate::TrapKind;
+use crate::inst::{Mbar, MbarOp, Op};
+use crate::observer::{At, Mbarrier, MbarrierOp, Observer, Order, Scope};
+
+/// One object.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Object {
+    /// Arrivals that a phase takes.
+    count: u32,
+    /// Those that the current phase still lacks.
+    pending: u32,
+    /// Bytes that are still to come.
+    bytes: i64,
+    phase: u64,
+}
+
+/// The objects of a team, by their index in its shared memory.
+pub(super) type Mbarriers = BTreeMap<usize, Object>;
+
+/// Most arrivals of a phase.
+const MOST: u64 = (1 << 20) - 1;
+
+impl Team<'_> {
+    pub(super) fn mbar<O: Observer>(
+        &mut self,
+        w: usize,
+        at: &At<'_>,
+        mbar: &Mbar,
+        obs: &mut O,
+    ) -> Result<Flow, Fault> {
+        if let MbarOp::Pending { dst, state } = &mbar.op {
+            each(at.mask, |lane| {
+                let token = self.lane(w, lane, *state);
+                self.warps[w].regs.put(*dst, lane, token >> 40 & MOST);
+            });
+            return Ok(Flow::Next);
+        }
+        let addrs = self.addresses(w, at.mask, &mbar.addr);
+        if let MbarOp::Test { .. } = mbar.op {
+            return self.test(w, at, mbar, &addrs, obs);
+        }
+        let mut result = Ok(());
+        each(at.mask, |lane| {
+            if result.is_ok() {
+                result = self.mbar_lane(w, at, mbar, lane, addrs[lane], obs);
+            }
+        });
+        result.map(|()| Flow::Next)
+    }
+
+    fn mbar_lane<O: Observer>(
+        &mut self,
+        w: usize,
+        at: &At<'_>,
+        mbar: &Mbar,
+        lane: usize,
+        addr: u64,
+        obs: &mut O,
+    ) -> Result<(), Fault> {
+        let addr = self.shared_one(w, mbar.window, lane, addr, 8, 8)?;
+        let key = self.shared_index(w, addr);
+        let bad = |detail: String| Fault::new(TrapKind::BadBarrier, lane, detail);
+        let event = |op, phase, completes| Mbarrier {
+            op,
+            addr,
+            mask: 1 << lane,
+            phase,
+            completes,
+            order: mbar.order,
+            scope: mbar.scope,
+        };
+        match &mbar.op {
+            MbarOp::Init { count } => {
+                let count = self.lane(w, lane, *count) & 0xffff_ffff;
+                if count == 0 || count > MOST {
+                    return Err(bad(format!(
+                        "an mbarrier for {count} arrivals: 1 to {MOST} are allowed"
+                    )));
+                }
+                let count = count as u32;
+                self.mbarriers.insert(key, Object { count, pending: count, bytes: 0, phase: 0 });
+                obs.mbarrier(at, &event(MbarrierOp::Init(count), 0, false));
+            }
+            MbarOp::Invalidate => {
+                let Some(object) = self.mbarriers.remove(&key) else { return Err(bad(none(addr))) };
+                obs.mbarrier(at, &event(MbarrierOp::Invalidate, object.phase, false));
+            }
+            MbarOp::Arrive { dst, count, expect, drop } => {
+                if let Some(expect) = expect {
+                    let bytes = self.lane(w, lane, *expect) as u32;
+                    self.change(
+                        at,
+                        key,
+                        event(MbarrierOp::ExpectTx(bytes), 0, false),
+                        lane,
+                        0,
+                        i64::from(bytes),
+                        obs,
+                    )?;
+                }
+                let count = self.lane(w, lane, *count) as u32;
+                if *drop && let Some(object) = self.mbarriers.get_mut(&key) {
+                    object.count = object.count.saturating_sub(count).max(1);
+                }
+                let token = self.change(
+                    at,
+                    key,
+                    event(MbarrierOp::Arrive(count), 0, false),
+                    lane,
+                    count,
+                    0,
+                    obs,
+                )?;
+                self.warps[w].regs.put(*dst, lane, token);
+            }
+            MbarOp::Expect { bytes } => {
+                let bytes = self.lane(w, lane, *bytes) as u32;
+                self.change(
+                    at,
+                    key,
+                    event(MbarrierOp::ExpectTx(bytes), 0, false),
+                    lane,
+                    0,
+                    i64::from(bytes),
+                    obs,
+                )?;
+            }
+            MbarOp::Complete { bytes } => {
+                let bytes = self.lane(w, lane, *bytes) as u32;
+                self.change(
+                    at,
+                    key,
+                    event(MbarrierOp::CompleteTx(bytes), 0, false),
+                    lane,
+                    0,
+                    -i64::from(bytes),
+                    obs,
+                )?;
+            }
+            MbarOp::Test { .. } | MbarOp::Pending { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// Bytes of a bulk copy have come.
+    pub(super) fn complete_tx<O: Observer>(
+        &mut self,
+        w: usize,
+        at: &At<'_>,
+        lane: usize,
+        addr: u64,
+        bytes: u32,
+        obs: &mut O,
+    ) -> Result<(), Fault> {
+        let key = self.shared_index(w, addr);
+        let op = MbarrierOp::CompleteTx(bytes);
+        let event = Mbarrier {
+            op,
+            addr,
+            mask: 1 << lane,
+            phase: 0,
+            completes: false,
+            order: Order::Release,
+            scope: Scope::Cluster,
+        };
+        self.change(at, key, event, lane, 0, -i64::from(bytes), obs).map(|_| ())
+    }
+
+    /// Arrivals and bytes; ends the phase where nothing is missing any more.
+    #[allow(clippy::too_many_arguments)] // One change of one object, reported as one event.
+    fn change<O: Observer>(
+        &mut self,
+        at: &At<'_>,
+        key: usize,
+        event: Mbarrier,
+        lane: usize,
+        arrivals: u32,
+        bytes: i64,
+        obs: &mut O,
+    ) -> Result<u64, Fault> {
+        let Some(object) = self.mbarriers.get_mut(&key) else {
+            return Err(Fault::new(TrapKind::BadBarrier, lane, none(event.addr)));
+        };
+        if arrivals > object.pending {
+            let detail = format!(
+                "{arrivals} arrivals at an mbarrier that lacks {} in this phase",
+                object.pending
+            );
+            return Err(Fault::new(TrapKind::BadBarrier, lane, detail));
+        }
+        let phase = object.phase;
+        let token = phase | u64::from(object.pending) << 40;
+        object.pending -= arrivals;
+        object.bytes += bytes;
+        let completes = object.pending == 0 && object.bytes == 0;
+        if completes {
+            object.phase += 1;
+            object.pending = object.count;
+        }
+        obs.mbarrier(at, &Mbarrier { phase, completes, ..event });
+        if completes {
+            self.wake(key, phase, obs);
+        }
+        Ok(token)
+    }
+
+    /// Lanes that wait for a phase see its end.
+    fn wake<O: Observer>(&mut self, key: usize, ended: u64, obs: &mut O) {
+        for w in 0..self.warps.len() {
+            for s in 0..self.warps[w].splits.len() {
+                let split = self.warps[w].splits[s];
+                let State::Mbarrier { addr, phase } = split.state else { continue };
+                if self.shared_index(w, addr.into()) != key || phase != ended {
+                    continue;
+                }
+                let insts = &self.env.info.kernel.insts;
+                if let Op::Mbar(mbar) = &insts[split.pc as usize].op
+                    && let MbarOp::Test { dst, .. } = mbar.op
+                {
+                    self.put_result(w, split.mask, dst, 1);
+                    let at = self.at(w, split.pc, split.mask);
+                    let op = MbarrierOp::TestPasses;
+                    obs.mbarrier(
+                        &at,
+                        &Mbarrier {
+                            op,
+                            addr: addr.into(),
+                            mask: split.mask,
+                            phase,
+                            completes: false,
+                            order: mbar.order,
+                            scope: mbar.scope,
+                        },
+                    );
+                }
+                let split = &mut self.warps[w].splits[s];
+                (split.state, split.pc) = (State::Ready, split.pc + 1);
+            }
+        }
+    }
+
+    fn test<O: Observer>(
+        &mut self,
+        w: usize,
+        at: &At<'_>,
+        mbar: &Mbar,
+        addrs: &[u64; 32],
+        obs: &mut O,
+    ) -> Result<Flow, Fault> {
+        let MbarOp::Test { dst, parity, state, wait } = &mbar.op else { return Ok(Flow::Next) };
+        let mut result = Ok(());
+        let mut waits: Option<(u32, u64)> = None;
+        let (mut later, mut passes) = (0u32, 0u32);
+        each(at.mask, |lane| {
+            if result.is_err() {
+                return;
+            }
+            let found = self.shared_one(w, mbar.window, lane, addrs[lane], 8, 8).and_then(|addr| {
+                let key = self.shared_index(w, addr);
+                let object = self.mbarriers.get(&key).copied();
+                object
+                    .map(|o| (addr, o))
+                    .ok_or_else(|| Fault::new(TrapKind::BadBarrier, lane, none(addr)))
+            });
+            let (addr, object) = match found {
+                Ok(found) => found,
+                Err(fault) => {
+                    result = Err(fault);
+                    return;
+                }
+            };
+            let state = self.lane(w, lane, *state);
+            // The phase that is asked for: the current one, or the one before.
+            let phase = match parity {
+                true if object.phase & 1 == state & 1 => object.phase,
+                true => object.phase.wrapping_sub(1),
+                false => state & ((1 << 40) - 1),
+            };
+            let done = phase.wrapping_add(1) <= object.phase || phase == u64::MAX;
+            if !done && *wait {
+                match waits {
+                    None => waits = Some((addr as u32, phase)),
+                    Some(first) if first == (addr as u32, phase) => {}
+                    Some(_) => {
+                        later |= 1 << lane;
+                        return;
+                    }
+                }
+                later |= 1 << lane;
+                return;
+            }
+            passes |= u32::from(done) << lane;
+            let op = if done { MbarrierOp::TestPasses } else { MbarrierOp::TestFails };
+            obs.mbarrier(
+                at,
+                &Mbarrier {
+                    op,
+                    addr,
+                    mask: 1 << lane,
+                    phase,
+                    completes: false,
+                    order: mbar.order,
+                    scope: mbar.scope,
+                },
+            );
+            self.warps[w].regs.put(*dst, lane, done.into());
+        });
+        result?;
+        match waits {
+            None => Ok(Flow::Next),
+            // Lanes that wait at different objects find false: they ask again in their loop.
+            Some((addr, phase)) => {
+                let mut same = 0u32;
+                each(later, |lane| {
+                    let mine = self
+                        .shared_one(w, mbar.window, lane, addrs[lane], 8, 8)
+                        .is_ok_and(|a| a as u32 == addr);
+                    if mine {
+                        same |= 1 << lane;
+                    } else {
+                        self.warps[w].regs.put(*dst, lane, 0);
+                    }
+                });
+                Ok(Flow::Wait(same, State::Mbarrier { addr, phase }))
+            }
+        }
+    }
+}
+
+fn none(addr: u64) -> String {
+    format!("there is no mbarrier at shared address {addr:#x}")
+}

@@ -1,0 +1,402 @@
+//! Who runs next.
+
+use super::Fault;
+use super::step::Flow;
+use super::team::Team;
+use super::warp::{Conv, NONE, Split, State};
+use crate::inst::{NOWHERE, Op};
+use crate::observer::Observer;
+use crate::{Schedule, Trap, TrapKind};
+
+/// Steps after which others get their turn: lanes that spin must not keep those they wait for.
+const TURN: u32 = 1 << 14;
+
+/// How a turn of a team ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// All threads have exited.
+    Done,
+    /// There is more to do.
+    More,
+}
+
+type Ran<T> = Result<T, Box<Trap>>;
+
+impl Team<'_> {
+    /// Runs about `quantum` instructions, or to the end.
+    pub(super) fn turn<O: Observer>(&mut self, quantum: u64, obs: &mut O) -> Ran<Turn> {
+        let stop = self.executed.saturating_add(quantum);
+        while !self.is_done() {
+            let mut progress = false;
+            match self.env.schedule {
+                Schedule::Converged => {
+                    for w in 0..self.warps.len() {
+                        while self.warps[w].is_runnable()
+                            || (self.may_release(w) && self.warps[w].release())
+                        {
+                            progress = true;
+                            self.run_converged(w, obs)?;
+                            if self.executed >= stop {
+                                break;
+                            }
+                        }
+                    }
+                }
+                Schedule::MinPc => {
+                    for w in 0..self.warps.len() {
+                        progress |= self.run_min_pc(w, obs)?;
+                    }
+                }
+                Schedule::Adversarial(_) => progress = self.run_adversarial(obs)?,
+            }
+            self.check_budget()?;
+            if !progress {
+                return Err(self.stuck());
+            }
+            if self.executed >= stop && !self.is_done() {
+                return Ok(Turn::More);
+            }
+        }
+        Ok(Turn::Done)
+    }
+
+    fn check_budget(&self) -> Ran<()> {
+        if self.executed <= self.env.block_budget {
+            return Ok(());
+        }
+        let w = self.warps.iter().position(|warp| warp.live != 0).unwrap_or(0);
+        let split = self.warps[w].splits.first();
+        let (pc, lane) = split.map_or((0, 0), |s| (s.pc, s.mask.trailing_zeros() as usize));
+        let detail = format!(
+            "a block may execute {} warp instructions: does it loop for ever?",
+            self.env.block_budget
+        );
+        Err(self.trap(w, pc, Fault::new(TrapKind::Budget, lane, detail)))
+    }
+
+    /// Lanes that wait at convergence are let go for the sake of a `.sync`, but not where an
+    /// aligned barrier asks for the whole warp: that is an error of the kernel.
+    fn may_release(&self, w: usize) -> bool {
+        let insts = &self.env.info.kernel.insts;
+        let aligned = |s: &Split| match &insts[s.pc as usize].op {
+            Op::Bar(bar) => bar.aligned,
+            _ => false,
+        };
+        !self.warps[w].splits.iter().any(|s| matches!(s.state, State::Bar { .. }) && aligned(s))
+    }
+
+    /// Runs one split until it has to wait, with convergence barriers.
+    fn run_converged<O: Observer>(&mut self, w: usize, obs: &mut O) -> Ran<()> {
+        let Some(s) = self.warps[w].splits.iter().rposition(|s| s.state == State::Ready) else {
+            return Ok(());
+        };
+        let Split { mut pc, mut mask, mut conv, .. } = self.warps[w].splits.swap_remove(s);
+        let insts = &self.env.info.kernel.insts;
+        let mut steps = 0;
+        loop {
+            // Arrived at where the lanes meet again?
+            while conv != NONE && self.warps[w].convs[conv as usize].pc == pc {
+                let warp = &mut self.warps[w];
+                warp.convs[conv as usize].arrived |= mask;
+                match warp.open_if_complete(conv) {
+                    Some(split) => (mask, conv) = (split.mask, split.conv),
+                    None => return Ok(()),
+                }
+            }
+            steps += 1;
+            if steps > TURN {
+                // To the end of the line, behind those that are ready.
+                self.warps[w].splits.insert(0, Split { pc, mask, conv, state: State::Ready });
+                return Ok(());
+            }
+            let flow = match self.step(w, pc, mask, obs) {
+                Ok(flow) => flow,
+                Err(fault) => return Err(self.trap(w, pc, fault)),
+            };
+            match flow {
+                Flow::Next => {
+                    if matches!(insts[pc as usize].op, Op::Bar(_)) {
+                        self.opened(w, obs)?;
+                    }
+                    pc += 1;
+                }
+                Flow::Jump(target) => pc = target,
+                Flow::Part(taken) => {
+                    let Op::Branch(target) = insts[pc as usize].op else { return Ok(()) };
+                    let join = insts[pc as usize].join;
+                    let warp = &mut self.warps[w];
+                    let known = conv != NONE && warp.convs[conv as usize].pc == join;
+                    if join != NOWHERE && !known {
+                        conv = warp.new_conv(Conv {
+                            pc: join,
+                            parent: conv,
+                            members: mask,
+                            arrived: 0,
+                        });
+                    }
+                    let falls = mask & !taken;
+                    if target == join {
+                        warp.convs[conv as usize].arrived |= taken;
+                        (pc, mask) = (pc + 1, falls);
+                    } else if pc + 1 == join {
+                        warp.convs[conv as usize].arrived |= falls;
+                        (pc, mask) = (target, taken);
+                    } else {
+                        warp.splits.push(Split {
+                            pc: target,
+                            mask: taken,
+                            conv,
+                            state: State::Ready,
+                        });
+                        (pc, mask) = (pc + 1, falls);
+                    }
+                }
+                Flow::Exit(gone) => {
+                    self.warps[w].leave(gone, conv);
+                    self.left(w, obs)?;
+                    mask &= !gone;
+                    if mask == 0 {
+                        return Ok(());
+                    }
+                    // The barrier may have opened without these lanes only if it lost them all.
+                    pc += 1;
+                }
+                Flow::Wait(waits, state) => {
+                    let stays = mask & !waits;
+                    if stays != 0 {
+                        let warp = &mut self.warps[w];
+                        conv = warp.new_conv(Conv {
+                            pc: pc + 1,
+                            parent: conv,
+                            members: mask,
+                            arrived: 0,
+                        });
+                        warp.splits.push(Split {
+                            pc: pc + 1,
+                            mask: stays,
+                            conv,
+                            state: State::Ready,
+                        });
+                    }
+                    self.warps[w].splits.push(Split { pc, mask: waits, conv, state });
+                    return self.waited(w, state, obs);
+                }
+                Flow::Only(first) => {
+                    let warp = &mut self.warps[w];
+                    conv =
+                        warp.new_conv(Conv { pc: pc + 1, parent: conv, members: mask, arrived: 0 });
+                    warp.splits.push(Split { pc, mask: mask & !first, conv, state: State::Ready });
+                    mask = first;
+                }
+            }
+        }
+    }
+
+    /// After lanes began to wait.
+    fn waited<O: Observer>(&mut self, w: usize, state: State, obs: &mut O) -> Ran<()> {
+        match state {
+            State::Sync { .. } => self.try_sync(w, obs),
+            State::Bar { .. } => return self.opened(w, obs),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn opened<O: Observer>(&mut self, w: usize, obs: &mut O) -> Ran<()> {
+        let block = self.warps[w].block;
+        self.open_bars(block, obs).map_err(|(w, pc, fault)| self.trap(w, pc, fault))
+    }
+
+    /// After lanes have exited.
+    fn left<O: Observer>(&mut self, w: usize, obs: &mut O) -> Ran<()> {
+        let block = self.warps[w].block;
+        let warps = block * self.per_block()..(block + 1) * self.per_block();
+        self.try_sync(w, obs);
+        self.opened(w, obs)?;
+        if self.warps[warps].iter().all(|warp| warp.live == 0) && !self.blocks[block].ended {
+            self.blocks[block].ended = true;
+            obs.block_end(&self.env.info, &self.blocks[block].id);
+        }
+        self.open_cluster(obs);
+        Ok(())
+    }
+
+    /// Runs one instruction for some lanes of a split, with no convergence barriers.
+    fn step_apart<O: Observer>(&mut self, w: usize, s: usize, lanes: u32, obs: &mut O) -> Ran<()> {
+        let split = self.warps[w].splits.swap_remove(s);
+        let pc = split.pc;
+        if split.mask != lanes {
+            self.warps[w].splits.push(Split { mask: split.mask & !lanes, ..split });
+        }
+        let flow = match self.step(w, pc, lanes, obs) {
+            Ok(flow) => flow,
+            Err(fault) => return Err(self.trap(w, pc, fault)),
+        };
+        let insts = &self.env.info.kernel.insts;
+        let warp = &mut self.warps[w];
+        let mut go = |pc: u32, mask: u32, state: State| {
+            if mask != 0 {
+                warp.splits.push(Split { pc, mask, conv: NONE, state });
+            }
+        };
+        match flow {
+            Flow::Next => {
+                go(pc + 1, lanes, State::Ready);
+                if matches!(insts[pc as usize].op, Op::Bar(_)) {
+                    self.opened(w, obs)?;
+                }
+            }
+            Flow::Jump(target) => go(target, lanes, State::Ready),
+            Flow::Part(taken) => {
+                go(pc + 1, lanes & !taken, State::Ready);
+                if let Op::Branch(target) = insts[pc as usize].op {
+                    go(target, taken, State::Ready);
+                }
+            }
+            Flow::Exit(gone) => {
+                go(pc + 1, lanes & !gone, State::Ready);
+                self.warps[w].leave(gone, NONE);
+                self.left(w, obs)?;
+            }
+            Flow::Wait(waits, state) => {
+                go(pc + 1, lanes & !waits, State::Ready);
+                go(pc, waits, state);
+                self.waited(w, state, obs)?;
+            }
+            Flow::Only(first) => {
+                go(pc, lanes & !first, State::Ready);
+                go(pc, first, State::Ready);
+                // The lanes are in splits of their own now, so this ends.
+                let s = self.warps[w].splits.len() - 1;
+                return self.step_apart(w, s, first, obs);
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs a warp until it has to wait: those at the lowest program counter first.
+    fn run_min_pc<O: Observer>(&mut self, w: usize, obs: &mut O) -> Ran<bool> {
+        for steps in 0..512 {
+            let warp = &mut self.warps[w];
+            if warp.splits.len() > 1 {
+                warp.merge();
+            }
+            let ready = warp.splits.iter().enumerate().filter(|(_, s)| s.state == State::Ready);
+            let Some((s, split)) = ready.min_by_key(|(_, s)| s.pc) else { return Ok(steps > 0) };
+            let lanes = split.mask;
+            self.step_apart(w, s, lanes, obs)?;
+        }
+        // Lanes that spin at a low counter would keep the others for ever: one turn for each.
+        for s in (0..self.warps[w].splits.len()).rev() {
+            if let Some(split) = self.warps[w].splits.get(s).copied()
+                && split.state == State::Ready
+            {
+                self.step_apart(w, s, split.mask, obs)?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Runs some lanes of some warp ahead of all others, for a while.
+    fn run_adversarial<O: Observer>(&mut self, obs: &mut O) -> Ran<bool> {
+        let count = self.warps.len();
+        let start = self.rng.below(count);
+        let Some(w) =
+            (0..count).map(|i| (start + i) % count).find(|w| self.warps[*w].is_runnable())
+        else {
+            return Ok(false);
+        };
+        let ready: Vec<usize> = (0..self.warps[w].splits.len())
+            .filter(|s| self.warps[w].splits[*s].state == State::Ready)
+            .collect();
+        let s = ready[self.rng.below(ready.len())];
+        let mask = self.warps[w].splits[s].mask;
+        let roll = self.rng.next();
+        // All of them, one of them, or any of them.
+        let lanes = match roll & 3 {
+            0 | 1 => mask,
+            2 => {
+                let n = self.rng.below(mask.count_ones() as usize);
+                let mut left = mask;
+                for _ in 0..n {
+                    left &= left - 1;
+                }
+                left & left.wrapping_neg()
+            }
+            _ => match mask & (roll >> 32) as u32 {
+                0 => mask,
+                some => some,
+            },
+        };
+        // One instruction, a few, or up to the next `.sync`.
+        let burst = match roll >> 2 & 3 {
+            0 => 1,
+            1 => 1 + (roll >> 8 & 7),
+            2 => 1 + (roll >> 8 & 63),
+            _ => 1024,
+        };
+        self.step_apart(w, s, lanes, obs)?;
+        for _ in 1..burst {
+            let warp = &self.warps[w];
+            // The lanes went to the end of the list; those that part go on apart.
+            let Some(s) = warp.splits.iter().rposition(|s| {
+                s.state == State::Ready && s.mask & lanes != 0 && s.mask & !lanes == 0
+            }) else {
+                break;
+            };
+            let mask = warp.splits[s].mask;
+            self.step_apart(w, s, mask, obs)?;
+        }
+        if self.rng.next() & 3 == 0 {
+            self.warps[w].merge();
+        }
+        Ok(true)
+    }
+
+    /// Nothing can run: who waits where.
+    fn stuck(&self) -> Box<Trap> {
+        let insts = &self.env.info.kernel.insts;
+        let mut first: Option<(usize, Split, bool)> = None;
+        let mut places: Vec<(u32, u32, &str)> = Vec::new();
+        for (w, warp) in self.warps.iter().enumerate() {
+            for split in &warp.splits {
+                let kind = match split.state {
+                    State::Sync { .. } => "a warp-wide operation",
+                    State::Bar { .. } => "a block barrier",
+                    State::Cluster => "the cluster barrier",
+                    State::Mbarrier { .. } => "an mbarrier",
+                    State::Ready => continue,
+                };
+                let divergent = matches!(&insts[split.pc as usize].op, Op::Bar(bar) if bar.aligned)
+                    && split.mask != warp.live;
+                if first.is_none_or(|(_, _, d)| divergent && !d) {
+                    first = Some((w, *split, divergent));
+                }
+                match places.iter_mut().find(|p| p.0 == split.pc) {
+                    Some(place) => place.1 += split.mask.count_ones(),
+                    None => places.push((split.pc, split.mask.count_ones(), kind)),
+                }
+            }
+        }
+        let kernel = self.env.info.kernel;
+        let list: Vec<String> = places
+            .iter()
+            .map(|(pc, n, kind)| {
+                format!(
+                    "{n} thread{} at {kind} on source line {} (PTX line {})",
+                    if *n == 1 { " waits" } else { "s wait" },
+                    kernel.line(*pc),
+                    kernel.ptx_line(*pc)
+                )
+            })
+            .collect();
+        let (w, pc, lane, divergent) = match first {
+            Some((w, split, divergent)) => {
+                (w, split.pc, split.mask.trailing_zeros() as usize, divergent)
+            }
+            None => (0, 0, 0, false),
+        };
+        let kind = if divergent { TrapKind::DivergentBarrier } else { TrapKind::Deadlock };
+        self.trap(w, pc, Fault::new(kind, lane, list.join("; ")))
+    }
+}

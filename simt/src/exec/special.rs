@@ -1,0 +1,52 @@
+//! Special registers.
+
+use super::team::Team;
+use crate::inst::Special;
+use crate::observer::thread_of;
+
+impl Team<'_> {
+    /// The value of a special register for one lane.
+    pub(super) fn special(&self, w: usize, lane: usize, special: Special) -> u64 {
+        let info = &self.env.info;
+        let warp = &self.warps[w];
+        let block = &self.blocks[warp.block].id;
+        let bit = 1u32 << lane;
+        let axis = |v: [u32; 3], i: u8| u64::from(v[i as usize]);
+        let over = |a: [u32; 3], b: [u32; 3], i: u8| u64::from(a[i as usize] / b[i as usize]);
+        // Time passes with instructions: monotone, and the same in each run.
+        let clock = self.executed;
+        match special {
+            Special::Tid(i) => axis(thread_of(info.block, warp.index * 32 + lane as u32), i),
+            Special::Ntid(i) => axis(info.block, i),
+            Special::Ctaid(i) => axis(block.id, i),
+            Special::Nctaid(i) => axis(info.grid, i),
+            Special::LaneId => lane as u64,
+            Special::WarpId => warp.index.into(),
+            Special::NWarpId => info.warps().into(),
+            Special::NWarpSize => 32,
+            Special::SmId => block.index % u64::from(self.env.sm_count.max(1)),
+            Special::NSmId => self.env.sm_count.into(),
+            Special::GridId => 0,
+            Special::LaneMaskEq => bit.into(),
+            Special::LaneMaskLe => (bit | (bit - 1)).into(),
+            Special::LaneMaskLt => (bit - 1).into(),
+            Special::LaneMaskGe => (!(bit - 1)).into(),
+            Special::LaneMaskGt => (!(bit | (bit - 1))).into(),
+            Special::Clock => clock & 0xffff_ffff,
+            Special::ClockHi => clock >> 32,
+            Special::Clock64 | Special::GlobalTimer => clock,
+            Special::GlobalTimerLo => clock & 0xffff_ffff,
+            Special::GlobalTimerHi => clock >> 32,
+            Special::ClusterId(i) => over(block.id, info.cluster, i),
+            Special::NClusterId(i) => over(info.grid, info.cluster, i),
+            Special::ClusterCtaid(i) => axis(thread_of(info.cluster, block.rank), i),
+            Special::ClusterNctaid(i) => axis(info.cluster, i),
+            Special::ClusterCtaRank => block.rank.into(),
+            Special::ClusterNctaRank => info.cluster.iter().product::<u32>().into(),
+            Special::IsExplicitCluster => u64::from(info.cluster != [1, 1, 1]),
+            Special::DynamicSmemSize => self.env.dynamic_shared.into(),
+            Special::TotalSmemSize => info.shared.into(),
+            Special::Module(offset) => self.env.module_base.wrapping_add(offset),
+        }
+    }
+}

@@ -1,0 +1,416 @@
+//! One instruction of one warp.
+
+use super::Fault;
+use super::tag;
+use super::team::Team;
+use super::warp::{FULL, Regs, State, each};
+use crate::TrapKind;
+use crate::alu::fast::{self, Doubles, Words};
+use crate::alu::{compare, divides_by_zero, eval};
+use crate::decode::combine;
+use crate::inst::{Alu, Cmp, Dst, F, Fast, Op, Src, Ty, Window};
+use crate::observer::{Collective, Observer};
+
+/// What becomes of the lanes.
+pub(super) enum Flow {
+    /// They go on.
+    Next,
+    /// All jump.
+    Jump(u32),
+    /// These jump, the others fall through.
+    Part(u32),
+    /// These exit, the others go on.
+    Exit(u32),
+    /// These wait, the others go on.
+    Wait(u32, State),
+    /// Nothing was done: these lanes are to be run on their own first.
+    Only(u32),
+}
+
+impl Team<'_> {
+    /// Runs the instruction at `pc` for the lanes of `mask`.
+    #[inline]
+    pub(super) fn step<O: Observer>(
+        &mut self,
+        w: usize,
+        pc: u32,
+        mask: u32,
+        obs: &mut O,
+    ) -> Result<Flow, Fault> {
+        let env = self.env;
+        let inst = &env.info.kernel.insts[pc as usize];
+        let active = match inst.guard {
+            None => mask,
+            Some((p, not)) => {
+                let p = self.warps[w].regs.p[p as usize];
+                mask & if not { !p } else { p }
+            }
+        };
+        self.executed += 1;
+        match &inst.op {
+            Op::Alu { alu, fast, dst, src } => {
+                obs.inst(&self.at(w, pc, active));
+                self.alu(w, active, alu, *fast, *dst, src)?;
+            }
+            Op::Setp { cmp, ty, ftz, join, p, q, a, b } => {
+                obs.inst(&self.at(w, pc, active));
+                let mut yes = self.compare(w, active, *cmp, *ty, *ftz, *a, *b);
+                let mut no = !yes;
+                let regs = &mut self.warps[w].regs;
+                if let Some((op, c)) = join {
+                    let c = regs.pred(*c);
+                    (yes, no) = (combine(*op, yes, c), combine(*op, no, c));
+                }
+                regs.put_pred(*p, active, yes);
+                regs.put_pred(*q, active, no);
+            }
+            Op::Pred { op, dst, a, b } => {
+                obs.inst(&self.at(w, pc, active));
+                let regs = &mut self.warps[w].regs;
+                let value = combine(*op, regs.pred(*a), regs.pred(*b));
+                regs.put_pred(*dst, active, value);
+            }
+            Op::Special { dst, special } => {
+                obs.inst(&self.at(w, pc, active));
+                each(active, |lane| {
+                    let value = self.special(w, lane, *special);
+                    self.warps[w].regs.put(*dst, lane, value);
+                });
+            }
+            Op::Load { memory, dsts } => {
+                let at = self.at(w, pc, active);
+                obs.inst(&at);
+                if active != 0 {
+                    self.load(w, &at, memory, dsts, obs)?;
+                }
+            }
+            Op::Store { memory, srcs } => {
+                let at = self.at(w, pc, active);
+                obs.inst(&at);
+                if active != 0 {
+                    self.store(w, &at, memory, srcs, obs)?;
+                }
+            }
+            Op::Branch(target) => {
+                let at = self.at(w, pc, active);
+                obs.inst(&at);
+                if inst.guard.is_some() {
+                    obs.branch(&at, active, mask & !active);
+                }
+                return Ok(if active == mask {
+                    Flow::Jump(*target)
+                } else if active == 0 {
+                    Flow::Next
+                } else {
+                    Flow::Part(active)
+                });
+            }
+            Op::Exit => {
+                let at = self.at(w, pc, active);
+                obs.inst(&at);
+                if active != 0 {
+                    obs.exit(&at, active);
+                    return Ok(Flow::Exit(active));
+                }
+            }
+            Op::Bar(bar) => return self.bar(w, pc, active, bar, obs),
+            Op::Sync { op, members } => return self.sync(w, pc, active, op, *members, obs),
+            Op::Nop => obs.inst(&self.at(w, pc, active)),
+            other => return self.rare(w, pc, active, other, obs),
+        }
+        Ok(Flow::Next)
+    }
+
+    /// Instructions that no inner loop is made of.
+    #[inline(never)]
+    fn rare<O: Observer>(
+        &mut self,
+        w: usize,
+        pc: u32,
+        active: u32,
+        op: &Op,
+        obs: &mut O,
+    ) -> Result<Flow, Fault> {
+        let at = self.at(w, pc, active);
+        obs.inst(&at);
+        if active == 0 {
+            return Ok(Flow::Next);
+        }
+        match op {
+            Op::Pack { dst, parts, bits } => each(active, |lane| {
+                let part = |src: &Src| crate::alu::trim(self.lane(w, lane, *src), *bits);
+                let value = parts.iter().rev().fold(0, |v, src| v << bits | part(src));
+                self.warps[w].regs.put(*dst, lane, value);
+            }),
+            Op::Unpack { dsts, src, bits } => each(active, |lane| {
+                let mut value = self.lane(w, lane, *src);
+                for dst in dsts {
+                    self.warps[w].regs.put(*dst, lane, crate::alu::trim(value, *bits));
+                    value >>= bits;
+                }
+            }),
+            Op::Atomic(atom) => self.atomic(w, &at, atom, obs)?,
+            Op::ActiveMask(dst) => {
+                obs.collective(&at, Collective::ActiveMask, active);
+                each(active, |lane| self.warps[w].regs.put(*dst, lane, active.into()));
+            }
+            Op::Fence(order, scope) => obs.fence(&at, *order, *scope),
+            Op::ClusterArrive => self.cluster_arrive(w, &at, obs)?,
+            Op::ClusterWait => return Ok(self.cluster_wait(w, active)),
+            Op::Mbar(mbar) => return self.mbar(w, &at, mbar, obs),
+            Op::Async(copy) => self.copy(w, &at, copy, obs)?,
+            Op::Trap => {
+                return Err(Fault::new(TrapKind::Explicit, active.trailing_zeros() as usize, ""));
+            }
+            Op::Mapa { dst, addr, offset, rank, generic } => {
+                let own = self.blocks[self.warps[w].block].id.rank;
+                let size = self.blocks.len() as u64;
+                let mut bad = None;
+                each(active, |lane| {
+                    let addr = self.lane(w, lane, *addr).wrapping_add_signed(*offset);
+                    let rank = self.lane(w, lane, *rank) & 0xffff_ffff;
+                    if rank >= size {
+                        bad = Some((lane, rank));
+                    }
+                    let _ = own;
+                    let base = if *generic { tag::SHARED } else { 0 };
+                    self.warps[w].regs.put(*dst, lane, base | (rank + 1) << 24 | addr & 0xff_ffff);
+                });
+                if let Some((lane, rank)) = bad {
+                    return Err(Fault::new(
+                        TrapKind::OutOfBounds,
+                        lane,
+                        format!("rank {rank} in a cluster of {size} blocks"),
+                    ));
+                }
+            }
+            Op::GetRank { dst, addr, .. } => {
+                let own = self.blocks[self.warps[w].block].id.rank;
+                each(active, |lane| {
+                    let rank = self.lane(w, lane, *addr) >> 24 & 0xff;
+                    let rank = if rank == 0 { own.into() } else { rank - 1 };
+                    self.warps[w].regs.put(*dst, lane, rank);
+                });
+            }
+            Op::IsSpace { dst, window, addr } => each(active, |lane| {
+                let addr = self.lane(w, lane, *addr);
+                let own = self.blocks[self.warps[w].block].id.rank;
+                let rank = addr >> 24 & 0xff;
+                let yes = match window {
+                    Window::Shared => {
+                        addr >> 56 == tag::SHARED >> 56 && (rank == 0 || rank == u64::from(own) + 1)
+                    }
+                    Window::SharedCluster => addr >> 56 == tag::SHARED >> 56,
+                    Window::Local => addr >> 56 == tag::LOCAL >> 56,
+                    Window::Param => addr >> 56 == tag::PARAM >> 56,
+                    Window::Global => addr >> 56 == 0,
+                    _ => false,
+                };
+                self.warps[w].regs.put(*dst, lane, yes.into());
+            }),
+            Op::Cvta { window, to, dst, src, offset } => {
+                let base = match window {
+                    Window::Shared | Window::SharedCluster => tag::SHARED,
+                    Window::Local => tag::LOCAL,
+                    Window::Param => tag::PARAM,
+                    _ => 0,
+                };
+                each(active, |lane| {
+                    let addr = self.lane(w, lane, *src).wrapping_add_signed(*offset);
+                    let value = if *to { addr.wrapping_sub(base) } else { addr.wrapping_add(base) };
+                    self.warps[w].regs.put(*dst, lane, value);
+                });
+            }
+            _ => {}
+        }
+        Ok(Flow::Next)
+    }
+
+    /// The value of an operand for one lane.
+    #[inline]
+    pub(super) fn lane(&self, w: usize, lane: usize, src: Src) -> u64 {
+        let regs = &self.warps[w].regs;
+        match src {
+            Src::W(r) => u64::from(regs.w[r as usize][lane]),
+            Src::D(r) => regs.d[r as usize][lane],
+            Src::Imm(v) => v,
+            Src::P(_) | Src::NotP(_) => u64::from(regs.pred(src) >> lane & 1),
+            Src::Special(special) => self.special(w, lane, special),
+        }
+    }
+
+    fn alu(
+        &mut self,
+        w: usize,
+        active: u32,
+        alu: &Alu,
+        fast: Fast,
+        dst: Dst,
+        src: &[Src; 4],
+    ) -> Result<(), Fault> {
+        if fast != Fast::No {
+            if fast == Fast::RemU32 && self.warps[w].regs.words(src[1], &mut [0; 32]).contains(&0) {
+                self.check_divisor(w, active, alu, src[1])?;
+            }
+            self.warps[w].regs.fast(active, fast, dst, src);
+            return Ok(());
+        }
+        if matches!(alu.f, F::Div | F::Rem) && !alu.ty.is_float() {
+            self.check_divisor(w, active, alu, src[1])?;
+        }
+        let extend = matches!(alu.f, F::Cvt { .. }) && alu.ty.is_signed();
+        each(active, |lane| {
+            let mut value = eval(alu, src.map(|s| self.lane(w, lane, s)));
+            if extend {
+                value = crate::alu::sext(value, alu.ty.bits()) as u64;
+            }
+            self.warps[w].regs.put(dst, lane, value);
+        });
+        Ok(())
+    }
+
+    fn check_divisor(&self, w: usize, active: u32, alu: &Alu, divisor: Src) -> Result<(), Fault> {
+        let mut zero = None;
+        each(active, |lane| {
+            if zero.is_none() && divides_by_zero(alu, self.lane(w, lane, divisor)) {
+                zero = Some(lane);
+            }
+        });
+        zero.map_or(Ok(()), |lane| Err(Fault::new(TrapKind::DivideByZero, lane, "")))
+    }
+
+    /// Lanes for which a comparison holds.
+    fn compare(&self, w: usize, active: u32, cmp: Cmp, ty: Ty, ftz: bool, a: Src, b: Src) -> u32 {
+        let regs = &self.warps[w].regs;
+        let special = |s: Src| matches!(s, Src::Special(_));
+        if !ty.is_float() && !special(a) && !special(b) {
+            if ty.bits() == 32 {
+                return words_compare(
+                    cmp,
+                    ty.is_signed(),
+                    regs.words(a, &mut [0; 32]),
+                    regs.words(b, &mut [0; 32]),
+                );
+            }
+            if ty.bits() == 64 {
+                return doubles_compare(
+                    cmp,
+                    ty.is_signed(),
+                    regs.doubles(a, &mut [0; 32]),
+                    regs.doubles(b, &mut [0; 32]),
+                );
+            }
+        }
+        let mut out = 0;
+        each(active, |lane| {
+            let yes = compare(cmp, ty, ftz, self.lane(w, lane, a), self.lane(w, lane, b));
+            out |= u32::from(yes) << lane;
+        });
+        out
+    }
+}
+
+/// A bit a lane.
+fn bits(f: impl Fn(usize) -> bool) -> u32 {
+    let mut out = 0;
+    for lane in 0..32 {
+        out |= u32::from(f(lane)) << lane;
+    }
+    out
+}
+
+fn words_compare(cmp: Cmp, signed: bool, a: &Words, b: &Words) -> u32 {
+    let flip = if signed { 1 << 31 } else { 0 };
+    let less = |a: &Words, b: &Words| bits(|i| (a[i] ^ flip) < (b[i] ^ flip));
+    match cmp {
+        Cmp::Eq | Cmp::Equ => bits(|i| a[i] == b[i]),
+        Cmp::Ne | Cmp::Neu => bits(|i| a[i] != b[i]),
+        Cmp::Lt | Cmp::Ltu => less(a, b),
+        Cmp::Gt | Cmp::Gtu => less(b, a),
+        Cmp::Ge | Cmp::Geu => !less(a, b),
+        Cmp::Le | Cmp::Leu => !less(b, a),
+        Cmp::Num => FULL,
+        Cmp::Nan => 0,
+    }
+}
+
+fn doubles_compare(cmp: Cmp, signed: bool, a: &Doubles, b: &Doubles) -> u32 {
+    let flip = if signed { 1 << 63 } else { 0 };
+    let less = |a: &Doubles, b: &Doubles| bits(|i| (a[i] ^ flip) < (b[i] ^ flip));
+    match cmp {
+        Cmp::Eq | Cmp::Equ => bits(|i| a[i] == b[i]),
+        Cmp::Ne | Cmp::Neu => bits(|i| a[i] != b[i]),
+        Cmp::Lt | Cmp::Ltu => less(a, b),
+        Cmp::Gt | Cmp::Gtu => less(b, a),
+        Cmp::Ge | Cmp::Geu => !less(a, b),
+        Cmp::Le | Cmp::Leu => !less(b, a),
+        Cmp::Num => FULL,
+        Cmp::Nan => 0,
+    }
+}
+
+impl Regs {
+    /// A plane, or a constant spread over one.
+    #[inline]
+    pub(super) fn words<'a>(&'a self, src: Src, room: &'a mut Words) -> &'a Words {
+        match src {
+            Src::W(r) => &self.w[r as usize],
+            Src::Imm(v) => {
+                *room = [v as u32; 32];
+                room
+            }
+            _ => room,
+        }
+    }
+
+    #[inline]
+    pub(super) fn doubles<'a>(&'a self, src: Src, room: &'a mut Doubles) -> &'a Doubles {
+        match src {
+            Src::D(r) => &self.d[r as usize],
+            Src::Imm(v) => {
+                *room = [v; 32];
+                room
+            }
+            _ => room,
+        }
+    }
+
+    fn fast(&mut self, active: u32, fast: Fast, dst: Dst, [a, b, c, _]: &[Src; 4]) {
+        let (w, d): (&mut [Words; 3], &mut [Doubles; 3]) = (&mut [[0; 32]; 3], &mut [[0; 32]; 3]);
+        let [w0, w1, w2] = w;
+        let [d0, d1, d2] = d;
+        match fast {
+            Fast::Mov64
+            | Fast::Add64
+            | Fast::Sub64
+            | Fast::AddF64
+            | Fast::MulF64
+            | Fast::FmaF64 => {
+                let out = fast::doubles(
+                    fast,
+                    self.doubles(*a, d0),
+                    self.doubles(*b, d1),
+                    self.doubles(*c, d2),
+                );
+                self.put_doubles(dst, active, &out);
+            }
+            Fast::Shl64 => {
+                let out = fast::shl64(self.doubles(*a, d0), self.words(*b, w0));
+                self.put_doubles(dst, active, &out);
+            }
+            Fast::WideU32 | Fast::WideS32 | Fast::ZextU32 | Fast::SextS32 => {
+                let out = fast::widening(fast, self.words(*a, w0), self.words(*b, w1));
+                self.put_doubles(dst, active, &out);
+            }
+            Fast::Trunc64 => {
+                let out = fast::truncate(self.doubles(*a, d0));
+                self.put_words(dst, active, &out);
+            }
+            _ => {
+                let out =
+                    fast::words(fast, self.words(*a, w0), self.words(*b, w1), self.words(*c, w2));
+                self.put_words(dst, active, &out);
+            }
+        }
+    }
+}

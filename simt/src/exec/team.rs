@@ -1,0 +1,148 @@
+//! A team: the blocks of one cluster, most often one block.
+
+use super::mbarrier::Mbarriers;
+use super::rng::Rng;
+use super::warp::Warp;
+use super::{Env, Fault};
+use crate::observer::{At, Block, Observer, thread_of};
+use crate::{Schedule, Trap};
+
+/// A block barrier.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Bar {
+    /// Lanes that wait, for each warp.
+    pub(super) waiting: Vec<u32>,
+    /// Lanes that have arrived and gone on, for each warp.
+    pub(super) arrived: Vec<u32>,
+    /// Threads that are to meet, where the instruction says so.
+    pub(super) count: Option<u32>,
+    pub(super) aligned: bool,
+    pub(super) active: bool,
+    /// For `bar.red`: how many predicates held, and of how many.
+    pub(super) held: u32,
+    pub(super) asked: u32,
+}
+
+/// A block and its barriers.
+#[derive(Debug)]
+pub(super) struct BlockState {
+    pub(super) id: Block,
+    pub(super) bars: Vec<Bar>,
+    pub(super) ended: bool,
+}
+
+/// The blocks of a cluster.
+pub(super) struct Team<'e> {
+    pub(super) env: &'e Env<'e>,
+    pub(super) blocks: Vec<BlockState>,
+    pub(super) warps: Vec<Warp>,
+    /// Shared memory of all blocks, `stride` bytes each.
+    pub(super) shared: Vec<u8>,
+    pub(super) stride: usize,
+    pub(super) mbarriers: Mbarriers,
+    /// Lanes at the cluster barrier, for each warp.
+    pub(super) cluster_arrived: Vec<u32>,
+    /// Warp instructions so far.
+    pub(super) executed: u64,
+    pub(super) rng: Rng,
+}
+
+impl<'e> Team<'e> {
+    pub(super) fn new(env: &'e Env<'e>) -> Team<'e> {
+        Team {
+            env,
+            blocks: Vec::new(),
+            warps: Vec::new(),
+            shared: Vec::new(),
+            stride: 0,
+            mbarriers: Mbarriers::default(),
+            cluster_arrived: Vec::new(),
+            executed: 0,
+            rng: Rng::default(),
+        }
+    }
+
+    /// Gets ready for a cluster; the memory of the last one is used again.
+    pub(super) fn start<O: Observer>(&mut self, cluster: u64, obs: &mut O) {
+        let info = &self.env.info;
+        let size: u32 = info.cluster.iter().product();
+        let (threads, per_block) = (info.threads(), info.warps());
+        self.blocks.clear();
+        let clusters: [u64; 3] = std::array::from_fn(|i| u64::from(info.grid[i] / info.cluster[i]));
+        let origin = [
+            cluster % clusters[0],
+            cluster / clusters[0] % clusters[1],
+            cluster / clusters[0] / clusters[1],
+        ];
+        for rank in 0..size {
+            let inner = thread_of(info.cluster, rank);
+            let id: [u32; 3] =
+                std::array::from_fn(|i| origin[i] as u32 * info.cluster[i] + inner[i]);
+            let index = u64::from(id[0])
+                + u64::from(info.grid[0])
+                    * (u64::from(id[1]) + u64::from(info.grid[1]) * u64::from(id[2]));
+            let block = Block { index, id, cluster, rank, round: 0 };
+            obs.block_begin(info, &block);
+            self.blocks.push(BlockState { id: block, bars: Vec::new(), ended: false });
+        }
+        let warps = (size * per_block) as usize;
+        self.warps.resize_with(warps, Warp::default);
+        for (i, warp) in self.warps.iter_mut().enumerate() {
+            let index = i as u32 % per_block;
+            let lanes = (threads - index * 32).min(32);
+            let live = if lanes == 32 { u32::MAX } else { (1 << lanes) - 1 };
+            warp.reset(
+                i / per_block as usize,
+                index,
+                live,
+                info.kernel.planes,
+                info.kernel.local as usize,
+            );
+        }
+        self.stride = (info.shared as usize).next_multiple_of(16);
+        self.shared.clear();
+        self.shared.resize(self.stride * size as usize, crate::global::POISON);
+        self.mbarriers.clear();
+        self.cluster_arrived.clear();
+        self.cluster_arrived.resize(warps, 0);
+        self.executed = 0;
+        let seed = if let Schedule::Adversarial(seed) = self.env.schedule { seed } else { 0 };
+        self.rng = Rng::new(seed, cluster);
+    }
+
+    pub(super) fn per_block(&self) -> usize {
+        self.env.info.warps() as usize
+    }
+
+    #[inline]
+    pub(super) fn at(&self, w: usize, pc: u32, mask: u32) -> At<'e> {
+        let warp = &self.warps[w];
+        At {
+            kernel: self.env.info.kernel,
+            shape: self.env.info.block,
+            block: self.blocks[warp.block].id,
+            warp: warp.index,
+            pc,
+            mask,
+        }
+    }
+
+    #[cold]
+    pub(super) fn trap(&self, w: usize, pc: u32, fault: Fault) -> Box<Trap> {
+        let at = self.at(w, pc, 0);
+        Box::new(Trap {
+            kind: fault.kind,
+            entry: at.kernel.name.clone(),
+            block: at.block.id,
+            thread: at.thread(fault.lane),
+            line: at.line(),
+            ptx_line: at.ptx_line(),
+            text: at.text().to_string(),
+            detail: fault.detail,
+        })
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.blocks.iter().all(|b| b.ended)
+    }
+}

@@ -1,0 +1,220 @@
+//! Global memory: allocations far apart, so that a stray address hits none.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::TrapKind;
+
+/// Each allocation has a range of 64 GiB to itself.
+const SHIFT: u32 = 36;
+/// Where an allocation begins in its range: below and above it nothing is mapped.
+const RED_ZONE: u64 = 1 << 20;
+/// Ranges below the tags of the other windows.
+const MOST: usize = (1 << 20) - 2;
+/// Freed ranges are taken again as late as possible, to catch uses after free.
+const FRESH: usize = 1 << 16;
+/// What memory holds before anybody writes: a NaN in every float format, and no round number.
+pub(crate) const POISON: u8 = 0xff;
+
+/// Words of four bytes that blocks on several threads may share: relaxed loads and stores are
+/// plain moves, and races of the kernel are no races of the interpreter.
+#[derive(Debug, Default)]
+pub(crate) struct Slot {
+    pub(crate) base: u64,
+    pub(crate) bytes: u64,
+    live: bool,
+    pub(crate) words: Vec<AtomicU32>,
+}
+
+impl Slot {
+    /// Reads up to 8 bytes; the offset is a multiple of the width.
+    #[inline]
+    pub(crate) fn get(&self, offset: u64, width: u32) -> u64 {
+        let word = |i: u64| u64::from(self.words[i as usize].load(Ordering::Relaxed));
+        let i = offset / 4;
+        match width {
+            8 => word(i) | word(i + 1) << 32,
+            4 => word(i),
+            2 => word(i) >> (8 * (offset & 2)) & 0xffff,
+            _ => word(i) >> (8 * (offset & 3)) & 0xff,
+        }
+    }
+
+    /// Writes up to 8 bytes.
+    #[inline]
+    pub(crate) fn put(&self, offset: u64, width: u32, value: u64) {
+        let word = |i: u64| &self.words[i as usize];
+        let i = offset / 4;
+        match width {
+            8 => {
+                word(i).store(value as u32, Ordering::Relaxed);
+                word(i + 1).store((value >> 32) as u32, Ordering::Relaxed);
+            }
+            4 => word(i).store(value as u32, Ordering::Relaxed),
+            _ => {
+                let shift = 8 * (offset & 3) as u32;
+                let mask = if width == 2 { 0xffff } else { 0xff };
+                let set = |old: u32| old & !(mask << shift) | (value as u32 & mask) << shift;
+                let _ = word(i)
+                    .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |old| Some(set(old)));
+            }
+        }
+    }
+}
+
+/// All allocations of a device.
+#[derive(Debug, Default)]
+pub(crate) struct Global {
+    slots: Vec<Slot>,
+    free: VecDeque<usize>,
+    used: u64,
+}
+
+/// Why an address cannot be used.
+pub(crate) type Miss = (TrapKind, String);
+
+impl Global {
+    pub(crate) fn alloc(&mut self, bytes: u64, limit: u64) -> Result<(u32, u64), String> {
+        if bytes > limit - self.used.min(limit) || bytes > (1 << SHIFT) - 2 * RED_ZONE {
+            return Err(format!(
+                "{bytes} bytes were asked for, but the device has {} of {limit} left",
+                limit - self.used.min(limit)
+            ));
+        }
+        let index = if self.slots.len() < FRESH || (self.free.is_empty() && self.slots.len() < MOST)
+        {
+            self.slots.push(Slot::default());
+            self.slots.len() - 1
+        } else {
+            self.free.pop_front().ok_or("there are too many allocations")?
+        };
+        let base = ((index as u64 + 1) << SHIFT) + RED_ZONE;
+        let count = bytes.div_ceil(4) as usize;
+        let mut words = Vec::new();
+        words
+            .try_reserve_exact(count)
+            .map_err(|_| format!("this machine has no room for {bytes} bytes"))?;
+        words.resize_with(count, || AtomicU32::new(u32::from_ne_bytes([POISON; 4])));
+        self.slots[index] = Slot { base, bytes, live: true, words };
+        self.used += bytes;
+        Ok((index as u32, base))
+    }
+
+    pub(crate) fn free(&mut self, base: u64) -> Result<(u32, u64), String> {
+        match self.slots.get_mut(index(base)) {
+            Some(slot) if slot.base == base && slot.live => {
+                slot.live = false;
+                slot.words = Vec::new();
+                self.used -= slot.bytes;
+                let bytes = slot.bytes;
+                self.free.push_back(index(base));
+                Ok((index(base) as u32, bytes))
+            }
+            Some(slot) if slot.base == base => Err(format!("address {base:#x} was freed already")),
+            _ => Err(format!("address {base:#x} is not the start of an allocation")),
+        }
+    }
+
+    /// The allocation that holds so many bytes from an address on.
+    #[inline]
+    pub(crate) fn find(&self, address: u64, bytes: u64) -> Result<(u32, &Slot), Miss> {
+        let i = index(address);
+        if let Some(slot) = self.slots.get(i) {
+            let offset = address.wrapping_sub(slot.base);
+            if slot.live && offset <= slot.bytes && bytes <= slot.bytes - offset {
+                return Ok((i as u32, slot));
+            }
+        }
+        Err(self.miss(address, bytes))
+    }
+
+    #[cold]
+    fn miss(&self, address: u64, bytes: u64) -> Miss {
+        let Some(slot) = self.slots.get(index(address)) else {
+            return (TrapKind::OutOfBounds, format!("address {address:#x} is in no allocation"));
+        };
+        let (base, size) = (slot.base, slot.bytes);
+        if !slot.live && address >= base && address < base + size {
+            return (
+                TrapKind::UseAfterFree,
+                format!("address {address:#x} is in an allocation of {size} bytes that was freed"),
+            );
+        }
+        let place = if address < base {
+            format!("{} before", base - address)
+        } else if address >= base + size {
+            format!("{} beyond the end of", address - base - size)
+        } else {
+            format!("{} into", address - base)
+        };
+        (
+            TrapKind::OutOfBounds,
+            format!("{bytes} bytes at address {address:#x}, {place} an allocation of {size} bytes"),
+        )
+    }
+
+    pub(crate) fn write(&self, address: u64, bytes: &[u8]) -> Result<(), Miss> {
+        let (_, slot) = self.find(address, bytes.len() as u64)?;
+        let mut offset = address - slot.base;
+        let mut rest = bytes;
+        while let Some((first, tail)) = rest.split_first() {
+            match rest.split_at_checked(4) {
+                Some((word, tail)) if offset.is_multiple_of(4) => {
+                    slot.put(
+                        offset,
+                        4,
+                        u64::from(u32::from_le_bytes(word.try_into().expect("four bytes"))),
+                    );
+                    (offset, rest) = (offset + 4, tail);
+                }
+                _ => {
+                    slot.put(offset, 1, u64::from(*first));
+                    (offset, rest) = (offset + 1, tail);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), Miss> {
+        let (_, slot) = self.find(address, bytes.len() as u64)?;
+        let start = address - slot.base;
+        if start.is_multiple_of(4) {
+            let first = (start / 4) as usize;
+            for (chunk, word) in bytes.chunks_mut(4).zip(&slot.words[first..]) {
+                chunk.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes()[..chunk.len()]);
+            }
+            return Ok(());
+        }
+        for (byte, offset) in bytes.iter_mut().zip(start..) {
+            *byte = slot.get(offset, 1) as u8;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn fill(&self, address: u64, byte: u8, bytes: u64) -> Result<(), Miss> {
+        let (_, slot) = self.find(address, bytes)?;
+        let (mut at, end) = (address - slot.base, address - slot.base + bytes);
+        while at < end {
+            if at.is_multiple_of(4) && at + 4 <= end {
+                slot.put(at, 4, u64::from(u32::from_le_bytes([byte; 4])));
+                at += 4;
+            } else {
+                slot.put(at, 1, u64::from(byte));
+                at += 1;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether addresses lie in the range of one allocation.
+#[inline]
+pub(crate) fn same_range(a: u64, b: u64) -> bool {
+    (a ^ b) >> SHIFT == 0
+}
+
+#[inline]
+fn index(address: u64) -> usize {
+    (address >> SHIFT).wrapping_sub(1) as usize
+}

@@ -1,0 +1,376 @@
+//! The memory check: reads of bytes that nobody wrote, and the traps that concern addresses.
+//!
+//! Bounds, alignment and use after free stop the kernel by themselves; this observer turns the
+//! trap into a finding, and adds what the core does not look for.
+
+use std::collections::HashMap;
+use std::mem;
+use std::sync::Arc;
+
+use super::finding::{Allocations, Fault, Finding, Scene, Site};
+use crate::observer::{Access, At, Block, Copy, HostEvent, LaunchInfo, Observer, Space};
+use crate::{Trap, TrapKind};
+
+/// Finds reads of uninitialised global and shared memory, byte by byte.
+#[derive(Debug, Clone, Default)]
+pub struct Memory {
+    findings: Vec<Finding>,
+    /// Instruction and space of each finding of this launch.
+    seen: HashMap<(u32, Space), usize>,
+    scene: Option<Arc<Scene>>,
+    names: Arc<Allocations>,
+    /// What was written before this launch; forks share it.
+    known: Arc<Vec<Written>>,
+    /// What this launch wrote: a bit a byte, by 64-byte line.
+    fresh: HashMap<u64, u64>,
+    /// Shared memory of the running blocks.
+    blocks: HashMap<u64, Bits>,
+    /// The last of them, out of the table.
+    current: (u64, Bits),
+    shared: u32,
+}
+
+/// The bytes of an allocation that hold a value.
+#[derive(Debug, Clone)]
+struct Written {
+    base: u64,
+    bytes: u64,
+    /// `None` where all of them do.
+    bits: Option<Bits>,
+}
+
+/// A bit a byte.
+#[derive(Debug, Clone, Default)]
+struct Bits(Vec<u64>);
+
+impl Bits {
+    fn new(bytes: u64) -> Bits {
+        Bits(vec![0; bytes.div_ceil(64) as usize])
+    }
+
+    fn set(&mut self, from: u64, bytes: u64) {
+        for_words(from, bytes, |word, mask| {
+            if let Some(w) = self.0.get_mut(word as usize) {
+                *w |= mask;
+            }
+        });
+    }
+
+    /// First byte of a range that is not set.
+    fn first_clear(&self, from: u64, bytes: u64) -> Option<u64> {
+        let mut clear = None;
+        for_words(from, bytes, |word, mask| {
+            let missing = mask & !self.0.get(word as usize).copied().unwrap_or(0);
+            if missing != 0 && clear.is_none() {
+                clear = Some(word * 64 + u64::from(missing.trailing_zeros()));
+            }
+        });
+        clear
+    }
+}
+
+/// The 64-bit words that a range of bits meets, with its part of each.
+#[inline]
+fn for_words(from: u64, bytes: u64, mut f: impl FnMut(u64, u64)) {
+    let (mut at, end) = (from, from + bytes);
+    while at < end {
+        let stop = end.min((at | 63) + 1);
+        let mask = (u64::MAX >> (64 - (stop - at))) << (at % 64);
+        f(at / 64, mask);
+        at = stop;
+    }
+}
+
+impl Memory {
+    /// An observer that has found nothing yet.
+    pub fn new() -> Memory {
+        Memory::default()
+    }
+
+    /// What was found, in the order in which it was met.
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    fn find(&mut self, at: &At<'_>, lane: u32, space: Space, address: u64, what: &'static str) {
+        if let Some(&i) = self.seen.get(&(at.pc, space)) {
+            self.findings[i].times += 1;
+            return;
+        }
+        let Some(scene) = &self.scene else { return };
+        self.seen.insert((at.pc, space), self.findings.len());
+        self.findings.push(Finding {
+            fault: Fault::Uninitialised,
+            entry: scene.kernel.name().to_owned(),
+            space: Some(space),
+            address,
+            place: self.names.place(space, address),
+            sites: vec![scene.site(at.block.index, at.linear(lane), at.pc, what)],
+            detail: String::new(),
+            times: 1,
+        });
+    }
+
+    /// Shared memory of a block; blocks mostly run one after the other.
+    #[inline]
+    fn block(&mut self, index: u64) -> &mut Bits {
+        if self.current.0 != index {
+            let next =
+                self.blocks.remove(&index).unwrap_or_else(|| Bits::new(u64::from(self.shared)));
+            let (old, bits) = mem::replace(&mut self.current, (index, next));
+            self.blocks.insert(old, bits);
+        }
+        &mut self.current.1
+    }
+
+    fn written(&self, address: u64) -> Option<&Written> {
+        let at = self.known.partition_point(|w| w.base <= address);
+        self.known[..at].last().filter(|w| address < w.base + w.bytes)
+    }
+
+    /// First byte of a range of global memory that holds nothing.
+    fn first_unwritten(&self, address: u64, bytes: u64) -> Option<u64> {
+        // Memory whose allocation was never announced counts as written.
+        let written = self.written(address)?;
+        let bits = written.bits.as_ref()?;
+        let clear = bits.first_clear(address - written.base, bytes)?;
+        let mut missing = None;
+        // Something is missing: what this launch wrote decides.
+        for_words(written.base + clear, address + bytes - written.base - clear, |line, mask| {
+            let mut mask = mask & !self.fresh.get(&line).copied().unwrap_or(0);
+            while mask != 0 && missing.is_none() {
+                let byte = line * 64 + u64::from(mask.trailing_zeros());
+                mask &= mask - 1;
+                missing = bits.first_clear(byte - written.base, 1).map(|_| byte);
+            }
+        });
+        missing
+    }
+
+    fn write_global(&mut self, address: u64, bytes: u64) {
+        if self.written(address).is_some_and(|w| w.bits.is_some()) {
+            for_words(address, bytes, |line, mask| *self.fresh.entry(line).or_default() |= mask);
+        }
+    }
+
+    /// What this launch wrote is known to the next.
+    fn settle(&mut self) {
+        let fresh = mem::take(&mut self.fresh);
+        if fresh.is_empty() {
+            return;
+        }
+        let known = Arc::make_mut(&mut self.known);
+        for (line, mask) in fresh {
+            let at = known.partition_point(|w| w.base <= line * 64);
+            if let Some(Written { base, bits: Some(bits), .. }) = known[..at].last_mut() {
+                // Allocations begin on a line.
+                if let Some(word) = bits.0.get_mut((line - *base / 64) as usize) {
+                    *word |= mask;
+                }
+            }
+        }
+    }
+
+    fn shared(
+        &mut self,
+        at: &At<'_>,
+        lane: u32,
+        address: u64,
+        bytes: u64,
+        reads: bool,
+        writes: bool,
+    ) {
+        let (peer, offset) = Access::peer(address);
+        let block = match (peer, &self.scene) {
+            (Some(rank), Some(scene)) => scene.peer(&at.block, rank),
+            _ => at.block.index,
+        };
+        let bits = self.block(block);
+        let missing = if reads { bits.first_clear(u64::from(offset), bytes) } else { None };
+        if writes {
+            bits.set(u64::from(offset), bytes);
+        }
+        if let Some(byte) = missing {
+            // One report a place: from here on it counts as written.
+            self.block(block).set(byte, 1);
+            self.find(at, lane, Space::Shared, byte, "read");
+        }
+    }
+}
+
+impl Observer for Memory {
+    fn fork(&self) -> Self {
+        Memory {
+            scene: self.scene.clone(),
+            names: self.names.clone(),
+            known: self.known.clone(),
+            shared: self.shared,
+            current: (u64::MAX, Bits::default()),
+            ..Memory::default()
+        }
+    }
+
+    fn merge(&mut self, fork: Self) {
+        let keys: HashMap<usize, (u32, Space)> =
+            fork.seen.iter().map(|(&key, &i)| (i, key)).collect();
+        for (i, finding) in fork.findings.into_iter().enumerate() {
+            let key = keys.get(&i);
+            if let Some(&mine) = key.and_then(|key| self.seen.get(key)) {
+                self.findings[mine].times += finding.times;
+                continue;
+            }
+            if let Some(&key) = key {
+                self.seen.insert(key, self.findings.len());
+            }
+            self.findings.push(finding);
+        }
+        for (line, mask) in fork.fresh {
+            *self.fresh.entry(line).or_default() |= mask;
+        }
+    }
+
+    fn host(&mut self, event: HostEvent) {
+        Arc::make_mut(&mut self.names).host(event);
+        self.settle();
+        let known = Arc::make_mut(&mut self.known);
+        match event {
+            HostEvent::Alloc { base, bytes, .. } => {
+                let at = known.partition_point(|w| w.base < base);
+                known.insert(at, Written { base, bytes, bits: Some(Bits::new(bytes)) });
+            }
+            HostEvent::Free { base, .. } => known.retain(|w| w.base != base),
+            HostEvent::Write { base, bytes } => {
+                let at = known.partition_point(|w| w.base <= base);
+                if let Some(w) = known[..at].last_mut() {
+                    if base == w.base && bytes >= w.bytes {
+                        w.bits = None;
+                    } else if let Some(bits) = &mut w.bits {
+                        bits.set(base - w.base, bytes);
+                    }
+                }
+            }
+            HostEvent::Read { .. } => {}
+        }
+    }
+
+    fn launch_begin(&mut self, launch: &LaunchInfo<'_>) {
+        self.settle();
+        self.seen.clear();
+        self.blocks.clear();
+        self.current = (u64::MAX, Bits::default());
+        self.shared = launch.shared;
+        self.scene = Some(Arc::new(Scene::new(launch)));
+    }
+
+    fn launch_end(&mut self, _: &LaunchInfo<'_>) {
+        self.settle();
+    }
+
+    fn block_begin(&mut self, _: &LaunchInfo<'_>, block: &Block) {
+        let shared = u64::from(self.shared);
+        let bits = self.block(block.index);
+        bits.0.clear();
+        bits.0.resize(shared.div_ceil(64) as usize, 0);
+    }
+
+    fn block_end(&mut self, _: &LaunchInfo<'_>, block: &Block) {
+        // A peer of the cluster may still look at it only where that is an error anyway.
+        self.blocks.remove(&block.index);
+    }
+
+    #[inline]
+    fn access(&mut self, at: &At<'_>, access: &Access<'_>) {
+        let (reads, writes) = (access.kind.reads(), access.kind.writes());
+        let bytes = u64::from(access.bytes());
+        match access.space {
+            Space::Shared => {
+                for lane in lanes(access.mask) {
+                    self.shared(at, lane, access.addrs[lane as usize], bytes, reads, writes);
+                }
+            }
+            Space::Global => {
+                let first = access.addrs[access.mask.trailing_zeros() as usize];
+                // Most warps read memory that the host filled.
+                if let Some(w) = self.written(first)
+                    && w.bits.is_none()
+                    && lanes(access.mask)
+                        .all(|l| access.addrs[l as usize].wrapping_sub(w.base) < w.bytes)
+                {
+                    return;
+                }
+                for lane in lanes(access.mask) {
+                    let address = access.addrs[lane as usize];
+                    if reads && let Some(byte) = self.first_unwritten(address, bytes) {
+                        self.find(at, lane, Space::Global, byte, "read");
+                    }
+                    if writes {
+                        self.write_global(address, bytes);
+                    }
+                }
+            }
+            Space::Local | Space::Const | Space::Param => {}
+        }
+    }
+
+    fn copy(&mut self, at: &At<'_>, copy: &Copy) {
+        let bytes = u64::from(copy.bytes);
+        for (space, address, reads) in
+            [(copy.from, copy.source, true), (copy.to, copy.target, false)]
+        {
+            match space {
+                Space::Shared => self.shared(at, copy.lane, address, bytes, reads, !reads),
+                Space::Global if reads => {
+                    if let Some(byte) = self.first_unwritten(address, bytes) {
+                        self.find(at, copy.lane, Space::Global, byte, "bulk read");
+                    }
+                }
+                Space::Global => self.write_global(address, bytes),
+                _ => {}
+            }
+        }
+    }
+
+    fn trap(&mut self, trap: &Trap) {
+        let fault = match trap.kind {
+            TrapKind::OutOfBounds => Fault::OutOfBounds,
+            TrapKind::UseAfterFree => Fault::UseAfterFree,
+            TrapKind::Misaligned => Fault::Misaligned,
+            TrapKind::ReadOnly => Fault::ReadOnly,
+            _ => return,
+        };
+        self.findings.push(from_trap(fault, trap, "access"));
+    }
+}
+
+/// A trap as a finding.
+pub(super) fn from_trap(fault: Fault, trap: &Trap, what: &'static str) -> Finding {
+    Finding {
+        fault,
+        entry: trap.entry.clone(),
+        space: None,
+        address: 0,
+        place: String::new(),
+        sites: vec![Site {
+            block: trap.block,
+            thread: trap.thread,
+            line: trap.line,
+            ptx_line: trap.ptx_line,
+            text: trap.text.clone(),
+            what,
+        }],
+        detail: trap.detail.clone(),
+        times: 1,
+    }
+}
+
+/// The lanes of a mask.
+#[inline]
+pub(super) fn lanes(mut mask: u32) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        let lane = mask.trailing_zeros();
+        (lane < 32).then(|| {
+            mask &= mask - 1;
+            lane
+        })
+    })
+}

@@ -1,0 +1,264 @@
+//! Who knows what: the happens-before order, kept as times on one clock a cluster.
+//!
+//! The clock of a cluster ticks at every synchronisation in it. A thread knows an access of
+//! another one if it knows a time at which that access was over. Barriers make the same times
+//! known to many threads at once, so a block keeps one time for all its threads, a warp one for
+//! all its lanes, and only what partial masks and atomics hand over is kept by lane.
+
+use std::sync::Arc;
+
+use super::release::{Ref, Release};
+use super::shadow::{Entry, Strength};
+
+/// The clock of a cluster, and what each of its blocks knows.
+#[derive(Debug, Clone)]
+pub(super) struct Cluster {
+    pub(super) now: u32,
+    pub(super) blocks: Vec<BlockClock>,
+    /// Of the last cluster barrier: when each warp arrived, by rank and warp.
+    pub(super) met: Arc<Vec<[u32; 32]>>,
+    /// Arrivals at the next one; 0 for warps that have not arrived ahead.
+    pub(super) arriving: Vec<[u32; 32]>,
+}
+
+/// What the threads of a block know.
+#[derive(Debug, Clone, Default)]
+pub(super) struct BlockClock {
+    /// Linear index of the block.
+    pub(super) index: u32,
+    pub(super) live: bool,
+    /// The last barrier of the whole block: all that it did until then is known to all of it.
+    pub(super) base: u32,
+    pub(super) warps: Vec<WarpClock>,
+    /// What all its threads have acquired.
+    pub(super) refs: Vec<Ref>,
+    /// What they have read but not acquired: a fence is missing.
+    pub(super) pending: Vec<Ref>,
+    /// Lanes that went ahead of a barrier (`bar.arrive`), by barrier and warp.
+    pub(super) ahead: Vec<(u32, Vec<u32>)>,
+}
+
+/// What the lanes of a warp know.
+#[derive(Debug, Clone, Default)]
+pub(super) struct WarpClock {
+    /// The last barrier of the whole warp.
+    pub(super) base: u32,
+    /// After barriers with partial masks: what each lane knows of each.
+    pub(super) rows: Option<Box<[[u32; 32]; 32]>>,
+    /// Lanes that the block was given, and those that have left it.
+    pub(super) lanes: u32,
+    pub(super) exited: u32,
+    /// Acquired, read but not acquired, and fenced for release: each by lanes.
+    pub(super) refs: Vec<(u32, Ref)>,
+    pub(super) pending: Vec<(u32, Ref)>,
+    pub(super) fenced: Vec<(u32, Arc<Release>)>,
+}
+
+impl Cluster {
+    pub(super) fn new() -> Cluster {
+        Cluster { now: 1, blocks: Vec::new(), met: Arc::default(), arriving: Vec::new() }
+    }
+
+    /// A block begins at a rank.
+    pub(super) fn begin(&mut self, rank: usize, index: u32, threads: u32) {
+        while self.blocks.len() <= rank {
+            self.blocks.push(BlockClock::default());
+            Arc::make_mut(&mut self.met).push([0; 32]);
+            self.arriving.push([0; 32]);
+        }
+        self.arriving[rank] = [0; 32];
+        Arc::make_mut(&mut self.met)[rank] = [0; 32];
+        self.now += 1;
+        let block = &mut self.blocks[rank];
+        let mut warps = std::mem::take(&mut block.warps);
+        warps.resize_with(threads.div_ceil(32) as usize, WarpClock::default);
+        for (w, warp) in warps.iter_mut().enumerate() {
+            let left = threads - w as u32 * 32;
+            let lanes = if left >= 32 { u32::MAX } else { (1 << left) - 1 };
+            *warp = WarpClock { lanes, ..WarpClock::default() };
+        }
+        *block = BlockClock { index, live: true, warps, ..BlockClock::default() };
+    }
+
+    pub(super) fn rank_of(&self, block: u32) -> Option<usize> {
+        self.blocks.iter().position(|b| b.live && b.index == block)
+    }
+
+    /// Whether a lane knows all of an entry to be over; `None` where that depends on what it has
+    /// acquired.
+    #[inline]
+    pub(super) fn knows(&self, rank: usize, warp: u32, lane: u32, e: &Entry) -> Option<bool> {
+        if e.strength() == Strength::Async {
+            return None;
+        }
+        let block = &self.blocks[rank];
+        if e.block == block.index {
+            if e.time <= block.base {
+                return Some(true);
+            }
+            if e.warp() == warp {
+                let clock = &block.warps[warp as usize];
+                if e.lanes == 1 << lane || e.time <= clock.base {
+                    return Some(true);
+                }
+                if let Some(rows) = &clock.rows {
+                    let row = &rows[lane as usize];
+                    if (0..32)
+                        .all(|l| e.lanes >> l & 1 == 0 || l == lane || e.time <= row[l as usize])
+                    {
+                        return Some(true);
+                    }
+                }
+            }
+            if self.blocks.len() == 1 {
+                return None;
+            }
+        }
+        let rank = if e.block == block.index { Some(rank) } else { self.rank_of(e.block) };
+        match rank {
+            Some(r) if e.time <= self.met[r][e.warp() as usize] => Some(true),
+            _ => None,
+        }
+    }
+
+    /// All threads of a block meet.
+    pub(super) fn block_barrier(&mut self, rank: usize) {
+        let block = &mut self.blocks[rank];
+        block.base = self.now;
+        self.now += 1;
+        for warp in &mut block.warps {
+            for (_, r) in warp.refs.drain(..) {
+                add(&mut block.refs, r);
+            }
+            for (_, r) in warp.pending.drain(..) {
+                add(&mut block.pending, r);
+            }
+        }
+    }
+
+    /// Lanes of a warp meet.
+    pub(super) fn warp_barrier(&mut self, rank: usize, warp: usize, mask: u32) {
+        let clock = &mut self.blocks[rank].warps[warp];
+        for list in [&mut clock.refs, &mut clock.pending] {
+            for (lanes, _) in list.iter_mut() {
+                if *lanes & mask != 0 {
+                    *lanes |= mask;
+                }
+            }
+        }
+        if (mask | clock.exited) & clock.lanes == clock.lanes {
+            clock.base = self.now;
+        } else {
+            let rows = clock.rows.get_or_insert_with(|| Box::new([[0; 32]; 32]));
+            let mut joined = [0; 32];
+            for l in 0..32 {
+                if mask >> l & 1 == 1 {
+                    for k in 0..32 {
+                        joined[k] = joined[k].max(rows[l][k]);
+                    }
+                }
+            }
+            for (l, time) in joined.iter_mut().enumerate() {
+                if mask >> l & 1 == 1 {
+                    *time = self.now;
+                }
+            }
+            for (l, row) in rows.iter_mut().enumerate() {
+                if mask >> l & 1 == 1 {
+                    *row = joined;
+                }
+            }
+        }
+        self.now += 1;
+    }
+
+    /// What lanes of a warp know now, to be handed over.
+    pub(super) fn release(&mut self, rank: usize, warp: u32, mask: u32, scope: u8) -> Release {
+        let block = &self.blocks[rank];
+        let clock = &block.warps[warp as usize];
+        let mut refs: Vec<(u32, Ref)> =
+            clock.refs.iter().filter(|(m, _)| m & mask != 0).copied().collect();
+        refs.extend(block.refs.iter().map(|&r| (u32::MAX, r)));
+        let release = Release {
+            block: block.index,
+            warp,
+            time: self.now,
+            base: block.base,
+            warp_base: clock.base,
+            rows: clock.rows.clone(),
+            cluster: (self.blocks.len() > 1)
+                .then(|| (self.blocks.iter().map(|b| b.index).collect(), self.met.clone())),
+            refs,
+            scope,
+        };
+        self.now += 1;
+        release
+    }
+
+    /// A fence turns what lanes have read into what they have acquired.
+    pub(super) fn acquire_pending(&mut self, rank: usize, warp: usize, mask: u32, scope: u8) {
+        let BlockClock { warps, pending, .. } = &mut self.blocks[rank];
+        let clock = &mut warps[warp];
+        let narrow = |r: Ref| Ref { scope: r.scope.min(scope), ..r };
+        let taken: Vec<(u32, Ref)> = clock
+            .pending
+            .iter()
+            .filter(|(m, _)| m & mask != 0)
+            .map(|&(m, r)| (m & mask, narrow(r)))
+            .chain(pending.iter().map(|&r| (mask, narrow(r))))
+            .collect();
+        for (m, r) in taken {
+            add_for(&mut clock.refs, m, r);
+        }
+    }
+
+    /// All blocks meet, each warp as of its arrival.
+    pub(super) fn cluster_barrier(&mut self, rank: usize, lanes: &[u32]) {
+        let met = &mut Arc::make_mut(&mut self.met)[rank];
+        for ((met, arriving), _) in met.iter_mut().zip(&mut self.arriving[rank]).zip(lanes) {
+            let arrived = std::mem::take(arriving);
+            *met = if arrived != 0 { arrived } else { self.now };
+        }
+        self.now += 1;
+        // What one block has acquired, all know now.
+        let all: Vec<Ref> = self
+            .blocks
+            .iter()
+            .flat_map(|b| {
+                b.refs
+                    .iter()
+                    .copied()
+                    .chain(b.warps.iter().flat_map(|w| w.refs.iter().map(|&(_, r)| r)))
+            })
+            .collect();
+        for block in &mut self.blocks {
+            for &r in &all {
+                add(&mut block.refs, r);
+            }
+        }
+    }
+}
+
+/// Adds what was acquired: of one log, the longest part counts.
+pub(super) fn add(refs: &mut Vec<Ref>, new: Ref) {
+    match refs.iter_mut().find(|r| r.log == new.log && r.scope == new.scope) {
+        Some(r) => r.length = r.length.max(new.length),
+        None => refs.push(new),
+    }
+}
+
+/// The same, for some lanes.
+pub(super) fn add_for(refs: &mut Vec<(u32, Ref)>, lanes: u32, new: Ref) {
+    for (m, r) in refs.iter_mut() {
+        if r.log == new.log && r.scope == new.scope && *m & !lanes == 0 {
+            *m = lanes;
+            r.length = r.length.max(new.length);
+            return;
+        }
+        if *r == new {
+            *m |= lanes;
+            return;
+        }
+    }
+    refs.push((lanes, new));
+}

@@ -1,0 +1,453 @@
+//! What is remembered of memory: of each word who wrote it last, and who has read it since.
+
+use std::collections::HashMap;
+
+/// Words of a line; a warp's coalesced access is one line, and one entry.
+pub(super) const LINE: usize = 32;
+/// Lines of a page.
+const PAGE: usize = 32;
+
+/// Unordered accesses of one kind that a word remembers, besides the last: those that come later
+/// are strangers to about the same threads as these.
+const KEPT: usize = 64;
+
+/// How an access is ordered against others, without regard to synchronisation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Strength {
+    /// An ordinary access.
+    Weak,
+    /// `.volatile`.
+    Volatile,
+    /// An atomic operation, or a relaxed, acquiring or releasing access.
+    Strong,
+    /// A copy on its own: ordered only by its `mbarrier`.
+    Async,
+}
+
+/// One access: lanes of one warp, at one instruction and time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Entry {
+    /// Linear index of the block.
+    pub(super) block: u32,
+    /// When, on the clock of its cluster; 0 for no access at all.
+    pub(super) time: u32,
+    /// Lanes; of an asynchronous copy, the number of its `mbarrier`.
+    pub(super) lanes: u32,
+    /// Instruction 19 bits, warp 5, bytes 4, strength 2, scope 2.
+    info: u32,
+}
+
+impl Entry {
+    pub(super) fn new(
+        block: u32,
+        time: u32,
+        warp: u32,
+        pc: u32,
+        strength: Strength,
+        scope: u32,
+    ) -> Entry {
+        let info = pc.min(0x7ffff) << 13 | (warp & 31) << 8 | 0xf0 | (strength as u32) << 2 | scope;
+        Entry { block, time, lanes: 0, info }
+    }
+
+    pub(super) fn by(self, lanes: u32) -> Entry {
+        Entry { lanes, ..self }
+    }
+
+    /// The same, of some bytes of the word only.
+    #[inline]
+    pub(super) fn of(self, bytes: u32) -> Entry {
+        Entry { info: self.info & !0xf0 | bytes << 4, ..self }
+    }
+
+    pub(super) fn pc(&self) -> u32 {
+        self.info >> 13
+    }
+
+    #[inline]
+    pub(super) fn warp(&self) -> u32 {
+        self.info >> 8 & 31
+    }
+
+    #[inline]
+    pub(super) fn bytes(&self) -> u32 {
+        self.info >> 4 & 15
+    }
+
+    #[inline]
+    pub(super) fn strength(&self) -> Strength {
+        match self.info >> 2 & 3 {
+            0 => Strength::Weak,
+            1 => Strength::Volatile,
+            2 => Strength::Strong,
+            _ => Strength::Async,
+        }
+    }
+
+    pub(super) fn scope(&self) -> u32 {
+        self.info & 3
+    }
+
+    #[inline]
+    fn same_but_lanes(&self, other: &Entry) -> bool {
+        self.info == other.info && self.time == other.time && self.block == other.block
+    }
+}
+
+/// A word: nearly always one writer and one (warp of) readers.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Cell {
+    write: Entry,
+    read: Entry,
+    /// Index of a list of further entries, 0 for none.
+    more: u32,
+}
+
+/// Entries that do not fit into their cells.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Spill {
+    lists: Vec<More>,
+    free: Vec<u32>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct More {
+    writes: Vec<Entry>,
+    reads: Vec<Entry>,
+}
+
+impl Spill {
+    fn list(&mut self, more: &mut u32) -> &mut More {
+        if *more == 0 {
+            *more = self.free.pop().unwrap_or_else(|| {
+                self.lists.push(More::default());
+                self.lists.len() as u32
+            });
+        }
+        &mut self.lists[*more as usize - 1]
+    }
+
+    fn drop_list(&mut self, more: &mut u32) {
+        if *more != 0 {
+            let list = &mut self.lists[*more as usize - 1];
+            list.writes.clear();
+            list.reads.clear();
+            self.free.push(*more);
+            *more = 0;
+        }
+    }
+}
+
+impl Cell {
+    /// A word that was accessed as part of a line.
+    fn expanded(line: &Whole, word: usize) -> Cell {
+        let entry = line.entry.by(1 << (line.first + word as u32 / line.words));
+        if line.writes {
+            Cell { write: entry, ..Cell::default() }
+        } else {
+            Cell { read: entry, ..Cell::default() }
+        }
+    }
+
+    /// One lane's access. `known` says whether the accessing thread knows all of an entry to be
+    /// over; `race` is told of each that it does not.
+    #[inline]
+    pub(super) fn access(
+        &mut self,
+        entry: Entry,
+        writes: bool,
+        spill: &mut Spill,
+        mut known: impl FnMut(&Entry) -> bool,
+        mut race: impl FnMut(&Entry, bool),
+    ) {
+        let bytes = entry.bytes();
+        let mut meet = |e: &Entry, wrote: bool| {
+            if e.time == 0 {
+                return true;
+            }
+            let known = known(e);
+            if !known && e.bytes() & bytes != 0 {
+                race(e, wrote);
+            }
+            known
+        };
+        meet(&self.write, true);
+        if self.more != 0 {
+            for e in &spill.list(&mut self.more).writes {
+                meet(e, true);
+            }
+        }
+        if writes {
+            meet(&self.read, false);
+            if self.more != 0 {
+                for e in &spill.list(&mut self.more).reads {
+                    meet(e, false);
+                }
+            }
+            // Whoever is ordered after this write is ordered after all that it is ordered after,
+            // and whatever it raced with has been told. Atomics may meet unordered and untold:
+            // the former one is kept for accesses of other kinds to come.
+            let apart =
+                entry.strength() == Strength::Strong && self.write.time != 0 && !known(&self.write);
+            if bytes == 15 && !apart {
+                spill.drop_list(&mut self.more);
+                self.write = entry;
+                self.read = Entry::default();
+            } else if apart {
+                let list = spill.list(&mut self.more);
+                list.writes.retain(|e| !known(e));
+                if list.writes.len() < KEPT {
+                    list.writes.push(self.write);
+                }
+                self.write = entry;
+            } else {
+                self.write_bytes(entry, spill);
+            }
+            return;
+        }
+        if self.read.same_but_lanes(&entry) {
+            self.read.lanes |= entry.lanes;
+            return;
+        }
+        // A reader that knows all former ones stands for them.
+        let replaces = (self.read.bytes() & !bytes == 0 || self.read.time == 0)
+            && meet_quietly(&mut known, &self.read);
+        if replaces && self.more == 0 {
+            self.read = entry;
+            return;
+        }
+        let list = spill.list(&mut self.more);
+        if let Some(e) = list.reads.iter_mut().find(|e| e.same_but_lanes(&entry)) {
+            e.lanes |= entry.lanes;
+            return;
+        }
+        list.reads.retain(|e| e.bytes() & !bytes != 0 || !known(e));
+        if replaces {
+            self.read = entry;
+        } else if list.reads.len() < KEPT {
+            list.reads.push(entry);
+        }
+        if list.reads.is_empty() && list.writes.is_empty() {
+            spill.drop_list(&mut self.more);
+        }
+    }
+
+    /// A write of some of the bytes leaves the other ones as they were.
+    #[cold]
+    fn write_bytes(&mut self, entry: Entry, spill: &mut Spill) {
+        let left = |e: Entry| {
+            (e.time != 0).then(|| e.of(e.bytes() & !entry.bytes())).filter(|e| e.bytes() != 0)
+        };
+        self.read = left(self.read).unwrap_or_default();
+        let old = left(self.write);
+        self.write = entry;
+        if self.more == 0 && old.is_none() {
+            return;
+        }
+        let list = spill.list(&mut self.more);
+        for entries in [&mut list.reads, &mut list.writes] {
+            *entries = entries.iter().filter_map(|&e| left(e)).collect();
+        }
+        list.writes.extend(old);
+        if list.reads.is_empty() && list.writes.is_empty() {
+            spill.drop_list(&mut self.more);
+        }
+    }
+
+    fn writers<'a>(&'a self, spill: &'a Spill) -> impl Iterator<Item = &'a Entry> {
+        let more =
+            self.more.checked_sub(1).map_or(&[][..], |i| &spill.lists[i as usize].writes[..]);
+        std::iter::once(&self.write).filter(|e| e.time != 0).chain(more)
+    }
+
+    fn readers<'a>(&'a self, spill: &'a Spill) -> impl Iterator<Item = &'a Entry> {
+        let more = self.more.checked_sub(1).map_or(&[][..], |i| &spill.lists[i as usize].reads[..]);
+        std::iter::once(&self.read).filter(|e| e.time != 0).chain(more)
+    }
+}
+
+fn meet_quietly(known: &mut impl FnMut(&Entry) -> bool, entry: &Entry) -> bool {
+    entry.time == 0 || known(entry)
+}
+
+/// Shared memory of a block.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Shared {
+    pub(super) cells: Vec<Cell>,
+    pub(super) spill: Spill,
+}
+
+impl Shared {
+    /// For a new block: what its predecessors did is over.
+    pub(super) fn reset(&mut self, bytes: u32) {
+        self.cells.clear();
+        self.cells.resize(bytes.div_ceil(4) as usize, Cell::default());
+        self.spill = Spill::default();
+    }
+}
+
+/// A whole line that one warp accessed at once, lane by lane.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Whole {
+    pub(super) entry: Entry,
+    /// The lane of its first word.
+    pub(super) first: u32,
+    /// Words of a lane.
+    pub(super) words: u32,
+    pub(super) writes: bool,
+}
+
+#[derive(Debug, Clone, Default)]
+enum Line {
+    #[default]
+    Empty,
+    Whole(Whole),
+    Cells(Box<[Cell; LINE]>),
+}
+
+impl Line {
+    fn cells(&mut self) -> &mut [Cell; LINE] {
+        match self {
+            Line::Empty => *self = Line::Cells(Box::new([Cell::default(); LINE])),
+            Line::Whole(whole) => {
+                let whole = *whole;
+                *self =
+                    Line::Cells(Box::new(std::array::from_fn(|word| Cell::expanded(&whole, word))));
+            }
+            Line::Cells(_) => {}
+        }
+        match self {
+            Line::Cells(cells) => cells,
+            _ => unreachable!("a line was just made into cells"),
+        }
+    }
+}
+
+/// Global memory, as far as the launch touched it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Global {
+    pages: Vec<Page>,
+    table: HashMap<u64, usize>,
+    /// The page that was used last.
+    last: (u64, usize),
+    pub(super) spill: Spill,
+}
+
+#[derive(Debug, Clone)]
+struct Page {
+    number: u64,
+    lines: Box<[Line; PAGE]>,
+}
+
+impl Global {
+    /// Everything is over.
+    pub(super) fn reset(&mut self) {
+        *self = Global::default();
+    }
+
+    fn line(&mut self, word: u64) -> &mut Line {
+        let number = word / (LINE * PAGE) as u64;
+        if self.last.0 != number || self.pages.is_empty() {
+            let pages = &mut self.pages;
+            let index = *self.table.entry(number).or_insert_with(|| {
+                pages.push(Page { number, lines: Box::new(std::array::from_fn(|_| Line::Empty)) });
+                pages.len() - 1
+            });
+            self.last = (number, index);
+        }
+        &mut self.pages[self.last.1].lines[word as usize / LINE % PAGE]
+    }
+
+    /// A whole line at once; `false` if it has to be done word by word.
+    pub(super) fn whole(&mut self, word: u64, whole: Whole) -> bool {
+        let line = self.line(word);
+        if matches!(line, Line::Empty) {
+            *line = Line::Whole(whole);
+            return true;
+        }
+        false
+    }
+
+    pub(super) fn cell(&mut self, word: u64) -> (&mut Cell, &mut Spill) {
+        self.line(word); // Makes its page the last one.
+        let Global { pages, last, spill, .. } = self;
+        let line = &mut pages[last.1].lines[word as usize / LINE % PAGE];
+        (&mut line.cells()[word as usize % LINE], spill)
+    }
+
+    /// Takes in what other blocks did, none of which is ordered against those seen so far.
+    /// `race` is told of each pair with a write, and the address of its word.
+    pub(super) fn merge(
+        &mut self,
+        fork: Global,
+        mut race: impl FnMut(&Entry, bool, &Entry, bool, u64),
+    ) {
+        for page in fork.pages {
+            for (i, mut line) in page.lines.into_iter().enumerate() {
+                let first = (page.number * PAGE as u64 + i as u64) * LINE as u64;
+                let mine = self.line(first);
+                match (&mine, &line) {
+                    (_, Line::Empty) => continue,
+                    (Line::Empty, Line::Whole(_)) => {
+                        *mine = line;
+                        continue;
+                    }
+                    (Line::Whole(a), Line::Whole(b)) if !a.writes && !b.writes => continue,
+                    _ => {}
+                }
+                for (w, other) in line.cells().iter().enumerate() {
+                    let (cell, spill) = self.cell(first + w as u64);
+                    let address = (first + w as u64) * 4;
+                    let (writes, reads): (Vec<Entry>, Vec<Entry>) = (
+                        cell.writers(spill).copied().collect(),
+                        cell.readers(spill).copied().collect(),
+                    );
+                    for b in other.writers(&fork.spill) {
+                        for (a, wrote) in
+                            writes.iter().map(|a| (a, true)).chain(reads.iter().map(|a| (a, false)))
+                        {
+                            if a.bytes() & b.bytes() != 0 {
+                                race(a, wrote, b, true, address);
+                            }
+                        }
+                    }
+                    for b in other.readers(&fork.spill) {
+                        for a in writes.iter().filter(|a| a.bytes() & b.bytes() != 0) {
+                            race(a, true, b, false, address);
+                        }
+                    }
+                    // One entry a byte and kind suffices: blocks of later forks are strangers to
+                    // all of these alike.
+                    cell.adopt(other, &fork.spill, spill);
+                }
+            }
+        }
+    }
+}
+
+impl Cell {
+    fn adopt(&mut self, other: &Cell, theirs: &Spill, spill: &mut Spill) {
+        for (writes, entries) in [
+            (true, other.writers(theirs).copied().collect::<Vec<_>>()),
+            (false, other.readers(theirs).copied().collect()),
+        ] {
+            for e in entries {
+                let covered = if writes {
+                    self.writers(spill).fold(0, |m, e| m | e.bytes())
+                } else {
+                    self.readers(spill).fold(0, |m, e| m | e.bytes())
+                };
+                if e.bytes() & !covered == 0 {
+                    continue;
+                }
+                let slot = if writes { &mut self.write } else { &mut self.read };
+                if slot.time == 0 {
+                    *slot = e;
+                } else {
+                    let list = spill.list(&mut self.more);
+                    if writes { list.writes.push(e) } else { list.reads.push(e) }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! The trace: which lane touches which bank in which round, for the figures of a book.
+//!
+//! It keeps every access of a few blocks, as plain data and as JSON.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use crate::observer::{
+    Access, AccessKind, Arrive, At, Block, Collective, Complete, LaunchInfo, Level, Observer, Space,
+};
+
+/// Records what the first blocks of each launch do, instruction by instruction.
+#[derive(Debug, Clone, Serialize)]
+pub struct Trace {
+    /// How many blocks of a launch are recorded, from the first.
+    #[serde(skip)]
+    limit: u64,
+    /// The recorded blocks, in order.
+    pub blocks: Vec<BlockTrace>,
+    #[serde(skip)]
+    open: HashMap<u64, usize>,
+    #[serde(skip)]
+    launch: u32,
+}
+
+/// What one block does.
+#[derive(Debug, Clone, Serialize)]
+pub struct BlockTrace {
+    /// Number of the launch, from 0.
+    pub launch: u32,
+    /// Name of the entry.
+    pub entry: String,
+    /// Linear index of the block.
+    pub block: u64,
+    /// Its threads.
+    pub threads: u32,
+    /// What happens between two block barriers.
+    pub rounds: Vec<TraceRound>,
+}
+
+/// What a block does from one block barrier to the next.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct TraceRound {
+    /// In the order in which the interpreter ran them.
+    pub events: Vec<TraceEvent>,
+}
+
+/// One warp instruction that touches memory or other lanes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct TraceEvent {
+    /// What happens: `load`, `store`, `atomic`, `barrier`, `warp barrier`, `cluster barrier`,
+    /// `shuffle`, `vote`, `match`, `redux`, `elect` or `activemask`.
+    pub what: &'static str,
+    /// Where: `shared` or `global`.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub space: &'static str,
+    /// The warp.
+    pub warp: u32,
+    /// Line of the CUDA source.
+    pub line: u32,
+    /// Line of the PTX text.
+    pub ptx_line: u32,
+    /// Lanes that take part.
+    pub lanes: Vec<u32>,
+    /// Bytes of a lane.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub bytes: u32,
+    /// First byte of each lane: an offset in shared memory, or a global address.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<u64>,
+    /// First bank of each lane, in shared memory.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub banks: Vec<u32>,
+    /// Passes over the banks, in shared memory.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub wavefronts: u32,
+    /// Passes beyond what the width needs.
+    pub conflicts: u32,
+    /// Sectors of 32 bytes, in global memory.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub sectors: u32,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde asks for a reference.
+fn is_zero(n: &u32) -> bool {
+    *n == 0
+}
+
+impl Trace {
+    /// Records the first blocks of every launch.
+    pub fn new(blocks: u64) -> Trace {
+        Trace { limit: blocks, blocks: Vec::new(), open: HashMap::new(), launch: 0 }
+    }
+
+    /// The trace as JSON.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("plain data has no failing part")
+    }
+
+    fn push(&mut self, at: &At<'_>, event: TraceEvent) {
+        if at.block.index >= self.limit {
+            return;
+        }
+        let Some(&i) = self.open.get(&at.block.index) else { return };
+        let rounds = &mut self.blocks[i].rounds;
+        let round = at.block.round as usize;
+        if rounds.len() <= round {
+            rounds.resize_with(round + 1, TraceRound::default);
+        }
+        rounds[round].events.push(TraceEvent {
+            warp: at.warp,
+            line: at.line(),
+            ptx_line: at.ptx_line(),
+            ..event
+        });
+    }
+}
+
+impl Observer for Trace {
+    fn fork(&self) -> Self {
+        Trace { launch: self.launch, ..Trace::new(self.limit) }
+    }
+
+    fn merge(&mut self, fork: Self) {
+        self.blocks.extend(fork.blocks);
+    }
+
+    fn launch_end(&mut self, _: &LaunchInfo<'_>) {
+        self.launch += 1;
+        self.open.clear();
+    }
+
+    fn block_begin(&mut self, launch: &LaunchInfo<'_>, block: &Block) {
+        if block.index < self.limit {
+            self.open.insert(block.index, self.blocks.len());
+            self.blocks.push(BlockTrace {
+                launch: self.launch,
+                entry: launch.kernel.name().to_owned(),
+                block: block.index,
+                threads: launch.threads(),
+                rounds: Vec::new(),
+            });
+        }
+    }
+
+    #[inline]
+    fn access(&mut self, at: &At<'_>, access: &Access<'_>) {
+        let space = match access.space {
+            Space::Shared => "shared",
+            Space::Global => "global",
+            _ => return,
+        };
+        if at.block.index >= self.limit {
+            return;
+        }
+        let lanes = list(access.mask);
+        let addresses: Vec<u64> = lanes.iter().map(|&l| access.addrs[l as usize]).collect();
+        let bytes = access.bytes();
+        let mut event = TraceEvent {
+            what: match access.kind {
+                AccessKind::Load => "load",
+                AccessKind::Store => "store",
+                AccessKind::Atomic | AccessKind::Reduction => "atomic",
+            },
+            space,
+            bytes,
+            ..TraceEvent::default()
+        };
+        if access.space == Space::Shared {
+            event.banks = addresses.iter().map(|a| (a / 4 % 32) as u32).collect();
+            (event.wavefronts, event.conflicts) = wavefronts(access);
+        } else {
+            event.sectors = sectors(&addresses, u64::from(bytes));
+        }
+        self.push(at, TraceEvent { lanes, addresses, ..event });
+    }
+
+    fn arrive(&mut self, at: &At<'_>, arrive: &Arrive) {
+        let what = match arrive.level {
+            Level::Warp => "warp barrier",
+            Level::Block => "barrier",
+            Level::Cluster => "cluster barrier",
+        };
+        self.push(at, TraceEvent { what, lanes: list(arrive.mask), ..TraceEvent::default() });
+    }
+
+    fn complete(&mut self, _: &Complete<'_>) {}
+
+    fn collective(&mut self, at: &At<'_>, kind: Collective, _: u32) {
+        let what = match kind {
+            Collective::Shuffle => "shuffle",
+            Collective::Vote => "vote",
+            Collective::Match => "match",
+            Collective::Redux => "redux",
+            Collective::Elect => "elect",
+            Collective::ActiveMask => "activemask",
+        };
+        self.push(at, TraceEvent { what, lanes: list(at.mask), ..TraceEvent::default() });
+    }
+}
+
+fn list(mask: u32) -> Vec<u32> {
+    (0..32).filter(|l| mask >> l & 1 == 1).collect()
+}
+
+/// Passes over the 32 banks and those beyond need: lanes go in groups that move 128 bytes, and a
+/// group takes as many passes as its busiest bank has words.
+fn wavefronts(access: &Access<'_>) -> (u32, u32) {
+    let words = access.bytes().div_ceil(4).max(1);
+    let group = 32 / words.min(8);
+    let (mut passes, mut needed) = (0, 0);
+    for first in (0..32).step_by(group as usize) {
+        let mut banks: [Vec<u64>; 32] = Default::default();
+        for lane in first..first + group {
+            if access.mask >> lane & 1 == 0 {
+                continue;
+            }
+            let word = access.addrs[lane as usize] / 4;
+            for w in word..word + u64::from(words) {
+                let bank = &mut banks[(w % 32) as usize];
+                if !bank.contains(&w) {
+                    bank.push(w);
+                }
+            }
+        }
+        let most = banks.iter().map(Vec::len).max().unwrap_or(0) as u32;
+        passes += most;
+        needed += u32::from(most > 0);
+    }
+    (passes, passes - needed)
+}
+
+/// Distinct 32-byte sectors.
+fn sectors(addresses: &[u64], bytes: u64) -> u32 {
+    let mut all: Vec<u64> =
+        addresses.iter().flat_map(|a| a / 32..=(a + bytes.max(1) - 1) / 32).collect();
+    all.sort_unstable();
+    all.dedup();
+    all.len() as u32
+}

@@ -1,0 +1,318 @@
+//! Kernels with a fault, and what the checks must say of each: `tests/faults/*.cu`.
+
+mod common;
+
+use common::{Device, Element, STEPS, launch, module};
+use simt::observe::Fault;
+use simt::{Arg, Error, Module, Schedule};
+
+/// What happened to a fixture.
+struct Outcome {
+    device: Device,
+    error: Option<Error>,
+    out: Vec<f32>,
+}
+
+impl Outcome {
+    fn faults(&self) -> Vec<Fault> {
+        let mut faults: Vec<Fault> = self.device.findings().iter().map(|f| f.fault).collect();
+        faults.sort();
+        faults.dedup();
+        faults
+    }
+
+    /// Source lines of the findings of a class, a pair each.
+    fn lines(&self, fault: Fault) -> Vec<Vec<u32>> {
+        let findings = self.device.findings();
+        let lines = findings.iter().filter(|f| f.fault == fault).map(|f| {
+            let mut lines: Vec<u32> = f.sites.iter().map(|s| s.line).collect();
+            lines.sort_unstable();
+            lines
+        });
+        lines.collect()
+    }
+}
+
+struct Case {
+    file: &'static str,
+    grid: u32,
+    block: u32,
+    cluster: u32,
+    /// Elements of the input.
+    n: usize,
+    /// Elements that the kernel is told of, where they differ.
+    told: usize,
+    partial: bool,
+}
+
+impl Case {
+    fn new(file: &'static str, grid: u32, block: u32, n: usize) -> Case {
+        Case { file, grid, block, cluster: 1, n, told: n, partial: false }
+    }
+
+    fn run(&self, schedule: Schedule) -> Outcome {
+        self.run_module(&module(&format!("tests/faults/{}.ptx", self.file)), schedule)
+    }
+
+    fn run_module(&self, module: &Module, schedule: Schedule) -> Outcome {
+        let mut device = Device::with(|c| {
+            c.schedule = schedule;
+            c.budget = 1 << 22;
+        });
+        let (bytes, _) = Element::F32.input(self.n);
+        let input = device.put(&bytes);
+        let out = device.room(4 * 2048);
+        let mut args = vec![Arg::U64(input), Arg::U64(out), Arg::U64(self.told as u64)];
+        if self.partial {
+            args.push(Arg::U64(device.room(4 * 2048)));
+        }
+        let mut launch = launch("reduce", self.grid, self.block, self.block * 4, args);
+        launch.entry = module.entries().next().unwrap();
+        launch.cluster[0] = self.cluster;
+        let error = device.launch(module, &launch).err();
+        let bytes = device.get(out, 4 * 2048);
+        let out = bytes.chunks(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect();
+        Outcome { device, error, out }
+    }
+}
+
+const SCHEDULES: [Schedule; 4] =
+    [Schedule::Converged, Schedule::MinPc, Schedule::Adversarial(1), Schedule::Adversarial(2)];
+
+/// Every schedule gives the same verdict.
+fn always(case: &Case, expected: &[Fault]) {
+    for schedule in SCHEDULES {
+        let outcome = case.run(schedule);
+        assert_eq!(
+            outcome.faults(),
+            expected,
+            "{} {schedule}: {}",
+            case.file,
+            outcome.device.said()
+        );
+    }
+}
+
+fn tail(file: &'static str) -> Case {
+    Case::new(file, 1, 64, 128)
+}
+
+fn expected_sum(n: usize) -> f32 {
+    Element::F32.input(n).1.iter().sum::<i64>() as f32
+}
+
+#[test]
+fn the_volatile_tail_is_a_race_with_both_lines() {
+    always(&tail("volatile_tail"), &[Fault::UnorderedVolatile]);
+    let lines = tail("volatile_tail").run(Schedule::Converged).lines(Fault::UnorderedVolatile);
+    // Each round reads what the round before wrote, and writes what a neighbour has just read.
+    for pair in [[4, 5], [5, 6], [6, 7], [7, 8], [8, 9]] {
+        assert!(lines.contains(&pair.to_vec()), "{pair:?} is not among {lines:?}");
+    }
+}
+
+#[test]
+fn the_plain_tail_is_a_race_with_both_lines() {
+    always(&tail("plain_tail"), &[Fault::DataRace]);
+    let lines = tail("plain_tail").run(Schedule::Converged).lines(Fault::DataRace);
+    assert!(
+        lines.iter().all(|l| l.len() == 2 && l.iter().all(|&l| (4..=9).contains(&l))),
+        "{lines:?}"
+    );
+    assert!(!lines.is_empty());
+}
+
+#[test]
+fn some_schedule_makes_the_tails_wrong() {
+    for file in ["volatile_tail", "plain_tail"] {
+        let case = tail(file);
+        let module = module(&format!("tests/faults/{file}.ptx"));
+        let wrong = (0..1000).find(|&seed| {
+            case.run_module(&module, Schedule::Adversarial(seed)).out[0] != expected_sum(128)
+        });
+        assert!(wrong.is_some(), "{file} gave the right sum a thousand times");
+    }
+}
+
+#[test]
+fn no_schedule_makes_the_steps_wrong() {
+    for step in &STEPS[4..] {
+        let module = Module::parse(&step.ptx(Element::F32)).unwrap();
+        for seed in 0..1000 {
+            let mut device = Device::new(Schedule::Adversarial(seed));
+            let input = device.put(&Element::F32.input(128).0);
+            let sum = step.sum(&mut device, &module, Element::F32, 64, input, 128).unwrap();
+            assert_eq!(sum as f32, expected_sum(128), "{} seed {seed}", step.name);
+            assert!(device.findings().is_empty(), "{} seed {seed}: {}", step.name, device.said());
+        }
+    }
+}
+
+#[test]
+fn a_missing_barrier_is_a_race() {
+    let case = Case::new("missing_syncthreads", 2, 128, 256);
+    always(&case, &[Fault::DataRace]);
+    let outcome = case.run(Schedule::Converged);
+    let finding = outcome.device.checks.1.findings()[0].clone();
+    assert_eq!(finding.sites.len(), 2);
+    assert_ne!(finding.sites[0].thread, finding.sites[1].thread);
+    assert!(
+        outcome.lines(Fault::DataRace).contains(&vec![11, 11]),
+        "{:?}",
+        outcome.lines(Fault::DataRace)
+    );
+    assert!(finding.to_string().contains("shared 0x"), "{finding}");
+}
+
+#[test]
+fn a_shuffle_is_no_fence() {
+    always(&Case::new("missing_syncwarp", 1, 32, 32), &[Fault::DataRace]);
+}
+
+#[test]
+fn blocks_that_share_a_place_race() {
+    always(&Case::new("overlapping_blocks", 8, 64, 512), &[Fault::DataRace]);
+    // The same place, and one block only.
+    always(&Case::new("overlapping_blocks", 1, 32, 32), &[]);
+}
+
+#[test]
+fn bytes_of_a_word_are_apart() {
+    always(&Case::new("different_bytes", 1, 256, 256), &[]);
+    always(&Case::new("same_byte", 1, 256, 256), &[Fault::DataRace]);
+}
+
+#[test]
+fn a_divergent_barrier_is_reported() {
+    always(&Case::new("divergent_barrier", 1, 32, 32), &[Fault::DivergentBarrier]);
+}
+
+#[test]
+fn a_lane_beyond_its_mask_is_reported() {
+    always(&Case::new("wrong_mask", 1, 32, 32), &[Fault::BadMask]);
+}
+
+#[test]
+fn lanes_that_never_come_are_reported() {
+    always(&Case::new("missing_lanes", 1, 32, 32), &[Fault::Deadlock]);
+}
+
+#[test]
+fn a_shuffle_from_an_absent_lane_is_reported() {
+    always(&Case::new("absent_lane", 1, 32, 32), &[Fault::BadLane]);
+}
+
+#[test]
+fn a_read_beyond_the_end_names_its_allocation() {
+    let case = Case { told: 256, ..Case::new("beyond_the_end", 2, 128, 200) };
+    always(&case, &[Fault::OutOfBounds]);
+    let outcome = case.run(Schedule::Converged);
+    assert!(matches!(outcome.error, Some(Error::Trap(_))), "{:?}", outcome.error);
+    assert!(outcome.device.said().contains("allocation"), "{}", outcome.device.said());
+    assert_eq!(outcome.lines(Fault::OutOfBounds), [[7]]);
+}
+
+#[test]
+fn uninitialised_shared_memory_is_reported() {
+    let case = Case::new("uninitialised_shared", 2, 128, 200);
+    always(&case, &[Fault::Uninitialised]);
+    assert_eq!(case.run(Schedule::Converged).lines(Fault::Uninitialised)[0], [11]);
+    always(&Case::new("uninitialised_shared", 2, 128, 256), &[]);
+}
+
+#[test]
+fn uninitialised_global_memory_is_reported() {
+    let step = &STEPS[6];
+    let module = Module::parse(&step.ptx(Element::F32)).unwrap();
+    let mut device = Device::new(Schedule::Converged);
+    let input = device.room(512);
+    device.gpu.write(input, &[0; 400]).unwrap();
+    step.sum(&mut device, &module, Element::F32, 64, input, 128).unwrap();
+    let findings = device.findings();
+    assert_eq!(findings.len(), 1, "{}", device.said());
+    assert_eq!(findings[0].fault, Fault::Uninitialised);
+    assert_eq!(findings[0].address, input + 400);
+    assert!(findings[0].to_string().contains("byte 400 of allocation"), "{}", findings[0]);
+}
+
+#[test]
+fn memory_that_was_given_back_is_reported() {
+    let step = &STEPS[6];
+    let module = Module::parse(&step.ptx(Element::F32)).unwrap();
+    let mut device = Device::new(Schedule::Converged);
+    let input = device.put(&[0; 512]);
+    device.gpu.free(input).unwrap();
+    assert!(step.sum(&mut device, &module, Element::F32, 64, input, 128).is_err());
+    assert_eq!(device.findings()[0].fault, Fault::UseAfterFree, "{}", device.said());
+}
+
+#[test]
+fn what_a_launch_wrote_is_initialised_for_the_next() {
+    let step = &STEPS[0];
+    let module = Module::parse(&step.ptx(Element::F32)).unwrap();
+    let mut device = Device::new(Schedule::Converged);
+    let input = device.put(&Element::F32.input(5000).0);
+    assert_eq!(
+        step.sum(&mut device, &module, Element::F32, 64, input, 5000).unwrap() as f32,
+        expected_sum(5000)
+    );
+    assert!(device.findings().is_empty(), "{}", device.said());
+}
+
+#[test]
+fn the_last_block_needs_its_fences() {
+    for file in ["last_block_no_fence", "last_block_block_fence"] {
+        always(&Case { partial: true, ..Case::new(file, 6, 64, 1000) }, &[Fault::DataRace]);
+    }
+}
+
+#[test]
+fn a_bulk_copy_must_be_waited_for() {
+    always(&Case::new("unwaited_copy", 1, 256, 256), &[Fault::DataRace]);
+}
+
+#[test]
+fn a_cluster_must_meet() {
+    let case = Case { cluster: 4, ..Case::new("unmet_cluster", 8, 64, 1000) };
+    for schedule in SCHEDULES {
+        let outcome = case.run(schedule);
+        assert!(
+            outcome.faults().contains(&Fault::DataRace),
+            "{schedule}: {}",
+            outcome.device.said()
+        );
+    }
+}
+
+#[test]
+fn findings_do_not_depend_on_the_number_of_threads() {
+    let module = module("tests/faults/overlapping_blocks.ptx");
+    let said: Vec<String> = [1, 2, 7]
+        .map(|threads| {
+            let mut device = Device::with(|c| c.threads = threads);
+            let input = device.put(&Element::F32.input(64 * 300).0);
+            let out = device.room(64);
+            let args = vec![Arg::U64(input), Arg::U64(out), Arg::U64(64 * 300)];
+            device.launch(&module, &launch("reduce", 300, 64, 256, args)).unwrap();
+            device.said()
+        })
+        .into();
+    assert!(said[0].contains("data race"), "{}", said[0]);
+    assert_eq!(said[0], said[1]);
+    assert_eq!(said[0], said[2]);
+}
+
+#[test]
+fn findings_name_both_sides() {
+    let said = tail("volatile_tail").run(Schedule::Converged).device.said();
+    let first = said.lines().next().unwrap();
+    for part in [
+        "unordered volatile pair in `reduce` at shared 0x",
+        "volatile",
+        "by thread (",
+        "at source line",
+        "and volatile",
+    ] {
+        assert!(first.contains(part), "`{part}` is not in: {first}");
+    }
+}

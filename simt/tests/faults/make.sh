@@ -1,0 +1,13 @@
+#!/bin/sh
+# Compiles every kernel here: make.sh COMPILE, where COMPILE IN OUT ARCH runs NVRTC with -lineinfo
+# and -DElement=float. The PTX was made by NVRTC 12.4.
+cd "$(dirname "$0")" || exit 1
+for source in *.cu; do
+    case $source in
+        unwaited_copy.cu | unmet_cluster.cu) arch=compute_90 ;;
+        *) arch=compute_60 ;;
+    esac
+    "$@" "$source" "${source%.cu}.ptx" $arch || exit 1
+    # The folder in which the compiler happened to run is nobody's business.
+    sed -i 's|\(\.file[^"]*"\)[^"]*/|\1|' "${source%.cu}.ptx"
+done
