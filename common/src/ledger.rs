@@ -6,7 +6,7 @@ use simt::Counts;
 
 use crate::{
     interpreter::{Check, Observed},
-    report::{line, right, table},
+    report::{columns, line, right},
     run::Outcome,
     size::group,
 };
@@ -15,12 +15,12 @@ use crate::{
 pub fn ledger(outcome: &Outcome) -> String {
     let Some(observed) = &outcome.observed else { return String::new() };
     let mut text = line("counts", "interpreted: counts, not times") + "\n";
-    let mut launches = table(&[
+    let mut launches = columns(&[
         "launch",
-        "warp insts",
+        "insts",
         "lanes",
         "divergent",
-        "shared ld+st",
+        "shared",
         "conflicts",
         "barriers",
         "sectors",
@@ -50,17 +50,8 @@ fn rounds(observed: &Observed) -> String {
     else {
         return String::new();
     };
-    let mut rounds = table(&[
-        "round of 1",
-        "warp insts",
-        "lanes",
-        "divergent",
-        "shared ld",
-        "shared st",
-        "waves",
-        "conflicts",
-        "shuffles",
-    ]);
+    let mut rounds =
+        columns(&["round", "insts", "lanes", "divergent", "ld", "st", "conflicts", "shuffles"]);
     for (index, c) in launch.rounds.iter().enumerate() {
         rounds.add_row(vec![
             index.to_string(),
@@ -69,12 +60,11 @@ fn rounds(observed: &Observed) -> String {
             group(c.divergent_branches),
             group(c.shared_ld),
             group(c.shared_st),
-            group(c.shared_ld_wavefronts + c.shared_st_wavefronts),
             group(c.shared_ld_conflicts + c.shared_st_conflicts),
             group(c.shuffles),
         ]);
     }
-    format!("\n{}\n", right(&mut rounds, 0..9))
+    format!("\n  rounds of launch 1, from barrier to barrier\n{}\n", right(&mut rounds, 0..8))
 }
 
 /// What was checked, and what was found.

@@ -46,7 +46,7 @@ pub fn outcome(outcome: &Outcome, input: Input, seed: u64) -> String {
         Value::Float(_) => "",
     };
     if verdict.verified() {
-        text += &line("sum", &format!("{}   {GOOD}verified{GOOD:#}{wraps}", verdict.sum));
+        text += &line("sum", &format!("{}, {GOOD}verified{GOOD:#}{wraps}", verdict.sum));
         if let Value::Float(expected) = verdict.expected {
             text += &line("", &format!("expected {expected}"));
             let share = if verdict.bound > 0.0 { verdict.error / verdict.bound } else { 0.0 };
@@ -63,7 +63,7 @@ pub fn outcome(outcome: &Outcome, input: Input, seed: u64) -> String {
     } else {
         text += &line(
             "sum",
-            &format!("{}   {BAD}WRONG{BAD:#}, expected {}{wraps}", verdict.sum, verdict.expected),
+            &format!("{}, {BAD}WRONG{BAD:#}, expected {}{wraps}", verdict.sum, verdict.expected),
         );
     }
     if let Some(timing) = &outcome.timing {
@@ -205,6 +205,13 @@ pub(crate) fn table(names: &[&str]) -> Table {
     table
 }
 
+/// A table without rules: as many columns as 80 hold.
+pub(crate) fn columns(names: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_header(names);
+    table
+}
+
 pub(crate) fn right(table: &mut Table, columns: std::ops::Range<usize>) -> Table {
     for index in columns {
         if let Some(column) = table.column_mut(index) {
@@ -250,7 +257,7 @@ fn wrapped(label: &str, text: &str) -> String {
     let mut lines = vec![label.to_owned()];
     for word in text.split_whitespace() {
         let line = lines.last_mut().expect("there is a first line");
-        if columns(line) + columns(word) > 80 {
+        if width(line) + width(word) > 80 {
             lines.push(indent.clone() + word + " ");
         } else {
             *line += word;
@@ -261,7 +268,7 @@ fn wrapped(label: &str, text: &str) -> String {
 }
 
 /// Columns that a text takes on a terminal: its characters without the escapes of its styles.
-fn columns(text: &str) -> usize {
+fn width(text: &str) -> usize {
     anstream::adapter::strip_str(text).to_string().chars().count()
 }
 
