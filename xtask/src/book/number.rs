@@ -167,7 +167,8 @@ pub(crate) fn quantity(sources: &Sources, text: &str) -> Result<Quantity> {
     let words = words(text)?;
     let on = words.keys.get("on").copied();
     let plain: Vec<&str> =
-        words.plain.iter().map(|word| &**word).filter(|word| *word != "bare").collect();
+        words.plain.iter().map(|word| &**word).filter(|word| !["bare", "warm"].contains(word)).collect();
+    let cache = if words.plain.iter().any(|word| word == "warm") { Cache::Warm } else { Cache::Cold };
     match plain[..] {
         ["time", name, n] => time(sources, on, name, size(n)?),
         ["gbps", name, n] => rate(sources, on, name, size(n)?),
