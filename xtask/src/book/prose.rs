@@ -87,7 +87,8 @@ fn factor(after: &str) -> bool {
     if let Some(rest) = bare.strip_prefix('×') {
         let next = rest.trim_start_matches([' ', '\u{a0}']);
         let word: String = next.chars().take_while(|c| c.is_alphanumeric()).collect();
-        let product = next.starts_with(|c: char| c.is_ascii_digit() || c == '(') || word.chars().count() == 1;
+        let product =
+            next.starts_with(|c: char| c.is_ascii_digit() || c == '(') || word.chars().count() == 1;
         return !product;
     }
     let Some(rest) = bare.strip_prefix("times ") else { return false };
