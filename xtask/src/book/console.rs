@@ -12,6 +12,8 @@ use super::{
 
 /// A command of the book, in the words of its directive: `v3-first-add -- --device simt`.
 pub(crate) fn command(words: &str) -> String {
+    let words = words.trim();
+    let words = words.strip_prefix("cargo run -p ").unwrap_or(words);
     format!("cargo run -p {}", words.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 

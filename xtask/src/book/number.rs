@@ -165,21 +165,34 @@ fn words(text: &str) -> Result<Words<'_>> {
 /// Resolves a number.
 pub(crate) fn quantity(sources: &Sources, text: &str) -> Result<Quantity> {
     let words = words(text)?;
-    let on = words.keys.get("on").copied();
-    let plain: Vec<&str> =
-        words.plain.iter().map(|word| &**word).filter(|word| *word != "bare").collect();
+    let at = At {
+        on: words.keys.get("on").copied(),
+        cache: if words.plain.iter().any(|word| word == "warm") {
+            Cache::Warm
+        } else {
+            Cache::Cold
+        },
+        element: words.keys.get("type").copied().unwrap_or("f32"),
+    };
+    let on = at.on;
+    let plain: Vec<&str> = words
+        .plain
+        .iter()
+        .map(|word| &**word)
+        .filter(|word| !["bare", "warm"].contains(word))
+        .collect();
     match plain[..] {
-        ["time", name, n] => time(sources, on, name, size(n)?),
-        ["gbps", name, n] => rate(sources, on, name, size(n)?),
+        ["time", name, n] => time(sources, at, name, size(n)?),
+        ["gbps", name, n] => rate(sources, at, name, size(n)?),
         ["bus%", name, n] => {
-            let rate = rate(sources, on, name, size(n)?)?;
+            let rate = rate(sources, at, name, size(n)?)?;
             let bus = sources.run(on)?.env.gpu.bus_bytes_per_second;
             ensure!(bus > 0.0, "the bus of that GPU is not known");
             Ok(Quantity { value: rate.value / bus, unit: Unit::Share, ..rate })
         }
-        ["speedup", fast, slow, n] => speedup(sources, on, fast, slow, size(n)?),
+        ["speedup", fast, slow, n] => speedup(sources, at, fast, slow, size(n)?),
         ["saved", fast, slow, n] => {
-            let factor = speedup(sources, on, fast, slow, size(n)?)?;
+            let factor = speedup(sources, at, fast, slow, size(n)?)?;
             Ok(Quantity { value: 1.0 - 1.0 / factor.value, unit: Unit::Share, ..factor })
         }
         ["count", step, ref rest @ ..] => count(sources, step, rest, &words),
@@ -225,53 +238,77 @@ fn counted(value: f64, origin: String) -> Quantity {
     Quantity { value, unit: Unit::Count, origin }
 }
 
+/// Where a time is taken from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct At<'a> {
+    /// The folder of the run, if it is not the newest on an H200.
+    on: Option<&'a str>,
+    /// Where the input was.
+    cache: Cache,
+    /// The type of an element.
+    element: &'a str,
+}
+
+impl Default for At<'_> {
+    fn default() -> Self {
+        At { on: None, cache: Cache::Cold, element: "f32" }
+    }
+}
+
+impl<'a> At<'a> {
+    fn place(&self, n: u64) -> Place<'a> {
+        Place { element: self.element, n, cache: self.cache, clock: Clock::Gpu }
+    }
+
+    /// In words, for a tooltip.
+    fn words(&self, n: u64) -> String {
+        format!("{} {}, L2 {}", measured::table::size(n), self.element, self.cache)
+    }
+}
+
 /// A cell of the run: f32, L2 cold, on the GPU's clock.
 pub(crate) fn place(n: u64) -> Place<'static> {
-    Place { element: "f32", n, cache: Cache::Cold, clock: Clock::Gpu }
+    At::default().place(n)
 }
 
 /// The median time of a step or peer.
-pub(crate) fn time(sources: &Sources, on: Option<&str>, name: &str, n: u64) -> Result<Quantity> {
-    let run = sources.run(on)?;
-    let time = run.time(name, &place(n)).ok_or_else(|| {
-        anyhow!("results/{} has no time of `{name}` at {}", run.name, measured::table::size(n))
+pub(crate) fn time(sources: &Sources, at: At<'_>, name: &str, n: u64) -> Result<Quantity> {
+    let run = sources.run(at.on)?;
+    let time = run.time(name, &at.place(n)).ok_or_else(|| {
+        anyhow!("results/{} has no time of `{name}` at {}", run.name, at.words(n))
     })?;
-    let origin = format!(
-        "{name}, {} f32, L2 cold: median of {} samples, results/{}",
-        measured::table::size(n),
-        time.count,
-        run.name
-    );
+    let origin =
+        format!("{name}, {}: median of {} samples, results/{}", at.words(n), time.count, run.name);
     Ok(Quantity { value: time.median / 1e9, unit: Unit::Time, origin })
 }
 
 /// The bandwidth of a step or peer.
-pub(crate) fn rate(sources: &Sources, on: Option<&str>, name: &str, n: u64) -> Result<Quantity> {
-    let time = time(sources, on, name, n)?;
-    let run = sources.run(on)?;
+pub(crate) fn rate(sources: &Sources, at: At<'_>, name: &str, n: u64) -> Result<Quantity> {
+    let time = time(sources, at, name, n)?;
+    let run = sources.run(at.on)?;
     let moves = run.env.variant.iter().find(|v| v.name == name).map_or(1, |v| v.moves);
-    let value = (place(n).bytes() * u64::from(moves)) as f64 / time.value;
+    let value = (at.place(n).bytes() * u64::from(moves)) as f64 / time.value;
     Ok(Quantity { value, unit: Unit::Rate, origin: time.origin })
 }
 
-/// How many times faster the first is than the second: paired by rounds, where one run has both.
+/// How many times faster the first is than the second: paired by rounds.
 pub(crate) fn speedup(
     sources: &Sources,
-    on: Option<&str>,
+    at: At<'_>,
     fast: &str,
     slow: &str,
     n: u64,
 ) -> Result<Quantity> {
     // The message for a name that is not there.
-    time(sources, on, fast, n)?;
-    time(sources, on, slow, n)?;
-    let run = sources.run(on)?;
-    let ratio = run.ratio(slow, fast, &place(n)).with_context(|| {
+    time(sources, at, fast, n)?;
+    time(sources, at, slow, n)?;
+    let run = sources.run(at.on)?;
+    let ratio = run.ratio(slow, fast, &at.place(n)).with_context(|| {
         format!("results/{}: {fast} and {slow} were not measured in the same rounds", run.name)
     })?;
     let origin = format!(
-        "time of {slow} / time of {fast}, {} f32, L2 cold: median over rounds, 95 % interval {:.3} to {:.3}, results/{}",
-        measured::table::size(n),
+        "time of {slow} / time of {fast}, {}: median over rounds, 95 % interval {:.3} to {:.3}, results/{}",
+        at.words(n),
         ratio.0.low,
         ratio.0.high,
         run.name

@@ -48,6 +48,7 @@ pub(crate) fn run(sh: &Shell, check: bool, fresh: bool) -> Result<()> {
     let again = check || fresh;
     cmd!(sh, "cargo build --quiet").run()?;
     let mut files: BTreeMap<String, String> = BTreeMap::new();
+    let mut failed = Vec::new();
     for (command, fails) in &wanted.runs {
         let name = console::file(command);
         let kept = fs::read_to_string(folder.join(&name));
@@ -55,19 +56,31 @@ pub(crate) fn run(sh: &Shell, check: bool, fresh: bool) -> Result<()> {
             Ok(text) if !again => text,
             _ => {
                 println!("$ {command}");
-                format!("$ {command}\n{}", output(&root, command, *fails)?)
+                match output(&root, command, *fails) {
+                    Ok(text) => format!("$ {command}\n{text}"),
+                    Err(error) => {
+                        failed.push(error.to_string());
+                        continue;
+                    }
+                }
             }
         };
         files.insert(name, text);
     }
-    let (name, text) = counts(&root, &folder, &wanted.cases, again)?.file()?;
+    let (name, text) = counts(&root, &folder, &wanted.cases, again, &mut failed)?.file()?;
     files.insert(name, text);
     for step in &wanted.steppers {
         let name = format!("traces/{step}.json");
         let kept = fs::read_to_string(folder.join(&name));
         let text = match kept {
             Ok(text) if !again => text,
-            _ => frame::file(&traces(&root, step)?)?,
+            _ => match traces(&root, step).and_then(|frames| frame::file(&frames)) {
+                Ok(text) => text,
+                Err(error) => {
+                    failed.push(format!("tracing {step}: {error:#}"));
+                    continue;
+                }
+            },
         };
         files.insert(name, text);
     }
@@ -75,13 +88,20 @@ pub(crate) fn run(sh: &Shell, check: bool, fresh: bool) -> Result<()> {
     for (place, command, typed) in &wanted.typed {
         if check {
             println!("$ {command}");
-            let text = output(&root, command, false)?;
+            let text = match output(&root, command, false) {
+                Ok(text) => text,
+                Err(error) => {
+                    failed.push(format!("{place}: {error}"));
+                    continue;
+                }
+            };
             if !typed.is_empty() && timeless(typed) != timeless(&text) {
                 stale.push(format!("{place}: `{command}` prints something else:\n{text}"));
             }
         }
     }
     keep(&folder, &files, check, &mut stale)?;
+    ensure!(failed.is_empty(), "{} failed:\n  {}", failed.len(), failed.join("\n  "));
     match stale.as_slice() {
         [] => Ok(()),
         stale if check => bail!(
@@ -181,7 +201,13 @@ fn output(root: &Path, command: &str, fails: bool) -> Result<String> {
     Ok(text.replace(&format!("{}/", root.display()), ""))
 }
 
-fn counts(root: &Path, folder: &Path, cases: &BTreeSet<Case>, again: bool) -> Result<Counts> {
+fn counts(
+    root: &Path,
+    folder: &Path,
+    cases: &BTreeSet<Case>,
+    again: bool,
+    failed: &mut Vec<String>,
+) -> Result<Counts> {
     let kept = Counts::read(folder)?;
     let mut counts = Counts::default();
     for case in cases {
@@ -193,10 +219,13 @@ fn counts(root: &Path, folder: &Path, cases: &BTreeSet<Case>, again: bool) -> Re
         let command = format!(
             "cargo run -p {step} -- --device simt --n {n} --threads {threads} --check none --format json"
         );
-        let record: Value = serde_json::from_str(output(root, &command, false)?.trim())?;
-        let plan = number::plan(step, *n, *threads)?;
-        let blocks = plan.launches.iter().map(|launch| u64::from(launch.grid)).collect();
-        counts.add(case, blocks, &record)?;
+        let counted = output(root, &command, false).and_then(|text| {
+            let record: Value = serde_json::from_str(text.trim())?;
+            let plan = number::plan(step, *n, *threads)?;
+            let blocks = plan.launches.iter().map(|launch| u64::from(launch.grid)).collect();
+            counts.add(case, blocks, &record)
+        });
+        failed.extend(counted.err().map(|error| format!("counting {step}: {error:#}")));
     }
     Ok(counts)
 }

@@ -69,6 +69,10 @@ fn grouped(number: &str) -> bool {
 }
 
 fn unit(after: &str) -> bool {
+    // `2s` is two times s.
+    if after.starts_with('s') {
+        return false;
+    }
     let after = after.trim_start_matches([' ', '\u{a0}', '\u{202f}', '\n']);
     UNITS.iter().any(|unit| {
         after
@@ -83,7 +87,8 @@ fn factor(after: &str) -> bool {
     if let Some(rest) = bare.strip_prefix('×') {
         let next = rest.trim_start_matches([' ', '\u{a0}']);
         let word: String = next.chars().take_while(|c| c.is_alphanumeric()).collect();
-        let product = next.starts_with(|c: char| c.is_ascii_digit()) || word.chars().count() == 1;
+        let product =
+            next.starts_with(|c: char| c.is_ascii_digit() || c == '(') || word.chars().count() == 1;
         return !product;
     }
     let Some(rest) = bare.strip_prefix("times ") else { return false };
@@ -148,7 +153,8 @@ mod tests {
             "[a link](https://example.org/5%20ms/1,000,000)",
             "<td title=\"5 ms\">",
             "1, 2, 3 and 100, 200",
-            "5 steps",
+            "5 steps of 2,048 threads",
+            "2s − 1 and 2 × (4·2 + 1)",
             "tid % 2 == 0, if 5 < 6",
         ] {
             assert_eq!(measured(text), None, "{text}");

@@ -6,7 +6,7 @@ use measured::Role;
 use super::{
     counts::Case,
     highlight::escape,
-    number::{group, metric, place, power, speedup, time},
+    number::{At, group, metric, place, power, speedup, time},
     sass::OPCODES,
     sources::Sources,
 };
@@ -62,14 +62,17 @@ pub(crate) fn times(sources: &Sources, step: &str) -> Result<String> {
     for name in &names {
         let mut row = vec![link(name, step)];
         for &n in &sizes {
-            row.push(micros(time(sources, None, name, n)?.value));
+            row.push(micros(time(sources, At::default(), name, n)?.value));
         }
-        let gbps = place(largest).bytes() as f64 / time(sources, None, name, largest)?.value;
+        let gbps =
+            place(largest).bytes() as f64 / time(sources, At::default(), name, largest)?.value;
         row.extend([rate(gbps / 1e9), format!("{:.1}\u{a0}%", 100.0 * gbps / bus)]);
         for base in &names[..names.len() - 1] {
             row.push(match base == name {
                 true => "–".into(),
-                false => format!("{:.2}×", speedup(sources, None, name, base, largest)?.value),
+                false => {
+                    format!("{:.2}×", speedup(sources, At::default(), name, base, largest)?.value)
+                }
             });
         }
         rows.push(row);
@@ -97,11 +100,13 @@ pub(crate) fn ladder(sources: &Sources, n: u64, peers: &[&str]) -> Result<String
     let mut last: Option<&str> = None;
     for &name in steps.iter().chain(peers) {
         let peer = !steps.contains(&name);
-        let seconds = time(sources, None, name, n)?.value;
+        let seconds = time(sources, At::default(), name, n)?.value;
         let gbps = place(n).bytes() as f64 / seconds;
         let factor = |base: &str| match base == name {
             true => Ok("–".to_owned()),
-            false => speedup(sources, None, name, base, n).map(|q| format!("{:.2}×", q.value)),
+            false => {
+                speedup(sources, At::default(), name, base, n).map(|q| format!("{:.2}×", q.value))
+            }
         };
         rows.push(vec![
             if peer { name.to_owned() } else { link(name, "") },
