@@ -8,6 +8,7 @@ mod diff;
 mod kernels;
 mod nvrtc;
 mod ptx;
+mod sass;
 mod tidy;
 
 use std::{path::PathBuf, process::ExitCode};
@@ -37,6 +38,12 @@ enum Task {
     },
     /// Gather stripped programs, benches and tests in dist/, for a GPU machine that has no Rust
     Bundle,
+    /// Keep the machine code that ptxas from PyPI makes of every kernel, for the book
+    Sass {
+        /// Write nothing; fail where what is kept is not what would be written
+        #[arg(long)]
+        check: bool,
+    },
     /// Build the book into book/book, and hold it against its rules
     Book(book::Options),
     /// Everything that CI runs: fmt, clippy, tests, doc, tidy, ptx --check
@@ -64,6 +71,7 @@ fn run(task: Task) -> Result<()> {
         Task::Tidy => tidy::run(),
         Task::Diff { step } => diff::print(step),
         Task::Bundle => bundle::run(&sh),
+        Task::Sass { check } => sass::run(&sh, check),
         Task::Book(options) => book::run(&sh, &options),
         Task::Ci => ci::run(&sh),
     }

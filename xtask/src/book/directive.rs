@@ -58,6 +58,7 @@ pub(crate) fn weave(sources: &Sources, text: &str) -> Result<Woven> {
         ("plot", [kind, names @ ..]) => Ok(framed(&plot::html(sources, kind, names)?)),
         ("slider", []) => slider::html(sources).map(Woven::Figure),
         ("figure", [name]) => drawing(sources, name),
+        ("#include", _) => bail!("`{{{{#include}}}}` stands in a code fence at the margin"),
         _ => bail!("`{{{{{text}}}}}`: book/DIRECTIVES.md has no such directive"),
     }
 }

@@ -13,7 +13,7 @@ mod outputs;
 mod page;
 mod plot;
 mod prose;
-pub(crate) mod sass;
+mod sass;
 mod segment;
 mod serve;
 mod slider;
@@ -60,6 +60,11 @@ pub(crate) struct Options {
     /// Open every page in headless Chromium: errors, overflow, the steppers, the search
     #[arg(long)]
     test: bool,
+}
+
+/// Where the listings of machine code are kept.
+pub(crate) fn sass_folder() -> PathBuf {
+    crate::root().join(BOOK).join(sources::GENERATED).join("sass")
 }
 
 /// Builds the book, after or before what the options ask for.

@@ -138,11 +138,11 @@ fn attribute<'a>(tag: &'a str, name: &str) -> Option<&'a str> {
     None
 }
 
-/// The text of a page without code, scripts and formulas.
+/// The text of a page without code, scripts and a draft's marks.
 fn visible(html: &str) -> String {
     let mut out = String::new();
     let mut rest = html;
-    while let Some((at, tag)) = ["code", "script", "pre"]
+    while let Some((at, tag)) = ["code", "script", "pre", "mark"]
         .iter()
         .filter_map(|tag| Some((rest.find(&format!("<{tag}"))?, *tag)))
         .min()

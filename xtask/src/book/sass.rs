@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
+use common::ptx;
+
+use crate::kernels::Kernel;
 
 /// Opcodes that a step's table shows, and what they do.
 pub(crate) const OPCODES: [(&str, &str); 9] = [
@@ -29,15 +32,25 @@ pub(crate) struct Listing {
 }
 
 impl Sass {
-    /// Reads the committed listings.
-    pub(crate) fn read(folder: &Path) -> Result<Sass> {
+    /// Reads the committed listings; one that is older than its PTX is refused.
+    pub(crate) fn read(folder: &Path, kernels: &[Kernel]) -> Result<Sass> {
         let mut all = BTreeMap::new();
         let Ok(entries) = fs::read_dir(folder.join("sass")) else { return Ok(Sass::default()) };
         for entry in entries {
             let path = entry?.path();
             if path.extension().is_some_and(|extension| extension == "sass") {
                 let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-                all.insert(name, Listing { text: super::sources::read(&path)? });
+                let text = super::sources::read(&path)?;
+                if let Some(kernel) = kernels.iter().find(|kernel| kernel.name == name) {
+                    let hash = ptx::hash(&super::sources::read(
+                        &kernel.folder.join("src/kernel.f32.ptx"),
+                    )?);
+                    ensure!(
+                        text.lines().next().is_some_and(|head| head.contains(&hash)),
+                        "the machine code of {name} is older than its PTX: run `cargo x sass`"
+                    );
+                }
+                all.insert(name, Listing { text });
             }
         }
         Ok(Sass(all))

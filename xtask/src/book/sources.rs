@@ -66,7 +66,7 @@ impl Sources {
         let cites = toml::from_str(&read(&cites)?).with_context(|| cites.display().to_string())?;
         Ok(Sources {
             counts: Counts::read(&generated(&root))?,
-            sass: Sass::read(&generated(&root))?,
+            sass: Sass::read(&generated(&root), &kernels)?,
             root,
             kernels,
             steps,
