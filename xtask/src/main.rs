@@ -9,6 +9,7 @@ mod kernels;
 mod nvrtc;
 mod ptx;
 mod sass;
+mod spell;
 mod tidy;
 
 use std::{path::PathBuf, process::ExitCode};
@@ -38,6 +39,8 @@ enum Task {
     },
     /// Gather stripped programs, benches and tests in dist/, for a GPU machine that has no Rust
     Bundle,
+    /// Look for misspelt words, and for American ones, with codespell from PyPI
+    Spell,
     /// Keep the machine code that ptxas from PyPI makes of every kernel, for the book
     Sass {
         /// Write nothing; fail where what is kept is not what would be written
@@ -46,7 +49,7 @@ enum Task {
     },
     /// Build the book into book/book, and hold it against its rules
     Book(book::Options),
-    /// Everything that CI runs: fmt, clippy, tests, doc, tidy, ptx --check
+    /// Everything that CI runs: fmt, tidy, spell, clippy, tests, doc, ptx --check, book --check
     Ci,
 }
 
@@ -71,6 +74,7 @@ fn run(task: Task) -> Result<()> {
         Task::Tidy => tidy::run(),
         Task::Diff { step } => diff::print(step),
         Task::Bundle => bundle::run(&sh),
+        Task::Spell => spell::run(&sh),
         Task::Sass { check } => sass::run(&sh, check),
         Task::Book(options) => book::run(&sh, &options),
         Task::Ci => ci::run(&sh),

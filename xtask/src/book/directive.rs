@@ -44,8 +44,7 @@ pub(crate) fn weave(sources: &Sources, text: &str) -> Result<Woven> {
             listing::machine(sources, step, from, to).map(Woven::Block)
         }
         ("run" | "run!", [_, ..]) => console::run(sources, rest).map(Woven::Block),
-        ("gpu", [step]) => console::gpu(sources, step, None).map(Woven::Block),
-        ("gpu", [step, n]) => console::gpu(sources, step, Some(n)).map(Woven::Block),
+        ("gpu", [step]) => console::gpu(sources, step).map(Woven::Block),
         ("ledger", [step]) => block(table::ledger(sources, step)?),
         ("times", [step]) => block(table::times(sources, step)?),
         ("sass", [step]) => block(table::sass(sources, step)?),
