@@ -4,8 +4,7 @@
 #include <thrust/execution_policy.h>
 #include <thrust/reduce.h>
 
-#define TEXT_(x) #x
-#define TEXT(x) TEXT_(x)
+#include <cstdio>
 
 // CCCL before 3.2 has no environments: there is the default sum, and nothing else.
 #if CCCL_VERSION >= 3002000
@@ -86,8 +85,10 @@ extern "C" int peers_abi() { return 1; }
 
 extern "C" const char* peers_version()
 {
-    return "CCCL " TEXT(CCCL_MAJOR_VERSION) "." TEXT(CCCL_MINOR_VERSION) "." TEXT(CCCL_PATCH_VERSION)
-           ", nvcc " TEXT(__CUDACC_VER_MAJOR__) "." TEXT(__CUDACC_VER_MINOR__);
+    static char text[64];
+    snprintf(text, sizeof text, "CCCL %d.%d.%d, nvcc %d.%d", CCCL_MAJOR_VERSION, CCCL_MINOR_VERSION,
+             CCCL_PATCH_VERSION, __CUDACC_VER_MAJOR__, __CUDACC_VER_MINOR__);
+    return text;
 }
 
 // Null after the last one.

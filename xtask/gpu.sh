@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs what `cargo x bundle` gathered, on a GPU machine that needs no Rust.
 #
-#   bash dist/gpu.sh OUT [ladder|large|tests|sanitizer|bench|errors ...]
+#   bash dist/gpu.sh OUT [ladder|large|tests|sanitizer|bench|counters|errors ...]
 #
 # OUT receives a log for each part. DEVICE=simt tries the script where there is no GPU.
 set -u
@@ -60,6 +60,17 @@ bench() {
     for bench in "$here"/bench/*; do
         part "bench-$(basename "$bench").txt" "$bench" --bench --noplot
     done
+}
+
+# Hardware counters: what the interpreter is held against, and what the book's ledgers show.
+counters() {
+    local commands problems=${PROBLEMS:---n 2^20,2^20+13,2^22 --type f32,i32 --threads 128,256,512}
+    # shellcheck disable=SC2086
+    commands=$("$here/bin/ladder" counters $problems | sed "s|ladder once|$here/bin/ladder once|")
+    while read -r command; do
+        part "ncu-$(sed 's/.*> //; s/.ncu$//' <<<"$command").txt" bash -c "cd '$out' && $command"
+    done <<<"$commands"
+    part counters.txt "$here/bin/ladder" counters --out "$out/counters.csv" --read "$out"/*.ncu
 }
 
 # What goes wrong on purpose: each is one sentence and a non-zero exit code.

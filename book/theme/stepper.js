@@ -77,6 +77,8 @@
         }
 
         get frames() { return this.all[this.threads]; }
+        // On a phone, rows are taller than they are wide.
+        get narrow() { return this.figure.clientWidth < 480; }
         get frame() { return this.frames[this.at]; }
 
         build() {
@@ -131,6 +133,11 @@
             figure.setAttribute("aria-label", "Rounds of the kernel, step by step: arrow keys go on and back, space plays");
             figure.addEventListener("keydown", event => this.key(event));
             this.touch(stage);
+            let narrow = this.narrow;
+            window.addEventListener("resize", () => {
+                if (this.narrow !== narrow) this.show();
+                narrow = this.narrow;
+            });
         }
 
         key(event) {
@@ -212,8 +219,8 @@
         // The rounds from left to right: a bar for the lanes at work, red for passes that conflicts
         // add, a line for a barrier.
         drawTime() {
-            const width = LANES * CELL, height = 64, frames = this.frames;
-            const step = Math.min(56, width / frames.length);
+            const width = LANES * CELL, height = this.narrow ? 110 : 64, frames = this.frames;
+            const step = Math.min(80, width / frames.length);
             const root = svg("svg", { viewBox: `0 0 ${width} ${height + 4}`, role: "img", "aria-label": "All rounds: lanes at work, and barriers between them" });
             const most = Math.max(...frames.map(lanes));
             frames.forEach((frame, index) => {
@@ -234,7 +241,7 @@
         // Every lane of the block: a row for each warp.
         drawBlock() {
             const rows = this.threads / LANES;
-            const tall = rows <= 8 ? 14 : rows <= 16 ? 9 : 6;
+            const tall = (rows <= 8 ? 14 : rows <= 16 ? 9 : 6) * (this.narrow ? 1.7 : 1);
             const root = svg("svg", { viewBox: `0 0 ${LANES * CELL} ${rows * tall + 2}`, role: "img", "aria-label": `${lanes(this.frame)} of ${this.threads} lanes at work` });
             for (let warp = 0; warp < rows; warp++) {
                 const { ops } = warpOf(this.frame, warp);
@@ -277,11 +284,14 @@
         drawWarp() {
             const { ops, by } = warpOf(this.frame, this.warp);
             const seen = this.only < 0 ? ops : [ops[this.only]];
-            const top = 20, bottom = 150, tall = 16;
-            const root = svg("svg", { viewBox: `0 0 ${LANES * CELL} ${bottom + 52}`, role: "img", "aria-label": `Warp ${this.warp}: its lanes and the banks that they touch` });
+            const tall = this.narrow ? 22 : 16;
+            const top = 1, bottom = this.narrow ? 190 : 135;
+            const usesBanks = ops.some(shared);
+            const clashes = usesBanks && seen.some(op => op.conflicts);
+            const height = usesBanks ? bottom + tall + (clashes ? 24 : 2) : bottom - 20;
+            const root = svg("svg", { viewBox: `0 0 ${LANES * CELL} ${height}`, role: "img", "aria-label": `Warp ${this.warp}: its lanes and the banks that they touch` });
             const x = index => index * CELL + CELL / 2;
             const most = new Array(LANES).fill(0);
-            svg("text", { class: "soft", x: 0, y: 12 }, root).textContent = "lanes 0 to 31";
             for (const op of seen) {
                 const kind = op.conflicts ? "clash" : op.what === "st" ? "write" : "read";
                 const banks = Array.from({ length: LANES }, () => new Set());
@@ -298,15 +308,16 @@
                     }
                 }
             }
-            const mask = maskOf(seen), usesBanks = ops.some(shared);
+            const mask = maskOf(seen);
             for (let index = 0; index < LANES; index++) {
                 svg("rect", { class: on(mask, index) ? "on" : "off", x: index * CELL + 1, y: top, width: CELL - 2, height: tall }, root);
                 const kind = most[index] > 1 ? "clash" : most[index] ? "bank" : "off";
                 if (usesBanks) svg("rect", { class: kind, x: index * CELL + 1, y: bottom, width: CELL - 2, height: tall }, root);
-                if (most[index] > 1) svg("text", { class: "count", x: x(index), y: bottom + tall + 15 }, root).textContent = most[index];
+                if (most[index] > 1) svg("text", { class: "count", x: x(index), y: bottom + tall + 18 }, root).textContent = most[index];
             }
-            if (usesBanks) svg("text", { class: "soft", x: 0, y: bottom + tall + 32 }, root).textContent = "banks 0 to 31, with the words that each is asked for at once";
-            this.lines.replaceChildren(root);
+            const above = html("div", "st-label", null, `lanes 0 to 31 of warp ${this.warp}`);
+            const below = html("div", "st-label", null, clashes ? "banks 0 to 31, and how many words each is asked for at once" : "banks 0 to 31");
+            this.lines.replaceChildren(above, root, ...(usesBanks ? [below] : []));
         }
 
         tell() {

@@ -189,9 +189,9 @@ pub fn run(step: &'static Step) -> ExitCode {
     })
 }
 
-/// Runs the program of the whole ladder.
-pub fn ladder(steps: &[&'static Step]) -> ExitCode {
-    let command = Program::command()
+/// The command line of the whole ladder, to which the ladder adds its further commands.
+pub fn ladder_command() -> clap::Command {
+    Program::command()
         .name("ladder")
         .bin_name("ladder")
         .about("Every step of the ladder at the same sizes, in one table")
@@ -199,8 +199,35 @@ pub fn ladder(steps: &[&'static Step]) -> ExitCode {
             "Runs every step, in lesson order, on the same elements, and prints one table for each\n\
              size, type and block size: time, GB/s, share of the memory bus, and how many times\n\
              faster each step is than v0 and than the step before it. In the interpreter: counts.",
-        );
-    main(command, steps, |outcomes, refusals, _| report::ladder(outcomes, refusals))
+        )
+}
+
+/// Runs the program of the whole ladder.
+pub fn ladder(matches: &clap::ArgMatches, steps: &[&'static Step]) -> ExitCode {
+    match Program::from_arg_matches(matches) {
+        Ok(Program { options }) => {
+            exit(print(steps, &options, |outcomes, refusals, _| report::ladder(outcomes, refusals)))
+        }
+        Err(error) => refused(&error),
+    }
+}
+
+/// Says what is wrong with a command line, or prints the help that it asked for.
+pub fn refused(error: &clap::Error) -> ExitCode {
+    // A closed pipe has no reader for this either.
+    let _ = error.print();
+    ExitCode::from(error.exit_code() as u8)
+}
+
+/// Says how a command went: an error is a sentence, a closed pipe is none.
+pub fn exit(result: Result<(), Stop>) -> ExitCode {
+    match result {
+        Ok(()) | Err(Stop::Closed) => ExitCode::SUCCESS,
+        Err(Stop::Error(error)) => {
+            let _ = writeln!(anstream::stderr(), "error: {error}");
+            ExitCode::from(error.exit_code())
+        }
+    }
 }
 
 /// Parses, runs, prints, and says how it went.
@@ -213,28 +240,18 @@ fn main(
         .term_width(80)
         .try_get_matches()
         .and_then(|matches| Program::from_arg_matches(&matches));
-    let options = match parsed {
-        Ok(Program { options }) => options,
-        Err(error) => {
-            // A closed pipe has no reader for this either.
-            let _ = error.print();
-            return ExitCode::from(error.exit_code() as u8);
-        }
-    };
-    match print(steps, &options, show) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(Stop::Closed) => ExitCode::SUCCESS,
-        Err(Stop::Error(error)) => {
-            let _ = writeln!(anstream::stderr(), "error: {error}");
-            ExitCode::from(error.exit_code())
-        }
+    match parsed {
+        Ok(Program { options }) => exit(print(steps, &options, show)),
+        Err(error) => refused(&error),
     }
 }
 
 /// Why printing stopped.
-enum Stop {
+#[derive(Debug)]
+pub enum Stop {
     /// Nobody reads standard output any more, as behind `| head -1`.
     Closed,
+    /// Something went wrong.
     Error(Error),
 }
 
@@ -322,8 +339,11 @@ fn fault(outcome: &Outcome) -> Option<Error> {
         return Some(Error::Wrong(mismatch.clone()));
     }
     let findings = &outcome.observed.as_ref()?.findings;
-    let first = findings.first()?.to_string();
-    Some(Error::Findings { step: outcome.step.to_owned(), count: findings.len(), first })
+    let (first, count) = (findings.first()?, findings.len());
+    Some(Error::Findings(format!(
+        "the sum is right, but the checks find fault with {} in {count} place(s): {first}",
+        outcome.step
+    )))
 }
 
 /// The problems that the options name, where nothing is said with that many elements.

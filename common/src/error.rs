@@ -105,16 +105,9 @@ pub enum Error {
     /// The sum is wrong.
     #[error("{0}")]
     Wrong(Box<Mismatch>),
-    /// The checks of the interpreter found something.
-    #[error("the sum may be right, but {count} finding(s) say that {step} is not: {first}")]
-    Findings {
-        /// The step.
-        step: String,
-        /// How many.
-        count: usize,
-        /// The first one.
-        first: String,
-    },
+    /// A check found something: of the interpreter, or of a measurement.
+    #[error("{0}")]
+    Findings(String),
     /// A file cannot be read or written.
     #[error("{doing}: {source}")]
     File {
@@ -132,7 +125,7 @@ impl Error {
     /// The exit code of a program that stops with this: 1 for a wrong answer, 2 for none.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Error::Wrong(_) | Error::Findings { .. } | Error::Trap(_) => 1,
+            Error::Wrong(_) | Error::Findings(_) | Error::Trap(_) => 1,
             _ => 2,
         }
     }

@@ -98,6 +98,11 @@ impl<T: Scalar> Workload<T> {
         Ok(Workload { values, reference, copy, memory, offset, stride, copies, next: Cell::new(0) })
     }
 
+    /// Bytes of all copies: what cold samples walk through.
+    pub fn pool(&self) -> u64 {
+        self.stride * self.copies
+    }
+
     /// The address of the elements.
     pub fn warm(&self) -> u64 {
         self.memory.address() + self.offset

@@ -1,4 +1,17 @@
-//! All steps, in lesson order.
+//! All steps, in lesson order, and what is measured on them.
+
+pub mod blas;
+pub mod cell;
+pub mod clock;
+pub mod commands;
+pub mod compare;
+pub mod contender;
+pub mod counters;
+pub mod date;
+pub mod measure;
+pub mod peer;
+pub mod rounds;
+pub mod sweep;
 
 use common::Step;
 

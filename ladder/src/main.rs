@@ -1,5 +1,5 @@
 //! Every step at the same sizes, in one table: `cargo run --release -p ladder`.
 
 fn main() -> std::process::ExitCode {
-    common::cli::ladder(&ladder::STEPS)
+    ladder::commands::run()
 }

@@ -30,7 +30,9 @@ pub fn faults(run: &Run) -> Vec<String> {
             Some(_) => {}
         }
         faults.extend(below_the_floor(run, variant, known.role, &place, &name));
-        let Some(bandwidth) = run.bandwidth(known, &place) else { continue };
+        // An empty kernel reads nothing: it has no bandwidth.
+        let bandwidth = run.bandwidth(known, &place).filter(|_| known.role != Role::Floor);
+        let Some(bandwidth) = bandwidth else { continue };
         faults.extend(above_the_bus(run, bandwidth, &place, &name));
         let bytes = place.bytes() * u64::from(known.moves);
         if let Some(time) = run.time(variant, &place) {
@@ -89,9 +91,11 @@ fn printed(micros: &str, gigabytes: &str, bytes: u64, name: &str) -> Option<Stri
 
 /// Every variant has its samples in every cell, or a reason why not.
 fn holes(run: &Run) -> Vec<String> {
+    let on_gpu = || run.all().filter(|(_, place, _)| place.clock == Clock::Gpu);
     let there: HashSet<(&str, &str, u64, crate::Cache)> =
-        run.all().map(|(variant, p, _)| (variant, p.element, p.n, p.cache)).collect();
-    let known: HashSet<&str> = run.all().map(|(variant, ..)| variant).collect();
+        on_gpu().map(|(variant, p, _)| (variant, p.element, p.n, p.cache)).collect();
+    // Those that return to the host have no time on the GPU's clock anywhere.
+    let known: HashSet<&str> = on_gpu().map(|(variant, ..)| variant).collect();
     let mut faults = Vec::new();
     for cell in &run.cells {
         for variant in run.env.variant.iter().filter(|v| known.contains(v.name.as_str())) {

@@ -49,26 +49,36 @@ impl Count {
     }
 }
 
-/// Reads what `ncu --csv … ladder once STEP` printed: both programs' lines, in any order.
+/// Reads what `ncu --csv … ladder once STEP` printed: both programs' lines, in any order. The
+/// launches are those of the sums that the marks announce, one sum after the other.
 pub fn from_ncu(text: &str, file: &str) -> Result<Vec<Count>> {
     let bad = |line: usize, reason: String| Error::Line {
         path: file.to_owned(),
         line: line as u64,
         reason,
     };
-    let mark = text.lines().find_map(|line| line.trim().strip_prefix(MARK));
-    let words: Vec<&str> = mark.unwrap_or_default().split_whitespace().collect();
-    let [step, element, n, threads] = words[..] else {
+    let number =
+        |text: &str| text.parse::<u64>().map_err(|e| bad(0, format!("{MARK} … {text}: {e}")));
+    let mut sums = Vec::new();
+    for mark in text.lines().filter_map(|line| line.trim().strip_prefix(MARK)) {
+        let words: Vec<&str> = mark.split_whitespace().collect();
+        let [step, element, n, threads, launches] = words[..] else {
+            return Err(bad(
+                0,
+                format!("`{MARK}{mark}` is not `{MARK} STEP TYPE N THREADS LAUNCHES`"),
+            ));
+        };
+        let sum = (step, element, number(n)?, number(threads)? as u32);
+        sums.extend((1..=number(launches)?.min(64) as u32).map(|launch| (sum, launch)));
+    }
+    if sums.is_empty() {
         return Err(bad(
             0,
             format!(
-                "there is no line `{MARK} STEP TYPE N THREADS`: `ladder once` prints it, and ncu's output has to hold it too"
+                "there is no line `{MARK} STEP TYPE N THREADS LAUNCHES`: `ladder once` prints it, and ncu's output has to hold it too"
             ),
         ));
-    };
-    let number =
-        |text: &str| text.parse::<u64>().map_err(|e| bad(0, format!("{MARK} {text}: {e}")));
-    let (n, threads) = (number(n)?, number(threads)? as u32);
+    }
     let start = text.lines().position(|line| line.starts_with("\"ID\"")).ok_or_else(|| {
         bad(0, "there is no table: ncu has counted nothing, or ran without --csv".into())
     })?;
@@ -96,13 +106,19 @@ pub fn from_ncu(text: &str, file: &str) -> Result<Vec<Count>> {
         if ids.last().is_none_or(|last| *last != row[id]) {
             ids.push(row[id].to_owned());
         }
+        let Some(&((step, element, n, threads), launch)) = sums.get(ids.len() - 1) else {
+            return Err(bad(
+                line,
+                format!("ncu counted more launches than the {} that were announced", sums.len()),
+            ));
+        };
         let blocks = row[grid].trim_matches(['(', ')']).split(',').next().unwrap_or_default();
         let base = Count {
             variant: step.to_owned(),
             element: element.to_owned(),
             threads,
             n,
-            launch: ids.len() as u32,
+            launch,
             kernel: row[kernel].split('(').next().unwrap_or_default().to_owned(),
             grid: blocks
                 .trim()
@@ -141,7 +157,7 @@ mod tests {
 
     const NCU: &str = r#"==PROF== Connected to process 77 (ladder)
 ==PROF== Profiling "reduce" - 0: 0%....50%....100% - 3 passes
-==LADDER== v0-naive f32 4194304 256
+==LADDER== v0-naive f32 4194304 256 2
 ==PROF== Disconnected from process 77
 "ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size","Grid Size","Device","CC","Section Name","Metric Name","Metric Unit","Metric Value"
 "0","77","ladder","127.0.0.1","reduce","1","13","(256, 1, 1)","(16384, 1, 1)","0","9.0","Command line profiler metrics","smsp__inst_executed.sum","inst","32,505,856"
@@ -180,6 +196,8 @@ mod tests {
             (&NCU.replace("Grid Size", "Grid"), "no column `Grid Size`"),
             (&NCU.replace("(16384, 1, 1)", "(many)"), "number of blocks"),
             (&NCU.replace("4194304 256", "x 256"), "invalid digit"),
+            (&NCU.replace("256 2", "256"), "is not"),
+            (&NCU.replace("256 2", "256 1"), "more launches than the 1"),
         ] {
             let message = from_ncu(broken, "v0.csv").unwrap_err().to_string();
             assert!(message.contains(why) && message.starts_with("v0.csv"), "{message}");

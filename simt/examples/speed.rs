@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use simt::observe::{Memory, Races, Sync};
 use simt::{Arg, Counters, Gpu, Launch, Module, Observer};
 
 const PTX: &str = include_str!("../../steps/v0-naive/src/kernel.f32.ptx");
@@ -42,9 +43,16 @@ fn main() {
         let mut counters = Counters::default();
         run(&module, &data, &mut counters);
         let counted = start.elapsed();
+        let start = Instant::now();
+        run(
+            &module,
+            &data,
+            &mut (Counters::default(), Memory::default(), Races::default(), Sync::default()),
+        );
+        let checked = start.elapsed();
+        let insts = counters.total.warp_insts;
         println!(
-            "2^{log}: sum {sum}, {bare:?} bare, {counted:?} counted, {} warp instructions",
-            counters.total.warp_insts
+            "2^{log}: sum {sum}, {insts} warp instructions: {bare:?} bare, {counted:?} counted, {checked:?} checked"
         );
     }
 }

@@ -1,4 +1,60 @@
 //! Runs PTX on the CPU, warp by warp, and counts.
+//!
+//! A small, exact interpreter for the PTX that NVRTC emits for reductions. It runs the text that
+//! a GPU would run and counts what its counters would count; observers see each access, barrier
+//! and exchange. What it cannot run is an error when the text is loaded, never a guess.
+//!
+//! ```
+//! let text = r#"
+//! .version 8.4
+//! .target sm_60
+//! .address_size 64
+//! .visible .entry twice(.param .u64 data)
+//! {
+//!     .reg .b32 %r<3>;
+//!     .reg .b64 %rd<4>;
+//!     ld.param.u64 %rd1, [data];
+//!     cvta.to.global.u64 %rd2, %rd1;
+//!     mov.u32 %r1, %tid.x;
+//!     mul.wide.u32 %rd3, %r1, 4;
+//!     add.s64 %rd2, %rd2, %rd3;
+//!     ld.global.u32 %r2, [%rd2];
+//!     shl.b32 %r2, %r2, 1;
+//!     st.global.u32 [%rd2], %r2;
+//!     ret;
+//! }"#;
+//! let module = simt::Module::parse(text)?;
+//!
+//! let mut gpu = simt::Gpu::new();
+//! let data = gpu.alloc(4 * 64)?;
+//! let numbers: Vec<u8> = (0..64u32).flat_map(u32::to_le_bytes).collect();
+//! gpu.write(data, &numbers)?;
+//!
+//! let launch = simt::Launch {
+//!     entry: "twice",
+//!     grid: [1, 1, 1],
+//!     block: [64, 1, 1],
+//!     cluster: [1, 1, 1],
+//!     shared: 0,
+//!     args: vec![simt::Arg::U64(data)],
+//! };
+//! let mut counters = simt::Counters::default();
+//! gpu.launch(&module, &launch, &mut counters)?;
+//!
+//! let mut last = [0; 4];
+//! gpu.read(data + 4 * 63, &mut last)?;
+//! assert_eq!(u32::from_le_bytes(last), 126);
+//! // Two warps, each of them one load of four sectors.
+//! assert_eq!(counters.total.global_ld_requests, 2);
+//! assert_eq!(counters.total.global_ld_sectors, 8);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Map
+//!
+//! `parse` (text to tree), `decode` (tree to instructions), `cfg` (where lanes meet again),
+//! `alu` (what arithmetic computes), `exec` (warps, barriers, schedules, blocks), `global`
+//! (memory), [`observer`] (what can be seen), [`observe`] and [`Counters`] (who looks).
 #![forbid(unsafe_code)]
 
 mod alu;

@@ -1,9 +1,10 @@
-//! Load check, for now.
-fn main() {
-    for f in std::env::args().skip(1) {
-        let text = std::fs::read_to_string(&f).unwrap();
-        for e in simt::Module::missing(&text) {
-            println!("{f}: {e}");
-        }
-    }
+//! `simt run` and `simt check`: any PTX within the subset, with no GPU.
+#![forbid(unsafe_code)]
+
+mod cli;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::main()
 }

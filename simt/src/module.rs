@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::ParseError;
+use crate::alu::fast::{Doubles, Words};
 use crate::decode;
 use crate::inst::Inst;
 use crate::parse::ast::VarSpace;
@@ -19,7 +20,7 @@ pub struct Module {
 }
 
 /// Variables of a module, in all: more would be a slip.
-const LARGEST_IMAGE: u64 = 1 << 30;
+const LARGEST_IMAGE: u64 = 1 << 28;
 
 impl Module {
     /// Loads a text; the first thing in it that cannot be run is the error.
@@ -45,7 +46,7 @@ impl Module {
             }
             let offset = (image.len() as u64).next_multiple_of(var.align.into());
             if offset + var.bytes > LARGEST_IMAGE {
-                return Err(vec![lines.error(var.offset, "variables take more than 1 GiB")]);
+                return Err(vec![lines.error(var.offset, "variables take more than 256 MiB")]);
             }
             image.resize(offset as usize, 0);
             image.extend_from_slice(&var.init);
@@ -96,6 +97,9 @@ pub struct Kernel {
     pub(crate) texts: Vec<String>,
     /// Registers of up to 32 bits, of 64 bits, and predicates.
     pub(crate) planes: [usize; 3],
+    /// Constants, spread over planes.
+    pub(crate) words: Vec<Words>,
+    pub(crate) doubles: Vec<Doubles>,
     pub(crate) params: Vec<Param>,
     pub(crate) static_shared: u32,
     /// Where dynamic shared memory begins.

@@ -15,10 +15,7 @@ pub(crate) fn classify(op: &Alu) -> Fast {
     use Ty::*;
     let plain = op.round == Round::Near && !op.ftz && !op.sat;
     if !plain {
-        return match op {
-            Alu { f: F::Cvt { .. }, .. } => Fast::No,
-            _ => Fast::No,
-        };
+        return Fast::No;
     }
     match (op.f, op.ty) {
         (F::Mov, B32 | U32 | S32 | F32) => Fast::Mov32,
@@ -75,6 +72,7 @@ fn double(v: u64) -> f64 {
 }
 
 /// Words from words.
+#[inline]
 pub(crate) fn words(fast: Fast, a: &Words, b: &Words, c: &Words) -> Words {
     match fast {
         Fast::Mov32 => *a,
@@ -129,6 +127,7 @@ fn rem(a: &Words, b: &Words) -> Words {
 }
 
 /// Double words from double words.
+#[inline]
 pub(crate) fn doubles(fast: Fast, a: &Doubles, b: &Doubles, c: &Doubles) -> Doubles {
     match fast {
         Fast::Add64 => lanes!(0, i => a[i].wrapping_add(b[i])),
@@ -162,4 +161,103 @@ pub(crate) fn shl64(a: &Doubles, b: &Words) -> Doubles {
 /// Low halves.
 pub(crate) fn truncate(a: &Doubles) -> Words {
     lanes!(0, i => a[i] as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::alu::eval;
+
+    /// Values at the edges of every format, and some that are not.
+    fn sample(seed: &mut u64) -> u64 {
+        *seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        let v = *seed ^ *seed >> 29;
+        let edges = [
+            0,
+            1,
+            31,
+            32,
+            63,
+            0x7f80_0000,
+            0xff80_0001,
+            0x8000_0000,
+            0x3f80_0000,
+            0x0000_0001_0000_0000,
+            0x7ff0_0000_0000_0001,
+            u64::MAX,
+        ];
+        if v & 3 == 0 { edges[(v >> 8) as usize % edges.len()] } else { v >> (v & 31) }
+    }
+
+    #[test]
+    fn fast_loops_compute_what_one_lane_does() {
+        use Ty::*;
+        let types = [B32, U32, S32, F32, B64, U64, S64, F64];
+        let ops = [
+            F::Mov,
+            F::Add,
+            F::Sub,
+            F::Mul(Half::Lo),
+            F::Mul(Half::Wide),
+            F::Mad(Half::Lo),
+            F::And,
+            F::Or,
+            F::Xor,
+            F::Shl,
+            F::Shr,
+            F::Rem,
+            F::Min,
+            F::Max,
+            F::Fma,
+            F::Cvt { from: U32, int: false },
+            F::Cvt { from: S32, int: false },
+            F::Cvt { from: U64, int: false },
+            F::Cvt { from: S64, int: false },
+        ];
+        let mut seed = 7;
+        let mut loops = 0;
+        for (f, ty) in ops.into_iter().flat_map(|f| types.map(|ty| (f, ty))) {
+            let alu = Alu { f, ty, round: Round::Near, ftz: false, sat: false };
+            let fast = classify(&alu);
+            if fast == Fast::No {
+                continue;
+            }
+            loops += 1;
+            for round in 0..64 {
+                let same = sample(&mut seed);
+                let planes: [Doubles; 3] = std::array::from_fn(|p| {
+                    std::array::from_fn(|_| {
+                        if p == 1 && round & 1 == 1 { same } else { sample(&mut seed) }
+                    })
+                });
+                let [a, b, c] = &planes;
+                let [wa, wb, wc] = planes.map(|p| p.map(|v| v as u32));
+                for lane in 0..32 {
+                    let w = |p: &Words| u64::from(p[lane]);
+                    let (got, want) = match fast {
+                        Fast::Mov64
+                        | Fast::Add64
+                        | Fast::Sub64
+                        | Fast::AddF64
+                        | Fast::MulF64
+                        | Fast::FmaF64 => (
+                            doubles(fast, a, b, c)[lane],
+                            eval(&alu, [a[lane], b[lane], c[lane], 0]),
+                        ),
+                        Fast::Shl64 => (shl64(a, &wb)[lane], eval(&alu, [a[lane], w(&wb), 0, 0])),
+                        Fast::WideU32 | Fast::WideS32 | Fast::ZextU32 | Fast::SextS32 => {
+                            (widening(fast, &wa, &wb)[lane], eval(&alu, [w(&wa), w(&wb), 0, 0]))
+                        }
+                        Fast::Trunc64 => (truncate(a)[lane].into(), eval(&alu, [a[lane], 0, 0, 0])),
+                        _ => (
+                            words(fast, &wa, &wb, &wc)[lane].into(),
+                            eval(&alu, [w(&wa), w(&wb), w(&wc), 0]),
+                        ),
+                    };
+                    assert_eq!(got, want, "{alu:?} {:x} {:x} {:x}", a[lane], b[lane], c[lane]);
+                }
+            }
+        }
+        assert!(loops > 30, "only {loops} loops were compared");
+    }
 }

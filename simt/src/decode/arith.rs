@@ -486,3 +486,9 @@ fn wider(ty: Ty) -> Ty {
         _ => Ty::S64,
     }
 }
+
+/// A move of 64 bits.
+pub(super) fn copy64(dst: Dst, src: [Src; 4]) -> Op {
+    let alu = Alu { f: F::Mov, ty: Ty::B64, round: Round::Near, ftz: false, sat: false };
+    Op::Alu { alu, fast: fast(&alu, dst, &src), dst, src }
+}

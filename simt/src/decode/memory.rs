@@ -209,6 +209,11 @@ impl Decoder<'_> {
         let to = mods.take("to");
         let Some(window) = mods.find(window) else { return Err("lacks a state space".into()) };
         let [dst, src] = operands else { return Err("takes two operands".into()) };
+        // Global and constant addresses are generic ones already.
+        if matches!(window, Window::Global | Window::Const) {
+            let src = [self.src(src, Ty::U64)?, Src::Imm(0), Src::Imm(0), Src::Imm(0)];
+            return Ok(super::arith::copy64(self.dst(dst, 64)?, src));
+        }
         Ok(Op::Cvta {
             window,
             to,

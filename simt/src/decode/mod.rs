@@ -1,6 +1,7 @@
 //! Syntax tree to instructions: names to registers and addresses, opcodes to operations.
 
 mod arith;
+mod constants;
 mod memory;
 mod mods;
 mod names;
@@ -87,6 +88,7 @@ pub(crate) fn kernel(
     kernel.ptx_lines.push(kernel.ptx_lines.last().copied().unwrap_or(0));
     kernel.texts.push("ret;".to_string());
     cfg::set_joins(&mut kernel.insts);
+    constants::spread(&mut kernel);
     decoder.names.finish(&mut kernel);
     kernel.interacts = decoder.interacts;
     kernel.cluster = entry.cluster;

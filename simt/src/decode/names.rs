@@ -27,8 +27,13 @@ struct Scope<'a> {
     labels: usize,
 }
 
-/// Most registers of a width: more than any PTX has, and an index still fits.
-const MOST: u32 = 60_000;
+/// Most registers of a width: more than any PTX has, and a warp's planes still fit in memory.
+const MOST: u32 = 1 << 14;
+/// Bytes of static shared memory, and of a thread's local memory: beyond any device, or any sense.
+const MOST_SHARED: u64 = 1 << 20;
+const MOST_LOCAL: u64 = 1 << 16;
+/// Bytes of parameters that PTX allows.
+const MOST_PARAMS: u32 = 32_764;
 
 /// All names of a kernel.
 pub(super) struct Names<'a> {
@@ -64,6 +69,15 @@ impl<'a> Names<'a> {
         for param in &entry.params {
             let offset = end.next_multiple_of(param.align);
             end = offset.saturating_add(param.bytes);
+            if end > MOST_PARAMS {
+                return Err((
+                    0,
+                    format!(
+                        "entry `{}` has more than {MOST_PARAMS} bytes of parameters",
+                        entry.name
+                    ),
+                ));
+            }
             names.params.push(Param { offset, bytes: param.bytes });
             let symbol = Symbol::Address(Src::Imm(offset.into()), Window::Param);
             names.scopes[0].names.insert(param.name, symbol);
@@ -117,9 +131,9 @@ impl<'a> Names<'a> {
     }
 
     fn small_enough(&self, var: &Var<'_>) -> Decoded<()> {
-        if self.shared > 1 << 20 || self.local > 1 << 20 {
+        if self.shared > MOST_SHARED || self.local > MOST_LOCAL {
             return Err(format!(
-                "variable `{}` makes shared or local memory larger than 1 MiB",
+                "variable `{}` makes shared memory larger than 1 MiB or local memory larger than 64 KiB",
                 var.name
             ));
         }
@@ -235,10 +249,8 @@ impl<'a> Names<'a> {
                     scope = self.labels.len() - 1;
                 }
                 Stmt::Close => scope = self.labels[scope].1,
-                Stmt::Label(name, offset) => {
-                    if self.labels[scope].0.insert(name, index).is_some() {
-                        error(*offset, format!("label `{name}` stands twice"));
-                    }
+                Stmt::Label(name, offset) if self.labels[scope].0.insert(name, index).is_some() => {
+                    error(*offset, format!("label `{name}` stands twice"));
                 }
                 Stmt::Inst(_) => index += 1,
                 _ => {}

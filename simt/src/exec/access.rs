@@ -7,9 +7,9 @@ use super::warp::{FULL, each};
 use super::{Fault, tag};
 use crate::TrapKind;
 use crate::alu::fast::Doubles;
-use crate::alu::{eval, sext, trim};
+use crate::alu::sext;
 use crate::global::{Miss, Slot, same_range};
-use crate::inst::{Address, Alu, Atom, AtomOp, Dst, F, Half, Memory, Round, Src, Ty, Window};
+use crate::inst::{Address, Dst, Memory, Src, Window};
 use crate::observer::{Access, AccessKind, At, Observer, Space};
 
 /// Lanes of an access that end in one space, with their addresses there.
@@ -20,7 +20,7 @@ pub(super) struct Group {
 }
 
 /// Where the data of a group lies.
-enum Place<'g> {
+pub(super) enum Place<'g> {
     /// All in one allocation.
     Slot(u32, &'g Slot),
     /// In allocations that each lane finds on its own.
@@ -104,7 +104,7 @@ impl<'e> Team<'e> {
     }
 
     /// Checks alignment and bounds of all lanes.
-    fn place(&self, w: usize, group: &Group, bytes: u32) -> Result<Place<'e>, Fault> {
+    pub(super) fn place(&self, group: &Group, bytes: u32) -> Result<Place<'e>, Fault> {
         let env = self.env;
         let Group { space, mask, addrs } = group;
         let low = if *mask == FULL {
@@ -124,7 +124,6 @@ impl<'e> Team<'e> {
         }
         let limit = match space {
             Space::Global | Space::Const => {
-                let head = mask.trailing_zeros() as usize;
                 let (mut least, mut most) = (u64::MAX, 0);
                 if *mask == FULL {
                     for a in addrs {
@@ -143,7 +142,6 @@ impl<'e> Team<'e> {
                 {
                     return Ok(Place::Slot(id, slot));
                 }
-                let _ = head;
                 let miss = |i: usize| env.global.find(addrs[i], u64::from(bytes)).err();
                 let lane = first(*mask, |i| miss(i).is_some());
                 return match miss(lane) {
@@ -181,7 +179,6 @@ impl<'e> Team<'e> {
                 return Err(Fault::new(TrapKind::OutOfBounds, lane, detail));
             }
         }
-        let _ = w;
         Ok(match space {
             Space::Shared => Place::Shared,
             Space::Local => Place::Local,
@@ -200,7 +197,14 @@ impl<'e> Team<'e> {
     }
 
     #[inline]
-    fn get(&self, w: usize, place: &Place<'_>, lane: usize, addr: u64, width: u32) -> u64 {
+    pub(super) fn get(
+        &self,
+        w: usize,
+        place: &Place<'_>,
+        lane: usize,
+        addr: u64,
+        width: u32,
+    ) -> u64 {
         let n = width as usize;
         match place {
             Place::Slot(_, slot) => slot.get(addr - slot.base, width),
@@ -218,7 +222,15 @@ impl<'e> Team<'e> {
     }
 
     #[inline]
-    fn put(&mut self, w: usize, place: &Place<'_>, lane: usize, addr: u64, width: u32, value: u64) {
+    pub(super) fn put(
+        &mut self,
+        w: usize,
+        place: &Place<'_>,
+        lane: usize,
+        addr: u64,
+        width: u32,
+        value: u64,
+    ) {
         let n = width as usize;
         let bytes = value.to_le_bytes();
         match place {
@@ -257,7 +269,7 @@ impl<'e> Team<'e> {
         while left != 0 {
             let group = self.group(w, memory.window, &addrs, left);
             left &= !group.mask;
-            let place = self.place(w, &group, width * dsts.len() as u32)?;
+            let place = self.place(&group, width * dsts.len() as u32)?;
             report(at, memory, AccessKind::Load, dsts.len(), &group, &place, obs);
             if let ([Dst::W(r)], 4) = (dsts, width) {
                 let words = self.load_words(w, &group, &place);
@@ -292,7 +304,7 @@ impl<'e> Team<'e> {
     ) -> Result<(), Fault> {
         let (width, addr) = (memory.ty.bytes(), base.wrapping_add_signed(memory.addr.offset));
         let group = Group { space: Space::Param, mask: at.mask, addrs: [addr; 32] };
-        let place = self.place(w, &group, width)?;
+        let place = self.place(&group, width)?;
         report(at, memory, AccessKind::Load, 1, &group, &place, obs);
         let value = little(&self.env.params[addr as usize..], width as usize);
         let value = if memory.ty.is_signed() { sext(value, 8 * width) as u64 } else { value };
@@ -344,7 +356,7 @@ impl<'e> Team<'e> {
         while left != 0 {
             let group = self.group(w, memory.window, &addrs, left);
             left &= !group.mask;
-            let place = self.place(w, &group, width * srcs.len() as u32)?;
+            let place = self.place(&group, width * srcs.len() as u32)?;
             if matches!(place, Place::Param) {
                 return Err(Fault::new(
                     TrapKind::ReadOnly,
@@ -369,46 +381,6 @@ impl<'e> Team<'e> {
                     self.put(w, &place, lane, addr, width, value);
                     addr += u64::from(width);
                 }
-            });
-        }
-        Ok(())
-    }
-
-    pub(super) fn atomic<O: Observer>(
-        &mut self,
-        w: usize,
-        at: &At<'_>,
-        atom: &Atom,
-        obs: &mut O,
-    ) -> Result<(), Fault> {
-        let memory = &atom.memory;
-        let width = memory.ty.bytes();
-        let addrs = self.addresses(w, at.mask, &memory.addr);
-        let mut left = at.mask;
-        while left != 0 {
-            let group = self.group(w, memory.window, &addrs, left);
-            left &= !group.mask;
-            let place = self.place(w, &group, width)?;
-            if !matches!(group.space, Space::Global | Space::Shared) {
-                let lane = group.mask.trailing_zeros() as usize;
-                return Err(Fault::new(
-                    TrapKind::BadOperand,
-                    lane,
-                    "an atomic outside of global and shared memory",
-                ));
-            }
-            report(at, memory, atom.kind, 1, &group, &place, obs);
-            let ftz = atom.ftz
-                || (memory.window == Window::Generic
-                    && group.space == Space::Global
-                    && memory.ty == Ty::F32);
-            each(group.mask, |lane| {
-                let addr = group.addrs[lane];
-                let old = self.get(w, &place, lane, addr, width);
-                let (b, c) = (self.lane(w, lane, atom.b), self.lane(w, lane, atom.c));
-                let new = update(atom.op, memory.ty, ftz, old, b, c);
-                self.put(w, &place, lane, addr, width, new);
-                self.warps[w].regs.put(atom.dst, lane, old);
             });
         }
         Ok(())
@@ -482,7 +454,7 @@ fn little(bytes: &[u8], n: usize) -> u64 {
 }
 
 #[inline]
-fn report<O: Observer>(
+pub(super) fn report<O: Observer>(
     at: &At<'_>,
     memory: &Memory,
     kind: AccessKind,
@@ -509,47 +481,4 @@ fn report<O: Observer>(
             alloc,
         },
     );
-}
-
-/// What an atomic writes.
-pub(super) fn update(op: AtomOp, ty: Ty, ftz: bool, old: u64, b: u64, c: u64) -> u64 {
-    let bits = ty.bits();
-    let alu = |f: F| eval(&Alu { f, ty, round: Round::Near, ftz, sat: false }, [old, b, 0, 0]);
-    match op {
-        AtomOp::Add if ty.is_float() => alu(F::Add),
-        AtomOp::Add => trim(
-            eval(
-                &Alu { f: F::Mad(Half::Lo), ty, round: Round::Near, ftz: false, sat: false },
-                [old, 1, b, 0],
-            ),
-            bits,
-        ),
-        AtomOp::Min => alu(F::Min),
-        AtomOp::Max => alu(F::Max),
-        AtomOp::And => old & b,
-        AtomOp::Or => old | b,
-        AtomOp::Xor => old ^ b,
-        AtomOp::Exch => trim(b, bits),
-        AtomOp::Cas => {
-            if old == trim(b, bits) {
-                trim(c, bits)
-            } else {
-                old
-            }
-        }
-        AtomOp::Inc => {
-            if old >= trim(b, 32) {
-                0
-            } else {
-                old + 1
-            }
-        }
-        AtomOp::Dec => {
-            if old == 0 || old > trim(b, 32) {
-                trim(b, 32)
-            } else {
-                old - 1
-            }
-        }
-    }
 }

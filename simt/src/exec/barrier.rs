@@ -5,7 +5,7 @@ use super::step::Flow;
 use super::team::{Bar as BarState, Team};
 use super::warp::{State, each};
 use crate::TrapKind;
-use crate::inst::{Bar, Dst, Op, Red};
+use crate::inst::{Bar, Dst, Op, Red, Src};
 use crate::observer::{Arrive, At, Complete, Level, Observer};
 
 /// Barriers of a block.
@@ -27,10 +27,13 @@ impl Team<'_> {
         }
         let lead = active.trailing_zeros() as usize;
         let id = self.lane(w, lead, bar.id) & 0xffff_ffff;
-        let mut same = 0;
-        each(active, |lane| {
-            same |= u32::from(self.lane(w, lane, bar.id) & 0xffff_ffff == id) << lane
-        });
+        let mut same = active;
+        if !matches!(bar.id, Src::Imm(_)) {
+            same = 0;
+            each(active, |lane| {
+                same |= u32::from(self.lane(w, lane, bar.id) & 0xffff_ffff == id) << lane;
+            });
+        }
         if same != active {
             return Ok(Flow::Only(same));
         }
@@ -156,7 +159,7 @@ impl Team<'_> {
             lanes: &lanes,
         });
         self.blocks[block].id.round += 1;
-        for (i, lanes) in waiting.iter().enumerate().filter(|(_, lanes)| **lanes != 0) {
+        for (i, _) in waiting.iter().enumerate().filter(|(_, lanes)| **lanes != 0) {
             let w = first + i;
             let mut at_pc = None;
             for s in 0..self.warps[w].splits.len() {
@@ -189,7 +192,6 @@ impl Team<'_> {
                 let split = &mut self.warps[w].splits[s];
                 (split.state, split.pc) = (State::Ready, split.pc + 1);
             }
-            let _ = lanes;
             if self.warps[w].splits.len() > 1 {
                 self.warps[w].merge();
             }

@@ -44,6 +44,14 @@ impl Team<'_> {
                 format!("{bytes} bytes: bulk copies take multiples of 16"),
             ));
         }
+        // One side is shared memory, so more than that cannot be; say so before making room.
+        if bytes > self.env.info.shared {
+            let detail = format!(
+                "a copy of {bytes} bytes, where shared memory has {}",
+                self.env.info.shared
+            );
+            return Err(Fault::new(TrapKind::OutOfBounds, lane, detail));
+        }
         let read = copy.read.map_or(bytes, |r| (self.lane(w, lane, r) as u32).min(bytes));
         let mut data = vec![0u8; bytes as usize];
         let (from, source) = match copy.from {

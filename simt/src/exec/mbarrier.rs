@@ -196,6 +196,7 @@ impl Team<'_> {
             );
             return Err(Fault::new(TrapKind::BadBarrier, lane, detail));
         }
+        self.vain_waits = 0;
         let phase = object.phase;
         let token = phase | u64::from(object.pending) << 40;
         object.pending -= arrivals;

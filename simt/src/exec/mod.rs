@@ -1,6 +1,7 @@
 //! The machine: teams of blocks, their warps, one instruction at a time.
 
 mod access;
+mod atomic;
 mod barrier;
 mod bulk;
 mod collect;

@@ -3,13 +3,19 @@
 use super::Fault;
 use super::step::Flow;
 use super::team::Team;
-use super::warp::{Conv, NONE, Split, State};
-use crate::inst::{NOWHERE, Op};
+use super::warp::{Conv, NONE, Split, State, Warp};
+use crate::inst::{MbarOp, NOWHERE, Op};
 use crate::observer::Observer;
 use crate::{Schedule, Trap, TrapKind};
 
 /// Steps after which others get their turn: lanes that spin must not keep those they wait for.
 const TURN: u32 = 1 << 14;
+
+/// Turns that a warp may spin before its lanes stop waiting for each other to converge.
+const SPINS: u32 = 16;
+
+/// Waits that may end with nothing done before they count as a deadlock.
+const MOST_VAIN_WAITS: u32 = 64;
 
 /// How a turn of a team ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,8 +41,11 @@ impl Team<'_> {
                             || (self.may_release(w) && self.warps[w].release())
                         {
                             progress = true;
-                            self.run_converged(w, obs)?;
-                            if self.executed >= stop {
+                            let spins = self.run_converged(w, obs)?;
+                            if spins {
+                                self.let_others_through(w);
+                            }
+                            if spins || self.executed >= stop {
                                 break;
                             }
                         }
@@ -50,7 +59,7 @@ impl Team<'_> {
                 Schedule::Adversarial(_) => progress = self.run_adversarial(obs)?,
             }
             self.check_budget()?;
-            if !progress {
+            if !progress && !self.give_up_waits() {
                 return Err(self.stuck());
             }
             if self.executed >= stop && !self.is_done() {
@@ -85,10 +94,22 @@ impl Team<'_> {
         !self.warps[w].splits.iter().any(|s| matches!(s.state, State::Bar { .. }) && aligned(s))
     }
 
-    /// Runs one split until it has to wait, with convergence barriers.
-    fn run_converged<O: Observer>(&mut self, w: usize, obs: &mut O) -> Ran<()> {
+    /// Lanes that spin may wait for one that holds a lock and waits for them to converge. Only
+    /// after very many turns, and in kernels with atomics: other loops may well be that long.
+    fn let_others_through(&mut self, w: usize) {
+        let may = self.env.info.interleaved && self.may_release(w);
+        let warp = &mut self.warps[w];
+        warp.spun += 1;
+        if may && warp.spun >= SPINS && warp.release() {
+            warp.spun = 0;
+        }
+    }
+
+    /// Runs one split until it has to wait, with convergence barriers. Whether its turn ended
+    /// before that.
+    fn run_converged<O: Observer>(&mut self, w: usize, obs: &mut O) -> Ran<bool> {
         let Some(s) = self.warps[w].splits.iter().rposition(|s| s.state == State::Ready) else {
-            return Ok(());
+            return Ok(false);
         };
         let Split { mut pc, mut mask, mut conv, .. } = self.warps[w].splits.swap_remove(s);
         let insts = &self.env.info.kernel.insts;
@@ -100,14 +121,14 @@ impl Team<'_> {
                 warp.convs[conv as usize].arrived |= mask;
                 match warp.open_if_complete(conv) {
                     Some(split) => (mask, conv) = (split.mask, split.conv),
-                    None => return Ok(()),
+                    None => return Ok(false),
                 }
             }
             steps += 1;
             if steps > TURN {
                 // To the end of the line, behind those that are ready.
                 self.warps[w].splits.insert(0, Split { pc, mask, conv, state: State::Ready });
-                return Ok(());
+                return Ok(true);
             }
             let flow = match self.step(w, pc, mask, obs) {
                 Ok(flow) => flow,
@@ -122,7 +143,7 @@ impl Team<'_> {
                 }
                 Flow::Jump(target) => pc = target,
                 Flow::Part(taken) => {
-                    let Op::Branch(target) = insts[pc as usize].op else { return Ok(()) };
+                    let Op::Branch(target) = insts[pc as usize].op else { return Ok(false) };
                     let join = insts[pc as usize].join;
                     let warp = &mut self.warps[w];
                     let known = conv != NONE && warp.convs[conv as usize].pc == join;
@@ -156,7 +177,7 @@ impl Team<'_> {
                     self.left(w, obs)?;
                     mask &= !gone;
                     if mask == 0 {
-                        return Ok(());
+                        return Ok(false);
                     }
                     // The barrier may have opened without these lanes only if it lost them all.
                     pc += 1;
@@ -179,7 +200,7 @@ impl Team<'_> {
                         });
                     }
                     self.warps[w].splits.push(Split { pc, mask: waits, conv, state });
-                    return self.waited(w, state, obs);
+                    return self.waited(w, state, obs).map(|()| false);
                 }
                 Flow::Only(first) => {
                     let warp = &mut self.warps[w];
@@ -353,6 +374,31 @@ impl Team<'_> {
         Ok(true)
     }
 
+    /// Nothing can run: `mbarrier.try_wait` may come back with false after a while, and now does.
+    /// Whether it did; where they only ask again, and again, nothing will ever happen.
+    fn give_up_waits(&mut self) -> bool {
+        self.vain_waits += 1;
+        if self.vain_waits > MOST_VAIN_WAITS {
+            return false;
+        }
+        let insts = &self.env.info.kernel.insts;
+        let mut any = false;
+        for warp in &mut self.warps {
+            let Warp { splits, regs, .. } = warp;
+            for split in splits {
+                if let (State::Mbarrier { .. }, Op::Mbar(mbar)) =
+                    (split.state, &insts[split.pc as usize].op)
+                    && let MbarOp::Test { dst, .. } = mbar.op
+                {
+                    regs.put_pred(dst, split.mask, 0);
+                    (split.state, split.pc) = (State::Ready, split.pc + 1);
+                    any = true;
+                }
+            }
+        }
+        any
+    }
+
     /// Nothing can run: who waits where.
     fn stuck(&self) -> Box<Trap> {
         let insts = &self.env.info.kernel.insts;
@@ -367,8 +413,11 @@ impl Team<'_> {
                     State::Mbarrier { .. } => "an mbarrier",
                     State::Ready => continue,
                 };
-                let divergent = matches!(&insts[split.pc as usize].op, Op::Bar(bar) if bar.aligned)
-                    && split.mask != warp.live;
+                let same =
+                    warp.splits.iter().filter(|s| s.pc == split.pc && s.state == split.state);
+                let together = same.fold(0, |all, s| all | s.mask);
+                let divergent = together != warp.live
+                    && matches!(&insts[split.pc as usize].op, Op::Bar(bar) if bar.aligned);
                 if first.is_none_or(|(_, _, d)| divergent && !d) {
                     first = Some((w, *split, divergent));
                 }

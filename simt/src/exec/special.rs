@@ -1,10 +1,34 @@
 //! Special registers.
 
 use super::team::Team;
-use crate::inst::Special;
+use super::warp::each;
+use crate::inst::{Dst, Special};
 use crate::observer::thread_of;
 
 impl Team<'_> {
+    /// Writes a special register to another; most are the same for all lanes.
+    pub(super) fn put_special(&mut self, w: usize, active: u32, dst: Dst, special: Special) {
+        use Special::*;
+        if let (Dst::W(_), Tid(0), true) = (dst, special, self.env.info.block[1..] == [1, 1]) {
+            let first = self.warps[w].index * 32;
+            let tids = std::array::from_fn(|lane| first + lane as u32);
+            self.warps[w].regs.put_words(dst, active, &tids);
+        } else if matches!(
+            special,
+            Tid(_) | LaneId | LaneMaskEq | LaneMaskLe | LaneMaskLt | LaneMaskGe | LaneMaskGt
+        ) {
+            each(active, |lane| {
+                let value = self.special(w, lane, special);
+                self.warps[w].regs.put(dst, lane, value);
+            });
+        } else {
+            let value = self.special(w, 0, special);
+            let regs = &mut self.warps[w].regs;
+            regs.put_words(dst, active, &[value as u32; 32]);
+            regs.put_doubles(dst, active, &[value; 32]);
+        }
+    }
+
     /// The value of a special register for one lane.
     pub(super) fn special(&self, w: usize, lane: usize, special: Special) -> u64 {
         let info = &self.env.info;

@@ -9,6 +9,7 @@ use crate::alu::fast::{self, Doubles, Words};
 use crate::alu::{compare, divides_by_zero, eval};
 use crate::decode::combine;
 use crate::inst::{Alu, Cmp, Dst, F, Fast, Op, Src, Ty, Window};
+use crate::module::Kernel;
 use crate::observer::{Collective, Observer};
 
 /// What becomes of the lanes.
@@ -72,10 +73,7 @@ impl Team<'_> {
             }
             Op::Special { dst, special } => {
                 obs.inst(&self.at(w, pc, active));
-                each(active, |lane| {
-                    let value = self.special(w, lane, *special);
-                    self.warps[w].regs.put(*dst, lane, value);
-                });
+                self.put_special(w, active, *dst, *special);
             }
             Op::Load { memory, dsts } => {
                 let at = self.at(w, pc, active);
@@ -166,7 +164,6 @@ impl Team<'_> {
                 return Err(Fault::new(TrapKind::Explicit, active.trailing_zeros() as usize, ""));
             }
             Op::Mapa { dst, addr, offset, rank, generic } => {
-                let own = self.blocks[self.warps[w].block].id.rank;
                 let size = self.blocks.len() as u64;
                 let mut bad = None;
                 each(active, |lane| {
@@ -175,7 +172,6 @@ impl Team<'_> {
                     if rank >= size {
                         bad = Some((lane, rank));
                     }
-                    let _ = own;
                     let base = if *generic { tag::SHARED } else { 0 };
                     self.warps[w].regs.put(*dst, lane, base | (rank + 1) << 24 | addr & 0xff_ffff);
                 });
@@ -237,6 +233,8 @@ impl Team<'_> {
             Src::W(r) => u64::from(regs.w[r as usize][lane]),
             Src::D(r) => regs.d[r as usize][lane],
             Src::Imm(v) => v,
+            Src::ConstW(i) => u64::from(self.env.info.kernel.words[i as usize][lane]),
+            Src::ConstD(i) => self.env.info.kernel.doubles[i as usize][lane],
             Src::P(_) | Src::NotP(_) => u64::from(regs.pred(src) >> lane & 1),
             Src::Special(special) => self.special(w, lane, special),
         }
@@ -252,10 +250,12 @@ impl Team<'_> {
         src: &[Src; 4],
     ) -> Result<(), Fault> {
         if fast != Fast::No {
-            if fast == Fast::RemU32 && self.warps[w].regs.words(src[1], &mut [0; 32]).contains(&0) {
+            let kernel = self.env.info.kernel;
+            let regs = &mut self.warps[w].regs;
+            if fast == Fast::RemU32 && (Planes { regs, kernel }).words(src[1]).contains(&0) {
                 self.check_divisor(w, active, alu, src[1])?;
             }
-            self.warps[w].regs.fast(active, fast, dst, src);
+            run_fast(kernel, &mut self.warps[w].regs, active, fast, dst, src);
             return Ok(());
         }
         if matches!(alu.f, F::Div | F::Rem) && !alu.ty.is_float() {
@@ -283,25 +283,17 @@ impl Team<'_> {
     }
 
     /// Lanes for which a comparison holds.
+    #[allow(clippy::too_many_arguments)] // One instruction, spread out.
     fn compare(&self, w: usize, active: u32, cmp: Cmp, ty: Ty, ftz: bool, a: Src, b: Src) -> u32 {
-        let regs = &self.warps[w].regs;
-        let special = |s: Src| matches!(s, Src::Special(_));
-        if !ty.is_float() && !special(a) && !special(b) {
+        let planes = Planes { regs: &self.warps[w].regs, kernel: self.env.info.kernel };
+        let in_planes =
+            |s: Src| matches!(s, Src::W(_) | Src::D(_) | Src::ConstW(_) | Src::ConstD(_));
+        if !ty.is_float() && in_planes(a) && in_planes(b) {
             if ty.bits() == 32 {
-                return words_compare(
-                    cmp,
-                    ty.is_signed(),
-                    regs.words(a, &mut [0; 32]),
-                    regs.words(b, &mut [0; 32]),
-                );
+                return words_compare(cmp, ty.is_signed(), planes.words(a), planes.words(b));
             }
             if ty.bits() == 64 {
-                return doubles_compare(
-                    cmp,
-                    ty.is_signed(),
-                    regs.doubles(a, &mut [0; 32]),
-                    regs.doubles(b, &mut [0; 32]),
-                );
+                return doubles_compare(cmp, ty.is_signed(), planes.doubles(a), planes.doubles(b));
             }
         }
         let mut out = 0;
@@ -352,68 +344,62 @@ fn doubles_compare(cmp: Cmp, signed: bool, a: &Doubles, b: &Doubles) -> u32 {
     }
 }
 
-impl Regs {
-    /// A plane, or a constant spread over one.
-    #[inline]
-    pub(super) fn words<'a>(&'a self, src: Src, room: &'a mut Words) -> &'a Words {
+/// The constant planes of a kernel beside the registers of a warp.
+struct Planes<'a> {
+    regs: &'a Regs,
+    kernel: &'a Kernel,
+}
+
+impl<'a> Planes<'a> {
+    #[inline(always)]
+    fn words(&self, src: Src) -> &'a Words {
         match src {
-            Src::W(r) => &self.w[r as usize],
-            Src::Imm(v) => {
-                *room = [v as u32; 32];
-                room
-            }
-            _ => room,
+            Src::W(r) => &self.regs.w[r as usize],
+            Src::ConstW(i) => &self.kernel.words[i as usize],
+            _ => &[0; 32],
         }
     }
 
-    #[inline]
-    pub(super) fn doubles<'a>(&'a self, src: Src, room: &'a mut Doubles) -> &'a Doubles {
+    #[inline(always)]
+    fn doubles(&self, src: Src) -> &'a Doubles {
         match src {
-            Src::D(r) => &self.d[r as usize],
-            Src::Imm(v) => {
-                *room = [v; 32];
-                room
-            }
-            _ => room,
+            Src::D(r) => &self.regs.d[r as usize],
+            Src::ConstD(i) => &self.kernel.doubles[i as usize],
+            _ => &[0; 32],
         }
     }
+}
 
-    fn fast(&mut self, active: u32, fast: Fast, dst: Dst, [a, b, c, _]: &[Src; 4]) {
-        let (w, d): (&mut [Words; 3], &mut [Doubles; 3]) = (&mut [[0; 32]; 3], &mut [[0; 32]; 3]);
-        let [w0, w1, w2] = w;
-        let [d0, d1, d2] = d;
-        match fast {
-            Fast::Mov64
-            | Fast::Add64
-            | Fast::Sub64
-            | Fast::AddF64
-            | Fast::MulF64
-            | Fast::FmaF64 => {
-                let out = fast::doubles(
-                    fast,
-                    self.doubles(*a, d0),
-                    self.doubles(*b, d1),
-                    self.doubles(*c, d2),
-                );
-                self.put_doubles(dst, active, &out);
-            }
-            Fast::Shl64 => {
-                let out = fast::shl64(self.doubles(*a, d0), self.words(*b, w0));
-                self.put_doubles(dst, active, &out);
-            }
-            Fast::WideU32 | Fast::WideS32 | Fast::ZextU32 | Fast::SextS32 => {
-                let out = fast::widening(fast, self.words(*a, w0), self.words(*b, w1));
-                self.put_doubles(dst, active, &out);
-            }
-            Fast::Trunc64 => {
-                let out = fast::truncate(self.doubles(*a, d0));
-                self.put_words(dst, active, &out);
-            }
-            _ => {
-                let out =
-                    fast::words(fast, self.words(*a, w0), self.words(*b, w1), self.words(*c, w2));
-                self.put_words(dst, active, &out);
-            }
+/// Runs a fast loop over whole planes, and writes the active lanes.
+fn run_fast(
+    kernel: &Kernel,
+    regs: &mut Regs,
+    active: u32,
+    fast: Fast,
+    dst: Dst,
+    [a, b, c, _]: &[Src; 4],
+) {
+    let from = Planes { regs, kernel };
+    match fast {
+        Fast::Mov64 | Fast::Add64 | Fast::Sub64 | Fast::AddF64 | Fast::MulF64 | Fast::FmaF64 => {
+            let out = fast::doubles(fast, from.doubles(*a), from.doubles(*b), from.doubles(*c));
+            regs.put_doubles(dst, active, &out);
+        }
+        Fast::Shl64 => {
+            let out = fast::shl64(from.doubles(*a), from.words(*b));
+            regs.put_doubles(dst, active, &out);
+        }
+        Fast::WideU32 | Fast::WideS32 | Fast::ZextU32 | Fast::SextS32 => {
+            let out = fast::widening(fast, from.words(*a), from.words(*b));
+            regs.put_doubles(dst, active, &out);
+        }
+        Fast::Trunc64 => {
+            let out = fast::truncate(from.doubles(*a));
+            regs.put_words(dst, active, &out);
+        }
+        _ => {
+            let out = fast::words(fast, from.words(*a), from.words(*b), from.words(*c));
+            regs.put_words(dst, active, &out);
         }
     }
 }

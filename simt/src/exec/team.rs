@@ -39,12 +39,16 @@ pub(super) struct Team<'e> {
     /// Shared memory of all blocks, `stride` bytes each.
     pub(super) shared: Vec<u8>,
     pub(super) stride: usize,
+    /// Warps of a block.
+    per_block: usize,
     pub(super) mbarriers: Mbarriers,
     /// Lanes at the cluster barrier, for each warp.
     pub(super) cluster_arrived: Vec<u32>,
     /// Warp instructions so far.
     pub(super) executed: u64,
     pub(super) rng: Rng,
+    /// Waits at `mbarrier`s that ended with nothing done, since the last change of one.
+    pub(super) vain_waits: u32,
 }
 
 impl<'e> Team<'e> {
@@ -55,10 +59,12 @@ impl<'e> Team<'e> {
             warps: Vec::new(),
             shared: Vec::new(),
             stride: 0,
+            per_block: env.info.warps() as usize,
             mbarriers: Mbarriers::default(),
             cluster_arrived: Vec::new(),
             executed: 0,
             rng: Rng::default(),
+            vain_waits: 0,
         }
     }
 
@@ -106,12 +112,14 @@ impl<'e> Team<'e> {
         self.cluster_arrived.clear();
         self.cluster_arrived.resize(warps, 0);
         self.executed = 0;
+        self.vain_waits = 0;
         let seed = if let Schedule::Adversarial(seed) = self.env.schedule { seed } else { 0 };
         self.rng = Rng::new(seed, cluster);
     }
 
+    #[inline]
     pub(super) fn per_block(&self) -> usize {
-        self.env.info.warps() as usize
+        self.per_block
     }
 
     #[inline]

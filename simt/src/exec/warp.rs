@@ -135,6 +135,8 @@ pub(super) struct Warp {
     pub(super) splits: Vec<Split>,
     pub(super) convs: Vec<Conv>,
     free: Vec<u32>,
+    /// Turns that ended with nothing but spinning.
+    pub(super) spun: u32,
     pub(super) regs: Regs,
     /// Local memory, lane after lane.
     pub(super) local: Vec<u8>,
@@ -150,6 +152,7 @@ impl Warp {
         local: usize,
     ) {
         (self.block, self.index, self.live) = (block, index, live);
+        self.spun = 0;
         self.splits.clear();
         self.convs.clear();
         self.free.clear();

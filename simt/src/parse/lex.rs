@@ -94,7 +94,7 @@ fn blank(input: &mut Input<'_>) -> Lexed<()> {
         if rest.starts_with("//") {
             let _: (&str, Option<&str>) = (till_line_ending, opt(line_ending)).parse_next(input)?;
         } else if rest.starts_with("/*") {
-            let _ = ("/*", take_until(0.., "*/"), "*/").void().parse_next(input)?;
+            ("/*", take_until(0.., "*/"), "*/").void().parse_next(input)?;
         } else {
             return Ok(());
         }

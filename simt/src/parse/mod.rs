@@ -476,9 +476,8 @@ impl<'a> Parser<'a, '_> {
     fn offset(&mut self) -> Parsed<i64> {
         let mut sum = 0i64;
         loop {
-            if self.eat('+') {
-                sum = sum.wrapping_add(self.int()?);
-            } else if self.is('-') {
+            // A minus stays, for it belongs to the number.
+            if self.eat('+') || self.is('-') {
                 sum = sum.wrapping_add(self.int()?);
             } else {
                 return Ok(sum);

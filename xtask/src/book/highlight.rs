@@ -47,7 +47,8 @@ const CUDA_BUILTIN: &str = "threadIdx blockIdx blockDim gridDim warpSize Element
 const RUST: &str = "as async await break const continue crate dyn else enum extern false fn for if impl in let loop match mod move mut pub ref return self Self static struct super trait true type use where while";
 const PTX_BUILTIN: &str = "reg visible entry param version target address_size extern shared global align func loc file weak const local maxntid";
 
-/// A listing: `<pre>` with coloured spans, which mdBook's highlighter leaves alone.
+/// A listing: `<pre>` with coloured spans. A class that names a language would call mdBook's own
+/// highlighter, whatever else is there.
 pub(crate) fn listing(language: Language, code: &str) -> String {
     let code = code.trim_end_matches('\n');
     let body: String = match language {
@@ -56,7 +57,7 @@ pub(crate) fn listing(language: Language, code: &str) -> String {
         _ => colour(language, code),
     };
     let name = language.name();
-    format!("<pre><code class=\"language-{name} nohighlight hljs\">{body}\n</code></pre>")
+    format!("<pre><code class=\"nohighlight hljs code-{name}\">{body}\n</code></pre>")
 }
 
 /// A line of a diff of CUDA, coloured as both.

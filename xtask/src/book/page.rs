@@ -49,7 +49,7 @@ pub(crate) fn faults(pages: &Pages) -> Vec<String> {
             let text: String = visible(main)[at..].chars().take(40).collect();
             faults.push(format!("{name}: a directive is left: {text}"));
         }
-        if main.contains("nohighlight hljs\">\n</code>") {
+        if main.contains("\">\n</code>") {
             faults.push(format!("{name}: an empty code block"));
         }
         let fetched =

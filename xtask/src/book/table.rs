@@ -257,14 +257,12 @@ pub(crate) fn ledger(sources: &Sources, step: &str) -> Result<String> {
         ]);
     }
     let run = sources.run(None)?;
-    let head =
-        ["", "per block", "the interpreter predicts", "the hardware counts", "what it means"]
-            .map(str::to_owned);
+    let head = ["", "per block", "predicted", "counted", "what it means"].map(str::to_owned);
     let caption = format!(
-        "First launch of {step}, n = {}, blocks of {}: {} blocks, on one {}.",
+        "Predicted by the interpreter and counted by the hardware: first launch of {step}, n = {}, {} blocks of {} threads, on one {}.",
         power(case.n),
-        case.threads,
         group(blocks),
+        case.threads,
         escape(&run.env.gpu.name)
     );
     Ok(table(&caption, &head, &rows)

@@ -184,22 +184,16 @@ impl Cell {
                     meet(e, false);
                 }
             }
-            // Whoever is ordered after this write is ordered after all that it is ordered after,
-            // and whatever it raced with has been told. Atomics may meet unordered and untold:
-            // the former one is kept for accesses of other kinds to come.
-            let apart =
-                entry.strength() == Strength::Strong && self.write.time != 0 && !known(&self.write);
-            if bytes == 15 && !apart {
+            if matches!(entry.strength(), Strength::Strong | Strength::Volatile)
+                && self.write.time != 0
+            {
+                self.write_strong(entry, spill, known);
+            } else if bytes == 15 {
+                // Whoever is ordered after this write is ordered after all that it is ordered
+                // after, and whatever it raced with has been told.
                 spill.drop_list(&mut self.more);
                 self.write = entry;
                 self.read = Entry::default();
-            } else if apart {
-                let list = spill.list(&mut self.more);
-                list.writes.retain(|e| !known(e));
-                if list.writes.len() < KEPT {
-                    list.writes.push(self.write);
-                }
-                self.write = entry;
             } else {
                 self.write_bytes(entry, spill);
             }
@@ -228,6 +222,35 @@ impl Cell {
             list.reads.push(entry);
         }
         if list.reads.is_empty() && list.writes.is_empty() {
+            spill.drop_list(&mut self.more);
+        }
+    }
+
+    /// Strong accesses may meet unordered and untold, so one does not stand for those before it:
+    /// weak ones are kept for strong ones to come, unordered ones for weak ones to come.
+    #[cold]
+    fn write_strong(
+        &mut self,
+        entry: Entry,
+        spill: &mut Spill,
+        mut known: impl FnMut(&Entry) -> bool,
+    ) {
+        let weak = |e: &Entry| matches!(e.strength(), Strength::Weak | Strength::Async);
+        let old = std::mem::replace(&mut self.write, entry);
+        let keep = weak(&old) || !known(&old);
+        if !keep && self.more == 0 {
+            return;
+        }
+        let list = spill.list(&mut self.more);
+        if weak(&old) {
+            // The last weak write stands for those before it.
+            list.writes.retain(|e| e.bytes() & !old.bytes() != 0 || !weak(e));
+        }
+        list.writes.retain(|e| weak(e) || !known(e));
+        if keep && (weak(&old) || list.writes.len() < KEPT) {
+            list.writes.push(old);
+        }
+        if list.writes.is_empty() && list.reads.is_empty() {
             spill.drop_list(&mut self.more);
         }
     }

@@ -1,0 +1,203 @@
+//! cuBLAS, if the loader finds it: `asum` adds absolute values, `dot` with ones adds values.
+//!
+//! One of the files with `unsafe`: every block calls a C function of the library, whose
+//! signatures are those of `cublas_v2.h` since CUDA 12.
+
+use std::{
+    ffi::{c_int, c_void},
+    path::PathBuf,
+};
+
+use common::{
+    Element, Error, Result,
+    cuda::{Cuda, Memory},
+};
+
+type Create = unsafe extern "C" fn(*mut *mut c_void) -> c_int;
+type WithHandle = unsafe extern "C" fn(*mut c_void) -> c_int;
+type SetStream = unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int;
+type SetMode = unsafe extern "C" fn(*mut c_void, c_int) -> c_int;
+type GetVersion = unsafe extern "C" fn(*mut c_void, *mut c_int) -> c_int;
+type Asum = unsafe extern "C" fn(*mut c_void, i64, *const c_void, i64, *mut c_void) -> c_int;
+type Dot = unsafe extern "C" fn(
+    *mut c_void,
+    i64,
+    *const c_void,
+    i64,
+    *const c_void,
+    i64,
+    *mut c_void,
+) -> c_int;
+
+/// Scalars are written to device memory, so that no call waits: `CUBLAS_POINTER_MODE_DEVICE`.
+const ON_DEVICE: c_int = 1;
+
+/// A loaded cuBLAS with a handle on the GPU's stream.
+#[derive(Debug)]
+pub struct Blas {
+    handle: *mut c_void,
+    asum: [Asum; 2],
+    dot: [Dot; 2],
+    destroy: WithHandle,
+    /// As `13.0.2`.
+    pub version: String,
+    // Last: the functions above live as long as it.
+    _library: libloading::Library,
+}
+
+/// One of its two sums.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Routine {
+    /// The sum of absolute values.
+    Asum,
+    /// The dot product with ones.
+    Dot,
+}
+
+impl Routine {
+    /// Its name in every table.
+    pub fn name(self) -> &'static str {
+        match self {
+            Routine::Asum => "cublas-asum",
+            Routine::Dot => "cublas-dot",
+        }
+    }
+}
+
+impl Blas {
+    /// Loads the library and makes a handle.
+    pub fn load(cuda: &Cuda) -> Result<Blas, String> {
+        cuda.bind().map_err(|error| error.to_string())?;
+        let names = ["libcublas.so.13", "libcublas.so.12", "libcublas.so"].map(PathBuf::from);
+        let usual = ["libcublas.so.13", "libcublas.so.12", "libcublas.so"]
+            .map(|name| PathBuf::from("/usr/local/cuda/lib64").join(name));
+        // SAFETY: NVIDIA's library; its initialisers touch nothing of ours.
+        let library = names
+            .iter()
+            .chain(&usual)
+            .find_map(|path| unsafe { libloading::Library::new(path) }.ok())
+            .ok_or("the loader finds no libcublas.so (LD_LIBRARY_PATH, /usr/local/cuda/lib64)")?;
+        let missing = |error: libloading::Error| format!("libcublas cannot be used: {error}");
+        let answer = |doing: &str, code: c_int| match code {
+            0 => Ok(()),
+            code => Err(format!("{doing} answers {code}")),
+        };
+        // SAFETY: the signatures are those of the header; the handle is made before it is used.
+        unsafe {
+            let mut handle = std::ptr::null_mut();
+            let create = library.get::<Create>(b"cublasCreate_v2\0").map_err(missing)?;
+            answer("cublasCreate", create(&mut handle))?;
+            let destroy = *library.get::<WithHandle>(b"cublasDestroy_v2\0").map_err(missing)?;
+            let set_stream = library.get::<SetStream>(b"cublasSetStream_v2\0").map_err(missing)?;
+            answer("cublasSetStream", set_stream(handle, cuda.stream()))?;
+            let set_mode = library.get::<SetMode>(b"cublasSetPointerMode_v2\0").map_err(missing)?;
+            answer("cublasSetPointerMode", set_mode(handle, ON_DEVICE))?;
+            let mut version = 0;
+            let get_version =
+                library.get::<GetVersion>(b"cublasGetVersion_v2\0").map_err(missing)?;
+            answer("cublasGetVersion", get_version(handle, &mut version))?;
+            let asum = [
+                *library.get::<Asum>(b"cublasSasum_v2_64\0").map_err(missing)?,
+                *library.get::<Asum>(b"cublasDasum_v2_64\0").map_err(missing)?,
+            ];
+            let dot = [
+                *library.get::<Dot>(b"cublasSdot_v2_64\0").map_err(missing)?,
+                *library.get::<Dot>(b"cublasDdot_v2_64\0").map_err(missing)?,
+            ];
+            let version =
+                format!("{}.{}.{}", version / 10000, version % 10000 / 100, version % 100);
+            Ok(Blas { handle, asum, dot, destroy, version, _library: library })
+        }
+    }
+
+    /// A sum of `n` elements, ready to run.
+    pub fn bind<'b>(
+        &'b self,
+        cuda: &'b Cuda,
+        routine: Routine,
+        element: Element,
+        n: u64,
+    ) -> Result<Bound<'b>> {
+        let index = match element {
+            Element::F32 => 0,
+            Element::F64 => 1,
+            Element::I32 => {
+                return Err(Error::Usage("cuBLAS adds floating-point numbers only".into()));
+            }
+        };
+        let ones = match routine {
+            Routine::Asum => None,
+            Routine::Dot => Some(cuda.alloc("a vector of ones", n * element.size())?),
+        };
+        if let Some(memory) = &ones {
+            ones_into(cuda, memory, element, n)?;
+        }
+        let out = cuda.alloc("the sum", element.size())?;
+        Ok(Bound { blas: self, routine, index, n: n as i64, ones, out })
+    }
+}
+
+/// Fills device memory with ones: a first stretch from the host, doubled on the device.
+fn ones_into(cuda: &Cuda, memory: &Memory, element: Element, n: u64) -> Result<()> {
+    let first = n.min(1 << 16);
+    let one: Vec<u8> = match element {
+        Element::F64 => 1f64.to_ne_bytes().to_vec(),
+        _ => 1f32.to_ne_bytes().to_vec(),
+    };
+    let (size, mut there) = (element.size(), first);
+    cuda.write(memory, &one.repeat(first as usize))?;
+    while there < n {
+        let more = there.min(n - there);
+        cuda.repeat(memory, more * size, there * size)?;
+        there += more;
+    }
+    cuda.finish()
+}
+
+impl Drop for Blas {
+    fn drop(&mut self) {
+        // SAFETY: made once, destroyed once. An error at the end has no reader.
+        let _ = unsafe { (self.destroy)(self.handle) };
+    }
+}
+
+/// A sum of cuBLAS with its buffers.
+#[derive(Debug)]
+pub struct Bound<'b> {
+    blas: &'b Blas,
+    routine: Routine,
+    index: usize,
+    n: i64,
+    ones: Option<Memory>,
+    out: Memory,
+}
+
+impl Bound<'_> {
+    /// Launches the sum of the elements at that address.
+    pub fn launch(&self, input: u64) -> Result<()> {
+        let Bound { blas, n, .. } = self;
+        let (input, out) = (input as *const c_void, self.out.address() as *mut c_void);
+        // SAFETY: both vectors have n elements; the scalar is device memory, as was set.
+        let code = unsafe {
+            match &self.ones {
+                None => blas.asum[self.index](blas.handle, *n, input, 1, out),
+                Some(ones) => {
+                    let ones = ones.address() as *const c_void;
+                    blas.dot[self.index](blas.handle, *n, input, 1, ones, 1, out)
+                }
+            }
+        };
+        match code {
+            0 => Ok(()),
+            code => Err(Error::Cuda {
+                doing: format!("summing with {}", self.routine.name()),
+                text: format!("cuBLAS answers {code}"),
+            }),
+        }
+    }
+
+    /// The bytes of the sum, after all that was launched.
+    pub fn read(&self, cuda: &Cuda, sum: &mut [u8]) -> Result<()> {
+        cuda.read(&self.out, sum)
+    }
+}

@@ -1,0 +1,73 @@
+//! The commands of `ladder`: without one, the table of all steps.
+
+use std::process::ExitCode;
+
+use clap::{FromArgMatches, Subcommand};
+use common::{
+    Error,
+    cli::{self, Stop},
+};
+
+use crate::{STEPS, compare, counters, measure, sweep};
+
+/// What else the ladder does.
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Measure every step and peer, interleaved, and keep every sample in a folder of results/
+    Measure(measure::Options),
+    /// Does this step matter here? Two steps or peers, paired: the ratio, its interval, a verdict
+    Compare(compare::Options),
+    /// Every step in every block size, interleaved
+    Sweep(sweep::Options),
+    /// Print the ncu command for each step, or turn what ncu printed into counters.csv
+    Counters(counters::Options),
+    /// Run one step once, verified and untimed: what a profiler is put around
+    Once(counters::Once),
+}
+
+/// Runs the program.
+pub fn run() -> ExitCode {
+    let command = Command::augment_subcommands(cli::ladder_command())
+        .subcommand_required(false)
+        .args_conflicts_with_subcommands(true);
+    let matches = match command.try_get_matches() {
+        Ok(matches) => matches,
+        Err(error) => return cli::refused(&error),
+    };
+    if matches.subcommand().is_none() {
+        return cli::ladder(&matches, &STEPS);
+    }
+    match Command::from_arg_matches(&matches) {
+        Ok(command) => cli::exit(match command {
+            Command::Measure(options) => measure::run(&options),
+            Command::Compare(options) => compare::run(&options),
+            Command::Sweep(options) => sweep::run(&options),
+            Command::Counters(options) => counters::run(&options),
+            Command::Once(options) => counters::once(&options),
+        }),
+        Err(error) => cli::refused(&error),
+    }
+}
+
+/// Without a GPU there are no times: one sentence, with the way out.
+pub(crate) fn needs_a_gpu(command: &str) -> impl Fn(Error) -> Stop {
+    let command = command.to_owned();
+    move |error| match error {
+        Error::NoDriver | Error::NoGpu => {
+            let why = match error {
+                Error::NoDriver => "there is no NVIDIA driver here (libcuda.so.1 cannot be loaded)",
+                _ => "no GPU was found or asked for",
+            };
+            Error::Usage(format!(
+                "`ladder {command}` times kernels on a GPU, and {why}: carry `cargo x bundle` to a machine that has one, or count without one by `ladder --device simt`"
+            ))
+            .into()
+        }
+        error => error.into(),
+    }
+}
+
+/// A fault of a results file, as the harness reports errors.
+pub(crate) fn file(error: measured::Error) -> Stop {
+    Error::Usage(error.to_string()).into()
+}

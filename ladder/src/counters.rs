@@ -1,0 +1,210 @@
+//! `ladder counters`: hardware counters, through ncu.
+
+use std::{fs, io::Write, path::PathBuf};
+
+use clap::Args;
+use common::{
+    Element, Error, Result,
+    cli::Stop,
+    device::{Choice, Device},
+    interpreter::Settings,
+    plan::Block,
+    scalar::Scalar,
+    size::Size,
+    workload::Workload,
+};
+use measured::counters::{Count, MARK, from_ncu};
+
+use crate::{
+    STEPS,
+    cell::{INPUT, SEED},
+    commands::file,
+    contender::{self, Loaded},
+    measure::block,
+};
+
+/// What is counted: names that `ncu --query-metrics` knows on Hopper.
+///
+/// Branches, then instructions and lanes, shared memory, global memory, memory itself; the last
+/// one is counted for every opcode, so that it holds barriers (BAR) and shuffles (SHFL).
+pub const METRICS: [&str; 18] = [
+    "smsp__sass_branch_targets_threads_divergent.sum",
+    "smsp__inst_executed.sum",
+    "smsp__thread_inst_executed_per_inst_executed.ratio",
+    "smsp__thread_inst_executed_pred_on_per_inst_executed.ratio",
+    "smsp__sass_inst_executed_op_shared_ld.sum",
+    "smsp__sass_inst_executed_op_shared_st.sum",
+    "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
+    "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
+    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
+    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",
+    "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
+    "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum",
+    "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
+    "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
+    "dram__bytes_read.sum",
+    "sm__warps_active.avg.pct_of_peak_sustained_active",
+    "gpu__time_duration.sum",
+    "sass__inst_executed_per_opcode",
+];
+
+/// What is counted, and where it goes.
+#[derive(Args, Clone, Debug)]
+pub struct Options {
+    /// Turn these into counters.csv: what the printed commands wrote
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "out")]
+    pub read: Vec<PathBuf>,
+
+    /// The file that is written
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+
+    /// What is counted on
+    #[command(flatten)]
+    pub problems: Problems,
+}
+
+/// The problems that a step is run on once.
+#[derive(Args, Clone, Debug)]
+pub struct Problems {
+    /// How many elements, or a list
+    #[arg(
+        long,
+        value_name = "N",
+        value_delimiter = ',',
+        default_value = "2^22",
+        allow_hyphen_values = true
+    )]
+    pub n: Vec<Size>,
+
+    /// The type of an element, or a list
+    #[arg(long = "type", value_name = "TYPE", value_delimiter = ',', default_value = "f32")]
+    pub element: Vec<Element>,
+
+    /// Threads of a block, or a list
+    #[arg(long, value_name = "THREADS", value_delimiter = ',', default_value = "256", value_parser = block)]
+    pub threads: Vec<Block>,
+}
+
+/// One step, once on each problem.
+#[derive(Args, Clone, Debug)]
+pub struct Once {
+    /// The step
+    pub step: String,
+
+    /// What it is run on
+    #[command(flatten)]
+    pub problems: Problems,
+
+    /// Where to run: auto, cuda, cuda:1, simt
+    #[arg(long, value_name = "DEVICE", default_value = "auto", env = "REDUCE_DEVICE")]
+    pub device: Choice,
+}
+
+/// Prints the commands, or reads what they wrote.
+pub fn run(options: &Options) -> Result<(), Stop> {
+    let mut out = anstream::stdout();
+    let Some(path) = options.out.as_ref().filter(|_| !options.read.is_empty()) else {
+        for step in STEPS {
+            writeln!(out, "{}", command(step.name, options))?;
+        }
+        return Ok(());
+    };
+    let mut counts: Vec<Count> = Vec::new();
+    for source in &options.read {
+        let name = source.display().to_string();
+        let bytes = fs::read(source)
+            .map_err(|source| Error::File { doing: format!("reading {name}"), source })?;
+        counts.extend(from_ncu(&String::from_utf8_lossy(&bytes), &name).map_err(file)?);
+    }
+    Count::write(path, &counts).map_err(file)?;
+    writeln!(
+        out,
+        "wrote {} counts of {} files to {}",
+        counts.len(),
+        options.read.len(),
+        path.display()
+    )?;
+    Ok(())
+}
+
+/// The command for one step. Clocks are left alone: counts do not depend on them.
+fn command(step: &str, options: &Options) -> String {
+    let Problems { n, element, threads } = &options.problems;
+    let (n, element) = (list(n.iter().map(|n| n.0)), list(element));
+    let threads = list(threads.iter().map(|block| block.threads()));
+    format!(
+        "ncu --csv --print-units base --clock-control none --print-metric-instances values --metrics {} ladder once {step} --device cuda --n {n} --type {element} --threads {threads} > {step}.ncu",
+        METRICS.join(",")
+    )
+}
+
+fn list(items: impl IntoIterator<Item = impl ToString>) -> String {
+    items.into_iter().map(|item| item.to_string()).collect::<Vec<_>>().join(",")
+}
+
+/// Runs a step once on each problem, verified.
+pub fn once(options: &Once) -> Result<(), Stop> {
+    let step = STEPS.iter().find(|step| step.name == options.step).ok_or_else(|| {
+        let names: Vec<&str> = STEPS.iter().map(|step| step.name).collect();
+        Error::Usage(format!("`{}` is no step: take {}", options.step, names.join(", ")))
+    })?;
+    let device = Device::open(options.device, &Settings::default())?;
+    let mut out = anstream::stdout();
+    for &element in &options.problems.element {
+        for &Size(n) in &options.problems.n {
+            for &block in &options.problems.threads {
+                let problem = contender::problem(&device, element, n, block);
+                let loaded = Loaded::new(&device, step, &problem)?;
+                let launches = (step.plan)(&problem).launches.len();
+                writeln!(out, "{MARK} {} {element} {n} {} {launches}", step.name, block.threads())?;
+                let answer = match element {
+                    Element::F32 => verified::<f32>(&device, &loaded, n),
+                    Element::I32 => verified::<i32>(&device, &loaded, n),
+                    Element::F64 => verified::<f64>(&device, &loaded, n),
+                }?;
+                writeln!(out, "{answer}")?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn verified<T: Scalar>(device: &Device, loaded: &Loaded, n: u64) -> Result<String> {
+    let workload = Workload::<T>::new(device, INPUT, n, SEED)?;
+    let contender = loaded.contender(device)?;
+    match contender.verify::<T>(device, workload.warm(), &workload.reference)? {
+        Some(verdict) if !verdict.verified() => Err(Error::Findings(format!(
+            "{} is wrong: the sum of {n} {} is {}, the kernel gave {}",
+            contender.variant.name,
+            T::ELEMENT,
+            verdict.expected,
+            verdict.sum
+        ))),
+        Some(verdict) => Ok(format!("sum {} verified", verdict.sum)),
+        None => Ok(String::new()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_can_be_pasted() {
+        let options = Options {
+            read: vec![],
+            out: None,
+            problems: Problems {
+                n: vec![Size(1 << 22), Size(1000)],
+                element: vec![Element::F32],
+                threads: vec![Block::new(256).unwrap()],
+            },
+        };
+        let text = command("v0-naive", &options);
+        assert!(text.starts_with("ncu --csv ") && text.contains("--clock-control none"), "{text}");
+        assert!(text.ends_with(
+            "ladder once v0-naive --device cuda --n 4194304,1000 --type f32 --threads 256 > v0-naive.ncu"
+        ), "{text}");
+    }
+}

@@ -1,0 +1,222 @@
+//! CUB and Thrust, behind the C ABI of `peers/cub.cu`, if `cargo x peers` has compiled it.
+//!
+//! One of the files with `unsafe`: every block calls a function whose signature stands in
+//! `peers/cub.cu`; the library says which layout it has, and another one is refused.
+
+use std::{
+    cell::RefCell,
+    env,
+    ffi::{CStr, c_char, c_int, c_void},
+    path::{Path, PathBuf},
+};
+
+use common::{
+    Element, Error, Result,
+    cuda::{Cuda, Memory},
+};
+
+/// The layout that this file knows.
+const ABI: c_int = 1;
+
+/// The file that `cargo x peers` writes.
+pub const FILE: &str = "libpeers.so";
+
+type Number = unsafe extern "C" fn() -> c_int;
+type Text = unsafe extern "C" fn() -> *const c_char;
+type TextOf = unsafe extern "C" fn(c_int) -> *const c_char;
+type NumberOf = unsafe extern "C" fn(c_int) -> c_int;
+type Sum = unsafe extern "C" fn(
+    c_int,
+    c_int,
+    *const c_void,
+    u64,
+    *mut c_void,
+    *mut c_void,
+    *mut c_void,
+    *mut usize,
+    *mut c_void,
+) -> c_int;
+
+/// The loaded library.
+#[derive(Debug)]
+pub struct Peers {
+    sum: Sum,
+    error: TextOf,
+    /// What it was made from.
+    pub version: String,
+    /// Its sums.
+    pub peers: Vec<Peer>,
+    // Last: the functions above live as long as it.
+    _library: libloading::Library,
+}
+
+/// One of its sums.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// Its name in every table.
+    pub name: String,
+    /// Whether it returns only when the sum is on the host.
+    pub waits: bool,
+    index: c_int,
+}
+
+impl Peers {
+    /// Loads the library at a path, or the first that is found.
+    pub fn load(path: Option<&Path>) -> Result<Peers, String> {
+        let path = match path {
+            Some(path) => path.to_owned(),
+            None => find().ok_or("`cargo x peers` has not been run: there is no libpeers.so")?,
+        };
+        let failed = |why: String| format!("{} cannot be used: {why}", path.display());
+        // SAFETY: our own library; its initialisers are those of CUDA's runtime.
+        let library =
+            unsafe { libloading::Library::new(&path) }.map_err(|e| failed(e.to_string()))?;
+        let missing = |error: libloading::Error| failed(error.to_string());
+        // SAFETY: the signatures are those of peers/cub.cu, once the layout is known to be ours.
+        unsafe {
+            let abi = library.get::<Number>(b"peers_abi\0").map_err(missing)?();
+            if abi != ABI {
+                return Err(failed(format!(
+                    "its layout is {abi}, this program knows {ABI}: run `cargo x peers` again"
+                )));
+            }
+            let name = library.get::<TextOf>(b"peers_name\0").map_err(missing)?;
+            let waits = library.get::<NumberOf>(b"peers_waits\0").map_err(missing)?;
+            let mut peers = Vec::new();
+            for index in 0.. {
+                let text = name(index);
+                if text.is_null() {
+                    break;
+                }
+                let name = CStr::from_ptr(text).to_string_lossy().into_owned();
+                peers.push(Peer { name, waits: waits(index) != 0, index });
+            }
+            let version = library.get::<Text>(b"peers_version\0").map_err(missing)?();
+            let version = CStr::from_ptr(version).to_string_lossy().into_owned();
+            let sum = *library.get::<Sum>(b"peers_sum\0").map_err(missing)?;
+            let error = *library.get::<TextOf>(b"peers_error\0").map_err(missing)?;
+            Ok(Peers { sum, error, version, peers, _library: library })
+        }
+    }
+
+    fn check(&self, peer: &Peer, code: c_int) -> Result<()> {
+        if code == 0 {
+            return Ok(());
+        }
+        // SAFETY: the text is a constant of CUDA's runtime.
+        let text = unsafe {
+            let text = (self.error)(code);
+            if text.is_null() {
+                format!("error {code}")
+            } else {
+                CStr::from_ptr(text).to_string_lossy().into_owned()
+            }
+        };
+        Err(Error::Cuda { doing: format!("summing with {}", peer.name), text })
+    }
+
+    /// A sum of `n` elements, ready to run.
+    pub fn bind<'p>(
+        &'p self,
+        cuda: &'p Cuda,
+        peer: &'p Peer,
+        element: Element,
+        n: u64,
+    ) -> Result<Bound<'p>> {
+        cuda.bind()?;
+        let mut bound = Bound {
+            peers: self,
+            peer,
+            element,
+            n,
+            out: cuda.alloc("the sum", element.size())?,
+            host: RefCell::new([0]),
+            scratch: None,
+            bytes: 0,
+            stream: cuda.stream(),
+        };
+        // With no scratch memory, the call only says how much it needs.
+        let mut bytes = 0;
+        self.check(peer, bound.call(0, std::ptr::null_mut(), &mut bytes))?;
+        bound.bytes = bytes;
+        bound.scratch = Some(cuda.alloc("a peer's scratch memory", bytes as u64)?);
+        Ok(bound)
+    }
+}
+
+/// A peer's sum with its buffers.
+#[derive(Debug)]
+pub struct Bound<'p> {
+    peers: &'p Peers,
+    /// Which one.
+    pub peer: &'p Peer,
+    element: Element,
+    n: u64,
+    out: Memory,
+    host: RefCell<[u64; 1]>,
+    scratch: Option<Memory>,
+    bytes: usize,
+    stream: *mut c_void,
+}
+
+impl Bound<'_> {
+    fn call(&self, input: u64, scratch: *mut c_void, bytes: &mut usize) -> c_int {
+        let element = match self.element {
+            Element::F32 => 0,
+            Element::I32 => 1,
+            Element::F64 => 2,
+        };
+        let mut host = self.host.borrow_mut();
+        // SAFETY: the input has n elements at that address; the other buffers are live and as
+        // large as the library asked for.
+        unsafe {
+            (self.peers.sum)(
+                self.peer.index,
+                element,
+                input as *const c_void,
+                self.n,
+                self.out.address() as *mut c_void,
+                host.as_mut_ptr().cast(),
+                scratch,
+                bytes,
+                self.stream,
+            )
+        }
+    }
+
+    /// Launches the sum of the elements at that address; one that waits has finished after it.
+    pub fn launch(&self, input: u64) -> Result<()> {
+        let scratch = self.scratch.as_ref().map_or(0, Memory::address) as *mut c_void;
+        let mut bytes = self.bytes;
+        self.peers.check(self.peer, self.call(input, scratch, &mut bytes))
+    }
+
+    /// The bytes of the sum, after all that was launched.
+    pub fn read(&self, cuda: &Cuda, sum: &mut [u8]) -> Result<()> {
+        if !self.peer.waits {
+            return cuda.read(&self.out, sum);
+        }
+        sum.copy_from_slice(&self.host.borrow()[0].to_ne_bytes()[..sum.len()]);
+        Ok(())
+    }
+}
+
+/// Beside this program, or where `cargo x peers` puts it in the source tree.
+fn find() -> Option<PathBuf> {
+    let beside = env::current_exe().ok().and_then(|exe| Some(exe.parent()?.join(FILE)));
+    let built = Path::new("target/peers").join(FILE);
+    beside.into_iter().chain([built]).find(|path| path.exists())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_library_that_is_none_says_so() {
+        let reason = Peers::load(Some(Path::new("Cargo.toml"))).unwrap_err();
+        assert!(reason.contains("Cargo.toml cannot be used"), "{reason}");
+        let reason = Peers::load(Some(Path::new("/nonexistent/libpeers.so"))).unwrap_err();
+        assert!(reason.contains("cannot be used"), "{reason}");
+    }
+}

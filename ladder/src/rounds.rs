@@ -1,0 +1,229 @@
+//! Rounds: every contender once, in turn, until the ratios between them are known well enough.
+
+use std::time::{Duration, Instant};
+
+use common::Result;
+use measured::pair::Ratio;
+
+/// When to stop.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The width of a ratio's interval, relative to the ratio, that is narrow enough.
+    pub target: f64,
+    /// The fewest rounds.
+    pub least: u32,
+    /// The most rounds.
+    pub most: u32,
+    /// When the time is up.
+    pub deadline: Instant,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rounds {
+    /// Nanoseconds of each contender, round by round.
+    pub times: Vec<Vec<(u32, u64)>>,
+    /// Rounds kept.
+    pub kept: u32,
+    /// Rounds thrown away, because the clock was low.
+    pub rejected: u32,
+    /// The widest interval of a pair, relative to its ratio.
+    pub widest: f64,
+    /// That pair.
+    pub pair: (usize, usize),
+    /// Whether it is narrow enough.
+    pub converged: bool,
+}
+
+/// A clock that rounds are held to.
+#[allow(missing_debug_implementations, reason = "it holds a closure")]
+pub struct Held<'c> {
+    /// Reads it, in MHz; `None` where it cannot be read, and then nothing is thrown away.
+    pub read: &'c dyn Fn() -> Option<u32>,
+    /// What it was at the start. Lowered if the GPU does not come back to it.
+    pub mhz: u32,
+}
+
+/// Reading the clock takes the driver a while, so it is read at most this often.
+const BETWEEN_READINGS: Duration = Duration::from_millis(2);
+
+/// Readings in a row that are too low before what is there now is what the rest is held to.
+const PATIENCE: u32 = 50;
+
+/// Rounds between two looks at the intervals.
+const LOOK: u32 = 10;
+
+/// Runs rounds: `sample` times one contender, in nanoseconds.
+///
+/// The order is reversed in every other round, so that no contender always follows the same one.
+pub fn run(
+    contenders: usize,
+    pairs: &[(usize, usize)],
+    limits: &Limits,
+    clock: &mut Held<'_>,
+    mut sample: impl FnMut(usize) -> Result<u64>,
+) -> Result<Rounds> {
+    let mut rounds = Rounds { times: vec![Vec::new(); contenders], ..Rounds::default() };
+    let mut round = 0;
+    let mut low = 0;
+    let mut looked = 0;
+    rounds.widest = f64::INFINITY;
+    loop {
+        // A block of rounds between two readings of the clock is kept or thrown away as one.
+        let started = Instant::now();
+        let first = round;
+        let mut block = vec![Vec::new(); contenders];
+        loop {
+            for step in 0..contenders {
+                let at = if round % 2 == 0 { step } else { contenders - 1 - step };
+                block[at].push((round, sample(at)?));
+            }
+            round += 1;
+            let many = round - first;
+            let enough = many >= LOOK || rounds.kept + many >= limits.most;
+            if enough || started.elapsed() >= BETWEEN_READINGS {
+                break;
+            }
+        }
+        match (clock.read)() {
+            Some(mhz) if mhz < clock.mhz => {
+                rounds.rejected += round - first;
+                low += 1;
+                if low == PATIENCE {
+                    (clock.mhz, low) = (mhz, 0);
+                }
+            }
+            _ => {
+                low = 0;
+                rounds.kept += round - first;
+                for (times, block) in rounds.times.iter_mut().zip(block) {
+                    times.extend(block);
+                }
+            }
+        }
+        let over = rounds.kept >= limits.most
+            || Instant::now() >= limits.deadline
+            || rounds.rejected > 10 * limits.most;
+        if over || rounds.kept >= looked + LOOK {
+            looked = rounds.kept;
+            rounds.look(pairs);
+            rounds.converged = rounds.widest <= limits.target;
+            if over || (rounds.converged && rounds.kept >= limits.least) {
+                return Ok(rounds);
+            }
+        }
+    }
+}
+
+impl Rounds {
+    /// Finds the widest interval.
+    fn look(&mut self, pairs: &[(usize, usize)]) {
+        let width = |&(first, second): &(usize, usize)| {
+            let ratio = Ratio::of(&self.times[first], &self.times[second]);
+            (ratio.map_or(f64::INFINITY, |ratio| ratio.0.width()), (first, second))
+        };
+        let widest = pairs.iter().map(width).max_by(|a, b| a.0.total_cmp(&b.0));
+        (self.widest, self.pair) = widest.unwrap_or((0.0, (0, 0)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    fn limits(most: u32) -> Limits {
+        Limits {
+            target: 0.005,
+            least: 20,
+            most,
+            deadline: Instant::now() + Duration::from_secs(20),
+        }
+    }
+
+    fn no_clock() -> Option<u32> {
+        None
+    }
+
+    /// Noise between -1 and 1 that is the same in every run.
+    fn noise(seed: &Cell<u64>) -> f64 {
+        seed.set(seed.get().wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
+        (seed.get() >> 33) as f64 / f64::from(1u32 << 30) - 1.0
+    }
+
+    #[test]
+    fn the_order_is_reversed_in_every_other_round() {
+        let mut order = Vec::new();
+        let mut clock = Held { read: &no_clock, mhz: 0 };
+        let rounds = run(3, &[], &limits(4), &mut clock, |at| {
+            order.push(at);
+            Ok(100)
+        })
+        .unwrap();
+        assert_eq!(order, [0, 1, 2, 2, 1, 0, 0, 1, 2, 2, 1, 0]);
+        assert_eq!((rounds.kept, rounds.rejected), (4, 0));
+        assert_eq!(rounds.times[1], [(0, 100), (1, 100), (2, 100), (3, 100)]);
+    }
+
+    #[test]
+    fn it_stops_when_the_ratio_is_known() {
+        let seed = Cell::new(1);
+        let mut clock = Held { read: &no_clock, mhz: 0 };
+        let calm = run(2, &[(0, 1)], &limits(5000), &mut clock, |at| {
+            Ok((1e6 * (1.0 + at as f64) * (1.0 + 0.01 * noise(&seed))) as u64)
+        })
+        .unwrap();
+        assert!(calm.converged && calm.kept < 1000, "{} {}", calm.kept, calm.widest);
+        let ratio = Ratio::of(&calm.times[0], &calm.times[1]).unwrap();
+        assert!((ratio.0.median - 0.5).abs() < 0.0025, "{ratio}");
+        // Ten times the noise, and it says that it does not know.
+        let wild = run(2, &[(0, 1)], &limits(200), &mut clock, |_| {
+            Ok((1e6 * (1.0 + 0.3 * noise(&seed))) as u64)
+        })
+        .unwrap();
+        assert!(!wild.converged && wild.kept == 200 && wild.widest > 0.005, "{}", wild.widest);
+        assert_eq!(wild.pair, (0, 1));
+    }
+
+    #[test]
+    fn rounds_below_the_clock_are_thrown_away_and_counted() {
+        let reading = Cell::new(0u32);
+        let clock = || {
+            reading.set(reading.get() + 1);
+            // Every third reading is low.
+            Some(if reading.get() % 3 == 0 { 1500 } else { 1980 })
+        };
+        let mut held = Held { read: &clock, mhz: 1980 };
+        let rounds = run(2, &[(0, 1)], &limits(30), &mut held, |_| {
+            std::thread::sleep(Duration::from_micros(1100));
+            Ok(1000)
+        })
+        .unwrap();
+        assert!(rounds.converged && rounds.kept >= 20 && rounds.rejected >= 8, "{rounds:?}");
+        assert_eq!(held.mhz, 1980);
+        assert_eq!(rounds.times[0].len() as u32, rounds.kept);
+    }
+
+    #[test]
+    fn a_gpu_that_stays_slow_is_measured_as_it_is() {
+        let clock = || Some(1200);
+        let mut held = Held { read: &clock, mhz: 1980 };
+        let rounds = run(1, &[], &limits(20), &mut held, |_| {
+            std::thread::sleep(Duration::from_micros(2100));
+            Ok(1000)
+        })
+        .unwrap();
+        assert_eq!((rounds.kept, rounds.rejected, held.mhz), (20, PATIENCE, 1200));
+    }
+
+    #[test]
+    fn the_time_given_is_kept() {
+        let mut clock = Held { read: &no_clock, mhz: 0 };
+        let limits = Limits { deadline: Instant::now(), ..limits(1000) };
+        let rounds = run(2, &[(0, 1)], &limits, &mut clock, |_| Ok(1000)).unwrap();
+        assert!(rounds.kept >= 1 && rounds.kept <= 1000);
+        let failed = run(1, &[], &limits, &mut clock, |_| Err(common::Error::NoGpu));
+        assert!(failed.is_err());
+    }
+}

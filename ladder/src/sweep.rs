@@ -1,0 +1,138 @@
+//! `ladder sweep`: every step in every block size, interleaved.
+
+use std::{
+    fs,
+    io::Write,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+use clap::Args;
+use common::{Element, Error, Result, cli::Stop, plan::Block, size::Size};
+use measured::{Cache, Sample, stats::Summary, table};
+
+use crate::{
+    STEPS,
+    cell::{Ask, Bench},
+    commands::{file, needs_a_gpu},
+    measure::{OnGpu, positive, progress},
+};
+
+/// What is swept.
+#[derive(Args, Clone, Debug)]
+pub struct Options {
+    /// How many elements, a list
+    #[arg(
+        long,
+        value_name = "N",
+        value_delimiter = ',',
+        default_value = "2^12,2^16,2^20,2^24,2^28",
+        allow_hyphen_values = true
+    )]
+    pub n: Vec<Size>,
+
+    /// The type of an element
+    #[arg(long = "type", value_name = "TYPE", default_value = "f32")]
+    pub element: Element,
+
+    /// Minutes that it may take
+    #[arg(long, value_name = "MINUTES", default_value = "2", value_parser = positive)]
+    pub minutes: f64,
+
+    /// Rounds of a size
+    #[arg(long, value_name = "COUNT", default_value_t = 31, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub rounds: u32,
+
+    /// The folder of a run, in which sweep.csv is written [default: none, only the table]
+    #[arg(long, value_name = "FOLDER")]
+    pub out: Option<PathBuf>,
+
+    /// Where to measure.
+    #[command(flatten)]
+    pub place: OnGpu,
+}
+
+/// Sweeps, prints a table for each size, and writes every sample.
+pub fn run(options: &Options) -> Result<(), Stop> {
+    let bench = Bench::open(options.place.device, options.place.peers.as_deref())
+        .map_err(needs_a_gpu("sweep"))?;
+    progress(&bench.device.facts().line);
+    let mut mhz = bench.wake()?;
+    let end = Instant::now() + Duration::from_secs_f64(60.0 * options.minutes);
+    let ask = Ask {
+        blocks: Block::ALL.to_vec(),
+        target: 0.0,
+        least: options.rounds,
+        most: options.rounds,
+        host: false,
+    };
+    let mut out = anstream::stdout();
+    let mut samples = Vec::new();
+    let mut left = options.n.len() as u32;
+    for &Size(n) in &options.n {
+        let mut until = || {
+            let share = end.saturating_duration_since(Instant::now()) / left.max(1);
+            left = left.saturating_sub(1);
+            Instant::now() + share
+        };
+        let steps = |name: &str| STEPS.iter().any(|step| step.name == name);
+        let found = bench.measure(
+            options.element,
+            n,
+            &STEPS,
+            &steps,
+            &[Cache::Cold],
+            &ask,
+            &mut mhz,
+            &mut until,
+        )?;
+        if let Some(wrong) = found.wrong.first() {
+            return Err(Error::Findings(wrong.clone()).into());
+        }
+        writeln!(
+            out,
+            "{} {}, L2 cold, µs\n\n{}",
+            table::size(n),
+            options.element,
+            table(&found.samples)
+        )?;
+        for absent in &found.absent {
+            writeln!(out, "{}: {}\n", absent.variant, absent.reason)?;
+        }
+        out.flush()?;
+        samples.extend(found.samples);
+    }
+    if let Some(folder) = &options.out {
+        fs::create_dir_all(folder).map_err(|source| Error::File {
+            doing: format!("making {}", folder.display()),
+            source,
+        })?;
+        let path = folder.join("sweep.csv");
+        Sample::write(&path, &samples).map_err(file)?;
+        writeln!(out, "every sample is in {}", path.display())?;
+    }
+    Ok(())
+}
+
+/// Medians: a row a step, a column a block size; the best of a row is marked.
+fn table(samples: &[Sample]) -> table::Table {
+    let head = ["step".to_owned()].into_iter().chain(Block::ALL.map(|b| b.threads().to_string()));
+    let mut table = table::Table::new(head);
+    for step in STEPS {
+        let medians = Block::ALL.map(|block| {
+            let times =
+                samples.iter().filter(|s| s.variant == step.name && s.threads == block.threads());
+            Summary::of(times.map(|s| s.ns as f64)).map(|time| time.median)
+        });
+        let best = medians.iter().flatten().copied().fold(f64::INFINITY, f64::min);
+        if best.is_finite() {
+            let cell = |median: &Option<f64>| match median {
+                Some(ns) if *ns == best => format!("{} *", table::micros(*ns)),
+                Some(ns) => table::micros(*ns),
+                None => "–".into(),
+            };
+            table.row([step.name.to_owned()].into_iter().chain(medians.iter().map(cell)));
+        }
+    }
+    table
+}

@@ -1,0 +1,265 @@
+//! The command line.
+
+mod value;
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use serde_json::{Map, Value, json};
+use simt::observe::{Finding, Memory, Races, Sync, Trace};
+use simt::{Config, Counters, Counts, Gpu, Launch, Module, Schedule};
+use value::Given;
+
+/// Runs PTX on the CPU, warp by warp, and counts.
+#[derive(Parser)]
+#[command(name = "simt", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Launch an entry once, and print its outputs and counts.
+    Run(Run),
+    /// Tell whether a PTX file can be run, and what is missing.
+    Check {
+        /// The PTX file.
+        file: PathBuf,
+    },
+}
+
+#[derive(clap::Args)]
+struct Run {
+    /// The PTX file.
+    file: PathBuf,
+    /// Entry to launch; may be left out where there is only one.
+    #[arg(long)]
+    entry: Option<String>,
+    /// Blocks: X, X,Y or X,Y,Z.
+    #[arg(long, default_value = "1", value_parser = dims)]
+    grid: [u32; 3],
+    /// Threads of a block: X, X,Y or X,Y,Z.
+    #[arg(long, default_value = "32", value_parser = dims)]
+    block: [u32; 3],
+    /// Blocks of a cluster: X, X,Y or X,Y,Z.
+    #[arg(long, default_value = "1", value_parser = dims)]
+    cluster: [u32; 3],
+    /// Bytes of dynamic shared memory.
+    #[arg(long, default_value_t = 0)]
+    shared: u32,
+    /// An argument, in order: TYPE:VALUE, buf:TYPE:COUNT:FILL or out:TYPE:COUNT.
+    ///
+    /// TYPE is u8, u16, u32, i32, u64, i64, f32 or f64. FILL is zeros, ones, iota, poison or the
+    /// path of a file with the bytes. Contents of `out` are printed after the run.
+    #[arg(long = "arg", value_name = "ARG")]
+    args: Vec<String>,
+    /// converged, min-pc or adversarial:SEED.
+    #[arg(long, default_value = "converged")]
+    schedule: Schedule,
+    /// Warp instructions that the launch may execute.
+    #[arg(long)]
+    budget: Option<u64>,
+    /// Checks to make: memory, races, sync, separated by commas; or all. Findings make it fail.
+    #[arg(long, value_delimiter = ',', value_name = "CHECKS")]
+    check: Vec<Check>,
+    /// Write what the first block does, access by access, to a file as JSON.
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// Print everything as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Check {
+    /// Reads of uninitialised memory, and addresses out of bounds.
+    Memory,
+    /// Unordered accesses to one place.
+    Races,
+    /// Barriers and shuffles against their rules.
+    Sync,
+    /// All of them.
+    All,
+}
+
+fn dims(text: &str) -> Result<[u32; 3], String> {
+    let mut dims = [1; 3];
+    let parts: Vec<&str> = text.split(',').collect();
+    if parts.len() > 3 {
+        return Err("at most three numbers".into());
+    }
+    for (dim, part) in dims.iter_mut().zip(parts) {
+        *dim = part.trim().parse().map_err(|_| format!("`{part}` is not a number"))?;
+    }
+    Ok(dims)
+}
+
+pub(crate) fn main() -> ExitCode {
+    let (text, code) = match Cli::parse().command {
+        Command::Check { file } => check(&file),
+        Command::Run(run) => match launch(&run) {
+            Ok((text, true)) => (text, ExitCode::SUCCESS),
+            Ok((text, false)) => (text, ExitCode::FAILURE),
+            Err(message) => {
+                let _ = writeln!(std::io::stderr(), "error: {message}");
+                return ExitCode::FAILURE;
+            }
+        },
+    };
+    // A reader that has gone, such as `head`, is no failure.
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    code
+}
+
+fn read(file: &PathBuf) -> Result<String, String> {
+    std::fs::read_to_string(file).map_err(|e| format!("{}: {e}", file.display()))
+}
+
+fn check(file: &PathBuf) -> (String, ExitCode) {
+    let text = match read(file) {
+        Ok(text) => text,
+        Err(message) => {
+            let _ = writeln!(std::io::stderr(), "error: {message}");
+            return (String::new(), ExitCode::FAILURE);
+        }
+    };
+    let mut out = String::new();
+    match Module::parse(&text) {
+        Ok(module) => {
+            for entry in module.entries() {
+                if let Some(kernel) = module.kernel(entry) {
+                    let sizes: Vec<String> = kernel.params().map(|b| b.to_string()).collect();
+                    let sizes =
+                        if sizes.is_empty() { "none".to_string() } else { sizes.join(", ") };
+                    let _ = writeln!(
+                        out,
+                        "{entry}: can be run; {} instructions, parameter bytes: {sizes}",
+                        kernel.len()
+                    );
+                }
+            }
+            (out, ExitCode::SUCCESS)
+        }
+        Err(_) => {
+            for error in Module::missing(&text) {
+                let _ = writeln!(
+                    out,
+                    "{}:{}:{}: {}",
+                    file.display(),
+                    error.line,
+                    error.column,
+                    error.message
+                );
+            }
+            (out, ExitCode::FAILURE)
+        }
+    }
+}
+
+/// Runs the entry; whether all is well, too.
+fn launch(run: &Run) -> Result<(String, bool), String> {
+    let text = read(&run.file)?;
+    let module = Module::parse(&text).map_err(|e| format!("{}: {e}", run.file.display()))?;
+    let names: Vec<&str> = module.entries().collect();
+    let entry = match (&run.entry, names.as_slice()) {
+        (Some(entry), _) => entry.as_str(),
+        (None, [only]) => only,
+        (None, _) => return Err(format!("choose one with --entry: {}", names.join(", "))),
+    };
+    let mut config = Config::default();
+    config.schedule = run.schedule;
+    config.budget = run.budget.unwrap_or(config.budget);
+    config.block_budget = config.block_budget.min(config.budget);
+    let mut gpu = Gpu::with(config);
+    let mut given = Vec::new();
+    for arg in &run.args {
+        given.push(Given::parse(arg, &mut gpu).map_err(|e| format!("--arg {arg}: {e}"))?);
+    }
+    let launch = Launch {
+        entry,
+        grid: run.grid,
+        block: run.block,
+        cluster: run.cluster,
+        shared: run.shared,
+        args: given.iter().map(|g| g.arg.clone()).collect(),
+    };
+    let asked = |check| run.check.iter().any(|&c| c == check || c == Check::All);
+    let mut observers = (
+        Counters::default(),
+        asked(Check::Memory).then(Memory::new),
+        asked(Check::Races).then(Races::new),
+        asked(Check::Sync).then(Sync::new),
+        run.trace.as_ref().map(|_| Trace::new(1)),
+    );
+    let outcome = gpu.launch(&module, &launch, &mut observers);
+    let (counters, memory, races, sync, trace) = observers;
+    if let (Some(file), Some(trace)) = (&run.trace, trace) {
+        std::fs::write(file, trace.to_json()).map_err(|e| format!("{}: {e}", file.display()))?;
+    }
+    let findings: Vec<Finding> = [
+        memory.map_or_else(Vec::new, |m| m.findings().to_vec()),
+        races.map_or_else(Vec::new, |r| r.findings().to_vec()),
+        sync.map_or_else(Vec::new, |s| s.findings().to_vec()),
+    ]
+    .concat();
+    if let Err(error) = outcome {
+        // What was found before the trap may well explain it.
+        let before: String = findings.iter().map(|f| format!("{f}\n")).collect();
+        return Err(format!("{error}\n{before}").trim_end().to_string());
+    }
+    let mut outputs = Vec::new();
+    for given in &given {
+        if let Some(values) = given.output(&mut gpu)? {
+            outputs.push(values);
+        }
+    }
+    let text = if run.json {
+        as_json(&outputs, &counters, &findings)
+    } else {
+        as_text(&outputs, &counters.total, &findings)
+    };
+    Ok((text, findings.is_empty()))
+}
+
+fn as_json(outputs: &[Vec<Value>], counters: &Counters, findings: &[Finding]) -> String {
+    let object =
+        |c: &Counts| c.fields().map(|(k, v)| (k.to_string(), v.into())).collect::<Map<_, _>>();
+    let launch = counters.launches.first();
+    let rounds: Vec<_> = launch.iter().flat_map(|l| &l.rounds).map(object).collect();
+    let lines: Map<_, _> = launch
+        .iter()
+        .flat_map(|l| &l.lines)
+        .map(|(line, c)| (line.to_string(), object(c).into()))
+        .collect();
+    let findings: Vec<String> = findings.iter().map(ToString::to_string).collect();
+    let all = json!({
+        "outputs": outputs,
+        "counts": object(&counters.total),
+        "rounds": rounds,
+        "lines": lines,
+        "findings": findings,
+    });
+    format!("{all:#}\n")
+}
+
+fn as_text(outputs: &[Vec<Value>], counts: &Counts, findings: &[Finding]) -> String {
+    let mut out = String::new();
+    for finding in findings {
+        let _ = writeln!(out, "{finding}");
+    }
+    for values in outputs {
+        let values: Vec<String> = values
+            .iter()
+            .map(|v| v.as_str().map_or_else(|| v.to_string(), str::to_string))
+            .collect();
+        let _ = writeln!(out, "out: {}", values.join(" "));
+    }
+    for (name, value) in counts.fields() {
+        let _ = writeln!(out, "{name:<24}{value:>16}");
+    }
+    out
+}

@@ -1,0 +1,95 @@
+//! Atomics: read, change and write at once.
+
+use super::Fault;
+use super::access::report;
+use super::team::Team;
+use super::warp::each;
+use crate::TrapKind;
+use crate::alu::{eval, trim};
+use crate::inst::{Alu, Atom, AtomOp, F, Half, Round, Ty, Window};
+use crate::observer::{At, Observer, Space};
+
+impl Team<'_> {
+    pub(super) fn atomic<O: Observer>(
+        &mut self,
+        w: usize,
+        at: &At<'_>,
+        atom: &Atom,
+        obs: &mut O,
+    ) -> Result<(), Fault> {
+        let memory = &atom.memory;
+        let width = memory.ty.bytes();
+        let addrs = self.addresses(w, at.mask, &memory.addr);
+        let mut left = at.mask;
+        while left != 0 {
+            let group = self.group(w, memory.window, &addrs, left);
+            left &= !group.mask;
+            let place = self.place(&group, width)?;
+            if !matches!(group.space, Space::Global | Space::Shared) {
+                let lane = group.mask.trailing_zeros() as usize;
+                return Err(Fault::new(
+                    TrapKind::BadOperand,
+                    lane,
+                    "an atomic outside of global and shared memory",
+                ));
+            }
+            report(at, memory, atom.kind, 1, &group, &place, obs);
+            let ftz = atom.ftz
+                || (memory.window == Window::Generic
+                    && group.space == Space::Global
+                    && memory.ty == Ty::F32);
+            each(group.mask, |lane| {
+                let addr = group.addrs[lane];
+                let old = self.get(w, &place, lane, addr, width);
+                let (b, c) = (self.lane(w, lane, atom.b), self.lane(w, lane, atom.c));
+                let new = update(atom.op, memory.ty, ftz, old, b, c);
+                self.put(w, &place, lane, addr, width, new);
+                self.warps[w].regs.put(atom.dst, lane, old);
+            });
+        }
+        Ok(())
+    }
+}
+
+/// What an atomic writes.
+fn update(op: AtomOp, ty: Ty, ftz: bool, old: u64, b: u64, c: u64) -> u64 {
+    let bits = ty.bits();
+    let alu = |f: F| eval(&Alu { f, ty, round: Round::Near, ftz, sat: false }, [old, b, 0, 0]);
+    match op {
+        AtomOp::Add if ty.is_float() => alu(F::Add),
+        AtomOp::Add => trim(
+            eval(
+                &Alu { f: F::Mad(Half::Lo), ty, round: Round::Near, ftz: false, sat: false },
+                [old, 1, b, 0],
+            ),
+            bits,
+        ),
+        AtomOp::Min => alu(F::Min),
+        AtomOp::Max => alu(F::Max),
+        AtomOp::And => old & b,
+        AtomOp::Or => old | b,
+        AtomOp::Xor => old ^ b,
+        AtomOp::Exch => trim(b, bits),
+        AtomOp::Cas => {
+            if old == trim(b, bits) {
+                trim(c, bits)
+            } else {
+                old
+            }
+        }
+        AtomOp::Inc => {
+            if old >= trim(b, 32) {
+                0
+            } else {
+                old + 1
+            }
+        }
+        AtomOp::Dec => {
+            if old == 0 || old > trim(b, 32) {
+                trim(b, 32)
+            } else {
+                old - 1
+            }
+        }
+    }
+}

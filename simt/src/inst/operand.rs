@@ -1,0 +1,66 @@
+//! Registers, constants, special registers.
+
+/// A destination register: an index into the planes of its width.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dst {
+    /// A plane of 32 words, for registers of up to 32 bits.
+    W(u16),
+    /// A plane of 32 double words.
+    D(u16),
+    /// A lane mask.
+    P(u16),
+    /// `_`
+    Sink,
+}
+
+/// A source operand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Src {
+    W(u16),
+    D(u16),
+    P(u16),
+    NotP(u16),
+    Imm(u64),
+    /// A constant of the kernel, spread over a plane: what fast loops read.
+    ConstW(u16),
+    ConstD(u16),
+    Special(Special),
+}
+
+/// Special registers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Special {
+    Tid(u8),
+    Ntid(u8),
+    Ctaid(u8),
+    Nctaid(u8),
+    LaneId,
+    WarpId,
+    NWarpId,
+    NWarpSize,
+    SmId,
+    NSmId,
+    GridId,
+    LaneMaskEq,
+    LaneMaskLe,
+    LaneMaskLt,
+    LaneMaskGe,
+    LaneMaskGt,
+    Clock,
+    ClockHi,
+    Clock64,
+    GlobalTimer,
+    GlobalTimerLo,
+    GlobalTimerHi,
+    ClusterId(u8),
+    NClusterId(u8),
+    ClusterCtaid(u8),
+    ClusterNctaid(u8),
+    ClusterCtaRank,
+    ClusterNctaRank,
+    IsExplicitCluster,
+    DynamicSmemSize,
+    TotalSmemSize,
+    /// Address of a module variable, at this offset from the first.
+    Module(u64),
+}

@@ -1,0 +1,160 @@
+//! Several observers as one: pairs and more, or one that may be left out.
+
+use super::{
+    Access, Arrive, At, Block, Collective, Complete, Copy, HostEvent, LaunchInfo, Mbarrier,
+    Observer, Order, Scope,
+};
+use crate::Trap;
+
+/// Sees nothing, at no cost.
+impl Observer for () {
+    fn fork(&self) {}
+    fn merge(&mut self, (): ()) {}
+}
+
+/// Hands each event to every part.
+macro_rules! tuple {
+    ($($part:ident $n:tt),+) => {
+        impl<$($part: Observer),+> Observer for ($($part,)+) {
+            fn fork(&self) -> Self {
+                ($(self.$n.fork(),)+)
+            }
+            fn merge(&mut self, fork: Self) {
+                $(self.$n.merge(fork.$n);)+
+            }
+            fn host(&mut self, event: HostEvent) {
+                $(self.$n.host(event);)+
+            }
+            fn launch_begin(&mut self, launch: &LaunchInfo<'_>) {
+                $(self.$n.launch_begin(launch);)+
+            }
+            fn launch_end(&mut self, launch: &LaunchInfo<'_>) {
+                $(self.$n.launch_end(launch);)+
+            }
+            fn block_begin(&mut self, launch: &LaunchInfo<'_>, block: &Block) {
+                $(self.$n.block_begin(launch, block);)+
+            }
+            fn block_end(&mut self, launch: &LaunchInfo<'_>, block: &Block) {
+                $(self.$n.block_end(launch, block);)+
+            }
+            #[inline]
+            fn inst(&mut self, at: &At<'_>) {
+                $(self.$n.inst(at);)+
+            }
+            #[inline]
+            fn branch(&mut self, at: &At<'_>, taken: u32, not_taken: u32) {
+                $(self.$n.branch(at, taken, not_taken);)+
+            }
+            #[inline]
+            fn access(&mut self, at: &At<'_>, access: &Access<'_>) {
+                $(self.$n.access(at, access);)+
+            }
+            fn copy(&mut self, at: &At<'_>, copy: &Copy) {
+                $(self.$n.copy(at, copy);)+
+            }
+            fn arrive(&mut self, at: &At<'_>, arrive: &Arrive) {
+                $(self.$n.arrive(at, arrive);)+
+            }
+            fn complete(&mut self, complete: &Complete<'_>) {
+                $(self.$n.complete(complete);)+
+            }
+            #[inline]
+            fn collective(&mut self, at: &At<'_>, kind: Collective, members: u32) {
+                $(self.$n.collective(at, kind, members);)+
+            }
+            fn undefined_lanes(&mut self, at: &At<'_>, lanes: u32) {
+                $(self.$n.undefined_lanes(at, lanes);)+
+            }
+            fn cluster_wait(&mut self, at: &At<'_>) {
+                $(self.$n.cluster_wait(at);)+
+            }
+            fn fence(&mut self, at: &At<'_>, order: Order, scope: Scope) {
+                $(self.$n.fence(at, order, scope);)+
+            }
+            fn mbarrier(&mut self, at: &At<'_>, mbarrier: &Mbarrier) {
+                $(self.$n.mbarrier(at, mbarrier);)+
+            }
+            fn exit(&mut self, at: &At<'_>, mask: u32) {
+                $(self.$n.exit(at, mask);)+
+            }
+            fn trap(&mut self, trap: &Trap) {
+                $(self.$n.trap(trap);)+
+            }
+        }
+    };
+}
+
+tuple!(A 0, B 1);
+tuple!(A 0, B 1, C 2);
+tuple!(A 0, B 1, C 2, D 3);
+tuple!(A 0, B 1, C 2, D 3, E 4);
+
+/// An observer that may be left out at run time.
+impl<O: Observer> Observer for Option<O> {
+    fn fork(&self) -> Self {
+        self.as_ref().map(O::fork)
+    }
+    fn merge(&mut self, fork: Self) {
+        if let (Some(o), Some(fork)) = (self, fork) {
+            o.merge(fork);
+        }
+    }
+    fn host(&mut self, event: HostEvent) {
+        self.iter_mut().for_each(|o| o.host(event));
+    }
+    fn launch_begin(&mut self, launch: &LaunchInfo<'_>) {
+        self.iter_mut().for_each(|o| o.launch_begin(launch));
+    }
+    fn launch_end(&mut self, launch: &LaunchInfo<'_>) {
+        self.iter_mut().for_each(|o| o.launch_end(launch));
+    }
+    fn block_begin(&mut self, launch: &LaunchInfo<'_>, block: &Block) {
+        self.iter_mut().for_each(|o| o.block_begin(launch, block));
+    }
+    fn block_end(&mut self, launch: &LaunchInfo<'_>, block: &Block) {
+        self.iter_mut().for_each(|o| o.block_end(launch, block));
+    }
+    #[inline]
+    fn inst(&mut self, at: &At<'_>) {
+        self.iter_mut().for_each(|o| o.inst(at));
+    }
+    #[inline]
+    fn branch(&mut self, at: &At<'_>, taken: u32, not_taken: u32) {
+        self.iter_mut().for_each(|o| o.branch(at, taken, not_taken));
+    }
+    #[inline]
+    fn access(&mut self, at: &At<'_>, access: &Access<'_>) {
+        self.iter_mut().for_each(|o| o.access(at, access));
+    }
+    fn copy(&mut self, at: &At<'_>, copy: &Copy) {
+        self.iter_mut().for_each(|o| o.copy(at, copy));
+    }
+    fn arrive(&mut self, at: &At<'_>, arrive: &Arrive) {
+        self.iter_mut().for_each(|o| o.arrive(at, arrive));
+    }
+    fn complete(&mut self, complete: &Complete<'_>) {
+        self.iter_mut().for_each(|o| o.complete(complete));
+    }
+    #[inline]
+    fn collective(&mut self, at: &At<'_>, kind: Collective, members: u32) {
+        self.iter_mut().for_each(|o| o.collective(at, kind, members));
+    }
+    fn undefined_lanes(&mut self, at: &At<'_>, lanes: u32) {
+        self.iter_mut().for_each(|o| o.undefined_lanes(at, lanes));
+    }
+    fn cluster_wait(&mut self, at: &At<'_>) {
+        self.iter_mut().for_each(|o| o.cluster_wait(at));
+    }
+    fn fence(&mut self, at: &At<'_>, order: Order, scope: Scope) {
+        self.iter_mut().for_each(|o| o.fence(at, order, scope));
+    }
+    fn mbarrier(&mut self, at: &At<'_>, mbarrier: &Mbarrier) {
+        self.iter_mut().for_each(|o| o.mbarrier(at, mbarrier));
+    }
+    fn exit(&mut self, at: &At<'_>, mask: u32) {
+        self.iter_mut().for_each(|o| o.exit(at, mask));
+    }
+    fn trap(&mut self, trap: &Trap) {
+        self.iter_mut().for_each(|o| o.trap(trap));
+    }
+}

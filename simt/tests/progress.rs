@@ -1,0 +1,187 @@
+//! Lanes, warps and blocks that wait for each other get on; those that wait in vain are stopped.
+
+use simt::{Arg, Config, Error, Gpu, Launch, Module, Schedule, TrapKind};
+
+const SCHEDULES: [Schedule; 4] =
+    [Schedule::Converged, Schedule::MinPc, Schedule::Adversarial(3), Schedule::Adversarial(11)];
+
+/// Runs a body that may use `%rd1`, global memory of 64 zeros, and gives that memory back.
+fn run(body: &str, grid: u32, block: u32, schedule: Schedule) -> Result<Vec<u32>, Error> {
+    let text = format!(
+        ".version 8.4\n.target sm_90\n.address_size 64\n.visible .entry test(.param .u64 data)\n{{\n\
+         .reg .pred %p<9>;\n.reg .b32 %r<20>;\n.reg .b64 %rd<9>;\n.shared .align 8 .b8 room[64];\n\
+         ld.param.u64 %rd1, [data];\n{body}\nret;\n}}\n"
+    );
+    let module = Module::parse(&text).unwrap();
+    let mut config = Config::default();
+    config.schedule = schedule;
+    config.block_budget = 1 << 23;
+    let mut gpu = Gpu::with(config);
+    let data = gpu.alloc(256).unwrap();
+    gpu.fill(data, 0, 256).unwrap();
+    let launch = Launch {
+        entry: "test",
+        grid: [grid, 1, 1],
+        block: [block, 1, 1],
+        cluster: [1, 1, 1],
+        shared: 0,
+        args: vec![Arg::U64(data)],
+    };
+    gpu.launch(&module, &launch, &mut ())?;
+    let mut bytes = [0; 256];
+    gpu.read(data, &mut bytes).unwrap();
+    Ok(bytes.chunks(4).map(|b| u32::from_le_bytes(b.try_into().unwrap())).collect())
+}
+
+fn trap(body: &str, grid: u32, block: u32, schedule: Schedule) -> TrapKind {
+    match run(body, grid, block, schedule) {
+        Err(Error::Trap(trap)) => trap.kind,
+        other => panic!("{schedule}: {other:?}"),
+    }
+}
+
+#[test]
+fn a_lock_taken_by_each_lane_in_turn() {
+    let body = "
+        again: atom.global.cas.b32 %r1, [%rd1], 0, 1;
+        setp.ne.u32 %p1, %r1, 0;
+        @%p1 bra again;
+        ld.global.u32 %r2, [%rd1+4];
+        add.u32 %r2, %r2, 1;
+        st.global.u32 [%rd1+4], %r2;
+        membar.gl;
+        atom.global.exch.b32 %r3, [%rd1], 0;";
+    // With convergence at the loop's end the owner waits for the others, until it is let through.
+    for schedule in SCHEDULES {
+        assert_eq!(run(body, 2, 12, schedule).unwrap()[1], 24, "{schedule}");
+    }
+}
+
+#[test]
+fn a_block_waits_for_a_later_one() {
+    let body = "
+        mov.u32 %r1, %ctaid.x;
+        setp.ne.u32 %p1, %r1, 0;
+        @%p1 bra give;
+        wait: ld.volatile.global.u32 %r2, [%rd1];
+        setp.eq.u32 %p2, %r2, 0;
+        @%p2 bra wait;
+        st.global.u32 [%rd1+4], %r2;
+        bra done;
+        give: st.volatile.global.u32 [%rd1], 7;
+        done:";
+    for schedule in SCHEDULES {
+        assert_eq!(run(body, 3, 32, schedule).unwrap()[1], 7, "{schedule}");
+    }
+}
+
+#[test]
+fn a_warp_waits_for_a_later_one() {
+    let body = "
+        mov.u32 %r1, %tid.x;
+        st.volatile.shared.u32 [room], 0;
+        bar.sync 0;
+        setp.ge.u32 %p1, %r1, 32;
+        @%p1 bra give;
+        wait: ld.volatile.shared.u32 %r2, [room];
+        setp.eq.u32 %p2, %r2, 0;
+        @%p2 bra wait;
+        st.global.u32 [%rd1], %r2;
+        bra done;
+        give: st.volatile.shared.u32 [room], 9;
+        done:";
+    for schedule in SCHEDULES {
+        assert_eq!(run(body, 1, 64, schedule).unwrap()[0], 9, "{schedule}");
+    }
+}
+
+#[test]
+fn a_shuffle_spans_both_arms_of_a_branch() {
+    let body = "
+        mov.u32 %r1, %tid.x;
+        and.b32 %r2, %r1, 1;
+        setp.eq.u32 %p1, %r2, 0;
+        @%p1 bra even;
+        shfl.sync.bfly.b32 %r3, %r1, 1, 31, -1;
+        bra join;
+        even: shfl.sync.bfly.b32 %r3, %r1, 1, 31, -1;
+        join: mul.wide.u32 %rd2, %r1, 4;
+        add.s64 %rd3, %rd1, %rd2;
+        st.global.u32 [%rd3], %r3;";
+    for schedule in SCHEDULES {
+        let got = run(body, 1, 32, schedule).unwrap();
+        assert!((0..32).all(|i| got[i] == i as u32 ^ 1), "{schedule}: {got:?}");
+    }
+}
+
+#[test]
+fn a_runaway_kernel_is_stopped() {
+    for schedule in SCHEDULES {
+        assert_eq!(trap("again: bra again;", 2, 64, schedule), TrapKind::Budget);
+    }
+}
+
+#[test]
+fn warps_at_different_barriers_are_a_deadlock() {
+    let body = "
+        mov.u32 %r1, %tid.x;
+        setp.ge.u32 %p1, %r1, 32;
+        @%p1 bra other;
+        bar.sync 1;
+        bra done;
+        other: bar.sync 2;
+        done:";
+    for schedule in SCHEDULES {
+        assert_eq!(trap(body, 1, 64, schedule), TrapKind::Deadlock, "{schedule}");
+    }
+}
+
+#[test]
+fn a_phase_that_never_ends_is_a_deadlock() {
+    let body = "
+        mov.u32 %r1, room;
+        mbarrier.init.shared.b64 [%r1], 2;
+        wait: mbarrier.try_wait.parity.shared.b64 %p1, [%r1], 0;
+        @!%p1 bra wait;";
+    for schedule in SCHEDULES {
+        assert_eq!(trap(body, 1, 1, schedule), TrapKind::Deadlock, "{schedule}");
+    }
+}
+
+#[test]
+fn half_a_warp_at_an_aligned_barrier_is_divergent() {
+    let body = "
+        mov.u32 %r1, %tid.x;
+        setp.ge.u32 %p1, %r1, 16;
+        @%p1 bra done;
+        bar.sync 0;
+        done: st.global.u32 [%rd1], %r1;";
+    assert_eq!(trap(body, 1, 32, Schedule::Converged), TrapKind::DivergentBarrier);
+}
+
+#[test]
+fn launches_that_do_not_fit_say_why() {
+    let text = ".version 8.4\n.target sm_60\n.address_size 64\n.visible .entry one(.param .u64 a, .param .u32 b) { ret; }\n";
+    let module = Module::parse(text).unwrap();
+    let launch = Launch {
+        entry: "one",
+        grid: [1; 3],
+        block: [32, 1, 1],
+        cluster: [1; 3],
+        shared: 0,
+        args: vec![Arg::U64(0), Arg::U32(0)],
+    };
+    let said =
+        |launch: &Launch<'_>| Gpu::new().launch(&module, launch, &mut ()).unwrap_err().to_string();
+    assert!(Gpu::new().launch(&module, &launch, &mut ()).is_ok());
+    let few = Launch { args: vec![Arg::U64(0)], ..launch.clone() };
+    assert_eq!(said(&few), "entry `one` takes 2 parameters, 1 was given");
+    let wide = Launch { args: vec![Arg::U64(0), Arg::U64(0)], ..launch.clone() };
+    assert_eq!(said(&wide), "parameter 1 of entry `one` has 4 bytes, the argument has 8");
+    let two = Launch { entry: "two", ..launch.clone() };
+    assert_eq!(said(&two), "no entry `two` in the module, which has `one`");
+    let large = Launch { block: [1025, 1, 1], ..launch.clone() };
+    assert!(said(&large).contains("1 to 1024"), "{}", said(&large));
+    let much = Launch { shared: 1 << 20, ..launch };
+    assert!(said(&much).contains("shared memory"), "{}", said(&much));
+}
