@@ -1,7 +1,11 @@
 #!/usr/bin/env bash
 # Runs what `cargo x bundle` gathered, on a GPU machine that needs no Rust.
 #
+<<<<<<< HEAD
 #   bash dist/gpu.sh OUT [ladder|logs|large|tests|sanitizer|bench|counters|errors ...]
+=======
+#   bash dist/gpu.sh OUT [ladder|large|tests|sanitizer|bench|measure|counters|errors ...]
+>>>>>>> main
 #
 # OUT receives a log for each part. DEVICE=simt tries the script where there is no GPU.
 set -u
@@ -68,6 +72,15 @@ bench() {
     for bench in "$here"/bench/*; do
         part "bench-$(basename "$bench").txt" "$bench" --bench --noplot
     done
+}
+
+# Everything against its peers, and the block sizes: a folder for results/.
+measure() {
+    part measure.txt "$here/bin/ladder" measure --minutes "${MINUTES:-8}" --out "$out"
+    local run
+    run=$(ls -d "$out"/20*-* | tail -n 1)
+    part sweep.txt "$here/bin/ladder" sweep --minutes 1 --out "$run"
+    part python.txt python3 "$here/bin/python.py" --peers "$here/bin/libpeers.so" --minutes 1 --out "$run"
 }
 
 # Hardware counters: what the interpreter is held against, and what the book's ledgers show.

@@ -12,6 +12,7 @@ pub(crate) fn run(sh: &Shell) -> Result<()> {
     let flags = sh.push_env("RUSTDOCFLAGS", "-D warnings");
     cmd!(sh, "cargo doc --workspace --no-deps --document-private-items").run()?;
     drop(flags);
+    crate::results::run(true)?;
     crate::ptx::run(sh, true)?;
     crate::book::run(sh, &crate::book::Options::all_checks())
 }

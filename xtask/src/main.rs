@@ -6,8 +6,12 @@ mod bundle;
 mod ci;
 mod diff;
 mod kernels;
+mod library;
 mod nvrtc;
+mod peers;
+mod plots;
 mod ptx;
+mod results;
 mod sass;
 mod spell;
 mod tidy;
@@ -36,6 +40,21 @@ enum Task {
     Diff {
         /// The number of the step
         step: usize,
+    },
+    /// Compile peers/cub.cu with nvcc (PyPI's, or yours) to the library that `ladder measure` loads
+    Peers {
+        /// The architectures, as nvcc's -arch: all-major, native, sm_90
+        #[arg(long, value_name = "ARCH", default_value = "all-major")]
+        arch: String,
+        /// An nvcc of your own, with the CUB of its toolkit
+        #[arg(long, value_name = "FILE")]
+        nvcc: Option<String>,
+    },
+    /// Render every table and plot from results/, between the markers of README.md and the book
+    Results {
+        /// Write nothing; fail where a page is not what would be written
+        #[arg(long)]
+        check: bool,
     },
     /// Gather stripped programs, benches and tests in dist/, for a GPU machine that has no Rust
     Bundle,
@@ -73,6 +92,8 @@ fn run(task: Task) -> Result<()> {
         }),
         Task::Tidy => tidy::run(),
         Task::Diff { step } => diff::print(step),
+        Task::Peers { arch, nvcc } => peers::run(&sh, &arch, nvcc.as_deref()),
+        Task::Results { check } => results::run(check),
         Task::Bundle => bundle::run(&sh),
         Task::Spell => spell::run(&sh),
         Task::Sass { check } => sass::run(&sh, check),
