@@ -26,7 +26,7 @@ const OVERFLOW = `(() => {
     const boxed = node => {
         for (let up = node.parentElement; up && up !== document.body; up = up.parentElement) {
             const style = getComputedStyle(up);
-            if (/(auto|scroll|hidden)/.test(style.overflowX)) return up.getBoundingClientRect().right <= width + 1;
+            if (/(auto|scroll|hidden)/.test(style.overflowX) && up.getBoundingClientRect().right <= width + 1) return true;
         }
         return false;
     };

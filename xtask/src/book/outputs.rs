@@ -233,7 +233,10 @@ fn counts(
 fn traces(root: &Path, step: &str) -> Result<Frames> {
     println!("tracing {step}");
     let file = root.join("target").join(format!("{step}.trace.json"));
-    let ptx = read(&root.join("steps").join(step).join("src/kernel.f32.ptx"))?;
+    let kernels = crate::kernels::all()?;
+    let kernel = kernels.iter().find(|kernel| kernel.name == step);
+    let kernel = kernel.with_context(|| format!("there is no step `{step}`"))?;
+    let ptx = read(&kernel.folder.join("src/kernel.f32.ptx"))?;
     let mut frames = Frames::new();
     for block in Block::ALL {
         let threads = block.threads();

@@ -10,7 +10,7 @@ use super::{highlight::escape, number::place, sources::Sources};
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 400.0;
 const LEFT: f64 = 52.0;
-const RIGHT: f64 = 132.0;
+const RIGHT: f64 = 156.0;
 const TOP: f64 = 16.0;
 const BOTTOM: f64 = 44.0;
 

@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 use anyhow::{Context, Result, ensure};
 use common::ptx;
 
+use super::sources::read;
 use crate::kernels::Kernel;
 
 /// Opcodes that a step's table shows, and what they do.
@@ -29,10 +30,12 @@ pub(crate) struct Sass(BTreeMap<String, Listing>);
 pub(crate) struct Listing {
     /// The committed text: a head of comments, then one instruction a line.
     pub(crate) text: String,
+    /// Whether its PTX has changed since.
+    stale: bool,
 }
 
 impl Sass {
-    /// Reads the committed listings; one that is older than its PTX is refused.
+    /// Reads the committed listings.
     pub(crate) fn read(folder: &Path, kernels: &[Kernel]) -> Result<Sass> {
         let mut all = BTreeMap::new();
         let Ok(entries) = fs::read_dir(folder.join("sass")) else { return Ok(Sass::default()) };
@@ -40,27 +43,28 @@ impl Sass {
             let path = entry?.path();
             if path.extension().is_some_and(|extension| extension == "sass") {
                 let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-                let text = super::sources::read(&path)?;
-                if let Some(kernel) = kernels.iter().find(|kernel| kernel.name == name) {
-                    let hash = ptx::hash(&super::sources::read(
-                        &kernel.folder.join("src/kernel.f32.ptx"),
-                    )?);
-                    ensure!(
-                        text.lines().next().is_some_and(|head| head.contains(&hash)),
-                        "the machine code of {name} is older than its PTX: run `cargo x sass`"
-                    );
-                }
-                all.insert(name, Listing { text });
+                let text = read(&path)?;
+                let kernel = kernels.iter().find(|kernel| kernel.name == name);
+                let ptx = kernel.map(|kernel| kernel.folder.join("src/kernel.f32.ptx"));
+                let hash = ptx.map(|ptx| read(&ptx)).transpose()?.map(|ptx| ptx::hash(&ptx));
+                let head = text.lines().next().unwrap_or_default();
+                let stale = hash.is_none_or(|hash| !head.contains(&hash));
+                all.insert(name, Listing { text, stale });
             }
         }
         Ok(Sass(all))
     }
 
-    /// The machine code of a step.
+    /// The machine code of a step; what is older than its PTX is refused.
     pub(crate) fn get(&self, step: &str) -> Result<&Listing> {
-        self.0.get(step).with_context(|| {
+        let listing = self.0.get(step).with_context(|| {
             format!("there is no machine code of `{step}` yet: run `cargo x sass`")
-        })
+        })?;
+        ensure!(
+            !listing.stale,
+            "the machine code of {step} is older than its PTX: run `cargo x sass`"
+        );
+        Ok(listing)
     }
 }
 
@@ -90,7 +94,7 @@ mod tests {
     #[test]
     fn opcodes_are_counted_without_guards_and_modifiers() {
         let text = "// head\n.L_x_0:\n  @!P0 BRA `(.L_x_0) ;\n  LDS.64 R0, [R1] ;\n  LDS R0, [R1] ;\n  BAR.SYNC.DEFER_BLOCKING 0x0 ;\n  EXIT ;\n";
-        let listing = Listing { text: text.into() };
+        let listing = Listing { text: text.into(), stale: false };
         assert_eq!(["BRA", "LDS", "BAR", "STS", "all"].map(|o| listing.count(o)), [1, 2, 1, 0, 5]);
     }
 }
