@@ -13,7 +13,7 @@
         parent.append(up, " elements");
     }
 
-    const micros = us => `${us < 100 ? us.toFixed(1) : us.toFixed(0)} µs`;
+    const micros = us => us < 100 ? `${us.toFixed(1)} µs` : us < 1000 ? `${us.toFixed(0)} µs` : `${(us / 1000).toFixed(2)} ms`;
 
     function node(name, className, parent, text) {
         const made = document.createElement(name);

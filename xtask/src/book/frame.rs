@@ -219,7 +219,7 @@ fn op(event: &Event, ptx: &[&str]) -> Option<Op> {
     };
     let mask = event.lanes.iter().fold(0, |mask, lane| mask | 1 << lane);
     let cost = match what {
-        "shfl" => distance(ptx.get(event.ptx_line.saturating_sub(1)).copied().unwrap_or_default()),
+        "shfl" => distance(ptx, event.ptx_line.saturating_sub(1)),
         "gld" | "gst" | "gat" => event.sectors,
         _ => event.wavefronts,
     };
@@ -249,10 +249,20 @@ fn op(event: &Event, ptx: &[&str]) -> Option<Op> {
     Some(op)
 }
 
-/// How far a shuffle reaches: the third operand, where it is a number.
-fn distance(ptx: &str) -> u32 {
-    let operands = ptx.split("shfl.sync.").nth(1).unwrap_or_default();
-    operands.split(',').nth(2).and_then(|operand| operand.trim().parse().ok()).unwrap_or(0)
+/// How far a shuffle reaches: the third operand, a number or a register that was set to one.
+fn distance(ptx: &[&str], line: usize) -> u32 {
+    let text = ptx.get(line).copied().unwrap_or_default();
+    let operands = text.split("shfl.sync.").nth(1).unwrap_or_default();
+    let operand = operands.split(',').nth(2).unwrap_or_default().trim();
+    if let Ok(number) = operand.parse() {
+        return number;
+    }
+    let before = ptx.iter().take(line).rev();
+    let set = before.map(|line| line.trim()).find_map(|line| {
+        let (register, value) = line.strip_prefix("mov.")?.split_once(',')?;
+        (register.split_whitespace().last()? == operand).then_some(value)
+    });
+    set.and_then(|value| value.trim().trim_end_matches(';').parse().ok()).unwrap_or(0)
 }
 
 /// Joins neighbouring warps that do the same a constant number of words apart.
@@ -355,6 +365,17 @@ mod tests {
         assert_eq!((frames[1].warps(), frames[1].end.as_str()), (1, "block"));
         let text = file(&Frames::from([(128, frames.clone())])).unwrap();
         assert_eq!(serde_json::from_str::<Frames>(&text).unwrap()[&128], frames);
+    }
+
+    #[test]
+    fn the_distance_of_a_shuffle_may_be_in_a_register() {
+        let ptx = [
+            "mov.u32 \t%r5, 8;",
+            "mov.b32 %r6, 31;",
+            "shfl.sync.down.b32 %r1|%p1, %r2, %r5, %r6, %r7;",
+        ];
+        assert_eq!(distance(&ptx, 2), 8);
+        assert_eq!(distance(&ptx, 1), 0);
     }
 
     #[test]
