@@ -326,7 +326,8 @@
             const before = this.frames.slice(0, this.at + 1).filter(f => f.end === "block").length;
             const parts = [`${lanes(frame)} of ${this.threads} lanes in ${plural(warps(frame), "warp")} at work`];
             if (is("gld")) parts.push(plural(is("gld"), "global load"));
-            if (is("ld") + is("st")) parts.push(`${plural(is("ld"), "shared load")} and ${plural(is("st"), "store")} in ${plural(passes(frame), "pass", "passes")}`);
+            const touched = [is("ld") && plural(is("ld"), "shared load"), is("st") && plural(is("st"), "shared store")].filter(Boolean);
+            if (touched.length) parts.push(`${touched.join(" and ")} in ${plural(passes(frame), "pass", "passes")}`);
             if (is("shfl")) parts.push(plural(is("shfl"), "shuffle"));
             if (extra(frame)) parts.push(`${extra(frame)} of the passes only for bank conflicts`);
             let text = parts.join("; ") + ".";

@@ -94,16 +94,20 @@ impl Library {
 
     /// Compiles a kernel to PTX.
     pub fn compile(&self, source: &str, file: &str, element: Element) -> Result<String> {
+        self.compile_with(source, file, &self.options(source, element))
+    }
+
+    /// Compiles a source to PTX with these options.
+    pub fn compile_with(&self, source: &str, file: &str, options: &[String]) -> Result<String> {
         let failed =
             |text: String| Error::Cuda { doing: format!("compiling {file} with NVRTC"), text };
         let text =
             CString::new(source).map_err(|_| failed("the source holds a zero byte".into()))?;
         // Relative names are completed with the working folder, which has no place in the PTX.
         let name = CString::new("/kernel.cu").expect("no zero byte");
-        let options: Vec<CString> = self
-            .options(source, element)
-            .into_iter()
-            .map(|option| CString::new(option).expect("no zero byte"))
+        let options: Vec<CString> = options
+            .iter()
+            .map(|option| CString::new(option.as_str()).expect("no zero byte"))
             .collect();
         let mut pointers: Vec<*const c_char> =
             options.iter().map(|option| option.as_ptr()).collect();

@@ -194,7 +194,9 @@ pub fn program(step: &Step, program: &str) {
     let block = Block::new(64).expect("a block size");
     let huge = Problem { n: 1 << 48, block, element: Element::F32, sms: 132 };
     let too_many = if (step.plan)(&huge).check().is_err() { 2 } else { 0 };
-    let cut = folder.write("cut.ptx", &step.kernel.ptx(Element::F32)[..1500]);
+    let whole = step.kernel.ptx(Element::F32);
+    let entry = whole.find(".visible .entry").expect("an entry point");
+    let cut = folder.write("cut.ptx", &whole[..entry + 500]);
     for (args, code, sentence) in [
         ("--threads 0", 2, "64, 128, 256, 512 or 1024"),
         ("--threads 48", 2, "a block of 48 threads"),
@@ -227,7 +229,7 @@ pub fn program(step: &Step, program: &str) {
 /// A changed kernel is compiled on the fly and gets a verdict of its own.
 fn edited(step: &Step, program: &str, folder: &Folder) {
     // A step that adds word by word is made to add one more.
-    let wrong = step.kernel.source.replacen(".at[e] += ", ".at[e] += 1 + ", 1);
+    let wrong = step.kernel.source.replace(".at[e] += ", ".at[e] += 1 + ");
     let wrong = match wrong == step.kernel.source {
         true => wrong.replacen("in[i]", "in[i] + in[i]", 1),
         false => wrong,

@@ -134,7 +134,7 @@ fn command(step: &str, options: &Options) -> String {
     let (n, element) = (list(n.iter().map(|n| n.0)), list(element));
     let threads = list(threads.iter().map(|block| block.threads()));
     format!(
-        "ncu --csv --print-units base --clock-control none --print-metric-instances values --metrics {} ladder once {step} --device cuda --n {n} --type {element} --threads {threads} > {step}.ncu",
+        "ncu --csv --print-units base --clock-control none --print-metric-instances details --metrics {} ladder once {step} --device cuda --n {n} --type {element} --threads {threads} > {step}.ncu",
         METRICS.join(",")
     )
 }

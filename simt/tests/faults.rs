@@ -366,3 +366,34 @@ fn a_ring_needs_its_waits_and_barriers() {
         }
     }
 }
+
+#[test]
+fn a_mask_orders_its_lanes_and_no_others() {
+    let case = |away| Case { told: away, ..Case::new("half_mask", 1, 32, 32) };
+    always(&case(3), &[]);
+    always(&case(16), &[Fault::DataRace]);
+}
+
+#[test]
+fn a_flag_needs_a_fence_on_both_sides() {
+    let case = |fences| Case { told: fences, ..Case::new("flag", 2, 1, 32) };
+    always(&case(3), &[]);
+    for fences in [0, 1, 2] {
+        always(&case(fences), &[Fault::DataRace]);
+    }
+}
+
+#[test]
+fn an_atomic_does_not_hide_the_store_before_it() {
+    let case = |sync| Case { told: sync, ..Case::new("weak_start", 1, 64, 64) };
+    always(&case(1), &[]);
+    for schedule in SCHEDULES {
+        // Where the atomics come first, what they add to is uninitialised besides.
+        let outcome = case(0).run(schedule);
+        assert!(
+            outcome.faults().contains(&Fault::DataRace),
+            "{schedule}: {}",
+            outcome.device.said()
+        );
+    }
+}

@@ -6,12 +6,28 @@ use anyhow::{Result, bail};
 use common::{Element, nvrtc, ptx::Stamp};
 use xshell::Shell;
 
-use crate::kernels;
+use crate::{kernels, library};
 
 pub(crate) fn run(sh: &Shell, check: bool) -> Result<()> {
     let library = crate::nvrtc::bring(sh)?;
     let mut stale = Vec::new();
     let mut count = 0;
+    let source = fs::read_to_string(crate::root().join(library::SOURCE))?;
+    for variant in library::variants() {
+        let options = variant.options();
+        let body = library.compile_with(&source, "kernel.cu", &options)?;
+        let text =
+            Stamp::put(&body, &source, &format!("NVRTC {} {}", nvrtc::PINNED, options.join(" ")));
+        let path = crate::root().join(&variant.path);
+        count += 1;
+        if fs::read_to_string(&path).is_ok_and(|committed| committed == text) {
+            continue;
+        }
+        stale.push(variant.path);
+        if !check {
+            fs::write(&path, text)?;
+        }
+    }
     for kernel in kernels::all()? {
         for element in Element::ALL {
             let body = library.compile(&kernel.source, "kernel.cu", element)?;

@@ -94,7 +94,9 @@ impl Decoder<'_> {
     }
 
     pub(super) fn store(&mut self, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {
-        // `st.async` is another instruction.
+        if mods.take("async") {
+            return self.store_async(mods, operands);
+        }
         let Some(ty) = mods.ty().filter(|ty| !ty.is_packed() && *ty != Ty::Pred) else {
             return Err("cannot be run: its type is not within the subset".into());
         };
@@ -121,6 +123,30 @@ impl Decoder<'_> {
         }
         let srcs = parts.iter().map(|p| self.wide_src(p, ty)).collect::<Decoded<Box<[_]>>>()?;
         Ok(Op::Store { memory: Box::new(memory), srcs })
+    }
+
+    /// A store into a block of the cluster that an `mbarrier` there counts.
+    fn store_async(&mut self, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {
+        let unknown = "cannot be run: this form of it is not within the subset";
+        mods.take("weak");
+        let cluster = mods.take("shared::cluster");
+        let counted = mods.take("mbarrier::complete_tx::bytes");
+        let ty = mods.ty().filter(|ty| matches!(ty.bits(), 32 | 64) && !ty.is_packed());
+        let (Some(ty), true, true, [addr, src, mbarrier]) = (ty, cluster, counted, operands) else {
+            return Err(unknown.into());
+        };
+        Ok(Op::Async(Box::new(Async {
+            to: Window::SharedCluster,
+            target: self.address(addr)?.0,
+            from: Window::Param,
+            source: self.address(addr)?.0,
+            bytes: Src::Imm(ty.bytes().into()),
+            value: Some(self.wide_src(src, ty)?),
+            read: None,
+            mbarrier: Some((Window::SharedCluster, self.address(mbarrier)?.0)),
+            multicast: None,
+            bulk: false,
+        })))
     }
 
     pub(super) fn atomic(
@@ -342,6 +368,7 @@ impl Decoder<'_> {
             from,
             source: self.address(source)?.0,
             bytes: self.src(bytes, Ty::U32)?,
+            value: None,
             read: None,
             mbarrier,
             multicast: mask,
@@ -376,6 +403,7 @@ impl Decoder<'_> {
             from: Window::Global,
             source: self.address(source)?.0,
             bytes: self.src(bytes, Ty::U32)?,
+            value: None,
             read,
             mbarrier: None,
             multicast: None,

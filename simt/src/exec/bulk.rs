@@ -55,6 +55,12 @@ impl Team<'_> {
         let read = copy.read.map_or(bytes, |r| (self.lane(w, lane, r) as u32).min(bytes));
         let mut data = vec![0u8; bytes as usize];
         let (from, source) = match copy.from {
+            // `st.async` reads a register.
+            _ if copy.value.is_some() => {
+                let value = copy.value.map_or(0, |value| self.lane(w, lane, value)).to_le_bytes();
+                data.copy_from_slice(&value[..bytes as usize]);
+                (Space::Param, 0)
+            }
             Window::Global => {
                 if !source.is_multiple_of(align.into()) {
                     return Err(Fault::new(

@@ -158,6 +158,8 @@ pub(crate) struct Async {
     pub(crate) from: Window,
     pub(crate) source: Address,
     pub(crate) bytes: Src,
+    /// What is written where nothing is read: the register of `st.async`.
+    pub(crate) value: Option<Src>,
     /// Bytes that are read; the rest are zeros (`cp.async` only).
     pub(crate) read: Option<Src>,
     pub(crate) mbarrier: Option<(Window, Address)>,

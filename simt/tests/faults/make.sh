@@ -4,6 +4,7 @@
 cd "$(dirname "$0")" || exit 1
 for source in *.cu; do
     case $source in
+        flag.cu) arch=compute_70 ;;
         unwaited_copy.cu | unmet_cluster.cu) arch=compute_90 ;;
         *) arch=compute_60 ;;
     esac

@@ -4,24 +4,24 @@
 struct alignas(16) Word { Element at[16 / sizeof(Element)]; };
 const unsigned int Lanes = 16 / sizeof(Element), Rows = 32, Step = Rows * 32 * Lanes;
 
-// Neighbours: in one load if they are whole, else one by one, zero beyond the end.
-template <bool Whole>
-__device__ Word load(const Element* at, unsigned long long left)
+// Neighbours: in one load where they are a word, one by one where they lie across two.
+template <bool Aligned>
+__device__ Word load(const Element* at)
 {
-    if (Whole) return *(const Word*)at;
-    Word word = {};
-    for (int e = 0; e < Lanes; e++) if (e < left) word.at[e] = at[e];
+    Word word;
+    if (Aligned) word = *(const Word*)at;
+    else for (int e = 0; e < Lanes; e++) word.at[e] = at[e];
     return word;
 }
 
 // The sums of 32 rows, one word a lane in each step. A warp adds 1024 / Block of them, whichever it is:
 // the tree does not know how large a block is.
-template <unsigned int Block, bool Whole>
+template <unsigned int Block, bool Aligned>
 __device__ void add_rows(const Element* in, unsigned long long count, Element* rows)
 {
     const unsigned int each = 1024 / Block, together = each < 4 ? each : 4, ahead = 8 / together;
     unsigned int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    unsigned int steps = (count + Step - 1) / Step;
+    unsigned int steps = count / Step;
     for (unsigned int row = warp * each; row < warp * each + each; row += together) {
         // Load: eight words in flight.
         Word sums[together] = {};
@@ -29,10 +29,12 @@ __device__ void add_rows(const Element* in, unsigned long long count, Element* r
         #pragma unroll ahead
         for (unsigned int step = 0; step < steps; step++, i += Step)
             for (int r = 0; r < together; r++) {
-                unsigned long long at = i + r * 32 * Lanes;
-                Word word = load<Whole>(in + at, at < count ? count - at : 0);
+                Word word = load<Aligned>(in + i + r * 32 * Lanes);
                 for (int e = 0; e < Lanes; e++) sums[r].at[e] += word.at[e];
             }
+        // The last step may not be whole: nothing is added beyond the end.
+        for (int r = 0; r < together; r++, i += 32 * Lanes)
+            for (int e = 0; e < Lanes; e++) if (i + e < count) sums[r].at[e] += in[i + e];
 
         // Reduce: each row to one value.
         for (int r = 0; r < together; r++) {
@@ -49,8 +51,8 @@ __device__ void add_rows(const Element* in, unsigned long long count, Element* r
 template <unsigned int Block>
 __device__ Element add(const Element* in, unsigned long long count, Element* rows)
 {
-    bool whole = count % Step == 0 && (unsigned long long)in % 16 == 0;
-    if (whole) add_rows<Block, true>(in, count, rows); else add_rows<Block, false>(in, count, rows);
+    if ((unsigned long long)in % 16 == 0) add_rows<Block, true>(in, count, rows);
+    else add_rows<Block, false>(in, count, rows);
     __syncthreads();
     Element sum = 0;
     if (threadIdx.x < 32) {

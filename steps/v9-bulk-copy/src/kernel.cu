@@ -5,23 +5,24 @@ struct alignas(16) Word { Element at[16 / sizeof(Element)]; };
 const unsigned int Lanes = 16 / sizeof(Element), Rows = 32, Step = Rows * 32 * Lanes;
 const unsigned int Stages = 3, Stage = 2 * Step, Pitch = Stage + Lanes;  // 32 KiB and a word
 
-// Neighbours: in one load if they are whole, else one by one, zero beyond the end.
-template <bool Whole>
+// Neighbours: in one load where they are a word, one by one where they lie across two, and nothing
+// beyond the end.
+template <bool Aligned>
 __device__ Word load(const Element* at, unsigned long long left)
 {
-    if (Whole) return *(const Word*)at;
+    if (Aligned && left >= Lanes) return *(const Word*)at;
     Word word = {};
     for (int e = 0; e < Lanes; e++) if (e < left) word.at[e] = at[e];
     return word;
 }
 
 // Load: one step's word of each row that the warp has.
-template <unsigned int Each, bool Whole>
+template <unsigned int Each, bool Aligned>
 __device__ void add_step(const Element* in, unsigned long long count, Word* sums)
 {
     for (int r = 0; r < Each; r++) {
         unsigned int at = ((threadIdx.x / 32 * Each + r) * 32 + threadIdx.x % 32) * Lanes;
-        Word word = load<Whole>(in + at, at < count ? count - at : 0);
+        Word word = load<Aligned>(in + at, at < count ? count - at : 0);
         for (int e = 0; e < Lanes; e++) sums[r].at[e] += word.at[e];
     }
 }
@@ -91,13 +92,16 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n, un
     }
     __syncthreads();
 
-    // The engine copies whole words of whole chunks: a base between two words is copied from the one
-    // below it, and one word more. A chunk whose last word would end beyond the input is not copied.
+    // The engine copies whole words: a base between two of them is copied from the one below it, and
+    // a word more. What is left of the last chunk when no stage is whole any more, threads load.
     unsigned long long chunks = n > chunk ? (n + chunk - 1) / chunk : 1;
     unsigned int skew = (unsigned long long)in % 16 / sizeof(Element), extra = skew ? Lanes : 0;
-    unsigned long long whole = chunk % Stage || n < extra ? 0 : (n - extra) / chunk;
     unsigned int parts = chunk / Stage, items = 0;
-    if (whole > blockIdx.x) items = (whole - blockIdx.x + gridDim.x - 1) / gridDim.x * parts;
+    auto stages = [&](unsigned long long c) {
+        unsigned long long begin = c * chunk + extra, left = n > begin ? n - begin : 0;
+        return left < chunk ? (unsigned int)(left / Stage) : parts;
+    };
+    for (unsigned long long c = blockIdx.x; c < chunks; c += gridDim.x) items += stages(c);
     auto fill = [&](unsigned int item) {
         unsigned long long c = blockIdx.x + (unsigned long long)(item / parts) * gridDim.x;
         copy(ring + item % Stages * Pitch, in + c * chunk + item % parts * Stage - skew,
@@ -108,29 +112,27 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n, un
     unsigned int item = 0, turn = 0;
     for (unsigned long long c = blockIdx.x; c < chunks; c += gridDim.x, turn++) {
         Word sums[each] = {};
-        if (c < whole) {
-            for (unsigned int part = 0; part < parts; part++, item++) {
-                unsigned int stage = item % Stages, phase = item / Stages % 2;
-                const Element* from = ring + stage * Pitch + skew;
-                wait(full + stage, phase);
-                for (unsigned int step = 0; step < Stage; step += Step)
-                    if (skew) add_step<each, false>(from + step, Step, sums);
-                    else add_step<each, true>(from + step, Step, sums);
-                __syncwarp();
-                if (tid % 32 == 0)
-                    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];"
-                                 :: "r"(address(empty + stage)) : "memory");
-                // Thread 0 refills the stage before this one: its last reader has long gone on.
-                if (tid == 0 && item > 0 && item - 1 + Stages < items) {
-                    wait(empty + (item - 1) % Stages, (item - 1) / Stages % 2);
-                    fill(item - 1 + Stages);
-                }
+        unsigned int whole = stages(c);
+        for (unsigned int part = 0; part < whole; part++, item++) {
+            unsigned int stage = item % Stages, phase = item / Stages % 2;
+            const Element* from = ring + stage * Pitch + skew;
+            wait(full + stage, phase);
+            for (unsigned int step = 0; step < Stage; step += Step)
+                if (skew) add_step<each, false>(from + step, Step, sums);
+                else add_step<each, true>(from + step, Step, sums);
+            __syncwarp();
+            if (tid % 32 == 0)
+                asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];"
+                             :: "r"(address(empty + stage)) : "memory");
+            // Thread 0 refills the stage before this one: its last reader has long gone on.
+            if (tid == 0 && item > 0 && item - 1 + Stages < items) {
+                wait(empty + (item - 1) % Stages, (item - 1) / Stages % 2);
+                fill(item - 1 + Stages);
             }
-        } else {
-            unsigned long long left = n - c * chunk < chunk ? n - c * chunk : chunk;
-            for (unsigned long long at = 0; at < left; at += Step)
-                add_step<each, false>(in + c * chunk + at, left - at, sums);
         }
+        unsigned long long left = n - c * chunk < chunk ? n - c * chunk : chunk;
+        for (unsigned long long at = (unsigned long long)whole * Stage; at < left; at += Step)
+            add_step<each, false>(in + c * chunk + at, left - at, sums);
         Element sum = add_rows<each>(sums, rows[turn % 2]);
         if (tid == 0) (chunks == 1 ? out : partials)[c] = sum;
     }

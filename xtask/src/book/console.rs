@@ -1,13 +1,13 @@
 //! Consoles: commands and what they really print.
 
-use std::{fs, path::Path};
+use std::fs;
 
 use anyhow::{Context, Result, anyhow};
 use sha2::{Digest, Sha256};
 
 use super::{
     highlight::{self, Language},
-    sources::{Sources, size},
+    sources::Sources,
 };
 
 /// A command of the book, in the words of its directive: `v3-first-add -- --device simt`.
@@ -33,24 +33,19 @@ pub(crate) fn run(sources: &Sources, words: &str) -> Result<String> {
     Ok(block(&text))
 }
 
-/// `{{gpu STEP N}}`: the same step on a GPU, as its log in `results/` has it.
-pub(crate) fn gpu(sources: &Sources, step: &str, n: Option<&str>) -> Result<String> {
+/// `{{gpu STEP}}`: the same step on a GPU, as its log in `results/` has it.
+pub(crate) fn gpu(sources: &Sources, step: &str) -> Result<String> {
     sources.kernel(step)?;
     let run = sources.run(None)?;
     let home = if sources.placeholder { "book/test/placeholder" } else { "results" };
-    let folder = sources.root.join(home).join(&run.name).join("logs");
-    let name = match n {
-        Some(n) => format!("{step}-{}", size(n)?),
-        None => step.to_owned(),
-    };
-    let text = log(&folder, &name).with_context(|| {
-        format!("{home}/{}/logs has no {name}.txt: it is made on the GPU machine", run.name)
+    let path = sources.root.join(home).join(&run.name).join("logs").join(format!("{step}.txt"));
+    let text = fs::read_to_string(&path).with_context(|| {
+        format!(
+            "{home}/{}/logs has no {step}.txt: `xtask/gpu.sh OUT logs` makes it on the GPU",
+            run.name
+        )
     })?;
-    Ok(block(&text))
-}
-
-fn log(folder: &Path, name: &str) -> Result<String> {
-    Ok(fs::read_to_string(folder.join(format!("{name}.txt")))?)
+    Ok(block(&format!("$ cargo run -p {step}\n{text}")))
 }
 
 fn block(text: &str) -> String {

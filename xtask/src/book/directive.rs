@@ -44,8 +44,7 @@ pub(crate) fn weave(sources: &Sources, text: &str) -> Result<Woven> {
             listing::machine(sources, step, from, to).map(Woven::Block)
         }
         ("run" | "run!", [_, ..]) => console::run(sources, rest).map(Woven::Block),
-        ("gpu", [step]) => console::gpu(sources, step, None).map(Woven::Block),
-        ("gpu", [step, n]) => console::gpu(sources, step, Some(n)).map(Woven::Block),
+        ("gpu", [step]) => console::gpu(sources, step).map(Woven::Block),
         ("ledger", [step]) => block(table::ledger(sources, step)?),
         ("times", [step]) => block(table::times(sources, step)?),
         ("sass", [step]) => block(table::sass(sources, step)?),
@@ -55,6 +54,7 @@ pub(crate) fn weave(sources: &Sources, text: &str) -> Result<Woven> {
         ("stepper", [step, threads]) => {
             stepper::html(sources, step, threads.parse()?).map(Woven::Figure)
         }
+        ("plot", [name @ ("history" | "sweep" | "stacked")]) => plotted(sources, name),
         ("plot", [kind, names @ ..]) => Ok(framed(&plot::html(sources, kind, names)?)),
         ("slider", []) => slider::html(sources).map(Woven::Figure),
         ("figure", [name]) => drawing(sources, name),
@@ -65,6 +65,22 @@ pub(crate) fn weave(sources: &Sources, text: &str) -> Result<Woven> {
 
 fn framed(html: &str) -> Woven {
     Woven::Figure(format!("\n<figure>\n{}\n", html.trim_matches('\n')))
+}
+
+/// A plot that `cargo x results` has drawn.
+fn plotted(sources: &Sources, name: &str) -> Result<Woven> {
+    let what = match name {
+        "history" => {
+            "How many times faster than v0 each step is, on the GPUs of the published tables"
+        }
+        "sweep" => "Time of a step against the size of its blocks",
+        _ => "What each step takes off the time of the step before it",
+    };
+    let path = sources.root.join(super::BOOK).join("src/generated").join(format!("{name}.svg"));
+    let svg = read(&path).context("`cargo x results` draws it")?;
+    let svg = svg.replacen("<svg", &format!("<svg role=\"img\" aria-label=\"{what}\""), 1);
+    let lines: Vec<&str> = svg.lines().filter(|line| !line.trim().is_empty()).collect();
+    Ok(framed(&format!("<div class=\"plot\">{}</div>", lines.join("\n"))))
 }
 
 /// A word and two quoted texts.

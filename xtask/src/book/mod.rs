@@ -62,6 +62,13 @@ pub(crate) struct Options {
     test: bool,
 }
 
+impl Options {
+    /// Every command run again, every page opened.
+    pub(crate) fn all_checks() -> Options {
+        Options { check: true, test: true, ..Options::default() }
+    }
+}
+
 /// Where the listings of machine code are kept.
 pub(crate) fn sass_folder() -> PathBuf {
     crate::root().join(BOOK).join(sources::GENERATED).join("sass")
@@ -70,7 +77,10 @@ pub(crate) fn sass_folder() -> PathBuf {
 /// Builds the book, after or before what the options ask for.
 pub(crate) fn run(sh: &Shell, options: &Options) -> Result<()> {
     if options.outputs || options.check {
-        outputs::run(sh, options.check, options.fresh)?;
+        match outputs::run(sh, options.check, options.fresh) {
+            Err(error) if options.draft => println!("error: {error:#}"),
+            done => done?,
+        }
     }
     let html = build(options.draft)?;
     if options.test {

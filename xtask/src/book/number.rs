@@ -7,7 +7,7 @@ use common::{
     Element,
     plan::{Block, Plan, Problem},
 };
-use measured::{Cache, Clock, Place};
+use measured::{Cache, Clock, Place, counters::Count};
 
 use super::{
     counts::{self, Case},
@@ -374,32 +374,48 @@ fn scaled(words: &[&str], case: &Case, blocks: u64) -> Result<(f64, &'static str
     Ok((1.0, ""))
 }
 
-/// The value of a metric in the first launch, at the size and block that counters were read at.
-pub(crate) fn metric(
-    sources: &Sources,
+/// A metric of the first launch, as a GPU counted it.
+pub(crate) struct Metric<'s> {
+    /// Its value.
+    pub(crate) value: f64,
+    /// Blocks of the launch.
+    pub(crate) blocks: u64,
+    /// The folder of `results/` that has it.
+    pub(crate) folder: &'s str,
+}
+
+/// A metric, from the newest folder that has it.
+pub(crate) fn metric<'s>(
+    sources: &'s Sources,
     on: Option<&str>,
     case: &Case,
     metric: &str,
-) -> Result<(f64, u64)> {
-    let run = sources.run(on)?;
-    let found = run.counters.iter().find(|count| {
+) -> Result<Metric<'s>> {
+    let here = |count: &&Count| {
         let same = count.metric == metric || count.metric.strip_suffix(".sum") == Some(metric);
         same && count.variant == case.step
             && count.launch == 1
             && count.n == case.n
             && count.threads == case.threads
             && count.element == "f32"
+    };
+    let mut folders = sources.counters.iter().filter(|(name, _)| match on {
+        Some(on) => name.contains(on),
+        None => name.contains("h200"),
     });
-    let found = found.with_context(|| {
-        format!(
-            "results/{}/counters.csv has no {metric} of {} at n = {}, blocks of {}",
-            run.name,
-            case.step,
-            measured::table::size(case.n),
-            case.threads
-        )
-    })?;
-    Ok((found.value, found.grid))
+    folders
+        .find_map(|(folder, counts)| {
+            let count = counts.iter().find(here)?;
+            Some(Metric { value: count.value, blocks: count.grid, folder })
+        })
+        .with_context(|| {
+            format!(
+                "no counters.csv of results/ has {metric} of {} at n = {}, blocks of {}",
+                case.step,
+                measured::table::size(case.n),
+                case.threads
+            )
+        })
 }
 
 fn hardware(
@@ -411,17 +427,15 @@ fn hardware(
     words: &Words<'_>,
 ) -> Result<Quantity> {
     let case = case(step, &words.keys)?;
-    let (value, blocks) = metric(sources, on, &case, name)?;
-    let (divisor, what) = scaled(rest, &case, blocks)?;
-    let run = sources.run(on)?;
+    let found = metric(sources, on, &case, name)?;
+    let (divisor, what) = scaled(rest, &case, found.blocks)?;
     let origin = format!(
-        "{name}{what} of {step}, counted by {}: first launch, n = {}, blocks of {}, results/{}/counters.csv",
-        run.env.gpu.name,
+        "{name}{what} of {step}, counted by the hardware: first launch, n = {}, blocks of {}, results/{}/counters.csv",
         measured::table::size(case.n),
         case.threads,
-        run.name
+        found.folder
     );
-    Ok(counted(value / divisor, origin))
+    Ok(counted(found.value / divisor, origin))
 }
 
 /// The plan of a step of the ladder on an H200's number of SMs.

@@ -63,7 +63,10 @@ fn grouped(number: &str) -> bool {
     let mut groups = number.split(',');
     let first = groups.next().unwrap_or_default();
     let rest: Vec<&str> = groups.collect();
+    // Up to 2,048 or so it is the size of something.
+    let large = rest.len() > 1 || first.len() > 1;
     (1..=3).contains(&first.len())
+        && large
         && !rest.is_empty()
         && rest.iter().all(|g| g.len() == 3 && g.bytes().all(|b| b.is_ascii_digit()))
 }
@@ -98,6 +101,11 @@ fn factor(after: &str) -> bool {
 
 /// The text without link targets and HTML tags.
 fn visible(text: &str) -> String {
+    // `[name]: address`, on a line of its own.
+    let defines =
+        |line: &&str| line.starts_with('[') && !line.starts_with("[^") && line.contains("]: ");
+    let text: String = text.split_inclusive('\n').filter(|line| !defines(line)).collect();
+    let text = text.as_str();
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(found) = rest.find("](").into_iter().chain(rest.find('<')).min() {

@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, Result, anyhow, bail};
 use common::size::Size;
-use measured::{Run, history::History};
+use measured::{Run, counters::Count, history::History};
 use serde::Deserialize;
 
 use super::{counts::Counts, sass::Sass};
@@ -32,6 +32,8 @@ pub(crate) struct Sources {
     pub(crate) runs: Vec<Run>,
     /// Whether the run is a stand-in, because nothing has been measured yet.
     pub(crate) placeholder: bool,
+    /// Hardware counters by folder, newest first: they may be there before any time is.
+    pub(crate) counters: Vec<(String, Vec<Count>)>,
     /// Published tables.
     pub(crate) history: Option<History>,
     /// What the interpreter counted.
@@ -60,6 +62,7 @@ impl Sources {
         let root = crate::root();
         let (kernels, steps) = (kernels::all()?, kernels::steps()?.len());
         let (runs, placeholder) = runs(&root)?;
+        let counters = counters(&root.join("results"))?;
         let history = root.join("results/history.toml");
         let history = if history.exists() { Some(History::read(&history)?) } else { None };
         let cites = root.join(BOOK).join("cite.toml");
@@ -72,6 +75,7 @@ impl Sources {
             steps,
             runs,
             placeholder,
+            counters,
             history,
             cites,
         })
@@ -132,6 +136,22 @@ fn runs(root: &Path) -> Result<(Vec<Run>, bool)> {
     }
     let runs = folders.iter().map(|folder| Run::read(folder)).collect::<Result<_, _>>()?;
     Ok((runs, placeholder))
+}
+
+/// Every `counters.csv`, newest folder first.
+fn counters(results: &Path) -> Result<Vec<(String, Vec<Count>)>> {
+    let Ok(entries) = fs::read_dir(results) else { return Ok(Vec::new()) };
+    let mut found = Vec::new();
+    for entry in entries {
+        let folder = entry?.path();
+        let path = folder.join("counters.csv");
+        if path.exists() {
+            let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            found.push((name, Count::read(&path)?));
+        }
+    }
+    found.sort_by(|a, b| b.0.cmp(&a.0));
+    Ok(found)
 }
 
 /// A file's text.

@@ -226,7 +226,7 @@ pub(crate) fn ledger(sources: &Sources, step: &str) -> Result<String> {
         let values: Option<Vec<f64>> = line
             .metrics
             .iter()
-            .map(|name| metric(sources, None, &case, name).ok().map(|m| m.0))
+            .map(|name| metric(sources, None, &case, name).ok().map(|m| m.value))
             .collect();
         let hardware = values.map(|values| values[0] - values[1..].iter().sum::<f64>());
         // A line that says nothing on this step: neither predicts nor counts anything.

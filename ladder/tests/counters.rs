@@ -1,0 +1,123 @@
+//! The interpreter counts what the hardware counts, to the unit: its counts against those that
+//! ncu read on a GPU, committed under `results/`.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use common::{
+    Element,
+    device::{Choice, Device},
+    input::Input,
+    interpreter::Settings,
+    plan::Block,
+    ptx,
+    run::{self, Samples},
+    scalar::Scalar,
+    workload::Workload,
+};
+use measured::counters::Count;
+use simt::Counts;
+
+/// A count of the interpreter, and ncu's name for the same thing.
+type Same = (&'static str, fn(&Counts) -> u64);
+
+const SAME: [Same; 10] = [
+    ("smsp__sass_inst_executed_op_shared_ld.sum", |c| c.shared_ld),
+    ("smsp__sass_inst_executed_op_shared_st.sum", |c| c.shared_st),
+    ("smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ld.sum", |c| c.shared_ld_wavefronts),
+    ("smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_st.sum", |c| c.shared_st_wavefronts),
+    ("l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum", |c| c.global_ld_requests),
+    ("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", |c| c.global_ld_sectors),
+    ("l1tex__t_requests_pipe_lsu_mem_global_op_st.sum", |c| c.global_st_requests),
+    ("l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum", |c| c.global_st_sectors),
+    ("sass__inst_executed_per_opcode:BAR", |c| c.barriers),
+    ("sass__inst_executed_per_opcode:SHFL", |c| c.shuffles),
+];
+
+/// Steps whose counts are the same, row by row.
+const STEPS: std::ops::Range<usize> = 0..7;
+
+/// The sizes that are interpreted: a full one, and one with a ragged end.
+const SIZES: [u64; 2] = [1 << 20, (1 << 20) + 13];
+
+#[test]
+fn equal_to_the_hardware_to_the_unit() {
+    let golden = golden();
+    let mut compared = 0;
+    let mut different = Vec::new();
+    for step in &ladder::STEPS[STEPS] {
+        for element in [Element::F32, Element::I32] {
+            for n in SIZES {
+                for threads in [128, 256, 512] {
+                    let launches = match element {
+                        Element::I32 => interpreted::<i32>(step, n, threads),
+                        _ => interpreted::<f32>(step, n, threads),
+                    };
+                    for (index, counts) in launches.iter().enumerate() {
+                        let key = (
+                            step.name.to_owned(),
+                            element.to_string(),
+                            n,
+                            threads,
+                            index as u32 + 1,
+                        );
+                        let hardware = golden
+                            .get(&key)
+                            .unwrap_or_else(|| panic!("nothing was counted for {key:?}"));
+                        for (metric, ours) in SAME {
+                            // ncu has no row for an opcode that was never executed.
+                            let theirs = hardware.get(metric).copied().unwrap_or(0.0);
+                            compared += 1;
+                            if ours(counts) as f64 != theirs {
+                                different.push(format!(
+                                    "{key:?} {metric}: {} here, {theirs} there",
+                                    ours(counts)
+                                ));
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+    println!("{compared} counts compared");
+    assert!(compared > 2000, "only {compared} counts were compared");
+    assert!(
+        different.is_empty(),
+        "{} of {compared} differ:\n{}",
+        different.len(),
+        different.join("\n")
+    );
+}
+
+/// What the interpreter counts, launch by launch.
+fn interpreted<T: Scalar>(step: &common::Step, n: u64, threads: u32) -> Vec<Counts> {
+    let settings = Settings { checks: Some(Vec::new()), ..Settings::default() };
+    let device = Device::open(Choice::Simt, &settings).unwrap();
+    let workload = Workload::<T>::new(&device, Input::Uniform, n, 42).unwrap();
+    let text = ptx::of(&step.kernel, T::ELEMENT, None).unwrap();
+    let samples = Samples { count: 0, warm: true };
+    let outcome =
+        run::run(step, &text, &device, &workload, Block::new(threads).unwrap(), samples).unwrap();
+    assert!(outcome.wrong.is_none());
+    outcome.observed.unwrap().counters.launches.iter().map(|launch| launch.counts).collect()
+}
+
+type Key = (String, String, u64, u32, u32);
+
+/// The newest committed counters.
+fn golden() -> BTreeMap<Key, BTreeMap<String, f64>> {
+    let results = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../results");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(results)
+        .unwrap()
+        .flatten()
+        .map(|entry| entry.path().join("counters.csv"))
+        .collect();
+    files.retain(|file| file.exists());
+    let newest = files.into_iter().max().expect("results/ holds counters");
+    let mut golden: BTreeMap<Key, BTreeMap<String, f64>> = BTreeMap::new();
+    for count in Count::read(&newest).unwrap() {
+        let key = (count.variant, count.element, count.n, count.threads, count.launch);
+        golden.entry(key).or_default().insert(count.metric, count.value);
+    }
+    golden
+}

@@ -1,0 +1,116 @@
+//! Sums too small to fill the chip, in four ways. Each is right for any number of elements; which is
+//! fast for how many is what the study asks.
+
+use common::{
+    Step,
+    plan::{Arg, Buffer, Launch, Plan, Problem, Scratch},
+};
+
+/// The four ways, from the smallest sums to the largest.
+pub static WAYS: [&Step; 4] = [&BLOCK, &CLUSTER, &COUNTER, &MAILBOX];
+
+/// One block: nothing to agree on.
+pub static BLOCK: Step = Step {
+    name: "one-block",
+    cures: "partial sums: one block needs none",
+    costs: "one multiprocessor's share of the memory's speed",
+    kernel: common::kernel!(),
+    plan: |problem| {
+        let words = words(problem, 1);
+        plan(problem, "block", words, 1, 1, vec![])
+    },
+};
+
+/// One cluster: its blocks write into the shared memory of the first.
+pub static CLUSTER: Step = Step {
+    name: "one-cluster",
+    cures: "the way through memory: blocks of a cluster write into each other's shared memory",
+    costs: "sixteen multiprocessors at the most",
+    kernel: common::kernel!(),
+    plan: |problem| {
+        // Eight blocks start sooner than sixteen, and are enough for a word a thread or two.
+        let blocks = if bytes(problem) <= 2 * 8 * TILE { 8 } else { 16 };
+        let words = words(problem, blocks);
+        plan(problem, "cluster", words, blocks, blocks, vec![])
+    },
+};
+
+/// Any number of blocks: the one that draws the last ticket adds the partial sums.
+pub static COUNTER: Step = Step {
+    name: "counter",
+    cures: "the limit of a cluster: the last block to finish adds what all have written",
+    costs: "three ways to the L2 cache, one after the other: the partial sum, the ticket, all partial sums",
+    kernel: common::kernel!(),
+    plan: |problem| {
+        let words = words(problem, FULL);
+        let blocks = blocks(problem, words);
+        let scratch = vec![Scratch::Partials(u64::from(blocks)), Scratch::Zeroed(4)];
+        plan(problem, "counter", words, blocks, 1, scratch)
+    },
+};
+
+/// Any number of blocks: each posts its partial sum with a flag, and the last one waits for all.
+pub static MAILBOX: Step = Step {
+    name: "mailbox",
+    cures: "the ticket: a partial sum and its flag are one store, and the last block waits for them",
+    costs: "a block that waits: others must be able to run beside it",
+    kernel: common::kernel!(),
+    plan: |problem| {
+        let words = words(problem, FULL);
+        let blocks = blocks(problem, words);
+        let slot = 2 * problem.element.size();
+        plan(problem, "mailbox", words, blocks, 1, vec![Scratch::Zeroed(u64::from(blocks) * slot)])
+    },
+};
+
+/// Threads of a block; the study asks for other things than `--threads`.
+const THREADS: u64 = 512;
+
+/// Bytes of a tile of one word a thread.
+const TILE: u64 = THREADS * 16;
+
+/// Blocks that are enough to hide that they share a memory bus.
+const FULL: u32 = 64;
+
+fn bytes(problem: &Problem) -> u64 {
+    problem.n * problem.element.size()
+}
+
+/// Words that a thread of that many blocks has in flight: as few as are enough, eight at the most.
+fn words(problem: &Problem, blocks: u32) -> u64 {
+    bytes(problem).div_ceil(u64::from(blocks) * TILE).next_power_of_two().min(8)
+}
+
+/// Blocks of that many words a thread.
+fn blocks(problem: &Problem, words: u64) -> u32 {
+    bytes(problem).div_ceil(words * TILE).max(1) as u32
+}
+
+fn plan(
+    problem: &Problem,
+    way: &str,
+    words: u64,
+    grid: u32,
+    cluster: u32,
+    scratch: Vec<Scratch>,
+) -> Plan {
+    let mut args =
+        vec![Arg::Address(Buffer::Input), Arg::Address(Buffer::Result), Arg::U64(problem.n)];
+    args.extend((0..scratch.len()).map(|index| Arg::Address(Buffer::Scratch(index))));
+    let tiles = bytes(problem).div_ceil(words * TILE * u64::from(grid)) as u32;
+    let launch = Launch {
+        entry: format!("{way}_{words}"),
+        grid,
+        block: THREADS as u32,
+        cluster,
+        shared: 0,
+        n: problem.n,
+        input: Buffer::Input,
+        output: Buffer::Result,
+        args,
+        tile: (grid == 1).then_some(problem.n.max(1)),
+        // Words and their elements, tile after tile, a warp, a block or cluster, and the partial sums.
+        depth: 3 + 2 + tiles + 5 + 8 + 5 + grid.div_ceil(32) + 5,
+    };
+    Plan { launches: vec![launch], scratch }
+}
