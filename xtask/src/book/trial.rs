@@ -6,12 +6,11 @@ use anyhow::{Context, Result};
 use xshell::{Shell, cmd};
 
 pub(crate) fn run(sh: &Shell, html: &Path) -> Result<()> {
+    let there = |name: &str| cmd!(sh, "{name} --version").quiet().ignore_stderr().read().is_ok();
     let browsers = ["chromium", "chromium-browser", "google-chrome"];
-    let found = browsers
-        .iter()
-        .find(|name| cmd!(sh, "{name} --version").quiet().ignore_stderr().read().is_ok());
-    let Some(browser) = found else {
-        println!("SKIPPED: the book is not tried in a browser, since there is no chromium");
+    let browser = browsers.into_iter().find(|name| there(name)).filter(|_| there("node"));
+    let Some(browser) = browser else {
+        println!("SKIPPED: trying the book in a browser takes node and chromium");
         return Ok(());
     };
     cmd!(sh, "node book/test/pages.mjs {browser} {html}")
