@@ -190,7 +190,8 @@ impl Plan {
                 Arg::Address(Buffer::Input),
                 Arg::Address(Buffer::Result),
                 Arg::U64(n),
-                Arg::U64(chunk),
+                Arg::U32(chunk as u32),
+                Arg::U32(chunks as u32),
                 Arg::Address(partials),
                 Arg::Address(tickets),
             ],
@@ -330,7 +331,7 @@ mod tests {
                 let [launch] = plan.launches.as_slice() else {
                     panic!("{} launches", plan.launches.len())
                 };
-                assert_eq!(launch.args[3], Arg::U64(chunk(n, Element::F32)));
+                assert_eq!(launch.args[3], Arg::U32(chunk(n, Element::F32) as u32));
                 assert!((1..=2 * sms).contains(&launch.grid));
                 assert_eq!(launch.grid == 1, n <= 1 << 14);
             }

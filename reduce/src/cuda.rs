@@ -22,6 +22,14 @@ pub fn has_driver() -> bool {
     unsafe { sys::is_culib_present() }
 }
 
+/// Stops cudarc from putting events between the streams of a context: a wait for an event from
+/// outside ends the capture of a graph. For the tests of this crate, which use one stream.
+#[doc(hidden)]
+pub fn untracked(context: &cudarc::driver::CudaContext) {
+    // SAFETY: called before anything is allocated; with one stream, order needs no events.
+    unsafe { context.disable_event_tracking() };
+}
+
 /// The kernels of one type, loaded for one stream, with the memory that they need.
 #[derive(Debug)]
 pub(crate) struct Kernels {
@@ -124,28 +132,29 @@ impl Kernels {
         let Operation { block, cluster, chunks } = &self.operations[operation];
         let (mut input, mut output, mut n, mut state) = (input, output, n, self.state);
         let shape = pick(n, size, self.clusters);
-        let mut chunk = 0u64;
+        let (mut chunk, mut chunk_count) = (0u64, 0u32);
         let (function, grid, blocks) = match (shape, cluster) {
             (Shape::Block { words }, _) => (&block[usize::from(words > 2)], 1, 1),
             (Shape::Cluster { blocks, words }, Some(cluster)) => {
                 (&cluster[usize::from(words > 2)], blocks, blocks)
             }
             (Shape::Chunks { chunk: elements, count }, _) => {
-                chunk = elements;
+                (chunk, chunk_count) = (elements, count);
                 (chunks, count.min(self.resident), 1)
             }
             (Shape::Cluster { .. }, None) => {
                 unreachable!("no cluster is picked where there is none")
             }
         };
-        let mut params: [*mut c_void; 5] = [
+        let mut params: [*mut c_void; 6] = [
             (&raw mut input).cast(),
             (&raw mut output).cast(),
             (&raw mut n).cast(),
             (&raw mut chunk).cast(),
+            (&raw mut chunk_count).cast(),
             (&raw mut state).cast(),
         ];
-        // SAFETY: the three or five parameters are those of the entry point; input and output are of
+        // SAFETY: the three or six parameters are those of the entry point; input and output are of
         // live memory, as the caller says; the state has a place for every chunk that can be picked.
         unsafe { launch(function, grid, blocks, &self.stream, &mut params) }
             .map_err(doing("launching a reduction"))

@@ -204,11 +204,11 @@ __device__ u64 peek(const u64* box)
 // Chunks of a size that only n decides, drawn by whoever is free; the last block waits for the mail
 // of all chunks, in their order, and empties the box. `state` is the next ticket, then the box.
 template <class Op>
-__device__ void chunks(const In* in, Acc* out, u64 n, u64 chunk, u64* state)
+__device__ void chunks(const In* in, Acc* out, u64 n, u64 chunk, u32 count, u64* state)
 {
     __shared__ Acc rows[2][Rows], warps[Warps];
     __shared__ u32 next[2];
-    u32 count = (n + chunk - 1) / chunk, turn = 0;
+    u32 turn = 0;
     u64* box = state + 2;
     for (u32 c = blockIdx.x; c < count; turn ^= 1) {
         // The draws of one launch are as many as its chunks, so the counter ends where it began.
@@ -266,6 +266,6 @@ const u32 Resident = Lanes > 4 ? 2 : 4;
 #define ALL(Op, op) \
     BLOCK(Op, op, 2) BLOCK(Op, op, 8) CLUSTER(Op, op, 2) CLUSTER(Op, op, 4) \
     extern "C" __global__ void __launch_bounds__(Threads, Resident) chunks_##op( \
-        const In* in, Acc* out, u64 n, u64 chunk, u64* state) \
-    { chunks<Op>(in, out, n, chunk, state); }
+        const In* in, Acc* out, u64 n, u64 chunk, u32 count, u64* state) \
+    { chunks<Op>(in, out, n, chunk, count, state); }
 ALL(Sum, sum) ALL(Min, min) ALL(Max, max)

@@ -11,7 +11,7 @@
 //!
 //! [`sum`] waits for the result. A [`Reducer`] made once leaves it on the device instead
 //! ([`Reducer::sum_into`]), where the next kernel of the stream finds it; these calls can be captured
-//! into a graph. Neither allocates, and neither asks the device anything, after the first call.
+//! into a graph, on a context that tracks no events (`CudaContext::disable_event_tracking`). Neither allocates, and neither asks the device anything, after the first call.
 //!
 //! Which of the kernels runs is decided by the number of bytes and by whether the device has
 //! clusters ([`shape::pick`]). The order of the additions is a function of the number of elements,
@@ -24,7 +24,7 @@ mod error;
 mod reducer;
 pub mod shape;
 
-pub use cuda::has_driver;
+pub use cuda::{has_driver, untracked};
 pub use element::Element;
 pub use error::{Error, Result};
 pub use reducer::{Reducer, max, min, sum};

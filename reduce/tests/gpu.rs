@@ -12,7 +12,10 @@ fn stream() -> Option<Arc<CudaStream>> {
         eprintln!("skipped: there is no NVIDIA driver");
         return None;
     }
-    match CudaContext::new(0).and_then(|context| context.new_stream()) {
+    match CudaContext::new(0).and_then(|context| {
+        reduce::untracked(&context);
+        context.new_stream()
+    }) {
         Ok(stream) => Some(stream),
         Err(error) => {
             eprintln!("skipped: {error}");

@@ -30,7 +30,7 @@ fn run<T: Element>(
             (format!("cluster_{operation}_{words}"), blocks, blocks)
         }
         Shape::Chunks { chunk, count } => {
-            args.extend([Arg::U64(chunk), Arg::U64(state)]);
+            args.extend([Arg::U64(chunk), Arg::U32(count), Arg::U64(state)]);
             (format!("chunks_{operation}"), count.min(resident), 1)
         }
     };
@@ -45,7 +45,8 @@ fn run<T: Element>(
     let mut word = [0; 8];
     // Twice: the state is left as it was found.
     for _ in 0..2 {
-        gpu.launch(module, &launch, &mut Counters::default()).unwrap_or_else(|e| panic!("{entry}: {e}"));
+        gpu.launch(module, &launch, &mut Counters::default())
+            .unwrap_or_else(|e| panic!("{entry}: {e}"));
         gpu.read(output, &mut word).unwrap();
     }
     let mut left = vec![1; (2 + 2 * CHUNKS as usize) * 8];

@@ -16,15 +16,14 @@ __device__ void reduce(const Element* __restrict__ in, Element* out, unsigned lo
     if (head > n) head = n;
     const Word* words = (const Word*)(in + head);
     unsigned long long count = (n - head) / lanes, tail = head + count * lanes;
-    Word sums[4] = {};
+    Word sums = {};
     for (unsigned long long w = i; w < count; w += 4 * stride) {
         Word next[4] = {};
         for (int k = 0; k < 4; k++) if (w + k * stride < count) next[k] = words[w + k * stride];
-        for (int k = 0; k < 4; k++) for (int e = 0; e < lanes; e++) sums[k].at[e] += next[k].at[e];
+        for (int k = 0; k < 4; k++) for (int e = 0; e < lanes; e++) sums.at[e] += next[k].at[e];
     }
     Element sum = (i < head ? in[i] : 0) + (i < n - tail ? in[tail + i] : 0);
-    for (int e = 0; e < lanes; e++)
-        sum += (sums[0].at[e] + sums[1].at[e]) + (sums[2].at[e] + sums[3].at[e]);
+    for (int e = 0; e < lanes; e++) sum += sums.at[e];
 
     // Reduce: each warp to one value, then the first warp those values.
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
@@ -43,6 +42,7 @@ __device__ void reduce(const Element* __restrict__ in, Element* out, unsigned lo
 
 // One entry point for each block size: the host picks the one that it launches.
 #define ENTRY(Block) \
-    extern "C" __global__ void reduce_##Block(const Element* in, Element* out, unsigned long long n) \
+    extern "C" __global__ void __launch_bounds__(Block, 2048 / Block) reduce_##Block( \
+        const Element* in, Element* out, unsigned long long n) \
     { reduce<Block>(in, out, n); }
 ENTRY(64) ENTRY(128) ENTRY(256) ENTRY(512) ENTRY(1024)

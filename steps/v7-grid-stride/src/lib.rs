@@ -17,9 +17,8 @@ pub static STEP: Step = Step {
 /// Words of sixteen bytes that a thread has in flight.
 const WORDS: u64 = 4;
 
-/// Threads that a multiprocessor holds at once, whatever the GPU: with four words each, 64 KiB are
-/// on their way.
-const RESIDENT: u64 = 1024;
+/// Threads that fill a multiprocessor: with four words each, 128 KiB are on their way.
+const RESIDENT: u64 = 2048;
 
 /// One launch that fills the device, and one block for its partial sums.
 fn plan(problem: &Problem) -> Plan {
@@ -39,9 +38,9 @@ fn plan(problem: &Problem) -> Plan {
         args: vec![Arg::Address(input), Arg::Address(output), Arg::U64(n)],
         // More blocks than one stride through all of the input.
         tile: (blocks == 1).then_some(round.max(n)),
-        // The rounds of a thread, an element beside the words at either end, the words' elements
-        // and the four sums; then five rounds in each warp and five in the first.
-        depth: (n.div_ceil(round * blocks)) as u32 + 2 + 4 + 2 + 5 + 5,
+        // The words of a thread, an element beside them at either end, and their elements; then five
+        // rounds in each warp and five in the first.
+        depth: (n.div_ceil(round * blocks) * WORDS) as u32 + 2 + 4 + 5 + 5,
     };
     match blocks {
         1 => Plan {

@@ -3,12 +3,13 @@
 // Needs compute_90: bulk copies that complete on an mbarrier.
 struct alignas(16) Word { Element at[16 / sizeof(Element)]; };
 const unsigned int Lanes = 16 / sizeof(Element), Rows = 32, Step = Rows * 32 * Lanes;
-const unsigned int Stages = 3, Stage = 2 * Step, Pitch = Stage + Lanes;  // 32 KiB and a word
+// A stage is 32 KiB and perhaps a word, and begins at a multiple of 128 bytes.
+const unsigned int Stages = 3, Stage = 2 * Step, Pitch = Stage + 8 * Lanes;
 
 // Neighbours: in one load where they are a word, one by one where they lie across two, and nothing
 // beyond the end.
 template <bool Aligned>
-__device__ Word load(const Element* at, unsigned long long left)
+__device__ Word load(const Element* at, unsigned int left)
 {
     if (Aligned && left >= Lanes) return *(const Word*)at;
     Word word = {};
@@ -18,7 +19,7 @@ __device__ Word load(const Element* at, unsigned long long left)
 
 // Load: one step's word of each row that the warp has.
 template <unsigned int Each, bool Aligned>
-__device__ void add_step(const Element* in, unsigned long long count, Word* sums)
+__device__ void add_step(const Element* in, unsigned int count, Word* sums)
 {
     for (int r = 0; r < Each; r++) {
         unsigned int at = ((threadIdx.x / 32 * Each + r) * 32 + threadIdx.x % 32) * Lanes;
@@ -75,8 +76,8 @@ __device__ void copy(Element* stage, const Element* from, unsigned int bytes, un
 }
 
 template <unsigned int Block>
-__device__ void reduce(const Element* in, Element* out, unsigned long long n, unsigned long long chunk,
-                       Element* partials, unsigned int* tickets)
+__device__ void reduce(const Element* in, Element* out, unsigned long long n, unsigned int chunk,
+                       unsigned int chunks, Element* partials, unsigned int* tickets)
 {
     extern __shared__ __align__(128) Element ring[];
     __shared__ unsigned long long full[Stages], empty[Stages];
@@ -94,23 +95,24 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n, un
 
     // The engine copies whole words: a base between two of them is copied from the one below it, and
     // a word more. What is left of the last chunk when no stage is whole any more, threads load.
-    unsigned long long chunks = n > chunk ? (n + chunk - 1) / chunk : 1;
     unsigned int skew = (unsigned long long)in % 16 / sizeof(Element), extra = skew ? Lanes : 0;
     unsigned int parts = chunk / Stage, items = 0;
-    auto stages = [&](unsigned long long c) {
-        unsigned long long begin = c * chunk + extra, left = n > begin ? n - begin : 0;
+    auto stages = [&](unsigned int c) {
+        unsigned long long begin = (unsigned long long)c * chunk + extra;
+        unsigned long long left = n > begin ? n - begin : 0;
         return left < chunk ? (unsigned int)(left / Stage) : parts;
     };
-    for (unsigned long long c = blockIdx.x; c < chunks; c += gridDim.x) items += stages(c);
+    for (unsigned int c = blockIdx.x; c < chunks; c += gridDim.x) items += stages(c);
     auto fill = [&](unsigned int item) {
-        unsigned long long c = blockIdx.x + (unsigned long long)(item / parts) * gridDim.x;
-        copy(ring + item % Stages * Pitch, in + c * chunk + item % parts * Stage - skew,
-             (Stage + extra) * sizeof(Element), full + item % Stages);
+        unsigned int c = blockIdx.x + item / parts * gridDim.x;
+        const Element* from = in + (unsigned long long)c * chunk + item % parts * Stage - skew;
+        copy(ring + item % Stages * Pitch, from, (Stage + extra) * sizeof(Element),
+             full + item % Stages);
     };
     if (tid == 0) for (unsigned int item = 0; item < Stages && item < items; item++) fill(item);
 
     unsigned int item = 0, turn = 0;
-    for (unsigned long long c = blockIdx.x; c < chunks; c += gridDim.x, turn++) {
+    for (unsigned int c = blockIdx.x; c < chunks; c += gridDim.x, turn++) {
         Word sums[each] = {};
         unsigned int whole = stages(c);
         for (unsigned int part = 0; part < whole; part++, item++) {
@@ -130,9 +132,10 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n, un
                 fill(item - 1 + Stages);
             }
         }
-        unsigned long long left = n - c * chunk < chunk ? n - c * chunk : chunk;
-        for (unsigned long long at = (unsigned long long)whole * Stage; at < left; at += Step)
-            add_step<each, false>(in + c * chunk + at, left - at, sums);
+        unsigned long long begin = (unsigned long long)c * chunk;
+        unsigned int left = n - begin < chunk ? n - begin : chunk;
+        for (unsigned int at = whole * Stage; at < left; at += Step)
+            add_step<each, false>(in + begin + at, left - at, sums);
         Element sum = add_rows<each>(sums, rows[turn % 2]);
         if (tid == 0) (chunks == 1 ? out : partials)[c] = sum;
     }
@@ -148,7 +151,7 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n, un
     __syncthreads();
     if (last) {
         Word sums[each] = {};
-        for (unsigned long long at = 0; at < chunks; at += Step)
+        for (unsigned int at = 0; at < chunks; at += Step)
             add_step<each, false>(partials + at, chunks - at, sums);
         Element sum = add_rows<each>(sums, rows[turn % 2]);
         if (tid == 0) *out = sum;
@@ -158,7 +161,7 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n, un
 // One entry point for each block size: the host picks the one that it launches.
 #define ENTRY(Block) \
     extern "C" __global__ void __launch_bounds__(Block, Block < 1024 ? 2 : 1) reduce_##Block( \
-        const Element* in, Element* out, unsigned long long n, unsigned long long chunk, \
-        Element* partials, unsigned int* tickets) \
-    { reduce<Block>(in, out, n, chunk, partials, tickets); }
+        const Element* in, Element* out, unsigned long long n, unsigned int chunk, \
+        unsigned int chunks, Element* partials, unsigned int* tickets) \
+    { reduce<Block>(in, out, n, chunk, chunks, partials, tickets); }
 ENTRY(64) ENTRY(128) ENTRY(256) ENTRY(512) ENTRY(1024)

@@ -14,8 +14,8 @@ pub static STEP: Step = Step {
     plan,
 };
 
-/// Stages of the ring, of 32 KiB and a word each.
-const RING: u64 = 3 * ((32 << 10) + 16);
+/// Stages of the ring, of 32 KiB and room for a word each, at multiples of 128 bytes.
+const RING: u64 = 3 * ((32 << 10) + 128);
 
 /// The chunks of v8. Two rings fit a multiprocessor, and so do two blocks but the largest.
 fn plan(problem: &Problem) -> Plan {
