@@ -1,6 +1,7 @@
 //! The project's own tools, behind one door: `cargo x`.
 #![forbid(unsafe_code)]
 
+mod book;
 mod bundle;
 mod ci;
 mod diff;
@@ -11,6 +12,8 @@ mod peers;
 mod plots;
 mod ptx;
 mod results;
+mod sass;
+mod spell;
 mod tidy;
 
 use std::{path::PathBuf, process::ExitCode};
@@ -55,7 +58,17 @@ enum Task {
     },
     /// Gather stripped programs, benches and tests in dist/, for a GPU machine that has no Rust
     Bundle,
-    /// Everything that CI runs: fmt, clippy, tests, doc, tidy, ptx --check
+    /// Look for misspelt words, and for American ones, with codespell from PyPI
+    Spell,
+    /// Keep the machine code that ptxas from PyPI makes of every kernel, for the book
+    Sass {
+        /// Write nothing; fail where what is kept is not what would be written
+        #[arg(long)]
+        check: bool,
+    },
+    /// Build the book into book/book, and hold it against its rules
+    Book(book::Options),
+    /// Everything that CI runs: fmt, tidy, spell, clippy, tests, doc, ptx --check, book --check
     Ci,
 }
 
@@ -82,6 +95,9 @@ fn run(task: Task) -> Result<()> {
         Task::Peers { arch, nvcc } => peers::run(&sh, &arch, nvcc.as_deref()),
         Task::Results { check } => results::run(check),
         Task::Bundle => bundle::run(&sh),
+        Task::Spell => spell::run(&sh),
+        Task::Sass { check } => sass::run(&sh, check),
+        Task::Book(options) => book::run(&sh, &options),
         Task::Ci => ci::run(&sh),
     }
 }
