@@ -364,12 +364,15 @@ fn problems(options: &Options, n: u64) -> Vec<Problem> {
     problems
 }
 
+/// What is done with the outcomes of one problem, and with the steps that could not run.
+type Done<'d> = dyn FnMut(&[Outcome], &[Refusal]) -> Result<(), Stop> + 'd;
+
 /// Runs all steps on each problem in turn.
 fn each(
     steps: &[&'static Step],
     options: &Options,
     device: &Device,
-    done: &mut dyn FnMut(&[Outcome], &[Refusal]) -> Result<(), Stop>,
+    done: &mut Done<'_>,
 ) -> Result<(), Stop> {
     let sizes = match (options.n.is_empty(), device) {
         (false, _) => options.n.clone(),
@@ -394,7 +397,7 @@ fn on<T: Scalar>(
     options: &Options,
     device: &Device,
     n: u64,
-    done: &mut dyn FnMut(&[Outcome], &[Refusal]) -> Result<(), Stop>,
+    done: &mut Done<'_>,
 ) -> Result<(), Stop> {
     let kernels = steps
         .iter()
