@@ -16,6 +16,7 @@ import time
 import warnings
 
 POOL = 1 << 30
+SETTLE = 150_000  # nanoseconds of untimed runs before each sample
 TYPES = {"f32": 0, "i32": 1}
 
 
@@ -143,12 +144,14 @@ def measure(torch, driver, runs, element, n, args, rows):
     stream = torch.cuda.current_stream()
     turn = 0
 
-    def sample(run):
+    def sample(run, before):
         nonlocal turn
-        # Timed after itself, so that the order of the contenders cannot matter.
-        run(views[turn % copies])
-        view = views[(turn + 1) % copies]
-        turn += 2
+        # Timed after itself, as often as it takes until what ran before does not matter.
+        for _ in range(before):
+            run(views[turn % copies])
+            turn += 1
+        view = views[turn % copies]
+        turn += 1
         driver.close(stream.cuda_stream)
         try:
             start.record()
@@ -167,13 +170,14 @@ def measure(torch, driver, runs, element, n, args, rows):
             run(views[0])
             torch.cuda.synchronize()
     deadline = time.monotonic() + args.seconds
+    settle = {name: max(1, min(32, SETTLE // sample(run, 1))) for name, run, _ in runs}
     for number in range(args.rounds + 2):
         order = runs if number % 2 == 0 else runs[::-1]
         for name, run, _ in order:
-            ns = sample(run)
+            ns = sample(run, settle[name])
             if number >= 2:
                 rows.append(f"{name},{element},0,{n},cold,gpu,{number - 2},{ns}")
-        if number >= 12 and time.monotonic() > deadline:
+        if number >= 13 and number % 2 and time.monotonic() > deadline:
             break
     return None
 
@@ -187,7 +191,7 @@ def main():
     parser.add_argument("--out", required=True, help="the folder of a run")
     parser.add_argument("--peers", default="target/peers/libpeers.so")
     parser.add_argument("--minutes", type=float, default=2.0)
-    parser.add_argument("--rounds", type=int, default=201)
+    parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--types", default="f32")
     parser.add_argument("--powers", default="10,12,14,16,18,20,22,24,26,28,30,32")
     args = parser.parse_args()

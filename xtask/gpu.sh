@@ -1,14 +1,18 @@
 #!/usr/bin/env bash
 # Runs what `cargo x bundle` gathered, on a GPU machine that needs no Rust.
 #
-#   bash dist/gpu.sh OUT [ladder|large|tests|sanitizer|bench|counters|errors ...]
+<<<<<<< HEAD
+#   bash dist/gpu.sh OUT [ladder|logs|large|tests|sanitizer|bench|counters|errors ...]
+=======
+#   bash dist/gpu.sh OUT [ladder|large|tests|sanitizer|bench|measure|counters|errors ...]
+>>>>>>> main
 #
 # OUT receives a log for each part. DEVICE=simt tries the script where there is no GPU.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 out=${1:?where the logs go}
 shift
-parts=${*:-ladder large tests sanitizer}
+parts=${*:-ladder logs large tests sanitizer}
 device=${DEVICE:-cuda}
 sizes=${SIZES:-2^20,2^24,2^28}
 steps=$(cd "$here/bin" && ls -d v[0-9]-* | sort)
@@ -30,6 +34,14 @@ ladder() {
     part ladder.txt "$here/bin/ladder" --device "$device" --n "$sizes" --type f32,i32,f64
     part ladder.json "$here/bin/ladder" --device "$device" --n "$sizes" --type f32,i32,f64 --format json
     part ladder-warm.txt "$here/bin/ladder" --device "$device" --n "$sizes" --warm
+}
+
+# What a reader's own run prints, for the book: logs/ belongs into the run's folder of results/.
+logs() {
+    mkdir -p "$out/logs"
+    for step in $steps small-sum; do
+        [ -x "$here/bin/$step" ] && part "logs/$step.txt" "$here/bin/$step" --device "$device"
+    done
 }
 
 # Beyond 2^32 elements: 17 GB of f32.
@@ -60,6 +72,15 @@ bench() {
     for bench in "$here"/bench/*; do
         part "bench-$(basename "$bench").txt" "$bench" --bench --noplot
     done
+}
+
+# Everything against its peers, and the block sizes: a folder for results/.
+measure() {
+    part measure.txt "$here/bin/ladder" measure --minutes "${MINUTES:-8}" --out "$out"
+    local run
+    run=$(ls -d "$out"/20*-* | tail -n 1)
+    part sweep.txt "$here/bin/ladder" sweep --minutes 1 --out "$run"
+    part python.txt python3 "$here/bin/python.py" --peers "$here/bin/libpeers.so" --minutes 1 --out "$run"
 }
 
 # Hardware counters: what the interpreter is held against, and what the book's ledgers show.

@@ -212,6 +212,12 @@ pub fn ladder(matches: &clap::ArgMatches, steps: &[&'static Step]) -> ExitCode {
     }
 }
 
+/// Runs the program of a study: several ways to one sum, in one table.
+pub fn study(name: &'static str, about: &'static str, ways: &[&'static Step]) -> ExitCode {
+    let command = Program::command().name(name).bin_name(name).about(about);
+    main(command, ways, |outcomes, refusals, _| report::ladder(outcomes, refusals))
+}
+
 /// Says what is wrong with a command line, or prints the help that it asked for.
 pub fn refused(error: &clap::Error) -> ExitCode {
     // A closed pipe has no reader for this either.
@@ -245,6 +251,9 @@ fn main(
         Err(error) => refused(&error),
     }
 }
+
+/// What is done with the outcomes of one problem, and with the steps that could not run.
+type Done<'d> = dyn FnMut(&[Outcome], &[Refusal]) -> Result<(), Stop> + 'd;
 
 /// Why printing stopped.
 #[derive(Debug)]

@@ -17,6 +17,7 @@ use crate::{
     blas::{Blas, Routine},
     clock::Monitor,
     contender::{self, Contender, Loaded},
+    library,
     peer::Peers,
     rounds::{self, Held, Limits},
 };
@@ -26,8 +27,11 @@ pub const INPUT: Input = Input::Uniform;
 /// The seed of every input.
 pub const SEED: u64 = 42;
 
+/// Nanoseconds of untimed runs before each sample.
+const SETTLE: u64 = 150_000;
+
 /// Rounds on the host's clock: up to this size many, above it few.
-const HOST_ROUNDS: [(u64, u32); 2] = [(1 << 24, 21), (u64::MAX, 7)];
+const HOST_ROUNDS: [(u64, u32); 2] = [(1 << 24, 20), (u64::MAX, 6)];
 
 /// The GPU, and everything that can be measured on it.
 #[derive(Debug)]
@@ -138,7 +142,7 @@ impl Bench {
     }
 
     #[expect(clippy::too_many_arguments, reason = "as above")]
-    fn typed<T: Scalar>(
+    fn typed<T: Scalar + reduce::Element>(
         &self,
         n: u64,
         steps: &[&'static Step],
@@ -186,7 +190,7 @@ impl Bench {
                 Limits { target: ask.target, least: ask.least, most: ask.most, deadline: until() };
             let racing: Vec<&Contender<'_>> = contenders
                 .iter()
-                .filter(|c| !c.waits() && !(c.writes() && cache == Cache::Warm))
+                .filter(|c| !(c.waits() || c.writes() && cache == Cache::Warm))
                 .collect();
             flush()?;
             let read = || self.monitor.sm_mhz();
@@ -196,13 +200,15 @@ impl Bench {
                 Cache::Cold => workload.cold(),
                 Cache::Warm => workload.warm(),
             };
-            let mut sample = |at: usize| {
+            // What ran before leaves the multiprocessors in a state that changes the next kernel's
+            // time by up to a third, and that lasts for tens of microseconds of work. So each is
+            // timed after itself, as often as it takes for that. Warm: the input is in L2 by this.
+            let mut before: Vec<u64> = vec![1; racing.len()];
+            let mut sample = |at: usize, before: u64| {
                 let contender = racing[at];
-                // What ran before leaves the multiprocessors in a state that changes the next
-                // kernel's time by up to a third, in steady state too. So each is timed after
-                // itself, and the order of the contenders cannot matter. Warm: the input is in L2
-                // by the same call.
-                contender.start(device, input())?;
+                for _ in 0..before {
+                    contender.start(device, input())?;
+                }
                 let input = input();
                 let ns = contender.gpu_time(device, &mut stopwatch, input)?;
                 if contender.writes() {
@@ -210,10 +216,11 @@ impl Bench {
                 }
                 Ok(ns)
             };
-            // The first launches find cold instruction caches.
-            for at in 0..racing.len() {
-                sample(at)?;
+            // The first launches find cold instruction caches, and tell how long each takes.
+            for (at, before) in before.iter_mut().enumerate() {
+                *before = SETTLE.div_ceil(sample(at, 1)?).clamp(1, 32);
             }
+            let sample = |at: usize| sample(at, before[at]);
             let rounds = rounds::run(racing.len(), &pairs, &limits, &mut held, sample)?;
             let name = |at: usize| racing.get(at).map_or("", |c| c.variant.name.as_str());
             found.cells.push(Cell {
@@ -240,7 +247,7 @@ impl Bench {
     }
 
     /// Everyone who takes part and can; the others are listed with their reason.
-    fn gather<'d, T: Scalar>(
+    fn gather<'d, T: Scalar + reduce::Element>(
         &'d self,
         n: u64,
         loaded: &'d [Loaded],
@@ -266,6 +273,9 @@ impl Bench {
         }
         for step in loaded {
             add(step.step.name, step.contender(device));
+        }
+        if takes(library::NAME) {
+            add(library::NAME, Contender::library::<T>(cuda, n));
         }
         if let Ok(peers) = &self.peers {
             for peer in peers.peers.iter().filter(|peer| takes(&peer.name)) {
@@ -303,7 +313,10 @@ impl Bench {
                         verdict.sum,
                         verdict.expected
                     );
-                    found.wrong.push(format!("{name}: {reason}"));
+                    // Ours must be right; a peer that is wrong is a row that says so.
+                    if contender.variant.role != measured::Role::Peer {
+                        found.wrong.push(format!("{name}: {reason}"));
+                    }
                     found.absent.push(absent::<T>(name, n, &reason));
                     false
                 }
@@ -324,13 +337,13 @@ impl Bench {
         contenders: &[Contender<'_>],
         found: &mut Found,
     ) -> Result<()> {
-        let count = HOST_ROUNDS.iter().find(|(most, _)| n <= *most).map_or(7, |(_, count)| *count);
+        let count = HOST_ROUNDS.iter().find(|(most, _)| n <= *most).map_or(6, |(_, count)| *count);
         let mut times = vec![Vec::new(); contenders.len()];
         for round in 0..=count {
             for step in 0..contenders.len() {
-                let at = if round % 2 == 0 { step } else { contenders.len() - 1 - step };
+                // Round 0 warms up; then the order is that of the GPU's rounds.
+                let at = if round % 2 == 1 { step } else { contenders.len() - 1 - step };
                 let ns = contenders[at].host_time(&self.device, workload.cold())?;
-                // The first round warms up.
                 if round > 0 {
                     times[at].push((round - 1, ns));
                 }

@@ -14,7 +14,7 @@ use crate::{
     blas::Routine,
     cell::{Ask, Bench},
     commands::needs_a_gpu,
-    contender,
+    contender, library,
     measure::{OnGpu, block, positive},
 };
 
@@ -117,7 +117,7 @@ fn answer(samples: &[Sample], first: &str, second: &str) -> Option<String> {
         Summary::of(times.iter().map(|&(_, ns)| ns as f64)).map(|time| table::micros(time.median))
     };
     Some(format!(
-        "{second} is {} ({} against {} µs; {ratio} times as fast, {} rounds)",
+        "{second} against {first}: {} ({} against {} µs; {ratio} times as fast, {} pairs of rounds)",
         ratio.verdict(),
         median(&fast)?,
         median(&slow)?,
@@ -130,7 +130,8 @@ fn names(bench: &Bench) -> Vec<String> {
     let steps = STEPS.iter().map(|step| step.name.to_owned());
     let peers = bench.peers.iter().flat_map(|peers| peers.peers.iter().map(|p| p.name.clone()));
     let blas = bench.blas.iter().flat_map(|_| [Routine::Asum, Routine::Dot]);
-    let bounds = [contender::READ, contender::COPY, contender::FLOOR].map(str::to_owned);
+    let bounds =
+        [library::NAME, contender::READ, contender::COPY, contender::FLOOR].map(str::to_owned);
     steps.chain(peers).chain(blas.map(|r| r.name().to_owned())).chain(bounds).collect()
 }
 
@@ -191,9 +192,9 @@ mod tests {
         let text = answer(&samples, "a", "b").unwrap();
         assert_eq!(
             text,
-            "b is faster (1.00 against 2.01 µs; 2.010 [2.005, 2.014] times as fast, 20 rounds)"
+            "b against a: faster (1.00 against 2.01 µs; 2.010 [2.002, 2.017] times as fast, 10 pairs of rounds)"
         );
-        assert!(answer(&samples, "b", "a").unwrap().contains("a is slower"));
+        assert!(answer(&samples, "b", "a").unwrap().contains("a against b: slower"));
         assert_eq!(answer(&samples, "a", "c"), None);
     }
 }

@@ -10,7 +10,7 @@ use std::{
 
 use clap::{Args, ValueEnum};
 use common::{Element, Error, Result, cli::Stop, device::Choice, plan::Block, ptx, size::Size};
-use measured::{Absent, Cache, Cell, Clock, Env, Gpu, Method, Role, Run, Sample, Taken, Variant};
+use measured::{Absent, Cache, Cell, Clock, Env, Gpu, Method, Run, Sample, Taken, Variant};
 
 use crate::{
     STEPS,
@@ -53,7 +53,7 @@ pub struct Options {
     pub percent: f64,
 
     /// The most rounds of a type, size and cache
-    #[arg(long, value_name = "COUNT", default_value_t = 401, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "COUNT", default_value_t = 800, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub rounds: u32,
 
     /// Measure these only: names of steps and peers, a list
@@ -148,7 +148,7 @@ pub fn run(options: &Options) -> Result<(), Stop> {
     let ask = Ask {
         blocks: vec![options.threads],
         target: options.percent / 100.0,
-        least: 21.min(options.rounds),
+        least: 20.min(options.rounds),
         most: options.rounds,
         host: true,
     };
@@ -289,16 +289,11 @@ fn add(all: &mut Found, found: Found) {
     all.gated &= found.gated;
 }
 
-/// Steps, peers, ceilings, floor: the order of every table.
+/// Steps from the bottom, peers, ceilings, floor: the order of every table.
 fn in_order(variants: &[Variant]) -> Vec<Variant> {
-    let rank = |variant: &Variant| match variant.role {
-        Role::Step => STEPS.iter().position(|step| step.name == variant.name).unwrap_or(0),
-        Role::Peer => 100,
-        Role::Ceiling => 101,
-        Role::Floor => 102,
-    };
+    let place = |variant: &Variant| STEPS.iter().position(|step| step.name == variant.name);
     let mut variants = variants.to_vec();
-    variants.sort_by_key(rank);
+    variants.sort_by_key(|variant| (variant.role, place(variant)));
     variants
 }
 
@@ -385,6 +380,8 @@ fn gpu(bench: &Bench, mhz: u32, start: &Sensors, end: &Sensors) -> Result<Gpu> {
 
 #[cfg(test)]
 mod tests {
+    use measured::Role;
+
     use super::*;
 
     #[test]

@@ -40,7 +40,7 @@ pub struct Options {
     pub minutes: f64,
 
     /// Rounds of a size
-    #[arg(long, value_name = "COUNT", default_value_t = 31, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "COUNT", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub rounds: u32,
 
     /// The folder of a run, in which sweep.csv is written [default: none, only the table]

@@ -132,18 +132,27 @@ pub struct More {
     pub absent: Vec<Absent>,
 }
 
-/// The part that a variant plays.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// The part that a variant plays, in the order of every table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// A step of the ladder.
     Step,
+    /// The library that the ladder ends in.
+    Library,
     /// Somebody else's sum.
     Peer,
-    /// What no kernel goes below: an empty one.
-    Floor,
     /// What no kernel goes above: reading and copying alone.
     Ceiling,
+    /// What no kernel goes below: an empty one.
+    Floor,
+}
+
+impl Role {
+    /// Whether it computes the sum.
+    pub fn sums(self) -> bool {
+        matches!(self, Role::Step | Role::Library | Role::Peer)
+    }
 }
 
 /// What was not measured, and why.

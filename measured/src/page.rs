@@ -15,7 +15,7 @@ pub const PEER: &str = "cub";
 pub fn of(run: &Run) -> String {
     let mut page = format!("# {}, {}\n\n", run.env.gpu.name, run.env.run.date);
     page += "Made by `cargo x results` from the files beside it; never edited by hand.\n\
-             A time is the median of its samples, a ratio the median over rounds in which both ran one after the other, with the interval that holds the true median 95 times in 100.\n\
+             A time is a median over pairs of rounds, the second in reverse order; a ratio is the median over the pairs of rounds in which both ran, with the interval that holds the true median 95 times in 100.\n\
              GB/s are 10⁹ bytes of input a second (a copy: bytes read and written).\n\n";
     page += &machine(run);
     for element in run.elements() {
@@ -53,6 +53,7 @@ pub fn of(run: &Run) -> String {
             times(run, &element, Cache::Cold, Clock::Host),
         );
     }
+    page += &order(run);
     page += &gaps(run);
     page += &unsettled(run);
     let faults = check::faults(run);
@@ -77,7 +78,7 @@ fn section(page: &mut String, title: &str, table: Table) {
 /// The GPU and the run, as a table.
 pub fn machine(run: &Run) -> String {
     let (gpu, taken, method) = (&run.env.gpu, &run.env.run, &run.env.method);
-    let mut table = Table::new(["what", "value"]);
+    let mut table = Table::of_words(["what", "value"]);
     let pair = |values: &[u32], unit: &str| match values {
         [start, end] => format!("{start} {unit} at the start, {end} {unit} at the end"),
         _ => "not readable".into(),
@@ -145,7 +146,7 @@ pub fn rates(run: &Run, element: &str, cache: Cache) -> Table {
 /// Ratios to the peer, for every other variant.
 pub fn against(run: &Run, element: &str, cache: Cache) -> Table {
     by_size(run, element, cache, Clock::Gpu, |variant, place| {
-        let counts = matches!(variant.role, Role::Step | Role::Peer) && variant.name != PEER;
+        let counts = variant.role.sums() && variant.name != PEER;
         counts.then(|| run.ratio(PEER, &variant.name, place).map(|r| r.to_string()))?
     })
 }
@@ -181,12 +182,39 @@ fn by_size(
     table
 }
 
+/// An effect of the order below this is not listed.
+const ORDER: f64 = 0.02;
+
+/// Where the order of the contenders changes a time.
+fn order(run: &Run) -> String {
+    let mut table = Table::new(["variant", "where", "slower in one order by"]);
+    for cell in &run.cells {
+        let place =
+            Place { element: &cell.element, n: cell.n, cache: cell.cache, clock: Clock::Gpu };
+        for variant in &run.env.variant {
+            let effect = run.order_effect(&variant.name, &place).filter(|effect| *effect > ORDER);
+            if let Some(effect) = effect {
+                let at = format!("{} {}, {}", size(cell.n), cell.element, cell.cache);
+                table.row([variant.name.clone(), at, format!("{:.1} %", 100.0 * effect)]);
+            }
+        }
+    }
+    if table.is_empty() {
+        return String::new();
+    }
+    format!(
+        "## What ran before\n\nEvery sample follows untimed runs of the same variant, and every ratio is that of a round and the next, in which the order is reversed. \
+         Where the two orders still differ by more than {} %, what ran before has left the GPU in another state.\n\n{table}\n",
+        100.0 * ORDER
+    )
+}
+
 /// What was not measured.
 fn gaps(run: &Run) -> String {
     if run.env.absent.is_empty() {
         return String::new();
     }
-    let mut table = Table::new(["not measured", "where", "why"]);
+    let mut table = Table::of_words(["not measured", "where", "why"]);
     for absent in &run.env.absent {
         let element = if absent.element.is_empty() { "all types" } else { &absent.element };
         let n = if absent.n == 0 { "all sizes".into() } else { size(absent.n) };
@@ -250,6 +278,7 @@ pub fn ladder(run: &Run, again: Option<&Run>) -> String {
         }
         let name = match variant.role {
             Role::Step => format!("[{0}](steps/{0})", variant.name),
+            Role::Library => format!("[{0}]({0})", variant.name),
             _ => variant.name.clone(),
         };
         let mut row = vec![name];
@@ -263,7 +292,7 @@ pub fn ladder(run: &Run, again: Option<&Run>) -> String {
         let before = steps.iter().position(|step| step.name == variant.name);
         let before = before.and_then(|at| at.checked_sub(1)).and_then(|at| steps.get(at));
         row.push(before.map_or("–".into(), |before| mark(&before.name, &variant.name)));
-        let sum = matches!(variant.role, Role::Step | Role::Peer) && variant.name != PEER;
+        let sum = variant.role.sums() && variant.name != PEER;
         row.push(if sum { mark(PEER, &variant.name) } else { "–".into() });
         table.row(row);
     }

@@ -22,17 +22,39 @@ pub enum Verdict {
     NoDifference,
 }
 
+/// The mean of a round and the next, in which the order was reversed: A B, then B A.
+///
+/// What ran just before changes a time; over both orders, everyone has had both neighbours. A
+/// round whose other half is missing is left out.
+pub fn there_and_back(times: &[(u32, u64)]) -> Vec<(u32, f64)> {
+    let both = times.windows(2).filter(|two| two[0].0 % 2 == 0 && two[1].0 == two[0].0 + 1);
+    both.map(|two| (two[0].0 / 2, (two[0].1 + two[1].1) as f64 / 2.0)).collect()
+}
+
+/// How much slower a variant is in one order than in the other: 0.02 for two percent. `None`
+/// where there are too few rounds to tell.
+pub fn order_effect(times: &[(u32, u64)]) -> Option<f64> {
+    let median = |parity| {
+        let times = times.iter().filter(|(round, _)| round % 2 == parity);
+        Summary::of(times.map(|&(_, ns)| ns as f64)).filter(|s| s.count > 5).map(|s| s.median)
+    };
+    let (even, odd) = (median(0)?, median(1)?);
+    Some(even.max(odd) / even.min(odd) - 1.0)
+}
+
 impl Ratio {
-    /// The median of first time / second time over rounds that have both. `None` without any.
+    /// The median of first time / second time over pairs of rounds that have both. `None`
+    /// without any.
     ///
     /// Both are sorted by round, and have one time a round.
     pub fn of(first: &[(u32, u64)], second: &[(u32, u64)]) -> Option<Ratio> {
-        let mut ratios = Vec::with_capacity(first.len());
+        let second = there_and_back(second);
         let mut rest = second.iter().peekable();
-        for &(round, ns) in first {
-            while rest.next_if(|(other, _)| *other < round).is_some() {}
-            if let Some((_, other)) = rest.next_if(|(other, _)| *other == round) {
-                ratios.push(ns as f64 / *other as f64);
+        let mut ratios = Vec::with_capacity(second.len());
+        for (pair, ns) in there_and_back(first) {
+            while rest.next_if(|(other, _)| *other < pair).is_some() {}
+            if let Some((_, other)) = rest.next_if(|(other, _)| *other == pair) {
+                ratios.push(ns / other);
             }
         }
         Summary::of(ratios).map(Ratio)
@@ -99,9 +121,22 @@ mod tests {
     fn only_rounds_that_have_both_count() {
         let first = times(0..10, |_| 100);
         let second = times(5..20, |round| 50 + u64::from(round));
-        assert_eq!(Ratio::of(&first, &second).unwrap().0.count, 5);
+        // Rounds 6 and 7, 8 and 9: round 5 has lost its other half.
+        assert_eq!(Ratio::of(&first, &second).unwrap().0.count, 2);
         assert_eq!(Ratio::of(&first, &times(50..60, |_| 1)), None);
         assert_eq!(Ratio::of(&first, &[]), None);
+    }
+
+    #[test]
+    fn a_bias_of_the_order_cancels_and_is_found() {
+        // The first is a third slower after one neighbour than after the other, the second not.
+        let first = times(0..100, |round| if round % 2 == 0 { 900 } else { 1100 });
+        let second = times(0..100, |_| 1000);
+        let ratio = Ratio::of(&first, &second).unwrap();
+        assert_eq!((ratio.0.low, ratio.0.median, ratio.0.high), (1.0, 1.0, 1.0));
+        assert!((order_effect(&first).unwrap() - 2.0 / 9.0).abs() < 1e-9);
+        assert_eq!(order_effect(&second), Some(0.0));
+        assert_eq!(order_effect(&second[..8]), None);
     }
 
     #[test]
@@ -113,8 +148,8 @@ mod tests {
         let ratio = Ratio::of(&trifle, &first).unwrap();
         assert!(ratio.0.low > 1.0, "{ratio}");
         assert_eq!(ratio.verdict(), Verdict::NoDifference);
-        // Four rounds say nothing, however far apart.
-        let few = Ratio::of(&times(0..4, |_| 900), &times(0..4, |_| 100)).unwrap();
+        // Four pairs of rounds say nothing, however far apart.
+        let few = Ratio::of(&times(0..8, |_| 900), &times(0..8, |_| 100)).unwrap();
         assert_eq!(few.verdict(), Verdict::NoDifference);
         assert!(few.to_string().contains("too few"));
     }

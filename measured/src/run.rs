@@ -10,7 +10,7 @@ use crate::{
     Cache, Cell, Clock, Env, Error, Result, Role, Sample, Variant,
     counters::Count,
     env::{More, read_toml},
-    pair::Ratio,
+    pair::{Ratio, order_effect, there_and_back},
     stats::Summary,
 };
 
@@ -63,6 +63,8 @@ impl Run {
         if let Some(path) = there("python.toml") {
             let more: More = read_toml(&path)?;
             run.env.variant.extend(more.variant);
+            // Steps, peers, ceilings, floor: the order of every table. The sort is stable.
+            run.env.variant.sort_by_key(|variant| variant.role);
             run.env.absent.extend(more.absent);
         }
         if let Some(path) = there("counters.csv") {
@@ -119,7 +121,13 @@ impl Run {
     /// The times of a variant in nanoseconds: median, quartiles, interval.
     pub fn time(&self, variant: &str, at: &Place<'_>) -> Option<Summary> {
         let (_, times) = self.times(variant, at)?;
-        Summary::of(times.iter().map(|&(_, ns)| ns as f64))
+        let pairs = there_and_back(times);
+        Summary::of(pairs.into_iter().map(|(_, ns)| ns))
+    }
+
+    /// How much slower a variant is in one order of the contenders than in the other.
+    pub fn order_effect(&self, variant: &str, at: &Place<'_>) -> Option<f64> {
+        order_effect(self.in_session(Session::Ladder, variant, at)?)
     }
 
     /// How many times faster the second variant is than the first, by the rounds of one process
@@ -204,4 +212,10 @@ pub fn folders(results: &Path) -> Result<Vec<PathBuf>> {
     }
     folders.sort();
     Ok(folders)
+}
+
+/// Sorts the names of steps as the ladder has them: v2 before v10; what is no step comes last.
+pub fn contender_order(name: &str) -> (u32, &str) {
+    let number = name.strip_prefix('v').and_then(|rest| rest.split('-').next()?.parse().ok());
+    (number.unwrap_or(u32::MAX), name)
 }

@@ -2,17 +2,24 @@
 
 use std::fmt;
 
-/// A table: the first column to the left, the rest to the right.
+/// A table: of figures, the first column to the left and the rest to the right; or of words.
 #[derive(Clone, Debug)]
 pub struct Table {
+    words: bool,
     head: Vec<String>,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// A table with these columns.
+    /// A table of figures with these columns.
     pub fn new<S: Into<String>>(head: impl IntoIterator<Item = S>) -> Table {
-        Table { head: head.into_iter().map(Into::into).collect(), rows: Vec::new() }
+        let head = head.into_iter().map(Into::into).collect();
+        Table { words: false, head, rows: Vec::new() }
+    }
+
+    /// A table of words with these columns.
+    pub fn of_words<S: Into<String>>(head: impl IntoIterator<Item = S>) -> Table {
+        Table { words: true, ..Table::new(head) }
     }
 
     /// Adds a row; what is missing at its end stays empty.
@@ -39,18 +46,18 @@ impl fmt::Display for Table {
         let widths: Vec<usize> = (0..self.head.len()).map(width).collect();
         let line = |f: &mut fmt::Formatter<'_>, row: &[String]| {
             for (column, (cell, &width)) in row.iter().zip(&widths).enumerate() {
-                match column {
-                    0 => write!(f, "| {cell:<width$} ")?,
-                    _ => write!(f, "| {cell:>width$} ")?,
+                match column == 0 || self.words {
+                    true => write!(f, "| {cell:<width$} ")?,
+                    false => write!(f, "| {cell:>width$} ")?,
                 }
             }
             writeln!(f, "|")
         };
         line(f, &self.head)?;
         for (column, width) in widths.iter().enumerate() {
-            match column {
-                0 => write!(f, "|:{}", "-".repeat(width + 1))?,
-                _ => write!(f, "|{}:", "-".repeat(width + 1))?,
+            match column == 0 || self.words {
+                true => write!(f, "|:{}", "-".repeat(width + 1))?,
+                false => write!(f, "|{}:", "-".repeat(width + 1))?,
             }
         }
         writeln!(f, "|")?;

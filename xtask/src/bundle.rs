@@ -21,6 +21,12 @@ pub(crate) fn run(sh: &Shell) -> Result<()> {
         cmd!(sh, "cargo bench --profile device --no-run --bench * {json}").quiet().read()?;
     collect(&built, "bench", &dist.join("bench"))?;
     sh.copy_file("xtask/gpu.sh", dist.join("gpu.sh"))?;
+    // The peers: beside `ladder`, which looks for them there.
+    for file in ["target/peers/libpeers.so", "peers/python.py"] {
+        if sh.path_exists(file) {
+            sh.copy_file(file, dist.join("bin"))?;
+        }
+    }
     for folder in ["bin", "bench", "test"] {
         let files: Vec<_> = fs::read_dir(dist.join(folder))?.flatten().collect();
         let bytes: u64 =

@@ -1,13 +1,19 @@
 //! The project's own tools, behind one door: `cargo x`.
 #![forbid(unsafe_code)]
 
+mod book;
 mod bundle;
 mod ci;
 mod diff;
 mod kernels;
 mod library;
 mod nvrtc;
+mod peers;
+mod plots;
 mod ptx;
+mod results;
+mod sass;
+mod spell;
 mod tidy;
 
 use std::{path::PathBuf, process::ExitCode};
@@ -35,9 +41,34 @@ enum Task {
         /// The number of the step
         step: usize,
     },
+    /// Compile peers/cub.cu with nvcc (PyPI's, or yours) to the library that `ladder measure` loads
+    Peers {
+        /// The architectures, as nvcc's -arch: all-major, native, sm_90
+        #[arg(long, value_name = "ARCH", default_value = "all-major")]
+        arch: String,
+        /// An nvcc of your own, with the CUB of its toolkit
+        #[arg(long, value_name = "FILE")]
+        nvcc: Option<String>,
+    },
+    /// Render every table and plot from results/, between the markers of README.md and the book
+    Results {
+        /// Write nothing; fail where a page is not what would be written
+        #[arg(long)]
+        check: bool,
+    },
     /// Gather stripped programs, benches and tests in dist/, for a GPU machine that has no Rust
     Bundle,
-    /// Everything that CI runs: fmt, clippy, tests, doc, tidy, ptx --check
+    /// Look for misspelt words, and for American ones, with codespell from PyPI
+    Spell,
+    /// Keep the machine code that ptxas from PyPI makes of every kernel, for the book
+    Sass {
+        /// Write nothing; fail where what is kept is not what would be written
+        #[arg(long)]
+        check: bool,
+    },
+    /// Build the book into book/book, and hold it against its rules
+    Book(book::Options),
+    /// Everything that CI runs: fmt, tidy, spell, clippy, tests, doc, ptx --check, book --check
     Ci,
 }
 
@@ -61,7 +92,12 @@ fn run(task: Task) -> Result<()> {
         }),
         Task::Tidy => tidy::run(),
         Task::Diff { step } => diff::print(step),
+        Task::Peers { arch, nvcc } => peers::run(&sh, &arch, nvcc.as_deref()),
+        Task::Results { check } => results::run(check),
         Task::Bundle => bundle::run(&sh),
+        Task::Spell => spell::run(&sh),
+        Task::Sass { check } => sass::run(&sh, check),
+        Task::Book(options) => book::run(&sh, &options),
         Task::Ci => ci::run(&sh),
     }
 }

@@ -112,6 +112,8 @@ __device__ void counter(const Element* in, Element* out, unsigned long long n, E
                      : "=r"(ticket) : "l"(tickets), "r"(gridDim.x - 1) : "memory");
     }
     if (__shfl_sync(0xffffffff, ticket, 0) != gridDim.x - 1) return;
+    // A shuffle hands over a value and orders no memory: what lane 0 has acquired is acquired for all here.
+    __syncwarp();
     sum = 0;
     for (unsigned int i = threadIdx.x; i < gridDim.x; i += 32) sum += partials[i];
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);

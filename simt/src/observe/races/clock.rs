@@ -148,6 +148,19 @@ impl Cluster {
         }
     }
 
+    /// The lanes of an entry of which a lane knows by itself and by warp barriers.
+    pub(super) fn lanes_known(&self, rank: usize, warp: u32, lane: u32, e: &Entry) -> u32 {
+        let block = &self.blocks[rank];
+        if e.strength() == Strength::Async || e.block != block.index || e.warp() != warp {
+            return 0;
+        }
+        let row = block.warps[warp as usize]
+            .rows
+            .iter()
+            .flat_map(|rows| rows[lane as usize].iter().enumerate());
+        row.fold(1 << lane, |known, (l, &time)| known | u32::from(e.time <= time) << l)
+    }
+
     /// All threads of a block meet.
     pub(super) fn block_barrier(&mut self, rank: usize) {
         let block = &mut self.blocks[rank];

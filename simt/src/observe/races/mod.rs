@@ -161,7 +161,8 @@ impl Accessor<'_> {
             return false;
         }
         let own = own.iter().filter(|(m, _)| m >> lane & 1 == 1).map(|&(_, r)| r);
-        self.logs.know(block.index, own.chain(block.refs.iter().copied()), e)
+        let known = self.cluster.lanes_known(self.rank, self.warp, lane, e);
+        self.logs.know(block.index, own.chain(block.refs.iter().copied()), e, known)
     }
 
     /// One lane's access to a word.
@@ -320,7 +321,7 @@ impl Races {
                 };
                 if let Some(release) = release {
                     let log = self.logs.make(key);
-                    self.logs.push(log, lane, release.clone());
+                    self.logs.push(log, 1 << lane, release.clone());
                     fresh = releases.then_some(release);
                 }
             }
@@ -564,9 +565,7 @@ impl Observer for Races {
                 };
                 ahead[warp] |= arrive.mask;
                 let log = self.logs.make(barrier_key(&at.block, arrive.id));
-                for lane in lanes(arrive.mask) {
-                    self.logs.push(log, lane, release.clone());
-                }
+                self.logs.push(log, arrive.mask, release);
             }
         }
     }
@@ -609,9 +608,7 @@ impl Observer for Races {
                     .collect();
                 for (w, &mask) in waiting.iter().enumerate().filter(|&(_, &m)| m != 0) {
                     let release = Arc::new(cluster.release(rank, w as u32, mask, 3));
-                    for lane in lanes(mask) {
-                        self.logs.push(log, lane, release.clone());
-                    }
+                    self.logs.push(log, mask, release);
                 }
                 let r = Ref { log, length: self.logs.length(log), scope: 3 };
                 for (w, &mask) in waiting.iter().enumerate().filter(|&(_, &m)| m != 0) {
@@ -669,11 +666,13 @@ impl Observer for Races {
                     Arc::new(self.clusters[place].release(rank, warp, m.mask, m.scope as u8))
                 });
                 let log = self.logs.make(key);
-                for lane in lanes(m.mask) {
-                    if let Some(release) =
-                        whole.clone().or_else(|| self.fenced(place, rank, warp, lane))
-                    {
-                        self.logs.push(log, lane, release);
+                if let Some(release) = whole {
+                    self.logs.push(log, m.mask, release);
+                } else {
+                    for lane in lanes(m.mask) {
+                        if let Some(release) = self.fenced(place, rank, warp, lane) {
+                            self.logs.push(log, 1 << lane, release);
+                        }
                     }
                 }
             }

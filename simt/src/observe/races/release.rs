@@ -34,40 +34,90 @@ pub(super) struct Release {
 }
 
 impl Release {
-    /// Whether a lane that released this knew all of an entry to be over.
-    fn covers(&self, lane: u32, e: &Entry) -> bool {
-        if e.block == self.block {
-            if e.time <= self.base {
-                return true;
-            }
-            if e.warp() == self.warp {
-                let row = self.rows.as_ref().map(|r| &r[lane as usize]);
-                let all = (0..32).filter(|l| e.lanes >> l & 1 == 1).all(|l| {
-                    e.time <= self.warp_base
-                        || l == lane && e.time <= self.time
-                        || row.is_some_and(|row| e.time <= row[l as usize])
-                });
-                if all {
-                    return true;
-                }
-            }
-        }
-        self.cluster.as_ref().is_some_and(|(blocks, met)| {
+    /// The lanes of an entry that the releasing lanes, between them, knew to be over.
+    fn covered(&self, lanes: u32, e: &Entry) -> u32 {
+        let met = |(blocks, met): &(Vec<u32>, Arc<Vec<[u32; 32]>>)| {
             let rank = blocks.iter().position(|&b| b == e.block);
             rank.is_some_and(|r| e.time <= met[r][e.warp() as usize])
-        })
+        };
+        let block = e.block == self.block;
+        if block && e.time <= self.base || self.cluster.as_ref().is_some_and(met) {
+            return e.lanes;
+        }
+        if !block || e.warp() != self.warp {
+            return 0;
+        }
+        if e.time <= self.warp_base {
+            return e.lanes;
+        }
+        let own = if e.time <= self.time { lanes } else { 0 };
+        let others = self.rows.iter().flat_map(|rows| {
+            let rows = rows.iter().enumerate().filter(|(l, _)| lanes >> l & 1 == 1);
+            rows.map(|(_, row)| {
+                row.iter().enumerate().fold(0, |m, (l, &t)| m | u32::from(e.time <= t) << l)
+            })
+        });
+        others.fold(own, |all, m| all | m) & e.lanes
     }
+}
+
+/// Releases in the order of their log. A thread knows ever more, so of each the last one counts.
+#[derive(Debug, Clone, Default)]
+struct Releases {
+    /// All lanes of them.
+    lanes: u32,
+    /// Their places in the list of entries.
+    entries: Vec<u32>,
+}
+
+impl Releases {
+    fn push(&mut self, lanes: u32, entry: u32) {
+        self.lanes |= lanes;
+        self.entries.push(entry);
+    }
+
+    /// From the last one before a length back to where each lane has had its turn; `reach` says
+    /// which of them count.
+    fn last<'a>(
+        &'a self,
+        all: &'a [LogEntry],
+        length: u32,
+        reach: impl Fn(&Release) -> bool + 'a,
+    ) -> impl Iterator<Item = &'a LogEntry> {
+        let end = self.entries.partition_point(|&i| all[i as usize].at < length);
+        let mut left = self.lanes;
+        self.entries[..end]
+            .iter()
+            .rev()
+            .map(|&i| &all[i as usize])
+            .filter(move |entry| reach(&entry.release))
+            .take_while(move |entry| {
+                let more = left != 0;
+                left &= !entry.lanes;
+                more
+            })
+    }
+}
+
+#[derive(Debug, Clone)]
+struct LogEntry {
+    /// Its place among releases and ends of phases.
+    at: u32,
+    lanes: u32,
+    release: Arc<Release>,
 }
 
 #[derive(Debug, Clone, Default)]
 struct Log {
     /// Releases and ends of phases so far.
     length: u32,
-    /// Each release with its place in the log and its lane.
-    entries: Vec<(u32, u32, Arc<Release>)>,
-    by_block: HashMap<u32, Vec<u32>>,
-    /// Entries whose threads had acquired something themselves.
-    nested: Vec<u32>,
+    entries: Vec<LogEntry>,
+    /// By block and warp.
+    warps: HashMap<(u32, u32), Releases>,
+    /// By block, as if it were one lane: what its barriers order is the same for all.
+    blocks: HashMap<u32, Releases>,
+    /// By block and warp, those whose threads knew of other blocks or logs.
+    nested: HashMap<(u32, u32), Releases>,
     /// Of an `mbarrier`: the length at the end of each phase, and when that was.
     phases: Vec<(u32, u32)>,
 }
@@ -115,14 +165,16 @@ impl Logs {
         self.logs[log as usize].length
     }
 
-    pub(super) fn push(&mut self, log: u32, lane: u32, release: Arc<Release>) {
-        let log = &mut self.logs[log as usize];
+    pub(super) fn push(&mut self, number: u32, lanes: u32, release: Arc<Release>) {
+        let log = &mut self.logs[number as usize];
         let n = log.entries.len() as u32;
-        log.by_block.entry(release.block).or_default().push(n);
-        if release.cluster.is_some() || !release.refs.is_empty() {
-            log.nested.push(n);
+        let warp = (release.block, release.warp);
+        log.warps.entry(warp).or_default().push(lanes, n);
+        log.blocks.entry(release.block).or_default().push(1, n);
+        if release.cluster.is_some() || release.refs.iter().any(|(_, r)| r.log != number) {
+            log.nested.entry(warp).or_default().push(lanes, n);
         }
-        log.entries.push((log.length, lane, release));
+        log.entries.push(LogEntry { at: log.length, lanes, release });
         log.length += 1;
     }
 
@@ -144,8 +196,16 @@ impl Logs {
         self.logs[log as usize].phases.get(usize::try_from(phase).ok()?).map(|&(length, _)| length)
     }
 
-    /// Whether a thread of `block` that has acquired `refs` knows all of an entry to be over.
-    pub(super) fn know(&self, block: u32, refs: impl Iterator<Item = Ref>, e: &Entry) -> bool {
+    /// Whether a thread of `block` that has acquired `refs`, and knows of some of its lanes anyway,
+    /// knows all of an entry to be over.
+    pub(super) fn know(
+        &self,
+        block: u32,
+        refs: impl Iterator<Item = Ref>,
+        e: &Entry,
+        known: u32,
+    ) -> bool {
+        let mut missing = e.lanes & !known;
         let mut open: Vec<Ref> = refs.collect();
         let mut seen: Vec<Ref> = Vec::new();
         while let Some(r) = open.pop() {
@@ -153,48 +213,48 @@ impl Logs {
                 continue;
             }
             seen.push(r);
-            if self.knows_here(block, r, e, &mut open) {
+            if self.knows_here(block, r, e, &mut missing) {
                 return true;
+            }
+            let log = &self.logs[r.log as usize];
+            for releases in log.nested.values() {
+                for LogEntry { lanes, release, .. } in
+                    releases.last(&log.entries, r.length, reach(block, r))
+                {
+                    let refs =
+                        release.refs.iter().filter(|(m, n)| m & lanes != 0 && n.log != r.log);
+                    open.extend(refs.map(|&(_, n)| n));
+                }
             }
         }
         false
     }
 
-    fn knows_here(&self, block: u32, r: Ref, e: &Entry, open: &mut Vec<Ref>) -> bool {
+    /// Takes off the lanes that one log knows of; whether none is left.
+    fn knows_here(&self, block: u32, r: Ref, e: &Entry, missing: &mut u32) -> bool {
         let log = &self.logs[r.log as usize];
         if e.strength() == Strength::Async {
-            // The copy is over with its phase.
-            if e.lanes == r.log
-                && log.phases.iter().any(|&(end, time)| end <= r.length && time >= e.time)
+            // The copy is over with its phase; the last phase that was seen is the latest.
+            let seen = log.phases.partition_point(|&(end, _)| end <= r.length);
+            return e.lanes == r.log && seen > 0 && log.phases[seen - 1].1 >= e.time;
+        }
+        let own = log.warps.get(&(e.block, e.warp())).into_iter();
+        for releases in own.chain(log.blocks.get(&e.block)).chain(log.nested.values()) {
+            for LogEntry { lanes, release, .. } in
+                releases.last(&log.entries, r.length, reach(block, r))
             {
-                return true;
+                *missing &= !release.covered(*lanes, e);
+                if *missing == 0 {
+                    return true;
+                }
             }
-        }
-        let within = |i: &&u32| log.entries[**i as usize].0 < r.length;
-        let covers = |i: u32| {
-            let (_, lane, release) = &log.entries[i as usize];
-            // A narrow scope reaches the own block only (clusters count as the device here).
-            let reach = release.block == block || release.scope.min(r.scope) > 0;
-            reach && e.strength() != Strength::Async && release.covers(*lane, e)
-        };
-        if let Some(own) = log.by_block.get(&e.block)
-            && own.iter().take_while(within).any(|&i| covers(i))
-        {
-            return true;
-        }
-        for &i in log.nested.iter().take_while(within) {
-            if covers(i) {
-                return true;
-            }
-            let (_, lane, release) = &log.entries[i as usize];
-            open.extend(
-                release
-                    .refs
-                    .iter()
-                    .filter(|(m, n)| m >> lane & 1 == 1 && n.log != r.log)
-                    .map(|&(_, n)| n),
-            );
         }
         false
     }
+}
+
+/// Whether what was released is meant for a block: a narrow scope reaches the own block only
+/// (clusters count as the device here).
+fn reach(block: u32, r: Ref) -> impl Fn(&Release) -> bool {
+    move |release| release.block == block || release.scope.min(r.scope) > 0
 }

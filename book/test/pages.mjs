@@ -1,0 +1,168 @@
+// Opens every page of the built book as a reader would: `node book/test/pages.mjs CHROMIUM BOOK [PAGE]`.
+//
+// At three widths, in light and dark: no error, nothing asked for from elsewhere, nothing that
+// overflows. Then the steppers by key, button and touch; the slider; the search; a page without
+// JavaScript. Screenshots go to book/test/shots/, to be looked at.
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { Browser } from "./browser.mjs";
+
+const [program, book, only] = process.argv.slice(2);
+const shots = join(dirname(fileURLToPath(import.meta.url)), "shots");
+const pages = readdirSync(book).filter(name => name.endsWith(".html") && !["404.html", "toc.html", "print.html"].includes(name) && (!only || name.includes(only)));
+const url = (page, rest = "") => pathToFileURL(join(resolve(book), page)).href + rest;
+const faults = [];
+let checks = 0;
+
+function expect(good, what) {
+    checks += 1;
+    if (!good) faults.push(what);
+}
+
+// Elements that stick out of the page and are in no box of their own that scrolls.
+const OVERFLOW = `(() => {
+    const width = document.documentElement.clientWidth;
+    const boxed = node => {
+        for (let up = node.parentElement; up && up !== document.body; up = up.parentElement) {
+            const style = getComputedStyle(up);
+            if (/(auto|scroll|hidden)/.test(style.overflowX) && up.getBoundingClientRect().right <= width + 1) return true;
+        }
+        return false;
+    };
+    const out = [...document.querySelectorAll("main *")].filter(node => {
+        const box = node.getBoundingClientRect();
+        return box.width > 0 && box.right > width + 1 && !boxed(node);
+    });
+    const page = document.documentElement.scrollWidth > width + 1 ? ["the page itself: " + document.documentElement.scrollWidth] : [];
+    return page.concat(out.slice(0, 3).map(node => node.tagName + "." + (node.className.baseVal ?? node.className) + " " + node.textContent.trim().slice(0, 40)));
+})()`;
+
+// Text that leaves its own figure: an SVG's label beyond its edge.
+const CUT = `[...document.querySelectorAll("main svg")].flatMap(svg => {
+    const frame = svg.getBoundingClientRect();
+    if (frame.width === 0) return [];
+    return [...svg.querySelectorAll("text")].filter(text => {
+        const box = text.getBoundingClientRect();
+        return box.right > frame.right + 1 || box.left < frame.left - 1;
+    }).map(text => text.textContent);
+}).slice(0, 5)`;
+
+async function look(page) {
+    for (const name of pages) {
+        for (const dark of [false, true]) {
+            for (const width of [360, 800, 1400]) {
+                await page.size(width, 900, dark);
+                await page.open(url(name));
+                const place = `${name}, ${width} px, ${dark ? "dark" : "light"}`;
+                const over = await page.eval(OVERFLOW);
+                expect(over.length === 0, `${place}: overflows: ${over.join(" | ")}`);
+                const cut = await page.eval(CUT);
+                expect(cut.length === 0, `${place}: text cut off: ${cut.join(" | ")}`);
+                const theme = await page.eval(`document.documentElement.classList.contains("navy")`);
+                expect(theme === dark, `${place}: the theme does not follow the reader's`);
+                expect(page.errors.length === 0, `${place}: ${page.errors.join(" | ")}`);
+                const height = Math.min(await page.eval("document.documentElement.scrollHeight"), 16000);
+                const file = join(shots, `${name.replace(".html", "")}-${width}-${dark ? "dark" : "light"}.png`);
+                writeFileSync(file, await page.shot({ x: 0, y: 0, width, height, scale: 1 }));
+            }
+        }
+    }
+}
+
+async function step(page) {
+    for (const name of pages) {
+        await page.size(800, 900, false);
+        await page.open(url(name));
+        const count = await page.eval(`document.querySelectorAll("figure.stepper").length`);
+        for (let index = 0; index < count; index++) {
+            const figure = `document.querySelectorAll("figure.stepper")[${index}]`;
+            const at = () => page.eval(`Number(${figure}.dataset.at)`);
+            const place = `${name}, stepper ${index + 1}`;
+            await page.eval(`${figure}.focus()`);
+            await page.key("ArrowRight");
+            await page.key("ArrowRight");
+            expect(await at() === 2, `${place}: two keys forward lead to ${await at()}`);
+            await page.key("ArrowLeft");
+            expect(await at() === 1, `${place}: a key back leads to ${await at()}`);
+            expect(await page.eval("location.pathname").then(path => path.endsWith(name)), `${place}: the arrow keys turn the page`);
+            await page.eval(`${figure}.querySelectorAll(".st-bar button")[1].click()`);
+            expect(await at() === 2, `${place}: the button Next leads to ${await at()}`);
+            await page.eval(`${figure}.querySelectorAll(".st-bar button")[0].click()`);
+            expect(await at() === 1, `${place}: the button Back leads to ${await at()}`);
+            await swipe(page, figure, -120);
+            expect(await at() === 2, `${place}: a swipe leads to ${await at()}`);
+            await page.eval(`${figure}.querySelectorAll(".st-bar button")[2].click()`);
+            await page.eval("new Promise(done => setTimeout(done, 1300))");
+            expect(await at() >= 3, `${place}: played for a second, it is at ${await at()}`);
+            await page.eval(`${figure}.querySelectorAll(".st-bar button")[2].click()`);
+            const rest = await at();
+            await page.eval("new Promise(done => setTimeout(done, 1200))");
+            expect(await at() === rest, `${place}: paused, it goes on`);
+            for (const threads of await page.eval(`[...${figure}.querySelectorAll("option")].map(o => o.value)`)) {
+                await page.eval(`{ const s = ${figure}.querySelector("select"); s.value = "${threads}"; s.dispatchEvent(new Event("change")); }`);
+                await page.eval(`${figure}.stepper.go(99)`);
+                expect(await page.eval(`${figure}.querySelector(".st-say").textContent.includes(" of ${threads} lanes")`), `${place}: blocks of ${threads} are not shown`);
+            }
+        }
+        if (await page.eval(`!!document.querySelector("figure.slider")`)) {
+            const says = () => page.eval(`document.querySelector(".sl-say").textContent`);
+            const large = await says();
+            await page.eval(`{ const i = document.querySelector(".slider input"); i.value = 0; i.dispatchEvent(new Event("input")); }`);
+            expect(large !== await says() && large.includes("wins here"), `${name}: the slider says ${large}`);
+        }
+        expect(page.errors.length === 0, `${name}, while stepping: ${page.errors.join(" | ")}`);
+    }
+}
+
+async function swipe(page, figure, dx) {
+    const { x, y } = await page.eval(`(() => { ${figure}.scrollIntoView({ block: "center" }); const b = ${figure}.querySelector(".st-warp").getBoundingClientRect(); return { x: b.x + b.width / 2, y: b.y + b.height / 2 }; })()`);
+    await page.send("Input.dispatchTouchEvent", { type: "touchStart", touchPoints: [{ x, y }] });
+    await page.send("Input.dispatchTouchEvent", { type: "touchMove", touchPoints: [{ x: x + dx, y }] });
+    await page.send("Input.dispatchTouchEvent", { type: "touchEnd", touchPoints: [] });
+}
+
+async function search(page) {
+    await page.size(800, 900, false);
+    await page.open(url("index.html"));
+    await page.eval(`document.querySelector("#mdbook-search-toggle").click()`);
+    await page.eval(`{ const bar = document.querySelector("#mdbook-searchbar"); bar.value = "bank conflict"; bar.dispatchEvent(new KeyboardEvent("keyup", { key: "t" })); bar.dispatchEvent(new Event("input")); }`);
+    let found = [];
+    for (let tries = 0; tries < 40 && found.length === 0; tries++) {
+        await page.eval("new Promise(done => setTimeout(done, 100))");
+        found = await page.eval(`[...document.querySelectorAll("#mdbook-searchresults a")].map(a => a.textContent)`);
+    }
+    expect(found.length > 0, "the search finds no `bank conflict`");
+    expect(page.errors.length === 0, `the search: ${page.errors.join(" | ")}`);
+    writeFileSync(join(shots, "search.png"), await page.shot());
+}
+
+async function unscripted(page) {
+    await page.send("Emulation.setScriptExecutionDisabled", { value: true });
+    await page.size(800, 900, false);
+    for (const name of pages) {
+        await page.open(url(name));
+        const { root } = await page.send("DOM.getDocument", { depth: 1 });
+        const all = async selector => (await page.send("DOM.querySelectorAll", { nodeId: root.nodeId, selector })).nodeIds.length;
+        const steppers = await all("figure.stepper");
+        const stills = await all("figure.stepper svg.still");
+        expect(steppers === 0 || stills >= steppers, `${name}: without JavaScript a stepper shows nothing`);
+        if (steppers) writeFileSync(join(shots, `${name.replace(".html", "")}-unscripted.png`), await page.shot());
+    }
+    await page.send("Emulation.setScriptExecutionDisabled", { value: false });
+}
+
+mkdirSync(shots, { recursive: true });
+const browser = new Browser(program);
+try {
+    const page = await browser.page();
+    await look(page);
+    await step(page);
+    await search(page);
+    await unscripted(page);
+} finally {
+    await browser.close();
+}
+faults.forEach(fault => console.log(fault));
+console.log(`${checks - faults.length} passed, ${faults.length} failed: ${pages.length} pages; screenshots are in book/test/shots/`);
+process.exitCode = faults.length ? 1 : 0;

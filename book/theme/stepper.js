@@ -1,0 +1,348 @@
+// The stepper: goes through the rounds of a block as the interpreter traced them.
+// Without this script, a page shows the first and last rounds, and all of them in words.
+"use strict";
+
+(() => {
+    const LANES = 32;
+    const CELL = 20;
+    const SVG = "http://www.w3.org/2000/svg";
+    const NAMES = {
+        ld: "shared load", st: "shared store", at: "shared atomic", gld: "global load",
+        gst: "global store", gat: "global atomic", shfl: "shuffle",
+    };
+
+    const on = (mask, lane) => (mask >>> lane) & 1;
+    const count = mask => { let n = 0; for (let l = 0; l < LANES; l++) n += on(mask, l); return n; };
+    const plural = (n, one, many = one + "s") => `${n} ${n === 1 ? one : many}`;
+
+    function svg(name, attributes, parent) {
+        const node = document.createElementNS(SVG, name);
+        for (const key in attributes) node.setAttribute(key, attributes[key]);
+        if (parent) parent.append(node);
+        return node;
+    }
+
+    function html(name, className, parent, text) {
+        const node = document.createElement(name);
+        if (className) node.className = className;
+        if (text !== undefined) node.textContent = text;
+        if (parent) parent.append(node);
+        return node;
+    }
+
+    // The ops of a warp in a frame, and its distance from the first warp of its group.
+    function warpOf(frame, warp) {
+        const group = frame.groups.find(g => g.first <= warp && warp <= g.last);
+        return group ? { ops: group.ops, by: warp - group.first } : { ops: [], by: 0 };
+    }
+
+    // The shared word that each lane touches, by lane; undefined for lanes at rest.
+    function words(op, by) {
+        const list = [];
+        if (op.what !== "ld" && op.what !== "st" && op.what !== "at") return list;
+        let nth = 0;
+        for (let lane = 0; lane < LANES; lane++) {
+            if (!on(op.mask, lane)) continue;
+            const own = op.words && op.words.length ? op.words[nth++] : op.base + op.stride * lane;
+            list[lane] = own + op.step * by;
+        }
+        return list;
+    }
+
+    function sum(frame, of) {
+        return frame.groups.reduce((total, g) =>
+            total + (g.last - g.first + 1) * g.ops.reduce((t, op) => t + of(op), 0), 0);
+    }
+
+    const maskOf = ops => ops.reduce((mask, op) => mask | op.mask, 0);
+    const lanes = frame => frame.groups.reduce((n, g) => n + (g.last - g.first + 1) * count(maskOf(g.ops)), 0);
+    const warps = frame => frame.groups.reduce((n, g) => n + g.last - g.first + 1, 0);
+    const shared = op => op.what === "ld" || op.what === "st" || op.what === "at";
+    const passes = frame => sum(frame, op => shared(op) ? op.cost : 0);
+    const extra = frame => sum(frame, op => op.conflicts);
+
+    class Stepper {
+        constructor(figure) {
+            this.figure = figure;
+            const data = JSON.parse(figure.querySelector("script").textContent);
+            this.source = data.source;
+            this.all = data.frames;
+            this.threads = figure.dataset.threads;
+            this.at = 0;
+            this.warp = 0;
+            this.only = -1;
+            this.timer = 0;
+            this.build();
+            this.show();
+        }
+
+        get frames() { return this.all[this.threads]; }
+        // On a phone, rows are taller than they are wide.
+        get narrow() { return this.figure.clientWidth < 480; }
+        get frame() { return this.frames[this.at]; }
+
+        build() {
+            const { figure } = this;
+            const still = figure.querySelector(".stepper-still");
+            const stage = html("div", "st-stage");
+            still.replaceWith(stage);
+            const bar = html("div", "st-bar", stage);
+            const button = (text, label, act) => {
+                const node = html("button", "", bar, text);
+                node.type = "button";
+                node.setAttribute("aria-label", label);
+                node.addEventListener("click", act);
+                return node;
+            };
+            this.back = button("◀ Back", "Back one round", () => this.go(this.at - 1));
+            this.next = button("Next ▶", "On to the next round", () => this.go(this.at + 1));
+            this.player = button("Play", "Play all rounds", () => this.toggle());
+            this.name = html("span", "st-name", bar);
+            const label = html("label", "", bar, "threads ");
+            const select = html("select", "", label);
+            select.setAttribute("aria-label", "Threads of a block");
+            for (const threads of Object.keys(this.all)) {
+                const option = html("option", "", select, threads);
+                option.selected = threads === this.threads;
+            }
+            select.addEventListener("change", () => {
+                this.threads = select.value;
+                this.at = Math.min(this.at, this.frames.length - 1);
+                this.warp = 0;
+                this.show();
+            });
+            this.time = html("div", "st-time", stage);
+            this.block = html("div", "st-block", stage);
+            this.ops = html("div", "st-ops", stage);
+            this.lines = html("div", "st-warp", stage);
+            const key = html("div", "st-key", stage);
+            for (const [colour, text] of [["on", "at work"], ["off", "at rest"], ["read", "reads"],
+                ["write", "writes"], ["clash", "conflict"]]) {
+                const item = html("span", "", key);
+                html("i", "", item).style.background = `var(--f-${colour})`;
+                item.append(text);
+            }
+            this.say = html("p", "st-say", stage);
+            this.say.setAttribute("aria-live", "polite");
+            this.code = html("div", "st-code", stage);
+            this.code.tabIndex = 0;
+            this.code.setAttribute("role", "region");
+            this.code.setAttribute("aria-label", "Lines of the kernel");
+            figure.tabIndex = 0;
+            figure.setAttribute("role", "group");
+            figure.setAttribute("aria-label", "Rounds of the kernel, step by step: arrow keys go on and back, space plays");
+            figure.addEventListener("keydown", event => this.key(event));
+            this.touch(stage);
+            let narrow = this.narrow;
+            window.addEventListener("resize", () => {
+                if (this.narrow !== narrow) this.show();
+                narrow = this.narrow;
+            });
+        }
+
+        key(event) {
+            if (event.target.tagName === "SELECT") return event.stopPropagation();
+            const button = event.target.tagName === "BUTTON";
+            const act = {
+                ArrowRight: () => this.go(this.at + 1),
+                ArrowLeft: () => this.go(this.at - 1),
+                ArrowDown: () => this.pick(this.warp + 1),
+                ArrowUp: () => this.pick(this.warp - 1),
+                Home: () => this.go(0),
+                End: () => this.go(this.frames.length - 1),
+                " ": button ? undefined : () => this.toggle(),
+            }[event.key];
+            if (!act || event.ctrlKey || event.altKey || event.metaKey) return;
+            // The arrow keys would turn the page.
+            event.stopPropagation();
+            event.preventDefault();
+            act();
+        }
+
+        touch(stage) {
+            let start = null;
+            stage.addEventListener("touchstart", event => {
+                start = event.touches.length === 1 ? event.touches[0] : null;
+            }, { passive: true });
+            stage.addEventListener("touchend", event => {
+                if (!start || event.target.closest(".st-code")) return;
+                const dx = event.changedTouches[0].clientX - start.clientX;
+                const dy = event.changedTouches[0].clientY - start.clientY;
+                if (Math.abs(dx) > 40 && Math.abs(dx) > 2 * Math.abs(dy)) this.go(this.at + (dx < 0 ? 1 : -1));
+                start = null;
+            });
+        }
+
+        go(at, playing) {
+            if (!playing) this.stop();
+            this.at = Math.max(0, Math.min(at, this.frames.length - 1));
+            this.only = -1;
+            this.show();
+        }
+
+        pick(warp) {
+            this.warp = Math.max(0, Math.min(warp, this.threads / LANES - 1));
+            this.only = -1;
+            this.show();
+        }
+
+        toggle() {
+            if (this.timer) return this.stop();
+            if (this.at === this.frames.length - 1) this.at = -1;
+            const tick = () => {
+                this.go(this.at + 1, true);
+                if (this.at === this.frames.length - 1) this.stop();
+            };
+            this.timer = setInterval(tick, 1100);
+            this.player.textContent = "Pause";
+            tick();
+        }
+
+        stop() {
+            clearInterval(this.timer);
+            this.timer = 0;
+            this.player.textContent = "Play";
+        }
+
+        show() {
+            this.back.disabled = this.at === 0;
+            this.next.disabled = this.at === this.frames.length - 1;
+            this.name.textContent = `${this.frame.name} · ${this.at + 1}/${this.frames.length}`;
+            this.figure.dataset.at = this.at;
+            this.drawTime();
+            this.drawBlock();
+            this.drawOps();
+            this.drawWarp();
+            this.tell();
+        }
+
+        // The rounds from left to right: a bar for the lanes at work, red for passes that conflicts
+        // add, a line for a barrier.
+        drawTime() {
+            const width = LANES * CELL, height = this.narrow ? 110 : 64, frames = this.frames;
+            const step = Math.min(80, width / frames.length);
+            const root = svg("svg", { viewBox: `0 0 ${width} ${height + 4}`, role: "img", "aria-label": "All rounds: lanes at work, and barriers between them" });
+            const most = Math.max(...frames.map(lanes));
+            frames.forEach((frame, index) => {
+                const group = svg("g", { class: index === this.at ? "now" : "" }, root);
+                const x = index * step, tall = Math.max(2, (height - 6) * lanes(frame) / most);
+                const red = passes(frame) ? tall * extra(frame) / passes(frame) : 0;
+                svg("rect", { class: "hit", x, y: 0, width: step, height: height + 4 }, group)
+                    .addEventListener("click", () => this.go(index));
+                const pad = Math.max(2, step * 0.18);
+                const bar = (name, y, h) => svg("rect", { class: name, x: x + pad, y, width: step - 2 * pad, height: h, "pointer-events": "none" }, group);
+                bar("bar", height - tall, tall - red);
+                if (red) bar("bar extra", height - red, red);
+                if (frame.end) svg("line", { class: frame.end, x1: x + step, x2: x + step, y1: 0, y2: height + 4 }, root);
+            });
+            this.time.replaceChildren(root);
+        }
+
+        // Every lane of the block: a row for each warp.
+        drawBlock() {
+            const rows = this.threads / LANES;
+            const tall = (rows <= 8 ? 14 : rows <= 16 ? 9 : 6) * (this.narrow ? 1.7 : 1);
+            const root = svg("svg", { viewBox: `0 0 ${LANES * CELL} ${rows * tall + 2}`, role: "img", "aria-label": `${lanes(this.frame)} of ${this.threads} lanes at work` });
+            for (let warp = 0; warp < rows; warp++) {
+                const { ops } = warpOf(this.frame, warp);
+                const mask = maskOf(ops);
+                const clash = ops.reduce((m, op) => op.conflicts ? m | op.mask : m, 0);
+                for (let lane = 0; lane < LANES; lane++) {
+                    const kind = on(clash, lane) ? "clash" : on(mask, lane) ? "on" : "off";
+                    svg("rect", { class: kind, x: lane * CELL + 1, y: warp * tall + 1, width: CELL - 2, height: tall - 2 }, root);
+                }
+                const pick = svg("rect", { class: warp === this.warp ? "picked" : "pick", x: 0.7, y: warp * tall + 0.2, width: LANES * CELL - 1.4, height: tall - 0.4, rx: 2, "pointer-events": "all" }, root);
+                pick.addEventListener("click", () => this.pick(warp));
+            }
+            this.block.replaceChildren(root);
+        }
+
+        // What the picked warp does, as buttons that show one of them alone.
+        drawOps() {
+            const { ops } = warpOf(this.frame, this.warp);
+            this.ops.replaceChildren();
+            html("span", "", this.ops, `warp ${this.warp}: `);
+            if (!ops.length) html("span", "", this.ops, "at rest");
+            ops.forEach((op, index) => {
+                const what = [NAMES[op.what] || op.what, plural(count(op.mask), "lane")];
+                if (shared(op)) what.push(plural(op.cost, "pass", "passes"));
+                if (op.what === "gld" || op.what === "gst") what.push(plural(op.cost, "sector"));
+                if (op.what === "shfl" && op.cost) what.push(`from ${op.cost} further on`);
+                const node = html("button", op.conflicts ? "clash" : op.what, this.ops, what.join(", "));
+                node.type = "button";
+                node.setAttribute("aria-pressed", index === this.only);
+                node.addEventListener("click", () => {
+                    this.only = this.only === index ? -1 : index;
+                    this.drawOps();
+                    this.drawWarp();
+                    this.ops.querySelectorAll("button")[index].focus();
+                });
+            });
+        }
+
+        // The picked warp: its lanes above, the banks below, a line for each access.
+        drawWarp() {
+            const { ops, by } = warpOf(this.frame, this.warp);
+            const seen = this.only < 0 ? ops : [ops[this.only]];
+            const tall = this.narrow ? 22 : 16;
+            const top = 1, bottom = this.narrow ? 190 : 135;
+            const usesBanks = ops.some(shared);
+            const clashes = usesBanks && seen.some(op => op.conflicts);
+            const height = usesBanks ? bottom + tall + (clashes ? 24 : 2) : bottom - 20;
+            const root = svg("svg", { viewBox: `0 0 ${LANES * CELL} ${height}`, role: "img", "aria-label": `Warp ${this.warp}: its lanes and the banks that they touch` });
+            const x = index => index * CELL + CELL / 2;
+            const most = new Array(LANES).fill(0);
+            for (const op of seen) {
+                const kind = op.conflicts ? "clash" : op.what === "st" ? "write" : "read";
+                const banks = Array.from({ length: LANES }, () => new Set());
+                words(op, by).forEach((word, lane) => {
+                    const bank = ((word % LANES) + LANES) % LANES;
+                    banks[bank].add(word);
+                    svg("path", { class: kind, d: `M${x(lane)} ${top + tall}L${x(bank)} ${bottom}` }, root);
+                });
+                banks.forEach((set, bank) => { most[bank] = Math.max(most[bank], set.size); });
+                if (op.what === "shfl" && op.cost) {
+                    for (let lane = 0; lane + op.cost < LANES; lane++) {
+                        const from = x(lane + op.cost), to = x(lane);
+                        svg("path", { class: "read", d: `M${from} ${top + tall}Q${(from + to) / 2} ${top + tall + 18 + 5 * op.cost} ${to} ${top + tall}` }, root);
+                    }
+                }
+            }
+            const mask = maskOf(seen);
+            for (let index = 0; index < LANES; index++) {
+                svg("rect", { class: on(mask, index) ? "on" : "off", x: index * CELL + 1, y: top, width: CELL - 2, height: tall }, root);
+                const kind = most[index] > 1 ? "clash" : most[index] ? "bank" : "off";
+                if (usesBanks) svg("rect", { class: kind, x: index * CELL + 1, y: bottom, width: CELL - 2, height: tall }, root);
+                if (most[index] > 1) svg("text", { class: "count", x: x(index), y: bottom + tall + 18 }, root).textContent = most[index];
+            }
+            const above = html("div", "st-label", null, `lanes 0 to 31 of warp ${this.warp}`);
+            const below = html("div", "st-label", null, clashes ? "banks 0 to 31, and how many words each is asked for at once" : "banks 0 to 31");
+            this.lines.replaceChildren(above, root, ...(usesBanks ? [below] : []));
+        }
+
+        tell() {
+            const { frame } = this;
+            const is = what => sum(frame, op => Number(op.what === what));
+            const before = this.frames.slice(0, this.at + 1).filter(f => f.end === "block").length;
+            const parts = [`${lanes(frame)} of ${this.threads} lanes in ${plural(warps(frame), "warp")} at work`];
+            if (is("gld")) parts.push(plural(is("gld"), "global load"));
+            const touched = [is("ld") && plural(is("ld"), "shared load"), is("st") && plural(is("st"), "shared store")].filter(Boolean);
+            if (touched.length) parts.push(`${touched.join(" and ")} in ${plural(passes(frame), "pass", "passes")}`);
+            if (is("shfl")) parts.push(plural(is("shfl"), "shuffle"));
+            if (extra(frame)) parts.push(`${extra(frame)} of the passes only for bank conflicts`);
+            let text = parts.join("; ") + ".";
+            if (frame.end) text += ` A ${frame.end} barrier ends it.`;
+            text += ` Block barriers so far: ${before}.`;
+            this.say.textContent = text;
+            const numbers = new Set(frame.groups.flatMap(g => g.ops.map(op => op.line)).filter(line => line > 0));
+            this.code.replaceChildren();
+            for (const line of [...numbers].sort((a, b) => a - b).slice(0, 3)) {
+                const row = html("div", "", this.code);
+                html("span", "n", row, line);
+                row.append((this.source[line - 1] || "").trim());
+            }
+        }
+    }
+
+    for (const figure of document.querySelectorAll("figure.stepper")) figure.stepper = new Stepper(figure);
+})();

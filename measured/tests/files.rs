@@ -1,0 +1,165 @@
+//! The files of a run, read from a committed one that is made up.
+
+use std::{fs, path::PathBuf};
+
+use measured::{
+    Cache, Cell, Clock, Env, Place, Run, Sample, check, counters::Count, history::History, page,
+};
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/synthetic")
+}
+
+fn run() -> Run {
+    Run::read(&folder()).unwrap()
+}
+
+fn place(n: u64) -> Place<'static> {
+    Place { element: "f32", n, cache: Cache::Cold, clock: Clock::Gpu }
+}
+
+/// A copy of a file with something replaced, in a folder of its own.
+fn broken(name: &str, file: &str, from: &str, to: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("measured-{}-{name}", std::process::id()));
+    let text = fs::read_to_string(folder().join(file)).unwrap();
+    assert!(text.contains(from), "{file} has no {from}");
+    fs::write(&path, text.replacen(from, to, 1)).unwrap();
+    path
+}
+
+#[test]
+fn the_run_can_be_believed() {
+    assert_eq!(check::faults(&run()), Vec::<String>::new());
+    assert_eq!(
+        History::read(&folder().join("history.toml")).unwrap().faults(),
+        Vec::<String>::new()
+    );
+}
+
+#[test]
+fn times_rates_and_ratios_are_those_of_the_samples() {
+    let run = run();
+    let time = run.time("v0-naive", &place(1 << 20)).unwrap();
+    // 3 µs and 4 MiB at 60 GB/s, with up to 0.4 % of noise.
+    assert!((72_900.0..73_300.0).contains(&time.median) && time.count == 6, "{time:?}");
+    let ratio = run.ratio("v0-naive", "v1-divergence", &place(1 << 24)).unwrap();
+    assert!((1.48..1.51).contains(&ratio.0.median), "{ratio}");
+    let copy = run.env.variant.iter().find(|v| v.name == "copy").unwrap();
+    let rate = run.bandwidth(copy, &place(1 << 24)).unwrap();
+    assert!((470e9..490e9).contains(&rate), "{rate}");
+    assert_eq!(run.time("v0-naive", &place(1 << 22)), None);
+    assert_eq!(run.ratio("v0-naive", "thrust", &place(1 << 20)), None);
+    assert_eq!(run.sizes("f32", Cache::Warm, Clock::Gpu), [1 << 10, 1 << 20]);
+    assert_eq!(run.elements(), ["f32", "i32"]);
+}
+
+#[test]
+fn what_is_written_is_read_back() {
+    let folder = folder();
+    let path = std::env::temp_dir().join(format!("measured-{}-back", std::process::id()));
+    let samples = Sample::read(&folder.join("raw.csv")).unwrap();
+    Sample::write(&path, &samples).unwrap();
+    assert_eq!(fs::read(&path).unwrap(), fs::read(folder.join("raw.csv")).unwrap());
+    let cells = Cell::read(&folder.join("cells.csv")).unwrap();
+    Cell::write(&path, &cells).unwrap();
+    assert_eq!(Cell::read(&path).unwrap(), cells);
+    let counts = Count::read(&folder.join("counters.csv")).unwrap();
+    Count::write(&path, &counts).unwrap();
+    assert_eq!(Count::read(&path).unwrap(), counts);
+    let env = Env::read(&folder.join("env.toml")).unwrap();
+    env.write(&path).unwrap();
+    assert_eq!(Env::read(&path).unwrap(), env);
+    fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn what_is_broken_is_named_with_its_line() {
+    for (name, from, to, why) in [
+        ("number", ",gpu,0,", ",gpu,zero,", "line 2: "),
+        ("clock", ",gpu,1,", ",cpu,1,", "line 3: unknown variant `cpu`"),
+        ("cut", ",cold,gpu,2,", "", "line 4: 4 fields, where the header has 8"),
+        (
+            "none",
+            "v0-naive,f32,256,1024,cold,gpu,0",
+            ",f32,256,1024,cold,gpu,0",
+            "line 2: a sample has",
+        ),
+        ("header", "variant,type", "variant,kind", "kind"),
+    ] {
+        let path = broken(name, "raw.csv", from, to);
+        let message = Sample::read(&path).unwrap_err().to_string();
+        assert!(message.contains(why) && message.contains(name), "{message}");
+        fs::remove_file(path).unwrap();
+    }
+    let path = broken("env", "env.toml", "sms = 10", "sms = ten");
+    assert!(Env::read(&path).unwrap_err().to_string().contains("sms"));
+    fs::remove_file(path).unwrap();
+    let message = Env::read(&folder().join("nowhere.toml")).unwrap_err().to_string();
+    assert!(message.starts_with("reading ") && message.contains("nowhere.toml"), "{message}");
+}
+
+/// The faults of the run with its samples changed.
+fn faults(change: impl Fn(&mut Sample)) -> Vec<String> {
+    let folder = folder();
+    let mut samples = Sample::read(&folder.join("raw.csv")).unwrap();
+    samples.iter_mut().for_each(change);
+    let (env, cells) = (Env::read(&folder.join("env.toml")), Cell::read(&folder.join("cells.csv")));
+    check::faults(&Run::new("changed".into(), env.unwrap(), cells.unwrap(), &samples))
+}
+
+#[test]
+fn what_cannot_be_is_found() {
+    let only = |s: &Sample| {
+        s.variant == "cub" && s.n == 1 << 24 && s.element == "f32" && s.clock == Clock::Gpu
+    };
+    let found = faults(|s| s.ns = if only(s) { 100_000 } else { s.ns });
+    assert!(found.len() == 1 && found[0].contains("above the 512.0 GB/s of the bus"), "{found:?}");
+    let found = faults(|s| s.ns = if s.variant == "cub" && s.n == 1 << 10 { 2000 } else { s.ns });
+    assert!(
+        found.len() == 2 && found[0].contains("below the 2.50 µs of an empty kernel"),
+        "{found:?}"
+    );
+    let found = faults(|s| {
+        if only(s) {
+            s.variant = "unknown".into()
+        }
+    });
+    assert!(found.iter().any(|f| f.contains("env.toml does not")), "{found:?}");
+    assert!(
+        found.iter().any(|f| f.contains("cub, 2^24 f32, cold: no samples, and no reason")),
+        "{found:?}"
+    );
+    let found = faults(|s| {
+        if only(s) && s.round == 11 {
+            s.n = 1 << 22
+        }
+    });
+    assert!(found.iter().any(|f| f.contains("11 samples, and cells.csv 12 rounds")), "{found:?}");
+    assert!(found.iter().any(|f| f.contains("cells.csv does not")), "{found:?}");
+}
+
+#[test]
+fn the_page_is_the_committed_one() {
+    let made = page::of(&run());
+    let path = folder().join("README.md");
+    if std::env::var_os("UPDATE").is_some() {
+        fs::write(&path, &made).unwrap();
+    }
+    assert_eq!(made, fs::read_to_string(path).unwrap(), "run with UPDATE=1 to accept it");
+}
+
+#[test]
+fn history_that_cannot_be_is_found() {
+    for (name, from, to, why) in [
+        ("bus", "us = 1048.576", "us = 10.0", "above the bus"),
+        ("both", "gb_per_s = 25.0", "gb_per_s = 25.0, us = 3.0", "a time and a bandwidth"),
+        ("neither", "gb_per_s = 25.0 ", "", "neither a time"),
+        ("mended", "mended = \"printed GB/s are not bytes / time\"", "", "`mended` is empty"),
+    ] {
+        let from = if name == "neither" { ", gb_per_s = 25.0" } else { from };
+        let path = broken(name, "history.toml", from, to);
+        let faults = History::read(&path).unwrap().faults();
+        assert!(faults.len() == 1 && faults[0].contains(why), "{faults:?}");
+        fs::remove_file(path).unwrap();
+    }
+}

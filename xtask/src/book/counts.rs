@@ -1,0 +1,113 @@
+//! What the interpreter counted, for every step, size and block size that the book speaks of.
+
+use std::{collections::BTreeMap, path::Path};
+
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// The size that hardware counters were read at, and so the one that counts are quoted at.
+pub(crate) const N: u64 = 1 << 22;
+/// The block size likewise.
+pub(crate) const THREADS: u32 = 256;
+
+const FILE: &str = "counts.json";
+
+/// Counts by step, size and block size.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Counts(BTreeMap<String, Counted>);
+
+/// One sum.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Counted {
+    /// Blocks of each launch.
+    pub(crate) blocks: Vec<u64>,
+    /// Counts of each launch.
+    pub(crate) launches: Vec<BTreeMap<String, u64>>,
+}
+
+/// What identifies a sum.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Case {
+    /// The step.
+    pub(crate) step: String,
+    /// Elements.
+    pub(crate) n: u64,
+    /// Threads of a block.
+    pub(crate) threads: u32,
+}
+
+impl Case {
+    /// The size and block size that counts are quoted at.
+    pub(crate) fn of(step: &str) -> Case {
+        Case { step: step.to_owned(), n: N, threads: THREADS }
+    }
+
+    fn key(&self) -> String {
+        format!("{} n={} block={}", self.step, self.n, self.threads)
+    }
+}
+
+impl Counts {
+    /// Reads the committed file; nothing, if there is none.
+    pub(crate) fn read(folder: &Path) -> Result<Counts> {
+        match std::fs::read_to_string(folder.join(FILE)) {
+            Ok(text) => serde_json::from_str(&text).with_context(|| FILE.to_owned()),
+            Err(_) => Ok(Counts::default()),
+        }
+    }
+
+    /// The file's text.
+    pub(crate) fn file(&self) -> Result<(String, String)> {
+        Ok((FILE.to_owned(), serde_json::to_string_pretty(self)? + "\n"))
+    }
+
+    /// The counts of a sum.
+    pub(crate) fn get(&self, case: &Case) -> Result<&Counted> {
+        self.0.get(&case.key()).with_context(|| {
+            format!(
+                "the interpreter has not counted {} yet: run `cargo x book --outputs`",
+                case.key()
+            )
+        })
+    }
+
+    /// Takes over what has been counted before; whether there was anything.
+    pub(crate) fn take(&mut self, kept: &Counts, case: &Case) -> bool {
+        let counted = kept.0.get(&case.key());
+        self.0.extend(counted.map(|counted| (case.key(), counted.clone())));
+        counted.is_some()
+    }
+
+    /// Keeps a record of the ladder's `--format json`.
+    pub(crate) fn add(&mut self, case: &Case, blocks: Vec<u64>, record: &Value) -> Result<()> {
+        let launches = record["counts"]["launches"].as_array().context("a record has counts")?;
+        let launches = launches.iter().filter_map(Value::as_object).map(numbers).collect();
+        self.0.insert(case.key(), Counted { blocks, launches });
+        Ok(())
+    }
+}
+
+impl Counted {
+    /// A count of the first launch, or of all.
+    pub(crate) fn count(&self, name: &str, all: bool) -> Result<u64> {
+        let launches = if all { &self.launches[..] } else { &self.launches[..1] };
+        let values: Option<Vec<u64>> = launches.iter().map(|l| l.get(name).copied()).collect();
+        match values {
+            Some(values) => Ok(values.iter().sum()),
+            None => {
+                let known: Vec<&str> = self.launches[0].keys().map(String::as_str).collect();
+                bail!("nothing is counted as `{name}`: take one of {}", known.join(", "))
+            }
+        }
+    }
+
+    /// Blocks of the first launch, or of all.
+    pub(crate) fn blocks(&self, all: bool) -> u64 {
+        if all { self.blocks.iter().sum() } else { self.blocks[0] }
+    }
+}
+
+fn numbers(object: &Map<String, Value>) -> BTreeMap<String, u64> {
+    object.iter().filter_map(|(name, value)| Some((name.clone(), value.as_u64()?))).collect()
+}

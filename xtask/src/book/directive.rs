@@ -1,0 +1,125 @@
+//! The directives by name: what `{{…}}` becomes. `book/DIRECTIVES.md` explains them to authors.
+
+use anyhow::{Context, Result, bail};
+
+use super::{
+    console, counts,
+    highlight::escape,
+    history, listing, number, plot, slider,
+    sources::{Sources, read, size},
+    stepper, table,
+};
+
+/// What a directive becomes.
+pub(crate) enum Woven {
+    /// A part of a sentence.
+    Inline(String),
+    /// A block of HTML.
+    Block(String),
+    /// A figure that is still open: its caption follows.
+    Figure(String),
+}
+
+/// Replaces a directive.
+pub(crate) fn weave(sources: &Sources, text: &str) -> Result<Woven> {
+    let (name, rest) = text.split_once([' ', '\n']).unwrap_or((text, ""));
+    let rest = rest.trim();
+    let words: Vec<&str> = rest.split_whitespace().collect();
+    let block = |html: String| Ok(Woven::Block(format!("\n{}\n", html.trim_matches('\n'))));
+    match (name, words.as_slice()) {
+        ("num", _) => number::html(sources, rest).map(Woven::Inline),
+        ("exact", _) if !rest.is_empty() => Ok(Woven::Inline(rest.to_owned())),
+        ("cite", [cite]) => cited(sources, cite, true),
+        ("cite", [cite, "source"]) => cited(sources, cite, false),
+        ("kernel", [step]) => listing::kernel(sources, step).map(Woven::Block),
+        ("driver", [step]) => listing::driver(sources, step).map(Woven::Block),
+        ("diff", [step]) => listing::diff(sources, step, None).map(Woven::Block),
+        ("diff", [step, other]) => listing::diff(sources, step, Some(other)).map(Woven::Block),
+        ("ptx", _) => {
+            let [step, from, to] = quoted(rest)?;
+            listing::ptx(sources, step, from, to).map(Woven::Block)
+        }
+        ("machine", _) => {
+            let [step, from, to] = quoted(rest)?;
+            listing::machine(sources, step, from, to).map(Woven::Block)
+        }
+        ("run" | "run!", [_, ..]) => console::run(sources, rest).map(Woven::Block),
+        ("gpu", [step]) => console::gpu(sources, step).map(Woven::Block),
+        ("ledger", [step]) => block(table::ledger(sources, step)?),
+        ("times", [step]) => block(table::times(sources, step)?),
+        ("sass", [step]) => block(table::sass(sources, step)?),
+        ("ladder", [n, peers @ ..]) => block(table::ladder(sources, size(n)?, peers)?),
+        ("history", [name]) => block(history::html(sources, name)?),
+        ("stepper", [step]) => stepper::html(sources, step, counts::THREADS).map(Woven::Figure),
+        ("stepper", [step, threads]) => {
+            stepper::html(sources, step, threads.parse()?).map(Woven::Figure)
+        }
+        ("plot", [name @ ("history" | "sweep" | "stacked")]) => plotted(sources, name),
+        ("plot", [kind, names @ ..]) => Ok(framed(&plot::html(sources, kind, names)?)),
+        ("slider", []) => slider::html(sources).map(Woven::Figure),
+        ("figure", [name]) => drawing(sources, name),
+        ("#include", _) => bail!("`{{{{#include}}}}` stands in a code fence at the margin"),
+        _ => bail!("`{{{{{text}}}}}`: book/DIRECTIVES.md has no such directive"),
+    }
+}
+
+fn framed(html: &str) -> Woven {
+    Woven::Figure(format!("\n<figure>\n{}\n", html.trim_matches('\n')))
+}
+
+/// A plot that `cargo x results` has drawn.
+fn plotted(sources: &Sources, name: &str) -> Result<Woven> {
+    let what = match name {
+        "history" => {
+            "How many times faster than v0 each step is, on the GPUs of the published tables"
+        }
+        "sweep" => "Time of a step against the size of its blocks",
+        _ => "What each step takes off the time of the step before it",
+    };
+    let path = sources.root.join(super::BOOK).join("src/generated").join(format!("{name}.svg"));
+    let svg = read(&path).context("`cargo x results` draws it")?;
+    let svg = svg.replacen("<svg", &format!("<svg role=\"img\" aria-label=\"{what}\""), 1);
+    let lines: Vec<&str> = svg.lines().filter(|line| !line.trim().is_empty()).collect();
+    Ok(framed(&format!("<div class=\"plot\">{}</div>", lines.join("\n"))))
+}
+
+/// A word and two quoted texts.
+fn quoted(text: &str) -> Result<[&str; 3]> {
+    let parts: Vec<&str> = text.split('"').collect();
+    match parts[..] {
+        [step, from, _, to, _] => Ok([step.trim(), from, to]),
+        _ => bail!("write STEP \"FROM\" \"TO\""),
+    }
+}
+
+/// A figure from elsewhere, with its source.
+fn cited(sources: &Sources, name: &str, figure: bool) -> Result<Woven> {
+    let cite =
+        sources.cites.get(name).with_context(|| format!("book/cite.toml has no [{name}]"))?;
+    let (text, source, url) = (escape(&cite.text), escape(&cite.source), escape(&cite.url));
+    Ok(Woven::Inline(match figure {
+        true => format!("<a class=\"cite\" href=\"{url}\" title=\"{source}\">{text}</a>"),
+        false => format!("<a class=\"cite\" href=\"{url}\">{source}</a>"),
+    }))
+}
+
+/// `book/figures/NAME.svg`, inline: an image beside the page would not follow its colours.
+fn drawing(sources: &Sources, name: &str) -> Result<Woven> {
+    let svg = read(&sources.root.join(super::BOOK).join("figures").join(format!("{name}.svg")))?;
+    let svg = &svg[svg.find("<svg").context("an SVG has <svg")?..];
+    for part in ["<title>", "<desc>"] {
+        if !svg.contains(part) {
+            bail!("book/figures/{name}.svg has no {part}: it is the alternative text");
+        }
+    }
+    // An empty line would end the block of HTML.
+    let lines: Vec<&str> = svg.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let label = |part: &str| {
+        let from = svg.split(&format!("<{part}>")).nth(1).unwrap_or_default();
+        from.split('<').next().unwrap_or_default().trim().to_owned()
+    };
+    let text = format!("{}: {}", label("title"), label("desc")).replace('"', "&quot;");
+    let svg =
+        lines.join("\n").replacen("<svg", &format!("<svg role=\"img\" aria-label=\"{text}\""), 1);
+    Ok(framed(&format!("<div class=\"drawing\">{svg}</div>")))
+}

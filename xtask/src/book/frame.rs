@@ -1,0 +1,401 @@
+//! The frames of a stepper: what a block does from one barrier (or shuffle) to the next.
+//!
+//! The interpreter's trace has an event for each warp and instruction. Neighbouring warps nearly
+//! always do the same a few words further on, so a frame keeps groups of warps: a whole trace
+//! is a few kilobytes, and goes into the page.
+
+use std::{collections::BTreeMap, path::Path};
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+
+/// The frames of a step, by threads of a block.
+pub(crate) type Frames = BTreeMap<u32, Vec<Frame>>;
+
+/// What happens between two barriers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Frame {
+    /// Its name: `Load`, `Round 3`, `Store`.
+    pub(crate) name: String,
+    /// The barrier at its end: `block`, `warp` or nothing.
+    pub(crate) end: String,
+    /// Runs of neighbouring warps that do the same.
+    pub(crate) groups: Vec<Group>,
+}
+
+/// Neighbouring warps that do the same.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Group {
+    /// The first warp.
+    pub(crate) first: u32,
+    /// The last warp.
+    pub(crate) last: u32,
+    /// What each does, in order.
+    pub(crate) ops: Vec<Op>,
+}
+
+/// One warp instruction.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Op {
+    /// `ld`, `st`, `at` on shared memory; `gld`, `gst`, `gat` on global; `shfl` and its like.
+    pub(crate) what: String,
+    /// Lanes that take part, a bit each.
+    pub(crate) mask: u32,
+    /// Line of `kernel.cu`.
+    pub(crate) line: u32,
+    /// Passes over the banks; sectors, in global memory; the distance of a shuffle.
+    pub(crate) cost: u32,
+    /// Passes beyond need.
+    pub(crate) conflicts: u32,
+    /// Shared word of lane 0 of the first warp, were it to take part.
+    pub(crate) base: i64,
+    /// Words from lane to lane.
+    pub(crate) stride: i64,
+    /// Words from warp to warp.
+    pub(crate) step: i64,
+    /// Words of the lanes that take part, where they are not in equal strides.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) words: Vec<i64>,
+}
+
+/// A trace as `--trace` writes it.
+#[derive(Debug, Deserialize)]
+struct Trace {
+    blocks: Vec<Block>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Block {
+    launch: u32,
+    block: u64,
+    rounds: Vec<Round>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Round {
+    events: Vec<Event>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Event {
+    what: String,
+    #[serde(default)]
+    space: String,
+    warp: u32,
+    line: u32,
+    ptx_line: usize,
+    lanes: Vec<u32>,
+    #[serde(default)]
+    addresses: Vec<u64>,
+    #[serde(default)]
+    wavefronts: u32,
+    conflicts: u32,
+    #[serde(default)]
+    sectors: u32,
+}
+
+impl Op {
+    /// The shared word that a lane of a warp touches.
+    pub(crate) fn word(&self, warps_on: u32, lane: u32) -> Option<i64> {
+        if self.mask >> lane & 1 == 0 || !matches!(self.what.as_str(), "ld" | "st" | "at") {
+            return None;
+        }
+        let before = (self.mask & ((1u32 << lane) - 1)).count_ones() as usize;
+        let own = match self.words.get(before) {
+            Some(word) => *word,
+            None => self.base + self.stride * i64::from(lane),
+        };
+        Some(own + self.step * i64::from(warps_on))
+    }
+}
+
+impl Frame {
+    /// The ops of a warp, and how far it is from the first of its group.
+    pub(crate) fn warp(&self, warp: u32) -> Option<(&[Op], u32)> {
+        let group = self.groups.iter().find(|g| (g.first..=g.last).contains(&warp))?;
+        Some((&group.ops, warp - group.first))
+    }
+
+    /// A sum over all warps.
+    pub(crate) fn sum(&self, of: impl Fn(&Op) -> u32) -> u32 {
+        let group = |g: &Group| (g.last - g.first + 1) * g.ops.iter().map(&of).sum::<u32>();
+        self.groups.iter().map(group).sum()
+    }
+
+    /// Lanes that touch memory or hand something over, in all warps.
+    pub(crate) fn lanes(&self) -> u32 {
+        let group = |g: &Group| {
+            let mask = g.ops.iter().fold(0, |mask, op| mask | op.mask);
+            (g.last - g.first + 1) * mask.count_ones()
+        };
+        self.groups.iter().map(group).sum()
+    }
+
+    /// Warps with a lane at work.
+    pub(crate) fn warps(&self) -> u32 {
+        self.groups.iter().map(|g| g.last - g.first + 1).sum()
+    }
+}
+
+/// The frames of the first block of the first launch.
+pub(crate) fn of_trace(text: &str, ptx: &str) -> Result<Vec<Frame>> {
+    let traces: Vec<Trace> = serde_json::from_str(text).context("reading a trace")?;
+    let mut blocks = traces.into_iter().flat_map(|trace| trace.blocks);
+    let block = blocks.find(|b| b.launch == 0 && b.block == 0).context("a trace has block 0")?;
+    let ptx: Vec<&str> = ptx.lines().collect();
+    let mut frames = Vec::new();
+    let mut round = 0;
+    for Round { events } in &block.rounds {
+        let parts = parts(events);
+        let count = parts.len();
+        for (index, warps) in parts.into_iter().enumerate() {
+            let ops: BTreeMap<u32, Vec<Op>> = warps
+                .iter()
+                .map(|(warp, events)| (*warp, events.iter().filter_map(|e| op(e, &ptx)).collect()))
+                .filter(|(_, ops): &(_, Vec<Op>)| !ops.is_empty())
+                .collect();
+            let waits = |what: &str| warps.values().flatten().any(|event| event.what == what);
+            let end = match () {
+                _ if index + 1 == count && waits("barrier") => "block",
+                _ if index + 1 == count && waits("cluster barrier") => "cluster",
+                _ if waits("warp barrier") => "warp",
+                _ => "",
+            };
+            if ops.is_empty() {
+                continue;
+            }
+            let has = |what: &str| ops.values().flatten().any(|op| op.what == what);
+            let name = match () {
+                _ if has("gst") || has("gat") => "Store".to_owned(),
+                _ if has("gld") => "Load".to_owned(),
+                _ if has("shfl") || has("ld") && has("st") => {
+                    round += 1;
+                    format!("Round {round}")
+                }
+                _ => "Hand over".to_owned(),
+            };
+            frames.push(Frame { name, end: end.to_owned(), groups: groups(ops) });
+        }
+    }
+    Ok(frames)
+}
+
+/// A round in parts that end at a warp barrier behind a store, or at a shuffle: by warp.
+fn parts(events: &[Event]) -> Vec<BTreeMap<u32, Vec<Event>>> {
+    let mut parts: Vec<BTreeMap<u32, Vec<Event>>> = Vec::new();
+    let mut at: BTreeMap<u32, usize> = BTreeMap::new();
+    for event in events {
+        let part = at.entry(event.warp).or_default();
+        let shuffle = event.what == "shuffle";
+        let so_far = |part: usize| parts.get(part).and_then(|warps| warps.get(&event.warp));
+        // Loads come before the shuffles that they feed.
+        if shuffle && so_far(*part).is_some_and(|events| events.iter().any(|e| !e.space.is_empty()))
+        {
+            *part += 1;
+        }
+        let stored = so_far(*part).is_some_and(|events| events.iter().any(|e| e.what == "store"));
+        if parts.len() <= *part {
+            parts.resize_with(*part + 1, BTreeMap::new);
+        }
+        parts[*part].entry(event.warp).or_default().push(event.clone());
+        if shuffle || event.what == "warp barrier" && stored {
+            *part += 1;
+        }
+    }
+    parts
+}
+
+fn op(event: &Event, ptx: &[&str]) -> Option<Op> {
+    let what = match (event.what.as_str(), event.space.as_str()) {
+        ("load", "shared") => "ld",
+        ("store", "shared") => "st",
+        ("atomic", "shared") => "at",
+        ("load", _) => "gld",
+        ("store", _) => "gst",
+        ("atomic", _) => "gat",
+        ("shuffle", _) => "shfl",
+        (what, _) if what.contains("barrier") => return None,
+        (what, _) => what,
+    };
+    let mask = event.lanes.iter().fold(0, |mask, lane| mask | 1 << lane);
+    let cost = match what {
+        "shfl" => distance(ptx, event.ptx_line.saturating_sub(1)),
+        "gld" | "gst" | "gat" => event.sectors,
+        _ => event.wavefronts,
+    };
+    let mut op = Op {
+        what: what.to_owned(),
+        mask,
+        line: event.line,
+        cost,
+        conflicts: event.conflicts,
+        base: 0,
+        stride: 0,
+        step: 0,
+        words: Vec::new(),
+    };
+    if event.space == "shared" {
+        let words: Vec<i64> = event.addresses.iter().map(|a| (a / 4) as i64).collect();
+        let lanes: Vec<i64> = event.lanes.iter().map(|&lane| i64::from(lane)).collect();
+        let (first, last) = (*words.first()?, *words.last()?);
+        let span = lanes[lanes.len() - 1] - lanes[0];
+        op.stride = if span == 0 { 0 } else { (last - first) / span };
+        op.base = first - op.stride * lanes[0];
+        let even = lanes.iter().zip(&words).all(|(l, w)| op.base + op.stride * l == *w);
+        if !even {
+            (op.base, op.stride, op.words) = (0, 0, words);
+        }
+    }
+    Some(op)
+}
+
+/// How far a shuffle reaches: the third operand, a number or a register that was set to one.
+fn distance(ptx: &[&str], line: usize) -> u32 {
+    let text = ptx.get(line).copied().unwrap_or_default();
+    let operands = text.split("shfl.sync.").nth(1).unwrap_or_default();
+    let operand = operands.split(',').nth(2).unwrap_or_default().trim();
+    if let Ok(number) = operand.parse() {
+        return number;
+    }
+    let before = ptx.iter().take(line).rev();
+    let set = before.map(|line| line.trim()).find_map(|line| {
+        let (register, value) = line.strip_prefix("mov.")?.split_once(',')?;
+        (register.split_whitespace().last()? == operand).then_some(value)
+    });
+    set.and_then(|value| value.trim().trim_end_matches(';').parse().ok()).unwrap_or(0)
+}
+
+/// Joins neighbouring warps that do the same a constant number of words apart.
+fn groups(warps: BTreeMap<u32, Vec<Op>>) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for (warp, ops) in warps {
+        if let Some(group) = groups.last_mut().filter(|group| group.last + 1 == warp)
+            && let Some(steps) = steps(group, &ops, warp)
+        {
+            group.ops.iter_mut().zip(steps).for_each(|(op, step)| op.step = step);
+            group.last = warp;
+            continue;
+        }
+        groups.push(Group { first: warp, last: warp, ops });
+    }
+    groups
+}
+
+/// Words from warp to warp, if this warp continues the group.
+fn steps(group: &Group, ops: &[Op], warp: u32) -> Option<Vec<i64>> {
+    if group.ops.len() != ops.len() {
+        return None;
+    }
+    let distance = i64::from(warp - group.first);
+    let step = |(old, new): (&Op, &Op)| {
+        let from = |op: &Op| op.words.first().copied().unwrap_or(op.base);
+        let step = (from(new) - from(old)) / distance;
+        let moved = Op {
+            base: if old.words.is_empty() { old.base + step * distance } else { 0 },
+            words: old.words.iter().map(|word| word + step * distance).collect(),
+            step: 0,
+            ..old.clone()
+        };
+        let fits = moved == *new && (group.first == group.last || old.step == step);
+        fits.then_some(step)
+    };
+    group.ops.iter().zip(ops).map(step).collect()
+}
+
+/// The committed frames of a step.
+pub(crate) fn read(folder: &Path, step: &str) -> Result<Frames> {
+    let path = folder.join("traces").join(format!("{step}.json"));
+    let text = std::fs::read_to_string(&path)
+        .with_context(|| format!("{step} has not been traced yet: run `cargo x book --outputs`"))?;
+    serde_json::from_str(&text).with_context(|| path.display().to_string())
+}
+
+/// The file's text: a line a frame, so that a change can be read.
+pub(crate) fn file(frames: &Frames) -> Result<String> {
+    let mut text = String::from("{");
+    for (index, (threads, frames)) in frames.iter().enumerate() {
+        text += if index == 0 { "\n" } else { ",\n" };
+        let lines = frames.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
+        text += &format!("\"{threads}\":[\n{}\n]", lines.join(",\n"));
+    }
+    Ok(text + "\n}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(
+        what: &str,
+        space: &str,
+        warp: u32,
+        lanes: &[u32],
+        word: impl Fn(u32) -> u64,
+    ) -> String {
+        let addresses: Vec<u64> = lanes.iter().map(|&lane| 4 * word(32 * warp + lane)).collect();
+        format!(
+            r#"{{"what":"{what}","space":"{space}","warp":{warp},"line":7,"ptx_line":1,"lanes":{lanes:?},"addresses":{addresses:?},"conflicts":0,"wavefronts":1}}"#
+        )
+    }
+
+    fn trace(rounds: &[Vec<String>]) -> String {
+        let rounds: Vec<String> =
+            rounds.iter().map(|events| format!(r#"{{"events":[{}]}}"#, events.join(","))).collect();
+        format!(r#"[{{"blocks":[{{"launch":0,"block":0,"rounds":[{}]}}]}}]"#, rounds.join(","))
+    }
+
+    #[test]
+    fn warps_that_do_the_same_are_one_group() {
+        let all: Vec<u32> = (0..32).collect();
+        let half: Vec<u32> = (0..32).step_by(2).collect();
+        let round = |warps: &[u32]| {
+            let mut events = Vec::new();
+            for &warp in warps {
+                events.push(event("load", "shared", warp, &half, |t| u64::from(t) + 1));
+                events.push(event("store", "shared", warp, &half, u64::from));
+                events.push(event("barrier", "", warp, &all, |_| 0));
+            }
+            events
+        };
+        let frames = of_trace(&trace(&[round(&[0, 1, 2, 3]), round(&[0])]), "").unwrap();
+        assert_eq!(frames.len(), 2);
+        assert_eq!((frames[0].groups.len(), frames[0].warps(), frames[0].lanes()), (1, 4, 64));
+        let (ops, on) = frames[0].warp(3).unwrap();
+        assert_eq!((ops[0].word(on, 2), ops[0].word(on, 3)), (Some(99), None));
+        assert_eq!((frames[1].warps(), frames[1].end.as_str()), (1, "block"));
+        let text = file(&Frames::from([(128, frames.clone())])).unwrap();
+        assert_eq!(serde_json::from_str::<Frames>(&text).unwrap()[&128], frames);
+    }
+
+    #[test]
+    fn the_distance_of_a_shuffle_may_be_in_a_register() {
+        let ptx = [
+            "mov.u32 \t%r5, 8;",
+            "mov.b32 %r6, 31;",
+            "shfl.sync.down.b32 %r1|%p1, %r2, %r5, %r6, %r7;",
+        ];
+        assert_eq!(distance(&ptx, 2), 8);
+        assert_eq!(distance(&ptx, 1), 0);
+    }
+
+    #[test]
+    fn shuffles_and_warp_barriers_part_a_round() {
+        let all: Vec<u32> = (0..32).collect();
+        let events = vec![
+            event("load", "global", 0, &all, u64::from),
+            event("shuffle", "", 0, &all, |_| 0),
+            event("shuffle", "", 0, &all, |_| 0),
+            event("load", "shared", 0, &all, u64::from),
+            event("warp barrier", "", 0, &all, |_| 0),
+            event("store", "shared", 0, &all, u64::from),
+            event("warp barrier", "", 0, &all, |_| 0),
+            event("store", "global", 0, &[0], u64::from),
+        ];
+        let ptx = "shfl.sync.down.b32 \t%r3|%p1, %r2, 16, 31, -1;";
+        let frames = of_trace(&trace(&[events]), ptx).unwrap();
+        let names: Vec<&str> = frames.iter().map(|frame| frame.name.as_str()).collect();
+        assert_eq!(names, ["Load", "Round 1", "Round 2", "Round 3", "Store"]);
+        assert_eq!(frames[1].groups[0].ops[0].cost, 16);
+        assert_eq!(frames[3].end, "warp");
+    }
+}

@@ -1,0 +1,131 @@
+//! `cargo x book`: the tutorial, from Markdown, results and the interpreter to HTML.
+
+mod console;
+mod counts;
+mod directive;
+mod frame;
+mod highlight;
+mod history;
+mod listing;
+mod maths;
+mod number;
+mod outputs;
+mod page;
+mod plot;
+mod prose;
+mod sass;
+mod segment;
+mod serve;
+mod slider;
+mod sources;
+mod stepper;
+mod table;
+mod trial;
+mod weave;
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex},
+    time::Instant,
+};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use mdbook_driver::MDBook;
+use xshell::{Shell, cmd};
+
+use sources::{BOOK, Sources};
+
+/// What can be asked of the book.
+#[derive(Args, Debug, Default)]
+pub(crate) struct Options {
+    /// Open it in the browser
+    #[arg(long)]
+    open: bool,
+    /// Serve it on this machine, and build it again when something changes
+    #[arg(long)]
+    serve: bool,
+    /// Print faults and build on, with a mark where something is missing
+    #[arg(long)]
+    draft: bool,
+    /// Run the book's commands, count and trace on the interpreter, and keep what is new
+    #[arg(long)]
+    outputs: bool,
+    /// Write nothing: run everything again, and fail where what is kept is not what comes out
+    #[arg(long)]
+    check: bool,
+    /// With --outputs: run again what is kept already
+    #[arg(long)]
+    fresh: bool,
+    /// Open every page in headless Chromium: errors, overflow, the steppers, the search
+    #[arg(long)]
+    test: bool,
+}
+
+impl Options {
+    /// Every command run again, every page opened.
+    pub(crate) fn all_checks() -> Options {
+        Options { check: true, test: true, ..Options::default() }
+    }
+}
+
+/// Where the listings of machine code are kept.
+pub(crate) fn sass_folder() -> PathBuf {
+    crate::root().join(BOOK).join(sources::GENERATED).join("sass")
+}
+
+/// Builds the book, after or before what the options ask for.
+pub(crate) fn run(sh: &Shell, options: &Options) -> Result<()> {
+    if options.outputs || options.check {
+        match outputs::run(sh, options.check, options.fresh) {
+            Err(error) if options.draft => println!("error: {error:#}"),
+            done => done?,
+        }
+    }
+    let html = build(options.draft)?;
+    if options.test {
+        trial::run(sh, &html)?;
+    }
+    let index = html.join("index.html");
+    if options.open {
+        let path = &index;
+        let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+        cmd!(sh, "{opener} {path}").run().with_context(|| format!("open {}", index.display()))?;
+    }
+    if options.serve { serve::run(&html, || build(true).map(drop)) } else { Ok(()) }
+}
+
+/// Builds the book into `book/book`; the folder of its pages.
+///
+/// A draft is built whatever is wrong with it; its faults are printed.
+pub(crate) fn build(draft: bool) -> Result<PathBuf> {
+    let start = Instant::now();
+    let root = crate::root();
+    let sources = Sources::read()?;
+    let placeholder = sources.placeholder;
+    let faults = Arc::new(Mutex::new(Vec::new()));
+    let mut book = MDBook::load(root.join(BOOK))?;
+    book.with_preprocessor(weave::Weave { sources, draft, faults: faults.clone() });
+    book.build()?;
+    let html = root.join(BOOK).join("book");
+    let pages = page::pages(&html)?;
+    let mut faults = std::mem::take(&mut *faults.lock().expect("no thread has panicked"));
+    faults.extend(page::faults(&pages));
+    println!(
+        "{} pages in {:.1} s: {}",
+        pages.len(),
+        start.elapsed().as_secs_f64(),
+        html.join("index.html").strip_prefix(&root).unwrap_or(&html).display()
+    );
+    if placeholder {
+        println!("results/ is empty: every measured figure in this build is a placeholder");
+    }
+    match (faults.as_slice(), draft) {
+        ([], _) => Ok(html),
+        (faults, true) => {
+            println!("{} faults in this draft:\n  {}", faults.len(), faults.join("\n  "));
+            Ok(html)
+        }
+        (faults, false) => bail!("{} faults in the book:\n  {}", faults.len(), faults.join("\n  ")),
+    }
+}

@@ -1,0 +1,344 @@
+//! `cargo x book --outputs`: what the book shows of the interpreter is run, and kept.
+//!
+//! Commands, counts and traces are committed, so that building the book takes seconds and their
+//! changes can be reviewed; `--check` runs all of it again.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context, Result, bail, ensure};
+use common::plan::Block;
+use serde_json::Value;
+use xshell::{Shell, cmd};
+
+use super::{
+    console,
+    counts::{Case, Counts},
+    frame::{self, Frames},
+    highlight::Language,
+    number,
+    segment::{self, Part},
+    sources::{BOOK, GENERATED, read},
+};
+
+/// Elements of a traced sum: enough for a few blocks of every step.
+const TRACED: u64 = 1 << 18;
+
+/// What a chapter asks to be run.
+#[derive(Debug, Default)]
+struct Wanted {
+    /// Commands, and whether they are meant to fail.
+    runs: BTreeMap<String, bool>,
+    /// Typed commands with the output typed under them, which may be empty.
+    typed: Vec<(String, String, String)>,
+    /// Sums to count.
+    cases: BTreeSet<Case>,
+    /// Steps to trace.
+    steppers: BTreeSet<String>,
+}
+
+pub(crate) fn run(sh: &Shell, check: bool, fresh: bool) -> Result<()> {
+    let root = crate::root();
+    let folder = root.join(BOOK).join(GENERATED);
+    let wanted = Wanted::of(&root.join(BOOK).join("src"))?;
+    let again = check || fresh;
+    cmd!(sh, "cargo build --quiet").run()?;
+    let mut files: BTreeMap<String, String> = BTreeMap::new();
+    let mut failed = Vec::new();
+    for (command, fails) in &wanted.runs {
+        let name = console::file(command);
+        let kept = fs::read_to_string(folder.join(&name));
+        let text = match kept {
+            Ok(text) if !again => text,
+            _ => {
+                println!("$ {command}");
+                match output(&root, command, *fails) {
+                    Ok(text) => format!("$ {command}\n{text}"),
+                    Err(error) => {
+                        failed.push(error.to_string());
+                        continue;
+                    }
+                }
+            }
+        };
+        files.insert(name, text);
+    }
+    let (name, text) = counts(&root, &folder, &wanted.cases, again, &mut failed)?.file()?;
+    files.insert(name, text);
+    for step in &wanted.steppers {
+        let name = format!("traces/{step}.json");
+        let kept = fs::read_to_string(folder.join(&name));
+        let text = match kept {
+            Ok(text) if !again => text,
+            _ => match traces(&root, step).and_then(|frames| frame::file(&frames)) {
+                Ok(text) => text,
+                Err(error) => {
+                    failed.push(format!("tracing {step}: {error:#}"));
+                    continue;
+                }
+            },
+        };
+        files.insert(name, text);
+    }
+    let mut stale = Vec::new();
+    for (place, command, typed) in &wanted.typed {
+        if check {
+            println!("$ {command}");
+            let text = match output(&root, command, false) {
+                Ok(text) => text,
+                Err(error) => {
+                    failed.push(format!("{place}: {error}"));
+                    continue;
+                }
+            };
+            if !typed.is_empty() && timeless(typed) != timeless(&text) {
+                stale.push(format!("{place}: `{command}` prints something else:\n{text}"));
+            }
+        }
+    }
+    keep(&folder, &files, check, &mut stale)?;
+    ensure!(failed.is_empty(), "{} failed:\n  {}", failed.len(), failed.join("\n  "));
+    match stale.as_slice() {
+        [] => Ok(()),
+        stale if check => bail!(
+            "{} outputs of the book are not what comes out:\n  {}\nrun `cargo x book --outputs --fresh`",
+            stale.len(),
+            stale.join("\n  ")
+        ),
+        _ => Ok(()),
+    }
+}
+
+impl Wanted {
+    fn of(src: &Path) -> Result<Wanted> {
+        let mut wanted = Wanted::default();
+        for path in chapters(src)? {
+            let text = read(&path)?;
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            for (line, part) in segment::split(&text) {
+                match part {
+                    Part::Directive(text) => wanted.directive(text),
+                    Part::Fence(info, body) if Language::of(info) == Some(Language::Console) => {
+                        wanted.typed(&format!("{name}:{line}"), body);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(wanted)
+    }
+
+    fn directive(&mut self, text: &str) {
+        let (name, rest) = text.split_once(' ').unwrap_or((text, ""));
+        let first = rest.split_whitespace().next().unwrap_or_default();
+        match name {
+            "run" | "run!" => {
+                self.runs.insert(console::command(rest), name == "run!");
+            }
+            "ledger" => {
+                self.cases.insert(Case::of(first));
+            }
+            "stepper" => {
+                self.steppers.insert(first.to_owned());
+            }
+            _ => self.cases.extend(number::cases(text)),
+        }
+    }
+
+    /// Commands of a console that can be run anywhere, each with the lines under it.
+    fn typed(&mut self, place: &str, body: &str) {
+        for part in format!("\n{body}").split("\n$ ").skip(1) {
+            let (command, output) = part.split_once('\n').unwrap_or((part, ""));
+            if ["cargo run ", "cargo x diff "].iter().any(|known| command.starts_with(known)) {
+                self.typed.push((
+                    place.to_owned(),
+                    command.to_owned(),
+                    output.trim_end().to_owned(),
+                ));
+            }
+        }
+    }
+}
+
+fn chapters(src: &Path) -> Result<Vec<PathBuf>> {
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(src)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "md") {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+/// What a command prints, both streams as they come.
+fn output(root: &Path, command: &str, fails: bool) -> Result<String> {
+    // Cargo's own lines are not the program's.
+    let quiet = command.replacen("cargo run ", "cargo run --quiet ", 1);
+    let done = Command::new("bash")
+        .args(["-c", &format!("{quiet} 2>&1")])
+        .current_dir(root)
+        .env("COLUMNS", "80")
+        .env("NO_COLOR", "1")
+        .env_remove("REDUCE_DEVICE")
+        .env_remove("REDUCE_N")
+        .env_remove("RUST_BACKTRACE")
+        .output()
+        .context("running a command takes bash")?;
+    let text = String::from_utf8_lossy(&done.stdout).into_owned();
+    ensure!(
+        done.status.success() != fails,
+        "`{command}` {}, and is meant to {}:\n{text}",
+        if fails { "succeeds" } else { "fails" },
+        if fails { "fail" } else { "succeed" },
+    );
+    // What is printed does not depend on where the workspace lies.
+    Ok(text.replace(&format!("{}/", root.display()), ""))
+}
+
+fn counts(
+    root: &Path,
+    folder: &Path,
+    cases: &BTreeSet<Case>,
+    again: bool,
+    failed: &mut Vec<String>,
+) -> Result<Counts> {
+    let kept = Counts::read(folder)?;
+    let mut counts = Counts::default();
+    for case in cases {
+        if !again && counts.take(&kept, case) {
+            continue;
+        }
+        let Case { step, n, threads } = case;
+        println!("counting {step}, n = {n}, blocks of {threads}");
+        let command = format!(
+            "cargo run -p {step} -- --device simt --n {n} --threads {threads} --check none --format json"
+        );
+        let counted = output(root, &command, false).and_then(|text| {
+            let record: Value = serde_json::from_str(text.trim())?;
+            let plan = number::plan(step, *n, *threads)?;
+            let blocks = plan.launches.iter().map(|launch| u64::from(launch.grid)).collect();
+            counts.add(case, blocks, &record)
+        });
+        failed.extend(counted.err().map(|error| format!("counting {step}: {error:#}")));
+    }
+    Ok(counts)
+}
+
+fn traces(root: &Path, step: &str) -> Result<Frames> {
+    println!("tracing {step}");
+    let file = root.join("target").join(format!("{step}.trace.json"));
+    let kernels = crate::kernels::all()?;
+    let kernel = kernels.iter().find(|kernel| kernel.name == step);
+    let kernel = kernel.with_context(|| format!("there is no step `{step}`"))?;
+    let ptx = read(&kernel.folder.join("src/kernel.f32.ptx"))?;
+    let mut frames = Frames::new();
+    for block in Block::ALL {
+        let threads = block.threads();
+        let command = format!(
+            "cargo run -p {step} -- --device simt --n {TRACED} --threads {threads} --check none --trace {}",
+            file.display()
+        );
+        output(root, &command, false)?;
+        frames.insert(threads, frame::of_trace(&read(&file)?, &ptx)?);
+    }
+    Ok(frames)
+}
+
+/// Writes what has changed, and takes away what nothing asks for; a check only says so.
+fn keep(
+    folder: &Path,
+    files: &BTreeMap<String, String>,
+    check: bool,
+    stale: &mut Vec<String>,
+) -> Result<()> {
+    for (name, text) in files {
+        let path = folder.join(name);
+        let same = fs::read_to_string(&path).is_ok_and(|kept| timeless(&kept) == timeless(text));
+        if same {
+            continue;
+        }
+        if check {
+            stale.push(format!("{BOOK}/{GENERATED}/{name}"));
+            continue;
+        }
+        fs::create_dir_all(path.parent().context("a file has a folder")?)?;
+        fs::write(&path, text)?;
+        println!("wrote {BOOK}/{GENERATED}/{name}");
+    }
+    for kind in ["runs", "traces"] {
+        let Ok(entries) = fs::read_dir(folder.join(kind)) else { continue };
+        for entry in entries {
+            let path = entry?.path();
+            let name = format!("{kind}/{}", path.file_name().unwrap_or_default().to_string_lossy());
+            if files.contains_key(&name) {
+                continue;
+            }
+            if check {
+                stale.push(format!("{BOOK}/{GENERATED}/{name}: no chapter asks for it"));
+            } else {
+                fs::remove_file(&path)?;
+                println!("removed {BOOK}/{GENERATED}/{name}");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Text with every time and rate blotted out: they differ from run to run.
+fn timeless(text: &str) -> String {
+    const UNITS: [&str; 8] = ["ns", "µs", "us", "ms", "s", "GB/s", "MB/s", "kB/s"];
+    let mut words: Vec<&str> = text.trim_end().split([' ', '\n']).collect();
+    for index in 1..words.len() {
+        let unit = words[index].trim_end_matches([',', ')', ';']);
+        let number = words[index - 1].trim_start_matches('(');
+        if UNITS.contains(&unit) && number.parse::<f64>().is_ok() {
+            words[index - 1] = "TIME";
+            words[index] = "";
+        }
+    }
+    words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_set_aside() {
+        assert_eq!(
+            timeless("copy 1.25 ms to (3.4 GB/s), sum 5\n"),
+            timeless("copy 900 µs to (7 GB/s), sum 5")
+        );
+        assert_ne!(timeless("sum 5"), timeless("sum 6"));
+    }
+
+    #[test]
+    fn chapters_ask_for_runs_counts_and_traces() {
+        let mut wanted = Wanted::default();
+        for text in [
+            "run v0-naive -- --n 2^10",
+            "run! v0-naive -- --n 0",
+            "ledger v1-divergence",
+            "stepper v2-bank-conflicts 64",
+            "num count v0-naive barriers block=64",
+        ] {
+            wanted.directive(text);
+        }
+        wanted.typed(
+            "x.md:1",
+            "$ cargo run -p a -- --explain\nline\n$ cargo build\n$ cargo x diff 3\n",
+        );
+        assert_eq!(wanted.runs.len(), 2);
+        assert_eq!(wanted.cases.len(), 2);
+        assert_eq!(wanted.steppers.len(), 1);
+        let typed: Vec<(&str, &str)> =
+            wanted.typed.iter().map(|(_, c, o)| (c.as_str(), o.as_str())).collect();
+        assert_eq!(typed, [("cargo run -p a -- --explain", "line"), ("cargo x diff 3", "")]);
+    }
+}

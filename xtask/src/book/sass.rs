@@ -1,0 +1,100 @@
+//! The machine code of every step: what `cargo x sass` keeps of it.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use anyhow::{Context, Result, ensure};
+use common::ptx;
+
+use super::sources::read;
+use crate::kernels::Kernel;
+
+/// Opcodes that a step's table shows, and what they do.
+pub(crate) const OPCODES: [(&str, &str); 9] = [
+    ("BAR", "block barrier"),
+    ("WARPSYNC", "warp barrier"),
+    ("LDS", "load from shared memory"),
+    ("STS", "store to shared memory"),
+    ("SHFL", "shuffle"),
+    ("LDG", "load from global memory"),
+    ("STG", "store to global memory"),
+    ("BRA", "branch"),
+    ("all", "all instructions"),
+];
+
+/// The listings, by step.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sass(BTreeMap<String, Listing>);
+
+/// One kernel's machine code.
+#[derive(Clone, Debug)]
+pub(crate) struct Listing {
+    /// The committed text: a head of comments, then one instruction a line.
+    pub(crate) text: String,
+    /// Whether its PTX has changed since.
+    stale: bool,
+}
+
+impl Sass {
+    /// Reads the committed listings.
+    pub(crate) fn read(folder: &Path, kernels: &[Kernel]) -> Result<Sass> {
+        let mut all = BTreeMap::new();
+        let Ok(entries) = fs::read_dir(folder.join("sass")) else { return Ok(Sass::default()) };
+        for entry in entries {
+            let path = entry?.path();
+            if path.extension().is_some_and(|extension| extension == "sass") {
+                let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+                let text = read(&path)?;
+                let kernel = kernels.iter().find(|kernel| kernel.name == name);
+                let ptx = kernel.map(|kernel| kernel.folder.join("src/kernel.f32.ptx"));
+                let hash = ptx.map(|ptx| read(&ptx)).transpose()?.map(|ptx| ptx::hash(&ptx));
+                let head = text.lines().next().unwrap_or_default();
+                let stale = hash.is_none_or(|hash| !head.contains(&hash));
+                all.insert(name, Listing { text, stale });
+            }
+        }
+        Ok(Sass(all))
+    }
+
+    /// The machine code of a step; what is older than its PTX is refused.
+    pub(crate) fn get(&self, step: &str) -> Result<&Listing> {
+        let listing = self.0.get(step).with_context(|| {
+            format!("there is no machine code of `{step}` yet: run `cargo x sass`")
+        })?;
+        ensure!(
+            !listing.stale,
+            "the machine code of {step} is older than its PTX: run `cargo x sass`"
+        );
+        Ok(listing)
+    }
+}
+
+impl Listing {
+    /// How many instructions of an opcode there are: `LDS` counts `LDS.64` too.
+    pub(crate) fn count(&self, opcode: &str) -> usize {
+        self.opcodes().filter(|found| opcode == "all" || *found == opcode).count()
+    }
+
+    /// Every instruction's opcode, without its modifiers.
+    fn opcodes(&self) -> impl Iterator<Item = &str> {
+        let lines =
+            self.text.lines().filter(|line| !line.starts_with("//") && !line.ends_with(':'));
+        lines.filter_map(|line| {
+            let mut words = line.split_whitespace();
+            let first = words.next()?;
+            let opcode = if first.starts_with('@') { words.next()? } else { first };
+            opcode.trim_end_matches(';').split('.').next()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn opcodes_are_counted_without_guards_and_modifiers() {
+        let text = "// head\n.L_x_0:\n  @!P0 BRA `(.L_x_0) ;\n  LDS.64 R0, [R1] ;\n  LDS R0, [R1] ;\n  BAR.SYNC.DEFER_BLOCKING 0x0 ;\n  EXIT ;\n";
+        let listing = Listing { text: text.into(), stale: false };
+        assert_eq!(["BRA", "LDS", "BAR", "STS", "all"].map(|o| listing.count(o)), [1, 2, 1, 0, 5]);
+    }
+}

@@ -1,0 +1,308 @@
+//! Tables that are made from the sources: times, ledgers, opcodes, the ladder.
+
+use anyhow::{Context, Result};
+use measured::Role;
+
+use super::{
+    counts::Case,
+    highlight::escape,
+    number::{At, group, metric, place, power, speedup, time},
+    sass::OPCODES,
+    sources::Sources,
+};
+
+/// A rate in GB/s as a cell.
+pub(crate) fn rate(gigabytes: f64) -> String {
+    match gigabytes {
+        r if r < 10.0 => format!("{r:.2}"),
+        r if r < 100.0 => format!("{r:.1}"),
+        r => format!("{r:.0}"),
+    }
+}
+
+/// An HTML table that scrolls in its own box.
+fn table(caption: &str, head: &[String], rows: &[Vec<String>]) -> String {
+    let cells = |tag: &str, cells: &[String]| {
+        cells.iter().map(|cell| format!("<{tag}>{cell}</{tag}>")).collect::<String>()
+    };
+    let body: String = rows.iter().map(|row| format!("<tr>{}</tr>\n", cells("td", row))).collect();
+    format!(
+        "<div class=\"table-wrapper\"><table class=\"figures\">\n<caption>{caption}</caption>\n<thead><tr>{}</tr></thead>\n<tbody>\n{body}</tbody></table></div>\n",
+        cells("th", head)
+    )
+}
+
+/// A step's name as a link to its chapter; `this` is in bold.
+fn link(name: &str, this: &str) -> String {
+    match name == this {
+        true => format!("<strong>{name}</strong>"),
+        false => format!("<a href=\"{name}.html\">{name}</a>"),
+    }
+}
+
+fn micros(seconds: f64) -> String {
+    format!("{}\u{a0}µs", measured::table::micros(1e9 * seconds))
+}
+
+/// `{{times STEP}}`: the step, the last, v0 and the bus.
+pub(crate) fn times(sources: &Sources, step: &str) -> Result<String> {
+    let run = sources.run(None)?;
+    let bus = run.env.gpu.bus_bytes_per_second;
+    let sizes: Vec<u64> = [20, 24, 28].map(|p| 1u64 << p).into();
+    let mut names = vec![sources.first()?.name.clone()];
+    names.extend(sources.before(step)?.map(|before| before.name.clone()));
+    names.push(step.to_owned());
+    names.dedup();
+    let mut head = vec!["step".to_owned()];
+    head.extend(sizes.iter().map(|&n| power(n)));
+    head.extend(["GB/s".into(), "of the bus".into()]);
+    head.extend(names[..names.len() - 1].iter().map(|name| format!("{name} =")));
+    let largest = *sizes.last().context("three sizes")?;
+    let mut rows = Vec::new();
+    for name in &names {
+        let mut row = vec![link(name, step)];
+        for &n in &sizes {
+            row.push(micros(time(sources, At::default(), name, n)?.value));
+        }
+        let gbps =
+            place(largest).bytes() as f64 / time(sources, At::default(), name, largest)?.value;
+        row.extend([rate(gbps / 1e9), format!("{:.1}\u{a0}%", 100.0 * gbps / bus)]);
+        for base in &names[..names.len() - 1] {
+            row.push(match base == name {
+                true => "–".into(),
+                false => {
+                    format!("{:.2}×", speedup(sources, At::default(), name, base, largest)?.value)
+                }
+            });
+        }
+        rows.push(row);
+    }
+    let mut row = vec!["the bus".to_owned()];
+    row.extend(sizes.iter().map(|&n| micros(place(n).bytes() as f64 / bus)));
+    row.extend([rate(bus / 1e9), "100\u{a0}%".into()]);
+    row.resize(head.len(), "–".into());
+    rows.push(row);
+    let caption = format!(
+        "Median times on one {}, f32, L2 cold. What is right of the times is at {}; factors are medians of paired rounds.",
+        escape(&run.env.gpu.name),
+        power(largest)
+    );
+    Ok(table(&caption, &head, &rows))
+}
+
+/// `{{ladder N PEERS…}}`: all steps at one size.
+pub(crate) fn ladder(sources: &Sources, n: u64, peers: &[&str]) -> Result<String> {
+    let run = sources.run(None)?;
+    let bus = run.env.gpu.bus_bytes_per_second;
+    let first = &sources.first()?.name;
+    let steps: Vec<&str> = sources.ladder().iter().map(|kernel| kernel.name.as_str()).collect();
+    let mut rows = Vec::new();
+    let mut last: Option<&str> = None;
+    for &name in steps.iter().chain(peers) {
+        let peer = !steps.contains(&name);
+        let seconds = time(sources, At::default(), name, n)?.value;
+        let gbps = place(n).bytes() as f64 / seconds;
+        let factor = |base: &str| match base == name {
+            true => Ok("–".to_owned()),
+            false => {
+                speedup(sources, At::default(), name, base, n).map(|q| format!("{:.2}×", q.value))
+            }
+        };
+        rows.push(vec![
+            if peer { name.to_owned() } else { link(name, "") },
+            micros(seconds),
+            rate(gbps / 1e9),
+            format!("{:.1}\u{a0}%", 100.0 * gbps / bus),
+            last.filter(|_| !peer).map_or(Ok("–".into()), factor)?,
+            // A peer of another process has no rounds in common with v0.
+            factor(first).unwrap_or("–".into()),
+        ]);
+        last = Some(name);
+    }
+    let head = ["step", "time", "GB/s", "of the bus", "step before =", "v0 ="].map(str::to_owned);
+    let floor = run.env.of(Role::Floor).next();
+    let floor = floor.and_then(|floor| run.time(&floor.name, &place(n)));
+    let floor = floor.map_or(String::new(), |floor| {
+        format!(" An empty kernel takes {}.", micros(floor.median / 1e9))
+    });
+    let caption =
+        format!("{} f32 on one {}, L2 cold: medians.{floor}", power(n), escape(&run.env.gpu.name));
+    Ok(table(&caption, &head, &rows))
+}
+
+/// A line of the ledger: what the interpreter counts, and the counter of the hardware for it.
+struct Line {
+    what: &'static str,
+    count: &'static str,
+    metrics: &'static [&'static str],
+    /// Said where the two are equal by definition and where they need not be.
+    meaning: &'static str,
+}
+
+/// Two metrics in a line: the first less the second.
+const LEDGER: [Line; 11] = [
+    Line {
+        what: "warp instructions",
+        count: "warp_insts",
+        metrics: &["smsp__inst_executed"],
+        meaning: "PTX on the left, machine code on the right: not the same language, so never the same figure",
+    },
+    Line {
+        what: "divergent branches",
+        count: "divergent_branches",
+        metrics: &["smsp__sass_branch_targets_threads_divergent"],
+        meaning: "branches of the PTX that part a warp; the compiler may turn them into predicates, and then the hardware sees none",
+    },
+    Line {
+        what: "shared loads",
+        count: "shared_ld",
+        metrics: &["smsp__sass_inst_executed_op_shared_ld"],
+        meaning: "loads from shared memory with a lane on",
+    },
+    Line {
+        what: "shared stores",
+        count: "shared_st",
+        metrics: &["smsp__sass_inst_executed_op_shared_st"],
+        meaning: "stores to shared memory with a lane on",
+    },
+    Line {
+        what: "wavefronts of the loads",
+        count: "shared_ld_wavefronts",
+        metrics: &["smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ld"],
+        meaning: "passes over the 32 banks",
+    },
+    Line {
+        what: "wavefronts of the stores",
+        count: "shared_st_wavefronts",
+        metrics: &["smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_st"],
+        meaning: "passes over the 32 banks",
+    },
+    Line {
+        what: "bank conflicts of the loads",
+        count: "shared_ld_conflicts",
+        metrics: &[
+            "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ld",
+            "smsp__sass_inst_executed_op_shared_ld",
+        ],
+        meaning: "wavefronts less loads",
+    },
+    Line {
+        what: "bank conflicts of the stores",
+        count: "shared_st_conflicts",
+        metrics: &[
+            "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_st",
+            "smsp__sass_inst_executed_op_shared_st",
+        ],
+        meaning: "wavefronts less stores",
+    },
+    Line {
+        what: "global load requests",
+        count: "global_ld_requests",
+        metrics: &["l1tex__t_requests_pipe_lsu_mem_global_op_ld"],
+        meaning: "loads of a warp from global memory",
+    },
+    Line {
+        what: "sectors of the loads",
+        count: "global_ld_sectors",
+        metrics: &["l1tex__t_sectors_pipe_lsu_mem_global_op_ld"],
+        meaning: "32 bytes each",
+    },
+    Line {
+        what: "block barriers",
+        count: "barriers",
+        metrics: &["sass__inst_executed_per_opcode:BAR"],
+        meaning: "executed by a warp",
+    },
+];
+
+/// `{{ledger STEP}}`: predicted, counted, and what it means.
+pub(crate) fn ledger(sources: &Sources, step: &str) -> Result<String> {
+    let case = Case::of(step);
+    let counted = sources.counts.get(&case)?;
+    let blocks = counted.blocks(false);
+    let mut rows = Vec::new();
+    for line in &LEDGER {
+        let predicted = counted.count(line.count, false)? as f64;
+        let values: Option<Vec<f64>> = line
+            .metrics
+            .iter()
+            .map(|name| metric(sources, None, &case, name).ok().map(|m| m.value))
+            .collect();
+        let hardware = values.map(|values| values[0] - values[1..].iter().sum::<f64>());
+        // A line that says nothing on this step: neither predicts nor counts anything.
+        if predicted == 0.0
+            && hardware.is_none_or(|value| value == 0.0)
+            && line.count != "divergent_branches"
+        {
+            continue;
+        }
+        let verdict = match hardware {
+            Some(value) if value == predicted && predicted > 0.0 => {
+                "<span class=\"equal\">equal, to the unit</span>: "
+            }
+            Some(value) if value == predicted => "<span class=\"equal\">none</span>: ",
+            _ => "",
+        };
+        let per_block = predicted / blocks as f64;
+        rows.push(vec![
+            line.what.to_owned(),
+            if per_block.fract() == 0.0 {
+                format!("{per_block}")
+            } else {
+                format!("{per_block:.2}")
+            },
+            group(predicted as u64),
+            hardware.map_or("not counted".into(), |value| group(value.max(0.0) as u64)),
+            format!("{verdict}{}", line.meaning),
+        ]);
+    }
+    let run = sources.run(None)?;
+    let head = ["", "per block", "predicted", "counted", "what it means"].map(str::to_owned);
+    let caption = format!(
+        "Predicted by the interpreter and counted by the hardware: first launch of {step}, n = {}, {} blocks of {} threads, on one {}.",
+        power(case.n),
+        group(blocks),
+        case.threads,
+        escape(&run.env.gpu.name)
+    );
+    Ok(table(&caption, &head, &rows)
+        .replace("<table class=\"figures\">", "<table class=\"figures ledger\">"))
+}
+
+/// `{{sass STEP}}`: opcodes of the machine code, this step against the last.
+pub(crate) fn sass(sources: &Sources, step: &str) -> Result<String> {
+    let this = sources.sass.get(step)?;
+    let before = sources.before(step)?;
+    let last = before.map(|before| sources.sass.get(&before.name)).transpose()?;
+    let mut rows = Vec::new();
+    for (opcode, what) in OPCODES {
+        let new = this.count(opcode);
+        let old = last.map(|last| last.count(opcode));
+        if new == 0 && old.unwrap_or(0) == 0 {
+            continue;
+        }
+        let name =
+            if opcode == "all" { "all".to_owned() } else { format!("<code>{opcode}</code>") };
+        let mut row = vec![name, what.to_owned()];
+        if let Some(old) = old {
+            let change = match new as i64 - old as i64 {
+                0 => "–".to_owned(),
+                change if change < 0 => format!("−{}", -change),
+                change => format!("+{change}"),
+            };
+            row.extend([old.to_string(), new.to_string(), change]);
+        } else {
+            row.push(new.to_string());
+        }
+        rows.push(row);
+    }
+    let mut head = vec!["opcode".to_owned(), "what".to_owned()];
+    if let Some(before) = before {
+        head.extend([link(&before.name, ""), link(step, step), "change".into()]);
+    } else {
+        head.push(link(step, step));
+    }
+    let caption = "Instructions in the machine code for sm_90, blocks of 256: each is counted once, however often it runs.";
+    Ok(table(caption, &head, &rows)
+        .replace("<table class=\"figures\">", "<table class=\"figures opcodes\">"))
+}

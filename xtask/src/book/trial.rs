@@ -1,0 +1,19 @@
+//! `cargo x book --test`: every page in headless Chromium, as a reader opens it.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use xshell::{Shell, cmd};
+
+pub(crate) fn run(sh: &Shell, html: &Path) -> Result<()> {
+    let there = |name: &str| cmd!(sh, "{name} --version").quiet().ignore_stderr().read().is_ok();
+    let browsers = ["chromium", "chromium-browser", "google-chrome"];
+    let browser = browsers.into_iter().find(|name| there(name)).filter(|_| there("node"));
+    let Some(browser) = browser else {
+        println!("SKIPPED: trying the book in a browser takes node and chromium");
+        return Ok(());
+    };
+    cmd!(sh, "node book/test/pages.mjs {browser} {html}")
+        .run()
+        .context("node runs book/test/pages.mjs")
+}

@@ -1,0 +1,170 @@
+//! The preprocessor: each chapter's directives are replaced, and its prose is held against the rules.
+
+use std::{
+    path::Path,
+    sync::{Arc, Mutex},
+};
+
+use anyhow::{Result, bail};
+use mdbook_driver::book::{Book, BookItem, Chapter};
+use mdbook_preprocessor::{Preprocessor, PreprocessorContext};
+
+use super::{
+    directive::{self, Woven},
+    highlight::escape,
+    listing, maths, prose,
+    segment::{self, Part},
+    sources::Sources,
+};
+
+/// The preprocessor.
+pub(crate) struct Weave {
+    pub(crate) sources: Sources,
+    /// Whether a fault leaves a mark in the page.
+    pub(crate) draft: bool,
+    /// Where faults go: each a sentence with file and line.
+    pub(crate) faults: Arc<Mutex<Vec<String>>>,
+}
+
+impl Preprocessor for Weave {
+    fn name(&self) -> &str {
+        "weave"
+    }
+
+    fn run(&self, context: &PreprocessorContext, mut book: Book) -> Result<Book> {
+        let src = context.root.join(&context.config.book.src);
+        book.for_each_mut(|item| {
+            if let BookItem::Chapter(chapter) = item {
+                self.chapter(chapter, &src);
+            }
+        });
+        Ok(book)
+    }
+}
+
+/// A box that is open: its name, the line it began on, and whether its answer has begun.
+type Open = (&'static str, usize, bool);
+
+impl Weave {
+    fn chapter(&self, chapter: &mut Chapter, src: &Path) {
+        let Some(name) = chapter.source_path.clone() else { return };
+        let path = src.join(&name);
+        let text = std::mem::take(&mut chapter.content);
+        let fault = |line: usize, what: &str| {
+            let text = format!("{}/src/{}:{line}: {what}", super::BOOK, name.display());
+            self.faults.lock().expect("no thread has panicked").push(text);
+            match self.draft {
+                true => format!("<mark class=\"fault\">{}</mark>", escape(what)),
+                false => String::new(),
+            }
+        };
+        let mut out = String::with_capacity(2 * text.len());
+        if self.sources.placeholder {
+            out += "<p class=\"placeholder\">The measured figures in this build are placeholders.</p>\n\n";
+        }
+        let mut boxes: Vec<Open> = Vec::new();
+        // A figure whose caption goes on to the end of the line.
+        let mut caption = false;
+        for (line, part) in segment::split(&text) {
+            let woven = match part {
+                Part::Text(text) => {
+                    if let Some(found) = prose::measured(text) {
+                        let at = line + line_of(text, &found);
+                        out += &fault(
+                            at,
+                            &format!(
+                                "`{found}` looks measured: take {{{{num …}}}}, {{{{cite …}}}} or {{{{exact …}}}}"
+                            ),
+                        );
+                    }
+                    if text.contains("{{") {
+                        out += &fault(line, "a `{{` without its `}}`");
+                    }
+                    match text.split_once('\n').filter(|_| caption) {
+                        Some((end, rest)) => {
+                            caption = false;
+                            Ok(Woven::Inline(format!(
+                                "{end}\n\n</figcaption>\n</figure>\n\n{rest}"
+                            )))
+                        }
+                        None => Ok(Woven::Inline(text.to_owned())),
+                    }
+                }
+                Part::Opaque(text) => {
+                    if text.contains("{{#include") && !text.starts_with('`') {
+                        out += &fault(
+                            line,
+                            "a code block in a list or quote cannot include: move it to the margin",
+                        );
+                    }
+                    Ok(Woven::Inline(text.to_owned()))
+                }
+                Part::Fence(info, body) => listing::fence(info, body, &path).map(Woven::Block),
+                Part::Maths(latex, display) => maths::mathml(latex, display).map(Woven::Inline),
+                Part::Directive(text) => match self.boxed(text, line, &mut boxes) {
+                    Some(done) => done,
+                    None => directive::weave(&self.sources, text),
+                },
+            };
+            match woven {
+                Ok(Woven::Inline(text)) => out += &text,
+                Ok(Woven::Block(html)) => out += &html,
+                Ok(Woven::Figure(html)) => {
+                    out += &html;
+                    out += "<figcaption>\n\n";
+                    caption = true;
+                }
+                Err(error) => out += &fault(line, &format!("{error:#}")),
+            }
+        }
+        if caption {
+            out += "\n\n</figcaption>\n</figure>\n";
+        }
+        for (name, line, _) in boxes {
+            fault(line, &format!("`{{{{{name}}}}}` has no `{{{{/{name}}}}}`"));
+        }
+        chapter.content = out.replace("<figcaption>\n\n\n\n</figcaption>\n", "");
+    }
+
+    /// `{{predict}} … {{answer}} … {{/predict}}`, and exercises likewise.
+    fn boxed(&self, text: &str, line: usize, boxes: &mut Vec<Open>) -> Option<Result<Woven>> {
+        let closes = |name: &str| boxes.last().is_some_and(|open| open.0 == name && open.2);
+        let html = match text {
+            "predict" | "exercise" => {
+                let (name, title) = match text {
+                    "predict" => ("predict", "Predict"),
+                    _ => ("exercise", "Exercise"),
+                };
+                boxes.push((name, line, false));
+                Ok(format!(
+                    "\n<section class=\"box {name}\">\n<p class=\"box-title\">{title}</p>\n\n"
+                ))
+            }
+            "answer" => match boxes.last_mut() {
+                Some(open) if !open.2 => {
+                    open.2 = true;
+                    Ok("\n\n<details>\n<summary>Answer</summary>\n\n".to_owned())
+                }
+                _ => Err("`{{answer}}` stands in a `{{predict}}` or `{{exercise}}`, once"),
+            },
+            "/predict" | "/exercise" if closes(&text[1..]) => {
+                boxes.pop();
+                Ok("\n\n</details>\n</section>\n\n".to_owned())
+            }
+            "/predict" | "/exercise" => {
+                Err("it closes a box that is not open, or has no `{{answer}}`")
+            }
+            _ => return None,
+        };
+        Some(match html {
+            Ok(html) => Ok(Woven::Block(html)),
+            Err(why) => (|| bail!("`{{{{{text}}}}}`: {why}"))(),
+        })
+    }
+}
+
+/// On which line of a piece something was found, from 0.
+fn line_of(text: &str, found: &str) -> usize {
+    let number = found.split(' ').next().unwrap_or(found);
+    text.find(number).map_or(0, |at| text[..at].matches('\n').count())
+}
