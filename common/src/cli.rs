@@ -373,9 +373,6 @@ fn problems(options: &Options, n: u64) -> Vec<Problem> {
     problems
 }
 
-/// What is done with the outcomes of one problem, and with the steps that could not run.
-type Done<'d> = dyn FnMut(&[Outcome], &[Refusal]) -> Result<(), Stop> + 'd;
-
 /// Runs all steps on each problem in turn.
 fn each(
     steps: &[&'static Step],
