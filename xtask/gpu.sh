@@ -1,11 +1,7 @@
 #!/usr/bin/env bash
 # Runs what `cargo x bundle` gathered, on a GPU machine that needs no Rust.
 #
-<<<<<<< HEAD
-#   bash dist/gpu.sh OUT [ladder|logs|large|tests|sanitizer|bench|counters|errors ...]
-=======
-#   bash dist/gpu.sh OUT [ladder|large|tests|sanitizer|bench|measure|counters|errors ...]
->>>>>>> main
+#   bash dist/gpu.sh OUT [ladder|logs|large|tests|sanitizer|bench|measure|counters|errors ...]
 #
 # OUT receives a log for each part. DEVICE=simt tries the script where there is no GPU.
 set -u
