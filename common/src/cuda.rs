@@ -271,7 +271,12 @@ impl Cuda {
         .map_err(failed("copying on the device"))
     }
 
-    /// The stream, for libraries that take one.
+    /// The stream, for Rust libraries that take one.
+    pub fn shared_stream(&self) -> &Arc<CudaStream> {
+        &self.stream
+    }
+
+    /// The stream, for C libraries that take one.
     pub fn stream(&self) -> *mut c_void {
         self.stream.cu_stream().cast()
     }

@@ -3,7 +3,7 @@
 //! A [`Step`] is a value. Its driver makes a [`Plan`](plan::Plan) from a
 //! [`Problem`](plan::Problem); a [`Job`](job::Job) binds the plan to a
 //! [`Device`](device::Device), a GPU or the interpreter, and runs it; the sum is
-//! [verified](verify) before it is [timed](timing), and the [report](report) says so.
+//! [verified](verify) before it is [timed](timing), and the [report] says so.
 
 pub mod device;
 pub mod plan;

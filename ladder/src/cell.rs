@@ -17,6 +17,7 @@ use crate::{
     blas::{Blas, Routine},
     clock::Monitor,
     contender::{self, Contender, Loaded},
+    library,
     peer::Peers,
     rounds::{self, Held, Limits},
 };
@@ -141,7 +142,7 @@ impl Bench {
     }
 
     #[expect(clippy::too_many_arguments, reason = "as above")]
-    fn typed<T: Scalar>(
+    fn typed<T: Scalar + reduce::Element>(
         &self,
         n: u64,
         steps: &[&'static Step],
@@ -246,7 +247,7 @@ impl Bench {
     }
 
     /// Everyone who takes part and can; the others are listed with their reason.
-    fn gather<'d, T: Scalar>(
+    fn gather<'d, T: Scalar + reduce::Element>(
         &'d self,
         n: u64,
         loaded: &'d [Loaded],
@@ -272,6 +273,9 @@ impl Bench {
         }
         for step in loaded {
             add(step.step.name, step.contender(device));
+        }
+        if takes(library::NAME) {
+            add(library::NAME, Contender::library::<T>(cuda, n));
         }
         if let Ok(peers) = &self.peers {
             for peer in peers.peers.iter().filter(|peer| takes(&peer.name)) {
@@ -310,7 +314,7 @@ impl Bench {
                         verdict.expected
                     );
                     // Ours must be right; a peer that is wrong is a row that says so.
-                    if contender.variant.role == measured::Role::Step {
+                    if contender.variant.role != measured::Role::Peer {
                         found.wrong.push(format!("{name}: {reason}"));
                     }
                     found.absent.push(absent::<T>(name, n, &reason));

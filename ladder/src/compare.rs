@@ -14,7 +14,7 @@ use crate::{
     blas::Routine,
     cell::{Ask, Bench},
     commands::needs_a_gpu,
-    contender,
+    contender, library,
     measure::{OnGpu, block, positive},
 };
 
@@ -130,7 +130,8 @@ fn names(bench: &Bench) -> Vec<String> {
     let steps = STEPS.iter().map(|step| step.name.to_owned());
     let peers = bench.peers.iter().flat_map(|peers| peers.peers.iter().map(|p| p.name.clone()));
     let blas = bench.blas.iter().flat_map(|_| [Routine::Asum, Routine::Dot]);
-    let bounds = [contender::READ, contender::COPY, contender::FLOOR].map(str::to_owned);
+    let bounds =
+        [library::NAME, contender::READ, contender::COPY, contender::FLOOR].map(str::to_owned);
     steps.chain(peers).chain(blas.map(|r| r.name().to_owned())).chain(bounds).collect()
 }
 

@@ -15,7 +15,7 @@ use common::{
 };
 use measured::{Role, Variant};
 
-use crate::{blas, peer};
+use crate::{blas, library, peer};
 
 /// The kernels of the floor and of the reading ceiling.
 static BOUNDS: common::Kernel = common::kernel!();
@@ -46,6 +46,7 @@ enum Work<'d> {
     Step { job: Job<'d>, depth: u32 },
     Peer(peer::Bound<'d>),
     Blas(blas::Bound<'d>),
+    Library { bound: library::Bound<'d>, out: cuda::Memory },
     Empty { program: &'d Program },
     Read { program: &'d Program, out: common::device::Memory, n: u64, blocks: u32 },
     Copy { to: cuda::Memory, bytes: u64 },
@@ -115,6 +116,15 @@ impl<'d> Contender<'d> {
         Contender { variant, threads: 0, work }
     }
 
+    /// The library that the ladder ends in.
+    pub fn library<T: reduce::Element + 'd>(cuda: &'d Cuda, n: u64) -> Result<Contender<'d>> {
+        let out = library::out(cuda)?;
+        let bound = library::Bound::new::<T>(cuda, n, out.address())?;
+        let what = "the library that the ladder ends in: one launch, the same bits everywhere";
+        let work = Work::Library { bound, out };
+        Ok(Contender::bound(library::NAME, Role::Library, what, 1, work))
+    }
+
     /// A sum of CUB or Thrust.
     pub fn peer(bound: peer::Bound<'d>, version: &str) -> Contender<'d> {
         let name = bound.peer.name.clone();
@@ -145,7 +155,7 @@ impl<'d> Contender<'d> {
 
     /// Whether it computes the sum.
     pub fn sums(&self) -> bool {
-        matches!(self.variant.role, Role::Step | Role::Peer)
+        self.variant.role.sums()
     }
 
     /// Whether it leaves the L2 cache full of lines that still have to be written.
@@ -162,7 +172,7 @@ impl<'d> Contender<'d> {
                 let args = vec![Word::U64(input), Word::U64(out.address()), Word::U64(*n)];
                 vec![call("read", *blocks, 512, args)]
             }
-            Work::Peer(_) | Work::Blas(_) | Work::Copy { .. } => Vec::new(),
+            _ => Vec::new(),
         }
     }
 
@@ -174,6 +184,7 @@ impl<'d> Contender<'d> {
             }
             Work::Peer(bound) => bound.launch(input),
             Work::Blas(bound) => bound.launch(input),
+            Work::Library { bound, .. } => bound.launch(input),
             Work::Copy { to, bytes } => gpu(device)?.copy(input, to, *bytes),
         }
     }
@@ -216,6 +227,7 @@ impl<'d> Contender<'d> {
             }
             Work::Peer(bound) => bound.read(gpu(device)?, &mut sum[..4]),
             Work::Blas(bound) => bound.read(gpu(device)?, &mut sum[..4]),
+            Work::Library { out, .. } => gpu(device)?.read(out, &mut sum[..4]),
             Work::Empty { .. } | Work::Read { .. } | Work::Copy { .. } => device.finish(),
         }
     }
@@ -244,6 +256,11 @@ impl<'d> Contender<'d> {
             Work::Blas(bound) => {
                 bound.launch(input)?;
                 bound.read(gpu(device)?, bytemuck::cast_slice_mut(&mut sum))?;
+                PEERS_DEPTH
+            }
+            Work::Library { bound, out } => {
+                bound.launch(input)?;
+                gpu(device)?.read(out, bytemuck::cast_slice_mut(&mut sum))?;
                 PEERS_DEPTH
             }
             Work::Empty { .. } | Work::Read { .. } | Work::Copy { .. } => {

@@ -8,6 +8,7 @@ pub mod compare;
 pub mod contender;
 pub mod counters;
 pub mod date;
+pub mod library;
 pub mod measure;
 pub mod peer;
 pub mod rounds;

@@ -138,12 +138,21 @@ pub struct More {
 pub enum Role {
     /// A step of the ladder.
     Step,
+    /// The library that the ladder ends in.
+    Library,
     /// Somebody else's sum.
     Peer,
     /// What no kernel goes above: reading and copying alone.
     Ceiling,
     /// What no kernel goes below: an empty one.
     Floor,
+}
+
+impl Role {
+    /// Whether it computes the sum.
+    pub fn sums(self) -> bool {
+        matches!(self, Role::Step | Role::Library | Role::Peer)
+    }
 }
 
 /// What was not measured, and why.

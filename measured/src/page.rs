@@ -146,7 +146,7 @@ pub fn rates(run: &Run, element: &str, cache: Cache) -> Table {
 /// Ratios to the peer, for every other variant.
 pub fn against(run: &Run, element: &str, cache: Cache) -> Table {
     by_size(run, element, cache, Clock::Gpu, |variant, place| {
-        let counts = matches!(variant.role, Role::Step | Role::Peer) && variant.name != PEER;
+        let counts = variant.role.sums() && variant.name != PEER;
         counts.then(|| run.ratio(PEER, &variant.name, place).map(|r| r.to_string()))?
     })
 }
@@ -278,6 +278,7 @@ pub fn ladder(run: &Run, again: Option<&Run>) -> String {
         }
         let name = match variant.role {
             Role::Step => format!("[{0}](steps/{0})", variant.name),
+            Role::Library => format!("[{0}]({0})", variant.name),
             _ => variant.name.clone(),
         };
         let mut row = vec![name];
@@ -291,7 +292,7 @@ pub fn ladder(run: &Run, again: Option<&Run>) -> String {
         let before = steps.iter().position(|step| step.name == variant.name);
         let before = before.and_then(|at| at.checked_sub(1)).and_then(|at| steps.get(at));
         row.push(before.map_or("–".into(), |before| mark(&before.name, &variant.name)));
-        let sum = matches!(variant.role, Role::Step | Role::Peer) && variant.name != PEER;
+        let sum = variant.role.sums() && variant.name != PEER;
         row.push(if sum { mark(PEER, &variant.name) } else { "–".into() });
         table.row(row);
     }

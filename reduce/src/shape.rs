@@ -41,10 +41,10 @@ pub fn pick(n: u64, size: u64, clusters: bool) -> Shape {
     let bytes = n * size;
     match bytes.div_ceil(KIB) {
         ..=16 => Shape::Block { words: 2 },
-        ..=64 => Shape::Block { words: 8 },
-        ..=128 if clusters => Shape::Cluster { blocks: 8, words: 2 },
-        ..=256 if clusters => Shape::Cluster { blocks: 16, words: 2 },
-        ..=512 if clusters => Shape::Cluster { blocks: 16, words: 4 },
+        17..=64 => Shape::Block { words: 8 },
+        65..=128 if clusters => Shape::Cluster { blocks: 8, words: 2 },
+        129..=256 if clusters => Shape::Cluster { blocks: 16, words: 2 },
+        257..=512 if clusters => Shape::Cluster { blocks: 16, words: 4 },
         _ => {
             let few = (bytes / 64).next_power_of_two().clamp(16 * KIB, 64 * KIB);
             let many = (bytes / 2048).next_power_of_two().min(1024 * KIB);

@@ -114,14 +114,15 @@ pub(crate) fn bandwidth(run: &Run) -> Result<String> {
             chart.draw_series([text]).map_err(failed)?;
         }
         let mut names = Vec::new();
-        let steps = shown.iter().filter(|v| v.role == Role::Step).count();
+        let ours = |role| matches!(role, Role::Step | Role::Library);
+        let steps = shown.iter().filter(|v| ours(v.role)).count();
         for (at, variant) in shown.iter().enumerate() {
             let colour: RGBAColor = match variant.role {
-                Role::Step => colour(at, steps).to_rgba(),
+                Role::Step | Role::Library => colour(at, steps).to_rgba(),
                 Role::Peer => peer(at - steps).to_rgba(),
                 _ => BLACK.mix(if variant.moves == 1 { 0.9 } else { 0.4 }),
             };
-            let width = if variant.role == Role::Step { 2 } else { 1 };
+            let width = if ours(variant.role) { 2 } else { 1 };
             let points = sizes.iter().filter_map(|&n| Some((power(n), rate(variant, n)?)));
             let line = LineSeries::new(points, colour.stroke_width(width));
             chart.draw_series(line).map_err(failed)?;
@@ -141,7 +142,7 @@ pub(crate) fn stacked(run: &Run) -> Result<Option<String>> {
     let floor = run.env.of(Role::Floor).find_map(|v| time(&v.name));
     let read = run.env.of(Role::Ceiling).filter(|v| v.moves == 1).find_map(|v| time(&v.name));
     let (Some(floor), Some(read)) = (floor, read) else { return Ok(None) };
-    let sums = run.env.variant.iter().filter(|v| matches!(v.role, Role::Step | Role::Peer));
+    let sums = run.env.variant.iter().filter(|v| v.role.sums());
     let bars: Vec<(&str, f64)> =
         sums.filter_map(|v| Some((v.name.as_str(), time(&v.name)?))).collect();
     let top = bars.iter().map(|bar| bar.1).fold(read, f64::max);

@@ -22,7 +22,7 @@ const BUDGETS: [(&str, usize); 9] = [
     ("v6-shuffle", 30),
     ("v7-grid-stride", 30),
     ("v8-single-pass", 130),
-    ("v9-bulk-copy", 180),
+    ("v9-bulk-copy", 200),
 ];
 
 /// The paragraphs of a kernel of the tree, each once and in this order.

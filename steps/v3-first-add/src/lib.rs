@@ -9,7 +9,7 @@ use common::{
 pub static STEP: Step = Step {
     name: env!("CARGO_PKG_NAME"),
     cures: "the idle half: every thread loads two elements and adds them on the way in",
-    costs: "the last five rounds keep one warp at work and make all of them wait",
+    costs: "the last six rounds keep one warp at work and make all of them wait",
     kernel: common::kernel!(),
     plan,
 };

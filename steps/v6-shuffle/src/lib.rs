@@ -9,7 +9,7 @@ use common::{
 pub static STEP: Step = Step {
     name: env!("CARGO_PKG_NAME"),
     cures: "shared memory inside a warp: lanes hand their sums over by shuffle",
-    costs: "every thread has one load in flight, too few to keep a wide memory bus busy",
+    costs: "every thread has two loads of 4 bytes in flight, too few to keep a wide memory bus busy",
     kernel: common::kernel!(),
     plan,
 };
