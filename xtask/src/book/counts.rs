@@ -72,13 +72,6 @@ impl Counts {
         })
     }
 
-    /// Takes over what has been counted before; whether there was anything.
-    pub(crate) fn take(&mut self, kept: &Counts, case: &Case) -> bool {
-        let counted = kept.0.get(&case.key());
-        self.0.extend(counted.map(|counted| (case.key(), counted.clone())));
-        counted.is_some()
-    }
-
     /// Keeps a record of the ladder's `--format json`.
     pub(crate) fn add(&mut self, case: &Case, blocks: Vec<u64>, record: &Value) -> Result<()> {
         let launches = record["counts"]["launches"].as_array().context("a record has counts")?;

@@ -48,15 +48,12 @@ pub(crate) struct Options {
     /// Print faults and build on, with a mark where something is missing
     #[arg(long)]
     draft: bool,
-    /// Run the book's commands, count and trace on the interpreter, and keep what is new
+    /// Run the book's commands, count and trace on the interpreter, and keep what comes out
     #[arg(long)]
     outputs: bool,
     /// Write nothing: run everything again, and fail where what is kept is not what comes out
     #[arg(long)]
     check: bool,
-    /// With --outputs: run again what is kept already
-    #[arg(long)]
-    fresh: bool,
     /// Open every page in headless Chromium: errors, overflow, the steppers, the search
     #[arg(long)]
     test: bool,
@@ -77,7 +74,7 @@ pub(crate) fn sass_folder() -> PathBuf {
 /// Builds the book, after or before what the options ask for.
 pub(crate) fn run(sh: &Shell, options: &Options) -> Result<()> {
     if options.outputs || options.check {
-        match outputs::run(sh, options.check, options.fresh) {
+        match outputs::run(sh, options.check) {
             Err(error) if options.draft => println!("error: {error:#}"),
             done => done?,
         }

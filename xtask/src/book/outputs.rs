@@ -41,48 +41,31 @@ struct Wanted {
     steppers: BTreeSet<String>,
 }
 
-pub(crate) fn run(sh: &Shell, check: bool, fresh: bool) -> Result<()> {
+pub(crate) fn run(sh: &Shell, check: bool) -> Result<()> {
     let root = crate::root();
     let folder = root.join(BOOK).join(GENERATED);
     let wanted = Wanted::of(&root.join(BOOK).join("src"))?;
-    let again = check || fresh;
     cmd!(sh, "cargo build --quiet").run()?;
     let mut files: BTreeMap<String, String> = BTreeMap::new();
     let mut failed = Vec::new();
     for (command, fails) in &wanted.runs {
-        let name = console::file(command);
-        let kept = fs::read_to_string(folder.join(&name));
-        let text = match kept {
-            Ok(text) if !again => text,
-            _ => {
-                println!("$ {command}");
-                match output(&root, command, *fails) {
-                    Ok(text) => format!("$ {command}\n{text}"),
-                    Err(error) => {
-                        failed.push(error.to_string());
-                        continue;
-                    }
-                }
+        println!("$ {command}");
+        match output(&root, command, *fails) {
+            Ok(text) => {
+                files.insert(console::file(command), format!("$ {command}\n{text}"));
             }
-        };
-        files.insert(name, text);
+            Err(error) => failed.push(error.to_string()),
+        }
     }
-    let (name, text) = counts(&root, &folder, &wanted.cases, again, &mut failed)?.file()?;
+    let (name, text) = counts(&root, &wanted.cases, &mut failed)?.file()?;
     files.insert(name, text);
     for step in &wanted.steppers {
-        let name = format!("traces/{step}.json");
-        let kept = fs::read_to_string(folder.join(&name));
-        let text = match kept {
-            Ok(text) if !again => text,
-            _ => match traces(&root, step).and_then(|frames| frame::file(&frames)) {
-                Ok(text) => text,
-                Err(error) => {
-                    failed.push(format!("tracing {step}: {error:#}"));
-                    continue;
-                }
-            },
-        };
-        files.insert(name, text);
+        match traces(&root, step).and_then(|frames| frame::file(&frames)) {
+            Ok(text) => {
+                files.insert(format!("traces/{step}.json"), text);
+            }
+            Err(error) => failed.push(format!("tracing {step}: {error:#}")),
+        }
     }
     let mut stale = Vec::new();
     for (place, command, typed) in &wanted.typed {
@@ -100,12 +83,12 @@ pub(crate) fn run(sh: &Shell, check: bool, fresh: bool) -> Result<()> {
             }
         }
     }
-    keep(&folder, &files, check, &mut stale)?;
+    keep(&folder, &files, check, !failed.is_empty(), &mut stale)?;
     ensure!(failed.is_empty(), "{} failed:\n  {}", failed.len(), failed.join("\n  "));
     match stale.as_slice() {
         [] => Ok(()),
         stale if check => bail!(
-            "{} outputs of the book are not what comes out:\n  {}\nrun `cargo x book --outputs --fresh`",
+            "{} outputs of the book are not what comes out:\n  {}\nrun `cargo x book --outputs`",
             stale.len(),
             stale.join("\n  ")
         ),
@@ -201,19 +184,9 @@ fn output(root: &Path, command: &str, fails: bool) -> Result<String> {
     Ok(text.replace(&format!("{}/", root.display()), ""))
 }
 
-fn counts(
-    root: &Path,
-    folder: &Path,
-    cases: &BTreeSet<Case>,
-    again: bool,
-    failed: &mut Vec<String>,
-) -> Result<Counts> {
-    let kept = Counts::read(folder)?;
+fn counts(root: &Path, cases: &BTreeSet<Case>, failed: &mut Vec<String>) -> Result<Counts> {
     let mut counts = Counts::default();
     for case in cases {
-        if !again && counts.take(&kept, case) {
-            continue;
-        }
         let Case { step, n, threads } = case;
         println!("counting {step}, n = {n}, blocks of {threads}");
         let command = format!(
@@ -250,11 +223,13 @@ fn traces(root: &Path, step: &str) -> Result<Frames> {
     Ok(frames)
 }
 
-/// Writes what has changed, and takes away what nothing asks for; a check only says so.
+/// Writes what has changed, and takes away what nothing asks for, unless something failed; a check
+/// only says so.
 fn keep(
     folder: &Path,
     files: &BTreeMap<String, String>,
     check: bool,
+    failed: bool,
     stale: &mut Vec<String>,
 ) -> Result<()> {
     for (name, text) in files {
@@ -276,7 +251,7 @@ fn keep(
         for entry in entries {
             let path = entry?.path();
             let name = format!("{kind}/{}", path.file_name().unwrap_or_default().to_string_lossy());
-            if files.contains_key(&name) {
+            if files.contains_key(&name) || failed {
                 continue;
             }
             if check {
