@@ -19,10 +19,10 @@ __device__ Word load(const Element* at)
 template <unsigned int Block, bool Aligned>
 __device__ void add_rows(const Element* in, unsigned int count, Element* rows)
 {
-    const unsigned int each = 1024 / Block, together = each < 2 ? each : 2, ahead = 4 / together;
+    const unsigned int each = 1024 / Block, together = each < 4 ? each : 4, ahead = 8 / together;
     unsigned int lane = threadIdx.x % 32, first = threadIdx.x / 32 * each, steps = count / Step;
     for (unsigned int row = first; row < first + each; row += together) {
-        // Load: four words in flight.
+        // Load: eight words in flight.
         Word sums[together] = {};
         const Element* at = in + (row * 32 + lane) * Lanes;
         #pragma unroll ahead
@@ -87,7 +87,7 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n, un
 
 // One entry point for each block size: the host picks the one that it launches.
 #define ENTRY(Block) \
-    extern "C" __global__ void __launch_bounds__(Block, 1536 / Block) reduce_##Block( \
+    extern "C" __global__ void __launch_bounds__(Block, 1024 / Block) reduce_##Block( \
         const Element* in, Element* out, unsigned long long n, unsigned int chunk, \
         unsigned int chunks, Element* partials, unsigned int* tickets) \
     { reduce<Block>(in, out, n, chunk, chunks, partials, tickets); }

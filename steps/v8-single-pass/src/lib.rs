@@ -14,11 +14,11 @@ pub static STEP: Step = Step {
     plan,
 };
 
-/// Chunks of fixed size, spread over a grid of 1536 threads a multiprocessor.
+/// Chunks of fixed size, spread over a grid of 1024 threads a multiprocessor.
 fn plan(problem: &Problem) -> Plan {
     let threads = problem.block.threads();
     Plan::single_pass(
         problem,
-        &Pass { entry: format!("reduce_{threads}"), per_sm: 1536 / threads, shared: 0 },
+        &Pass { entry: format!("reduce_{threads}"), per_sm: 1024 / threads, shared: 0 },
     )
 }
