@@ -135,6 +135,9 @@ fn of_type<T: Scalar>(step: &Step, device: &Device, n: u64) -> Result<()> {
             if let Some(wrong) = outcome.wrong {
                 panic!("{input}, {offset} elements left out: {wrong}");
             }
+            if let Some(finding) = outcome.observed.iter().find_map(|seen| seen.findings.first()) {
+                panic!("{} on {n} {}: {finding}", step.name, T::ELEMENT);
+            }
         }
     }
     Ok(())
