@@ -50,8 +50,9 @@ fn the_instructions_load() {
 #[test]
 fn the_steps_load() {
     let steps = fs::read_dir(folder("../steps")).unwrap().map(|e| e.unwrap().path().join("src"));
-    let files: Vec<PathBuf> = steps.flat_map(|step| ptx(&step)).collect();
-    assert_eq!(files.len(), 21);
+    let files: Vec<Vec<PathBuf>> = steps.map(|step| ptx(&step)).collect();
+    assert!(files.len() >= 10 && files.iter().all(|step| step.len() == 3));
+    let files = files.concat();
     assert_eq!(missing(&files), "");
 }
 
