@@ -205,7 +205,9 @@ fn counts(root: &Path, cases: &BTreeSet<Case>, failed: &mut Vec<String>) -> Resu
 
 fn traces(root: &Path, step: &str) -> Result<Frames> {
     println!("tracing {step}");
-    let file = root.join("target").join(format!("{step}.trace.json"));
+    let folder = root.join("target");
+    std::fs::create_dir_all(&folder)?;
+    let file = folder.join(format!("{step}.trace.json"));
     let kernels = crate::kernels::all()?;
     let kernel = kernels.iter().find(|kernel| kernel.name == step);
     let kernel = kernel.with_context(|| format!("there is no step `{step}`"))?;
