@@ -53,7 +53,7 @@ impl<'d> Job<'d> {
 
     /// Launches everything, on the elements at that address. On a GPU this does not wait.
     pub fn enqueue(&self, input: u64) -> Result<()> {
-        self.calls(input).iter().try_for_each(|call| self.device.launch(self.program, call))
+        self.launch(&self.calls(input))
     }
 
     /// The launches with their arguments resolved.
