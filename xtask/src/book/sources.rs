@@ -113,7 +113,9 @@ impl Sources {
     pub(crate) fn run(&self, on: Option<&str>) -> Result<&Run> {
         match on {
             Some(name) => {
-                self.runs.iter().rev().find(|run| run.name == name || run.name.contains(name))
+                let called = |run: &&Run| run.name == name;
+                let like = |run: &&Run| run.name.contains(name);
+                self.runs.iter().find(called).or_else(|| self.runs.iter().rev().find(like))
             }
             None => self.runs.iter().rev().find(|run| run.env.gpu.name.contains("H200")),
         }
