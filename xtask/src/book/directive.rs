@@ -5,7 +5,7 @@ use anyhow::{Context, Result, bail};
 use super::{
     console, counts,
     highlight::escape,
-    history, listing, number, plot, slider,
+    history, listing, number, plot, ring, slider,
     sources::{Sources, read, size},
     stepper, table,
 };
@@ -56,6 +56,7 @@ pub(crate) fn weave(sources: &Sources, text: &str) -> Result<Woven> {
         }
         ("plot", [name @ ("history" | "sweep" | "stacked")]) => plotted(sources, name),
         ("plot", [kind, names @ ..]) => Ok(framed(&plot::html(sources, kind, names)?)),
+        ("ring", [step]) => ring::html(sources, step).map(Woven::Figure),
         ("slider", []) => slider::html(sources).map(Woven::Figure),
         ("figure", [name]) => drawing(sources, name),
         ("#include", _) => bail!("`{{{{#include}}}}` stands in a code fence at the margin"),

@@ -14,6 +14,7 @@ mod outputs;
 mod page;
 mod plot;
 mod prose;
+mod ring;
 mod sass;
 mod segment;
 mod serve;

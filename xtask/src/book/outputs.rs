@@ -22,7 +22,7 @@ use super::{
     highlight::Language,
     number,
     segment::{self, Part},
-    sources::{BOOK, GENERATED, read},
+    sources::{BOOK, GENERATED, read, size},
 };
 
 /// Elements of a traced sum: enough for a few blocks of every step.
@@ -35,6 +35,8 @@ struct Wanted {
     runs: BTreeMap<String, bool>,
     /// Typed commands with the output typed under them, which may be empty.
     typed: Vec<(String, String, String)>,
+    /// Commands that no check can run.
+    untried: Vec<String>,
     /// Sums to count.
     cases: BTreeSet<Case>,
     /// Steps to trace.
@@ -68,6 +70,9 @@ pub(crate) fn run(sh: &Shell, check: bool) -> Result<()> {
         }
     }
     let mut stale = Vec::new();
+    for command in &wanted.untried {
+        println!("not tried: {command}");
+    }
     for (place, command, typed) in &wanted.typed {
         if check {
             println!("$ {command}");
@@ -108,6 +113,9 @@ impl Wanted {
                     Part::Fence(info, body) if Language::of(info) == Some(Language::Console) => {
                         wanted.typed(&format!("{name}:{line}"), body);
                     }
+                    Part::Opaque(code) if code.starts_with("`cargo ") => {
+                        wanted.typed(&format!("{name}:{line}"), code.trim_matches('`'));
+                    }
                     _ => {}
                 }
             }
@@ -133,7 +141,16 @@ impl Wanted {
     }
 
     /// Commands of a console that can be run anywhere, each with the lines under it.
+    ///
+    /// In a shell's lines there are no prompts and no outputs; what a reader types for her GPU is
+    /// tried on the interpreter.
     fn typed(&mut self, place: &str, body: &str) {
+        for line in body.lines().filter(|line| line.starts_with("cargo ")) {
+            match on_the_interpreter(line) {
+                Some(command) => self.typed.push((place.to_owned(), command, String::new())),
+                None => self.untried.push(format!("{place}: {line}")),
+            }
+        }
         for part in format!("\n{body}").split("\n$ ").skip(1) {
             let (command, output) = part.split_once('\n').unwrap_or((part, ""));
             if ["cargo run ", "cargo x diff "].iter().any(|known| command.starts_with(known)) {
@@ -157,6 +174,33 @@ fn chapters(src: &Path) -> Result<Vec<PathBuf>> {
     }
     paths.sort();
     Ok(paths)
+}
+
+/// A command that is written for a GPU, as it can be tried without one: not optimised, and on no
+/// more elements than the interpreter has done in a second.
+fn on_the_interpreter(command: &str) -> Option<String> {
+    const MOST: u64 = 1 << 20;
+    let command = command.strip_prefix("cargo run ")?.replace("--release ", "");
+    let (package, options) = command.split_once(" -- ").unwrap_or((&command, ""));
+    let mut words: Vec<String> = Vec::new();
+    for word in options.split_whitespace() {
+        let sizes = words.last().is_some_and(|last| last == "--n");
+        words.push(match sizes {
+            true => {
+                let small = |text: &&str| size(text).is_ok_and(|n| n <= MOST);
+                let kept: Vec<&str> = word.split(',').filter(small).collect();
+                if kept.is_empty() { MOST.to_string() } else { kept.join(",") }
+            }
+            false => word.to_owned(),
+        });
+    }
+    if !options.contains("--device") {
+        words.extend(["--device", "simt"].map(str::to_owned));
+    }
+    if !options.contains("--n ") {
+        words.extend(["--n".to_owned(), MOST.to_string()]);
+    }
+    Some(format!("cargo run {package} -- {}", words.join(" ")))
 }
 
 /// What a command prints, both streams as they come.
@@ -311,6 +355,11 @@ mod tests {
             "x.md:1",
             "$ cargo run -p a -- --explain\nline\n$ cargo build\n$ cargo x diff 3\n",
         );
+        wanted
+            .typed("x.md:9", "cargo run --release -p a -- --n 2^10,2^28 --warm\ncargo x measure\n");
+        let tried = wanted.typed.pop().map(|(_, command, _)| command);
+        assert_eq!(tried.as_deref(), Some("cargo run -p a -- --n 2^10 --warm --device simt"));
+        assert_eq!(wanted.untried, ["x.md:9: cargo x measure"]);
         assert_eq!(wanted.runs.len(), 2);
         assert_eq!(wanted.cases.len(), 2);
         assert_eq!(wanted.steppers.len(), 1);
