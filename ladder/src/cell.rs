@@ -19,7 +19,7 @@ use crate::{
     clock::Monitor,
     contender::{self, Contender, Loaded},
     library,
-    peer::Peers,
+    peer::{Peer, Peers},
     rounds::{self, Held, Limits, Rounds},
 };
 
@@ -340,6 +340,10 @@ impl Bench {
                         verdict.sum,
                         verdict.expected
                     );
+                    let reason = match Peer::known_fault(name) {
+                        Some(fault) => format!("{reason} ({fault})"),
+                        None => reason,
+                    };
                     // Ours must be right; a peer that is wrong is a row that says so.
                     if contender.variant.role != measured::Role::Peer {
                         found.wrong.push(format!("{name}: {reason}"));

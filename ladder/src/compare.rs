@@ -7,7 +7,12 @@ use std::{
 
 use clap::Args;
 use common::{Element, Error, Result, cli::Stop, plan::Block, size::Size};
-use measured::{Cache, Sample, pair::Ratio, stats::Summary, table};
+use measured::{
+    Cache, Sample,
+    pair::{Ratio, there_and_back},
+    stats::Summary,
+    table,
+};
 
 use crate::{
     STEPS,
@@ -119,7 +124,8 @@ fn answer(samples: &[Sample], first: &str, second: &str) -> Option<String> {
     let (slow, fast) = (times(first), times(second));
     let ratio = Ratio::of(&slow, &fast)?;
     let median = |times: &[(u32, u64)]| {
-        Summary::of(times.iter().map(|&(_, ns)| ns as f64)).map(|time| table::micros(time.median))
+        let pairs: Vec<f64> = there_and_back(times).into_iter().map(|(_, ns)| ns).collect();
+        Summary::batched(&pairs).map(|time| table::micros(time.median))
     };
     Some(format!(
         "{second} against {first}: {} ({} against {} µs; {ratio} times as fast, {} pairs of rounds)",
