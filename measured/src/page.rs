@@ -71,6 +71,11 @@ pub fn of(run: &Run) -> String {
             &format!("{element}, L2 cold, ungated: how many times faster than CUB"),
             against_on(run, &element, Cache::Cold, Clock::Ungated),
         );
+        section(
+            &mut page,
+            &format!("{element}, L2 cold: how many times faster than CUB, by each clock"),
+            by_clock(run, &element),
+        );
     }
     page += &order(run);
     page += &gaps(run);
@@ -243,6 +248,34 @@ pub fn against_on(run: &Run, element: &str, cache: Cache, clock: Clock) -> Table
         let counts = variant.role.sums() && variant.name != PEER;
         counts.then(|| marked(run, PEER, &variant.name, place))?
     })
+}
+
+/// Ratios to the peer of what one would call, a row for each clock: what the GPU does, what most
+/// measure, and what a caller waits for.
+pub fn by_clock(run: &Run, element: &str) -> Table {
+    let sizes = run.sizes(element, Cache::Cold, Clock::Gpu);
+    let head = ["".to_owned(), "clock".into()].into_iter().chain(sizes.iter().map(|&n| size(n)));
+    let mut table = Table::new(head);
+    let last = run.steps().last().map(|step| step.name.clone());
+    let called = |v: &&Variant| {
+        matches!(v.role, Role::Library | Role::Study) || Some(&v.name) == last.as_ref()
+    };
+    for variant in run.env.variant.iter().filter(called) {
+        let mut name = variant.name.clone();
+        for (clock, said) in
+            [(Clock::Gpu, "gated"), (Clock::Ungated, "ungated"), (Clock::Host, "host")]
+        {
+            let ratio = |&n: &u64| {
+                marked(run, PEER, &variant.name, &Place { element, n, cache: Cache::Cold, clock })
+            };
+            let cells: Vec<Option<String>> = sizes.iter().map(ratio).collect();
+            if cells.iter().any(Option::is_some) {
+                let cells = cells.into_iter().map(|cell| cell.unwrap_or_else(|| "–".into()));
+                table.row([std::mem::take(&mut name), said.to_owned()].into_iter().chain(cells));
+            }
+        }
+    }
+    table
 }
 
 /// Ratios of each step to the one before.
@@ -419,41 +452,11 @@ pub fn ladder(run: &Run, again: Option<&Run>) -> String {
         );
     }
     if marked {
-        text += "† A second GPU of the same kind gave a ratio whose interval does not meet this one's: not portable.\n";
+        text += "† A second GPU of the same kind gave a ratio whose interval does not meet this one's: not portable. [Both, side by side](results/repeated.md), with whose time moved.\n";
     }
     let _ =
         writeln!(text, "Every sample, interval and setting: [results/{0}](results/{0}).", run.name);
     text
-}
-
-/// Two runs on two GPUs of a kind: the paired ratios side by side.
-pub fn side_by_side(first: &Run, second: &Run) -> Table {
-    let mut table = Table::new(["ratio", "size", &first.name, &second.name, "agree"]);
-    for element in first.elements() {
-        for n in first.sizes(&element, Cache::Cold, Clock::Gpu) {
-            let place = Place { element: &element, n, cache: Cache::Cold, clock: Clock::Gpu };
-            let steps = first.steps();
-            let before =
-                steps.windows(2).map(|pair| (pair[0].name.as_str(), pair[1].name.as_str()));
-            let peer = steps.iter().map(|step| (PEER, step.name.as_str()));
-            for (slow, fast) in before.chain(peer) {
-                let (Some(a), Some(b)) =
-                    (first.ratio(slow, fast, &place), second.ratio(slow, fast, &place))
-                else {
-                    continue;
-                };
-                let agree = if a.contradicts(&b) { "no" } else { "yes" };
-                table.row([
-                    format!("{slow} / {fast}"),
-                    format!("{} {element}", size(n)),
-                    a.to_string(),
-                    b.to_string(),
-                    agree.to_owned(),
-                ]);
-            }
-        }
-    }
-    table
 }
 
 #[cfg(test)]
