@@ -4,7 +4,7 @@ use std::{fs, path::PathBuf};
 
 use measured::{
     Cache, Cell, Clock, Env, Place, Role, Run, Sample, Variant, check, counters::Count,
-    history::History, page,
+    history::History, page, repeat,
 };
 
 fn folder() -> PathBuf {
@@ -191,6 +191,51 @@ fn a_caller_s_ratios_stand_beside_the_gated_ones() {
     run.env.write(&path).unwrap();
     assert_eq!(Env::read(&path).unwrap(), run.env);
     fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn a_run_is_repeated_by_the_same_program_only() {
+    let named = |name: &str, commit: &str| {
+        let mut run = run();
+        (run.name, run.env.run.commit) = (name.into(), commit.into());
+        run
+    };
+    let runs = [named("a", "1"), named("b", "1"), named("c", "2")];
+    let names = |runs: &[Run]| repeat::pair(runs).map(|(a, b)| a.name.clone() + &b.name);
+    assert_eq!(names(&runs[..2]).unwrap(), "ab");
+    assert_eq!(names(&runs).unwrap(), "ab");
+    assert_eq!(names(&[runs[2].clone(), named("d", "2"), named("e", "1")]).unwrap(), "cd");
+    assert_eq!(names(&[runs[0].clone(), named("d", "2"), named("e", "1")]).unwrap(), "ae");
+    assert_eq!(names(&runs[1..]), None);
+    assert_eq!(names(&[]), None);
+}
+
+#[test]
+fn a_ratio_that_did_not_repeat_is_marked_with_whose_time_moved() {
+    let folder = folder();
+    let moved = |change: &dyn Fn(&Sample) -> u64| {
+        let samples = Sample::read(&folder.join("raw.csv")).unwrap();
+        let samples: Vec<_> = samples.into_iter().map(|s| Sample { ns: change(&s), ..s }).collect();
+        let (env, cells) = (run().env, run().cells);
+        repeat::of(&run(), &Run::new("again".into(), env, cells, &samples))
+    };
+    let row = |page: &str, size: &str| {
+        let table = page.split_once("whose time moved |").unwrap().1;
+        let line = table.lines().find(|line| line.starts_with(size)).unwrap();
+        line.split('|').map(str::trim).collect::<Vec<_>>().join("|")
+    };
+    let same = moved(&|s| s.ns);
+    assert!(same.contains(" 0 differ by more than their intervals") && !same.contains(" † |"));
+    assert!(row(&same, "| 2^20").ends_with("|neither for sure|"), "{same}");
+    let tenth_more = |s: &Sample, name: &str| {
+        if s.variant == name && s.n == 1 << 20 { s.ns * 11 / 10 } else { s.ns }
+    };
+    let page = moved(&|s| tenth_more(s, "cub"));
+    let at = row(&page, "| 2^20");
+    assert!(at.ends_with("|cub|") && at.contains("+10.0 %") && at.contains(" †|"), "{at}");
+    assert!(row(&page, "| 2^24").ends_with("|neither for sure|"), "{page}");
+    let page = moved(&|s| tenth_more(s, "v1-divergence"));
+    assert!(row(&page, "| 2^20").ends_with("|v1-divergence|"), "{page}");
 }
 
 #[test]
