@@ -403,6 +403,19 @@ impl Stopwatch<'_> {
         Ok(f64::from(milliseconds) / 1e3)
     }
 
+    /// Seconds from an event before `work` to one behind it on an idle stream, with nothing held
+    /// back: the GPU begins with the first launch while the host makes the others.
+    pub fn time_ungated(&mut self, work: impl FnOnce() -> Result<()>) -> Result<f64> {
+        let doing = || failed("timing");
+        let stream = &self.cuda.stream;
+        self.cuda.finish()?;
+        self.start.record(stream).map_err(doing())?;
+        work()?;
+        self.end.record(stream).map_err(doing())?;
+        let milliseconds = self.start.elapsed_ms(&self.end).map_err(doing())?;
+        Ok(f64::from(milliseconds) / 1e3)
+    }
+
     /// Whether the stream is held back while work is queued; some systems cannot.
     pub fn is_gated(&self) -> bool {
         self.gate.as_ref().is_some_and(|gate| !gate.watch.broken.load(Ordering::Relaxed))

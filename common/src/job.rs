@@ -88,8 +88,14 @@ impl<'d> Job<'d> {
     pub fn sum<T: Scalar>(&self) -> Result<T> {
         self.device.finish()?;
         let mut sum = [T::ZERO];
-        self.device.read(&self.result, bytemuck::cast_slice_mut(&mut sum))?;
+        self.fetch(bytemuck::cast_slice_mut(&mut sum))?;
         Ok(sum[0])
+    }
+
+    /// The first bytes of the sum, after all that was launched, with one wait: what a caller does
+    /// who wants nothing else.
+    pub fn fetch(&self, sum: &mut [u8]) -> Result<()> {
+        self.device.read(&self.result, sum)
     }
 
     /// The first `count` elements of what a launch wrote; `None` for the input.

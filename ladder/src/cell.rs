@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use common::{
     Element, Error, Result, Step,
+    cuda::Stopwatch,
     device::{Choice, Device, Memory, Program},
     input::Input,
     interpreter::Settings,
@@ -18,8 +19,8 @@ use crate::{
     clock::Monitor,
     contender::{self, Contender, Loaded},
     library,
-    peer::Peers,
-    rounds::{self, Held, Limits},
+    peer::{Peer, Peers},
+    rounds::{self, Held, Limits, Rounds},
 };
 
 /// What every element is drawn from.
@@ -30,8 +31,9 @@ pub const SEED: u64 = 42;
 /// Nanoseconds of untimed runs before each sample.
 const SETTLE: u64 = 150_000;
 
-/// Rounds on the host's clock: up to this size many, above it few.
-const HOST_ROUNDS: [(u64, u32); 2] = [(1 << 24, 20), (u64::MAX, 6)];
+/// Rounds as a caller sees them: up to these sizes many, above them as few as have an interval.
+const CALLERS_ROUNDS: [(u64, u32); 4] =
+    [(1 << 20, 200), (1 << 24, 100), (1 << 28, 40), (u64::MAX, 12)];
 
 /// The GPU, and everything that can be measured on it.
 #[derive(Debug)]
@@ -64,8 +66,8 @@ pub struct Ask {
     pub least: u32,
     /// The most rounds.
     pub most: u32,
-    /// Whether to time on the host's clock too.
-    pub host: bool,
+    /// Whether to time what a caller sees too: on the host's clock and, for f32, ungated.
+    pub callers: bool,
 }
 
 /// What came of a type and size.
@@ -174,6 +176,14 @@ impl Bench {
                 Err(error) => found.absent.push(absent::<T>(step.name, n, &error)),
             }
         }
+        let small = workload_bytes::<T>(n) <= small_sum::SMALL;
+        for way in small_sum::WAYS.into_iter().filter(|way| small && takes(way.name)) {
+            let problem = contender::problem(device, T::ELEMENT, n, ask.blocks[0]);
+            match Loaded::way(device, way, small_sum::SMALL, &problem) {
+                Ok(way) => loaded.push(way),
+                Err(error) => found.absent.push(absent::<T>(way.name, n, &error)),
+            }
+        }
         let mut contenders = Vec::new();
         self.gather::<T>(n, &loaded, takes, &mut contenders, &mut found);
         self.verify(n, &workload, &mut contenders, &mut found);
@@ -200,28 +210,14 @@ impl Bench {
                 Cache::Cold => workload.cold(),
                 Cache::Warm => workload.warm(),
             };
-            // What ran before leaves the multiprocessors in a state that changes the next kernel's
-            // time by up to a third, and that lasts for tens of microseconds of work. So each is
-            // timed after itself, as often as it takes for that. Warm: the input is in L2 by this.
-            let mut before: Vec<u64> = vec![1; racing.len()];
-            let mut sample = |at: usize, before: u64| {
-                let contender = racing[at];
-                for _ in 0..before {
-                    contender.start(device, input())?;
-                }
-                let input = input();
-                let ns = contender.gpu_time(device, &mut stopwatch, input)?;
+            let time = |contender: &Contender<'_>| {
+                let ns = contender.gpu_time(device, &mut stopwatch, input())?;
                 if contender.writes() {
                     flush()?;
                 }
                 Ok(ns)
             };
-            // The first launches find cold instruction caches, and tell how long each takes.
-            for (at, before) in before.iter_mut().enumerate() {
-                *before = SETTLE.div_ceil(sample(at, 1)?).clamp(1, 32);
-            }
-            let sample = |at: usize| sample(at, before[at]);
-            let rounds = rounds::run(racing.len(), &pairs, &limits, &mut held, sample)?;
+            let rounds = self.settled(&racing, &pairs, &limits, &mut held, &input, time)?;
             let name = |at: usize| racing.get(at).map_or("", |c| c.variant.name.as_str());
             found.cells.push(Cell {
                 element: T::ELEMENT.to_string(),
@@ -240,10 +236,41 @@ impl Bench {
                 keep::<T>(&mut found.samples, contender, n, cache, Clock::Gpu, times);
             }
         }
-        if ask.host {
-            self.host(n, &workload, &contenders, &mut found)?;
+        if ask.callers {
+            let ungated = (T::ELEMENT == Element::F32).then_some(Clock::Ungated);
+            for clock in [Clock::Host].into_iter().chain(ungated) {
+                self.as_callers(clock, *mhz, &workload, &contenders, &mut stopwatch, &mut found)?;
+            }
         }
         Ok(found)
+    }
+
+    /// Runs rounds in which each is timed after untimed runs of itself.
+    ///
+    /// What ran before leaves the multiprocessors in a state that changes the next kernel's time by
+    /// up to a third, and that lasts for tens of microseconds of work. So each is timed after
+    /// itself, as often as it takes for that. Warm: the input is in L2 by this.
+    fn settled(
+        &self,
+        racing: &[&Contender<'_>],
+        pairs: &[(usize, usize)],
+        limits: &Limits,
+        held: &mut Held<'_>,
+        input: &dyn Fn() -> u64,
+        mut time: impl FnMut(&Contender<'_>) -> Result<u64>,
+    ) -> Result<Rounds> {
+        let mut sample = |at: usize, before: u64| {
+            for _ in 0..before {
+                racing[at].start(&self.device, input())?;
+            }
+            time(racing[at])
+        };
+        // The first launches find cold instruction caches, and tell how long each takes.
+        let mut before = Vec::with_capacity(racing.len());
+        for at in 0..racing.len() {
+            before.push(SETTLE.div_ceil(sample(at, 1)?).clamp(1, 32));
+        }
+        rounds::run(racing.len(), pairs, limits, held, |at| sample(at, before[at]))
     }
 
     /// Everyone who takes part and can; the others are listed with their reason.
@@ -313,6 +340,10 @@ impl Bench {
                         verdict.sum,
                         verdict.expected
                     );
+                    let reason = match Peer::known_fault(name) {
+                        Some(fault) => format!("{reason} ({fault})"),
+                        None => reason,
+                    };
                     // Ours must be right; a peer that is wrong is a row that says so.
                     if contender.variant.role != measured::Role::Peer {
                         found.wrong.push(format!("{name}: {reason}"));
@@ -329,30 +360,35 @@ impl Bench {
         });
     }
 
-    /// What a caller waits for: a few rounds on the host's clock.
-    fn host<T: Scalar>(
+    /// What a caller sees, in rounds like the others: a fixed number of them, since what the host
+    /// does scatters more than any interval should wait for.
+    fn as_callers<T: Scalar>(
         &self,
-        n: u64,
+        clock: Clock,
+        mhz: u32,
         workload: &Workload<T>,
         contenders: &[Contender<'_>],
+        stopwatch: &mut Stopwatch<'_>,
         found: &mut Found,
     ) -> Result<()> {
-        let count = HOST_ROUNDS.iter().find(|(most, _)| n <= *most).map_or(6, |(_, count)| *count);
-        let mut times = vec![Vec::new(); contenders.len()];
-        for round in 0..=count {
-            for step in 0..contenders.len() {
-                // Round 0 warms up; then the order is that of the GPU's rounds.
-                let at = if round % 2 == 1 { step } else { contenders.len() - 1 - step };
-                let ns = contenders[at].host_time(&self.device, workload.cold())?;
-                if round > 0 {
-                    times[at].push((round - 1, ns));
-                }
-            }
-        }
-        for (contender, times) in contenders.iter().zip(&times) {
-            if contender.sums() {
-                keep::<T>(&mut found.samples, contender, n, Cache::Cold, Clock::Host, times);
-            }
+        let n = workload.values.len() as u64;
+        let rounds = CALLERS_ROUNDS.iter().find(|(most, _)| n <= *most).map_or(12, |found| found.1);
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let limits = Limits { target: 0.0, least: rounds, most: rounds, deadline };
+        // An empty kernel has nothing to fetch; between events, it is what launching costs.
+        let floor =
+            |c: &Contender<'_>| clock == Clock::Ungated && c.variant.name == contender::FLOOR;
+        let racing: Vec<_> = contenders.iter().filter(|c| c.sums() || floor(c)).collect();
+        let read = || self.monitor.sm_mhz();
+        let mut held = Held { read: &read, mhz };
+        let input = || workload.cold();
+        let time = |contender: &Contender<'_>| match clock {
+            Clock::Host => contender.host_time(&self.device, input()),
+            _ => contender.ungated_time(&self.device, stopwatch, input()),
+        };
+        let rounds = self.settled(&racing, &[], &limits, &mut held, &input, time)?;
+        for (contender, times) in racing.iter().zip(&rounds.times) {
+            keep::<T>(&mut found.samples, contender, n, Cache::Cold, clock, times);
         }
         Ok(())
     }

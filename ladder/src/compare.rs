@@ -7,7 +7,12 @@ use std::{
 
 use clap::Args;
 use common::{Element, Error, Result, cli::Stop, plan::Block, size::Size};
-use measured::{Cache, Sample, pair::Ratio, stats::Summary, table};
+use measured::{
+    Cache, Sample,
+    pair::{Ratio, there_and_back},
+    stats::Summary,
+    table,
+};
 
 use crate::{
     STEPS,
@@ -79,8 +84,13 @@ pub fn run(options: &Options) -> Result<(), Stop> {
     writeln!(out, "{}", bench.device.facts().line)?;
     let mut mhz = bench.wake()?;
     let cache = if options.warm { Cache::Warm } else { Cache::Cold };
-    let ask =
-        Ask { blocks: vec![options.threads], target: 0.005, least: 51, most: ROUNDS, host: false };
+    let ask = Ask {
+        blocks: vec![options.threads],
+        target: 0.005,
+        least: 51,
+        most: ROUNDS,
+        callers: false,
+    };
     for &element in &options.element {
         for &Size(n) in &options.n {
             let mut until = || Instant::now() + Duration::from_secs_f64(options.seconds);
@@ -96,7 +106,7 @@ pub fn run(options: &Options) -> Result<(), Stop> {
             }
             let answer = answer(&found.samples, first, second).ok_or_else(|| {
                 Error::Usage(format!(
-                    "{first} and {second} cannot be paired: one of them returns to the host, and has no time on the GPU's clock"
+                    "{first} and {second} cannot be paired at {n}: one of them returns to the host, and has no time on the GPU's clock, or is not meant for as many elements"
                 ))
             })?;
             writeln!(out, "{:>6} {element}, L2 {cache}: {answer}", table::size(n))?;
@@ -114,7 +124,8 @@ fn answer(samples: &[Sample], first: &str, second: &str) -> Option<String> {
     let (slow, fast) = (times(first), times(second));
     let ratio = Ratio::of(&slow, &fast)?;
     let median = |times: &[(u32, u64)]| {
-        Summary::of(times.iter().map(|&(_, ns)| ns as f64)).map(|time| table::micros(time.median))
+        let pairs: Vec<f64> = there_and_back(times).into_iter().map(|(_, ns)| ns).collect();
+        Summary::batched(&pairs).map(|time| table::micros(time.median))
     };
     Some(format!(
         "{second} against {first}: {} ({} against {} µs; {ratio} times as fast, {} pairs of rounds)",
@@ -132,7 +143,8 @@ fn names(bench: &Bench) -> Vec<String> {
     let blas = bench.blas.iter().flat_map(|_| [Routine::Asum, Routine::Dot]);
     let bounds =
         [library::NAME, contender::READ, contender::COPY, contender::FLOOR].map(str::to_owned);
-    steps.chain(peers).chain(blas.map(|r| r.name().to_owned())).chain(bounds).collect()
+    let ways = small_sum::WAYS.iter().map(|way| way.name.to_owned());
+    steps.chain(ways).chain(peers).chain(blas.map(|r| r.name().to_owned())).chain(bounds).collect()
 }
 
 /// The name that is meant: the whole one, or the only one that begins so.

@@ -57,8 +57,10 @@ enum Work<'d> {
 pub struct Loaded {
     /// The step.
     pub step: &'static Step,
-    /// Threads of a block.
+    /// Threads of a block; 0 where the kernel has its own.
     pub threads: u32,
+    role: Role,
+    up_to: u64,
     program: Program,
     plan: Plan,
     element: Element,
@@ -69,14 +71,27 @@ impl Loaded {
     pub fn new(device: &Device, step: &'static Step, problem: &Problem) -> Result<Loaded> {
         let program = device.load(&ptx::of(&step.kernel, problem.element, None)?)?;
         let (plan, element) = ((step.plan)(problem), problem.element);
-        Ok(Loaded { step, threads: problem.block.threads(), program, plan, element })
+        let threads = problem.block.threads();
+        Ok(Loaded { step, threads, role: Role::Step, up_to: 0, program, plan, element })
+    }
+
+    /// Loads a study's way to a sum of up to that many bytes.
+    pub fn way(
+        device: &Device,
+        way: &'static Step,
+        up_to: u64,
+        problem: &Problem,
+    ) -> Result<Loaded> {
+        let loaded = Loaded::new(device, way, problem)?;
+        Ok(Loaded { threads: 0, role: Role::Study, up_to, ..loaded })
     }
 
     /// The step, ready to be timed.
     pub fn contender<'d>(&'d self, device: &'d Device) -> Result<Contender<'d>> {
         let job = Job::new(device, &self.program, &self.plan, self.element)?;
         let what = self.step.cures.to_owned();
-        let variant = Variant { name: self.step.name.into(), role: Role::Step, what, moves: 1 };
+        let (name, up_to) = (self.step.name.into(), self.up_to);
+        let variant = Variant { name, role: self.role, what, moves: 1, up_to };
         let work = Work::Step { job, depth: self.plan.depth() };
         Ok(Contender { variant, threads: self.threads, work })
     }
@@ -112,7 +127,7 @@ impl<'d> Contender<'d> {
     }
 
     fn bound(name: &str, role: Role, what: &str, moves: u32, work: Work<'d>) -> Contender<'d> {
-        let variant = Variant { name: name.into(), role, what: what.into(), moves };
+        let variant = Variant { name: name.into(), role, what: what.into(), moves, up_to: 0 };
         Contender { variant, threads: 0, work }
     }
 
@@ -206,28 +221,37 @@ impl<'d> Contender<'d> {
         Ok(nanoseconds(seconds))
     }
 
-    /// Nanoseconds by the host's clock, from the call until the sum is in host memory.
+    /// Nanoseconds by the GPU's events around one call on an idle stream, nothing held back.
+    pub fn ungated_time(
+        &self,
+        device: &Device,
+        stopwatch: &mut Stopwatch<'_>,
+        input: u64,
+    ) -> Result<u64> {
+        let calls = self.calls(input);
+        let seconds = stopwatch.time_ungated(|| self.launch(device, &calls, input))?;
+        Ok(nanoseconds(seconds))
+    }
+
+    /// Nanoseconds by the host's clock, from the call on an idle stream until the sum is in host
+    /// memory.
     pub fn host_time(&self, device: &Device, input: u64) -> Result<u64> {
         let calls = self.calls(input);
-        let mut sum = [0u8; 8];
+        let mut sum = [0u8; 4];
+        device.finish()?;
         let started = Instant::now();
         self.launch(device, &calls, input)?;
         self.fetch(device, &mut sum)?;
         Ok(nanoseconds(started.elapsed().as_secs_f64()))
     }
 
-    fn fetch(&self, device: &Device, sum: &mut [u8; 8]) -> Result<()> {
+    /// Waits for the sum: one small copy for everyone; four bytes of eight tell as much.
+    fn fetch(&self, device: &Device, sum: &mut [u8; 4]) -> Result<()> {
         match &self.work {
-            Work::Step { job, .. } => {
-                *sum = [0; 8];
-                // Four bytes or eight: both are one small copy.
-                let value: f32 = job.sum()?;
-                sum[..4].copy_from_slice(&value.to_ne_bytes());
-                Ok(())
-            }
-            Work::Peer(bound) => bound.read(gpu(device)?, &mut sum[..4]),
-            Work::Blas(bound) => bound.read(gpu(device)?, &mut sum[..4]),
-            Work::Library { out, .. } => gpu(device)?.read(out, &mut sum[..4]),
+            Work::Step { job, .. } => job.fetch(sum),
+            Work::Peer(bound) => bound.read(gpu(device)?, sum),
+            Work::Blas(bound) => bound.read(gpu(device)?, sum),
+            Work::Library { out, .. } => gpu(device)?.read(out, sum),
             Work::Empty { .. } | Work::Read { .. } | Work::Copy { .. } => device.finish(),
         }
     }

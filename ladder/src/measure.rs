@@ -53,7 +53,7 @@ pub struct Options {
     pub percent: f64,
 
     /// The most rounds of a type, size and cache
-    #[arg(long, value_name = "COUNT", default_value_t = 800, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "COUNT", default_value_t = 1200, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub rounds: u32,
 
     /// Measure these only: names of steps and peers, a list
@@ -142,15 +142,21 @@ pub fn run(options: &Options) -> Result<(), Stop> {
         .map(|(element, n)| (element, n, caches(element, n)))
         .filter(|(.., caches)| !caches.is_empty())
         .collect();
-    let mut cells_left: usize = todo.iter().map(|(.., caches)| caches.len()).sum();
-    let end = started + Duration::from_secs_f64(60.0 * options.minutes);
+    // A round of the largest takes as long as thousands of the smallest.
+    let weight = |element: Element, n: u64| ((n * element.size()) >> 30).clamp(1, 4) as u32;
+    let weights = |(element, n, caches): &(Element, u64, Vec<Cache>)| {
+        weight(*element, *n) * caches.len() as u32
+    };
+    let mut left: u32 = todo.iter().map(weights).sum();
+    // What callers see of the last size is timed after its share, and has this.
+    let end = started + Duration::from_secs_f64(60.0 * options.minutes * 0.95);
 
     let ask = Ask {
         blocks: vec![options.threads],
         target: options.percent / 100.0,
         least: 20.min(options.rounds),
         most: options.rounds,
-        host: true,
+        callers: true,
     };
     let mut all = Found { gated: true, ..Found::default() };
     let mut folder = None;
@@ -163,13 +169,14 @@ pub fn run(options: &Options) -> Result<(), Stop> {
                 n,
                 reason: format!("the {} minutes were used up before it", options.minutes),
             });
-            cells_left -= caches.len();
+            left -= weight(element, n) * caches.len() as u32;
             continue;
         }
         // What one cell leaves of its share, the later and larger ones have more.
         let mut until = || {
-            let share = end.saturating_duration_since(Instant::now()) / cells_left.max(1) as u32;
-            cells_left = cells_left.saturating_sub(1);
+            let weight = weight(element, n);
+            let share = end.saturating_duration_since(Instant::now()) * weight / left.max(weight);
+            left = left.saturating_sub(weight);
             Instant::now() + share
         };
         let found =
@@ -289,7 +296,7 @@ fn add(all: &mut Found, found: Found) {
     all.gated &= found.gated;
 }
 
-/// Steps from the bottom, peers, ceilings, floor: the order of every table.
+/// Steps from the bottom, the library, studies, peers, ceilings, floor: the order of every table.
 fn in_order(variants: &[Variant]) -> Vec<Variant> {
     let place = |variant: &Variant| STEPS.iter().position(|step| step.name == variant.name);
     let mut variants = variants.to_vec();
@@ -399,8 +406,13 @@ mod tests {
 
     #[test]
     fn tables_begin_with_the_steps_in_their_order() {
-        let variant =
-            |name: &str, role| Variant { name: name.into(), role, what: String::new(), moves: 1 };
+        let variant = |name: &str, role| Variant {
+            name: name.into(),
+            role,
+            what: String::new(),
+            moves: 1,
+            up_to: 0,
+        };
         let variants = [
             variant("empty-kernel", Role::Floor),
             variant("copy", Role::Ceiling),

@@ -60,6 +60,15 @@ pub struct Peer {
     index: c_int,
 }
 
+impl Peer {
+    /// Why its sums may be wrong, where that is known; `peers/cub.cu` says more.
+    pub fn known_fault(name: &str) -> Option<&'static str> {
+        (name == "cub-gpu-to-gpu").then_some(
+            "CUB's own fault: it adds up its threads' accumulators without renormalising them, and they overflow once a thread has added 512 elements",
+        )
+    }
+}
+
 impl Peers {
     /// Loads the library at a path, or the first that is found.
     pub fn load(path: Option<&Path>) -> Result<Peers, String> {

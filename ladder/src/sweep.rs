@@ -64,7 +64,7 @@ pub fn run(options: &Options) -> Result<(), Stop> {
         target: 0.0,
         least: options.rounds,
         most: options.rounds,
-        host: false,
+        callers: false,
     };
     let mut out = anstream::stdout();
     let mut samples = Vec::new();

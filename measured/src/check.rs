@@ -17,7 +17,8 @@ pub fn faults(run: &Run) -> Vec<String> {
             faults.push(format!("{name}: raw.csv has it, and env.toml does not"));
             continue;
         };
-        if place.clock == Clock::Host {
+        // Only the gated times stand in cells.csv, and only they leave the host out.
+        if place.clock != Clock::Gpu {
             continue;
         }
         let cell = run.cells.iter().find(|c| c.element == element && c.n == n && c.cache == cache);
@@ -106,8 +107,11 @@ fn holes(run: &Run) -> Vec<String> {
             });
             // A copy writes as much as it reads, so it drives the input out of L2: cold only.
             let cold_only = variant.moves > 1 && cell.cache == crate::Cache::Warm;
+            let place =
+                Place { element: &cell.element, n: cell.n, cache: cell.cache, clock: Clock::Gpu };
+            let too_large = variant.up_to > 0 && place.bytes() > variant.up_to;
             let key = (variant.name.as_str(), cell.element.as_str(), cell.n, cell.cache);
-            if !excused && !cold_only && cell.rounds > 0 && !there.contains(&key) {
+            if !excused && !cold_only && !too_large && cell.rounds > 0 && !there.contains(&key) {
                 faults.push(format!(
                     "{}, {} {}, {}: no samples, and no reason in env.toml",
                     variant.name,

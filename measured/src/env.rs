@@ -114,6 +114,13 @@ pub struct Variant {
     /// How often it moves the input's bytes over the bus: once, or twice for a copy.
     #[serde(default = "once")]
     pub moves: u32,
+    /// Bytes of the largest input that it is meant for; 0 for any. Above it, it has no row.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub up_to: u64,
+}
+
+fn is_zero(bytes: &u64) -> bool {
+    *bytes == 0
 }
 
 fn once() -> u32 {
@@ -140,6 +147,8 @@ pub enum Role {
     Step,
     /// The library that the ladder ends in.
     Library,
+    /// One of several ways to a sum, from a study.
+    Study,
     /// Somebody else's sum.
     Peer,
     /// What no kernel goes above: reading and copying alone.
@@ -151,7 +160,7 @@ pub enum Role {
 impl Role {
     /// Whether it computes the sum.
     pub fn sums(self) -> bool {
-        matches!(self, Role::Step | Role::Library | Role::Peer)
+        matches!(self, Role::Step | Role::Library | Role::Study | Role::Peer)
     }
 }
 

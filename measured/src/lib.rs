@@ -13,6 +13,7 @@ mod error;
 pub mod history;
 pub mod page;
 pub mod pair;
+pub mod repeat;
 mod run;
 mod sample;
 pub mod stats;

@@ -15,9 +15,11 @@ pub const PEER: &str = "cub";
 pub fn of(run: &Run) -> String {
     let mut page = format!("# {}, {}\n\n", run.env.gpu.name, run.env.run.date);
     page += "Made by `cargo x results` from the files beside it; never edited by hand.\n\
-             A time is a median over pairs of rounds, the second in reverse order; a ratio is the median over the pairs of rounds in which both ran, with the interval that holds the true median 95 times in 100.\n\
+             A time is taken in pairs of rounds, the second in reverse order; a ratio is that of the pairs in which both ran. \
+             Both are medians over up to 40 batches of neighbouring pairs, a batch's mean each, with the interval that holds the true median 95 times in 100.\n\
              GB/s are 10⁹ bytes of input a second (a copy: bytes read and written).\n\n";
     page += &machine(run);
+    page += &marks(run);
     for element in run.elements() {
         section(
             &mut page,
@@ -52,6 +54,28 @@ pub fn of(run: &Run) -> String {
             ),
             times(run, &element, Cache::Cold, Clock::Host),
         );
+        section(
+            &mut page,
+            &format!("{element}, L2 cold: how many times faster than CUB on the host's clock"),
+            against_on(run, &element, Cache::Cold, Clock::Host),
+        );
+        section(
+            &mut page,
+            &format!(
+                "{element}, L2 cold, ungated: µs between two events around a call on an idle stream"
+            ),
+            times(run, &element, Cache::Cold, Clock::Ungated),
+        );
+        section(
+            &mut page,
+            &format!("{element}, L2 cold, ungated: how many times faster than CUB"),
+            against_on(run, &element, Cache::Cold, Clock::Ungated),
+        );
+        section(
+            &mut page,
+            &format!("{element}, L2 cold: how many times faster than CUB, by each clock"),
+            by_clock(run, &element),
+        );
     }
     page += &order(run);
     page += &gaps(run);
@@ -67,6 +91,76 @@ pub fn of(run: &Run) -> String {
         }),
     }
     page
+}
+
+/// Why an interval is as wide as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Width {
+    /// As narrow as was asked for.
+    Narrow,
+    /// Wider, but no wider than the tick in which the shorter of both times is counted.
+    Tick,
+    /// Wider: the times scatter.
+    Noise,
+}
+
+impl Width {
+    /// Of an interval of that width, relative to the ratio, of two times whose shorter is known.
+    fn of(width: f64, shorter: f64, target: f64, tick: u64) -> Width {
+        match () {
+            _ if width <= target => Width::Narrow,
+            // With a tick of one nanosecond there are none.
+            _ if tick > 1 && width * shorter <= tick as f64 => Width::Tick,
+            _ => Width::Noise,
+        }
+    }
+
+    fn mark(self) -> &'static str {
+        match self {
+            Width::Narrow => "",
+            Width::Tick => " °",
+            Width::Noise => " ~",
+        }
+    }
+}
+
+/// A ratio as a table has it, with the mark of its interval's width.
+fn marked(run: &Run, first: &str, second: &str, place: &Place<'_>) -> Option<String> {
+    let ratio = run.ratio(first, second, place)?;
+    let time = |name| run.time(name, place).map_or(f64::NAN, |time| time.median);
+    let shorter = time(first).min(time(second));
+    // The host's clock and ungated events have no tick to speak of, and no target.
+    let width = match place.clock {
+        Clock::Gpu => Width::of(ratio.0.width(), shorter, run.env.method.target, run.tick),
+        Clock::Host | Clock::Ungated => Width::Narrow,
+    };
+    Some(format!("{ratio}{}", width.mark()))
+}
+
+/// What the marks and the clocks mean.
+fn marks(run: &Run) -> String {
+    let percent = 100.0 * run.env.method.target;
+    let mut text = format!("A ratio marked ~ has an interval wider than {percent} %: noise.\n");
+    if run.tick > 1 {
+        let _ = writeln!(
+            text,
+            "One marked ° has too, but no wider than the {} ns in which the GPU counts its time: more rounds are needed to see below that.",
+            run.tick
+        );
+    }
+    let has = |clock| {
+        run.elements().iter().any(|element| !run.sizes(element, Cache::Cold, clock).is_empty())
+    };
+    if run.env.method.gated && (has(Clock::Host) || has(Clock::Ungated)) {
+        text += "\nWhere nothing else is said, times are gated: the stream is held back until all launches of a call are queued, so that they hold what the GPU does and not what the host does.\n";
+    }
+    if has(Clock::Host) {
+        text += "On the host's clock, a time is what a caller waits for: from the call on an idle stream until the sum is in host memory, launches, copy and wait included.\n";
+    }
+    if has(Clock::Ungated) {
+        text += "Ungated, it is the time between two events around the call on an idle stream: while the host still launches, the GPU waits, and that is in it. Most published figures are of this kind: compare them with these.\n";
+    }
+    text + "\n"
 }
 
 fn section(page: &mut String, title: &str, table: Table) {
@@ -145,10 +239,43 @@ pub fn rates(run: &Run, element: &str, cache: Cache) -> Table {
 
 /// Ratios to the peer, for every other variant.
 pub fn against(run: &Run, element: &str, cache: Cache) -> Table {
-    by_size(run, element, cache, Clock::Gpu, |variant, place| {
+    against_on(run, element, cache, Clock::Gpu)
+}
+
+/// Ratios to the peer on a clock.
+pub fn against_on(run: &Run, element: &str, cache: Cache, clock: Clock) -> Table {
+    by_size(run, element, cache, clock, |variant, place| {
         let counts = variant.role.sums() && variant.name != PEER;
-        counts.then(|| run.ratio(PEER, &variant.name, place).map(|r| r.to_string()))?
+        counts.then(|| marked(run, PEER, &variant.name, place))?
     })
+}
+
+/// Ratios to the peer of what one would call, a row for each clock: what the GPU does, what most
+/// measure, and what a caller waits for.
+pub fn by_clock(run: &Run, element: &str) -> Table {
+    let sizes = run.sizes(element, Cache::Cold, Clock::Gpu);
+    let head = ["".to_owned(), "clock".into()].into_iter().chain(sizes.iter().map(|&n| size(n)));
+    let mut table = Table::new(head);
+    let last = run.steps().last().map(|step| step.name.clone());
+    let called = |v: &&Variant| {
+        matches!(v.role, Role::Library | Role::Study) || Some(&v.name) == last.as_ref()
+    };
+    for variant in run.env.variant.iter().filter(called) {
+        let mut name = variant.name.clone();
+        for (clock, said) in
+            [(Clock::Gpu, "gated"), (Clock::Ungated, "ungated"), (Clock::Host, "host")]
+        {
+            let ratio = |&n: &u64| {
+                marked(run, PEER, &variant.name, &Place { element, n, cache: Cache::Cold, clock })
+            };
+            let cells: Vec<Option<String>> = sizes.iter().map(ratio).collect();
+            if cells.iter().any(Option::is_some) {
+                let cells = cells.into_iter().map(|cell| cell.unwrap_or_else(|| "–".into()));
+                table.row([std::mem::take(&mut name), said.to_owned()].into_iter().chain(cells));
+            }
+        }
+    }
+    table
 }
 
 /// Ratios of each step to the one before.
@@ -157,7 +284,7 @@ pub fn steps(run: &Run, element: &str) -> Table {
     by_size(run, element, Cache::Cold, Clock::Gpu, |variant, place| {
         let at = steps.iter().position(|step| step.name == variant.name)?;
         let before = steps.get(at.checked_sub(1)?)?;
-        run.ratio(&before.name, &variant.name, place).map(|r| r.to_string())
+        marked(run, &before.name, &variant.name, place)
     })
 }
 
@@ -225,14 +352,27 @@ fn gaps(run: &Run) -> String {
 
 /// The cells that did not converge.
 fn unsettled(run: &Run) -> String {
-    let mut table = Table::new(["not converged", "rounds", "thrown away", "widest interval", "of"]);
+    let mut table =
+        Table::new(["not converged", "rounds", "thrown away", "widest interval", "of", "why"]);
     for cell in run.cells.iter().filter(|cell| !cell.converged) {
+        let place =
+            Place { element: &cell.element, n: cell.n, cache: cell.cache, clock: Clock::Gpu };
+        let names = cell.pair.split(" / ");
+        let times = names.filter_map(|name| run.time(name, &place).map(|time| time.median));
+        let shorter = times.fold(f64::INFINITY, f64::min);
+        let why = match Width::of(cell.widest, shorter, 0.0, run.tick) {
+            Width::Tick => {
+                format!("{:.0} ns, within the tick of {} ns", cell.widest * shorter, run.tick)
+            }
+            Width::Narrow | Width::Noise => "noise".to_owned(),
+        };
         table.row([
             format!("{} {}, {}", size(cell.n), cell.element, cell.cache),
             cell.rounds.to_string(),
             cell.rejected.to_string(),
             format!("{:.1} %", 100.0 * cell.widest),
             cell.pair.clone(),
+            why,
         ]);
     }
     if table.is_empty() {
@@ -270,7 +410,8 @@ pub fn ladder(run: &Run, again: Option<&Run>) -> String {
         marked |= contradicted;
         format!("{:.2}×{}", ratio.0.median, if contradicted { " †" } else { "" })
     };
-    for variant in run.env.variant.iter().filter(|v| v.role != Role::Floor) {
+    let shown = |v: &&Variant| !matches!(v.role, Role::Floor | Role::Study);
+    for variant in run.env.variant.iter().filter(shown) {
         let times: Vec<Option<f64>> =
             wanted.iter().map(|&n| run.time(&variant.name, &at(n)).map(|t| t.median)).collect();
         if times.iter().all(Option::is_none) {
@@ -311,39 +452,28 @@ pub fn ladder(run: &Run, again: Option<&Run>) -> String {
         );
     }
     if marked {
-        text += "† A second GPU of the same kind gave a ratio whose interval does not meet this one's: not portable.\n";
+        text += "† A second GPU of the same kind gave a ratio whose interval does not meet this one's: not portable. [Both, side by side](results/repeated.md), with whose time moved.\n";
     }
     let _ =
         writeln!(text, "Every sample, interval and setting: [results/{0}](results/{0}).", run.name);
     text
 }
 
-/// Two runs on two GPUs of a kind: the paired ratios side by side.
-pub fn side_by_side(first: &Run, second: &Run) -> Table {
-    let mut table = Table::new(["ratio", "size", &first.name, &second.name, "agree"]);
-    for element in first.elements() {
-        for n in first.sizes(&element, Cache::Cold, Clock::Gpu) {
-            let place = Place { element: &element, n, cache: Cache::Cold, clock: Clock::Gpu };
-            let steps = first.steps();
-            let before =
-                steps.windows(2).map(|pair| (pair[0].name.as_str(), pair[1].name.as_str()));
-            let peer = steps.iter().map(|step| (PEER, step.name.as_str()));
-            for (slow, fast) in before.chain(peer) {
-                let (Some(a), Some(b)) =
-                    (first.ratio(slow, fast, &place), second.ratio(slow, fast, &place))
-                else {
-                    continue;
-                };
-                let agree = if a.contradicts(&b) { "no" } else { "yes" };
-                table.row([
-                    format!("{slow} / {fast}"),
-                    format!("{} {element}", size(n)),
-                    a.to_string(),
-                    b.to_string(),
-                    agree.to_owned(),
-                ]);
-            }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wide_interval_says_whether_the_tick_is_to_blame() {
+        // Half a percent was asked for, in ticks of 32 ns.
+        for (width, shorter, tick, is) in [
+            (0.004, 4000.0, 32, Width::Narrow),
+            (0.008, 4000.0, 32, Width::Tick),
+            (0.0081, 4000.0, 32, Width::Noise),
+            (0.008, 40_000.0, 32, Width::Noise),
+            (0.02, 40.0, 1, Width::Noise),
+        ] {
+            assert_eq!(Width::of(width, shorter, 0.005, tick), is, "{width} of {shorter}");
         }
     }
-    table
 }

@@ -27,8 +27,13 @@ pub struct Run {
     pub counters: Vec<Count>,
     /// `sweep.csv`; empty if there is none.
     pub sweep: Vec<Sample>,
+    /// The nanoseconds that every time on the GPU's clock is a multiple of; 1 if there are none.
+    pub tick: u64,
     series: BTreeMap<Key, Vec<(u32, u64)>>,
 }
+
+/// Times above this are printed by the driver with fewer digits than they have ticks.
+const TICKED: u64 = 1_000_000;
 
 /// What the samples of one series have in common.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -79,7 +84,8 @@ impl Run {
     /// A run from its parts.
     pub fn new(name: String, env: Env, cells: Vec<Cell>, samples: &[Sample]) -> Run {
         let (counters, sweep) = (Vec::new(), Vec::new());
-        let mut run = Run { name, env, cells, counters, sweep, series: BTreeMap::new() };
+        let tick = tick(samples);
+        let mut run = Run { name, env, cells, counters, sweep, tick, series: BTreeMap::new() };
         run.add(Session::Ladder, samples);
         run
     }
@@ -121,8 +127,8 @@ impl Run {
     /// The times of a variant in nanoseconds: median, quartiles, interval.
     pub fn time(&self, variant: &str, at: &Place<'_>) -> Option<Summary> {
         let (_, times) = self.times(variant, at)?;
-        let pairs = there_and_back(times);
-        Summary::of(pairs.into_iter().map(|(_, ns)| ns))
+        let pairs: Vec<f64> = there_and_back(times).into_iter().map(|(_, ns)| ns).collect();
+        Summary::batched(&pairs)
     }
 
     /// How much slower a variant is in one order of the contenders than in the other.
@@ -178,6 +184,18 @@ impl Run {
             (variant.as_str(), Place { element, n: *n, cache: *cache, clock: *clock }, times.len())
         })
     }
+}
+
+/// The greatest common divisor of all short times on the GPU's clock.
+fn tick(samples: &[Sample]) -> u64 {
+    let divisor = |mut a: u64, mut b: u64| {
+        while b > 0 {
+            (a, b) = (b, a % b);
+        }
+        a
+    };
+    let ticked = samples.iter().filter(|s| s.clock == Clock::Gpu && s.ns < TICKED);
+    ticked.fold(0, |tick, sample| divisor(sample.ns, tick)).max(1)
 }
 
 /// A type, a size, a cache and a clock.

@@ -47,6 +47,9 @@ pub enum Clock {
     Gpu,
     /// The host's: from the call until the sum is in host memory.
     Host,
+    /// Events on the GPU around a call on an idle stream, with nothing held back: what the host
+    /// takes to launch is in it. Most published times are of this kind.
+    Ungated,
 }
 
 impl fmt::Display for Cache {

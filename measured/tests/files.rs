@@ -3,7 +3,8 @@
 use std::{fs, path::PathBuf};
 
 use measured::{
-    Cache, Cell, Clock, Env, Place, Run, Sample, check, counters::Count, history::History, page,
+    Cache, Cell, Clock, Env, Place, Role, Run, Sample, Variant, check, counters::Count,
+    history::History, page, repeat,
 };
 
 fn folder() -> PathBuf {
@@ -136,6 +137,105 @@ fn what_cannot_be_is_found() {
     });
     assert!(found.iter().any(|f| f.contains("11 samples, and cells.csv 12 rounds")), "{found:?}");
     assert!(found.iter().any(|f| f.contains("cells.csv does not")), "{found:?}");
+}
+
+/// The run with a study's way added, which is meant for up to 4 MiB, on two clocks.
+fn with_a_study(up_to: u64) -> Run {
+    let folder = folder();
+    let mut samples = Sample::read(&folder.join("raw.csv")).unwrap();
+    let mut env = Env::read(&folder.join("env.toml")).unwrap();
+    let like =
+        |s: &&Sample| s.variant == "v1-divergence" && s.n <= 1 << 20 && s.clock == Clock::Gpu;
+    let way: Vec<Sample> = samples.iter().filter(like).cloned().collect();
+    for sample in way {
+        let sample = Sample { variant: "mailbox".into(), ..sample };
+        samples.push(sample.clone());
+        samples.push(Sample { clock: Clock::Ungated, ns: 2 * sample.ns, ..sample });
+    }
+    let cub: Vec<Sample> = samples.iter().filter(|s| s.variant == "cub").cloned().collect();
+    let cub = cub.into_iter().filter(|s| s.clock == Clock::Gpu);
+    samples.extend(cub.map(|s| Sample { clock: Clock::Ungated, ns: 3 * s.ns, ..s }));
+    env.variant.push(Variant {
+        name: "mailbox".into(),
+        role: Role::Study,
+        what: "made up".into(),
+        moves: 1,
+        up_to,
+    });
+    let cells = Cell::read(&folder.join("cells.csv")).unwrap();
+    Run::new("with a study".into(), env, cells, &samples)
+}
+
+#[test]
+fn a_way_that_is_meant_for_small_sums_needs_no_reason_above_them() {
+    assert_eq!(check::faults(&with_a_study(4 << 20)), Vec::<String>::new());
+    let faults = check::faults(&with_a_study(0));
+    assert_eq!(faults.len(), 2, "{faults:?}");
+    assert!(faults[0].contains("mailbox, 2^24 f32, cold: no samples"), "{faults:?}");
+}
+
+#[test]
+fn a_caller_s_ratios_stand_beside_the_gated_ones() {
+    let run = with_a_study(4 << 20);
+    let ungated = Place { clock: Clock::Ungated, ..place(1 << 20) };
+    let (gated, seen) = (place(1 << 20), ungated);
+    let ratio = |at| run.ratio("cub", "mailbox", at).unwrap().0.median;
+    assert!((ratio(&seen) / ratio(&gated) - 1.5).abs() < 0.01);
+    let page = page::of(&run);
+    let section = "## f32, L2 cold, ungated: how many times faster than CUB";
+    let (_, after) = page.split_once(section).unwrap();
+    assert!(after.lines().find(|line| line.contains("mailbox")).unwrap().contains("0.373"));
+    assert!(page.contains("Ungated, it is the time between two events"), "{page}");
+    // An env.toml with a study is read back as it was.
+    let path = std::env::temp_dir().join(format!("measured-{}-study", std::process::id()));
+    run.env.write(&path).unwrap();
+    assert_eq!(Env::read(&path).unwrap(), run.env);
+    fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn a_run_is_repeated_by_the_same_program_only() {
+    let named = |name: &str, commit: &str| {
+        let mut run = run();
+        (run.name, run.env.run.commit) = (name.into(), commit.into());
+        run
+    };
+    let runs = [named("a", "1"), named("b", "1"), named("c", "2")];
+    let names = |runs: &[Run]| repeat::pair(runs).map(|(a, b)| a.name.clone() + &b.name);
+    assert_eq!(names(&runs[..2]).unwrap(), "ab");
+    assert_eq!(names(&runs).unwrap(), "ab");
+    assert_eq!(names(&[runs[2].clone(), named("d", "2"), named("e", "1")]).unwrap(), "cd");
+    assert_eq!(names(&[runs[0].clone(), named("d", "2"), named("e", "1")]).unwrap(), "ae");
+    assert_eq!(names(&runs[1..]), None);
+    assert_eq!(names(&[]), None);
+}
+
+#[test]
+fn a_ratio_that_did_not_repeat_is_marked_with_whose_time_moved() {
+    let folder = folder();
+    let moved = |change: &dyn Fn(&Sample) -> u64| {
+        let samples = Sample::read(&folder.join("raw.csv")).unwrap();
+        let samples: Vec<_> = samples.into_iter().map(|s| Sample { ns: change(&s), ..s }).collect();
+        let (env, cells) = (run().env, run().cells);
+        repeat::of(&run(), &Run::new("again".into(), env, cells, &samples))
+    };
+    let row = |page: &str, size: &str| {
+        let table = page.split_once("whose time moved |").unwrap().1;
+        let line = table.lines().find(|line| line.starts_with(size)).unwrap();
+        line.split('|').map(str::trim).collect::<Vec<_>>().join("|")
+    };
+    let same = moved(&|s| s.ns);
+    assert!(same.contains(" 0 differ by more than their intervals") && !same.contains(" † |"));
+    assert!(row(&same, "| 2^20").ends_with("|neither for sure|"), "{same}");
+    let tenth_more = |s: &Sample, name: &str| {
+        if s.variant == name && s.n == 1 << 20 { s.ns * 11 / 10 } else { s.ns }
+    };
+    let page = moved(&|s| tenth_more(s, "cub"));
+    let at = row(&page, "| 2^20");
+    assert!(at.ends_with("|cub|") && at.contains("+10.0 %") && at.contains(" †|"), "{at}");
+    assert!(row(&page, "| 2^24").ends_with("|neither for sure|"), "{page}");
+    let page = moved(&|s| tenth_more(s, "v1-divergence"));
+    assert!(row(&page, "| 2^20").ends_with("|v1-divergence|"), "{page}");
 }
 
 #[test]

@@ -8,7 +8,8 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use measured::{
-    Cache, Clock, Place, Run, check, counters::Count, history::History, page, table, table::Table,
+    Cache, Clock, Place, Run, check, counters::Count, history::History, page, repeat, table,
+    table::Table,
 };
 
 use crate::plots;
@@ -50,6 +51,9 @@ fn render(root: &Path, check: bool) -> Result<()> {
     let mut files: BTreeMap<PathBuf, String> = BTreeMap::new();
     for (run, folder) in runs.iter().zip(&folders) {
         files.insert(folder.join("README.md"), page::of(run));
+    }
+    if let Some((first, second)) = repeat::pair(&runs) {
+        files.insert(root.join("results").join(repeat::FILE), repeat::of(first, second));
     }
     let results = Results { runs, history };
     for (name, svg) in results.plots()? {
@@ -147,10 +151,10 @@ impl Results {
         self.runs.last()
     }
 
-    /// The run before it on a GPU of the same kind.
+    /// The same command of the same program, on another GPU of the newest run's kind.
     fn again(&self) -> Option<&Run> {
-        let (newest, before) = self.runs.split_last()?;
-        before.iter().rev().find(|run| run.env.gpu.name == newest.env.gpu.name)
+        let (again, newest) = repeat::pair(&self.runs)?;
+        (newest.name == self.newest()?.name).then_some(again)
     }
 
     /// The text of a block.
@@ -166,9 +170,9 @@ impl Results {
             "" | "ladder" => page::ladder(run, self.again()),
             "machine" => page::machine(run),
             "runs" => list(&self.runs).to_string(),
-            "repeat" => match self.again() {
-                Some(again) => page::side_by_side(again, run).to_string(),
-                None => "There is one run on a GPU of this kind so far.".into(),
+            "repeat" => match repeat::pair(&self.runs) {
+                Some((first, second)) => repeat::of(first, second),
+                None => "No command has been run on two GPUs of a kind so far.".into(),
             },
             "counters" => ledger(&run.counters).to_string(),
             "times" => page::times(run, element(rest), Cache::Cold, Clock::Gpu).to_string(),
@@ -388,6 +392,9 @@ mod tests {
         let page = fs::read_to_string(root.join("README.md")).unwrap();
         assert!(page.contains("[v1-divergence](steps/v1-divergence)"), "{page}");
         assert!(page.contains("2000-01-02-synthetic-gpu") && page.contains("<svg"), "{page}");
+        let twice = fs::read_to_string(root.join("results").join(repeat::FILE)).unwrap();
+        assert!(twice.contains("from [2000-01-01-synthetic-gpu]"), "{twice}");
+        assert!(twice.contains("0 differ by more than their intervals"), "{twice}");
         for plot in ["bandwidth", "time", "sweep", "history"] {
             let svg = fs::read_to_string(root.join(PLOTS).join(format!("{plot}.svg"))).unwrap();
             assert!(svg.starts_with("<svg") && svg.contains("currentColor"), "{plot}");
