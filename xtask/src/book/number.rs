@@ -311,7 +311,7 @@ pub(crate) fn speedup(
         format!("results/{}: {fast} and {slow} were not measured in the same rounds", run.name)
     })?;
     let origin = format!(
-        "time of {slow} / time of {fast}, {}: median over rounds, 95 % interval {:.3} to {:.3}, results/{}",
+        "time of {slow} / time of {fast}, {}: median over batches of paired rounds, 95 % interval {:.3} to {:.3}, results/{}",
         at.words(n),
         ratio.0.low,
         ratio.0.high,
