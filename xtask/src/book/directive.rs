@@ -97,7 +97,12 @@ fn quoted(text: &str) -> Result<[&str; 3]> {
 fn cited(sources: &Sources, name: &str, figure: bool) -> Result<Woven> {
     let cite =
         sources.cites.get(name).with_context(|| format!("book/cite.toml has no [{name}]"))?;
-    let (text, source, url) = (escape(&cite.text), escape(&cite.source), escape(&cite.url));
+    // A number is not parted from its unit.
+    let text = match cite.text.matches(' ').count() {
+        1 => cite.text.replace(' ', "\u{a0}"),
+        _ => cite.text.clone(),
+    };
+    let (text, source, url) = (escape(&text), escape(&cite.source), escape(&cite.url));
     Ok(Woven::Inline(match figure {
         true => format!("<a class=\"cite\" href=\"{url}\" title=\"{source}\">{text}</a>"),
         false => format!("<a class=\"cite\" href=\"{url}\">{source}</a>"),

@@ -37,7 +37,7 @@ pub(crate) fn of(sources: &Sources, step: &str) -> Result<Quantity> {
 /// The most bytes that a thread asks for between two additions. Where there are loads of 16 bytes,
 /// they are the loop that counts: what is loaded one by one are the ends of the input.
 fn asked(code: &Listing) -> u64 {
-    let wide = code.full().any(|opcode| is_wide(opcode));
+    let wide = code.full().any(is_wide);
     let (mut most, mut now) = (0, 0);
     for opcode in code.full() {
         match opcode.split('.').next() {

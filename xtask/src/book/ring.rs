@@ -195,9 +195,9 @@ fn picture(columns: &[Vec<State>]) -> String {
             if !text.is_empty() {
                 doing.push(format!("stage {stage}: {text}"));
             }
-            let _ = write!(
+            let _ = writeln!(
                 cells,
-                "<rect class=\"ring {class}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"3\"/><text class=\"ring {class}\" x=\"{}\" y=\"{}\" text-anchor=\"middle\">{text}</text>\n",
+                "<rect class=\"ring {class}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"3\"/><text class=\"ring {class}\" x=\"{}\" y=\"{}\" text-anchor=\"middle\">{text}</text>",
                 x + 2,
                 y + 2,
                 wide - 4,
