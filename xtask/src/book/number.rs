@@ -7,7 +7,7 @@ use common::{
     Element,
     plan::{Block, Plan, Problem},
 };
-use measured::{Cache, Clock, Place, counters::Count};
+use measured::{Cache, Clock, Place, Run, counters::Count};
 
 use super::{
     counts::{self, Case},
@@ -197,6 +197,7 @@ pub(crate) fn quantity(sources: &Sources, text: &str) -> Result<Quantity> {
         }
         ["count", step, ref rest @ ..] => count(sources, step, rest, &words),
         ["hw", step, metric, ref rest @ ..] => hardware(sources, on, step, metric, rest, &words),
+        ["between", name, n] => between(sources, at, name, size(n)?),
         ["issued", step, n] => issued(sources, at, step, size(n)?),
         ["allows", step] => allows(sources, at, step),
         ["per-cycle", name, n] => per_cycle(sources, at, name, size(n)?),
@@ -284,6 +285,22 @@ pub(crate) fn time(sources: &Sources, at: At<'_>, name: &str, n: u64) -> Result<
     let origin =
         format!("{name}, {}: median of {} samples, results/{}", at.words(n), time.count, run.name);
     Ok(Quantity { value: time.median / 1e9, unit: Unit::Time, origin })
+}
+
+/// By what share of the longer one a time differs between the newest two runs on the same kind of GPU.
+fn between(sources: &Sources, at: At<'_>, name: &str, n: u64) -> Result<Quantity> {
+    let newest = sources.run(at.on)?;
+    let kind = |run: &&Run| run.env.gpu.name == newest.env.gpu.name && run.name != newest.name;
+    let other = sources
+        .runs
+        .iter()
+        .rev()
+        .find(kind)
+        .with_context(|| format!("results/ has no second run on a {}", newest.env.gpu.name))?;
+    let of = |on| time(sources, At { on, ..at }, name, n);
+    let (a, b) = (of(Some(&newest.name))?, of(Some(&other.name))?);
+    let value = 1.0 - a.value.min(b.value) / a.value.max(b.value);
+    Ok(Quantity { value, unit: Unit::Share, origin: format!("{} against {}", a.origin, b.origin) })
 }
 
 /// The bandwidth of a step or peer.

@@ -182,6 +182,10 @@ fn on_the_interpreter(command: &str) -> Option<String> {
     const MOST: u64 = 1 << 20;
     let command = command.strip_prefix("cargo run ")?.replace("--release ", "");
     let (package, options) = command.split_once(" -- ").unwrap_or((&command, ""));
+    // What is measured takes a GPU.
+    if !options.is_empty() && !options.starts_with('-') {
+        return None;
+    }
     let mut words: Vec<String> = Vec::new();
     for word in options.split_whitespace() {
         let sizes = words.last().is_some_and(|last| last == "--n");
@@ -355,11 +359,13 @@ mod tests {
             "x.md:1",
             "$ cargo run -p a -- --explain\nline\n$ cargo build\n$ cargo x diff 3\n",
         );
-        wanted
-            .typed("x.md:9", "cargo run --release -p a -- --n 2^10,2^28 --warm\ncargo x measure\n");
+        wanted.typed(
+            "x.md:9",
+            "cargo run --release -p a -- --n 2^10,2^28 --warm\ncargo run -p a -- measure\n",
+        );
         let tried = wanted.typed.pop().map(|(_, command, _)| command);
         assert_eq!(tried.as_deref(), Some("cargo run -p a -- --n 2^10 --warm --device simt"));
-        assert_eq!(wanted.untried, ["x.md:9: cargo x measure"]);
+        assert_eq!(wanted.untried, ["x.md:9: cargo run -p a -- measure"]);
         assert_eq!(wanted.runs.len(), 2);
         assert_eq!(wanted.cases.len(), 2);
         assert_eq!(wanted.steppers.len(), 1);
