@@ -46,6 +46,7 @@ pub(crate) fn weave(sources: &Sources, text: &str) -> Result<Woven> {
         ("run" | "run!", [_, ..]) => console::run(sources, rest).map(Woven::Block),
         ("gpu", [step]) => console::gpu(sources, step).map(Woven::Block),
         ("ledger", [step]) => block(table::ledger(sources, step)?),
+        ("ways", [n]) => block(table::ways(sources, size(n)?)?),
         ("times", [step]) => block(table::times(sources, step)?),
         ("sass", [step]) => block(table::sass(sources, step)?),
         ("ladder", [n, peers @ ..]) => block(table::ladder(sources, size(n)?, peers)?),

@@ -39,6 +39,8 @@ struct Wanted {
     untried: Vec<String>,
     /// Sums to count.
     cases: BTreeSet<Case>,
+    /// Sizes at which the ways to a small sum are counted.
+    ways: BTreeSet<u64>,
     /// Steps to trace.
     steppers: BTreeSet<String>,
 }
@@ -59,7 +61,11 @@ pub(crate) fn run(sh: &Shell, check: bool) -> Result<()> {
             Err(error) => failed.push(error.to_string()),
         }
     }
-    let (name, text) = counts(&root, &wanted.cases, &mut failed)?.file()?;
+    let mut counted = counts(&root, &wanted.cases, &mut failed)?;
+    for n in &wanted.ways {
+        failed.extend(ways(&root, *n, &mut counted).err().map(|error| format!("{error:#}")));
+    }
+    let (name, text) = counted.file()?;
     files.insert(name, text);
     for step in &wanted.steppers {
         match traces(&root, step).and_then(|frames| frame::file(&frames)) {
@@ -133,6 +139,7 @@ impl Wanted {
             "ledger" => {
                 self.cases.insert(Case::of(first));
             }
+            "ways" => self.ways.extend(size(first)),
             "stepper" => {
                 self.steppers.insert(first.to_owned());
             }
@@ -249,6 +256,21 @@ fn counts(root: &Path, cases: &BTreeSet<Case>, failed: &mut Vec<String>) -> Resu
         failed.extend(counted.err().map(|error| format!("counting {step}: {error:#}")));
     }
     Ok(counts)
+}
+
+/// The ways to a small sum: one program runs them all, a record a line.
+fn ways(root: &Path, n: u64, counts: &mut Counts) -> Result<()> {
+    println!("counting the ways to a small sum, n = {n}");
+    let command = format!(
+        "cargo run -p small-sum -- --device simt --n {n} --threads {} --check none --format json",
+        super::counts::THREADS
+    );
+    for line in output(root, &command, false)?.lines() {
+        let record: Value = serde_json::from_str(line)?;
+        let way = record["step"].as_str().context("a record names its way")?;
+        counts.add(&Case { n, ..Case::of(way) }, Vec::new(), &record)?;
+    }
+    Ok(())
 }
 
 fn traces(root: &Path, step: &str) -> Result<Frames> {

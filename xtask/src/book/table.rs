@@ -1,6 +1,6 @@
 //! Tables that are made from the sources: times, ledgers, opcodes, the ladder.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use measured::Role;
 
 use super::{
@@ -296,6 +296,64 @@ pub(crate) fn ledger(sources: &Sources, step: &str) -> Result<String> {
     );
     Ok(table(&caption, &head, &rows)
         .replace("<table class=\"figures\">", "<table class=\"figures ledger\">"))
+}
+
+/// `{{ways N}}`: the ways to a small sum beside each other, all blocks together.
+pub(crate) fn ways(sources: &Sources, n: u64) -> Result<String> {
+    const COLUMNS: [(&str, &str, &str); 6] = [
+        ("warp_insts", "warp instructions", ""),
+        ("global_ld_requests", "global loads", "l1tex__t_requests_pipe_lsu_mem_global_op_ld"),
+        ("barriers", "block barriers", "sass__inst_executed_per_opcode:BAR"),
+        ("shuffles", "shuffles", "sass__inst_executed_per_opcode:SHFL"),
+        ("atomics", "atomics", ""),
+        ("copied_bytes", "bytes sent", ""),
+    ];
+    let steps: Vec<&str> = sources.ladder().iter().map(|kernel| kernel.name.as_str()).collect();
+    // The way with the fewest instructions first.
+    let mut ways = sources
+        .counts
+        .at(n)
+        .filter(|name| !steps.contains(name))
+        .map(|name| {
+            let case = Case { n, ..Case::of(name) };
+            let counted = sources.counts.get(&case)?;
+            Ok((counted.count("warp_insts", true)?, case, counted))
+        })
+        .collect::<Result<Vec<_>>>()?;
+    ways.sort_by_key(|(instructions, ..)| *instructions);
+    ensure!(!ways.is_empty(), "the ways to a small sum are not counted: `cargo x book --outputs`");
+    let mut rows = Vec::new();
+    for (_, case, counted) in &ways {
+        let mut row = vec![case.step.clone()];
+        let (mut held, mut differs) = (0, Vec::new());
+        for (count, what, name) in COLUMNS {
+            let predicted = counted.count(count, true)?;
+            row.push(group(predicted));
+            let hardware = metric(sources, None, case, name).ok();
+            let Some(hardware) = hardware.filter(|_| !name.is_empty()) else { continue };
+            held += 1;
+            if hardware.value != predicted as f64 {
+                differs.push(format!("{what}: {}", group(hardware.value as u64)));
+            }
+        }
+        row.push(match (held, differs.as_slice()) {
+            (0, _) => String::new(),
+            (_, []) => "<span class=\"equal\">equal, to the unit</span>".to_owned(),
+            (_, differs) => differs.join(", "),
+        });
+        rows.push(row);
+    }
+    let mut head = vec!["way".to_owned()];
+    head.extend(COLUMNS.map(|(_, what, _)| what.to_owned()));
+    let mut caption = format!("Counted by the interpreter: {} f32, all blocks together.", power(n));
+    // Where no GPU has counted, its column would be empty.
+    if rows.iter().any(|row| row.last().is_some_and(|cell| !cell.is_empty())) {
+        head.push("the hardware".to_owned());
+        caption += " The hardware is asked for loads, barriers and shuffles.";
+    } else {
+        rows.iter_mut().for_each(|row| row.truncate(head.len()));
+    }
+    Ok(table(&caption, &head, &rows))
 }
 
 /// `{{sass STEP}}`: opcodes of the machine code, this step against the last.
