@@ -13,7 +13,7 @@ use cudarc::{
 
 use crate::{
     error::{Result, doing},
-    shape::{CHUNKS, Shape, THREADS, pick},
+    shape::{CHUNK_THREADS, CHUNKS, Shape, pick},
 };
 
 /// Whether there is a CUDA driver: where there is none, everything that cudarc does panics.
@@ -69,14 +69,14 @@ impl Kernels {
             let mut cluster = None;
             if clusters {
                 let found =
-                    [find(format!("cluster_{name}_2"))?, find(format!("cluster_{name}_4"))?];
+                    [find(format!("cluster_{name}_4"))?, find(format!("cluster_{name}_8"))?];
                 for function in &found {
                     function.set_attribute(wide, 1).map_err(doing("allowing clusters of 16"))?;
                 }
                 cluster = Some(found);
             }
             Ok(Operation {
-                block: [find(format!("block_{name}_2"))?, find(format!("block_{name}_8"))?],
+                block: [find(format!("block_{name}_4"))?, find(format!("block_{name}_8"))?],
                 cluster,
                 chunks: find(format!("chunks_{name}"))?,
             })
@@ -84,7 +84,7 @@ impl Kernels {
         let operations = [operation("sum")?, operation("min")?, operation("max")?];
         let mut resident = u32::MAX;
         for Operation { chunks, .. } in &operations {
-            let blocks = chunks.occupancy_max_active_blocks_per_multiprocessor(THREADS, 0, None);
+            let blocks = chunks.occupancy_max_active_blocks_per_multiprocessor(CHUNK_THREADS, 0, None);
             resident = resident.min(blocks.map_err(asking())?);
         }
         let resident = resident.max(1) * sms.map_err(asking())?.max(1) as u32;
@@ -132,11 +132,11 @@ impl Kernels {
         let Operation { block, cluster, chunks } = &self.operations[operation];
         let (mut input, mut output, mut n, mut state) = (input, output, n, self.state);
         let shape = pick(n, size, self.clusters);
-        let (mut chunk, mut chunk_count) = (0u64, 0u32);
+        let (mut chunk, mut chunk_count) = (0u32, 0u32);
         let (function, grid, blocks) = match (shape, cluster) {
-            (Shape::Block { words }, _) => (&block[usize::from(words > 2)], 1, 1),
+            (Shape::Block { words }, _) => (&block[usize::from(words > 4)], 1, 1),
             (Shape::Cluster { blocks, words }, Some(cluster)) => {
-                (&cluster[usize::from(words > 2)], blocks, blocks)
+                (&cluster[usize::from(words > 4)], blocks, blocks)
             }
             (Shape::Chunks { chunk: elements, count }, _) => {
                 (chunk, chunk_count) = (elements, count);
@@ -156,7 +156,7 @@ impl Kernels {
         ];
         // SAFETY: the three or six parameters are those of the entry point; input and output are of
         // live memory, as the caller says; the state has a place for every chunk that can be picked.
-        unsafe { launch(function, grid, blocks, &self.stream, &mut params) }
+        unsafe { launch(function, [grid, shape.threads()], blocks, &self.stream, &mut params) }
             .map_err(doing("launching a reduction"))
     }
 
@@ -177,7 +177,7 @@ impl Kernels {
 /// The parameters are those of the function.
 unsafe fn launch(
     function: &CudaFunction,
-    grid: u32,
+    [grid, threads]: [u32; 2],
     cluster: u32,
     stream: &CudaStream,
     params: &mut [*mut c_void],
@@ -190,18 +190,25 @@ unsafe fn launch(
         value,
     };
     let function = function.cu_function();
-    let (shape, threads) = ((grid, 1, 1), (THREADS, 1, 1));
+    
     if cluster == 1 {
         // SAFETY: promised by the caller.
         return unsafe {
-            result::launch_kernel(function, shape, threads, 0, stream.cu_stream(), params)
+            result::launch_kernel(
+                function,
+                (grid, 1, 1),
+                (threads, 1, 1),
+                0,
+                stream.cu_stream(),
+                params,
+            )
         };
     }
     let config = sys::CUlaunchConfig {
         gridDimX: grid,
         gridDimY: 1,
         gridDimZ: 1,
-        blockDimX: THREADS,
+        blockDimX: threads,
         blockDimY: 1,
         blockDimZ: 1,
         sharedMemBytes: 0,

@@ -4,7 +4,7 @@ use half::{bf16, f16};
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use reduce::{
     Element,
-    shape::{CHUNKS, Shape, THREADS, pick},
+    shape::{CHUNKS, Shape, pick},
 };
 use simt::{Arg, Config, Counters, Gpu, Launch, Module, Schedule};
 
@@ -30,14 +30,14 @@ fn run<T: Element>(
             (format!("cluster_{operation}_{words}"), blocks, blocks)
         }
         Shape::Chunks { chunk, count } => {
-            args.extend([Arg::U64(chunk), Arg::U32(count), Arg::U64(state)]);
+            args.extend([Arg::U32(chunk), Arg::U32(count), Arg::U64(state)]);
             (format!("chunks_{operation}"), count.min(resident), 1)
         }
     };
     let launch = Launch {
         entry: &entry,
         grid: [grid, 1, 1],
-        block: [THREADS, 1, 1],
+        block: [shape.threads(), 1, 1],
         cluster: [cluster, 1, 1],
         shared: 0,
         args,

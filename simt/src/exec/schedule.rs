@@ -234,11 +234,12 @@ impl Team<'_> {
         let warps = block * self.per_block()..(block + 1) * self.per_block();
         self.try_sync(w, obs);
         self.opened(w, obs)?;
+        // A barrier that opens because the last thread left opens before its block has ended.
+        self.open_cluster(obs);
         if self.warps[warps].iter().all(|warp| warp.live == 0) && !self.blocks[block].ended {
             self.blocks[block].ended = true;
             obs.block_end(&self.env.info, &self.blocks[block].id);
         }
-        self.open_cluster(obs);
         Ok(())
     }
 

@@ -65,13 +65,15 @@ __device__ void wait(const unsigned long long* barrier, unsigned int parity)
     } while (!done);
 }
 
-// Starts the copy of a stage; its barrier completes when all of it has arrived.
+// Starts the copy of a stage; its barrier completes when all of it has arrived. Nobody reads it again,
+// so it is the first to leave the L2.
 __device__ void copy(Element* stage, const Element* from, unsigned int bytes, unsigned long long* full)
 {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
                  :: "r"(address(full)), "r"(bytes) : "memory");
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
-                 " [%0], [%1], %2, [%3];"
+    asm volatile("{ .reg .b64 once; createpolicy.fractional.L2::evict_first.b64 once, 1.0;"
+                 " cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint"
+                 " [%0], [%1], %2, [%3], once; }"
                  :: "r"(address(stage)), "l"(from), "r"(bytes), "r"(address(full)) : "memory");
 }
 
