@@ -19,6 +19,7 @@ use once_cell::sync::OnceCell;
 use crate::{
     Error, Result,
     call::{Call, Word},
+    error::DRIVER,
     facts::Facts,
     ptx::{self, Ptx},
 };
@@ -66,15 +67,18 @@ pub struct Program {
 }
 
 /// The driver, once it has been loaded. A failure is not remembered: the next call tries again.
-static DRIVER: OnceCell<()> = OnceCell::new();
+static STARTED: OnceCell<()> = OnceCell::new();
 
 fn start_driver() -> Result<()> {
-    DRIVER
+    STARTED
         .get_or_try_init(|| {
             // Nothing of cudarc is touched before this probe: it panics without the library.
             // SAFETY: it only opens the library by name.
             if !unsafe { sys::is_culib_present() } {
                 return Err(Error::NoDriver);
+            }
+            if let Some(symbol) = missing(DRIVER, &YOUNGEST) {
+                return Err(Error::NoSymbol { library: DRIVER.into(), symbol });
             }
             match result::init() {
                 Ok(()) => Ok(()),
@@ -83,6 +87,19 @@ fn start_driver() -> Result<()> {
             }
         })
         .copied()
+}
+
+/// The youngest of the driver's functions that are called here, and by cudarc, which panics where
+/// one is missing.
+const YOUNGEST: [&str; 2] = ["cuLaunchKernelEx", "cuStreamWaitValue32_v2"];
+
+/// The first of these functions that a library lacks; none if there is no such library.
+fn missing(library: &str, symbols: &[&str]) -> Option<String> {
+    // SAFETY: the driver's library, which cudarc opens next; its initialisers are its own.
+    let library = unsafe { libloading::Library::new(library) }.ok()?;
+    // SAFETY: the symbols are looked up, and not called.
+    let has = |symbol: &str| unsafe { library.get::<*const c_void>(symbol.as_bytes()) }.is_ok();
+    symbols.iter().find(|symbol| !has(symbol)).map(|symbol| (*symbol).to_owned())
 }
 
 /// Makes the driver's error ours, with what was being done.
@@ -472,4 +489,19 @@ fn facts(context: &CudaContext, driver: &str) -> Result<Facts, DriverError> {
     let speed = bus.map_or(String::new(), |bus| format!(", {:.0} GB/s bus", bus / 1e9));
     let line = format!("{name}, {sms} SMs, {} MB L2{speed}, CUDA {driver} driver", l2 >> 20);
     Ok(Facts { name, sms: sms as u32, l2, bus, line })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_function_that_a_library_lacks_is_named() {
+        assert_eq!(missing("libc.so.6", &["malloc", "free"]), None);
+        let lacks = missing("libc.so.6", &["malloc", "cuLaunchKernelEx", "free"]);
+        assert_eq!(lacks.as_deref(), Some("cuLaunchKernelEx"));
+        assert_eq!(missing("libnowhere.so", &["malloc"]), None);
+        let error = Error::NoSymbol { library: DRIVER.into(), symbol: lacks.unwrap() };
+        assert!(error.to_string().starts_with("libcuda.so.1 has no `cuLaunchKernelEx`"), "{error}");
+    }
 }

@@ -14,6 +14,16 @@ pub enum Error {
     /// `libcuda` cannot be loaded: there is no NVIDIA driver.
     #[error("there is no NVIDIA driver here ({library} cannot be loaded): install one, or take `--device simt`, which needs none", library = DRIVER)]
     NoDriver,
+    /// The driver's library is older than a function that is called in it.
+    #[error(
+        "{library} has no `{symbol}`: this driver is too old, it takes one from 550 on, or `--device simt`, which needs none"
+    )]
+    NoSymbol {
+        /// The library.
+        library: String,
+        /// The function that it lacks.
+        symbol: String,
+    },
     /// The driver is there, but no GPU is.
     #[error(
         "the NVIDIA driver finds no GPU (CUDA_VISIBLE_DEVICES hides them when it is empty): take `--device simt`, which needs none"
