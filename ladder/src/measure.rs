@@ -53,7 +53,7 @@ pub struct Options {
     pub percent: f64,
 
     /// The most rounds of a type, size and cache
-    #[arg(long, value_name = "COUNT", default_value_t = 1200, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "COUNT", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub rounds: u32,
 
     /// Measure these only: names of steps and peers, a list
