@@ -307,7 +307,7 @@ fn in_order(variants: &[Variant]) -> Vec<Variant> {
 fn write(folder: &Path, env: &Env, all: &Found) -> Result<(), Stop> {
     env.write(&folder.join("env.toml")).map_err(file)?;
     Cell::write(&folder.join("cells.csv"), &all.cells).map_err(file)?;
-    Sample::write(&folder.join("raw.csv"), &all.samples).map_err(file)
+    Sample::write(&folder.join("raw.csv.gz"), &all.samples).map_err(file)
 }
 
 /// Makes `<date>-<gpu>`, or with a number behind it if that is there: a run is never overwritten.
