@@ -12,7 +12,8 @@ use crate::{
     job::Job,
     plan::{Block, Problem},
     ptx,
-    verify::{Mismatch, Verdict},
+    stopwatch::Stopwatch,
+    verify::Mismatch,
     workload::Workload,
 };
 
@@ -49,21 +50,11 @@ fn bench(step: &Step, device: &Device, criterion: &mut Criterion) -> Result<()> 
         let plan = (step.plan)(&problem);
         let program = device.load(&ptx::of(&step.kernel, problem.element, None)?)?;
         let job = Job::new(device, &program, &plan, problem.element)?;
-        job.poison()?;
-        job.enqueue(workload.warm())?;
-        let verdict = Verdict::of(job.sum::<f32>()?, &workload.reference, plan.depth());
+        let verdict = job.verify::<f32>(workload.warm(), &workload.reference)?;
         if !verdict.verified() {
-            let (step, threads) = (step.name.to_owned(), block.threads());
-            return Err(Error::Wrong(Box::new(Mismatch {
-                step,
-                n,
-                element: problem.element,
-                threads,
-                verdict,
-                first: None,
-            })));
+            return Err(Error::Wrong(Box::new(Mismatch::of(step, &problem, verdict, None))));
         }
-        let mut stopwatch = cuda.stopwatch()?;
+        let mut stopwatch = Stopwatch::new(cuda)?;
         let mut failure = None;
         group.throughput(Throughput::BytesDecimal(n * 4));
         group.bench_function(BenchmarkId::from_parameter(crate::size::spell(n)), |bencher| {

@@ -1,21 +1,17 @@
 //! A GPU, through the CUDA driver.
 //!
 //! One of the files with `unsafe`. cudarc's safe layer knows kernels by their Rust types; a plan
-//! knows them by numbers, so launches, memory and events go through its `result` layer here.
+//! knows them by numbers, so launches and memory go through its `result` layer here.
 
 use std::{
     cell::RefCell,
     collections::HashMap,
     ffi::{CString, c_void},
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::{Duration, Instant},
+    sync::Arc,
 };
 
 use cudarc::driver::{
-    CudaContext, CudaEvent, CudaStream, DriverError, result,
+    CudaContext, CudaStream, DriverError, result,
     sys::{self, CUdevice_attribute as Attribute},
 };
 use once_cell::sync::OnceCell;
@@ -23,6 +19,7 @@ use once_cell::sync::OnceCell;
 use crate::{
     Error, Result,
     call::{Call, Word},
+    error::DRIVER,
     facts::Facts,
     ptx::{self, Ptx},
 };
@@ -63,20 +60,25 @@ pub struct Memory {
 #[derive(Debug)]
 pub struct Program {
     module: sys::CUmodule,
+    file: String,
+    entries: Vec<String>,
     functions: RefCell<HashMap<String, sys::CUfunction>>,
     context: Arc<CudaContext>,
 }
 
 /// The driver, once it has been loaded. A failure is not remembered: the next call tries again.
-static DRIVER: OnceCell<()> = OnceCell::new();
+static STARTED: OnceCell<()> = OnceCell::new();
 
 fn start_driver() -> Result<()> {
-    DRIVER
+    STARTED
         .get_or_try_init(|| {
             // Nothing of cudarc is touched before this probe: it panics without the library.
             // SAFETY: it only opens the library by name.
             if !unsafe { sys::is_culib_present() } {
                 return Err(Error::NoDriver);
+            }
+            if let Some(symbol) = missing(DRIVER, &YOUNGEST) {
+                return Err(Error::NoSymbol { library: DRIVER.into(), symbol });
             }
             match result::init() {
                 Ok(()) => Ok(()),
@@ -87,8 +89,21 @@ fn start_driver() -> Result<()> {
         .copied()
 }
 
+/// The youngest of the driver's functions that are called here, and by cudarc, which panics where
+/// one is missing.
+const YOUNGEST: [&str; 2] = ["cuLaunchKernelEx", "cuStreamWaitValue32_v2"];
+
+/// The first of these functions that a library lacks; none if there is no such library.
+fn missing(library: &str, symbols: &[&str]) -> Option<String> {
+    // SAFETY: the driver's library, which cudarc opens next; its initialisers are its own.
+    let library = unsafe { libloading::Library::new(library) }.ok()?;
+    // SAFETY: the symbols are looked up, and not called.
+    let has = |symbol: &str| unsafe { library.get::<*const c_void>(symbol.as_bytes()) }.is_ok();
+    symbols.iter().find(|symbol| !has(symbol)).map(|symbol| (*symbol).to_owned())
+}
+
 /// Makes the driver's error ours, with what was being done.
-fn failed(doing: impl Into<String>) -> impl FnOnce(DriverError) -> Error {
+pub(crate) fn failed(doing: impl Into<String>) -> impl FnOnce(DriverError) -> Error {
     let doing = doing.into();
     move |error| {
         let name = error.error_name().map(|name| name.to_string_lossy().into_owned());
@@ -154,9 +169,13 @@ impl Cuda {
             .trim()
             .to_owned();
         match code {
-            Code::CUDA_SUCCESS => {
-                Ok(Program { module, functions: RefCell::default(), context: self.context.clone() })
-            }
+            Code::CUDA_SUCCESS => Ok(Program {
+                module,
+                file: ptx.file.clone(),
+                entries: ptx::entries(&ptx.text),
+                functions: RefCell::default(),
+                context: self.context.clone(),
+            }),
             Code::CUDA_ERROR_UNSUPPORTED_PTX_VERSION => Err(Error::OldDriver {
                 ptx: ptx::version(&ptx.text).to_owned(),
                 driver: self.driver.clone(),
@@ -271,6 +290,11 @@ impl Cuda {
         .map_err(failed("copying on the device"))
     }
 
+    /// The context, for events.
+    pub(crate) fn context(&self) -> &Arc<CudaContext> {
+        &self.context
+    }
+
     /// The stream, for Rust libraries that take one.
     pub fn shared_stream(&self) -> &Arc<CudaStream> {
         &self.stream
@@ -365,182 +389,6 @@ impl Cuda {
     pub fn finish(&self) -> Result<()> {
         self.stream.synchronize().map_err(failed("waiting for the GPU"))
     }
-
-    /// A stopwatch on this GPU's stream.
-    pub fn stopwatch(&self) -> Result<Stopwatch<'_>> {
-        let event = || {
-            let flags = Some(sys::CUevent_flags::CU_EVENT_DEFAULT);
-            self.context.new_event(flags).map_err(failed("making an event"))
-        };
-        Ok(Stopwatch { cuda: self, start: event()?, end: event()?, gate: Gate::new(self) })
-    }
-}
-
-/// Times work on the GPU between two events.
-#[derive(Debug)]
-pub struct Stopwatch<'c> {
-    cuda: &'c Cuda,
-    start: CudaEvent,
-    end: CudaEvent,
-    gate: Option<Gate>,
-}
-
-impl Stopwatch<'_> {
-    /// Seconds that `work`, which only launches, takes on the GPU.
-    ///
-    /// The stream is held back until all of it is queued: gaps between its launches are those of
-    /// the GPU, not of this program.
-    pub fn time(&mut self, work: impl FnOnce() -> Result<()>) -> Result<f64> {
-        let doing = || failed("timing");
-        let stream = &self.cuda.stream;
-        let closed = self.gate.as_mut().map(|gate| gate.close(stream)).transpose()?.flatten();
-        self.start.record(stream).map_err(doing())?;
-        let worked = work();
-        self.end.record(stream).map_err(doing())?;
-        drop(closed);
-        worked?;
-        let milliseconds = self.start.elapsed_ms(&self.end).map_err(doing())?;
-        Ok(f64::from(milliseconds) / 1e3)
-    }
-
-    /// Seconds from an event before `work` to one behind it on an idle stream, with nothing held
-    /// back: the GPU begins with the first launch while the host makes the others.
-    pub fn time_ungated(&mut self, work: impl FnOnce() -> Result<()>) -> Result<f64> {
-        let doing = || failed("timing");
-        let stream = &self.cuda.stream;
-        self.cuda.finish()?;
-        self.start.record(stream).map_err(doing())?;
-        work()?;
-        self.end.record(stream).map_err(doing())?;
-        let milliseconds = self.start.elapsed_ms(&self.end).map_err(doing())?;
-        Ok(f64::from(milliseconds) / 1e3)
-    }
-
-    /// Whether the stream is held back while work is queued; some systems cannot.
-    pub fn is_gated(&self) -> bool {
-        self.gate.as_ref().is_some_and(|gate| !gate.watch.broken.load(Ordering::Relaxed))
-    }
-}
-
-/// A word of host memory that a stream waits for.
-///
-/// Tools such as compute-sanitizer and ncu make every launch wait for its end, and so would the
-/// stream for ever: a watchman opens a gate that has been closed for too long, for good.
-#[derive(Debug)]
-struct Gate {
-    word: Arc<Word32>,
-    address: u64,
-    round: u32,
-    watch: Arc<Watch>,
-}
-
-/// Pinned host memory of one number, which the GPU reads.
-#[derive(Debug)]
-struct Word32(*mut u32);
-
-// SAFETY: the number is only written, each time as a whole; the memory is freed with the last owner.
-unsafe impl Send for Word32 {}
-// SAFETY: as above.
-unsafe impl Sync for Word32 {}
-
-impl Word32 {
-    fn set(&self, value: u32) {
-        // SAFETY: the word lives as long as this value; the GPU only reads it.
-        unsafe { self.0.write_volatile(value) };
-    }
-}
-
-impl Drop for Word32 {
-    fn drop(&mut self) {
-        // SAFETY: allocated by `malloc_host`, freed once. An error at the end has no reader.
-        let _ = unsafe { result::free_host(self.0.cast()) };
-    }
-}
-
-/// What the watchman looks at.
-#[derive(Debug, Default)]
-struct Watch {
-    closed: Mutex<Option<(Instant, u32)>>,
-    broken: AtomicBool,
-    over: AtomicBool,
-}
-
-/// How long a gate may be closed: a thousand times what queueing takes.
-const PATIENCE: Duration = Duration::from_secs(2);
-
-/// Opens the gate when dropped, on every path: a stream that waits for ever hangs the program.
-struct Closed<'g>(&'g Gate);
-
-impl Gate {
-    /// A gate, if this system has the waiting that it needs.
-    fn new(cuda: &Cuda) -> Option<Gate> {
-        let (portable, mapped) = (sys::CU_MEMHOSTALLOC_PORTABLE, sys::CU_MEMHOSTALLOC_DEVICEMAP);
-        // SAFETY: four bytes of pinned memory, owned by the word.
-        let word = Word32(unsafe { result::malloc_host(4, portable | mapped) }.ok()?.cast());
-        word.set(0);
-        let mut address = 0;
-        // SAFETY: the word is mapped host memory.
-        unsafe { sys::cuMemHostGetDevicePointer_v2(&mut address, word.0.cast(), 0) }
-            .result()
-            .ok()?;
-        let gate = Gate { word: Arc::new(word), address, round: 0, watch: Arc::default() };
-        // The wait that is tried here is for the value that is already there.
-        gate.wait(&cuda.stream, 0).ok()?;
-        cuda.stream.synchronize().ok()?;
-        let (watch, word) = (gate.watch.clone(), gate.word.clone());
-        std::thread::spawn(move || watch.keep(&word));
-        Some(gate)
-    }
-
-    fn wait(&self, stream: &CudaStream, value: u32) -> Result<(), DriverError> {
-        let equal = sys::CUstreamWaitValue_flags::CU_STREAM_WAIT_VALUE_EQ as u32;
-        // SAFETY: the address is that of the gate's word.
-        unsafe {
-            sys::cuStreamWaitValue32_v2(stream.cu_stream(), self.address, value, equal).result()
-        }
-    }
-
-    /// Holds the stream back until the value returned is dropped.
-    fn close(&mut self, stream: &CudaStream) -> Result<Option<Closed<'_>>> {
-        if self.watch.broken.load(Ordering::Relaxed) {
-            return Ok(None);
-        }
-        self.round = self.round.wrapping_add(1);
-        self.wait(stream, self.round).map_err(failed("holding the stream back"))?;
-        self.watch.set(Some((Instant::now(), self.round)));
-        Ok(Some(Closed(self)))
-    }
-}
-
-impl Watch {
-    fn set(&self, closed: Option<(Instant, u32)>) {
-        *self.closed.lock().unwrap_or_else(PoisonError::into_inner) = closed;
-    }
-
-    /// Opens a gate that has been closed for too long; ends with the gate.
-    fn keep(&self, word: &Word32) {
-        while !self.over.load(Ordering::Relaxed) {
-            std::thread::sleep(PATIENCE / 20);
-            let closed = self.closed.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some((_, round)) = closed.filter(|(since, _)| since.elapsed() > PATIENCE) {
-                self.broken.store(true, Ordering::Relaxed);
-                word.set(round);
-            }
-        }
-    }
-}
-
-impl Drop for Closed<'_> {
-    fn drop(&mut self) {
-        self.0.word.set(self.0.round);
-        self.0.watch.set(None);
-    }
-}
-
-impl Drop for Gate {
-    fn drop(&mut self) {
-        self.watch.over.store(true, Ordering::Relaxed);
-    }
 }
 
 impl Program {
@@ -554,8 +402,17 @@ impl Program {
             Error::Usage(format!("`{}` is no name of a kernel: it holds a zero byte", call.entry))
         })?;
         // SAFETY: the module is loaded; the function lives as long as it.
-        let function = unsafe { result::module::get_function(self.module, name) }
-            .map_err(|error| failed(doing())(error))?;
+        let function = match unsafe { result::module::get_function(self.module, name) } {
+            Ok(function) => function,
+            Err(DriverError(sys::CUresult::CUDA_ERROR_NOT_FOUND)) => {
+                return Err(Error::NoEntry {
+                    file: self.file.clone(),
+                    entry: call.entry.clone(),
+                    entries: self.entries.clone(),
+                });
+            }
+            Err(error) => return Err(failed(doing())(error)),
+        };
         let set = |attribute, value| {
             // SAFETY: the function was just found.
             unsafe { result::function::set_function_attribute(function, attribute, value) }
@@ -632,4 +489,19 @@ fn facts(context: &CudaContext, driver: &str) -> Result<Facts, DriverError> {
     let speed = bus.map_or(String::new(), |bus| format!(", {:.0} GB/s bus", bus / 1e9));
     let line = format!("{name}, {sms} SMs, {} MB L2{speed}, CUDA {driver} driver", l2 >> 20);
     Ok(Facts { name, sms: sms as u32, l2, bus, line })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_function_that_a_library_lacks_is_named() {
+        assert_eq!(missing("libc.so.6", &["malloc", "free"]), None);
+        let lacks = missing("libc.so.6", &["malloc", "cuLaunchKernelEx", "free"]);
+        assert_eq!(lacks.as_deref(), Some("cuLaunchKernelEx"));
+        assert_eq!(missing("libnowhere.so", &["malloc"]), None);
+        let error = Error::NoSymbol { library: DRIVER.into(), symbol: lacks.unwrap() };
+        assert!(error.to_string().starts_with("libcuda.so.1 has no `cuLaunchKernelEx`"), "{error}");
+    }
 }

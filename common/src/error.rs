@@ -14,6 +14,16 @@ pub enum Error {
     /// `libcuda` cannot be loaded: there is no NVIDIA driver.
     #[error("there is no NVIDIA driver here ({library} cannot be loaded): install one, or take `--device simt`, which needs none", library = DRIVER)]
     NoDriver,
+    /// The driver's library is older than a function that is called in it.
+    #[error(
+        "{library} has no `{symbol}`: this driver is too old, it takes one from 550 on, or `--device simt`, which needs none"
+    )]
+    NoSymbol {
+        /// The library.
+        library: String,
+        /// The function that it lacks.
+        symbol: String,
+    },
     /// The driver is there, but no GPU is.
     #[error(
         "the NVIDIA driver finds no GPU (CUDA_VISIBLE_DEVICES hides them when it is empty): take `--device simt`, which needs none"
@@ -67,6 +77,19 @@ pub enum Error {
         /// What was found in it.
         reason: String,
     },
+    /// The PTX has no kernel of the name that the plan launches.
+    #[error(
+        "{file} has no entry point `{entry}`, which the plan launches: it has {have}",
+        have = spelt(entries)
+    )]
+    NoEntry {
+        /// The PTX's name.
+        file: String,
+        /// The entry point that is missing.
+        entry: String,
+        /// Those that are there.
+        entries: Vec<String>,
+    },
     /// `kernel.cu` was changed and there is nothing to compile it with.
     #[error(
         "{file} is not the kernel that the committed PTX was made from, and there is no NVRTC to compile it: `cargo x nvrtc` brings one (PyPI's, 60 MB, into .venv)"
@@ -118,6 +141,14 @@ pub enum Error {
     },
 }
 
+/// Names of entry points, as a sentence has them.
+fn spelt(entries: &[String]) -> String {
+    match entries {
+        [] => "none".into(),
+        some => some.iter().map(|entry| format!("`{entry}`")).collect::<Vec<_>>().join(", "),
+    }
+}
+
 /// The driver's library, by the name that the loader looks for.
 pub(crate) const DRIVER: &str = "libcuda.so.1";
 
@@ -128,5 +159,23 @@ impl Error {
             Error::Wrong(_) | Error::Findings(_) | Error::Trap(_) => 1,
             _ => 2,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_entry_point_is_named_with_those_that_are_there() {
+        let missing = |entries: &[&str]| {
+            let entries = entries.iter().map(|entry| (*entry).to_owned()).collect();
+            Error::NoEntry { file: "kernel.ptx".into(), entry: "reduce".into(), entries }
+        };
+        assert_eq!(
+            missing(&["sum", "sum_256"]).to_string(),
+            "kernel.ptx has no entry point `reduce`, which the plan launches: it has `sum`, `sum_256`"
+        );
+        assert!(missing(&[]).to_string().ends_with("it has none"));
     }
 }

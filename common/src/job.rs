@@ -4,7 +4,9 @@ use crate::{
     Element, Result,
     device::{Call, Device, Memory, Program, Word},
     plan::{Arg, Buffer, Plan, Scratch},
+    reference::Reference,
     scalar::Scalar,
+    verify::Verdict,
 };
 
 /// Bytes that no kernel writes by chance: NaN as a float, negative as an integer.
@@ -90,6 +92,14 @@ impl<'d> Job<'d> {
         let mut sum = [T::ZERO];
         self.fetch(bytemuck::cast_slice_mut(&mut sum))?;
         Ok(sum[0])
+    }
+
+    /// Runs it once on the elements at that address, over poisoned buffers, and holds its sum
+    /// against the exact one: what is done before anything is timed.
+    pub fn verify<T: Scalar>(&self, input: u64, reference: &Reference) -> Result<Verdict> {
+        self.poison()?;
+        self.enqueue(input)?;
+        Ok(Verdict::of(self.sum::<T>()?, reference, self.plan.depth()))
     }
 
     /// The first bytes of the sum, after all that was launched, with one wait: what a caller does

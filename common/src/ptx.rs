@@ -140,6 +140,13 @@ fn looks_like_ptx(text: &str, file: &str) -> Result<()> {
     Err(Error::BadPtx { file: file.to_owned(), reason: reason.to_owned() })
 }
 
+/// The names of the kernels that can be launched.
+pub fn entries(ptx: &str) -> Vec<String> {
+    let after = ptx.split(".entry ").skip(1);
+    let names = after.filter_map(|text| text.split(['(', ' ', '\n', '\t']).next());
+    names.map(str::to_owned).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -173,5 +180,13 @@ mod tests {
     fn line_ends_do_not_change_a_hash() {
         assert_eq!(hash("a\nb\n"), hash("a\r\nb\r\n"));
         assert_ne!(hash("a\nb\n"), hash("a\nb"));
+    }
+
+    #[test]
+    fn entry_points_are_found_with_and_without_parameters() {
+        let text =
+            ".visible .entry reduce(\n.param .u64 a\n)\n{\n}\n.entry two()\n{\n}\n.func three()\n";
+        assert_eq!(entries(text), ["reduce", "two"]);
+        assert_eq!(entries(".version 8.4\n"), Vec::<String>::new());
     }
 }

@@ -8,6 +8,7 @@ use crate::{
     plan::{Block, Plan, Problem},
     ptx::Ptx,
     scalar::Scalar,
+    stopwatch::Stopwatch,
     timing::{Timing, WARM_UP},
     verify::{Mismatch, Verdict, first_wrong},
     workload::Workload,
@@ -86,17 +87,14 @@ pub fn run<T: Scalar>(
     if let Device::Simt(simt) = device {
         simt.watch(n);
     }
-    job.poison()?;
-    job.enqueue(workload.warm())?;
-    let verdict = Verdict::of(job.sum::<T>()?, &workload.reference, plan.depth());
+    let verdict = job.verify::<T>(workload.warm(), &workload.reference)?;
     let wrong = (!verdict.verified()).then(|| {
         let first = first_wrong(&plan, &workload.values, |buffer, count| job.output(buffer, count));
-        let (step, threads) = (step.name.to_owned(), block.threads());
-        Box::new(Mismatch { step, n, element: T::ELEMENT, threads, verdict, first })
+        Box::new(Mismatch::of(step, &problem, verdict, first))
     });
     let (timing, observed) = match device {
         Device::Cuda(cuda) if wrong.is_none() && samples.count > 0 => {
-            (Some(time(cuda.stopwatch()?, &job, workload, samples)?), None)
+            (Some(time(Stopwatch::new(cuda)?, &job, workload, samples)?), None)
         }
         Device::Cuda(_) => (None, None),
         Device::Simt(simt) => (None, Some(simt.observed())),
@@ -120,7 +118,7 @@ pub fn run<T: Scalar>(
 }
 
 fn time<T: Scalar>(
-    mut stopwatch: crate::cuda::Stopwatch<'_>,
+    mut stopwatch: Stopwatch<'_>,
     job: &Job<'_>,
     workload: &Workload<T>,
     samples: Samples,

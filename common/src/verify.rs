@@ -3,8 +3,8 @@
 use std::fmt;
 
 use crate::{
-    Element,
-    plan::{Buffer, Plan},
+    Element, Step,
+    plan::{Buffer, Plan, Problem},
     reference::Reference,
     scalar::{Scalar, Value},
 };
@@ -54,6 +54,19 @@ pub struct Mismatch {
     pub verdict: Verdict,
     /// Where it went wrong first, if that can be told.
     pub first: Option<WrongPartial>,
+}
+
+impl Mismatch {
+    /// Of a step on a problem.
+    pub fn of(
+        step: &Step,
+        problem: &Problem,
+        verdict: Verdict,
+        first: Option<WrongPartial>,
+    ) -> Mismatch {
+        let (n, element, threads) = (problem.n, problem.element, problem.block.threads());
+        Mismatch { step: step.name.to_owned(), n, element, threads, verdict, first }
+    }
 }
 
 /// A partial sum that is not the sum of its tile.

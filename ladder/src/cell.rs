@@ -4,12 +4,12 @@ use std::time::{Duration, Instant};
 
 use common::{
     Element, Error, Result, Step,
-    cuda::Stopwatch,
     device::{Choice, Device, Memory, Program},
     input::Input,
     interpreter::Settings,
     plan::Block,
     scalar::Scalar,
+    stopwatch::Stopwatch,
     workload::Workload,
 };
 use measured::{Absent, Cache, Cell, Clock, Sample};
@@ -190,7 +190,7 @@ impl Bench {
         found.variants = contenders.iter().map(|contender| contender.variant.clone()).collect();
         let flusher = Contender::read(device, &self.bounds, self.flush_bytes)?;
         let flush = || flusher.start(device, self.flush.address());
-        let mut stopwatch = contender::gpu(device)?.stopwatch()?;
+        let mut stopwatch = Stopwatch::new(contender::gpu(device)?)?;
         found.gated = stopwatch.is_gated();
 
         let mut setup = started.elapsed();

@@ -4,13 +4,14 @@ use std::time::Instant;
 
 use common::{
     Element, Error, Result, Step,
-    cuda::{self, Cuda, Stopwatch},
+    cuda::{self, Cuda},
     device::{Call, Device, Program, Word},
     job::Job,
     plan::{Block, Plan, Problem},
     ptx,
     reference::Reference,
     scalar::Scalar,
+    stopwatch::Stopwatch,
     verify::Verdict,
 };
 use measured::{Role, Variant};
@@ -43,7 +44,7 @@ pub struct Contender<'d> {
 
 #[derive(Debug)]
 enum Work<'d> {
-    Step { job: Job<'d>, depth: u32 },
+    Step { job: Job<'d> },
     Peer(peer::Bound<'d>),
     Blas(blas::Bound<'d>),
     Library { bound: library::Bound<'d>, out: cuda::Memory },
@@ -92,7 +93,7 @@ impl Loaded {
         let what = self.step.cures.to_owned();
         let (name, up_to) = (self.step.name.into(), self.up_to);
         let variant = Variant { name, role: self.role, what, moves: 1, up_to };
-        let work = Work::Step { job, depth: self.plan.depth() };
+        let work = Work::Step { job };
         Ok(Contender { variant, threads: self.threads, work })
     }
 }
@@ -181,7 +182,7 @@ impl<'d> Contender<'d> {
     /// Makes everything that a launch needs but the launch.
     fn calls(&self, input: u64) -> Vec<Call> {
         match &self.work {
-            Work::Step { job, .. } => job.calls(input),
+            Work::Step { job } => job.calls(input),
             Work::Empty { .. } => vec![call("empty", 1, 32, vec![])],
             Work::Read { out, n, blocks, .. } => {
                 let args = vec![Word::U64(input), Word::U64(out.address()), Word::U64(*n)];
@@ -193,7 +194,7 @@ impl<'d> Contender<'d> {
 
     fn launch(&self, device: &Device, calls: &[Call], input: u64) -> Result<()> {
         match &self.work {
-            Work::Step { job, .. } => job.launch(calls),
+            Work::Step { job } => job.launch(calls),
             Work::Empty { program } | Work::Read { program, .. } => {
                 calls.iter().try_for_each(|call| device.launch(program, call))
             }
@@ -237,6 +238,7 @@ impl<'d> Contender<'d> {
     /// memory.
     pub fn host_time(&self, device: &Device, input: u64) -> Result<u64> {
         let calls = self.calls(input);
+        // Four bytes of eight are one small copy too.
         let mut sum = [0u8; 4];
         device.finish()?;
         let started = Instant::now();
@@ -245,10 +247,11 @@ impl<'d> Contender<'d> {
         Ok(nanoseconds(started.elapsed().as_secs_f64()))
     }
 
-    /// Waits for the sum: one small copy for everyone; four bytes of eight tell as much.
-    fn fetch(&self, device: &Device, sum: &mut [u8; 4]) -> Result<()> {
+    /// Waits for the sum, of which as many bytes are copied as there is room for; for what adds
+    /// nothing, only waits.
+    fn fetch(&self, device: &Device, sum: &mut [u8]) -> Result<()> {
         match &self.work {
-            Work::Step { job, .. } => job.fetch(sum),
+            Work::Step { job } => job.fetch(sum),
             Work::Peer(bound) => bound.read(gpu(device)?, sum),
             Work::Blas(bound) => bound.read(gpu(device)?, sum),
             Work::Library { out, .. } => gpu(device)?.read(out, sum),
@@ -263,37 +266,14 @@ impl<'d> Contender<'d> {
         input: u64,
         reference: &Reference,
     ) -> Result<Option<Verdict>> {
+        if let Work::Step { job } = &self.work {
+            return job.verify::<T>(input, reference).map(Some);
+        }
         let mut sum = [T::ZERO];
-        let depth = match &self.work {
-            Work::Step { job, depth } => {
-                job.poison()?;
-                job.enqueue(input)?;
-                sum[0] = job.sum()?;
-                *depth
-            }
-            Work::Peer(bound) => {
-                bound.launch(input)?;
-                device.finish()?;
-                bound.read(gpu(device)?, bytemuck::cast_slice_mut(&mut sum))?;
-                PEERS_DEPTH
-            }
-            Work::Blas(bound) => {
-                bound.launch(input)?;
-                bound.read(gpu(device)?, bytemuck::cast_slice_mut(&mut sum))?;
-                PEERS_DEPTH
-            }
-            Work::Library { bound, out } => {
-                bound.launch(input)?;
-                gpu(device)?.read(out, bytemuck::cast_slice_mut(&mut sum))?;
-                PEERS_DEPTH
-            }
-            Work::Empty { .. } | Work::Read { .. } | Work::Copy { .. } => {
-                self.start(device, input)?;
-                device.finish()?;
-                return Ok(None);
-            }
-        };
-        Ok(Some(Verdict::of(sum[0], reference, depth)))
+        self.start(device, input)?;
+        device.finish()?;
+        self.fetch(device, bytemuck::cast_slice_mut(&mut sum))?;
+        Ok(self.sums().then(|| Verdict::of(sum[0], reference, PEERS_DEPTH)))
     }
 }
 

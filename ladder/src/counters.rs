@@ -4,7 +4,7 @@ use std::{fs, io::Write, path::PathBuf};
 
 use clap::Args;
 use common::{
-    Element, Error, Result,
+    Element, Error, Result, Step,
     cli::Stop,
     device::{Choice, Device},
     interpreter::Settings,
@@ -101,11 +101,16 @@ pub struct Once {
     pub device: Choice,
 }
 
+/// The steps, and the ways to a small sum.
+fn all() -> impl Iterator<Item = &'static Step> {
+    STEPS.into_iter().chain(small_sum::WAYS)
+}
+
 /// Prints the commands, or reads what they wrote.
 pub fn run(options: &Options) -> Result<(), Stop> {
     let mut out = anstream::stdout();
     let Some(path) = options.out.as_ref().filter(|_| !options.read.is_empty()) else {
-        for step in STEPS {
+        for step in all() {
             writeln!(out, "{}", command(step.name, options))?;
         }
         return Ok(());
@@ -145,8 +150,8 @@ fn list(items: impl IntoIterator<Item = impl ToString>) -> String {
 
 /// Runs a step once on each problem, verified.
 pub fn once(options: &Once) -> Result<(), Stop> {
-    let step = STEPS.iter().find(|step| step.name == options.step).ok_or_else(|| {
-        let names: Vec<&str> = STEPS.iter().map(|step| step.name).collect();
+    let step = all().find(|step| step.name == options.step).ok_or_else(|| {
+        let names: Vec<&str> = all().map(|step| step.name).collect();
         Error::Usage(format!("`{}` is no step: take {}", options.step, names.join(", ")))
     })?;
     let device = Device::open(options.device, &Settings::default())?;

@@ -53,7 +53,7 @@ pub struct Options {
     pub percent: f64,
 
     /// The most rounds of a type, size and cache
-    #[arg(long, value_name = "COUNT", default_value_t = 1200, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "COUNT", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub rounds: u32,
 
     /// Measure these only: names of steps and peers, a list
@@ -307,7 +307,7 @@ fn in_order(variants: &[Variant]) -> Vec<Variant> {
 fn write(folder: &Path, env: &Env, all: &Found) -> Result<(), Stop> {
     env.write(&folder.join("env.toml")).map_err(file)?;
     Cell::write(&folder.join("cells.csv"), &all.cells).map_err(file)?;
-    Sample::write(&folder.join("raw.csv"), &all.samples).map_err(file)
+    Sample::write(&folder.join("raw.csv.gz"), &all.samples).map_err(file)
 }
 
 /// Makes `<date>-<gpu>`, or with a number behind it if that is there: a run is never overwritten.

@@ -58,7 +58,7 @@ impl Run {
     pub fn read(folder: &Path) -> Result<Run> {
         let env = Env::read(&folder.join("env.toml"))?;
         let cells = Cell::read(&folder.join("cells.csv"))?;
-        let samples = Sample::read(&folder.join("raw.csv"))?;
+        let samples = Sample::read(&Sample::path(folder))?;
         let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let mut run = Run::new(name, env, cells, &samples);
         let there = |name: &str| Some(folder.join(name)).filter(|path| path.exists());

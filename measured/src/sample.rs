@@ -1,7 +1,12 @@
-//! One sample: the row of `raw.csv`.
+//! One sample: the row of `raw.csv.gz`.
 
-use std::{fmt, fs, path::Path};
+use std::{
+    fmt, fs,
+    io::{Read, Write},
+    path::{Path, PathBuf},
+};
 
+use flate2::{Compression, read::GzDecoder, write::GzEncoder};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{Error, Result};
@@ -62,6 +67,12 @@ impl fmt::Display for Cache {
 }
 
 impl Sample {
+    /// Where a run's folder has its samples: `raw.csv.gz`, or `raw.csv` if somebody unpacked it.
+    pub fn path(folder: &Path) -> PathBuf {
+        let packed = folder.join("raw.csv.gz");
+        if packed.exists() { packed } else { folder.join("raw.csv") }
+    }
+
     /// Reads a file of samples. An empty time or size is refused: nothing takes no time.
     pub fn read(path: &Path) -> Result<Vec<Sample>> {
         let samples: Vec<Sample> = read_csv(path)?;
@@ -76,15 +87,23 @@ impl Sample {
         }
     }
 
-    /// Writes a file of samples.
+    /// Writes a file of samples; packed if its name ends in `.gz`.
     pub fn write(path: &Path, samples: &[Sample]) -> Result<()> {
         write_csv(path, samples)
     }
 }
 
+fn is_packed(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "gz")
+}
+
 /// Reads rows below a header.
 pub(crate) fn read_csv<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
-    let text = fs::read(path).map_err(Error::reading(path))?;
+    let mut text = fs::read(path).map_err(Error::reading(path))?;
+    if is_packed(path) {
+        let packed = std::mem::take(&mut text);
+        GzDecoder::new(packed.as_slice()).read_to_end(&mut text).map_err(Error::reading(path))?;
+    }
     let mut reader = csv::Reader::from_reader(text.as_slice());
     let rows = reader.deserialize().map(|row| {
         row.map_err(|error: csv::Error| Error::Line {
@@ -116,5 +135,13 @@ pub(crate) fn write_csv<T: Serialize>(path: &Path, rows: &[T]) -> Result<()> {
         .try_for_each(|row| writer.serialize(row))
         .map_err(|error| std::io::Error::other(error.to_string()))
         .and_then(|()| writer.into_inner().map_err(|error| error.into_error()));
-    text.and_then(|text| fs::write(path, text)).map_err(Error::writing(path))
+    let packed = text.and_then(|text| {
+        if !is_packed(path) {
+            return Ok(text);
+        }
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+        encoder.write_all(&text)?;
+        encoder.finish()
+    });
+    packed.and_then(|bytes| fs::write(path, bytes)).map_err(Error::writing(path))
 }

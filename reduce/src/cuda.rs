@@ -84,7 +84,8 @@ impl Kernels {
         let operations = [operation("sum")?, operation("min")?, operation("max")?];
         let mut resident = u32::MAX;
         for Operation { chunks, .. } in &operations {
-            let blocks = chunks.occupancy_max_active_blocks_per_multiprocessor(CHUNK_THREADS, 0, None);
+            let blocks =
+                chunks.occupancy_max_active_blocks_per_multiprocessor(CHUNK_THREADS, 0, None);
             resident = resident.min(blocks.map_err(asking())?);
         }
         let resident = resident.max(1) * sms.map_err(asking())?.max(1) as u32;
@@ -190,7 +191,7 @@ unsafe fn launch(
         value,
     };
     let function = function.cu_function();
-    
+
     if cluster == 1 {
         // SAFETY: promised by the caller.
         return unsafe {

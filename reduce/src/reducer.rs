@@ -85,29 +85,19 @@ impl<T: Element> Reducer<T> {
         if result.is_empty() {
             return Err(Error::NoRoom);
         }
-        let stream = self.kernels.stream();
-        let (input, _reads) = slice.device_ptr(stream);
-        let (output, _writes) = result.device_ptr_mut(stream);
-        self.kernels.launch(
-            operation as usize,
-            input,
-            slice.len() as u64,
-            size_of::<T>() as u64,
-            output,
-        )
+        let (output, _writes) = result.device_ptr_mut(self.kernels.stream());
+        self.launch(operation, slice, output)
     }
 
     fn here(&self, operation: Operation, slice: &impl DevicePtr<T>) -> Result<T::Output> {
-        let (input, _reads) = slice.device_ptr(self.kernels.stream());
-        let output = self.kernels.word_address();
-        self.kernels.launch(
-            operation as usize,
-            input,
-            slice.len() as u64,
-            size_of::<T>() as u64,
-            output,
-        )?;
+        self.launch(operation, slice, self.kernels.word_address())?;
         Ok(T::from_word(self.kernels.word()?))
+    }
+
+    fn launch(&self, operation: Operation, slice: &impl DevicePtr<T>, output: u64) -> Result<()> {
+        let (input, _reads) = slice.device_ptr(self.kernels.stream());
+        let (len, size) = (slice.len() as u64, size_of::<T>() as u64);
+        self.kernels.launch(operation as usize, input, len, size, output)
     }
 }
 

@@ -53,15 +53,15 @@ pub fn pick(n: u64, size: u64, clusters: bool) -> Shape {
     let bytes = n * size;
     let power = |chunks: u64| (bytes / chunks).next_power_of_two() / KIB;
     let kib = match bytes.div_ceil(KIB) {
-        ..=16 => return Shape::Block { words: 4 },
+        0..=16 => return Shape::Block { words: 4 },
         17..=64 => return Shape::Block { words: 8 },
         65..=128 if clusters => return Shape::Cluster { blocks: 8, words: 4 },
         129..=256 if clusters => return Shape::Cluster { blocks: 16, words: 4 },
         257..=512 if clusters => return Shape::Cluster { blocks: 16, words: 8 },
-        ..=1024 => power(32).clamp(16, 32),
+        65..=1024 => power(32).clamp(16, 32),
         1025..=4096 => power(64),
-        4097..=16384 => power(128),
-        16385..=65536 => power(256),
+        4097..=8192 => power(128),
+        8193..=65536 => power(256),
         _ => power(8192).clamp(64, 256),
     };
     let chunk = (kib * KIB).max(bytes.div_ceil(CHUNKS).next_power_of_two()) / size;

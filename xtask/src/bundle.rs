@@ -15,10 +15,16 @@ pub(crate) fn run(sh: &Shell) -> Result<()> {
     let json = "--message-format=json-render-diagnostics";
     let built = cmd!(sh, "cargo build --profile device --bins {json}").quiet().read()?;
     collect(&built, "bin", &dist.join("bin"))?;
-    let built = cmd!(sh, "cargo test --profile device --no-run --test * {json}").quiet().read()?;
+    let kernels = packages(&["steps", "studies"])?;
+    let tested = of(kernels.iter().map(String::as_str).chain(["reduce"]));
+    let built = cmd!(sh, "cargo test --profile device --no-run {tested...} --test * {json}")
+        .quiet()
+        .read()?;
     collect(&built, "test", &dist.join("test"))?;
-    let built =
-        cmd!(sh, "cargo bench --profile device --no-run --bench * {json}").quiet().read()?;
+    let benched = of(packages(&["steps"])?.iter().map(String::as_str));
+    let built = cmd!(sh, "cargo bench --profile device --no-run {benched...} --bench * {json}")
+        .quiet()
+        .read()?;
     collect(&built, "bench", &dist.join("bench"))?;
     sh.copy_file("xtask/gpu.sh", dist.join("gpu.sh"))?;
     // The peers: beside `ladder`, which looks for them there.
@@ -39,6 +45,28 @@ pub(crate) fn run(sh: &Shell) -> Result<()> {
     Ok(())
 }
 
+/// The packages in these folders, each named as its own: those whose tests ask a GPU. Others have
+/// nothing to say on a machine that has one.
+fn packages(folders: &[&str]) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for folder in folders {
+        for entry in fs::read_dir(crate::root().join(folder))? {
+            let path = entry?.path();
+            if path.join("Cargo.toml").exists() {
+                let name = path.file_name().context("a package has a folder")?;
+                names.push(name.to_string_lossy().into_owned());
+            }
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// As cargo is told of them.
+fn of<'n>(names: impl Iterator<Item = &'n str>) -> Vec<String> {
+    names.flat_map(|name| ["-p".to_owned(), name.to_owned()]).collect()
+}
+
 /// Copies the programs of one kind that cargo says it built, named after their package.
 fn collect(messages: &str, kind: &str, to: &Path) -> Result<()> {
     for line in messages.lines() {
@@ -56,4 +84,27 @@ fn collect(messages: &str, kind: &str, to: &Path) -> Result<()> {
         fs::copy(executable, to.join(&name)).with_context(|| format!("copying {executable}"))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_packages_that_ask_a_gpu_are_tested_there() {
+        let names = packages(&["steps", "studies"]).unwrap();
+        assert!(names.contains(&"v0-naive".to_owned()) && names.contains(&"small-sum".to_owned()));
+        assert_eq!(of(["a", "b"].into_iter()), ["-p", "a", "-p", "b"]);
+        // Whoever opens a GPU in a test lies in one of these folders, or is `reduce`.
+        for folder in ["simt", "measured", "ladder", "common"] {
+            let Ok(tests) = fs::read_dir(crate::root().join(folder).join("tests")) else {
+                continue;
+            };
+            for test in tests.flatten().filter(|test| test.path().is_file()) {
+                let text = fs::read_to_string(test.path()).unwrap_or_default();
+                let asks = text.contains("Cuda::open") || text.contains("Choice::Cuda");
+                assert!(!asks, "{} asks a GPU", test.path().display());
+            }
+        }
+    }
 }
