@@ -297,10 +297,11 @@
                 const banks = Array.from({ length: LANES }, () => new Set());
                 words(op, by).forEach((word, lane) => {
                     const bank = ((word % LANES) + LANES) % LANES;
-                    banks[bank].add(word);
+                    for (let next = 0; next < (op.wide || 1); next++) banks[(bank + next) % LANES].add(word + next);
                     svg("path", { class: kind, d: `M${x(lane)} ${top + tall}L${x(bank)} ${bottom}` }, root);
                 });
-                banks.forEach((set, bank) => { most[bank] = Math.max(most[bank], set.size); });
+                // A lane of 8 or 16 bytes takes more than one pass, and that is no conflict.
+                banks.forEach((set, bank) => { most[bank] = Math.max(most[bank], op.conflicts ? set.size : Math.min(1, set.size)); });
                 if (op.what === "shfl" && op.cost) {
                     for (let lane = 0; lane + op.cost < LANES; lane++) {
                         const from = x(lane + op.cost), to = x(lane);

@@ -37,11 +37,11 @@ pub(crate) fn run(sources: &Sources, words: &str) -> Result<String> {
 pub(crate) fn gpu(sources: &Sources, step: &str) -> Result<String> {
     sources.kernel(step)?;
     let run = sources.run(None)?;
-    let home = if sources.placeholder { "book/test/placeholder" } else { "results" };
-    let path = sources.root.join(home).join(&run.name).join("logs").join(format!("{step}.txt"));
+    let path =
+        sources.root.join("results").join(&run.name).join("logs").join(format!("{step}.txt"));
     let text = fs::read_to_string(&path).with_context(|| {
         format!(
-            "{home}/{}/logs has no {step}.txt: `xtask/gpu.sh OUT logs` makes it on the GPU",
+            "results/{}/logs has no {step}.txt: `xtask/gpu.sh OUT logs` makes it on the GPU",
             run.name
         )
     })?;

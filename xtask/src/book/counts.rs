@@ -72,6 +72,12 @@ impl Counts {
         })
     }
 
+    /// The names that were counted at a size, in alphabetical order.
+    pub(crate) fn at(&self, n: u64) -> impl Iterator<Item = &str> {
+        let end = format!(" n={n} block={THREADS}");
+        self.0.keys().filter_map(move |key| key.strip_suffix(&end))
+    }
+
     /// Keeps a record of the ladder's `--format json`.
     pub(crate) fn add(&mut self, case: &Case, blocks: Vec<u64>, record: &Value) -> Result<()> {
         let launches = record["counts"]["launches"].as_array().context("a record has counts")?;

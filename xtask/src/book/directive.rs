@@ -5,7 +5,7 @@ use anyhow::{Context, Result, bail};
 use super::{
     console, counts,
     highlight::escape,
-    history, listing, number, plot, slider,
+    history, listing, number, plot, ring, slider,
     sources::{Sources, read, size},
     stepper, table,
 };
@@ -46,6 +46,7 @@ pub(crate) fn weave(sources: &Sources, text: &str) -> Result<Woven> {
         ("run" | "run!", [_, ..]) => console::run(sources, rest).map(Woven::Block),
         ("gpu", [step]) => console::gpu(sources, step).map(Woven::Block),
         ("ledger", [step]) => block(table::ledger(sources, step)?),
+        ("ways", [n]) => block(table::ways(sources, size(n)?)?),
         ("times", [step]) => block(table::times(sources, step)?),
         ("sass", [step]) => block(table::sass(sources, step)?),
         ("ladder", [n, peers @ ..]) => block(table::ladder(sources, size(n)?, peers)?),
@@ -56,6 +57,7 @@ pub(crate) fn weave(sources: &Sources, text: &str) -> Result<Woven> {
         }
         ("plot", [name @ ("history" | "sweep" | "stacked")]) => plotted(sources, name),
         ("plot", [kind, names @ ..]) => Ok(framed(&plot::html(sources, kind, names)?)),
+        ("ring", [step]) => ring::html(sources, step).map(Woven::Figure),
         ("slider", []) => slider::html(sources).map(Woven::Figure),
         ("figure", [name]) => drawing(sources, name),
         ("#include", _) => bail!("`{{{{#include}}}}` stands in a code fence at the margin"),
@@ -96,7 +98,12 @@ fn quoted(text: &str) -> Result<[&str; 3]> {
 fn cited(sources: &Sources, name: &str, figure: bool) -> Result<Woven> {
     let cite =
         sources.cites.get(name).with_context(|| format!("book/cite.toml has no [{name}]"))?;
-    let (text, source, url) = (escape(&cite.text), escape(&cite.source), escape(&cite.url));
+    // A number is not parted from its unit.
+    let text = match cite.text.matches(' ').count() {
+        1 => cite.text.replace(' ', "\u{a0}"),
+        _ => cite.text.clone(),
+    };
+    let (text, source, url) = (escape(&text), escape(&cite.source), escape(&cite.url));
     Ok(Woven::Inline(match figure {
         true => format!("<a class=\"cite\" href=\"{url}\" title=\"{source}\">{text}</a>"),
         false => format!("<a class=\"cite\" href=\"{url}\">{source}</a>"),

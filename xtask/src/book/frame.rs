@@ -53,9 +53,21 @@ pub(crate) struct Op {
     pub(crate) stride: i64,
     /// Words from warp to warp.
     pub(crate) step: i64,
+    /// Words of a lane, from its first on, where it is more than one.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub(crate) wide: u32,
     /// Words of the lanes that take part, where they are not in equal strides.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) words: Vec<i64>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde asks for a reference.
+fn is_one(wide: &u32) -> bool {
+    *wide == 1
 }
 
 /// A trace as `--trace` writes it.
@@ -85,6 +97,8 @@ struct Event {
     line: u32,
     ptx_line: usize,
     lanes: Vec<u32>,
+    #[serde(default)]
+    bytes: u32,
     #[serde(default)]
     addresses: Vec<u64>,
     #[serde(default)]
@@ -172,6 +186,9 @@ pub(crate) fn of_trace(text: &str, ptx: &str) -> Result<Vec<Frame>> {
                     round += 1;
                     format!("Round {round}")
                 }
+                _ if ops.values().flatten().any(|op| op.what == "ld" && op.wide > 1) => {
+                    "Add".to_owned()
+                }
                 _ => "Hand over".to_owned(),
             };
             frames.push(Frame { name, end: end.to_owned(), groups: groups(ops) });
@@ -232,6 +249,7 @@ fn op(event: &Event, ptx: &[&str]) -> Option<Op> {
         base: 0,
         stride: 0,
         step: 0,
+        wide: if event.space == "shared" { event.bytes.div_ceil(4).max(1) } else { 1 },
         words: Vec::new(),
     };
     if event.space == "shared" {

@@ -3,6 +3,7 @@
 mod console;
 mod counts;
 mod directive;
+mod flight;
 mod frame;
 mod highlight;
 mod history;
@@ -13,6 +14,7 @@ mod outputs;
 mod page;
 mod plot;
 mod prose;
+mod ring;
 mod sass;
 mod segment;
 mod serve;
@@ -99,7 +101,6 @@ pub(crate) fn build(draft: bool) -> Result<PathBuf> {
     let start = Instant::now();
     let root = crate::root();
     let sources = Sources::read()?;
-    let placeholder = sources.placeholder;
     let faults = Arc::new(Mutex::new(Vec::new()));
     let mut book = MDBook::load(root.join(BOOK))?;
     book.with_preprocessor(weave::Weave { sources, draft, faults: faults.clone() });
@@ -114,9 +115,6 @@ pub(crate) fn build(draft: bool) -> Result<PathBuf> {
         start.elapsed().as_secs_f64(),
         html.join("index.html").strip_prefix(&root).unwrap_or(&html).display()
     );
-    if placeholder {
-        println!("results/ is empty: every measured figure in this build is a placeholder");
-    }
     match (faults.as_slice(), draft) {
         ([], _) => Ok(html),
         (faults, true) => {

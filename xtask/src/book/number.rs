@@ -7,7 +7,7 @@ use common::{
     Element,
     plan::{Block, Plan, Problem},
 };
-use measured::{Cache, Clock, Place, counters::Count};
+use measured::{Cache, Clock, Place, Run, counters::Count};
 
 use super::{
     counts::{self, Case},
@@ -197,6 +197,11 @@ pub(crate) fn quantity(sources: &Sources, text: &str) -> Result<Quantity> {
         }
         ["count", step, ref rest @ ..] => count(sources, step, rest, &words),
         ["hw", step, metric, ref rest @ ..] => hardware(sources, on, step, metric, rest, &words),
+        ["between", name, n] => between(sources, at, name, size(n)?),
+        ["issued", step, n] => issued(sources, at, step, size(n)?),
+        ["allows", step] => allows(sources, at, step),
+        ["per-cycle", name, n] => per_cycle(sources, at, name, size(n)?),
+        ["flight", step] => super::flight::of(sources, step),
         ["sass", step, opcode] => {
             let value = sources.sass.get(step)?.count(opcode);
             Ok(counted(value as f64, format!("{opcode} in the machine code of {step} for sm_90")))
@@ -282,6 +287,22 @@ pub(crate) fn time(sources: &Sources, at: At<'_>, name: &str, n: u64) -> Result<
     Ok(Quantity { value: time.median / 1e9, unit: Unit::Time, origin })
 }
 
+/// By what share of the longer one a time differs between the newest two runs on the same kind of GPU.
+fn between(sources: &Sources, at: At<'_>, name: &str, n: u64) -> Result<Quantity> {
+    let newest = sources.run(at.on)?;
+    let kind = |run: &&Run| run.env.gpu.name == newest.env.gpu.name && run.name != newest.name;
+    let other = sources
+        .runs
+        .iter()
+        .rev()
+        .find(kind)
+        .with_context(|| format!("results/ has no second run on a {}", newest.env.gpu.name))?;
+    let of = |on| time(sources, At { on, ..at }, name, n);
+    let (a, b) = (of(Some(&newest.name))?, of(Some(&other.name))?);
+    let value = 1.0 - a.value.min(b.value) / a.value.max(b.value);
+    Ok(Quantity { value, unit: Unit::Share, origin: format!("{} against {}", a.origin, b.origin) })
+}
+
 /// The bandwidth of a step or peer.
 pub(crate) fn rate(sources: &Sources, at: At<'_>, name: &str, n: u64) -> Result<Quantity> {
     let time = time(sources, at, name, n)?;
@@ -307,7 +328,7 @@ pub(crate) fn speedup(
         format!("results/{}: {fast} and {slow} were not measured in the same rounds", run.name)
     })?;
     let origin = format!(
-        "time of {slow} / time of {fast}, {}: median over rounds, 95 % interval {:.3} to {:.3}, results/{}",
+        "time of {slow} / time of {fast}, {}: median over batches of paired rounds, 95 % interval {:.3} to {:.3}, results/{}",
         at.words(n),
         ratio.0.low,
         ratio.0.high,
@@ -435,7 +456,60 @@ fn hardware(
         case.threads,
         found.folder
     );
-    Ok(counted(found.value / divisor, origin))
+    Ok(match name.contains(".pct_") {
+        true => Quantity { value: found.value / 100.0, unit: Unit::Share, origin },
+        false => counted(found.value / divisor, origin),
+    })
+}
+
+/// Instructions that the hardware executes for each element, in the first launch.
+fn per_element(sources: &Sources, at: At<'_>, step: &str) -> Result<f64> {
+    let found = metric(sources, at.on, &Case::of(step), "smsp__inst_executed.sum")?;
+    Ok(found.value / counts::N as f64)
+}
+
+/// Instructions that the whole chip can issue in a second: one for each scheduler and cycle.
+fn issues(sources: &Sources, at: At<'_>) -> Result<f64> {
+    let gpu = &sources.run(at.on)?.env.gpu;
+    Ok(f64::from(gpu.sms) * 4.0 * f64::from(gpu.sm_mhz_start) * 1e6)
+}
+
+/// The share of the schedulers' cycles in which a step's instructions are issued.
+///
+/// For steps whose instructions grow with the elements: counted at one size, timed at another.
+fn issued(sources: &Sources, at: At<'_>, step: &str, n: u64) -> Result<Quantity> {
+    let time = time(sources, at, step, n)?;
+    let value = per_element(sources, at, step)? * n as f64 / time.value / issues(sources, at)?;
+    let origin = format!(
+        "instructions of {step} for an element, counted by the hardware, × elements ÷ time ÷ (SMs × 4 schedulers × clock); {}",
+        time.origin
+    );
+    Ok(Quantity { value, unit: Unit::Share, origin })
+}
+
+/// The share of the bus at which a step's instructions would take every cycle of the schedulers.
+fn allows(sources: &Sources, at: At<'_>, step: &str) -> Result<Quantity> {
+    let elements = issues(sources, at)? / per_element(sources, at, step)?;
+    let value = elements * 4.0 / sources.run(at.on)?.env.gpu.bus_bytes_per_second;
+    let origin = format!(
+        "SMs × 4 schedulers × clock ÷ instructions of {step} for a float, as a share of the bus"
+    );
+    Ok(Quantity { value, unit: Unit::Share, origin })
+}
+
+/// Bytes that an SM takes in, in a cycle of its clock; of the `bus`, what it could bring.
+fn per_cycle(sources: &Sources, at: At<'_>, name: &str, n: u64) -> Result<Quantity> {
+    let gpu = &sources.run(at.on)?.env.gpu;
+    let cycles = f64::from(gpu.sms) * f64::from(gpu.sm_mhz_start) * 1e6;
+    let (value, origin) = match name {
+        "bus" => (gpu.bus_bytes_per_second, "the bus ÷ SMs ÷ clock".to_owned()),
+        _ => {
+            let rate = rate(sources, at, name, n)?;
+            (rate.value, format!("{} ÷ SMs ÷ clock", rate.origin))
+        }
+    };
+    let value = (10.0 * value / cycles).round() / 10.0;
+    Ok(Quantity { value, unit: Unit::Named(""), origin })
 }
 
 /// The plan of a step of the ladder on an H200's number of SMs.

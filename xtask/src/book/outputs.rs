@@ -22,7 +22,7 @@ use super::{
     highlight::Language,
     number,
     segment::{self, Part},
-    sources::{BOOK, GENERATED, read},
+    sources::{BOOK, GENERATED, read, size},
 };
 
 /// Elements of a traced sum: enough for a few blocks of every step.
@@ -35,8 +35,12 @@ struct Wanted {
     runs: BTreeMap<String, bool>,
     /// Typed commands with the output typed under them, which may be empty.
     typed: Vec<(String, String, String)>,
+    /// Commands that no check can run.
+    untried: Vec<String>,
     /// Sums to count.
     cases: BTreeSet<Case>,
+    /// Sizes at which the ways to a small sum are counted.
+    ways: BTreeSet<u64>,
     /// Steps to trace.
     steppers: BTreeSet<String>,
 }
@@ -57,7 +61,11 @@ pub(crate) fn run(sh: &Shell, check: bool) -> Result<()> {
             Err(error) => failed.push(error.to_string()),
         }
     }
-    let (name, text) = counts(&root, &wanted.cases, &mut failed)?.file()?;
+    let mut counted = counts(&root, &wanted.cases, &mut failed)?;
+    for n in &wanted.ways {
+        failed.extend(ways(&root, *n, &mut counted).err().map(|error| format!("{error:#}")));
+    }
+    let (name, text) = counted.file()?;
     files.insert(name, text);
     for step in &wanted.steppers {
         match traces(&root, step).and_then(|frames| frame::file(&frames)) {
@@ -68,6 +76,9 @@ pub(crate) fn run(sh: &Shell, check: bool) -> Result<()> {
         }
     }
     let mut stale = Vec::new();
+    for command in &wanted.untried {
+        println!("not tried: {command}");
+    }
     for (place, command, typed) in &wanted.typed {
         if check {
             println!("$ {command}");
@@ -108,6 +119,9 @@ impl Wanted {
                     Part::Fence(info, body) if Language::of(info) == Some(Language::Console) => {
                         wanted.typed(&format!("{name}:{line}"), body);
                     }
+                    Part::Opaque(code) if code.starts_with("`cargo ") => {
+                        wanted.typed(&format!("{name}:{line}"), code.trim_matches('`'));
+                    }
                     _ => {}
                 }
             }
@@ -125,6 +139,7 @@ impl Wanted {
             "ledger" => {
                 self.cases.insert(Case::of(first));
             }
+            "ways" => self.ways.extend(size(first)),
             "stepper" => {
                 self.steppers.insert(first.to_owned());
             }
@@ -133,7 +148,16 @@ impl Wanted {
     }
 
     /// Commands of a console that can be run anywhere, each with the lines under it.
+    ///
+    /// In a shell's lines there are no prompts and no outputs; what a reader types for her GPU is
+    /// tried on the interpreter.
     fn typed(&mut self, place: &str, body: &str) {
+        for line in body.lines().filter(|line| line.starts_with("cargo ")) {
+            match on_the_interpreter(line) {
+                Some(command) => self.typed.push((place.to_owned(), command, String::new())),
+                None => self.untried.push(format!("{place}: {line}")),
+            }
+        }
         for part in format!("\n{body}").split("\n$ ").skip(1) {
             let (command, output) = part.split_once('\n').unwrap_or((part, ""));
             if ["cargo run ", "cargo x diff "].iter().any(|known| command.starts_with(known)) {
@@ -157,6 +181,37 @@ fn chapters(src: &Path) -> Result<Vec<PathBuf>> {
     }
     paths.sort();
     Ok(paths)
+}
+
+/// A command that is written for a GPU, as it can be tried without one: not optimised, and on no
+/// more elements than the interpreter has done in a second.
+fn on_the_interpreter(command: &str) -> Option<String> {
+    const MOST: u64 = 1 << 20;
+    let command = command.strip_prefix("cargo run ")?.replace("--release ", "");
+    let (package, options) = command.split_once(" -- ").unwrap_or((&command, ""));
+    // What is measured takes a GPU.
+    if !options.is_empty() && !options.starts_with('-') {
+        return None;
+    }
+    let mut words: Vec<String> = Vec::new();
+    for word in options.split_whitespace() {
+        let sizes = words.last().is_some_and(|last| last == "--n");
+        words.push(match sizes {
+            true => {
+                let small = |text: &&str| size(text).is_ok_and(|n| n <= MOST);
+                let kept: Vec<&str> = word.split(',').filter(small).collect();
+                if kept.is_empty() { MOST.to_string() } else { kept.join(",") }
+            }
+            false => word.to_owned(),
+        });
+    }
+    if !options.contains("--device") {
+        words.extend(["--device", "simt"].map(str::to_owned));
+    }
+    if !options.contains("--n ") {
+        words.extend(["--n".to_owned(), MOST.to_string()]);
+    }
+    Some(format!("cargo run {package} -- {}", words.join(" ")))
 }
 
 /// What a command prints, both streams as they come.
@@ -201,6 +256,21 @@ fn counts(root: &Path, cases: &BTreeSet<Case>, failed: &mut Vec<String>) -> Resu
         failed.extend(counted.err().map(|error| format!("counting {step}: {error:#}")));
     }
     Ok(counts)
+}
+
+/// The ways to a small sum: one program runs them all, a record a line.
+fn ways(root: &Path, n: u64, counts: &mut Counts) -> Result<()> {
+    println!("counting the ways to a small sum, n = {n}");
+    let command = format!(
+        "cargo run -p small-sum -- --device simt --n {n} --threads {} --check none --format json",
+        super::counts::THREADS
+    );
+    for line in output(root, &command, false)?.lines() {
+        let record: Value = serde_json::from_str(line)?;
+        let way = record["step"].as_str().context("a record names its way")?;
+        counts.add(&Case { n, ..Case::of(way) }, Vec::new(), &record)?;
+    }
+    Ok(())
 }
 
 fn traces(root: &Path, step: &str) -> Result<Frames> {
@@ -311,6 +381,13 @@ mod tests {
             "x.md:1",
             "$ cargo run -p a -- --explain\nline\n$ cargo build\n$ cargo x diff 3\n",
         );
+        wanted.typed(
+            "x.md:9",
+            "cargo run --release -p a -- --n 2^10,2^28 --warm\ncargo run -p a -- measure\n",
+        );
+        let tried = wanted.typed.pop().map(|(_, command, _)| command);
+        assert_eq!(tried.as_deref(), Some("cargo run -p a -- --n 2^10 --warm --device simt"));
+        assert_eq!(wanted.untried, ["x.md:9: cargo run -p a -- measure"]);
         assert_eq!(wanted.runs.len(), 2);
         assert_eq!(wanted.cases.len(), 2);
         assert_eq!(wanted.steppers.len(), 1);

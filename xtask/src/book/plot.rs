@@ -9,7 +9,7 @@ use super::{highlight::escape, number::place, sources::Sources};
 
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 400.0;
-const LEFT: f64 = 52.0;
+const LEFT: f64 = 72.0;
 const RIGHT: f64 = 156.0;
 const TOP: f64 = 16.0;
 const BOTTOM: f64 = 44.0;
@@ -163,7 +163,7 @@ fn figure(series: &[Series], axis: &Axis, sizes: &[u64], label: &str) -> String 
     let x = |log: f64| LEFT + (WIDTH - LEFT - RIGHT) * (log - low) / (high - low);
     let y = |value: f64| HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * axis.at(value).clamp(0.0, 1.0);
     let mut svg = format!(
-        "<div class=\"plot\"><svg role=\"img\" aria-label=\"{}\" viewBox=\"0 0 {WIDTH} {HEIGHT}\">",
+        "<div class=\"plot ours\"><svg role=\"img\" aria-label=\"{}\" viewBox=\"0 0 {WIDTH} {HEIGHT}\">",
         escape(label)
     );
     for (value, text) in &axis.ticks {
@@ -215,7 +215,15 @@ fn figure(series: &[Series], axis: &Axis, sizes: &[u64], label: &str) -> String 
             line.name
         );
     }
-    svg + "</svg></div>\n"
+    svg + "</svg></div>\n" + &legend(series)
+}
+
+/// The names again, for a page that has no room at the ends of the lines.
+fn legend(series: &[Series]) -> String {
+    let name = |line: &Series| {
+        format!("<span><i class=\"{}\"></i>{}</span>", line.class, escape(&line.name))
+    };
+    format!("<p class=\"legend\">{}</p>\n", series.iter().map(name).collect::<Vec<_>>().join(" "))
 }
 
 /// Names at the ends of the lines, pushed apart where they would overlap.

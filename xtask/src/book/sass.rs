@@ -69,6 +69,11 @@ impl Sass {
 }
 
 impl Listing {
+    #[cfg(test)]
+    pub(crate) fn of(text: &str) -> Listing {
+        Listing { text: text.to_owned(), stale: false }
+    }
+
     /// How many instructions of an opcode there are: `LDS` counts `LDS.64` too.
     pub(crate) fn count(&self, opcode: &str) -> usize {
         self.opcodes().filter(|found| opcode == "all" || *found == opcode).count()
@@ -76,13 +81,18 @@ impl Listing {
 
     /// Every instruction's opcode, without its modifiers.
     fn opcodes(&self) -> impl Iterator<Item = &str> {
+        self.full().filter_map(|opcode| opcode.split('.').next())
+    }
+
+    /// Every instruction's opcode with its modifiers, in order.
+    pub(crate) fn full(&self) -> impl Iterator<Item = &str> {
         let lines =
             self.text.lines().filter(|line| !line.starts_with("//") && !line.ends_with(':'));
         lines.filter_map(|line| {
             let mut words = line.split_whitespace();
             let first = words.next()?;
             let opcode = if first.starts_with('@') { words.next()? } else { first };
-            opcode.trim_end_matches(';').split('.').next()
+            Some(opcode.trim_end_matches(';'))
         })
     }
 }
@@ -94,7 +104,7 @@ mod tests {
     #[test]
     fn opcodes_are_counted_without_guards_and_modifiers() {
         let text = "// head\n.L_x_0:\n  @!P0 BRA `(.L_x_0) ;\n  LDS.64 R0, [R1] ;\n  LDS R0, [R1] ;\n  BAR.SYNC.DEFER_BLOCKING 0x0 ;\n  EXIT ;\n";
-        let listing = Listing { text: text.into(), stale: false };
+        let listing = Listing::of(text);
         assert_eq!(["BRA", "LDS", "BAR", "STS", "all"].map(|o| listing.count(o)), [1, 2, 1, 0, 5]);
     }
 }

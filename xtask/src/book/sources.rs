@@ -30,8 +30,6 @@ pub(crate) struct Sources {
     steps: usize,
     /// The runs on GPUs, oldest first.
     pub(crate) runs: Vec<Run>,
-    /// Whether the run is a stand-in, because nothing has been measured yet.
-    pub(crate) placeholder: bool,
     /// Hardware counters by folder, newest first: they may be there before any time is.
     pub(crate) counters: Vec<(String, Vec<Count>)>,
     /// Published tables.
@@ -61,7 +59,8 @@ impl Sources {
     pub(crate) fn read() -> Result<Sources> {
         let root = crate::root();
         let (kernels, steps) = (kernels::all()?, kernels::steps()?.len());
-        let (runs, placeholder) = runs(&root)?;
+        let folders = measured::folders(&root.join("results"))?;
+        let runs = folders.iter().map(|folder| Run::read(folder)).collect::<Result<_, _>>()?;
         let counters = counters(&root.join("results"))?;
         let history = root.join("results/history.toml");
         let history = if history.exists() { Some(History::read(&history)?) } else { None };
@@ -74,7 +73,6 @@ impl Sources {
             kernels,
             steps,
             runs,
-            placeholder,
             counters,
             history,
             cites,
@@ -115,7 +113,9 @@ impl Sources {
     pub(crate) fn run(&self, on: Option<&str>) -> Result<&Run> {
         match on {
             Some(name) => {
-                self.runs.iter().rev().find(|run| run.name == name || run.name.contains(name))
+                let called = |run: &&Run| run.name == name;
+                let like = |run: &&Run| run.name.contains(name);
+                self.runs.iter().find(called).or_else(|| self.runs.iter().rev().find(like))
             }
             None => self.runs.iter().rev().find(|run| run.env.gpu.name.contains("H200")),
         }
@@ -125,17 +125,6 @@ impl Sources {
 
 fn generated(root: &Path) -> PathBuf {
     root.join(BOOK).join(GENERATED)
-}
-
-/// The runs of `results/`; where there is none, the stand-in of the book's own tests.
-fn runs(root: &Path) -> Result<(Vec<Run>, bool)> {
-    let mut folders = measured::folders(&root.join("results"))?;
-    let placeholder = folders.is_empty();
-    if placeholder {
-        folders = measured::folders(&root.join(BOOK).join("test/placeholder"))?;
-    }
-    let runs = folders.iter().map(|folder| Run::read(folder)).collect::<Result<_, _>>()?;
-    Ok((runs, placeholder))
 }
 
 /// Every `counters.csv`, newest folder first.

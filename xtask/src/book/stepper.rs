@@ -148,7 +148,9 @@ fn lines(frame: &Frame, top: u32) -> String {
         for lane in 0..LANES {
             let Some(word) = op.word(0, lane) else { continue };
             let bank = word.rem_euclid(i64::from(LANES)) as u32;
-            busy[bank as usize] += 1;
+            for next in bank..bank + op.wide {
+                busy[(next % LANES) as usize] += 1;
+            }
             let _ = write!(
                 svg,
                 "<path class=\"{class}\" d=\"M{} {}L{} {bottom}\"/>",

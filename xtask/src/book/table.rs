@@ -1,6 +1,6 @@
 //! Tables that are made from the sources: times, ledgers, opcodes, the ladder.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use measured::Role;
 
 use super::{
@@ -135,46 +135,54 @@ struct Line {
     what: &'static str,
     count: &'static str,
     metrics: &'static [&'static str],
+    /// The accesses whose passes beyond need it counts.
+    conflicts_of: Option<&'static str>,
     /// Said where the two are equal by definition and where they need not be.
     meaning: &'static str,
 }
 
 /// Two metrics in a line: the first less the second.
-const LEDGER: [Line; 11] = [
+const LEDGER: [Line; 12] = [
     Line {
         what: "warp instructions",
         count: "warp_insts",
         metrics: &["smsp__inst_executed"],
+        conflicts_of: None,
         meaning: "PTX on the left, machine code on the right: not the same language, so never the same figure",
     },
     Line {
         what: "divergent branches",
         count: "divergent_branches",
         metrics: &["smsp__sass_branch_targets_threads_divergent"],
+        conflicts_of: None,
         meaning: "branches of the PTX that part a warp; the compiler may turn them into predicates, and then the hardware sees none",
     },
     Line {
         what: "shared loads",
         count: "shared_ld",
         metrics: &["smsp__sass_inst_executed_op_shared_ld"],
+        conflicts_of: None,
         meaning: "loads from shared memory with a lane on",
     },
     Line {
         what: "shared stores",
         count: "shared_st",
         metrics: &["smsp__sass_inst_executed_op_shared_st"],
+        conflicts_of: None,
         meaning: "stores to shared memory with a lane on",
     },
     Line {
         what: "wavefronts of the loads",
         count: "shared_ld_wavefronts",
         metrics: &["smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ld"],
+        conflicts_of: None,
         meaning: "passes over the 32 banks",
     },
     Line {
         what: "wavefronts of the stores",
         count: "shared_st_wavefronts",
         metrics: &["smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_st"],
+        conflicts_of: None,
         meaning: "passes over the 32 banks",
     },
     Line {
@@ -184,7 +192,8 @@ const LEDGER: [Line; 11] = [
             "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ld",
             "smsp__sass_inst_executed_op_shared_ld",
         ],
-        meaning: "wavefronts less loads",
+        conflicts_of: Some("shared_ld"),
+        meaning: "passes beyond those that the width needs",
     },
     Line {
         what: "bank conflicts of the stores",
@@ -193,24 +202,35 @@ const LEDGER: [Line; 11] = [
             "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_st",
             "smsp__sass_inst_executed_op_shared_st",
         ],
-        meaning: "wavefronts less stores",
+        conflicts_of: Some("shared_st"),
+        meaning: "passes beyond those that the width needs",
     },
     Line {
         what: "global load requests",
         count: "global_ld_requests",
         metrics: &["l1tex__t_requests_pipe_lsu_mem_global_op_ld"],
+        conflicts_of: None,
         meaning: "loads of a warp from global memory",
     },
     Line {
         what: "sectors of the loads",
         count: "global_ld_sectors",
         metrics: &["l1tex__t_sectors_pipe_lsu_mem_global_op_ld"],
+        conflicts_of: None,
         meaning: "32 bytes each",
     },
     Line {
         what: "block barriers",
         count: "barriers",
         metrics: &["sass__inst_executed_per_opcode:BAR"],
+        conflicts_of: None,
+        meaning: "executed by a warp",
+    },
+    Line {
+        what: "shuffles",
+        count: "shuffles",
+        metrics: &["sass__inst_executed_per_opcode:SHFL"],
+        conflicts_of: None,
         meaning: "executed by a warp",
     },
 ];
@@ -229,6 +249,15 @@ pub(crate) fn ledger(sources: &Sources, step: &str) -> Result<String> {
             .map(|name| metric(sources, None, &case, name).ok().map(|m| m.value))
             .collect();
         let hardware = values.map(|values| values[0] - values[1..].iter().sum::<f64>());
+        // What an access of 8 or 16 bytes a lane needs beyond one pass is no conflict.
+        let hardware = match line.conflicts_of {
+            Some(access) => {
+                let of = |what: &str| counted.count(&format!("{access}{what}"), false);
+                let needed = of("_wavefronts")? - of("_conflicts")? - of("")?;
+                hardware.map(|value| value - needed as f64)
+            }
+            None => hardware,
+        };
         // A line that says nothing on this step: neither predicts nor counts anything.
         if predicted == 0.0
             && hardware.is_none_or(|value| value == 0.0)
@@ -267,6 +296,64 @@ pub(crate) fn ledger(sources: &Sources, step: &str) -> Result<String> {
     );
     Ok(table(&caption, &head, &rows)
         .replace("<table class=\"figures\">", "<table class=\"figures ledger\">"))
+}
+
+/// `{{ways N}}`: the ways to a small sum beside each other, all blocks together.
+pub(crate) fn ways(sources: &Sources, n: u64) -> Result<String> {
+    const COLUMNS: [(&str, &str, &str); 6] = [
+        ("warp_insts", "warp instructions", ""),
+        ("global_ld_requests", "global loads", "l1tex__t_requests_pipe_lsu_mem_global_op_ld"),
+        ("barriers", "block barriers", "sass__inst_executed_per_opcode:BAR"),
+        ("shuffles", "shuffles", "sass__inst_executed_per_opcode:SHFL"),
+        ("atomics", "atomics", ""),
+        ("copied_bytes", "bytes sent", ""),
+    ];
+    let steps: Vec<&str> = sources.ladder().iter().map(|kernel| kernel.name.as_str()).collect();
+    // The way with the fewest instructions first.
+    let mut ways = sources
+        .counts
+        .at(n)
+        .filter(|name| !steps.contains(name))
+        .map(|name| {
+            let case = Case { n, ..Case::of(name) };
+            let counted = sources.counts.get(&case)?;
+            Ok((counted.count("warp_insts", true)?, case, counted))
+        })
+        .collect::<Result<Vec<_>>>()?;
+    ways.sort_by_key(|(instructions, ..)| *instructions);
+    ensure!(!ways.is_empty(), "the ways to a small sum are not counted: `cargo x book --outputs`");
+    let mut rows = Vec::new();
+    for (_, case, counted) in &ways {
+        let mut row = vec![case.step.clone()];
+        let (mut held, mut differs) = (0, Vec::new());
+        for (count, what, name) in COLUMNS {
+            let predicted = counted.count(count, true)?;
+            row.push(group(predicted));
+            let hardware = metric(sources, None, case, name).ok();
+            let Some(hardware) = hardware.filter(|_| !name.is_empty()) else { continue };
+            held += 1;
+            if hardware.value != predicted as f64 {
+                differs.push(format!("{what}: {}", group(hardware.value as u64)));
+            }
+        }
+        row.push(match (held, differs.as_slice()) {
+            (0, _) => String::new(),
+            (_, []) => "<span class=\"equal\">equal, to the unit</span>".to_owned(),
+            (_, differs) => differs.join(", "),
+        });
+        rows.push(row);
+    }
+    let mut head = vec!["way".to_owned()];
+    head.extend(COLUMNS.map(|(_, what, _)| what.to_owned()));
+    let mut caption = format!("Counted by the interpreter: {} f32, all blocks together.", power(n));
+    // Where no GPU has counted, its column would be empty.
+    if rows.iter().any(|row| row.last().is_some_and(|cell| !cell.is_empty())) {
+        head.push("the hardware".to_owned());
+        caption += " The hardware is asked for loads, barriers and shuffles.";
+    } else {
+        rows.iter_mut().for_each(|row| row.truncate(head.len()));
+    }
+    Ok(table(&caption, &head, &rows))
 }
 
 /// `{{sass STEP}}`: opcodes of the machine code, this step against the last.

@@ -59,9 +59,6 @@ impl Weave {
             }
         };
         let mut out = String::with_capacity(2 * text.len());
-        if self.sources.placeholder {
-            out += "<p class=\"placeholder\">The measured figures in this build are placeholders.</p>\n\n";
-        }
         let mut boxes: Vec<Open> = Vec::new();
         // A figure whose caption goes on to the end of the line.
         let mut caption = false;
