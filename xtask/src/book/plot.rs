@@ -73,6 +73,10 @@ pub(crate) fn html(sources: &Sources, kind: &str, names: &[&str]) -> Result<Stri
         }
         let class = match steps.iter().position(|step| step == name) {
             Some(index) => format!("s{index}"),
+            // The study's ways are no peers: they have colours of their own.
+            None if run.env.of(Role::Study).any(|way| way.name == *name) => {
+                format!("s{}", 1 + 2 * (series.len() % 5))
+            }
             None => "peer".to_owned(),
         };
         if !points.is_empty() {
@@ -132,6 +136,11 @@ pub(crate) fn html(sources: &Sources, kind: &str, names: &[&str]) -> Result<Stri
         _ => bail!("`plot {kind}`: take bandwidth, time or peers"),
     };
     let label = format!("{title}, on one {}: {}", run.env.gpu.name, summary(&series, kind));
+    let shown = |n: &&u64| {
+        let log = (**n as f64).log2();
+        series.iter().any(|line| line.points.iter().any(|point| point.0 == log))
+    };
+    let sizes: Vec<u64> = sizes.iter().filter(shown).copied().collect();
     Ok(figure(&series, &axis, &sizes, &label))
 }
 

@@ -301,9 +301,9 @@ pub(crate) fn ledger(sources: &Sources, step: &str) -> Result<String> {
 /// `{{ways N}}`: the ways to a small sum beside each other, all blocks together.
 pub(crate) fn ways(sources: &Sources, n: u64) -> Result<String> {
     const COLUMNS: [(&str, &str, &str); 6] = [
-        ("warp_insts", "warp instructions", ""),
-        ("global_ld_requests", "global loads", "l1tex__t_requests_pipe_lsu_mem_global_op_ld"),
-        ("barriers", "block barriers", "sass__inst_executed_per_opcode:BAR"),
+        ("warp_insts", "instructions", ""),
+        ("global_ld_requests", "loads", "l1tex__t_requests_pipe_lsu_mem_global_op_ld"),
+        ("barriers", "barriers", "sass__inst_executed_per_opcode:BAR"),
         ("shuffles", "shuffles", "sass__inst_executed_per_opcode:SHFL"),
         ("atomics", "atomics", ""),
         ("copied_bytes", "bytes sent", ""),
@@ -345,7 +345,10 @@ pub(crate) fn ways(sources: &Sources, n: u64) -> Result<String> {
     }
     let mut head = vec!["way".to_owned()];
     head.extend(COLUMNS.map(|(_, what, _)| what.to_owned()));
-    let mut caption = format!("Counted by the interpreter: {} f32, all blocks together.", power(n));
+    let mut caption = format!(
+        "Counted by the interpreter: instructions of warps, loads from global memory, barriers of blocks, and so on; {} f32, all blocks together.",
+        power(n)
+    );
     // Where no GPU has counted, its column would be empty.
     if rows.iter().any(|row| row.last().is_some_and(|cell| !cell.is_empty())) {
         head.push("the hardware".to_owned());
