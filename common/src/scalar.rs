@@ -42,6 +42,16 @@ pub enum Value {
     Float(f64),
 }
 
+impl Value {
+    /// The value as a float: of a large integer, the nearest one.
+    pub fn as_f64(self) -> f64 {
+        match self {
+            Value::Int(value) => value as f64,
+            Value::Float(value) => value,
+        }
+    }
+}
+
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

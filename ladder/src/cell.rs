@@ -12,7 +12,7 @@ use common::{
     stopwatch::Stopwatch,
     workload::Workload,
 };
-use measured::{Absent, Cache, Cell, Clock, Sample};
+use measured::{Absent, Cache, Cell, Clock, Sample, Sum};
 
 use crate::{
     blas::{Blas, Routine},
@@ -81,6 +81,8 @@ pub struct Found {
     pub variants: Vec<measured::Variant>,
     /// What was not, and why.
     pub absent: Vec<Absent>,
+    /// What was summed, and how far from the exact sum.
+    pub sums: Vec<Sum>,
     /// Sums that were wrong.
     pub wrong: Vec<String>,
     /// Bytes of copies that cold samples walked through.
@@ -351,7 +353,18 @@ impl Bench {
                     found.absent.push(absent::<T>(name, n, &reason));
                     false
                 }
-                Ok(_) => true,
+                Ok(verdict) => {
+                    found.sums.extend(verdict.map(|verdict| Sum {
+                        variant: name.clone(),
+                        element: T::ELEMENT.to_string(),
+                        threads: contender.threads,
+                        n,
+                        sum: verdict.sum.as_f64(),
+                        error: verdict.error,
+                        bound: verdict.bound,
+                    }));
+                    true
+                }
                 Err(error) => {
                     found.absent.push(absent::<T>(name, n, &error));
                     false

@@ -10,7 +10,7 @@ use std::{
 
 use clap::{Args, ValueEnum};
 use common::{Element, Error, Result, cli::Stop, device::Choice, plan::Block, ptx, size::Size};
-use measured::{Absent, Cache, Cell, Clock, Env, Gpu, Method, Run, Sample, Taken, Variant};
+use measured::{Absent, Cache, Cell, Clock, Env, Gpu, Method, Run, Sample, Sum, Taken, Variant};
 
 use crate::{
     STEPS,
@@ -291,6 +291,7 @@ fn add(all: &mut Found, found: Found) {
     let known: HashSet<String> = all.variants.iter().map(|v| v.name.clone()).collect();
     all.variants.extend(found.variants.into_iter().filter(|v| !known.contains(&v.name)));
     all.absent.extend(found.absent);
+    all.sums.extend(found.sums);
     all.wrong.extend(found.wrong);
     all.pool = all.pool.max(found.pool);
     all.gated &= found.gated;
@@ -307,6 +308,7 @@ fn in_order(variants: &[Variant]) -> Vec<Variant> {
 fn write(folder: &Path, env: &Env, all: &Found) -> Result<(), Stop> {
     env.write(&folder.join("env.toml")).map_err(file)?;
     Cell::write(&folder.join("cells.csv"), &all.cells).map_err(file)?;
+    Sum::write(&folder.join("sums.csv"), &all.sums).map_err(file)?;
     Sample::write(&folder.join("raw.csv.gz"), &all.samples).map_err(file)
 }
 

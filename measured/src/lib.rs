@@ -17,6 +17,7 @@ pub mod repeat;
 mod run;
 mod sample;
 pub mod stats;
+mod sum;
 pub mod table;
 
 pub use cell::Cell;
@@ -24,3 +25,4 @@ pub use env::{Absent, Env, Gpu, Method, More, Role, Taken, Variant};
 pub use error::{Error, Result};
 pub use run::{Place, Run, contender_order, folders};
 pub use sample::{Cache, Clock, Sample};
+pub use sum::Sum;

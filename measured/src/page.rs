@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::{
-    Cache, Clock, Place, Role, Run, Variant, check,
+    Cache, Clock, Place, Role, Run, Sum, Variant, check,
     pair::Ratio,
     table::{Table, gigabytes, micros, size},
 };
@@ -75,6 +75,11 @@ pub fn of(run: &Run) -> String {
             &mut page,
             &format!("{element}, L2 cold: how many times faster than CUB, by each clock"),
             by_clock(run, &element),
+        );
+        section(
+            &mut page,
+            &format!("{element}: distance from the exact sum, in 10⁻⁹ of it"),
+            errors(run, &element),
         );
     }
     page += &order(run);
@@ -285,6 +290,17 @@ pub fn steps(run: &Run, element: &str) -> Table {
         let at = steps.iter().position(|step| step.name == variant.name)?;
         let before = steps.get(at.checked_sub(1)?)?;
         marked(run, &before.name, &variant.name, place)
+    })
+}
+
+/// How far each sum was from the exact one. Integers are exact, or they are not measured.
+pub fn errors(run: &Run, element: &str) -> Table {
+    by_size(run, element, Cache::Cold, Clock::Gpu, |variant, place| {
+        let is_this = |sum: &&Sum| {
+            (&sum.variant, sum.element.as_str(), sum.n) == (&variant.name, place.element, place.n)
+        };
+        let sum = run.sums.iter().filter(|_| element.starts_with('f')).find(is_this)?;
+        Some(format!("{:.1}", sum.error / sum.sum.abs() * 1e9))
     })
 }
 

@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::{
-    Cache, Cell, Clock, Env, Error, Result, Role, Sample, Variant,
+    Cache, Cell, Clock, Env, Error, Result, Role, Sample, Sum, Variant,
     counters::Count,
     env::{More, read_toml},
     pair::{Ratio, order_effect, there_and_back},
@@ -23,6 +23,8 @@ pub struct Run {
     pub env: Env,
     /// `cells.csv`.
     pub cells: Vec<Cell>,
+    /// `sums.csv`; empty if there is none.
+    pub sums: Vec<Sum>,
     /// `counters.csv`; empty if there is none.
     pub counters: Vec<Count>,
     /// `sweep.csv`; empty if there is none.
@@ -72,6 +74,9 @@ impl Run {
             run.env.variant.sort_by_key(|variant| variant.role);
             run.env.absent.extend(more.absent);
         }
+        if let Some(path) = there("sums.csv") {
+            run.sums = Sum::read(&path)?;
+        }
         if let Some(path) = there("counters.csv") {
             run.counters = Count::read(&path)?;
         }
@@ -83,9 +88,10 @@ impl Run {
 
     /// A run from its parts.
     pub fn new(name: String, env: Env, cells: Vec<Cell>, samples: &[Sample]) -> Run {
-        let (counters, sweep) = (Vec::new(), Vec::new());
+        let (sums, counters, sweep) = (Vec::new(), Vec::new(), Vec::new());
         let tick = tick(samples);
-        let mut run = Run { name, env, cells, counters, sweep, tick, series: BTreeMap::new() };
+        let mut run =
+            Run { name, env, cells, sums, counters, sweep, tick, series: BTreeMap::new() };
         run.add(Session::Ladder, samples);
         run
     }

@@ -3,7 +3,7 @@
 use std::{fs, path::PathBuf};
 
 use measured::{
-    Cache, Cell, Clock, Env, Place, Role, Run, Sample, Variant, check, counters::Count,
+    Cache, Cell, Clock, Env, Place, Role, Run, Sample, Sum, Variant, check, counters::Count,
     history::History, page, repeat,
 };
 
@@ -71,6 +71,17 @@ fn what_is_written_is_read_back() {
     let cells = Cell::read(&folder.join("cells.csv")).unwrap();
     Cell::write(&path, &cells).unwrap();
     assert_eq!(Cell::read(&path).unwrap(), cells);
+    let sums = [Sum {
+        variant: "v0-naive".into(),
+        element: "f32".into(),
+        threads: 256,
+        n: 1 << 20,
+        sum: 524_288.25,
+        error: 0.125,
+        bound: 1.5,
+    }];
+    Sum::write(&path, &sums).unwrap();
+    assert_eq!(Sum::read(&path).unwrap(), sums);
     let counts = Count::read(&folder.join("counters.csv")).unwrap();
     Count::write(&path, &counts).unwrap();
     assert_eq!(Count::read(&path).unwrap(), counts);
@@ -246,6 +257,27 @@ fn a_ratio_that_did_not_repeat_is_marked_with_whose_time_moved() {
     assert!(row(&page, "| 2^24").ends_with("|neither for sure|"), "{page}");
     let page = moved(&|s| tenth_more(s, "v1-divergence"));
     assert!(row(&page, "| 2^20").ends_with("|v1-divergence|"), "{page}");
+}
+
+#[test]
+fn errors_are_relative_and_those_of_their_size() {
+    let mut run = run();
+    assert!(page::errors(&run, "f32").is_empty());
+    let sum = |variant: &str, n: u64, error: f64| Sum {
+        variant: variant.into(),
+        element: "f32".into(),
+        threads: 256,
+        n,
+        sum: 2e6,
+        error,
+        bound: 1.0,
+    };
+    run.sums = vec![sum("v0-naive", 1 << 20, 0.5), sum("cub", 1 << 10, 0.25)];
+    let table = page::errors(&run, "f32").to_string();
+    let row = |name: &str| table.lines().find(|l| l.contains(name)).unwrap().to_owned();
+    assert!(row("v0-naive").contains("250.0") && !row("v0-naive").contains("125.0"), "{table}");
+    assert!(row("cub").contains("125.0") && !row("cub").contains("250.0"), "{table}");
+    assert!(!table.contains("v1-divergence"), "{table}");
 }
 
 #[test]
