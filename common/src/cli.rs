@@ -212,9 +212,20 @@ pub fn ladder(matches: &clap::ArgMatches, steps: &[&'static Step]) -> ExitCode {
     }
 }
 
-/// Runs the program of a study: several ways to one sum, in one table.
-pub fn study(name: &'static str, about: &'static str, ways: &[&'static Step]) -> ExitCode {
-    let command = Program::command().name(name).bin_name(name).about(about);
+/// Runs the program of a study: several ways to one sum, in one table, at sizes of its own.
+pub fn study(
+    name: &'static str,
+    about: &'static str,
+    sizes: &'static str,
+    ways: &[&'static Step],
+) -> ExitCode {
+    let help =
+        "How many elements to add: 1048576, 2^20, 2^20+13, 1Mi, or a list such as 1,257,2^20";
+    let command = Program::command()
+        .name(name)
+        .bin_name(name)
+        .about(about)
+        .mut_arg("n", |arg| arg.default_value(sizes).help(help).long_help(help));
     main(command, ways, |outcomes, refusals, _| report::ladder(outcomes, refusals))
 }
 

@@ -154,7 +154,7 @@ pub fn ladder(outcomes: &[Outcome], refusals: &[Refusal]) -> String {
 }
 
 fn times(outcomes: &[Outcome]) -> Table {
-    let mut table = table(&["step", "time", "GB/s", "% of bus", "v0 =", "last =", "sum"]);
+    let mut table = table(&["step", "time", "GB/s", "% of bus", "first =", "last =", "sum"]);
     let median = |outcome: &Outcome| outcome.timing.as_ref().map(|timing| timing.median());
     let base = outcomes.first().and_then(median);
     let mut last = base;
