@@ -87,6 +87,22 @@ fn equal_to_the_hardware_to_the_unit() {
     );
 }
 
+/// v9's loads are the copy engine's: as many bytes as the hardware's copies have, 32 KiB each.
+#[test]
+fn bulk_copies_have_the_bytes_of_the_hardware_s() {
+    let golden = golden();
+    for n in SIZES {
+        for threads in [128, 256, 512] {
+            let copied = interpreted::<f32>(&v9_bulk_copy::STEP, n, threads)[0].copied_bytes;
+            let key = (v9_bulk_copy::STEP.name.to_owned(), "f32".to_owned(), n, threads, 1);
+            let copies = golden[&key]["sass__inst_executed_per_opcode:UBLKCP"];
+            assert_eq!(copied as f64, copies * 32768.0, "{n} in blocks of {threads}");
+            // What is left of the last chunk when no stage is whole any more, threads load.
+            assert_eq!(copied, n * 4 / 32768 * 32768);
+        }
+    }
+}
+
 /// What the interpreter counts, launch by launch.
 fn interpreted<T: Scalar>(step: &common::Step, n: u64, threads: u32) -> Vec<Counts> {
     let settings = Settings { checks: Some(Vec::new()), ..Settings::default() };
