@@ -47,6 +47,7 @@ pub(crate) fn weave(sources: &Sources, text: &str) -> Result<Woven> {
         ("gpu", [step]) => console::gpu(sources, step).map(Woven::Block),
         ("ledger", [step]) => block(table::ledger(sources, step)?),
         ("ways", [n]) => block(table::ways(sources, size(n)?)?),
+        ("errors", [_, ..]) => block(table::errors(sources, &words)?),
         ("times", [step]) => block(table::times(sources, step)?),
         ("sass", [step]) => block(table::sass(sources, step)?),
         ("ladder", [n, peers @ ..]) => block(table::ladder(sources, size(n)?, peers)?),

@@ -359,6 +359,35 @@ pub(crate) fn ways(sources: &Sources, n: u64) -> Result<String> {
     Ok(table(&caption, &head, &rows))
 }
 
+/// `{{errors NAME...}}`: how far the sums were from the exact one, as they were measured.
+pub(crate) fn errors(sources: &Sources, names: &[&str]) -> Result<String> {
+    let run = sources.run(None)?;
+    let sizes = [1 << 20, 1 << 24, 1 << 28, 1 << 30, 1 << 32];
+    let mut rows = Vec::new();
+    for &name in names {
+        let mut row = vec![name.to_owned()];
+        for n in sizes {
+            let sum = run
+                .sums
+                .iter()
+                .find(|s| (s.variant.as_str(), &*s.element, s.n) == (name, "f32", n));
+            row.push(sum.map_or("–".into(), |s| format!("{:.1}", s.error / s.sum.abs() * 1e9)));
+        }
+        ensure!(
+            row[1..].iter().any(|cell| cell != "–"),
+            "results/{} has no sum of {name}: sums.csv is written by `ladder measure`",
+            run.name
+        );
+        rows.push(row);
+    }
+    let head: Vec<_> = [String::new()].into_iter().chain(sizes.map(power)).collect();
+    let caption = format!(
+        "Distance from the exact sum, in 10⁻⁹ of it: random f32 from 0 to 1, the same for all, on one {}.",
+        escape(&run.env.gpu.name)
+    );
+    Ok(table(&caption, &head, &rows))
+}
+
 /// `{{sass STEP}}`: opcodes of the machine code, this step against the last.
 pub(crate) fn sass(sources: &Sources, step: &str) -> Result<String> {
     let this = sources.sass.get(step)?;
