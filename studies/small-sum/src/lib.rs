@@ -72,7 +72,7 @@ const TILE: u64 = THREADS * 16;
 /// Blocks that are enough to hide that they share a memory bus.
 const FULL: u32 = 64;
 
-/// Bytes of the largest sum that is small: [`FULL`] blocks of eight words a thread. Above it the
+/// Bytes of the largest sum that is small: 64 blocks of eight words a thread. Above it the
 /// ways are right too, and no longer what one would take.
 pub const SMALL: u64 = FULL as u64 * 8 * TILE;
 
