@@ -3,10 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{FromArgMatches, Subcommand};
-use common::{
-    Error,
-    cli::{self, Stop},
-};
+use common::cli;
 
 use crate::{STEPS, compare, counters, measure, sweep};
 
@@ -47,27 +44,4 @@ pub fn run() -> ExitCode {
         }),
         Err(error) => cli::refused(&error),
     }
-}
-
-/// Without a GPU there are no times: one sentence, with the way out.
-pub(crate) fn needs_a_gpu(command: &str) -> impl Fn(Error) -> Stop {
-    let command = command.to_owned();
-    move |error| match error {
-        Error::NoDriver | Error::NoGpu => {
-            let why = match error {
-                Error::NoDriver => "there is no NVIDIA driver here (libcuda.so.1 cannot be loaded)",
-                _ => "no GPU was found or asked for",
-            };
-            Error::Usage(format!(
-                "`ladder {command}` times kernels on a GPU, and {why}: carry `cargo x bundle` to a machine that has one, or count without one by `ladder --device simt`"
-            ))
-            .into()
-        }
-        error => error.into(),
-    }
-}
-
-/// A fault of a results file, as the harness reports errors.
-pub(crate) fn file(error: measured::Error) -> Stop {
-    Error::Usage(error.to_string()).into()
 }

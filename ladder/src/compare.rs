@@ -18,9 +18,9 @@ use crate::{
     STEPS,
     blas::Routine,
     cell::{Ask, Bench},
-    commands::needs_a_gpu,
     contender, library,
     measure::{OnGpu, block, positive},
+    stop::needs_a_gpu,
 };
 
 /// What is compared.

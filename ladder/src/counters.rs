@@ -18,9 +18,9 @@ use measured::counters::{Count, MARK, from_ncu};
 use crate::{
     STEPS,
     cell::{INPUT, SEED},
-    commands::file,
     contender::{self, Loaded},
     measure::block,
+    stop::file,
 };
 
 /// What is counted: names that `ncu --query-metrics` knows on Hopper.

@@ -12,6 +12,7 @@ pub mod library;
 pub mod measure;
 pub mod peer;
 pub mod rounds;
+mod stop;
 pub mod sweep;
 
 use common::Step;

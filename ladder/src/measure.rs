@@ -15,8 +15,8 @@ use measured::{Absent, Cache, Cell, Clock, Env, Gpu, Method, Run, Sample, Sum, T
 use crate::{
     STEPS,
     cell::{Ask, Bench, Found, INPUT, SEED},
-    commands::{file, needs_a_gpu},
     contender, date,
+    stop::{file, needs_a_gpu},
 };
 
 /// What can be asked of a measurement.

@@ -14,8 +14,8 @@ use measured::{Cache, Sample, stats::Summary, table};
 use crate::{
     STEPS,
     cell::{Ask, Bench},
-    commands::{file, needs_a_gpu},
     measure::{OnGpu, positive, progress},
+    stop::{file, needs_a_gpu},
 };
 
 /// What is swept.
