@@ -4,12 +4,7 @@ use std::{cell::RefCell, rc::Rc, str::FromStr};
 
 use simt::observe::{Finding, Races, Sync, Trace};
 
-use crate::{
-    Error, Result,
-    call::{Call, Word},
-    facts::Facts,
-    ptx::Ptx,
-};
+use crate::{Error, Result, call::Call, facts::Facts, ptx::Ptx};
 
 /// How the interpreter runs, and what it looks at.
 #[derive(Clone, Debug, Default)]
@@ -170,24 +165,9 @@ impl Interpreter {
 
     /// Runs a kernel to its end.
     pub fn launch(&self, program: &Program, call: &Call) -> Result<()> {
-        let launch = simt::Launch {
-            entry: &call.entry,
-            grid: [call.grid, 1, 1],
-            block: [call.block, 1, 1],
-            cluster: [call.cluster, 1, 1],
-            shared: call.shared,
-            args: call
-                .args
-                .iter()
-                .map(|word| match *word {
-                    Word::U32(value) => simt::Arg::U32(value),
-                    Word::U64(value) => simt::Arg::U64(value),
-                })
-                .collect(),
-        };
         let result = self.gpu.borrow_mut().launch(
             &program.module,
-            &launch,
+            &call.interpreted(),
             &mut *self.observers.borrow_mut(),
         );
         result.map_err(stopped(format!("interpreting {}", call.entry)))

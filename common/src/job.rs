@@ -2,8 +2,8 @@
 
 use crate::{
     Element, Result,
-    device::{Call, Device, Memory, Program, Word},
-    plan::{Arg, Buffer, Plan, Scratch},
+    device::{Call, Device, Memory, Program},
+    plan::{Buffer, Plan, Scratch},
     reference::Reference,
     scalar::Scalar,
     verify::Verdict,
@@ -65,20 +65,7 @@ impl<'d> Job<'d> {
             Buffer::Scratch(index) => self.scratch[index].address(),
             Buffer::Result => self.result.address(),
         };
-        let word = |arg: &Arg| match *arg {
-            Arg::Address(buffer) => Word::U64(address(buffer)),
-            Arg::U64(value) => Word::U64(value),
-            Arg::U32(value) => Word::U32(value),
-        };
-        let call = |launch: &crate::plan::Launch| Call {
-            entry: launch.entry.clone(),
-            grid: launch.grid,
-            block: launch.block,
-            cluster: launch.cluster,
-            shared: launch.shared,
-            args: launch.args.iter().map(word).collect(),
-        };
-        self.plan.launches.iter().map(call).collect()
+        self.plan.launches.iter().map(|launch| Call::of(launch, address)).collect()
     }
 
     /// Launches calls that [`calls`](Job::calls) made.

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use crate::{
-    Cache, Clock, Place, Role, Run, Sum, Variant, check,
+    Cache, Clock, Place, Role, Run, Variant, check,
     pair::Ratio,
-    table::{Table, gigabytes, micros, size},
+    table::{self, Table, gigabytes, micros, size},
 };
 
 /// The peer that everything is held against, if it was there.
@@ -296,11 +296,8 @@ pub fn steps(run: &Run, element: &str) -> Table {
 /// How far each sum was from the exact one. Integers are exact, or they are not measured.
 pub fn errors(run: &Run, element: &str) -> Table {
     by_size(run, element, Cache::Cold, Clock::Gpu, |variant, place| {
-        let is_this = |sum: &&Sum| {
-            (&sum.variant, sum.element.as_str(), sum.n) == (&variant.name, place.element, place.n)
-        };
-        let sum = run.sums.iter().filter(|_| element.starts_with('f')).find(is_this)?;
-        Some(format!("{:.1}", sum.error / sum.sum.abs() * 1e9))
+        let error = run.error(&variant.name, place).filter(|_| element.starts_with('f'))?;
+        Some(table::billionths(error))
     })
 }
 

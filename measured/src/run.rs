@@ -157,6 +157,13 @@ impl Run {
         self.time(&variant.name, at).map(|time| bytes / time.median * 1e9)
     }
 
+    /// How far a sum was from the exact one, relative to the sum.
+    pub fn error(&self, variant: &str, at: &Place<'_>) -> Option<f64> {
+        let is_this =
+            |s: &&Sum| (s.variant.as_str(), &*s.element, s.n) == (variant, at.element, at.n);
+        self.sums.iter().find(is_this).map(|sum| sum.error / sum.sum.abs())
+    }
+
     /// The sizes that have times on a clock, in order.
     pub fn sizes(&self, element: &str, cache: Cache, clock: Clock) -> Vec<u64> {
         let keys = self.series.keys();

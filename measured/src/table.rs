@@ -85,6 +85,11 @@ pub fn gigabytes(bytes_per_second: f64) -> String {
     }
 }
 
+/// A share of something small, in 10⁻⁹.
+pub fn billionths(share: f64) -> String {
+    format!("{:.1}", share * 1e9)
+}
+
 /// A size as people write it: `2^20`.
 pub fn size(n: u64) -> String {
     match n.checked_ilog2() {

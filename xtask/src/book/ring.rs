@@ -8,7 +8,8 @@ use std::{collections::BTreeMap, fmt::Write as _};
 use anyhow::{Context, Result, anyhow, ensure};
 use common::{
     Element,
-    plan::{Arg, Block, Buffer, Plan, Problem, Scratch},
+    device::Call,
+    plan::{Block, Buffer, Problem},
 };
 use simt::observer::{Access, AccessKind, At, Copy, Observer, Space};
 
@@ -86,14 +87,9 @@ fn events(step: &str, ptx: &str) -> Result<Vec<Event>> {
     let mut gpu = simt::Gpu::new();
     let input = zeros(&mut gpu, N * 4)?;
     let result = zeros(&mut gpu, 4)?;
-    let scratch: Vec<u64> = plan
-        .scratch
-        .iter()
-        .map(|scratch| match *scratch {
-            Scratch::Partials(count) => zeros(&mut gpu, count * 4),
-            Scratch::Zeroed(bytes) => zeros(&mut gpu, bytes),
-        })
-        .collect::<Result<_>>()?;
+    let scratch = (0..plan.scratch.len())
+        .map(|index| zeros(&mut gpu, plan.scratch_bytes(index, Element::F32)))
+        .collect::<Result<Vec<u64>>>()?;
     let address = |buffer| match buffer {
         Buffer::Input => input,
         Buffer::Result => result,
@@ -101,7 +97,8 @@ fn events(step: &str, ptx: &str) -> Result<Vec<Event>> {
     };
     let mut watch = Watch::default();
     let module = simt::Module::parse(ptx)?;
-    gpu.launch(&module, &launch(&plan, &address), &mut watch)?;
+    let call = Call::of(&plan.launches[0], address);
+    gpu.launch(&module, &call.interpreted(), &mut watch)?;
     Ok(watch.0)
 }
 
@@ -109,26 +106,6 @@ fn zeros(gpu: &mut simt::Gpu, bytes: u64) -> Result<u64> {
     let address = gpu.alloc(bytes)?;
     gpu.fill(address, 0, bytes)?;
     Ok(address)
-}
-
-fn launch<'a>(plan: &'a Plan, address: &dyn Fn(Buffer) -> u64) -> simt::Launch<'a> {
-    let first = &plan.launches[0];
-    simt::Launch {
-        entry: &first.entry,
-        grid: [first.grid, 1, 1],
-        block: [first.block, 1, 1],
-        cluster: [first.cluster, 1, 1],
-        shared: first.shared,
-        args: first
-            .args
-            .iter()
-            .map(|arg| match *arg {
-                Arg::Address(buffer) => simt::Arg::U64(address(buffer)),
-                Arg::U64(value) => simt::Arg::U64(value),
-                Arg::U32(value) => simt::Arg::U32(value),
-            })
-            .collect(),
-    }
 }
 
 /// The states of all stages, a column for each piece that is added, and one before the first.

@@ -366,13 +366,11 @@ pub(crate) fn errors(sources: &Sources, names: &[&str]) -> Result<String> {
     let mut rows = Vec::new();
     for &name in names {
         let mut row = vec![name.to_owned()];
-        for n in sizes {
-            let sum = run
-                .sums
-                .iter()
-                .find(|s| (s.variant.as_str(), &*s.element, s.n) == (name, "f32", n));
-            row.push(sum.map_or("–".into(), |s| format!("{:.1}", s.error / s.sum.abs() * 1e9)));
-        }
+        row.extend(
+            sizes.map(|n| {
+                run.error(name, &place(n)).map_or("–".into(), measured::table::billionths)
+            }),
+        );
         ensure!(
             row[1..].iter().any(|cell| cell != "–"),
             "results/{} has no sum of {name}: sums.csv is written by `ladder measure`",
