@@ -2,7 +2,7 @@
 
 use super::float::{flush32, narrow, widen};
 use super::{sext, trim};
-use crate::inst::{Alu, Round, Ty};
+use crate::inst::{Alu, Rounding, Ty};
 
 /// `cvt.to.from`; `int` is a rounding to a whole number (`.rni`, `.rzi`, …).
 pub(super) fn convert(op: &Alu, from: Ty, int: bool, a: u64) -> u64 {
@@ -28,9 +28,9 @@ pub(super) fn convert(op: &Alu, from: Ty, int: bool, a: u64) -> u64 {
             let v = if int { whole(v, op.round) } else { v };
             let v = if op.sat { super::saturate(v) } else { v };
             if v.is_nan() && from == to && !int {
-                return narrow(v, to, Round::Near);
+                return narrow(v, to, Rounding::Near);
             }
-            let bits = narrow(v, to, if int { Round::Near } else { op.round });
+            let bits = narrow(v, to, if int { Rounding::Near } else { op.round });
             if op.ftz && to == Ty::F32 { u64::from(flush32(bits as u32)) } else { bits }
         }
     }
@@ -59,13 +59,13 @@ fn flush(op: &Alu, a: u64, from: Ty) -> u64 {
     if op.ftz && from == Ty::F32 { u64::from(flush32(a as u32)) } else { a }
 }
 
-fn whole(v: f64, round: Round) -> f64 {
+fn whole(v: f64, round: Rounding) -> f64 {
     match round {
-        Round::Near => v.round_ties_even(),
-        Round::Zero => v.trunc(),
-        Round::Down => v.floor(),
-        Round::Up => v.ceil(),
-        Round::Away => v.round(),
+        Rounding::Near => v.round_ties_even(),
+        Rounding::Zero => v.trunc(),
+        Rounding::Down => v.floor(),
+        Rounding::Up => v.ceil(),
+        Rounding::Away => v.round(),
     }
 }
 
@@ -82,21 +82,21 @@ fn most(ty: Ty) -> i128 {
 }
 
 /// An integer of up to 64 bits to a float, rounded once.
-fn from_int(v: i128, to: Ty, round: Round) -> u64 {
+fn from_int(v: i128, to: Ty, round: Rounding) -> u64 {
     if to == Ty::F64 {
         let near = v as f64;
         let back = near as i128;
         let off = match round {
-            Round::Near | Round::Away => 0,
-            Round::Zero if back.abs() > v.abs() => -1,
-            Round::Down if back > v => {
+            Rounding::Near | Rounding::Away => 0,
+            Rounding::Zero if back.abs() > v.abs() => -1,
+            Rounding::Down if back > v => {
                 if v < 0 {
                     1
                 } else {
                     -1
                 }
             }
-            Round::Up if back < v => {
+            Rounding::Up if back < v => {
                 if v < 0 {
                     -1
                 } else {

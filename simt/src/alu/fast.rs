@@ -3,7 +3,7 @@
 //! Each agrees with [`eval`](super::eval), bit for bit: a test compares them.
 
 use super::float::{canon32, canon64};
-use crate::inst::{Alu, F, Fast, Half, Round, Ty};
+use crate::inst::{Alu, F, Fast, Half, Rounding, Ty};
 
 /// 32 lanes of a register of up to 32 bits.
 pub(crate) type Words = [u32; 32];
@@ -13,7 +13,7 @@ pub(crate) type Doubles = [u64; 32];
 /// The loop for an operation, where it has one.
 pub(crate) fn classify(op: &Alu) -> Fast {
     use Ty::*;
-    let plain = op.round == Round::Near && !op.ftz && !op.sat;
+    let plain = op.round == Rounding::Near && !op.ftz && !op.sat;
     if !plain {
         return Fast::No;
     }
@@ -217,7 +217,7 @@ mod tests {
         let mut seed = 7;
         let mut loops = 0;
         for (f, ty) in ops.into_iter().flat_map(|f| types.map(|ty| (f, ty))) {
-            let alu = Alu { f, ty, round: Round::Near, ftz: false, sat: false };
+            let alu = Alu { f, ty, round: Rounding::Near, ftz: false, sat: false };
             let fast = classify(&alu);
             if fast == Fast::No {
                 continue;

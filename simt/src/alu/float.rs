@@ -1,6 +1,6 @@
 //! Floating point to the bit: formats, rounding, NaN.
 
-use crate::inst::{Round, Ty};
+use crate::inst::{Rounding, Ty};
 
 /// The NaN that arithmetic yields.
 pub(crate) const NAN32: u32 = 0x7fff_ffff;
@@ -53,7 +53,7 @@ pub(crate) fn widen(bits: u64, ty: Ty) -> f64 {
 }
 
 /// Double precision to a format, rounded once.
-pub(crate) fn narrow(v: f64, ty: Ty, round: Round) -> u64 {
+pub(crate) fn narrow(v: f64, ty: Ty, round: Rounding) -> u64 {
     let (exponent_bits, mantissa_bits) = shape(ty);
     if v.is_nan() {
         return match ty {
@@ -65,7 +65,7 @@ pub(crate) fn narrow(v: f64, ty: Ty, round: Round) -> u64 {
     if ty == Ty::F64 {
         return v.to_bits();
     }
-    if ty == Ty::F32 && round == Round::Near {
+    if ty == Ty::F32 && round == Rounding::Near {
         return u64::from((v as f32).to_bits());
     }
     let bits = v.to_bits();
@@ -93,21 +93,21 @@ pub(crate) fn narrow(v: f64, ty: Ty, round: Round) -> u64 {
     let rest = mantissa & ((1u64 << drop) - 1);
     let half = 1u64 << (drop - 1);
     let up = match round {
-        Round::Near => rest > half || (rest == half && kept & 1 == 1),
-        Round::Away => rest >= half,
-        Round::Zero => false,
-        Round::Down => negative && rest != 0,
-        Round::Up => !negative && rest != 0,
+        Rounding::Near => rest > half || (rest == half && kept & 1 == 1),
+        Rounding::Away => rest >= half,
+        Rounding::Zero => false,
+        Rounding::Down => negative && rest != 0,
+        Rounding::Up => !negative && rest != 0,
     };
     let kept = kept + u64::from(up);
     // The hidden bit adds 1 to the exponent, and a carry one more: both as they should.
     let magnitude = if target >= 1 { ((target as u64 - 1) << mantissa_bits) + kept } else { kept };
     if magnitude >= infinity {
         let to_infinity = match round {
-            Round::Near | Round::Away => true,
-            Round::Zero => false,
-            Round::Down => negative,
-            Round::Up => !negative,
+            Rounding::Near | Rounding::Away => true,
+            Rounding::Zero => false,
+            Rounding::Down => negative,
+            Rounding::Up => !negative,
         };
         return sign | if to_infinity { infinity } else { infinity - 1 };
     }
@@ -152,15 +152,15 @@ pub(crate) fn odd_sqrt(a: f64) -> f64 {
 }
 
 /// A double result and what it misses, rounded in a direction.
-pub(crate) fn directed(v: f64, error: f64, round: Round) -> f64 {
+pub(crate) fn directed(v: f64, error: f64, round: Rounding) -> f64 {
     if error == 0.0 || !error.is_finite() || v.is_nan() {
         return v;
     }
     match round {
-        Round::Near | Round::Away => v,
-        Round::Down if error < 0.0 => v.next_down(),
-        Round::Up if error > 0.0 => v.next_up(),
-        Round::Zero if (error < 0.0) == (v > 0.0) => {
+        Rounding::Near | Rounding::Away => v,
+        Rounding::Down if error < 0.0 => v.next_down(),
+        Rounding::Up if error > 0.0 => v.next_up(),
+        Rounding::Zero if (error < 0.0) == (v > 0.0) => {
             if v > 0.0 {
                 v.next_down()
             } else {
@@ -172,13 +172,13 @@ pub(crate) fn directed(v: f64, error: f64, round: Round) -> f64 {
 }
 
 /// `a + b` in double precision.
-pub(crate) fn add64(a: f64, b: f64, round: Round) -> f64 {
+pub(crate) fn add64(a: f64, b: f64, round: Rounding) -> f64 {
     let sum = a + b;
-    if round == Round::Near {
+    if round == Rounding::Near {
         return sum;
     }
     if sum == 0.0
-        && round == Round::Down
+        && round == Rounding::Down
         && (a != 0.0 || a.is_sign_negative() != b.is_sign_negative())
     {
         return -0.0;
@@ -189,17 +189,17 @@ pub(crate) fn add64(a: f64, b: f64, round: Round) -> f64 {
     directed(sum, two_sum_error(a, b, sum), round)
 }
 
-fn overflow(v: f64, round: Round) -> f64 {
+fn overflow(v: f64, round: Rounding) -> f64 {
     match round {
-        Round::Zero => f64::MAX.copysign(v),
-        Round::Down if v > 0.0 => f64::MAX,
-        Round::Up if v < 0.0 => f64::MIN,
+        Rounding::Zero => f64::MAX.copysign(v),
+        Rounding::Down if v > 0.0 => f64::MAX,
+        Rounding::Up if v < 0.0 => f64::MIN,
         _ => v,
     }
 }
 
 /// `a * b` in double precision.
-pub(crate) fn mul64(a: f64, b: f64, round: Round) -> f64 {
+pub(crate) fn mul64(a: f64, b: f64, round: Rounding) -> f64 {
     let v = a * b;
     if v.is_infinite() && a.is_finite() && b.is_finite() {
         return overflow(v, round);
@@ -208,14 +208,14 @@ pub(crate) fn mul64(a: f64, b: f64, round: Round) -> f64 {
 }
 
 /// `a / b` in double precision.
-pub(crate) fn div64(a: f64, b: f64, round: Round) -> f64 {
+pub(crate) fn div64(a: f64, b: f64, round: Rounding) -> f64 {
     let v = a / b;
     let rest = (-v).mul_add(b, a);
     directed(v, if b < 0.0 { -rest } else { rest }, round)
 }
 
 /// Square root in double precision.
-pub(crate) fn sqrt64(a: f64, round: Round) -> f64 {
+pub(crate) fn sqrt64(a: f64, round: Rounding) -> f64 {
     let v = a.sqrt();
     directed(v, (-v).mul_add(v, a), round)
 }
@@ -236,9 +236,9 @@ mod tests {
             }
             let near = u64::from((v as f32).to_bits());
             let (zero, up, down) = (
-                narrow(v, Ty::F32, Round::Zero),
-                narrow(v, Ty::F32, Round::Up),
-                narrow(v, Ty::F32, Round::Down),
+                narrow(v, Ty::F32, Rounding::Zero),
+                narrow(v, Ty::F32, Rounding::Up),
+                narrow(v, Ty::F32, Rounding::Down),
             );
             assert!(near == up || near == down);
             assert!(zero == up || zero == down);
@@ -251,7 +251,7 @@ mod tests {
         for bits in 0..=0xffffu64 {
             for ty in [Ty::F16, Ty::BF16] {
                 let v = widen(bits, ty);
-                let back = narrow(v, ty, Round::Near);
+                let back = narrow(v, ty, Rounding::Near);
                 assert!(back == bits || (v.is_nan() && back == 0x7fff), "{bits:x} {ty:?} {back:x}");
             }
         }
@@ -259,12 +259,12 @@ mod tests {
 
     #[test]
     fn half_ties_go_to_even() {
-        assert_eq!(narrow(2049.0, Ty::F16, Round::Near), 0x6800);
-        assert_eq!(narrow(2051.0, Ty::F16, Round::Near), 0x6802);
-        assert_eq!(narrow(65519.0, Ty::F16, Round::Near), 0x7bff);
-        assert_eq!(narrow(65520.0, Ty::F16, Round::Near), 0x7c00);
-        assert_eq!(narrow(65520.0, Ty::F16, Round::Zero), 0x7bff);
-        assert_eq!(narrow(1e-300, Ty::F16, Round::Up), 1);
-        assert_eq!(narrow(-1e-310, Ty::F16, Round::Down), 0x8001);
+        assert_eq!(narrow(2049.0, Ty::F16, Rounding::Near), 0x6800);
+        assert_eq!(narrow(2051.0, Ty::F16, Rounding::Near), 0x6802);
+        assert_eq!(narrow(65519.0, Ty::F16, Rounding::Near), 0x7bff);
+        assert_eq!(narrow(65520.0, Ty::F16, Rounding::Near), 0x7c00);
+        assert_eq!(narrow(65520.0, Ty::F16, Rounding::Zero), 0x7bff);
+        assert_eq!(narrow(1e-300, Ty::F16, Rounding::Up), 1);
+        assert_eq!(narrow(-1e-310, Ty::F16, Rounding::Down), 0x8001);
     }
 }

@@ -4,7 +4,7 @@ mod convert;
 pub(crate) mod fast;
 pub(crate) mod float;
 
-use crate::inst::{Alu, Cmp, F, Half, Round, Ty};
+use crate::inst::{Alu, Cmp, F, Half, Rounding, Ty};
 use float::{canon32, canon64, flush32, narrow, odd_add, odd_div, odd_sqrt, widen};
 
 /// Keeps the low bits of a type.
@@ -276,7 +276,7 @@ fn float32(op: &Alu, a: u32, b: u32, c: u32) -> u64 {
     let flush = |v: u32| f32::from_bits(if op.ftz { flush32(v) } else { v });
     let (x, y, z) = (flush(a), flush(b), flush(c));
     let exact = |v: f64| f32::from_bits(narrow(v, Ty::F32, op.round) as u32);
-    let near = op.round == Round::Near;
+    let near = op.round == Rounding::Near;
     let (dx, dy, dz) = (f64::from(x), f64::from(y), f64::from(z));
     let result = match op.f {
         F::Abs => return u64::from(x.to_bits() & 0x7fff_ffff),
@@ -312,7 +312,7 @@ fn float32(op: &Alu, a: u32, b: u32, c: u32) -> u64 {
 /// Rounds a sum; an exact zero of unlike signs is negative when rounding down.
 fn zero_sum(sum: f64, a: f64, b: f64, op: &Alu) -> u64 {
     let unlike = a.is_sign_negative() != b.is_sign_negative();
-    if sum == 0.0 && unlike && op.round == Round::Down {
+    if sum == 0.0 && unlike && op.round == Rounding::Down {
         return narrow(-0.0, op.ty, op.round);
     }
     narrow(sum, op.ty, op.round)

@@ -1,9 +1,9 @@
 //! Arithmetic, comparison, movement between registers.
 
-use super::mods::Mods;
-use super::{Decoded, Decoder, Symbol};
+use super::mods::{Decoded, Mods};
+use super::{Decoder, Symbol};
 use crate::alu::fast::classify;
-use crate::inst::{Alu, Bool, Cmp, Dst, F, Fast, Half, Op, Round, Src, Ty};
+use crate::inst::{Alu, Bool, Cmp, Dst, F, Fast, Half, Op, Rounding, Src, Ty};
 use crate::parse::ast::Operand;
 
 /// What `.cmp` means.
@@ -57,7 +57,7 @@ impl Decoder<'_> {
             return self.predicate_logic(base, operands);
         }
         let bits = ty.bits();
-        let mut alu = Alu { f: F::Mov, ty, round: Round::Near, ftz: false, sat: false };
+        let mut alu = Alu { f: F::Mov, ty, round: Rounding::Near, ftz: false, sat: false };
         if ty.is_float() {
             alu.round = mods.round();
             alu.ftz = mods.take("ftz");
@@ -116,7 +116,7 @@ impl Decoder<'_> {
                 } else {
                     F::Fma
                 };
-                if ty == Ty::F64 && alu.round != Round::Near {
+                if ty == Ty::F64 && alu.round != Rounding::Near {
                     return Err("cannot be run in double precision but with `.rn`".into());
                 }
                 sources = vec![ty; 3];
@@ -236,7 +236,7 @@ impl Decoder<'_> {
                 alu = Alu {
                     f: F::Slct(sign),
                     ty,
-                    round: Round::Near,
+                    round: Rounding::Near,
                     ftz: alu.ftz || mods.take("ftz"),
                     sat: false,
                 };
@@ -339,7 +339,7 @@ impl Decoder<'_> {
             return Ok(Op::Special { dst, special });
         }
         let src = [self.src(src, ty)?, Src::Imm(0), Src::Imm(0), Src::Imm(0)];
-        let alu = Alu { f: F::Mov, ty, round: Round::Near, ftz: false, sat: false };
+        let alu = Alu { f: F::Mov, ty, round: Rounding::Near, ftz: false, sat: false };
         Ok(Op::Alu { alu, fast: fast(&alu, dst, &src), dst, src })
     }
 
@@ -410,8 +410,13 @@ impl Decoder<'_> {
             return Err(UNKNOWN.into());
         }
         let Some(cmp) = mods.find(comparison) else { return Err("lacks a comparison".into()) };
-        let alu =
-            Alu { f: F::Set(cmp, from), ty, round: Round::Near, ftz: mods.take("ftz"), sat: false };
+        let alu = Alu {
+            f: F::Set(cmp, from),
+            ty,
+            round: Rounding::Near,
+            ftz: mods.take("ftz"),
+            sat: false,
+        };
         self.alu(alu, &[from; 2], ty.bits(), operands)
     }
 
@@ -422,10 +427,10 @@ impl Decoder<'_> {
         }
         let whole = mods.find(|p| {
             Some(match p {
-                "rni" => Round::Near,
-                "rzi" => Round::Zero,
-                "rmi" => Round::Down,
-                "rpi" => Round::Up,
+                "rni" => Rounding::Near,
+                "rzi" => Rounding::Zero,
+                "rmi" => Rounding::Down,
+                "rpi" => Rounding::Up,
                 _ => return None,
             })
         });
@@ -489,6 +494,6 @@ fn wider(ty: Ty) -> Ty {
 
 /// A move of 64 bits.
 pub(super) fn copy64(dst: Dst, src: [Src; 4]) -> Op {
-    let alu = Alu { f: F::Mov, ty: Ty::B64, round: Round::Near, ftz: false, sat: false };
+    let alu = Alu { f: F::Mov, ty: Ty::B64, round: Rounding::Near, ftz: false, sat: false };
     Op::Alu { alu, fast: fast(&alu, dst, &src), dst, src }
 }

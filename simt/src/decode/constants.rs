@@ -1,7 +1,7 @@
 //! Immediates of hot instructions, spread over planes once and not at each use.
 
 use crate::inst::{Fast, Op, Src};
-use crate::module::Kernel;
+use crate::kernel::Kernel;
 
 /// Turns the immediates of fast loops and comparisons into constant planes.
 pub(super) fn spread(kernel: &mut Kernel) {

@@ -1,9 +1,9 @@
 //! Loads, stores, atomics, copies, and the arithmetic of addresses.
 
-use super::mods::{Mods, window};
-use super::{Decoded, Decoder, Symbol};
+use super::mods::{Decoded, Mods, window};
+use super::{Decoder, Symbol};
 use crate::inst::{Address, Async, Atom, AtomOp, Dst, Memory, Op, Src, Ty, Window};
-use crate::observer::{AccessKind, Order, Scope};
+use crate::model::{AccessKind, Order, Scope};
 use crate::parse::ast::{Base, Operand};
 
 impl Decoder<'_> {

@@ -10,15 +10,11 @@ mod sync;
 use crate::ParseError;
 use crate::cfg;
 use crate::inst::{Dst, Inst, NOWHERE, Op, Src, Ty};
-use crate::module::Kernel;
+use crate::kernel::Kernel;
 use crate::parse::Lines;
 use crate::parse::ast::{self, Operand, Stmt, Text};
-use mods::Mods;
+use mods::{Decoded, Mods};
 use names::{Names, Symbol};
-pub(crate) use sync::combine;
-
-/// What an instruction lacks, as the end of a sentence that begins with its opcode.
-type Decoded<T> = Result<T, String>;
 
 /// Everything that is known while a kernel is decoded.
 pub(super) struct Decoder<'a> {

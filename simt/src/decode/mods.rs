@@ -1,7 +1,10 @@
 //! The dotted parts of an opcode, each to be understood exactly once.
 
-use crate::inst::{Round, Ty, Window};
-use crate::observer::{Order, Scope};
+use crate::inst::{Rounding, Ty, Window};
+use crate::model::{Order, Scope};
+
+/// What an instruction lacks, as the end of a sentence that begins with its opcode.
+pub(super) type Decoded<T> = Result<T, String>;
 
 /// The modifiers that are not yet understood.
 pub(super) struct Mods<'a> {
@@ -48,14 +51,14 @@ impl<'a> Mods<'a> {
     }
 
     /// Rounding of a float result; near unless said otherwise.
-    pub(super) fn round(&mut self) -> Round {
+    pub(super) fn round(&mut self) -> Rounding {
         self.find(|p| {
             Some(match p {
-                "rn" => Round::Near,
-                "rz" => Round::Zero,
-                "rm" => Round::Down,
-                "rp" => Round::Up,
-                "rna" => Round::Away,
+                "rn" => Rounding::Near,
+                "rz" => Rounding::Zero,
+                "rm" => Rounding::Down,
+                "rp" => Rounding::Up,
+                "rna" => Rounding::Away,
                 _ => return None,
             })
         })

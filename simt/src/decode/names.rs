@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::Decoded;
+use super::mods::Decoded;
 use crate::inst::{Dst, Special, Src, Ty, Window};
-use crate::module::{Kernel, Param};
+use crate::kernel::{Kernel, Param};
 use crate::parse::ast::{Base, Entry, Operand, Stmt, Text, Var, VarSpace};
 
 /// What a name stands for.

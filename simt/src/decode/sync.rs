@@ -1,9 +1,9 @@
 //! Barriers, warp-wide operations, fences, `mbarrier`.
 
-use super::mods::{Mods, window};
-use super::{Decoded, Decoder};
-use crate::inst::{AtomOp, Bar, Bool, Dst, Mbar, MbarOp, Op, Red, Shfl, Src, Sync, Ty, Window};
-use crate::observer::{Order, Scope};
+use super::Decoder;
+use super::mods::{Decoded, Mods, window};
+use crate::inst::{AtomOp, Bar, Dst, Mbar, MbarOp, Op, Red, Shfl, Src, Sync, Ty, Window};
+use crate::model::{Order, Scope};
 use crate::parse::ast::Operand;
 
 const COUNT: &str = "has too few or too many operands";
@@ -286,14 +286,5 @@ impl Decoder<'_> {
         };
         let state = self.src(state, if parity { Ty::U32 } else { Ty::B64 })?;
         Ok((self.address(addr)?.0, MbarOp::Test { dst: self.dst(dst, 1)?, parity, state, wait }))
-    }
-}
-
-/// Logic on lane masks.
-pub(crate) fn combine(op: Bool, a: u32, b: u32) -> u32 {
-    match op {
-        Bool::And => a & b,
-        Bool::Or => a | b,
-        Bool::Xor => a ^ b,
     }
 }

@@ -2,9 +2,9 @@
 
 use std::sync::atomic::Ordering;
 
+use super::env::{Fault, tag};
 use super::team::Team;
 use super::warp::{FULL, each};
-use super::{Fault, tag};
 use crate::TrapKind;
 use crate::alu::fast::Doubles;
 use crate::alu::sext;
@@ -436,10 +436,10 @@ fn first(mask: u32, f: impl Fn(usize) -> bool) -> usize {
     (0..32).find(|i| mask >> i & 1 == 1 && f(*i)).unwrap_or(mask.trailing_zeros() as usize & 31)
 }
 
-fn consecutive(addrs: &Doubles, step: u64) -> bool {
+fn consecutive(addrs: &Doubles, stride: u64) -> bool {
     let mut off = 0;
     for (i, addr) in addrs.iter().enumerate() {
-        off |= addr.wrapping_sub(addrs[0]).wrapping_sub(i as u64 * step);
+        off |= addr.wrapping_sub(addrs[0]).wrapping_sub(i as u64 * stride);
     }
     off == 0
 }

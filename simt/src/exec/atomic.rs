@@ -1,12 +1,12 @@
 //! Atomics: read, change and write at once.
 
-use super::Fault;
 use super::access::report;
+use super::env::Fault;
 use super::team::Team;
 use super::warp::each;
 use crate::TrapKind;
 use crate::alu::{eval, trim};
-use crate::inst::{Alu, Atom, AtomOp, F, Half, Round, Ty, Window};
+use crate::inst::{Alu, Atom, AtomOp, F, Half, Rounding, Ty, Window};
 use crate::observer::{At, Observer, Space};
 
 impl Team<'_> {
@@ -54,12 +54,12 @@ impl Team<'_> {
 /// What an atomic writes.
 fn update(op: AtomOp, ty: Ty, ftz: bool, old: u64, b: u64, c: u64) -> u64 {
     let bits = ty.bits();
-    let alu = |f: F| eval(&Alu { f, ty, round: Round::Near, ftz, sat: false }, [old, b, 0, 0]);
+    let alu = |f: F| eval(&Alu { f, ty, round: Rounding::Near, ftz, sat: false }, [old, b, 0, 0]);
     match op {
         AtomOp::Add if ty.is_float() => alu(F::Add),
         AtomOp::Add => trim(
             eval(
-                &Alu { f: F::Mad(Half::Lo), ty, round: Round::Near, ftz: false, sat: false },
+                &Alu { f: F::Mad(Half::Lo), ty, round: Rounding::Near, ftz: false, sat: false },
                 [old, 1, b, 0],
             ),
             bits,

@@ -1,9 +1,8 @@
 //! Barriers of blocks and clusters.
 
-use super::Fault;
-use super::step::Flow;
+use super::env::Fault;
 use super::team::{Bar as BarState, Team};
-use super::warp::{State, each};
+use super::warp::{Flow, State, each};
 use crate::TrapKind;
 use crate::inst::{Bar, Dst, Op, Red, Src};
 use crate::observer::{Arrive, At, Complete, Level, Observer};

@@ -1,7 +1,7 @@
 //! Copies that the hardware runs on its own. Here they are done at once, which is one of the
 //! orders that the ISA allows.
 
-use super::Fault;
+use super::env::Fault;
 use super::team::Team;
 use super::warp::each;
 use crate::TrapKind;

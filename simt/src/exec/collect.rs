@@ -1,12 +1,11 @@
 //! Operations of the lanes of a warp together, under a member mask.
 
-use super::Fault;
-use super::step::Flow;
+use super::env::Fault;
 use super::team::Team;
-use super::warp::{State, each};
+use super::warp::{Flow, State, each};
 use crate::TrapKind;
 use crate::alu::{compare, eval};
-use crate::inst::{Alu, AtomOp, Cmp, F, Op, Round, Shfl, Src, Sync, Ty};
+use crate::inst::{Alu, AtomOp, Cmp, F, Op, Rounding, Shfl, Src, Sync, Ty};
 use crate::observer::{Arrive, Collective, Complete, Level, Observer};
 
 /// What a lane gets from one that does not take part: no number that a test would expect.
@@ -248,7 +247,7 @@ fn reduce(op: AtomOp, ty: Ty, abs: bool, nan: bool, here: u32, a: &[u64; 32]) ->
         (AtomOp::Or, _) => F::Or,
         _ => F::Xor,
     };
-    let alu = Alu { f, ty, round: Round::Near, ftz: false, sat: false };
+    let alu = Alu { f, ty, round: Rounding::Near, ftz: false, sat: false };
     let value = |i: usize| if abs { a[i] & 0x7fff_ffff } else { a[i] };
     let mut all = None;
     each(here, |i| {

@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
+use super::env::{Env, Fault};
 use super::rng::Rng;
 use super::schedule::Turn;
 use super::team::Team;
-use super::{Env, Fault};
 use crate::observer::Observer;
 use crate::{Config, Schedule, Trap, TrapKind};
 

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::Fault;
-use super::step::Flow;
+use super::env::Fault;
 use super::team::Team;
-use super::warp::{State, each};
+use super::warp::{Flow, State, each};
 use crate::TrapKind;
 use crate::inst::{Mbar, MbarOp, Op};
 use crate::observer::{At, Mbarrier, MbarrierOp, Observer, Order, Scope};

@@ -1,14 +1,13 @@
 //! Who runs next.
 
-use super::Fault;
-use super::step::Flow;
+use super::env::Fault;
 use super::team::Team;
-use super::warp::{Conv, NONE, Split, State, Warp};
+use super::warp::{Conv, Flow, NONE, Split, State, Warp};
 use crate::inst::{MbarOp, NOWHERE, Op};
 use crate::observer::Observer;
 use crate::{Schedule, Trap, TrapKind};
 
-/// Steps after which others get their turn: lanes that spin must not keep those they wait for.
+/// Instructions after which others get their turn: lanes that spin must not keep those they wait for.
 const TURN: u32 = 1 << 14;
 
 /// Turns that a warp may spin before its lanes stop waiting for each other to converge.
@@ -113,7 +112,7 @@ impl Team<'_> {
         };
         let Split { mut pc, mut mask, mut conv, .. } = self.warps[w].splits.swap_remove(s);
         let insts = &self.env.info.kernel.insts;
-        let mut steps = 0;
+        let mut issued = 0;
         loop {
             // Arrived at where the lanes meet again?
             while conv != NONE && self.warps[w].convs[conv as usize].pc == pc {
@@ -124,13 +123,13 @@ impl Team<'_> {
                     None => return Ok(false),
                 }
             }
-            steps += 1;
-            if steps > TURN {
+            issued += 1;
+            if issued > TURN {
                 // To the end of the line, behind those that are ready.
                 self.warps[w].splits.insert(0, Split { pc, mask, conv, state: State::Ready });
                 return Ok(true);
             }
-            let flow = match self.step(w, pc, mask, obs) {
+            let flow = match self.issue(w, pc, mask, obs) {
                 Ok(flow) => flow,
                 Err(fault) => return Err(self.trap(w, pc, fault)),
             };
@@ -244,13 +243,13 @@ impl Team<'_> {
     }
 
     /// Runs one instruction for some lanes of a split, with no convergence barriers.
-    fn step_apart<O: Observer>(&mut self, w: usize, s: usize, lanes: u32, obs: &mut O) -> Ran<()> {
+    fn issue_apart<O: Observer>(&mut self, w: usize, s: usize, lanes: u32, obs: &mut O) -> Ran<()> {
         let split = self.warps[w].splits.swap_remove(s);
         let pc = split.pc;
         if split.mask != lanes {
             self.warps[w].splits.push(Split { mask: split.mask & !lanes, ..split });
         }
-        let flow = match self.step(w, pc, lanes, obs) {
+        let flow = match self.issue(w, pc, lanes, obs) {
             Ok(flow) => flow,
             Err(fault) => return Err(self.trap(w, pc, fault)),
         };
@@ -290,7 +289,7 @@ impl Team<'_> {
                 go(pc, first, State::Ready);
                 // The lanes are in splits of their own now, so this ends.
                 let s = self.warps[w].splits.len() - 1;
-                return self.step_apart(w, s, first, obs);
+                return self.issue_apart(w, s, first, obs);
             }
         }
         Ok(())
@@ -298,22 +297,22 @@ impl Team<'_> {
 
     /// Runs a warp until it has to wait: those at the lowest program counter first.
     fn run_min_pc<O: Observer>(&mut self, w: usize, obs: &mut O) -> Ran<bool> {
-        for steps in 0..512 {
+        for issued in 0..512 {
             let warp = &mut self.warps[w];
             if warp.splits.len() > 1 {
                 warp.merge();
             }
             let ready = warp.splits.iter().enumerate().filter(|(_, s)| s.state == State::Ready);
-            let Some((s, split)) = ready.min_by_key(|(_, s)| s.pc) else { return Ok(steps > 0) };
+            let Some((s, split)) = ready.min_by_key(|(_, s)| s.pc) else { return Ok(issued > 0) };
             let lanes = split.mask;
-            self.step_apart(w, s, lanes, obs)?;
+            self.issue_apart(w, s, lanes, obs)?;
         }
         // Lanes that spin at a low counter would keep the others for ever: one turn for each.
         for s in (0..self.warps[w].splits.len()).rev() {
             if let Some(split) = self.warps[w].splits.get(s).copied()
                 && split.state == State::Ready
             {
-                self.step_apart(w, s, split.mask, obs)?;
+                self.issue_apart(w, s, split.mask, obs)?;
             }
         }
         Ok(true)
@@ -357,7 +356,7 @@ impl Team<'_> {
             2 => 1 + (roll >> 8 & 63),
             _ => 1024,
         };
-        self.step_apart(w, s, lanes, obs)?;
+        self.issue_apart(w, s, lanes, obs)?;
         for _ in 1..burst {
             let warp = &self.warps[w];
             // The lanes went to the end of the list; those that part go on apart.
@@ -367,7 +366,7 @@ impl Team<'_> {
                 break;
             };
             let mask = warp.splits[s].mask;
-            self.step_apart(w, s, mask, obs)?;
+            self.issue_apart(w, s, mask, obs)?;
         }
         if self.rng.next() & 3 == 0 {
             self.warps[w].merge();

@@ -1,9 +1,9 @@
 //! A team: the blocks of one cluster, most often one block.
 
+use super::env::{Env, Fault};
 use super::mbarrier::Mbarriers;
 use super::rng::Rng;
 use super::warp::Warp;
-use super::{Env, Fault};
 use crate::observer::{At, Block, Observer, thread_of};
 use crate::{Schedule, Trap};
 

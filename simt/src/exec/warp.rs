@@ -23,6 +23,22 @@ pub(super) enum State {
     Mbarrier { addr: u32, phase: u64 },
 }
 
+/// What becomes of the lanes.
+pub(super) enum Flow {
+    /// They go on.
+    Next,
+    /// All jump.
+    Jump(u32),
+    /// These jump, the others fall through.
+    Part(u32),
+    /// These exit, the others go on.
+    Exit(u32),
+    /// These wait, the others go on.
+    Wait(u32, State),
+    /// Nothing was done: these lanes are to be run on their own first.
+    Only(u32),
+}
+
 /// Lanes that share a program counter.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Split {

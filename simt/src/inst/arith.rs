@@ -4,7 +4,7 @@ use super::Ty;
 
 /// Rounding of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Round {
+pub(crate) enum Rounding {
     #[default]
     Near,
     Zero,
@@ -47,6 +47,17 @@ pub(crate) enum Bool {
     And,
     Or,
     Xor,
+}
+
+impl Bool {
+    /// On lane masks.
+    pub(crate) fn of(self, a: u32, b: u32) -> u32 {
+        match self {
+            Bool::And => a & b,
+            Bool::Or => a | b,
+            Bool::Xor => a ^ b,
+        }
+    }
 }
 
 /// What an arithmetic instruction computes.
@@ -121,7 +132,7 @@ pub(crate) enum F {
 pub(crate) struct Alu {
     pub(crate) f: F,
     pub(crate) ty: Ty,
-    pub(crate) round: Round,
+    pub(crate) round: Rounding,
     pub(crate) ftz: bool,
     pub(crate) sat: bool,
 }

@@ -4,11 +4,11 @@ mod arith;
 mod operand;
 mod ty;
 
-pub(crate) use arith::{Alu, Bool, Cmp, F, Fast, Half, Round};
+pub(crate) use arith::{Alu, Bool, Cmp, F, Fast, Half, Rounding};
 pub(crate) use operand::{Dst, Special, Src};
 pub(crate) use ty::Ty;
 
-use crate::observer::{AccessKind, Order, Scope};
+use crate::model::{AccessKind, Order, Scope};
 
 /// Where an address points, as the instruction says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::module::Kernel;
+use crate::kernel::Kernel;
 use crate::observer::{Block, HostEvent, LaunchInfo, Space, thread_of};
 
 /// The classes of faults that checks find.

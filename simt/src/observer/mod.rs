@@ -11,7 +11,8 @@
 mod compose;
 
 use crate::Trap;
-use crate::module::Kernel;
+use crate::kernel::Kernel;
+pub use crate::model::{AccessKind, Order, Scope, Space};
 
 /// A launch as its observers see it.
 #[derive(Debug, Clone, Copy)]
@@ -111,84 +112,6 @@ pub fn thread_of(shape: [u32; 3], linear: u32) -> [u32; 3] {
     let [x, y, _] = shape;
     let (x, y) = (x.max(1), y.max(1));
     [linear % x, linear / x % y, linear / x / y]
-}
-
-/// State spaces that an access may end in; generic addresses are resolved first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Space {
-    /// Global memory: addresses are those of the host.
-    Global,
-    /// Shared memory. An address is the offset in the own block's memory; one in another block
-    /// of the cluster has [`peer`](Access::peer) in its upper bits.
-    Shared,
-    /// A thread's own memory: addresses are offsets in it.
-    Local,
-    /// Constant memory.
-    Const,
-    /// Kernel parameters: offsets.
-    Param,
-}
-
-/// What an access does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum AccessKind {
-    /// Reads.
-    Load,
-    /// Writes.
-    Store,
-    /// Reads and writes at once, and yields the old value.
-    Atomic,
-    /// Reads and writes at once: `red`, or an atomic without a use of its result.
-    Reduction,
-}
-
-impl AccessKind {
-    /// Whether memory is read.
-    pub fn reads(self) -> bool {
-        self != AccessKind::Store
-    }
-
-    /// Whether memory is written.
-    pub fn writes(self) -> bool {
-        self != AccessKind::Load
-    }
-
-    /// Whether it is one indivisible read and write.
-    pub fn is_atomic(self) -> bool {
-        matches!(self, AccessKind::Atomic | AccessKind::Reduction)
-    }
-}
-
-/// Memory order of an access or fence.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Order {
-    /// No order: two such accesses to one place race.
-    Weak,
-    /// `.volatile`: strong, as relaxed at system scope.
-    Volatile,
-    /// Strong, without order.
-    Relaxed,
-    /// `.acquire`.
-    Acquire,
-    /// `.release`.
-    Release,
-    /// Both.
-    AcqRel,
-    /// `fence.sc`, `membar`.
-    SeqCst,
-}
-
-/// Scope of a strong access or fence.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Scope {
-    /// The block.
-    Cta,
-    /// The cluster.
-    Cluster,
-    /// The device.
-    Gpu,
-    /// The system.
-    Sys,
 }
 
 /// One warp's access to memory.

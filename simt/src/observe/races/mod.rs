@@ -5,24 +5,30 @@
 //! shuffle orders nothing. Two accesses that no chain of these connects are reported whichever
 //! of them came first, so every schedule that takes the same path gives the same verdict.
 //!
-//! Three files carry it: `shadow` remembers accesses, `clock` says who knows what within a
-//! cluster, `release` what is handed over through memory.
+//! `shadow` remembers accesses, `clock` says who knows what within a cluster, `release` what is
+//! handed over through memory, and `order` what barriers and fences make of both; `accessor`
+//! holds one access against those before it, `reports` keeps what was found.
 
+mod accessor;
 mod clock;
+mod order;
 mod release;
+mod reports;
 mod shadow;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use self::accessor::{Accessor, Target};
 use self::clock::{Cluster, add_for};
 use self::release::{Logs, Ref, Release};
+use self::reports::{Reports, Side};
 use self::shadow::{Cell, Entry, Global, LINE, Shared, Spill, Strength, Whole};
-use super::finding::{Allocations, Fault, Finding, Scene};
+use super::finding::{Finding, Scene};
 use super::memory::lanes;
 use crate::observer::{
-    Access, Arrive, At, Block, Complete, Copy, HostEvent, LaunchInfo, Level, Mbarrier, MbarrierOp,
-    Observer, Order, Scope, Space,
+    Access, Arrive, At, Block, Complete, Copy, HostEvent, LaunchInfo, Mbarrier, Observer, Order,
+    Scope, Space,
 };
 
 /// Finds data races and unordered volatile pairs in shared and global memory.
@@ -43,170 +49,6 @@ pub struct Races {
     global: Global,
     logs: Logs,
     shared_bytes: u32,
-}
-
-/// What was found, each pair of instructions once.
-#[derive(Debug, Clone, Default)]
-struct Reports {
-    findings: Vec<Finding>,
-    seen: HashMap<(u32, u32, Fault, Space), usize>,
-    scene: Option<Arc<Scene>>,
-    names: Arc<Allocations>,
-}
-
-/// One side of a pair.
-#[derive(Debug, Clone, Copy)]
-struct Side {
-    block: u32,
-    warp: u32,
-    lane: u32,
-    pc: u32,
-    strength: Strength,
-    writes: bool,
-}
-
-impl Side {
-    fn of(e: &Entry, writes: bool, not: u32) -> Side {
-        let lanes = if e.strength() == Strength::Async { 1 } else { e.lanes };
-        let others = if lanes & !not != 0 { lanes & !not } else { lanes };
-        let lane = others.trailing_zeros() & 31;
-        Side { block: e.block, warp: e.warp(), lane, pc: e.pc(), strength: e.strength(), writes }
-    }
-
-    fn what(&self) -> &'static str {
-        match (self.strength, self.writes) {
-            (Strength::Weak, true) => "write",
-            (Strength::Weak, false) => "read",
-            (Strength::Volatile, true) => "volatile write",
-            (Strength::Volatile, false) => "volatile read",
-            (Strength::Strong, true) => "atomic write",
-            (Strength::Strong, false) => "atomic read",
-            (Strength::Async, _) => "asynchronous copy",
-        }
-    }
-}
-
-impl Reports {
-    #[cold]
-    fn race(&mut self, a: Side, b: Side, reach: bool, space: Space, address: u64) {
-        let strong = |s: Strength| matches!(s, Strength::Volatile | Strength::Strong);
-        let fault = match (a.strength, b.strength) {
-            (Strength::Volatile, Strength::Volatile) if reach => Fault::UnorderedVolatile,
-            // Atomics and the like may meet: that is what they are for.
-            (x, y) if strong(x) && strong(y) && reach => return,
-            _ => Fault::DataRace,
-        };
-        let Some(scene) = &self.scene else { return };
-        if let Some(&i) = self.seen.get(&(a.pc, b.pc, fault, space)) {
-            self.findings[i].times += 1;
-            return;
-        }
-        self.seen.insert((a.pc, b.pc, fault, space), self.findings.len());
-        let sites =
-            [a, b].map(|s| scene.site(u64::from(s.block), s.warp * 32 + s.lane, s.pc, s.what()));
-        self.findings.push(Finding {
-            fault,
-            entry: scene.kernel.name().to_owned(),
-            space: Some(space),
-            address,
-            place: self.names.place(space, address),
-            sites: sites.into(),
-            detail: if reach {
-                String::new()
-            } else {
-                "the scope of an access does not reach the other".into()
-            },
-            times: 1,
-        });
-    }
-
-    fn merge(&mut self, fork: Reports) {
-        let keys: HashMap<usize, _> = fork.seen.iter().map(|(&key, &i)| (i, key)).collect();
-        for (i, finding) in fork.findings.into_iter().enumerate() {
-            let key = keys[&i];
-            match self.seen.get(&key) {
-                Some(&mine) => self.findings[mine].times += finding.times,
-                None => {
-                    self.seen.insert(key, self.findings.len());
-                    self.findings.push(finding);
-                }
-            }
-        }
-    }
-}
-
-/// Who accesses, and all that is needed to tell what it knows.
-struct Accessor<'a> {
-    cluster: &'a Cluster,
-    logs: &'a Logs,
-    rank: usize,
-    warp: u32,
-    reports: &'a mut Reports,
-}
-
-impl Accessor<'_> {
-    #[inline]
-    fn knows(&self, lane: u32, e: &Entry) -> bool {
-        match self.cluster.knows(self.rank, self.warp, lane, e) {
-            Some(known) => known,
-            None => self.knows_far(lane, e),
-        }
-    }
-
-    #[cold]
-    fn knows_far(&self, lane: u32, e: &Entry) -> bool {
-        let block = &self.cluster.blocks[self.rank];
-        let own = &block.warps[self.warp as usize].refs;
-        if own.is_empty() && block.refs.is_empty() {
-            return false;
-        }
-        let own = own.iter().filter(|(m, _)| m >> lane & 1 == 1).map(|&(_, r)| r);
-        let known = self.cluster.lanes_known(self.rank, self.warp, lane, e);
-        self.logs.know(block.index, own.chain(block.refs.iter().copied()), e, known)
-    }
-
-    /// One lane's access to a word.
-    #[inline]
-    fn word(&mut self, cell: &mut Cell, spill: &mut Spill, entry: Entry, writes: bool, at: Word) {
-        let mut raced = Vec::new();
-        let this: &Self = self;
-        cell.access(
-            entry,
-            writes,
-            spill,
-            |e| this.knows(at.lane, e),
-            |e, wrote| raced.push((*e, wrote)),
-        );
-        for (e, wrote) in raced {
-            self.raced(&e, wrote, &entry, writes, at);
-        }
-    }
-
-    #[cold]
-    fn raced(&mut self, e: &Entry, wrote: bool, entry: &Entry, writes: bool, at: Word) {
-        let own = self.cluster.blocks[self.rank].index;
-        // Within a block every scope will do, within a cluster that of the cluster.
-        let needed = match self.cluster.rank_of(e.block) {
-            _ if e.block == own => 0,
-            Some(_) => 1,
-            None => 2,
-        };
-        let reach = e.scope().min(entry.scope()) >= needed;
-        let strong = |e: &Entry| matches!(e.strength(), Strength::Volatile | Strength::Strong);
-        let reach = reach || !(strong(e) && strong(entry));
-        let not = if e.block == own && e.warp() == self.warp { 1 << at.lane } else { 0 };
-        let mut here = Side::of(entry, writes, 0);
-        here.lane = at.lane;
-        self.reports.race(Side::of(e, wrote, not), here, reach, at.space, at.address);
-    }
-}
-
-/// Where a lane's access goes.
-#[derive(Debug, Clone, Copy)]
-struct Word {
-    lane: u32,
-    space: Space,
-    address: u64,
 }
 
 impl Races {
@@ -253,7 +95,7 @@ impl Races {
         let mut go = |cell: &mut Cell, spill: &mut Spill, word: u64| {
             let (from, to) = (first.max(word * 4), (first + bytes).min(word * 4 + 4));
             let mask = ((1u32 << (to - from)) - 1) << (from % 4);
-            let at = Word { lane, space, address: from };
+            let at = Target { lane, space, address: from };
             let entry = entry.of(mask);
             if kind.reads {
                 accessor.word(cell, spill, entry, false, at);
@@ -540,82 +382,11 @@ impl Observer for Races {
     }
 
     fn arrive(&mut self, at: &At<'_>, arrive: &Arrive) {
-        if !arrive.arrive_only {
-            return;
-        }
-        let place = self.place(&at.block);
-        let (rank, warp) = (at.block.rank as usize, at.warp as usize);
-        let cluster = &mut self.clusters[place];
-        match arrive.level {
-            Level::Warp => {}
-            Level::Cluster => {
-                cluster.arriving[rank][warp] = cluster.now;
-                cluster.now += 1;
-            }
-            Level::Block => {
-                let release = Arc::new(cluster.release(rank, at.warp, arrive.mask, 3));
-                let block = &mut cluster.blocks[rank];
-                let warps = block.warps.len();
-                let ahead = match block.ahead.iter_mut().position(|(id, _)| *id == arrive.id) {
-                    Some(i) => &mut block.ahead[i].1,
-                    None => {
-                        block.ahead.push((arrive.id, vec![0; warps]));
-                        &mut block.ahead.last_mut().expect("it was just pushed").1
-                    }
-                };
-                ahead[warp] |= arrive.mask;
-                let log = self.logs.make(barrier_key(&at.block, arrive.id));
-                self.logs.push(log, arrive.mask, release);
-            }
-        }
+        self.arrived(at, arrive);
     }
 
     fn complete(&mut self, complete: &Complete<'_>) {
-        let place = self.place(&complete.block);
-        let rank = complete.block.rank as usize;
-        let cluster = &mut self.clusters[place];
-        match complete.level {
-            Level::Cluster => cluster.cluster_barrier(rank, complete.lanes),
-            Level::Warp => {
-                if let Some(warp) = complete.lanes.iter().position(|&m| m != 0) {
-                    cluster.warp_barrier(rank, warp, complete.lanes[warp]);
-                }
-            }
-            Level::Block => {
-                let block = &mut cluster.blocks[rank];
-                let ahead = block
-                    .ahead
-                    .iter()
-                    .position(|(id, _)| *id == complete.id)
-                    .map(|i| block.ahead.swap_remove(i).1);
-                let whole = ahead.is_none()
-                    && block
-                        .warps
-                        .iter()
-                        .zip(complete.lanes)
-                        .all(|(w, &m)| (m | w.exited) & w.lanes == w.lanes);
-                if whole {
-                    cluster.block_barrier(rank);
-                    return;
-                }
-                // Some of the threads: what they know goes through a log.
-                let log = self.logs.make(barrier_key(&complete.block, complete.id));
-                let waiting: Vec<u32> = complete
-                    .lanes
-                    .iter()
-                    .enumerate()
-                    .map(|(w, &m)| m & !ahead.as_ref().map_or(0, |a| a[w]))
-                    .collect();
-                for (w, &mask) in waiting.iter().enumerate().filter(|&(_, &m)| m != 0) {
-                    let release = Arc::new(cluster.release(rank, w as u32, mask, 3));
-                    self.logs.push(log, mask, release);
-                }
-                let r = Ref { log, length: self.logs.length(log), scope: 3 };
-                for (w, &mask) in waiting.iter().enumerate().filter(|&(_, &m)| m != 0) {
-                    self.take(place, rank, w as u32, mask, r, true);
-                }
-            }
-        }
+        self.completed(complete);
     }
 
     fn cluster_wait(&mut self, at: &At<'_>) {
@@ -624,90 +395,15 @@ impl Observer for Races {
     }
 
     fn fence(&mut self, at: &At<'_>, order: Order, scope: Scope) {
-        let place = self.place(&at.block);
-        let (rank, warp) = (at.block.rank as usize, at.warp as usize);
-        let cluster = &mut self.clusters[place];
-        if order != Order::Release {
-            cluster.acquire_pending(rank, warp, at.mask, scope as u8);
-        }
-        if order != Order::Acquire {
-            let release = Arc::new(cluster.release(rank, at.warp, at.mask, scope as u8));
-            let fenced = &mut cluster.blocks[rank].warps[warp].fenced;
-            fenced.iter_mut().for_each(|(m, _)| *m &= !at.mask);
-            fenced.retain(|(m, _)| *m != 0);
-            fenced.push((at.mask, release));
-        }
+        self.fenced_off(at, order, scope);
     }
 
-    fn mbarrier(&mut self, at: &At<'_>, m: &Mbarrier) {
-        let place = self.place(&at.block);
-        let (rank, warp) = (at.block.rank as usize, at.warp);
-        let key = self.key(at, Space::Shared, m.addr);
-        // The object itself is memory: it has to be made before others use it.
-        let (strength, kind) = match m.op {
-            MbarrierOp::Init(_) | MbarrierOp::Invalidate => (Strength::Weak, Kind::WRITE),
-            MbarrierOp::TestFails | MbarrierOp::TestPasses => (Strength::Strong, Kind::READ),
-            _ => (Strength::Strong, Kind::WRITE),
-        };
-        if !matches!(m.op, MbarrierOp::CompleteTx(_)) {
-            let entry = self.entry(at, strength, Scope::Sys);
-            for lane in lanes(m.mask) {
-                let span = Span { lane, space: Space::Shared, address: m.addr, bytes: 8 };
-                self.span(at, span, entry.by(1 << lane), kind);
-            }
-        }
-        match m.op {
-            MbarrierOp::Init(_) => {
-                self.logs.renew(key);
-            }
-            MbarrierOp::Arrive(_) => {
-                let releases = matches!(m.order, Order::Release | Order::AcqRel | Order::SeqCst);
-                let whole = releases.then(|| {
-                    Arc::new(self.clusters[place].release(rank, warp, m.mask, m.scope as u8))
-                });
-                let log = self.logs.make(key);
-                if let Some(release) = whole {
-                    self.logs.push(log, m.mask, release);
-                } else {
-                    for lane in lanes(m.mask) {
-                        if let Some(release) = self.fenced(place, rank, warp, lane) {
-                            self.logs.push(log, 1 << lane, release);
-                        }
-                    }
-                }
-            }
-            MbarrierOp::TestPasses => {
-                let log = self.logs.make(key);
-                if let Some(length) = self.logs.phase(log, m.phase) {
-                    let acquires =
-                        matches!(m.order, Order::Acquire | Order::AcqRel | Order::SeqCst);
-                    self.take(
-                        place,
-                        rank,
-                        warp,
-                        m.mask,
-                        Ref { log, length, scope: m.scope as u8 },
-                        acquires,
-                    );
-                }
-            }
-            _ => {}
-        }
-        if m.completes {
-            let log = self.logs.make(key);
-            let cluster = &mut self.clusters[place];
-            self.logs.complete(log, m.phase, cluster.now);
-            cluster.now += 1;
-        }
+    fn mbarrier(&mut self, at: &At<'_>, mbarrier: &Mbarrier) {
+        self.on_mbarrier(at, mbarrier);
     }
 
     fn exit(&mut self, at: &At<'_>, mask: u32) {
         let place = self.place(&at.block);
         self.clusters[place].blocks[at.block.rank as usize].warps[at.warp as usize].exited |= mask;
     }
-}
-
-/// The log of a barrier that only some threads of a block use: beyond all shared addresses.
-fn barrier_key(block: &Block, id: u32) -> (u64, u64) {
-    (block.index + 1, 1 << 40 | u64::from(id))
 }

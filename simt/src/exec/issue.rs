@@ -1,37 +1,19 @@
 //! One instruction of one warp.
 
-use super::Fault;
-use super::tag;
+use super::env::{Fault, tag};
 use super::team::Team;
-use super::warp::{FULL, Regs, State, each};
+use super::warp::{FULL, Flow, Regs, each};
 use crate::TrapKind;
 use crate::alu::fast::{self, Doubles, Words};
 use crate::alu::{compare, divides_by_zero, eval};
-use crate::decode::combine;
 use crate::inst::{Alu, Cmp, Dst, F, Fast, Op, Src, Ty, Window};
-use crate::module::Kernel;
+use crate::kernel::Kernel;
 use crate::observer::{Collective, Observer};
-
-/// What becomes of the lanes.
-pub(super) enum Flow {
-    /// They go on.
-    Next,
-    /// All jump.
-    Jump(u32),
-    /// These jump, the others fall through.
-    Part(u32),
-    /// These exit, the others go on.
-    Exit(u32),
-    /// These wait, the others go on.
-    Wait(u32, State),
-    /// Nothing was done: these lanes are to be run on their own first.
-    Only(u32),
-}
 
 impl Team<'_> {
     /// Runs the instruction at `pc` for the lanes of `mask`.
     #[inline]
-    pub(super) fn step<O: Observer>(
+    pub(super) fn issue<O: Observer>(
         &mut self,
         w: usize,
         pc: u32,
@@ -60,7 +42,7 @@ impl Team<'_> {
                 let regs = &mut self.warps[w].regs;
                 if let Some((op, c)) = join {
                     let c = regs.pred(*c);
-                    (yes, no) = (combine(*op, yes, c), combine(*op, no, c));
+                    (yes, no) = (op.of(yes, c), op.of(no, c));
                 }
                 regs.put_pred(*p, active, yes);
                 regs.put_pred(*q, active, no);
@@ -68,7 +50,7 @@ impl Team<'_> {
             Op::Pred { op, dst, a, b } => {
                 obs.inst(&self.at(w, pc, active));
                 let regs = &mut self.warps[w].regs;
-                let value = combine(*op, regs.pred(*a), regs.pred(*b));
+                let value = op.of(regs.pred(*a), regs.pred(*b));
                 regs.put_pred(*dst, active, value);
             }
             Op::Special { dst, special } => {

@@ -1,0 +1,88 @@
+//! One lane's access to one word, held against those before it.
+
+use super::clock::Cluster;
+use super::release::Logs;
+use super::reports::{Reports, Side};
+use super::shadow::{Cell, Entry, Spill, Strength};
+use crate::model::Space;
+
+/// Who accesses, and all that is needed to tell what it knows.
+pub(super) struct Accessor<'a> {
+    pub(super) cluster: &'a Cluster,
+    pub(super) logs: &'a Logs,
+    pub(super) rank: usize,
+    pub(super) warp: u32,
+    pub(super) reports: &'a mut Reports,
+}
+
+impl Accessor<'_> {
+    #[inline]
+    fn knows(&self, lane: u32, e: &Entry) -> bool {
+        match self.cluster.knows(self.rank, self.warp, lane, e) {
+            Some(known) => known,
+            None => self.knows_far(lane, e),
+        }
+    }
+
+    #[cold]
+    fn knows_far(&self, lane: u32, e: &Entry) -> bool {
+        let block = &self.cluster.blocks[self.rank];
+        let own = &block.warps[self.warp as usize].refs;
+        if own.is_empty() && block.refs.is_empty() {
+            return false;
+        }
+        let own = own.iter().filter(|(m, _)| m >> lane & 1 == 1).map(|&(_, r)| r);
+        let known = self.cluster.lanes_known(self.rank, self.warp, lane, e);
+        self.logs.know(block.index, own.chain(block.refs.iter().copied()), e, known)
+    }
+
+    /// One lane's access to a word.
+    #[inline]
+    pub(super) fn word(
+        &mut self,
+        cell: &mut Cell,
+        spill: &mut Spill,
+        entry: Entry,
+        writes: bool,
+        target: Target,
+    ) {
+        let mut raced = Vec::new();
+        let this: &Self = self;
+        cell.access(
+            entry,
+            writes,
+            spill,
+            |e| this.knows(target.lane, e),
+            |e, wrote| raced.push((*e, wrote)),
+        );
+        for (e, wrote) in raced {
+            self.raced(&e, wrote, &entry, writes, target);
+        }
+    }
+
+    #[cold]
+    fn raced(&mut self, e: &Entry, wrote: bool, entry: &Entry, writes: bool, target: Target) {
+        let own = self.cluster.blocks[self.rank].index;
+        // Within a block every scope will do, within a cluster that of the cluster.
+        let needed = match self.cluster.rank_of(e.block) {
+            _ if e.block == own => 0,
+            Some(_) => 1,
+            None => 2,
+        };
+        let reach = e.scope().min(entry.scope()) >= needed;
+        let strong = |e: &Entry| matches!(e.strength(), Strength::Volatile | Strength::Strong);
+        let reach = reach || !(strong(e) && strong(entry));
+        let not = if e.block == own && e.warp() == self.warp { 1 << target.lane } else { 0 };
+        let mut here = Side::of(entry, writes, 0);
+        here.lane = target.lane;
+        self.reports.race(Side::of(e, wrote, not), here, reach, target.space, target.address);
+    }
+}
+
+/// Where a lane's access goes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Target {
+    pub(super) lane: u32,
+    pub(super) space: Space,
+    pub(super) address: u64,
+}

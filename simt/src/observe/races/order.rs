@@ -1,0 +1,178 @@
+//! What orders accesses: barriers, fences and `mbarrier` phases.
+
+use std::sync::Arc;
+
+use super::release::Ref;
+use super::shadow::Strength;
+use super::{Kind, Races, Span};
+use crate::model::{Order, Scope, Space};
+use crate::observe::memory::lanes;
+use crate::observer::{Arrive, At, Block, Complete, Level, Mbarrier, MbarrierOp};
+
+impl Races {
+    /// Lanes arrive and go on: what they know goes ahead of them.
+    pub(super) fn arrived(&mut self, at: &At<'_>, arrive: &Arrive) {
+        if !arrive.arrive_only {
+            return;
+        }
+        let place = self.place(&at.block);
+        let (rank, warp) = (at.block.rank as usize, at.warp as usize);
+        let cluster = &mut self.clusters[place];
+        match arrive.level {
+            Level::Warp => {}
+            Level::Cluster => {
+                cluster.arriving[rank][warp] = cluster.now;
+                cluster.now += 1;
+            }
+            Level::Block => {
+                let release = Arc::new(cluster.release(rank, at.warp, arrive.mask, 3));
+                let block = &mut cluster.blocks[rank];
+                let warps = block.warps.len();
+                let ahead = match block.ahead.iter_mut().position(|(id, _)| *id == arrive.id) {
+                    Some(i) => &mut block.ahead[i].1,
+                    None => {
+                        block.ahead.push((arrive.id, vec![0; warps]));
+                        &mut block.ahead.last_mut().expect("it was just pushed").1
+                    }
+                };
+                ahead[warp] |= arrive.mask;
+                let log = self.logs.make(barrier_key(&at.block, arrive.id));
+                self.logs.push(log, arrive.mask, release);
+            }
+        }
+    }
+
+    /// A barrier opens: those who met know what all of them knew.
+    pub(super) fn completed(&mut self, complete: &Complete<'_>) {
+        let place = self.place(&complete.block);
+        let rank = complete.block.rank as usize;
+        let cluster = &mut self.clusters[place];
+        match complete.level {
+            Level::Cluster => cluster.cluster_barrier(rank, complete.lanes),
+            Level::Warp => {
+                if let Some(warp) = complete.lanes.iter().position(|&m| m != 0) {
+                    cluster.warp_barrier(rank, warp, complete.lanes[warp]);
+                }
+            }
+            Level::Block => {
+                let block = &mut cluster.blocks[rank];
+                let ahead = block
+                    .ahead
+                    .iter()
+                    .position(|(id, _)| *id == complete.id)
+                    .map(|i| block.ahead.swap_remove(i).1);
+                let whole = ahead.is_none()
+                    && block
+                        .warps
+                        .iter()
+                        .zip(complete.lanes)
+                        .all(|(w, &m)| (m | w.exited) & w.lanes == w.lanes);
+                if whole {
+                    cluster.block_barrier(rank);
+                    return;
+                }
+                // Some of the threads: what they know goes through a log.
+                let log = self.logs.make(barrier_key(&complete.block, complete.id));
+                let waiting: Vec<u32> = complete
+                    .lanes
+                    .iter()
+                    .enumerate()
+                    .map(|(w, &m)| m & !ahead.as_ref().map_or(0, |a| a[w]))
+                    .collect();
+                for (w, &mask) in waiting.iter().enumerate().filter(|&(_, &m)| m != 0) {
+                    let release = Arc::new(cluster.release(rank, w as u32, mask, 3));
+                    self.logs.push(log, mask, release);
+                }
+                let r = Ref { log, length: self.logs.length(log), scope: 3 };
+                for (w, &mask) in waiting.iter().enumerate().filter(|&(_, &m)| m != 0) {
+                    self.take(place, rank, w as u32, mask, r, true);
+                }
+            }
+        }
+    }
+
+    /// What comes before a fence goes with what is released after it.
+    pub(super) fn fenced_off(&mut self, at: &At<'_>, order: Order, scope: Scope) {
+        let place = self.place(&at.block);
+        let (rank, warp) = (at.block.rank as usize, at.warp as usize);
+        let cluster = &mut self.clusters[place];
+        if order != Order::Release {
+            cluster.acquire_pending(rank, warp, at.mask, scope as u8);
+        }
+        if order != Order::Acquire {
+            let release = Arc::new(cluster.release(rank, at.warp, at.mask, scope as u8));
+            let fenced = &mut cluster.blocks[rank].warps[warp].fenced;
+            fenced.iter_mut().for_each(|(m, _)| *m &= !at.mask);
+            fenced.retain(|(m, _)| *m != 0);
+            fenced.push((at.mask, release));
+        }
+    }
+
+    /// An `mbarrier` is memory, and hands over what came before each phase.
+    pub(super) fn on_mbarrier(&mut self, at: &At<'_>, m: &Mbarrier) {
+        let place = self.place(&at.block);
+        let (rank, warp) = (at.block.rank as usize, at.warp);
+        let key = self.key(at, Space::Shared, m.addr);
+        // The object itself is memory: it has to be made before others use it.
+        let (strength, kind) = match m.op {
+            MbarrierOp::Init(_) | MbarrierOp::Invalidate => (Strength::Weak, Kind::WRITE),
+            MbarrierOp::TestFails | MbarrierOp::TestPasses => (Strength::Strong, Kind::READ),
+            _ => (Strength::Strong, Kind::WRITE),
+        };
+        if !matches!(m.op, MbarrierOp::CompleteTx(_)) {
+            let entry = self.entry(at, strength, Scope::Sys);
+            for lane in lanes(m.mask) {
+                let span = Span { lane, space: Space::Shared, address: m.addr, bytes: 8 };
+                self.span(at, span, entry.by(1 << lane), kind);
+            }
+        }
+        match m.op {
+            MbarrierOp::Init(_) => {
+                self.logs.renew(key);
+            }
+            MbarrierOp::Arrive(_) => {
+                let releases = matches!(m.order, Order::Release | Order::AcqRel | Order::SeqCst);
+                let whole = releases.then(|| {
+                    Arc::new(self.clusters[place].release(rank, warp, m.mask, m.scope as u8))
+                });
+                let log = self.logs.make(key);
+                if let Some(release) = whole {
+                    self.logs.push(log, m.mask, release);
+                } else {
+                    for lane in lanes(m.mask) {
+                        if let Some(release) = self.fenced(place, rank, warp, lane) {
+                            self.logs.push(log, 1 << lane, release);
+                        }
+                    }
+                }
+            }
+            MbarrierOp::TestPasses => {
+                let log = self.logs.make(key);
+                if let Some(length) = self.logs.phase(log, m.phase) {
+                    let acquires =
+                        matches!(m.order, Order::Acquire | Order::AcqRel | Order::SeqCst);
+                    self.take(
+                        place,
+                        rank,
+                        warp,
+                        m.mask,
+                        Ref { log, length, scope: m.scope as u8 },
+                        acquires,
+                    );
+                }
+            }
+            _ => {}
+        }
+        if m.completes {
+            let log = self.logs.make(key);
+            let cluster = &mut self.clusters[place];
+            self.logs.complete(log, m.phase, cluster.now);
+            cluster.now += 1;
+        }
+    }
+}
+
+/// The log of a barrier that only some threads of a block use: beyond all shared addresses.
+fn barrier_key(block: &Block, id: u32) -> (u64, u64) {
+    (block.index + 1, 1 << 40 | u64::from(id))
+}
