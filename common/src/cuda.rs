@@ -2,6 +2,7 @@
 //!
 //! One of the files with `unsafe`. cudarc's safe layer knows kernels by their Rust types; a plan
 //! knows them by numbers, so launches and memory go through its `result` layer here.
+#![expect(unsafe_code, reason = "a plan's launches and memory go through the driver's C functions")]
 
 use std::{
     cell::RefCell,

@@ -141,6 +141,16 @@ pub enum Error {
     },
 }
 
+impl From<compiler::Error> for Error {
+    fn from(error: compiler::Error) -> Error {
+        match error {
+            compiler::Error::Library { doing, text } => Error::Cuda { doing, text },
+            compiler::Error::Compile { file, log } => Error::Compile { file, log },
+            compiler::Error::Stamp { file, reason } => Error::BadPtx { file, reason },
+        }
+    }
+}
+
 /// Names of entry points, as a sentence has them.
 fn spelt(entries: &[String]) -> String {
     match entries {

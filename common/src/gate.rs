@@ -2,6 +2,7 @@
 //!
 //! One of the files with `unsafe`: a stream that waits for a word of host memory is known to the
 //! driver's C functions only.
+#![expect(unsafe_code, reason = "only the driver's C functions know a stream that waits")]
 
 use std::{
     sync::{

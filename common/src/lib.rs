@@ -24,7 +24,6 @@ pub mod input;
 pub mod interpreter;
 pub mod job;
 pub mod ledger;
-pub mod nvrtc;
 pub mod ptx;
 pub mod record;
 pub mod report;

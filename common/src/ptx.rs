@@ -1,10 +1,10 @@
-//! PTX with a stamp: which `kernel.cu` it was made from, and by which compiler.
+//! Which PTX a kernel is run from: the committed one, or, of a changed `kernel.cu`, a fresh one.
 
 use std::path::Path;
 
-use sha2::{Digest, Sha256};
+use compiler::{Stamp, Unit, hash, nvrtc};
 
-use crate::{Element, Error, Result, nvrtc, step::Kernel};
+use crate::{Element, Error, Result, step::Kernel};
 
 /// PTX that is ready to be loaded.
 #[derive(Clone, Debug)]
@@ -18,9 +18,6 @@ pub struct Ptx {
     /// The file to name in an error.
     pub file: String,
 }
-
-/// The command that writes committed PTX anew.
-const REMEDY: &str = "`cargo x ptx` writes it anew";
 
 /// The PTX for a kernel: the committed one, or, if `kernel.cu` was changed since, a fresh one.
 ///
@@ -50,7 +47,7 @@ pub fn of(kernel: &Kernel, element: Element, other: Option<&Path>) -> Result<Ptx
         });
     }
     let library = nvrtc::Library::find().ok_or_else(|| Error::NoNvrtc { file: file.clone() })?;
-    let text = library.compile(&source, &file, element)?;
+    let text = library.compile(&Unit::of_kernel(&source, &file, element.cuda_name()))?;
     let origin = format!(
         "{file} was changed: compiled by NVRTC {} for {}",
         library.version(),
@@ -62,54 +59,6 @@ pub fn of(kernel: &Kernel, element: Element, other: Option<&Path>) -> Result<Ptx
 fn read(path: &Path) -> Result<String> {
     std::fs::read_to_string(path)
         .map_err(|source| Error::File { doing: format!("reading {}", path.display()), source })
-}
-
-/// The first lines of a committed `.ptx`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stamp {
-    /// SHA-256 of `kernel.cu`.
-    pub source: String,
-    /// SHA-256 of the PTX below the stamp.
-    pub body: String,
-}
-
-impl Stamp {
-    /// Puts a stamp on PTX.
-    pub fn put(body: &str, source: &str, compiler: &str) -> String {
-        format!(
-            "// Made from kernel.cu by `cargo x ptx`; never edited by hand.\n\
-             // kernel.cu sha256 {}\n// ptx sha256 {}\n// {compiler}\n{body}",
-            hash(source),
-            hash(body)
-        )
-    }
-
-    /// Reads the stamp of a file and checks that what stands below it is what was stamped.
-    pub fn read(text: &str, file: &str) -> Result<Stamp> {
-        let bad = |reason: &str| Error::BadPtx {
-            file: file.to_owned(),
-            reason: format!("{reason}; {REMEDY}"),
-        };
-        if text.trim().is_empty() {
-            return Err(bad("it is empty"));
-        }
-        let mut parts = text.splitn(5, '\n').skip(1);
-        let mut field = |name: &str| parts.next()?.strip_prefix(name).map(str::to_owned);
-        let source =
-            field("// kernel.cu sha256 ").ok_or_else(|| bad("its second line is no stamp"))?;
-        let body = field("// ptx sha256 ").ok_or_else(|| bad("its third line is no stamp"))?;
-        let rest = parts.nth(1).unwrap_or_default();
-        if body != hash(rest) {
-            return Err(bad("it is not what its stamp says: it was edited or cut"));
-        }
-        Ok(Stamp { source, body })
-    }
-}
-
-/// SHA-256 in hexadecimal, the same for both kinds of line ends.
-pub fn hash(text: &str) -> String {
-    let digest = Sha256::digest(text.replace("\r\n", "\n").as_bytes());
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The word after a directive such as `.target`.
@@ -151,35 +100,16 @@ pub fn entries(ptx: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    const BODY: &str = "//\n// NVVM\n\n.version 8.4\n.target sm_60\n";
-
     #[test]
-    fn a_stamp_is_read_back() {
-        let text = Stamp::put(BODY, "source", "NVRTC 12.4 --some");
-        let stamp = Stamp::read(&text, "kernel.f32.ptx").unwrap();
-        assert_eq!(stamp.source, hash("source"));
+    fn version_and_target_are_found_below_a_stamp() {
+        let text = Stamp::put("//\n// NVVM\n\n.version 8.4\n.target sm_60\n", "source", "NVRTC");
         assert_eq!((version(&text), target(&text)), ("8.4", "sm_60"));
+        assert_eq!(version("nothing"), "unknown");
     }
 
     #[test]
-    fn what_was_edited_cut_or_emptied_is_refused() {
-        let text = Stamp::put(BODY, "source", "NVRTC 12.4");
-        for (broken, why) in [
-            (String::new(), "empty"),
-            (text.replace("sm_60", "sm_61"), "edited or cut"),
-            (text[..text.len() - 4].to_owned(), "edited or cut"),
-            (BODY.to_owned(), "no stamp"),
-            (text.replace("ptx sha256", "ptx sha"), "third line"),
-        ] {
-            let message = Stamp::read(&broken, "kernel.f32.ptx").unwrap_err().to_string();
-            assert!(message.contains(why) && message.contains("cargo x ptx"), "{message}");
-        }
-    }
-
-    #[test]
-    fn line_ends_do_not_change_a_hash() {
-        assert_eq!(hash("a\nb\n"), hash("a\r\nb\r\n"));
-        assert_ne!(hash("a\nb\n"), hash("a\nb"));
+    fn elements_are_named_as_in_the_committed_ptx() {
+        assert_eq!(Element::ALL.map(|e| (e.name(), e.cuda_name())), compiler::ELEMENTS);
     }
 
     #[test]

@@ -13,7 +13,6 @@ use crate::{
     input::Input,
     interpreter::Settings,
     job::Job,
-    nvrtc,
     plan::{Block, Problem},
     ptx,
     run::{self, Samples},
@@ -261,7 +260,7 @@ fn edited(step: &Step, program: &str, folder: &Folder) {
         format!("--n 1000 --kernel {right}"),
         format!("--n 1000 --kernel {broken}"),
     );
-    if nvrtc::Library::find().is_none() {
+    if compiler::nvrtc::Library::find().is_none() {
         answers(&run_program(program, &wrong), &wrong, 2, "`cargo x nvrtc` brings one");
         eprintln!(
             "skipped: there is no NVRTC to compile an edited kernel with; `cargo x nvrtc` brings one"

@@ -2,6 +2,7 @@
 //!
 //! One of the files with `unsafe`: every block calls a C function of the library, whose
 //! signatures are those of `cublas_v2.h` since CUDA 12.
+#![expect(unsafe_code, reason = "cuBLAS is called through its C functions")]
 
 use std::{
     ffi::{c_int, c_void},

@@ -2,6 +2,7 @@
 //!
 //! One of the files with `unsafe`: every block calls a function whose signature stands in
 //! `peers/cub.cu`; the library says which layout it has, and another one is refused.
+#![expect(unsafe_code, reason = "CUB and Thrust are called through C functions")]
 
 use std::{
     cell::RefCell,

@@ -1,4 +1,5 @@
 //! The CUDA driver, and all the `unsafe` of this crate.
+#![expect(unsafe_code, reason = "kernels are launched on a caller's stream and slices")]
 
 use std::{ffi::c_void, sync::Arc};
 

@@ -23,7 +23,7 @@ pub(crate) fn print(step: usize) -> Result<()> {
 }
 
 /// Lines that differ between the bodies of two kernels, removed and added ones counted.
-pub(crate) fn changed(old: &Kernel, new: &Kernel) -> usize {
+pub fn changed(old: &Kernel, new: &Kernel) -> usize {
     let (old, new) = (old.body(), new.body());
     let diff = TextDiff::from_lines(&old, &new);
     diff.iter_all_changes().filter(|change| change.tag() != ChangeTag::Equal).count()

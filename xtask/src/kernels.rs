@@ -6,30 +6,30 @@ use anyhow::{Context, Result};
 
 /// One crate with a `kernel.cu`.
 #[derive(Debug, Clone)]
-pub(crate) struct Kernel {
+pub struct Kernel {
     /// The crate's name.
-    pub(crate) name: String,
+    pub name: String,
     /// Its folder.
-    pub(crate) folder: PathBuf,
+    pub folder: PathBuf,
     /// The text of `kernel.cu`.
-    pub(crate) source: String,
+    pub source: String,
 }
 
 impl Kernel {
     /// The kernel without its head: the comment lines that say what it does and costs.
-    pub(crate) fn body(&self) -> String {
+    pub fn body(&self) -> String {
         let lines = self.source.lines().skip_while(|line| line.starts_with("//"));
         lines.map(|line| line.to_owned() + "\n").collect()
     }
 }
 
 /// The steps, v0 first.
-pub(crate) fn steps() -> Result<Vec<Kernel>> {
+pub fn steps() -> Result<Vec<Kernel>> {
     within("steps")
 }
 
 /// All kernels: the steps, then the studies, then those that the ladder measures its bounds with.
-pub(crate) fn all() -> Result<Vec<Kernel>> {
+pub fn all() -> Result<Vec<Kernel>> {
     let mut kernels = steps()?;
     kernels.extend(within("studies")?);
     kernels.extend(within(".")?.into_iter().filter(|kernel| kernel.name == "ladder"));

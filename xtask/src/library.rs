@@ -1,5 +1,9 @@
 //! The kernels of the crate `reduce`: one source, a PTX file for each type, without clusters and with.
 
+use compiler::Unit;
+
+use crate::ptx::File;
+
 /// The source, from the root of the workspace.
 pub(crate) const SOURCE: &str = "reduce/src/kernel.cu";
 
@@ -15,38 +19,21 @@ const TYPES: [(&str, &str, &str, Option<&str>); 8] = [
     ("bf16", "unsigned short", "float", Some("BFLOAT")),
 ];
 
-/// One PTX file.
-#[derive(Debug)]
-pub(crate) struct Variant {
-    /// Where it lies, from the root of the workspace.
-    pub(crate) path: String,
-    architecture: u32,
-    of: (&'static str, &'static str, &'static str, Option<&'static str>),
-}
-
-/// All PTX files of the library.
-pub(crate) fn variants() -> Vec<Variant> {
-    let of_type = |of: (&'static str, _, _, _)| {
-        [70, 90].map(|architecture| Variant {
-            path: format!("reduce/src/ptx/{}.{architecture}.ptx", of.0),
-            architecture,
-            of,
-        })
-    };
-    TYPES.into_iter().flat_map(of_type).collect()
-}
-
-impl Variant {
-    /// What it is compiled with. Lines are left out: nobody steps through a library's kernels.
-    pub(crate) fn options(&self) -> Vec<String> {
-        let (_, load, add, widen) = self.of;
+/// All PTX files of the library. Lines are left out: nobody steps through a library's kernels.
+pub(crate) fn files(source: &str) -> Vec<File<'_>> {
+    let of_type = |(name, load, add, widen): (_, _, _, Option<_>)| {
         let mut options = vec![
-            format!("--gpu-architecture=compute_{}", self.architecture),
             format!("--define-macro=In={load}"),
             format!("--define-macro=Acc={add}"),
             "--std=c++17".into(),
         ];
         options.extend(widen.map(|name| format!("--define-macro={name}")));
-        options
-    }
+        [70, 90].map(|architecture| {
+            let name = format!("reduce/src/ptx/{name}.{architecture}.ptx");
+            let path = crate::root().join(&name);
+            let options = options.clone();
+            File { name, path, unit: Unit { source, file: "kernel.cu", architecture, options } }
+        })
+    };
+    TYPES.into_iter().flat_map(of_type).collect()
 }

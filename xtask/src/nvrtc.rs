@@ -1,7 +1,7 @@
 //! The pinned NVRTC, from PyPI's wheel: neither a GPU nor a CUDA installation is needed.
 
 use anyhow::{Context, Result, ensure};
-use common::nvrtc::{Library, PINNED};
+use compiler::nvrtc::{Library, PINNED};
 use xshell::{Shell, cmd};
 
 /// Where the wheel lies once it is installed, below the folder of the Python version.

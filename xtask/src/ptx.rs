@@ -1,50 +1,49 @@
 //! `cargo x ptx`: every `kernel.cu` to the PTX that is committed beside it.
 
-use std::fs;
+use std::{fs, path::PathBuf};
 
 use anyhow::{Result, bail};
-use common::{Element, nvrtc, ptx::Stamp};
+use compiler::{ELEMENTS, Stamp, Unit, nvrtc};
 use xshell::Shell;
 
 use crate::{kernels, library};
 
+/// A PTX file, and what it is made from.
+#[derive(Debug)]
+pub(crate) struct File<'a> {
+    /// As it is called in a message.
+    pub(crate) name: String,
+    /// Where it lies.
+    pub(crate) path: PathBuf,
+    /// What is compiled.
+    pub(crate) unit: Unit<'a>,
+}
+
 pub(crate) fn run(sh: &Shell, check: bool) -> Result<()> {
-    let library = crate::nvrtc::bring(sh)?;
-    let mut stale = Vec::new();
-    let mut count = 0;
     let source = fs::read_to_string(crate::root().join(library::SOURCE))?;
-    for variant in library::variants() {
-        let options = variant.options();
-        let body = library.compile_with(&source, "kernel.cu", &options)?;
-        let text =
-            Stamp::put(&body, &source, &format!("NVRTC {} {}", nvrtc::PINNED, options.join(" ")));
-        let path = crate::root().join(&variant.path);
-        count += 1;
-        if fs::read_to_string(&path).is_ok_and(|committed| committed == text) {
+    let kernels = kernels::all()?;
+    let mut files = library::files(&source);
+    for kernel in &kernels {
+        files.extend(ELEMENTS.map(|(name, element)| File {
+            name: format!("{}/src/kernel.{name}.ptx", kernel.name),
+            path: kernel.folder.join(format!("src/kernel.{name}.ptx")),
+            unit: Unit::of_kernel(&kernel.source, "kernel.cu", element),
+        }));
+    }
+    let compiler = crate::nvrtc::bring(sh)?;
+    let mut stale = Vec::new();
+    for File { name, path, unit } in &files {
+        let words = format!("NVRTC {} {}", nvrtc::PINNED, compiler.options(unit).join(" "));
+        let text = Stamp::put(&compiler.compile(unit)?, unit.source, &words);
+        if fs::read_to_string(path).is_ok_and(|committed| committed == text) {
             continue;
         }
-        stale.push(variant.path);
+        stale.push(name.as_str());
         if !check {
-            fs::write(&path, text)?;
+            fs::write(path, text)?;
         }
     }
-    for kernel in kernels::all()? {
-        for element in Element::ALL {
-            let body = library.compile(&kernel.source, "kernel.cu", element)?;
-            let options = library.options(&kernel.source, element).join(" ");
-            let text =
-                Stamp::put(&body, &kernel.source, &format!("NVRTC {} {options}", nvrtc::PINNED));
-            let path = kernel.folder.join(format!("src/kernel.{element}.ptx"));
-            count += 1;
-            if fs::read_to_string(&path).is_ok_and(|committed| committed == text) {
-                continue;
-            }
-            stale.push(format!("{}/src/kernel.{element}.ptx", kernel.name));
-            if !check {
-                fs::write(&path, text)?;
-            }
-        }
-    }
+    let count = files.len();
     match (stale.as_slice(), check) {
         ([], _) => println!(
             "all {count} PTX files are what NVRTC {} makes of their kernels",

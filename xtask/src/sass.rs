@@ -5,10 +5,9 @@
 use std::{fs, path::PathBuf};
 
 use anyhow::{Context, Result, bail};
-use common::ptx;
 use xshell::{Shell, cmd};
 
-use crate::{book, kernels};
+use crate::kernels;
 
 /// The assembler: that of the driver which the results were measured with.
 const PTXAS: &str = "nvidia-cuda-nvcc==13.0.88";
@@ -16,10 +15,12 @@ const PTXAS: &str = "nvidia-cuda-nvcc==13.0.88";
 const NVDISASM: &str = "nvidia-cuda-nvdisasm==13.5.37";
 /// The architecture: the H200's.
 const ARCH: &str = "sm_90";
+/// Where the book looks for it.
+const FOLDER: &str = "book/generated/sass";
 
 pub(crate) fn run(sh: &Shell, check: bool) -> Result<()> {
     let (ptxas, nvdisasm) = bring(sh)?;
-    let folder = book::sass_folder();
+    let folder = crate::root().join(FOLDER);
     fs::create_dir_all(&folder)?;
     let cubin = crate::root().join("target/step.cubin");
     let mut stale = Vec::new();
@@ -32,7 +33,7 @@ pub(crate) fn run(sh: &Shell, check: bool) -> Result<()> {
         let head = format!(
             "// {} for {ARCH}: {PTXAS}, {NVDISASM}, of kernel.f32.ptx sha256={}\n",
             kernel.name,
-            ptx::hash(&text)
+            compiler::hash(&text)
         );
         let text = head + &entry(&listing).with_context(|| format!("{}: no entry", kernel.name))?;
         let path = folder.join(format!("{}.sass", kernel.name));

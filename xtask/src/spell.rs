@@ -8,7 +8,7 @@ use xshell::{Shell, cmd};
 const CODESPELL: &str = "codespell==2.4.1";
 
 /// What is read: text and comments.
-const READ: [&str; 13] = [
+const READ: [&str; 15] = [
     "README.md",
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
@@ -17,10 +17,12 @@ const READ: [&str; 13] = [
     "book/src",
     "book/theme",
     "common",
+    "compiler",
     "ladder",
     "measured/src",
     "simt/src",
     "steps",
+    "weave",
     "xtask",
 ];
 

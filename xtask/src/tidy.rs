@@ -1,9 +1,9 @@
 //! `cargo x tidy`: the rules that no compiler knows. Each violation is a line.
 
-use std::{fs, path::Path};
+use std::fs;
 
 use anyhow::{Result, bail};
-use common::{Element, ptx};
+use compiler::{ELEMENTS, Stamp};
 
 use crate::{
     diff,
@@ -31,16 +31,6 @@ const PARAGRAPHS: [&str; 3] = ["// Load: ", "// Reduce: ", "// Store: "];
 /// The files that are the same in every step but for the name.
 const PARALLEL: [&str; 4] = ["Cargo.toml", "src/main.rs", "benches/reduce.rs", "tests/reduce.rs"];
 
-/// The files that may hold `unsafe`; ARCHITECTURE.md says why each does.
-const UNSAFE: [&str; 6] = [
-    "common/src/cuda.rs",
-    "common/src/gate.rs",
-    "common/src/nvrtc.rs",
-    "ladder/src/peer.rs",
-    "ladder/src/blas.rs",
-    "reduce/src/cuda.rs",
-];
-
 pub(crate) fn run() -> Result<()> {
     let steps = kernels::steps()?;
     let mut faults = Vec::new();
@@ -56,7 +46,6 @@ pub(crate) fn run() -> Result<()> {
         faults.extend(PARALLEL.iter().filter_map(|file| not_parallel(&steps[0], step, file)));
     }
     faults.extend(kernels::all()?.iter().flat_map(stale));
-    faults.extend(unsafe_code(&crate::root())?);
     match faults.len() {
         0 => {
             let lines: Vec<String> = steps
@@ -132,57 +121,18 @@ fn not_parallel(first: &Kernel, step: &Kernel, file: &str) -> Option<String> {
 }
 
 fn stale(kernel: &Kernel) -> Vec<String> {
-    let check = |element: Element| {
+    let check = |(element, _): (&str, &str)| {
         let file = format!("kernel.{element}.ptx");
         let text = fs::read_to_string(kernel.folder.join("src").join(&file)).unwrap_or_default();
-        match ptx::Stamp::read(&text, &file) {
+        match Stamp::read(&text, &file) {
             Err(error) => Some(format!("{}: {error}", kernel.name)),
-            Ok(stamp) if stamp.source != ptx::hash(&kernel.source) => {
+            Ok(stamp) if stamp.source != compiler::hash(&kernel.source) => {
                 Some(format!("{}: {file} is older than kernel.cu; run `cargo x ptx`", kernel.name))
             }
             Ok(_) => None,
         }
     };
-    Element::ALL.into_iter().filter_map(check).collect()
-}
-
-/// `unsafe` outside of the files that may hold it.
-fn unsafe_code(root: &Path) -> Result<Vec<String>> {
-    let mut faults = Vec::new();
-    let mut folders: Vec<_> = ["common", "simt", "ladder", "reduce", "steps", "studies", "xtask"]
-        .map(|f| root.join(f))
-        .into();
-    while let Some(folder) = folders.pop() {
-        let Ok(entries) = fs::read_dir(&folder) else { continue };
-        for entry in entries {
-            let path = entry?.path();
-            if path.is_dir() {
-                if path.file_name().is_some_and(|name| name != "target") {
-                    folders.push(path);
-                }
-                continue;
-            }
-            let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
-            if path.extension().is_none_or(|e| e != "rs") || UNSAFE.contains(&name.as_str()) {
-                continue;
-            }
-            let text = fs::read_to_string(&path)?;
-            // Spelled in two halves, or this file would find itself.
-            let word = concat!("unsa", "fe");
-            let code = |line: &str| {
-                [" {", " fn", " impl"].iter().any(|after| line.contains(&format!("{word}{after}")))
-            };
-            if let Some(number) = text.lines().position(code) {
-                faults.push(format!(
-                    "{name}:{}: {word} code belongs into {}",
-                    number + 1,
-                    UNSAFE.join(" or ")
-                ));
-            }
-        }
-    }
-    faults.sort();
-    Ok(faults)
+    ELEMENTS.into_iter().filter_map(check).collect()
 }
 
 #[cfg(test)]

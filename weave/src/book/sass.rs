@@ -3,10 +3,9 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
 use anyhow::{Context, Result, ensure};
-use common::ptx;
+use xtask::kernels::Kernel;
 
 use super::sources::read;
-use crate::kernels::Kernel;
 
 /// Opcodes that a step's table shows, and what they do.
 pub(crate) const OPCODES: [(&str, &str); 9] = [
@@ -46,7 +45,7 @@ impl Sass {
                 let text = read(&path)?;
                 let kernel = kernels.iter().find(|kernel| kernel.name == name);
                 let ptx = kernel.map(|kernel| kernel.folder.join("src/kernel.f32.ptx"));
-                let hash = ptx.map(|ptx| read(&ptx)).transpose()?.map(|ptx| ptx::hash(&ptx));
+                let hash = ptx.map(|ptx| read(&ptx)).transpose()?.map(|ptx| compiler::hash(&ptx));
                 let head = text.lines().next().unwrap_or_default();
                 let stale = hash.is_none_or(|hash| !head.contains(&hash));
                 all.insert(name, Listing { text, stale });

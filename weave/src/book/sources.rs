@@ -10,9 +10,9 @@ use anyhow::{Context, Result, anyhow, bail};
 use common::size::Size;
 use measured::{Run, counters::Count, history::History};
 use serde::Deserialize;
+use xtask::kernels::{self, Kernel};
 
 use super::{counts::Counts, sass::Sass};
-use crate::kernels::{self, Kernel};
 
 /// Where the book lies.
 pub(crate) const BOOK: &str = "book";

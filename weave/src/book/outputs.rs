@@ -278,7 +278,7 @@ fn traces(root: &Path, step: &str) -> Result<Frames> {
     let folder = root.join("target");
     std::fs::create_dir_all(&folder)?;
     let file = folder.join(format!("{step}.trace.json"));
-    let kernels = crate::kernels::all()?;
+    let kernels = xtask::kernels::all()?;
     let kernel = kernels.iter().find(|kernel| kernel.name == step);
     let kernel = kernel.with_context(|| format!("there is no step `{step}`"))?;
     let ptx = read(&kernel.folder.join("src/kernel.f32.ptx"))?;

@@ -49,7 +49,7 @@ pub(crate) fn diff(sources: &Sources, step: &str, other: Option<&str>) -> Result
     let new = sources.kernel(step)?;
     let diff = TextDiff::from_lines(&old.source, &new.source);
     let text = diff.unified_diff().context_radius(2).to_string();
-    let lines = crate::diff::changed(old, new);
+    let lines = xtask::diff::changed(old, new);
     let name = format!("{} to {step}: {lines} changed lines of code", old.name);
     Ok(named(&name, Language::Diff, &text))
 }

@@ -32,49 +32,13 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use clap::Args;
 use mdbook_driver::MDBook;
 use xshell::{Shell, cmd};
 
 use sources::{BOOK, Sources};
 
-/// What can be asked of the book.
-#[derive(Args, Debug, Default)]
-pub(crate) struct Options {
-    /// Open it in the browser
-    #[arg(long)]
-    open: bool,
-    /// Serve it on this machine, and build it again when something changes
-    #[arg(long)]
-    serve: bool,
-    /// Print faults and build on, with a mark where something is missing
-    #[arg(long)]
-    draft: bool,
-    /// Run the book's commands, count and trace on the interpreter, and keep what comes out
-    #[arg(long)]
-    outputs: bool,
-    /// Write nothing: run everything again, and fail where what is kept is not what comes out
-    #[arg(long)]
-    check: bool,
-    /// Open every page in headless Chromium: errors, overflow, the steppers, the search
-    #[arg(long)]
-    test: bool,
-}
-
-impl Options {
-    /// Every command run again, every page opened.
-    pub(crate) fn all_checks() -> Options {
-        Options { check: true, test: true, ..Options::default() }
-    }
-}
-
-/// Where the listings of machine code are kept.
-pub(crate) fn sass_folder() -> PathBuf {
-    crate::root().join(BOOK).join(sources::GENERATED).join("sass")
-}
-
 /// Builds the book, after or before what the options ask for.
-pub(crate) fn run(sh: &Shell, options: &Options) -> Result<()> {
+pub(crate) fn run(sh: &Shell, options: &xtask::Book) -> Result<()> {
     if options.outputs || options.check {
         match outputs::run(sh, options.check) {
             Err(error) if options.draft => println!("error: {error:#}"),

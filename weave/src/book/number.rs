@@ -210,7 +210,7 @@ pub(crate) fn quantity(sources: &Sources, text: &str) -> Result<Quantity> {
         ["diff", step] => {
             let old =
                 sources.before(step)?.with_context(|| format!("no step comes before {step}"))?;
-            let lines = crate::diff::changed(old, sources.kernel(step)?);
+            let lines = xtask::diff::changed(old, sources.kernel(step)?);
             Ok(counted(lines as f64, format!("changed lines from {} to {step}", old.name)))
         }
         ["lines", step] => {

@@ -1,0 +1,33 @@
+//! The book's weaver: what `cargo x book` and `cargo x results` run, and nothing else builds.
+
+mod book;
+mod plots;
+mod results;
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use clap::Parser;
+use xshell::Shell;
+use xtask::{Task, root};
+
+fn main() -> ExitCode {
+    match run(&Task::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Takes the same words as `cargo x`, which hands them on.
+fn run(task: &Task) -> Result<()> {
+    let sh = Shell::new()?;
+    sh.change_dir(root());
+    match task {
+        Task::Results { check } => results::run(*check),
+        Task::Book(options) => book::run(&sh, options),
+        _ => bail!("the weaver has `book` and `results`: everything else is `cargo x` itself"),
+    }
+}

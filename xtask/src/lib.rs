@@ -1,0 +1,55 @@
+//! The project's own tools, behind one door: `cargo x`.
+
+mod bundle;
+mod ci;
+pub mod diff;
+pub mod kernels;
+mod library;
+mod nvrtc;
+mod peers;
+mod ptx;
+mod sass;
+mod spell;
+mod task;
+mod tidy;
+mod weave;
+
+pub use task::{Book, Task};
+
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use anyhow::Result;
+use xshell::Shell;
+
+/// Does what is asked for.
+///
+/// # Errors
+/// The first thing that went wrong, as a sentence.
+pub fn run(task: &Task) -> Result<ExitCode> {
+    let sh = Shell::new()?;
+    sh.change_dir(root());
+    match task {
+        Task::Ptx { check } => ptx::run(&sh, *check)?,
+        Task::Nvrtc => {
+            let library = nvrtc::bring(&sh)?;
+            println!("NVRTC {} is at {}", compiler::nvrtc::PINNED, library.path().display());
+        }
+        Task::Tidy => tidy::run()?,
+        Task::Diff { step } => diff::print(*step)?,
+        Task::Peers { arch, nvcc } => peers::run(&sh, arch, nvcc.as_deref())?,
+        Task::Bundle => bundle::run(&sh)?,
+        Task::Spell => spell::run(&sh)?,
+        Task::Sass { check } => sass::run(&sh, *check)?,
+        Task::Results { .. } | Task::Book(_) => return weave::run(std::env::args_os().skip(1)),
+        Task::Ci => return ci::run(&sh),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The workspace's folder.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace").to_owned()
+}

@@ -1,0 +1,76 @@
+//! What `cargo x` is asked for. The weaver reads the same words.
+
+use clap::{Args, Parser};
+
+/// The project's own tools.
+#[derive(Parser, Debug)]
+#[command(name = "cargo x", bin_name = "cargo x")]
+pub enum Task {
+    /// Compile every kernel.cu to the PTX beside it, with the pinned NVRTC
+    Ptx {
+        /// Write nothing; fail where the committed PTX is not what would be written
+        #[arg(long)]
+        check: bool,
+    },
+    /// Bring the pinned NVRTC from PyPI into .venv, so that an edited kernel can be compiled
+    Nvrtc,
+    /// Hold the tree against its own rules: parallel steps, small diffs, fresh PTX, no circles
+    Tidy,
+    /// Show what a step changes in its kernel: `cargo x diff 3` is v2 against v3
+    Diff {
+        /// The number of the step
+        step: usize,
+    },
+    /// Compile peers/cub.cu with nvcc (PyPI's, or yours) to the library that `ladder measure` loads
+    Peers {
+        /// The architectures, as nvcc's -arch: all-major, native, sm_90
+        #[arg(long, value_name = "ARCH", default_value = "all-major")]
+        arch: String,
+        /// An nvcc of your own, with the CUB of its toolkit
+        #[arg(long, value_name = "FILE")]
+        nvcc: Option<String>,
+    },
+    /// Render every table and plot from results/, between the markers of README.md and the book
+    Results {
+        /// Write nothing; fail where a page is not what would be written
+        #[arg(long)]
+        check: bool,
+    },
+    /// Gather stripped programs, benches and tests in dist/, for a GPU machine that has no Rust
+    Bundle,
+    /// Look for misspelt words, and for American ones, with codespell from PyPI
+    Spell,
+    /// Keep the machine code that ptxas from PyPI makes of every kernel, for the book
+    Sass {
+        /// Write nothing; fail where what is kept is not what would be written
+        #[arg(long)]
+        check: bool,
+    },
+    /// Build the book into book/book, and hold it against its rules
+    Book(Book),
+    /// Everything that CI runs: fmt, tidy, spell, clippy, tests, doc, ptx --check, book --check
+    Ci,
+}
+
+/// What can be asked of the book.
+#[derive(Args, Debug, Default)]
+pub struct Book {
+    /// Open it in the browser
+    #[arg(long)]
+    pub open: bool,
+    /// Serve it on this machine, and build it again when something changes
+    #[arg(long)]
+    pub serve: bool,
+    /// Print faults and build on, with a mark where something is missing
+    #[arg(long)]
+    pub draft: bool,
+    /// Run the book's commands, count and trace on the interpreter, and keep what comes out
+    #[arg(long)]
+    pub outputs: bool,
+    /// Write nothing: run everything again, and fail where what is kept is not what comes out
+    #[arg(long)]
+    pub check: bool,
+    /// Open every page in headless Chromium: errors, overflow, the steppers, the search
+    #[arg(long)]
+    pub test: bool,
+}
