@@ -9,16 +9,12 @@ use std::{
 
 use crate::{
     Element, Error, Result, Step,
-    device::{Choice, Device},
-    input::Input,
-    interpreter::Settings,
-    job::Job,
+    device::{Choice, Device, Settings},
     nvrtc,
     plan::{Block, Problem},
     ptx,
-    run::{self, Samples},
-    scalar::Scalar,
-    workload::Workload,
+    run::{self, Job, Samples},
+    sum::{Input, Scalar, Workload},
 };
 
 /// Sizes at which kernels are wrong: nothing, one, and both sides of a warp, a block and a tile.

@@ -1,0 +1,78 @@
+//! `cargo bench -p STEP`: criterion, with the times of CUDA events.
+
+use std::time::Duration;
+
+use criterion::{BenchmarkId, Criterion, SamplingMode, Throughput};
+
+use common::{
+    Element, Error, Result, Step,
+    device::{Cuda, Device, Stopwatch, ptx},
+    plan::{Block, Problem},
+    run::Job,
+    sum::{Input, Mismatch, Workload},
+};
+
+/// The sizes that are timed.
+const SIZES: [u64; 3] = [1 << 20, 1 << 24, 1 << 28];
+
+/// Benches a step on the first GPU. Without one: a line on standard error, and success.
+pub fn main(step: &'static Step) {
+    let device = match Cuda::open(0) {
+        Ok(cuda) => Device::Cuda(cuda),
+        Err(reason) => return eprintln!("skipped: {reason}"),
+    };
+    let mut criterion = Criterion::default().configure_from_args();
+    if let Err(error) = bench(step, &device, &mut criterion) {
+        eprintln!("error: {error}");
+        std::process::exit(i32::from(error.exit_code()));
+    }
+    criterion.final_summary();
+}
+
+fn bench(step: &Step, device: &Device, criterion: &mut Criterion) -> Result<()> {
+    let Device::Cuda(cuda) = device else { return Ok(()) };
+    let block = Block::new(256)?;
+    // The group carries the step's name: all steps share one folder of results.
+    let mut group = criterion.benchmark_group(step.name);
+    group
+        .sampling_mode(SamplingMode::Flat)
+        .sample_size(50)
+        .warm_up_time(Duration::from_millis(500))
+        .measurement_time(Duration::from_secs(2));
+    for n in SIZES {
+        let workload = Workload::<f32>::new(device, Input::Uniform, n, 42)?;
+        let problem = Problem { n, block, element: Element::F32, sms: device.facts().sms };
+        let plan = (step.plan)(&problem);
+        let program = device.load(&ptx::of(&step.kernel, problem.element, None)?)?;
+        let job = Job::new(device, &program, &plan, problem.element)?;
+        let verdict = job.verify::<f32>(workload.warm(), &workload.reference)?;
+        if !verdict.verified() {
+            return Err(Error::Wrong(Mismatch::of(step, &problem, verdict, None).to_string()));
+        }
+        let mut stopwatch = Stopwatch::new(cuda)?;
+        let mut failure = None;
+        group.throughput(Throughput::BytesDecimal(n * 4));
+        group.bench_function(BenchmarkId::from_parameter(numbers::size(n)), |bencher| {
+            bencher.iter_custom(|iterations| {
+                let mut seconds = 0.0;
+                for _ in 0..iterations {
+                    let calls = job.calls(workload.cold());
+                    match stopwatch.time(|| job.launch(&calls)) {
+                        Ok(time) => seconds += time,
+                        Err(error) => {
+                            failure = Some(error);
+                            // criterion divides by the time: it must not be zero.
+                            seconds += 1.0;
+                        }
+                    }
+                }
+                Duration::from_secs_f64(seconds)
+            });
+        });
+        if let Some(error) = failure {
+            return Err(error);
+        }
+    }
+    group.finish();
+    Ok(())
+}
