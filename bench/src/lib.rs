@@ -2,15 +2,14 @@
 
 use std::time::Duration;
 
-use criterion::{BenchmarkId, Criterion, SamplingMode, Throughput};
-
 use common::{
-    Element, Error, Result, Step,
+    Element, Result, Step,
     device::{Cuda, Device, Stopwatch, ptx},
-    plan::{Block, Problem},
+    plan::Block,
     run::Job,
-    sum::{Input, Mismatch, Workload},
+    sum::{Input, Workload},
 };
+use criterion::{BenchmarkId, Criterion, SamplingMode, Throughput};
 
 /// The sizes that are timed.
 const SIZES: [u64; 3] = [1 << 20, 1 << 24, 1 << 28];
@@ -30,8 +29,8 @@ pub fn main(step: &'static Step) {
 }
 
 fn bench(step: &Step, device: &Device, criterion: &mut Criterion) -> Result<()> {
-    let Device::Cuda(cuda) = device else { return Ok(()) };
-    let block = Block::new(256)?;
+    let (block, element) = (Block::new(256)?, Element::F32);
+    let ptx = ptx::of(&step.kernel, element, None)?;
     // The group carries the step's name: all steps share one folder of results.
     let mut group = criterion.benchmark_group(step.name);
     group
@@ -41,17 +40,11 @@ fn bench(step: &Step, device: &Device, criterion: &mut Criterion) -> Result<()> 
         .measurement_time(Duration::from_secs(2));
     for n in SIZES {
         let workload = Workload::<f32>::new(device, Input::Uniform, n, 42)?;
-        let problem = Problem { n, block, element: Element::F32, sms: device.facts().sms };
-        let plan = (step.plan)(&problem);
-        let program = device.load(&ptx::of(&step.kernel, problem.element, None)?)?;
-        let job = Job::new(device, &program, &plan, problem.element)?;
-        let verdict = job.verify::<f32>(workload.warm(), &workload.reference)?;
-        if !verdict.verified() {
-            return Err(Error::Wrong(Mismatch::of(step, &problem, verdict, None).to_string()));
-        }
-        let mut stopwatch = Stopwatch::new(cuda)?;
+        let job = Job::load(device, step, &ptx, device.problem(n, block, element))?;
+        job.verify(&workload)?.right()?;
+        let mut stopwatch = Stopwatch::gated(device.gpu()?)?;
         let mut failure = None;
-        group.throughput(Throughput::BytesDecimal(n * 4));
+        group.throughput(Throughput::BytesDecimal(n * element.size()));
         group.bench_function(BenchmarkId::from_parameter(numbers::size(n)), |bencher| {
             bencher.iter_custom(|iterations| {
                 let mut seconds = 0.0;
@@ -72,6 +65,7 @@ fn bench(step: &Step, device: &Device, criterion: &mut Criterion) -> Result<()> 
         if let Some(error) = failure {
             return Err(error);
         }
+        job.verify_last(&workload)?.right()?;
     }
     group.finish();
     Ok(())

@@ -16,5 +16,5 @@ pub mod testing;
 
 pub use device::ptx;
 pub use error::{Error, Result};
-pub use plan::{Element, Kernel, Step};
+pub use plan::{Element, Kernel, Step, Study};
 pub use say::cli;

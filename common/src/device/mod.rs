@@ -2,7 +2,10 @@
 
 use std::{fmt, str::FromStr};
 
-use crate::{Error, Result, plan::Call};
+use crate::{
+    Element, Error, Result,
+    plan::{Block, Call, Problem},
+};
 
 pub mod cuda;
 mod driver;
@@ -79,6 +82,19 @@ impl Device {
         match self {
             Device::Cuda(cuda) => cuda.facts(),
             Device::Simt(simt) => simt.facts(),
+        }
+    }
+
+    /// The problem of adding that many elements here.
+    pub fn problem(&self, n: u64, block: Block, element: Element) -> Problem {
+        Problem { n, block, element, sms: self.facts().sms }
+    }
+
+    /// The GPU, where it is one.
+    pub fn gpu(&self) -> Result<&Cuda> {
+        match self {
+            Device::Cuda(cuda) => Ok(cuda),
+            Device::Simt(_) => Err(Error::NoGpu),
         }
     }
 

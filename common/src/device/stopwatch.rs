@@ -15,23 +15,34 @@ pub struct Stopwatch<'c> {
 }
 
 impl<'c> Stopwatch<'c> {
-    /// A stopwatch on this GPU's stream.
-    pub fn new(cuda: &'c Cuda) -> Result<Stopwatch<'c>> {
+    /// A stopwatch that holds the stream back until all of the work is queued: gaps between its
+    /// launches are those of the GPU, not of this program. Some systems cannot; there it is as
+    /// [`ungated`](Stopwatch::ungated).
+    pub fn gated(cuda: &'c Cuda) -> Result<Stopwatch<'c>> {
+        Ok(Stopwatch { gate: Gate::new(cuda), ..Stopwatch::ungated(cuda)? })
+    }
+
+    /// A stopwatch that holds nothing back: from an idle stream, the GPU begins with the first
+    /// launch while the host makes the others.
+    pub fn ungated(cuda: &'c Cuda) -> Result<Stopwatch<'c>> {
         let event = || {
             let flags = Some(sys::CUevent_flags::CU_EVENT_DEFAULT);
             cuda.context().new_event(flags).map_err(failed("making an event"))
         };
-        Ok(Stopwatch { cuda, start: event()?, end: event()?, gate: Gate::new(cuda) })
+        Ok(Stopwatch { cuda, start: event()?, end: event()?, gate: None })
     }
 
     /// Seconds that `work`, which only launches, takes on the GPU.
-    ///
-    /// The stream is held back until all of it is queued: gaps between its launches are those of
-    /// the GPU, not of this program.
     pub fn time(&mut self, work: impl FnOnce() -> Result<()>) -> Result<f64> {
         let doing = || failed("timing");
         let stream = self.cuda.shared_stream();
-        let closed = self.gate.as_mut().map(|gate| gate.close(stream)).transpose()?.flatten();
+        let closed = match &mut self.gate {
+            Some(gate) => gate.close(stream)?,
+            None => {
+                self.cuda.finish()?;
+                None
+            }
+        };
         self.start.record(stream).map_err(doing())?;
         let worked = work();
         self.end.record(stream).map_err(doing())?;
@@ -41,20 +52,7 @@ impl<'c> Stopwatch<'c> {
         Ok(f64::from(milliseconds) / 1e3)
     }
 
-    /// Seconds from an event before `work` to one behind it on an idle stream, with nothing held
-    /// back: the GPU begins with the first launch while the host makes the others.
-    pub fn time_ungated(&mut self, work: impl FnOnce() -> Result<()>) -> Result<f64> {
-        let doing = || failed("timing");
-        let stream = self.cuda.shared_stream();
-        self.cuda.finish()?;
-        self.start.record(stream).map_err(doing())?;
-        work()?;
-        self.end.record(stream).map_err(doing())?;
-        let milliseconds = self.start.elapsed_ms(&self.end).map_err(doing())?;
-        Ok(f64::from(milliseconds) / 1e3)
-    }
-
-    /// Whether the stream is held back while work is queued; some systems cannot.
+    /// Whether the stream is held back while work is queued.
     pub fn is_gated(&self) -> bool {
         self.gate.as_ref().is_some_and(|gate| !gate.is_broken())
     }

@@ -14,4 +14,4 @@ pub use launch::{Arg, Buffer, Launch, Plan, Scratch};
 pub use problem::{Block, Problem};
 pub use scheme::{Pass, Phase, chunk};
 pub use size::Size;
-pub use step::{Kernel, Step};
+pub use step::{Kernel, Step, Study};

@@ -31,8 +31,8 @@ pub struct Pass {
     pub shared: u64,
 }
 
-/// Bytes of one step of a block through its chunk: 32 rows of 32 words of 16 bytes.
-const STEP: u64 = 16 << 10;
+/// Bytes of one turn of a block's loop through its chunk: 32 rows of 32 words of 16 bytes.
+const TURN: u64 = 16 << 10;
 
 /// Elements of a chunk. The tree of the sum is made of chunks, so this asks for nothing but the
 /// input: not for the device, nor for the shape of the launch.
@@ -43,8 +43,8 @@ const STEP: u64 = 16 << 10;
 pub fn chunk(n: u64, element: Element) -> u64 {
     let bytes = n * element.size();
     let bytes = match bytes {
-        ..=0x1_0000 => 4 * STEP,
-        _ => (bytes / 256).next_power_of_two().clamp(2 * STEP, 8 * STEP),
+        ..=0x1_0000 => 4 * TURN,
+        _ => (bytes / 256).next_power_of_two().clamp(2 * TURN, 8 * TURN),
     }
     .max(bytes.div_ceil(8192).next_power_of_two());
     bytes / element.size()
@@ -59,7 +59,7 @@ impl Plan {
         let grid = chunks.min(u64::from(sms) * u64::from(pass.per_sm)) as u32;
         // A lane's words one after the other, the elements of a word, a warp, and 32 rows.
         let rows = |n: u64| {
-            (n * element.size()).div_ceil(STEP) as u32 + (16 / element.size()).ilog2() + 5 + 5
+            (n * element.size()).div_ceil(TURN) as u32 + (16 / element.size()).ilog2() + 5 + 5
         };
         let finish = if chunks == 1 { 0 } else { rows(chunks) };
         let (partials, tickets) = (Buffer::Scratch(0), Buffer::Scratch(1));
@@ -140,6 +140,7 @@ mod tests {
         plan.launches.iter().map(|launch| launch.grid).collect()
     }
 
+    #[test]
     fn partial_sums_are_added_until_one_is_left() {
         assert_eq!(grids(&plan(0, 64)), [1]);
         assert_eq!(grids(&plan(1, 64)), [1]);
@@ -151,6 +152,7 @@ mod tests {
         assert_eq!(plan((1 << 32) + 13, 64).launches[0].grid, (1 << 26) + 1);
     }
 
+    #[test]
     fn buffers_hand_the_partial_sums_on() {
         let plan = plan(1 << 20, 64);
         assert_eq!(plan.scratch, [16384, 256, 4].map(Scratch::Partials));
@@ -163,6 +165,7 @@ mod tests {
         assert_eq!(plan.scratch_bytes(0, Element::F64), 8 * 16384);
     }
 
+    #[test]
     fn chunks_depend_on_the_input_alone() {
         let of = |bits: u32| chunk(1 << bits, Element::F32).ilog2();
         assert_eq!(
@@ -172,13 +175,14 @@ mod tests {
         for n in [0, 1, 1000, 1 << 14, (1 << 14) + 1, 1_000_003, 1 << 26, (1 << 32) + 13] {
             for element in Element::ALL {
                 let bytes = chunk(n, element) * element.size();
-                assert!(bytes.is_multiple_of(STEP) && n * element.size() <= bytes * 8192, "{n}");
-                // The ring of v9 copies stages of two steps.
-                assert!(bytes.is_multiple_of(2 * STEP), "{n}");
+                assert!(bytes.is_multiple_of(TURN) && n * element.size() <= bytes * 8192, "{n}");
+                // The ring of v9 copies stages of two turns.
+                assert!(bytes.is_multiple_of(2 * TURN), "{n}");
             }
         }
     }
 
+    #[test]
     fn one_pass_is_one_launch_on_any_device() {
         let pass = Pass { entry: "reduce".into(), per_sm: 2, shared: 0 };
         for sms in [1, 7, 132] {
@@ -196,6 +200,7 @@ mod tests {
         }
     }
 
+    #[test]
     fn what_no_grid_holds_is_refused() {
         assert!(plan(1 << 36, 64).check().is_ok());
         let refused = plan(1 << 38, 64).check().unwrap_err().to_string();

@@ -17,6 +17,22 @@ pub struct Step {
     pub plan: fn(&Problem) -> Plan,
 }
 
+/// Several ways to one sum, beside the ladder: each is a step, and none is the next one's lesson.
+#[derive(Debug)]
+pub struct Study {
+    /// The crate's name.
+    pub name: &'static str,
+    /// What it asks, in a line.
+    pub about: &'static str,
+    /// The sizes that it is about, as `--n` takes them.
+    pub sizes: &'static str,
+    /// Bytes of the largest input that it is about: above it its ways are right, and no longer what
+    /// one would take.
+    pub up_to: u64,
+    /// The ways, in the order of every table.
+    pub ways: &'static [&'static Step],
+}
+
 /// `kernel.cu` and the PTX made from it.
 #[derive(Clone, Copy, Debug)]
 pub struct Kernel {

@@ -4,6 +4,6 @@ mod job;
 mod outcome;
 mod timing;
 
-pub use job::Job;
+pub use job::{Checked, Job};
 pub use outcome::{Outcome, Refusal, Samples, run};
-pub use timing::{Timing, WARM_UP};
+pub use timing::Timing;

@@ -12,7 +12,7 @@ pub struct Timing {
 }
 
 /// Samples taken before those that count: the first launches find cold instruction caches.
-pub const WARM_UP: usize = 3;
+pub(super) const WARM_UP: usize = 3;
 
 impl Timing {
     /// The median, in seconds.

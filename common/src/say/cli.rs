@@ -2,141 +2,26 @@
 
 use std::{
     io::{self, IsTerminal, Write},
-    path::PathBuf,
     process::ExitCode,
     time::Duration,
 };
 
-use clap::{Args, CommandFactory, FromArgMatches, ValueEnum};
+use clap::{CommandFactory, FromArgMatches};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::{ledger, record::Record, report};
-use crate::{
-    Element, Error, Result, Step,
-    device::{Check, Choice, Device, Settings, ptx},
-    plan::{Block, Problem, Size},
-    run::{self, Outcome, Refusal, Samples},
-    sum::{Input, Scalar, Workload},
+use super::{
+    ledger,
+    options::{Format, Options},
+    record::Record,
+    report,
 };
-
-/// What can be asked of a step.
-#[derive(Args, Clone, Debug)]
-pub struct Options {
-    /// How many elements to add: 1048576, 2^20, 2^20+13, 1Mi, or a list such as 1,257,2^20
-    /// [default: 2^20, and on a GPU 2^28 too]
-    #[arg(
-        long,
-        value_name = "N",
-        value_delimiter = ',',
-        allow_hyphen_values = true,
-        env = "REDUCE_N"
-    )]
-    pub n: Vec<Size>,
-
-    /// Threads of a block: 64, 128, 256, 512 or 1024, or a list
-    #[arg(long, value_name = "THREADS", value_delimiter = ',', value_parser = block, default_value = "256", allow_hyphen_values = true)]
-    pub threads: Vec<Block>,
-
-    /// The type of an element: f32, i32 (wraps) or f64, or a list
-    #[arg(long = "type", value_name = "TYPE", value_delimiter = ',', default_value = "f32")]
-    pub element: Vec<Element>,
-
-    /// What the elements are: uniform (floats 0 to 1, integers 0 to 255), ones, signed
-    /// (floats -1 to 1, any integer), or one-hot:INDEX
-    #[arg(long, value_name = "INPUT", default_value = "uniform")]
-    pub input: Input,
-
-    /// Elements to leave out at the start of the memory: with 1, the slice begins between two words
-    /// of 16 bytes
-    #[arg(long, value_name = "ELEMENTS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..4096))]
-    pub offset: u64,
-
-    /// The seed that random elements come from
-    #[arg(long, value_name = "SEED", default_value_t = 42)]
-    pub seed: u64,
-
-    /// Where to run: auto (the GPU if there is one, the interpreter if not), cuda, cuda:1, simt
-    #[arg(long, value_name = "DEVICE", default_value = "auto", env = "REDUCE_DEVICE")]
-    pub device: Choice,
-
-    /// How many times to time it; 0 only verifies, as suits compute-sanitizer and ncu
-    #[arg(long, value_name = "COUNT", default_value = "101", value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
-    pub samples: u32,
-
-    /// Time with the input already in L2, where it fits
-    #[arg(long)]
-    pub warm: bool,
-
-    /// How to print: table (for people), json (one object a line), csv
-    #[arg(long, value_enum, value_name = "FORMAT", default_value = "table")]
-    pub format: Format,
-
-    /// Print what would be launched, and why this step exists; run nothing
-    #[arg(long)]
-    pub explain: bool,
-
-    /// Run this kernel.cu (compiled on the fly) or .ptx in place of the step's own
-    #[arg(long, value_name = "FILE")]
-    pub kernel: Option<PathBuf>,
-
-    /// The interpreter's order of execution: converged (counts are defined on it), min-pc, or
-    /// adversarial:SEED (any lane may run ahead as far as the next .sync)
-    #[arg(long, value_name = "SCHEDULE", default_value = "converged", value_parser = schedule)]
-    pub schedule: simt::Schedule,
-
-    /// What the interpreter looks for: races, memory, sync, a list of them, or none
-    /// [default: all of them, up to 2^20 elements]
-    #[arg(long, value_name = "CHECKS", value_parser = checks)]
-    pub check: Option<Checks>,
-
-    /// Print the kernel with the interpreter's counts in the margin
-    #[arg(long)]
-    pub lines: bool,
-
-    /// Write what the first block of each launch does, access by access, as JSON
-    #[arg(long, value_name = "FILE")]
-    pub trace: Option<PathBuf>,
-}
-
-/// The checks of `--check`.
-#[derive(Clone, Debug)]
-pub struct Checks(Vec<Check>);
-
-/// A form of output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// For people.
-    Table,
-    /// One object a line.
-    Json,
-    /// A header and rows.
-    Csv,
-}
-
-fn block(text: &str) -> Result<Block> {
-    match text.parse::<i64>() {
-        Ok(threads) => match u32::try_from(threads) {
-            Ok(threads) => Block::new(threads),
-            Err(_) => Err(Error::Usage(format!(
-                "{threads} is no number of threads: take 64, 128, 256, 512 or 1024"
-            ))),
-        },
-        Err(_) => Err(Error::Usage(format!(
-            "`{text}` is no number of threads: take 64, 128, 256, 512 or 1024"
-        ))),
-    }
-}
-
-fn checks(text: &str) -> Result<Checks> {
-    match text {
-        "none" => Ok(Checks(Vec::new())),
-        list => list.split(',').map(str::parse).collect::<Result<_>>().map(Checks),
-    }
-}
-
-fn schedule(text: &str) -> Result<simt::Schedule, String> {
-    text.parse()
-}
+use crate::{
+    Element, Error, Result, Step, Study,
+    device::{Device, Facts, ptx},
+    plan::Problem,
+    run::{self, Outcome, Refusal},
+    sum::{Scalar, Workload},
+};
 
 /// The program of one step.
 #[derive(clap::Parser, Debug)]
@@ -206,20 +91,15 @@ pub fn ladder(matches: &clap::ArgMatches, steps: &[&'static Step]) -> ExitCode {
 }
 
 /// Runs the program of a study: several ways to one sum, in one table, at sizes of its own.
-pub fn study(
-    name: &'static str,
-    about: &'static str,
-    sizes: &'static str,
-    ways: &[&'static Step],
-) -> ExitCode {
+pub fn study(study: &'static Study) -> ExitCode {
     let help =
         "How many elements to add: 1048576, 2^20, 2^20+13, 1Mi, or a list such as 1,257,2^20";
     let command = Program::command()
-        .name(name)
-        .bin_name(name)
-        .about(about)
-        .mut_arg("n", |arg| arg.default_value(sizes).help(help).long_help(help));
-    main(command, ways, |outcomes, refusals, _| report::ladder(outcomes, refusals))
+        .name(study.name)
+        .bin_name(study.name)
+        .about(study.about)
+        .mut_arg("n", |arg| arg.default_value(study.sizes).help(help).long_help(help));
+    main(command, study.ways, |outcomes, refusals, _| report::ladder(outcomes, refusals))
 }
 
 /// Says what is wrong with a command line, or prints the help that it asked for.
@@ -292,32 +172,20 @@ fn print(
     show: fn(&[Outcome], &[Refusal], &Options) -> String,
 ) -> Result<(), Stop> {
     let mut out = anstream::stdout();
-    if options.explain {
-        for problem in problems(options, 1 << 20) {
-            for step in steps {
-                (step.plan)(&problem).check()?;
-                writeln!(out, "{}", report::explain(step, &problem))?;
-            }
-        }
-        return Ok(());
-    }
-    if steps.len() > 1 && options.kernel.is_some() {
+    if !options.explain && steps.len() > 1 && options.kernel.is_some() {
         let text = "`--kernel` takes the place of one step's kernel, and the ladder has many: run a step with it";
         return Err(Error::Usage(text.into()).into());
     }
-    let settings = Settings {
-        schedule: options.schedule,
-        sms: None,
-        checks: options.check.clone().map(|Checks(checks)| checks),
-        traced: u64::from(options.trace.is_some()),
-    };
-    let device = Device::open(options.device, &settings)?;
+    let device = Device::open(options.device, &options.settings())?;
+    if options.explain {
+        return explain(steps, options, device.facts(), &mut out);
+    }
     match options.format {
         Format::Table if steps.len() == 1 => {
             write!(out, "{}", report::head(steps[0], device.facts()))?
         }
         Format::Table => writeln!(out, "{}", device.facts().line)?,
-        Format::Csv => writeln!(out, "{}", Record::csv_header())?,
+        Format::Csv => write!(out, "{}", Record::csv_header()?)?,
         Format::Json => {}
     }
     let mut wrong = None;
@@ -326,11 +194,11 @@ fn print(
         match options.format {
             Format::Table => write!(out, "{}", show(outcomes, refusals, options))?,
             Format::Csv => {
-                outcomes.iter().try_for_each(|o| writeln!(out, "{}", Record::of(o).csv()))?
+                outcomes.iter().try_for_each(|o| write!(out, "{}", Record::of(o).csv()?))?
             }
-            Format::Json => outcomes.iter().try_for_each(|o| {
-                writeln!(out, "{}", serde_json::to_string(&Record::of(o)).map_err(io::Error::from)?)
-            })?,
+            Format::Json => {
+                outcomes.iter().try_for_each(|o| write!(out, "{}", Record::of(o).json()?))?
+            }
         }
         out.flush()?;
         wrong = wrong.take().or(outcomes.iter().find_map(fault));
@@ -359,22 +227,25 @@ fn fault(outcome: &Outcome) -> Option<Error> {
     )))
 }
 
-/// The problems that the options name, where nothing is said with that many elements.
-fn problems(options: &Options, n: u64) -> Vec<Problem> {
-    let sizes = if options.n.is_empty() { vec![Size(n)] } else { options.n.clone() };
-    let sms = simt::Config::default().sm_count;
-    let mut problems = Vec::new();
+/// Says what a device with these facts would be given: `--explain`.
+fn explain(
+    steps: &[&'static Step],
+    options: &Options,
+    facts: &Facts,
+    out: &mut impl Write,
+) -> Result<(), Stop> {
     for &element in &options.element {
-        for &Size(n) in &sizes {
-            problems.extend(options.threads.iter().map(|&block| Problem {
-                n,
-                block,
-                element,
-                sms,
-            }));
+        for n in options.sizes(1) {
+            for &block in &options.threads {
+                let problem = Problem { n, block, element, sms: facts.sms };
+                for step in steps {
+                    (step.plan)(&problem).check()?;
+                    writeln!(out, "{}", report::explain(step, &problem))?;
+                }
+            }
         }
     }
-    problems
+    Ok(())
 }
 
 /// Runs all steps on each problem in turn.
@@ -384,13 +255,10 @@ fn each(
     device: &Device,
     done: &mut Done<'_>,
 ) -> Result<(), Stop> {
-    let sizes = match (options.n.is_empty(), device) {
-        (false, _) => options.n.clone(),
-        (true, Device::Cuda(_)) => vec![Size(1 << 20), Size(1 << 28)],
-        (true, Device::Simt(_)) => vec![Size(1 << 20)],
-    };
+    // Only what has times is worth a large one.
+    let sizes = options.sizes(if device.gpu().is_ok() { 2 } else { 1 });
     for &element in &options.element {
-        for &Size(n) in &sizes {
+        for &n in &sizes {
             match element {
                 Element::F32 => on::<f32>(steps, options, device, n, done)?,
                 Element::I32 => on::<i32>(steps, options, device, n, done)?,
@@ -416,7 +284,6 @@ fn on<T: Scalar>(
     let progress = progress();
     progress.set_message(format!("drawing {n} {}", T::ELEMENT));
     let workload = Workload::<T>::shifted(device, options.input, n, options.seed, options.offset)?;
-    let samples = Samples { count: options.samples as usize, warm: options.warm };
     for &block in &options.threads {
         let (mut outcomes, mut refusals) = (Vec::new(), Vec::new());
         for (step, ptx) in steps.iter().zip(&kernels) {
@@ -426,7 +293,7 @@ fn on<T: Scalar>(
                 T::ELEMENT,
                 block.threads()
             ));
-            match run::run(step, ptx, device, &workload, block, samples) {
+            match run::run(step, ptx, device, &workload, block, options.samples()) {
                 Ok(outcome) => outcomes.push(outcome),
                 // The ladder ends lower on an older GPU, and says so; a step alone is an error.
                 Err(Error::OldGpu { target, .. }) if steps.len() > 1 => {
@@ -451,4 +318,43 @@ fn progress() -> ProgressBar {
         .with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
     bar.enable_steady_tick(Duration::from_secs(1));
     bar
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Kernel,
+        device::{Choice, Settings},
+        plan::{Phase, Plan},
+    };
+
+    /// A step of as many elements a block as the device has multiprocessors.
+    static STEP: Step = Step {
+        name: "by-sms",
+        cures: "",
+        costs: "",
+        kernel: Kernel { path: "", source: "", ptx: ["", "", ""] },
+        plan: |problem| {
+            let tile = u64::from(problem.sms);
+            let entry = "reduce".into();
+            Plan::until_one(problem, &Phase { entry, tile, shared: 0, depth: 1 })
+        },
+    };
+
+    #[test]
+    fn explain_plans_for_the_device_s_own_multiprocessors() {
+        let arguments = ["by-sms", "--explain", "--n", "700"];
+        let matches = Program::command().try_get_matches_from(arguments).unwrap();
+        let Program { options } = Program::from_arg_matches(&matches).unwrap();
+        for (sms, blocks) in [(7, 100), (10, 70)] {
+            let settings = Settings { sms: Some(sms), ..Settings::default() };
+            let device = Device::open(Choice::Simt, &settings).unwrap();
+            let mut text = Vec::new();
+            explain(&[&STEP], &options, device.facts(), &mut text).unwrap();
+            let text = String::from_utf8(text).unwrap();
+            assert!(text.contains(&format!("on a device of {sms} SMs")), "{text}");
+            assert!(text.contains(&format!("| reduce | {blocks} ")), "{text}");
+        }
+    }
 }

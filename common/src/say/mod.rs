@@ -2,5 +2,8 @@
 
 pub mod cli;
 pub mod ledger;
+mod options;
 pub mod record;
 pub mod report;
+
+pub use options::{Checks, Format, Options};

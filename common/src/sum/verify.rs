@@ -54,6 +54,8 @@ pub struct Mismatch {
     pub threads: u32,
     /// The sum against the reference.
     pub verdict: Verdict,
+    /// Which of the job's runs gave it: 1 for the verified one, more for the last that was timed.
+    pub run: u32,
     /// Where it went wrong first, if that can be told.
     pub first: Option<WrongPartial>,
 }
@@ -63,11 +65,12 @@ impl Mismatch {
     pub fn of(
         step: &Step,
         problem: &Problem,
+        run: u32,
         verdict: Verdict,
         first: Option<WrongPartial>,
     ) -> Mismatch {
         let (n, element, threads) = (problem.n, problem.element, problem.block.threads());
-        Mismatch { step: step.name.to_owned(), n, element, threads, verdict, first }
+        Mismatch { step: step.name.to_owned(), n, element, threads, verdict, run, first }
     }
 }
 
@@ -129,6 +132,13 @@ impl fmt::Display for Mismatch {
              (off by {}, where its own rounding explains at most {:.3e})",
             verdict.expected, verdict.sum, verdict.error, verdict.bound
         )?;
+        if self.run > 1 {
+            let run = self.run;
+            write!(
+                f,
+                "; that was run {run}, and run 1 was right: a run leaves behind what the next one trips over"
+            )?;
+        }
         match &self.first {
             None => Ok(()),
             Some(wrong) => write!(
