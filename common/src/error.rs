@@ -1,7 +1,5 @@
 //! What can go wrong, each as a sentence with both sides of the mismatch and the way out.
 
-use crate::verify::Mismatch;
-
 /// A result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -127,7 +125,7 @@ pub enum Error {
     Trap(String),
     /// The sum is wrong.
     #[error("{0}")]
-    Wrong(Box<Mismatch>),
+    Wrong(String),
     /// A check found something: of the interpreter, or of a measurement.
     #[error("{0}")]
     Findings(String),

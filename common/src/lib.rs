@@ -1,39 +1,19 @@
-//! The harness around every step: one noun a file.
+//! The harness around every step, in five rooms.
 //!
-//! A [`Step`] is a value. Its driver makes a [`Plan`](plan::Plan) from a
-//! [`Problem`](plan::Problem); a [`Job`](job::Job) binds the plan to a
-//! [`Device`](device::Device), a GPU or the interpreter, and runs it; the sum is
-//! [verified](verify) before it is [timed](timing), and the [report] says so.
+//! A [`Step`] is a value. It makes a [`Plan`](plan::Plan) from a [`Problem`](plan::Problem); a
+//! [`Job`](run::Job) binds the plan to a [`Device`](device::Device), a GPU or the interpreter, and
+//! runs it; the [sum] is verified before it is timed; and what came of it is [said](say).
 
 pub mod device;
 pub mod plan;
-pub mod reference;
-pub mod scalar;
-pub mod size;
-pub mod verify;
-
-pub mod bench;
-pub mod call;
-pub mod cli;
-pub mod cuda;
-mod element;
-mod error;
-pub mod facts;
-mod gate;
-pub mod input;
-pub mod interpreter;
-pub mod job;
-pub mod ledger;
-pub mod ptx;
-pub mod record;
-pub mod report;
 pub mod run;
-mod step;
-pub mod stopwatch;
-pub mod testing;
-pub mod timing;
-pub mod workload;
+pub mod say;
+pub mod sum;
 
-pub use element::Element;
+mod error;
+pub mod testing;
+
+pub use device::ptx;
 pub use error::{Error, Result};
-pub use step::{Kernel, Step};
+pub use plan::{Element, Kernel, Step, Study};
+pub use say::cli;

@@ -5,19 +5,16 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
+    rc::Rc,
 };
 
 use crate::{
     Element, Error, Result, Step,
-    device::{Choice, Device},
-    input::Input,
-    interpreter::Settings,
-    job::Job,
+    device::{Choice, Device, Settings},
     plan::{Block, Problem},
     ptx,
-    run::{self, Samples},
-    scalar::Scalar,
-    workload::Workload,
+    run::{self, Checked, Job, Samples},
+    sum::{Input, Scalar, Workload},
 };
 
 /// Sizes at which kernels are wrong: nothing, one, and both sides of a warp, a block and a tile.
@@ -123,8 +120,7 @@ fn of_type<T: Scalar>(step: &Step, device: &Device, n: u64) -> Result<()> {
         let workload = Workload::<T>::shifted(device, input, n, 7, offset)?;
         let mut last = None;
         for block in Block::ALL {
-            let problem = Problem { n, block, element: T::ELEMENT, sms: device.facts().sms };
-            let plan = (step.plan)(&problem);
+            let plan = (step.plan)(&device.problem(n, block, T::ELEMENT));
             // A step may ask for a block size of its own.
             if last.replace(plan.clone()) == Some(plan) {
                 continue;
@@ -167,9 +163,9 @@ pub fn same_bits(step: &Step) {
 /// The bits of a sum on `grids` grids for each size, block size and offset: one pattern a size.
 fn bits(step: &Step, device: &Device, sizes: &[u64], grids: u32) {
     let text = ptx::of(&step.kernel, Element::F32, None).expect("the committed PTX");
-    let program = device.load(&text).unwrap_or_else(|error| panic!("{error}"));
+    let program = Rc::new(device.load(&text).unwrap_or_else(|error| panic!("{error}")));
     for &n in sizes {
-        let mut first: Option<f32> = None;
+        let mut first = None;
         for offset in [0, 1] {
             let workload = Workload::<f32>::shifted(device, Input::Signed, n, 7, offset).unwrap();
             let (mut last, mut same) = (None, 0);
@@ -183,10 +179,9 @@ fn bits(step: &Step, device: &Device, sizes: &[u64], grids: u32) {
                         continue;
                     }
                     last = Some(plan.clone());
-                    let job = Job::new(device, &program, &plan, problem.element).unwrap();
-                    job.poison().unwrap();
-                    job.enqueue(workload.warm()).unwrap();
-                    let sum = job.sum::<f32>().unwrap_or_else(|error| panic!("{error}"));
+                    let job = Job::with(device, step, &program, problem).unwrap();
+                    let sum = job.verify(&workload).and_then(Checked::right);
+                    let sum = sum.unwrap_or_else(|error| panic!("{error}")).sum.as_f64();
                     let expected = *first.get_or_insert(sum);
                     assert_eq!(
                         sum.to_bits(),

@@ -11,7 +11,7 @@ use std::{
 
 use common::{
     Element, Error, Result,
-    cuda::{Cuda, Memory},
+    device::{Cuda, cuda::Memory},
 };
 
 type Create = unsafe extern "C" fn(*mut *mut c_void) -> c_int;

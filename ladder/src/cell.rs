@@ -4,13 +4,9 @@ use std::time::{Duration, Instant};
 
 use common::{
     Element, Error, Result, Step,
-    device::{Choice, Device, Memory, Program},
-    input::Input,
-    interpreter::Settings,
+    device::{Choice, Device, Memory, Program, Settings, Stopwatch},
     plan::Block,
-    scalar::Scalar,
-    stopwatch::Stopwatch,
-    workload::Workload,
+    sum::{Input, Scalar, Workload},
 };
 use measured::{Absent, Cache, Cell, Clock, Sample, Sum};
 

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 
-use common::cuda::Cuda;
+use common::device::Cuda;
 use nvml_wrapper::{
     Nvml,
     enum_wrappers::device::{Clock, TemperatureSensor},

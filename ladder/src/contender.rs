@@ -4,15 +4,11 @@ use std::time::Instant;
 
 use common::{
     Element, Error, Result, Step,
-    cuda::{self, Cuda},
-    device::{Call, Device, Program, Word},
-    job::Job,
-    plan::{Block, Plan, Problem},
+    device::{Cuda, Device, Program, Stopwatch, cuda},
+    plan::{Block, Call, Number, Plan, Problem},
     ptx,
-    reference::Reference,
-    scalar::Scalar,
-    stopwatch::Stopwatch,
-    verify::Verdict,
+    run::Job,
+    sum::{Reference, Scalar, Verdict},
 };
 use measured::{Role, Variant};
 
@@ -185,7 +181,7 @@ impl<'d> Contender<'d> {
             Work::Step { job } => job.calls(input),
             Work::Empty { .. } => vec![call("empty", 1, 32, vec![])],
             Work::Read { out, n, blocks, .. } => {
-                let args = vec![Word::U64(input), Word::U64(out.address()), Word::U64(*n)];
+                let args = vec![Number::U64(input), Number::U64(out.address()), Number::U64(*n)];
                 vec![call("read", *blocks, 512, args)]
             }
             _ => Vec::new(),
@@ -282,7 +278,7 @@ pub fn problem(device: &Device, element: Element, n: u64, block: Block) -> Probl
     Problem { n, block, element, sms: device.facts().sms }
 }
 
-fn call(entry: &str, grid: u32, block: u32, args: Vec<Word>) -> Call {
+fn call(entry: &str, grid: u32, block: u32, args: Vec<Number>) -> Call {
     Call { entry: entry.into(), grid, block, cluster: 1, shared: 0, args }
 }
 

@@ -6,12 +6,9 @@ use clap::Args;
 use common::{
     Element, Error, Result, Step,
     cli::Stop,
-    device::{Choice, Device},
-    interpreter::Settings,
-    plan::Block,
-    scalar::Scalar,
-    size::Size,
-    workload::Workload,
+    device::{Choice, Device, Settings},
+    plan::{Block, Size},
+    sum::{Scalar, Workload},
 };
 use measured::counters::{Count, MARK, from_ncu};
 

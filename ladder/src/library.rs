@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use common::{
     Error, Result,
-    cuda::{Cuda, Memory},
+    device::{Cuda, cuda::Memory},
 };
 use cudarc::driver::{
     CudaStream, DevicePtr, DevicePtrMut, DeviceSlice, SyncOnDrop, sys::CUdeviceptr,

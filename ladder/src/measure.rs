@@ -9,7 +9,13 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
-use common::{Element, Error, Result, cli::Stop, device::Choice, plan::Block, ptx, size::Size};
+use common::{
+    Element, Error, Result,
+    cli::Stop,
+    device::Choice,
+    plan::{Block, Size},
+    ptx,
+};
 use measured::{Absent, Cache, Cell, Clock, Env, Gpu, Method, Run, Sample, Sum, Taken, Variant};
 
 use crate::{

@@ -13,7 +13,7 @@ use std::{
 
 use common::{
     Element, Error, Result,
-    cuda::{Cuda, Memory},
+    device::{Cuda, cuda::Memory},
 };
 
 /// The layout that this file knows.

@@ -8,7 +8,11 @@ use std::{
 };
 
 use clap::Args;
-use common::{Element, Error, Result, cli::Stop, plan::Block, size::Size};
+use common::{
+    Element, Error, Result,
+    cli::Stop,
+    plan::{Block, Size},
+};
 use measured::{Cache, Sample, stats::Summary, table};
 
 use crate::{

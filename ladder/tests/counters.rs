@@ -5,14 +5,11 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use common::{
     Element,
-    device::{Choice, Device},
-    input::Input,
-    interpreter::Settings,
+    device::{Choice, Device, Settings},
     plan::Block,
     ptx,
     run::{self, Samples},
-    scalar::Scalar,
-    workload::Workload,
+    sum::{Input, Scalar, Workload},
 };
 use measured::counters::Count;
 use simt::Counts;

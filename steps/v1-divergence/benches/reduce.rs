@@ -1,5 +1,5 @@
 //! The times of this step: `cargo bench -p v1-divergence`.
 
 fn main() {
-    common::bench::main(&v1_divergence::STEP);
+    bench::main(&v1_divergence::STEP);
 }

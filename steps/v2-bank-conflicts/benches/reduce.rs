@@ -1,5 +1,5 @@
 //! The times of this step: `cargo bench -p v2-bank-conflicts`.
 
 fn main() {
-    common::bench::main(&v2_bank_conflicts::STEP);
+    bench::main(&v2_bank_conflicts::STEP);
 }

@@ -1,5 +1,5 @@
 //! The times of this step: `cargo bench -p v3-first-add`.
 
 fn main() {
-    common::bench::main(&v3_first_add::STEP);
+    bench::main(&v3_first_add::STEP);
 }

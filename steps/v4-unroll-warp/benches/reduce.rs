@@ -1,5 +1,5 @@
 //! The times of this step: `cargo bench -p v4-unroll-warp`.
 
 fn main() {
-    common::bench::main(&v4_unroll_warp::STEP);
+    bench::main(&v4_unroll_warp::STEP);
 }

@@ -1,5 +1,5 @@
 //! The times of this step: `cargo bench -p v5-template-unroll`.
 
 fn main() {
-    common::bench::main(&v5_template_unroll::STEP);
+    bench::main(&v5_template_unroll::STEP);
 }

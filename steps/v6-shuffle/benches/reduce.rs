@@ -1,5 +1,5 @@
 //! The times of this step: `cargo bench -p v6-shuffle`.
 
 fn main() {
-    common::bench::main(&v6_shuffle::STEP);
+    bench::main(&v6_shuffle::STEP);
 }

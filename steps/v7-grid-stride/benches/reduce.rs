@@ -1,5 +1,5 @@
 //! The times of this step: `cargo bench -p v7-grid-stride`.
 
 fn main() {
-    common::bench::main(&v7_grid_stride::STEP);
+    bench::main(&v7_grid_stride::STEP);
 }

@@ -1,5 +1,5 @@
 //! The times of this step: `cargo bench -p v8-single-pass`.
 
 fn main() {
-    common::bench::main(&v8_single_pass::STEP);
+    bench::main(&v8_single_pass::STEP);
 }

@@ -1,5 +1,5 @@
 //! The times of this step: `cargo bench -p v9-bulk-copy`.
 
 fn main() {
-    common::bench::main(&v9_bulk_copy::STEP);
+    bench::main(&v9_bulk_copy::STEP);
 }

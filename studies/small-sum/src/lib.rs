@@ -2,12 +2,18 @@
 //! fast for how many is what the study asks.
 
 use common::{
-    Step,
+    Step, Study,
     plan::{Arg, Buffer, Launch, Plan, Problem, Scratch},
 };
 
-/// The four ways, from the smallest sums to the largest.
-pub static WAYS: [&Step; 4] = [&BLOCK, &CLUSTER, &COUNTER, &MAILBOX];
+/// The study: four ways, from the smallest sums to the largest.
+pub static STUDY: Study = Study {
+    name: env!("CARGO_PKG_NAME"),
+    about: "Sums too small to fill the chip, in four ways, in one table",
+    sizes: "2^10,2^12,2^14,2^16,2^18",
+    up_to: SMALL,
+    ways: &[&BLOCK, &CLUSTER, &COUNTER, &MAILBOX],
+};
 
 /// One block: nothing to agree on.
 pub static BLOCK: Step = Step {
@@ -72,9 +78,8 @@ const TILE: u64 = THREADS * 16;
 /// Blocks that are enough to hide that they share a memory bus.
 const FULL: u32 = 64;
 
-/// Bytes of the largest sum that is small: 64 blocks of eight words a thread. Above it the
-/// ways are right too, and no longer what one would take.
-pub const SMALL: u64 = FULL as u64 * 8 * TILE;
+/// Bytes of the largest sum that is small: 64 blocks of eight words a thread.
+const SMALL: u64 = FULL as u64 * 8 * TILE;
 
 fn bytes(problem: &Problem) -> u64 {
     problem.n * problem.element.size()
@@ -85,9 +90,9 @@ fn words(problem: &Problem, blocks: u32) -> u64 {
     bytes(problem).div_ceil(u64::from(blocks) * TILE).next_power_of_two().min(8)
 }
 
-/// Blocks of that many words a thread.
+/// Blocks of that many words a thread; more than a number of blocks can be are refused with the plan.
 fn blocks(problem: &Problem, words: u64) -> u32 {
-    bytes(problem).div_ceil(words * TILE).max(1) as u32
+    u32::try_from(bytes(problem).div_ceil(words * TILE).max(1)).unwrap_or(u32::MAX)
 }
 
 fn plan(

@@ -1,15 +1,33 @@
 //! Every way is right on every awkward size: `cargo test -p small-sum`.
 
+use common::{
+    Element,
+    plan::{Block, Problem},
+};
+
 #[test]
 fn reduces() {
-    for way in small_sum::WAYS {
+    for way in small_sum::STUDY.ways {
         common::testing::check(way);
     }
 }
 
 #[test]
 fn gives_the_same_bits_everywhere() {
-    for way in small_sum::WAYS {
+    for way in small_sum::STUDY.ways {
         common::testing::same_bits(way);
+    }
+}
+
+/// More blocks than a grid has are a refusal, and neither a panic nor a grid that wrapped round.
+#[test]
+fn sums_that_no_grid_holds_are_refused() {
+    let block = Block::new(64).unwrap();
+    for element in Element::ALL {
+        let problem = Problem { n: 1 << 48, block, element, sms: 132 };
+        for way in small_sum::STUDY.ways {
+            let refused = (way.plan)(&problem).check().is_err();
+            assert_eq!(refused, matches!(way.name, "counter" | "mailbox"), "{}", way.name);
+        }
     }
 }

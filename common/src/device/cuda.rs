@@ -1,0 +1,328 @@
+//! A GPU, through the CUDA driver.
+//!
+//! One of the files with `unsafe`. cudarc's safe layer knows kernels by their Rust types; a plan
+//! knows them by numbers, so launches and memory go through its `result` layer here.
+#![expect(unsafe_code, reason = "a plan's launches and memory go through the driver's C functions")]
+
+use std::{ffi::c_void, sync::Arc};
+
+use cudarc::driver::{
+    CudaContext, CudaStream, DriverError, result,
+    sys::{self, CUdevice_attribute as Attribute},
+};
+
+pub use super::program::Program;
+use super::{
+    driver::{self, failed},
+    facts::Facts,
+    program,
+    ptx::Ptx,
+};
+use crate::{
+    Error, Result,
+    plan::{Call, Number},
+};
+
+/// A GPU with one stream.
+#[derive(Debug)]
+pub struct Cuda {
+    context: Arc<CudaContext>,
+    stream: Arc<CudaStream>,
+    facts: Facts,
+    driver: String,
+}
+
+/// Figures of a GPU beyond its [`Facts`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hardware {
+    /// Bytes of memory.
+    pub memory_bytes: u64,
+    /// The memory's clock at its peak.
+    pub memory_mhz: u32,
+    /// Bits of the memory bus.
+    pub bus_bits: u32,
+    /// The SM clock at its peak.
+    pub sm_mhz: u32,
+    /// The CUDA version of the driver.
+    pub cuda: String,
+}
+
+/// Device memory; freed when dropped.
+#[derive(Debug)]
+pub struct Memory {
+    address: u64,
+    bytes: u64,
+    context: Arc<CudaContext>,
+}
+
+impl Cuda {
+    /// Opens the GPU of that ordinal.
+    pub fn open(ordinal: usize) -> Result<Cuda> {
+        driver::start()?;
+        let count = CudaContext::device_count().map_err(failed("counting the GPUs"))?;
+        match usize::try_from(count).unwrap_or(0) {
+            0 => return Err(Error::NoGpu),
+            count if ordinal >= count => return Err(Error::NoSuchGpu { asked: ordinal, count }),
+            _ => {}
+        }
+        let opening = || failed(format!("opening cuda:{ordinal}"));
+        let context = CudaContext::new(ordinal).map_err(opening())?;
+        // SAFETY: nothing has been allocated yet, and one stream is used: order needs no events.
+        unsafe { context.disable_event_tracking() };
+        let stream = context.new_stream().map_err(opening())?;
+        let mut version = 0;
+        // SAFETY: writes one integer.
+        unsafe { sys::cuDriverGetVersion(&mut version) }.result().map_err(opening())?;
+        let driver = format!("{}.{}", version / 1000, version % 1000 / 10);
+        let facts = facts(&context, &driver).map_err(opening())?;
+        Ok(Cuda { context, stream, facts, driver })
+    }
+
+    /// What it is.
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// Loads PTX; the driver compiles it for this GPU.
+    pub fn load(&self, ptx: &Ptx) -> Result<Program> {
+        Program::load(&self.context, &self.driver, ptx)
+    }
+
+    /// As `sm_90`.
+    pub fn architecture(&self) -> String {
+        program::architecture(&self.context)
+    }
+
+    /// Allocates memory.
+    pub fn alloc(&self, what: &str, bytes: u64) -> Result<Memory> {
+        self.context.bind_to_thread().map_err(failed("allocating"))?;
+        let (free, _) = self.context.mem_get_info().map_err(failed("asking for free memory"))?;
+        let full = || Error::Memory {
+            what: what.to_owned(),
+            place: "device",
+            needed: bytes,
+            free: free as u64,
+        };
+        if bytes > free as u64 {
+            return Err(full());
+        }
+        // SAFETY: the memory is owned by the value returned, which frees it once.
+        match unsafe { result::malloc_sync(bytes.max(1) as usize) } {
+            Ok(address) => Ok(Memory { address, bytes, context: self.context.clone() }),
+            Err(DriverError(sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY)) => Err(full()),
+            Err(error) => Err(failed(format!("allocating {what}"))(error)),
+        }
+    }
+
+    /// Bytes of device memory that are free.
+    pub fn free_bytes(&self) -> u64 {
+        self.context.mem_get_info().map_or(0, |(free, _)| free as u64)
+    }
+
+    /// Copies bytes from the host and waits for them.
+    pub fn write(&self, memory: &Memory, bytes: &[u8]) -> Result<()> {
+        fits(memory, bytes.len())?;
+        // SAFETY: the destination is live and large enough; the source outlives the wait.
+        unsafe { result::memcpy_htod_async(memory.address, bytes, self.stream.cu_stream()) }
+            .map_err(failed("copying to the device"))?;
+        self.finish()
+    }
+
+    /// Copies bytes to the host, after all that was launched.
+    pub fn read(&self, memory: &Memory, bytes: &mut [u8]) -> Result<()> {
+        fits(memory, bytes.len())?;
+        // SAFETY: the source is live and large enough; the destination outlives the wait.
+        unsafe { result::memcpy_dtoh_async(bytes, memory.address, self.stream.cu_stream()) }
+            .map_err(failed("copying from the device"))?;
+        self.finish()
+    }
+
+    /// Sets every byte.
+    pub fn fill(&self, memory: &Memory, byte: u8) -> Result<()> {
+        // SAFETY: the memory is live and that large.
+        unsafe {
+            result::memset_d8_async(
+                memory.address,
+                byte,
+                memory.bytes as usize,
+                self.stream.cu_stream(),
+            )
+        }
+        .map_err(failed("filling device memory"))?;
+        self.finish()
+    }
+
+    /// Copies the first `bytes` of a buffer to another place in it.
+    pub fn repeat(&self, memory: &Memory, bytes: u64, at: u64) -> Result<()> {
+        fits(memory, (at + bytes) as usize)?;
+        // SAFETY: both ranges are inside live memory, and `at` is not below `bytes`.
+        unsafe {
+            result::memcpy_dtod_async(
+                memory.address + at,
+                memory.address,
+                bytes as usize,
+                self.stream.cu_stream(),
+            )
+        }
+        .map_err(failed("copying on the device"))
+    }
+
+    /// Copies bytes at a device address to other device memory. This does not wait.
+    pub fn copy(&self, from: u64, to: &Memory, bytes: u64) -> Result<()> {
+        fits(to, bytes as usize)?;
+        // SAFETY: the destination is live and large enough; the source is an input's address, as
+        // a launch would read it.
+        unsafe {
+            result::memcpy_dtod_async(to.address, from, bytes as usize, self.stream.cu_stream())
+        }
+        .map_err(failed("copying on the device"))
+    }
+
+    /// The context, for events.
+    pub(crate) fn context(&self) -> &Arc<CudaContext> {
+        &self.context
+    }
+
+    /// The stream, for Rust libraries that take one.
+    pub fn shared_stream(&self) -> &Arc<CudaStream> {
+        &self.stream
+    }
+
+    /// The stream, for C libraries that take one.
+    pub fn stream(&self) -> *mut c_void {
+        self.stream.cu_stream().cast()
+    }
+
+    /// Makes this GPU the one that libraries on top of CUDA's runtime use in this thread.
+    pub fn bind(&self) -> Result<()> {
+        self.context.bind_to_thread().map_err(failed("taking the GPU"))
+    }
+
+    /// The name by which NVML knows this GPU, as `GPU-…`.
+    pub fn uuid(&self) -> Result<String> {
+        let bytes = self.context.uuid().map_err(failed("asking for the GPU's UUID"))?.bytes;
+        let hex: String = bytes.iter().map(|byte| format!("{:02x}", *byte as u8)).collect();
+        let parts = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]];
+        Ok(format!("GPU-{}", parts.join("-")))
+    }
+
+    /// Figures that no report prints, and that a measurement records.
+    pub fn hardware(&self) -> Result<Hardware> {
+        let number = |attribute| {
+            let value = self.context.attribute(attribute).map_err(failed("asking the GPU"));
+            value.map(|value| value.max(0) as u32)
+        };
+        let (_, memory_bytes) = self.context.mem_get_info().map_err(failed("asking the GPU"))?;
+        Ok(Hardware {
+            memory_bytes: memory_bytes as u64,
+            memory_mhz: number(Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE)? / 1000,
+            bus_bits: number(Attribute::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH)?,
+            sm_mhz: number(Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE)? / 1000,
+            cuda: self.driver.clone(),
+        })
+    }
+
+    /// Launches a kernel.
+    pub fn launch(&self, program: &Program, call: &Call) -> Result<()> {
+        let doing = || {
+            format!("launching {} with {} blocks of {} threads", call.entry, call.grid, call.block)
+        };
+        let function = program.function(call)?;
+        let mut numbers: Vec<u64> = call
+            .args
+            .iter()
+            .map(|number| match *number {
+                Number::U32(value) => u64::from(value),
+                Number::U64(value) => value,
+            })
+            .collect();
+        // A 32-bit argument is read from the first four bytes, where little-endian hosts have it.
+        let mut params: Vec<*mut c_void> =
+            numbers.iter_mut().map(|number| std::ptr::from_mut(number).cast()).collect();
+        // SAFETY: the plan's arguments are those of the entry point, which a test holds against
+        // the PTX; addresses are of live buffers of the sizes that the plan states.
+        let launched = unsafe {
+            if call.cluster > 1 {
+                let mut attribute = cluster(call.cluster);
+                let config = sys::CUlaunchConfig {
+                    gridDimX: call.grid,
+                    gridDimY: 1,
+                    gridDimZ: 1,
+                    blockDimX: call.block,
+                    blockDimY: 1,
+                    blockDimZ: 1,
+                    sharedMemBytes: call.shared,
+                    hStream: self.stream.cu_stream(),
+                    attrs: &mut attribute,
+                    numAttrs: 1,
+                };
+                sys::cuLaunchKernelEx(&config, function, params.as_mut_ptr(), std::ptr::null_mut())
+                    .result()
+            } else {
+                let (grid, block) = ((call.grid, 1, 1), (call.block, 1, 1));
+                result::launch_kernel(
+                    function,
+                    grid,
+                    block,
+                    call.shared,
+                    self.stream.cu_stream(),
+                    &mut params,
+                )
+            }
+        };
+        launched.map_err(|error| failed(doing())(error))
+    }
+
+    /// Waits until everything launched has finished.
+    pub fn finish(&self) -> Result<()> {
+        self.stream.synchronize().map_err(failed("waiting for the GPU"))
+    }
+}
+
+impl Memory {
+    /// Its device address.
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        let _ = self.context.bind_to_thread();
+        // SAFETY: allocated by `malloc_sync`, freed once. An error at the end has no reader.
+        let _ = unsafe { result::free_sync(self.address) };
+    }
+}
+
+fn fits(memory: &Memory, bytes: usize) -> Result<()> {
+    if bytes as u64 <= memory.bytes {
+        return Ok(());
+    }
+    Err(Error::Usage(format!("{bytes} bytes do not fit into device memory of {}", memory.bytes)))
+}
+
+/// The launch attribute that groups blocks into clusters.
+fn cluster(blocks: u32) -> sys::CUlaunchAttribute {
+    let mut value = sys::CUlaunchAttributeValue { pad: [0; 64] };
+    value.clusterDim = sys::CUlaunchAttributeValue_union__bindgen_ty_1 { x: blocks, y: 1, z: 1 };
+    sys::CUlaunchAttribute {
+        id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+        pad: [0; 4],
+        value,
+    }
+}
+
+fn facts(context: &CudaContext, driver: &str) -> Result<Facts, DriverError> {
+    let name = context.name()?;
+    let number = |attribute| context.attribute(attribute).map(|value| value.max(0) as u64);
+    let sms = number(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
+    let l2 = number(Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?;
+    let kilohertz = number(Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE)?;
+    let bits = number(Attribute::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH)?;
+    // Memory moves data on both edges of its clock.
+    let bus = 2.0 * kilohertz as f64 * 1e3 * bits as f64 / 8.0;
+    let bus = (bus > 0.0).then_some(bus);
+    let speed = bus.map_or(String::new(), |bus| format!(", {:.0} GB/s bus", bus / 1e9));
+    let line = format!("{name}, {sms} SMs, {} MB L2{speed}, CUDA {driver} driver", l2 >> 20);
+    Ok(Facts { name, sms: sms as u32, l2, bus, line })
+}

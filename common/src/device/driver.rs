@@ -1,0 +1,75 @@
+//! The CUDA driver: whether it is there, and what its errors mean.
+//!
+//! One of the files with `unsafe`: a library is looked for before cudarc, which panics without it.
+#![expect(unsafe_code, reason = "only the library itself says whether it can be loaded")]
+
+use std::ffi::c_void;
+
+use cudarc::driver::{DriverError, result, sys};
+use once_cell::sync::OnceCell;
+
+use crate::{Error, Result, error::DRIVER};
+
+/// The driver, once it has been loaded. A failure is not remembered: the next call tries again.
+static STARTED: OnceCell<()> = OnceCell::new();
+
+pub(super) fn start() -> Result<()> {
+    STARTED
+        .get_or_try_init(|| {
+            // Nothing of cudarc is touched before this probe: it panics without the library.
+            // SAFETY: it only opens the library by name.
+            if !unsafe { sys::is_culib_present() } {
+                return Err(Error::NoDriver);
+            }
+            if let Some(symbol) = missing(DRIVER, &YOUNGEST) {
+                return Err(Error::NoSymbol { library: DRIVER.into(), symbol });
+            }
+            match result::init() {
+                Ok(()) => Ok(()),
+                Err(DriverError(sys::CUresult::CUDA_ERROR_NO_DEVICE)) => Err(Error::NoGpu),
+                Err(error) => Err(failed("starting the CUDA driver")(error)),
+            }
+        })
+        .copied()
+}
+
+/// The youngest of the driver's functions that are called here, and by cudarc, which panics where
+/// one is missing.
+const YOUNGEST: [&str; 2] = ["cuLaunchKernelEx", "cuStreamWaitValue32_v2"];
+
+/// The first of these functions that a library lacks; none if there is no such library.
+fn missing(library: &str, symbols: &[&str]) -> Option<String> {
+    // SAFETY: the driver's library, which cudarc opens next; its initialisers are its own.
+    let library = unsafe { libloading::Library::new(library) }.ok()?;
+    // SAFETY: the symbols are looked up, and not called.
+    let has = |symbol: &str| unsafe { library.get::<*const c_void>(symbol.as_bytes()) }.is_ok();
+    symbols.iter().find(|symbol| !has(symbol)).map(|symbol| (*symbol).to_owned())
+}
+
+/// Makes the driver's error ours, with what was being done.
+pub(super) fn failed(doing: impl Into<String>) -> impl FnOnce(DriverError) -> Error {
+    let doing = doing.into();
+    move |error| {
+        let name = error.error_name().map(|name| name.to_string_lossy().into_owned());
+        let text = error.error_string().map(|text| text.to_string_lossy().into_owned());
+        Error::Cuda {
+            doing,
+            text: format!("{} ({})", text.unwrap_or_default(), name.unwrap_or_default()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_function_that_a_library_lacks_is_named() {
+        assert_eq!(missing("libc.so.6", &["malloc", "free"]), None);
+        let lacks = missing("libc.so.6", &["malloc", "cuLaunchKernelEx", "free"]);
+        assert_eq!(lacks.as_deref(), Some("cuLaunchKernelEx"));
+        assert_eq!(missing("libnowhere.so", &["malloc"]), None);
+        let error = Error::NoSymbol { library: DRIVER.into(), symbol: lacks.unwrap() };
+        assert!(error.to_string().starts_with("libcuda.so.1 has no `cuLaunchKernelEx`"), "{error}");
+    }
+}

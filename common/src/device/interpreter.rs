@@ -1,0 +1,226 @@
+//! The interpreter as a device: the same PTX, run and counted on the CPU.
+
+use std::{cell::RefCell, rc::Rc, str::FromStr};
+
+use simt::observe::{Finding, Races, Sync, Trace};
+
+use super::{facts::Facts, host, ptx::Ptx};
+use crate::{Error, Result, plan::Call};
+
+/// How the interpreter runs, and what it looks at.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// In which order lanes, warps and blocks run.
+    pub schedule: simt::Schedule,
+    /// Multiprocessors that it claims to have.
+    pub sms: Option<u32>,
+    /// What is checked; by default everything, up to [`CHECKED`] elements.
+    pub checks: Option<Vec<Check>>,
+    /// Blocks of each launch whose every access is recorded.
+    pub traced: u64,
+}
+
+/// The most elements whose every access is checked where nothing else is asked for.
+pub const CHECKED: u64 = 1 << 20;
+
+/// Something to look for while a kernel runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Check {
+    /// Accesses to one place that nothing orders.
+    Races,
+    /// Reads of memory that nobody wrote.
+    Memory,
+    /// Barriers and masks used against their rules.
+    Sync,
+}
+
+impl Check {
+    /// All checks.
+    pub const ALL: [Check; 3] = [Check::Races, Check::Memory, Check::Sync];
+}
+
+impl FromStr for Check {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Check> {
+        match text {
+            "races" => Ok(Check::Races),
+            "memory" => Ok(Check::Memory),
+            "sync" => Ok(Check::Sync),
+            _ => Err(Error::Usage(format!(
+                "`{text}` is no check: take races, memory or sync, or none"
+            ))),
+        }
+    }
+}
+
+/// The interpreter, with its memory and what watches it.
+#[derive(Debug)]
+pub struct Interpreter {
+    gpu: Rc<RefCell<simt::Gpu>>,
+    settings: Settings,
+    observers: RefCell<Observers>,
+    facts: Facts,
+}
+
+/// Everything that can watch a launch.
+type Observers =
+    (simt::Counters, Option<Races>, Option<simt::observe::Memory>, Option<Sync>, Option<Trace>);
+
+/// What was seen of one run.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    /// The counts.
+    pub counters: simt::Counters,
+    /// What was checked.
+    pub checks: Vec<Check>,
+    /// What the checks found.
+    pub findings: Vec<Finding>,
+    /// Every access of the first blocks, where it was asked for.
+    pub trace: Option<Trace>,
+}
+
+/// Memory of the interpreter; freed when dropped.
+#[derive(Debug)]
+pub struct Memory {
+    address: u64,
+    bytes: u64,
+    gpu: Rc<RefCell<simt::Gpu>>,
+}
+
+/// PTX that the interpreter has loaded.
+#[derive(Debug)]
+pub struct Program {
+    module: simt::Module,
+}
+
+impl Interpreter {
+    /// An interpreter.
+    pub fn new(settings: &Settings) -> Interpreter {
+        let mut config = simt::Config::default();
+        config.schedule = settings.schedule;
+        config.sm_count = settings.sms.unwrap_or(config.sm_count);
+        config.memory = host::free_bytes();
+        let sms = config.sm_count;
+        let line = format!("the interpreter, {} schedule: counts, not times", config.schedule);
+        Interpreter {
+            gpu: Rc::new(RefCell::new(simt::Gpu::with(config))),
+            settings: settings.clone(),
+            observers: RefCell::default(),
+            facts: Facts { name: "simt".into(), sms, l2: 0, bus: None, line },
+        }
+    }
+
+    /// What it is.
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// Loads PTX.
+    pub fn load(&self, ptx: &Ptx) -> Result<Program> {
+        match simt::Module::parse(&ptx.text) {
+            Ok(module) => Ok(Program { module }),
+            Err(error) => Err(Error::BadPtx { file: ptx.file.clone(), reason: error.to_string() }),
+        }
+    }
+
+    /// Allocates memory.
+    pub fn alloc(&self, what: &str, bytes: u64) -> Result<Memory> {
+        let free = host::free_bytes();
+        if bytes > free {
+            return Err(Error::Memory {
+                what: what.to_owned(),
+                place: "host",
+                needed: bytes,
+                free,
+            });
+        }
+        let address =
+            self.gpu.borrow_mut().alloc(bytes).map_err(stopped(format!("allocating {what}")))?;
+        Ok(Memory { address, bytes, gpu: self.gpu.clone() })
+    }
+
+    /// Copies bytes from the host.
+    pub fn write(&self, memory: &Memory, bytes: &[u8]) -> Result<()> {
+        self.gpu
+            .borrow_mut()
+            .write(memory.address, bytes)
+            .map_err(stopped("copying to the interpreter"))
+    }
+
+    /// Copies bytes to the host.
+    pub fn read(&self, memory: &Memory, bytes: &mut [u8]) -> Result<()> {
+        self.gpu
+            .borrow_mut()
+            .read(memory.address, bytes)
+            .map_err(stopped("copying from the interpreter"))
+    }
+
+    /// Sets every byte.
+    pub fn fill(&self, memory: &Memory, byte: u8) -> Result<()> {
+        self.gpu
+            .borrow_mut()
+            .fill(memory.address, byte, memory.bytes)
+            .map_err(stopped("filling memory of the interpreter"))
+    }
+
+    /// Runs a kernel to its end.
+    pub fn launch(&self, program: &Program, call: &Call) -> Result<()> {
+        let result = self.gpu.borrow_mut().launch(
+            &program.module,
+            &call.interpreted(),
+            &mut *self.observers.borrow_mut(),
+        );
+        result.map_err(stopped(format!("interpreting {}", call.entry)))
+    }
+
+    /// Starts to watch a run on `n` elements.
+    pub fn watch(&self, n: u64) {
+        let all = || if n <= CHECKED { Check::ALL.to_vec() } else { Vec::new() };
+        let checks = self.settings.checks.clone().unwrap_or_else(all);
+        let on = |check| checks.contains(&check);
+        *self.observers.borrow_mut() = (
+            simt::Counters::default(),
+            on(Check::Races).then(Races::new),
+            on(Check::Memory).then(simt::observe::Memory::new),
+            on(Check::Sync).then(Sync::new),
+            (self.settings.traced > 0).then(|| Trace::new(self.settings.traced)),
+        );
+    }
+
+    /// What was seen since [`watch`](Interpreter::watch).
+    pub fn observed(&self) -> Observed {
+        let (counters, races, memory, sync, trace) = self.observers.take();
+        let on = [
+            (Check::Races, races.as_ref().map(Races::findings)),
+            (Check::Memory, memory.as_ref().map(simt::observe::Memory::findings)),
+            (Check::Sync, sync.as_ref().map(Sync::findings)),
+        ];
+        let checks =
+            on.iter().filter(|(_, found)| found.is_some()).map(|(check, _)| *check).collect();
+        let findings = on.iter().filter_map(|(_, found)| *found).flatten().cloned().collect();
+        Observed { counters, checks, findings, trace }
+    }
+}
+
+impl Memory {
+    /// Its address.
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // An error at the end has no reader.
+        let _ = self.gpu.borrow_mut().free(self.address);
+    }
+}
+
+fn stopped(doing: impl Into<String>) -> impl FnOnce(simt::Error) -> Error {
+    let doing = doing.into();
+    move |error| match error {
+        simt::Error::Trap(trap) => Error::Trap(format!("{doing}: {trap}")),
+        other => Error::Simt { doing, text: other.to_string() },
+    }
+}

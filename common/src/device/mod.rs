@@ -1,0 +1,219 @@
+//! Where a plan is carried out: a GPU, or the interpreter. A closed set.
+
+use std::{fmt, str::FromStr};
+
+use crate::{
+    Element, Error, Result,
+    plan::{Block, Call, Problem},
+};
+
+pub mod cuda;
+mod driver;
+mod facts;
+mod gate;
+pub mod host;
+pub mod interpreter;
+mod program;
+pub mod ptx;
+mod stopwatch;
+
+pub use cuda::Cuda;
+pub use facts::Facts;
+pub use interpreter::{Check, Interpreter, Observed, Settings};
+pub use ptx::Ptx;
+pub use stopwatch::Stopwatch;
+
+/// A device that runs PTX.
+#[derive(Debug)]
+pub enum Device {
+    /// A GPU, through the CUDA driver.
+    Cuda(Cuda),
+    /// The interpreter, on the CPU.
+    Simt(Box<Interpreter>),
+}
+
+/// What `--device` asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// The GPU if there is one, the interpreter if not.
+    Auto,
+    /// The GPU of that ordinal.
+    Cuda(usize),
+    /// The interpreter.
+    Simt,
+}
+
+/// Device memory; freed when dropped.
+#[derive(Debug)]
+pub enum Memory {
+    /// On a GPU.
+    Cuda(cuda::Memory),
+    /// In the interpreter.
+    Simt(interpreter::Memory),
+}
+
+/// PTX that a device has loaded.
+#[derive(Debug)]
+pub enum Program {
+    /// On a GPU.
+    Cuda(cuda::Program),
+    /// In the interpreter.
+    Simt(interpreter::Program),
+}
+
+impl Device {
+    /// Opens the device that was asked for.
+    pub fn open(choice: Choice, settings: &Settings) -> Result<Device> {
+        match choice {
+            Choice::Simt => Ok(Device::Simt(Box::new(Interpreter::new(settings)))),
+            Choice::Cuda(ordinal) => Cuda::open(ordinal).map(Device::Cuda),
+            Choice::Auto => match Cuda::open(0) {
+                Ok(cuda) => Ok(Device::Cuda(cuda)),
+                Err(Error::NoDriver | Error::NoGpu) => {
+                    Ok(Device::Simt(Box::new(Interpreter::new(settings))))
+                }
+                Err(other) => Err(other),
+            },
+        }
+    }
+
+    /// What it is.
+    pub fn facts(&self) -> &Facts {
+        match self {
+            Device::Cuda(cuda) => cuda.facts(),
+            Device::Simt(simt) => simt.facts(),
+        }
+    }
+
+    /// The problem of adding that many elements here.
+    pub fn problem(&self, n: u64, block: Block, element: Element) -> Problem {
+        Problem { n, block, element, sms: self.facts().sms }
+    }
+
+    /// The GPU, where it is one.
+    pub fn gpu(&self) -> Result<&Cuda> {
+        match self {
+            Device::Cuda(cuda) => Ok(cuda),
+            Device::Simt(_) => Err(Error::NoGpu),
+        }
+    }
+
+    /// Loads PTX.
+    pub fn load(&self, ptx: &Ptx) -> Result<Program> {
+        match self {
+            Device::Cuda(cuda) => cuda.load(ptx).map(Program::Cuda),
+            Device::Simt(simt) => simt.load(ptx).map(Program::Simt),
+        }
+    }
+
+    /// Allocates memory; `what` names it in an error.
+    pub fn alloc(&self, what: &str, bytes: u64) -> Result<Memory> {
+        match self {
+            Device::Cuda(cuda) => cuda.alloc(what, bytes).map(Memory::Cuda),
+            Device::Simt(simt) => simt.alloc(what, bytes).map(Memory::Simt),
+        }
+    }
+
+    /// Copies bytes from the host.
+    pub fn write(&self, memory: &Memory, bytes: &[u8]) -> Result<()> {
+        match (self, memory) {
+            (Device::Cuda(cuda), Memory::Cuda(memory)) => cuda.write(memory, bytes),
+            (Device::Simt(simt), Memory::Simt(memory)) => simt.write(memory, bytes),
+            _ => Err(foreign()),
+        }
+    }
+
+    /// Copies bytes to the host.
+    pub fn read(&self, memory: &Memory, bytes: &mut [u8]) -> Result<()> {
+        match (self, memory) {
+            (Device::Cuda(cuda), Memory::Cuda(memory)) => cuda.read(memory, bytes),
+            (Device::Simt(simt), Memory::Simt(memory)) => simt.read(memory, bytes),
+            _ => Err(foreign()),
+        }
+    }
+
+    /// Sets every byte.
+    pub fn fill(&self, memory: &Memory, byte: u8) -> Result<()> {
+        match (self, memory) {
+            (Device::Cuda(cuda), Memory::Cuda(memory)) => cuda.fill(memory, byte),
+            (Device::Simt(simt), Memory::Simt(memory)) => simt.fill(memory, byte),
+            _ => Err(foreign()),
+        }
+    }
+
+    /// Launches a kernel; on a GPU it may still run when this returns.
+    pub fn launch(&self, program: &Program, call: &Call) -> Result<()> {
+        match (self, program) {
+            (Device::Cuda(cuda), Program::Cuda(program)) => cuda.launch(program, call),
+            (Device::Simt(simt), Program::Simt(program)) => simt.launch(program, call),
+            _ => Err(foreign()),
+        }
+    }
+
+    /// Waits until everything launched has finished, and says what failed on the way.
+    pub fn finish(&self) -> Result<()> {
+        match self {
+            Device::Cuda(cuda) => cuda.finish(),
+            Device::Simt(_) => Ok(()),
+        }
+    }
+}
+
+impl Memory {
+    /// Its device address.
+    pub fn address(&self) -> u64 {
+        match self {
+            Memory::Cuda(memory) => memory.address(),
+            Memory::Simt(memory) => memory.address(),
+        }
+    }
+}
+
+fn foreign() -> Error {
+    Error::Usage("memory or a program of one device was given to another: allocate and load on the device that launches".into())
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Choice::Auto => f.write_str("auto"),
+            Choice::Cuda(ordinal) => write!(f, "cuda:{ordinal}"),
+            Choice::Simt => f.write_str("simt"),
+        }
+    }
+}
+
+impl FromStr for Choice {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "auto" => Ok(Choice::Auto),
+            "cuda" => Ok(Choice::Cuda(0)),
+            "simt" => Ok(Choice::Simt),
+            _ => text
+                .strip_prefix("cuda:")
+                .and_then(|n| n.parse().ok())
+                .map(Choice::Cuda)
+                .ok_or_else(|| {
+                    Error::Usage(format!("`{text}` is no device: take auto, cuda, cuda:N or simt"))
+                }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_are_read_as_they_are_written() {
+        for choice in [Choice::Auto, Choice::Cuda(0), Choice::Cuda(7), Choice::Simt] {
+            assert_eq!(choice.to_string().parse::<Choice>().unwrap(), choice);
+        }
+        assert_eq!("cuda".parse::<Choice>().unwrap(), Choice::Cuda(0));
+        for text in ["gpu", "cuda:", "cuda:-1", "cuda:x", ""] {
+            assert!(text.parse::<Choice>().is_err(), "{text}");
+        }
+    }
+}

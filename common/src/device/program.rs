@@ -1,0 +1,144 @@
+//! PTX loaded on a GPU, and the functions found in it.
+//!
+//! One of the files with `unsafe`: the driver takes PTX, and gives functions, as pointers.
+#![expect(unsafe_code, reason = "PTX and functions are pointers to the driver")]
+
+use std::{
+    cell::RefCell,
+    collections::HashMap,
+    ffi::{CString, c_void},
+    sync::Arc,
+};
+
+use cudarc::driver::{CudaContext, DriverError, result, sys};
+
+use super::{
+    driver::failed,
+    ptx::{self, Ptx},
+};
+use crate::{Error, Result, plan::Call};
+
+/// A loaded module and the functions found in it so far.
+#[derive(Debug)]
+pub struct Program {
+    module: sys::CUmodule,
+    file: String,
+    entries: Vec<String>,
+    functions: RefCell<HashMap<String, sys::CUfunction>>,
+    context: Arc<CudaContext>,
+}
+
+impl Program {
+    /// Loads PTX; the driver, of this CUDA version, compiles it for the GPU.
+    pub(super) fn load(context: &Arc<CudaContext>, driver: &str, ptx: &Ptx) -> Result<Program> {
+        use sys::{CUjit_option as Jit, CUresult as Code};
+        let bad = |reason: String| Error::BadPtx { file: ptx.file.clone(), reason };
+        let text =
+            CString::new(ptx.text.as_str()).map_err(|_| bad("it holds a zero byte".into()))?;
+        context.bind_to_thread().map_err(failed("loading PTX"))?;
+        let mut log = vec![0u8; 8192];
+        let mut options = [Jit::CU_JIT_ERROR_LOG_BUFFER, Jit::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
+        let mut values = [log.as_mut_ptr().cast::<c_void>(), log.len() as *mut c_void];
+        let mut module = std::ptr::null_mut();
+        // SAFETY: the text ends with a zero byte; the two options describe `log`, which outlives
+        // the call.
+        let code = unsafe {
+            sys::cuModuleLoadDataEx(
+                &mut module,
+                text.as_ptr().cast(),
+                2,
+                options.as_mut_ptr(),
+                values.as_mut_ptr(),
+            )
+        };
+        let log = String::from_utf8_lossy(log.split(|&byte| byte == 0).next().unwrap_or_default())
+            .trim()
+            .to_owned();
+        match code {
+            Code::CUDA_SUCCESS => Ok(Program {
+                module,
+                file: ptx.file.clone(),
+                entries: ptx::entries(&ptx.text),
+                functions: RefCell::default(),
+                context: context.clone(),
+            }),
+            Code::CUDA_ERROR_UNSUPPORTED_PTX_VERSION => Err(Error::OldDriver {
+                ptx: ptx::version(&ptx.text).to_owned(),
+                driver: driver.to_owned(),
+            }),
+            Code::CUDA_ERROR_NO_BINARY_FOR_GPU | Code::CUDA_ERROR_INVALID_PTX
+                if older(context, &ptx.text) =>
+            {
+                Err(Error::OldGpu {
+                    target: ptx::target(&ptx.text).to_owned(),
+                    gpu: architecture(context),
+                })
+            }
+            _ if !log.is_empty() => Err(bad(log)),
+            other => Err(failed(format!("loading {}", ptx.file))(DriverError(other))),
+        }
+    }
+
+    /// The function of an entry point, with room for the shared memory of the call.
+    pub(super) fn function(&self, call: &Call) -> Result<sys::CUfunction> {
+        if let Some(&function) = self.functions.borrow().get(&call.entry) {
+            return Ok(function);
+        }
+        let doing = || format!("looking for the kernel `{}`", call.entry);
+        let name = CString::new(call.entry.as_str()).map_err(|_| {
+            Error::Usage(format!("`{}` is no name of a kernel: it holds a zero byte", call.entry))
+        })?;
+        // SAFETY: the module is loaded; the function lives as long as it.
+        let function = match unsafe { result::module::get_function(self.module, name) } {
+            Ok(function) => function,
+            Err(DriverError(sys::CUresult::CUDA_ERROR_NOT_FOUND)) => {
+                return Err(Error::NoEntry {
+                    file: self.file.clone(),
+                    entry: call.entry.clone(),
+                    entries: self.entries.clone(),
+                });
+            }
+            Err(error) => return Err(failed(doing())(error)),
+        };
+        let set = |attribute, value| {
+            // SAFETY: the function was just found.
+            unsafe { result::function::set_function_attribute(function, attribute, value) }
+                .map_err(|error| failed(doing())(error))
+        };
+        if call.shared > 48 << 10 {
+            set(
+                sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                call.shared as i32,
+            )?;
+        }
+        if call.cluster > 8 {
+            set(
+                sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED,
+                1,
+            )?;
+        }
+        self.functions.borrow_mut().insert(call.entry.clone(), function);
+        Ok(function)
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.context.bind_to_thread();
+        // SAFETY: loaded once, unloaded once. An error at the end has no reader.
+        let _ = unsafe { result::module::unload(self.module) };
+    }
+}
+
+/// The GPU's architecture, as `sm_90`.
+pub(super) fn architecture(context: &CudaContext) -> String {
+    let (major, minor) = context.compute_capability().unwrap_or_default();
+    format!("sm_{major}{minor}")
+}
+
+/// Whether the GPU is older than what the PTX was made for.
+fn older(context: &CudaContext, ptx: &str) -> bool {
+    let number =
+        |name: &str| name.trim_start_matches("sm_").trim_end_matches('a').parse::<u32>().ok();
+    number(ptx::target(ptx)) > number(&architecture(context))
+}

@@ -1,0 +1,122 @@
+//! Which PTX a kernel is run from: the committed one, or, of a changed `kernel.cu`, a fresh one.
+
+use std::path::Path;
+
+use compiler::{Stamp, Unit, hash, nvrtc};
+
+use crate::{Element, Error, Kernel, Result};
+
+/// PTX that is ready to be loaded.
+#[derive(Clone, Debug)]
+pub struct Ptx {
+    /// Its text.
+    pub text: String,
+    /// The kernel's source, for listings.
+    pub source: String,
+    /// Where it comes from, for people: "committed", or what it was compiled from, and by what.
+    pub origin: String,
+    /// The file to name in an error.
+    pub file: String,
+}
+
+/// The PTX for a kernel: the committed one, or, if `kernel.cu` was changed since, a fresh one.
+///
+/// `other` is a file that takes the place of the step's own: a `.cu`, or a `.ptx` as it is.
+pub fn of(kernel: &Kernel, element: Element, other: Option<&Path>) -> Result<Ptx> {
+    let path = other.unwrap_or(Path::new(kernel.path));
+    let file = path.display().to_string();
+    if other.is_some() && path.extension().is_some_and(|e| e == "ptx") {
+        let text = read(path)?;
+        looks_like_ptx(&text, &file)?;
+        return Ok(Ptx { text, source: String::new(), origin: format!("{file}, as it is"), file });
+    }
+    let source = match other {
+        Some(path) => read(path)?,
+        // A program that was carried to another machine has only the source that it was built with.
+        None => std::fs::read_to_string(path).unwrap_or_else(|_| kernel.source.to_owned()),
+    };
+    let committed = kernel.ptx(element);
+    let stamp = Stamp::read(committed, &format!("kernel.{element}.ptx"))?;
+    if stamp.source == hash(&source) {
+        let origin = format!("committed PTX, {} for {}", version(committed), target(committed));
+        return Ok(Ptx {
+            text: committed.to_owned(),
+            source,
+            origin,
+            file: format!("kernel.{element}.ptx"),
+        });
+    }
+    let library = nvrtc::Library::find().ok_or_else(|| Error::NoNvrtc { file: file.clone() })?;
+    let text = library.compile(&Unit::of_kernel(&source, &file, element.cuda_name()))?;
+    let origin = format!(
+        "{file} was changed: compiled by NVRTC {} for {}",
+        library.version(),
+        target(&text)
+    );
+    Ok(Ptx { text, source, origin, file })
+}
+
+fn read(path: &Path) -> Result<String> {
+    std::fs::read_to_string(path)
+        .map_err(|source| Error::File { doing: format!("reading {}", path.display()), source })
+}
+
+/// The word after a directive such as `.target`.
+fn directive<'t>(ptx: &'t str, name: &str) -> &'t str {
+    let line = ptx.lines().find_map(|line| line.trim_start().strip_prefix(name));
+    line.and_then(|rest| rest.split([' ', '\t', ',']).find(|word| !word.is_empty()))
+        .unwrap_or("unknown")
+}
+
+/// What the `.version` line says.
+pub fn version(ptx: &str) -> &str {
+    directive(ptx, ".version")
+}
+
+/// What the `.target` line says.
+pub fn target(ptx: &str) -> &str {
+    directive(ptx, ".target")
+}
+
+/// Refuses what certainly is no PTX before a driver or the interpreter sees it.
+fn looks_like_ptx(text: &str, file: &str) -> Result<()> {
+    let reason = match text {
+        _ if text.trim().is_empty() => "it is empty",
+        _ if version(text) == "unknown" => "it has no .version line",
+        _ if target(text) == "unknown" => "it has no .target line",
+        _ => return Ok(()),
+    };
+    Err(Error::BadPtx { file: file.to_owned(), reason: reason.to_owned() })
+}
+
+/// The names of the kernels that can be launched.
+pub fn entries(ptx: &str) -> Vec<String> {
+    let after = ptx.split(".entry ").skip(1);
+    let names = after.filter_map(|text| text.split(['(', ' ', '\n', '\t']).next());
+    names.map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn version_and_target_are_found_below_a_stamp() {
+        let text = Stamp::put("//\n// NVVM\n\n.version 8.4\n.target sm_60\n", "source", "NVRTC");
+        assert_eq!((version(&text), target(&text)), ("8.4", "sm_60"));
+        assert_eq!(version("nothing"), "unknown");
+    }
+
+    #[test]
+    fn elements_are_named_as_in_the_committed_ptx() {
+        assert_eq!(Element::ALL.map(|e| (e.name(), e.cuda_name())), compiler::ELEMENTS);
+    }
+
+    #[test]
+    fn entry_points_are_found_with_and_without_parameters() {
+        let text =
+            ".visible .entry reduce(\n.param .u64 a\n)\n{\n}\n.entry two()\n{\n}\n.func three()\n";
+        assert_eq!(entries(text), ["reduce", "two"]);
+        assert_eq!(entries(".version 8.4\n"), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,9 @@
+//! One step on one problem: the job, what came of it, and how long it took.
+
+mod job;
+mod outcome;
+mod timing;
+
+pub use job::{Checked, Job};
+pub use outcome::{Outcome, Refusal, Samples, run};
+pub use timing::Timing;

@@ -1,0 +1,237 @@
+//! One step on one problem: plan, run, verify, time.
+
+use super::{
+    job::{Checked, Job},
+    timing::{Timing, WARM_UP},
+};
+use crate::{
+    Element, Result, Step,
+    device::{Device, Facts, Observed, Ptx, Stopwatch},
+    plan::{Block, Plan},
+    sum::{Mismatch, Scalar, Verdict, Workload},
+};
+
+/// What a run gave.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The step's name.
+    pub step: &'static str,
+    /// The device.
+    pub device: Facts,
+    /// Elements.
+    pub n: u64,
+    /// Their type.
+    pub element: Element,
+    /// Threads of a block.
+    pub threads: u32,
+    /// What was launched.
+    pub plan: Plan,
+    /// Where the PTX comes from.
+    pub origin: String,
+    /// The sum and the reference.
+    pub verdict: Verdict,
+    /// If the sum is wrong: where it went wrong.
+    pub wrong: Option<Box<Mismatch>>,
+    /// The times; `None` in the interpreter, and where the sum is wrong.
+    pub timing: Option<Timing>,
+    /// Seconds that the copy to the device took.
+    pub copy: Option<f64>,
+    /// What the interpreter saw; `None` on a GPU.
+    pub observed: Option<Observed>,
+    /// The kernel's source; empty where only its PTX is known.
+    pub source: String,
+}
+
+/// A step that the GPU is too old for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The step's name.
+    pub step: &'static str,
+    /// The architecture that its kernel is built for.
+    pub target: String,
+}
+
+impl Outcome {
+    /// Bytes of the input, each of which is read once.
+    pub fn bytes(&self) -> u64 {
+        self.n * self.element.size()
+    }
+}
+
+/// How to time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Samples {
+    /// How many; with none, the sum is only verified.
+    pub count: usize,
+    /// Whether the input may stay in L2 from one to the next.
+    pub warm: bool,
+}
+
+/// Runs a step. A wrong sum has no time.
+pub fn run<T: Scalar>(
+    step: &Step,
+    ptx: &Ptx,
+    device: &Device,
+    workload: &Workload<T>,
+    block: Block,
+    samples: Samples,
+) -> Result<Outcome> {
+    let n = workload.values.len() as u64;
+    let job = Job::load(device, step, ptx, device.problem(n, block, T::ELEMENT))?;
+    if let Device::Simt(simt) = device {
+        simt.watch(n);
+    }
+    let Checked { verdict, wrong } = job.verify(workload)?;
+    let mut outcome = Outcome {
+        step: step.name,
+        device: device.facts().clone(),
+        n,
+        element: T::ELEMENT,
+        threads: block.threads(),
+        plan: job.plan().clone(),
+        origin: ptx.origin.clone(),
+        verdict,
+        wrong,
+        timing: None,
+        copy: workload.copy,
+        observed: None,
+        source: ptx.source.clone(),
+    };
+    match device {
+        Device::Simt(simt) => outcome.observed = Some(simt.observed()),
+        Device::Cuda(cuda) if outcome.wrong.is_none() && samples.count > 0 => {
+            let mut stopwatch = Stopwatch::gated(cuda)?;
+            let (seconds, last) = time(&job, workload, samples, |work| stopwatch.time(work))?;
+            (outcome.verdict, outcome.wrong) = (last.verdict, last.wrong);
+            outcome.timing = outcome.wrong.is_none().then(|| Timing {
+                samples: seconds,
+                cold: !samples.warm,
+                gated: stopwatch.is_gated(),
+            });
+        }
+        Device::Cuda(_) => {}
+    }
+    Ok(outcome)
+}
+
+/// Times a job that was verified: the seconds of each sample, and whether the last timed sum was
+/// still right. `clock` runs what it is given once, and says how long that took.
+fn time<T: Scalar>(
+    job: &Job<'_>,
+    workload: &Workload<T>,
+    samples: Samples,
+    mut clock: impl FnMut(&dyn Fn() -> Result<()>) -> Result<f64>,
+) -> Result<(Vec<f64>, Checked)> {
+    job.poison_sum()?;
+    let mut seconds = Vec::with_capacity(samples.count + WARM_UP);
+    for _ in 0..samples.count + WARM_UP {
+        let input = if samples.warm { workload.warm() } else { workload.cold() };
+        let calls = job.calls(input);
+        seconds.push(clock(&|| job.launch(&calls))?);
+    }
+    seconds.drain(..WARM_UP);
+    Ok((seconds, job.verify_last(workload)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Kernel,
+        device::{Choice, Settings},
+        plan::{Arg, Buffer, Launch, Scratch},
+        sum::Input,
+    };
+
+    /// A kernel that is right for ones when it runs for the first time: it adds how often it ran
+    /// before, and leaves that behind.
+    const FORGETFUL: &str = "
+.version 8.4
+.target sm_60
+.address_size 64
+.visible .entry reduce(.param .u64 out, .param .u64 n, .param .u64 runs)
+{
+    .reg .pred %p;
+    .reg .u32 %sum, %old, %lane;
+    .reg .u64 %out, %n, %runs;
+    mov.u32 %lane, %tid.x;
+    setp.ne.u32 %p, %lane, 0;
+    @%p ret;
+    ld.param.u64 %out, [out];
+    ld.param.u64 %n, [n];
+    ld.param.u64 %runs, [runs];
+    atom.global.add.u32 %old, [%runs], 1;
+    cvt.u32.u64 %sum, %n;
+    add.u32 %sum, %sum, %old;
+    st.global.u32 [%out], %sum;
+    ret;
+}
+";
+
+    static STEP: Step = Step {
+        name: "forgetful",
+        cures: "",
+        costs: "",
+        kernel: Kernel { path: "", source: "", ptx: ["", "", ""] },
+        plan: |problem| {
+            let args = vec![
+                Arg::Address(Buffer::Result),
+                Arg::U64(problem.n),
+                Arg::Address(Buffer::Scratch(0)),
+            ];
+            let launch = Launch {
+                entry: "reduce".into(),
+                grid: 1,
+                block: problem.block.threads(),
+                cluster: 1,
+                shared: 0,
+                n: problem.n,
+                input: Buffer::Input,
+                output: Buffer::Result,
+                args,
+                tile: Some(problem.n.max(1)),
+                depth: 1,
+            };
+            Plan { launches: vec![launch], scratch: vec![Scratch::Zeroed(4)] }
+        },
+    };
+
+    fn on_the_interpreter<R>(work: impl FnOnce(&Job<'_>, &Workload<i32>) -> R) -> R {
+        let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
+        let ptx = Ptx {
+            text: FORGETFUL.into(),
+            source: String::new(),
+            origin: String::new(),
+            file: "forgetful.ptx".into(),
+        };
+        let problem = device.problem(33, Block::new(64).unwrap(), Element::I32);
+        let job = Job::load(&device, &STEP, &ptx, problem).unwrap();
+        let workload = Workload::<i32>::new(&device, Input::Ones, 33, 1).unwrap();
+        work(&job, &workload)
+    }
+
+    #[test]
+    fn what_a_run_leaves_behind_is_found_in_the_last_timed_sum() {
+        on_the_interpreter(|job, workload| {
+            assert!(job.verify(workload).unwrap().wrong.is_none());
+            let samples = Samples { count: 5, warm: false };
+            let clock = |work: &dyn Fn() -> Result<()>| work().map(|()| 1e-6);
+            let (seconds, last) = time(job, workload, samples, clock).unwrap();
+            assert_eq!(seconds, [1e-6; 5]);
+            let wrong = last.wrong.expect("run 9 gives 33 + 8").to_string();
+            assert!(wrong.contains("is 33, the kernel gave 41"), "{wrong}");
+            assert!(wrong.contains("that was run 9, and run 1 was right"), "{wrong}");
+        });
+    }
+
+    #[test]
+    fn a_timed_run_that_writes_nothing_is_found() {
+        on_the_interpreter(|job, workload| {
+            assert!(job.verify(workload).unwrap().wrong.is_none());
+            let samples = Samples { count: 1, warm: true };
+            let (_, last) = time(job, workload, samples, |_| Ok(1e-6)).unwrap();
+            let wrong = last.wrong.expect("the sum of before is poisoned").to_string();
+            assert!(wrong.contains("the kernel gave -1"), "{wrong}");
+        });
+    }
+}

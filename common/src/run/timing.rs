@@ -1,0 +1,62 @@
+//! Times as they were measured: every sample, and the figures made from them.
+
+/// The times of one sum, over several samples.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Timing {
+    /// Seconds, in the order in which they were taken.
+    pub samples: Vec<f64>,
+    /// Whether the input was outside of L2 when each sample began.
+    pub cold: bool,
+    /// Whether all launches of a sample were queued before the first began.
+    pub gated: bool,
+}
+
+/// Samples taken before those that count: the first launches find cold instruction caches.
+pub(super) const WARM_UP: usize = 3;
+
+impl Timing {
+    /// The median, in seconds.
+    pub fn median(&self) -> f64 {
+        self.quantile(0.5)
+    }
+
+    /// The quartiles, in seconds.
+    pub fn quartiles(&self) -> (f64, f64) {
+        (self.quantile(0.25), self.quantile(0.75))
+    }
+
+    /// A quantile, in seconds.
+    pub fn quantile(&self, q: f64) -> f64 {
+        numbers::quantile(&numbers::sorted(self.samples.iter().copied()), q)
+    }
+
+    /// Bytes a second at the median: `bytes` read once, over the time.
+    pub fn bandwidth(&self, bytes: u64) -> f64 {
+        bytes as f64 / self.median()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn timing(samples: &[f64]) -> Timing {
+        Timing { samples: samples.to_vec(), cold: true, gated: true }
+    }
+
+    #[test]
+    fn median_and_quartiles() {
+        let t = timing(&[5.0, 1.0, 4.0, 2.0, 3.0]);
+        assert_eq!(t.median(), 3.0);
+        assert_eq!(t.quartiles(), (2.0, 4.0));
+        assert_eq!(timing(&[1.0, 2.0]).median(), 1.5);
+        assert_eq!(timing(&[7.0]).quartiles(), (7.0, 7.0));
+        assert!(timing(&[]).median().is_nan());
+    }
+
+    #[test]
+    fn bandwidth_times_time_is_bytes() {
+        let t = timing(&[2e-6]);
+        assert_eq!(t.bandwidth(4_000_000), 2e12);
+    }
+}

@@ -1,0 +1,360 @@
+//! The command line, the same for every step and for the whole ladder.
+
+use std::{
+    io::{self, IsTerminal, Write},
+    process::ExitCode,
+    time::Duration,
+};
+
+use clap::{CommandFactory, FromArgMatches};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::{
+    ledger,
+    options::{Format, Options},
+    record::Record,
+    report,
+};
+use crate::{
+    Element, Error, Result, Step, Study,
+    device::{Device, Facts, ptx},
+    plan::Problem,
+    run::{self, Outcome, Refusal},
+    sum::{Scalar, Workload},
+};
+
+/// The program of one step.
+#[derive(clap::Parser, Debug)]
+struct Program {
+    #[command(flatten)]
+    options: Options,
+}
+
+/// Runs the program of a step.
+pub fn run(step: &'static Step) -> ExitCode {
+    let about = format!("{}: {}", step.name, step.cures);
+    let page = format!(
+        "{}\n\nWhat it does better than the step before:\n  {}\nWhat it still costs, which is the next step:\n  {}\n\n\
+         The program draws N elements, plans the launches, runs the kernel in\n\
+         steps/{}/src/kernel.cu, holds the sum against the exact one, and only then\n\
+         times it. Change a line of the kernel and run again: it is compiled on the fly.",
+        step.name, step.cures, step.costs, step.name
+    );
+    let examples = format!(
+        "Examples:\n  \
+         cargo run -p {0}                              one sum, with its verdict\n  \
+         cargo run -p {0} -- --explain --n 2^20        what would be launched\n  \
+         cargo run -p {0} -- --n 1,257,2^20+13         awkward sizes\n  \
+         cargo run -p {0} -- --type i32 --threads 512  another type, larger blocks\n  \
+         cargo run -p {0} -- --device simt             the interpreter: counts, not times\n\n\
+         Exit code: 0 the sum is right, 1 it is wrong, 2 it could not be computed.",
+        step.name
+    );
+    let command = Program::command()
+        .name(step.name)
+        .bin_name(step.name)
+        .about(about)
+        .long_about(page)
+        .after_long_help(examples);
+    main(command, &[step], |outcomes, _, options| {
+        let show = |outcome| {
+            let lines = if options.lines { ledger::lines(outcome) } else { String::new() };
+            report::outcome(outcome, options.input, options.seed)
+                + &ledger::ledger(outcome)
+                + &lines
+        };
+        outcomes.iter().map(show).collect()
+    })
+}
+
+/// The command line of the whole ladder, to which the ladder adds its further commands.
+pub fn ladder_command() -> clap::Command {
+    Program::command()
+        .name("ladder")
+        .bin_name("ladder")
+        .about("Every step of the ladder at the same sizes, in one table")
+        .long_about(
+            "Runs every step, in lesson order, on the same elements, and prints one table for each\n\
+             size, type and block size: time, GB/s, share of the memory bus, and how many times\n\
+             faster each step is than v0 and than the step before it. In the interpreter: counts.",
+        )
+}
+
+/// Runs the program of the whole ladder.
+pub fn ladder(matches: &clap::ArgMatches, steps: &[&'static Step]) -> ExitCode {
+    match Program::from_arg_matches(matches) {
+        Ok(Program { options }) => {
+            exit(print(steps, &options, |outcomes, refusals, _| report::ladder(outcomes, refusals)))
+        }
+        Err(error) => refused(&error),
+    }
+}
+
+/// Runs the program of a study: several ways to one sum, in one table, at sizes of its own.
+pub fn study(study: &'static Study) -> ExitCode {
+    let help =
+        "How many elements to add: 1048576, 2^20, 2^20+13, 1Mi, or a list such as 1,257,2^20";
+    let command = Program::command()
+        .name(study.name)
+        .bin_name(study.name)
+        .about(study.about)
+        .mut_arg("n", |arg| arg.default_value(study.sizes).help(help).long_help(help));
+    main(command, study.ways, |outcomes, refusals, _| report::ladder(outcomes, refusals))
+}
+
+/// Says what is wrong with a command line, or prints the help that it asked for.
+pub fn refused(error: &clap::Error) -> ExitCode {
+    // A closed pipe has no reader for this either.
+    let _ = error.print();
+    ExitCode::from(error.exit_code() as u8)
+}
+
+/// Says how a command went: an error is a sentence, a closed pipe is none.
+pub fn exit(result: Result<(), Stop>) -> ExitCode {
+    match result {
+        Ok(()) | Err(Stop::Closed) => ExitCode::SUCCESS,
+        Err(Stop::Error(error)) => {
+            let _ = writeln!(anstream::stderr(), "error: {error}");
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+/// Parses, runs, prints, and says how it went.
+fn main(
+    command: clap::Command,
+    steps: &[&'static Step],
+    show: fn(&[Outcome], &[Refusal], &Options) -> String,
+) -> ExitCode {
+    let parsed = command
+        .term_width(80)
+        .try_get_matches()
+        .and_then(|matches| Program::from_arg_matches(&matches));
+    match parsed {
+        Ok(Program { options }) => exit(print(steps, &options, show)),
+        Err(error) => refused(&error),
+    }
+}
+
+/// What is done with the outcomes of one problem, and with the steps that could not run.
+type Done<'d> = dyn FnMut(&[Outcome], &[Refusal]) -> Result<(), Stop> + 'd;
+
+/// Why printing stopped.
+#[derive(Debug)]
+pub enum Stop {
+    /// Nobody reads standard output any more, as behind `| head -1`.
+    Closed,
+    /// Something went wrong.
+    Error(Error),
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Stop {
+        Stop::Error(error)
+    }
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Stop {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Stop::Closed,
+            _ => Stop::Error(Error::File {
+                doing: "writing to standard output".into(),
+                source: error,
+            }),
+        }
+    }
+}
+
+fn print(
+    steps: &[&'static Step],
+    options: &Options,
+    show: fn(&[Outcome], &[Refusal], &Options) -> String,
+) -> Result<(), Stop> {
+    let mut out = anstream::stdout();
+    if !options.explain && steps.len() > 1 && options.kernel.is_some() {
+        let text = "`--kernel` takes the place of one step's kernel, and the ladder has many: run a step with it";
+        return Err(Error::Usage(text.into()).into());
+    }
+    let device = Device::open(options.device, &options.settings())?;
+    if options.explain {
+        return explain(steps, options, device.facts(), &mut out);
+    }
+    match options.format {
+        Format::Table if steps.len() == 1 => {
+            write!(out, "{}", report::head(steps[0], device.facts()))?
+        }
+        Format::Table => writeln!(out, "{}", device.facts().line)?,
+        Format::Csv => write!(out, "{}", Record::csv_header()?)?,
+        Format::Json => {}
+    }
+    let mut wrong = None;
+    let mut traces = Vec::new();
+    each(steps, options, &device, &mut |outcomes, refusals| {
+        match options.format {
+            Format::Table => write!(out, "{}", show(outcomes, refusals, options))?,
+            Format::Csv => {
+                outcomes.iter().try_for_each(|o| write!(out, "{}", Record::of(o).csv()?))?
+            }
+            Format::Json => {
+                outcomes.iter().try_for_each(|o| write!(out, "{}", Record::of(o).json()?))?
+            }
+        }
+        out.flush()?;
+        wrong = wrong.take().or(outcomes.iter().find_map(fault));
+        let observed = outcomes.iter().filter_map(|outcome| outcome.observed.as_ref());
+        traces.extend(observed.filter_map(|observed| observed.trace.clone()));
+        Ok(())
+    })?;
+    if let Some(path) = &options.trace {
+        let failed = |source| Error::File { doing: format!("writing {}", path.display()), source };
+        let text = serde_json::to_string(&traces).map_err(io::Error::from).map_err(failed)?;
+        std::fs::write(path, text).map_err(failed)?;
+    }
+    wrong.map_or(Ok(()), |error| Err(error.into()))
+}
+
+/// What is wrong with an outcome: its sum, or what the checks found.
+fn fault(outcome: &Outcome) -> Option<Error> {
+    if let Some(mismatch) = &outcome.wrong {
+        return Some(Error::Wrong(mismatch.to_string()));
+    }
+    let findings = &outcome.observed.as_ref()?.findings;
+    let (first, count) = (findings.first()?, findings.len());
+    Some(Error::Findings(format!(
+        "the sum is right, but the checks find fault with {} in {count} place(s): {first}",
+        outcome.step
+    )))
+}
+
+/// Says what a device with these facts would be given: `--explain`.
+fn explain(
+    steps: &[&'static Step],
+    options: &Options,
+    facts: &Facts,
+    out: &mut impl Write,
+) -> Result<(), Stop> {
+    for &element in &options.element {
+        for n in options.sizes(1) {
+            for &block in &options.threads {
+                let problem = Problem { n, block, element, sms: facts.sms };
+                for step in steps {
+                    (step.plan)(&problem).check()?;
+                    writeln!(out, "{}", report::explain(step, &problem))?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Runs all steps on each problem in turn.
+fn each(
+    steps: &[&'static Step],
+    options: &Options,
+    device: &Device,
+    done: &mut Done<'_>,
+) -> Result<(), Stop> {
+    // Only what has times is worth a large one.
+    let sizes = options.sizes(if device.gpu().is_ok() { 2 } else { 1 });
+    for &element in &options.element {
+        for &n in &sizes {
+            match element {
+                Element::F32 => on::<f32>(steps, options, device, n, done)?,
+                Element::I32 => on::<i32>(steps, options, device, n, done)?,
+                Element::F64 => on::<f64>(steps, options, device, n, done)?,
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Runs all steps on one input.
+fn on<T: Scalar>(
+    steps: &[&'static Step],
+    options: &Options,
+    device: &Device,
+    n: u64,
+    done: &mut Done<'_>,
+) -> Result<(), Stop> {
+    let kernels = steps
+        .iter()
+        .map(|step| ptx::of(&step.kernel, T::ELEMENT, options.kernel.as_deref()))
+        .collect::<Result<Vec<_>>>()?;
+    let progress = progress();
+    progress.set_message(format!("drawing {n} {}", T::ELEMENT));
+    let workload = Workload::<T>::shifted(device, options.input, n, options.seed, options.offset)?;
+    for &block in &options.threads {
+        let (mut outcomes, mut refusals) = (Vec::new(), Vec::new());
+        for (step, ptx) in steps.iter().zip(&kernels) {
+            progress.set_message(format!(
+                "{} on {n} {} in blocks of {}",
+                step.name,
+                T::ELEMENT,
+                block.threads()
+            ));
+            match run::run(step, ptx, device, &workload, block, options.samples()) {
+                Ok(outcome) => outcomes.push(outcome),
+                // The ladder ends lower on an older GPU, and says so; a step alone is an error.
+                Err(Error::OldGpu { target, .. }) if steps.len() > 1 => {
+                    refusals.push(Refusal { step: step.name, target })
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        progress.suspend(|| done(&outcomes, &refusals))?;
+    }
+    progress.finish_and_clear();
+    Ok(())
+}
+
+/// A spinner with what is being done; on a terminal only, and only after a second.
+fn progress() -> ProgressBar {
+    if !io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("{spinner} {msg} ({elapsed})");
+    let bar = ProgressBar::no_length()
+        .with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+    bar.enable_steady_tick(Duration::from_secs(1));
+    bar
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Kernel,
+        device::{Choice, Settings},
+        plan::{Phase, Plan},
+    };
+
+    /// A step of as many elements a block as the device has multiprocessors.
+    static STEP: Step = Step {
+        name: "by-sms",
+        cures: "",
+        costs: "",
+        kernel: Kernel { path: "", source: "", ptx: ["", "", ""] },
+        plan: |problem| {
+            let tile = u64::from(problem.sms);
+            let entry = "reduce".into();
+            Plan::until_one(problem, &Phase { entry, tile, shared: 0, depth: 1 })
+        },
+    };
+
+    #[test]
+    fn explain_plans_for_the_device_s_own_multiprocessors() {
+        let arguments = ["by-sms", "--explain", "--n", "700"];
+        let matches = Program::command().try_get_matches_from(arguments).unwrap();
+        let Program { options } = Program::from_arg_matches(&matches).unwrap();
+        for (sms, blocks) in [(7, 100), (10, 70)] {
+            let settings = Settings { sms: Some(sms), ..Settings::default() };
+            let device = Device::open(Choice::Simt, &settings).unwrap();
+            let mut text = Vec::new();
+            explain(&[&STEP], &options, device.facts(), &mut text).unwrap();
+            let text = String::from_utf8(text).unwrap();
+            assert!(text.contains(&format!("on a device of {sms} SMs")), "{text}");
+            assert!(text.contains(&format!("| reduce | {blocks} ")), "{text}");
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! What the interpreter counted: by launch, by round, and beside the lines of the kernel.
+
+use std::{collections::BTreeMap, fmt::Write as _};
+
+use simt::Counts;
+
+use numbers::group;
+
+use super::report::{columns, line, right};
+use crate::{
+    device::{Check, Observed},
+    run::Outcome,
+};
+
+/// Findings that are printed: one fault is often found in many places.
+const SHOWN: usize = 3;
+
+/// The counts of each launch, and of each round of the first one.
+pub fn ledger(outcome: &Outcome) -> String {
+    let Some(observed) = &outcome.observed else { return String::new() };
+    let mut text = line("counts", "interpreted: counts, not times") + "\n";
+    let mut launches = columns(&[
+        "launch",
+        "insts",
+        "lanes",
+        "divergent",
+        "shared",
+        "conflicts",
+        "barriers",
+        "sectors",
+    ]);
+    for (index, launch) in observed.counters.launches.iter().enumerate() {
+        let c = &launch.counts;
+        launches.add_row(vec![
+            (index + 1).to_string(),
+            group(c.warp_insts),
+            lanes(c),
+            group(c.divergent_branches),
+            group(c.shared_ld + c.shared_st),
+            group(c.shared_ld_conflicts + c.shared_st_conflicts),
+            group(c.barriers),
+            group(c.global_ld_sectors + c.global_st_sectors),
+        ]);
+    }
+    let _ = writeln!(text, "{}", right(&mut launches, 0..8));
+    text += &rounds(observed);
+    text += &checks(observed);
+    text
+}
+
+/// The rounds of the first launch: what lies between two block barriers, all blocks together.
+fn rounds(observed: &Observed) -> String {
+    let Some(launch) = observed.counters.launches.first().filter(|launch| launch.rounds.len() > 1)
+    else {
+        return String::new();
+    };
+    let mut rounds =
+        columns(&["round", "insts", "lanes", "divergent", "ld", "st", "conflicts", "shuffles"]);
+    for (index, c) in launch.rounds.iter().enumerate() {
+        rounds.add_row(vec![
+            index.to_string(),
+            group(c.warp_insts),
+            lanes(c),
+            group(c.divergent_branches),
+            group(c.shared_ld),
+            group(c.shared_st),
+            group(c.shared_ld_conflicts + c.shared_st_conflicts),
+            group(c.shuffles),
+        ]);
+    }
+    format!("\n  rounds of launch 1, from barrier to barrier\n{}\n", right(&mut rounds, 0..8))
+}
+
+/// What was checked, and what was found.
+fn checks(observed: &Observed) -> String {
+    let names = observed.checks.iter().map(|check| match check {
+        Check::Races => "races",
+        Check::Memory => "uninitialised or foreign memory",
+        Check::Sync => "misused barriers",
+    });
+    let names: Vec<&str> = names.collect();
+    let mut text = String::from("\n");
+    if names.is_empty() {
+        text += &line("checks", "none (`--check races,memory,sync` asks for them)");
+    } else if observed.findings.is_empty() {
+        text += &line("checks", &format!("no {}", names.join(", no ")));
+    }
+    for finding in observed.findings.iter().take(SHOWN) {
+        text += &line("FOUND", &finding.to_string());
+    }
+    if let Some(more @ 1..) = observed.findings.len().checked_sub(SHOWN) {
+        text += &line("", &format!("and {more} more like these"));
+    }
+    text
+}
+
+/// Lanes at work in an average instruction of a warp, of 32.
+fn lanes(counts: &Counts) -> String {
+    if counts.warp_insts == 0 {
+        return "-".into();
+    }
+    format!("{:.1}", counts.thread_insts as f64 / counts.warp_insts as f64)
+}
+
+/// The kernel, with what its lines cost in all launches: `--lines`.
+pub fn lines(outcome: &Outcome) -> String {
+    let Some(observed) = &outcome.observed else { return String::new() };
+    let mut costs: BTreeMap<u32, Counts> = BTreeMap::new();
+    for launch in &observed.counters.launches {
+        for (&line, counts) in &launch.lines {
+            *costs.entry(line).or_default() += counts;
+        }
+    }
+    let mut text = format!("\n{:>12} {:>5} {:>10} |\n", "warp insts", "lanes", "conflicts");
+    for (index, code) in outcome.source.lines().enumerate() {
+        let margin = match costs.get(&(index as u32 + 1)) {
+            None => " ".repeat(29),
+            Some(c) => {
+                let conflicts = c.shared_ld_conflicts + c.shared_st_conflicts;
+                let conflicts = if conflicts == 0 { String::new() } else { group(conflicts) };
+                format!("{:>12} {:>5} {conflicts:>10}", group(c.warp_insts), lanes(c))
+            }
+        };
+        let _ = writeln!(text, "{margin} | {code}");
+    }
+    text
+}

@@ -1,0 +1,9 @@
+//! What is asked, and what is answered: the command line, and every form of output.
+
+pub mod cli;
+pub mod ledger;
+mod options;
+pub mod record;
+pub mod report;
+
+pub use options::{Checks, Format, Options};

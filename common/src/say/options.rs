@@ -1,0 +1,152 @@
+//! What can be asked of a step, option by option.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use crate::{
+    Element, Result,
+    device::{Check, Choice, Settings},
+    plan::{Block, Size},
+    run::Samples,
+    sum::Input,
+};
+
+/// What can be asked of a step.
+#[derive(Args, Clone, Debug)]
+pub struct Options {
+    /// How many elements to add: 1048576, 2^20, 2^20+13, 1Mi, or a list such as 1,257,2^20
+    /// [default: 2^20, and on a GPU 2^28 too]
+    #[arg(
+        long,
+        value_name = "N",
+        value_delimiter = ',',
+        allow_hyphen_values = true,
+        env = "REDUCE_N"
+    )]
+    pub n: Vec<Size>,
+
+    /// Threads of a block: 64, 128, 256, 512 or 1024, or a list
+    #[arg(
+        long,
+        value_name = "THREADS",
+        value_delimiter = ',',
+        default_value = "256",
+        allow_hyphen_values = true
+    )]
+    pub threads: Vec<Block>,
+
+    /// The type of an element: f32, i32 (wraps) or f64, or a list
+    #[arg(long = "type", value_name = "TYPE", value_delimiter = ',', default_value = "f32")]
+    pub element: Vec<Element>,
+
+    /// What the elements are: uniform (floats 0 to 1, integers 0 to 255), ones, signed
+    /// (floats -1 to 1, any integer), or one-hot:INDEX
+    #[arg(long, value_name = "INPUT", default_value = "uniform")]
+    pub input: Input,
+
+    /// Elements to leave out at the start of the memory: with 1, the slice begins between two words
+    /// of 16 bytes
+    #[arg(long, value_name = "ELEMENTS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..4096))]
+    pub offset: u64,
+
+    /// The seed that random elements come from
+    #[arg(long, value_name = "SEED", default_value_t = 42)]
+    pub seed: u64,
+
+    /// Where to run: auto (the GPU if there is one, the interpreter if not), cuda, cuda:1, simt
+    #[arg(long, value_name = "DEVICE", default_value = "auto", env = "REDUCE_DEVICE")]
+    pub device: Choice,
+
+    /// How many times to time it; 0 only verifies, as suits compute-sanitizer and ncu
+    #[arg(long, value_name = "COUNT", default_value = "101", value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+    pub samples: u32,
+
+    /// Time with the input already in L2, where it fits
+    #[arg(long)]
+    pub warm: bool,
+
+    /// How to print: table (for people), json (one object a line), csv
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "table")]
+    pub format: Format,
+
+    /// Print what would be launched, and why this step exists; run nothing
+    #[arg(long)]
+    pub explain: bool,
+
+    /// Run this kernel.cu (compiled on the fly) or .ptx in place of the step's own
+    #[arg(long, value_name = "FILE")]
+    pub kernel: Option<PathBuf>,
+
+    /// The interpreter's order of execution: converged (counts are defined on it), min-pc, or
+    /// adversarial:SEED (any lane may run ahead as far as the next .sync)
+    #[arg(long, value_name = "SCHEDULE", default_value = "converged", value_parser = schedule)]
+    pub schedule: simt::Schedule,
+
+    /// What the interpreter looks for: races, memory, sync, a list of them, or none
+    /// [default: all of them, up to 2^20 elements]
+    #[arg(long, value_name = "CHECKS", value_parser = checks)]
+    pub check: Option<Checks>,
+
+    /// Print the kernel with the interpreter's counts in the margin
+    #[arg(long)]
+    pub lines: bool,
+
+    /// Write what the first block of each launch does, access by access, as JSON
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+}
+
+/// The checks of `--check`.
+#[derive(Clone, Debug)]
+pub struct Checks(pub Vec<Check>);
+
+/// A form of output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    Table,
+    /// One object a line.
+    Json,
+    /// A header and rows.
+    Csv,
+}
+
+fn checks(text: &str) -> Result<Checks> {
+    match text {
+        "none" => Ok(Checks(Vec::new())),
+        list => list.split(',').map(str::parse).collect::<Result<_>>().map(Checks),
+    }
+}
+
+fn schedule(text: &str) -> Result<simt::Schedule, String> {
+    text.parse()
+}
+
+/// The sizes where nothing is said: the second has times worth taking, and takes a GPU.
+const SIZES: [u64; 2] = [1 << 20, 1 << 28];
+
+impl Options {
+    /// The sizes that are asked for, or as many of the usual ones.
+    pub(super) fn sizes(&self, usual: usize) -> Vec<u64> {
+        match self.n.as_slice() {
+            [] => SIZES[..usual].to_vec(),
+            some => some.iter().map(|&Size(n)| n).collect(),
+        }
+    }
+
+    /// How the interpreter runs, where it is the device.
+    pub(super) fn settings(&self) -> Settings {
+        Settings {
+            schedule: self.schedule,
+            sms: None,
+            checks: self.check.clone().map(|Checks(checks)| checks),
+            traced: u64::from(self.trace.is_some()),
+        }
+    }
+
+    /// How a GPU is timed.
+    pub(super) fn samples(&self) -> Samples {
+        Samples { count: self.samples as usize, warm: self.warm }
+    }
+}

@@ -1,0 +1,204 @@
+//! An outcome as one flat record: the row of JSON and CSV.
+
+use std::io;
+
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value as Json};
+
+use crate::{
+    run::{Outcome, Timing},
+    sum::Value,
+};
+
+/// One line of `--format json`.
+#[derive(Debug, Serialize)]
+pub struct Record {
+    step: String,
+    device: String,
+    n: u64,
+    r#type: &'static str,
+    threads: u32,
+    launches: usize,
+    sum: Value,
+    expected: Value,
+    verified: bool,
+    error: f64,
+    bound: f64,
+    timing: Option<Times>,
+    #[serde(serialize_with = "nested")]
+    counts: Option<simt::Counters>,
+}
+
+/// Times, in microseconds, and what follows from them.
+#[derive(Debug, Serialize)]
+pub struct Times {
+    median_us: f64,
+    q1_us: f64,
+    q3_us: f64,
+    samples: usize,
+    cold: bool,
+    gb_per_s: f64,
+    bus_share: Option<f64>,
+    elements_per_s: f64,
+    copy_us: Option<f64>,
+}
+
+/// A cell of CSV.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Cell {
+    Text(String),
+    Count(u64),
+    Time(f64),
+    Flag(bool),
+    /// What was not measured.
+    Empty,
+}
+
+/// The columns of CSV, each with what stands in it; those of the counts follow.
+const COLUMNS: [(&str, fn(&Record) -> Cell); 20] = [
+    ("step", |r| Cell::Text(r.step.clone())),
+    ("device", |r| Cell::Text(r.device.clone())),
+    ("n", |r| Cell::Count(r.n)),
+    ("type", |r| Cell::Text(r.r#type.into())),
+    ("threads", |r| Cell::Count(r.threads.into())),
+    ("launches", |r| Cell::Count(r.launches as u64)),
+    ("sum", |r| Cell::Text(r.sum.to_string())),
+    ("expected", |r| Cell::Text(r.expected.to_string())),
+    ("verified", |r| Cell::Flag(r.verified)),
+    ("error", |r| Cell::Text(r.error.to_string())),
+    ("bound", |r| Cell::Text(r.bound.to_string())),
+    ("median_us", |r| r.time(|t| Some(t.median_us))),
+    ("q1_us", |r| r.time(|t| Some(t.q1_us))),
+    ("q3_us", |r| r.time(|t| Some(t.q3_us))),
+    ("samples", |r| r.timing.as_ref().map_or(Cell::Empty, |t| Cell::Count(t.samples as u64))),
+    ("cold", |r| r.timing.as_ref().map_or(Cell::Empty, |t| Cell::Flag(t.cold))),
+    ("gb_per_s", |r| r.time(|t| Some(t.gb_per_s))),
+    ("bus_share", |r| r.time(|t| t.bus_share)),
+    ("elements_per_s", |r| r.time(|t| Some(t.elements_per_s))),
+    ("copy_us", |r| r.time(|t| t.copy_us)),
+];
+
+impl Record {
+    /// The record of an outcome.
+    pub fn of(outcome: &Outcome) -> Record {
+        let verdict = &outcome.verdict;
+        Record {
+            step: outcome.step.to_owned(),
+            device: outcome.device.name.clone(),
+            n: outcome.n,
+            r#type: outcome.element.name(),
+            threads: outcome.threads,
+            launches: outcome.plan.launches.len(),
+            sum: verdict.sum,
+            expected: verdict.expected,
+            verified: verdict.verified(),
+            error: verdict.error,
+            bound: verdict.bound,
+            timing: outcome.timing.as_ref().map(|timing| Times::of(outcome, timing)),
+            counts: outcome.observed.as_ref().map(|observed| observed.counters.clone()),
+        }
+    }
+
+    /// The line of JSON.
+    pub fn json(&self) -> io::Result<String> {
+        Ok(serde_json::to_string(self)? + "\n")
+    }
+
+    /// The header of CSV.
+    pub fn csv_header() -> io::Result<String> {
+        let fixed = COLUMNS.iter().map(|(name, _)| *name);
+        let counts = simt::Counts::default();
+        line(fixed.chain(counts.fields().map(|(name, _)| name)).collect())
+    }
+
+    /// The row of CSV.
+    pub fn csv(&self) -> io::Result<String> {
+        let fixed = COLUMNS.iter().map(|(_, cell)| cell(self));
+        let none = simt::Counts::default();
+        let counts = self.counts.as_ref().map_or(&none, |counters| &counters.total);
+        let count = |value| self.counts.as_ref().map_or(Cell::Empty, |_| Cell::Count(value));
+        line(fixed.chain(counts.fields().map(|(_, value)| count(value))).collect())
+    }
+
+    /// A figure of the timing.
+    fn time(&self, figure: impl FnOnce(&Times) -> Option<f64>) -> Cell {
+        let figure = self.timing.as_ref().and_then(figure).filter(|figure| figure.is_finite());
+        figure.map_or(Cell::Empty, Cell::Time)
+    }
+}
+
+/// Cells as a line of CSV, quoted where they have to be.
+fn line<C: Serialize>(cells: Vec<C>) -> io::Result<String> {
+    let mut writer = csv::WriterBuilder::new().has_headers(false).from_writer(Vec::new());
+    writer.serialize(cells)?;
+    let bytes = writer.into_inner().map_err(|error| error.into_error())?;
+    String::from_utf8(bytes).map_err(io::Error::other)
+}
+
+impl Times {
+    fn of(outcome: &Outcome, timing: &Timing) -> Times {
+        let (q1, q3) = timing.quartiles();
+        let bandwidth = timing.bandwidth(outcome.bytes());
+        Times {
+            median_us: timing.median() * 1e6,
+            q1_us: q1 * 1e6,
+            q3_us: q3 * 1e6,
+            samples: timing.samples.len(),
+            cold: timing.cold,
+            gb_per_s: bandwidth / 1e9,
+            bus_share: outcome.device.bus.map(|bus| bandwidth / bus),
+            elements_per_s: outcome.n as f64 / timing.median(),
+            copy_us: outcome.copy.map(|seconds| seconds * 1e6),
+        }
+    }
+}
+
+/// Counts summed over the launches, with those of each launch under `launches`.
+fn nested<S: Serializer>(counters: &Option<simt::Counters>, to: S) -> Result<S::Ok, S::Error> {
+    let object = |counts: &simt::Counts| -> Map<String, Json> {
+        counts.fields().map(|(name, value)| (name.to_owned(), value.into())).collect()
+    };
+    let nested = counters.as_ref().map(|counters| {
+        let launches = counters.launches.iter().map(|launch| object(&launch.counts).into());
+        let mut total = object(&counters.total);
+        total.insert("launches".into(), Json::Array(launches.collect()));
+        total
+    });
+    nested.serialize(to)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record() -> Record {
+        Record {
+            step: "v0-naive".into(),
+            device: "GPU, the \"first\"".into(),
+            n: 33,
+            r#type: "f32",
+            threads: 64,
+            launches: 1,
+            sum: Value::Float(2.5e-7),
+            expected: Value::Float(33.0),
+            verified: false,
+            error: 0.0,
+            bound: 1e-7,
+            timing: None,
+            counts: None,
+        }
+    }
+
+    #[test]
+    fn a_comma_in_a_name_stays_in_its_cell() {
+        let text = Record::csv_header().unwrap() + &record().csv().unwrap();
+        let mut reader = csv::Reader::from_reader(text.as_bytes());
+        let names = reader.headers().unwrap().clone();
+        let row = reader.records().next().unwrap().unwrap();
+        assert_eq!(row.len(), names.len());
+        assert_eq!(&row[1], "GPU, the \"first\"");
+        assert_eq!((&row[6], &row[7], &row[10]), ("0.00000025", "33", "0.0000001"));
+        assert_eq!(&row[11], "", "no time was taken");
+    }
+}

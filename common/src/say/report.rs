@@ -1,0 +1,313 @@
+//! What people read: a run, a plan, and the table of the ladder, within 80 columns.
+
+use std::fmt::Write as _;
+
+use anstyle::{AnsiColor, Style};
+use comfy_table::{CellAlignment, Table, presets};
+
+use numbers::{group, size};
+
+use crate::{
+    Step,
+    device::Facts,
+    plan::{Buffer, Launch, Plan, Problem},
+    run::{Outcome, Refusal},
+    sum::{Input, Value},
+};
+
+const BOLD: Style = Style::new().bold();
+const GOOD: Style = AnsiColor::Green.on_default().bold();
+const BAD: Style = AnsiColor::Red.on_default().bold();
+const DIM: Style = Style::new().dimmed();
+
+/// The head of a run: the step, the device, the kernel.
+pub fn head(step: &Step, facts: &Facts) -> String {
+    format!("{BOLD}{}{BOLD:#}\n", step.name)
+        + &line("cures", step.cures)
+        + &line("costs", step.costs)
+        + &line("device", &facts.line)
+}
+
+/// One run.
+pub fn outcome(outcome: &Outcome, input: Input, seed: u64) -> String {
+    let Outcome { n, element, plan, verdict, .. } = outcome;
+    let source = match input {
+        Input::Uniform | Input::Signed => format!("{input}, seed {seed}"),
+        _ => input.to_string(),
+    };
+    let bytes = scaled(outcome.bytes() as f64, "B");
+    let digits =
+        if size(*n) == n.to_string() { String::new() } else { format!(" = {}", group(*n)) };
+    let mut text = format!("\n{BOLD}{}{BOLD:#}{digits} {element}, {source}, {bytes}\n", size(*n));
+    text += &line("kernel", &outcome.origin);
+    text += &line("launches", &launches(plan));
+    let wraps = match verdict.expected {
+        Value::Int(_) => ", exact modulo 2^32",
+        Value::Float(_) => "",
+    };
+    if verdict.verified() {
+        text += &line("sum", &format!("{}, {GOOD}verified{GOOD:#}{wraps}", verdict.sum));
+        if let Value::Float(expected) = verdict.expected {
+            text += &line("", &format!("expected {expected}"));
+            let share = if verdict.bound > 0.0 { verdict.error / verdict.bound } else { 0.0 };
+            text += &line(
+                "",
+                &format!(
+                    "error {:.2e} / bound {:.2e} = {share:.4} ({} additions deep)",
+                    verdict.error,
+                    verdict.bound,
+                    plan.depth()
+                ),
+            );
+        }
+    } else {
+        text += &line(
+            "sum",
+            &format!("{}, {BAD}WRONG{BAD:#}, expected {}{wraps}", verdict.sum, verdict.expected),
+        );
+    }
+    if let Some(timing) = &outcome.timing {
+        let (q1, q3) = timing.quartiles();
+        let cache = if timing.cold { "L2 cold" } else { "L2 warm" };
+        text += &line(
+            "time",
+            &format!(
+                "{} median, {} to {} quartiles, {} samples, {cache}",
+                scaled(timing.median(), "s"),
+                scaled(q1, "s"),
+                scaled(q3, "s"),
+                timing.samples.len()
+            ),
+        );
+        let bandwidth = timing.bandwidth(outcome.bytes());
+        let share = match outcome.device.bus {
+            Some(bus) if timing.cold => format!(", {:.1} % of the bus", 100.0 * bandwidth / bus),
+            _ => String::new(),
+        };
+        let rate = scaled(*n as f64 / timing.median(), "elements/s");
+        text += &line("speed", &format!("{:.1} GB/s{share}, {rate}", bandwidth / 1e9));
+    }
+    if let Some(copy) = outcome.copy {
+        let speed = outcome.bytes() as f64 / copy / 1e9;
+        text += &line(
+            "copy",
+            &format!("{} to the device ({speed:.1} GB/s), not in the time", scaled(copy, "s")),
+        );
+    }
+    text
+}
+
+/// What a step would launch, and why it exists: `--explain`.
+pub fn explain(step: &Step, problem: &Problem) -> String {
+    let plan = (step.plan)(problem);
+    let mut text = format!("{BOLD}{}{BOLD:#}\n", step.name);
+    text += &wrapped("cures       ", step.cures);
+    text += &wrapped("still costs ", step.costs);
+    let Problem { n, element, sms, .. } = problem;
+    let _ =
+        writeln!(text, "\nTo add {} {element} on a device of {sms} SMs, in order:\n", group(*n));
+    let mut table = table(&["kernel", "blocks", "threads", "shared", "adds", "from", "to"]);
+    for launch in &plan.launches {
+        table.add_row(vec![
+            launch.entry.clone(),
+            group(u64::from(launch.grid)),
+            launch.block.to_string(),
+            format!("{} B", launch.shared),
+            group(launch.n),
+            place(launch.input),
+            place(launch.output),
+        ]);
+    }
+    let _ = writeln!(text, "{table}");
+    if let Some(tile) = plan.launches[0].tile {
+        let _ = writeln!(text, "\nA block adds {tile} neighbouring elements to one partial sum.");
+    }
+    let bound = format!(
+        "No element goes through more than {} additions, so |error| <= {} u / (1 - {} u) sum|x|, \
+         where u is the relative error of one addition (2^-24 for f32, 2^-53 for f64, 0 for integers).",
+        plan.depth(),
+        plan.depth(),
+        plan.depth()
+    );
+    text + &wrapped("", &bound)
+}
+
+/// The table of the ladder: outcomes of the same problem, in lesson order, and the steps that the
+/// GPU is too old for.
+pub fn ladder(outcomes: &[Outcome], refusals: &[Refusal]) -> String {
+    let Some(first) = outcomes.first() else { return String::new() };
+    let mut text = format!(
+        "\n{BOLD}{}{BOLD:#} {} in blocks of {}, {}\n",
+        size(first.n),
+        first.element,
+        first.threads,
+        scaled(first.bytes() as f64, "B")
+    );
+    let timed = outcomes.iter().any(|outcome| outcome.timing.is_some());
+    let mut table = if timed { times(outcomes) } else { counts(outcomes) };
+    for Refusal { step, target } in refusals {
+        let needs = format!("needs {target}");
+        table.add_row([*step, "-", "-", "-", "-", "-", &needs]);
+    }
+    let _ = writeln!(text, "{table}");
+    text
+}
+
+fn times(outcomes: &[Outcome]) -> Table {
+    let mut table = table(&["step", "time", "GB/s", "% of bus", "first =", "last =", "sum"]);
+    let median = |outcome: &Outcome| outcome.timing.as_ref().map(|timing| timing.median());
+    let base = outcomes.first().and_then(median);
+    let mut last = base;
+    for outcome in outcomes {
+        let time = median(outcome);
+        let factor = |from: Option<f64>| {
+            from.zip(time).map_or("-".into(), |(from, time)| format!("{:.2}x", from / time))
+        };
+        let bandwidth = time.map(|time| outcome.bytes() as f64 / time);
+        let share = bandwidth
+            .zip(outcome.device.bus)
+            .map_or("-".into(), |(b, bus)| format!("{:.1}", 100.0 * b / bus));
+        table.add_row(vec![
+            outcome.step.to_owned(),
+            time.map_or("-".into(), |time| scaled(time, "s")),
+            bandwidth.map_or("-".into(), |b| format!("{:.1}", b / 1e9)),
+            share,
+            factor(base),
+            factor(last),
+            verdict(outcome),
+        ]);
+        last = time.or(last);
+    }
+    right(&mut table, 1..6)
+}
+
+fn counts(outcomes: &[Outcome]) -> Table {
+    let mut table =
+        table(&["step", "warp insts", "shared waves", "conflicts", "barriers", "shuffles", "sum"]);
+    for outcome in outcomes {
+        let total =
+            outcome.observed.as_ref().map(|observed| observed.counters.total).unwrap_or_default();
+        table.add_row(vec![
+            outcome.step.to_owned(),
+            group(total.warp_insts),
+            group(total.shared_ld_wavefronts + total.shared_st_wavefronts),
+            group(total.shared_ld_conflicts + total.shared_st_conflicts),
+            group(total.barriers),
+            group(total.shuffles),
+            verdict(outcome),
+        ]);
+    }
+    right(&mut table, 1..6)
+}
+
+fn verdict(outcome: &Outcome) -> String {
+    if outcome.verdict.verified() { "verified".into() } else { "WRONG".into() }
+}
+
+pub(crate) fn table(names: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::ASCII_MARKDOWN).set_header(names);
+    table
+}
+
+/// A table without rules: as many columns as 80 hold.
+pub(crate) fn columns(names: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_header(names);
+    table
+}
+
+pub(crate) fn right(table: &mut Table, columns: std::ops::Range<usize>) -> Table {
+    for index in columns {
+        if let Some(column) = table.column_mut(index) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    std::mem::take(table)
+}
+
+/// The launches in one line: `2048 blocks of 256, then 4, then 1`.
+fn launches(plan: &Plan) -> String {
+    let blocks = |launch: &Launch| group(u64::from(launch.grid));
+    let first = &plan.launches[0];
+    let grids: Vec<String> = plan.launches.iter().map(blocks).collect();
+    let blocks = if first.grid == 1 { "block" } else { "blocks" };
+    let rest = grids[1..].iter().fold(String::new(), |text, grid| text + ", then " + grid);
+    format!(
+        "{} of {} threads of `{}`{rest}",
+        grids[0].clone() + " " + blocks,
+        first.block,
+        first.entry
+    )
+}
+
+fn place(buffer: Buffer) -> String {
+    match buffer {
+        Buffer::Input => "input".into(),
+        Buffer::Scratch(index) => format!("partials {}", index + 1),
+        Buffer::Result => "result".into(),
+    }
+}
+
+/// A labelled text of at most 80 columns.
+pub(crate) fn line(label: &str, text: &str) -> String {
+    let mut lines = wrapped(&" ".repeat(12), text);
+    lines.replace_range(..12, &format!("  {DIM}{label:<9}{DIM:#} "));
+    lines
+}
+
+/// A paragraph of at most 80 columns, behind a label.
+fn wrapped(label: &str, text: &str) -> String {
+    let indent = " ".repeat(label.len());
+    let mut lines = vec![label.to_owned()];
+    for word in text.split_whitespace() {
+        let line = lines.last_mut().expect("there is a first line");
+        if width(line) + width(word) > 80 {
+            lines.push(indent.clone() + word + " ");
+        } else {
+            *line += word;
+            *line += " ";
+        }
+    }
+    lines.iter().map(|line| line.trim_end().to_owned() + "\n").collect()
+}
+
+/// Columns that a text takes on a terminal: its characters without the escapes of its styles.
+fn width(text: &str) -> usize {
+    anstream::adapter::strip_str(text).to_string().chars().count()
+}
+
+/// A quantity with the prefix that gives it one to three digits before the point.
+fn scaled(value: f64, unit: &str) -> String {
+    let prefixes =
+        [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ")];
+    let (factor, prefix) =
+        prefixes.into_iter().find(|(factor, _)| value.abs() >= *factor).unwrap_or((1e-9, "n"));
+    let value = if value == 0.0 { 0.0 } else { value / factor };
+    let prefix = if value == 0.0 { "" } else { prefix };
+    match value.fract() {
+        0.0 if value < 1000.0 && unit == "B" => format!("{value} {prefix}{unit}"),
+        _ => format!("{value:.2} {prefix}{unit}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_carry_their_unit() {
+        assert_eq!(scaled(12.42e-6, "s"), "12.42 µs");
+        assert_eq!(scaled(1048576.0 * 4.0, "B"), "4.19 MB");
+        assert_eq!(scaled(0.0, "B"), "0 B");
+        assert_eq!(scaled(4.0, "B"), "4 B");
+        assert_eq!(scaled(84.4e9, "elements/s"), "84.40 Gelements/s");
+    }
+
+    #[test]
+    fn paragraphs_stay_within_80_columns() {
+        let text = wrapped("cures ", &"word ".repeat(60));
+        assert!(text.lines().count() > 3 && text.lines().all(|line| line.len() <= 80));
+        assert!(text.lines().skip(1).all(|line| line.starts_with("      w")));
+    }
+}

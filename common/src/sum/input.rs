@@ -1,0 +1,145 @@
+//! Seeded input: the same bits on every machine, whatever the number of cores.
+
+use std::{fmt, str::FromStr};
+
+use rand::{SeedableRng, rngs::ChaCha8Rng};
+use rayon::prelude::*;
+
+use super::scalar::Scalar;
+use crate::{Error, plan::Size};
+
+/// What the elements are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// Floats from 0 to 1, integers from 0 to 255.
+    Uniform,
+    /// All one.
+    Ones,
+    /// Floats from −1 to 1, integers of any value: sums cancel.
+    Signed,
+    /// One at an index, zero elsewhere: an element that is dropped or added twice shows.
+    OneHot(u64),
+}
+
+/// Elements drawn from one stream of the generator.
+const CHUNK: usize = 1 << 16;
+
+impl Input {
+    /// Draws `n` elements. Chunk k comes from stream k of ChaCha8 with that seed.
+    pub fn draw<T: Scalar>(self, n: u64, seed: u64) -> Result<Vec<T>, Error> {
+        if let Input::OneHot(index) = self
+            && index >= n
+        {
+            return Err(Error::Usage(format!(
+                "`--input one-hot:{index}` asks for an element beyond the last of {n}, which is {}: take a smaller index",
+                n.saturating_sub(1)
+            )));
+        }
+        let mut values = vec![T::ZERO; n as usize];
+        match self {
+            Input::Ones => values.fill(T::ONE),
+            Input::OneHot(index) => values[index as usize] = T::ONE,
+            Input::Uniform => fill(&mut values, seed, T::uniform),
+            Input::Signed => fill(&mut values, seed, T::signed),
+        }
+        Ok(values)
+    }
+}
+
+fn fill<T: Scalar>(values: &mut [T], seed: u64, draw: fn(&mut ChaCha8Rng) -> T) {
+    values.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, values)| {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        rng.set_stream(chunk as u64);
+        values.fill_with(|| draw(&mut rng));
+    });
+}
+
+impl fmt::Display for Input {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Input::Uniform => f.write_str("uniform"),
+            Input::Ones => f.write_str("ones"),
+            Input::Signed => f.write_str("signed"),
+            Input::OneHot(index) => write!(f, "one-hot:{index}"),
+        }
+    }
+}
+
+impl FromStr for Input {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        match text {
+            "uniform" => Ok(Input::Uniform),
+            "ones" => Ok(Input::Ones),
+            "signed" => Ok(Input::Signed),
+            _ => match text.strip_prefix("one-hot:").map(str::parse::<Size>) {
+                Some(index) => Ok(Input::OneHot(index?.0)),
+                None => Err(Error::Usage(format!(
+                    "`{text}` is no input: take uniform, ones, signed or one-hot:INDEX"
+                ))),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_seed_gives_the_same_bits() {
+        let a: Vec<f32> = Input::Uniform.draw(200_000, 42).unwrap();
+        let b: Vec<f32> = Input::Uniform.draw(200_000, 42).unwrap();
+        let c: Vec<f32> = Input::Uniform.draw(200_000, 43).unwrap();
+        assert_eq!(a, b);
+        assert_ne!(a, c);
+        // A longer input starts with the shorter one, and chunks differ from each other.
+        let longer: Vec<f32> = Input::Uniform.draw(300_000, 42).unwrap();
+        assert_eq!(a, longer[..200_000]);
+        assert_ne!(a[..1000], a[CHUNK..CHUNK + 1000]);
+    }
+
+    #[test]
+    fn these_bits_are_the_ones_that_results_were_taken_with() {
+        let floats: Vec<f32> = Input::Uniform.draw(3, 42).unwrap();
+        let integers: Vec<i32> = Input::Uniform.draw(3, 42).unwrap();
+        // Pinned: if they change, every committed sum is another sum.
+        assert_eq!(floats, [0.22408074, 0.68189615, 0.1463862]);
+        assert_eq!(integers, [57, 174, 37]);
+    }
+
+    #[test]
+    fn inputs_are_in_their_range() {
+        let uniform: Vec<f64> = Input::Uniform.draw(10_000, 1).unwrap();
+        assert!(uniform.iter().all(|v| (0.0..1.0).contains(v)));
+        let signed: Vec<f32> = Input::Signed.draw(10_000, 1).unwrap();
+        assert!(signed.iter().all(|v| (-1.0..=1.0).contains(v)) && signed.iter().any(|v| *v < 0.0));
+        let bytes: Vec<i32> = Input::Uniform.draw(10_000, 1).unwrap();
+        assert!(bytes.iter().all(|v| (0..256).contains(v)));
+    }
+
+    #[test]
+    fn one_hot_is_hot_once() {
+        let values: Vec<i32> = Input::OneHot(7).draw(100, 0).unwrap();
+        assert_eq!(values.iter().sum::<i32>(), 1);
+        assert_eq!(values[7], 1);
+        assert!(
+            Input::OneHot(100)
+                .draw::<i32>(100, 0)
+                .unwrap_err()
+                .to_string()
+                .contains("beyond the last")
+        );
+        assert!(Input::OneHot(0).draw::<i32>(0, 0).is_err());
+    }
+
+    #[test]
+    fn inputs_are_read_as_they_are_written() {
+        for input in [Input::Uniform, Input::Ones, Input::Signed, Input::OneHot(1 << 20)] {
+            assert_eq!(input.to_string().parse::<Input>().unwrap(), input);
+        }
+        assert_eq!("one-hot:2^4".parse::<Input>().unwrap(), Input::OneHot(16));
+        assert!("zeros".parse::<Input>().is_err());
+    }
+}

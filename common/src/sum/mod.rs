@@ -1,0 +1,13 @@
+//! What is right: the elements, their exact sum, and whether a kernel's sum is that.
+
+mod input;
+mod reference;
+mod scalar;
+mod verify;
+mod workload;
+
+pub use input::Input;
+pub use reference::Reference;
+pub use scalar::{Scalar, Value};
+pub use verify::{Mismatch, Verdict, WrongPartial, first_wrong};
+pub use workload::Workload;

@@ -1,0 +1,131 @@
+//! The arithmetic of an element type on the host: how it is drawn, added exactly, and compared.
+
+use std::fmt;
+
+use rand::{RngExt, rngs::ChaCha8Rng};
+use serde::Serialize;
+
+use super::reference::Reference;
+use crate::Element;
+
+/// A Rust type that is an [`Element`].
+pub trait Scalar: bytemuck::Pod + PartialEq + fmt::Debug + Send + Sync + 'static {
+    /// Which one.
+    const ELEMENT: Element;
+    /// Half a unit in the last place of 1: the relative error of one addition; 0 if exact.
+    const ROUNDOFF: f64;
+    /// Zero.
+    const ZERO: Self;
+    /// One.
+    const ONE: Self;
+
+    /// A value as `--input uniform` draws it: floats from 0 to 1, integers from 0 to 255.
+    fn uniform(rng: &mut ChaCha8Rng) -> Self;
+    /// A value as `--input signed` draws it: floats from −1 to 1, integers of any value.
+    fn signed(rng: &mut ChaCha8Rng) -> Self;
+    /// The exact sum, or as near to it as two doubles get.
+    fn sum(values: &[Self]) -> Reference;
+    /// What a correct kernel gives: the exact sum in this type (integers wrap).
+    fn expected(reference: &Reference) -> Value;
+    /// The value as it is printed.
+    fn value(self) -> Value;
+    /// How far a kernel's sum is from the exact one; NaN if it is no number.
+    fn distance(self, reference: &Reference) -> f64;
+}
+
+/// A number as it is printed and written to JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Value {
+    /// An integer.
+    Int(i64),
+    /// A float; NaN and infinity are `null` in JSON.
+    Float(f64),
+}
+
+impl Value {
+    /// The value as a float: of a large integer, the nearest one.
+    pub fn as_f64(self) -> f64 {
+        match self {
+            Value::Int(value) => value as f64,
+            Value::Float(value) => value,
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Int(value) => value.fmt(f),
+            Value::Float(value) => value.fmt(f),
+        }
+    }
+}
+
+macro_rules! float {
+    ($type:ty, $element:expr, $roundoff:expr) => {
+        impl Scalar for $type {
+            const ELEMENT: Element = $element;
+            const ROUNDOFF: f64 = $roundoff;
+            const ZERO: Self = 0.0;
+            const ONE: Self = 1.0;
+
+            fn uniform(rng: &mut ChaCha8Rng) -> Self {
+                rng.random()
+            }
+
+            fn signed(rng: &mut ChaCha8Rng) -> Self {
+                2.0 * rng.random::<$type>() - 1.0
+            }
+
+            fn sum(values: &[Self]) -> Reference {
+                Reference::of_floats(values.iter().map(|&v| f64::from(v)))
+            }
+
+            fn expected(reference: &Reference) -> Value {
+                Value::Float(reference.float())
+            }
+
+            fn value(self) -> Value {
+                Value::Float(f64::from(self))
+            }
+
+            fn distance(self, reference: &Reference) -> f64 {
+                reference.distance(f64::from(self))
+            }
+        }
+    };
+}
+float!(f32, Element::F32, 1.0 / (1u64 << 24) as f64);
+float!(f64, Element::F64, 1.0 / (1u64 << 53) as f64);
+
+impl Scalar for i32 {
+    const ELEMENT: Element = Element::I32;
+    const ROUNDOFF: f64 = 0.0;
+    const ZERO: Self = 0;
+    const ONE: Self = 1;
+
+    fn uniform(rng: &mut ChaCha8Rng) -> Self {
+        rng.random_range(0..256)
+    }
+
+    fn signed(rng: &mut ChaCha8Rng) -> Self {
+        rng.random()
+    }
+
+    fn sum(values: &[Self]) -> Reference {
+        Reference::of_integers(values.iter().map(|&v| i128::from(v)))
+    }
+
+    fn expected(reference: &Reference) -> Value {
+        Value::Int(i64::from(reference.integer() as i32))
+    }
+
+    fn value(self) -> Value {
+        Value::Int(i64::from(self))
+    }
+
+    fn distance(self, reference: &Reference) -> f64 {
+        f64::from(self.wrapping_sub(reference.integer() as i32)).abs()
+    }
+}

@@ -1,0 +1,114 @@
+//! The elements, on the host and on the device, with the sum that is right.
+
+use std::{cell::Cell, time::Instant};
+
+use super::{input::Input, reference::Reference, scalar::Scalar};
+use crate::{
+    Error, Result,
+    device::{Device, Memory, host},
+};
+
+/// Device memory that timing walks through, so that each sample finds its input outside of L2.
+/// H200: 60 MB of L2.
+const ROTATION: u64 = 1 << 30;
+
+/// One input, ready for any number of steps.
+#[derive(Debug)]
+pub struct Workload<T> {
+    /// The elements.
+    pub values: Vec<T>,
+    /// Their sum.
+    pub reference: Reference,
+    /// Seconds that the copy to the device took, by the host's clock; `None` in the interpreter.
+    pub copy: Option<f64>,
+    memory: Memory,
+    offset: u64,
+    stride: u64,
+    copies: u64,
+    next: Cell<u64>,
+}
+
+impl<T: Scalar> Workload<T> {
+    /// Draws the elements, adds them up, and copies them to the device; to a GPU as often as its
+    /// L2 cache asks for.
+    pub fn new(device: &Device, input: Input, n: u64, seed: u64) -> Result<Workload<T>> {
+        Workload::shifted(device, input, n, seed, 0)
+    }
+
+    /// As [`new`](Workload::new), with the first element that many elements behind the start of the
+    /// memory: a slice that begins between two words of 16 bytes.
+    pub fn shifted(
+        device: &Device,
+        input: Input,
+        n: u64,
+        seed: u64,
+        offset: u64,
+    ) -> Result<Workload<T>> {
+        let bytes = (n + offset) * T::ELEMENT.size();
+        let what = format!("the input of {n} {}", T::ELEMENT);
+        let (stride, copies) = match device {
+            Device::Cuda(cuda) => {
+                let free = cuda.free_bytes();
+                if bytes > free {
+                    return Err(Error::Memory { what, place: "device", needed: bytes, free });
+                }
+                let stride = bytes.next_multiple_of(256).max(256);
+                // Half of what is free stays free, for partial sums and for others.
+                (stride, (ROTATION.div_ceil(stride) + 1).min(free / 2 / stride).max(1))
+            }
+            Device::Simt(_) => (bytes, 1),
+        };
+        let free = host::free_bytes();
+        if bytes > free {
+            return Err(Error::Memory { what, place: "host", needed: bytes, free });
+        }
+        let values: Vec<T> = input.draw(n, seed)?;
+        let reference = Reference::of(&values);
+        let memory = device.alloc(&what, stride * copies)?;
+        if stride != bytes {
+            // What lies between two copies is copied with them, and would be found uninitialised.
+            device.fill(&memory, 0)?;
+        }
+        let started = Instant::now();
+        match offset {
+            0 => device.write(&memory, bytemuck::cast_slice(&values))?,
+            // Ones before the first element: a kernel that adds them is wrong.
+            _ => {
+                let mut shifted = vec![T::ONE; offset as usize];
+                shifted.extend_from_slice(&values);
+                device.write(&memory, bytemuck::cast_slice(&shifted))?;
+            }
+        }
+        let mut copy = None;
+        if let (Device::Cuda(cuda), Memory::Cuda(memory)) = (device, &memory) {
+            copy = Some(started.elapsed().as_secs_f64());
+            // Each copy doubles what is there.
+            let mut there = 1;
+            while there < copies {
+                let more = there.min(copies - there);
+                cuda.repeat(memory, more * stride, there * stride)?;
+                there += more;
+            }
+            cuda.finish()?;
+        }
+        let offset = offset * T::ELEMENT.size();
+        Ok(Workload { values, reference, copy, memory, offset, stride, copies, next: Cell::new(0) })
+    }
+
+    /// Bytes of all copies: what cold samples walk through.
+    pub fn pool(&self) -> u64 {
+        self.stride * self.copies
+    }
+
+    /// The address of the elements.
+    pub fn warm(&self) -> u64 {
+        self.memory.address() + self.offset
+    }
+
+    /// The address of a copy that has not been read for as long as there are copies.
+    pub fn cold(&self) -> u64 {
+        let next = self.next.get();
+        self.next.set((next + 1) % self.copies);
+        self.memory.address() + next * self.stride + self.offset
+    }
+}
