@@ -65,12 +65,13 @@ struct Module<'f> {
 /// Whether a crate begins with this file.
 fn is_root(path: &str) -> bool {
     let folders: Vec<&str> = path.split('/').collect();
-    match folders[..] {
-        ["src", "lib.rs" | "main.rs"] | ["src", "bin", _] => true,
-        ["tests" | "benches" | "examples" | "fuzz_targets", _] => true,
-        ["tests" | "benches" | "examples", _, "main.rs"] => true,
-        _ => false,
-    }
+    matches!(
+        folders[..],
+        ["src", "lib.rs" | "main.rs"]
+            | ["src", "bin", _]
+            | ["tests" | "benches" | "examples" | "fuzz_targets", _]
+            | ["tests" | "benches" | "examples", _, "main.rs"]
+    )
 }
 
 /// The folder of a path, with its slash.
