@@ -1,22 +1,22 @@
-//! One type and size, measured: contenders made, verified, and run in rounds.
+//! One type and size, measured: contenders made, verified, run in rounds, and verified again.
 
-use std::time::{Duration, Instant};
+use std::{
+    fmt::Display,
+    time::{Duration, Instant},
+};
 
 use common::{
-    Element, Error, Result, Step,
-    device::{Choice, Device, Memory, Program, Settings, Stopwatch},
+    Element, Error, Result,
+    device::Stopwatch,
     plan::Block,
-    sum::{Input, Scalar, Workload},
+    sum::{Input, Scalar, Verdict, Workload},
 };
-use measured::{Absent, Cache, Cell, Clock, Sample, Sum};
+use measured::{Absent, Cache, Cell, Clock, Role, Sample, Sum};
 
 use crate::{
-    blas::{Blas, Routine},
-    clock::Monitor,
-    contender::{self, Contender, Loaded},
-    library,
-    peer::{Peer, Peers},
-    rounds::{self, Held, Limits, Rounds},
+    contenders::{Contender, cub::Peer},
+    rig::Rig,
+    rounds::{self, Held, Rounds, Until},
 };
 
 /// What every element is drawn from.
@@ -31,29 +31,11 @@ const SETTLE: u64 = 150_000;
 const CALLERS_ROUNDS: [(u64, u32); 4] =
     [(1 << 20, 200), (1 << 24, 100), (1 << 28, 40), (u64::MAX, 12)];
 
-/// The GPU, and everything that can be measured on it.
-#[derive(Debug)]
-pub struct Bench {
-    /// The GPU.
-    pub device: Device,
-    /// CUB and Thrust, or why not.
-    pub peers: Result<Peers, String>,
-    /// cuBLAS, or why not.
-    pub blas: Result<Blas, String>,
-    /// Its clocks.
-    pub monitor: Monitor,
-    bounds: Program,
-    /// Three times the L2, clean: reading it drives everything else out.
-    flush: Memory,
-    flush_bytes: u64,
-}
-
-/// Who takes part.
-pub type Takes<'t> = &'t dyn Fn(&str) -> bool;
-
 /// What a cell is measured with.
-#[derive(Clone, Debug)]
-pub struct Ask {
+#[allow(missing_debug_implementations, reason = "it holds a closure")]
+pub struct Ask<'a> {
+    /// Who takes part, by name.
+    pub takes: &'a dyn Fn(&str) -> bool,
     /// Threads of a block; with several, every step runs with each in every round.
     pub blocks: Vec<Block>,
     /// The width of an interval that is narrow enough.
@@ -64,6 +46,8 @@ pub struct Ask {
     pub most: u32,
     /// Whether to time what a caller sees too: on the host's clock and, for f32, ungated.
     pub callers: bool,
+    /// The SM clock that rounds are held to, in MHz; 0 where it cannot be read.
+    pub mhz: u32,
 }
 
 /// What came of a type and size.
@@ -87,135 +71,82 @@ pub struct Found {
     pub gated: bool,
 }
 
-impl Bench {
-    /// Opens a GPU; the interpreter has no times.
-    pub fn open(choice: Choice, peers: Option<&std::path::Path>) -> Result<Bench> {
-        let choice = match choice {
-            Choice::Auto => Choice::Cuda(0),
-            Choice::Simt => return Err(Error::NoGpu),
-            choice => choice,
-        };
-        let device = Device::open(choice, &Settings::default())?;
-        let cuda = contender::gpu(&device)?;
-        let (monitor, blas) = (Monitor::new(cuda), Blas::load(cuda));
-        let bounds = contender::bounds(&device)?;
-        let flush_bytes = (3 * device.facts().l2).max(1 << 20);
-        let flush = device.alloc("what is read to empty the L2 cache", flush_bytes)?;
-        device.fill(&flush, 1)?;
-        let peers = Peers::load(peers);
-        Ok(Bench { device, peers, blas, monitor, bounds, flush, flush_bytes })
-    }
-
-    /// Keeps the GPU busy until its clock has come up, and reads it.
-    pub fn wake(&self) -> Result<u32> {
-        let reader = Contender::read(&self.device, &self.bounds, self.flush_bytes)?;
-        let started = Instant::now();
-        while started.elapsed() < Duration::from_millis(500) {
-            for _ in 0..100 {
-                reader.start(&self.device, self.flush.address())?;
-            }
-            self.device.finish()?;
-        }
-        Ok(self.monitor.sm_mhz().unwrap_or(0))
-    }
-
+impl Rig {
     /// Measures one type and size.
     ///
     /// `until` says when a cell's time is up; it is asked once a cell, when the cell begins.
-    #[expect(clippy::too_many_arguments, reason = "each is said once, in `measure` and `compare`")]
     pub fn measure(
         &self,
         element: Element,
         n: u64,
-        steps: &[&'static Step],
-        takes: Takes<'_>,
         caches: &[Cache],
-        ask: &Ask,
-        mhz: &mut u32,
+        ask: &Ask<'_>,
         until: &mut dyn FnMut() -> Instant,
     ) -> Result<Found> {
         match element {
-            Element::F32 => self.typed::<f32>(n, steps, takes, caches, ask, mhz, until),
-            Element::I32 => self.typed::<i32>(n, steps, takes, caches, ask, mhz, until),
-            Element::F64 => self.typed::<f64>(n, steps, takes, caches, ask, mhz, until),
+            Element::F32 => self.typed::<f32>(n, caches, ask, until),
+            Element::I32 => self.typed::<i32>(n, caches, ask, until),
+            Element::F64 => self.typed::<f64>(n, caches, ask, until),
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "as above")]
     fn typed<T: Scalar + reduce::Element>(
         &self,
         n: u64,
-        steps: &[&'static Step],
-        takes: Takes<'_>,
         caches: &[Cache],
-        ask: &Ask,
-        mhz: &mut u32,
+        ask: &Ask<'_>,
         until: &mut dyn FnMut() -> Instant,
     ) -> Result<Found> {
         let started = Instant::now();
-        let device = &self.device;
         let mut found = Found::default();
-        let steps: Vec<_> = steps.iter().filter(|step| takes(step.name)).collect();
-        let workload = match Workload::<T>::new(device, INPUT, n, SEED) {
+        let workload = match Workload::<T>::new(&self.device, INPUT, n, SEED) {
             Ok(workload) => workload,
             Err(error @ Error::Memory { .. }) => {
-                let names = steps.iter().map(|step| step.name);
+                let steps = self.entries().into_iter().filter(|e| e.role() == Role::Step);
+                let names = steps.map(|entry| entry.name()).filter(|name| (ask.takes)(name));
                 found.absent.extend(names.map(|name| absent::<T>(name, n, &error)));
                 return Ok(found);
             }
             Err(error) => return Err(error),
         };
         found.pool = workload.pool();
-        let mut loaded = Vec::new();
-        for (step, &block) in steps.iter().flat_map(|s| ask.blocks.iter().map(move |b| (s, b))) {
-            let problem = contender::problem(device, T::ELEMENT, n, block);
-            match Loaded::new(device, step, &problem) {
-                Ok(step) => loaded.push(step),
-                Err(error) => found.absent.push(absent::<T>(step.name, n, &error)),
-            }
-        }
-        let small = workload_bytes::<T>(n) <= small_sum::SMALL;
-        for way in small_sum::WAYS.into_iter().filter(|way| small && takes(way.name)) {
-            let problem = contender::problem(device, T::ELEMENT, n, ask.blocks[0]);
-            match Loaded::way(device, way, small_sum::SMALL, &problem) {
-                Ok(way) => loaded.push(way),
-                Err(error) => found.absent.push(absent::<T>(way.name, n, &error)),
-            }
-        }
-        let mut contenders = Vec::new();
-        self.gather::<T>(n, &loaded, takes, &mut contenders, &mut found);
-        self.verify(n, &workload, &mut contenders, &mut found);
+        let mut contenders = self.gather::<T>(n, ask, &mut found);
+        // A wrong sum has no time. The call also loads whatever a contender loads late, which must
+        // not happen while the stream is held back.
+        contenders.retain(|contender| {
+            let sum = found.judge::<T>(contender, "sum", n, contender.verify(&workload));
+            sum.map(|sum| found.sums.extend(sum)).is_some()
+        });
         found.variants = contenders.iter().map(|contender| contender.variant.clone()).collect();
-        let flusher = Contender::read(device, &self.bounds, self.flush_bytes)?;
-        let flush = || flusher.start(device, self.flush.address());
-        let mut stopwatch = Stopwatch::new(contender::gpu(device)?)?;
+        let flush = self.flusher()?;
+        let mut stopwatch = Stopwatch::gated(self.device.gpu()?)?;
         found.gated = stopwatch.is_gated();
 
         let mut setup = started.elapsed();
         for &cache in caches {
             let begun = Instant::now();
             let limits =
-                Limits { target: ask.target, least: ask.least, most: ask.most, deadline: until() };
+                Until { target: ask.target, least: ask.least, most: ask.most, deadline: until() };
             let racing: Vec<&Contender<'_>> = contenders
                 .iter()
                 .filter(|c| !(c.waits() || c.writes() && cache == Cache::Warm))
                 .collect();
             flush()?;
             let read = || self.monitor.sm_mhz();
-            let mut held = Held { read: &read, mhz: *mhz };
+            let mut held = Held { read: &read, mhz: ask.mhz };
             let pairs = pairs(&racing);
             let input = || match cache {
                 Cache::Cold => workload.cold(),
                 Cache::Warm => workload.warm(),
             };
             let time = |contender: &Contender<'_>| {
-                let ns = contender.gpu_time(device, &mut stopwatch, input())?;
+                let ns = contender.gpu_time(&mut stopwatch, input())?;
                 if contender.writes() {
                     flush()?;
                 }
                 Ok(ns)
             };
-            let rounds = self.settled(&racing, &pairs, &limits, &mut held, &input, time)?;
+            let rounds = settled(&racing, &pairs, &limits, &mut held, &input, time)?;
             let name = |at: usize| racing.get(at).map_or("", |c| c.variant.name.as_str());
             found.cells.push(Cell {
                 element: T::ELEMENT.to_string(),
@@ -230,143 +161,36 @@ impl Bench {
                 seconds: (setup + begun.elapsed()).as_secs_f64(),
             });
             setup = Duration::ZERO;
-            for (contender, times) in racing.iter().zip(&rounds.times) {
-                keep::<T>(&mut found.samples, contender, n, cache, Clock::Gpu, times);
-            }
+            found.keep(&racing, &workload, &rounds, cache, Clock::Gpu);
         }
         if ask.callers {
             let ungated = (T::ELEMENT == Element::F32).then_some(Clock::Ungated);
             for clock in [Clock::Host].into_iter().chain(ungated) {
-                self.as_callers(clock, *mhz, &workload, &contenders, &mut stopwatch, &mut found)?;
+                self.as_callers(clock, ask.mhz, &workload, &contenders, &mut found)?;
             }
         }
         Ok(found)
     }
 
-    /// Runs rounds in which each is timed after untimed runs of itself.
-    ///
-    /// What ran before leaves the multiprocessors in a state that changes the next kernel's time by
-    /// up to a third, and that lasts for tens of microseconds of work. So each is timed after
-    /// itself, as often as it takes for that. Warm: the input is in L2 by this.
-    fn settled(
-        &self,
-        racing: &[&Contender<'_>],
-        pairs: &[(usize, usize)],
-        limits: &Limits,
-        held: &mut Held<'_>,
-        input: &dyn Fn() -> u64,
-        mut time: impl FnMut(&Contender<'_>) -> Result<u64>,
-    ) -> Result<Rounds> {
-        let mut sample = |at: usize, before: u64| {
-            for _ in 0..before {
-                racing[at].start(&self.device, input())?;
-            }
-            time(racing[at])
-        };
-        // The first launches find cold instruction caches, and tell how long each takes.
-        let mut before = Vec::with_capacity(racing.len());
-        for at in 0..racing.len() {
-            before.push(SETTLE.div_ceil(sample(at, 1)?).clamp(1, 32));
-        }
-        rounds::run(racing.len(), pairs, limits, held, |at| sample(at, before[at]))
-    }
-
     /// Everyone who takes part and can; the others are listed with their reason.
-    fn gather<'d, T: Scalar + reduce::Element>(
-        &'d self,
-        n: u64,
-        loaded: &'d [Loaded],
-        takes: Takes<'_>,
-        contenders: &mut Vec<Contender<'d>>,
-        found: &mut Found,
-    ) {
-        let device = &self.device;
-        let Ok(cuda) = contender::gpu(device) else { return };
-        let bytes = workload_bytes::<T>(n);
-        let mut add = |name: &str, made: Result<Contender<'d>>| match made {
-            Ok(contender) => contenders.push(contender),
-            Err(error) => found.absent.push(absent::<T>(name, n, &error)),
-        };
-        if takes(contender::FLOOR) {
-            add(contender::FLOOR, Ok(Contender::floor(&self.bounds)));
-        }
-        if takes(contender::READ) {
-            add(contender::READ, Contender::read(device, &self.bounds, bytes));
-        }
-        if takes(contender::COPY) {
-            add(contender::COPY, Contender::copy(cuda, bytes));
-        }
-        for step in loaded {
-            add(step.step.name, step.contender(device));
-        }
-        if takes(library::NAME) {
-            add(library::NAME, Contender::library::<T>(cuda, n));
-        }
-        if let Ok(peers) = &self.peers {
-            for peer in peers.peers.iter().filter(|peer| takes(&peer.name)) {
-                let bound = peers.bind(cuda, peer, T::ELEMENT, n);
-                add(&peer.name, bound.map(|bound| Contender::peer(bound, &peers.version)));
-            }
-        }
-        if let Ok(blas) = &self.blas {
-            for routine in [Routine::Asum, Routine::Dot] {
-                if takes(routine.name()) {
-                    let bound = blas.bind(cuda, routine, T::ELEMENT, n);
-                    let version = &blas.version;
-                    add(routine.name(), bound.map(|b| Contender::blas(b, routine, version)));
-                }
-            }
-        }
-    }
-
-    /// A wrong sum has no time. The call also loads whatever the contender loads late, which must
-    /// not happen while the stream is held back.
-    fn verify<T: Scalar>(
+    fn gather<T: Scalar + reduce::Element>(
         &self,
         n: u64,
-        workload: &Workload<T>,
-        contenders: &mut Vec<Contender<'_>>,
+        ask: &Ask<'_>,
         found: &mut Found,
-    ) {
-        contenders.retain(|contender| {
-            let name = &contender.variant.name;
-            match contender.verify::<T>(&self.device, workload.warm(), &workload.reference) {
-                Ok(Some(verdict)) if !verdict.verified() => {
-                    let reason = format!(
-                        "its sum of {n} {} is wrong: {} instead of {}",
-                        T::ELEMENT,
-                        verdict.sum,
-                        verdict.expected
-                    );
-                    let reason = match Peer::known_fault(name) {
-                        Some(fault) => format!("{reason} ({fault})"),
-                        None => reason,
-                    };
-                    // Ours must be right; a peer that is wrong is a row that says so.
-                    if contender.variant.role != measured::Role::Peer {
-                        found.wrong.push(format!("{name}: {reason}"));
-                    }
-                    found.absent.push(absent::<T>(name, n, &reason));
-                    false
-                }
-                Ok(verdict) => {
-                    found.sums.extend(verdict.map(|verdict| Sum {
-                        variant: name.clone(),
-                        element: T::ELEMENT.to_string(),
-                        threads: contender.threads,
-                        n,
-                        sum: verdict.sum.as_f64(),
-                        error: verdict.error,
-                        bound: verdict.bound,
-                    }));
-                    true
-                }
-                Err(error) => {
-                    found.absent.push(absent::<T>(name, n, &error));
-                    false
+    ) -> Vec<Contender<'_>> {
+        let bytes = n * T::ELEMENT.size();
+        let mut contenders = Vec::new();
+        for entry in self.entries().into_iter().filter(|e| (ask.takes)(e.name()) && e.is_for(bytes))
+        {
+            for &block in entry.blocks(&ask.blocks) {
+                match entry.contender::<T>(&self.device, &self.limits, n, block) {
+                    Ok(contender) => contenders.push(contender),
+                    Err(error) => found.absent.push(absent::<T>(entry.name(), n, &error)),
                 }
             }
-        });
+        }
+        contenders
     }
 
     /// What a caller sees, in rounds like the others: a fixed number of them, since what the host
@@ -377,55 +201,54 @@ impl Bench {
         mhz: u32,
         workload: &Workload<T>,
         contenders: &[Contender<'_>],
-        stopwatch: &mut Stopwatch<'_>,
         found: &mut Found,
     ) -> Result<()> {
         let n = workload.values.len() as u64;
         let rounds = CALLERS_ROUNDS.iter().find(|(most, _)| n <= *most).map_or(12, |found| found.1);
         let deadline = Instant::now() + Duration::from_secs(60);
-        let limits = Limits { target: 0.0, least: rounds, most: rounds, deadline };
+        let limits = Until { target: 0.0, least: rounds, most: rounds, deadline };
         // An empty kernel has nothing to fetch; between events, it is what launching costs.
-        let floor =
-            |c: &Contender<'_>| clock == Clock::Ungated && c.variant.name == contender::FLOOR;
+        let floor = |c: &Contender<'_>| clock == Clock::Ungated && c.variant.role == Role::Floor;
         let racing: Vec<_> = contenders.iter().filter(|c| c.sums() || floor(c)).collect();
         let read = || self.monitor.sm_mhz();
         let mut held = Held { read: &read, mhz };
         let input = || workload.cold();
+        let mut stopwatch = Stopwatch::ungated(self.device.gpu()?)?;
         let time = |contender: &Contender<'_>| match clock {
-            Clock::Host => contender.host_time(&self.device, input()),
-            _ => contender.ungated_time(&self.device, stopwatch, input()),
+            Clock::Host => contender.host_time(input()),
+            _ => contender.gpu_time(&mut stopwatch, input()),
         };
-        let rounds = self.settled(&racing, &[], &limits, &mut held, &input, time)?;
-        for (contender, times) in racing.iter().zip(&rounds.times) {
-            keep::<T>(&mut found.samples, contender, n, Cache::Cold, clock, times);
-        }
+        let rounds = settled(&racing, &[], &limits, &mut held, &input, time)?;
+        found.keep(&racing, workload, &rounds, Cache::Cold, clock);
         Ok(())
     }
+}
 
-    /// What is missing for every type and size, with the reason.
-    pub fn missing(&self, takes: Takes<'_>) -> Vec<Absent> {
-        let mut absent = Vec::new();
-        let mut add = |name: &str, reason: &str| {
-            if takes(name) {
-                let (variant, reason) = (name.to_owned(), reason.to_owned());
-                absent.push(Absent { variant, element: String::new(), n: 0, reason });
-            }
-        };
-        if let Err(reason) = &self.peers {
-            ["cub", "cub-atomic", "cub-gpu-to-gpu", "thrust"].iter().for_each(|n| add(n, reason));
+/// Runs rounds in which each is timed after untimed runs of itself.
+///
+/// What ran before leaves the multiprocessors in a state that changes the next kernel's time by
+/// up to a third, and that lasts for tens of microseconds of work. So each is timed after
+/// itself, as often as it takes for that. Warm: the input is in L2 by this.
+fn settled(
+    racing: &[&Contender<'_>],
+    pairs: &[(usize, usize)],
+    until: &Until,
+    held: &mut Held<'_>,
+    input: &dyn Fn() -> u64,
+    mut time: impl FnMut(&Contender<'_>) -> Result<u64>,
+) -> Result<Rounds> {
+    let mut sample = |at: usize, before: u64| {
+        for _ in 0..before {
+            racing[at].start(input())?;
         }
-        if let Err(reason) = &self.blas {
-            [Routine::Asum, Routine::Dot].iter().for_each(|routine| add(routine.name(), reason));
-        }
-        absent
+        time(racing[at])
+    };
+    // The first launches find cold instruction caches, and tell how long each takes.
+    let mut before = Vec::with_capacity(racing.len());
+    for at in 0..racing.len() {
+        before.push(SETTLE.div_ceil(sample(at, 1)?).clamp(1, 32));
     }
-
-    /// Versions of the peers' libraries.
-    pub fn versions(&self) -> String {
-        let cub = self.peers.as_ref().map(|peers| peers.version.clone());
-        let blas = self.blas.as_ref().map(|blas| format!("cuBLAS {}", blas.version));
-        [cub.ok(), blas.ok()].into_iter().flatten().collect::<Vec<_>>().join("; ")
-    }
+    rounds::run(racing.len(), pairs, until, held, |at| sample(at, before[at]))
 }
 
 /// The ratios that have to be known: every step to the one before, and every sum to CUB's (or to
@@ -435,39 +258,138 @@ fn pairs(contenders: &[&Contender<'_>]) -> Vec<(usize, usize)> {
     let peer = contenders.iter().position(|c| c.variant.name == measured::page::PEER);
     let Some(base) = peer.or(sums.first().copied()) else { return Vec::new() };
     let to_base = sums.iter().filter(|&&at| at != base).map(|&at| (base, at));
-    let steps: Vec<usize> = sums
-        .iter()
-        .copied()
-        .filter(|&at| contenders[at].variant.role == measured::Role::Step)
-        .collect();
+    let steps: Vec<usize> =
+        sums.iter().copied().filter(|&at| contenders[at].variant.role == Role::Step).collect();
     steps.windows(2).map(|pair| (pair[0], pair[1])).chain(to_base).collect()
 }
 
-fn keep<T: Scalar>(
-    samples: &mut Vec<Sample>,
-    contender: &Contender<'_>,
-    n: u64,
-    cache: Cache,
-    clock: Clock,
-    times: &[(u32, u64)],
-) {
-    samples.extend(times.iter().map(|&(round, ns)| Sample {
-        variant: contender.variant.name.clone(),
-        element: T::ELEMENT.to_string(),
-        threads: contender.threads,
-        n,
-        cache,
-        clock,
-        round,
-        ns,
-    }));
+impl Found {
+    /// What a verdict says of a contender: its sum, if it has one; `None` if it may have no time,
+    /// which is written down with the reason.
+    fn judge<T: Scalar>(
+        &mut self,
+        contender: &Contender<'_>,
+        which: &str,
+        n: u64,
+        verdict: Result<Option<Verdict>>,
+    ) -> Option<Option<Sum>> {
+        let (name, role) = (contender.variant.name.as_str(), contender.variant.role);
+        let reason = match verdict {
+            Err(error) => error.to_string(),
+            Ok(Some(verdict)) if !verdict.verified() => {
+                let reason = wrong::<T>(name, which, n, &verdict);
+                // Ours must be right; a peer that is wrong is a row that says so.
+                if role != Role::Peer {
+                    self.wrong.push(format!("{name}: {reason}"));
+                }
+                reason
+            }
+            Ok(verdict) => {
+                return Some(verdict.map(|verdict| Sum {
+                    variant: name.to_owned(),
+                    element: T::ELEMENT.to_string(),
+                    threads: contender.threads,
+                    n,
+                    sum: verdict.sum.as_f64(),
+                    error: verdict.error,
+                    bound: verdict.bound,
+                }));
+            }
+        };
+        self.absent.push(absent::<T>(name, n, &reason));
+        None
+    }
+
+    /// Keeps the samples of those whose last sum was right too.
+    fn keep<T: Scalar>(
+        &mut self,
+        racing: &[&Contender<'_>],
+        workload: &Workload<T>,
+        rounds: &Rounds,
+        cache: Cache,
+        clock: Clock,
+    ) {
+        let n = workload.values.len() as u64;
+        for (contender, times) in racing.iter().zip(&rounds.times) {
+            if self
+                .judge::<T>(contender, "last timed sum", n, contender.verify_last(workload))
+                .is_none()
+            {
+                continue;
+            }
+            self.samples.extend(times.iter().map(|&(round, ns)| Sample {
+                variant: contender.variant.name.clone(),
+                element: T::ELEMENT.to_string(),
+                threads: contender.threads,
+                n,
+                cache,
+                clock,
+                round,
+                ns,
+            }));
+        }
+    }
 }
 
-fn absent<T: Scalar>(name: &str, n: u64, reason: &dyn std::fmt::Display) -> Absent {
+/// How a sum is wrong, with the reason where it is known.
+fn wrong<T: Scalar>(name: &str, which: &str, n: u64, verdict: &Verdict) -> String {
+    let Verdict { sum, expected, .. } = verdict;
+    let reason = format!("its {which} of {n} {} is wrong: {sum} instead of {expected}", T::ELEMENT);
+    match Peer::known_fault(name) {
+        Some(fault) => format!("{reason} ({fault})"),
+        None => reason,
+    }
+}
+
+fn absent<T: Scalar>(name: &str, n: u64, reason: &dyn Display) -> Absent {
     let (element, reason) = (T::ELEMENT.to_string(), reason.to_string());
     Absent { variant: name.to_owned(), element, n, reason }
 }
 
-fn workload_bytes<T: Scalar>(n: u64) -> u64 {
-    n * T::ELEMENT.size()
+#[cfg(test)]
+mod tests {
+    use common::device::{Choice, Device, Settings};
+
+    use super::*;
+    use crate::{
+        LIMITS, STEPS, STUDIES,
+        contenders::{Entry, Limits},
+    };
+
+    /// What is found of a contender that has summed 1025 ones last, held against another input.
+    fn kept(entry: Entry<'_>, input: Input) -> Found {
+        let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
+        let limits = Limits::load(&device, &LIMITS).unwrap();
+        let block = Block::new(64).unwrap();
+        let [first, second] = [Input::Ones, input]
+            .map(|input| Workload::<i32>::new(&device, input, 1025, SEED).unwrap());
+        let contender = entry.contender::<i32>(&device, &limits, 1025, block).unwrap();
+        contender.start(first.warm()).unwrap();
+        let rounds = Rounds { times: vec![vec![(0, 900), (1, 901)]], ..Rounds::default() };
+        let mut found = Found::default();
+        found.keep(&[&contender], &second, &rounds, Cache::Cold, Clock::Gpu);
+        found
+    }
+
+    #[test]
+    fn a_wrong_last_sum_takes_the_samples_with_it() {
+        let right = kept(Entry::Step(STEPS[3]), Input::Ones);
+        assert_eq!((right.samples.len(), right.absent.len(), right.wrong.len()), (2, 0, 0));
+        assert_eq!((right.samples[1].ns, right.samples[1].threads), (901, 64));
+        for entry in [Entry::Step(STEPS[3]), Entry::Way(STUDIES[0], STUDIES[0].ways[0])] {
+            let found = kept(entry, Input::OneHot(7));
+            assert!(found.samples.is_empty());
+            assert_eq!(
+                found.absent[0].reason,
+                "its last timed sum of 1025 i32 is wrong: 1025 instead of 1"
+            );
+            assert_eq!(found.wrong, [format!("{}: {}", entry.name(), found.absent[0].reason)]);
+        }
+    }
+
+    #[test]
+    fn what_adds_nothing_is_not_asked_for_a_sum() {
+        let found = kept(Entry::Floor, Input::OneHot(7));
+        assert_eq!((found.samples.len(), found.wrong.len()), (2, 0));
+    }
 }

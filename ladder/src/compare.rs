@@ -19,11 +19,10 @@ use measured::{
 };
 
 use crate::{
-    STEPS,
-    blas::Routine,
-    cell::{Ask, Bench},
-    contender, library,
-    measure::{OnGpu, block, positive},
+    cell::Ask,
+    contenders::Entry,
+    options::{OnGpu, positive},
+    rig::Rig,
     stop::needs_a_gpu,
 };
 
@@ -51,7 +50,7 @@ pub struct Options {
     pub element: Vec<Element>,
 
     /// Threads of a block
-    #[arg(long, value_name = "THREADS", default_value = "256", value_parser = block)]
+    #[arg(long, value_name = "THREADS", default_value = "256")]
     pub threads: Block,
 
     /// Compare with the input already in L2
@@ -72,9 +71,9 @@ const ROUNDS: u32 = 20_000;
 
 /// Runs the two in turn, and answers.
 pub fn run(options: &Options) -> Result<(), Stop> {
-    let bench = Bench::open(options.place.device, options.place.peers.as_deref())
+    let rig = Rig::open(options.place.device, options.place.peers.as_deref())
         .map_err(needs_a_gpu("compare"))?;
-    let names = names(&bench);
+    let names = names(&rig);
     let first = find(&names, &options.first)?;
     let second = find(&names, &options.second)?;
     if first == second {
@@ -85,22 +84,23 @@ pub fn run(options: &Options) -> Result<(), Stop> {
         .into());
     }
     let mut out = anstream::stdout();
-    writeln!(out, "{}", bench.device.facts().line)?;
-    let mut mhz = bench.wake()?;
+    writeln!(out, "{}", rig.device.facts().line)?;
+    let mhz = rig.wake()?;
     let cache = if options.warm { Cache::Warm } else { Cache::Cold };
+    let takes = |name: &str| name == first || name == second;
     let ask = Ask {
+        takes: &takes,
         blocks: vec![options.threads],
         target: 0.005,
         least: 51,
         most: ROUNDS,
         callers: false,
+        mhz,
     };
     for &element in &options.element {
         for &Size(n) in &options.n {
             let mut until = || Instant::now() + Duration::from_secs_f64(options.seconds);
-            let takes = |name: &str| name == first || name == second;
-            let found =
-                bench.measure(element, n, &STEPS, &takes, &[cache], &ask, &mut mhz, &mut until)?;
+            let found = rig.measure(element, n, &[cache], &ask, &mut until)?;
             if let Some(wrong) = found.wrong.first() {
                 return Err(Error::Findings(wrong.clone()).into());
             }
@@ -113,7 +113,7 @@ pub fn run(options: &Options) -> Result<(), Stop> {
                     "{first} and {second} cannot be paired at {n}: one of them returns to the host, and has no time on the GPU's clock, or is not meant for as many elements"
                 ))
             })?;
-            writeln!(out, "{:>6} {element}, L2 {cache}: {answer}", table::size(n))?;
+            writeln!(out, "{:>6} {element}, L2 {cache}: {answer}", numbers::size(n))?;
             out.flush()?;
         }
     }
@@ -140,15 +140,11 @@ fn answer(samples: &[Sample], first: &str, second: &str) -> Option<String> {
     ))
 }
 
-/// Everything that can be named.
-fn names(bench: &Bench) -> Vec<String> {
-    let steps = STEPS.iter().map(|step| step.name.to_owned());
-    let peers = bench.peers.iter().flat_map(|peers| peers.peers.iter().map(|p| p.name.clone()));
-    let blas = bench.blas.iter().flat_map(|_| [Routine::Asum, Routine::Dot]);
-    let bounds =
-        [library::NAME, contender::READ, contender::COPY, contender::FLOOR].map(str::to_owned);
-    let ways = small_sum::WAYS.iter().map(|way| way.name.to_owned());
-    steps.chain(ways).chain(peers).chain(blas.map(|r| r.name().to_owned())).chain(bounds).collect()
+/// Everything that can be named, in the order of every table.
+fn names(rig: &Rig) -> Vec<String> {
+    let mut entries = rig.entries();
+    entries.sort_by_key(Entry::role);
+    entries.iter().map(|entry| entry.name().to_owned()).collect()
 }
 
 /// The name that is meant: the whole one, or the only one that begins so.

@@ -4,19 +4,19 @@ use std::{fs, io::Write, path::PathBuf};
 
 use clap::Args;
 use common::{
-    Element, Error, Result, Step,
+    Element, Error, Result,
     cli::Stop,
     device::{Choice, Device, Settings},
     plan::{Block, Size},
-    sum::{Scalar, Workload},
+    ptx,
+    run::Job,
+    sum::{Scalar, Value, Workload},
 };
 use measured::counters::{Count, MARK, from_ncu};
 
 use crate::{
-    STEPS,
     cell::{INPUT, SEED},
-    contender::{self, Loaded},
-    measure::block,
+    steps_and_ways,
     stop::file,
 };
 
@@ -79,7 +79,7 @@ pub struct Problems {
     pub element: Vec<Element>,
 
     /// Threads of a block, or a list
-    #[arg(long, value_name = "THREADS", value_delimiter = ',', default_value = "256", value_parser = block)]
+    #[arg(long, value_name = "THREADS", value_delimiter = ',', default_value = "256")]
     pub threads: Vec<Block>,
 }
 
@@ -98,16 +98,11 @@ pub struct Once {
     pub device: Choice,
 }
 
-/// The steps, and the ways to a small sum.
-fn all() -> impl Iterator<Item = &'static Step> {
-    STEPS.into_iter().chain(small_sum::WAYS)
-}
-
 /// Prints the commands, or reads what they wrote.
 pub fn run(options: &Options) -> Result<(), Stop> {
     let mut out = anstream::stdout();
     let Some(path) = options.out.as_ref().filter(|_| !options.read.is_empty()) else {
-        for step in all() {
+        for step in steps_and_ways() {
             writeln!(out, "{}", command(step.name, options))?;
         }
         return Ok(());
@@ -147,8 +142,8 @@ fn list(items: impl IntoIterator<Item = impl ToString>) -> String {
 
 /// Runs a step once on each problem, verified.
 pub fn once(options: &Once) -> Result<(), Stop> {
-    let step = all().find(|step| step.name == options.step).ok_or_else(|| {
-        let names: Vec<&str> = all().map(|step| step.name).collect();
+    let step = steps_and_ways().find(|step| step.name == options.step).ok_or_else(|| {
+        let names: Vec<&str> = steps_and_ways().map(|step| step.name).collect();
         Error::Usage(format!("`{}` is no step: take {}", options.step, names.join(", ")))
     })?;
     let device = Device::open(options.device, &Settings::default())?;
@@ -156,36 +151,25 @@ pub fn once(options: &Once) -> Result<(), Stop> {
     for &element in &options.problems.element {
         for &Size(n) in &options.problems.n {
             for &block in &options.problems.threads {
-                let problem = contender::problem(&device, element, n, block);
-                let loaded = Loaded::new(&device, step, &problem)?;
-                let launches = (step.plan)(&problem).launches.len();
+                let ptx = ptx::of(&step.kernel, element, None)?;
+                let job = Job::load(&device, step, &ptx, device.problem(n, block, element))?;
+                let launches = job.plan().launches.len();
                 writeln!(out, "{MARK} {} {element} {n} {} {launches}", step.name, block.threads())?;
-                let answer = match element {
-                    Element::F32 => verified::<f32>(&device, &loaded, n),
-                    Element::I32 => verified::<i32>(&device, &loaded, n),
-                    Element::F64 => verified::<f64>(&device, &loaded, n),
+                let sum = match element {
+                    Element::F32 => verified::<f32>(&device, &job, n),
+                    Element::I32 => verified::<i32>(&device, &job, n),
+                    Element::F64 => verified::<f64>(&device, &job, n),
                 }?;
-                writeln!(out, "{answer}")?;
+                writeln!(out, "sum {sum} verified")?;
             }
         }
     }
     Ok(())
 }
 
-fn verified<T: Scalar>(device: &Device, loaded: &Loaded, n: u64) -> Result<String> {
+fn verified<T: Scalar>(device: &Device, job: &Job<'_>, n: u64) -> Result<Value> {
     let workload = Workload::<T>::new(device, INPUT, n, SEED)?;
-    let contender = loaded.contender(device)?;
-    match contender.verify::<T>(device, workload.warm(), &workload.reference)? {
-        Some(verdict) if !verdict.verified() => Err(Error::Findings(format!(
-            "{} is wrong: the sum of {n} {} is {}, the kernel gave {}",
-            contender.variant.name,
-            T::ELEMENT,
-            verdict.expected,
-            verdict.sum
-        ))),
-        Some(verdict) => Ok(format!("sum {} verified", verdict.sum)),
-        None => Ok(String::new()),
-    }
+    Ok(job.verify(&workload)?.right()?.sum)
 }
 
 #[cfg(test)]

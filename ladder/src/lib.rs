@@ -1,21 +1,20 @@
 //! All steps, in lesson order, and what is measured on them.
 
-pub mod blas;
 pub mod cell;
 pub mod clock;
 pub mod commands;
 pub mod compare;
-pub mod contender;
+pub mod contenders;
 pub mod counters;
 pub mod date;
-pub mod library;
 pub mod measure;
-pub mod peer;
+mod options;
+pub mod rig;
 pub mod rounds;
 mod stop;
 pub mod sweep;
 
-use common::Step;
+use common::{Kernel, Step, Study};
 
 /// The ladder, from the bottom.
 pub static STEPS: [&Step; 10] = [
@@ -30,3 +29,14 @@ pub static STEPS: [&Step; 10] = [
     &v8_single_pass::STEP,
     &v9_bulk_copy::STEP,
 ];
+
+/// What is measured beside the ladder.
+pub static STUDIES: [&Study; 1] = [&small_sum::STUDY];
+
+/// The kernels that no sum can be faster than.
+static LIMITS: Kernel = common::kernel!();
+
+/// The steps, and the ways of every study.
+pub fn steps_and_ways() -> impl Iterator<Item = &'static Step> {
+    STEPS.into_iter().chain(STUDIES.into_iter().flat_map(|study| study.ways.iter().copied()))
+}

@@ -3,16 +3,15 @@
 use std::{
     collections::HashSet,
     fs,
-    io::{self, Write},
+    io::Write,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use common::{
     Element, Error, Result,
     cli::Stop,
-    device::Choice,
     plan::{Block, Size},
     ptx,
 };
@@ -20,8 +19,10 @@ use measured::{Absent, Cache, Cell, Clock, Env, Gpu, Method, Run, Sample, Sum, T
 
 use crate::{
     STEPS,
-    cell::{Ask, Bench, Found, INPUT, SEED},
-    contender, date,
+    cell::{Ask, Found, INPUT, SEED},
+    date,
+    options::{CacheName, OnGpu, positive, progress},
+    rig::Rig,
     stop::{file, needs_a_gpu},
 };
 
@@ -47,7 +48,7 @@ pub struct Options {
     pub cache: Vec<CacheName>,
 
     /// Threads of a block, for the steps
-    #[arg(long, value_name = "THREADS", default_value = "256", value_parser = block)]
+    #[arg(long, value_name = "THREADS", default_value = "256")]
     pub threads: Block,
 
     /// Minutes that it may take; what was not reached by then is left out, and said so
@@ -75,40 +76,6 @@ pub struct Options {
     pub place: OnGpu,
 }
 
-/// Which GPU, and where the peers' library is.
-#[derive(Args, Clone, Debug)]
-pub struct OnGpu {
-    /// The GPU: cuda, or cuda:1
-    #[arg(long, value_name = "DEVICE", default_value = "auto", env = "REDUCE_DEVICE")]
-    pub device: Choice,
-
-    /// The library that `cargo x peers` compiled [default: beside this program, then
-    /// target/peers]
-    #[arg(long, value_name = "FILE")]
-    pub peers: Option<PathBuf>,
-}
-
-/// A cache, as it is named on the command line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum CacheName {
-    /// The input is in memory.
-    Cold,
-    /// The input is in L2.
-    Warm,
-}
-
-pub(crate) fn block(text: &str) -> Result<Block> {
-    let bad = |_| Error::Usage(format!("`{text}` is no number of threads"));
-    Block::new(text.parse::<u32>().map_err(bad)?)
-}
-
-pub(crate) fn positive(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(value) if value > 0.0 && value < 1e6 => Ok(value),
-        _ => Err(format!("`{text}` is no number above 0")),
-    }
-}
-
 /// Up to this share of L2, an input that was just read is still in it: H200's 60 MB are two
 /// halves, and a line may be in both.
 const WARM_SHARE: u64 = 2;
@@ -117,13 +84,13 @@ const WARM_SHARE: u64 = 2;
 pub fn run(options: &Options) -> Result<(), Stop> {
     let started = Instant::now();
     let (date, time) = date::now();
-    let bench = Bench::open(options.place.device, options.place.peers.as_deref())
+    let rig = Rig::open(options.place.device, options.place.peers.as_deref())
         .map_err(needs_a_gpu("measure"))?;
-    let facts = bench.device.facts().clone();
+    let facts = rig.device.facts().clone();
     progress(&facts.line);
-    let mut mhz = bench.wake()?;
-    let sensors = |bench: &Bench| (bench.monitor.celsius(), bench.monitor.watts());
-    let (start_mhz, start) = (mhz, sensors(&bench));
+    let mhz = rig.wake()?;
+    let sensors = |rig: &Rig| (rig.monitor.celsius(), rig.monitor.watts());
+    let (start_mhz, start) = (mhz, sensors(&rig));
 
     let sizes = match options.n.as_slice() {
         [] => (10..=32).step_by(2).map(|power| 1 << power).collect(),
@@ -158,11 +125,13 @@ pub fn run(options: &Options) -> Result<(), Stop> {
     let end = started + Duration::from_secs_f64(60.0 * options.minutes * 0.95);
 
     let ask = Ask {
+        takes: &takes,
         blocks: vec![options.threads],
         target: options.percent / 100.0,
         least: 20.min(options.rounds),
         most: options.rounds,
         callers: true,
+        mhz,
     };
     let mut all = Found { gated: true, ..Found::default() };
     let mut folder = None;
@@ -185,8 +154,7 @@ pub fn run(options: &Options) -> Result<(), Stop> {
             left = left.saturating_sub(weight);
             Instant::now() + share
         };
-        let found =
-            bench.measure(element, n, &STEPS, &takes, caches, &ask, &mut mhz, &mut until)?;
+        let found = rig.measure(element, n, caches, &ask, &mut until)?;
         for cell in &found.cells {
             progress(&said(cell));
         }
@@ -199,7 +167,7 @@ pub fn run(options: &Options) -> Result<(), Stop> {
                 command: command(std::env::args()),
                 seconds: (started.elapsed().as_secs_f64() * 10.0).round() / 10.0,
             },
-            gpu: gpu(&bench, start_mhz, &start, &sensors(&bench))?,
+            gpu: gpu(&rig, start_mhz, &start, &sensors(&rig))?,
             method: Method {
                 input: INPUT.to_string(),
                 seed: SEED,
@@ -208,10 +176,15 @@ pub fn run(options: &Options) -> Result<(), Stop> {
                 target: ask.target,
                 rounds: ask.most,
                 ptx: kernels(),
-                peers: bench.versions(),
+                peers: rig.peers.versions(),
             },
             variant: in_order(&all.variants),
-            absent: bench.missing(&takes).into_iter().chain(all.absent.iter().cloned()).collect(),
+            absent: rig
+                .peers
+                .missing(&takes)
+                .into_iter()
+                .chain(all.absent.iter().cloned())
+                .collect(),
         };
         // After every size, so that what is there survives whatever comes.
         let folder = match &folder {
@@ -271,7 +244,7 @@ fn short(run: &Run) -> String {
 fn said(cell: &Cell) -> String {
     format!(
         "{:>6} {} {}: {} rounds{}, widest interval {:.2} % ({}){}, {:.1} s",
-        measured::table::size(cell.n),
+        numbers::size(cell.n),
         cell.element,
         cell.cache,
         cell.rounds,
@@ -284,11 +257,6 @@ fn said(cell: &Cell) -> String {
         if cell.converged { "" } else { ", not converged" },
         cell.seconds
     )
-}
-
-/// A line on standard error; nobody has to read it.
-pub(crate) fn progress(line: &str) {
-    let _ = writeln!(io::stderr(), "{line}");
 }
 
 fn add(all: &mut Found, found: Found) {
@@ -370,8 +338,8 @@ fn kernels() -> String {
 
 type Sensors = (Option<u32>, Option<u32>);
 
-fn gpu(bench: &Bench, mhz: u32, start: &Sensors, end: &Sensors) -> Result<Gpu> {
-    let cuda = contender::gpu(&bench.device)?;
+fn gpu(rig: &Rig, mhz: u32, start: &Sensors, end: &Sensors) -> Result<Gpu> {
+    let cuda = rig.device.gpu()?;
     let (facts, hardware) = (cuda.facts(), cuda.hardware()?);
     let both = |start: Option<u32>, end: Option<u32>| start.into_iter().chain(end).collect();
     Ok(Gpu {
@@ -383,13 +351,13 @@ fn gpu(bench: &Bench, mhz: u32, start: &Sensors, end: &Sensors) -> Result<Gpu> {
         bus_bits: hardware.bus_bits,
         memory_mhz: hardware.memory_mhz,
         bus_bytes_per_second: facts.bus.unwrap_or(0.0),
-        sm_mhz_max: bench.monitor.sm_mhz_max().unwrap_or(hardware.sm_mhz),
+        sm_mhz_max: rig.monitor.sm_mhz_max().unwrap_or(hardware.sm_mhz),
         sm_mhz_start: mhz,
-        driver: bench.monitor.driver().unwrap_or_default(),
+        driver: rig.monitor.driver().unwrap_or_default(),
         cuda: hardware.cuda,
         celsius: both(start.0, end.0),
         watts: both(start.1, end.1),
-        nvml: bench.monitor.reason(),
+        nvml: rig.monitor.reason(),
     })
 }
 
@@ -430,13 +398,5 @@ mod tests {
         ];
         let names: Vec<String> = in_order(&variants).into_iter().map(|v| v.name).collect();
         assert_eq!(names, ["v0-naive", "v1-divergence", "cub", "copy", "empty-kernel"]);
-    }
-
-    #[test]
-    fn minutes_are_above_zero() {
-        assert_eq!(positive("0.5"), Ok(0.5));
-        for bad in ["0", "-1", "nan", "inf", "x", ""] {
-            assert!(positive(bad).is_err(), "{bad}");
-        }
     }
 }

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use common::Result;
 use measured::pair::Ratio;
 
-/// When to stop.
+/// When rounds end.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct Until {
     /// The width of a ratio's interval, relative to the ratio, that is narrow enough.
     pub target: f64,
     /// The fewest rounds.
@@ -59,7 +59,7 @@ const LOOK: u32 = 10;
 pub fn run(
     contenders: usize,
     pairs: &[(usize, usize)],
-    limits: &Limits,
+    until: &Until,
     clock: &mut Held<'_>,
     mut sample: impl FnMut(usize) -> Result<u64>,
 ) -> Result<Rounds> {
@@ -82,7 +82,7 @@ pub fn run(
             }
             round += 2;
             let many = round - first;
-            let enough = many >= LOOK || rounds.kept + many >= limits.most;
+            let enough = many >= LOOK || rounds.kept + many >= until.most;
             if enough || started.elapsed() >= BETWEEN_READINGS {
                 break;
             }
@@ -103,14 +103,14 @@ pub fn run(
                 }
             }
         }
-        let over = rounds.kept >= limits.most
-            || Instant::now() >= limits.deadline
-            || rounds.rejected > 10 * limits.most;
+        let over = rounds.kept >= until.most
+            || Instant::now() >= until.deadline
+            || rounds.rejected > 10 * until.most;
         if over || rounds.kept >= looked + LOOK {
             looked = rounds.kept;
             rounds.look(pairs);
-            rounds.converged = rounds.widest <= limits.target;
-            if over || (rounds.converged && rounds.kept >= limits.least) {
+            rounds.converged = rounds.widest <= until.target;
+            if over || (rounds.converged && rounds.kept >= until.least) {
                 return Ok(rounds);
             }
         }
@@ -135,13 +135,8 @@ mod tests {
 
     use super::*;
 
-    fn limits(most: u32) -> Limits {
-        Limits {
-            target: 0.005,
-            least: 20,
-            most,
-            deadline: Instant::now() + Duration::from_secs(20),
-        }
+    fn limits(most: u32) -> Until {
+        Until { target: 0.005, least: 20, most, deadline: Instant::now() + Duration::from_secs(20) }
     }
 
     fn no_clock() -> Option<u32> {
@@ -222,7 +217,7 @@ mod tests {
     #[test]
     fn the_time_given_is_kept() {
         let mut clock = Held { read: &no_clock, mhz: 0 };
-        let limits = Limits { deadline: Instant::now(), ..limits(1000) };
+        let limits = Until { deadline: Instant::now(), ..limits(1000) };
         let rounds = run(2, &[(0, 1)], &limits, &mut clock, |_| Ok(1000)).unwrap();
         assert!(rounds.kept >= 1 && rounds.kept <= 1000);
         let failed = run(1, &[], &limits, &mut clock, |_| Err(common::Error::NoGpu));

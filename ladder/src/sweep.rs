@@ -17,8 +17,9 @@ use measured::{Cache, Sample, stats::Summary, table};
 
 use crate::{
     STEPS,
-    cell::{Ask, Bench},
-    measure::{OnGpu, positive, progress},
+    cell::Ask,
+    options::{OnGpu, positive, progress},
+    rig::Rig,
     stop::{file, needs_a_gpu},
 };
 
@@ -58,17 +59,20 @@ pub struct Options {
 
 /// Sweeps, prints a table for each size, and writes every sample.
 pub fn run(options: &Options) -> Result<(), Stop> {
-    let bench = Bench::open(options.place.device, options.place.peers.as_deref())
+    let rig = Rig::open(options.place.device, options.place.peers.as_deref())
         .map_err(needs_a_gpu("sweep"))?;
-    progress(&bench.device.facts().line);
-    let mut mhz = bench.wake()?;
+    progress(&rig.device.facts().line);
+    let mhz = rig.wake()?;
     let end = Instant::now() + Duration::from_secs_f64(60.0 * options.minutes);
+    let steps = |name: &str| STEPS.iter().any(|step| step.name == name);
     let ask = Ask {
+        takes: &steps,
         blocks: Block::ALL.to_vec(),
         target: 0.0,
         least: options.rounds,
         most: options.rounds,
         callers: false,
+        mhz,
     };
     let mut out = anstream::stdout();
     let mut samples = Vec::new();
@@ -79,24 +83,14 @@ pub fn run(options: &Options) -> Result<(), Stop> {
             left = left.saturating_sub(1);
             Instant::now() + share
         };
-        let steps = |name: &str| STEPS.iter().any(|step| step.name == name);
-        let found = bench.measure(
-            options.element,
-            n,
-            &STEPS,
-            &steps,
-            &[Cache::Cold],
-            &ask,
-            &mut mhz,
-            &mut until,
-        )?;
+        let found = rig.measure(options.element, n, &[Cache::Cold], &ask, &mut until)?;
         if let Some(wrong) = found.wrong.first() {
             return Err(Error::Findings(wrong.clone()).into());
         }
         writeln!(
             out,
             "{} {}, L2 cold, µs\n\n{}",
-            table::size(n),
+            numbers::size(n),
             options.element,
             table(&found.samples)
         )?;

@@ -38,7 +38,7 @@ fn equal_to_the_hardware_to_the_unit() {
     let golden = golden();
     let mut compared = 0;
     let mut different = Vec::new();
-    let ways = small_sum::WAYS.iter().filter(|way| way.name == "one-cluster");
+    let ways = small_sum::STUDY.ways.iter().filter(|way| way.name == "one-cluster");
     for step in ladder::STEPS[..9].iter().chain(ways) {
         for element in [Element::F32, Element::I32] {
             for n in SIZES {

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use crate::stats::{Summary, batches, sorted};
+use numbers::sorted;
+
+use crate::stats::{Summary, batches};
 
 /// A ratio nearer to one than this matters to nobody, however sure it is.
 pub const MATTERS: f64 = 0.005;

@@ -17,6 +17,8 @@
 
 use std::ops::Range;
 
+use numbers::{quantile, sorted};
+
 /// The most batches. Their ranks give an interval of 96 %; more would leave fewer samples in each.
 pub const BATCHES: usize = 40;
 
@@ -25,22 +27,6 @@ pub const BATCHES: usize = 40;
 pub fn batches(count: usize) -> impl Iterator<Item = Range<usize>> {
     let batches = count.min(BATCHES);
     (0..batches).map(move |at| at * count / batches..(at + 1) * count / batches)
-}
-
-/// A quantile of sorted values: between two of them, in proportion (Hyndman and Fan's type 7).
-/// NaN if there are none.
-pub fn quantile(sorted: &[f64], q: f64) -> f64 {
-    let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
-    let place = q.clamp(0.0, 1.0) * last as f64;
-    let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
-    below + (above - below) * place.fract()
-}
-
-/// The values in order.
-pub fn sorted(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
-    let mut values: Vec<f64> = values.into_iter().collect();
-    values.sort_by(f64::total_cmp);
-    values
 }
 
 /// A median with its quartiles and the interval that holds the true median 95 times in 100.
@@ -143,12 +129,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_are_between_values() {
-        let values = sorted([5.0, 1.0, 4.0, 2.0, 3.0]);
-        assert_eq!([0.0, 0.25, 0.5, 0.75, 1.0].map(|q| quantile(&values, q)), [1., 2., 3., 4., 5.]);
-        assert_eq!(quantile(&[1.0, 2.0], 0.5), 1.5);
-        assert!(quantile(&[], 0.5).is_nan());
+    fn of_nothing_there_is_no_summary() {
         assert_eq!(Summary::of([]), None);
+        assert_eq!(Summary::batched(&[]), None);
     }
 
     #[test]

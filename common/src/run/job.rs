@@ -6,7 +6,7 @@ use crate::{
     Error, Result, Step,
     device::{Device, Memory, Program, Ptx},
     plan::{Buffer, Call, Plan, Problem, Scratch},
-    sum::{Mismatch, Reference, Scalar, Verdict, Workload, first_wrong},
+    sum::{Mismatch, Scalar, Verdict, Workload, first_wrong},
 };
 
 /// Bytes that no kernel writes by chance: NaN as a float, negative as an integer.
@@ -83,6 +83,7 @@ impl<'d> Job<'d> {
     /// Runs it once on the workload, over poisoned buffers, and holds its sum against the exact
     /// one: what is done before anything is timed.
     pub fn verify<T: Scalar>(&self, workload: &Workload<T>) -> Result<Checked> {
+        self.fits(workload)?;
         self.poison()?;
         self.launch(&self.calls(workload.warm()))?;
         self.verify_last(workload)
@@ -91,7 +92,8 @@ impl<'d> Job<'d> {
     /// Holds the sum of the last run against the exact one, whatever ran before it: a kernel that
     /// leaves something behind is right once, and then wrong.
     pub fn verify_last<T: Scalar>(&self, workload: &Workload<T>) -> Result<Checked> {
-        let verdict = self.verdict::<T>(&workload.reference)?;
+        self.fits(workload)?;
+        let verdict = Verdict::of(self.sum::<T>()?, &workload.reference, self.plan.depth());
         let wrong = (!verdict.verified()).then(|| {
             let output = |buffer, count| self.output(buffer, count);
             let first = first_wrong(&self.plan, &workload.values, output);
@@ -100,8 +102,14 @@ impl<'d> Job<'d> {
         Ok(Checked { verdict, wrong })
     }
 
-    fn verdict<T: Scalar>(&self, reference: &Reference) -> Result<Verdict> {
-        Ok(Verdict::of(self.sum::<T>()?, reference, self.plan.depth()))
+    fn fits<T: Scalar>(&self, workload: &Workload<T>) -> Result<()> {
+        let Problem { n, element, .. } = self.problem;
+        match (workload.values.len() as u64, T::ELEMENT) {
+            given if given == (n, element) => Ok(()),
+            (given, of) => Err(Error::Usage(format!(
+                "a job for {n} {element} was given {given} {of}: make one for each workload"
+            ))),
+        }
     }
 
     /// Overwrites what an earlier run left: a kernel that writes nothing is found out.

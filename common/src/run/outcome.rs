@@ -225,6 +225,18 @@ mod tests {
     }
 
     #[test]
+    fn a_job_refuses_a_workload_of_another_size_or_type() {
+        on_the_interpreter(|job, _| {
+            let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
+            let longer = Workload::<i32>::new(&device, Input::Ones, 34, 1).unwrap();
+            let error = job.verify(&longer).unwrap_err().to_string();
+            assert!(error.starts_with("a job for 33 i32 was given 34 i32"), "{error}");
+            let floats = Workload::<f32>::new(&device, Input::Ones, 33, 1).unwrap();
+            assert!(job.verify_last(&floats).is_err());
+        });
+    }
+
+    #[test]
     fn a_timed_run_that_writes_nothing_is_found() {
         on_the_interpreter(|job, workload| {
             assert!(job.verify(workload).unwrap().wrong.is_none());

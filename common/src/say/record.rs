@@ -55,8 +55,11 @@ enum Cell {
     Empty,
 }
 
-/// The columns of CSV, each with what stands in it; those of the counts follow.
-const COLUMNS: [(&str, fn(&Record) -> Cell); 20] = [
+/// A column's name, and what stands in it.
+type Column = (&'static str, fn(&Record) -> Cell);
+
+/// The columns of CSV; those of the counts follow.
+const COLUMNS: [Column; 20] = [
     ("step", |r| Cell::Text(r.step.clone())),
     ("device", |r| Cell::Text(r.device.clone())),
     ("n", |r| Cell::Count(r.n)),

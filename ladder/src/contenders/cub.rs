@@ -40,16 +40,19 @@ type Sum = unsafe extern "C" fn(
 
 /// The loaded library.
 #[derive(Debug)]
-pub struct Peers {
+pub struct Cub {
     sum: Sum,
     error: TextOf,
     /// What it was made from.
     pub version: String,
     /// Its sums.
-    pub peers: Vec<Peer>,
+    pub sums: Vec<Peer>,
     // Last: the functions above live as long as it.
     _library: libloading::Library,
 }
+
+/// The names of its sums, for where there is no library to ask.
+pub(super) const NAMES: [&str; 4] = ["cub", "cub-atomic", "cub-gpu-to-gpu", "thrust"];
 
 /// One of its sums.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,9 +73,9 @@ impl Peer {
     }
 }
 
-impl Peers {
+impl Cub {
     /// Loads the library at a path, or the first that is found.
-    pub fn load(path: Option<&Path>) -> Result<Peers, String> {
+    pub fn load(path: Option<&Path>) -> Result<Cub, String> {
         let path = match path {
             Some(path) => path.to_owned(),
             None => find().ok_or("`cargo x peers` has not been run: there is no libpeers.so")?,
@@ -92,20 +95,20 @@ impl Peers {
             }
             let name = library.get::<TextOf>(b"peers_name\0").map_err(missing)?;
             let waits = library.get::<NumberOf>(b"peers_waits\0").map_err(missing)?;
-            let mut peers = Vec::new();
+            let mut sums = Vec::new();
             for index in 0.. {
                 let text = name(index);
                 if text.is_null() {
                     break;
                 }
                 let name = CStr::from_ptr(text).to_string_lossy().into_owned();
-                peers.push(Peer { name, waits: waits(index) != 0, index });
+                sums.push(Peer { name, waits: waits(index) != 0, index });
             }
             let version = library.get::<Text>(b"peers_version\0").map_err(missing)?();
             let version = CStr::from_ptr(version).to_string_lossy().into_owned();
             let sum = *library.get::<Sum>(b"peers_sum\0").map_err(missing)?;
             let error = *library.get::<TextOf>(b"peers_error\0").map_err(missing)?;
-            Ok(Peers { sum, error, version, peers, _library: library })
+            Ok(Cub { sum, error, version, sums, _library: library })
         }
     }
 
@@ -126,16 +129,17 @@ impl Peers {
     }
 
     /// A sum of `n` elements, ready to run.
-    pub fn bind<'p>(
+    pub(super) fn prepare<'p>(
         &'p self,
         cuda: &'p Cuda,
         peer: &'p Peer,
         element: Element,
         n: u64,
-    ) -> Result<Bound<'p>> {
+    ) -> Result<Prepared<'p>> {
         cuda.bind()?;
-        let mut bound = Bound {
-            peers: self,
+        let mut prepared = Prepared {
+            library: self,
+            cuda,
             peer,
             element,
             n,
@@ -147,19 +151,20 @@ impl Peers {
         };
         // With no scratch memory, the call only says how much it needs.
         let mut bytes = 0;
-        self.check(peer, bound.call(0, std::ptr::null_mut(), &mut bytes))?;
-        bound.bytes = bytes;
-        bound.scratch = Some(cuda.alloc("a peer's scratch memory", bytes as u64)?);
-        Ok(bound)
+        self.check(peer, prepared.call(0, std::ptr::null_mut(), &mut bytes))?;
+        prepared.bytes = bytes;
+        prepared.scratch = Some(cuda.alloc("a peer's scratch memory", bytes as u64)?);
+        Ok(prepared)
     }
 }
 
 /// A peer's sum with its buffers.
 #[derive(Debug)]
-pub struct Bound<'p> {
-    peers: &'p Peers,
+pub(super) struct Prepared<'p> {
+    library: &'p Cub,
+    cuda: &'p Cuda,
     /// Which one.
-    pub peer: &'p Peer,
+    pub(super) peer: &'p Peer,
     element: Element,
     n: u64,
     out: Memory,
@@ -169,7 +174,7 @@ pub struct Bound<'p> {
     stream: *mut c_void,
 }
 
-impl Bound<'_> {
+impl Prepared<'_> {
     fn call(&self, input: u64, scratch: *mut c_void, bytes: &mut usize) -> c_int {
         let element = match self.element {
             Element::F32 => 0,
@@ -180,7 +185,7 @@ impl Bound<'_> {
         // SAFETY: the input has n elements at that address; the other buffers are live and as
         // large as the library asked for.
         unsafe {
-            (self.peers.sum)(
+            (self.library.sum)(
                 self.peer.index,
                 element,
                 input as *const c_void,
@@ -195,16 +200,16 @@ impl Bound<'_> {
     }
 
     /// Launches the sum of the elements at that address; one that waits has finished after it.
-    pub fn launch(&self, input: u64) -> Result<()> {
+    pub(super) fn launch(&self, input: u64) -> Result<()> {
         let scratch = self.scratch.as_ref().map_or(0, Memory::address) as *mut c_void;
         let mut bytes = self.bytes;
-        self.peers.check(self.peer, self.call(input, scratch, &mut bytes))
+        self.library.check(self.peer, self.call(input, scratch, &mut bytes))
     }
 
     /// The bytes of the sum, after all that was launched.
-    pub fn read(&self, cuda: &Cuda, sum: &mut [u8]) -> Result<()> {
+    pub(super) fn read(&self, sum: &mut [u8]) -> Result<()> {
         if !self.peer.waits {
-            return cuda.read(&self.out, sum);
+            return self.cuda.read(&self.out, sum);
         }
         sum.copy_from_slice(&self.host.borrow()[0].to_ne_bytes()[..sum.len()]);
         Ok(())
@@ -224,9 +229,9 @@ mod tests {
 
     #[test]
     fn a_library_that_is_none_says_so() {
-        let reason = Peers::load(Some(Path::new("Cargo.toml"))).unwrap_err();
+        let reason = Cub::load(Some(Path::new("Cargo.toml"))).unwrap_err();
         assert!(reason.contains("Cargo.toml cannot be used"), "{reason}");
-        let reason = Peers::load(Some(Path::new("/nonexistent/libpeers.so"))).unwrap_err();
+        let reason = Cub::load(Some(Path::new("/nonexistent/libpeers.so"))).unwrap_err();
         assert!(reason.contains("cannot be used"), "{reason}");
     }
 }

@@ -1,4 +1,4 @@
-//! `reduce`, the library that the ladder ends in, measured like everything else.
+//! `reduce`, the crate that the ladder ends in, measured like everything else.
 
 use std::{fmt, sync::Arc};
 
@@ -11,20 +11,22 @@ use cudarc::driver::{
 };
 
 /// Its name in every table.
-pub const NAME: &str = "reduce";
+pub(super) const NAME: &str = "reduce";
 
-/// A sum of the library with its buffers.
-pub struct Bound<'b> {
+/// A sum of it with its buffers.
+pub(super) struct Prepared<'b> {
     launch: Box<dyn Fn(u64) -> Result<()> + 'b>,
+    cuda: &'b Cuda,
+    out: Memory,
 }
 
-impl fmt::Debug for Bound<'_> {
+impl fmt::Debug for Prepared<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(NAME)
     }
 }
 
-/// Device memory that somebody else owns, as the library takes it.
+/// Device memory that somebody else owns, as it takes it.
 struct Borrowed<'c> {
     address: u64,
     len: usize,
@@ -54,30 +56,32 @@ impl<T> DevicePtrMut<T> for Borrowed<'_> {
     }
 }
 
-impl<'b> Bound<'b> {
-    /// A sum of `n` elements into `out`, ready to run.
-    pub fn new<T: reduce::Element + 'b>(cuda: &'b Cuda, n: u64, out: u64) -> Result<Bound<'b>> {
+impl<'b> Prepared<'b> {
+    /// A sum of `n` elements, ready to run.
+    pub(super) fn new<T: reduce::Element + 'b>(cuda: &'b Cuda, n: u64) -> Result<Prepared<'b>> {
+        let out = cuda.alloc("the sum", 8)?;
+        let address = out.address();
         let stream = cuda.shared_stream();
         let failed = |error: reduce::Error| Error::Cuda {
-            doing: "summing with the library".into(),
+            doing: "summing with reduce".into(),
             text: error.to_string(),
         };
         let reducer = reduce::Reducer::<T>::new(stream).map_err(failed)?;
         let launch = move |input| {
             let slice = Borrowed { address: input, len: n as usize, stream };
-            let mut out = Borrowed { address: out, len: 1, stream };
+            let mut out = Borrowed { address, len: 1, stream };
             reducer.sum_into(&slice, &mut out).map_err(failed)
         };
-        Ok(Bound { launch: Box::new(launch) })
+        Ok(Prepared { launch: Box::new(launch), cuda, out })
     }
 
     /// Launches the sum of the elements at that address.
-    pub fn launch(&self, input: u64) -> Result<()> {
+    pub(super) fn launch(&self, input: u64) -> Result<()> {
         (self.launch)(input)
     }
-}
 
-/// Room for the sum.
-pub fn out(cuda: &Cuda) -> Result<Memory> {
-    cuda.alloc("the sum", 8)
+    /// The bytes of the sum, after all that was launched.
+    pub(super) fn read(&self, sum: &mut [u8]) -> Result<()> {
+        self.cuda.read(&self.out, sum)
+    }
 }

@@ -56,6 +56,9 @@ pub enum Routine {
 }
 
 impl Routine {
+    /// Both.
+    pub const ALL: [Routine; 2] = [Routine::Asum, Routine::Dot];
+
     /// Its name in every table.
     pub fn name(self) -> &'static str {
         match self {
@@ -112,13 +115,13 @@ impl Blas {
     }
 
     /// A sum of `n` elements, ready to run.
-    pub fn bind<'b>(
+    pub(super) fn prepare<'b>(
         &'b self,
         cuda: &'b Cuda,
         routine: Routine,
         element: Element,
         n: u64,
-    ) -> Result<Bound<'b>> {
+    ) -> Result<Prepared<'b>> {
         let index = match element {
             Element::F32 => 0,
             Element::F64 => 1,
@@ -134,7 +137,7 @@ impl Blas {
             ones_into(cuda, memory, element, n)?;
         }
         let out = cuda.alloc("the sum", element.size())?;
-        Ok(Bound { blas: self, routine, index, n: n as i64, ones, out })
+        Ok(Prepared { blas: self, cuda, routine, index, n: n as i64, ones, out })
     }
 }
 
@@ -164,8 +167,9 @@ impl Drop for Blas {
 
 /// A sum of cuBLAS with its buffers.
 #[derive(Debug)]
-pub struct Bound<'b> {
+pub(super) struct Prepared<'b> {
     blas: &'b Blas,
+    cuda: &'b Cuda,
     routine: Routine,
     index: usize,
     n: i64,
@@ -173,10 +177,10 @@ pub struct Bound<'b> {
     out: Memory,
 }
 
-impl Bound<'_> {
+impl Prepared<'_> {
     /// Launches the sum of the elements at that address.
-    pub fn launch(&self, input: u64) -> Result<()> {
-        let Bound { blas, n, .. } = self;
+    pub(super) fn launch(&self, input: u64) -> Result<()> {
+        let Prepared { blas, n, .. } = self;
         let (input, out) = (input as *const c_void, self.out.address() as *mut c_void);
         // SAFETY: both vectors have n elements; the scalar is device memory, as was set.
         let code = unsafe {
@@ -198,7 +202,7 @@ impl Bound<'_> {
     }
 
     /// The bytes of the sum, after all that was launched.
-    pub fn read(&self, cuda: &Cuda, sum: &mut [u8]) -> Result<()> {
-        cuda.read(&self.out, sum)
+    pub(super) fn read(&self, sum: &mut [u8]) -> Result<()> {
+        self.cuda.read(&self.out, sum)
     }
 }

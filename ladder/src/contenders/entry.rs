@@ -1,0 +1,233 @@
+//! Who can take part: the one list that every command chooses from.
+
+use common::{Result, Step, Study, device::Device, plan::Block, run::Job, sum::Scalar};
+use measured::{Role, Variant};
+
+use super::{
+    blas::{Blas, Routine},
+    contender::{Contender, Work},
+    cub::{self, Cub},
+    limits::{self, Limits},
+    peers::Peers,
+    reduce,
+};
+
+/// One who can take part, before anything is made for a type and size.
+#[derive(Clone, Copy, Debug)]
+pub enum Entry<'p> {
+    /// An empty kernel.
+    Floor,
+    /// A kernel that reads the input and adds nothing.
+    Read,
+    /// The driver's copy from device to device.
+    Copy,
+    /// A step of the ladder.
+    Step(&'static Step),
+    /// A way of a study.
+    Way(&'static Study, &'static Step),
+    /// The crate that the ladder ends in.
+    Reduce,
+    /// A sum of CUB or Thrust.
+    Cub(&'p Cub, &'p cub::Peer),
+    /// A sum of cuBLAS.
+    Blas(&'p Blas, Routine),
+}
+
+/// Everyone, in the order in which a round runs them.
+pub fn all<'p>(
+    steps: &[&'static Step],
+    studies: &[&'static Study],
+    peers: &'p Peers,
+) -> Vec<Entry<'p>> {
+    let mut all = vec![Entry::Floor, Entry::Read, Entry::Copy];
+    all.extend(steps.iter().map(|step| Entry::Step(step)));
+    for study in studies {
+        all.extend(study.ways.iter().map(|way| Entry::Way(study, way)));
+    }
+    all.push(Entry::Reduce);
+    if let Ok(cub) = &peers.cub {
+        all.extend(cub.sums.iter().map(|peer| Entry::Cub(cub, peer)));
+    }
+    if let Ok(blas) = &peers.blas {
+        all.extend(Routine::ALL.map(|routine| Entry::Blas(blas, routine)));
+    }
+    all
+}
+
+impl<'p> Entry<'p> {
+    /// Its name in every table.
+    pub fn name(&self) -> &'p str {
+        match self {
+            Entry::Floor => limits::FLOOR,
+            Entry::Read => limits::READ,
+            Entry::Copy => limits::COPY,
+            Entry::Step(step) | Entry::Way(_, step) => step.name,
+            Entry::Reduce => reduce::NAME,
+            Entry::Cub(_, peer) => &peer.name,
+            Entry::Blas(_, routine) => routine.name(),
+        }
+    }
+
+    /// What it is.
+    pub fn role(&self) -> Role {
+        match self {
+            Entry::Floor => Role::Floor,
+            Entry::Read | Entry::Copy => Role::Ceiling,
+            Entry::Step(_) => Role::Step,
+            Entry::Way(..) => Role::Study,
+            Entry::Reduce => Role::Library,
+            Entry::Cub(..) | Entry::Blas(..) => Role::Peer,
+        }
+    }
+
+    /// Bytes of the largest input that it is meant for; 0 where it is meant for all.
+    fn up_to(&self) -> u64 {
+        match self {
+            Entry::Way(study, _) => study.up_to,
+            _ => 0,
+        }
+    }
+
+    /// Whether it is meant for that many bytes of input.
+    pub fn is_for(&self, bytes: u64) -> bool {
+        self.up_to() == 0 || bytes <= self.up_to()
+    }
+
+    /// Those of these block sizes that it is run with: one that has its own is run once.
+    pub fn blocks<'b>(&self, asked: &'b [Block]) -> &'b [Block] {
+        match self {
+            Entry::Step(_) => asked,
+            _ => &asked[..asked.len().min(1)],
+        }
+    }
+
+    fn what(&self) -> String {
+        match self {
+            Entry::Floor => {
+                "an empty kernel between the two events: the floor of this method".into()
+            }
+            Entry::Read => {
+                "reads the input in vectors of 16 bytes, four in flight a thread; adds nothing"
+                    .into()
+            }
+            Entry::Copy => {
+                "the driver's copy of the input to other device memory: reads and writes it".into()
+            }
+            Entry::Step(step) | Entry::Way(_, step) => step.cures.into(),
+            Entry::Reduce => {
+                "the library that the ladder ends in: one launch, the same bits everywhere".into()
+            }
+            Entry::Cub(cub, peer) if peer.waits => format!(
+                "{}; it returns its sum to the host, so only the host's clock can time it",
+                cub.version
+            ),
+            Entry::Cub(cub, _) => cub.version.clone(),
+            Entry::Blas(blas, Routine::Asum) => {
+                format!("cuBLAS {}: the sum of absolute values", blas.version)
+            }
+            Entry::Blas(blas, Routine::Dot) => {
+                format!("cuBLAS {}: the dot product with ones, which it reads too", blas.version)
+            }
+        }
+    }
+
+    /// Makes it ready to sum `n` elements, in blocks of that size where it takes any.
+    pub fn contender<'d, T: Scalar + ::reduce::Element>(
+        self,
+        device: &'d Device,
+        limits: &'d Limits,
+        n: u64,
+        block: Block,
+    ) -> Result<Contender<'d>>
+    where
+        'p: 'd,
+    {
+        let bytes = n * T::ELEMENT.size();
+        let work = match self {
+            Entry::Floor => Work::Limit(limits::Prepared::empty(limits)),
+            Entry::Read => Work::Limit(limits::Prepared::read(device, limits, bytes)?),
+            Entry::Copy => Work::Limit(limits::Prepared::copy(device.gpu()?, bytes)?),
+            Entry::Step(step) | Entry::Way(_, step) => {
+                let ptx = common::ptx::of(&step.kernel, T::ELEMENT, None)?;
+                let problem = device.problem(n, block, T::ELEMENT);
+                Work::Step(Job::load(device, step, &ptx, problem)?)
+            }
+            Entry::Reduce => Work::Reduce(reduce::Prepared::new::<T>(device.gpu()?, n)?),
+            Entry::Cub(cub, peer) => Work::Cub(cub.prepare(device.gpu()?, peer, T::ELEMENT, n)?),
+            Entry::Blas(blas, routine) => {
+                Work::Blas(blas.prepare(device.gpu()?, routine, T::ELEMENT, n)?)
+            }
+        };
+        let variant = Variant {
+            name: self.name().into(),
+            role: self.role(),
+            what: self.what(),
+            // A copy writes what it has read.
+            moves: if matches!(self, Entry::Copy) { 2 } else { 1 },
+            up_to: self.up_to(),
+        };
+        let threads = if matches!(self, Entry::Step(_)) { block.threads() } else { 0 };
+        Ok(Contender::new(device, variant, threads, work))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use common::{
+        device::{Choice, Settings},
+        sum::{Input, Workload},
+    };
+
+    use super::*;
+    use crate::{LIMITS, STEPS, STUDIES};
+
+    fn nobody() -> Peers {
+        Peers { cub: Err("not here".into()), blas: Err("not here".into()) }
+    }
+
+    #[test]
+    fn everyone_is_in_the_list_once() {
+        let peers = nobody();
+        let all = all(&STEPS, &STUDIES, &peers);
+        let names: Vec<&str> = all.iter().map(Entry::name).collect();
+        assert_eq!(names[..4], ["empty-kernel", "read-only", "copy", "v0-naive"]);
+        assert_eq!(names[13..], ["one-block", "one-cluster", "counter", "mailbox", "reduce"]);
+        let distinct: std::collections::HashSet<_> = names.iter().collect();
+        assert_eq!(distinct.len(), names.len());
+    }
+
+    #[test]
+    fn whoever_needs_no_gpu_is_right_in_the_interpreter() {
+        let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
+        let limits = Limits::load(&device, &LIMITS).unwrap();
+        let peers = nobody();
+        for n in [0, 1, 33, 1025] {
+            let workload = Workload::<f32>::new(&device, Input::Signed, n, 7).unwrap();
+            for entry in all(&STEPS, &STUDIES, &peers) {
+                if matches!(entry, Entry::Copy | Entry::Reduce) {
+                    continue;
+                }
+                for &block in entry.blocks(&Block::ALL[1..3]) {
+                    let contender = entry.contender::<f32>(&device, &limits, n, block).unwrap();
+                    let verdict = contender.verify(&workload).unwrap();
+                    let name = entry.name();
+                    assert_eq!(verdict.map(|v| v.verified()), contender.sums().then_some(true));
+                    let threads = if entry.role() == Role::Step { block.threads() } else { 0 };
+                    assert_eq!(
+                        (contender.threads, contender.variant.name.as_str()),
+                        (threads, name)
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_way_takes_part_where_its_study_is_about_it() {
+        let way = Entry::Way(STUDIES[0], STUDIES[0].ways[0]);
+        assert!(way.is_for(STUDIES[0].up_to) && !way.is_for(STUDIES[0].up_to + 1));
+        assert!(Entry::Step(STEPS[0]).is_for(1 << 40));
+        assert_eq!(way.blocks(&Block::ALL), &Block::ALL[..1]);
+        assert_eq!(Entry::Step(STEPS[0]).blocks(&Block::ALL), Block::ALL);
+    }
+}

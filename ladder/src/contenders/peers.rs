@@ -1,0 +1,72 @@
+//! The sums that others have written, as far as their libraries are here.
+
+use std::path::Path;
+
+use common::device::Cuda;
+use measured::Absent;
+
+use super::{
+    blas::{Blas, Routine},
+    cub::{self, Cub},
+};
+
+/// The peers' libraries, each loaded or with the reason why not.
+#[derive(Debug)]
+pub struct Peers {
+    /// CUB and Thrust.
+    pub cub: Result<Cub, String>,
+    /// cuBLAS.
+    pub blas: Result<Blas, String>,
+}
+
+impl Peers {
+    /// Loads what there is; `cub` is where CUB's file is, if it was said.
+    pub fn load(cuda: &Cuda, cub: Option<&Path>) -> Peers {
+        let blas = Blas::load(cuda);
+        Peers { cub: Cub::load(cub), blas }
+    }
+
+    /// What is missing for every type and size, with the reason.
+    pub fn missing(&self, takes: &dyn Fn(&str) -> bool) -> Vec<Absent> {
+        let cub = self.cub.as_ref().err().map(|reason| (cub::NAMES.to_vec(), reason));
+        let blas = self.blas.as_ref().err();
+        let blas = blas.map(|reason| (Routine::ALL.map(Routine::name).to_vec(), reason));
+        let absent = cub.into_iter().chain(blas).flat_map(|(names, reason)| {
+            names.into_iter().map(move |name| Absent {
+                variant: name.to_owned(),
+                element: String::new(),
+                n: 0,
+                reason: reason.clone(),
+            })
+        });
+        absent.filter(|absent| takes(&absent.variant)).collect()
+    }
+
+    /// Versions of the libraries.
+    pub fn versions(&self) -> String {
+        let cub = self.cub.as_ref().map(|cub| cub.version.clone());
+        let blas = self.blas.as_ref().map(|blas| format!("cuBLAS {}", blas.version));
+        [cub.ok(), blas.ok()].into_iter().flatten().collect::<Vec<_>>().join("; ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_named_with_its_reason() {
+        let peers = Peers { cub: Err("no CUB".into()), blas: Err("no cuBLAS".into()) };
+        let absent = |takes: &dyn Fn(&str) -> bool| -> Vec<(String, String)> {
+            peers.missing(takes).into_iter().map(|a| (a.variant, a.reason)).collect()
+        };
+        let all = absent(&|_| true);
+        assert_eq!(all.len(), 6);
+        assert_eq!(all[0], ("cub".into(), "no CUB".into()));
+        assert_eq!(
+            absent(&|name| name == "cublas-dot"),
+            [("cublas-dot".into(), "no cuBLAS".into())]
+        );
+        assert_eq!(peers.versions(), "");
+    }
+}

@@ -1,0 +1,79 @@
+//! The GPU, and everything that can be measured on it.
+
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use common::{
+    Error, Result,
+    device::{Choice, Device, Memory, Settings},
+    plan::Block,
+};
+
+use crate::{
+    LIMITS, STEPS, STUDIES,
+    clock::Monitor,
+    contenders::{self, Contender, Entry, Limits, Peers},
+};
+
+/// A GPU, with what is loaded on it once.
+#[derive(Debug)]
+pub struct Rig {
+    /// The GPU.
+    pub device: Device,
+    /// What others have written.
+    pub peers: Peers,
+    /// Its clocks.
+    pub monitor: Monitor,
+    /// The kernels of the floor and of the reading ceiling.
+    pub limits: Limits,
+    /// Three times the L2, clean: reading it drives everything else out.
+    flush: Memory,
+    flush_bytes: u64,
+}
+
+impl Rig {
+    /// Opens a GPU; the interpreter has no times.
+    pub fn open(choice: Choice, cub: Option<&Path>) -> Result<Rig> {
+        let choice = match choice {
+            Choice::Auto => Choice::Cuda(0),
+            Choice::Simt => return Err(Error::NoGpu),
+            choice => choice,
+        };
+        let device = Device::open(choice, &Settings::default())?;
+        let cuda = device.gpu()?;
+        let (monitor, peers) = (Monitor::new(cuda), Peers::load(cuda, cub));
+        let limits = Limits::load(&device, &LIMITS)?;
+        let flush_bytes = (3 * device.facts().l2).max(1 << 20);
+        let flush = device.alloc("what is read to empty the L2 cache", flush_bytes)?;
+        device.fill(&flush, 1)?;
+        Ok(Rig { device, peers, monitor, limits, flush, flush_bytes })
+    }
+
+    /// Everyone who can take part here.
+    pub fn entries(&self) -> Vec<Entry<'_>> {
+        contenders::all(&STEPS, &STUDIES, &self.peers)
+    }
+
+    /// Keeps the GPU busy until its clock has come up, and reads it.
+    pub fn wake(&self) -> Result<u32> {
+        let flush = self.flusher()?;
+        let started = Instant::now();
+        while started.elapsed() < Duration::from_millis(500) {
+            for _ in 0..100 {
+                flush()?;
+            }
+            self.device.finish()?;
+        }
+        Ok(self.monitor.sm_mhz().unwrap_or(0))
+    }
+
+    /// What empties the L2 cache. It does not wait.
+    pub fn flusher(&self) -> Result<impl Fn() -> Result<()>> {
+        let words = self.flush_bytes / 4;
+        let reader: Contender<'_> =
+            Entry::Read.contender::<f32>(&self.device, &self.limits, words, Block::ALL[0])?;
+        Ok(move || reader.start(self.flush.address()))
+    }
+}
