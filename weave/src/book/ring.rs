@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, fmt::Write as _};
 use anyhow::{Context, Result, anyhow, ensure};
 use common::{
     Element,
-    device::Call,
+    plan::Call,
     plan::{Block, Buffer, Problem},
 };
 use simt::observer::{Access, AccessKind, At, Copy, Observer, Space};
