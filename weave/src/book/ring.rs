@@ -8,8 +8,7 @@ use std::{collections::BTreeMap, fmt::Write as _};
 use anyhow::{Context, Result, anyhow, ensure};
 use common::{
     Element,
-    device::Call,
-    plan::{Block, Buffer, Problem},
+    plan::{Block, Buffer, Call, Problem},
 };
 use simt::observer::{Access, AccessKind, At, Copy, Observer, Space};
 

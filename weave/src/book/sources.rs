@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, anyhow, bail};
-use common::size::Size;
+use common::plan::Size;
 use measured::{Run, counters::Count, history::History};
 use serde::Deserialize;
 use xtask::kernels::{self, Kernel};
