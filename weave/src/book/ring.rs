@@ -8,12 +8,7 @@ use std::{collections::BTreeMap, fmt::Write as _};
 use anyhow::{Context, Result, anyhow, ensure};
 use common::{
     Element,
-<<<<<<< HEAD
-    plan::Call,
-    plan::{Block, Buffer, Problem},
-=======
     plan::{Block, Buffer, Call, Problem},
->>>>>>> harness
 };
 use simt::observer::{Access, AccessKind, At, Copy, Observer, Space};
 
