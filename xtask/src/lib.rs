@@ -7,6 +7,7 @@ pub mod kernels;
 mod library;
 mod nvrtc;
 mod peers;
+pub mod programs;
 mod ptx;
 mod root;
 mod sass;

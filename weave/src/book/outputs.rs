@@ -13,7 +13,8 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 use common::plan::Block;
 use serde_json::Value;
-use xshell::{Shell, cmd};
+use xshell::Shell;
+use xtask::programs::{self, Which};
 
 use super::{
     console,
@@ -49,7 +50,7 @@ pub(crate) fn run(sh: &Shell, check: bool) -> Result<()> {
     let root = xtask::root();
     let folder = root.join(BOOK).join(GENERATED);
     let wanted = Wanted::of(&root.join(BOOK).join("src"))?;
-    cmd!(sh, "cargo build --quiet").run()?;
+    programs::build(sh, if check { Which::Tested } else { Which::Default })?;
     let mut files: BTreeMap<String, String> = BTreeMap::new();
     let mut failed = Vec::new();
     for (command, fails) in &wanted.runs {
@@ -214,12 +215,22 @@ fn on_the_interpreter(command: &str) -> Option<String> {
     Some(format!("cargo run {package} -- {}", words.join(" ")))
 }
 
+/// A command with the program itself in the place of `cargo run -p`: all have been built.
+fn built(command: &str) -> Result<String> {
+    let Some(rest) = command.strip_prefix("cargo run -p ") else {
+        // Cargo's own lines are not the program's.
+        return Ok(command.replacen("cargo run ", "cargo run --quiet ", 1));
+    };
+    let (name, words) = rest.split_once(' ').unwrap_or((rest, ""));
+    let program = programs::path(name)?;
+    ensure!(program.exists(), "`{command}`: there is no program {name}");
+    Ok(format!("'{}' {}", program.display(), words.strip_prefix("-- ").unwrap_or(words)))
+}
+
 /// What a command prints, both streams as they come.
 fn output(root: &Path, command: &str, fails: bool) -> Result<String> {
-    // Cargo's own lines are not the program's.
-    let quiet = command.replacen("cargo run ", "cargo run --quiet ", 1);
     let done = Command::new("bash")
-        .args(["-c", &format!("{quiet} 2>&1")])
+        .args(["-c", &format!("{} 2>&1", built(command)?)])
         .current_dir(root)
         .env("COLUMNS", "80")
         .env("NO_COLOR", "1")
@@ -355,6 +366,17 @@ fn timeless(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_command_is_run_as_the_program_that_was_built() {
+        let name = std::env::current_exe().unwrap().file_name().unwrap().display().to_string();
+        let direct = |words: &str| built(&format!("cargo run -p {name}{words}")).unwrap();
+        assert!(direct("").starts_with('\'') && direct("").ends_with(&format!("/{name}' ")));
+        assert!(direct(" -- --n 2^10").ends_with(&format!("/{name}' --n 2^10")));
+        assert_eq!(built("cargo run -q").unwrap(), "cargo run --quiet -q");
+        assert_eq!(built("cargo x diff 3").unwrap(), "cargo x diff 3");
+        assert!(built("cargo run -p gone").unwrap_err().to_string().contains("no program gone"));
+    }
 
     #[test]
     fn times_are_set_aside() {
