@@ -1,10 +1,13 @@
 // What CUB and Thrust make of the same sum, behind a C ABI that `ladder measure` loads at run time.
 // `cargo x peers` compiles it. Nothing here is CUB: its headers come with the toolkit or from PyPI.
 #include <cub/device/device_reduce.cuh>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <thrust/execution_policy.h>
 #include <thrust/reduce.h>
 
 #include <cstdio>
+#include <type_traits>
 
 // CCCL before 3.2 has no environments: there is the default sum, and nothing else.
 #if CCCL_VERSION >= 3002000
@@ -24,11 +27,30 @@ struct Call {
     cudaStream_t stream;
 };
 
+// Halves are added as floats, as `reduce` adds them: in halves, a sum of 2^20 ones is 2048.
+struct Add {
+    template <class A, class B>
+    __device__ float operator()(A a, B b) const { return static_cast<float>(a) + static_cast<float>(b); }
+};
+
+enum Operation { SUM, MIN, MAX };
+
 template <class T>
-cudaError_t cub_default(const T* in, const Call& c)
+cudaError_t cub_default(int operation, const T* in, const Call& c)
 {
-    return cub::DeviceReduce::Sum(c.scratch, *c.scratch_bytes, in, static_cast<T*>(c.out),
-                                  static_cast<long long>(c.n), c.stream);
+    auto out = static_cast<T*>(c.out);
+    auto n = static_cast<long long>(c.n);
+    switch (operation) {
+    case SUM:
+        if constexpr (std::is_same_v<T, __half> || std::is_same_v<T, __nv_bfloat16>)
+            return cub::DeviceReduce::Reduce(c.scratch, *c.scratch_bytes, in, static_cast<float*>(c.out),
+                                             n, Add{}, 0.0f, c.stream);
+        else
+            return cub::DeviceReduce::Sum(c.scratch, *c.scratch_bytes, in, out, n, c.stream);
+    case MIN: return cub::DeviceReduce::Min(c.scratch, *c.scratch_bytes, in, out, n, c.stream);
+    case MAX: return cub::DeviceReduce::Max(c.scratch, *c.scratch_bytes, in, out, n, c.stream);
+    }
+    return cudaErrorNotSupported;
 }
 
 #if HAS_DETERMINISM
@@ -68,17 +90,21 @@ cudaError_t thrust_reduce(const T* in, const Call& c)
     return cudaSuccess;
 }
 
+// The default takes all types and operations; the others are measured where they are sums.
 template <class T>
-int of_type(int peer, const void* input, const Call& c)
+int of_type(int peer, int operation, const void* input, const Call& c)
 {
     const T* in = static_cast<const T*>(input);
-    switch (peer) {
-    case 0: return cub_default(in, c);
+    if (peer == 0) return cub_default(operation, in, c);
+    if constexpr (std::is_same_v<T, float> || std::is_same_v<T, int> || std::is_same_v<T, double>) {
+        if (operation != SUM) return cudaErrorNotSupported;
+        switch (peer) {
 #if HAS_DETERMINISM
-    case 1: return cub_atomic(in, c);
-    case 2: return cub_gpu_to_gpu(in, c);
+        case 1: return cub_atomic(in, c);
+        case 2: return cub_gpu_to_gpu(in, c);
 #endif
-    case 3: return thrust_reduce(in, c);
+        case 3: return thrust_reduce(in, c);
+        }
     }
     return cudaErrorNotSupported;
 }
@@ -86,7 +112,7 @@ int of_type(int peer, const void* input, const Call& c)
 }  // namespace
 
 // The layout of the functions below; a program that knows another one refuses this library.
-extern "C" int peers_abi() { return 1; }
+extern "C" int peers_abi() { return 2; }
 
 extern "C" const char* peers_version()
 {
@@ -106,16 +132,23 @@ extern "C" const char* peers_name(int peer)
 // Whether the call returns only when the sum is on the host: no stream may be held back for it.
 extern "C" int peers_waits(int peer) { return peer == 3; }
 
-// Adds n elements of a type (0 float, 1 int, 2 double). Returns a cudaError_t.
-extern "C" int peers_sum(int peer, int type, const void* in, unsigned long long n, void* out,
-                         void* host_out, void* scratch, size_t* scratch_bytes, void* stream)
+// Reduces n elements: operation 0 sum, 1 minimum, 2 maximum; type 0 float, 1 int, 2 double,
+// 3 unsigned, 4 and 5 the same of 64 bits, 6 half, 7 bfloat16. Sums of halves are floats.
+// Returns a cudaError_t.
+extern "C" int peers_reduce(int peer, int operation, int type, const void* in, unsigned long long n,
+                            void* out, void* host_out, void* scratch, size_t* scratch_bytes, void* stream)
 {
     Call call{n, out, host_out, scratch, scratch_bytes, static_cast<cudaStream_t>(stream)};
     try {
         switch (type) {
-        case 0: return of_type<float>(peer, in, call);
-        case 1: return of_type<int>(peer, in, call);
-        case 2: return of_type<double>(peer, in, call);
+        case 0: return of_type<float>(peer, operation, in, call);
+        case 1: return of_type<int>(peer, operation, in, call);
+        case 2: return of_type<double>(peer, operation, in, call);
+        case 3: return of_type<unsigned>(peer, operation, in, call);
+        case 4: return of_type<long long>(peer, operation, in, call);
+        case 5: return of_type<unsigned long long>(peer, operation, in, call);
+        case 6: return of_type<__half>(peer, operation, in, call);
+        case 7: return of_type<__nv_bfloat16>(peer, operation, in, call);
         }
         return cudaErrorInvalidValue;
     } catch (...) {  // Thrust throws; a C caller cannot catch

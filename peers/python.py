@@ -58,7 +58,7 @@ class Cub:
 
     def __init__(self, path, torch):
         self.lib = ctypes.CDLL(path)
-        if self.lib.peers_abi() != 1:
+        if self.lib.peers_abi() != 2:
             raise RuntimeError(f"{path} has another layout: run `cargo x peers` again")
         self.out = torch.empty(1, dtype=torch.float64, device="cuda")
         self.host = ctypes.c_uint64()
@@ -66,7 +66,8 @@ class Cub:
         self.bytes = ctypes.c_size_t()
 
     def call(self, kind, view, scratch):
-        code = self.lib.peers_sum(
+        code = self.lib.peers_reduce(
+            0,
             0,
             kind,
             ctypes.c_void_p(view.data_ptr()),

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use clap::Parser;
 use xshell::Shell;
-use xtask::{Task, root};
+use xtask::Task;
 
 fn main() -> ExitCode {
     match run(&Task::parse()) {
@@ -24,7 +24,7 @@ fn main() -> ExitCode {
 /// Takes the same words as `cargo x`, which hands them on.
 fn run(task: &Task) -> Result<()> {
     let sh = Shell::new()?;
-    sh.change_dir(root());
+    sh.change_dir(xtask::root());
     match task {
         Task::Results { check } => results::run(*check),
         Task::Book(options) => book::run(&sh, options),

@@ -32,7 +32,7 @@ struct Results {
 
 /// Renders, or checks that what is there is what would be rendered.
 pub(crate) fn run(check: bool) -> Result<()> {
-    render(&crate::root(), check)
+    render(&xtask::root(), check)
 }
 
 fn render(root: &Path, check: bool) -> Result<()> {
@@ -352,7 +352,7 @@ mod tests {
     /// A tree with the synthetic run, twice, and a front page.
     fn tree(name: &str) -> PathBuf {
         let root = std::env::temp_dir().join(format!("results-{}-{name}", std::process::id()));
-        let fixture = crate::root().join("measured/tests/synthetic");
+        let fixture = xtask::root().join("measured/tests/synthetic");
         for run in ["2000-01-01-synthetic-gpu", "2000-01-02-synthetic-gpu"] {
             let folder = root.join("results").join(run);
             fs::create_dir_all(&folder).unwrap();

@@ -8,18 +8,17 @@ mod library;
 mod nvrtc;
 mod peers;
 mod ptx;
+mod root;
 mod sass;
 mod spell;
 mod task;
 mod tidy;
 mod weave;
 
+pub use root::root;
 pub use task::{Book, Task};
 
-use std::{
-    path::{Path, PathBuf},
-    process::ExitCode,
-};
+use std::process::ExitCode;
 
 use anyhow::Result;
 use xshell::Shell;
@@ -47,9 +46,4 @@ pub fn run(task: &Task) -> Result<ExitCode> {
         Task::Ci => return ci::run(&sh),
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// The workspace's folder.
-pub fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace").to_owned()
 }

@@ -2,8 +2,6 @@
 
 use compiler::Unit;
 
-use crate::ptx::File;
-
 /// The source, from the root of the workspace.
 pub(crate) const SOURCE: &str = "reduce/src/kernel.cu";
 
@@ -19,8 +17,8 @@ const TYPES: [(&str, &str, &str, Option<&str>); 8] = [
     ("bf16", "unsigned short", "float", Some("BFLOAT")),
 ];
 
-/// All PTX files of the library. Lines are left out: nobody steps through a library's kernels.
-pub(crate) fn files(source: &str) -> Vec<File<'_>> {
+/// All PTX files of the library, from the root of the workspace, and what each is made from. Lines are left out: nobody steps through a library's kernels.
+pub(crate) fn files(source: &str) -> Vec<(String, Unit<'_>)> {
     let of_type = |(name, load, add, widen): (_, _, _, Option<_>)| {
         let mut options = vec![
             format!("--define-macro=In={load}"),
@@ -30,9 +28,8 @@ pub(crate) fn files(source: &str) -> Vec<File<'_>> {
         options.extend(widen.map(|name| format!("--define-macro={name}")));
         [70, 90].map(|architecture| {
             let name = format!("reduce/src/ptx/{name}.{architecture}.ptx");
-            let path = crate::root().join(&name);
             let options = options.clone();
-            File { name, path, unit: Unit { source, file: "kernel.cu", architecture, options } }
+            (name, Unit { source, file: "kernel.cu", architecture, options })
         })
     };
     TYPES.into_iter().flat_map(of_type).collect()

@@ -9,20 +9,20 @@ use xshell::Shell;
 use crate::{kernels, library};
 
 /// A PTX file, and what it is made from.
-#[derive(Debug)]
-pub(crate) struct File<'a> {
+struct File<'a> {
     /// As it is called in a message.
-    pub(crate) name: String,
-    /// Where it lies.
-    pub(crate) path: PathBuf,
-    /// What is compiled.
-    pub(crate) unit: Unit<'a>,
+    name: String,
+    path: PathBuf,
+    unit: Unit<'a>,
 }
 
 pub(crate) fn run(sh: &Shell, check: bool) -> Result<()> {
     let source = fs::read_to_string(crate::root().join(library::SOURCE))?;
     let kernels = kernels::all()?;
-    let mut files = library::files(&source);
+    let mut files: Vec<File<'_>> = library::files(&source)
+        .into_iter()
+        .map(|(name, unit)| File { path: crate::root().join(&name), name, unit })
+        .collect();
     for kernel in &kernels {
         files.extend(ELEMENTS.map(|(name, element)| File {
             name: format!("{}/src/kernel.{name}.ptx", kernel.name),

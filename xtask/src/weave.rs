@@ -1,5 +1,5 @@
 //! `cargo x book` and `cargo x results`: the weaver's, a program of its own, because nobody else
-//! has a use for the 140 crates that it takes.
+//! has a use for mdBook, plotters and what they take.
 
 use std::{
     ffi::OsString,

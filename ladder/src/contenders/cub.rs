@@ -17,7 +17,10 @@ use common::{
 };
 
 /// The layout that this file knows.
-const ABI: c_int = 1;
+const ABI: c_int = 2;
+
+/// The operation: a sum.
+const SUM: c_int = 0;
 
 /// The file that `cargo x peers` writes.
 pub const FILE: &str = "libpeers.so";
@@ -26,7 +29,8 @@ type Number = unsafe extern "C" fn() -> c_int;
 type Text = unsafe extern "C" fn() -> *const c_char;
 type TextOf = unsafe extern "C" fn(c_int) -> *const c_char;
 type NumberOf = unsafe extern "C" fn(c_int) -> c_int;
-type Sum = unsafe extern "C" fn(
+type Reduce = unsafe extern "C" fn(
+    c_int,
     c_int,
     c_int,
     *const c_void,
@@ -41,7 +45,7 @@ type Sum = unsafe extern "C" fn(
 /// The loaded library.
 #[derive(Debug)]
 pub struct Cub {
-    sum: Sum,
+    reduce: Reduce,
     error: TextOf,
     /// What it was made from.
     pub version: String,
@@ -106,9 +110,9 @@ impl Cub {
             }
             let version = library.get::<Text>(b"peers_version\0").map_err(missing)?();
             let version = CStr::from_ptr(version).to_string_lossy().into_owned();
-            let sum = *library.get::<Sum>(b"peers_sum\0").map_err(missing)?;
+            let reduce = *library.get::<Reduce>(b"peers_reduce\0").map_err(missing)?;
             let error = *library.get::<TextOf>(b"peers_error\0").map_err(missing)?;
-            Ok(Cub { sum, error, version, sums, _library: library })
+            Ok(Cub { reduce, error, version, sums, _library: library })
         }
     }
 
@@ -185,8 +189,9 @@ impl Prepared<'_> {
         // SAFETY: the input has n elements at that address; the other buffers are live and as
         // large as the library asked for.
         unsafe {
-            (self.library.sum)(
+            (self.library.reduce)(
                 self.peer.index,
+                SUM,
                 element,
                 input as *const c_void,
                 self.n,

@@ -3,11 +3,12 @@
 use anyhow::{Result, ensure};
 
 use super::{
-    number::{self, Quantity, Unit},
+    counts::THREADS,
+    plan,
+    quantity::{Quantity, Unit},
     sass::Listing,
     sources::Sources,
 };
-use crate::book::counts::THREADS;
 
 /// Threads that an SM holds at most.
 const RESIDENT: u64 = 2048;
@@ -18,7 +19,7 @@ const N: u64 = 1 << 28;
 /// SM; where the copy engine asks, the shared memory of the blocks on an SM.
 pub(crate) fn of(sources: &Sources, step: &str) -> Result<Quantity> {
     let code = sources.sass.get(step)?;
-    let plan = number::plan(step, N, THREADS)?;
+    let plan = plan::of(step, N, THREADS)?;
     let first = &plan.launches[0];
     let blocks = u64::from(first.grid).div_ceil(u64::from(simt::Config::default().sm_count));
     let blocks = blocks.min(RESIDENT / u64::from(THREADS));

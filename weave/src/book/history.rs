@@ -5,7 +5,7 @@ use measured::history::Published;
 
 use super::{
     highlight::escape,
-    number::{Quantity, Unit, power},
+    quantity::{Quantity, Unit, gigabytes, power},
     sources::Sources,
 };
 
@@ -69,7 +69,7 @@ pub(crate) fn html(sources: &Sources, name: &str) -> Result<String> {
         body += &format!(
             "<tr><td>{}</td><td>{ours}</td><td>{time}</td><td>{}</td><td>{share}</td><td>{factor}</td><td>{:.2}×</td></tr>\n",
             escape(&row.name),
-            super::table::rate(rate),
+            gigabytes(rate),
             table.speedup(row)
         );
         last = Some(rate);

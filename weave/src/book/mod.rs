@@ -9,11 +9,14 @@ mod highlight;
 mod history;
 mod listing;
 mod maths;
+mod metric;
 mod number;
 mod outputs;
 mod page;
+mod plan;
 mod plot;
 mod prose;
+mod quantity;
 mod ring;
 mod sass;
 mod segment;
@@ -22,6 +25,7 @@ mod slider;
 mod sources;
 mod stepper;
 mod table;
+mod timed;
 mod trial;
 mod weave;
 
@@ -63,7 +67,7 @@ pub(crate) fn run(sh: &Shell, options: &xtask::Book) -> Result<()> {
 /// A draft is built whatever is wrong with it; its faults are printed.
 pub(crate) fn build(draft: bool) -> Result<PathBuf> {
     let start = Instant::now();
-    let root = crate::root();
+    let root = xtask::root();
     let sources = Sources::read()?;
     let faults = Arc::new(Mutex::new(Vec::new()));
     let mut book = MDBook::load(root.join(BOOK))?;

@@ -20,7 +20,7 @@ use super::{
     counts::{Case, Counts},
     frame::{self, Frames},
     highlight::Language,
-    number,
+    number, plan,
     segment::{self, Part},
     sources::{BOOK, GENERATED, read, size},
 };
@@ -46,7 +46,7 @@ struct Wanted {
 }
 
 pub(crate) fn run(sh: &Shell, check: bool) -> Result<()> {
-    let root = crate::root();
+    let root = xtask::root();
     let folder = root.join(BOOK).join(GENERATED);
     let wanted = Wanted::of(&root.join(BOOK).join("src"))?;
     cmd!(sh, "cargo build --quiet").run()?;
@@ -249,7 +249,7 @@ fn counts(root: &Path, cases: &BTreeSet<Case>, failed: &mut Vec<String>) -> Resu
         );
         let counted = output(root, &command, false).and_then(|text| {
             let record: Value = serde_json::from_str(text.trim())?;
-            let plan = number::plan(step, *n, *threads)?;
+            let plan = plan::of(step, *n, *threads)?;
             let blocks = plan.launches.iter().map(|launch| u64::from(launch.grid)).collect();
             counts.add(case, blocks, &record)
         });

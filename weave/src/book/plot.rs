@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use anyhow::{Result, bail, ensure};
 use measured::{Cache, Clock, Role};
 
-use super::{highlight::escape, number::place, sources::Sources};
+use super::{highlight::escape, sources::Sources, timed::place};
 
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 400.0;

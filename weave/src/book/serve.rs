@@ -39,7 +39,7 @@ pub(crate) fn run(html: &Path, build: impl Fn() -> Result<()>) -> Result<()> {
 
 /// What the book is made from.
 fn watched() -> Vec<PathBuf> {
-    let root = crate::root();
+    let root = xtask::root();
     [
         "book/src",
         "book/theme",

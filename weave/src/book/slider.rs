@@ -4,10 +4,7 @@ use anyhow::{Result, ensure};
 use measured::{Cache, Clock, Role};
 use serde_json::json;
 
-use super::{
-    number::{place, power},
-    sources::Sources,
-};
+use super::{quantity::power, sources::Sources, timed::place};
 
 pub(crate) fn html(sources: &Sources) -> Result<String> {
     let run = sources.run(None)?;

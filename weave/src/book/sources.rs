@@ -57,7 +57,7 @@ pub(crate) struct Cite {
 impl Sources {
     /// Reads all of it.
     pub(crate) fn read() -> Result<Sources> {
-        let root = crate::root();
+        let root = xtask::root();
         let (kernels, steps) = (kernels::all()?, kernels::steps()?.len());
         let folders = measured::folders(&root.join("results"))?;
         let runs = folders.iter().map(|folder| Run::read(folder)).collect::<Result<_, _>>()?;

@@ -6,19 +6,12 @@ use measured::Role;
 use super::{
     counts::Case,
     highlight::escape,
-    number::{At, group, metric, place, power, speedup, time},
+    metric::metric,
+    quantity::{gigabytes, group, power},
     sass::OPCODES,
     sources::Sources,
+    timed::{At, place, speedup, time},
 };
-
-/// A rate in GB/s as a cell.
-pub(crate) fn rate(gigabytes: f64) -> String {
-    match gigabytes {
-        r if r < 10.0 => format!("{r:.2}"),
-        r if r < 100.0 => format!("{r:.1}"),
-        r => format!("{r:.0}"),
-    }
-}
 
 /// An HTML table that scrolls in its own box.
 fn table(caption: &str, head: &[String], rows: &[Vec<String>]) -> String {
@@ -66,7 +59,7 @@ pub(crate) fn times(sources: &Sources, step: &str) -> Result<String> {
         }
         let gbps =
             place(largest).bytes() as f64 / time(sources, At::default(), name, largest)?.value;
-        row.extend([rate(gbps / 1e9), format!("{:.1}\u{a0}%", 100.0 * gbps / bus)]);
+        row.extend([gigabytes(gbps / 1e9), format!("{:.1}\u{a0}%", 100.0 * gbps / bus)]);
         for base in &names[..names.len() - 1] {
             row.push(match base == name {
                 true => "–".into(),
@@ -79,7 +72,7 @@ pub(crate) fn times(sources: &Sources, step: &str) -> Result<String> {
     }
     let mut row = vec!["the bus".to_owned()];
     row.extend(sizes.iter().map(|&n| micros(place(n).bytes() as f64 / bus)));
-    row.extend([rate(bus / 1e9), "100\u{a0}%".into()]);
+    row.extend([gigabytes(bus / 1e9), "100\u{a0}%".into()]);
     row.resize(head.len(), "–".into());
     rows.push(row);
     let caption = format!(
@@ -111,7 +104,7 @@ pub(crate) fn ladder(sources: &Sources, n: u64, peers: &[&str]) -> Result<String
         rows.push(vec![
             if peer { name.to_owned() } else { link(name, "") },
             micros(seconds),
-            rate(gbps / 1e9),
+            gigabytes(gbps / 1e9),
             format!("{:.1}\u{a0}%", 100.0 * gbps / bus),
             last.filter(|_| !peer).map_or(Ok("–".into()), factor)?,
             // A peer of another process has no rounds in common with v0.

@@ -1,5 +1,10 @@
 //! `cargo x tidy`: the rules that no compiler knows. Each violation is a line.
 
+mod circles;
+mod crates;
+mod imports;
+mod tokens;
+
 use std::fs;
 
 use anyhow::{Result, bail};
@@ -46,6 +51,7 @@ pub(crate) fn run() -> Result<()> {
         faults.extend(PARALLEL.iter().filter_map(|file| not_parallel(&steps[0], step, file)));
     }
     faults.extend(kernels::all()?.iter().flat_map(stale));
+    faults.extend(crates::faults(&crate::root())?);
     match faults.len() {
         0 => {
             let lines: Vec<String> = steps

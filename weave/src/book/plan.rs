@@ -1,0 +1,18 @@
+//! Plans of the steps, as they are launched on an H200.
+
+use anyhow::{Context, Result, anyhow};
+use common::{
+    Element,
+    plan::{Block, Plan, Problem},
+};
+
+/// The plan of a step of the ladder on an H200's number of SMs.
+pub(crate) fn of(step: &str, n: u64, threads: u32) -> Result<Plan> {
+    let step = ladder::STEPS
+        .iter()
+        .find(|known| known.name == step)
+        .with_context(|| format!("the ladder has no step `{step}`"))?;
+    let block = Block::new(threads).map_err(|e| anyhow!("{e}"))?;
+    let sms = simt::Config::default().sm_count;
+    Ok((step.plan)(&Problem { n, block, element: Element::F32, sms }))
+}

@@ -1,0 +1,144 @@
+//! A quantity: a value, its unit, where it comes from, and how it is printed.
+
+/// A quantity.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Quantity {
+    /// In base units: seconds, bytes a second, shares of one.
+    pub(crate) value: f64,
+    /// What it is.
+    pub(crate) unit: Unit,
+    /// Where it comes from, for the tooltip.
+    pub(crate) origin: String,
+}
+
+/// What a quantity is.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Unit {
+    /// Seconds.
+    Time,
+    /// Bytes a second.
+    Rate,
+    /// A share of one, printed in percent.
+    Share,
+    /// How many times.
+    Factor,
+    /// Something that is counted.
+    Count,
+    /// A plain number with a unit's name behind it.
+    Named(&'static str),
+    /// Words.
+    Text(String),
+}
+
+impl Quantity {
+    /// Something that is counted.
+    pub(crate) fn counted(value: f64, origin: String) -> Quantity {
+        Quantity { value, unit: Unit::Count, origin }
+    }
+
+    /// As it is printed: three digits or so, and the unit behind a space that does not break.
+    pub(crate) fn print(&self, digits: Option<usize>, bare: bool) -> String {
+        let v = self.value;
+        let with = |number: String, unit: &str| match bare || unit.is_empty() {
+            true => number,
+            false => format!("{number}\u{a0}{unit}"),
+        };
+        let fixed = |v: f64, default: usize| format!("{v:.*}", digits.unwrap_or(default));
+        match &self.unit {
+            Unit::Text(text) => text.clone(),
+            Unit::Time => {
+                let (scaled, unit) = match v {
+                    _ if v < 1e-6 => (v * 1e9, "ns"),
+                    _ if v < 1e-3 => (v * 1e6, "µs"),
+                    _ if v < 1.0 => (v * 1e3, "ms"),
+                    _ => (v, "s"),
+                };
+                with(fixed(scaled, places(scaled)), unit)
+            }
+            Unit::Rate => with(fixed(v / 1e9, if v < 1e11 { places(v / 1e9) } else { 0 }), "GB/s"),
+            Unit::Share => with(fixed(100.0 * v, usize::from(v.fract() != 0.0)), "%"),
+            Unit::Factor => {
+                let number = fixed(v, if v < 10.0 { 2 } else { 1 });
+                if bare { number } else { format!("{number}×") }
+            }
+            Unit::Count => match (v.fract() == 0.0, digits) {
+                (true, None) => group(v as u64),
+                _ => fixed(v, places(v)),
+            },
+            Unit::Named(unit) => with(
+                if v.fract() == 0.0 && digits.is_none() {
+                    format!("{v}")
+                } else {
+                    fixed(v, places(v))
+                },
+                unit,
+            ),
+        }
+    }
+}
+
+/// Digits behind the point that leave about three in all.
+fn places(v: f64) -> usize {
+    match v.abs() {
+        v if v < 10.0 => 2,
+        v if v < 100.0 => 1,
+        _ => 0,
+    }
+}
+
+/// `1556480` as `1,556,480`; four digits stay together.
+pub(crate) fn group(n: u64) -> String {
+    let digits = n.to_string();
+    if digits.len() < 5 {
+        return digits;
+    }
+    let mut out = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A size as readers of the book know it: `2^20` with a raised exponent.
+pub(crate) fn power(n: u64) -> String {
+    match n.checked_ilog2() {
+        Some(p) if n == 1 << p && p >= 10 => format!("2<sup>{p}</sup>"),
+        _ => group(n),
+    }
+}
+
+/// A rate in GB/s as a cell of a table.
+pub(crate) fn gigabytes(rate: f64) -> String {
+    match rate {
+        r if r < 10.0 => format!("{r:.2}"),
+        r if r < 100.0 => format!("{r:.1}"),
+        r => format!("{r:.0}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn print(value: f64, unit: Unit) -> String {
+        Quantity { value, unit, origin: String::new() }.print(None, false).replace('\u{a0}', " ")
+    }
+
+    #[test]
+    fn quantities_are_printed_with_three_digits_or_so() {
+        assert_eq!(print(12.421e-6, Unit::Time), "12.4 µs");
+        assert_eq!(print(642.9e-6, Unit::Time), "643 µs");
+        assert_eq!(print(2.5476e-3, Unit::Time), "2.55 ms");
+        assert_eq!(print(1675.3e9, Unit::Rate), "1675 GB/s");
+        assert_eq!(print(0.086, Unit::Share), "8.6 %");
+        assert_eq!(print(0.348, Unit::Share), "34.8 %");
+        assert_eq!(print(1.0, Unit::Share), "100 %");
+        assert_eq!(print(1.6949, Unit::Factor), "1.69×");
+        assert_eq!(print(1_556_480.0, Unit::Count), "1,556,480");
+        assert_eq!(print(4096.0, Unit::Count), "4096");
+        assert_eq!(print(1.5, Unit::Count), "1.50");
+    }
+}

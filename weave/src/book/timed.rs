@@ -1,0 +1,103 @@
+//! Times, rates and ratios of the runs on GPUs.
+
+use anyhow::{Context, Result, anyhow};
+use measured::{Cache, Clock, Place, Run};
+
+use super::{
+    quantity::{Quantity, Unit},
+    sources::Sources,
+};
+
+/// Where a time is taken from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct At<'a> {
+    /// The folder of the run, if it is not the newest on an H200.
+    pub(crate) on: Option<&'a str>,
+    /// Where the input was.
+    pub(crate) cache: Cache,
+    /// The type of an element.
+    pub(crate) element: &'a str,
+}
+
+impl Default for At<'_> {
+    fn default() -> Self {
+        At { on: None, cache: Cache::Cold, element: "f32" }
+    }
+}
+
+impl<'a> At<'a> {
+    fn place(&self, n: u64) -> Place<'a> {
+        Place { element: self.element, n, cache: self.cache, clock: Clock::Gpu }
+    }
+
+    /// In words, for a tooltip.
+    fn words(&self, n: u64) -> String {
+        format!("{} {}, L2 {}", measured::table::size(n), self.element, self.cache)
+    }
+}
+
+/// A cell of the run: f32, L2 cold, on the GPU's clock.
+pub(crate) fn place(n: u64) -> Place<'static> {
+    At::default().place(n)
+}
+
+/// The median time of a step or peer.
+pub(crate) fn time(sources: &Sources, at: At<'_>, name: &str, n: u64) -> Result<Quantity> {
+    let run = sources.run(at.on)?;
+    let time = run.time(name, &at.place(n)).ok_or_else(|| {
+        anyhow!("results/{} has no time of `{name}` at {}", run.name, at.words(n))
+    })?;
+    let origin =
+        format!("{name}, {}: median of {} samples, results/{}", at.words(n), time.count, run.name);
+    Ok(Quantity { value: time.median / 1e9, unit: Unit::Time, origin })
+}
+
+/// By what share of the longer one a time differs between the newest two runs on the same kind of GPU.
+pub(crate) fn between(sources: &Sources, at: At<'_>, name: &str, n: u64) -> Result<Quantity> {
+    let newest = sources.run(at.on)?;
+    let kind = |run: &&Run| run.env.gpu.name == newest.env.gpu.name && run.name != newest.name;
+    let other = sources
+        .runs
+        .iter()
+        .rev()
+        .find(kind)
+        .with_context(|| format!("results/ has no second run on a {}", newest.env.gpu.name))?;
+    let of = |on| time(sources, At { on, ..at }, name, n);
+    let (a, b) = (of(Some(&newest.name))?, of(Some(&other.name))?);
+    let value = 1.0 - a.value.min(b.value) / a.value.max(b.value);
+    Ok(Quantity { value, unit: Unit::Share, origin: format!("{} against {}", a.origin, b.origin) })
+}
+
+/// The bandwidth of a step or peer.
+pub(crate) fn rate(sources: &Sources, at: At<'_>, name: &str, n: u64) -> Result<Quantity> {
+    let time = time(sources, at, name, n)?;
+    let run = sources.run(at.on)?;
+    let moves = run.env.variant.iter().find(|v| v.name == name).map_or(1, |v| v.moves);
+    let value = (at.place(n).bytes() * u64::from(moves)) as f64 / time.value;
+    Ok(Quantity { value, unit: Unit::Rate, origin: time.origin })
+}
+
+/// How many times faster the first is than the second: paired by rounds.
+pub(crate) fn speedup(
+    sources: &Sources,
+    at: At<'_>,
+    fast: &str,
+    slow: &str,
+    n: u64,
+) -> Result<Quantity> {
+    // The message for a name that is not there.
+    time(sources, at, fast, n)?;
+    time(sources, at, slow, n)?;
+    let run = sources.run(at.on)?;
+    let ratio = run.ratio(slow, fast, &at.place(n)).with_context(|| {
+        format!("results/{}: {fast} and {slow} were not measured in the same rounds", run.name)
+    })?;
+    let origin = format!(
+        "time of {slow} / time of {fast}, {}: median over batches of paired rounds, 95 % interval {:.3} to {:.3}, results/{}",
+        at.words(n),
+        ratio.0.low,
+        ratio.0.high,
+        run.name
+    );
+    Ok(Quantity { value: ratio.0.median, unit: Unit::Factor, origin })
+}

@@ -1,0 +1,8 @@
+//! Where the workspace lies.
+
+use std::path::{Path, PathBuf};
+
+/// The workspace's folder.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace").to_owned()
+}

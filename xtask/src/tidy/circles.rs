@@ -1,0 +1,89 @@
+//! Files that import each other in a circle: none of them can be understood without the others.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Files that may stand in a circle: two are a pair.
+const MOST: usize = 2;
+
+/// The circles that are too large, each as a sentence.
+pub(crate) fn faults(name: &str, edges: &BTreeSet<(&str, &str)>) -> Vec<String> {
+    let large = circles(edges).into_iter().filter(|circle| circle.len() > MOST);
+    large
+        .map(|circle| {
+            let files: Vec<String> = circle
+                .iter()
+                .map(|file| {
+                    let inside =
+                        edges.iter().filter(|(from, to)| from == file && circle.contains(to));
+                    let inside: Vec<&str> = inside.map(|(_, to)| *to).collect();
+                    format!("{file} imports {}", inside.join(", "))
+                })
+                .collect();
+            format!(
+                "{name}: {} files import each other in a circle, and {MOST} may:\n    {}",
+                circle.len(),
+                files.join("\n    ")
+            )
+        })
+        .collect()
+}
+
+/// The strongly connected components: files that can be reached from each other.
+fn circles<'f>(edges: &BTreeSet<(&'f str, &'f str)>) -> BTreeSet<BTreeSet<&'f str>> {
+    let mut to: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (from, target) in edges {
+        to.entry(from).or_default().insert(target);
+    }
+    // A crate has a hundred files at most: from each of them, walk.
+    let reached = |file| {
+        let mut reached = BTreeSet::new();
+        let mut next = vec![file];
+        while let Some(file) = next.pop() {
+            next.extend(
+                to.get(file).into_iter().flatten().filter(|target| reached.insert(**target)),
+            );
+        }
+        reached
+    };
+    let reached: BTreeMap<&str, BTreeSet<&str>> =
+        to.keys().map(|file| (*file, reached(*file))).collect();
+    let both =
+        |a: &str, b: &str| reached[a].contains(b) && reached.get(b).is_some_and(|r| r.contains(a));
+    let circle = |file: &&'f str| to.keys().copied().filter(|other| both(file, other)).collect();
+    to.keys().map(circle).filter(|circle: &BTreeSet<_>| !circle.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(edges: &[(&str, &str)]) -> String {
+        faults("crate", &edges.iter().copied().collect()).join("\n")
+    }
+
+    #[test]
+    fn a_circle_of_three_is_named_with_what_each_imports() {
+        let text = named(&[("a", "b"), ("b", "c"), ("c", "a"), ("c", "d"), ("d", "e")]);
+        let lines = ["a imports b", "b imports c", "c imports a"].join("\n    ");
+        assert_eq!(
+            text,
+            format!("crate: 3 files import each other in a circle, and 2 may:\n    {lines}")
+        );
+    }
+
+    #[test]
+    fn pairs_and_trees_may_be() {
+        assert_eq!(named(&[]), "");
+        assert_eq!(named(&[("a", "b"), ("b", "a"), ("c", "d"), ("d", "c"), ("a", "c")]), "");
+        assert_eq!(named(&[("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")]), "");
+        // Two pairs with a file in common are one circle.
+        assert!(named(&[("a", "b"), ("b", "a"), ("b", "c"), ("c", "b")]).contains("3 files"));
+    }
+
+    #[test]
+    fn circles_that_do_not_touch_are_told_apart() {
+        let ring = |names: [&'static str; 3]| [0, 1, 2].map(|at| (names[at], names[(at + 1) % 3]));
+        let edges = [ring(["a", "b", "c"]), ring(["x", "y", "z"]), [("c", "x"); 3]].concat();
+        assert_eq!(named(&edges).matches("3 files").count(), 2);
+    }
+}

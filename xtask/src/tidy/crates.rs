@@ -1,0 +1,137 @@
+//! The workspace's crates, and what is asked of each.
+
+use std::{fs, path::Path};
+
+use anyhow::{Context, Result};
+
+use super::{
+    circles,
+    imports::{self, Files},
+};
+
+/// Lines that a source may have.
+const LINES: usize = 500;
+
+/// Folders that are not ours.
+const ASIDE: [&str; 4] = ["target", "dist", "node_modules", "corpus"];
+
+/// One crate.
+#[derive(Debug)]
+struct Crate {
+    /// Its folder, from the workspace's.
+    name: String,
+    manifest: String,
+    files: Files,
+}
+
+/// What is wrong with the crates below a folder.
+pub(crate) fn faults(root: &Path) -> Result<Vec<String>> {
+    let mut crates = Vec::new();
+    find(root, root, None, &mut crates)?;
+    crates.iter().map(of).collect::<Result<Vec<_>>>().map(|faults| faults.concat())
+}
+
+fn of(krate: &Crate) -> Result<Vec<String>> {
+    let Crate { name, manifest, files } = krate;
+    let mut faults = Vec::new();
+    // A crate outside of the workspace has a `[workspace]` of its own, and cannot have ours.
+    if !manifest.contains("[workspace]") && !manifest.contains("[lints]\nworkspace = true\n") {
+        faults.push(format!(
+            "{name}: Cargo.toml ends with `[lints]`, `workspace = true`: that is what denies unsafe code"
+        ));
+    }
+    for (file, text) in files {
+        let count = text.lines().count();
+        if count > LINES {
+            faults.push(format!("{name}/{file} has {count} lines, more than {LINES}"));
+        }
+    }
+    let edges = imports::edges(files).with_context(|| format!("reading the sources of {name}"))?;
+    faults.extend(circles::faults(name, &edges));
+    Ok(faults)
+}
+
+/// Every folder with a `Cargo.toml` is a crate; what lies below belongs to the innermost.
+fn find(root: &Path, folder: &Path, within: Option<usize>, crates: &mut Vec<Crate>) -> Result<()> {
+    let mut within = within;
+    let manifest = folder.join("Cargo.toml");
+    let relative = |path: &Path, base: &Path| {
+        path.strip_prefix(base).unwrap_or(path).to_string_lossy().replace('\\', "/")
+    };
+    if folder != root && manifest.exists() {
+        let manifest = fs::read_to_string(&manifest)
+            .with_context(|| format!("reading {}", manifest.display()))?;
+        within = Some(crates.len());
+        let name = relative(folder, root);
+        crates.push(Crate { name, manifest: manifest.replace("\r\n", "\n"), files: Files::new() });
+    }
+    let mut entries = fs::read_dir(folder)
+        .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>, _>>())
+        .with_context(|| format!("reading {}", folder.display()))?;
+    entries.sort();
+    for path in entries {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if path.is_dir() && !name.starts_with('.') && !ASIDE.contains(&&*name) {
+            find(root, &path, within, crates)?;
+        } else if let Some(at) = within.filter(|_| name.ends_with(".rs")) {
+            let text =
+                fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+            let base = root.join(&crates[at].name);
+            crates[at].files.insert(relative(&path, &base), text);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tidy(manifest: &str, sources: &[(&str, &str)]) -> Vec<String> {
+        let owned = |(path, text): &(&str, &str)| ((*path).to_owned(), (*text).to_owned());
+        let files = sources.iter().map(owned).collect();
+        of(&Crate { name: "crate".into(), manifest: manifest.into(), files }).unwrap()
+    }
+
+    const LINTS: &str = "[package]\n\n[lints]\nworkspace = true\n";
+
+    #[test]
+    fn a_source_has_five_hundred_lines_at_most() {
+        let long = |lines: usize| tidy(LINTS, &[("src/lib.rs", &"// A line.\n".repeat(lines))]);
+        assert_eq!(long(500), [""; 0]);
+        assert_eq!(long(501), ["crate/src/lib.rs has 501 lines, more than 500"]);
+    }
+
+    #[test]
+    fn the_lints_of_the_workspace_hold_everywhere() {
+        assert_eq!(tidy(LINTS, &[]), [""; 0]);
+        assert!(tidy("[package]\n", &[])[0].contains("`[lints]`"));
+        assert_eq!(tidy("[package]\n[workspace]\n", &[]), [""; 0]);
+    }
+
+    #[test]
+    fn a_circle_through_re_exports_is_found() {
+        let sources = [
+            ("src/lib.rs", "mod a; mod b; mod c; pub use c::C;"),
+            ("src/a.rs", "use crate::b::f; pub fn g() { f(crate::C) }"),
+            ("src/b.rs", "pub fn f(_: crate::C) {}"),
+            ("src/c.rs", "pub struct C; fn f() { super::a::g() }"),
+        ];
+        assert!(tidy(LINTS, &sources)[0].starts_with("crate: 3 files"));
+        let parted = [sources[0], ("src/a.rs", "pub fn g() {}"), sources[2], sources[3]];
+        assert_eq!(tidy(LINTS, &parted), [""; 0]);
+    }
+
+    #[test]
+    fn the_tree_is_read() {
+        let mut crates = Vec::new();
+        find(&crate::root(), &crate::root(), None, &mut crates).unwrap();
+        let names: Vec<&str> = crates.iter().map(|krate| krate.name.as_str()).collect();
+        for name in ["compiler", "simt", "simt/fuzz", "steps/v0-naive", "weave", "xtask"] {
+            assert!(names.contains(&name), "{names:?}");
+        }
+        let simt = crates.iter().find(|krate| krate.name == "simt").unwrap();
+        assert!(simt.files.contains_key("src/lib.rs"));
+        assert!(!simt.files.keys().any(|file| file.starts_with("fuzz/")));
+    }
+}
