@@ -271,7 +271,7 @@ fn add(all: &mut Found, found: Found) {
     all.gated &= found.gated;
 }
 
-/// Steps from the bottom, the library, studies, peers, ceilings, floor: the order of every table.
+/// Steps from the bottom, `reduce`, studies, peers, ceilings, floor: the order of every table.
 fn in_order(variants: &[Variant]) -> Vec<Variant> {
     let place = |variant: &Variant| STEPS.iter().position(|step| step.name == variant.name);
     let mut variants = variants.to_vec();

@@ -71,9 +71,9 @@ impl Rig {
 
     /// What empties the L2 cache. It does not wait.
     pub fn flusher(&self) -> Result<impl Fn() -> Result<()>> {
-        let words = self.flush_bytes / 4;
+        let elements = self.flush_bytes / 4;
         let reader: Contender<'_> =
-            Entry::Read.contender::<f32>(&self.device, &self.limits, words, Block::ALL[0])?;
+            Entry::Read.contender::<f32>(&self.device, &self.limits, elements, Block::ALL[0])?;
         Ok(move || reader.start(self.flush.address()))
     }
 }

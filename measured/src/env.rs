@@ -145,8 +145,9 @@ pub struct More {
 pub enum Role {
     /// A step of the ladder.
     Step,
-    /// The library that the ladder ends in.
-    Library,
+    /// `reduce`, which the ladder ends in.
+    #[serde(rename = "library")]
+    Reduce,
     /// One of several ways to a sum, from a study.
     Study,
     /// Somebody else's sum.
@@ -160,7 +161,7 @@ pub enum Role {
 impl Role {
     /// Whether it computes the sum.
     pub fn sums(self) -> bool {
-        matches!(self, Role::Step | Role::Library | Role::Study | Role::Peer)
+        matches!(self, Role::Step | Role::Reduce | Role::Study | Role::Peer)
     }
 }
 

@@ -263,7 +263,7 @@ pub fn by_clock(run: &Run, element: &str) -> Table {
     let mut table = Table::new(head);
     let last = run.steps().last().map(|step| step.name.clone());
     let called = |v: &&Variant| {
-        matches!(v.role, Role::Library | Role::Study) || Some(&v.name) == last.as_ref()
+        matches!(v.role, Role::Reduce | Role::Study) || Some(&v.name) == last.as_ref()
     };
     for variant in run.env.variant.iter().filter(called) {
         let mut name = variant.name.clone();
@@ -432,7 +432,7 @@ pub fn ladder(run: &Run, again: Option<&Run>) -> String {
         }
         let name = match variant.role {
             Role::Step => format!("[{0}](steps/{0})", variant.name),
-            Role::Library => format!("[{0}]({0})", variant.name),
+            Role::Reduce => format!("[{0}]({0})", variant.name),
             _ => variant.name.clone(),
         };
         let mut row = vec![name];

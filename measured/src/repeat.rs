@@ -13,7 +13,7 @@ use crate::{
 /// The page's file, beside the runs.
 pub const FILE: &str = "repeated.md";
 
-/// Who is shown beside CUB where the page asks whose time moved: the library, and what reads alone.
+/// Who is shown beside CUB where the page asks whose time moved: `reduce`, and what reads alone.
 const READER: &str = "read-only";
 
 /// How a time went from one GPU to the other.
@@ -173,7 +173,7 @@ fn both(
 /// A row a size: CUB, ours and a read alone, and whose time moved.
 fn moved(first: &Run, second: &Run, element: &str) -> String {
     let steps = first.steps();
-    let ours = first.env.of(Role::Library).next().or(steps.last().copied());
+    let ours = first.env.of(Role::Reduce).next().or(steps.last().copied());
     let Some(ours) = ours.map(|ours| ours.name.clone()) else { return String::new() };
     let time = format!("{PEER} µs");
     let mut table = Table::new([

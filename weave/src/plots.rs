@@ -114,11 +114,11 @@ pub(crate) fn bandwidth(run: &Run) -> Result<String> {
             chart.draw_series([text]).map_err(failed)?;
         }
         let mut names = Vec::new();
-        let ours = |role| matches!(role, Role::Step | Role::Library);
+        let ours = |role| matches!(role, Role::Step | Role::Reduce);
         let steps = shown.iter().filter(|v| ours(v.role)).count();
         for (at, variant) in shown.iter().enumerate() {
             let colour: RGBAColor = match variant.role {
-                Role::Step | Role::Library => colour(at, steps).to_rgba(),
+                Role::Step | Role::Reduce => colour(at, steps).to_rgba(),
                 Role::Peer => peer(at - steps).to_rgba(),
                 _ => BLACK.mix(if variant.moves == 1 { 0.9 } else { 0.4 }),
             };

@@ -1,6 +1,6 @@
 //! A gate in a stream: nothing behind it runs until all of it is queued.
 //!
-//! One of the files with `unsafe`: a stream that waits for a word of host memory is known to the
+//! One of the files with `unsafe`: a stream that waits for a number in host memory is known to the
 //! driver's C functions only.
 #![expect(unsafe_code, reason = "only the driver's C functions know a stream that waits")]
 
@@ -23,38 +23,38 @@ use crate::Result;
 /// stream for ever: a watchdog opens a gate that has been closed for too long, for good.
 #[derive(Debug)]
 pub(crate) struct Gate {
-    word: Arc<Pinned>,
+    flag: Arc<Flag>,
     address: u64,
-    round: u32,
-    watch: Arc<Watch>,
+    closings: u32,
+    watch: Arc<Watchdog>,
 }
 
 /// Pinned host memory of one number, which the GPU reads.
 #[derive(Debug)]
-struct Pinned(*mut u32);
+struct Flag(*mut u32);
 
 // SAFETY: the number is only written, each time as a whole; the memory is freed with the last owner.
-unsafe impl Send for Pinned {}
+unsafe impl Send for Flag {}
 // SAFETY: as above.
-unsafe impl Sync for Pinned {}
+unsafe impl Sync for Flag {}
 
-impl Pinned {
+impl Flag {
     fn set(&self, value: u32) {
-        // SAFETY: the word lives as long as this value; the GPU only reads it.
+        // SAFETY: the flag lives as long as this value; the GPU only reads it.
         unsafe { self.0.write_volatile(value) };
     }
 }
 
-impl Drop for Pinned {
+impl Drop for Flag {
     fn drop(&mut self) {
         // SAFETY: allocated by `malloc_host`, freed once. An error at the end has no reader.
         let _ = unsafe { result::free_host(self.0.cast()) };
     }
 }
 
-/// What the watchdog looks at.
+/// The watchdog, and what it looks at.
 #[derive(Debug, Default)]
-struct Watch {
+struct Watchdog {
     closed: Mutex<Option<(Instant, u32)>>,
     broken: AtomicBool,
     over: AtomicBool,
@@ -70,26 +70,26 @@ impl Gate {
     /// A gate, if this system has the waiting that it needs.
     pub(crate) fn new(cuda: &Cuda) -> Option<Gate> {
         let (portable, mapped) = (sys::CU_MEMHOSTALLOC_PORTABLE, sys::CU_MEMHOSTALLOC_DEVICEMAP);
-        // SAFETY: four bytes of pinned memory, owned by the word.
-        let word = Pinned(unsafe { result::malloc_host(4, portable | mapped) }.ok()?.cast());
-        word.set(0);
+        // SAFETY: four bytes of pinned memory, owned by the flag.
+        let flag = Flag(unsafe { result::malloc_host(4, portable | mapped) }.ok()?.cast());
+        flag.set(0);
         let mut address = 0;
-        // SAFETY: the word is mapped host memory.
-        unsafe { sys::cuMemHostGetDevicePointer_v2(&mut address, word.0.cast(), 0) }
+        // SAFETY: the flag is mapped host memory.
+        unsafe { sys::cuMemHostGetDevicePointer_v2(&mut address, flag.0.cast(), 0) }
             .result()
             .ok()?;
-        let gate = Gate { word: Arc::new(word), address, round: 0, watch: Arc::default() };
+        let gate = Gate { flag: Arc::new(flag), address, closings: 0, watch: Arc::default() };
         // The wait that is tried here is for the value that is already there.
         gate.wait(cuda.shared_stream(), 0).ok()?;
         cuda.finish().ok()?;
-        let (watch, word) = (gate.watch.clone(), gate.word.clone());
-        std::thread::spawn(move || watch.keep(&word));
+        let (watch, flag) = (gate.watch.clone(), gate.flag.clone());
+        std::thread::spawn(move || watch.keep(&flag));
         Some(gate)
     }
 
     fn wait(&self, stream: &CudaStream, value: u32) -> Result<(), DriverError> {
         let equal = sys::CUstreamWaitValue_flags::CU_STREAM_WAIT_VALUE_EQ as u32;
-        // SAFETY: the address is that of the gate's word.
+        // SAFETY: the address is that of the gate's flag.
         unsafe {
             sys::cuStreamWaitValue32_v2(stream.cu_stream(), self.address, value, equal).result()
         }
@@ -105,26 +105,26 @@ impl Gate {
         if self.is_broken() {
             return Ok(None);
         }
-        self.round = self.round.wrapping_add(1);
-        self.wait(stream, self.round).map_err(failed("holding the stream back"))?;
-        self.watch.set(Some((Instant::now(), self.round)));
+        self.closings = self.closings.wrapping_add(1);
+        self.wait(stream, self.closings).map_err(failed("holding the stream back"))?;
+        self.watch.set(Some((Instant::now(), self.closings)));
         Ok(Some(Closed(self)))
     }
 }
 
-impl Watch {
+impl Watchdog {
     fn set(&self, closed: Option<(Instant, u32)>) {
         *self.closed.lock().unwrap_or_else(PoisonError::into_inner) = closed;
     }
 
     /// Opens a gate that has been closed for too long; ends with the gate.
-    fn keep(&self, word: &Pinned) {
+    fn keep(&self, flag: &Flag) {
         while !self.over.load(Ordering::Relaxed) {
             std::thread::sleep(PATIENCE / 20);
             let closed = self.closed.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some((_, round)) = closed.filter(|(since, _)| since.elapsed() > PATIENCE) {
+            if let Some((_, closings)) = closed.filter(|(since, _)| since.elapsed() > PATIENCE) {
                 self.broken.store(true, Ordering::Relaxed);
-                word.set(round);
+                flag.set(closings);
             }
         }
     }
@@ -132,7 +132,7 @@ impl Watch {
 
 impl Drop for Closed<'_> {
     fn drop(&mut self) {
-        self.0.word.set(self.0.round);
+        self.0.flag.set(self.0.closings);
         self.0.watch.set(None);
     }
 }

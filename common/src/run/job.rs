@@ -1,4 +1,4 @@
-//! A step on one problem, bound to a device: the kernel loaded, the plan made, its buffers there.
+//! A step on one problem, ready on a device: the kernel loaded, the plan made, its buffers there.
 
 use std::{cell::Cell, rc::Rc};
 

@@ -75,7 +75,7 @@ impl<'p> Entry<'p> {
             Entry::Read | Entry::Copy => Role::Ceiling,
             Entry::Step(_) => Role::Step,
             Entry::Way(..) => Role::Study,
-            Entry::Reduce => Role::Library,
+            Entry::Reduce => Role::Reduce,
             Entry::Cub(..) | Entry::Blas(..) => Role::Peer,
         }
     }

@@ -88,18 +88,7 @@ fn places(v: f64) -> usize {
 
 /// `1556480` as `1,556,480`; four digits stay together.
 pub(crate) fn group(n: u64) -> String {
-    let digits = n.to_string();
-    if digits.len() < 5 {
-        return digits;
-    }
-    let mut out = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
+    if n < 10_000 { n.to_string() } else { numbers::group(n) }
 }
 
 /// A size as readers of the book know it: `2^20` with a raised exponent.

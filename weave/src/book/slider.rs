@@ -12,7 +12,7 @@ pub(crate) fn html(sources: &Sources) -> Result<String> {
     let mut names: Vec<String> =
         sources.ladder().iter().map(|kernel| kernel.name.clone()).collect();
     let steps = names.len();
-    let others = run.env.of(Role::Library).chain(run.env.of(Role::Peer));
+    let others = run.env.of(Role::Reduce).chain(run.env.of(Role::Peer));
     names.extend(others.map(|other| other.name.clone()));
     names.retain(|name| run.has(name, "f32", Cache::Cold, Clock::Gpu));
     ensure!(!sizes.is_empty() && !names.is_empty(), "nothing has been measured");
