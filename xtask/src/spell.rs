@@ -8,7 +8,7 @@ use xshell::{Shell, cmd};
 const CODESPELL: &str = "codespell==2.4.1";
 
 /// What is read: text and comments.
-const READ: [&str; 15] = [
+const READ: [&str; 17] = [
     "README.md",
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
@@ -16,12 +16,14 @@ const READ: [&str; 15] = [
     "book/DIRECTIVES.md",
     "book/src",
     "book/theme",
+    "bench",
     "common",
     "compiler",
     "ladder",
     "measured/src",
     "simt/src",
     "steps",
+    "studies",
     "weave",
     "xtask",
 ];

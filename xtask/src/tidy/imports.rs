@@ -5,7 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Result, anyhow};
-use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use proc_macro2::{TokenStream, TokenTree};
+
+use super::tokens::{Path, after_attribute, is, path, placed, word};
 
 /// A crate's sources: path within the crate, and text.
 pub(crate) type Files = BTreeMap<String, String>;
@@ -32,9 +34,6 @@ pub(crate) fn edges(files: &Files) -> Result<BTreeSet<(&str, &str)>> {
 
 /// Re-exports of re-exports that are followed, so that a circle of them has an end.
 const DEPTH: usize = 16;
-
-/// A path as it is written: `crate`, `plan`, `Block`.
-type Path = Vec<String>;
 
 #[derive(Debug)]
 struct Tree<'f> {
@@ -100,18 +99,24 @@ impl<'f> Tree<'f> {
     fn walk(&mut self, tokens: TokenStream, module: usize, items: bool) -> Result<()> {
         let tokens: Vec<TokenTree> = tokens.into_iter().collect();
         let mut at = 0;
+        // What `#[path = "…"]` says of the next module.
+        let mut place = None;
         while let Some(token) = tokens.get(at) {
             let word = word(token);
             let next = tokens.get(at + 1);
             match (word.as_deref(), next) {
-                _ if is(token, '#') => at = after_attribute(&tokens, at),
+                _ if is(token, '#') => {
+                    place = next.and_then(placed).or(place);
+                    at = after_attribute(&tokens, at);
+                }
                 (Some("use"), Some(TokenTree::Ident(_) | TokenTree::Group(_))) => {
                     let length = tokens[at..].iter().take_while(|t| !is(t, ';')).count();
                     self.imports(&tokens[at + 1..at + length], Path::new(), module);
                     at += length + 1;
                 }
                 (Some("mod"), Some(TokenTree::Ident(name))) => {
-                    self.declared(name.to_string(), tokens.get(at + 2), module)?;
+                    let place = place.take();
+                    self.declared(name.to_string(), tokens.get(at + 2), place, module)?;
                     at += 3;
                 }
                 // `pub(crate)` says nothing.
@@ -136,20 +141,31 @@ impl<'f> Tree<'f> {
         Ok(())
     }
 
-    /// `mod name;` or `mod name { … }`.
-    fn declared(&mut self, name: String, body: Option<&TokenTree>, module: usize) -> Result<()> {
-        let folder = format!("{}{name}/", self.modules[module].folder);
-        let child = match body {
-            Some(TokenTree::Group(body)) => {
-                let child = self.module(self.modules[module].file, folder, Some(module));
+    /// `mod name;` or `mod name { … }`, perhaps in a place of its own.
+    fn declared(
+        &mut self,
+        name: String,
+        body: Option<&TokenTree>,
+        place: Option<String>,
+        module: usize,
+    ) -> Result<()> {
+        let within = &self.modules[module];
+        let path = format!("{}{name}/", within.folder);
+        let child = match (body, place) {
+            (Some(TokenTree::Group(body)), _) => {
+                let child = self.module(within.file, path, Some(module));
                 self.modules[module].children.insert(name, child);
                 return self.walk(body.stream(), child, true);
             }
+            (_, Some(place)) => {
+                let file = joined(&folder(within.file), &place);
+                self.file(&file, folder(&file), Some(module))?
+            }
             _ => {
-                let flat = format!("{}.rs", folder.trim_end_matches('/'));
-                let nested = format!("{folder}mod.rs");
+                let flat = format!("{}.rs", path.trim_end_matches('/'));
+                let nested = format!("{path}mod.rs");
                 let file = if self.files.contains_key(&nested) { nested } else { flat };
-                self.file(&file, folder, Some(module))?
+                self.file(&file, path, Some(module))?
             }
         };
         self.modules[module].children.insert(name, child);
@@ -261,45 +277,17 @@ impl<'f> Tree<'f> {
     }
 }
 
-/// The segments of the path that these tokens begin with.
-fn path(tokens: &[TokenTree]) -> Path {
-    let mut path = Path::new();
-    let mut rest = tokens;
-    while let Some(name) = rest.first().and_then(word) {
-        path.push(name);
-        match rest {
-            [_, a, b, TokenTree::Ident(_), ..] if is(a, ':') && is(b, ':') => rest = &rest[3..],
-            _ => break,
+/// A path from a folder, without its `..`.
+fn joined(folder: &str, path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in folder.split('/').chain(path.split('/')) {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
         }
     }
-    path
-}
-
-fn word(token: &TokenTree) -> Option<String> {
-    match token {
-        TokenTree::Ident(ident) => Some(ident.to_string()),
-        _ => None,
-    }
-}
-
-fn is(token: &TokenTree, mark: char) -> bool {
-    matches!(token, TokenTree::Punct(punct) if punct.as_char() == mark)
-}
-
-/// Where the tokens go on after an attribute; after the item too, if it is there for tests only.
-fn after_attribute(tokens: &[TokenTree], at: usize) -> usize {
-    let Some(TokenTree::Group(group)) = tokens.get(at + 1) else {
-        return at + if tokens.get(at + 1).is_some_and(|token| is(token, '!')) { 3 } else { 1 };
-    };
-    let text: String = group.stream().to_string().split_whitespace().collect();
-    if text != "cfg(test)" {
-        return at + 2;
-    }
-    let ends = |token: &TokenTree| match token {
-        TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,
-        token => is(token, ';'),
-    };
-    tokens[at..].iter().position(ends).map_or(tokens.len(), |end| at + end + 1)
+    parts.join("/")
 }
 
 #[cfg(test)]
@@ -405,9 +393,13 @@ mod tests {
             ("src/main.rs", "mod only; fn main() { only::run() }"),
             ("src/only.rs", "pub fn run() {}"),
             ("tests/a.rs", "mod common; #[test] fn t() { common::help(); }"),
-            ("tests/common/mod.rs", "pub fn help() {}"),
+            ("tests/b/main.rs", "#[path = \"../common/mod.rs\"] mod help; mod c; fn f() {}"),
+            ("tests/b/c.rs", "use crate::help::more::deep; fn f() { deep() }"),
+            ("tests/common/mod.rs", "mod more; pub fn help() {}"),
+            ("tests/common/more.rs", "pub fn deep() {}"),
         ]);
-        assert_eq!(found, ["main>only", "tests/a>tests/common/mod"]);
+        let tests = ["tests/a>tests/common/mod", "tests/b/c>tests/common/more"];
+        assert_eq!(found, [&["main>only"][..], &tests].concat());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod circles;
 mod crates;
 mod imports;
+mod tokens;
 
 use std::fs;
 

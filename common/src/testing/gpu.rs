@@ -1,0 +1,53 @@
+//! The devices that a test runs on.
+
+use crate::{
+    Element, Error, Step,
+    device::{Choice, Device, Settings},
+    ptx,
+};
+
+/// The interpreter.
+pub(super) fn interpreter(settings: &Settings) -> Device {
+    Device::open(Choice::Simt, settings).expect("the interpreter needs nothing")
+}
+
+/// The first GPU, if there is one that is young enough for the step; if not, a line says so.
+pub(super) fn gpu(step: &Step) -> Option<Device> {
+    let required = std::env::var("REDUCE_REQUIRE_GPU").is_ok_and(|value| !value.is_empty());
+    match Device::open(Choice::Cuda(0), &Settings::default()) {
+        Ok(device) if runs(step, &device) => return Some(device),
+        Ok(device) => eprintln!("skipped on {}: it is too old", device.facts().name),
+        Err(reason) => without(step.name, &reason, required),
+    }
+    None
+}
+
+/// Goes on without a GPU; a machine that should have one must not pass by having none.
+fn without(step: &str, reason: &Error, required: bool) {
+    assert!(!required, "{step}: REDUCE_REQUIRE_GPU is set, and {reason}");
+    eprintln!("skipped on the GPU: {reason}");
+}
+
+/// Whether a GPU is young enough for a step.
+fn runs(step: &Step, device: &Device) -> bool {
+    let text = ptx::of(&step.kernel, Element::F32, None).expect("the committed PTX");
+    !matches!(device.load(&text), Err(Error::OldGpu { .. }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_skipped_where_a_gpu_is_not_required() {
+        without("v0-naive", &Error::NoGpu, false);
+    }
+
+    #[test]
+    #[should_panic(
+        expected = "v0-naive: REDUCE_REQUIRE_GPU is set, and the NVIDIA driver finds no GPU"
+    )]
+    fn a_machine_that_should_have_a_gpu_does_not_pass_without() {
+        without("v0-naive", &Error::NoGpu, true);
+    }
+}

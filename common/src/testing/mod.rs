@@ -1,0 +1,11 @@
+//! The tests that every step passes: right on every awkward size, in every type and block size,
+//! and a program that answers bad input with a sentence.
+
+mod bits;
+mod gpu;
+mod program;
+mod sums;
+
+pub use bits::same_bits;
+pub use program::program;
+pub use sums::{AWKWARD, check};

@@ -1,0 +1,57 @@
+//! What the tokens of a source say of paths and attributes.
+
+use proc_macro2::{Delimiter, TokenTree};
+
+/// A path as it is written: `crate`, `plan`, `Block`.
+pub(crate) type Path = Vec<String>;
+
+/// The segments of the path that these tokens begin with.
+pub(crate) fn path(tokens: &[TokenTree]) -> Path {
+    let mut path = Path::new();
+    let mut rest = tokens;
+    while let Some(name) = rest.first().and_then(word) {
+        path.push(name);
+        match rest {
+            [_, a, b, TokenTree::Ident(_), ..] if is(a, ':') && is(b, ':') => rest = &rest[3..],
+            _ => break,
+        }
+    }
+    path
+}
+
+/// The name that a token is.
+pub(crate) fn word(token: &TokenTree) -> Option<String> {
+    match token {
+        TokenTree::Ident(ident) => Some(ident.to_string()),
+        _ => None,
+    }
+}
+
+/// Whether a token is this mark.
+pub(crate) fn is(token: &TokenTree, mark: char) -> bool {
+    matches!(token, TokenTree::Punct(punct) if punct.as_char() == mark)
+}
+
+/// The place that an attribute `#[path = "…"]` names.
+pub(crate) fn placed(attribute: &TokenTree) -> Option<String> {
+    let TokenTree::Group(group) = attribute else { return None };
+    let text = group.stream().to_string();
+    let place = text.strip_prefix("path")?.trim_start().strip_prefix('=')?;
+    Some(place.trim().trim_matches('"').to_owned())
+}
+
+/// Where the tokens go on after an attribute; after the item too, if it is there for tests only.
+pub(crate) fn after_attribute(tokens: &[TokenTree], at: usize) -> usize {
+    let Some(TokenTree::Group(group)) = tokens.get(at + 1) else {
+        return at + if tokens.get(at + 1).is_some_and(|token| is(token, '!')) { 3 } else { 1 };
+    };
+    let text: String = group.stream().to_string().split_whitespace().collect();
+    if text != "cfg(test)" {
+        return at + 2;
+    }
+    let ends = |token: &TokenTree| match token {
+        TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,
+        token => is(token, ';'),
+    };
+    tokens[at..].iter().position(ends).map_or(tokens.len(), |end| at + end + 1)
+}
