@@ -1,7 +1,13 @@
-//! The kernels of the crate `reduce`: one source, a PTX file for each type, without clusters and with.
+//! The kernels of the crate `reduce`: a PTX file for each type, operation and shape, so that a program
+//! compiles no more than it calls.
 
-/// The source, from the root of the workspace.
-pub(crate) const SOURCE: &str = "reduce/src/kernel.cu";
+use std::fs;
+
+use anyhow::{Context, Result};
+
+/// Where the sources lie, from the root of the workspace; a kernel is made of several, in this order.
+const SOURCES: &str = "reduce/src/kernels";
+const COMMON: [&str; 3] = ["word", "operation", "tile"];
 
 /// The types: name, what an element is loaded as, what it is added as, and how it is widened.
 const TYPES: [(&str, &str, &str, Option<&str>); 8] = [
@@ -15,38 +21,109 @@ const TYPES: [(&str, &str, &str, Option<&str>); 8] = [
     ("bf16", "unsigned short", "float", Some("BFLOAT")),
 ];
 
+/// The operations: name, and what it is called in the source.
+const OPERATIONS: [(&str, &str); 3] = [("sum", "Sum"), ("min", "Min"), ("max", "Max")];
+
+/// A shape: its name and sources, threads of a block, words of a thread in flight, and blocks of a
+/// multiprocessor, of halves too (eight lanes a word take more registers).
+#[derive(Clone, Copy, Debug)]
+struct Family {
+    name: &'static str,
+    sources: &'static [&'static str],
+    threads: u32,
+    rows: u32,
+    resident: [u32; 2],
+}
+
+const FAMILIES: [Family; 5] = [
+    Family { name: "block_256", sources: &["block"], threads: 256, rows: 4, resident: [1, 1] },
+    Family { name: "block_512", sources: &["block"], threads: 512, rows: 8, resident: [1, 1] },
+    Family { name: "cluster", sources: &["cluster"], threads: 256, rows: 8, resident: [1, 1] },
+    Family { name: "mail", sources: &["mailbox", "mail"], threads: 256, rows: 8, resident: [1, 1] },
+    Family {
+        name: "chunks",
+        sources: &["mailbox", "chunks"],
+        threads: 1024,
+        rows: 4,
+        resident: [2, 1],
+    },
+];
+
 /// One PTX file.
 #[derive(Debug)]
 pub(crate) struct Variant {
     /// Where it lies, from the root of the workspace.
     pub(crate) path: String,
-    architecture: u32,
-    of: (&'static str, &'static str, &'static str, Option<&'static str>),
+    options: Vec<String>,
+    sources: &'static [&'static str],
 }
 
 /// All PTX files of the library.
 pub(crate) fn variants() -> Vec<Variant> {
-    let of_type = |of: (&'static str, _, _, _)| {
-        [70, 90].map(|architecture| Variant {
-            path: format!("reduce/src/ptx/{}.{architecture}.ptx", of.0),
-            architecture,
-            of,
-        })
-    };
-    TYPES.into_iter().flat_map(of_type).collect()
+    let mut variants = Vec::new();
+    for (name, load, add, widen) in TYPES {
+        for (operation, in_source) in OPERATIONS {
+            for family in FAMILIES {
+                for architecture in architectures(name, operation, family.name) {
+                    let stem = format!("{name}_{operation}_{}", family.name);
+                    let resident = family.resident[usize::from(widen.is_some())];
+                    let defined = [
+                        format!("In={load}"),
+                        format!("Acc={add}"),
+                        format!("OPERATION={in_source}"),
+                        format!("NAME=reduce_{stem}"),
+                        format!("THREADS={}", family.threads),
+                        format!("ROWS={}", family.rows),
+                        format!("RESIDENT={resident}"),
+                    ];
+                    let defined = defined.into_iter().chain(widen.map(str::to_owned));
+                    let mut options = vec![
+                        format!("--gpu-architecture=compute_{architecture}"),
+                        "--std=c++17".into(),
+                    ];
+                    options.extend(defined.map(|macro_| format!("--define-macro={macro_}")));
+                    let path = format!("reduce/src/ptx/{stem}.{architecture}.ptx");
+                    variants.push(Variant { path, options, sources: family.sources });
+                }
+            }
+        }
+    }
+    variants
+}
+
+/// What a kernel is compiled for: clusters are Hopper's, and so young are the instructions that
+/// reduce a warp of 32-bit integers, and order two halves.
+fn architectures(name: &str, operation: &str, family: &str) -> Vec<u32> {
+    let redux = matches!(name, "i32" | "u32");
+    let pairs = matches!(name, "f16" | "bf16") && operation != "sum";
+    match family {
+        "cluster" => vec![90],
+        "mail" => vec![70],
+        _ if redux || pairs => vec![70, 90],
+        _ => vec![70],
+    }
 }
 
 impl Variant {
     /// What it is compiled with. Lines are left out: nobody steps through a library's kernels.
-    pub(crate) fn options(&self) -> Vec<String> {
-        let (_, load, add, widen) = self.of;
-        let mut options = vec![
-            format!("--gpu-architecture=compute_{}", self.architecture),
-            format!("--define-macro=In={load}"),
-            format!("--define-macro=Acc={add}"),
-            "--std=c++17".into(),
-        ];
-        options.extend(widen.map(|name| format!("--define-macro={name}")));
-        options
+    pub(crate) fn options(&self) -> &[String] {
+        &self.options
+    }
+
+    /// Its sources, one after the other.
+    pub(crate) fn source(&self) -> Result<String> {
+        let folder = crate::root().join(SOURCES);
+        let files = COMMON.iter().chain(self.sources).map(|name| folder.join(format!("{name}.cu")));
+        files
+            .map(|file| {
+                fs::read_to_string(&file).with_context(|| format!("reading {}", file.display()))
+            })
+            .collect()
+    }
+
+    /// PTX without the lines that say nothing: these files are in every program that takes the crate.
+    pub(crate) fn lean(ptx: &str) -> String {
+        let says = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with("//");
+        ptx.lines().filter(says).map(|line| format!("{}\n", line.trim_end())).collect()
     }
 }

@@ -12,10 +12,9 @@ pub(crate) fn run(sh: &Shell, check: bool) -> Result<()> {
     let library = crate::nvrtc::bring(sh)?;
     let mut stale = Vec::new();
     let mut count = 0;
-    let source = fs::read_to_string(crate::root().join(library::SOURCE))?;
     for variant in library::variants() {
-        let options = variant.options();
-        let body = library.compile_with(&source, "kernel.cu", &options)?;
+        let (source, options) = (variant.source()?, variant.options());
+        let body = library::Variant::lean(&library.compile_with(&source, "kernel.cu", options)?);
         let text =
             Stamp::put(&body, &source, &format!("NVRTC {} {}", nvrtc::PINNED, options.join(" ")));
         let path = crate::root().join(&variant.path);
