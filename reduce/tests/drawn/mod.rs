@@ -8,8 +8,6 @@ use reduce::{Accumulator, Element, Operation};
 pub(crate) trait Drawn: Element {
     /// One element of a slice to sum, or to find an extreme in.
     fn draw(rng: &mut ChaCha8Rng, operation: Operation) -> Self;
-    /// Its bytes.
-    fn bytes(self) -> Vec<u8>;
 }
 
 /// The elements of a slice of that length: the same ones at each call.
@@ -34,10 +32,6 @@ macro_rules! integers {
             fn draw(rng: &mut ChaCha8Rng, _: Operation) -> $type {
                 rng.random()
             }
-
-            fn bytes(self) -> Vec<u8> {
-                self.to_le_bytes().to_vec()
-            }
         }
     )+};
 }
@@ -59,10 +53,6 @@ macro_rules! floats {
                     (_, 3) => from(-f32::NAN),
                     _ => from(f32::NAN),
                 }
-            }
-
-            fn bytes(self) -> Vec<u8> {
-                self.to_le_bytes().to_vec()
             }
         }
     )+};
