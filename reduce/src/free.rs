@@ -84,10 +84,8 @@ mod tests {
         }
         assert_eq!(recent.get(&0), Some(&0));
         assert_eq!(recent.put(100, 100), Some(1));
-        assert_eq!(
-            (recent.get(&1), recent.get(&0), recent.get(&100)),
-            (None, Some(&0), Some(&100))
-        );
+        let kept = [1, 0, 100].map(|key| recent.get(&key).copied());
+        assert_eq!(kept, [None, Some(0), Some(100)]);
         assert_eq!(recent.0.len(), KEPT);
     }
 }

@@ -138,20 +138,4 @@ mod tests {
             assert_eq!(Some(max(&values)), values.iter().copied().max(), "{n}");
         }
     }
-
-    #[test]
-    fn the_tree_is_the_one_that_is_promised() {
-        // Of eight words of four lanes: lanes first, halved, then warps. By hand.
-        let values: Vec<f32> = (0..35).map(|i| 1.0 + (i as f32) * 1e-7).collect();
-        let word = |w: usize| {
-            let lane = |e: usize| 0.0 + values.get(4 * w + e).copied().unwrap_or(0.0);
-            (lane(0) + lane(2)) + (lane(1) + lane(3))
-        };
-        // Nine threads have something: t, and what a warp tree does to nine values.
-        let pairs: Vec<f32> =
-            (0..8).map(|t| word(t) + if t == 0 { word(8) } else { 0.0 }).collect();
-        let fours: Vec<f32> = (0..4).map(|t| pairs[t] + pairs[t + 4]).collect();
-        let expected = (fours[0] + fours[2]) + (fours[1] + fours[3]);
-        assert_eq!(sum(&values).to_bits(), expected.to_bits());
-    }
 }

@@ -18,9 +18,8 @@
 //!
 //! Which kernel runs, and the order of the additions, are functions of the number of elements and of
 //! their type ([`shape::pick`]): not of the device, its number of multiprocessors, the order in which
-//! blocks run, or where the slice begins. [`ORDER.md`](https://docs.rs/crate/reduce/latest/source/ORDER.md)
-//! says which tree it is, and is a promise until [`ORDER`] changes. [`host`] has the same tree on the
-//! CPU, with the same bits.
+//! blocks run, or where the slice begins. [`order`] says which tree it is, and is a promise until
+//! [`ORDER`] changes. [`host`] has the same tree on the CPU, with the same bits.
 //!
 //! Minima and maxima are IEEE 754-2019's minimumNumber and maximumNumber: a NaN is passed over unless
 //! there is nothing else, and -0 is below +0. A NaN result, of a sum too, always has the same bits:
@@ -49,9 +48,17 @@ pub use open::{has_driver, open};
 pub use reducer::Reducer;
 pub use shape::Shape;
 
-/// The version of the order of the additions that `ORDER.md` promises. A result has the same bits in
-/// every version of this crate that has the same one.
+#[doc = include_str!("../ORDER.md")]
+pub mod order {}
+
+/// The version of the [`order`] of the additions. A result has the same bits in every version of this
+/// crate that has the same one.
 pub const ORDER: u32 = 1;
+
+/// What README.md shows is compiled too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 /// The kernel for a type, operation and family.
 #[doc(hidden)]

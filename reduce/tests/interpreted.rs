@@ -76,22 +76,21 @@ fn check<T: Drawn + Bytes>() {
         for (n, i) in borders.clone().zip(turn..) {
             holds::<T>(n, operation, &[ways()[i % 3], ways()[3 + i % 3]]);
         }
+    }
+    // By turns of operations, with clusters and without, old and young, whole and across words.
+    let schedules = (1..=20).map(Schedule::Adversarial).chain([Schedule::MinPc]);
+    for (schedule, i) in schedules.zip(0..) {
         for bytes in SHAPES {
-            let schedules = (1..=20).map(Schedule::Adversarial).chain([Schedule::MinPc]);
-            // By turns with clusters and without, old and young, whole and across words.
-            let ways: Vec<Way> = schedules
-                .zip(0..)
-                .map(|(schedule, i)| Way {
-                    schedule,
-                    clusters: i % 2 == 0,
-                    major: if i % 3 == 0 { 7 } else { 9 },
-                    resident: [2, 7, 264][i % 3],
-                    shift: u64::from(i % 4 == 3),
-                    epoch: 0,
-                })
-                .map(|way| if way.clusters { Way { major: 9, ..way } } else { way })
-                .collect();
-            holds::<T>(bytes / size_of::<T>(), operation, &ways);
+            let clusters = i % 2 == 0;
+            let way = Way {
+                schedule,
+                clusters,
+                major: if i % 4 == 1 { 7 } else { 9 },
+                resident: [2, 7, 264][i % 3],
+                shift: u64::from(i % 5 == 3),
+                epoch: 0,
+            };
+            holds::<T>(bytes / size_of::<T>(), Operation::ALL[i % 3], &[way]);
         }
     }
 }

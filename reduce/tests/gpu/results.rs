@@ -125,7 +125,7 @@ fn long<T: Element + DeviceRepr + ValidAsZeroBits>(gpu: &Gpu, value: impl Fn(u32
 #[test]
 fn beyond_32_bits() {
     let Some(gpu) = gpu() else { return };
-    let sign = |i: u32| if i % 2 == 0 { 1.0 } else { -1.0 };
+    let sign = |i: u32| if i.is_multiple_of(2) { 1.0 } else { -1.0 };
     long::<f16>(&gpu, |i| f16::from_f32(i as f32 * sign(i)));
     long::<bf16>(&gpu, |i| bf16::from_f32(i as f32 * sign(i)));
     long::<i32>(&gpu, |i| (i as i32).wrapping_mul(0x1234_5677));
