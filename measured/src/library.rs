@@ -219,8 +219,7 @@ pub fn tables(taken: &[Taken], clock: Clock) -> Vec<(String, String)> {
 
 /// The table of first answers.
 pub fn first_table(first: &[First]) -> String {
-    let mut table =
-        Table::new(["", "context, ms", "first answer, ms", "second answer, µs"]);
+    let mut table = Table::new(["", "context, ms", "first answer, ms", "second answer, µs"]);
     for row in first {
         table.row([
             format!("{} of {}", row.operation, row.element),

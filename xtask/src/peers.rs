@@ -45,9 +45,12 @@ pub(crate) fn run(sh: &Shell, arch: &str, nvcc: Option<&str>) -> Result<()> {
     let libraries = format!("-L{}/lib", toolkit.display());
     compile(&nvcc, std::slice::from_ref(&libraries), "libpeers.so")?;
     let own = format!("{VENV}/toolkit");
-    cmd!(sh, "{VENV}/bin/python -m pip install --quiet --no-deps --upgrade --target {own} {TOOLKITS}")
-        .quiet()
-        .run()?;
+    cmd!(
+        sh,
+        "{VENV}/bin/python -m pip install --quiet --no-deps --upgrade --target {own} {TOOLKITS}"
+    )
+    .quiet()
+    .run()?;
     let headers = format!("-I{own}/nvidia/cu13/include/cccl");
     compile(&nvcc, &[headers, libraries], "libpeers-toolkit.so")
 }

@@ -107,8 +107,9 @@ impl Cub {
     pub fn load(path: Option<&Path>) -> Result<Cub, String> {
         let path = match path {
             Some(path) => path.to_owned(),
-            None => find(FILES[0])
-                .ok_or("`cargo x peers` has not been run: there is no libpeers.so")?,
+            None => {
+                find(FILES[0]).ok_or("`cargo x peers` has not been run: there is no libpeers.so")?
+            }
         };
         let failed = |why: String| format!("{} cannot be used: {why}", path.display());
         // SAFETY: our own library; its initialisers are those of CUDA's runtime.
@@ -146,7 +147,8 @@ impl Cub {
     /// version. It is sometimes the faster one.
     pub fn of_the_toolkit() -> Option<Cub> {
         let mut cub = Cub::load(Some(&find(FILES[1])?)).ok()?;
-        let version: String = cub.version.chars().filter(|c| c.is_ascii_digit() || *c == '.').collect();
+        let version: String =
+            cub.version.chars().filter(|c| c.is_ascii_digit() || *c == '.').collect();
         let short: Vec<&str> = version.split('.').take(2).collect();
         cub.sums.truncate(1);
         cub.sums[0].name = format!("cub-{}", short.join("."));

@@ -11,5 +11,5 @@ mod reduce;
 pub use contender::Contender;
 pub use entry::{Entry, all};
 pub use limits::Limits;
-pub(crate) use reduce::Borrowed;
 pub use peers::Peers;
+pub(crate) use reduce::Borrowed;

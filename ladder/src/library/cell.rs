@@ -153,7 +153,10 @@ where
     let mut launches = vec![Way { name: "reduce".into(), run: Box::new(into) }];
     let mut callers = vec![
         Way { name: "reduce".into(), run: Box::new(|at| here(at).map(drop)) },
-        Way { name: "reduce-into, copied".into(), run: Box::new(|at| copied(cuda, &out, into(at))) },
+        Way {
+            name: "reduce-into, copied".into(),
+            run: Box::new(|at| copied(cuda, &out, into(at))),
+        },
         Way {
             name: "reduce-into, pinned".into(),
             run: Box::new(|at| {
@@ -216,8 +219,7 @@ where
             *before = SETTLE.div_ceil(sample(at, 1)?).clamp(1, 16);
         }
         let each = |at: usize| sample(at, before[at]);
-        let rounds =
-            rounds::run(launches.len(), &[], &until(options.rounds), &mut held, each)?;
+        let rounds = rounds::run(launches.len(), &[], &until(options.rounds), &mut held, each)?;
         keep(Clock::Gpu, &launches, rounds.times);
     }
     if options.callers > 0 {

@@ -108,7 +108,8 @@ mod tests {
     fn sizes_are_even_on_a_scale_of_powers() {
         let sizes = sizes(200, 1);
         assert!(sizes.is_sorted() && sizes[0] == 1 && sizes.last() == Some(&(1 << 30)));
-        let between = |a: u32, b: u32| sizes.iter().filter(|n| (1 << a..1 << b).contains(*n)).count();
+        let between =
+            |a: u32, b: u32| sizes.iter().filter(|n| (1 << a..1 << b).contains(*n)).count();
         let tens = [between(0, 10), between(10, 20), between(20, 30)];
         assert!(tens.iter().all(|count| (50..=110).contains(count)), "{tens:?}");
         assert_ne!(sizes, super::sizes(200, 2));

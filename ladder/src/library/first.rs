@@ -1,11 +1,7 @@
 //! What a program's first answer takes: each type and operation in a process of its own, without the
 //! cache that the driver keeps of compiled kernels.
 
-use std::{
-    io::Write,
-    process::Command,
-    time::Instant,
-};
+use std::{io::Write, process::Command, time::Instant};
 
 use common::{
     Error,
@@ -92,7 +88,7 @@ fn typed<T: Drawn>(cuda: &Cuda, operation: Operation) -> common::Result<(f64, f6
     cuda.fill(&memory, 0)?;
     let stream = cuda.shared_stream();
     let slice = Borrowed { address: memory.address(), len: N as usize, stream };
-    let answer = || {
+    let answer = || -> common::Result<f64> {
         let started = Instant::now();
         match operation {
             Operation::Sum => reduce::sum::<T>(stream, &slice),

@@ -180,7 +180,12 @@ where
         for &n in sizes {
             taken.extend(cell::measure(rig, options, &input, operation.into(), n, mhz)?);
         }
-        progress(&format!("{} of {}: {} sizes", cell::name(operation.into()), T::NAME, sizes.len()));
+        progress(&format!(
+            "{} of {}: {} sizes",
+            cell::name(operation.into()),
+            T::NAME,
+            sizes.len()
+        ));
     }
     Ok(taken)
 }
