@@ -50,7 +50,7 @@ where
         allocated.map_err(|source| Error::Driver { doing: "allocating a slice", source })?;
     let (reducer, _) = timed(|| Reducer::<T>::new(stream));
     let reducer = reducer?;
-    for n in [1000, 15_000, 60_000, LONGEST] {
+    for n in [1000, 10_000, 30_000, LONGEST] {
         let n = n * 4 / size_of::<T>();
         let (sum, first) = timed(|| reducer.sum(&slice.slice(..n)));
         sum?;

@@ -16,14 +16,14 @@ use std::{
 use cudarc::driver::{
     CudaContext, CudaFunction, CudaStream,
     result::{self, DriverError},
-    sys::{self, CUfunction_attribute_enum as OfFunction, CUresult, CUstreamCaptureStatus_enum},
+    sys::{self, CUresult, CUstreamCaptureStatus_enum},
 };
 
 use crate::error::{Error, Result, doing};
 
 /// The functions of the driver that are called here, and by cudarc for us: it panics where one is
 /// missing.
-const SYMBOLS: [&str; 24] = [
+const SYMBOLS: [&str; 21] = [
     "cuInit",
     "cuDeviceGet",
     "cuDeviceGetCount",
@@ -34,11 +34,8 @@ const SYMBOLS: [&str; 24] = [
     "cuGetErrorString",
     "cuModuleLoadData",
     "cuModuleGetFunction",
-    "cuFuncSetAttribute",
     "cuOccupancyMaxActiveBlocksPerMultiprocessor",
-    "cuOccupancyMaxActiveClusters",
     "cuLaunchKernel",
-    "cuLaunchKernelEx",
     "cuMemHostAlloc",
     "cuMemHostGetDevicePointer_v2",
     "cuMemAllocAsync",
@@ -104,7 +101,6 @@ pub(crate) fn is_capturing(stream: &CudaStream) -> Result<bool> {
 pub(crate) struct Call {
     pub(crate) grid: u32,
     pub(crate) threads: u32,
-    pub(crate) cluster: bool,
     pub(crate) input: u64,
     pub(crate) output: u64,
     pub(crate) n: u64,
@@ -120,7 +116,7 @@ pub(crate) fn launch(
     call: Call,
     state: u64,
 ) -> Result<()> {
-    let Call { grid, threads, cluster, .. } = call;
+    let Call { grid, threads, .. } = call;
     let Call { mut input, mut output, mut n, mut words, mut parts, mut epoch, .. } = call;
     let mut state = state;
     let mut params: [*mut c_void; 7] = [
@@ -132,67 +128,13 @@ pub(crate) fn launch(
         (&raw mut state).cast(),
         (&raw mut epoch).cast(),
     ];
-    let mut attribute = cluster_of(grid);
-    let config = config(grid, threads, stream.cu_stream(), &mut attribute);
+    let (function, stream) = (function.cu_function(), stream.cu_stream());
     // SAFETY: the seven parameters are those of every entry point; the addresses are of live memory,
-    // as the caller says; the attribute outlives the call.
-    let launched = unsafe {
-        if cluster {
-            let (params, none) = (params.as_mut_ptr(), std::ptr::null_mut());
-            sys::cuLaunchKernelEx(&config, function.cu_function(), params, none).result()
-        } else {
-            let (function, stream) = (function.cu_function(), stream.cu_stream());
-            result::launch_kernel(function, (grid, 1, 1), (threads, 1, 1), 0, stream, &mut params)
-        }
-    };
-    launched.map_err(doing("launching a reduction"))
-}
-
-fn cluster_of(blocks: u32) -> sys::CUlaunchAttribute {
-    let mut value = sys::CUlaunchAttributeValue { pad: [0; 64] };
-    value.clusterDim = sys::CUlaunchAttributeValue_union__bindgen_ty_1 { x: blocks, y: 1, z: 1 };
-    let id = sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
-    sys::CUlaunchAttribute { id, pad: [0; 4], value }
-}
-
-fn config(
-    grid: u32,
-    threads: u32,
-    stream: sys::CUstream,
-    cluster: &mut sys::CUlaunchAttribute,
-) -> sys::CUlaunchConfig {
-    sys::CUlaunchConfig {
-        gridDimX: grid,
-        gridDimY: 1,
-        gridDimZ: 1,
-        blockDimX: threads,
-        blockDimY: 1,
-        blockDimZ: 1,
-        sharedMemBytes: 0,
-        hStream: stream,
-        attrs: cluster,
-        numAttrs: 1,
+    // as the caller says.
+    unsafe {
+        result::launch_kernel(function, (grid, 1, 1), (threads, 1, 1), 0, stream, &mut params)
     }
-}
-
-/// The largest cluster that the driver grants a kernel: 16, 8, or 0. A slice of a GPU may have no room
-/// for one, and more than 8 are not promised anywhere.
-pub(crate) fn largest_cluster(function: &CudaFunction, threads: u32) -> u32 {
-    let wide = OfFunction::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
-    let granted = |blocks: u32| {
-        if blocks > 8 && function.set_attribute(wide, 1).is_err() {
-            return false;
-        }
-        let mut attribute = cluster_of(blocks);
-        let config = config(blocks, threads, std::ptr::null_mut(), &mut attribute);
-        let mut active = 0;
-        // SAFETY: the function lives; the configuration and its attribute outlive the call.
-        let asked = unsafe {
-            sys::cuOccupancyMaxActiveClusters(&mut active, function.cu_function(), &config)
-        };
-        asked.result().is_ok() && active > 0
-    };
-    [16, 8].into_iter().find(|blocks| granted(*blocks)).unwrap_or(0)
+    .map_err(doing("launching a reduction"))
 }
 
 /// Device memory that is zero for the first who uses it on its stream.

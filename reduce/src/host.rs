@@ -95,7 +95,7 @@ fn few<A: Copy>(values: &[A], none: A, join: impl Join<A>) -> A {
     halve(&mut sums, join)
 }
 
-/// Values that came by mail or through a cluster, by a warp or a block.
+/// Values that came by mail, by a warp or a block.
 fn collect<A: Copy>(values: &[A], threads: usize, none: A, join: impl Join<A>) -> A {
     let mut sums = vec![none; threads];
     for row in values.chunks(threads) {

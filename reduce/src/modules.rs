@@ -25,7 +25,7 @@ use crate::{
 pub(crate) struct Loaded {
     /// The driver's function.
     pub(crate) function: CudaFunction,
-    /// The most blocks of a grid: so many run at once, or fit a cluster.
+    /// The most blocks of a grid: so many run at once.
     pub(crate) blocks: u32,
 }
 
@@ -49,22 +49,17 @@ pub(crate) fn load(context: &Arc<CudaContext>, kernel: Kernel, family: Family) -
 fn compile(context: &Arc<CudaContext>, kernel: Kernel, family: Family) -> Result<Loaded> {
     let asking = || doing("asking what the device has");
     let (major, minor) = context.compute_capability().map_err(asking())?;
-    let text = kernel.ptx(major).filter(|_| major >= 7);
-    let text = text.ok_or(Error::OldDevice { major, minor })?;
+    if major < 7 {
+        return Err(Error::OldDevice { major, minor });
+    }
+    let text = kernel.ptx(major);
     let module = context.load_module(Ptx::from_src(text)).map_err(|error| match error {
         DriverError(CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION) => Error::OldDriver,
         error => doing("compiling a kernel")(error),
     })?;
     let function = module.load_function(kernel.name).map_err(doing("finding a kernel"))?;
-    let threads = family.threads();
-    let blocks = match family {
-        Family::Block256 | Family::Block512 => 1,
-        Family::Cluster => cuda::largest_cluster(&function, threads),
-        Family::Mail | Family::Chunks => {
-            let each = function.occupancy_max_active_blocks_per_multiprocessor(threads, 0, None);
-            let sms = context.attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
-            each.map_err(asking())?.max(1) * sms.map_err(asking())?.max(1) as u32
-        }
-    };
+    let each = function.occupancy_max_active_blocks_per_multiprocessor(family.threads(), 0, None);
+    let sms = context.attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    let blocks = each.map_err(asking())?.max(1) * sms.map_err(asking())?.max(1) as u32;
     Ok(Loaded { function, blocks })
 }

@@ -9,7 +9,7 @@ use std::{
 use cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut};
 
 use crate::{
-    Accumulator, Element, Error, Operation, Result, Shape,
+    Accumulator, Element, Error, Operation, Result,
     cuda::{self, Answer, Call, State},
     element::Sealed,
     kernels::Family,
@@ -53,10 +53,9 @@ impl<T: Element> Reducer<T> {
     pub fn prepare(&self, operations: &[Operation]) -> Result<()> {
         self.bind()?;
         for operation in operations {
-            for family in [Family::Block256, Family::Block512, Family::Chunks] {
+            for family in Family::ALL {
                 self.load(*operation, family)?;
             }
-            self.spread(*operation, 16)?;
         }
         self.state()?;
         self.answer()?;
@@ -149,27 +148,20 @@ impl<T: Element> Reducer<T> {
         aligned::<T>("slice", input)?;
         let (n, size) = (slice.len() as u64, size_of::<T>() as u64);
         let shape = shape::pick(n, size).ok_or(Error::TooLong { n, size, most: shape::LONGEST })?;
-        let (parts, words) = (shape.parts(), shape.words());
-        let (family, loaded) = match shape {
-            Shape::Block { threads: 256 } => self.block(operation, Family::Block256)?,
-            Shape::Block { .. } => self.block(operation, Family::Block512)?,
-            Shape::Spread { .. } => self.spread(operation, parts)?,
-            Shape::Chunks { .. } => self.block(operation, Family::Chunks)?,
-        };
-        let cluster = family == Family::Cluster;
-        let grid = if cluster { parts } else { parts.min(loaded.blocks) };
-        let threads = shape.threads();
-        let call = Call { grid, threads, cluster, input, output, n, words, parts, epoch };
+        let (parts, words, threads) = (shape.parts(), shape.words(), shape.threads());
+        let loaded = self.load(operation, Family::of(shape))?;
+        let grid = parts.min(loaded.blocks);
+        let call = Call { grid, threads, input, output, n, words, parts, epoch };
         let run = |state| cuda::launch(&loaded.function, &self.stream, call, state);
-        match family {
-            Family::Block256 | Family::Block512 | Family::Cluster => run(0),
-            // Whoever waits here is not captured: that was asked.
-            Family::Mail | Family::Chunks if epoch == 0 && cuda::is_capturing(&self.stream)? => {
-                let bytes = state_bytes::<T>(u64::from(shape.values()));
-                cuda::with_captured_state(&self.stream, bytes, run)
-            }
-            Family::Mail | Family::Chunks => run(self.state()?.address()),
+        if shape.values() == 0 {
+            return run(0);
         }
+        // Whoever waits for the result is not captured: that was asked.
+        if epoch == 0 && cuda::is_capturing(&self.stream)? {
+            let bytes = state_bytes::<T>(u64::from(shape.values()));
+            return cuda::with_captured_state(&self.stream, bytes, run);
+        }
+        run(self.state()?.address())
     }
 
     fn bind(&self) -> Result<()> {
@@ -182,22 +174,6 @@ impl<T: Element> Reducer<T> {
             return Ok(());
         }
         Err(Error::OtherContext { what, theirs: theirs.ordinal(), ours: ours.ordinal() })
-    }
-
-    fn block(&self, operation: Operation, family: Family) -> Result<(Family, &Loaded)> {
-        Ok((family, self.load(operation, family)?))
-    }
-
-    /// A cluster of so many blocks, or mail where the device has none: the same tree.
-    fn spread(&self, operation: Operation, parts: u32) -> Result<(Family, &Loaded)> {
-        let cluster = match self.load(operation, Family::Cluster) {
-            Err(Error::OldDevice { major: 7.., .. }) => None,
-            loaded => Some(loaded?).filter(|loaded| loaded.blocks >= parts),
-        };
-        match cluster {
-            Some(loaded) => Ok((Family::Cluster, loaded)),
-            None => self.block(operation, Family::Mail),
-        }
     }
 
     fn load(&self, operation: Operation, family: Family) -> Result<&Loaded> {

@@ -11,12 +11,12 @@ pub const LONGEST: u64 = PARTS << (28 + 4);
 pub enum Shape {
     /// One part, one block.
     Block {
-        /// Threads of the block: 256 or 512.
+        /// Threads of the block: 512 or 1024.
         threads: u32,
     },
     /// A few parts, whose warps' values one warp joins.
     Spread {
-        /// How many parts there are: at most 16.
+        /// How many parts there are: 8.
         parts: u32,
         /// Words of a part; the last one may have fewer.
         words: u32,
@@ -36,7 +36,7 @@ impl Shape {
         match self {
             Shape::Block { threads } => threads,
             Shape::Spread { .. } => 256,
-            Shape::Chunks { .. } => 1024,
+            Shape::Chunks { .. } => 512,
         }
     }
 
@@ -51,7 +51,7 @@ impl Shape {
     /// Words of a part; of one block, all that there can be.
     pub fn words(self) -> u32 {
         match self {
-            Shape::Block { threads } => threads * rows(threads),
+            Shape::Block { threads } => threads * 4,
             Shape::Spread { words, .. } | Shape::Chunks { words, .. } => words,
         }
     }
@@ -66,28 +66,25 @@ impl Shape {
     }
 }
 
-/// Words that a thread of one block has in flight.
-fn rows(threads: u32) -> u32 {
-    if threads == 256 { 4 } else { 8 }
-}
-
 const KIB: u64 = 1 << 10;
 
-/// What is cut how: KiB up to which a line holds, and its shape.
+/// What is cut how: KiB up to which a line holds, and its shape. Measured on an H200.
 ///
-/// A block loads 64 KiB before a second one would have been started. Sixteen blocks have eight times
-/// that before they would have to be more. Beyond, there are at first no more parts than one warp can
-/// add, then as many as a large device runs at once.
-const TABLE: [(u64, Cut); 8] = [
-    (16, Cut::Block(256)),
-    (64, Cut::Block(512)),
-    (128, Cut::Spread(8)),
-    (512, Cut::Spread(16)),
-    (1024, Cut::Chunks(32)),
-    (4096, Cut::Chunks(64)),
-    (8192, Cut::Chunks(128)),
-    (65536, Cut::Chunks(256)),
+/// One block is the soonest to have it while its loads are few; eight have it before one more warp
+/// would have been joined; then there are as many parts as one warp can collect, and as many as a
+/// large device runs at once.
+const TABLE: [(u64, Cut); 7] = [
+    (16, Cut::Block(512)),
+    (48, Cut::Block(1024)),
+    (192, Cut::Spread(8)),
+    (1536, Cut::Chunks(32)),
+    (2560, Cut::Chunks(48)),
+    (8192, Cut::Chunks(160)),
+    (1280 << 10, Cut::Chunks(256)),
 ];
+
+/// Bytes of a part where the table ends.
+const LARGE: u64 = 512 * KIB;
 
 /// Threads of a block, or how many parts there are.
 #[derive(Clone, Copy)]
@@ -102,8 +99,8 @@ const GRAIN: u64 = 8;
 
 /// The shape for `n` elements of `size` bytes; none beyond [`LONGEST`].
 ///
-/// Parts are even, so that blocks end together. From 64 MiB on there are more of them than a device
-/// runs at once, of 64 to 256 KiB, and blocks draw them.
+/// Parts are even, so that blocks end together. Of the longest slices there are more than a device
+/// runs at once, and blocks draw them.
 pub fn pick(n: u64, size: u64) -> Option<Shape> {
     let bytes = n.checked_mul(size).filter(|bytes| *bytes <= LONGEST)?;
     let words = bytes.div_ceil(16);
@@ -119,8 +116,7 @@ pub fn pick(n: u64, size: u64) -> Option<Shape> {
             Shape::Chunks { parts: parts(even(count)), words: even(count) as u32 }
         }
         None => {
-            let small = (bytes / 8192).next_power_of_two().clamp(64 * KIB, 256 * KIB);
-            let each = small.max(bytes.div_ceil(PARTS).next_power_of_two()) / 16;
+            let each = LARGE.max(bytes.div_ceil(PARTS).next_power_of_two()) / 16;
             Shape::Chunks { parts: parts(each), words: each as u32 }
         }
     })
@@ -140,19 +136,22 @@ mod tests {
 
     #[test]
     fn small_sums_take_one_block() {
-        assert_eq!(pick(0, 4), Some(Shape::Block { threads: 256 }));
-        assert_eq!(pick(4096, 4), Some(Shape::Block { threads: 256 }));
-        assert_eq!(pick(4097, 4), Some(Shape::Block { threads: 512 }));
-        assert_eq!(pick(1 << 14, 4), Some(Shape::Block { threads: 512 }));
-        assert_eq!(pick(1 << 15, 4), Some(Shape::Spread { parts: 8, words: 1024 }));
-        assert_eq!(pick(1 << 17, 4), Some(Shape::Spread { parts: 16, words: 2048 }));
+        assert_eq!(pick(0, 4), Some(Shape::Block { threads: 512 }));
+        assert_eq!(pick(4096, 4), Some(Shape::Block { threads: 512 }));
+        assert_eq!(pick(4097, 4), Some(Shape::Block { threads: 1024 }));
+        assert_eq!(pick(12 << 10, 4), Some(Shape::Block { threads: 1024 }));
+        assert_eq!(pick(1 << 14, 4), Some(Shape::Spread { parts: 8, words: 512 }));
+        assert_eq!(pick(48 << 10, 4), Some(Shape::Spread { parts: 8, words: 1536 }));
     }
 
     #[test]
     fn parts_are_even_between_powers_of_two() {
-        assert_eq!(pick(1_400_000, 4), Some(Shape::Chunks { parts: 128, words: 2736 }));
+        assert_eq!(pick(1 << 18, 4), Some(Shape::Chunks { parts: 32, words: 2048 }));
+        assert_eq!(pick(1_400_000, 4), Some(Shape::Chunks { parts: 160, words: 2192 }));
         assert_eq!(pick(1 << 24, 4), Some(Shape::Chunks { parts: 256, words: 16384 }));
-        assert_eq!(pick(1 << 28, 4), Some(Shape::Chunks { parts: 8192, words: 8192 }));
+        assert_eq!(pick(1 << 28, 4), Some(Shape::Chunks { parts: 256, words: 262_144 }));
+        assert_eq!(pick(1 << 30, 4), Some(Shape::Chunks { parts: 8192, words: 32768 }));
+        assert_eq!(pick(1 << 32, 4), Some(Shape::Chunks { parts: 16384, words: 65536 }));
     }
 
     #[test]
@@ -168,12 +167,14 @@ mod tests {
     }
 
     #[test]
-    fn a_few_parts_fit_a_cluster_and_its_registers() {
+    fn what_is_in_flight_at_once_is_all_there_is() {
         for bytes in bytes() {
-            if let Some(Shape::Spread { parts, words }) = pick(bytes, 1) {
-                assert!(parts <= 16 && words <= 8 * 256, "{bytes} bytes");
-                // A cluster is of eight or sixteen blocks, whatever is rounded.
-                assert!(parts == 8 || parts == 16, "{bytes} bytes: {parts} parts");
+            match pick(bytes, 1) {
+                Some(Shape::Block { threads }) => assert!(bytes <= u64::from(threads) * 4 * 16),
+                Some(Shape::Spread { parts, words }) => {
+                    assert!(parts == 8 && words <= 256 * 8, "{bytes} bytes: {parts} of {words}")
+                }
+                _ => {}
             }
         }
     }

@@ -26,28 +26,21 @@ const TYPES: [(&str, &str, &str, Option<&str>); 8] = [
 const OPERATIONS: [(&str, &str); 3] = [("sum", "Sum"), ("min", "Min"), ("max", "Max")];
 
 /// A shape: its name and sources, threads of a block, words of a thread in flight, and blocks of a
-/// multiprocessor, of halves too (eight lanes a word take more registers).
+/// multiprocessor.
 #[derive(Clone, Copy, Debug)]
 struct Family {
     name: &'static str,
     sources: &'static [&'static str],
     threads: u32,
     rows: u32,
-    resident: [u32; 2],
+    resident: u32,
 }
 
-const FAMILIES: [Family; 5] = [
-    Family { name: "block_256", sources: &["block"], threads: 256, rows: 4, resident: [1, 1] },
-    Family { name: "block_512", sources: &["block"], threads: 512, rows: 8, resident: [1, 1] },
-    Family { name: "cluster", sources: &["cluster"], threads: 256, rows: 8, resident: [1, 1] },
-    Family { name: "mail", sources: &["mailbox", "mail"], threads: 256, rows: 8, resident: [1, 1] },
-    Family {
-        name: "chunks",
-        sources: &["mailbox", "chunks"],
-        threads: 1024,
-        rows: 4,
-        resident: [2, 1],
-    },
+const FAMILIES: [Family; 4] = [
+    Family { name: "block_512", sources: &["block"], threads: 512, rows: 4, resident: 1 },
+    Family { name: "block_1024", sources: &["block"], threads: 1024, rows: 4, resident: 1 },
+    Family { name: "spread", sources: &["mailbox", "spread"], threads: 256, rows: 8, resident: 1 },
+    Family { name: "chunks", sources: &["mailbox", "chunks"], threads: 512, rows: 8, resident: 2 },
 ];
 
 /// One PTX file.
@@ -67,9 +60,8 @@ pub(crate) fn variants() -> Result<Vec<Variant>> {
     for (name, load, add, widen) in TYPES {
         for (operation, in_source) in OPERATIONS {
             for family in FAMILIES {
-                for architecture in architectures(name, operation, family.name) {
+                for architecture in architectures(name, operation) {
                     let stem = format!("{name}_{operation}_{}", family.name);
-                    let resident = family.resident[usize::from(widen.is_some())];
                     let defined = [
                         format!("In={load}"),
                         format!("Acc={add}"),
@@ -77,7 +69,7 @@ pub(crate) fn variants() -> Result<Vec<Variant>> {
                         format!("NAME=reduce_{stem}"),
                         format!("THREADS={}", family.threads),
                         format!("ROWS={}", family.rows),
-                        format!("RESIDENT={resident}"),
+                        format!("RESIDENT={}", family.resident),
                     ];
                     let defined = defined.into_iter().chain(widen.map(str::to_owned));
                     let defined = defined.map(|name| format!("--define-macro={name}"));
@@ -94,17 +86,12 @@ pub(crate) fn variants() -> Result<Vec<Variant>> {
     Ok(variants)
 }
 
-/// What a kernel is compiled for: clusters are Hopper's, and so young are the instructions that
-/// reduce a warp of 32-bit integers, and order two halves.
-fn architectures(name: &str, operation: &str, family: &str) -> Vec<u32> {
+/// What a kernel is compiled for: Hopper too, where one instruction reduces a warp of 32-bit integers,
+/// or orders two halves.
+fn architectures(name: &str, operation: &str) -> &'static [u32] {
     let redux = matches!(name, "i32" | "u32");
     let pairs = matches!(name, "f16" | "bf16") && operation != "sum";
-    match family {
-        "cluster" => vec![90],
-        "mail" => vec![70],
-        _ if redux || pairs => vec![70, 90],
-        _ => vec![70],
-    }
+    if redux || pairs { &[70, 90] } else { &[70] }
 }
 
 /// The text of these sources behind those that all have in common.

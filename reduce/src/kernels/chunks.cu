@@ -1,5 +1,5 @@
-// Many parts, drawn by whoever is free; the last block waits for the mail of all. `state` is the next
-// ticket, then the boxes.
+// Many parts, a block each, or drawn by whoever is free; the last block waits for the mail of all.
+// `state` is the next ticket, then the boxes.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     const In* in, void* out, u64 n, u32 words, u32 parts, u64* state, u32 epoch)
 {

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// One block, a few parts, many.
-const SIZES: [usize; 6] = [1000, 10_000, 60_001, 120_000, 1_400_003, (1 << 24) + 13];
+const SIZES: [usize; 6] = [1000, 10_000, 30_001, 120_000, 1_400_003, (1 << 24) + 13];
 
 /// A stream's work, in a graph that can run.
 fn capture(stream: &Arc<CudaStream>, work: impl FnOnce()) -> CudaGraph {

@@ -1,6 +1,6 @@
 //! A launch on the interpreter, as the crate would launch it, under all of its checks.
 
-use reduce::{Element, Family, Operation, Shape, shape};
+use reduce::{Element, Family, Operation, shape};
 use simt::{
     Arg, Config, Counters, Gpu, Launch, Module, Schedule,
     observe::{Memory, Races, Sync},
@@ -25,8 +25,6 @@ bytes! { f32 f64 i32 u32 i64 u64 half::f16 half::bf16 }
 /// What the program does not decide.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Way {
-    /// Cluster or mail.
-    pub(crate) clusters: bool,
     /// 7 or 9: other texts where there are two.
     pub(crate) major: i32,
     /// The most blocks that the device holds at once.
@@ -38,27 +36,15 @@ pub(crate) struct Way {
     pub(crate) epoch: u32,
 }
 
-/// The family and text for a slice.
-fn kernel<T: Element>(shape: Shape, operation: Operation, way: Way) -> (Family, reduce::Kernel) {
-    let family = match shape {
-        Shape::Block { threads: 256 } => Family::Block256,
-        Shape::Block { .. } => Family::Block512,
-        Shape::Spread { .. } if way.clusters => Family::Cluster,
-        Shape::Spread { .. } => Family::Mail,
-        Shape::Chunks { .. } => Family::Chunks,
-    };
-    (family, reduce::kernel::<T>(operation, family))
-}
-
 /// The bits of the result of two launches, one after the other; of one, where its schedule is drawn.
 /// Panics where the state is not left as it was found, where a check finds something, and where the two
 /// differ.
 pub(crate) fn play<T: Element>(bytes: &[u8], n: u64, operation: Operation, way: Way) -> u64 {
     let size = size_of::<T>() as u64;
     let shape = shape::pick(n, size).unwrap();
-    let (family, kernel) = kernel::<T>(shape, operation, way);
-    let text = kernel.ptx(way.major).expect("a text");
-    let module = Module::parse(text).unwrap_or_else(|e| panic!("{}: {e}", kernel.name));
+    let kernel = reduce::kernel::<T>(operation, Family::of(shape));
+    let module =
+        Module::parse(kernel.ptx(way.major)).unwrap_or_else(|e| panic!("{}: {e}", kernel.name));
     let mut config = Config::default();
     config.schedule = way.schedule;
     let mut gpu = Gpu::with(config);
@@ -72,9 +58,7 @@ pub(crate) fn play<T: Element>(bytes: &[u8], n: u64, operation: Operation, way: 
     let state = gpu.alloc(room).unwrap();
     gpu.fill(state, 0, room).unwrap();
 
-    let grid =
-        if family == Family::Cluster { shape.parts() } else { shape.parts().min(way.resident) };
-    let cluster = if family == Family::Cluster { grid } else { 1 };
+    let grid = shape.parts().min(way.resident);
     let launches = if matches!(way.schedule, Schedule::Adversarial(_)) { 1 } else { 2 };
     let mut results = Vec::new();
     for again in 0..launches {
@@ -83,7 +67,7 @@ pub(crate) fn play<T: Element>(bytes: &[u8], n: u64, operation: Operation, way: 
             entry: kernel.name,
             grid: [grid, 1, 1],
             block: [shape.threads(), 1, 1],
-            cluster: [cluster, 1, 1],
+            cluster: [1, 1, 1],
             shared: 0,
             args: vec![
                 Arg::U64(memory + way.shift * size),
