@@ -23,7 +23,7 @@ use crate::error::{Error, Result, doing};
 
 /// The functions of the driver that are called here, and by cudarc for us: it panics where one is
 /// missing.
-const SYMBOLS: [&str; 21] = [
+const SYMBOLS: [&str; 24] = [
     "cuInit",
     "cuDeviceGet",
     "cuDeviceGetCount",
@@ -38,6 +38,9 @@ const SYMBOLS: [&str; 21] = [
     "cuLaunchKernel",
     "cuMemHostAlloc",
     "cuMemHostGetDevicePointer_v2",
+    "cuMemFreeHost",
+    "cuMemAlloc_v2",
+    "cuMemFree_v2",
     "cuMemAllocAsync",
     "cuMemFreeAsync",
     "cuMemsetD8Async",

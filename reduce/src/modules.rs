@@ -53,13 +53,39 @@ fn compile(context: &Arc<CudaContext>, kernel: Kernel, family: Family) -> Result
         return Err(Error::OldDevice { major, minor });
     }
     let text = kernel.ptx(major);
-    let module = context.load_module(Ptx::from_src(text)).map_err(|error| match error {
-        DriverError(CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION) => Error::OldDriver,
-        error => doing("compiling a kernel")(error),
-    })?;
+    let module = context.load_module(Ptx::from_src(text)).map_err(refused)?;
     let function = module.load_function(kernel.name).map_err(doing("finding a kernel"))?;
     let each = function.occupancy_max_active_blocks_per_multiprocessor(family.threads(), 0, None);
     let sms = context.attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
     let blocks = each.map_err(asking())?.max(1) * sms.map_err(asking())?.max(1) as u32;
     Ok(Loaded { function, blocks })
+}
+
+/// Why the driver does not compile a text.
+fn refused(error: DriverError) -> Error {
+    match error {
+        DriverError(CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION) => Error::OldDriver,
+        error => doing("compiling a kernel")(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_old_driver_has_a_sentence_of_its_own() {
+        let error = refused(DriverError(CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION));
+        assert!(error.to_string().contains("CUDA 12.4 (550)"), "{error}");
+        let error = refused(DriverError(CUresult::CUDA_ERROR_OUT_OF_MEMORY));
+        assert!(matches!(error, Error::Driver { doing: "compiling a kernel", .. }));
+    }
+
+    /// The version that the sentence names is that of the texts.
+    #[test]
+    fn the_texts_are_of_the_ptx_that_the_driver_must_know() {
+        for kernel in <f32 as crate::element::Sealed>::KERNELS.into_iter().flatten() {
+            assert!(kernel.ptx(9).contains(".version 8.4\n"), "{}", kernel.name);
+        }
+    }
 }

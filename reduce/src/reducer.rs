@@ -23,6 +23,13 @@ use crate::{
 /// it ahead. The reducer owns a little memory that its launches leave as they found it, so they run
 /// one after the other, as those of one stream do. Work that is captured into a graph owns its memory:
 /// the graph may outlive the reducer, and run beside it.
+///
+/// It can be handed to another thread, and is not shared by two:
+///
+/// ```compile_fail
+/// fn is_shared<T: Sync>() {}
+/// is_shared::<reduce::Reducer<f32>>();
+/// ```
 #[derive(Debug)]
 pub struct Reducer<T> {
     stream: Arc<CudaStream>,
