@@ -6,8 +6,8 @@ use crate::Shape;
 /// The shapes as kernels know them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Family {
-    /// One block of 512 threads.
-    Block512,
+    /// One block of 256 threads.
+    Block256,
     /// One block of 1024 threads.
     Block1024,
     /// A few parts.
@@ -19,12 +19,12 @@ pub enum Family {
 impl Family {
     /// All of them.
     pub const ALL: [Family; 4] =
-        [Family::Block512, Family::Block1024, Family::Spread, Family::Chunks];
+        [Family::Block256, Family::Block1024, Family::Spread, Family::Chunks];
 
     /// That of a shape.
     pub fn of(shape: Shape) -> Family {
         match shape {
-            Shape::Block { threads: 512 } => Family::Block512,
+            Shape::Block { threads: 256 } => Family::Block256,
             Shape::Block { .. } => Family::Block1024,
             Shape::Spread { .. } => Family::Spread,
             Shape::Chunks { .. } => Family::Chunks,
@@ -34,8 +34,8 @@ impl Family {
     /// Threads of a block.
     pub fn threads(self) -> u32 {
         match self {
-            Family::Spread => 256,
-            Family::Block512 | Family::Chunks => 512,
+            Family::Block256 | Family::Spread => 256,
+            Family::Chunks => 512,
             Family::Block1024 => 1024,
         }
     }
@@ -88,7 +88,7 @@ macro_rules! kernels {
     };
     (@ $texts:ident $type:literal $operation:literal) => {
         [
-            $crate::kernels::kernels!(# $texts $type $operation "block_512"),
+            $crate::kernels::kernels!(# $texts $type $operation "block_256"),
             $crate::kernels::kernels!(# $texts $type $operation "block_1024"),
             $crate::kernels::kernels!(# $texts $type $operation "spread"),
             $crate::kernels::kernels!(# $texts $type $operation "chunks"),

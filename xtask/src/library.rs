@@ -37,7 +37,7 @@ struct Family {
 }
 
 const FAMILIES: [Family; 4] = [
-    Family { name: "block_512", sources: &["block"], threads: 512, rows: 4, resident: 1 },
+    Family { name: "block_256", sources: &["block"], threads: 256, rows: 4, resident: 1 },
     Family { name: "block_1024", sources: &["block"], threads: 1024, rows: 4, resident: 1 },
     Family { name: "spread", sources: &["mailbox", "spread"], threads: 256, rows: 8, resident: 1 },
     Family { name: "chunks", sources: &["mailbox", "chunks"], threads: 512, rows: 8, resident: 2 },
@@ -60,7 +60,7 @@ pub(crate) fn variants() -> Result<Vec<Variant>> {
     for (name, load, add, widen) in TYPES {
         for (operation, in_source) in OPERATIONS {
             for family in FAMILIES {
-                for architecture in architectures(name, operation) {
+                for &architecture in architectures(name, operation) {
                     let stem = format!("{name}_{operation}_{}", family.name);
                     let defined = [
                         format!("In={load}"),

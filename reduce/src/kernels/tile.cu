@@ -77,8 +77,8 @@ __device__ void across(Sums& sums, Part part)
         sums.add(some(part.at + (u64)w * Lanes, w < part.words ? Lanes : part.left));
 }
 
-// At most Rows words a thread, all in flight before the first is added; the one that is not whole with
-// them, for it has an owner too.
+// At most Rows words a thread, all in flight before the first is added; the one that is not whole has
+// an owner too.
 template <u32 Threads, u32 Rows>
 __device__ void rows(Sums& sums, Part part)
 {
@@ -89,11 +89,10 @@ __device__ void rows(Sums& sums, Part part)
         words[r] = blank();
         load(words[r], part.at + w * Lanes, w < part.words);
     }
-    u32 left = part.words % Threads == threadIdx.x ? part.left : 0;
-    Word last = some(part.at + part.words * Lanes, left);
     #pragma unroll
     for (int r = 0; r < Rows; r++) sums.add(words[r]);
-    sums.add(last);
+    if (part.left > 0 && part.words % Threads == threadIdx.x)
+        sums.add(some(part.at + part.words * Lanes, part.left));
 }
 
 // As many full rows as there are, and those that remain.
