@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{FromArgMatches, Subcommand};
 use common::cli;
 
-use crate::{STEPS, compare, counters, measure, sweep};
+use crate::{STEPS, compare, counters, library, measure, sweep};
 
 /// What else the ladder does.
 #[derive(Debug, Subcommand)]
@@ -16,6 +16,8 @@ enum Command {
     Compare(compare::Options),
     /// Every step in every block size, interleaved
     Sweep(sweep::Options),
+    /// The crate reduce against CUB: types, operations, drawn sizes, both clocks, first answers
+    Library(library::Options),
     /// Print the ncu command for each step, or turn what ncu printed into counters.csv
     Counters(counters::Options),
     /// Run one step once, verified and untimed: what a profiler is put around
@@ -39,6 +41,7 @@ pub fn run() -> ExitCode {
             Command::Measure(options) => measure::run(&options),
             Command::Compare(options) => compare::run(&options),
             Command::Sweep(options) => sweep::run(&options),
+            Command::Library(options) => library::run(&options),
             Command::Counters(options) => counters::run(&options),
             Command::Once(options) => counters::once(&options),
         }),

@@ -7,6 +7,7 @@ pub mod compare;
 pub mod contenders;
 pub mod counters;
 pub mod date;
+pub mod library;
 pub mod measure;
 mod options;
 pub mod rig;

@@ -11,6 +11,7 @@ pub mod counters;
 mod env;
 mod error;
 pub mod history;
+pub mod library;
 pub mod page;
 pub mod pair;
 pub mod repeat;

@@ -1,242 +1,300 @@
 //! The CUDA driver, and all the `unsafe` of this crate.
 #![expect(unsafe_code, reason = "kernels are launched on a caller's stream and slices")]
 
-use std::{ffi::c_void, sync::Arc};
-
-use cudarc::{
-    driver::{
-        CudaFunction, CudaStream,
-        result::{self, DriverError},
-        sys::{self, CUdevice_attribute as Attribute, CUfunction_attribute_enum as OfFunction},
+use std::{
+    cell::Cell,
+    ffi::c_void,
+    hint,
+    ptr::NonNull,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, Ordering},
     },
-    nvrtc::Ptx,
+    thread,
 };
 
-use crate::{
-    error::{Result, doing},
-    shape::{CHUNK_THREADS, CHUNKS, Shape, pick},
+use cudarc::driver::{
+    CudaContext, CudaFunction, CudaStream,
+    result::{self, DriverError},
+    sys::{self, CUresult, CUstreamCaptureStatus_enum},
 };
 
-/// Whether there is a CUDA driver: where there is none, everything that cudarc does panics.
-pub fn has_driver() -> bool {
+use crate::error::{Error, Result, doing};
+
+/// The functions of the driver that are called here, and by cudarc for us: it panics where one is
+/// missing.
+const SYMBOLS: [&str; 24] = [
+    "cuInit",
+    "cuDeviceGet",
+    "cuDeviceGetCount",
+    "cuDeviceGetAttribute",
+    "cuDevicePrimaryCtxRetain",
+    "cuCtxGetCurrent",
+    "cuCtxSetCurrent",
+    "cuGetErrorString",
+    "cuModuleLoadData",
+    "cuModuleGetFunction",
+    "cuOccupancyMaxActiveBlocksPerMultiprocessor",
+    "cuLaunchKernel",
+    "cuMemHostAlloc",
+    "cuMemHostGetDevicePointer_v2",
+    "cuMemFreeHost",
+    "cuMemAlloc_v2",
+    "cuMemFree_v2",
+    "cuMemAllocAsync",
+    "cuMemFreeAsync",
+    "cuMemsetD8Async",
+    "cuStreamQuery",
+    "cuStreamSynchronize",
+    "cuStreamIsCapturing",
+    "cuThreadExchangeStreamCaptureMode",
+];
+
+/// Whether there is a library of the CUDA driver, with all that is called of it. Where there is none,
+/// everything that cudarc does panics.
+pub(crate) fn probe() -> Result<()> {
+    static MISSING: OnceLock<Option<&str>> = OnceLock::new();
     // SAFETY: it only opens the library by name.
-    unsafe { sys::is_culib_present() }
+    if !unsafe { sys::is_culib_present() } {
+        return Err(Error::NoDriver);
+    }
+    let missing = MISSING.get_or_init(|| {
+        // SAFETY: the library is there. Its symbols are looked up, and not called.
+        let has =
+            |symbol: &str| unsafe { sys::culib().get::<*const c_void>(symbol.as_bytes()) }.is_ok();
+        SYMBOLS.into_iter().find(|symbol| !has(symbol))
+    });
+    missing.map_or(Ok(()), |symbol| Err(Error::NoSymbol { symbol }))
 }
 
 /// Stops cudarc from putting events between the streams of a context: a wait for an event from
-/// outside ends the capture of a graph. For the tests of this crate, which use one stream.
+/// outside ends the capture of a graph. For the tests of this crate, which order streams themselves.
 #[doc(hidden)]
-pub fn untracked(context: &cudarc::driver::CudaContext) {
-    // SAFETY: called before anything is allocated; with one stream, order needs no events.
+pub fn untracked(context: &CudaContext) {
+    // SAFETY: called before anything is allocated, and the tests wait for a stream before another
+    // uses what it wrote.
     unsafe { context.disable_event_tracking() };
 }
 
-/// The kernels of one type, loaded for one stream, with the memory that they need.
-#[derive(Debug)]
-pub(crate) struct Kernels {
-    stream: Arc<CudaStream>,
-    clusters: bool,
-    operations: [Operation; 3],
-    /// Blocks that the device holds at once.
-    resident: u32,
-    /// The next ticket, and a place for the mail of every chunk. Zeros between launches.
+/// Allocates and compiles although this thread captures a stream: what is made lasts longer than the
+/// capture, and no captured work depends on it being ordered.
+pub(crate) fn outside_of_captures<T>(make: impl FnOnce() -> T) -> T {
+    let mut mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+    // SAFETY: the mode of this thread is exchanged, and exchanged back. An error leaves it as it is.
+    let _ = unsafe { sys::cuThreadExchangeStreamCaptureMode(&mut mode) };
+    let made = make();
+    // SAFETY: as above.
+    let _ = unsafe { sys::cuThreadExchangeStreamCaptureMode(&mut mode) };
+    made
+}
+
+/// Whether the stream is being captured; also where it cannot be asked because another one is.
+pub(crate) fn is_capturing(stream: &CudaStream) -> Result<bool> {
+    let mut status = CUstreamCaptureStatus_enum::CU_STREAM_CAPTURE_STATUS_NONE;
+    // SAFETY: the stream lives, and the answer has a place.
+    match unsafe { sys::cuStreamIsCapturing(stream.cu_stream(), &mut status) }.result() {
+        Ok(()) => Ok(status != CUstreamCaptureStatus_enum::CU_STREAM_CAPTURE_STATUS_NONE),
+        Err(DriverError(CUresult::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT)) => Ok(true),
+        Err(error) => Err(doing("asking whether the stream is captured")(error)),
+    }
+}
+
+/// A launch. The caller has its addresses from slices that live, and that are long enough.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Call {
+    pub(crate) grid: u32,
+    pub(crate) threads: u32,
+    pub(crate) input: u64,
+    pub(crate) output: u64,
+    pub(crate) n: u64,
+    pub(crate) words: u32,
+    pub(crate) parts: u32,
+    pub(crate) epoch: u32,
+}
+
+/// Launches a kernel on a stream whose context is current. `state` has room for its values, in zeros.
+pub(crate) fn launch(
+    function: &CudaFunction,
+    stream: &CudaStream,
+    call: Call,
     state: u64,
-    /// Pinned memory that a kernel can write to, and its address on the device.
-    word: *mut u64,
-    word_address: u64,
+) -> Result<()> {
+    let Call { grid, threads, .. } = call;
+    let Call { mut input, mut output, mut n, mut words, mut parts, mut epoch, .. } = call;
+    let mut state = state;
+    let mut params: [*mut c_void; 7] = [
+        (&raw mut input).cast(),
+        (&raw mut output).cast(),
+        (&raw mut n).cast(),
+        (&raw mut words).cast(),
+        (&raw mut parts).cast(),
+        (&raw mut state).cast(),
+        (&raw mut epoch).cast(),
+    ];
+    let (function, stream) = (function.cu_function(), stream.cu_stream());
+    // SAFETY: the seven parameters are those of every entry point; the addresses are of live memory,
+    // as the caller says.
+    unsafe {
+        result::launch_kernel(function, (grid, 1, 1), (threads, 1, 1), 0, stream, &mut params)
+    }
+    .map_err(doing("launching a reduction"))
 }
 
-/// The entry points of a sum, a minimum or a maximum.
+/// Device memory that is zero for the first who uses it on its stream.
 #[derive(Debug)]
-struct Operation {
-    block: [CudaFunction; 2],
-    cluster: Option<[CudaFunction; 2]>,
-    chunks: CudaFunction,
+pub(crate) struct State {
+    address: u64,
+    stream: Arc<CudaStream>,
 }
 
-impl Kernels {
-    /// Loads PTX: without clusters, and with.
-    pub(crate) fn new(stream: &Arc<CudaStream>, ptx: [&'static str; 2]) -> Result<Kernels> {
-        let context = stream.context();
-        let asking = || doing("asking what the device has");
-        let clusters = context.compute_capability().map_err(asking())?.0 >= 9;
-        let sms = context.attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
-        let module = context
-            .load_module(Ptx::from_src(ptx[usize::from(clusters)]))
-            .map_err(doing("loading the kernels"))?;
-        let find = |name: String| module.load_function(&name).map_err(doing("finding a kernel"));
-        let wide = OfFunction::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
-        let operation = |name: &str| -> Result<Operation> {
-            let mut cluster = None;
-            if clusters {
-                let found =
-                    [find(format!("cluster_{name}_4"))?, find(format!("cluster_{name}_8"))?];
-                for function in &found {
-                    function.set_attribute(wide, 1).map_err(doing("allowing clusters of 16"))?;
-                }
-                cluster = Some(found);
-            }
-            Ok(Operation {
-                block: [find(format!("block_{name}_4"))?, find(format!("block_{name}_8"))?],
-                cluster,
-                chunks: find(format!("chunks_{name}"))?,
-            })
-        };
-        let operations = [operation("sum")?, operation("min")?, operation("max")?];
-        let mut resident = u32::MAX;
-        for Operation { chunks, .. } in &operations {
-            let blocks =
-                chunks.occupancy_max_active_blocks_per_multiprocessor(CHUNK_THREADS, 0, None);
-            resident = resident.min(blocks.map_err(asking())?);
-        }
-        let resident = resident.max(1) * sms.map_err(asking())?.max(1) as u32;
-        let (portable, mapped) = (sys::CU_MEMHOSTALLOC_PORTABLE, sys::CU_MEMHOSTALLOC_DEVICEMAP);
-        let bytes = (2 + 2 * CHUNKS as usize) * 8;
-        let mut kernels = Kernels {
-            stream: stream.clone(),
-            clusters,
-            operations,
-            resident,
-            state: 0,
-            word: std::ptr::null_mut(),
-            word_address: 0,
-        };
-        let allocating = || doing("allocating the state of a reducer");
-        // SAFETY: the context is current since the module was loaded. Both pieces of memory are
-        // owned by the value, which frees what is not null; the state is zeroed before any launch.
+impl State {
+    pub(crate) fn new(stream: &Arc<CudaStream>, bytes: usize) -> Result<State> {
+        let allocating = || doing("allocating room for what blocks tell each other");
+        // SAFETY: the memory is owned by the value, which frees it; it is zeroed on the stream that
+        // uses it, so before any use.
         unsafe {
-            kernels.state = result::malloc_sync(bytes).map_err(allocating())?;
-            result::memset_d8_sync(kernels.state, 0, bytes).map_err(allocating())?;
-            kernels.word = result::malloc_host(8, portable | mapped).map_err(allocating())?.cast();
-            sys::cuMemHostGetDevicePointer_v2(&mut kernels.word_address, kernels.word.cast(), 0)
+            let address = if stream.context().has_async_alloc() {
+                result::malloc_async(stream.cu_stream(), bytes)
+            } else {
+                result::malloc_sync(bytes)
+            };
+            let state = State { address: address.map_err(allocating())?, stream: stream.clone() };
+            result::memset_d8_async(state.address, 0, bytes, stream.cu_stream())
+                .map_err(allocating())?;
+            Ok(state)
+        }
+    }
+
+    pub(crate) fn address(&self) -> u64 {
+        self.address
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        let stream = &self.stream;
+        // An error at the end has no reader. Memory of before a capture must not be freed by the graph:
+        // better to lose it.
+        if stream.context().bind_to_thread().is_err() || is_capturing(stream).unwrap_or(true) {
+            return;
+        }
+        // SAFETY: allocated by `new`, freed once, after all launches of its stream.
+        let _ = unsafe {
+            if stream.context().has_async_alloc() {
+                result::free_async(self.address, stream.cu_stream())
+            } else {
+                let _ = stream.synchronize();
+                result::free_sync(self.address)
+            }
+        };
+    }
+}
+
+/// A launch that is captured, with state that the graph owns: it is allocated, zeroed and freed each
+/// time that the graph runs.
+pub(crate) fn with_captured_state(
+    stream: &CudaStream,
+    bytes: usize,
+    launch: impl FnOnce(u64) -> Result<()>,
+) -> Result<()> {
+    let capturing = || doing("capturing the state of a reduction");
+    let raw = stream.cu_stream();
+    // SAFETY: all three become nodes of the graph in the order of the stream, around the launch.
+    unsafe {
+        let state = result::malloc_async(raw, bytes).map_err(capturing())?;
+        let launched = result::memset_d8_async(state, 0, bytes, raw)
+            .map_err(capturing())
+            .and_then(|()| launch(state));
+        let freed = result::free_async(state, raw).map_err(capturing());
+        launched.and(freed)
+    }
+}
+
+/// Two words of pinned memory, for a result of up to eight bytes: 32 bits of it and the epoch in each.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    words: NonNull<u64>,
+    address: u64,
+    /// Whether a launch may still write to it: one that was waited for in vain.
+    open: Cell<bool>,
+    stream: Arc<CudaStream>,
+}
+
+// SAFETY: the words are used by one thread at a time, as nothing that has an `Answer` is `Sync`.
+unsafe impl Send for Answer {}
+
+/// How often the words are looked at before the stream is asked whether it is well.
+const SPINS: u32 = 4096;
+
+impl Answer {
+    pub(crate) fn new(stream: &Arc<CudaStream>) -> Result<Answer> {
+        let allocating = || doing("allocating pinned memory for a result");
+        let flags = sys::CU_MEMHOSTALLOC_PORTABLE | sys::CU_MEMHOSTALLOC_DEVICEMAP;
+        // SAFETY: the memory is owned by the value, which frees it. It is aligned to pages, and zeroed
+        // before anybody else knows it: no epoch is zero.
+        unsafe {
+            let words = result::malloc_host(16, flags).map_err(allocating())?.cast::<u64>();
+            let words = NonNull::new(words).ok_or(Error::Lost)?;
+            words.write_bytes(0, 2);
+            let stream = stream.clone();
+            let mut answer = Answer { words, address: 0, open: Cell::new(false), stream };
+            sys::cuMemHostGetDevicePointer_v2(&mut answer.address, words.as_ptr().cast(), 0)
                 .result()
                 .map_err(allocating())?;
+            Ok(answer)
         }
-        Ok(kernels)
     }
 
-    /// The stream that they run on.
-    pub(crate) fn stream(&self) -> &Arc<CudaStream> {
-        &self.stream
+    /// Where a kernel writes it.
+    pub(crate) fn address(&self) -> u64 {
+        self.address
     }
 
-    /// Launches operation 0 (sum), 1 (minimum) or 2 (maximum) on `n` elements of `size` bytes.
-    ///
-    /// The caller has `input` and `output` from live slices that are long enough.
-    pub(crate) fn launch(
-        &self,
-        operation: usize,
-        input: u64,
-        n: u64,
-        size: u64,
-        output: u64,
-    ) -> Result<()> {
-        let Operation { block, cluster, chunks } = &self.operations[operation];
-        let (mut input, mut output, mut n, mut state) = (input, output, n, self.state);
-        let shape = pick(n, size, self.clusters);
-        let (mut chunk, mut chunk_count) = (0u32, 0u32);
-        let (function, grid, blocks) = match (shape, cluster) {
-            (Shape::Block { words }, _) => (&block[usize::from(words > 4)], 1, 1),
-            (Shape::Cluster { blocks, words }, Some(cluster)) => {
-                (&cluster[usize::from(words > 4)], blocks, blocks)
+    /// The result of `bytes` bytes, once all of it carries the epoch. Spins, because a stream that is
+    /// waited for answers microseconds later; asks the stream now and then, so that a launch that
+    /// failed is an error.
+    pub(crate) fn wait(&self, epoch: u32, bytes: usize) -> Result<u64> {
+        self.open.set(true);
+        let mut result = 0;
+        for half in 0..bytes / 4 {
+            // SAFETY: one of two words that live as long as this; device and host share it, so the
+            // host's side is atomic.
+            let word = unsafe { AtomicU64::from_ptr(self.words.as_ptr().add(half)) };
+            let come = || {
+                let word = word.load(Ordering::Acquire);
+                ((word >> 32) as u32 == epoch).then_some(word & u64::from(u32::MAX))
+            };
+            result |= self.spin(come)? << (32 * half);
+        }
+        self.open.set(false);
+        Ok(result)
+    }
+
+    fn spin(&self, come: impl Fn() -> Option<u64>) -> Result<u64> {
+        loop {
+            for _ in 0..SPINS {
+                if let Some(half) = come() {
+                    return Ok(half);
+                }
+                hint::spin_loop();
             }
-            (Shape::Chunks { chunk: elements, count }, _) => {
-                (chunk, chunk_count) = (elements, count);
-                (chunks, count.min(self.resident), 1)
+            // SAFETY: the stream lives.
+            match unsafe { sys::cuStreamQuery(self.stream.cu_stream()) }.result() {
+                Err(DriverError(CUresult::CUDA_ERROR_NOT_READY)) => thread::yield_now(),
+                Err(error) => return Err(doing("waiting for a reduction")(error)),
+                Ok(()) => return come().ok_or(Error::Lost),
             }
-            (Shape::Cluster { .. }, None) => {
-                unreachable!("no cluster is picked where there is none")
-            }
-        };
-        let mut params: [*mut c_void; 6] = [
-            (&raw mut input).cast(),
-            (&raw mut output).cast(),
-            (&raw mut n).cast(),
-            (&raw mut chunk).cast(),
-            (&raw mut chunk_count).cast(),
-            (&raw mut state).cast(),
-        ];
-        // SAFETY: the three or six parameters are those of the entry point; input and output are of
-        // live memory, as the caller says; the state has a place for every chunk that can be picked.
-        unsafe { launch(function, [grid, shape.threads()], blocks, &self.stream, &mut params) }
-            .map_err(doing("launching a reduction"))
-    }
-
-    /// Where a result can go that the host reads.
-    pub(crate) fn word_address(&self) -> u64 {
-        self.word_address
-    }
-
-    /// The result, after everything on the stream.
-    pub(crate) fn word(&self) -> Result<u64> {
-        self.stream.synchronize().map_err(doing("waiting for a reduction"))?;
-        // SAFETY: pinned memory of eight bytes, which no kernel writes any more.
-        Ok(unsafe { self.word.read_volatile() })
+        }
     }
 }
 
-/// # Safety
-/// The parameters are those of the function.
-unsafe fn launch(
-    function: &CudaFunction,
-    [grid, threads]: [u32; 2],
-    cluster: u32,
-    stream: &CudaStream,
-    params: &mut [*mut c_void],
-) -> Result<(), DriverError> {
-    let mut value = sys::CUlaunchAttributeValue { pad: [0; 64] };
-    value.clusterDim = sys::CUlaunchAttributeValue_union__bindgen_ty_1 { x: cluster, y: 1, z: 1 };
-    let mut attribute = sys::CUlaunchAttribute {
-        id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
-        pad: [0; 4],
-        value,
-    };
-    let function = function.cu_function();
-
-    if cluster == 1 {
-        // SAFETY: promised by the caller.
-        return unsafe {
-            result::launch_kernel(
-                function,
-                (grid, 1, 1),
-                (threads, 1, 1),
-                0,
-                stream.cu_stream(),
-                params,
-            )
-        };
-    }
-    let config = sys::CUlaunchConfig {
-        gridDimX: grid,
-        gridDimY: 1,
-        gridDimZ: 1,
-        blockDimX: threads,
-        blockDimY: 1,
-        blockDimZ: 1,
-        sharedMemBytes: 0,
-        hStream: stream.cu_stream(),
-        attrs: &mut attribute,
-        numAttrs: 1,
-    };
-    // SAFETY: promised by the caller; the attribute outlives the call.
-    unsafe {
-        sys::cuLaunchKernelEx(&config, function, params.as_mut_ptr(), std::ptr::null_mut()).result()
-    }
-}
-
-impl Drop for Kernels {
+impl Drop for Answer {
     fn drop(&mut self) {
         let _ = self.stream.context().bind_to_thread();
-        // A launch may still use the state. An error at the end has no reader.
-        let _ = self.stream.synchronize();
-        // SAFETY: allocated by `new`, freed once.
-        unsafe {
-            if self.state != 0 {
-                let _ = result::free_sync(self.state);
-            }
-            if !self.word.is_null() {
-                let _ = result::free_host(self.word.cast());
-            }
+        if self.open.get() {
+            let _ = self.stream.synchronize();
         }
+        // SAFETY: allocated by `new`, freed once, when nothing writes to it any more.
+        let _ = unsafe { result::free_host(self.words.as_ptr().cast()) };
     }
 }

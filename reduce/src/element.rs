@@ -1,50 +1,71 @@
 //! The types that can be reduced.
 
-use half::{bf16, f16};
+use half::{bf16, f16, slice::HalfFloatSliceExt};
+
+use crate::{
+    accumulator::Accumulator,
+    kernels::{Kernels, kernels},
+};
 
 /// A type of element. Halves are added as `f32`, and integers wrap.
-pub trait Element: Sealed + Copy + 'static {
+pub trait Element: Sealed + Copy + Send + Sync + 'static {
     /// What a sum, minimum or maximum of them is.
-    type Output: Copy + PartialEq + std::fmt::Debug;
-
-    /// The value that the first bytes of a word hold.
-    #[doc(hidden)]
-    fn from_word(word: u64) -> Self::Output;
+    type Output: Accumulator;
 }
 
-/// What a kernel needs to know of a type.
-pub trait Sealed {
-    /// PTX without clusters (`compute_70`), and with them (`compute_90`).
+/// What this crate needs to know of a type.
+pub trait Sealed: Sized {
+    /// The kernels of a sum, a minimum and a maximum.
     #[doc(hidden)]
-    const PTX: [&'static str; 2];
+    const KERNELS: [Kernels; 3];
+
+    /// What each element is added as, handed on in runs of at most 512, with how many came before.
+    #[doc(hidden)]
+    fn widened(elements: &[Self], each: impl FnMut(usize, &[<Self as Element>::Output]))
+    where
+        Self: Element;
 }
 
 macro_rules! element {
-    ($($type:ty, $name:literal, $output:ty, $from:expr;)+) => {$(
+    ($($kind:ident $type:ty, $name:literal, $output:ty, |$elements:ident, $each:ident| $widened:expr;)+) => {$(
         impl Element for $type {
             type Output = $output;
-
-            fn from_word(word: u64) -> $output {
-                $from(word)
-            }
         }
 
         impl Sealed for $type {
-            const PTX: [&'static str; 2] = [
-                include_str!(concat!("ptx/", $name, ".70.ptx")),
-                include_str!(concat!("ptx/", $name, ".90.ptx")),
-            ];
+            const KERNELS: [Kernels; 3] = kernels!($kind $name);
+
+            fn widened($elements: &[$type], $each: impl FnMut(usize, &[$output])) {
+                $widened
+            }
         }
     )+};
 }
 
 element! {
-    f32, "f32", f32, |word| f32::from_bits(word as u32);
-    f64, "f64", f64, f64::from_bits;
-    i32, "i32", i32, |word| word as i32;
-    u32, "u32", u32, |word| word as u32;
-    i64, "i64", i64, |word| word as i64;
-    u64, "u64", u64, |word| word;
-    f16, "f16", f32, |word| f32::from_bits(word as u32);
-    bf16, "bf16", f32, |word| f32::from_bits(word as u32);
+    plain f32, "f32", f32, |elements, each| whole(elements, each);
+    plain f64, "f64", f64, |elements, each| whole(elements, each);
+    words i32, "i32", i32, |elements, each| whole(elements, each);
+    words u32, "u32", u32, |elements, each| whole(elements, each);
+    plain i64, "i64", i64, |elements, each| whole(elements, each);
+    plain u64, "u64", u64, |elements, each| whole(elements, each);
+    halves f16, "f16", f32, |elements, each| narrow(elements, each);
+    halves bf16, "bf16", f32, |elements, each| narrow(elements, each);
+}
+
+fn whole<T>(elements: &[T], mut each: impl FnMut(usize, &[T])) {
+    each(0, elements);
+}
+
+/// Halves are widened in runs, which hardware does by eights.
+fn narrow<T>(elements: &[T], mut each: impl FnMut(usize, &[f32]))
+where
+    [T]: HalfFloatSliceExt,
+{
+    let mut wide = [0.0; 512];
+    for (run, narrow) in elements.chunks(wide.len()).enumerate() {
+        let wide = &mut wide[..narrow.len()];
+        narrow.convert_to_f32_slice(wide);
+        each(run * 512, wide);
+    }
 }

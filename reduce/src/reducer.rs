@@ -1,36 +1,72 @@
 //! Sums, minima and maxima on a stream.
 
 use std::{
-    any::TypeId, cell::RefCell, collections::HashMap, marker::PhantomData, rc::Rc, sync::Arc,
+    cell::{Cell, OnceCell},
+    marker::PhantomData,
+    sync::Arc,
 };
 
 use cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut};
 
-use crate::{Element, Error, Result, cuda::Kernels, element::Sealed};
+use crate::{
+    Accumulator, Element, Error, Operation, Result,
+    cuda::{self, Answer, Call, State},
+    element::Sealed,
+    kernels::Family,
+    modules::{self, Loaded},
+    shape,
+};
 
 /// Reduces slices of one type on one stream.
 ///
-/// It owns a little device memory, which its launches leave as they found it; so they must run one
-/// after the other, as those on one stream do. A graph that has captured them must not run beside
-/// them, nor beside itself.
+/// A kernel is compiled when it is first needed, once a context: [`prepare`](Reducer::prepare) does
+/// it ahead. The reducer owns a little memory that its launches leave as they found it, so they run
+/// one after the other, as those of one stream do. Work that is captured into a graph owns its memory:
+/// the graph may outlive the reducer, and run beside it.
+///
+/// It can be handed to another thread, and is not shared by two:
+///
+/// ```compile_fail
+/// fn is_shared<T: Sync>() {}
+/// is_shared::<reduce::Reducer<f32>>();
+/// ```
 #[derive(Debug)]
 pub struct Reducer<T> {
-    kernels: Kernels,
+    stream: Arc<CudaStream>,
+    loaded: [[OnceCell<Loaded>; Family::ALL.len()]; 3],
+    /// The next ticket, and mail: zeros between launches.
+    state: OnceCell<State>,
+    answer: OnceCell<Answer>,
+    /// That of the last result that was waited for.
+    epoch: Cell<u32>,
     element: PhantomData<T>,
 }
 
-/// What is wanted; the index of its kernels.
-#[derive(Clone, Copy)]
-enum Operation {
-    Sum,
-    Min,
-    Max,
-}
-
 impl<T: Element> Reducer<T> {
-    /// Loads the kernels and allocates. Everything after this only launches.
+    /// A reducer that has nothing yet but its stream.
     pub fn new(stream: &Arc<CudaStream>) -> Result<Reducer<T>> {
-        Ok(Reducer { kernels: Kernels::new(stream, <T as Sealed>::PTX)?, element: PhantomData })
+        Ok(Reducer {
+            stream: stream.clone(),
+            loaded: Default::default(),
+            state: OnceCell::new(),
+            answer: OnceCell::new(),
+            epoch: Cell::new(0),
+            element: PhantomData,
+        })
+    }
+
+    /// Compiles these operations in all their shapes, and allocates what they need: no call after this
+    /// is slower than the next.
+    pub fn prepare(&self, operations: &[Operation]) -> Result<()> {
+        self.bind()?;
+        for operation in operations {
+            for family in Family::ALL {
+                self.load(*operation, family)?;
+            }
+        }
+        self.state()?;
+        self.answer()?;
+        Ok(())
     }
 
     /// The sum, 0 of nothing. Waits for it.
@@ -38,12 +74,14 @@ impl<T: Element> Reducer<T> {
         self.here(Operation::Sum, slice)
     }
 
-    /// The smallest element that is a number; of nothing, the largest value of the type. Waits for it.
+    /// The smallest element that is a number; NaN if none is, and of nothing the largest value of the
+    /// type, infinity or `MAX`. -0 is below +0. Waits for it.
     pub fn min(&self, slice: &impl DevicePtr<T>) -> Result<T::Output> {
         self.here(Operation::Min, slice)
     }
 
-    /// The largest element that is a number; of nothing, the smallest value of the type. Waits for it.
+    /// The largest element that is a number; NaN if none is, and of nothing the smallest value of the
+    /// type, minus infinity or `MIN`. -0 is below +0. Waits for it.
     pub fn max(&self, slice: &impl DevicePtr<T>) -> Result<T::Output> {
         self.here(Operation::Max, slice)
     }
@@ -58,7 +96,7 @@ impl<T: Element> Reducer<T> {
         self.there(Operation::Sum, slice, result)
     }
 
-    /// As [`sum_into`](Reducer::sum_into), the minimum.
+    /// As [`sum_into`](Reducer::sum_into), what [`min`](Reducer::min) is.
     pub fn min_into(
         &self,
         slice: &impl DevicePtr<T>,
@@ -67,7 +105,7 @@ impl<T: Element> Reducer<T> {
         self.there(Operation::Min, slice, result)
     }
 
-    /// As [`sum_into`](Reducer::sum_into), the maximum.
+    /// As [`sum_into`](Reducer::sum_into), what [`max`](Reducer::max) is.
     pub fn max_into(
         &self,
         slice: &impl DevicePtr<T>,
@@ -85,51 +123,106 @@ impl<T: Element> Reducer<T> {
         if result.is_empty() {
             return Err(Error::NoRoom);
         }
-        let (output, _writes) = result.device_ptr_mut(self.kernels.stream());
-        self.launch(operation, slice, output)
+        self.same_context("result", result.stream())?;
+        self.bind()?;
+        let (output, _writes) = result.device_ptr_mut(&self.stream);
+        aligned::<T::Output>("result", output)?;
+        self.launch(operation, slice, output, 0)
     }
 
     fn here(&self, operation: Operation, slice: &impl DevicePtr<T>) -> Result<T::Output> {
-        self.launch(operation, slice, self.kernels.word_address())?;
-        Ok(T::from_word(self.kernels.word()?))
+        self.bind()?;
+        // Before anything else of a capture is disturbed.
+        if cuda::is_capturing(&self.stream)? {
+            return Err(Error::Capturing);
+        }
+        let answer = self.answer()?;
+        let epoch = self.epoch.get().wrapping_add(1).max(1);
+        self.epoch.set(epoch);
+        self.launch(operation, slice, answer.address(), epoch)?;
+        Ok(T::Output::from_word(answer.wait(epoch, size_of::<T::Output>())?))
     }
 
-    fn launch(&self, operation: Operation, slice: &impl DevicePtr<T>, output: u64) -> Result<()> {
-        let (input, _reads) = slice.device_ptr(self.kernels.stream());
-        let (len, size) = (slice.len() as u64, size_of::<T>() as u64);
-        self.kernels.launch(operation as usize, input, len, size, output)
+    fn launch(
+        &self,
+        operation: Operation,
+        slice: &impl DevicePtr<T>,
+        output: u64,
+        epoch: u32,
+    ) -> Result<()> {
+        self.same_context("slice", slice.stream())?;
+        let (input, _reads) = slice.device_ptr(&self.stream);
+        aligned::<T>("slice", input)?;
+        let (n, size) = (slice.len() as u64, size_of::<T>() as u64);
+        let shape = shape::pick(n, size).ok_or(Error::TooLong { n, size, most: shape::LONGEST })?;
+        let (parts, words, threads) = (shape.parts(), shape.words(), shape.threads());
+        let loaded = self.load(operation, Family::of(shape))?;
+        let grid = parts.min(loaded.blocks);
+        let call = Call { grid, threads, input, output, n, words, parts, epoch };
+        let run = |state| cuda::launch(&loaded.function, &self.stream, call, state);
+        if shape.values() == 0 {
+            return run(0);
+        }
+        // Whoever waits for the result is not captured: that was asked.
+        if epoch == 0 && cuda::is_capturing(&self.stream)? {
+            let bytes = state_bytes::<T>(u64::from(shape.values()));
+            return cuda::with_captured_state(&self.stream, bytes, run);
+        }
+        run(self.state()?.address())
+    }
+
+    fn bind(&self) -> Result<()> {
+        self.stream.context().bind_to_thread().map_err(crate::error::doing("using the context"))
+    }
+
+    fn same_context(&self, what: &'static str, stream: &CudaStream) -> Result<()> {
+        let (theirs, ours) = (stream.context(), self.stream.context());
+        if theirs.cu_ctx() == ours.cu_ctx() {
+            return Ok(());
+        }
+        Err(Error::OtherContext { what, theirs: theirs.ordinal(), ours: ours.ordinal() })
+    }
+
+    fn load(&self, operation: Operation, family: Family) -> Result<&Loaded> {
+        let place = &self.loaded[operation as usize][family as usize];
+        get_or_try(place, || {
+            let kernel = <T as Sealed>::KERNELS[operation as usize][family as usize];
+            modules::load(self.stream.context(), kernel, family)
+        })
+    }
+
+    fn state(&self) -> Result<&State> {
+        get_or_try(&self.state, || {
+            let bytes = state_bytes::<T>(shape::PARTS);
+            cuda::outside_of_captures(|| State::new(&self.stream, bytes))
+        })
+    }
+
+    fn answer(&self) -> Result<&Answer> {
+        get_or_try(&self.answer, || cuda::outside_of_captures(|| Answer::new(&self.stream)))
     }
 }
 
-thread_local! {
-    /// The reducers of the free functions: one for each stream and type that a thread has used.
-    static REDUCERS: RefCell<HashMap<(usize, TypeId), Rc<dyn std::any::Any>>> = RefCell::default();
+/// The ticket, and mail of so many values.
+fn state_bytes<T: Element>(values: u64) -> usize {
+    16 + values as usize * size_of::<T::Output>() * 2
 }
 
-/// The reducer of a stream and type, made at the first call. It keeps the stream alive, so that its
-/// address stays its own.
-fn of<T: Element>(stream: &Arc<CudaStream>) -> Result<Rc<Reducer<T>>> {
-    let key = (Arc::as_ptr(stream) as usize, TypeId::of::<T>());
-    let known = REDUCERS.with_borrow(|reducers| reducers.get(&key).cloned());
-    if let Some(reducer) = known.and_then(|any| any.downcast().ok()) {
-        return Ok(reducer);
+fn aligned<T>(what: &'static str, address: u64) -> Result<()> {
+    let size = size_of::<T>() as u64;
+    if address.is_multiple_of(size) {
+        Ok(())
+    } else {
+        Err(Error::Misaligned { what, address, size })
     }
-    let reducer = Rc::new(Reducer::<T>::new(stream)?);
-    REDUCERS.with_borrow_mut(|reducers| reducers.insert(key, reducer.clone()));
-    Ok(reducer)
 }
 
-/// The sum of a slice, 0 of nothing. Waits for it.
-pub fn sum<T: Element>(stream: &Arc<CudaStream>, slice: &impl DevicePtr<T>) -> Result<T::Output> {
-    of::<T>(stream)?.sum(slice)
-}
-
-/// The smallest element of a slice that is a number. Waits for it.
-pub fn min<T: Element>(stream: &Arc<CudaStream>, slice: &impl DevicePtr<T>) -> Result<T::Output> {
-    of::<T>(stream)?.min(slice)
-}
-
-/// The largest element of a slice that is a number. Waits for it.
-pub fn max<T: Element>(stream: &Arc<CudaStream>, slice: &impl DevicePtr<T>) -> Result<T::Output> {
-    of::<T>(stream)?.max(slice)
+fn get_or_try<T>(cell: &OnceCell<T>, make: impl FnOnce() -> Result<T>) -> Result<&T> {
+    match cell.get() {
+        Some(value) => Ok(value),
+        None => {
+            let value = make()?;
+            Ok(cell.get_or_init(|| value))
+        }
+    }
 }

@@ -1,29 +1,32 @@
-//! Which kernel, in which shape: a pure function of the number of bytes.
+//! Which kernel, in which shape: a pure function of how many elements there are and of their size.
 
-/// The most chunks that there are; mail for so many has a place on the device.
-pub const CHUNKS: u64 = 16384;
+/// The most parts that there are; mail for so many has a place on the device.
+pub const PARTS: u64 = 16384;
 
-/// A launch.
+/// The most bytes that are reduced: beyond, a part would have more words than a kernel counts.
+pub const LONGEST: u64 = PARTS << (28 + 4);
+
+/// How a slice is cut. A word is 16 bytes, a part a run of words that one block adds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// One block, that many words of 16 bytes a thread.
+    /// One part, one block.
     Block {
-        /// Four or eight.
+        /// Threads of the block: 256 or 1024.
+        threads: u32,
+    },
+    /// A few parts, whose warps' values one warp joins.
+    Spread {
+        /// How many parts there are: 8.
+        parts: u32,
+        /// Words of a part; the last one may have fewer.
         words: u32,
     },
-    /// One cluster.
-    Cluster {
-        /// Eight or sixteen.
-        blocks: u32,
-        /// Four or eight.
-        words: u32,
-    },
-    /// As many blocks as the device holds, and chunks that they draw.
+    /// Many parts, whose values a warp joins if they are at most 128, or else a block.
     Chunks {
-        /// Elements of a chunk.
-        chunk: u32,
-        /// How many there are.
-        count: u32,
+        /// How many parts there are: at most [`PARTS`].
+        parts: u32,
+        /// Words of a part; the last one may have fewer.
+        words: u32,
     },
 }
 
@@ -31,84 +34,163 @@ impl Shape {
     /// Threads of a block. The fewer of them, the sooner the block has started.
     pub fn threads(self) -> u32 {
         match self {
-            Shape::Block { words: 4 } | Shape::Cluster { .. } => 256,
-            Shape::Block { .. } => 512,
-            Shape::Chunks { .. } => CHUNK_THREADS,
+            Shape::Block { threads } => threads,
+            Shape::Spread { .. } => 256,
+            Shape::Chunks { .. } => 512,
+        }
+    }
+
+    /// How many parts there are.
+    pub fn parts(self) -> u32 {
+        match self {
+            Shape::Block { .. } => 1,
+            Shape::Spread { parts, .. } | Shape::Chunks { parts, .. } => parts,
+        }
+    }
+
+    /// Words of a part; of one block, all that there can be.
+    pub fn words(self) -> u32 {
+        match self {
+            Shape::Block { threads } => threads * 4,
+            Shape::Spread { words, .. } | Shape::Chunks { words, .. } => words,
+        }
+    }
+
+    /// Values that blocks hand to one of them.
+    pub fn values(self) -> u32 {
+        match self {
+            Shape::Block { .. } => 0,
+            Shape::Spread { parts, .. } => parts * self.threads() / 32,
+            Shape::Chunks { parts, .. } => parts,
         }
     }
 }
 
-/// Threads of a block that draws chunks.
-pub(crate) const CHUNK_THREADS: u32 = 1024;
-
 const KIB: u64 = 1 << 10;
 
-/// The shape for `n` elements of `size` bytes, on a device with clusters or without.
+/// What is cut how: KiB up to which a line holds, and its shape. Measured on an H200.
 ///
-/// A block loads 64 KiB before a second one would have been started. A cluster of sixteen has eight
-/// times that before its blocks would have to be more. Beyond, there are at first no more chunks than
-/// one warp can add, then as many as a large device runs at once; from 64 MiB on they are so small
-/// that blocks end together, and there is mail for all of them.
-pub fn pick(n: u64, size: u64, clusters: bool) -> Shape {
-    let bytes = n * size;
-    let power = |chunks: u64| (bytes / chunks).next_power_of_two() / KIB;
-    let kib = match bytes.div_ceil(KIB) {
-        0..=16 => return Shape::Block { words: 4 },
-        17..=64 => return Shape::Block { words: 8 },
-        65..=128 if clusters => return Shape::Cluster { blocks: 8, words: 4 },
-        129..=256 if clusters => return Shape::Cluster { blocks: 16, words: 4 },
-        257..=512 if clusters => return Shape::Cluster { blocks: 16, words: 8 },
-        65..=1024 => power(32).clamp(16, 32),
-        1025..=4096 => power(64),
-        4097..=8192 => power(128),
-        8193..=65536 => power(256),
-        _ => power(8192).clamp(64, 256),
-    };
-    let chunk = (kib * KIB).max(bytes.div_ceil(CHUNKS).next_power_of_two()) / size;
-    Shape::Chunks { chunk: chunk as u32, count: n.div_ceil(chunk) as u32 }
+/// One block is the soonest to have it while its loads are few; eight have it before one more warp
+/// would have been joined; then there are as many parts as one warp can collect, and as many as a
+/// large device runs at once. From 16 to 24 MiB 192 parts read faster than 256, whose distances are
+/// near powers of two there.
+const TABLE: [(u64, Cut); 9] = [
+    (16, Cut::Block(256)),
+    (48, Cut::Block(1024)),
+    (192, Cut::Spread(8)),
+    (1536, Cut::Chunks(32)),
+    (2560, Cut::Chunks(48)),
+    (8192, Cut::Chunks(160)),
+    (16384, Cut::Chunks(256)),
+    (24576, Cut::Chunks(192)),
+    (1280 << 10, Cut::Chunks(256)),
+];
+
+/// Bytes of a part where the table ends.
+const LARGE: u64 = 512 * KIB;
+
+/// Threads of a block, or how many parts there are.
+#[derive(Clone, Copy)]
+enum Cut {
+    Block(u32),
+    Spread(u64),
+    Chunks(u64),
+}
+
+/// Parts begin at multiples of so many words: 128 bytes, what memory is read by.
+const GRAIN: u64 = 8;
+
+/// The shape for `n` elements of `size` bytes; none beyond [`LONGEST`].
+///
+/// Parts are even, so that blocks end together. Of the longest slices there are more than a device
+/// runs at once, and blocks draw them.
+pub fn pick(n: u64, size: u64) -> Option<Shape> {
+    let bytes = n.checked_mul(size).filter(|bytes| *bytes <= LONGEST)?;
+    let words = bytes.div_ceil(16);
+    let even = |parts: u64| words.div_ceil(parts).next_multiple_of(GRAIN);
+    let parts = |each: u64| words.div_ceil(each) as u32;
+    let line = TABLE.iter().find(|(kib, _)| bytes <= kib * KIB);
+    Some(match line.map(|(_, cut)| *cut) {
+        Some(Cut::Block(threads)) => Shape::Block { threads },
+        Some(Cut::Spread(count)) => {
+            Shape::Spread { parts: parts(even(count)), words: even(count) as u32 }
+        }
+        Some(Cut::Chunks(count)) => {
+            Shape::Chunks { parts: parts(even(count)), words: even(count) as u32 }
+        }
+        None => {
+            let each = LARGE.max(bytes.div_ceil(PARTS).next_power_of_two()) / 16;
+            Shape::Chunks { parts: parts(each), words: each as u32 }
+        }
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn small_sums_take_one_block_or_cluster() {
-        assert_eq!(pick(0, 4, true), Shape::Block { words: 4 });
-        assert_eq!(pick(4096, 4, true), Shape::Block { words: 4 });
-        assert_eq!(pick(4097, 4, false), Shape::Block { words: 8 });
-        assert_eq!(pick(1 << 14, 4, true), Shape::Block { words: 8 });
-        assert_eq!(pick(1 << 15, 4, true), Shape::Cluster { blocks: 8, words: 4 });
-        assert_eq!(pick(1 << 17, 4, true), Shape::Cluster { blocks: 16, words: 8 });
-        assert_eq!(pick(1 << 15, 4, false), Shape::Chunks { chunk: 4096, count: 8 });
+    /// Sizes around every line of the table and every power of two, in bytes.
+    fn bytes() -> impl Iterator<Item = u64> {
+        let powers = (0..46).map(|bits| 1u64 << bits);
+        let edges = TABLE.iter().map(|(kib, _)| kib * KIB);
+        let around = |at: u64| [-2040, -16, -8, -2, 0, 2, 8, 16, 104].map(|by| at as i64 + by);
+        powers.chain(edges).flat_map(around).filter(|bytes| *bytes >= 0).map(|bytes| bytes as u64)
     }
 
     #[test]
-    fn a_block_or_cluster_holds_all_that_it_is_given() {
-        for n in (0..20).flat_map(|bits| [(1u64 << bits) - 1, 1 << bits, (1 << bits) + 1]) {
-            for size in [2, 4, 8] {
-                let shape = pick(n, size, true);
-                let room = match shape {
-                    Shape::Block { words } => words,
-                    Shape::Cluster { blocks, words } => blocks * words,
-                    Shape::Chunks { .. } => continue,
-                };
-                assert!(n * size <= u64::from(room * shape.threads()) * 16, "{n} of {size}");
+    fn small_sums_take_one_block() {
+        assert_eq!(pick(0, 4), Some(Shape::Block { threads: 256 }));
+        assert_eq!(pick(4096, 4), Some(Shape::Block { threads: 256 }));
+        assert_eq!(pick(4097, 4), Some(Shape::Block { threads: 1024 }));
+        assert_eq!(pick(12 << 10, 4), Some(Shape::Block { threads: 1024 }));
+        assert_eq!(pick(1 << 14, 4), Some(Shape::Spread { parts: 8, words: 512 }));
+        assert_eq!(pick(48 << 10, 4), Some(Shape::Spread { parts: 8, words: 1536 }));
+    }
+
+    #[test]
+    fn parts_are_even_between_powers_of_two() {
+        assert_eq!(pick(1 << 18, 4), Some(Shape::Chunks { parts: 32, words: 2048 }));
+        assert_eq!(pick(1_400_000, 4), Some(Shape::Chunks { parts: 160, words: 2192 }));
+        assert_eq!(pick(1 << 24, 4), Some(Shape::Chunks { parts: 256, words: 16384 }));
+        assert_eq!(pick(1 << 28, 4), Some(Shape::Chunks { parts: 256, words: 262_144 }));
+        assert_eq!(pick(1 << 30, 4), Some(Shape::Chunks { parts: 8192, words: 32768 }));
+        assert_eq!(pick(1 << 32, 4), Some(Shape::Chunks { parts: 16384, words: 65536 }));
+    }
+
+    #[test]
+    fn every_part_has_something_to_add_and_all_is_added() {
+        for (bytes, size) in bytes().flat_map(|bytes| [2, 4, 8].map(|size| (bytes, size))) {
+            let shape = pick(bytes / size, size).unwrap();
+            let all = (bytes / size * size).div_ceil(16);
+            let (parts, words) = (u64::from(shape.parts()), u64::from(shape.words()));
+            assert!(parts * words >= all, "{bytes} bytes: {shape:?}");
+            assert!(parts == 1 || (parts - 1) * words < all, "{bytes} bytes: {shape:?}");
+            assert!(parts <= PARTS && words <= 1 << 28, "{bytes} bytes: {shape:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_in_flight_at_once_is_all_there_is() {
+        for bytes in bytes() {
+            match pick(bytes, 1) {
+                Some(Shape::Block { threads }) => assert!(bytes <= u64::from(threads) * 4 * 16),
+                Some(Shape::Spread { parts, words }) => {
+                    assert!(parts == 8 && words <= 256 * 8, "{bytes} bytes: {parts} of {words}")
+                }
+                _ => {}
             }
         }
     }
 
     #[test]
-    fn there_is_mail_for_all_chunks() {
-        for n in (18..40).flat_map(|bits| [1u64 << bits, (1 << bits) + 13]) {
-            for size in [2, 4, 8] {
-                let Shape::Chunks { chunk, count } = pick(n, size, false) else { continue };
-                assert!(
-                    u64::from(count) <= CHUNKS && u64::from(chunk) * u64::from(count) >= n,
-                    "{n} of {size}"
-                );
-                assert!(u64::from(chunk) * (u64::from(count) - 1) < n, "{n} of {size}");
-                assert!((u64::from(chunk) * size).is_multiple_of(16 * KIB) && chunk <= 1 << 31);
+    fn what_no_kernel_can_count_has_no_shape() {
+        assert!(pick(LONGEST / 4, 4).is_some());
+        assert_eq!(pick(LONGEST / 4 + 1, 4), None);
+        assert_eq!(pick(u64::MAX, 8), None);
+        for power in 31..34 {
+            for n in [(1u64 << power) - 1, 1 << power, (1 << power) + 1, (1 << power) + 13] {
+                let Some(Shape::Chunks { parts, words }) = pick(n, 2) else { panic!("{n}") };
+                assert!(u64::from(parts) * u64::from(words) * 8 >= n, "{n}");
             }
         }
     }

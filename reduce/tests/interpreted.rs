@@ -1,150 +1,174 @@
-//! Every operation on every type, on the interpreter: right, and the same bits for every grid.
+//! Every kernel on the interpreter: the bits of `reduce::host`, whatever the device is and does, and
+//! nothing that its checks object to.
 
+mod drawn;
+mod play;
+
+use drawn::{Drawn, on_the_host, slice};
 use half::{bf16, f16};
-use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
-use reduce::{
-    Element,
-    shape::{CHUNKS, Shape, pick},
-};
-use simt::{Arg, Config, Counters, Gpu, Launch, Module, Schedule};
+use play::{Bytes, Way, play};
+use reduce::{Family, Operation, Shape, shape::pick};
+use simt::Schedule;
 
-/// Runs an operation in the shape for `n` on a grid of at most `resident` blocks.
-fn run<T: Element>(
-    gpu: &mut Gpu,
-    module: &Module,
-    operation: &str,
-    input: u64,
-    n: u64,
-    clusters: bool,
-    resident: u32,
-) -> u64 {
-    let shape = pick(n, size_of::<T>() as u64, clusters);
-    let output = gpu.alloc(8).unwrap();
-    gpu.fill(output, 0, 8).unwrap();
-    let state = gpu.alloc((2 + 2 * CHUNKS) * 8).unwrap();
-    gpu.fill(state, 0, (2 + 2 * CHUNKS) * 8).unwrap();
-    let mut args = vec![Arg::U64(input), Arg::U64(output), Arg::U64(n)];
-    let (entry, grid, cluster) = match shape {
-        Shape::Block { words } => (format!("block_{operation}_{words}"), 1, 1),
-        Shape::Cluster { blocks, words } => {
-            (format!("cluster_{operation}_{words}"), blocks, blocks)
-        }
-        Shape::Chunks { chunk, count } => {
-            args.extend([Arg::U32(chunk), Arg::U32(count), Arg::U64(state)]);
-            (format!("chunks_{operation}"), count.min(resident), 1)
-        }
-    };
-    let launch = Launch {
-        entry: &entry,
-        grid: [grid, 1, 1],
-        block: [shape.threads(), 1, 1],
-        cluster: [cluster, 1, 1],
-        shared: 0,
-        args,
-    };
-    let mut word = [0; 8];
-    // Twice: the state is left as it was found.
-    for _ in 0..2 {
-        gpu.launch(module, &launch, &mut Counters::default())
-            .unwrap_or_else(|e| panic!("{entry}: {e}"));
-        gpu.read(output, &mut word).unwrap();
+const PLAIN: Way =
+    Way { major: 9, resident: 264, schedule: Schedule::Converged, shift: 0, epoch: 0 };
+
+/// A way for each text, number of blocks and place of the slice.
+fn ways() -> [Way; 6] {
+    [
+        PLAIN,
+        Way { major: 7, shift: 1, epoch: 7, ..PLAIN },
+        Way { resident: 3, shift: 1, ..PLAIN },
+        Way { major: 7, ..PLAIN },
+        Way { resident: 1, epoch: u32::MAX - 1, ..PLAIN },
+        Way { resident: 5, schedule: Schedule::MinPc, ..PLAIN },
+    ]
+}
+
+fn bytes<T: Bytes + Copy>(values: &[T]) -> Vec<u8> {
+    values.iter().flat_map(|value| value.bytes()).collect()
+}
+
+/// One size of every shape, a little ragged, in bytes.
+const SHAPES: [usize; 4] = [5_002, 20_010, 70_026, 200_026];
+
+/// Awkward numbers of elements, and sizes around the borders between shapes, in bytes.
+const AWKWARD: [usize; 13] = [0, 1, 2, 31, 32, 33, 63, 65, 255, 257, 1000, 1023, 1025];
+const BORDERS: [usize; 9] = [
+    16 << 10,
+    (16 << 10) + 8,
+    (48 << 10) - 8,
+    48 << 10,
+    (48 << 10) + 8,
+    100_008,
+    192 << 10,
+    (192 << 10) + 8,
+    300_024,
+];
+
+fn holds<T: Drawn + Bytes>(n: usize, operation: Operation, ways: &[Way]) {
+    let values = slice::<T>(n, operation);
+    let (expected, bytes) = (on_the_host(&values, operation), bytes(&values));
+    for way in ways {
+        let bits = play::<T>(&bytes, n as u64, operation, *way);
+        let what = std::any::type_name::<T>();
+        assert_eq!(
+            bits, expected,
+            "{operation:?} of {n} {what}, {way:?}: {bits:#x}, not {expected:#x}"
+        );
     }
-    let mut left = vec![1; (2 + 2 * CHUNKS as usize) * 8];
-    gpu.read(state, &mut left).unwrap();
-    assert!(left.iter().all(|&byte| byte == 0), "{entry} of {n} leaves its state changed");
-    gpu.free(state).unwrap();
-    gpu.free(output).unwrap();
-    u64::from_le_bytes(word)
 }
 
-/// Sizes of one block, of every cluster, and of chunks that are not whole.
-fn sizes<T>() -> Vec<u64> {
-    let bytes =
-        [0, 8, 1000, 16 << 10, (16 << 10) + 8, 64 << 10, 100_000, 200_000, 400_000, 600_008];
-    bytes.into_iter().map(|bytes| bytes / size_of::<T>() as u64).collect()
-}
-
-/// Holds all sizes against what the host makes of the same values.
-fn check<T: Element>(
-    operation: &str,
-    draw: impl Fn(&mut ChaCha8Rng) -> (T, Vec<u8>),
-    expected: impl Fn(&[T]) -> T::Output,
-    close: impl Fn(T::Output, T::Output, usize) -> bool,
-) {
-    for (clusters, ptx) in [false, true].into_iter().zip(reduce::ptx::<T>()) {
-        let module = Module::parse(ptx).unwrap();
-        for n in sizes::<T>() {
-            let mut rng = ChaCha8Rng::seed_from_u64(n);
-            let drawn: Vec<(T, Vec<u8>)> = (0..n).map(|_| draw(&mut rng)).collect();
-            let values: Vec<T> = drawn.iter().map(|(value, _)| *value).collect();
-            let bytes: Vec<u8> = drawn.iter().flat_map(|(_, bytes)| bytes.clone()).collect();
-            let mut first = None;
-            for (resident, schedule, shift) in [
-                (528, Schedule::Converged, 0),
-                (3, Schedule::Converged, 0),
-                (2, Schedule::Adversarial(n), size_of::<T>() as u64),
-            ] {
-                let mut config = Config::default();
-                config.schedule = schedule;
-                let mut gpu = Gpu::with(config);
-                let memory = gpu.alloc(bytes.len() as u64 + 16).unwrap();
-                gpu.write(memory + shift, &bytes).unwrap();
-                let word =
-                    run::<T>(&mut gpu, &module, operation, memory + shift, n, clusters, resident);
-                let result = T::from_word(word);
-                let want = expected(&values);
-                assert!(
-                    close(result, want, values.len()),
-                    "{operation} of {n} {}: {result:?}, not {want:?}",
-                    std::any::type_name::<T>()
-                );
-                assert_eq!(*first.get_or_insert(word), word, "{operation} of {n}: other bits");
-            }
+fn check<T: Drawn + Bytes>() {
+    let borders = BORDERS.iter().map(|bytes| bytes / size_of::<T>());
+    for (operation, turn) in Operation::ALL.into_iter().zip(0..) {
+        for n in AWKWARD {
+            holds::<T>(n, operation, &ways());
+        }
+        // Long slices take long here: two ways each, others for each operation.
+        for (n, i) in borders.clone().zip(turn..) {
+            holds::<T>(n, operation, &[ways()[i % 3], ways()[3 + i % 3]]);
+        }
+    }
+    // By turns of operations, of texts, of numbers of blocks, whole and across words.
+    let schedules = (1..=20).map(Schedule::Adversarial).chain([Schedule::MinPc]);
+    for (schedule, i) in schedules.zip(0..) {
+        for bytes in SHAPES {
+            let way = Way {
+                schedule,
+                major: if i % 4 == 1 { 7 } else { 9 },
+                resident: [2, 7, 264][i % 3],
+                shift: u64::from(i % 5 == 3),
+                epoch: 0,
+            };
+            holds::<T>(bytes / size_of::<T>(), Operation::ALL[i % 3], &[way]);
         }
     }
 }
 
-macro_rules! integers {
+macro_rules! types {
     ($($test:ident $type:ty;)+) => {$(
         #[test]
         fn $test() {
-            let draw = |rng: &mut ChaCha8Rng| {
-                let value: $type = rng.random();
-                (value, value.to_le_bytes().to_vec())
-            };
-            let equal = |a, b, _| a == b;
-            let sum = |values: &[$type]| values.iter().fold(0, |a: $type, &b| a.wrapping_add(b));
-            check::<$type>("sum", draw, sum, equal);
-            check::<$type>("min", draw, |v| v.iter().copied().min().unwrap_or(<$type>::MAX), equal);
-            check::<$type>("max", draw, |v| v.iter().copied().max().unwrap_or(<$type>::MIN), equal);
+            check::<$type>();
         }
     )+};
 }
-integers! { i32s i32; u32s u32; i64s i64; u64s u64; }
+types! {
+    f32s f32; f64s f64; i32s i32; u32s u32; i64s i64; u64s u64; f16s f16; bf16s bf16;
+}
 
-macro_rules! floats {
-    ($($test:ident $type:ty, $output:ty, $roundoff:expr, $from:expr;)+) => {$(
-        #[test]
-        fn $test() {
-            let draw = |rng: &mut ChaCha8Rng| {
-                let from: fn(f32) -> $type = $from;
-                let value = from(rng.random());
-                (value, value.to_le_bytes().to_vec())
-            };
-            let wide = |v: &[$type]| -> Vec<f64> { v.iter().map(|&v| f64::from(v)).collect() };
-            let close = |a: $output, b: $output, n: usize| {
-                (f64::from(a) - f64::from(b)).abs() <= 64.0 * $roundoff * n as f64 + f64::from(a) * $roundoff
-            };
-            let equal = |a: $output, b: $output, _| a == b;
-            check::<$type>("sum", draw, |v| wide(v).iter().sum::<f64>() as $output, close);
-            check::<$type>("min", draw, |v| wide(v).into_iter().fold(f64::INFINITY, f64::min) as $output, equal);
-            check::<$type>("max", draw, |v| wide(v).into_iter().fold(f64::NEG_INFINITY, f64::max) as $output, equal);
-        }
-    )+};
+/// Lengths that no power of two is near, in more rows than are in flight, and in more parts than one
+/// warp collects; and one whose parts are drawn.
+#[test]
+fn many_parts_of_many_rows() {
+    for (n, parts) in [(390_001, 32), (650_001, 48), (670_003, 160)] {
+        let Some(Shape::Chunks { parts: picked, .. }) = pick(n, 4) else { panic!("chunks") };
+        assert_eq!(picked, parts, "of {n}");
+        let ways = [PLAIN, Way { resident: 28, shift: 1, ..PLAIN }];
+        holds::<f32>(n as usize, Operation::Sum, &ways);
+    }
 }
-floats! {
-    f32s f32, f32, 2f64.powi(-24), |v| v;
-    f64s f64, f64, 2f64.powi(-53), f64::from;
-    f16s f16, f32, 2f64.powi(-24), f16::from_f32;
-    bf16s bf16, f32, 2f64.powi(-24), bf16::from_f32;
+
+#[test]
+fn nothing_but_nan_is_the_one_nan() {
+    for n in [1, 3, 5000, 20_000, 140_000] {
+        let values = vec![-f32::NAN; n];
+        for operation in Operation::ALL {
+            let bits = play::<f32>(&bytes(&values), n as u64, operation, PLAIN);
+            assert_eq!(bits, 0x7fff_ffff, "{operation:?} of {n}");
+        }
+        let halves = vec![f16::from_bits(0xfe01); n];
+        for major in [7, 9] {
+            let way = Way { major, ..PLAIN };
+            let bits = play::<f16>(&bytes(&halves), n as u64, Operation::Min, way);
+            assert_eq!(bits, 0x7fff_ffff, "of {n} halves, compute capability {major}");
+        }
+    }
+    let values = vec![-f64::NAN; 5000];
+    assert_eq!(play::<f64>(&bytes(&values), 5000, Operation::Max, PLAIN), 0x7fff_ffff_ffff_ffff);
+}
+
+/// What a kernel was compiled for is what it is launched with.
+#[test]
+fn threads_are_those_of_the_text() {
+    for family in Family::ALL {
+        for operation in Operation::ALL {
+            let kernel = reduce::kernel::<f32>(operation, family);
+            let text = kernel.ptx(9);
+            assert!(text.contains(&format!(".entry {}(", kernel.name)), "{}", kernel.name);
+            let threads = format!(".maxntid {}, 1, 1", family.threads());
+            assert!(text.contains(&threads), "{}", kernel.name);
+        }
+    }
+}
+
+/// The first sum of a program compiles one kernel: what the driver takes for it goes by the text.
+#[test]
+fn texts_are_short() {
+    let mut all = 0;
+    let mut count = |operation, family| {
+        let kernels = [
+            reduce::kernel::<f32>(operation, family),
+            reduce::kernel::<f64>(operation, family),
+            reduce::kernel::<i32>(operation, family),
+            reduce::kernel::<u32>(operation, family),
+            reduce::kernel::<i64>(operation, family),
+            reduce::kernel::<u64>(operation, family),
+            reduce::kernel::<f16>(operation, family),
+            reduce::kernel::<bf16>(operation, family),
+        ];
+        for kernel in kernels {
+            for text in [kernel.ptx_70, kernel.ptx_90] {
+                assert!(text.len() <= 35_000, "{}: {} bytes", kernel.name, text.len());
+                all += text.len();
+            }
+        }
+    };
+    for operation in Operation::ALL {
+        for family in Family::ALL {
+            count(operation, family);
+        }
+    }
+    assert!(all <= 2_500_000, "{all} bytes of PTX in every program that takes the crate");
 }

@@ -28,7 +28,8 @@ pub(crate) fn run(sh: &Shell) -> Result<()> {
     collect(&built, "bench", &dist.join("bench"))?;
     sh.copy_file("xtask/gpu.sh", dist.join("gpu.sh"))?;
     // The peers: beside `ladder`, which looks for them there.
-    for file in ["target/peers/libpeers.so", "peers/python.py"] {
+    for file in ["target/peers/libpeers.so", "target/peers/libpeers-toolkit.so", "peers/python.py"]
+    {
         if sh.path_exists(file) {
             sh.copy_file(file, dist.join("bin"))?;
         }

@@ -17,28 +17,42 @@ const PINS: [&str; 5] = [
 /// Where the wheels are installed.
 const VENV: &str = ".venv-peers";
 
-/// Compiles `peers/cub.cu` to `target/peers/libpeers.so`, for these architectures.
+/// The CCCL that the toolkit of these wheels came with: its CUB is sometimes the faster one.
+const TOOLKITS: &str = "nvidia-cuda-cccl==13.0.85";
+
+/// Compiles `peers/cub.cu` for these architectures: to `target/peers/libpeers.so` with the newest CUB,
+/// and to `libpeers-toolkit.so` with the toolkit's.
 ///
-/// With an `nvcc` of your own, CUB is that of its toolkit.
+/// With an `nvcc` of your own there is the CUB of its toolkit alone, as `libpeers.so`.
 pub(crate) fn run(sh: &Shell, arch: &str, nvcc: Option<&str>) -> Result<()> {
     sh.create_dir("target/peers")?;
-    let (nvcc, libraries) = match nvcc {
-        Some(nvcc) => (nvcc.to_owned(), None),
-        None => {
-            let toolkit = bring(sh)?;
-            let libraries = format!("-L{}/lib", toolkit.display());
-            (toolkit.join("bin/nvcc").display().to_string(), Some(libraries))
-        }
-    };
     println!("compiling peers/cub.cu for {arch}: CUB's templates take a minute or two");
-    let library = "target/peers/libpeers.so";
-    let flags = "-std=c++17 -O3 -shared -Xcompiler -fPIC -cudart static".split(' ');
-    cmd!(sh, "{nvcc} {flags...} -arch={arch} {libraries...} -o {library} peers/cub.cu")
-        .quiet()
-        .run()
-        .context("nvcc takes a C++ compiler of the system, such as Debian's g++")?;
-    println!("{library} is ready: `ladder measure` finds it there, or beside itself");
-    Ok(())
+    let compile = |nvcc: &str, more: &[String], library: &str| {
+        let flags = "-std=c++17 -O3 -shared -Xcompiler -fPIC -cudart static".split(' ');
+        let library = format!("target/peers/{library}");
+        cmd!(sh, "{nvcc} {flags...} -arch={arch} {more...} -o {library} peers/cub.cu")
+            .quiet()
+            .run()
+            .context("nvcc takes a C++ compiler of the system, such as Debian's g++")?;
+        println!("{library} is ready: `ladder measure` finds it there, or beside itself");
+        Ok(())
+    };
+    if let Some(nvcc) = nvcc {
+        return compile(nvcc, &[], "libpeers.so");
+    }
+    let toolkit = bring(sh)?;
+    let nvcc = toolkit.join("bin/nvcc").display().to_string();
+    let libraries = format!("-L{}/lib", toolkit.display());
+    compile(&nvcc, std::slice::from_ref(&libraries), "libpeers.so")?;
+    let own = format!("{VENV}/toolkit");
+    cmd!(
+        sh,
+        "{VENV}/bin/python -m pip install --quiet --no-deps --upgrade --target {own} {TOOLKITS}"
+    )
+    .quiet()
+    .run()?;
+    let headers = format!("-I{own}/nvidia/cu13/include/cccl");
+    compile(&nvcc, &[headers, libraries], "libpeers-toolkit.so")
 }
 
 /// The wheels' toolkit; installed first if it is not there.

@@ -14,27 +14,33 @@ struct File<'a> {
     name: String,
     path: PathBuf,
     unit: Unit<'a>,
+    /// What is kept of the compiler's text.
+    keep: fn(&str) -> String,
+}
+
+impl File<'_> {
+    fn of_library(variant: &library::Variant) -> File<'_> {
+        let (name, path) = (variant.path.clone(), crate::root().join(&variant.path));
+        File { name, path, unit: variant.unit(), keep: library::lean }
+    }
 }
 
 pub(crate) fn run(sh: &Shell, check: bool) -> Result<()> {
-    let source = fs::read_to_string(crate::root().join(library::SOURCE))?;
-    let kernels = kernels::all()?;
-    let mut files: Vec<File<'_>> = library::files(&source)
-        .into_iter()
-        .map(|(name, unit)| File { path: crate::root().join(&name), name, unit })
-        .collect();
+    let (variants, kernels) = (library::variants()?, kernels::all()?);
+    let mut files: Vec<File<'_>> = variants.iter().map(File::of_library).collect();
     for kernel in &kernels {
         files.extend(ELEMENTS.map(|(name, element)| File {
             name: format!("{}/src/kernel.{name}.ptx", kernel.name),
             path: kernel.folder.join(format!("src/kernel.{name}.ptx")),
             unit: Unit::of_kernel(&kernel.source, "kernel.cu", element),
+            keep: str::to_owned,
         }));
     }
     let compiler = crate::nvrtc::bring(sh)?;
     let mut stale = Vec::new();
-    for File { name, path, unit } in &files {
+    for File { name, path, unit, keep } in &files {
         let words = format!("NVRTC {} {}", nvrtc::PINNED, compiler.options(unit).join(" "));
-        let text = Stamp::put(&compiler.compile(unit)?, unit.source, &words);
+        let text = Stamp::put(&keep(&compiler.compile(unit)?), unit.source, &words);
         if fs::read_to_string(path).is_ok_and(|committed| committed == text) {
             continue;
         }

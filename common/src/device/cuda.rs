@@ -55,6 +55,17 @@ pub struct Memory {
     context: Arc<CudaContext>,
 }
 
+/// Eight bytes of pinned host memory; freed when dropped.
+#[derive(Debug)]
+pub struct Pinned(*mut c_void);
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        // SAFETY: allocated by `malloc_host`, freed once. An error at the end has no reader.
+        let _ = unsafe { result::free_host(self.0) };
+    }
+}
+
 impl Cuda {
     /// Opens the GPU of that ordinal.
     pub fn open(ordinal: usize) -> Result<Cuda> {
@@ -135,6 +146,26 @@ impl Cuda {
         unsafe { result::memcpy_dtoh_async(bytes, memory.address, self.stream.cu_stream()) }
             .map_err(failed("copying from the device"))?;
         self.finish()
+    }
+
+    /// As [`read`](Cuda::read), the first eight bytes or fewer, into pinned memory.
+    pub fn read_pinned(&self, memory: &Memory, to: &Pinned) -> Result<()> {
+        let bytes = memory.bytes.min(8) as usize;
+        // SAFETY: the source is live and that large; the destination has eight bytes, which nobody
+        // looks at before the wait.
+        unsafe {
+            sys::cuMemcpyDtoHAsync_v2(to.0, memory.address, bytes, self.stream.cu_stream()).result()
+        }
+        .map_err(failed("copying from the device"))?;
+        self.finish()
+    }
+
+    /// Eight bytes of host memory that the GPU copies to without the driver's help.
+    pub fn pinned(&self) -> Result<Pinned> {
+        self.bind()?;
+        // SAFETY: owned by the value returned, which frees it once.
+        let memory = unsafe { result::malloc_host(8, sys::CU_MEMHOSTALLOC_PORTABLE) };
+        memory.map(Pinned).map_err(failed("allocating pinned memory"))
     }
 
     /// Sets every byte.

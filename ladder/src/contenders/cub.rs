@@ -19,11 +19,36 @@ use common::{
 /// The layout that this file knows.
 const ABI: c_int = 2;
 
-/// The operation: a sum.
-const SUM: c_int = 0;
+/// What is reduced, in the numbers of `peers/cub.cu`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reduction {
+    operation: c_int,
+    element: c_int,
+    /// Bytes of the result.
+    size: u64,
+}
 
-/// The file that `cargo x peers` writes.
-pub const FILE: &str = "libpeers.so";
+impl Reduction {
+    /// A sum of the ladder.
+    fn sum(element: Element) -> Reduction {
+        let number = match element {
+            Element::F32 => 0,
+            Element::I32 => 1,
+            Element::F64 => 2,
+        };
+        Reduction { operation: 0, element: number, size: element.size() }
+    }
+
+    /// Any operation on any type, by the name of the type.
+    pub(crate) fn of(operation: ::reduce::Operation, element: &str) -> Option<Reduction> {
+        const TYPES: [&str; 8] = ["f32", "i32", "f64", "u32", "i64", "u64", "f16", "bf16"];
+        let element = TYPES.iter().position(|name| *name == element)? as c_int;
+        Some(Reduction { operation: operation as c_int, element, size: 8 })
+    }
+}
+
+/// The files that `cargo x peers` writes: the newest CUB, and that of the pinned toolkit.
+pub const FILES: [&str; 2] = ["libpeers.so", "libpeers-toolkit.so"];
 
 type Number = unsafe extern "C" fn() -> c_int;
 type Text = unsafe extern "C" fn() -> *const c_char;
@@ -82,7 +107,9 @@ impl Cub {
     pub fn load(path: Option<&Path>) -> Result<Cub, String> {
         let path = match path {
             Some(path) => path.to_owned(),
-            None => find().ok_or("`cargo x peers` has not been run: there is no libpeers.so")?,
+            None => {
+                find(FILES[0]).ok_or("`cargo x peers` has not been run: there is no libpeers.so")?
+            }
         };
         let failed = |why: String| format!("{} cannot be used: {why}", path.display());
         // SAFETY: our own library; its initialisers are those of CUDA's runtime.
@@ -116,6 +143,18 @@ impl Cub {
         }
     }
 
+    /// The CUB of the toolkit, if it is there too: its default sum alone takes part, named by its
+    /// version. It is sometimes the faster one.
+    pub fn of_the_toolkit() -> Option<Cub> {
+        let mut cub = Cub::load(Some(&find(FILES[1])?)).ok()?;
+        let version: String =
+            cub.version.chars().filter(|c| c.is_ascii_digit() || *c == '.').collect();
+        let short: Vec<&str> = version.split('.').take(2).collect();
+        cub.sums.truncate(1);
+        cub.sums[0].name = format!("cub-{}", short.join("."));
+        Some(cub)
+    }
+
     fn check(&self, peer: &Peer, code: c_int) -> Result<()> {
         if code == 0 {
             return Ok(());
@@ -132,6 +171,11 @@ impl Cub {
         Err(Error::Cuda { doing: format!("summing with {}", peer.name), text })
     }
 
+    /// Its sum with no further promise: the one that its users call.
+    pub(crate) fn default_sum(&self) -> &Peer {
+        &self.sums[0]
+    }
+
     /// A sum of `n` elements, ready to run.
     pub(super) fn prepare<'p>(
         &'p self,
@@ -140,14 +184,25 @@ impl Cub {
         element: Element,
         n: u64,
     ) -> Result<Prepared<'p>> {
+        self.prepare_any(cuda, peer, Reduction::sum(element), n)
+    }
+
+    /// Any reduction of `n` elements, ready to run.
+    pub(crate) fn prepare_any<'p>(
+        &'p self,
+        cuda: &'p Cuda,
+        peer: &'p Peer,
+        what: Reduction,
+        n: u64,
+    ) -> Result<Prepared<'p>> {
         cuda.bind()?;
         let mut prepared = Prepared {
             library: self,
             cuda,
             peer,
-            element,
+            what,
             n,
-            out: cuda.alloc("the sum", element.size())?,
+            out: cuda.alloc("the sum", what.size)?,
             host: RefCell::new([0]),
             scratch: None,
             bytes: 0,
@@ -164,12 +219,12 @@ impl Cub {
 
 /// A peer's sum with its buffers.
 #[derive(Debug)]
-pub(super) struct Prepared<'p> {
+pub(crate) struct Prepared<'p> {
     library: &'p Cub,
     cuda: &'p Cuda,
     /// Which one.
     pub(super) peer: &'p Peer,
-    element: Element,
+    what: Reduction,
     n: u64,
     out: Memory,
     host: RefCell<[u64; 1]>,
@@ -180,19 +235,14 @@ pub(super) struct Prepared<'p> {
 
 impl Prepared<'_> {
     fn call(&self, input: u64, scratch: *mut c_void, bytes: &mut usize) -> c_int {
-        let element = match self.element {
-            Element::F32 => 0,
-            Element::I32 => 1,
-            Element::F64 => 2,
-        };
         let mut host = self.host.borrow_mut();
         // SAFETY: the input has n elements at that address; the other buffers are live and as
         // large as the library asked for.
         unsafe {
             (self.library.reduce)(
                 self.peer.index,
-                SUM,
-                element,
+                self.what.operation,
+                self.what.element,
                 input as *const c_void,
                 self.n,
                 self.out.address() as *mut c_void,
@@ -205,14 +255,19 @@ impl Prepared<'_> {
     }
 
     /// Launches the sum of the elements at that address; one that waits has finished after it.
-    pub(super) fn launch(&self, input: u64) -> Result<()> {
+    pub(crate) fn launch(&self, input: u64) -> Result<()> {
         let scratch = self.scratch.as_ref().map_or(0, Memory::address) as *mut c_void;
         let mut bytes = self.bytes;
         self.library.check(self.peer, self.call(input, scratch, &mut bytes))
     }
 
+    /// Where its result is on the device.
+    pub(crate) fn out(&self) -> &Memory {
+        &self.out
+    }
+
     /// The bytes of the sum, after all that was launched.
-    pub(super) fn read(&self, sum: &mut [u8]) -> Result<()> {
+    pub(crate) fn read(&self, sum: &mut [u8]) -> Result<()> {
         if !self.peer.waits {
             return self.cuda.read(&self.out, sum);
         }
@@ -222,9 +277,9 @@ impl Prepared<'_> {
 }
 
 /// Beside this program, or where `cargo x peers` puts it in the source tree.
-fn find() -> Option<PathBuf> {
-    let beside = env::current_exe().ok().and_then(|exe| Some(exe.parent()?.join(FILE)));
-    let built = Path::new("target/peers").join(FILE);
+fn find(file: &str) -> Option<PathBuf> {
+    let beside = env::current_exe().ok().and_then(|exe| Some(exe.parent()?.join(file)));
+    let built = Path::new("target/peers").join(file);
     beside.into_iter().chain([built]).find(|path| path.exists())
 }
 

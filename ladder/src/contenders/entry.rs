@@ -45,7 +45,7 @@ pub fn all<'p>(
         all.extend(study.ways.iter().map(|way| Entry::Way(study, way)));
     }
     all.push(Entry::Reduce);
-    if let Ok(cub) = &peers.cub {
+    for cub in peers.cubs() {
         all.extend(cub.sums.iter().map(|peer| Entry::Cub(cub, peer)));
     }
     if let Ok(blas) = &peers.blas {
@@ -182,7 +182,7 @@ mod tests {
     use crate::{LIMITS, STEPS, STUDIES};
 
     fn nobody() -> Peers {
-        Peers { cub: Err("not here".into()), blas: Err("not here".into()) }
+        Peers { cub: Err("not here".into()), older: None, blas: Err("not here".into()) }
     }
 
     #[test]

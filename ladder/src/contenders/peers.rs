@@ -15,6 +15,8 @@ use super::{
 pub struct Peers {
     /// CUB and Thrust.
     pub cub: Result<Cub, String>,
+    /// The CUB of the toolkit, if it was compiled too.
+    pub older: Option<Cub>,
     /// cuBLAS.
     pub blas: Result<Blas, String>,
 }
@@ -23,7 +25,12 @@ impl Peers {
     /// Loads what there is; `cub` is where CUB's file is, if it was said.
     pub fn load(cuda: &Cuda, cub: Option<&Path>) -> Peers {
         let blas = Blas::load(cuda);
-        Peers { cub: Cub::load(cub), blas }
+        Peers { cub: Cub::load(cub), older: Cub::of_the_toolkit(), blas }
+    }
+
+    /// Every CUB that is here.
+    pub fn cubs(&self) -> impl Iterator<Item = &Cub> {
+        self.cub.iter().chain(&self.older)
     }
 
     /// What is missing for every type and size, with the reason.
@@ -44,9 +51,9 @@ impl Peers {
 
     /// Versions of the libraries.
     pub fn versions(&self) -> String {
-        let cub = self.cub.as_ref().map(|cub| cub.version.clone());
+        let cubs = self.cubs().map(|cub| cub.version.clone());
         let blas = self.blas.as_ref().map(|blas| format!("cuBLAS {}", blas.version));
-        [cub.ok(), blas.ok()].into_iter().flatten().collect::<Vec<_>>().join("; ")
+        cubs.chain(blas.ok()).collect::<Vec<_>>().join("; ")
     }
 }
 
@@ -56,7 +63,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_named_with_its_reason() {
-        let peers = Peers { cub: Err("no CUB".into()), blas: Err("no cuBLAS".into()) };
+        let peers = Peers { cub: Err("no CUB".into()), older: None, blas: Err("no cuBLAS".into()) };
         let absent = |takes: &dyn Fn(&str) -> bool| -> Vec<(String, String)> {
             peers.missing(takes).into_iter().map(|a| (a.variant, a.reason)).collect()
         };

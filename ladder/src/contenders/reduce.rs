@@ -1,6 +1,6 @@
 //! `reduce`, the crate that the ladder ends in, measured like everything else.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, rc::Rc, sync::Arc};
 
 use common::{
     Error, Result,
@@ -16,6 +16,7 @@ pub(super) const NAME: &str = "reduce";
 /// A sum of it with its buffers.
 pub(super) struct Prepared<'b> {
     launch: Box<dyn Fn(u64) -> Result<()> + 'b>,
+    sum: Box<dyn Fn(u64) -> Result<()> + 'b>,
     cuda: &'b Cuda,
     out: Memory,
 }
@@ -27,10 +28,13 @@ impl fmt::Debug for Prepared<'_> {
 }
 
 /// Device memory that somebody else owns, as it takes it.
-struct Borrowed<'c> {
-    address: u64,
-    len: usize,
-    stream: &'c Arc<CudaStream>,
+pub(crate) struct Borrowed<'c> {
+    /// Its address on the device.
+    pub(crate) address: u64,
+    /// Elements.
+    pub(crate) len: usize,
+    /// The stream that it is used on.
+    pub(crate) stream: &'c Arc<CudaStream>,
 }
 
 impl<T> DeviceSlice<T> for Borrowed<'_> {
@@ -66,13 +70,20 @@ impl<'b> Prepared<'b> {
             doing: "summing with reduce".into(),
             text: error.to_string(),
         };
-        let reducer = reduce::Reducer::<T>::new(stream).map_err(failed)?;
+        let reducer = Rc::new(reduce::Reducer::<T>::new(stream).map_err(failed)?);
+        let slice = move |input| Borrowed { address: input, len: n as usize, stream };
+        let into = reducer.clone();
         let launch = move |input| {
-            let slice = Borrowed { address: input, len: n as usize, stream };
             let mut out = Borrowed { address, len: 1, stream };
-            reducer.sum_into(&slice, &mut out).map_err(failed)
+            into.sum_into(&slice(input), &mut out).map_err(failed)
         };
-        Ok(Prepared { launch: Box::new(launch), cuda, out })
+        let sum = move |input| reducer.sum(&slice(input)).map(drop).map_err(failed);
+        Ok(Prepared { launch: Box::new(launch), sum: Box::new(sum), cuda, out })
+    }
+
+    /// The sum of the elements at that address, on the host, as its callers ask for it.
+    pub(super) fn sum(&self, input: u64) -> Result<()> {
+        (self.sum)(input)
     }
 
     /// Launches the sum of the elements at that address.

@@ -1,0 +1,115 @@
+//! What a program's first answer takes: each type and operation in a process of its own, without the
+//! cache that the driver keeps of compiled kernels.
+
+use std::{io::Write, process::Command, time::Instant};
+
+use common::{
+    Error,
+    cli::Stop,
+    device::{Choice, Cuda},
+};
+use half::{bf16, f16};
+use measured::library::{First, first_table};
+use reduce::Operation;
+
+use super::{Kind, Options, cell, drawn::Drawn};
+use crate::{contenders::Borrowed, rig::Rig, stop::file};
+
+/// Elements of the slice: enough for the kernels of large ones.
+const N: u64 = 1 << 20;
+
+/// Times the first answers, prints a table, and writes first.csv.
+pub(super) fn run(rig: &Rig, options: &Options) -> Result<(), Stop> {
+    let program = std::env::current_exe().map_err(spawning)?;
+    let device = match options.place.device {
+        Choice::Cuda(ordinal) => format!("cuda:{ordinal}"),
+        _ => "cuda".into(),
+    };
+    let mut all = Vec::new();
+    for kind in &options.element {
+        for operation in &options.operation {
+            let output = Command::new(&program)
+                .args(["library", "--alone", "--device", &device])
+                .args(["--type", &word(kind), "--operation", &word(operation)])
+                .env("CUDA_CACHE_DISABLE", "1")
+                .output()
+                .map_err(spawning)?;
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            let figures: Vec<f64> = text.split_whitespace().flat_map(str::parse).collect();
+            let [context, first, second] = figures[..] else {
+                let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+                let text = format!("a first answer failed, {}: {said}", output.status);
+                return Err(Error::Usage(text).into());
+            };
+            all.push(First {
+                element: word(kind),
+                operation: word(operation),
+                n: N,
+                context_ms: context,
+                first_ms: first,
+                second_ms: second,
+            });
+        }
+    }
+    let mut out = anstream::stdout();
+    writeln!(out, "{}\n\n{}", rig.device.facts().line, first_table(&all))?;
+    if let Some(folder) = &options.out {
+        First::write(&folder.join("first.csv"), &all).map_err(file)?;
+    }
+    Ok(())
+}
+
+/// What the process does: milliseconds of the context, of the first answer, and of the second.
+pub(super) fn alone(options: &Options) -> Result<(), Stop> {
+    let ordinal = match options.place.device {
+        Choice::Cuda(ordinal) => ordinal,
+        _ => 0,
+    };
+    let started = Instant::now();
+    let cuda = Cuda::open(ordinal)?;
+    let context = milliseconds(started);
+    let operation = Operation::from(options.operation[0]);
+    let (first, second) = match options.element[0] {
+        Kind::F32 => typed::<f32>(&cuda, operation),
+        Kind::F64 => typed::<f64>(&cuda, operation),
+        Kind::I32 => typed::<i32>(&cuda, operation),
+        Kind::U32 => typed::<u32>(&cuda, operation),
+        Kind::I64 => typed::<i64>(&cuda, operation),
+        Kind::U64 => typed::<u64>(&cuda, operation),
+        Kind::F16 => typed::<f16>(&cuda, operation),
+        Kind::Bf16 => typed::<bf16>(&cuda, operation),
+    }?;
+    writeln!(anstream::stdout(), "{context} {first} {second}")?;
+    Ok(())
+}
+
+fn typed<T: Drawn>(cuda: &Cuda, operation: Operation) -> common::Result<(f64, f64)> {
+    let memory = cuda.alloc("the elements", N * size_of::<T>() as u64)?;
+    cuda.fill(&memory, 0)?;
+    let stream = cuda.shared_stream();
+    let slice = Borrowed { address: memory.address(), len: N as usize, stream };
+    let answer = || -> common::Result<f64> {
+        let started = Instant::now();
+        match operation {
+            Operation::Sum => reduce::sum::<T>(stream, &slice),
+            Operation::Min => reduce::min::<T>(stream, &slice),
+            Operation::Max => reduce::max::<T>(stream, &slice),
+        }
+        .map_err(cell::failed)?;
+        Ok(milliseconds(started))
+    };
+    Ok((answer()?, answer()?))
+}
+
+fn milliseconds(since: Instant) -> f64 {
+    (since.elapsed().as_secs_f64() * 1e6).round() / 1e3
+}
+
+/// A choice as it is typed.
+fn word(choice: &impl clap::ValueEnum) -> String {
+    choice.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+}
+
+fn spawning(source: std::io::Error) -> Stop {
+    Error::File { doing: "starting a process for a first answer".into(), source }.into()
+}

@@ -1,0 +1,288 @@
+//! `library.csv.gz`: `reduce` beside CUB, call by call; and `first.csv`: what first answers take.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Clock, Result,
+    pair::{Ratio, there_and_back},
+    sample::{read_csv, write_csv},
+    stats::Summary,
+    table::{Table, micros},
+};
+
+/// The time of one call: a row of `library.csv.gz`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Taken {
+    /// Whose clock it was: of the GPU, with the input in memory; or of the host, until the result
+    /// was there, with the input where the call before had left it.
+    pub clock: Clock,
+    /// `sum`, `min` or `max`.
+    pub operation: String,
+    /// The type of an element.
+    #[serde(rename = "type")]
+    pub element: String,
+    /// Elements.
+    pub n: u64,
+    /// Who, and on the host's clock how the result came to the host.
+    pub way: String,
+    /// Calls of one round were made one after the other.
+    pub round: u32,
+    /// Nanoseconds.
+    pub ns: u64,
+}
+
+/// What a process of its own took to its first answer: a row of `first.csv`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct First {
+    /// The type of an element.
+    #[serde(rename = "type")]
+    pub element: String,
+    /// `sum`, `min` or `max`.
+    pub operation: String,
+    /// Elements.
+    pub n: u64,
+    /// Milliseconds until there was a context.
+    pub context_ms: f64,
+    /// Milliseconds of the first call after it: the driver compiles a kernel.
+    pub first_ms: f64,
+    /// Milliseconds of the second call.
+    pub second_ms: f64,
+}
+
+impl Taken {
+    /// Reads a file of calls.
+    pub fn read(path: &Path) -> Result<Vec<Taken>> {
+        read_csv(path)
+    }
+
+    /// Writes a file of calls.
+    pub fn write(path: &Path, taken: &[Taken]) -> Result<()> {
+        write_csv(path, taken)
+    }
+}
+
+impl First {
+    /// Reads a file of first answers.
+    pub fn read(path: &Path) -> Result<Vec<First>> {
+        read_csv(path)
+    }
+
+    /// Writes a file of first answers.
+    pub fn write(path: &Path, first: &[First]) -> Result<()> {
+        write_csv(path, first)
+    }
+}
+
+/// The calls of one way on one size: rounds and nanoseconds.
+type Times = Vec<(u32, u64)>;
+
+/// One type and operation on one clock: for every size, the times of every way.
+#[derive(Clone, Debug, Default)]
+pub struct Series {
+    /// `sum of f32`.
+    pub title: String,
+    /// The ways, ours first.
+    pub ways: Vec<String>,
+    /// By size, then by way.
+    pub times: BTreeMap<u64, BTreeMap<String, Times>>,
+}
+
+/// All series of a clock, in the order in which they were taken.
+pub fn series(taken: &[Taken], clock: Clock) -> Vec<Series> {
+    let mut all: Vec<Series> = Vec::new();
+    for call in taken.iter().filter(|call| call.clock == clock) {
+        let title = format!("{} of {}", call.operation, call.element);
+        let at = all.iter().position(|series| series.title == title).unwrap_or_else(|| {
+            all.push(Series { title, ..Series::default() });
+            all.len() - 1
+        });
+        let series = &mut all[at];
+        if !series.ways.contains(&call.way) {
+            series.ways.push(call.way.clone());
+        }
+        let times = series.times.entry(call.n).or_default().entry(call.way.clone()).or_default();
+        times.push((call.round, call.ns));
+    }
+    for series in &mut all {
+        for ways in series.times.values_mut() {
+            ways.values_mut().for_each(|times| times.sort_unstable());
+        }
+    }
+    all
+}
+
+impl Series {
+    /// The median of a way's times, in nanoseconds, with its interval.
+    pub fn time(&self, n: u64, way: &str) -> Option<Summary> {
+        let pairs: Vec<f64> =
+            there_and_back(self.times.get(&n)?.get(way)?).into_iter().map(|(_, ns)| ns).collect();
+        Summary::batched(&pairs)
+    }
+
+    /// Whether a way is ours.
+    fn ours(way: &str) -> bool {
+        way.starts_with("reduce")
+    }
+
+    /// How many times as fast as the faster of CUB's ways our way is, and that way.
+    pub fn ratio(&self, n: u64, way: &str) -> Option<(Ratio, &str)> {
+        let others = self.ways.iter().filter(|way| !Series::ours(way));
+        let timed = others.filter_map(|way| Some((self.time(n, way)?.median, way)));
+        let (_, fastest) = timed.min_by(|a, b| a.0.total_cmp(&b.0))?;
+        let ways = self.times.get(&n)?;
+        Some((Ratio::of(ways.get(fastest)?, ways.get(way)?)?, fastest))
+    }
+
+    /// For every size between two powers of two: how many times as long our time is as a line drawn
+    /// between the times of these two would have it.
+    pub fn above_the_line(&self, way: &str) -> Vec<(u64, f64)> {
+        let time = |n: u64| Some(self.time(n, way)?.median);
+        let between = self.times.keys().filter(|n| !n.is_power_of_two()).filter_map(|&n| {
+            let low = 1u64 << n.ilog2();
+            let (from, to) = (time(low)?, time(2 * low)?);
+            let line = from + (to - from) * (n - low) as f64 / low as f64;
+            Some((n, time(n)? / line))
+        });
+        between.collect()
+    }
+
+    /// A row for each size: times in microseconds, and how many times as fast as the faster CUB ours is.
+    pub fn table(&self) -> String {
+        let ours: Vec<&String> = self.ways.iter().filter(|way| Series::ours(way)).collect();
+        let heads = self.ways.iter().cloned().chain(ours.iter().map(|way| format!("CUB / {way}")));
+        let mut table = Table::new(["n".to_owned()].into_iter().chain(heads));
+        for &n in self.times.keys() {
+            let times = self.ways.iter().map(|way| {
+                self.time(n, way).map_or_else(|| "–".into(), |time| micros(time.median))
+            });
+            let ratios = ours.iter().map(|way| {
+                self.ratio(n, way).map_or_else(|| "–".into(), |(ratio, _)| ratio.to_string())
+            });
+            table.row([numbers::size(n)].into_iter().chain(times).chain(ratios));
+        }
+        table.to_string()
+    }
+
+    /// The sizes at which a way is behind for sure, and those where nobody is ahead for sure.
+    pub fn behind_and_level(&self, way: &str) -> (Vec<u64>, Vec<u64>) {
+        let (mut behind, mut level) = (Vec::new(), Vec::new());
+        for &n in self.times.keys() {
+            match self.ratio(n, way) {
+                Some((ratio, _)) if ratio.0.high < 1.0 => behind.push(n),
+                Some((ratio, _)) if ratio.0.low <= 1.0 => level.push(n),
+                _ => {}
+            }
+        }
+        (behind, level)
+    }
+}
+
+/// A title and a table for each type and operation of a clock; where there are many sizes, what
+/// came of them in sentences.
+pub fn tables(taken: &[Taken], clock: Clock) -> Vec<(String, String)> {
+    let of = |series: Series| {
+        let mut text = series.table();
+        if let Some(way) = series.ways.first() {
+            let (behind, level) = series.behind_and_level(way);
+            let list = |sizes: &[u64]| {
+                let sizes: BTreeSet<u64> = sizes.iter().copied().collect();
+                let words: Vec<String> = sizes.into_iter().map(numbers::group).collect();
+                if words.is_empty() { "none".into() } else { words.join(" ") }
+            };
+            text += &format!(
+                "\nof {} sizes, {way} is behind for sure at: {}; level at: {}\n",
+                series.times.len(),
+                list(&behind),
+                list(&level)
+            );
+            let above = series.above_the_line(way);
+            if let Some((n, most)) = above.iter().max_by(|a, b| a.1.total_cmp(&b.1)) {
+                text += &format!(
+                    "its time is at most {most:.3} times the line between the powers of two around it (at {}), and more than 1.075 times at {} of {} sizes\n",
+                    numbers::group(*n),
+                    above.iter().filter(|(_, above)| *above > 1.075).count(),
+                    above.len()
+                );
+            }
+        }
+        (series.title, text)
+    };
+    series(taken, clock).into_iter().map(of).collect()
+}
+
+/// The table of first answers.
+pub fn first_table(first: &[First]) -> String {
+    let mut table = Table::new(["", "context, ms", "first answer, ms", "second answer, µs"]);
+    for row in first {
+        table.row([
+            format!("{} of {}", row.operation, row.element),
+            format!("{:.0}", row.context_ms),
+            format!("{:.1}", row.first_ms),
+            format!("{:.1}", 1e3 * row.second_ms),
+        ]);
+    }
+    table.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taken(way: &str, n: u64, ns: impl Fn(u32) -> u64) -> Vec<Taken> {
+        let call = |round| Taken {
+            clock: Clock::Gpu,
+            operation: "sum".into(),
+            element: "f32".into(),
+            n,
+            way: way.into(),
+            round,
+            ns: ns(round),
+        };
+        (0..40).map(call).collect()
+    }
+
+    #[test]
+    fn the_ratio_is_to_the_faster_of_the_others() {
+        let all: Vec<Taken> = [("reduce", 1000), ("cub", 1500), ("cub-3.0", 1200)]
+            .into_iter()
+            .flat_map(|(way, ns)| taken(way, 4096, |_| ns))
+            .collect();
+        let series = &series(&all, Clock::Gpu)[0];
+        let (ratio, way) = series.ratio(4096, "reduce").unwrap();
+        assert_eq!((ratio.0.median, way), (1.2, "cub-3.0"));
+        assert_eq!(series.behind_and_level("reduce"), (vec![], vec![]));
+        assert!(super::series(&all, Clock::Host).is_empty());
+    }
+
+    #[test]
+    fn who_is_behind_and_who_is_level_is_listed() {
+        let all: Vec<Taken> = [
+            taken("reduce", 10, |_| 1100),
+            taken("cub", 10, |_| 1000),
+            taken("reduce", 20, |round| 1000 + u64::from(round * 7919 % 101)),
+            taken("cub", 20, |round| 1000 + u64::from(round * 104_729 % 101)),
+        ]
+        .concat();
+        let series = &series(&all, Clock::Gpu)[0];
+        assert_eq!(series.behind_and_level("reduce"), (vec![10], vec![20]));
+        let text = &tables(&all, Clock::Gpu)[0].1;
+        assert!(text.contains("behind for sure at: 10; level at: 20"), "{text}");
+    }
+
+    #[test]
+    fn a_dip_lies_above_the_line() {
+        let all: Vec<Taken> = [(1024, 1000), (1536, 1800), (2048, 2000)]
+            .into_iter()
+            .flat_map(|(n, ns)| taken("reduce", n, move |_| ns))
+            .collect();
+        let above = series(&all, Clock::Gpu)[0].above_the_line("reduce");
+        assert_eq!(above, [(1536, 1.2)]);
+    }
+}

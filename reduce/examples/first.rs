@@ -1,0 +1,78 @@
+//! What a program waits for at its first calls, in a table: `cargo run --release -p reduce --example first`.
+//!
+//! The driver keeps what it compiles: with `CUDA_CACHE_DISABLE=1` it has not seen these kernels.
+
+use std::{
+    process::ExitCode,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use cudarc::driver::{CudaStream, DeviceRepr, ValidAsZeroBits};
+use half::{bf16, f16};
+use reduce::{Element, Error, Operation, Reducer};
+
+fn main() -> ExitCode {
+    match all() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn all() -> Result<(), Error> {
+    let (stream, opening) = timed(|| reduce::open(0));
+    let stream = stream?;
+    println!("| | n | ms |\n|---|--:|--:|");
+    println!("| context | | {:.1} |", ms(opening));
+    of::<f32>("f32", &stream)?;
+    of::<f64>("f64", &stream)?;
+    of::<i32>("i32", &stream)?;
+    of::<u32>("u32", &stream)?;
+    of::<i64>("i64", &stream)?;
+    of::<u64>("u64", &stream)?;
+    of::<f16>("f16", &stream)?;
+    of::<bf16>("bf16", &stream)?;
+    Ok(())
+}
+
+/// The first sum of each shape, then the first of the other operations, then one that is not the first.
+fn of<T>(name: &str, stream: &Arc<CudaStream>) -> Result<(), Error>
+where
+    T: Element + DeviceRepr + ValidAsZeroBits,
+{
+    const LONGEST: usize = 4 << 20;
+    let allocated =
+        stream.alloc_zeros::<T>(LONGEST).and_then(|slice| stream.synchronize().map(|()| slice));
+    let slice =
+        allocated.map_err(|source| Error::Driver { doing: "allocating a slice", source })?;
+    let (reducer, _) = timed(|| Reducer::<T>::new(stream));
+    let reducer = reducer?;
+    for n in [1000, 10_000, 30_000, LONGEST] {
+        let n = n * 4 / size_of::<T>();
+        let (sum, first) = timed(|| reducer.sum(&slice.slice(..n)));
+        sum?;
+        println!("| first sum of {name} | {n} | {:.1} |", ms(first));
+    }
+    let (min, first) = timed(|| reducer.min(&slice.slice(..1000)));
+    min?;
+    println!("| first minimum of {name} | 1000 | {:.1} |", ms(first));
+    let (prepared, rest) = timed(|| reducer.prepare(&Operation::ALL));
+    prepared?;
+    println!("| everything else of {name} | | {:.1} |", ms(rest));
+    let (sum, again) = timed(|| reducer.sum(&slice.slice(..1000)));
+    sum?;
+    println!("| another sum of {name} | 1000 | {:.3} |", ms(again));
+    Ok(())
+}
+
+fn timed<T>(call: impl FnOnce() -> T) -> (T, Duration) {
+    let start = Instant::now();
+    (call(), start.elapsed())
+}
+
+fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}

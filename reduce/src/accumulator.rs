@@ -1,0 +1,175 @@
+//! What elements are added as, and what joins two of them: the host's half of `operation.cu`.
+
+/// What is wanted of a slice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Operation {
+    /// The sum.
+    Sum,
+    /// The smallest element that is a number.
+    Min,
+    /// The largest element that is a number.
+    Max,
+}
+
+impl Operation {
+    /// All of them.
+    pub const ALL: [Operation; 3] = [Operation::Sum, Operation::Min, Operation::Max];
+}
+
+/// A type that sums, minima and maxima have: `f32`, `f64`, and integers of 32 and 64 bits.
+pub trait Accumulator: Copy + PartialEq + std::fmt::Debug + Send + Sync + 'static {
+    /// What nothing adds up to: joined with it, no value changes.
+    #[doc(hidden)]
+    fn none(operation: Operation) -> Self;
+
+    /// The result for an empty slice.
+    #[doc(hidden)]
+    fn empty(operation: Operation) -> Self;
+
+    /// The sum of two.
+    #[doc(hidden)]
+    fn plus(self, other: Self) -> Self;
+
+    /// IEEE 754-2019's minimumNumber: NaN only of two, and -0 is below +0.
+    #[doc(hidden)]
+    fn least(self, other: Self) -> Self;
+
+    /// IEEE 754-2019's maximumNumber.
+    #[doc(hidden)]
+    fn most(self, other: Self) -> Self;
+
+    /// The value with one NaN for all.
+    #[doc(hidden)]
+    fn canonical(self) -> Self;
+
+    /// The value whose bits these are, the rest of them zero.
+    #[doc(hidden)]
+    fn from_word(word: u64) -> Self;
+
+    /// Its bits, and zeros.
+    #[doc(hidden)]
+    fn to_word(self) -> u64;
+}
+
+macro_rules! integers {
+    ($($type:ty)+) => {$(
+        impl Accumulator for $type {
+            fn none(operation: Operation) -> Self {
+                match operation {
+                    Operation::Sum => 0,
+                    Operation::Min => <$type>::MAX,
+                    Operation::Max => <$type>::MIN,
+                }
+            }
+
+            fn empty(operation: Operation) -> Self {
+                Self::none(operation)
+            }
+
+            fn plus(self, other: Self) -> Self {
+                self.wrapping_add(other)
+            }
+
+            fn least(self, other: Self) -> Self {
+                self.min(other)
+            }
+
+            fn most(self, other: Self) -> Self {
+                self.max(other)
+            }
+
+            fn canonical(self) -> Self {
+                self
+            }
+
+            fn from_word(word: u64) -> Self {
+                word as Self
+            }
+
+            fn to_word(self) -> u64 {
+                u64::from_ne_bytes((self as i64).to_ne_bytes()) & (u64::MAX >> (64 - <$type>::BITS))
+            }
+        }
+    )+};
+}
+integers! { i32 u32 i64 u64 }
+
+macro_rules! floats {
+    ($($type:ty, $bits:ty, $nan:literal;)+) => {$(
+        impl Accumulator for $type {
+            fn none(operation: Operation) -> Self {
+                match operation {
+                    Operation::Sum => 0.0,
+                    Operation::Min | Operation::Max => Self::from_bits($nan),
+                }
+            }
+
+            fn empty(operation: Operation) -> Self {
+                match operation {
+                    Operation::Sum => 0.0,
+                    Operation::Min => Self::INFINITY,
+                    Operation::Max => Self::NEG_INFINITY,
+                }
+            }
+
+            fn plus(self, other: Self) -> Self {
+                self + other
+            }
+
+            // No branch: a loop over these becomes vector instructions.
+            fn least(self, other: Self) -> Self {
+                let zero = (self == other) & other.is_sign_negative();
+                if (other < self) | self.is_nan() | zero { other } else { self }
+            }
+
+            fn most(self, other: Self) -> Self {
+                let zero = (self == other) & other.is_sign_positive();
+                if (other > self) | self.is_nan() | zero { other } else { self }
+            }
+
+            fn canonical(self) -> Self {
+                if self.is_nan() { Self::from_bits($nan) } else { self }
+            }
+
+            fn from_word(word: u64) -> Self {
+                Self::from_bits(word as $bits)
+            }
+
+            fn to_word(self) -> u64 {
+                self.to_bits().into()
+            }
+        }
+    )+};
+}
+floats! {
+    f32, u32, 0x7fff_ffff;
+    f64, u64, 0x7fff_ffff_ffff_ffff;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_nan_is_passed_over_and_zeros_are_ordered() {
+        for (a, b) in [(-0.0f32, 0.0), (0.0, -0.0)] {
+            assert_eq!(a.least(b).to_bits(), (-0.0f32).to_bits());
+            assert_eq!(a.most(b).to_bits(), 0.0f32.to_bits());
+        }
+        for (a, b) in [(f64::NAN, 3.0), (3.0, f64::NAN)] {
+            assert_eq!((a.least(b), a.most(b)), (3.0, 3.0));
+        }
+        assert!(f32::NAN.least(-f32::NAN).is_nan() && f32::NAN.most(-f32::NAN).is_nan());
+        assert_eq!((-f32::NAN).canonical().to_bits(), 0x7fff_ffff);
+        assert_eq!((-f64::NAN).canonical().to_bits(), 0x7fff_ffff_ffff_ffff);
+    }
+
+    #[test]
+    fn words_hold_values() {
+        assert_eq!((-1i32).to_word(), 0xffff_ffff);
+        assert_eq!(i32::from_word(0xffff_ffff), -1);
+        assert_eq!((-1i64).to_word(), u64::MAX);
+        assert_eq!(u64::MAX.to_word(), u64::MAX);
+        assert_eq!(f64::from_word(1.5f64.to_word()), 1.5);
+    }
+}

@@ -1,0 +1,41 @@
+//! A way in that fails with a sentence.
+
+use std::sync::Arc;
+
+use cudarc::driver::{
+    CudaContext, CudaStream,
+    result::DriverError,
+    sys::{CUdevice_attribute as Attribute, CUresult},
+};
+
+use crate::{
+    cuda,
+    error::{Error, Result, doing},
+};
+
+/// Whether there is a CUDA driver that can be called: where there is none, cudarc panics.
+pub fn has_driver() -> bool {
+    cuda::probe().is_ok()
+}
+
+/// The default stream of a device, counted from 0. Without a driver, a device, or a kernel for it, a
+/// sentence says so, where `CudaContext::new` panics.
+pub fn open(ordinal: usize) -> Result<Arc<CudaStream>> {
+    cuda::probe()?;
+    let count = match CudaContext::device_count() {
+        Ok(count) => count.max(0) as usize,
+        Err(DriverError(CUresult::CUDA_ERROR_NO_DEVICE)) => 0,
+        Err(error) => return Err(doing("starting the CUDA driver")(error)),
+    };
+    if ordinal >= count {
+        return Err(Error::NoDevice { ordinal, count });
+    }
+    let context = CudaContext::new(ordinal).map_err(doing("opening the device"))?;
+    let ask = |what| context.attribute(what).map_err(doing("asking what the device has"));
+    let major = ask(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
+    let minor = ask(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
+    if major < 7 {
+        return Err(Error::OldDevice { major, minor });
+    }
+    Ok(context.default_stream())
+}

@@ -1,0 +1,65 @@
+//! Elements to reduce: of every type, with all that is awkward in it.
+
+use half::{bf16, f16};
+use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
+use reduce::{Accumulator, Element, Operation};
+
+/// A type whose elements can be drawn.
+pub(crate) trait Drawn: Element {
+    /// One element of a slice to sum, or to find an extreme in.
+    fn draw(rng: &mut ChaCha8Rng, operation: Operation) -> Self;
+}
+
+/// The elements of a slice of that length: the same ones at each call.
+pub(crate) fn slice<T: Drawn>(n: usize, operation: Operation) -> Vec<T> {
+    let mut rng = ChaCha8Rng::seed_from_u64(n as u64 + 1000 * operation as u64);
+    (0..n).map(|_| T::draw(&mut rng, operation)).collect()
+}
+
+/// What the host says, in bits.
+pub(crate) fn on_the_host<T: Element>(slice: &[T], operation: Operation) -> u64 {
+    match operation {
+        Operation::Sum => reduce::host::sum(slice),
+        Operation::Min => reduce::host::min(slice),
+        Operation::Max => reduce::host::max(slice),
+    }
+    .to_word()
+}
+
+macro_rules! integers {
+    ($($type:ty)+) => {$(
+        impl Drawn for $type {
+            fn draw(rng: &mut ChaCha8Rng, _: Operation) -> $type {
+                rng.random()
+            }
+        }
+    )+};
+}
+integers! { i32 u32 i64 u64 }
+
+macro_rules! floats {
+    ($($type:ty, $from:expr;)+) => {$(
+        impl Drawn for $type {
+            // Extremes are looked for where most is no number, and zeros have signs.
+            fn draw(rng: &mut ChaCha8Rng, operation: Operation) -> $type {
+                let from: fn(f32) -> $type = $from;
+                let value = from(rng.random::<f32>() - 0.5);
+                match (operation, rng.random_range(0..8)) {
+                    (Operation::Sum, _) | (_, 0) => value,
+                    (Operation::Min, 1) => from(0.0),
+                    (Operation::Min, 2) => from(rng.random::<f32>()),
+                    (Operation::Max, 1) => from(-0.0),
+                    (Operation::Max, 2) => from(-rng.random::<f32>()),
+                    (_, 3) => from(-f32::NAN),
+                    _ => from(f32::NAN),
+                }
+            }
+        }
+    )+};
+}
+floats! {
+    f32, |v| v;
+    f64, f64::from;
+    f16, f16::from_f32;
+    bf16, bf16::from_f32;
+}

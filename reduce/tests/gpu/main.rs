@@ -1,0 +1,106 @@
+//! On a GPU, if there is one: the bits of `reduce::host`, from the first call on, in graphs, and a
+//! sentence for what cannot be done. With `REDUCE_REQUIRE_GPU` it is an error to have none.
+
+mod bad;
+#[path = "../drawn/mod.rs"]
+mod drawn;
+mod graphs;
+mod results;
+mod start;
+
+use std::{
+    process::Command,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    thread,
+    time::{Duration, Instant},
+};
+
+use cudarc::driver::{CudaContext, CudaStream, DevicePtr, DevicePtrMut, DeviceSlice, SyncOnDrop};
+
+/// The tests take turns: some fill the device's memory, or keep it busy.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// A device, for as long as a test lasts.
+struct Gpu {
+    context: Arc<CudaContext>,
+    /// A stream that waits for no other.
+    stream: Arc<CudaStream>,
+    _turn: MutexGuard<'static, ()>,
+}
+
+/// The first device, or a line that says why there is none.
+fn gpu() -> Option<Gpu> {
+    let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    match reduce::open(0) {
+        Ok(default) => {
+            let context = default.context().clone();
+            reduce::untracked(&context);
+            let stream = context.new_stream().unwrap();
+            Some(Gpu { context, stream, _turn: turn })
+        }
+        Err(reason) if std::env::var("REDUCE_REQUIRE_GPU").is_ok_and(|value| !value.is_empty()) => {
+            panic!("a GPU is required: {reason}")
+        }
+        Err(reason) => {
+            eprintln!("skipped on the GPU: {reason}");
+            None
+        }
+    }
+}
+
+/// Memory at any address, of any length, on any stream: what a slice promises without looking.
+struct Claimed<'s> {
+    address: u64,
+    len: usize,
+    stream: &'s Arc<CudaStream>,
+}
+
+impl<T> DeviceSlice<T> for Claimed<'_> {
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn stream(&self) -> &Arc<CudaStream> {
+        self.stream
+    }
+}
+
+impl<T> DevicePtr<T> for Claimed<'_> {
+    fn device_ptr<'a>(&'a self, _: &'a CudaStream) -> (u64, SyncOnDrop<'a>) {
+        (self.address, SyncOnDrop::Record(None))
+    }
+}
+
+impl<T> DevicePtrMut<T> for Claimed<'_> {
+    fn device_ptr_mut<'a>(&'a mut self, _: &'a CudaStream) -> (u64, SyncOnDrop<'a>) {
+        (self.address, SyncOnDrop::Record(None))
+    }
+}
+
+/// Set in a process that runs one test by itself: what it does to the device, or to the driver, stays
+/// there.
+const ALONE: &str = "REDUCE_TEST_ALONE";
+
+fn is_alone() -> bool {
+    std::env::var_os(ALONE).is_some()
+}
+
+/// Runs a test of this program in a process of its own, for at most a minute.
+fn alone(test: &str, variables: &[(&str, &str)]) {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", test, "--nocapture"]).env(ALONE, "1");
+    let mut child = command.envs(variables.iter().copied()).spawn().unwrap();
+    let end = Instant::now() + Duration::from_secs(60);
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        if Instant::now() > end {
+            child.kill().unwrap();
+            child.wait().unwrap();
+            panic!("{test} hangs");
+        }
+        thread::sleep(Duration::from_millis(20));
+    };
+    assert!(status.success(), "{test}, in a process of its own: {status}");
+}

@@ -1,0 +1,157 @@
+//! The bits of `reduce::host`: every type, operation and shape, and lengths that do not fit 32 bits.
+
+use cudarc::driver::{DeviceRepr, ValidAsZeroBits};
+use half::{bf16, f16};
+use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
+use reduce::{Accumulator, Element, Operation, Reducer};
+
+use crate::{
+    Gpu,
+    drawn::{Drawn, on_the_host, slice},
+    gpu,
+};
+
+/// The longest of the drawn slices.
+const LONGEST: usize = (1 << 24) + 13;
+
+/// A hundred lengths, as many of them small as large, and those where shapes change.
+fn lengths(size: usize) -> Vec<usize> {
+    let mut rng = ChaCha8Rng::seed_from_u64(20_261_122);
+    let drawn = (0..100).map(|_| 2f64.powf(rng.random_range(0.0..24.0)) as usize);
+    let edges = [0, 16, 48, 192, 1536, 2560, 8192].into_iter().flat_map(|kib: usize| {
+        [-1i64, 0, 1].map(|by| ((kib << 10) / size).saturating_add_signed(by as isize))
+    });
+    drawn.chain(edges).chain([1_400_000, 1_572_941, LONGEST]).map(|n| n.min(LONGEST)).collect()
+}
+
+fn same_bits<T: Drawn + DeviceRepr>(gpu: &Gpu)
+where
+    T::Output: DeviceRepr,
+{
+    let reducer = Reducer::<T>::new(&gpu.stream).unwrap();
+    for operation in Operation::ALL {
+        let values = slice::<T>(LONGEST + 3, operation);
+        let device = gpu.stream.clone_htod(&values).unwrap();
+        let mut result = gpu.stream.clone_htod(&[T::Output::none(operation)]).unwrap();
+        for n in lengths(size_of::<T>()) {
+            // Where the slice begins changes nothing.
+            for begin in [0, n % 4] {
+                let expected = on_the_host(&values[begin..begin + n], operation);
+                let view = device.slice(begin..begin + n);
+                let what =
+                    || format!("{operation:?} of {n} {} from {begin}", std::any::type_name::<T>());
+                let waited = match operation {
+                    Operation::Sum => reducer.sum(&view),
+                    Operation::Min => reducer.min(&view),
+                    Operation::Max => reducer.max(&view),
+                };
+                assert_eq!(waited.unwrap().to_word(), expected, "{}", what());
+                match operation {
+                    Operation::Sum => reducer.sum_into(&view, &mut result),
+                    Operation::Min => reducer.min_into(&view, &mut result),
+                    Operation::Max => reducer.max_into(&view, &mut result),
+                }
+                .unwrap();
+                let left = gpu.stream.clone_dtoh(&result).unwrap()[0];
+                assert_eq!(left.to_word(), expected, "{}, left on the device", what());
+            }
+        }
+    }
+}
+
+macro_rules! types {
+    ($($test:ident $type:ty;)+) => {$(
+        #[test]
+        fn $test() {
+            if let Some(gpu) = gpu() {
+                same_bits::<$type>(&gpu);
+            }
+        }
+    )+};
+}
+types! {
+    f32s f32; f64s f64; i32s i32; u32s u32; i64s i64; u64s u64; f16s f16; bf16s bf16;
+}
+
+/// Arithmetic on the device keeps what a NaN carries, or does not: the result is one of them.
+#[test]
+fn every_nan_is_the_same() {
+    let Some(gpu) = gpu() else { return };
+    for n in [1, 5000, 20_000, 100_000, 1_400_003] {
+        let singles = gpu.stream.clone_htod(&vec![f32::from_bits(0xffc0_1234); n]).unwrap();
+        let doubles =
+            gpu.stream.clone_htod(&vec![f64::from_bits(0xfff8_0000_1234_5678); n]).unwrap();
+        let halves = gpu.stream.clone_htod(&vec![f16::from_bits(0xfe01); n]).unwrap();
+        let of = &gpu.stream;
+        type Reduce<T> = fn(
+            &std::sync::Arc<cudarc::driver::CudaStream>,
+            &cudarc::driver::CudaSlice<T>,
+        ) -> reduce::Result<<T as Element>::Output>;
+        let single: [Reduce<f32>; 3] = [reduce::sum, reduce::min, reduce::max];
+        let double: [Reduce<f64>; 3] = [reduce::sum, reduce::min, reduce::max];
+        let half: [Reduce<f16>; 3] = [reduce::sum, reduce::min, reduce::max];
+        for i in 0..3 {
+            assert_eq!(single[i](of, &singles).unwrap().to_bits(), 0x7fff_ffff, "{n}");
+            assert_eq!(double[i](of, &doubles).unwrap().to_bits(), 0x7fff_ffff_ffff_ffff, "{n}");
+            assert_eq!(half[i](of, &halves).unwrap().to_bits(), 0x7fff_ffff, "{n}");
+        }
+    }
+}
+
+/// The same sum, thousands of times: blocks come in another order each time.
+#[test]
+fn again_and_again() {
+    let Some(gpu) = gpu() else { return };
+    let values = slice::<f32>(LONGEST, Operation::Sum);
+    let device = gpu.stream.clone_htod(&values).unwrap();
+    let reducer = Reducer::<f32>::new(&gpu.stream).unwrap();
+    for n in [100, 10_000, 30_000, 120_000, 1_400_000, LONGEST] {
+        let expected = on_the_host(&values[..n], Operation::Sum);
+        for time in 0..2000 {
+            let sum = reducer.sum(&device.slice(..n)).unwrap();
+            assert_eq!(sum.to_word(), expected, "{n}, time {time}");
+        }
+    }
+}
+
+/// Lengths beyond 31 and 32 bits: zeros, and a few values wherever something could wrap.
+fn long<T: Element + DeviceRepr + ValidAsZeroBits>(gpu: &Gpu, value: impl Fn(u32) -> T) {
+    for n in [(1usize << 31) - 1, (1 << 31) + 1, (1 << 32) + 13, 2 << 31, 3 << 31] {
+        let bytes = n * size_of::<T>();
+        let (free, _) = gpu.context.mem_get_info().unwrap();
+        if free < bytes + (1 << 30) {
+            eprintln!(
+                "skipped {n} of {}: {bytes} bytes, and {free} are free",
+                std::any::type_name::<T>()
+            );
+            continue;
+        }
+        let mut device = gpu.stream.alloc_zeros::<T>(n).unwrap();
+        let mut host = vec![value(0); n];
+        let places = (0..n).step_by((1 << 27) - 5).chain([n - 1, n - 2, n / 2]);
+        let powers = [31, 32].map(|power| 1usize << power).into_iter();
+        let places = places.chain(powers.flat_map(|at| [at - 1, at])).filter(|at| *at < n);
+        for (place, i) in places.zip(1..) {
+            host[place] = value(i);
+            let mut there = device.slice_mut(place..place + 1);
+            gpu.stream.memcpy_htod(&[value(i)], &mut there).unwrap();
+        }
+        let reducer = Reducer::<T>::new(&gpu.stream).unwrap();
+        let what = std::any::type_name::<T>();
+        let sum = reducer.sum(&device).unwrap().to_word();
+        assert_eq!(sum, on_the_host(&host, Operation::Sum), "sum of {n} {what}");
+        let min = reducer.min(&device).unwrap().to_word();
+        assert_eq!(min, on_the_host(&host, Operation::Min), "min of {n} {what}");
+        let max = reducer.max(&device).unwrap().to_word();
+        assert_eq!(max, on_the_host(&host, Operation::Max), "max of {n} {what}");
+    }
+}
+
+#[test]
+fn beyond_32_bits() {
+    let Some(gpu) = gpu() else { return };
+    let sign = |i: u32| if i.is_multiple_of(2) { 1.0 } else { -1.0 };
+    long::<f16>(&gpu, |i| f16::from_f32(i as f32 * sign(i)));
+    long::<bf16>(&gpu, |i| bf16::from_f32(i as f32 * sign(i)));
+    long::<i32>(&gpu, |i| (i as i32).wrapping_mul(0x1234_5677));
+}

@@ -1,0 +1,155 @@
+//! The first calls: races at the start, what is kept, threads, contexts.
+
+use std::{sync::Arc, thread};
+
+use cudarc::driver::CudaContext;
+use reduce::{Accumulator, Operation, Reducer};
+
+use crate::{
+    drawn::{on_the_host, slice},
+    gpu,
+};
+
+const N: usize = 1_400_003;
+
+/// The state of a reducer is zeroed on its own stream: with the default stream busy, that of another
+/// stream would be zeroed after it was used.
+#[test]
+fn a_busy_default_stream_delays_nothing() {
+    let Some(gpu) = gpu() else { return };
+    let values = slice::<f32>(N, Operation::Sum);
+    let expected = on_the_host(&values, Operation::Sum);
+    let device = gpu.stream.clone_htod(&values).unwrap();
+    let default = gpu.context.default_stream();
+    let mut large = default.alloc_zeros::<u8>(4 << 30).unwrap();
+    default.synchronize().unwrap();
+    for time in 0..20 {
+        // Memory that is given anew is not zero.
+        let stale: Vec<_> =
+            (0..4).map(|_| gpu.stream.clone_htod(&vec![0xffu8; 300_000]).unwrap()).collect();
+        drop(stale);
+        for _ in 0..20 {
+            default.memset_zeros(&mut large).unwrap();
+        }
+        let reducer = Reducer::<f32>::new(&gpu.stream).unwrap();
+        for _ in 0..3 {
+            let sum = reducer.sum(&device).unwrap();
+            assert_eq!(sum.to_word(), expected, "time {time}");
+        }
+        drop(reducer);
+        default.synchronize().unwrap();
+    }
+}
+
+#[test]
+fn the_free_functions_keep_a_bounded_number() {
+    let Some(gpu) = gpu() else { return };
+    let values = slice::<f32>(N, Operation::Sum);
+    let expected = on_the_host(&values, Operation::Sum);
+    let device = gpu.stream.clone_htod(&values).unwrap();
+    gpu.stream.synchronize().unwrap();
+    // A new `Arc` each time, and one stream.
+    reduce::sum(&gpu.context.default_stream(), &device).unwrap();
+    let (kept, (free, _)) = (reduce::kept(), gpu.context.mem_get_info().unwrap());
+    for _ in 0..200 {
+        let sum = reduce::sum(&gpu.context.default_stream(), &device).unwrap();
+        assert_eq!(sum.to_word(), expected);
+    }
+    assert_eq!(reduce::kept(), kept, "one stream has one reducer");
+    let (now, _) = gpu.context.mem_get_info().unwrap();
+    assert!(now + (4 << 20) > free, "{} bytes are gone", free - now);
+    // Many streams.
+    for _ in 0..3 * reduce::KEPT {
+        let stream = gpu.context.new_stream().unwrap();
+        assert_eq!(reduce::sum(&stream, &device).unwrap().to_word(), expected);
+        assert!(reduce::kept() <= reduce::KEPT);
+    }
+    assert_eq!(reduce::kept(), reduce::KEPT);
+}
+
+#[test]
+fn threads_have_their_own() {
+    let Some(gpu) = gpu() else { return };
+    let values = slice::<f32>(N, Operation::Sum);
+    let expected = on_the_host(&values, Operation::Sum);
+    let device = gpu.stream.clone_htod(&values).unwrap();
+    let reducer = Reducer::<f32>::new(&gpu.stream).unwrap();
+    assert_eq!(reducer.sum(&device).unwrap().to_word(), expected);
+    thread::scope(|scope| {
+        // One is handed on, to a thread that has no context yet; the others are the threads' own.
+        let (device, stream) = (&device, &gpu.stream);
+        scope.spawn(move || {
+            for _ in 0..500 {
+                assert_eq!(reducer.sum(device).unwrap().to_word(), expected);
+            }
+        });
+        for _ in 0..3 {
+            scope.spawn(move || {
+                for _ in 0..500 {
+                    assert_eq!(reduce::sum(stream, device).unwrap().to_word(), expected);
+                }
+            });
+        }
+    });
+}
+
+/// Two contexts, by turns in one thread: of two devices, or of one.
+#[test]
+fn contexts_take_turns() {
+    let Some(gpu) = gpu() else { return };
+    let other = second(&gpu.context);
+    let values = slice::<f32>(N, Operation::Sum);
+    let streams = [gpu.stream.clone(), other.new_stream().unwrap()];
+    let devices = [0, 1].map(|i| streams[i].clone_htod(&values).unwrap());
+    let reducers = [0, 1].map(|i| Reducer::<f32>::new(&streams[i]).unwrap());
+    for n in [100, 30_000, N] {
+        let expected = on_the_host(&values[..n], Operation::Sum);
+        for _ in 0..10 {
+            for i in [0, 1] {
+                let view = devices[i].slice(..n);
+                assert_eq!(reducers[i].sum(&view).unwrap().to_word(), expected);
+                assert_eq!(reduce::sum(&streams[i], &view).unwrap().to_word(), expected);
+            }
+        }
+    }
+}
+
+/// A context that nobody has any more, but the kernels that were compiled in it.
+#[test]
+fn a_context_comes_and_goes() {
+    let Some(gpu) = gpu() else { return };
+    let values = slice::<f32>(N, Operation::Sum);
+    let expected = on_the_host(&values, Operation::Sum);
+    for _ in 0..3 {
+        let context = CudaContext::new_non_primary(0, 0).unwrap();
+        let stream = context.new_stream().unwrap();
+        let device = stream.clone_htod(&values).unwrap();
+        assert_eq!(Reducer::<f32>::new(&stream).unwrap().sum(&device).unwrap().to_word(), expected);
+    }
+    let device = gpu.stream.clone_htod(&values).unwrap();
+    assert_eq!(reduce::sum(&gpu.stream, &device).unwrap().to_word(), expected);
+}
+
+/// The second device, or a second context of the first.
+pub(crate) fn second(first: &CudaContext) -> Arc<CudaContext> {
+    let count = CudaContext::device_count().unwrap();
+    let second = if count > 1 {
+        CudaContext::new(1)
+    } else {
+        CudaContext::new_non_primary(first.ordinal(), 0)
+    };
+    let second = second.unwrap();
+    reduce::untracked(&second);
+    second
+}
+
+#[test]
+fn what_is_prepared_is_there() {
+    let Some(gpu) = gpu() else { return };
+    let reducer = Reducer::<f64>::new(&gpu.stream).unwrap();
+    reducer.prepare(&Operation::ALL).unwrap();
+    let values = slice::<f64>(N, Operation::Max);
+    let device = gpu.stream.clone_htod(&values).unwrap();
+    let expected = on_the_host(&values, Operation::Max);
+    assert_eq!(reducer.max(&device).unwrap().to_word(), expected);
+}
