@@ -38,7 +38,7 @@ fn logic(part: &str) -> Option<Bool> {
 
 const UNKNOWN: &str = "cannot be run: it is not within the subset";
 
-impl Decoder<'_> {
+impl Decoder<'_, '_> {
     pub(super) fn arithmetic(
         &mut self,
         base: &str,

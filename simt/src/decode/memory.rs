@@ -2,11 +2,11 @@
 
 use super::mods::{Decoded, Mods, window};
 use super::{Decoder, Symbol};
-use crate::inst::{Address, Async, Atom, AtomOp, Dst, Memory, Op, Src, Ty, Window};
+use crate::inst::{Address, Async, Atom, AtomOp, Bounds, Dst, Memory, Op, Src, Ty, Window};
 use crate::model::{AccessKind, Order, Scope};
 use crate::parse::ast::{Base, Operand};
 
-impl Decoder<'_> {
+impl Decoder<'_, '_> {
     /// `[base+offset]`, and the window of the variable in it, if one is named.
     pub(super) fn address(&self, operand: &Operand<'_>) -> Decoded<(Address, Option<Window>)> {
         let Operand::Address(base, offset) = operand else {
@@ -22,6 +22,7 @@ impl Decoder<'_> {
                     Ok((Address { base: Src::D(r), offset: *offset }, None))
                 }
                 Some(Symbol::Address(src, window)) => {
+                    self.mention(src, window);
                     Ok((Address { base: src, offset: *offset }, Some(window)))
                 }
                 _ => {
@@ -36,8 +37,14 @@ impl Decoder<'_> {
         let order = mods.order();
         let mmio = mods.take("mmio");
         let scope = mods.scope();
-        let window = mods.window();
+        let mut window = mods.window();
         let (addr, variable) = self.address(addr)?;
+        // What a call hands over lies in the thread's own memory.
+        if window == Window::Param && variable == Some(Window::Local) {
+            window = Window::Local;
+        } else if window == Window::Param && variable.is_none() && !self.calls.is_empty() {
+            return Err("cannot be run: it takes a function's parameter by its address".into());
+        }
         // A variable's name is an offset in its own window, which the instruction has to say.
         if let Some(own) = variable {
             let same = own == window || (own == Window::Shared && window == Window::SharedCluster);
@@ -53,7 +60,7 @@ impl Decoder<'_> {
             self.interacts = true;
         }
         let scope = scope.unwrap_or(if strong { Scope::Sys } else { Scope::Cta });
-        Ok(Memory { window, ty, addr, order, scope })
+        Ok(Memory { window, ty, addr, bounds: Bounds::default(), order, scope })
     }
 
     fn vector(mods: &mut Mods<'_>) -> usize {

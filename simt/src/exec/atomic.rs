@@ -2,6 +2,7 @@
 
 use super::access::report;
 use super::env::Fault;
+use super::locate::Want;
 use super::team::Team;
 use super::warp::each;
 use crate::TrapKind;
@@ -24,7 +25,7 @@ impl Team<'_> {
         while left != 0 {
             let group = self.group(w, memory.window, &addrs, left);
             left &= !group.mask;
-            let place = self.place(&group, width)?;
+            let place = self.place(&group, Want::new(memory, 1))?;
             if !matches!(group.space, Space::Global | Space::Shared) {
                 let lane = group.mask.trailing_zeros() as usize;
                 return Err(Fault::new(

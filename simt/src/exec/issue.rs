@@ -130,6 +130,7 @@ impl Team<'_> {
                 }
             }),
             Op::Atomic(atom) => self.atomic(w, &at, atom, obs)?,
+            Op::Host(call) => self.host(w, &at, call, obs)?,
             Op::ActiveMask(dst) => {
                 obs.collective(&at, Collective::ActiveMask, active);
                 each(active, |lane| self.warps[w].regs.put(*dst, lane, active.into()));

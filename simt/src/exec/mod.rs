@@ -7,11 +7,15 @@ mod bulk;
 mod collect;
 mod env;
 mod grid;
+mod host;
 mod issue;
+mod locate;
 mod mbarrier;
+mod misses;
 mod rng;
 mod schedule;
 mod special;
+mod stuck;
 mod team;
 mod warp;
 

@@ -19,6 +19,8 @@ pub use crate::model::{AccessKind, Order, Scope, Space};
 pub struct LaunchInfo<'a> {
     /// The kernel.
     pub kernel: &'a Kernel,
+    /// Number of the launch on its device, from 1.
+    pub number: u64,
     /// Blocks in x, y, z.
     pub grid: [u32; 3],
     /// Threads of a block in x, y, z.
@@ -27,6 +29,8 @@ pub struct LaunchInfo<'a> {
     pub cluster: [u32; 3],
     /// Bytes of shared memory of a block, static and dynamic.
     pub shared: u32,
+    /// The parameters as they lie in memory.
+    pub params: &'a [u8],
     /// Whether events of several blocks may interleave.
     pub interleaved: bool,
 }
@@ -300,6 +304,13 @@ pub enum HostEvent {
         /// Bytes.
         bytes: u64,
     },
+    /// Memory that holds nothing any more.
+    Forget {
+        /// First address.
+        base: u64,
+        /// Bytes.
+        bytes: u64,
+    },
     /// A copy from the device.
     Read {
         /// First address.
@@ -376,6 +387,9 @@ pub trait Observer: Send + Sized {
 
     /// An operation on an `mbarrier`. For bytes that a bulk copy brings, `at` is the copy.
     fn mbarrier(&mut self, at: &At<'_>, mbarrier: &Mbarrier) {}
+
+    /// A thread prints.
+    fn print(&mut self, at: &At<'_>, lane: u32, text: &str) {}
 
     /// Lanes exit.
     fn exit(&mut self, at: &At<'_>, mask: u32) {}

@@ -2,7 +2,7 @@
 
 use super::clock::Cluster;
 use super::release::Logs;
-use super::reports::{Reports, Side};
+use super::reports::{Apart, Reports, Side};
 use super::shadow::{Cell, Entry, Spill, Strength};
 use crate::model::Space;
 
@@ -64,18 +64,19 @@ impl Accessor<'_> {
     fn raced(&mut self, e: &Entry, wrote: bool, entry: &Entry, writes: bool, target: Target) {
         let own = self.cluster.blocks[self.rank].index;
         // Within a block every scope will do, within a cluster that of the cluster.
-        let needed = match self.cluster.rank_of(e.block) {
-            _ if e.block == own => 0,
-            Some(_) => 1,
-            None => 2,
+        let (needed, unordered) = match self.cluster.rank_of(e.block) {
+            _ if e.block == own => (0, Apart::Unordered),
+            Some(_) => (1, Apart::Cluster),
+            None => (2, Apart::Unordered),
         };
         let reach = e.scope().min(entry.scope()) >= needed;
         let strong = |e: &Entry| matches!(e.strength(), Strength::Volatile | Strength::Strong);
         let reach = reach || !(strong(e) && strong(entry));
+        let apart = if reach { unordered } else { Apart::Scope };
         let not = if e.block == own && e.warp() == self.warp { 1 << target.lane } else { 0 };
         let mut here = Side::of(entry, writes, 0);
         here.lane = target.lane;
-        self.reports.race(Side::of(e, wrote, not), here, reach, target.space, target.address);
+        self.reports.race(Side::of(e, wrote, not), here, apart, target.space, target.address);
     }
 }
 

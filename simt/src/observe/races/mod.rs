@@ -22,10 +22,11 @@ use std::sync::Arc;
 use self::accessor::{Accessor, Target};
 use self::clock::{Cluster, add_for};
 use self::release::{Logs, Ref, Release};
-use self::reports::{Reports, Side};
+use self::reports::{Apart, Reports, Side};
 use self::shadow::{Cell, Entry, Global, LINE, Shared, Spill, Strength, Whole};
-use super::finding::{Finding, Scene};
+use super::finding::Finding;
 use super::memory::lanes;
+use super::scene::Scene;
 use crate::observer::{
     Access, Arrive, At, Block, Complete, Copy, HostEvent, LaunchInfo, Mbarrier, Observer, Order,
     Scope, Space,
@@ -59,7 +60,7 @@ impl Races {
 
     /// What was found, in the order in which it was met.
     pub fn findings(&self) -> &[Finding] {
-        &self.reports.findings
+        self.reports.found.findings()
     }
 
     /// The place of the block's cluster.
@@ -258,7 +259,7 @@ impl Observer for Races {
             reports: Reports {
                 scene: self.reports.scene.clone(),
                 names: self.reports.names.clone(),
-                ..Reports::default()
+                found: self.reports.found.fork(),
             },
             shared_bytes: self.shared_bytes,
             ..Races::default()
@@ -266,13 +267,13 @@ impl Observer for Races {
     }
 
     fn merge(&mut self, fork: Self) {
-        self.reports.merge(fork.reports);
+        self.reports.found.merge(fork.reports.found);
         let reports = &mut self.reports;
         self.global.merge(fork.global, |a, a_wrote, b, b_wrote, address| {
             reports.race(
                 Side::of(a, a_wrote, 0),
                 Side::of(b, b_wrote, 0),
-                true,
+                Apart::Unordered,
                 Space::Global,
                 address,
             );
@@ -293,7 +294,7 @@ impl Observer for Races {
         self.global.reset();
         self.logs.reset();
         self.shared_bytes = launch.shared;
-        self.reports.seen.clear();
+        self.reports.found.begin(launch.kernel.name(), launch.number);
         self.reports.scene = Some(Arc::new(Scene::new(launch)));
     }
 
