@@ -415,3 +415,54 @@ fn an_atomic_does_not_hide_the_store_before_it() {
         );
     }
 }
+
+/// A body that every thread of the blocks runs on one word of zeros.
+fn on_one_word(body: &str, grid: u32, block: u32, schedule: Schedule) -> Vec<Fault> {
+    let text = format!(
+        ".version 8.4\n.target sm_70\n.address_size 64\n.visible .entry test(.param .u64 data)\n{{\n\
+         .reg .b32 %r<9>;\n.reg .b64 %rd<9>;\n.reg .pred %p<3>;\n.shared .align 8 .b8 room[64];\n\
+         ld.param.u64 %rd1, [data];\nmov.u32 %r1, %tid.x;\nmov.u32 %r2, %ctaid.x;\n{body}\nret;\n}}\n"
+    );
+    let module = Module::parse(&text).unwrap();
+    let mut device = Device::new(schedule);
+    let data = device.put(&[0; 64]);
+    device.launch(&module, &launch("test", grid, block, 0, vec![Arg::U64(data)])).unwrap();
+    let mut faults: Vec<Fault> = device.findings().iter().map(|f| f.fault).collect();
+    faults.dedup();
+    faults
+}
+
+/// A compare-and-swap that fails reads: beside a weak read it is no race, beside a weak write it
+/// is one.
+#[test]
+fn a_compare_and_swap_that_fails_reads() {
+    for schedule in SCHEDULES {
+        let reads = "setp.eq.u32 %p1, %r2, 0;\n@%p1 ld.global.u32 %r3, [%rd1];\n\
+                     @!%p1 atom.global.cas.b32 %r4, [%rd1], 1, 2;";
+        assert_eq!(on_one_word(reads, 2, 1, schedule), [], "{schedule}");
+        let writes = reads.replace("1, 2;", "0, 2;");
+        assert_eq!(on_one_word(&writes, 2, 1, schedule), [Fault::DataRace], "{schedule}");
+        let stores = reads.replace("ld.global.u32 %r3, [%rd1]", "st.global.u32 [%rd1], 0");
+        assert_eq!(on_one_word(&stores, 2, 1, schedule), [Fault::DataRace], "{schedule}");
+    }
+}
+
+/// One value stored by one instruction of a warp is told apart from real races.
+#[test]
+fn the_same_value_is_a_class_of_its_own() {
+    for schedule in [Schedule::Converged, Schedule::MinPc] {
+        for (body, faults) in [
+            ("st.global.u32 [%rd1], 7;", [Fault::SameValue]),
+            ("mov.u32 %r3, %nwarpid;\nst.shared.u32 [room], %r3;", [Fault::SameValue]),
+            ("cvt.u64.u32 %rd2, %r2;\nst.shared.u64 [room+8], %rd2;", [Fault::SameValue]),
+            ("st.global.u32 [%rd1], %r1;", [Fault::DataRace]),
+            ("and.b32 %r3, %r1, 1;\nst.shared.u32 [room], %r3;", [Fault::DataRace]),
+        ] {
+            assert_eq!(on_one_word(body, 1, 32, schedule), faults, "{body}");
+        }
+        // Other warps and blocks are another matter.
+        let one = "st.global.u32 [%rd1], 7;";
+        assert!(on_one_word(one, 1, 64, schedule).contains(&Fault::DataRace));
+        assert_eq!(on_one_word(one, 2, 1, schedule), [Fault::DataRace]);
+    }
+}

@@ -3,7 +3,9 @@
 mod arith;
 mod body;
 mod calls;
+mod carry;
 mod constants;
+mod convert;
 mod memory;
 mod mods;
 mod names;
@@ -131,6 +133,7 @@ impl<'a> Decoder<'_, 'a> {
             "exit" => Op::Exit,
             "trap" | "brkpt" => Op::Trap,
             "bar" | "barrier" => self.barrier(base == "barrier", &mut mods, operands)?,
+            "vote" if !inst.opcode.contains(".sync") => self.vote_of_active(&mut mods, operands)?,
             "shfl" | "vote" | "match" | "redux" | "elect" => {
                 self.collective(base, &mut mods, operands)?
             }
@@ -154,7 +157,10 @@ impl<'a> Decoder<'_, 'a> {
                 while mods.find(|_| Some(())).is_some() {}
                 Op::Nop
             }
-            _ => self.arithmetic(base, &mut mods, operands)?,
+            _ => match self.carry(base, &mut mods, operands)? {
+                Some(op) => op,
+                None => self.arithmetic(base, &mut mods, operands)?,
+            },
         };
         match mods.rest() {
             None => Ok(op),

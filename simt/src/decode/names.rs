@@ -54,6 +54,8 @@ pub(super) struct Names<'a> {
     /// function is called.
     placed: HashMap<usize, u64>,
     shared_vars: Vec<SharedVar>,
+    /// The predicate that carries are kept in, once one is.
+    carry: Option<u16>,
     shared: u64,
     dynamic: u64,
     local: u64,
@@ -76,6 +78,7 @@ impl<'a> Names<'a> {
             params: Vec::new(),
             placed: HashMap::new(),
             shared_vars: Vec::new(),
+            carry: None,
             shared: 0,
             dynamic: 0,
             local: 0,
@@ -236,6 +239,20 @@ impl<'a> Names<'a> {
             }
         }
         Ok(())
+    }
+
+    /// The predicate register that carries go through.
+    pub(super) fn carry_flag(&mut self) -> Decoded<u16> {
+        if let Some(flag) = self.carry {
+            return Ok(flag);
+        }
+        let flag = self.planes[2];
+        if flag >= MOST {
+            return Err(format!("needs a predicate more than {MOST}"));
+        }
+        self.planes[2] += 1;
+        self.carry = Some(flag as u16);
+        Ok(flag as u16)
     }
 
     /// The innermost meaning of a name.

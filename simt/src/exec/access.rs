@@ -10,7 +10,7 @@ use crate::TrapKind;
 use crate::alu::fast::Doubles;
 use crate::alu::sext;
 use crate::inst::{Dst, Memory, Src, Window};
-use crate::observer::{Access, AccessKind, At, Observer, Space};
+use crate::observer::{Access, AccessKind, At, Observer, Space, Stored};
 
 impl Team<'_> {
     #[inline]
@@ -87,7 +87,7 @@ impl Team<'_> {
             let group = self.group(w, memory.window, &addrs, left);
             left &= !group.mask;
             let place = self.place(&group, Want::new(memory, dsts.len()))?;
-            report(at, memory, AccessKind::Load, dsts.len(), &group, &place, obs);
+            report(at, memory, (AccessKind::Load, dsts.len()), &group, &place, NOTHING, obs);
             if let ([Dst::W(r)], 4) = (dsts, width) {
                 let words = self.load_words(w, &group, &place);
                 self.warps[w].regs.put_words(Dst::W(*r), group.mask, &words);
@@ -122,7 +122,7 @@ impl Team<'_> {
         let (width, addr) = (memory.ty.bytes(), base.wrapping_add_signed(memory.addr.offset));
         let group = Group { space: Space::Param, mask: at.mask, addrs: [addr; 32] };
         let place = self.place(&group, Want::new(memory, 1))?;
-        report(at, memory, AccessKind::Load, 1, &group, &place, obs);
+        report(at, memory, (AccessKind::Load, 1), &group, &place, NOTHING, obs);
         let value = little(&self.env.info.params[addr as usize..], width as usize);
         let value = if memory.ty.is_signed() { sext(value, 8 * width) as u64 } else { value };
         match dst {
@@ -159,6 +159,18 @@ impl Team<'_> {
         out
     }
 
+    /// What a store is about to store.
+    #[inline]
+    fn stored(&self, w: usize, srcs: &[Src]) -> Stored<'_> {
+        let regs = &self.warps[w].regs;
+        match srcs {
+            [Src::W(r)] => Stored::Words(&regs.w[*r as usize]),
+            [Src::D(r)] => Stored::Doubles(&regs.d[*r as usize]),
+            [Src::Imm(_) | Src::ConstW(_) | Src::ConstD(_)] => Stored::Same,
+            _ => Stored::Unknown,
+        }
+    }
+
     pub(super) fn store<O: Observer>(
         &mut self,
         w: usize,
@@ -181,7 +193,9 @@ impl Team<'_> {
                     "",
                 ));
             }
-            report(at, memory, AccessKind::Store, srcs.len(), &group, &place, obs);
+            let stored = self.stored(w, srcs);
+            let wrote = (group.mask, stored);
+            report(at, memory, (AccessKind::Store, srcs.len()), &group, &place, wrote, obs);
             if let ([Src::W(r)], 4, Place::Shared, 1) = (srcs, width, &place, self.blocks.len()) {
                 let value = &self.warps[w].regs.w[*r as usize];
                 let shared = &mut self.shared;
@@ -221,20 +235,22 @@ fn little(bytes: &[u8], n: usize) -> u64 {
     }
 }
 
+/// Tells the observer of an access; `wrote` are the lanes that write.
 #[inline]
 pub(super) fn report<O: Observer>(
     at: &At<'_>,
     memory: &Memory,
-    kind: AccessKind,
-    vector: usize,
+    access: (AccessKind, usize),
     group: &Group,
     place: &Place<'_>,
+    (wrote, stored): (u32, Stored<'_>),
     obs: &mut O,
 ) {
     let alloc = match place {
         Place::Slot(id, _) => Some(*id),
         _ => None,
     };
+    let (kind, vector) = access;
     obs.access(
         at,
         &Access {
@@ -245,8 +261,13 @@ pub(super) fn report<O: Observer>(
             order: memory.order,
             scope: memory.scope,
             mask: group.mask,
+            wrote,
+            stored,
             addrs: &group.addrs,
             alloc,
         },
     );
 }
+
+/// A load writes nothing.
+const NOTHING: (u32, Stored<'static>) = (0, Stored::Unknown);

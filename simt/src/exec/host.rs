@@ -6,7 +6,7 @@ use super::team::Team;
 use super::warp::each;
 use crate::TrapKind;
 use crate::inst::{Host, HostCall, Slot, Window};
-use crate::observer::{Access, AccessKind, At, Observer, Order, Scope, Space};
+use crate::observer::{Access, AccessKind, At, Observer, Order, Scope, Space, Stored};
 use crate::place::count;
 use crate::printf::{self, Values};
 
@@ -64,6 +64,8 @@ impl Team<'_> {
                     order: Order::Weak,
                     scope: Scope::Cta,
                     mask: at.mask,
+                    wrote: at.mask,
+                    stored: Stored::Same,
                     addrs: &[offset.into(); 32],
                     alloc: None,
                 },

@@ -135,6 +135,12 @@ impl Team<'_> {
                 obs.collective(&at, Collective::ActiveMask, active);
                 each(active, |lane| self.warps[w].regs.put(*dst, lane, active.into()));
             }
+            Op::Ballot { dst, a } => {
+                obs.collective(&at, Collective::Vote, active);
+                let held = self.warps[w].regs.pred(*a) & active;
+                each(active, |lane| self.warps[w].regs.put(*dst, lane, held.into()));
+            }
+            Op::Carry(carry) => self.carry(w, active, carry),
             Op::Fence(order, scope) => obs.fence(&at, *order, *scope),
             Op::ClusterArrive => self.cluster_arrive(w, &at, obs)?,
             Op::ClusterWait => {

@@ -4,6 +4,7 @@ mod access;
 mod atomic;
 mod barrier;
 mod bulk;
+mod carry;
 mod collect;
 mod env;
 mod grid;

@@ -4,7 +4,7 @@ mod arith;
 mod operand;
 mod ty;
 
-pub(crate) use arith::{Alu, Bool, Cmp, F, Fast, Half, Rounding};
+pub(crate) use arith::{Alu, Bool, Carry, CarryOp, Cmp, F, Fast, Half, Rounding};
 pub(crate) use operand::{Dst, Special, Src};
 pub(crate) use ty::Ty;
 
@@ -266,6 +266,12 @@ pub(crate) enum Op {
         members: Src,
     },
     ActiveMask(Dst),
+    /// `vote.ballot` of the lanes that execute it.
+    Ballot {
+        dst: Dst,
+        a: Src,
+    },
+    Carry(Box<Carry>),
     ClusterArrive,
     ClusterWait,
     Fence(Order, Scope),

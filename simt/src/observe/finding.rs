@@ -15,6 +15,9 @@ pub enum Fault {
     /// Two unordered volatile accesses to one place, one a write. PTX gives each of them a
     /// meaning, but not an order.
     UnorderedVolatile,
+    /// Lanes of one warp that store the same value to one place by one instruction: which of them
+    /// is last does not show.
+    SameValue,
     /// A read of memory that nobody wrote.
     Uninitialised,
     /// An address beyond every allocation.
@@ -45,6 +48,7 @@ impl Fault {
         match self {
             Fault::DataRace => "data race",
             Fault::UnorderedVolatile => "unordered volatile pair",
+            Fault::SameValue => "same value stored twice",
             Fault::Uninitialised => "read of uninitialised memory",
             Fault::OutOfBounds => "out of bounds",
             Fault::UseAfterFree => "use after free",

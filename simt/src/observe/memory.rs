@@ -301,11 +301,12 @@ impl Observer for Memory {
 
     #[inline]
     fn access(&mut self, at: &At<'_>, access: &Access<'_>) {
-        let (reads, writes) = (access.kind.reads(), access.kind.writes());
+        let reads = access.kind.reads();
         let bytes = u64::from(access.bytes());
         match access.space {
             Space::Shared => {
                 for lane in lanes(access.mask) {
+                    let writes = access.wrote >> lane & 1 == 1;
                     self.shared(at, lane, access.addrs[lane as usize], bytes, reads, writes);
                 }
             }
@@ -324,7 +325,7 @@ impl Observer for Memory {
                     if reads && let Some(byte) = self.first_unwritten(address, bytes) {
                         self.find(at, lane, Space::Global, byte, "read");
                     }
-                    if writes {
+                    if access.wrote >> lane & 1 == 1 {
                         self.write_global(address, bytes);
                     }
                 }

@@ -118,6 +118,32 @@ pub fn thread_of(shape: [u32; 3], linear: u32) -> [u32; 3] {
     [linear % x, linear / x % y, linear / x / y]
 }
 
+/// What the lanes of a warp store.
+#[derive(Debug, Clone, Copy)]
+pub enum Stored<'a> {
+    /// Not known here: several elements, or an atomic's.
+    Unknown,
+    /// The same for all lanes.
+    Same,
+    /// A word of each lane.
+    Words(&'a [u32; 32]),
+    /// A double word of each lane.
+    Doubles(&'a [u64; 32]),
+}
+
+impl Stored<'_> {
+    /// Whether two lanes are known to store the same.
+    pub fn same(&self, a: u32, b: u32) -> bool {
+        let (a, b) = (a as usize & 31, b as usize & 31);
+        match self {
+            Stored::Unknown => false,
+            Stored::Same => true,
+            Stored::Words(values) => values[a] == values[b],
+            Stored::Doubles(values) => values[a] == values[b],
+        }
+    }
+}
+
 /// One warp's access to memory.
 #[derive(Debug, Clone, Copy)]
 pub struct Access<'a> {
@@ -135,6 +161,10 @@ pub struct Access<'a> {
     pub scope: Scope,
     /// Lanes that take part: never 0.
     pub mask: u32,
+    /// Lanes of them that write: none of a load, and not those whose compare-and-swap fails.
+    pub wrote: u32,
+    /// What is stored, where that is one element a lane.
+    pub stored: Stored<'a>,
     /// First byte of each lane that takes part; other lanes hold anything.
     pub addrs: &'a [u64; 32],
     /// Allocation of the first lane that takes part, in global space.

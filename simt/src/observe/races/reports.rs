@@ -55,6 +55,8 @@ pub(super) enum Apart {
     Unordered,
     /// Nothing orders them, and they are of two blocks of one cluster.
     Cluster,
+    /// Nothing orders them, and nothing need: one instruction of a warp stores one value.
+    Same,
     /// They are atomic, but the scope of one does not reach the other.
     Scope,
 }
@@ -66,6 +68,7 @@ impl Reports {
         let reach = apart != Apart::Scope;
         let fault = match (a.strength, b.strength) {
             (Strength::Volatile, Strength::Volatile) if reach => Fault::UnorderedVolatile,
+            _ if apart == Apart::Same => Fault::SameValue,
             // Atomics and the like may meet: that is what they are for.
             (x, y) if strong(x) && strong(y) && reach => return,
             _ => Fault::DataRace,
@@ -96,6 +99,9 @@ fn cure(a: &Side, b: &Side, apart: Apart, space: Space) -> (&'static str, u8) {
     match (a, b) {
         _ if apart == Apart::Scope => {
             ("the scope of one does not reach the other; widen it to the device's", BEYOND)
+        }
+        _ if apart == Apart::Same => {
+            ("they store the same value, so no harm is done; let one thread write it", BEYOND)
         }
         _ if either(Strength::Async) => (
             "nobody waits for the copy; wait for its mbarrier, then let the block meet at a barrier",
