@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::place;
+
 /// Why a text cannot be run: its first fault, with the place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("PTX line {line}, column {column}: {message}")]
@@ -54,9 +56,11 @@ pub enum TrapKind {
     BadBarrier,
     /// A branch target or operand outside of what the instruction permits.
     BadOperand,
+    /// An `assert` of the kernel does not hold.
+    Assert,
     /// The kernel executed `trap`.
     Explicit,
-    /// The instruction budget is used up.
+    /// The budget, in instructions or in time, is used up.
     Budget,
 }
 
@@ -75,8 +79,9 @@ impl TrapKind {
             TrapKind::DivideByZero => "division by zero",
             TrapKind::BadBarrier => "bad barrier",
             TrapKind::BadOperand => "bad operand",
+            TrapKind::Assert => "assertion",
             TrapKind::Explicit => "trap",
-            TrapKind::Budget => "instruction budget used up",
+            TrapKind::Budget => "no end in sight",
         }
     }
 }
@@ -88,6 +93,12 @@ pub struct Trap {
     pub kind: TrapKind,
     /// Name of the entry.
     pub entry: String,
+    /// Number of the launch on its device, from 1.
+    pub launch: u64,
+    /// Blocks of the grid.
+    pub blocks: u64,
+    /// Threads of a block.
+    pub threads: u32,
     /// Block index in the grid.
     pub block: [u32; 3],
     /// Thread index in the block.
@@ -98,25 +109,42 @@ pub struct Trap {
     pub ptx_line: u32,
     /// The instruction.
     pub text: String,
-    /// The particulars: addresses, sizes, who waits where.
+    /// The particulars, and what to do: elements, sizes, who waits where.
     pub detail: String,
+}
+
+impl Trap {
+    /// What happened to whom, and the cure, without where exactly that was.
+    pub fn sentence(&self) -> String {
+        let who = place::thread(self.thread);
+        let which = if self.blocks > 1 {
+            format!(" of {}", place::block(self.block))
+        } else {
+            String::new()
+        };
+        let at = place::line(self.line, self.ptx_line);
+        let colon = if self.detail.is_empty() { "" } else { ": " };
+        format!("{} at {at} by {who}{which}{colon}{}", self.kind.name(), self.detail)
+    }
+
+    /// Where exactly that was.
+    pub fn details(&self) -> String {
+        format!(
+            "`{}`, launch {}, {} of {}; PTX line {}: `{}`",
+            self.entry,
+            self.launch,
+            place::count(self.blocks, "block"),
+            place::count(self.threads.into(), "thread"),
+            self.ptx_line,
+            self.text
+        )
+    }
 }
 
 impl std::error::Error for Trap {}
 
 impl fmt::Display for Trap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [bx, by, bz] = self.block;
-        let [tx, ty, tz] = self.thread;
-        write!(f, "{} in `{}`", self.kind.name(), self.entry)?;
-        if self.line != 0 {
-            write!(f, " at source line {}", self.line)?;
-        }
-        write!(f, " (PTX line {}: `{}`)", self.ptx_line, self.text)?;
-        write!(f, ", block ({bx},{by},{bz}), thread ({tx},{ty},{tz})")?;
-        if !self.detail.is_empty() {
-            write!(f, ": {}", self.detail)?;
-        }
-        Ok(())
+        write!(f, "{} ({})", self.sentence(), self.details())
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::TrapKind;
+use crate::place::Buffer;
 
 /// Each allocation has a range of 64 GiB to itself.
 const SHIFT: u32 = 36;
@@ -70,8 +70,12 @@ pub(crate) struct Global {
     used: u64,
 }
 
-/// Why an address cannot be used.
-pub(crate) type Miss = (TrapKind, String);
+/// Why an address is in no live allocation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Miss {
+    Freed,
+    Beyond,
+}
 
 impl Global {
     pub(crate) fn alloc(&mut self, bytes: u64, limit: u64) -> Result<(u32, u64), String> {
@@ -117,44 +121,49 @@ impl Global {
 
     /// The allocation that holds so many bytes from an address on.
     #[inline]
-    pub(crate) fn find(&self, address: u64, bytes: u64) -> Result<(u32, &Slot), Miss> {
+    pub(crate) fn find(&self, address: u64, bytes: u64) -> Option<(u32, &Slot)> {
         let i = index(address);
-        if let Some(slot) = self.slots.get(i) {
-            let offset = address.wrapping_sub(slot.base);
-            if slot.live && offset <= slot.bytes && bytes <= slot.bytes - offset {
-                return Ok((i as u32, slot));
-            }
-        }
-        Err(self.miss(address, bytes))
+        let slot = self.slots.get(i)?;
+        let offset = address.wrapping_sub(slot.base);
+        (slot.live && offset <= slot.bytes && bytes <= slot.bytes - offset)
+            .then_some((i as u32, slot))
     }
 
-    #[cold]
-    fn miss(&self, address: u64, bytes: u64) -> Miss {
-        let Some(slot) = self.slots.get(index(address)) else {
-            return (TrapKind::OutOfBounds, format!("address {address:#x} is in no allocation"));
-        };
-        let (base, size) = (slot.base, slot.bytes);
-        if !slot.live && address >= base && address < base + size {
-            return (
-                TrapKind::UseAfterFree,
-                format!("address {address:#x} is in an allocation of {size} bytes that was freed"),
-            );
+    /// Why an address is in no live allocation.
+    pub(crate) fn miss(&self, address: u64) -> Miss {
+        match self.slots.get(index(address)) {
+            Some(slot) if !slot.live && address.wrapping_sub(slot.base) < slot.bytes => Miss::Freed,
+            _ => Miss::Beyond,
         }
-        let place = if address < base {
-            format!("{} before", base - address)
-        } else if address >= base + size {
-            format!("{} beyond the end of", address - base - size)
-        } else {
-            format!("{} into", address - base)
-        };
-        (
-            TrapKind::OutOfBounds,
-            format!("{bytes} bytes at address {address:#x}, {place} an allocation of {size} bytes"),
-        )
     }
 
-    pub(crate) fn write(&self, address: u64, bytes: &[u8]) -> Result<(), Miss> {
-        let (_, slot) = self.find(address, bytes.len() as u64)?;
+    /// The allocation in whose range an address lies, live or not.
+    pub(crate) fn near(&self, address: u64) -> Option<Buffer> {
+        let slot = self.slots.get(index(address))?;
+        Some(Buffer { base: slot.base, bytes: slot.bytes })
+    }
+
+    /// The allocation for a copy or fill of the host, or what is wrong with it.
+    fn for_host(&self, address: u64, bytes: u64) -> Result<&Slot, String> {
+        if let Some((_, slot)) = self.find(address, bytes) {
+            return Ok(slot);
+        }
+        Err(match (self.near(address), self.miss(address)) {
+            (None, _) => format!("address {address:#x} is in no allocation"),
+            (Some(buffer), Miss::Freed) => format!(
+                "address {address:#x} is in an allocation of {} bytes that was freed",
+                buffer.bytes
+            ),
+            (Some(buffer), Miss::Beyond) => format!(
+                "{bytes} bytes from byte {} of an allocation of {} bytes on",
+                address.wrapping_sub(buffer.base) as i64,
+                buffer.bytes
+            ),
+        })
+    }
+
+    pub(crate) fn write(&self, address: u64, bytes: &[u8]) -> Result<(), String> {
+        let slot = self.for_host(address, bytes.len() as u64)?;
         let mut offset = address - slot.base;
         let mut rest = bytes;
         while let Some((first, tail)) = rest.split_first() {
@@ -176,8 +185,8 @@ impl Global {
         Ok(())
     }
 
-    pub(crate) fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), Miss> {
-        let (_, slot) = self.find(address, bytes.len() as u64)?;
+    pub(crate) fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), String> {
+        let slot = self.for_host(address, bytes.len() as u64)?;
         let start = address - slot.base;
         if start.is_multiple_of(4) {
             let first = (start / 4) as usize;
@@ -192,8 +201,8 @@ impl Global {
         Ok(())
     }
 
-    pub(crate) fn fill(&self, address: u64, byte: u8, bytes: u64) -> Result<(), Miss> {
-        let (_, slot) = self.find(address, bytes)?;
+    pub(crate) fn fill(&self, address: u64, byte: u8, bytes: u64) -> Result<(), String> {
+        let slot = self.for_host(address, bytes)?;
         let (mut at, end) = (address - slot.base, address - slot.base + bytes);
         while at < end {
             if at.is_multiple_of(4) && at + 4 <= end {

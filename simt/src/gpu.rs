@@ -1,11 +1,14 @@
 //! The device: global memory, and launches.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
+use crate::check::check;
 use crate::exec::{self, Env};
-use crate::global::Global;
+use crate::global::{Global, POISON};
 use crate::observer::{HostEvent, LaunchInfo, Observer};
-use crate::{Config, Error, Kernel, Launch, Module};
+use crate::progress::Progress;
+use crate::{Config, Error, Launch, Module};
 
 /// An imitated device: owns global memory.
 #[derive(Debug, Default)]
@@ -15,6 +18,9 @@ pub struct Gpu {
     /// Where the variables of each module lie.
     modules: HashMap<u64, u64>,
     events: Vec<HostEvent>,
+    /// Launches so far, those that were refused aside.
+    launches: u64,
+    progress: Arc<Progress>,
 }
 
 impl Gpu {
@@ -56,7 +62,7 @@ impl Gpu {
     pub fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), Error> {
         self.global
             .write(address, bytes)
-            .map_err(|(_, detail)| Error::Memory(format!("copy to the device: {detail}")))?;
+            .map_err(|detail| Error::Memory(format!("copy to the device: {detail}")))?;
         self.note(HostEvent::Write { base: address, bytes: bytes.len() as u64 });
         Ok(())
     }
@@ -65,7 +71,7 @@ impl Gpu {
     pub fn read(&mut self, address: u64, bytes: &mut [u8]) -> Result<(), Error> {
         self.global
             .read(address, bytes)
-            .map_err(|(_, detail)| Error::Memory(format!("copy from the device: {detail}")))?;
+            .map_err(|detail| Error::Memory(format!("copy from the device: {detail}")))?;
         self.note(HostEvent::Read { base: address, bytes: bytes.len() as u64 });
         Ok(())
     }
@@ -74,8 +80,18 @@ impl Gpu {
     pub fn fill(&mut self, address: u64, byte: u8, bytes: u64) -> Result<(), Error> {
         self.global
             .fill(address, byte, bytes)
-            .map_err(|(_, detail)| Error::Memory(format!("fill: {detail}")))?;
+            .map_err(|detail| Error::Memory(format!("fill: {detail}")))?;
         self.note(HostEvent::Write { base: address, bytes });
+        Ok(())
+    }
+
+    /// Memory holds nothing again, as if it were new: a read of it is one of memory that nobody
+    /// wrote, until somebody does.
+    pub fn forget(&mut self, address: u64, bytes: u64) -> Result<(), Error> {
+        self.global
+            .fill(address, POISON, bytes)
+            .map_err(|detail| Error::Memory(format!("forget: {detail}")))?;
+        self.note(HostEvent::Forget { base: address, bytes });
         Ok(())
     }
 
@@ -86,34 +102,38 @@ impl Gpu {
         launch: &Launch<'_>,
         observer: &mut O,
     ) -> Result<(), Error> {
-        let Some(kernel) = module.kernel(launch.entry) else {
-            let names: Vec<_> = module.entries().map(|n| format!("`{n}`")).collect();
-            let have = if names.is_empty() { "none".to_string() } else { names.join(", ") };
-            return Err(Error::Launch(format!(
-                "no entry `{}` in the module, which has {have}",
-                launch.entry
-            )));
-        };
+        let kernel = module.find(launch.entry).map_err(Error::Launch)?;
         let params = check(kernel, launch, &self.config).map_err(Error::Launch)?;
         let module_base = self.variables(module)?;
         self.report_host_events(observer);
-        let static_shared = match launch.shared {
-            0 => kernel.static_shared,
-            _ => kernel.dynamic_base,
-        };
+        self.launches += 1;
         let info = LaunchInfo {
             kernel,
+            number: self.launches,
             grid: launch.grid,
             block: launch.block,
             cluster: launch.cluster,
-            shared: static_shared + launch.shared,
+            shared: kernel.shared_bytes(launch.shared) + launch.shared,
+            params: &params,
             interleaved: kernel.interacts,
         };
-        let env = Env::new(info, &self.global, &self.config, params, module_base, launch.shared);
-        exec::run(&env, &self.config, observer).map_err(|trap| {
+        self.progress.begin(self.launches, info.blocks());
+        let (config, progress) = (&self.config, &self.progress);
+        let env = Env::new(info, &self.global, config, progress, module_base, launch.shared);
+        exec::run(&env, config, observer).map_err(|trap| {
             observer.trap(&trap);
             Error::Trap(trap)
         })
+    }
+
+    /// How far the running launch has come, to be asked from another thread.
+    pub fn progress(&self) -> Arc<Progress> {
+        self.progress.clone()
+    }
+
+    /// The next launch is number 1 again.
+    pub fn restart(&mut self) {
+        self.launches = 0;
     }
 
     /// Reports what the host did since the last launch; a launch does so by itself.
@@ -141,77 +161,4 @@ impl Gpu {
         self.modules.insert(module.id, base);
         Ok(base)
     }
-}
-
-/// Checks a launch against kernel and device; the parameters as they lie in memory.
-fn check(kernel: &Kernel, launch: &Launch<'_>, config: &Config) -> Result<Vec<u8>, String> {
-    let name = launch.entry;
-    let (grid, block, cluster) = (launch.grid, launch.block, launch.cluster);
-    if grid.contains(&0) || grid[0] > i32::MAX as u32 || grid[1] > 65535 || grid[2] > 65535 {
-        return Err(format!(
-            "a grid of {grid:?} blocks: each side is at least 1, and at most 2^31-1, 65535 and 65535"
-        ));
-    }
-    let threads = block.iter().map(|d| u64::from(*d)).product::<u64>();
-    if threads == 0 || threads > 1024 || block[2] > 64 {
-        return Err(format!(
-            "a block of {block:?} threads: {threads} in all, where 1 to 1024 are allowed"
-        ));
-    }
-    if let Some(want) = kernel.reqntid
-        && want != block
-    {
-        return Err(format!(
-            "entry `{name}` wants blocks of {want:?} threads, {block:?} were given"
-        ));
-    }
-    if let Some([x, y, z]) = kernel.maxntid
-        && threads > u64::from(x) * u64::from(y) * u64::from(z)
-    {
-        return Err(format!(
-            "entry `{name}` allows {} threads a block, {threads} were given",
-            x * y * z
-        ));
-    }
-    if let Some(want) = kernel.cluster
-        && want != cluster
-    {
-        return Err(format!(
-            "entry `{name}` wants clusters of {want:?} blocks, {cluster:?} were given"
-        ));
-    }
-    let size = cluster.iter().map(|d| u64::from(*d)).product::<u64>();
-    if size == 0 || size > 16 || (0..3).any(|i| !grid[i].is_multiple_of(cluster[i])) {
-        return Err(format!(
-            "clusters of {cluster:?} blocks: at most 16 blocks, in a grid of whole clusters, not {grid:?}"
-        ));
-    }
-    let dynamic = if launch.shared == 0 { kernel.static_shared } else { kernel.dynamic_base };
-    let shared = u64::from(dynamic) + u64::from(launch.shared);
-    if shared > u64::from(config.shared_limit) {
-        return Err(format!(
-            "entry `{name}` would have {shared} bytes of shared memory, the device has {}",
-            config.shared_limit
-        ));
-    }
-    if launch.args.len() != kernel.params.len() {
-        let (takes, given) = (kernel.params.len(), launch.args.len());
-        let (s, were) =
-            (if takes == 1 { "" } else { "s" }, if given == 1 { "was" } else { "were" });
-        return Err(format!("entry `{name}` takes {takes} parameter{s}, {given} {were} given"));
-    }
-    let mut bytes = Vec::new();
-    for (i, (arg, param)) in launch.args.iter().zip(&kernel.params).enumerate() {
-        let arg = arg.bytes();
-        if arg.len() != param.bytes as usize {
-            return Err(format!(
-                "parameter {i} of entry `{name}` has {} bytes, the argument has {}",
-                param.bytes,
-                arg.len()
-            ));
-        }
-        bytes.resize(param.offset as usize, 0);
-        bytes.extend_from_slice(&arg);
-    }
-    Ok(bytes)
 }

@@ -4,10 +4,21 @@ use crate::alu::fast::{Doubles, Words};
 use crate::inst::Inst;
 
 /// Where a parameter lies.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Param {
     pub(crate) offset: u32,
     pub(crate) bytes: u32,
+    pub(crate) name: String,
+}
+
+/// A variable in shared memory.
+#[derive(Debug, Clone)]
+pub(crate) struct SharedVar {
+    /// As the source spells it.
+    pub(crate) name: String,
+    pub(crate) offset: u32,
+    /// `None` for what the launch sizes.
+    pub(crate) bytes: Option<u32>,
 }
 
 /// One entry of a module.
@@ -28,10 +39,14 @@ pub struct Kernel {
     /// Where dynamic shared memory begins.
     pub(crate) dynamic_base: u32,
     pub(crate) local: u32,
+    pub(crate) shared_vars: Vec<SharedVar>,
+    /// The architecture that the text is made for, such as `sm_60`.
+    pub(crate) target: String,
     pub(crate) interacts: bool,
     pub(crate) cluster: Option<[u32; 3]>,
     pub(crate) reqntid: Option<[u32; 3]>,
     pub(crate) maxntid: Option<[u32; 3]>,
+    pub(crate) maxnreg: Option<u32>,
 }
 
 impl Kernel {
@@ -53,6 +68,16 @@ impl Kernel {
     /// Bytes of each parameter.
     pub fn params(&self) -> impl Iterator<Item = u32> {
         self.params.iter().map(|p| p.bytes)
+    }
+
+    /// Bytes of shared memory before that which a launch asks for.
+    pub(crate) fn shared_bytes(&self, dynamic: u32) -> u32 {
+        if dynamic == 0 { self.static_shared } else { self.dynamic_base }
+    }
+
+    /// The architecture that the text is made for, such as `sm_60`.
+    pub fn target(&self) -> &str {
+        &self.target
     }
 
     /// Bytes of static shared memory.

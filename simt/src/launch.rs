@@ -2,6 +2,9 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
+
+use crate::arch::Arch;
 
 /// One kernel argument, by value; a pointer is the `u64` that `Gpu::alloc` gave.
 #[derive(Debug, Clone, PartialEq)]
@@ -105,29 +108,41 @@ impl FromStr for Schedule {
 pub struct Config {
     /// The schedule.
     pub schedule: Schedule,
+    /// What a launch may ask for; see [`Config::play`].
+    pub arch: Arch,
+    /// Multiprocessors that the device claims to have; also `%nsmid`.
+    pub sm_count: u32,
+    /// How long a launch may go on with no block of it ending, before it is taken for a loop
+    /// without end; `None` for as long as it likes.
+    pub patience: Option<Duration>,
     /// Warp instructions that a launch may execute.
     pub budget: u64,
     /// Warp instructions that one block (or cluster) may execute.
     pub block_budget: u64,
     /// Worker threads; 0 for one a core. Results do not depend on it.
     pub threads: usize,
-    /// Multiprocessors that the device claims to have; also `%nsmid`.
-    pub sm_count: u32,
-    /// Bytes of shared memory that a block may have, static and dynamic.
-    pub shared_limit: u32,
     /// Bytes of global memory.
     pub memory: u64,
 }
 
+impl Config {
+    /// Plays another GPU, its multiprocessors included.
+    pub fn play(&mut self, arch: Arch) {
+        (self.arch, self.sm_count) = (arch, arch.sms);
+    }
+}
+
 impl Default for Config {
     fn default() -> Self {
+        let arch = Arch::default();
         Config {
             schedule: Schedule::Converged,
+            arch,
+            sm_count: arch.sms,
+            patience: Some(Duration::from_secs(10)),
             budget: 1 << 36,
             block_budget: 1 << 28,
             threads: 0,
-            sm_count: 132,
-            shared_limit: 227 << 10,
             memory: 16 << 30,
         }
     }

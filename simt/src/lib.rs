@@ -58,7 +58,9 @@
 #![forbid(unsafe_code)]
 
 mod alu;
+mod arch;
 mod cfg;
+mod check;
 mod counters;
 mod decode;
 mod error;
@@ -73,7 +75,12 @@ mod module;
 pub mod observe;
 pub mod observer;
 mod parse;
+mod place;
+mod printf;
+mod progress;
+mod symbol;
 
+pub use arch::Arch;
 pub use counters::{Counters, Counts, LaunchCounts};
 pub use error::{Error, ParseError, Trap, TrapKind};
 pub use gpu::Gpu;
@@ -81,3 +88,4 @@ pub use kernel::Kernel;
 pub use launch::{Arg, Config, Launch, Schedule};
 pub use module::Module;
 pub use observer::Observer;
+pub use progress::Progress;

@@ -14,6 +14,7 @@ pub struct Module {
     /// Tells modules apart: each has its own global variables on a device.
     pub(crate) id: u64,
     pub(crate) kernels: Vec<Kernel>,
+    refused: Vec<(String, Vec<ParseError>)>,
     /// Global and constant variables as they are at first.
     pub(crate) image: Vec<u8>,
 }
@@ -22,15 +23,19 @@ pub struct Module {
 const LARGEST_IMAGE: u64 = 1 << 28;
 
 impl Module {
-    /// Loads a text; the first thing in it that cannot be run is the error.
+    /// Loads a text. An entry that cannot be run is refused when it is launched, with its first
+    /// fault; where none can be run, that is the error.
     pub fn parse(text: &str) -> Result<Module, ParseError> {
         Module::load(text)
             .map_err(|errors| errors.into_iter().next().expect("a failure has an error"))
     }
 
-    /// All the things in a text that cannot be run; none where [`Module::parse`] succeeds.
+    /// All the things in a text that cannot be run.
     pub fn missing(text: &str) -> Vec<ParseError> {
-        Module::load(text).err().unwrap_or_default()
+        match Module::load(text) {
+            Ok(module) => module.refused.into_iter().flat_map(|(_, errors)| errors).collect(),
+            Err(errors) => errors,
+        }
     }
 
     fn load(source: &str) -> Result<Module, Vec<ParseError>> {
@@ -52,29 +57,56 @@ impl Module {
             image.resize((offset + var.bytes) as usize, 0);
             offsets.push(offset);
         }
-        let mut kernels: Vec<Kernel> = Vec::new();
-        let mut errors = Vec::new();
+        let (mut kernels, mut refused) = (Vec::new(), Vec::new());
         for entry in &text.entries {
             match decode::kernel(&text, entry, &offsets, &lines) {
                 Ok(kernel) => kernels.push(kernel),
-                Err(mut found) => errors.append(&mut found),
+                Err(errors) => refused.push((entry.name.to_string(), errors)),
             }
         }
-        if errors.is_empty() {
-            static NEXT: AtomicU64 = AtomicU64::new(0);
-            Ok(Module { id: NEXT.fetch_add(1, Ordering::Relaxed), kernels, image })
-        } else {
-            Err(errors)
+        if kernels.is_empty() && !refused.is_empty() {
+            return Err(refused.into_iter().flat_map(|(_, errors)| errors).collect());
         }
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Ok(Module { id: NEXT.fetch_add(1, Ordering::Relaxed), kernels, refused, image })
     }
 
-    /// Names of the entries, in the order of the text.
+    /// Names of the entries that can be run, in the order of the text.
     pub fn entries(&self) -> impl Iterator<Item = &str> {
         self.kernels.iter().map(Kernel::name)
+    }
+
+    /// Entries that cannot be run, each with what is wrong.
+    pub fn refused(&self) -> impl Iterator<Item = (&str, &[ParseError])> {
+        self.refused.iter().map(|(name, errors)| (name.as_str(), errors.as_slice()))
     }
 
     /// The kernel of that name.
     pub fn kernel(&self, entry: &str) -> Option<&Kernel> {
         self.kernels.iter().find(|k| k.name == entry)
+    }
+
+    /// The kernel of that name, or why there is none.
+    pub(crate) fn find(&self, entry: &str) -> Result<&Kernel, String> {
+        if let Some(kernel) = self.kernel(entry) {
+            return Ok(kernel);
+        }
+        if let Some((_, errors)) = self.refused().find(|(name, _)| *name == entry) {
+            let errors: Vec<_> = errors.iter().map(ToString::to_string).collect();
+            return Err(format!("entry `{entry}` cannot be run: {}", errors.join("; ")));
+        }
+        let names: Vec<_> = self.entries().map(|n| format!("`{n}`")).collect();
+        let have = if names.is_empty() { "none".to_string() } else { names.join(", ") };
+        Err(format!("no entry `{entry}` in the module, which has {have}"))
+    }
+
+    /// Gives the parameters of an entry the names that the source has for them, in order, for
+    /// findings to use: PTX of a compiler has none.
+    pub fn name_params<'a>(&mut self, entry: &str, names: impl IntoIterator<Item = &'a str>) {
+        if let Some(kernel) = self.kernels.iter_mut().find(|k| k.name == entry) {
+            for (param, name) in kernel.params.iter_mut().zip(names) {
+                param.name = name.to_string();
+            }
+        }
     }
 }

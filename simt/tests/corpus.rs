@@ -9,7 +9,7 @@ mod common;
 use std::path::{Path, PathBuf};
 
 use common::{Device, Element, STEPS, files, launch, path};
-use simt::{Arg, Launch, Module, Schedule};
+use simt::{Arch, Arg, Launch, Module, Schedule};
 
 /// One text of the corpus: `kernel.type.compiler.architecture.ptx`.
 struct Text {
@@ -45,6 +45,8 @@ fn each(kernel: &str, mut case: impl FnMut(&Text, &mut Device)) {
     for text in corpus(kernel) {
         for schedule in [Schedule::Converged, Schedule::MinPc, Schedule::Adversarial(3)] {
             let mut device = Device::new(schedule);
+            // Each text on the GPU that it is for.
+            device.gpu.config_mut().play(Arch::that_runs(&format!("sm_{}", text.arch)).unwrap());
             case(&text, &mut device);
             assert!(device.findings().is_empty(), "{} {schedule}: {}", text.name, device.said());
         }

@@ -39,7 +39,10 @@ fn the_corpus_loads() {
 
 #[test]
 fn the_fixtures_load() {
-    assert_eq!(missing(&ptx(&folder("tests/faults"))), "");
+    let mut files = ptx(&folder("tests/faults"));
+    // What that one asks for is refused, and told so in `messages.rs`.
+    files.retain(|file| !file.ends_with("heap.ptx"));
+    assert_eq!(missing(&files), "");
 }
 
 #[test]

@@ -30,6 +30,12 @@ pub(crate) fn eval(op: &Alu, [a, b, c, d]: [u64; 4]) -> u64 {
     match op.f {
         F::Cvt { from, int } => return convert::convert(op, from, int, a),
         F::CvtPack => return convert::pack(op, a, b),
+        F::Set(cmp, from) if ty.is_packed() => {
+            let (from, ty) = (from.half(), ty.half());
+            let one = Alu { f: F::Set(cmp, from), ty, ..*op };
+            let half = |shift: u32| eval(&one, [a >> shift & 0xffff, b >> shift & 0xffff, 0, 0]);
+            return half(0) | half(16) << 16;
+        }
         F::Set(cmp, from) => {
             let yes = compare(cmp, from, op.ftz, a, b);
             return match (yes, ty) {
@@ -57,7 +63,7 @@ pub(crate) fn eval(op: &Alu, [a, b, c, d]: [u64; 4]) -> u64 {
         _ => {}
     }
     if ty.is_packed() {
-        let one = Alu { ty: if ty == Ty::F16x2 { Ty::F16 } else { Ty::BF16 }, ..*op };
+        let one = Alu { ty: ty.half(), ..*op };
         let half = |shift: u32| {
             eval(&one, [a >> shift & 0xffff, b >> shift & 0xffff, c >> shift & 0xffff, 0])
         };
@@ -137,6 +143,7 @@ fn integer(op: &Alu, a: u64, b: u64, c: u64) -> u64 {
         F::Popc => i128::from(trim(a, bits).count_ones()),
         F::Clz => i128::from(trim(a, bits).leading_zeros() - (64 - bits)),
         F::Brev => i128::from(trim(a, bits).reverse_bits() >> (64 - bits)),
+        F::Bmsk(clamp) => i128::from(bmsk(a as u32, b as u32, clamp)),
         F::Bfind | F::BfindShift => i128::from(bfind(op.f == F::BfindShift, x, bits)),
         F::Bfe => i128::from(bfe(a, b, c, ty)),
         F::Fns => i128::from(fns(a as u32, b as u32, c as i32)),
@@ -190,6 +197,17 @@ fn bfe(a: u64, pos: u64, len: u64, ty: Ty) -> u64 {
     let field = if pos >= bits { 0 } else { trim(a >> pos, len.min(64)) };
     let valid = bits.saturating_sub(pos).min(len);
     if sign == 1 { field | !trim(u64::MAX, valid) } else { field }
+}
+
+/// So many ones from a bit on.
+fn bmsk(at: u32, width: u32, clamp: bool) -> u32 {
+    if clamp && at >= 32 {
+        return 0;
+    }
+    let from = u32::MAX << (at & 31);
+    let end = (at & 31) + (width & 31);
+    let beyond = end >= 32 || (clamp && width >= 32);
+    from & !if beyond { 0 } else { u32::MAX << end }
 }
 
 fn bfind(shift: bool, x: i128, bits: u32) -> u32 {

@@ -4,13 +4,14 @@ mod value;
 
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 use serde_json::{Map, Value, json};
-use simt::observe::{Finding, Memory, Races, Sync, Trace};
-use simt::{Config, Counters, Counts, Gpu, Launch, Module, Schedule};
+use simt::observe::{Finding, Memory, Prints, Races, Sync, Trace};
+use simt::{Arch, Config, Counters, Counts, Gpu, Launch, Module, ParseError, Schedule};
 use value::Given;
 
 /// Runs PTX on the CPU, warp by warp, and counts.
@@ -24,7 +25,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Launch an entry once, and print its outputs and counts.
-    Run(Run),
+    Run(Box<Run>),
     /// Tell whether a PTX file can be run, and what is missing.
     Check {
         /// The PTX file.
@@ -60,9 +61,16 @@ struct Run {
     /// converged, min-pc or adversarial:SEED.
     #[arg(long, default_value = "converged")]
     schedule: Schedule,
+    /// GPU to play: sm_70, sm_86, sm_90 or sm_120, with :SMS for another count of
+    /// multiprocessors; by default one that runs the file.
+    #[arg(long)]
+    gpu: Option<Arch>,
     /// Warp instructions that the launch may execute.
     #[arg(long)]
     budget: Option<u64>,
+    /// Seconds that may pass with no block ending; 0 for as many as it takes.
+    #[arg(long, default_value_t = 10.0, value_parser = seconds, allow_negative_numbers = true)]
+    patience: f64,
     /// Checks to make: memory, races, sync, separated by commas; or all. Findings make it fail.
     #[arg(long, value_delimiter = ',', value_name = "CHECKS")]
     check: Vec<Check>,
@@ -84,6 +92,13 @@ enum Check {
     Sync,
     /// All of them.
     All,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(seconds) if (0.0..=1e9).contains(&seconds) => Ok(seconds),
+        _ => Err("give a number of seconds from 0 to 10^9".into()),
+    }
 }
 
 fn dims(text: &str) -> Result<[u32; 3], String> {
@@ -110,9 +125,14 @@ pub(crate) fn main() -> ExitCode {
             }
         },
     };
-    // A reader that has gone, such as `head`, is no failure.
-    let _ = std::io::stdout().write_all(text.as_bytes());
-    code
+    match std::io::stdout().write_all(text.as_bytes()).and_then(|()| std::io::stdout().flush()) {
+        // A reader that has gone, such as `head`, is no failure.
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            let _ = writeln!(std::io::stderr(), "error: writing the result: {error}");
+            ExitCode::FAILURE
+        }
+        _ => code,
+    }
 }
 
 fn read(file: &PathBuf) -> Result<String, String> {
@@ -142,29 +162,31 @@ fn check(file: &PathBuf) -> (String, ExitCode) {
                     );
                 }
             }
-            (out, ExitCode::SUCCESS)
+            for error in module.refused().flat_map(|(_, errors)| errors) {
+                let _ = writeln!(out, "{}", located(file, error));
+            }
+            let fine = module.refused().next().is_none();
+            (out, if fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
         Err(_) => {
             for error in Module::missing(&text) {
-                let _ = writeln!(
-                    out,
-                    "{}:{}:{}: {}",
-                    file.display(),
-                    error.line,
-                    error.column,
-                    error.message
-                );
+                let _ = writeln!(out, "{}", located(file, &error));
             }
             (out, ExitCode::FAILURE)
         }
     }
 }
 
+fn located(file: &Path, error: &ParseError) -> String {
+    format!("{}:{}:{}: {}", file.display(), error.line, error.column, error.message)
+}
+
 /// Runs the entry; whether all is well, too.
 fn launch(run: &Run) -> Result<(String, bool), String> {
     let text = read(&run.file)?;
     let module = Module::parse(&text).map_err(|e| format!("{}: {e}", run.file.display()))?;
-    let names: Vec<&str> = module.entries().collect();
+    let refused = module.refused().map(|(name, _)| name);
+    let names: Vec<&str> = module.entries().chain(refused).collect();
     let entry = match (&run.entry, names.as_slice()) {
         (Some(entry), _) => entry.as_str(),
         (None, [only]) => only,
@@ -174,6 +196,12 @@ fn launch(run: &Run) -> Result<(String, bool), String> {
     config.schedule = run.schedule;
     config.budget = run.budget.unwrap_or(config.budget);
     config.block_budget = config.block_budget.min(config.budget);
+    config.patience = (run.patience > 0.0).then(|| Duration::from_secs_f64(run.patience));
+    let target = module.kernel(entry).map_or("", |kernel| kernel.target());
+    let newer = Arch::that_runs(target).filter(|arch| arch.number() > config.arch.number());
+    if let Some(arch) = run.gpu.or(newer) {
+        config.play(arch);
+    }
     let mut gpu = Gpu::with(config);
     let mut given = Vec::new();
     for arg in &run.args {
@@ -189,27 +217,30 @@ fn launch(run: &Run) -> Result<(String, bool), String> {
     };
     let asked = |check| run.check.iter().any(|&c| c == check || c == Check::All);
     let mut observers = (
-        Counters::default(),
+        (Counters::default(), Prints::new()),
         asked(Check::Memory).then(Memory::new),
         asked(Check::Races).then(Races::new),
-        asked(Check::Sync).then(Sync::new),
+        // It costs nothing, and a shuffle from nowhere explains a wrong result.
+        Sync::new(),
         run.trace.as_ref().map(|_| Trace::new(1)),
     );
     let outcome = gpu.launch(&module, &launch, &mut observers);
-    let (counters, memory, races, sync, trace) = observers;
+    let ((counters, prints), memory, races, sync, trace) = observers;
     if let (Some(file), Some(trace)) = (&run.trace, trace) {
         std::fs::write(file, trace.to_json()).map_err(|e| format!("{}: {e}", file.display()))?;
     }
     let findings: Vec<Finding> = [
         memory.map_or_else(Vec::new, |m| m.findings().to_vec()),
         races.map_or_else(Vec::new, |r| r.findings().to_vec()),
-        sync.map_or_else(Vec::new, |s| s.findings().to_vec()),
+        if asked(Check::Sync) { sync.findings().to_vec() } else { Vec::new() },
     ]
     .concat();
+    let hints = if asked(Check::Sync) { &[] } else { sync.findings() };
     if let Err(error) = outcome {
-        // What was found before the trap may well explain it.
+        // What was found or printed before the trap may well explain it.
+        let said: String = prints.printed().iter().map(|p| format!("{p}\n")).collect();
         let before: String = findings.iter().map(|f| format!("{f}\n")).collect();
-        return Err(format!("{error}\n{before}").trim_end().to_string());
+        return Err(format!("{error}\n{before}{said}").trim_end().to_string());
     }
     let mut outputs = Vec::new();
     for given in &given {
@@ -217,15 +248,23 @@ fn launch(run: &Run) -> Result<(String, bool), String> {
             outputs.push(values);
         }
     }
+    for hint in hints {
+        let _ = writeln!(std::io::stderr(), "hint: {hint}");
+    }
     let text = if run.json {
-        as_json(&outputs, &counters, &findings)
+        as_json(&outputs, &counters, &findings, &prints)
     } else {
-        as_text(&outputs, &counters.total, &findings)
+        as_text(&outputs, &counters.total, &findings, &prints)
     };
     Ok((text, findings.is_empty()))
 }
 
-fn as_json(outputs: &[Vec<Value>], counters: &Counters, findings: &[Finding]) -> String {
+fn as_json(
+    outputs: &[Vec<Value>],
+    counters: &Counters,
+    findings: &[Finding],
+    prints: &Prints,
+) -> String {
     let object =
         |c: &Counts| c.fields().map(|(k, v)| (k.to_string(), v.into())).collect::<Map<_, _>>();
     let launch = counters.launches.first();
@@ -236,18 +275,34 @@ fn as_json(outputs: &[Vec<Value>], counters: &Counters, findings: &[Finding]) ->
         .map(|(line, c)| (line.to_string(), object(c).into()))
         .collect();
     let findings: Vec<String> = findings.iter().map(ToString::to_string).collect();
+    let printed: Vec<String> = prints.printed().iter().map(ToString::to_string).collect();
     let all = json!({
         "outputs": outputs,
         "counts": object(&counters.total),
         "rounds": rounds,
         "lines": lines,
         "findings": findings,
+        "printed": printed,
     });
     format!("{all:#}\n")
 }
 
-fn as_text(outputs: &[Vec<Value>], counts: &Counts, findings: &[Finding]) -> String {
+fn as_text(
+    outputs: &[Vec<Value>],
+    counts: &Counts,
+    findings: &[Finding],
+    prints: &Prints,
+) -> String {
     let mut out = String::new();
+    for printed in prints.printed() {
+        let _ = writeln!(out, "{printed}");
+    }
+    match prints.total() - prints.printed().len() as u64 {
+        0 => {}
+        more => {
+            let _ = writeln!(out, "and {more} more texts");
+        }
+    }
     for finding in findings {
         let _ = writeln!(out, "{finding}");
     }

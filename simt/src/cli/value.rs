@@ -1,5 +1,7 @@
 //! Arguments as the command line spells them.
 
+use std::io::Read as _;
+
 use serde_json::Value;
 use simt::{Arg, Gpu};
 
@@ -137,10 +139,16 @@ fn buffer(gpu: &mut Gpu, ty: Ty, count: &str, fill: &str, output: bool) -> Resul
         "ones" => (0..count).flat_map(|_| ty.small(1)).collect(),
         "iota" => (0..count).flat_map(|i| ty.small(i)).collect(),
         path => {
-            let data = std::fs::read(path)
-                .map_err(|e| format!("{path}: {e} (or give zeros, ones, iota or poison)"))?;
+            let said =
+                |e: std::io::Error| format!("{path}: {e} (or give zeros, ones, iota or poison)");
+            let mut data = Vec::new();
+            // No more than there is room for: some files never end.
+            let file = std::fs::File::open(path).map_err(said)?;
+            file.take(bytes + 1).read_to_end(&mut data).map_err(said)?;
             if data.len() as u64 > bytes {
-                return Err(format!("{path} has {} bytes, the buffer {bytes}", data.len()));
+                return Err(format!(
+                    "{path} has more bytes than the buffer, which has {bytes}: raise the count"
+                ));
             }
             data
         }

@@ -36,9 +36,9 @@ fn logic(part: &str) -> Option<Bool> {
     })
 }
 
-const UNKNOWN: &str = "cannot be run: it is not within the subset";
+pub(super) const UNKNOWN: &str = "cannot be run: it is not within the subset";
 
-impl Decoder<'_> {
+impl Decoder<'_, '_> {
     pub(super) fn arithmetic(
         &mut self,
         base: &str,
@@ -186,6 +186,14 @@ impl Decoder<'_> {
                 alu.f = F::Brev;
                 sources = vec![ty];
             }
+            "bmsk" if ty == Ty::B32 => {
+                let clamp = mods.take("clamp");
+                if !clamp && !mods.take("wrap") {
+                    return Err("lacks `.clamp` or `.wrap`".into());
+                }
+                alu.f = F::Bmsk(clamp);
+                sources = vec![ty; 2];
+            }
             "bfind" if ty.is_int() && bits >= 32 => {
                 alu.f = if mods.take("shiftamt") { F::BfindShift } else { F::Bfind };
                 dst_bits = 32;
@@ -284,7 +292,7 @@ impl Decoder<'_> {
         self.alu(alu, &sources, dst_bits, operands)
     }
 
-    fn alu(
+    pub(super) fn alu(
         &self,
         alu: Alu,
         sources: &[Ty],
@@ -403,69 +411,10 @@ impl Decoder<'_> {
             one => Ok((self.dst(one, first)?, Dst::Sink)),
         }
     }
-
-    fn set(&self, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {
-        let (Some(from), Some(ty)) = (mods.ty(), mods.ty()) else { return Err(UNKNOWN.into()) };
-        if from.is_packed() || ty.is_packed() || from.bits() < 16 {
-            return Err(UNKNOWN.into());
-        }
-        let Some(cmp) = mods.find(comparison) else { return Err("lacks a comparison".into()) };
-        let alu = Alu {
-            f: F::Set(cmp, from),
-            ty,
-            round: Rounding::Near,
-            ftz: mods.take("ftz"),
-            sat: false,
-        };
-        self.alu(alu, &[from; 2], ty.bits(), operands)
-    }
-
-    fn cvt(&self, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {
-        let (Some(from), Some(ty)) = (mods.ty(), mods.ty()) else { return Err(UNKNOWN.into()) };
-        if from == Ty::Pred || ty == Ty::Pred || from.is_packed() {
-            return Err(UNKNOWN.into());
-        }
-        let whole = mods.find(|p| {
-            Some(match p {
-                "rni" => Rounding::Near,
-                "rzi" => Rounding::Zero,
-                "rmi" => Rounding::Down,
-                "rpi" => Rounding::Up,
-                _ => return None,
-            })
-        });
-        let round = whole.unwrap_or_else(|| mods.round());
-        let mut alu = Alu {
-            f: F::Cvt { from, int: whole.is_some() },
-            ty,
-            round,
-            ftz: mods.take("ftz"),
-            sat: mods.take("sat"),
-        };
-        if ty.is_packed() {
-            let relu = mods.take("relu");
-            let [dst, a, b] = operands else {
-                return Err("takes a destination and two sources".into());
-            };
-            if from != Ty::F32 {
-                return Err(UNKNOWN.into());
-            }
-            alu = Alu { f: F::CvtPack, sat: relu, ..alu };
-            let src = [self.src(a, from)?, self.src(b, from)?, Src::Imm(0), Src::Imm(0)];
-            return Ok(Op::Alu { alu, fast: Fast::No, dst: self.dst(dst, 32)?, src });
-        }
-        if from.is_float() && !ty.is_float() && whole.is_none() {
-            return Err("lacks a rounding to a whole number, such as `.rzi`".into());
-        }
-        let [dst, a] = operands else { return Err("takes two operands".into()) };
-        let dst = self.wide_dst(dst, ty.bits())?;
-        let src = [self.wide_src(a, from)?, Src::Imm(0), Src::Imm(0), Src::Imm(0)];
-        Ok(Op::Alu { alu, fast: fast(&alu, dst, &src), dst, src })
-    }
 }
 
 /// The loop for an operation, if its operands lie in the planes that the loop reads.
-fn fast(alu: &Alu, dst: Dst, src: &[Src; 4]) -> Fast {
+pub(super) fn fast(alu: &Alu, dst: Dst, src: &[Src; 4]) -> Fast {
     let fast = classify(alu);
     let word = |s: &Src| matches!(s, Src::W(_) | Src::Imm(_));
     let double = |s: &Src| matches!(s, Src::D(_) | Src::Imm(_));

@@ -2,11 +2,13 @@
 
 use super::mods::{Decoded, Mods, window};
 use super::{Decoder, Symbol};
-use crate::inst::{Address, Async, Atom, AtomOp, Dst, Memory, Op, Src, Ty, Window};
+use crate::inst::{
+    Address, Async, Atom, AtomOp, Bounds, Dst, Mbar, MbarOp, Memory, Op, Src, Ty, Window,
+};
 use crate::model::{AccessKind, Order, Scope};
 use crate::parse::ast::{Base, Operand};
 
-impl Decoder<'_> {
+impl Decoder<'_, '_> {
     /// `[base+offset]`, and the window of the variable in it, if one is named.
     pub(super) fn address(&self, operand: &Operand<'_>) -> Decoded<(Address, Option<Window>)> {
         let Operand::Address(base, offset) = operand else {
@@ -22,6 +24,7 @@ impl Decoder<'_> {
                     Ok((Address { base: Src::D(r), offset: *offset }, None))
                 }
                 Some(Symbol::Address(src, window)) => {
+                    self.mention(src, window);
                     Ok((Address { base: src, offset: *offset }, Some(window)))
                 }
                 _ => {
@@ -36,8 +39,14 @@ impl Decoder<'_> {
         let order = mods.order();
         let mmio = mods.take("mmio");
         let scope = mods.scope();
-        let window = mods.window();
+        let mut window = mods.window();
         let (addr, variable) = self.address(addr)?;
+        // What a call hands over lies in the thread's own memory.
+        if window == Window::Param && variable == Some(Window::Local) {
+            window = Window::Local;
+        } else if window == Window::Param && variable.is_none() && !self.calls.is_empty() {
+            return Err("cannot be run: it takes a function's parameter by its address".into());
+        }
         // A variable's name is an offset in its own window, which the instruction has to say.
         if let Some(own) = variable {
             let same = own == window || (own == Window::Shared && window == Window::SharedCluster);
@@ -53,7 +62,7 @@ impl Decoder<'_> {
             self.interacts = true;
         }
         let scope = scope.unwrap_or(if strong { Scope::Sys } else { Scope::Cta });
-        Ok(Memory { window, ty, addr, order, scope })
+        Ok(Memory { window, ty, addr, bounds: Bounds::default(), order, scope })
     }
 
     fn vector(mods: &mut Mods<'_>) -> usize {
@@ -158,9 +167,12 @@ impl Decoder<'_> {
         let unknown = || {
             Err("cannot be run: this operation on this type is not within the subset".to_string())
         };
-        let Some(ty) = mods.ty().filter(|ty| ty.bits() >= 32 && !ty.is_packed()) else {
+        let Some(ty) = mods.ty().filter(|ty| ty.bits() >= 16) else { return unknown() };
+        // Halves keep their subnormals, and have to say so.
+        let noftz = mods.take("noftz");
+        if noftz != (ty.is_float() && !matches!(ty, Ty::F32 | Ty::F64)) {
             return unknown();
-        };
+        }
         let policy = mods.cache();
         let op = mods.find(|p| {
             Some(match p {
@@ -179,10 +191,11 @@ impl Decoder<'_> {
         });
         let Some(op) = op else { return unknown() };
         let fits = match op {
-            AtomOp::Add => ty.is_int() || ty.is_float(),
-            AtomOp::Min | AtomOp::Max => ty.is_int(),
+            AtomOp::Add => ty.is_float() || (ty.is_int() && ty.bits() >= 32),
+            AtomOp::Min | AtomOp::Max => ty.is_int() && ty.bits() >= 32,
             AtomOp::Inc | AtomOp::Dec => ty == Ty::U32,
-            AtomOp::And | AtomOp::Or | AtomOp::Xor | AtomOp::Exch | AtomOp::Cas => {
+            AtomOp::Cas => matches!(ty, Ty::B16 | Ty::B32 | Ty::B64),
+            AtomOp::And | AtomOp::Or | AtomOp::Xor | AtomOp::Exch => {
                 matches!(ty, Ty::B32 | Ty::B64)
             }
         };
@@ -322,11 +335,28 @@ impl Decoder<'_> {
                 _ => Err("takes the number of groups".into()),
             };
         }
-        if mods.take("mbarrier") {
-            return Err("cannot be run: it is not within the subset".into());
+        if !bulk && mods.take("mbarrier") {
+            return self.copy_arrives(mods, operands);
         }
         mods.take("weak");
         if bulk { self.bulk(mods, operands) } else { self.small_copy(mods, operands) }
+    }
+
+    /// `cp.async.mbarrier.arrive`: the copies of the thread are done, so it arrives at once. But
+    /// for `.noinc` the arrival is one more than the phase expects, and changes nothing.
+    fn copy_arrives(&mut self, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {
+        let arrives = mods.take("arrive");
+        let counts = mods.take("noinc");
+        let window = mods.window();
+        let ([addr], true, Some(Ty::B64)) = (operands, arrives, mods.ty()) else {
+            return Err("cannot be run: this form of it is not within the subset".into());
+        };
+        let addr = self.address(addr)?.0;
+        if !counts {
+            return Ok(Op::Nop);
+        }
+        let op = MbarOp::Arrive { dst: Dst::Sink, count: Src::Imm(1), expect: None, drop: false };
+        Ok(Op::Mbar(Box::new(Mbar { window, addr, op, order: Order::Release, scope: Scope::Cta })))
     }
 
     fn bulk(&mut self, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {

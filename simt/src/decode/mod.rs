@@ -1,26 +1,45 @@
 //! Syntax tree to instructions: names to registers and addresses, opcodes to operations.
 
 mod arith;
+mod body;
+mod calls;
+mod carry;
 mod constants;
+mod convert;
 mod memory;
 mod mods;
 mod names;
+mod provenance;
+mod special;
 mod sync;
+
+use std::cell::RefCell;
 
 use crate::ParseError;
 use crate::cfg;
-use crate::inst::{Dst, Inst, NOWHERE, Op, Src, Ty};
+use crate::inst::{Dst, Inst, NOWHERE, Op, Src, Ty, Window};
 use crate::kernel::Kernel;
 use crate::parse::Lines;
-use crate::parse::ast::{self, Operand, Stmt, Text};
+use crate::parse::ast::{self, Operand, Text};
+use calls::Call;
 use mods::{Decoded, Mods};
 use names::{Names, Symbol};
 
 /// Everything that is known while a kernel is decoded.
-pub(super) struct Decoder<'a> {
+pub(super) struct Decoder<'t, 'a> {
+    text: &'t Text<'a>,
+    lines: &'t Lines,
     names: Names<'a>,
     /// Blocks of the grid may talk to each other.
     interacts: bool,
+    /// The instructions so far, with their places.
+    code: Kernel,
+    source_line: u32,
+    errors: Vec<ParseError>,
+    /// Functions that are being spread out where they are called, innermost last.
+    calls: Vec<Call<'a>>,
+    /// Shared variables that instructions name, by their offsets.
+    mentions: RefCell<Vec<(u32, u32)>>,
 }
 
 /// Decodes an entry; all that cannot be run is reported.
@@ -30,70 +49,48 @@ pub(crate) fn kernel(
     module_offsets: &[u64],
     lines: &Lines,
 ) -> Result<Kernel, Vec<ParseError>> {
-    let mut errors = Vec::new();
-    let mut names = match Names::new(text, entry, module_offsets) {
+    let names = match Names::new(text, entry, module_offsets) {
         Ok(names) => names,
         Err((offset, message)) => return Err(vec![lines.error(offset, message)]),
     };
-    let mut kernel = Kernel { name: entry.name.to_string(), ..Kernel::default() };
-    names
-        .find_labels(&entry.body, &mut |offset, message| errors.push(lines.error(offset, message)));
-    let mut decoder = Decoder { names, interacts: false };
-    let mut source_line = 0;
-    for stmt in &entry.body {
-        match stmt {
-            Stmt::Open => decoder.names.open(),
-            Stmt::Close => decoder.names.close(),
-            Stmt::Loc(line) => source_line = *line,
-            Stmt::Label(..) => {}
-            Stmt::Reg { ty, names, offset } => {
-                if let Err(message) = decoder.names.declare_registers(ty, names) {
-                    errors.push(lines.error(*offset, message));
-                }
-            }
-            Stmt::Var(var) => {
-                if let Err(message) = decoder.names.declare_var(var) {
-                    errors.push(lines.error(var.offset, message));
-                }
-            }
-            Stmt::Inst(inst) => {
-                let decoded = decoder.guard(inst).and_then(|guard| {
-                    let op = decoder.op(inst)?;
-                    Ok(Inst { op, guard, join: NOWHERE })
-                });
-                match decoded {
-                    Ok(inst) => kernel.insts.push(inst),
-                    Err(message) => {
-                        errors
-                            .push(lines.error(inst.offset, format!("`{}` {message}", inst.opcode)));
-                        kernel.insts.push(Inst { op: Op::Nop, guard: None, join: NOWHERE });
-                    }
-                }
-                kernel.lines.push(source_line);
-                kernel.ptx_lines.push(lines.place(inst.offset).0);
-                kernel.texts.push(inst.text.split_whitespace().collect::<Vec<_>>().join(" "));
-            }
-        }
-    }
+    let mut decoder = Decoder {
+        text,
+        lines,
+        names,
+        interacts: false,
+        code: Kernel { name: entry.name.to_string(), ..Kernel::default() },
+        source_line: 0,
+        errors: Vec::new(),
+        calls: Vec::new(),
+        mentions: RefCell::default(),
+    };
+    decoder.body(&entry.body);
+    let Decoder { names, mut code, mut errors, interacts, mentions, .. } = decoder;
     if !errors.is_empty() {
+        errors.sort_by_key(|e| (e.line, e.column));
         return Err(errors);
     }
     // Falling off the end is an exit.
-    kernel.insts.push(Inst { op: Op::Exit, guard: None, join: NOWHERE });
-    kernel.lines.push(0);
-    kernel.ptx_lines.push(kernel.ptx_lines.last().copied().unwrap_or(0));
-    kernel.texts.push("ret;".to_string());
-    cfg::set_joins(&mut kernel.insts);
-    constants::spread(&mut kernel);
-    decoder.names.finish(&mut kernel);
-    kernel.interacts = decoder.interacts;
-    kernel.cluster = entry.cluster;
-    kernel.reqntid = entry.reqntid;
-    kernel.maxntid = entry.maxntid;
-    Ok(kernel)
+    code.insts.push(Inst { op: Op::Exit, guard: None, join: NOWHERE });
+    code.lines.push(0);
+    code.ptx_lines.push(code.ptx_lines.last().copied().unwrap_or(0));
+    code.texts.push("ret;".to_string());
+    names.place_labels(&mut code.insts);
+    cfg::set_joins(&mut code.insts);
+    names.finish(&mut code);
+    let vars = code.shared_vars.clone();
+    provenance::set_bounds(&mut code, &vars, &mentions.into_inner());
+    constants::spread(&mut code);
+    code.interacts = interacts;
+    code.target = text.target.to_string();
+    code.cluster = entry.cluster;
+    code.reqntid = entry.reqntid;
+    code.maxntid = entry.maxntid;
+    code.maxnreg = entry.maxnreg;
+    Ok(code)
 }
 
-impl Decoder<'_> {
+impl<'a> Decoder<'_, 'a> {
     fn guard(&self, inst: &ast::Inst<'_>) -> Decoded<Option<(u16, bool)>> {
         let Some((name, not)) = inst.guard else { return Ok(None) };
         match self.names.find(name) {
@@ -129,12 +126,14 @@ impl Decoder<'_> {
                     _ => return Err("takes one label".into()),
                 }
             }
-            "ret" | "exit" => {
+            "ret" => {
                 mods.take("uni");
-                Op::Exit
+                self.calls.last().map_or(Op::Exit, |call| Op::Branch(call.end))
             }
+            "exit" => Op::Exit,
             "trap" | "brkpt" => Op::Trap,
             "bar" | "barrier" => self.barrier(base == "barrier", &mut mods, operands)?,
+            "vote" if !inst.opcode.contains(".sync") => self.vote_of_active(&mut mods, operands)?,
             "shfl" | "vote" | "match" | "redux" | "elect" => {
                 self.collective(base, &mut mods, operands)?
             }
@@ -158,11 +157,21 @@ impl Decoder<'_> {
                 while mods.find(|_| Some(())).is_some() {}
                 Op::Nop
             }
-            _ => self.arithmetic(base, &mut mods, operands)?,
+            _ => match self.carry(base, &mut mods, operands)? {
+                Some(op) => op,
+                None => self.arithmetic(base, &mut mods, operands)?,
+            },
         };
         match mods.rest() {
             None => Ok(op),
             Some(part) => Err(format!("cannot be run: `.{part}` is not within the subset")),
+        }
+    }
+
+    /// Notes that the instruction that is being decoded names a shared variable.
+    fn mention(&self, src: Src, window: Window) {
+        if let (Src::Imm(offset), Window::Shared) = (src, window) {
+            self.mentions.borrow_mut().push((self.code.insts.len() as u32, offset as u32));
         }
     }
 
@@ -231,11 +240,17 @@ impl Decoder<'_> {
                     Ok(as_src(dst))
                 }
                 Some(Symbol::Special(special)) => Ok(Src::Special(special)),
-                Some(Symbol::Address(src, _)) if ty.bits() >= 32 => Ok(src),
+                Some(Symbol::Address(src, window)) if ty.bits() >= 32 => {
+                    self.mention(src, window);
+                    Ok(src)
+                }
                 _ => Err(format!("reads `{name}`, which is no register here")),
             },
             Operand::Sum(name, offset) => match self.names.find(name) {
-                Some(Symbol::Address(src, _)) => Ok(plus(src, *offset)),
+                Some(Symbol::Address(src, window)) => {
+                    self.mention(src, window);
+                    Ok(plus(src, *offset))
+                }
                 _ => Err(format!("reads `{name}`, which has no address")),
             },
             _ => Err("has an operand of the wrong kind".into()),

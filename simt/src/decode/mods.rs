@@ -116,7 +116,7 @@ pub(super) fn window(part: &str) -> Option<Window> {
         "shared::cluster" => Window::SharedCluster,
         "local" => Window::Local,
         "const" => Window::Const,
-        "param" | "param::entry" => Window::Param,
+        "param" | "param::entry" | "param::func" => Window::Param,
         _ => return None,
     })
 }

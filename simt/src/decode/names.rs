@@ -1,10 +1,11 @@
 //! What names stand for: registers, variables, labels, special registers, by scope.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use super::mods::Decoded;
-use crate::inst::{Dst, Special, Src, Ty, Window};
-use crate::kernel::{Kernel, Param};
+use super::mods::{Decoded, Mods};
+use super::special::special;
+use crate::inst::{Dst, Inst, Op, Special, Src, Ty, Window};
+use crate::kernel::{Kernel, Param, SharedVar};
 use crate::parse::ast::{Base, Entry, Operand, Stmt, Text, Var, VarSpace};
 
 /// What a name stands for.
@@ -37,12 +38,24 @@ const MOST_PARAMS: u32 = 32_764;
 
 /// All names of a kernel.
 pub(super) struct Names<'a> {
+    /// The text's own variables first, then the scopes of the entry and of what it calls.
     scopes: Vec<Scope<'a>>,
-    /// Labels of each scope, in the order of the text, and its parent.
+    /// Where the scopes of the entry, and of each function that is being called, begin.
+    frames: Vec<usize>,
+    /// Labels of each scope, in the order of the text, and its parent; the root is its own.
     labels: Vec<(HashMap<&'a str, u32>, usize)>,
-    opened: usize,
+    /// Of each body that is being decoded: its first scope of labels, and how many it opened.
+    bodies: Vec<(usize, usize)>,
+    /// Where each label stands, once that is known.
+    places: Vec<u32>,
     planes: [u32; 3],
     params: Vec<Param>,
+    /// Shared variables of bodies, by their place in the text: one each, however often a
+    /// function is called.
+    placed: HashMap<usize, u64>,
+    shared_vars: Vec<SharedVar>,
+    /// The predicate that carries are kept in, once one is.
+    carry: Option<u16>,
     shared: u64,
     dynamic: u64,
     local: u64,
@@ -56,11 +69,16 @@ impl<'a> Names<'a> {
         module_offsets: &[u64],
     ) -> Result<Names<'a>, (usize, String)> {
         let mut names = Names {
-            scopes: vec![Scope::default()],
+            scopes: vec![Scope::default(), Scope::default()],
+            frames: vec![1],
             labels: Vec::new(),
-            opened: 0,
+            bodies: Vec::new(),
+            places: Vec::new(),
             planes: [0; 3],
             params: Vec::new(),
+            placed: HashMap::new(),
+            shared_vars: Vec::new(),
+            carry: None,
             shared: 0,
             dynamic: 0,
             local: 0,
@@ -78,11 +96,11 @@ impl<'a> Names<'a> {
                     ),
                 ));
             }
-            names.params.push(Param { offset, bytes: param.bytes });
-            let symbol = Symbol::Address(Src::Imm(offset.into()), Window::Param);
-            names.scopes[0].names.insert(param.name, symbol);
+            names.params.push(Param { offset, bytes: param.bytes, name: param.name.to_string() });
+            names.bind(param.name, Symbol::Address(Src::Imm(offset.into()), Window::Param));
         }
-        let used = used_names(&entry.body);
+        let bodies = reached(text, &entry.body);
+        let used = used_names(&bodies);
         for (var, offset) in text.vars.iter().zip(module_offsets) {
             match var.space {
                 VarSpace::Global | VarSpace::Const => {
@@ -91,43 +109,62 @@ impl<'a> Names<'a> {
                     let symbol = Symbol::Address(Src::Special(Special::Module(*offset)), window);
                     names.scopes[0].names.insert(var.name, symbol);
                 }
-                _ if var.external || !used.contains_key(var.name) => {}
-                _ => names.declare_var(var).map_err(|m| (var.offset, m))?,
+                _ if var.external || !used.contains(var.name) => {}
+                _ => {
+                    let offset = names.reserve(var).map_err(|m| (var.offset, m))?;
+                    let symbol = Symbol::Address(Src::Imm(offset), Window::Shared);
+                    names.scopes[0].names.insert(var.name, symbol);
+                }
             }
         }
-        let before = names.shared;
-        for stmt in &entry.body {
+        for stmt in bodies.iter().copied().flatten() {
             if let Stmt::Var(var) = stmt {
-                names.reserve(var).map_err(|m| (var.offset, m))?;
+                match var.space {
+                    VarSpace::Shared => {
+                        let offset = names.reserve(var).map_err(|m| (var.offset, m))?;
+                        names.placed.insert(var.offset, offset);
+                    }
+                    VarSpace::Local | VarSpace::Param => {}
+                    _ => {
+                        let message = format!(
+                            "variable `{}`: only shared and local ones may stand in a body",
+                            var.name
+                        );
+                        return Err((var.offset, message));
+                    }
+                }
             }
         }
         // Dynamic shared memory begins where static memory ends, one place for all its names.
         let dynamic = text.vars.iter().filter(|v| v.external);
         let align = dynamic.clone().map(|v| v.align).max().unwrap_or(1).max(16);
-        let base = names.shared.next_multiple_of(align.into());
-        names.shared = before;
-        names.dynamic = base;
+        names.dynamic = names.shared.next_multiple_of(align.into());
         for var in dynamic {
-            names.scopes[0].names.insert(var.name, Symbol::Address(Src::Imm(base), Window::Shared));
+            let symbol = Symbol::Address(Src::Imm(names.dynamic), Window::Shared);
+            names.scopes[0].names.insert(var.name, symbol);
+            if used.contains(var.name) {
+                names.shared_var(var, names.dynamic);
+            }
         }
         Ok(names)
     }
 
-    /// Room for a variable of the body, found before dynamic memory is placed.
-    fn reserve(&mut self, var: &Var<'a>) -> Decoded<()> {
-        match var.space {
-            VarSpace::Shared => {
-                self.shared = self.shared.next_multiple_of(var.align.into()) + var.bytes
-            }
-            VarSpace::Local => {}
-            _ => {
-                return Err(format!(
-                    "variable `{}`: only shared and local ones may stand in a body",
-                    var.name
-                ));
-            }
-        }
-        self.small_enough(var)
+    /// Room for a shared variable.
+    fn reserve(&mut self, var: &Var<'a>) -> Decoded<u64> {
+        no_values(var)?;
+        let offset = self.shared.next_multiple_of(var.align.into());
+        self.shared = offset + var.bytes;
+        self.small_enough(var)?;
+        self.shared_var(var, offset);
+        Ok(offset)
+    }
+
+    fn shared_var(&mut self, var: &Var<'_>, offset: u64) {
+        self.shared_vars.push(SharedVar {
+            name: crate::symbol::plain(var.name).to_string(),
+            offset: offset as u32,
+            bytes: (!var.external).then_some(var.bytes as u32),
+        });
     }
 
     fn small_enough(&self, var: &Var<'_>) -> Decoded<()> {
@@ -140,25 +177,26 @@ impl<'a> Names<'a> {
         Ok(())
     }
 
-    /// Places a variable.
+    /// A variable of a body.
     pub(super) fn declare_var(&mut self, var: &Var<'a>) -> Decoded<()> {
-        if !var.init.is_empty() && matches!(var.space, VarSpace::Shared | VarSpace::Local) {
-            return Err(format!(
-                "variable `{}` has initial values where PTX permits none",
-                var.name
-            ));
-        }
-        let align = u64::from(var.align);
-        let (end, window) = match var.space {
-            VarSpace::Shared => (&mut self.shared, Window::Shared),
-            VarSpace::Local => (&mut self.local, Window::Local),
+        no_values(var)?;
+        let (offset, window) = match (var.space, self.placed.get(&var.offset)) {
+            (VarSpace::Shared, Some(offset)) => (*offset, Window::Shared),
+            (VarSpace::Local | VarSpace::Param, _) => {
+                let offset = self.local.next_multiple_of(var.align.into());
+                self.local = offset + var.bytes;
+                self.small_enough(var)?;
+                (offset, Window::Local)
+            }
             _ => return Err(format!("variable `{}` cannot stand here", var.name)),
         };
-        let offset = end.next_multiple_of(align);
-        *end = offset + var.bytes;
-        self.small_enough(var)?;
-        self.here().names.insert(var.name, Symbol::Address(Src::Imm(offset), window));
+        self.bind(var.name, Symbol::Address(Src::Imm(offset), window));
         Ok(())
+    }
+
+    /// Gives a name its meaning, from here to the end of the scope.
+    pub(super) fn bind(&mut self, name: &'a str, symbol: Symbol) {
+        self.here().names.insert(name, symbol);
     }
 
     fn here(&mut self) -> &mut Scope<'a> {
@@ -203,11 +241,28 @@ impl<'a> Names<'a> {
         Ok(())
     }
 
+    /// The predicate register that carries go through.
+    pub(super) fn carry_flag(&mut self) -> Decoded<u16> {
+        if let Some(flag) = self.carry {
+            return Ok(flag);
+        }
+        let flag = self.planes[2];
+        if flag >= MOST {
+            return Err(format!("needs a predicate more than {MOST}"));
+        }
+        self.planes[2] += 1;
+        self.carry = Some(flag as u16);
+        Ok(flag as u16)
+    }
+
     /// The innermost meaning of a name.
     pub(super) fn find(&self, name: &str) -> Option<Symbol> {
         let split = name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
         let (prefix, digits) = name.split_at(split);
-        for scope in self.scopes.iter().rev() {
+        // A function sees the text's variables, and nothing of its caller.
+        let frame = self.frames.last().copied().unwrap_or(0);
+        let (outer, inner) = (&self.scopes[..1], &self.scopes[frame..]);
+        for scope in inner.iter().rev().chain(outer) {
             if let Some(symbol) = scope.names.get(name) {
                 return Some(*symbol);
             }
@@ -230,18 +285,33 @@ impl<'a> Names<'a> {
     }
 
     pub(super) fn open(&mut self) {
-        self.opened += 1;
-        self.scopes.push(Scope { labels: self.opened, ..Scope::default() });
+        let mut labels = 0;
+        if let Some((first, opened)) = self.bodies.last_mut() {
+            *opened += 1;
+            labels = *first + *opened;
+        }
+        self.scopes.push(Scope { labels, ..Scope::default() });
     }
 
     pub(super) fn close(&mut self) {
         self.scopes.pop();
     }
 
-    /// Notes where each label stands, before the first branch is decoded.
-    pub(super) fn find_labels(&mut self, body: &[Stmt<'a>], error: &mut dyn FnMut(usize, String)) {
-        self.labels.push((HashMap::new(), 0));
-        let (mut scope, mut index) = (0, 0u32);
+    /// From here on, names are those of a function.
+    pub(super) fn enter_function(&mut self) {
+        self.frames.push(self.scopes.len());
+        self.scopes.push(Scope::default());
+    }
+
+    pub(super) fn leave_function(&mut self) {
+        self.scopes.truncate(self.frames.pop().unwrap_or(1));
+    }
+
+    /// Notes the labels of a body, before the first branch is decoded.
+    pub(super) fn enter_body(&mut self, body: &[Stmt<'a>], error: &mut dyn FnMut(usize, String)) {
+        let first = self.labels.len();
+        self.labels.push((HashMap::new(), first));
+        let mut scope = first;
         for stmt in body {
             match stmt {
                 Stmt::Open => {
@@ -249,24 +319,57 @@ impl<'a> Names<'a> {
                     scope = self.labels.len() - 1;
                 }
                 Stmt::Close => scope = self.labels[scope].1,
-                Stmt::Label(name, offset) if self.labels[scope].0.insert(name, index).is_some() => {
-                    error(*offset, format!("label `{name}` stands twice"));
+                Stmt::Label(name, offset) => {
+                    let label = self.new_label();
+                    if self.labels[scope].0.insert(name, label).is_some() {
+                        error(*offset, format!("label `{name}` stands twice"));
+                    }
                 }
-                Stmt::Inst(_) => index += 1,
                 _ => {}
             }
         }
+        self.bodies.push((first, 0));
+        self.here().labels = first;
     }
 
-    /// The instruction that a label stands before.
+    pub(super) fn leave_body(&mut self) {
+        self.bodies.pop();
+    }
+
+    pub(super) fn new_label(&mut self) -> u32 {
+        self.places.push(0);
+        self.places.len() as u32 - 1
+    }
+
+    /// A label stands before this instruction.
+    pub(super) fn put_label(&mut self, label: u32, pc: u32) {
+        self.places[label as usize] = pc;
+    }
+
+    pub(super) fn set_label(&mut self, name: &str, pc: u32) {
+        if let Some(label) = self.label(name) {
+            self.put_label(label, pc);
+        }
+    }
+
+    /// The label of that name.
     pub(super) fn label(&self, name: &str) -> Option<u32> {
         let mut scope = self.scopes.last()?.labels;
         loop {
             let (labels, parent) = &self.labels[scope];
             match labels.get(name) {
-                Some(target) => return Some(*target),
-                None if scope == 0 => return None,
+                Some(label) => return Some(*label),
+                None if *parent == scope => return None,
                 None => scope = *parent,
+            }
+        }
+    }
+
+    /// Branches go to instructions, now that all labels stand.
+    pub(super) fn place_labels(&self, insts: &mut [Inst]) {
+        for inst in insts {
+            if let Op::Branch(label) = &mut inst.op {
+                *label = self.places[*label as usize];
             }
         }
     }
@@ -276,21 +379,57 @@ impl<'a> Names<'a> {
         kernel.params = self.params;
         kernel.static_shared = self.shared as u32;
         kernel.dynamic_base = self.dynamic as u32;
-        kernel.local = self.local.next_multiple_of(16) as u32;
+        kernel.local = self.local as u32;
+        kernel.shared_vars = self.shared_vars;
     }
 }
 
+/// Shared and local variables have no values at first.
+fn no_values(var: &Var<'_>) -> Decoded<()> {
+    match var.init.is_empty() {
+        true => Ok(()),
+        false => Err(format!("variable `{}` has initial values where PTX permits none", var.name)),
+    }
+}
+
+/// A body, and those of all functions that it calls, each once.
+fn reached<'t, 'a>(text: &'t Text<'a>, body: &'t [Stmt<'a>]) -> Vec<&'t [Stmt<'a>]> {
+    let mut bodies = vec![body];
+    let mut names = HashSet::new();
+    let mut next = 0;
+    while let Some(body) = bodies.get(next).copied() {
+        next += 1;
+        for stmt in body {
+            let Stmt::Inst(inst) = stmt else { continue };
+            if Mods::split(inst.opcode).0 != "call" {
+                continue;
+            }
+            let callee = inst.operands.iter().find_map(|operand| match operand {
+                Operand::Name(name) => text.funcs.iter().find(|f| f.name == *name),
+                _ => None,
+            });
+            if let Some(func) = callee
+                && let Some(body) = &func.body
+                && names.insert(func.name)
+            {
+                bodies.push(body);
+            }
+        }
+    }
+    bodies
+}
+
 /// Names that instructions mention: shared variables of other kernels take no room.
-fn used_names<'a>(body: &[Stmt<'a>]) -> HashMap<&'a str, ()> {
-    let mut used = HashMap::new();
-    for stmt in body {
+fn used_names<'a>(bodies: &[&[Stmt<'a>]]) -> HashSet<&'a str> {
+    let mut used = HashSet::new();
+    for stmt in bodies.iter().copied().flatten() {
         if let Stmt::Inst(inst) = stmt {
             for operand in &inst.operands {
                 match operand {
                     Operand::Name(name)
                     | Operand::Sum(name, _)
                     | Operand::Address(Base::Name(name), _) => {
-                        used.insert(*name, ());
+                        used.insert(*name);
                     }
                     _ => {}
                 }
@@ -298,53 +437,4 @@ fn used_names<'a>(body: &[Stmt<'a>]) -> HashMap<&'a str, ()> {
         }
     }
     used
-}
-
-fn special(name: &str) -> Option<Special> {
-    let axis = |text: &str| match text {
-        "x" => Some(0),
-        "y" => Some(1),
-        "z" => Some(2),
-        _ => None,
-    };
-    if let Some((base, tail)) = name.split_once('.') {
-        let axis = axis(tail)?;
-        return Some(match base {
-            "%tid" => Special::Tid(axis),
-            "%ntid" => Special::Ntid(axis),
-            "%ctaid" => Special::Ctaid(axis),
-            "%nctaid" => Special::Nctaid(axis),
-            "%clusterid" => Special::ClusterId(axis),
-            "%nclusterid" => Special::NClusterId(axis),
-            "%cluster_ctaid" => Special::ClusterCtaid(axis),
-            "%cluster_nctaid" => Special::ClusterNctaid(axis),
-            _ => return None,
-        });
-    }
-    Some(match name {
-        "%laneid" => Special::LaneId,
-        "%warpid" => Special::WarpId,
-        "%nwarpid" => Special::NWarpId,
-        "%smid" => Special::SmId,
-        "%nsmid" => Special::NSmId,
-        "%gridid" => Special::GridId,
-        "%lanemask_eq" => Special::LaneMaskEq,
-        "%lanemask_le" => Special::LaneMaskLe,
-        "%lanemask_lt" => Special::LaneMaskLt,
-        "%lanemask_ge" => Special::LaneMaskGe,
-        "%lanemask_gt" => Special::LaneMaskGt,
-        "%clock" => Special::Clock,
-        "%clock_hi" => Special::ClockHi,
-        "%clock64" => Special::Clock64,
-        "%globaltimer" => Special::GlobalTimer,
-        "%globaltimer_lo" => Special::GlobalTimerLo,
-        "%globaltimer_hi" => Special::GlobalTimerHi,
-        "%cluster_ctarank" => Special::ClusterCtaRank,
-        "%cluster_nctarank" => Special::ClusterNctaRank,
-        "%is_explicit_cluster" => Special::IsExplicitCluster,
-        "%dynamic_smem_size" => Special::DynamicSmemSize,
-        "%total_smem_size" => Special::TotalSmemSize,
-        "WARP_SZ" => Special::NWarpSize,
-        _ => return None,
-    })
 }

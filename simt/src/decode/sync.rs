@@ -9,7 +9,7 @@ use crate::parse::ast::Operand;
 const COUNT: &str = "has too few or too many operands";
 const UNKNOWN: &str = "cannot be run: it is not within the subset";
 
-impl Decoder<'_> {
+impl Decoder<'_, '_> {
     /// `bar` is `barrier.aligned`, but for the letters.
     pub(super) fn barrier(
         &mut self,

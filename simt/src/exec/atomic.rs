@@ -2,12 +2,13 @@
 
 use super::access::report;
 use super::env::Fault;
+use super::locate::Want;
 use super::team::Team;
 use super::warp::each;
 use crate::TrapKind;
 use crate::alu::{eval, trim};
 use crate::inst::{Alu, Atom, AtomOp, F, Half, Rounding, Ty, Window};
-use crate::observer::{At, Observer, Space};
+use crate::observer::{At, Observer, Space, Stored};
 
 impl Team<'_> {
     pub(super) fn atomic<O: Observer>(
@@ -24,7 +25,7 @@ impl Team<'_> {
         while left != 0 {
             let group = self.group(w, memory.window, &addrs, left);
             left &= !group.mask;
-            let place = self.place(&group, width)?;
+            let place = self.place(&group, Want::new(memory, 1))?;
             if !matches!(group.space, Space::Global | Space::Shared) {
                 let lane = group.mask.trailing_zeros() as usize;
                 return Err(Fault::new(
@@ -33,19 +34,24 @@ impl Team<'_> {
                     "an atomic outside of global and shared memory",
                 ));
             }
-            report(at, memory, atom.kind, 1, &group, &place, obs);
             let ftz = atom.ftz
                 || (memory.window == Window::Generic
                     && group.space == Space::Global
                     && memory.ty == Ty::F32);
+            let mut wrote = 0;
             each(group.mask, |lane| {
                 let addr = group.addrs[lane];
                 let old = self.get(w, &place, lane, addr, width);
                 let (b, c) = (self.lane(w, lane, atom.b), self.lane(w, lane, atom.c));
                 let new = update(atom.op, memory.ty, ftz, old, b, c);
+                // A compare-and-swap that fails reads.
+                let fails = atom.op == AtomOp::Cas && old != trim(b, 8 * width);
+                wrote |= u32::from(!fails) << lane;
                 self.put(w, &place, lane, addr, width, new);
                 self.warps[w].regs.put(atom.dst, lane, old);
             });
+            let wrote = (wrote, Stored::Unknown);
+            report(at, memory, (atom.kind, 1), &group, &place, wrote, obs);
         }
         Ok(())
     }

@@ -1,8 +1,9 @@
 //! Barriers of blocks and clusters.
 
 use super::env::Fault;
+use super::stuck::ALL_MUST_COME;
 use super::team::{Bar as BarState, Team};
-use super::warp::{Flow, State, each};
+use super::warp::{Flow, Split, State, each};
 use crate::TrapKind;
 use crate::inst::{Bar, Dst, Op, Red, Src};
 use crate::observer::{Arrive, At, Complete, Level, Observer};
@@ -145,6 +146,14 @@ impl Team<'_> {
         obs: &mut O,
     ) -> Result<(), (usize, u32, Fault)> {
         let first = block * self.per_block();
+        if self.blocks[block].bars[id].aligned {
+            let waits = |s: &&Split| s.state == State::Bar { id: id as u8 };
+            for w in (first..first + self.per_block()).filter(|w| self.warps[*w].strayed != 0) {
+                if let Some(split) = self.warps[w].splits.iter().find(waits) {
+                    return Err((w, split.pc, self.strayed(split, block)));
+                }
+            }
+        }
         let state = &mut self.blocks[block].bars[id];
         state.active = false;
         let (waiting, arrived, aligned) =
@@ -167,8 +176,9 @@ impl Team<'_> {
                     continue;
                 }
                 if aligned && at_pc.is_some_and(|pc| pc != split.pc) {
-                    let detail =
-                        "other lanes of the warp wait at another barrier instruction".to_string();
+                    let detail = format!(
+                        "other threads of the warp wait at another barrier: {ALL_MUST_COME}"
+                    );
                     let lane = split.mask.trailing_zeros() as usize;
                     return Err((
                         w,

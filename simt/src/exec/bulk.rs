@@ -2,6 +2,7 @@
 //! orders that the ISA allows.
 
 use super::env::Fault;
+use super::locate::Want;
 use super::team::Team;
 use super::warp::each;
 use crate::TrapKind;
@@ -72,7 +73,7 @@ impl Team<'_> {
                 self.env
                     .global
                     .read(source, &mut data[..read as usize])
-                    .map_err(|m| Fault { lane: lane as u32, ..m.into() })?;
+                    .map_err(|_| self.no_such_global(source, lane, Want::raw(read)))?;
                 (Space::Global, source)
             }
             window => {
@@ -93,7 +94,7 @@ impl Team<'_> {
             self.env
                 .global
                 .write(target, &data)
-                .map_err(|m| Fault { lane: lane as u32, ..m.into() })?;
+                .map_err(|_| self.no_such_global(target, lane, Want::raw(bytes)))?;
             let to = Space::Global;
             obs.copy(
                 at,

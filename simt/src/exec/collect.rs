@@ -44,7 +44,10 @@ impl Team<'_> {
             return Err(Fault::new(
                 TrapKind::BadMask,
                 lane,
-                format!("lane {lane} is not in its member mask {mask:#010x}"),
+                format!(
+                    "lane {lane} comes, and is not in the member mask {mask:#010x}: name every \
+                     lane that comes (0xffffffff for all of them), or let only those come"
+                ),
             ));
         }
         if *op == Sync::Barrier {

@@ -1,18 +1,22 @@
 //! What all blocks of a launch share, and what stops them.
 
+use std::time::Duration;
+
 use crate::global::Global;
 use crate::observer::LaunchInfo;
+use crate::progress::Progress;
 use crate::{Config, Schedule, TrapKind};
 
 /// What all blocks of a launch share.
 pub(crate) struct Env<'a> {
     pub(crate) info: LaunchInfo<'a>,
     pub(crate) global: &'a Global,
-    pub(crate) params: Vec<u8>,
+    pub(crate) progress: &'a Progress,
     pub(crate) module_base: u64,
     pub(crate) dynamic_shared: u32,
     pub(crate) schedule: Schedule,
     pub(crate) block_budget: u64,
+    pub(crate) patience: Option<Duration>,
     pub(crate) sm_count: u32,
 }
 
@@ -21,18 +25,19 @@ impl<'a> Env<'a> {
         info: LaunchInfo<'a>,
         global: &'a Global,
         config: &Config,
-        params: Vec<u8>,
+        progress: &'a Progress,
         module_base: u64,
         dynamic_shared: u32,
     ) -> Env<'a> {
         Env {
             info,
             global,
-            params,
+            progress,
             module_base,
             dynamic_shared,
             schedule: config.schedule,
             block_budget: config.block_budget,
+            patience: config.patience,
             sm_count: config.sm_count,
         }
     }

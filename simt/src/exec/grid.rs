@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use super::env::{Env, Fault};
 use super::rng::Rng;
 use super::schedule::Turn;
+use super::stuck::Watch;
 use super::team::Team;
 use crate::observer::Observer;
 use crate::{Config, Schedule, Trap, TrapKind};
@@ -73,8 +74,13 @@ fn in_parallel<O: Observer>(env: &Env<'_>, config: &Config, clusters: u64, obs: 
                         return (fork, Ok(0));
                     }
                     let first = (window + i as u64) * CHUNK;
-                    let result =
-                        chunk(team, first..(first + CHUNK).min(clusters), budget, &mut fork);
+                    let result = chunk(
+                        team,
+                        first..(first + CHUNK).min(clusters),
+                        budget,
+                        config,
+                        &mut fork,
+                    );
                     if result.is_err() {
                         failed.fetch_min(i, Ordering::Relaxed);
                     }
@@ -86,7 +92,10 @@ fn in_parallel<O: Observer>(env: &Env<'_>, config: &Config, clusters: u64, obs: 
             obs.merge(fork);
             executed += result?;
             if executed > config.budget {
-                return Err(spent(env, config));
+                let mut team = Team::new(env);
+                team.start(0, &mut ());
+                let detail = spent(config);
+                return Err(team.trap(0, 0, Fault::new(TrapKind::Budget, 0, detail)));
             }
         }
         window = end;
@@ -98,15 +107,18 @@ fn chunk<O: Observer>(
     team: &mut Team<'_>,
     clusters: std::ops::Range<u64>,
     budget: u64,
+    config: &Config,
     obs: &mut O,
 ) -> Ran<u64> {
     let mut executed = 0;
+    let mut watch = Watch::default();
     for cluster in clusters {
         team.start(cluster, obs);
         while team.turn(QUANTUM, obs)? == Turn::More {
             if executed + team.executed > budget {
-                break;
+                return Err(team.endless(&spent(config)));
             }
+            watch.check(team)?;
         }
         executed += team.executed;
         if executed > budget {
@@ -128,6 +140,7 @@ fn in_turns<O: Observer>(env: &Env<'_>, config: &Config, clusters: u64, obs: &mu
     let mut running: Vec<Team<'_>> = Vec::new();
     let mut idle: Vec<Team<'_>> = Vec::new();
     let (mut next, mut executed, mut at) = (0, 0u64, 0);
+    let (mut watch, mut look) = (Watch::default(), QUANTUM);
     while next < clusters || !running.is_empty() {
         while running.len() < resident && next < clusters {
             let mut team = idle.pop().unwrap_or_else(|| Team::new(env));
@@ -141,7 +154,11 @@ fn in_turns<O: Observer>(env: &Env<'_>, config: &Config, clusters: u64, obs: &mu
         let turn = running[at].turn(quantum, obs)?;
         executed += running[at].executed - before;
         if executed > config.budget {
-            return Err(spent(env, config));
+            return Err(running[at].endless(&spent(config)));
+        }
+        if executed >= look {
+            look = executed + QUANTUM;
+            watch.check(&mut running[at])?;
         }
         match turn {
             Turn::Done => idle.push(running.remove(at)),
@@ -156,9 +173,6 @@ fn in_turns<O: Observer>(env: &Env<'_>, config: &Config, clusters: u64, obs: &mu
     Ok(())
 }
 
-fn spent(env: &Env<'_>, config: &Config) -> Box<Trap> {
-    let mut team = Team::new(env);
-    team.start(0, &mut ());
-    let detail = format!("a launch may execute {} warp instructions", config.budget);
-    team.trap(0, 0, Fault::new(TrapKind::Budget, 0, detail))
+fn spent(config: &Config) -> String {
+    format!("a launch may execute {} warp instructions, and this one has", config.budget)
 }

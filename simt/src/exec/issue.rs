@@ -130,10 +130,17 @@ impl Team<'_> {
                 }
             }),
             Op::Atomic(atom) => self.atomic(w, &at, atom, obs)?,
+            Op::Host(call) => self.host(w, &at, call, obs)?,
             Op::ActiveMask(dst) => {
                 obs.collective(&at, Collective::ActiveMask, active);
                 each(active, |lane| self.warps[w].regs.put(*dst, lane, active.into()));
             }
+            Op::Ballot { dst, a } => {
+                obs.collective(&at, Collective::Vote, active);
+                let held = self.warps[w].regs.pred(*a) & active;
+                each(active, |lane| self.warps[w].regs.put(*dst, lane, held.into()));
+            }
+            Op::Carry(carry) => self.carry(w, active, carry),
             Op::Fence(order, scope) => obs.fence(&at, *order, *scope),
             Op::ClusterArrive => self.cluster_arrive(w, &at, obs)?,
             Op::ClusterWait => {

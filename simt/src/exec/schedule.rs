@@ -1,11 +1,10 @@
 //! Who runs next.
 
-use super::env::Fault;
 use super::team::Team;
 use super::warp::{Conv, Flow, NONE, Split, State, Warp};
 use crate::inst::{MbarOp, NOWHERE, Op};
 use crate::observer::Observer;
-use crate::{Schedule, Trap, TrapKind};
+use crate::{Schedule, Trap};
 
 /// Instructions after which others get their turn: lanes that spin must not keep those they wait for.
 const TURN: u32 = 1 << 14;
@@ -66,20 +65,6 @@ impl Team<'_> {
             }
         }
         Ok(Turn::Done)
-    }
-
-    fn check_budget(&self) -> Ran<()> {
-        if self.executed <= self.env.block_budget {
-            return Ok(());
-        }
-        let w = self.warps.iter().position(|warp| warp.live != 0).unwrap_or(0);
-        let split = self.warps[w].splits.first();
-        let (pc, lane) = split.map_or((0, 0), |s| (s.pc, s.mask.trailing_zeros() as usize));
-        let detail = format!(
-            "a block may execute {} warp instructions: does it loop for ever?",
-            self.env.block_budget
-        );
-        Err(self.trap(w, pc, Fault::new(TrapKind::Budget, lane, detail)))
     }
 
     /// Lanes that wait at convergence are let go for the sake of a `.sync`, but not where an
@@ -148,6 +133,7 @@ impl Team<'_> {
                     let known = conv != NONE && warp.convs[conv as usize].pc == join;
                     if join != NOWHERE && !known {
                         conv = warp.new_conv(Conv {
+                            from: pc,
                             pc: join,
                             parent: conv,
                             members: mask,
@@ -172,6 +158,7 @@ impl Team<'_> {
                     }
                 }
                 Flow::Exit(gone) => {
+                    self.stray(w, pc, gone);
                     self.warps[w].leave(gone, conv);
                     self.left(w, obs)?;
                     mask &= !gone;
@@ -186,6 +173,7 @@ impl Team<'_> {
                     if stays != 0 {
                         let warp = &mut self.warps[w];
                         conv = warp.new_conv(Conv {
+                            from: pc,
                             pc: pc + 1,
                             parent: conv,
                             members: mask,
@@ -203,8 +191,13 @@ impl Team<'_> {
                 }
                 Flow::Only(first) => {
                     let warp = &mut self.warps[w];
-                    conv =
-                        warp.new_conv(Conv { pc: pc + 1, parent: conv, members: mask, arrived: 0 });
+                    conv = warp.new_conv(Conv {
+                        from: pc,
+                        pc: pc + 1,
+                        parent: conv,
+                        members: mask,
+                        arrived: 0,
+                    });
                     warp.splits.push(Split { pc, mask: mask & !first, conv, state: State::Ready });
                     mask = first;
                 }
@@ -237,9 +230,19 @@ impl Team<'_> {
         self.open_cluster(obs);
         if self.warps[warps].iter().all(|warp| warp.live == 0) && !self.blocks[block].ended {
             self.blocks[block].ended = true;
+            self.env.progress.block_ended();
             obs.block_end(&self.env.info, &self.blocks[block].id);
         }
         Ok(())
+    }
+
+    /// Lanes exit, and others of their warp do not: an aligned barrier may no longer come. Those
+    /// that a guard lets exit where they stand do not count, for they left together.
+    fn stray(&mut self, w: usize, pc: u32, gone: u32) {
+        let warp = &mut self.warps[w];
+        if warp.live & !gone != 0 && self.env.info.kernel.insts[pc as usize].guard.is_none() {
+            warp.strayed |= gone;
+        }
     }
 
     /// Runs one instruction for some lanes of a split, with no convergence barriers.
@@ -276,6 +279,7 @@ impl Team<'_> {
             }
             Flow::Exit(gone) => {
                 go(pc + 1, lanes & !gone, State::Ready);
+                self.stray(w, pc, gone);
                 self.warps[w].leave(gone, NONE);
                 self.left(w, obs)?;
             }
@@ -397,55 +401,5 @@ impl Team<'_> {
             }
         }
         any
-    }
-
-    /// Nothing can run: who waits where.
-    fn stuck(&self) -> Box<Trap> {
-        let insts = &self.env.info.kernel.insts;
-        let mut first: Option<(usize, Split, bool)> = None;
-        let mut places: Vec<(u32, u32, &str)> = Vec::new();
-        for (w, warp) in self.warps.iter().enumerate() {
-            for split in &warp.splits {
-                let kind = match split.state {
-                    State::Sync { .. } => "a warp-wide operation",
-                    State::Bar { .. } => "a block barrier",
-                    State::Cluster => "the cluster barrier",
-                    State::Mbarrier { .. } => "an mbarrier",
-                    State::Ready => continue,
-                };
-                let same =
-                    warp.splits.iter().filter(|s| s.pc == split.pc && s.state == split.state);
-                let together = same.fold(0, |all, s| all | s.mask);
-                let divergent = together != warp.live
-                    && matches!(&insts[split.pc as usize].op, Op::Bar(bar) if bar.aligned);
-                if first.is_none_or(|(_, _, d)| divergent && !d) {
-                    first = Some((w, *split, divergent));
-                }
-                match places.iter_mut().find(|p| p.0 == split.pc) {
-                    Some(place) => place.1 += split.mask.count_ones(),
-                    None => places.push((split.pc, split.mask.count_ones(), kind)),
-                }
-            }
-        }
-        let kernel = self.env.info.kernel;
-        let list: Vec<String> = places
-            .iter()
-            .map(|(pc, n, kind)| {
-                format!(
-                    "{n} thread{} at {kind} on source line {} (PTX line {})",
-                    if *n == 1 { " waits" } else { "s wait" },
-                    kernel.line(*pc),
-                    kernel.ptx_line(*pc)
-                )
-            })
-            .collect();
-        let (w, pc, lane, divergent) = match first {
-            Some((w, split, divergent)) => {
-                (w, split.pc, split.mask.trailing_zeros() as usize, divergent)
-            }
-            None => (0, 0, 0, false),
-        };
-        let kind = if divergent { TrapKind::DivergentBarrier } else { TrapKind::Deadlock };
-        self.trap(w, pc, Fault::new(kind, lane, list.join("; ")))
     }
 }

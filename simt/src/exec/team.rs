@@ -49,6 +49,8 @@ pub(super) struct Team<'e> {
     pub(super) rng: Rng,
     /// Waits at `mbarrier`s that ended with nothing done, since the last change of one.
     pub(super) vain_waits: u32,
+    /// Whether it only goes on to show where it is.
+    pub(super) sampled: bool,
 }
 
 impl<'e> Team<'e> {
@@ -65,6 +67,7 @@ impl<'e> Team<'e> {
             executed: 0,
             rng: Rng::default(),
             vain_waits: 0,
+            sampled: false,
         }
     }
 
@@ -141,6 +144,9 @@ impl<'e> Team<'e> {
         Box::new(Trap {
             kind: fault.kind,
             entry: at.kernel.name.clone(),
+            launch: self.env.info.number,
+            blocks: self.env.info.blocks(),
+            threads: self.env.info.threads(),
             block: at.block.id,
             thread: at.thread(fault.lane),
             line: at.line(),

@@ -52,6 +52,8 @@ pub(super) struct Split {
 /// A convergence barrier: lanes that parted meet again at `pc`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Conv {
+    /// Where they parted.
+    pub(super) from: u32,
     pub(super) pc: u32,
     pub(super) parent: u32,
     pub(super) members: u32,
@@ -148,6 +150,8 @@ pub(super) struct Warp {
     pub(super) index: u32,
     /// Lanes that have not exited.
     pub(super) live: u32,
+    /// Lanes that exited while others of the warp went on.
+    pub(super) strayed: u32,
     pub(super) splits: Vec<Split>,
     pub(super) convs: Vec<Conv>,
     free: Vec<u32>,
@@ -168,7 +172,7 @@ impl Warp {
         local: usize,
     ) {
         (self.block, self.index, self.live) = (block, index, live);
-        self.spun = 0;
+        (self.spun, self.strayed) = (0, 0);
         self.splits.clear();
         self.convs.clear();
         self.free.clear();

@@ -1,6 +1,7 @@
 //! What arithmetic instructions compute.
 
-use super::Ty;
+use super::operand::{Dst, Src};
+use super::ty::Ty;
 
 /// Rounding of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -94,6 +95,8 @@ pub(crate) enum F {
     Popc,
     Clz,
     Brev,
+    /// A mask of bits, clamped or wrapping.
+    Bmsk(bool),
     Bfind,
     BfindShift,
     Bfe,
@@ -125,6 +128,26 @@ pub(crate) enum F {
     /// `set`: a comparison to all ones or 1.0.
     Set(Cmp, Ty),
     Testp(u8),
+}
+
+/// What is computed in parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CarryOp {
+    Add,
+    Sub,
+    Mad(Half),
+}
+
+/// A part of a longer sum, difference or product.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Carry {
+    pub(crate) op: CarryOp,
+    pub(crate) ty: Ty,
+    pub(crate) dst: Dst,
+    pub(crate) src: [Src; 3],
+    /// The flag, where it is added or taken away.
+    pub(crate) takes: Option<Src>,
+    pub(crate) leaves: Dst,
 }
 
 /// An arithmetic operation with its modifiers.

@@ -4,7 +4,7 @@ mod arith;
 mod operand;
 mod ty;
 
-pub(crate) use arith::{Alu, Bool, Cmp, F, Fast, Half, Rounding};
+pub(crate) use arith::{Alu, Bool, Carry, CarryOp, Cmp, F, Fast, Half, Rounding};
 pub(crate) use operand::{Dst, Special, Src};
 pub(crate) use ty::Ty;
 
@@ -29,12 +29,27 @@ pub(crate) struct Address {
     pub(crate) offset: i64,
 }
 
+/// The part of shared memory that an access may touch: its own array, where that is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Bounds {
+    pub(crate) from: u32,
+    pub(crate) to: u32,
+}
+
+impl Default for Bounds {
+    /// All of it.
+    fn default() -> Bounds {
+        Bounds { from: 0, to: u32::MAX }
+    }
+}
+
 /// A load or store.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Memory {
     pub(crate) window: Window,
     pub(crate) ty: Ty,
     pub(crate) addr: Address,
+    pub(crate) bounds: Bounds,
     pub(crate) order: Order,
     pub(crate) scope: Scope,
 }
@@ -167,6 +182,30 @@ pub(crate) struct Async {
     pub(crate) bulk: bool,
 }
 
+/// Something that the host provides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Host {
+    /// `vprintf`: addresses of the format and of the packed values.
+    Print,
+    /// `__assertfail`: message, file, line, function, bytes of a character.
+    Assert,
+}
+
+/// Bytes of a thread's own memory that a call hands over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Slot {
+    pub(crate) offset: u32,
+    pub(crate) bytes: u32,
+}
+
+/// A call of something that the host provides.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct HostCall {
+    pub(crate) host: Host,
+    pub(crate) args: Vec<Slot>,
+    pub(crate) result: Option<Slot>,
+}
+
 /// One operation.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Op {
@@ -217,6 +256,7 @@ pub(crate) enum Op {
         srcs: Box<[Src]>,
     },
     Atomic(Box<Atom>),
+    Host(Box<HostCall>),
     Branch(u32),
     Exit,
     Trap,
@@ -226,6 +266,12 @@ pub(crate) enum Op {
         members: Src,
     },
     ActiveMask(Dst),
+    /// `vote.ballot` of the lanes that execute it.
+    Ballot {
+        dst: Dst,
+        a: Src,
+    },
+    Carry(Box<Carry>),
     ClusterArrive,
     ClusterWait,
     Fence(Order, Scope),
@@ -260,6 +306,18 @@ pub(crate) enum Op {
     },
     /// Nothing that results depend on: hints, waits for what is done already.
     Nop,
+}
+
+impl Op {
+    /// Bytes of an element that it accesses; 1 where it does not.
+    pub(crate) fn width(&self) -> u32 {
+        match self {
+            Op::Load { memory, .. } | Op::Store { memory, .. } => memory.ty.bytes(),
+            Op::Atomic(atom) => atom.memory.ty.bytes(),
+            Op::Mbar(_) => 8,
+            _ => 1,
+        }
+    }
 }
 
 /// An operation under its guard.

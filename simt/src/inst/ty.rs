@@ -72,6 +72,15 @@ impl Ty {
         matches!(self, Ty::F16 | Ty::BF16 | Ty::F16x2 | Ty::BF16x2 | Ty::F32 | Ty::F64)
     }
 
+    /// One of the two values of a packed type.
+    pub(crate) fn half(self) -> Ty {
+        match self {
+            Ty::F16x2 => Ty::F16,
+            Ty::BF16x2 => Ty::BF16,
+            other => other,
+        }
+    }
+
     /// Two values in one register.
     pub(crate) fn is_packed(self) -> bool {
         matches!(self, Ty::F16x2 | Ty::BF16x2)

@@ -1,9 +1,10 @@
 //! What a check has to say: one fault, the places that made it, and how often.
 
-use std::fmt;
+use std::collections::BTreeSet;
+use std::fmt::{self, Write as _};
 
-use crate::kernel::Kernel;
-use crate::observer::{Block, HostEvent, LaunchInfo, Space, thread_of};
+use crate::model::Space;
+use crate::place;
 
 /// The classes of faults that checks find.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -14,6 +15,9 @@ pub enum Fault {
     /// Two unordered volatile accesses to one place, one a write. PTX gives each of them a
     /// meaning, but not an order.
     UnorderedVolatile,
+    /// Lanes of one warp that store the same value to one place by one instruction: which of them
+    /// is last does not show.
+    SameValue,
     /// A read of memory that nobody wrote.
     Uninitialised,
     /// An address beyond every allocation.
@@ -34,6 +38,8 @@ pub enum Fault {
     Deadlock,
     /// A barrier, `mbarrier` or bulk copy against its rules.
     BadBarrier,
+    /// An `assert` that does not hold.
+    Assert,
 }
 
 impl Fault {
@@ -42,6 +48,7 @@ impl Fault {
         match self {
             Fault::DataRace => "data race",
             Fault::UnorderedVolatile => "unordered volatile pair",
+            Fault::SameValue => "same value stored twice",
             Fault::Uninitialised => "read of uninitialised memory",
             Fault::OutOfBounds => "out of bounds",
             Fault::UseAfterFree => "use after free",
@@ -52,6 +59,7 @@ impl Fault {
             Fault::BadLane => "bad source lane",
             Fault::Deadlock => "deadlock",
             Fault::BadBarrier => "bad barrier",
+            Fault::Assert => "assertion",
         }
     }
 }
@@ -69,142 +77,129 @@ pub struct Site {
     pub ptx_line: u32,
     /// The instruction as the PTX spells it.
     pub text: String,
-    /// What it does: `write`, `volatile read`, `atomic` and so on.
+    /// What it does: `write`, `volatile read`, `atomic write` and so on.
     pub what: &'static str,
 }
 
-impl fmt::Display for Site {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ([bx, by, bz], [tx, ty, tz]) = (self.block, self.thread);
-        write!(f, "{} by thread ({tx},{ty},{tz}) of block ({bx},{by},{bz})", self.what)?;
-        if self.line != 0 {
-            write!(f, " at source line {}", self.line)?;
+impl Site {
+    /// The thread, with its block where that tells it from another one.
+    fn who(&self, with_block: bool) -> String {
+        let thread = place::thread(self.thread);
+        if with_block { format!("{thread} of {}", place::block(self.block)) } else { thread }
+    }
+
+    fn at(&self) -> String {
+        place::line(self.line, self.ptx_line)
+    }
+
+    /// What it does, as a verb for one who does it, and for one who may.
+    fn verbs(&self) -> (&'static str, &'static str) {
+        match self.what {
+            "write" => ("writes", "write"),
+            "volatile write" => ("writes (volatile)", "write"),
+            "volatile read" => ("reads (volatile)", "read"),
+            "atomic write" => ("changes (atomically)", "change"),
+            "atomic read" => ("reads (atomically)", "read"),
+            "asynchronous copy" => ("copies to", "copy to"),
+            _ => ("reads", "read"),
         }
-        write!(f, " (PTX line {}: `{}`)", self.ptx_line, self.text)
     }
 }
 
-/// A fault, with the first example of it.
+/// A fault, with the first example of it: found once, however many launches show it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// The class.
     pub fault: Fault,
     /// Name of the entry.
     pub entry: String,
+    /// Number of the first launch that showed it, from 1.
+    pub launch: u64,
+    /// How many launches showed it.
+    pub launches: u64,
     /// Where the address lies; `None` where no memory is involved.
     pub space: Option<Space>,
     /// The first byte in question.
     pub address: u64,
-    /// That address in words: allocation and offset.
+    /// That address as the source has it, such as `` `shared[3]` ``.
     pub place: String,
     /// Who: two places for a race, the earlier first.
     pub sites: Vec<Site>,
-    /// Particulars.
+    /// Source lines of all the pairs (or places) that showed it, the first example's first; 0
+    /// where the PTX says none.
+    pub lines: Vec<Vec<u32>>,
+    /// Particulars; of a trap, all that it says.
     pub detail: String,
-    /// How many accesses (lanes) showed it at the same instructions.
+    /// What to do about it.
+    pub cure: String,
+    /// How many pairs of instructions (or instructions) showed it.
+    pub places: u64,
+    /// How many accesses (lanes) showed it.
     pub times: u64,
+}
+
+impl Finding {
+    /// What is wrong and what to do, in one sentence.
+    pub fn sentence(&self) -> String {
+        let what = match self.sites.as_slice() {
+            [a, b] => {
+                let apart = a.block != b.block;
+                let ((_, may), (does, _)) = (a.verbs(), b.verbs());
+                let there =
+                    if a.at() == b.at() { "there too".into() } else { format!("at {}", a.at()) };
+                format!(
+                    "{} {does} {} at {} while {} may still {may} it {there}",
+                    b.who(apart),
+                    self.place,
+                    b.at(),
+                    a.who(apart)
+                )
+            }
+            [one] if self.fault == Fault::Uninitialised => format!(
+                "{} {} {} at {}, which nobody has written",
+                one.who(self.space == Some(Space::Global)),
+                one.verbs().0,
+                self.place,
+                one.at()
+            ),
+            [one] if self.fault == Fault::BadLane => {
+                format!("{} at {}: {}", one.who(false), one.at(), self.detail)
+            }
+            _ => self.detail.clone(),
+        };
+        if self.cure.is_empty() { what } else { format!("{what}: {}", self.cure) }
+    }
+
+    /// Its class, where it is and how often.
+    pub fn details(&self) -> String {
+        let mut out = format!("{} in `{}`", self.fault.name(), self.entry);
+        if let Some(first) = self.sites.first() {
+            let _ = write!(out, ", {}", place::block(first.block));
+        }
+        let _ = write!(out, ", launch {}", self.launch);
+        if self.launches > 1 {
+            let _ = write!(out, " and {}", place::count(self.launches - 1, "later one"));
+        }
+        if self.places > 1 {
+            let _ = write!(out, "; {} places", self.places);
+            let lines: BTreeSet<u32> = self.lines.iter().flatten().copied().collect();
+            if lines.len() > self.sites.len() {
+                let lines: Vec<String> = lines.iter().map(u32::to_string).collect();
+                let _ = write!(out, " at lines {}", lines.join(", "));
+            }
+        }
+        if self.times > 1 {
+            let _ = write!(out, "; {} times", self.times);
+        }
+        let lines: Vec<String> = self.sites.iter().map(|s| s.ptx_line.to_string()).collect();
+        let s = if lines.len() == 1 { "" } else { "s" };
+        let _ = write!(out, "; PTX line{s} {}", lines.join(" and "));
+        out
+    }
 }
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} in `{}`", self.fault.name(), self.entry)?;
-        if !self.place.is_empty() {
-            write!(f, " at {}", self.place)?;
-        }
-        for (i, site) in self.sites.iter().enumerate() {
-            write!(f, "{} {site}", if i == 0 { ":" } else { ", and" })?;
-        }
-        if !self.detail.is_empty() {
-            write!(f, ": {}", self.detail)?;
-        }
-        if self.times > 1 {
-            write!(f, " ({} times)", self.times)?;
-        }
-        Ok(())
-    }
-}
-
-/// The launch in hand, as far as reports need it after its end.
-#[derive(Debug, Clone)]
-pub(super) struct Scene {
-    pub(super) kernel: Kernel,
-    grid: [u32; 3],
-    block: [u32; 3],
-    cluster: [u32; 3],
-}
-
-impl Scene {
-    pub(super) fn new(launch: &LaunchInfo<'_>) -> Scene {
-        Scene {
-            kernel: launch.kernel.clone(),
-            grid: launch.grid,
-            block: launch.block,
-            cluster: launch.cluster,
-        }
-    }
-
-    /// Index in the grid of the block that has a given rank in the cluster of another one.
-    pub(super) fn peer(&self, block: &Block, rank: u32) -> u64 {
-        let [cx, cy, _] = self.cluster.map(|c| c.max(1));
-        let at = [rank % cx, rank / cx % cy, rank / cx / cy];
-        let [x, y, z] = [0, 1, 2].map(|i| {
-            let size = self.cluster[i].max(1);
-            u64::from(block.id[i] / size * size + at[i])
-        });
-        x + u64::from(self.grid[0]) * (y + u64::from(self.grid[1]) * z)
-    }
-
-    pub(super) fn site(&self, block: u64, linear: u32, pc: u32, what: &'static str) -> Site {
-        let (x, y) = (u64::from(self.grid[0].max(1)), u64::from(self.grid[1].max(1)));
-        Site {
-            block: [(block % x) as u32, (block / x % y) as u32, (block / x / y) as u32],
-            thread: thread_of(self.block, linear),
-            line: self.kernel.line(pc),
-            ptx_line: self.kernel.ptx_line(pc),
-            text: self.kernel.text(pc).to_owned(),
-            what,
-        }
-    }
-}
-
-/// The allocations that the host made, to name addresses by.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Allocations {
-    /// Number, base, bytes; live ones, sorted by base.
-    live: Vec<(u32, u64, u64)>,
-}
-
-impl Allocations {
-    pub(super) fn host(&mut self, event: HostEvent) {
-        match event {
-            HostEvent::Alloc { alloc, base, bytes } => {
-                let at = self.live.partition_point(|&(_, b, _)| b < base);
-                self.live.insert(at, (alloc, base, bytes));
-            }
-            HostEvent::Free { base, .. } => self.live.retain(|&(_, b, _)| b != base),
-            HostEvent::Write { .. } | HostEvent::Read { .. } => {}
-        }
-    }
-
-    /// An address of a state space in words.
-    pub(super) fn place(&self, space: Space, address: u64) -> String {
-        match space {
-            Space::Global => {
-                let at = self.live.partition_point(|&(_, b, _)| b <= address);
-                match at.checked_sub(1).map(|i| self.live[i]) {
-                    Some((n, base, bytes)) if address < base + bytes.max(1) => {
-                        format!(
-                            "global {address:#x}, byte {} of allocation {n} ({bytes} bytes)",
-                            address - base
-                        )
-                    }
-                    _ => format!("global {address:#x}"),
-                }
-            }
-            Space::Shared => format!("shared {address:#x}"),
-            Space::Local => format!("local {address:#x}"),
-            Space::Const => format!("constant {address:#x}"),
-            Space::Param => format!("parameter {address:#x}"),
-        }
+        write!(f, "{} ({})", self.sentence(), self.details())
     }
 }

@@ -5,18 +5,20 @@
 
 use std::collections::HashMap;
 use std::mem;
+use std::ops::Range;
 use std::sync::Arc;
 
-use super::finding::{Allocations, Fault, Finding, Scene, Site};
+use super::bits::{Bits, for_words};
+use super::finding::{Fault, Finding};
+use super::found::{Found, Key};
+use super::scene::{Allocations, Scene};
 use crate::observer::{Access, At, Block, Copy, HostEvent, LaunchInfo, Observer, Space};
 use crate::{Trap, TrapKind};
 
-/// Finds reads of uninitialised global and shared memory, byte by byte.
+/// Finds reads of uninitialised memory, byte by byte: global, shared, and a thread's own.
 #[derive(Debug, Clone, Default)]
 pub struct Memory {
-    findings: Vec<Finding>,
-    /// Instruction and space of each finding of this launch.
-    seen: HashMap<(u32, Space), usize>,
+    found: Found,
     scene: Option<Arc<Scene>>,
     names: Arc<Allocations>,
     /// What was written before this launch; forks share it.
@@ -28,6 +30,8 @@ pub struct Memory {
     /// The last of them, out of the table.
     current: (u64, Bits),
     shared: u32,
+    /// Threads' own memory in the running blocks, one thread's behind the other's.
+    locals: HashMap<u64, Bits>,
 }
 
 /// The bytes of an allocation that hold a value.
@@ -39,48 +43,6 @@ struct Written {
     bits: Option<Bits>,
 }
 
-/// A bit a byte.
-#[derive(Debug, Clone, Default)]
-struct Bits(Vec<u64>);
-
-impl Bits {
-    fn new(bytes: u64) -> Bits {
-        Bits(vec![0; bytes.div_ceil(64) as usize])
-    }
-
-    fn set(&mut self, from: u64, bytes: u64) {
-        for_words(from, bytes, |word, mask| {
-            if let Some(w) = self.0.get_mut(word as usize) {
-                *w |= mask;
-            }
-        });
-    }
-
-    /// First byte of a range that is not set.
-    fn first_clear(&self, from: u64, bytes: u64) -> Option<u64> {
-        let mut clear = None;
-        for_words(from, bytes, |word, mask| {
-            let missing = mask & !self.0.get(word as usize).copied().unwrap_or(0);
-            if missing != 0 && clear.is_none() {
-                clear = Some(word * 64 + u64::from(missing.trailing_zeros()));
-            }
-        });
-        clear
-    }
-}
-
-/// The 64-bit words that a range of bits meets, with its part of each.
-#[inline]
-fn for_words(from: u64, bytes: u64, mut f: impl FnMut(u64, u64)) {
-    let (mut at, end) = (from, from + bytes);
-    while at < end {
-        let stop = end.min((at | 63) + 1);
-        let mask = (u64::MAX >> (64 - (stop - at))) << (at % 64);
-        f(at / 64, mask);
-        at = stop;
-    }
-}
-
 impl Memory {
     /// An observer that has found nothing yet.
     pub fn new() -> Memory {
@@ -89,25 +51,65 @@ impl Memory {
 
     /// What was found, in the order in which it was met.
     pub fn findings(&self) -> &[Finding] {
-        &self.findings
+        self.found.findings()
+    }
+
+    /// The parts of a range of global memory that nobody has written, neither the host nor a
+    /// launch that has ended, since it was allocated or [forgotten](crate::Gpu::forget).
+    ///
+    /// What the host did since the last launch is known after
+    /// [`Gpu::report_host_events`](crate::Gpu::report_host_events).
+    pub fn unwritten(&self, address: u64, bytes: u64) -> Vec<Range<u64>> {
+        let mut parts: Vec<Range<u64>> = Vec::new();
+        let Some(Written { base, bytes: all, bits: Some(bits) }) = self.written(address) else {
+            return parts;
+        };
+        let end = address.saturating_add(bytes).min(base + all);
+        // Allocations begin on a line.
+        for_words(address, end - address, |line, mask| {
+            let fresh = self.fresh.get(&line).copied().unwrap_or(0);
+            let mut missing = mask & !(bits.word(line - base / 64) | fresh);
+            while missing != 0 {
+                let first = missing.trailing_zeros();
+                let many = (missing >> first).trailing_ones();
+                missing &= !((u64::MAX >> (64 - many)) << first);
+                let start = line * 64 + u64::from(first);
+                match parts.last_mut() {
+                    Some(last) if last.end == start => last.end += u64::from(many),
+                    _ => parts.push(start..start + u64::from(many)),
+                }
+            }
+        });
+        parts
     }
 
     fn find(&mut self, at: &At<'_>, lane: u32, space: Space, address: u64, what: &'static str) {
-        if let Some(&i) = self.seen.get(&(at.pc, space)) {
-            self.findings[i].times += 1;
-            return;
-        }
         let Some(scene) = &self.scene else { return };
-        self.seen.insert((at.pc, space), self.findings.len());
-        self.findings.push(Finding {
-            fault: Fault::Uninitialised,
-            entry: scene.kernel.name().to_owned(),
-            space: Some(space),
-            address,
-            place: self.names.place(space, address),
-            sites: vec![scene.site(at.block.index, at.linear(lane), at.pc, what)],
-            detail: String::new(),
-            times: 1,
+        let key = Key::new(Fault::Uninitialised, Some(space), at.pc);
+        self.found.add(key, 1, || {
+            let width = scene.width(at.pc);
+            let element = address - address % u64::from(width);
+            Finding {
+                space: Some(space),
+                address,
+                place: scene.place(&self.names, space, element, width),
+                cure: match space {
+                    Space::Shared => {
+                        "store a value (0 for a sum) in every element that is read, and let the \
+                         block meet at a `__syncthreads()` in between"
+                    }
+                    Space::Global => {
+                        "let the host or an earlier launch write it, or check the index against \
+                         the length"
+                    }
+                    _ => "give the variable a value first",
+                }
+                .into(),
+                ..scene.finding(
+                    Fault::Uninitialised,
+                    vec![scene.site(at.block.index, at.linear(lane), at.pc, what)],
+                )
+            }
         });
     }
 
@@ -164,9 +166,7 @@ impl Memory {
             let at = known.partition_point(|w| w.base <= line * 64);
             if let Some(Written { base, bits: Some(bits), .. }) = known[..at].last_mut() {
                 // Allocations begin on a line.
-                if let Some(word) = bits.0.get_mut((line - *base / 64) as usize) {
-                    *word |= mask;
-                }
+                bits.set_word(line - *base / 64, mask);
             }
         }
     }
@@ -198,9 +198,33 @@ impl Memory {
     }
 }
 
+impl Memory {
+    /// A thread's own memory: the addresses of lanes are offsets.
+    #[cold]
+    fn local(&mut self, at: &At<'_>, access: &Access<'_>) {
+        let room = u64::from(at.kernel.local);
+        let threads = at.shape.iter().product::<u32>();
+        let bytes = u64::from(access.bytes());
+        for lane in lanes(access.mask) {
+            let all = self.locals.entry(at.block.index);
+            let all = all.or_insert_with(|| Bits::new(room * u64::from(threads)));
+            let offset = access.addrs[lane as usize];
+            let from = u64::from(at.linear(lane)) * room + offset;
+            let missing = all.first_clear(from, bytes).filter(|_| access.kind.reads());
+            if access.kind.writes() || missing.is_some() {
+                all.set(from, bytes);
+            }
+            if let Some(byte) = missing {
+                self.find(at, lane, Space::Local, byte - (from - offset), "read");
+            }
+        }
+    }
+}
+
 impl Observer for Memory {
     fn fork(&self) -> Self {
         Memory {
+            found: self.found.fork(),
             scene: self.scene.clone(),
             names: self.names.clone(),
             known: self.known.clone(),
@@ -211,19 +235,7 @@ impl Observer for Memory {
     }
 
     fn merge(&mut self, fork: Self) {
-        let keys: HashMap<usize, (u32, Space)> =
-            fork.seen.iter().map(|(&key, &i)| (i, key)).collect();
-        for (i, finding) in fork.findings.into_iter().enumerate() {
-            let key = keys.get(&i);
-            if let Some(&mine) = key.and_then(|key| self.seen.get(key)) {
-                self.findings[mine].times += finding.times;
-                continue;
-            }
-            if let Some(&key) = key {
-                self.seen.insert(key, self.findings.len());
-            }
-            self.findings.push(finding);
-        }
+        self.found.merge(fork.found);
         for (line, mask) in fork.fresh {
             *self.fresh.entry(line).or_default() |= mask;
         }
@@ -249,13 +261,22 @@ impl Observer for Memory {
                     }
                 }
             }
+            HostEvent::Forget { base, bytes } => {
+                let at = known.partition_point(|w| w.base <= base);
+                if let Some(w) = known[..at].last_mut() {
+                    let all = w.bytes;
+                    let bits = w.bits.get_or_insert_with(|| Bits::full(all));
+                    bits.clear(base - w.base, bytes);
+                }
+            }
             HostEvent::Read { .. } => {}
         }
     }
 
     fn launch_begin(&mut self, launch: &LaunchInfo<'_>) {
         self.settle();
-        self.seen.clear();
+        self.found.begin(launch.kernel.name(), launch.number);
+        self.locals.clear();
         self.blocks.clear();
         self.current = (u64::MAX, Bits::default());
         self.shared = launch.shared;
@@ -269,22 +290,23 @@ impl Observer for Memory {
     fn block_begin(&mut self, _: &LaunchInfo<'_>, block: &Block) {
         let shared = u64::from(self.shared);
         let bits = self.block(block.index);
-        bits.0.clear();
-        bits.0.resize(shared.div_ceil(64) as usize, 0);
+        bits.reset(shared);
     }
 
     fn block_end(&mut self, _: &LaunchInfo<'_>, block: &Block) {
         // A peer of the cluster may still look at it only where that is an error anyway.
         self.blocks.remove(&block.index);
+        self.locals.remove(&block.index);
     }
 
     #[inline]
     fn access(&mut self, at: &At<'_>, access: &Access<'_>) {
-        let (reads, writes) = (access.kind.reads(), access.kind.writes());
+        let reads = access.kind.reads();
         let bytes = u64::from(access.bytes());
         match access.space {
             Space::Shared => {
                 for lane in lanes(access.mask) {
+                    let writes = access.wrote >> lane & 1 == 1;
                     self.shared(at, lane, access.addrs[lane as usize], bytes, reads, writes);
                 }
             }
@@ -303,12 +325,13 @@ impl Observer for Memory {
                     if reads && let Some(byte) = self.first_unwritten(address, bytes) {
                         self.find(at, lane, Space::Global, byte, "read");
                     }
-                    if writes {
+                    if access.wrote >> lane & 1 == 1 {
                         self.write_global(address, bytes);
                     }
                 }
             }
-            Space::Local | Space::Const | Space::Param => {}
+            Space::Local => self.local(at, access),
+            Space::Const | Space::Param => {}
         }
     }
 
@@ -338,28 +361,7 @@ impl Observer for Memory {
             TrapKind::ReadOnly => Fault::ReadOnly,
             _ => return,
         };
-        self.findings.push(from_trap(fault, trap, "access"));
-    }
-}
-
-/// A trap as a finding.
-pub(super) fn from_trap(fault: Fault, trap: &Trap, what: &'static str) -> Finding {
-    Finding {
-        fault,
-        entry: trap.entry.clone(),
-        space: None,
-        address: 0,
-        place: String::new(),
-        sites: vec![Site {
-            block: trap.block,
-            thread: trap.thread,
-            line: trap.line,
-            ptx_line: trap.ptx_line,
-            text: trap.text.clone(),
-            what,
-        }],
-        detail: trap.detail.clone(),
-        times: 1,
+        self.found.trap(fault, trap, "access");
     }
 }
 

@@ -1,13 +1,18 @@
 //! The checks and the trace: observers that come with the interpreter.
 
+mod bits;
 mod finding;
+mod found;
 mod memory;
+mod prints;
 mod races;
+mod scene;
 mod sync;
 mod trace;
 
 pub use finding::{Fault, Finding, Site};
 pub use memory::Memory;
+pub use prints::{Printed, Prints};
 pub use races::Races;
 pub use sync::Sync;
 pub use trace::{BlockTrace, Trace, TraceEvent, TraceRound};

@@ -4,20 +4,19 @@
 //! trap into a finding. A shuffle from a lane that takes no part goes on, with a value that nobody
 //! should use: it is reported all the same.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::finding::{Fault, Finding, Scene};
-use super::memory::from_trap;
+use super::finding::{Fault, Finding};
+use super::found::{Found, Key};
+use super::scene::Scene;
 use crate::observer::{At, LaunchInfo, Observer};
 use crate::{Trap, TrapKind};
 
-/// Finds barriers and warp-wide exchanges that are used against their rules.
+/// Finds barriers and warp-wide exchanges that are used against their rules, and assertions that
+/// do not hold.
 #[derive(Debug, Clone, Default)]
 pub struct Sync {
-    findings: Vec<Finding>,
-    /// Instruction of each finding of this launch that does not stop it.
-    seen: HashMap<u32, usize>,
+    found: Found,
     scene: Option<Arc<Scene>>,
 }
 
@@ -27,56 +26,38 @@ impl Sync {
         Sync::default()
     }
 
-    fn add(&mut self, pc: u32, finding: Finding) {
-        match self.seen.get(&pc) {
-            Some(&i) => self.findings[i].times += finding.times,
-            None => {
-                self.seen.insert(pc, self.findings.len());
-                self.findings.push(finding);
-            }
-        }
-    }
-
     /// What was found.
     pub fn findings(&self) -> &[Finding] {
-        &self.findings
+        self.found.findings()
     }
 }
 
 impl Observer for Sync {
     fn fork(&self) -> Self {
-        Sync { scene: self.scene.clone(), ..Sync::default() }
+        Sync { scene: self.scene.clone(), found: self.found.fork() }
     }
 
     fn merge(&mut self, fork: Self) {
-        let keys: HashMap<usize, u32> = fork.seen.iter().map(|(&pc, &i)| (i, pc)).collect();
-        for (i, finding) in fork.findings.into_iter().enumerate() {
-            match keys.get(&i) {
-                Some(&pc) => self.add(pc, finding),
-                None => self.findings.push(finding),
-            }
-        }
+        self.found.merge(fork.found);
     }
 
     fn launch_begin(&mut self, launch: &LaunchInfo<'_>) {
-        self.seen.clear();
+        self.found.begin(launch.kernel.name(), launch.number);
         self.scene = Some(Arc::new(Scene::new(launch)));
     }
 
     fn undefined_lanes(&mut self, at: &At<'_>, lanes: u32) {
         let Some(scene) = &self.scene else { return };
         let lane = lanes.trailing_zeros() & 31;
-        let finding = Finding {
-            fault: Fault::BadLane,
-            entry: scene.kernel.name().to_owned(),
-            space: None,
-            address: 0,
-            place: String::new(),
-            sites: vec![scene.site(at.block.index, at.linear(lane), at.pc, "shuffle")],
-            detail: format!("lane {lane} reads a lane that takes no part"),
-            times: u64::from(lanes.count_ones()),
-        };
-        self.add(at.pc, finding);
+        let key = Key::new(Fault::BadLane, None, at.pc);
+        self.found.add(key, u64::from(lanes.count_ones()), || {
+            let site = scene.site(at.block.index, at.linear(lane), at.pc, "shuffle");
+            Finding {
+                detail: "a shuffle from a lane that takes no part".into(),
+                cure: "what it gets is undefined; let the lanes that are read take part".into(),
+                ..scene.finding(Fault::BadLane, vec![site])
+            }
+        });
     }
 
     fn trap(&mut self, trap: &Trap) {
@@ -86,8 +67,9 @@ impl Observer for Sync {
             TrapKind::BadLane => Fault::BadLane,
             TrapKind::Deadlock => Fault::Deadlock,
             TrapKind::BadBarrier => Fault::BadBarrier,
+            TrapKind::Assert => Fault::Assert,
             _ => return,
         };
-        self.findings.push(from_trap(fault, trap, "wait"));
+        self.found.trap(fault, trap, "wait");
     }
 }

@@ -74,6 +74,9 @@ macro_rules! tuple {
             fn mbarrier(&mut self, at: &At<'_>, mbarrier: &Mbarrier) {
                 $(self.$n.mbarrier(at, mbarrier);)+
             }
+            fn print(&mut self, at: &At<'_>, lane: u32, text: &str) {
+                $(self.$n.print(at, lane, text);)+
+            }
             fn exit(&mut self, at: &At<'_>, mask: u32) {
                 $(self.$n.exit(at, mask);)+
             }
@@ -150,6 +153,9 @@ impl<O: Observer> Observer for Option<O> {
     }
     fn mbarrier(&mut self, at: &At<'_>, mbarrier: &Mbarrier) {
         self.iter_mut().for_each(|o| o.mbarrier(at, mbarrier));
+    }
+    fn print(&mut self, at: &At<'_>, lane: u32, text: &str) {
+        self.iter_mut().for_each(|o| o.print(at, lane, text));
     }
     fn exit(&mut self, at: &At<'_>, mask: u32) {
         self.iter_mut().for_each(|o| o.exit(at, mask));

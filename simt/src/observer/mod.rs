@@ -19,6 +19,8 @@ pub use crate::model::{AccessKind, Order, Scope, Space};
 pub struct LaunchInfo<'a> {
     /// The kernel.
     pub kernel: &'a Kernel,
+    /// Number of the launch on its device, from 1.
+    pub number: u64,
     /// Blocks in x, y, z.
     pub grid: [u32; 3],
     /// Threads of a block in x, y, z.
@@ -27,6 +29,8 @@ pub struct LaunchInfo<'a> {
     pub cluster: [u32; 3],
     /// Bytes of shared memory of a block, static and dynamic.
     pub shared: u32,
+    /// The parameters as they lie in memory.
+    pub params: &'a [u8],
     /// Whether events of several blocks may interleave.
     pub interleaved: bool,
 }
@@ -114,6 +118,32 @@ pub fn thread_of(shape: [u32; 3], linear: u32) -> [u32; 3] {
     [linear % x, linear / x % y, linear / x / y]
 }
 
+/// What the lanes of a warp store.
+#[derive(Debug, Clone, Copy)]
+pub enum Stored<'a> {
+    /// Not known here: several elements, or an atomic's.
+    Unknown,
+    /// The same for all lanes.
+    Same,
+    /// A word of each lane.
+    Words(&'a [u32; 32]),
+    /// A double word of each lane.
+    Doubles(&'a [u64; 32]),
+}
+
+impl Stored<'_> {
+    /// Whether two lanes are known to store the same.
+    pub fn same(&self, a: u32, b: u32) -> bool {
+        let (a, b) = (a as usize & 31, b as usize & 31);
+        match self {
+            Stored::Unknown => false,
+            Stored::Same => true,
+            Stored::Words(values) => values[a] == values[b],
+            Stored::Doubles(values) => values[a] == values[b],
+        }
+    }
+}
+
 /// One warp's access to memory.
 #[derive(Debug, Clone, Copy)]
 pub struct Access<'a> {
@@ -131,6 +161,10 @@ pub struct Access<'a> {
     pub scope: Scope,
     /// Lanes that take part: never 0.
     pub mask: u32,
+    /// Lanes of them that write: none of a load, and not those whose compare-and-swap fails.
+    pub wrote: u32,
+    /// What is stored, where that is one element a lane.
+    pub stored: Stored<'a>,
     /// First byte of each lane that takes part; other lanes hold anything.
     pub addrs: &'a [u64; 32],
     /// Allocation of the first lane that takes part, in global space.
@@ -300,6 +334,13 @@ pub enum HostEvent {
         /// Bytes.
         bytes: u64,
     },
+    /// Memory that holds nothing any more.
+    Forget {
+        /// First address.
+        base: u64,
+        /// Bytes.
+        bytes: u64,
+    },
     /// A copy from the device.
     Read {
         /// First address.
@@ -376,6 +417,9 @@ pub trait Observer: Send + Sized {
 
     /// An operation on an `mbarrier`. For bytes that a bulk copy brings, `at` is the copy.
     fn mbarrier(&mut self, at: &At<'_>, mbarrier: &Mbarrier) {}
+
+    /// A thread prints.
+    fn print(&mut self, at: &At<'_>, lane: u32, text: &str) {}
 
     /// Lanes exit.
     fn exit(&mut self, at: &At<'_>, mask: u32) {}

@@ -1,11 +1,15 @@
 //! A PTX text as written: names not yet resolved, opcodes not yet understood.
 
+use crate::ParseError;
+
 /// A module.
 #[derive(Debug, Default)]
 pub(crate) struct Text<'a> {
     pub(crate) target: &'a str,
     pub(crate) vars: Vec<Var<'a>>,
     pub(crate) entries: Vec<Entry<'a>>,
+    /// Functions that entries may call, those without a body among them.
+    pub(crate) funcs: Vec<Func<'a>>,
 }
 
 /// Where a variable lives.
@@ -15,6 +19,8 @@ pub(crate) enum VarSpace {
     Const,
     Shared,
     Local,
+    /// What a call hands over: `.param` in a body.
+    Param,
 }
 
 /// A variable in some state space.
@@ -35,8 +41,11 @@ pub(crate) struct Var<'a> {
 #[derive(Debug)]
 pub(crate) struct Entry<'a> {
     pub(crate) name: &'a str,
+    pub(crate) offset: usize,
     pub(crate) params: Vec<Param<'a>>,
     pub(crate) body: Vec<Stmt<'a>>,
+    /// `.maxnreg`.
+    pub(crate) maxnreg: Option<u32>,
     /// `.reqntid`.
     pub(crate) reqntid: Option<[u32; 3]>,
     /// `.maxntid`.
@@ -45,7 +54,18 @@ pub(crate) struct Entry<'a> {
     pub(crate) cluster: Option<[u32; 3]>,
 }
 
-/// A kernel parameter.
+/// A function.
+#[derive(Debug)]
+pub(crate) struct Func<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) offset: usize,
+    pub(crate) returns: Vec<Param<'a>>,
+    pub(crate) params: Vec<Param<'a>>,
+    /// `None` where it is declared only.
+    pub(crate) body: Option<Vec<Stmt<'a>>>,
+}
+
+/// A parameter of a kernel or function.
 #[derive(Debug, Clone)]
 pub(crate) struct Param<'a> {
     pub(crate) name: &'a str,
@@ -67,6 +87,8 @@ pub(crate) enum Stmt<'a> {
     Inst(Inst<'a>),
     /// The source line of what follows.
     Loc(u32),
+    /// What is no statement, and why.
+    Bad(ParseError),
     /// `{`
     Open,
     /// `}`
@@ -100,6 +122,8 @@ pub(crate) enum Operand<'a> {
     Sum(&'a str, i64),
     /// `{a, b, …}`
     Vector(Vec<Operand<'a>>),
+    /// `(a, b, …)`: what a call hands over.
+    List(Vec<Operand<'a>>),
     /// `a|b`
     Pair(Box<Operand<'a>>, Box<Operand<'a>>),
 }

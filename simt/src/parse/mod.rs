@@ -1,10 +1,12 @@
 //! PTX text to syntax tree.
 
 pub(crate) mod ast;
+mod body;
+mod entry;
 mod lex;
 mod vars;
 
-use ast::{Base, Entry, Inst, Operand, Param, Stmt, Text, VarSpace};
+use ast::{Text, VarSpace};
 pub(crate) use lex::Lines;
 use lex::{Kind, Token, lex};
 
@@ -21,6 +23,15 @@ pub(crate) fn parse<'a>(text: &'a str, lines: &Lines) -> Parsed<Text<'a>> {
 
 /// Vectors and initialisers may nest so far: enough for any PTX, and no stack overflow.
 const DEEPEST: u32 = 64;
+
+/// The newest major version of PTX that is read; new minor ones only add to it.
+const NEWEST: u32 = 9;
+
+/// The architectures that PTX is made for.
+const TARGETS: &[u32] = &[
+    10, 11, 12, 13, 20, 21, 30, 32, 35, 37, 50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 88, 89,
+    90, 100, 101, 103, 110, 120, 121,
+];
 
 struct Parser<'a, 'l> {
     text: &'a str,
@@ -102,15 +113,8 @@ impl<'a> Parser<'a, '_> {
             let token = self.next();
             match (token.kind, token.text) {
                 (Kind::End, _) => return Ok(module),
-                (Kind::Word, ".version") => {
-                    self.next();
-                }
-                (Kind::Word, ".target") => {
-                    module.target = self.word("a target such as sm_60")?;
-                    while self.eat(',') {
-                        self.word("a target option")?;
-                    }
-                }
+                (Kind::Word, ".version") => self.version()?,
+                (Kind::Word, ".target") => module.target = self.target()?,
                 (Kind::Word, ".address_size") => {
                     let token = self.peek();
                     if self.int()? != 64 {
@@ -124,13 +128,13 @@ impl<'a> Parser<'a, '_> {
                 (Kind::Word, ".extern") => self.external(&mut module)?,
                 (Kind::Word, ".entry") => {
                     let entry = self.entry()?;
+                    let twice = module.entries.iter().find(|e| e.name == entry.name);
+                    if let Some(first) = twice {
+                        return Err(self.twice("entry", entry.name, first.offset, entry.offset));
+                    }
                     module.entries.push(entry);
                 }
-                (Kind::Word, ".func") => {
-                    return Err(self
-                        .lines
-                        .error(token.offset, "functions (`.func`) cannot be run: only entries"));
-                }
+                (Kind::Word, ".func") => self.func(&mut module)?,
                 (Kind::Word, ".global") => self.vars(VarSpace::Global, false, &mut module.vars)?,
                 (Kind::Word, ".const") => self.vars(VarSpace::Const, false, &mut module.vars)?,
                 (Kind::Word, ".shared") => self.vars(VarSpace::Shared, false, &mut module.vars)?,
@@ -143,8 +147,62 @@ impl<'a> Parser<'a, '_> {
         let token = self.next();
         match token.text {
             ".shared" => self.vars(VarSpace::Shared, true, &mut module.vars),
-            _ => self.fail(token, "`.shared`: nothing else can be external"),
+            ".func" => self.func(module),
+            ".global" | ".const" => Err(self.lines.error(
+                token.offset,
+                "a variable of another file cannot be run: define it in this one",
+            )),
+            _ => self.fail(token, "`.shared` or `.func`: nothing else can be external"),
         }
+    }
+
+    fn twice(&self, what: &str, name: &str, first: usize, second: usize) -> ParseError {
+        let (line, _) = self.lines.place(first);
+        self.lines.error(
+            second,
+            format!("{what} `{name}` is defined twice, first on line {line}: rename one of them"),
+        )
+    }
+
+    /// `.version 8.4`
+    fn version(&mut self) -> Parsed<()> {
+        let token = self.next();
+        let major = token.text.split('.').next().and_then(|text| text.parse::<u32>().ok());
+        match (token.kind, major) {
+            (Kind::F64(_), Some(1..=NEWEST)) => Ok(()),
+            (Kind::F64(_), Some(_)) => Err(self.lines.error(
+                token.offset,
+                format!(
+                    "PTX {} is no version known here, which are those up to {NEWEST}.x: \
+                     compile with a toolkit that writes one of them",
+                    token.text
+                ),
+            )),
+            _ => self.fail(token, "a version such as 8.4"),
+        }
+    }
+
+    /// `.target sm_90, debug`
+    fn target(&mut self) -> Parsed<&'a str> {
+        let token = self.peek();
+        let target = self.word("a target such as sm_60")?;
+        let number = target.strip_prefix("sm_").map(|n| n.trim_end_matches(['a', 'f']));
+        let known = number.and_then(|n| n.parse().ok()).is_some_and(|n| TARGETS.contains(&n));
+        if !known {
+            return Err(self.lines.error(
+                token.offset,
+                format!(
+                    "`{target}` is no target known here, which are sm_{} to sm_{}: \
+                     compile for one of them",
+                    TARGETS[0],
+                    TARGETS[TARGETS.len() - 1]
+                ),
+            ));
+        }
+        while self.eat(',') {
+            self.word("a target option")?;
+        }
+        Ok(target)
     }
 
     /// `.file 1 "name", time, size`
@@ -181,306 +239,6 @@ impl<'a> Parser<'a, '_> {
                 Kind::Mark(';') => return Ok(()),
                 Kind::End => return self.fail(token, "`;`"),
                 _ => {}
-            }
-        }
-    }
-
-    fn entry(&mut self) -> Parsed<Entry<'a>> {
-        let name = self.word("the name of the entry")?;
-        let mut params = Vec::new();
-        if self.eat('(') && !self.eat(')') {
-            loop {
-                params.push(self.param()?);
-                if self.eat(')') {
-                    break;
-                }
-                self.expect(',')?;
-            }
-        }
-        let mut entry =
-            Entry { name, params, body: Vec::new(), reqntid: None, maxntid: None, cluster: None };
-        while !self.is('{') {
-            let token = self.next();
-            match token.text {
-                ".maxntid" => entry.maxntid = Some(self.triple()?),
-                ".reqntid" => entry.reqntid = Some(self.triple()?),
-                ".reqnctapercluster" => entry.cluster = Some(self.triple()?),
-                ".minnctapersm" | ".maxnctapersm" | ".maxnreg" | ".maxclusterrank" => {
-                    self.int()?;
-                }
-                ".explicitcluster" | ".blocksareclusters" | ".noreturn" => {}
-                ".pragma" => self.skip_to_semicolon()?,
-                _ => return self.fail(token, "the body of the entry"),
-            }
-        }
-        self.body(&mut entry.body)?;
-        Ok(entry)
-    }
-
-    fn triple(&mut self) -> Parsed<[u32; 3]> {
-        let mut dims = [1; 3];
-        dims[0] = self.small()?;
-        for dim in &mut dims[1..] {
-            if !self.eat(',') {
-                break;
-            }
-            *dim = self.small()?;
-        }
-        Ok(dims)
-    }
-
-    /// `.param .u64 .ptr .global .align 4 name` or `.param .align 8 .b8 name[16]`
-    fn param(&mut self) -> Parsed<Param<'a>> {
-        if !self.eat_word(".param") {
-            return self.fail(self.peek(), "`.param`");
-        }
-        let (mut align, mut size) = (None, None);
-        loop {
-            let token = self.peek();
-            let word = self.word("the name of the parameter")?;
-            match word {
-                // The alignment after `.ptr` is that of what it points to.
-                ".ptr" => {
-                    while matches!(self.peek().text, ".global" | ".const" | ".shared" | ".local") {
-                        self.next();
-                    }
-                    if self.eat_word(".align") {
-                        self.int()?;
-                    }
-                }
-                ".align" => align = Some(self.alignment()?),
-                _ if word.starts_with('.') => match vars::type_bytes(word) {
-                    Some(bytes) => size = Some(bytes),
-                    None => return self.fail(token, "a type"),
-                },
-                name => {
-                    let Some(mut bytes) = size else { return self.fail(token, "a type") };
-                    let align = align.unwrap_or(bytes);
-                    if self.eat('[') {
-                        let token = self.peek();
-                        let count = self.small()?;
-                        self.expect(']')?;
-                        bytes = match bytes.checked_mul(count) {
-                            Some(bytes) if bytes <= 32764 => bytes,
-                            _ => return self.fail(token, "at most 32764 bytes of parameter"),
-                        };
-                    }
-                    return Ok(Param { name, align, bytes });
-                }
-            }
-        }
-    }
-
-    fn alignment(&mut self) -> Parsed<u32> {
-        let token = self.peek();
-        let align = self.small()?;
-        if align.is_power_of_two() && align <= 1 << 20 {
-            Ok(align)
-        } else {
-            self.fail(token, "an alignment: a power of two")
-        }
-    }
-
-    fn body(&mut self, body: &mut Vec<Stmt<'a>>) -> Parsed<()> {
-        self.expect('{')?;
-        let mut depth = 1u32;
-        loop {
-            let token = self.peek();
-            match (token.kind, token.text) {
-                (Kind::Mark('{'), _) => {
-                    self.next();
-                    depth += 1;
-                    body.push(Stmt::Open);
-                }
-                (Kind::Mark('}'), _) => {
-                    self.next();
-                    depth -= 1;
-                    if depth == 0 {
-                        return Ok(());
-                    }
-                    body.push(Stmt::Close);
-                }
-                (Kind::Mark(';'), _) => {
-                    self.next();
-                }
-                (Kind::Word, ".loc") => {
-                    self.next();
-                    body.push(Stmt::Loc(self.loc()?));
-                }
-                (Kind::Word, ".reg") => {
-                    self.next();
-                    body.push(self.reg(token.offset)?);
-                }
-                (Kind::Word, ".pragma") => self.skip_to_semicolon()?,
-                (Kind::Word, ".file") => {
-                    self.next();
-                    self.file()?;
-                }
-                (Kind::Word, ".shared" | ".local" | ".global" | ".const") => {
-                    self.next();
-                    let space = match token.text {
-                        ".shared" => VarSpace::Shared,
-                        ".local" => VarSpace::Local,
-                        ".const" => VarSpace::Const,
-                        _ => VarSpace::Global,
-                    };
-                    let mut vars = Vec::new();
-                    self.vars(space, false, &mut vars)?;
-                    body.extend(vars.into_iter().map(Stmt::Var));
-                }
-                (Kind::Word, word) if word.starts_with('.') => {
-                    return Err(self
-                        .lines
-                        .error(token.offset, format!("directive `{word}` cannot be run")));
-                }
-                (Kind::Word, word) if self.tokens[self.at + 1].kind == Kind::Mark(':') => {
-                    self.at += 2;
-                    body.push(Stmt::Label(word, token.offset));
-                }
-                (Kind::Word, _) | (Kind::Mark('@'), _) => body.push(Stmt::Inst(self.inst()?)),
-                _ => return self.fail(token, "a statement"),
-            }
-        }
-    }
-
-    /// `.loc file line column[, function_name label[+n], inlined_at file line column]…`: the line
-    /// in the first file, where the code itself or a caller that it was inlined into has one.
-    fn loc(&mut self) -> Parsed<u32> {
-        let (file, line) = (self.int()?, self.small()?);
-        self.int()?;
-        let mut found = (file == 1).then_some(line);
-        while self.eat(',') {
-            match self.word("`function_name` or `inlined_at`")? {
-                "inlined_at" => {
-                    let (file, line) = (self.int()?, self.small()?);
-                    self.int()?;
-                    if file == 1 {
-                        found = found.or(Some(line));
-                    }
-                }
-                _ => {
-                    self.word("a label")?;
-                    if self.eat('+') {
-                        self.int()?;
-                    }
-                }
-            }
-        }
-        Ok(found.unwrap_or(0))
-    }
-
-    fn reg(&mut self, offset: usize) -> Parsed<Stmt<'a>> {
-        let ty = self.word("a type")?;
-        let mut names = Vec::new();
-        loop {
-            let name = self.word("a register")?;
-            let mut count = None;
-            if self.eat('<') {
-                count = Some(self.small()?);
-                self.expect('>')?;
-            }
-            names.push((name, count));
-            if !self.eat(',') {
-                break;
-            }
-        }
-        self.expect(';')?;
-        Ok(Stmt::Reg { ty, names, offset })
-    }
-
-    fn inst(&mut self) -> Parsed<Inst<'a>> {
-        let start = self.peek().offset;
-        let mut guard = None;
-        if self.eat('@') {
-            let not = self.eat('!');
-            guard = Some((self.word("a predicate")?, not));
-        }
-        let offset = self.peek().offset;
-        let opcode = self.word("an opcode")?;
-        let mut operands = Vec::new();
-        if !self.is(';') {
-            loop {
-                operands.push(self.operand()?);
-                if !self.eat(',') {
-                    break;
-                }
-            }
-        }
-        let end = self.peek().offset;
-        self.expect(';')?;
-        let text = self.text[start..end].trim_end();
-        Ok(Inst { offset, guard, opcode, operands, text })
-    }
-
-    fn operand(&mut self) -> Parsed<Operand<'a>> {
-        let first = self.single()?;
-        if self.eat('|') {
-            return Ok(Operand::Pair(Box::new(first), Box::new(self.single()?)));
-        }
-        Ok(first)
-    }
-
-    fn single(&mut self) -> Parsed<Operand<'a>> {
-        let token = self.next();
-        match token.kind {
-            Kind::Word => match self.offset()? {
-                0 => Ok(Operand::Name(token.text)),
-                offset => Ok(Operand::Sum(token.text, offset)),
-            },
-            Kind::Int(v) => Ok(Operand::Int(v)),
-            Kind::F32(v) => Ok(Operand::F32(v)),
-            Kind::F64(v) => Ok(Operand::F64(v)),
-            Kind::Mark('-') => match self.single()? {
-                Operand::Int(v) => Ok(Operand::Int(v.wrapping_neg())),
-                Operand::F64(v) => Ok(Operand::F64(v ^ 1 << 63)),
-                _ => self.fail(token, "a number after `-`"),
-            },
-            Kind::Mark('!') => Ok(Operand::Not(self.word("a predicate")?)),
-            Kind::Mark('[') => {
-                let token = self.peek();
-                let base = match token.kind {
-                    Kind::Word => {
-                        self.next();
-                        Base::Name(token.text)
-                    }
-                    _ => Base::Absolute,
-                };
-                let offset = match base {
-                    Base::Absolute => self.int()?,
-                    Base::Name(_) => self.offset()?,
-                };
-                self.expect(']')?;
-                Ok(Operand::Address(base, offset))
-            }
-            Kind::Mark('{') => {
-                self.depth += 1;
-                if self.depth > DEEPEST {
-                    return self.fail(token, "fewer nested braces");
-                }
-                let mut parts = Vec::new();
-                loop {
-                    parts.push(self.single()?);
-                    if self.eat('}') {
-                        break;
-                    }
-                    self.expect(',')?;
-                }
-                self.depth -= 1;
-                Ok(Operand::Vector(parts))
-            }
-            _ => self.fail(token, "an operand"),
-        }
-    }
-
-    /// Any `+n` or `-n` that follows, summed.
-    fn offset(&mut self) -> Parsed<i64> {
-        let mut sum = 0i64;
-        loop {
-            // A minus stays, for it belongs to the number.
-            if self.eat('+') || self.is('-') {
-                sum = sum.wrapping_add(self.int()?);
-            } else {
-                return Ok(sum);
             }
         }
     }

@@ -2,9 +2,11 @@
 
 use super::clock::Cluster;
 use super::release::Logs;
-use super::reports::{Reports, Side};
+use super::reports::{Apart, Reports, Side};
 use super::shadow::{Cell, Entry, Spill, Strength};
 use crate::model::Space;
+use crate::observe::memory::lanes;
+use crate::observer::Access;
 
 /// Who accesses, and all that is needed to tell what it knows.
 pub(super) struct Accessor<'a> {
@@ -13,6 +15,8 @@ pub(super) struct Accessor<'a> {
     pub(super) rank: usize,
     pub(super) warp: u32,
     pub(super) reports: &'a mut Reports,
+    /// What the whole warp does.
+    pub(super) access: Option<&'a Access<'a>>,
 }
 
 impl Accessor<'_> {
@@ -64,18 +68,38 @@ impl Accessor<'_> {
     fn raced(&mut self, e: &Entry, wrote: bool, entry: &Entry, writes: bool, target: Target) {
         let own = self.cluster.blocks[self.rank].index;
         // Within a block every scope will do, within a cluster that of the cluster.
-        let needed = match self.cluster.rank_of(e.block) {
-            _ if e.block == own => 0,
-            Some(_) => 1,
-            None => 2,
+        let (needed, unordered) = match self.cluster.rank_of(e.block) {
+            _ if e.block == own => (0, Apart::Unordered),
+            Some(_) => (1, Apart::Cluster),
+            None => (2, Apart::Unordered),
         };
         let reach = e.scope().min(entry.scope()) >= needed;
         let strong = |e: &Entry| matches!(e.strength(), Strength::Volatile | Strength::Strong);
         let reach = reach || !(strong(e) && strong(entry));
+        let apart = if reach { unordered } else { Apart::Scope };
+        let apart = if wrote && writes && self.stores_the_same(e, entry, target) {
+            Apart::Same
+        } else {
+            apart
+        };
         let not = if e.block == own && e.warp() == self.warp { 1 << target.lane } else { 0 };
         let mut here = Side::of(entry, writes, 0);
         here.lane = target.lane;
-        self.reports.race(Side::of(e, wrote, not), here, reach, target.space, target.address);
+        self.reports.race(Side::of(e, wrote, not), here, apart, target.space, target.address);
+    }
+}
+
+impl Accessor<'_> {
+    /// Whether both are stores of one value by one instruction of one warp.
+    fn stores_the_same(&self, e: &Entry, entry: &Entry, target: Target) -> bool {
+        let one = entry.by(e.lanes) == *e;
+        let Some(access) = self.access.filter(|_| one) else { return false };
+        let address = access.addrs[target.lane as usize];
+        lanes(e.lanes).all(|lane| {
+            access.mask >> lane & 1 == 1
+                && access.addrs[lane as usize] == address
+                && access.stored.same(lane, target.lane)
+        })
     }
 }
 

@@ -22,10 +22,11 @@ use std::sync::Arc;
 use self::accessor::{Accessor, Target};
 use self::clock::{Cluster, add_for};
 use self::release::{Logs, Ref, Release};
-use self::reports::{Reports, Side};
+use self::reports::{Apart, Reports, Side};
 use self::shadow::{Cell, Entry, Global, LINE, Shared, Spill, Strength, Whole};
-use super::finding::{Finding, Scene};
+use super::finding::Finding;
 use super::memory::lanes;
+use super::scene::Scene;
 use crate::observer::{
     Access, Arrive, At, Block, Complete, Copy, HostEvent, LaunchInfo, Mbarrier, Observer, Order,
     Scope, Space,
@@ -59,7 +60,7 @@ impl Races {
 
     /// What was found, in the order in which it was met.
     pub fn findings(&self) -> &[Finding] {
-        &self.reports.findings
+        self.reports.found.findings()
     }
 
     /// The place of the block's cluster.
@@ -76,7 +77,14 @@ impl Races {
     }
 
     /// Bytes of one lane, word by word.
-    fn span(&mut self, at: &At<'_>, span: Span, entry: Entry, kind: Kind) {
+    fn span(
+        &mut self,
+        at: &At<'_>,
+        span: Span,
+        entry: Entry,
+        kind: Kind,
+        access: Option<&Access<'_>>,
+    ) {
         let Span { lane, space, address, bytes } = span;
         let place = self.place(&at.block);
         let Races { clusters, shared, global, logs, reports, .. } = self;
@@ -91,7 +99,7 @@ impl Races {
             }
             _ => (None, address),
         };
-        let mut accessor = Accessor { cluster, logs, rank, warp: at.warp, reports };
+        let mut accessor = Accessor { cluster, logs, rank, warp: at.warp, reports, access };
         let mut go = |cell: &mut Cell, spill: &mut Spill, word: u64| {
             let (from, to) = (first.max(word * 4), (first + bytes).min(word * 4 + 4));
             let mask = ((1u32 << (to - from)) - 1) << (from % 4);
@@ -151,7 +159,7 @@ impl Races {
                 let r = Ref { log, length: self.logs.length(log), scope };
                 self.take(place, rank, warp, 1 << lane, r, acquires);
             }
-            if access.kind.writes() {
+            if access.wrote >> lane & 1 == 1 {
                 let release = if releases {
                     let cluster = &mut self.clusters[place];
                     let fresh = fresh.take().filter(|_| !acquires);
@@ -211,14 +219,14 @@ impl Races {
             let whole = Whole { entry, first: lane, words, writes: access.kind.writes() };
             if !self.global.whole(first / 4 + u64::from(i) * LINE as u64, whole) {
                 for lane in lane..lane + 32 / words {
-                    let kind = Kind::of(access);
+                    let kind = Kind::of(access, lane);
                     let span = Span {
                         lane,
                         space: Space::Global,
                         address: access.addrs[lane as usize],
                         bytes,
                     };
-                    self.span(at, span, entry.by(1 << lane), kind);
+                    self.span(at, span, entry.by(1 << lane), kind, Some(access));
                 }
             }
         }
@@ -247,8 +255,8 @@ impl Kind {
     const WRITE: Kind = Kind { reads: false, writes: true };
 
     /// An atomic counts as a write alone: whatever a read of it races with, the write does too.
-    fn of(access: &Access<'_>) -> Kind {
-        if access.kind.writes() { Kind::WRITE } else { Kind::READ }
+    fn of(access: &Access<'_>, lane: u32) -> Kind {
+        if access.wrote >> lane & 1 == 1 { Kind::WRITE } else { Kind::READ }
     }
 }
 
@@ -258,7 +266,7 @@ impl Observer for Races {
             reports: Reports {
                 scene: self.reports.scene.clone(),
                 names: self.reports.names.clone(),
-                ..Reports::default()
+                found: self.reports.found.fork(),
             },
             shared_bytes: self.shared_bytes,
             ..Races::default()
@@ -266,13 +274,13 @@ impl Observer for Races {
     }
 
     fn merge(&mut self, fork: Self) {
-        self.reports.merge(fork.reports);
+        self.reports.found.merge(fork.reports.found);
         let reports = &mut self.reports;
         self.global.merge(fork.global, |a, a_wrote, b, b_wrote, address| {
             reports.race(
                 Side::of(a, a_wrote, 0),
                 Side::of(b, b_wrote, 0),
-                true,
+                Apart::Unordered,
                 Space::Global,
                 address,
             );
@@ -293,7 +301,7 @@ impl Observer for Races {
         self.global.reset();
         self.logs.reset();
         self.shared_bytes = launch.shared;
-        self.reports.seen.clear();
+        self.reports.found.begin(launch.kernel.name(), launch.number);
         self.reports.scene = Some(Arc::new(Scene::new(launch)));
     }
 
@@ -352,11 +360,11 @@ impl Observer for Races {
         {
             return;
         }
-        let (bytes, kind) = (u64::from(access.bytes()), Kind::of(access));
+        let bytes = u64::from(access.bytes());
         for lane in lanes(access.mask) {
             let span =
                 Span { lane, space: access.space, address: access.addrs[lane as usize], bytes };
-            self.span(at, span, entry.by(1 << lane), kind);
+            self.span(at, span, entry.by(1 << lane), Kind::of(access, lane), Some(access));
         }
     }
 
@@ -377,7 +385,7 @@ impl Observer for Races {
                 }
                 None => mine,
             };
-            self.span(at, Span { lane: copy.lane, space, address, bytes }, entry, kind);
+            self.span(at, Span { lane: copy.lane, space, address, bytes }, entry, kind, None);
         }
     }
 

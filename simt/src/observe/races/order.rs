@@ -123,7 +123,7 @@ impl Races {
             let entry = self.entry(at, strength, Scope::Sys);
             for lane in lanes(m.mask) {
                 let span = Span { lane, space: Space::Shared, address: m.addr, bytes: 8 };
-                self.span(at, span, entry.by(1 << lane), kind);
+                self.span(at, span, entry.by(1 << lane), kind, None);
             }
         }
         match m.op {

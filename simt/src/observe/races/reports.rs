@@ -1,17 +1,17 @@
 //! What the race check has found: each pair of instructions once.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::shadow::{Entry, Strength};
 use crate::model::Space;
-use crate::observe::finding::{Allocations, Fault, Finding, Scene};
+use crate::observe::finding::{Fault, Finding};
+use crate::observe::found::{BEYOND, BLOCK, Found, Key, WARP};
+use crate::observe::scene::{Allocations, Scene};
 
 /// What was found, each pair of instructions once.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Reports {
-    pub(super) findings: Vec<Finding>,
-    pub(super) seen: HashMap<(u32, u32, Fault, Space), usize>,
+    pub(super) found: Found,
     pub(super) scene: Option<Arc<Scene>>,
     pub(super) names: Arc<Allocations>,
 }
@@ -48,51 +48,79 @@ impl Side {
     }
 }
 
+/// Why two accesses are not ordered, which says what would order them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Apart {
+    /// Nothing orders them.
+    Unordered,
+    /// Nothing orders them, and they are of two blocks of one cluster.
+    Cluster,
+    /// Nothing orders them, and nothing need: one instruction of a warp stores one value.
+    Same,
+    /// They are atomic, but the scope of one does not reach the other.
+    Scope,
+}
+
 impl Reports {
     #[cold]
-    pub(super) fn race(&mut self, a: Side, b: Side, reach: bool, space: Space, address: u64) {
+    pub(super) fn race(&mut self, a: Side, b: Side, apart: Apart, space: Space, address: u64) {
         let strong = |s: Strength| matches!(s, Strength::Volatile | Strength::Strong);
+        let reach = apart != Apart::Scope;
         let fault = match (a.strength, b.strength) {
             (Strength::Volatile, Strength::Volatile) if reach => Fault::UnorderedVolatile,
+            _ if apart == Apart::Same => Fault::SameValue,
             // Atomics and the like may meet: that is what they are for.
             (x, y) if strong(x) && strong(y) && reach => return,
             _ => Fault::DataRace,
         };
         let Some(scene) = &self.scene else { return };
-        if let Some(&i) = self.seen.get(&(a.pc, b.pc, fault, space)) {
-            self.findings[i].times += 1;
-            return;
-        }
-        self.seen.insert((a.pc, b.pc, fault, space), self.findings.len());
-        let sites =
-            [a, b].map(|s| scene.site(u64::from(s.block), s.warp * 32 + s.lane, s.pc, s.what()));
-        self.findings.push(Finding {
-            fault,
-            entry: scene.kernel.name().to_owned(),
-            space: Some(space),
-            address,
-            place: self.names.place(space, address),
-            sites: sites.into(),
-            detail: if reach {
-                String::new()
-            } else {
-                "the scope of an access does not reach the other".into()
-            },
-            times: 1,
+        let (cure, rank) = cure(&a, &b, apart, space);
+        let key = Key { fault, space: Some(space), pcs: (a.pc, b.pc), rank };
+        self.found.add(key, 1, || {
+            let sites = [a, b]
+                .map(|s| scene.site(u64::from(s.block), s.warp * 32 + s.lane, s.pc, s.what()));
+            let width = scene.width(b.pc);
+            // Words are watched; the element is what a reader knows.
+            let address = address - address % u64::from(width);
+            Finding {
+                space: Some(space),
+                address,
+                place: scene.place(&self.names, space, address, width),
+                cure: cure.into(),
+                ..scene.finding(fault, sites.into())
+            }
         });
     }
+}
 
-    pub(super) fn merge(&mut self, fork: Reports) {
-        let keys: HashMap<usize, _> = fork.seen.iter().map(|(&key, &i)| (i, key)).collect();
-        for (i, finding) in fork.findings.into_iter().enumerate() {
-            let key = keys[&i];
-            match self.seen.get(&key) {
-                Some(&mine) => self.findings[mine].times += finding.times,
-                None => {
-                    self.seen.insert(key, self.findings.len());
-                    self.findings.push(finding);
-                }
-            }
+/// What would order two accesses, and its rank.
+fn cure(a: &Side, b: &Side, apart: Apart, space: Space) -> (&'static str, u8) {
+    let either = |s: Strength| a.strength == s || b.strength == s;
+    match (a, b) {
+        _ if apart == Apart::Scope => {
+            ("the scope of one does not reach the other; widen it to the device's", BEYOND)
         }
+        _ if apart == Apart::Same => {
+            ("they store the same value, so no harm is done; let one thread write it", BEYOND)
+        }
+        _ if either(Strength::Async) => (
+            "nobody waits for the copy; wait for its mbarrier, then let the block meet at a barrier",
+            BEYOND,
+        ),
+        _ if a.pc == b.pc && a.writes && b.writes => {
+            ("let one thread write it, or use an atomic such as `atomicAdd`", BEYOND)
+        }
+        _ if a.block == b.block && a.warp == b.warp => {
+            ("a `__syncwarp()` is missing between them", WARP)
+        }
+        _ if a.block == b.block => ("a `__syncthreads()` is missing between them", BLOCK),
+        _ if apart == Apart::Cluster || space == Space::Shared => {
+            ("a `cluster.sync()` is missing between them", BEYOND)
+        }
+        _ => (
+            "nothing orders two blocks of a launch; let each have elements of its own, or hand \
+             over by an atomic with a `__threadfence()` before and after",
+            BEYOND,
+        ),
     }
 }

@@ -1,0 +1,154 @@
+//! The GPU that is played: what its launches may ask for.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Limits of an architecture, and the multiprocessors of one GPU of it.
+///
+/// Registers are not among what a launch is held against: a compiler's assembler hands them out,
+/// and there is none here. Only what a kernel declares (`.maxnreg`, `__launch_bounds__`) is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Arch {
+    /// Such as `sm_90`.
+    pub name: &'static str,
+    /// The GPU that `sms` is the count of.
+    pub gpu: &'static str,
+    /// Multiprocessors of that GPU.
+    pub sms: u32,
+    /// Threads of a block.
+    pub threads_per_block: u32,
+    /// Threads that a multiprocessor holds.
+    pub threads_per_sm: u32,
+    /// Blocks that a multiprocessor holds.
+    pub blocks_per_sm: u32,
+    /// Bytes of static shared memory of a block.
+    pub static_shared: u32,
+    /// Bytes of shared memory of a block, static and dynamic.
+    pub shared_per_block: u32,
+    /// Bytes of shared memory of a multiprocessor, 1 KiB of each block's own among them.
+    pub shared_per_sm: u32,
+    /// Registers of a thread.
+    pub registers_per_thread: u32,
+    /// Registers of a block, and of a multiprocessor.
+    pub registers_per_block: u32,
+    /// Blocks of the largest cluster; 1 where there are no clusters.
+    pub cluster: u32,
+}
+
+const KIB: u32 = 1 << 10;
+
+/// A V100.
+const SM_70: Arch = Arch {
+    name: "sm_70",
+    gpu: "V100",
+    sms: 80,
+    threads_per_block: 1024,
+    threads_per_sm: 2048,
+    blocks_per_sm: 32,
+    static_shared: 48 * KIB,
+    shared_per_block: 96 * KIB,
+    shared_per_sm: 96 * KIB,
+    registers_per_thread: 255,
+    registers_per_block: 1 << 16,
+    cluster: 1,
+};
+
+impl Arch {
+    /// The architectures that can be played; each stands for those around it.
+    pub const ALL: [Arch; 4] = [
+        SM_70,
+        Arch {
+            name: "sm_86",
+            gpu: "RTX 3060",
+            sms: 28,
+            threads_per_sm: 1536,
+            blocks_per_sm: 16,
+            shared_per_block: 99 * KIB,
+            shared_per_sm: 100 * KIB,
+            ..SM_70
+        },
+        Arch {
+            name: "sm_90",
+            gpu: "H200",
+            sms: 132,
+            shared_per_block: 227 * KIB,
+            shared_per_sm: 228 * KIB,
+            cluster: 16,
+            ..SM_70
+        },
+        Arch {
+            name: "sm_120",
+            gpu: "RTX 5090",
+            sms: 170,
+            threads_per_sm: 1536,
+            blocks_per_sm: 24,
+            shared_per_block: 99 * KIB,
+            shared_per_sm: 100 * KIB,
+            cluster: 8,
+            ..SM_70
+        },
+    ];
+
+    /// The number in its name: 90 of `sm_90`.
+    pub fn number(&self) -> u32 {
+        number(self.name).unwrap_or(0)
+    }
+
+    /// The oldest that runs text made for a target such as `sm_60` or `sm_90a`.
+    pub fn that_runs(target: &str) -> Option<Arch> {
+        let needs = number(target)?;
+        Arch::ALL.into_iter().find(|arch| arch.number() >= needs)
+    }
+
+    /// Whether it runs text made for a target.
+    pub(crate) fn runs(&self, target: &str) -> bool {
+        number(target).is_none_or(|needs| needs <= self.number())
+    }
+}
+
+/// 90 of `sm_90a`.
+fn number(name: &str) -> Option<u32> {
+    name.strip_prefix("sm_")?.trim_end_matches(['a', 'f']).parse().ok()
+}
+
+impl Default for Arch {
+    fn default() -> Arch {
+        Arch::ALL[2]
+    }
+}
+
+impl fmt::Display for Arch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl FromStr for Arch {
+    type Err = String;
+
+    /// `sm_86`, or `sm_86:20` for one with 20 multiprocessors.
+    fn from_str(text: &str) -> Result<Arch, String> {
+        let (name, sms) = match text.split_once(':') {
+            Some((name, sms)) => (name, Some(sms)),
+            None => (text, None),
+        };
+        let Some(mut arch) = Arch::ALL.into_iter().find(|arch| arch.name == name) else {
+            let names = Arch::ALL.map(|arch| format!("{} ({})", arch.name, arch.gpu)).join(", ");
+            return Err(format!("no GPU `{name}` can be played: choose {names}"));
+        };
+        if let Some(sms) = sms {
+            arch.sms = match sms.parse() {
+                Ok(sms @ 1..=65536) => sms,
+                _ => {
+                    return Err(format!(
+                        "`{sms}` multiprocessors: give a whole number from 1 to 65536, \
+                         as in {name}:{}",
+                        arch.sms
+                    ));
+                }
+            };
+        }
+        Ok(arch)
+    }
+}

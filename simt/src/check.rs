@@ -1,0 +1,146 @@
+//! Whether a launch fits its kernel and the GPU that is played.
+
+use crate::{Config, Kernel, Launch};
+
+/// Checks a launch; the parameters as they lie in memory.
+pub(crate) fn check(
+    kernel: &Kernel,
+    launch: &Launch<'_>,
+    config: &Config,
+) -> Result<Vec<u8>, String> {
+    made_for(kernel, config)?;
+    shape(kernel, launch, config)?;
+    cluster(kernel, launch, config)?;
+    shared(kernel, launch, config)?;
+    params(kernel, launch)
+}
+
+/// Text for a newer GPU does not load.
+fn made_for(kernel: &Kernel, config: &Config) -> Result<(), String> {
+    let (arch, target) = (config.arch, kernel.target.as_str());
+    if arch.runs(target) {
+        return Ok(());
+    }
+    let instead = match crate::arch::Arch::that_runs(target) {
+        Some(newer) => format!("play {newer}, or compile for {arch} or older"),
+        None => format!("compile for {arch} or older"),
+    };
+    Err(format!(
+        "entry `{}` is made for {target}, and the GPU that is played is {arch}: {instead}",
+        kernel.name
+    ))
+}
+
+fn shape(kernel: &Kernel, launch: &Launch<'_>, config: &Config) -> Result<(), String> {
+    let (name, grid, block) = (&kernel.name, launch.grid, launch.block);
+    if grid.contains(&0) || grid[0] > i32::MAX as u32 || grid[1] > 65535 || grid[2] > 65535 {
+        return Err(format!(
+            "a grid of {grid:?} blocks: each side is at least 1, and at most 2^31-1, 65535 and 65535"
+        ));
+    }
+    let most = config.arch.threads_per_block;
+    let threads = block.iter().map(|d| u64::from(*d)).product::<u64>();
+    if threads == 0 || threads > u64::from(most) || block[2] > 64 {
+        return Err(format!(
+            "a block of {block:?} threads: {threads} in all, where 1 to {most} are allowed: \
+             take more blocks of fewer threads"
+        ));
+    }
+    if let Some(want) = kernel.reqntid
+        && want != block
+    {
+        return Err(format!(
+            "entry `{name}` wants blocks of {want:?} threads, {block:?} were given"
+        ));
+    }
+    if let Some(dims) = kernel.maxntid {
+        let allowed: u64 = dims.iter().map(|d| u64::from(*d)).product();
+        if threads > allowed {
+            return Err(format!(
+                "entry `{name}` allows {allowed} threads a block (`__launch_bounds__`), {threads} \
+                 were given: take smaller blocks, or raise the bound"
+            ));
+        }
+    }
+    let registers = config.arch.registers_per_thread;
+    match kernel.maxnreg {
+        Some(n) if n == 0 || n > registers => Err(format!(
+            "entry `{name}` declares at most {n} registers a thread (`.maxnreg`), where {} allows \
+             1 to {registers}: lower it",
+            config.arch
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn cluster(kernel: &Kernel, launch: &Launch<'_>, config: &Config) -> Result<(), String> {
+    let (name, grid, cluster) = (&kernel.name, launch.grid, launch.cluster);
+    if let Some(want) = kernel.cluster
+        && want != cluster
+    {
+        return Err(format!(
+            "entry `{name}` wants clusters of {want:?} blocks, {cluster:?} were given"
+        ));
+    }
+    let size = cluster.iter().map(|d| u64::from(*d)).product::<u64>();
+    let most = config.arch.cluster;
+    if size > 1 && most == 1 {
+        return Err(format!(
+            "clusters of {size} blocks: {} has none; play sm_90 or newer, or launch without",
+            config.arch
+        ));
+    }
+    if size == 0 || size > most.into() || (0..3).any(|i| !grid[i].is_multiple_of(cluster[i])) {
+        return Err(format!(
+            "clusters of {cluster:?} blocks: {} allows at most {most}, in a grid of whole \
+             clusters, not {grid:?}",
+            config.arch
+        ));
+    }
+    Ok(())
+}
+
+fn shared(kernel: &Kernel, launch: &Launch<'_>, config: &Config) -> Result<(), String> {
+    let (name, arch) = (&kernel.name, config.arch);
+    if kernel.static_shared > arch.static_shared {
+        return Err(format!(
+            "entry `{name}` has {} bytes of static shared memory, and no GPU allows a block more \
+             than {}: make the array `extern __shared__`, and ask for its bytes at the launch, of \
+             which {arch} allows {}",
+            kernel.static_shared, arch.static_shared, arch.shared_per_block
+        ));
+    }
+    let bytes = u64::from(kernel.shared_bytes(launch.shared)) + u64::from(launch.shared);
+    if bytes > arch.shared_per_block.into() {
+        return Err(format!(
+            "entry `{name}` would have {bytes} bytes of shared memory a block, and {arch} allows \
+             {}: take smaller blocks or fewer elements a thread",
+            arch.shared_per_block
+        ));
+    }
+    Ok(())
+}
+
+fn params(kernel: &Kernel, launch: &Launch<'_>) -> Result<Vec<u8>, String> {
+    let name = &kernel.name;
+    if launch.args.len() != kernel.params.len() {
+        let (takes, given) = (kernel.params.len(), launch.args.len());
+        let (s, were) =
+            (if takes == 1 { "" } else { "s" }, if given == 1 { "was" } else { "were" });
+        return Err(format!("entry `{name}` takes {takes} parameter{s}, {given} {were} given"));
+    }
+    let mut bytes = Vec::new();
+    for (i, (arg, param)) in launch.args.iter().zip(&kernel.params).enumerate() {
+        let arg = arg.bytes();
+        if arg.len() != param.bytes as usize {
+            return Err(format!(
+                "parameter {i} of entry `{name}` has {} bytes, the argument has {}",
+                param.bytes,
+                arg.len()
+            ));
+        }
+        bytes.resize(param.offset as usize, 0);
+        bytes.extend_from_slice(&arg);
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,77 @@
+//! Statements in their order: declarations, and instructions with their places.
+
+use super::{Decoder, Mods};
+use crate::ParseError;
+use crate::inst::{Inst, NOWHERE, Op};
+use crate::parse::ast::{self, Stmt};
+
+/// Instructions of an entry, with those of the functions that it calls.
+const MOST_INSTS: usize = 1 << 18;
+
+impl<'a> Decoder<'_, 'a> {
+    /// All of a body.
+    pub(super) fn body(&mut self, body: &[Stmt<'a>]) {
+        let Decoder { names, errors, lines, .. } = self;
+        names.enter_body(body, &mut |offset, message| errors.push(lines.error(offset, message)));
+        for stmt in body {
+            match stmt {
+                Stmt::Open => self.names.open(),
+                Stmt::Close => self.names.close(),
+                Stmt::Loc(line) => self.source_line = *line,
+                Stmt::Bad(error) => self.report(error.clone()),
+                Stmt::Label(name, _) => self.names.set_label(name, self.code.insts.len() as u32),
+                Stmt::Reg { ty, names, offset } => {
+                    if let Err(message) = self.names.declare_registers(ty, names) {
+                        self.fail(*offset, message);
+                    }
+                }
+                Stmt::Var(var) => {
+                    if let Err(message) = self.names.declare_var(var) {
+                        self.fail(var.offset, message);
+                    }
+                }
+                Stmt::Inst(inst) if Mods::split(inst.opcode).0 == "call" => {
+                    if let Err(message) = self.call(inst) {
+                        self.fail(inst.offset, message);
+                    }
+                }
+                Stmt::Inst(inst) => {
+                    let decoded = self.guard(inst).and_then(|guard| {
+                        let op = self.op(inst)?;
+                        Ok(Inst { op, guard, join: NOWHERE })
+                    });
+                    match decoded {
+                        Ok(decoded) => self.emit(inst, decoded),
+                        Err(message) => {
+                            self.fail(inst.offset, format!("`{}` {message}", inst.opcode));
+                            self.emit(inst, Inst { op: Op::Nop, guard: None, join: NOWHERE });
+                        }
+                    }
+                }
+            }
+        }
+        self.names.leave_body();
+    }
+
+    /// Adds an instruction, with its places.
+    pub(super) fn emit(&mut self, inst: &ast::Inst<'_>, decoded: Inst) {
+        if self.code.insts.len() == MOST_INSTS {
+            self.fail(inst.offset, format!("more than {MOST_INSTS} instructions, calls included"));
+        }
+        self.code.insts.push(decoded);
+        self.code.lines.push(self.source_line);
+        self.code.ptx_lines.push(self.lines.place(inst.offset).0);
+        self.code.texts.push(inst.text.split_whitespace().collect::<Vec<_>>().join(" "));
+    }
+
+    fn fail(&mut self, offset: usize, message: impl Into<String>) {
+        self.report(self.lines.error(offset, message));
+    }
+
+    /// A function that is called twice is wrong once.
+    fn report(&mut self, error: ParseError) {
+        if !self.errors.contains(&error) {
+            self.errors.push(error);
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Arithmetic in parts: sums, differences and products that leave or take a carry.
+
+use super::Decoder;
+use super::mods::{Decoded, Mods};
+use crate::inst::{Carry, CarryOp, Dst, Half, Op, Src, Ty};
+use crate::parse::ast::Operand;
+
+impl Decoder<'_, '_> {
+    /// `add.cc`, `addc`, `sub.cc`, `subc`, `mad.lo.cc`, `madc.hi` and so on; `None` for the
+    /// others, which neither leave nor take a carry.
+    pub(super) fn carry(
+        &mut self,
+        base: &str,
+        mods: &mut Mods<'_>,
+        operands: &[Operand<'_>],
+    ) -> Decoded<Option<Op>> {
+        let leaves = mods.take("cc");
+        let (op, takes) = match base {
+            "add" | "addc" => (CarryOp::Add, base == "addc"),
+            "sub" | "subc" => (CarryOp::Sub, base == "subc"),
+            "mad" | "madc" => (CarryOp::Mad(Half::Lo), base == "madc"),
+            _ if leaves => return Err("leaves no carry (`.cc`)".into()),
+            _ => return Ok(None),
+        };
+        if !leaves && !takes {
+            return Ok(None);
+        }
+        let Some(ty) = mods.ty().filter(|ty| ty.is_int() && ty.bits() >= 32) else {
+            return Err("cannot be run but on whole numbers of 32 or 64 bits".into());
+        };
+        let op = match op {
+            CarryOp::Mad(_) if mods.take("lo") => CarryOp::Mad(Half::Lo),
+            CarryOp::Mad(_) if mods.take("hi") => CarryOp::Mad(Half::Hi),
+            CarryOp::Mad(_) => return Err("lacks `.lo` or `.hi`".into()),
+            other => other,
+        };
+        let (dst, a, b, c) = match (op, operands) {
+            (CarryOp::Mad(_), [dst, a, b, c]) => (dst, a, b, self.src(c, ty)?),
+            (CarryOp::Add | CarryOp::Sub, [dst, a, b]) => (dst, a, b, Src::Imm(0)),
+            _ => return Err("has too few or too many operands".into()),
+        };
+        let flag = self.names.carry_flag()?;
+        Ok(Some(Op::Carry(Box::new(Carry {
+            op,
+            ty,
+            dst: self.dst(dst, ty.bits())?,
+            src: [self.src(a, ty)?, self.src(b, ty)?, c],
+            takes: takes.then_some(Src::P(flag)),
+            leaves: if leaves { Dst::P(flag) } else { Dst::Sink },
+        }))))
+    }
+
+    /// `vote.ballot.b32` and the like with no member mask, of targets before sm_70: of the lanes
+    /// that execute it.
+    pub(super) fn vote_of_active(
+        &mut self,
+        mods: &mut Mods<'_>,
+        operands: &[Operand<'_>],
+    ) -> Decoded<Op> {
+        let [dst, a] = operands else { return Err("has too few or too many operands".into()) };
+        let target = self.text.target.strip_prefix("sm_").and_then(|n| n.parse::<u32>().ok());
+        if target.is_none_or(|target| target >= 70) {
+            return Err("cannot be run without `.sync` from sm_70 on: name the lanes that take \
+                        part (`__ballot_sync`)"
+                .into());
+        }
+        let a = self.predicate(a)?;
+        if mods.take("ballot") && mods.ty() == Some(Ty::B32) {
+            return Ok(Op::Ballot { dst: self.dst(dst, 32)?, a });
+        }
+        Err("cannot be run without `.sync` but as `.ballot.b32`".into())
+    }
+}

@@ -1,0 +1,68 @@
+//! Comparisons to values, and conversions.
+
+use super::Decoder;
+use super::arith::{UNKNOWN, comparison, fast};
+use super::mods::{Decoded, Mods};
+use crate::inst::{Alu, F, Fast, Op, Rounding, Src, Ty};
+use crate::parse::ast::Operand;
+
+impl Decoder<'_, '_> {
+    pub(super) fn set(&self, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {
+        let (Some(from), Some(ty)) = (mods.ty(), mods.ty()) else { return Err(UNKNOWN.into()) };
+        if from.is_packed() != ty.is_packed() || from.bits() < 16 {
+            return Err(UNKNOWN.into());
+        }
+        let Some(cmp) = mods.find(comparison) else { return Err("lacks a comparison".into()) };
+        let alu = Alu {
+            f: F::Set(cmp, from),
+            ty,
+            round: Rounding::Near,
+            ftz: mods.take("ftz"),
+            sat: false,
+        };
+        self.alu(alu, &[from; 2], ty.bits(), operands)
+    }
+
+    pub(super) fn cvt(&self, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {
+        let (Some(from), Some(ty)) = (mods.ty(), mods.ty()) else { return Err(UNKNOWN.into()) };
+        if from == Ty::Pred || ty == Ty::Pred || from.is_packed() {
+            return Err(UNKNOWN.into());
+        }
+        let whole = mods.find(|p| {
+            Some(match p {
+                "rni" => Rounding::Near,
+                "rzi" => Rounding::Zero,
+                "rmi" => Rounding::Down,
+                "rpi" => Rounding::Up,
+                _ => return None,
+            })
+        });
+        let round = whole.unwrap_or_else(|| mods.round());
+        let mut alu = Alu {
+            f: F::Cvt { from, int: whole.is_some() },
+            ty,
+            round,
+            ftz: mods.take("ftz"),
+            sat: mods.take("sat"),
+        };
+        if ty.is_packed() {
+            let relu = mods.take("relu");
+            let [dst, a, b] = operands else {
+                return Err("takes a destination and two sources".into());
+            };
+            if from != Ty::F32 {
+                return Err(UNKNOWN.into());
+            }
+            alu = Alu { f: F::CvtPack, sat: relu, ..alu };
+            let src = [self.src(a, from)?, self.src(b, from)?, Src::Imm(0), Src::Imm(0)];
+            return Ok(Op::Alu { alu, fast: Fast::No, dst: self.dst(dst, 32)?, src });
+        }
+        if from.is_float() && !ty.is_float() && whole.is_none() {
+            return Err("lacks a rounding to a whole number, such as `.rzi`".into());
+        }
+        let [dst, a] = operands else { return Err("takes two operands".into()) };
+        let dst = self.wide_dst(dst, ty.bits())?;
+        let src = [self.wide_src(a, from)?, Src::Imm(0), Src::Imm(0), Src::Imm(0)];
+        Ok(Op::Alu { alu, fast: fast(&alu, dst, &src), dst, src })
+    }
+}

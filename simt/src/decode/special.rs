@@ -1,0 +1,53 @@
+//! Names of special registers.
+
+use crate::inst::Special;
+
+/// What a name means where nothing in the text is called so.
+pub(super) fn special(name: &str) -> Option<Special> {
+    let axis = |text: &str| match text {
+        "x" => Some(0),
+        "y" => Some(1),
+        "z" => Some(2),
+        _ => None,
+    };
+    if let Some((base, tail)) = name.split_once('.') {
+        let axis = axis(tail)?;
+        return Some(match base {
+            "%tid" => Special::Tid(axis),
+            "%ntid" => Special::Ntid(axis),
+            "%ctaid" => Special::Ctaid(axis),
+            "%nctaid" => Special::Nctaid(axis),
+            "%clusterid" => Special::ClusterId(axis),
+            "%nclusterid" => Special::NClusterId(axis),
+            "%cluster_ctaid" => Special::ClusterCtaid(axis),
+            "%cluster_nctaid" => Special::ClusterNctaid(axis),
+            _ => return None,
+        });
+    }
+    Some(match name {
+        "%laneid" => Special::LaneId,
+        "%warpid" => Special::WarpId,
+        "%nwarpid" => Special::NWarpId,
+        "%smid" => Special::SmId,
+        "%nsmid" => Special::NSmId,
+        "%gridid" => Special::GridId,
+        "%lanemask_eq" => Special::LaneMaskEq,
+        "%lanemask_le" => Special::LaneMaskLe,
+        "%lanemask_lt" => Special::LaneMaskLt,
+        "%lanemask_ge" => Special::LaneMaskGe,
+        "%lanemask_gt" => Special::LaneMaskGt,
+        "%clock" => Special::Clock,
+        "%clock_hi" => Special::ClockHi,
+        "%clock64" => Special::Clock64,
+        "%globaltimer" => Special::GlobalTimer,
+        "%globaltimer_lo" => Special::GlobalTimerLo,
+        "%globaltimer_hi" => Special::GlobalTimerHi,
+        "%cluster_ctarank" => Special::ClusterCtaRank,
+        "%cluster_nctarank" => Special::ClusterNctaRank,
+        "%is_explicit_cluster" => Special::IsExplicitCluster,
+        "%dynamic_smem_size" => Special::DynamicSmemSize,
+        "%total_smem_size" => Special::TotalSmemSize,
+        "WARP_SZ" => Special::NWarpSize,
+        _ => return None,
+    })
+}

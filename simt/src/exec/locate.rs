@@ -1,0 +1,253 @@
+//! Where an access ends: addresses to spaces, with alignment and bounds.
+
+use super::env::{Fault, tag};
+use super::team::Team;
+use super::warp::{FULL, each};
+use crate::TrapKind;
+use crate::alu::fast::Doubles;
+use crate::global::{Slot, same_range};
+use crate::inst::{Address, Bounds, Memory, Src, Window};
+use crate::model::Space;
+
+/// Lanes of an access that end in one space, with their addresses there.
+pub(super) struct Group {
+    pub(super) space: Space,
+    pub(super) mask: u32,
+    pub(super) addrs: Doubles,
+}
+
+/// What each lane of an access wants.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Want {
+    /// Bytes of an element.
+    pub(super) width: u32,
+    /// Elements.
+    pub(super) vector: u32,
+    pub(super) bounds: Bounds,
+}
+
+impl Want {
+    pub(super) fn new(memory: &Memory, vector: usize) -> Want {
+        Want { width: memory.ty.bytes(), vector: vector as u32, bounds: memory.bounds }
+    }
+
+    /// So many bytes, of no type.
+    pub(super) fn raw(bytes: u32) -> Want {
+        Want { width: 1, vector: bytes, bounds: Bounds::default() }
+    }
+
+    pub(super) fn bytes(&self) -> u32 {
+        self.width * self.vector
+    }
+}
+
+/// Where the data of a group lies.
+pub(super) enum Place<'g> {
+    /// All in one allocation.
+    Slot(u32, &'g Slot),
+    /// In allocations that each lane finds on its own.
+    Global,
+    Shared,
+    Local,
+    Param,
+}
+
+impl<'e> Team<'e> {
+    /// The addresses of the active lanes.
+    pub(super) fn addresses(&self, w: usize, active: u32, addr: &Address) -> Doubles {
+        let offset = addr.offset as u64;
+        let regs = &self.warps[w].regs;
+        let mut out = [0; 32];
+        match addr.base {
+            Src::D(r) => {
+                let base = &regs.d[r as usize];
+                for i in 0..32 {
+                    out[i] = base[i].wrapping_add(offset);
+                }
+            }
+            Src::W(r) => {
+                let base = &regs.w[r as usize];
+                for i in 0..32 {
+                    out[i] = u64::from(base[i].wrapping_add(offset as u32));
+                }
+            }
+            Src::Imm(base) => out = [base.wrapping_add(offset); 32],
+            other => each(active, |i| out[i] = self.lane(w, i, other).wrapping_add(offset)),
+        }
+        out
+    }
+
+    /// The first group of the lanes in `mask`: those that end in the space of the lowest of them.
+    pub(super) fn group(&self, w: usize, window: Window, addrs: &Doubles, mask: u32) -> Group {
+        let space = match window {
+            Window::Global => Space::Global,
+            Window::Shared | Window::SharedCluster => Space::Shared,
+            Window::Local => Space::Local,
+            Window::Const => Space::Const,
+            Window::Param => Space::Param,
+            Window::Generic => return self.generic(w, addrs, mask),
+        };
+        let mut group = Group { space, mask, addrs: *addrs };
+        if space == Space::Shared {
+            self.own(w, &mut group);
+        }
+        group
+    }
+
+    fn generic(&self, w: usize, addrs: &Doubles, mask: u32) -> Group {
+        let tag_of = |lane: usize| addrs[lane] >> 56;
+        let first = tag_of(mask.trailing_zeros() as usize);
+        let mut same = 0;
+        each(mask, |lane| same |= u32::from(tag_of(lane) == first) << lane);
+        let (space, base) = match first << 56 {
+            tag::SHARED => (Space::Shared, tag::SHARED),
+            tag::LOCAL => (Space::Local, tag::LOCAL),
+            tag::PARAM => (Space::Param, tag::PARAM),
+            _ => (Space::Global, 0),
+        };
+        let mut group = Group { space, mask: same, addrs: addrs.map(|a| a.wrapping_sub(base)) };
+        if space == Space::Shared {
+            self.own(w, &mut group);
+        }
+        group
+    }
+
+    /// Addresses of the own block have no rank.
+    fn own(&self, w: usize, group: &mut Group) {
+        if self.blocks.len() == 1 && group.addrs.iter().all(|a| a >> 24 == 0) {
+            return;
+        }
+        let rank = u64::from(self.blocks[self.warps[w].block].id.rank) + 1;
+        for addr in &mut group.addrs {
+            if *addr >> 24 == rank {
+                *addr &= 0xff_ffff;
+            }
+        }
+    }
+
+    /// Checks alignment and bounds of all lanes.
+    pub(super) fn place(&self, group: &Group, want: Want) -> Result<Place<'e>, Fault> {
+        let env = self.env;
+        let Group { space, mask, addrs } = group;
+        let bytes = want.bytes();
+        let low = if *mask == FULL {
+            addrs.iter().fold(0, |all, a| all | a)
+        } else {
+            let mut all = 0;
+            each(*mask, |i| all |= addrs[i]);
+            all
+        };
+        if low & u64::from(bytes - 1) != 0 {
+            let lane = first(*mask, |i| addrs[i] & u64::from(bytes - 1) != 0);
+            return Err(self.misaligned(group, lane, want));
+        }
+        let (from, limit) = match space {
+            Space::Global | Space::Const => {
+                let (mut least, mut most) = (u64::MAX, 0);
+                if *mask == FULL {
+                    for a in addrs {
+                        least = least.min(*a);
+                        most = most.max(*a);
+                    }
+                } else {
+                    each(*mask, |i| {
+                        least = least.min(addrs[i]);
+                        most = most.max(addrs[i]);
+                    });
+                }
+                if same_range(least, most)
+                    && let Some((id, slot)) = env.global.find(least, u64::from(bytes))
+                    && most - slot.base <= slot.bytes - u64::from(bytes)
+                {
+                    return Ok(Place::Slot(id, slot));
+                }
+                let misses = |i: usize| env.global.find(addrs[i], u64::from(bytes)).is_none();
+                let lane = first(*mask, misses);
+                return match misses(lane) {
+                    true => Err(self.no_such_global(addrs[lane], lane, want)),
+                    false => Ok(Place::Global),
+                };
+            }
+            Space::Shared => (want.bounds.from.into(), env.info.shared.min(want.bounds.to).into()),
+            Space::Local => (0, u64::from(env.info.kernel.local)),
+            Space::Param => (0, env.info.params.len() as u64),
+        };
+        let blocks = self.blocks.len() as u64;
+        let inside = |a: u64| {
+            let (offset, rank) =
+                if *space == Space::Shared { (a & 0xff_ffff, a >> 24) } else { (a, 0) };
+            let within = offset >= from && offset <= limit && offset + u64::from(bytes) <= limit;
+            a <= 1 << 40 && within && rank <= blocks
+        };
+        let mut fine = false;
+        if *mask == FULL {
+            let (least, most) =
+                addrs.iter().fold((u64::MAX, 0), |(least, most), a| (least.min(*a), most.max(*a)));
+            fine = most < 1 << 24 && inside(most) && least >= from;
+        }
+        if !fine {
+            let lane = first(*mask, |i| !inside(addrs[i]));
+            if !inside(addrs[lane]) {
+                return Err(self.no_such_own(*space, addrs[lane], lane, want));
+            }
+        }
+        Ok(match space {
+            Space::Shared => Place::Shared,
+            Space::Local => Place::Local,
+            _ => Place::Param,
+        })
+    }
+
+    /// Index in the team's shared memory of a checked shared address.
+    #[inline]
+    pub(super) fn shared_index(&self, w: usize, addr: u64) -> usize {
+        let rank = match addr >> 24 {
+            0 => self.blocks[self.warps[w].block].id.rank as usize,
+            rank => rank as usize - 1,
+        };
+        rank * self.stride + (addr & 0xff_ffff) as usize
+    }
+
+    /// Where one lane's bytes lie in shared memory, for operations of one lane.
+    pub(super) fn shared_one(
+        &self,
+        w: usize,
+        window: Window,
+        lane: usize,
+        addr: u64,
+        bytes: u32,
+        align: u32,
+    ) -> Result<u64, Fault> {
+        let mut addrs = [0; 32];
+        addrs[lane] = addr;
+        let group = self.group(w, window, &addrs, 1 << lane);
+        if group.space != Space::Shared {
+            return Err(Fault::new(
+                TrapKind::OutOfBounds,
+                lane,
+                format!("address {addr:#x} is not in shared memory"),
+            ));
+        }
+        let addr = group.addrs[lane];
+        if !addr.is_multiple_of(align.into()) {
+            return Err(Fault::new(
+                TrapKind::Misaligned,
+                lane,
+                format!("shared address {addr:#x} is no multiple of {align}"),
+            ));
+        }
+        let (rank, offset) = (addr >> 24, addr & 0xff_ffff);
+        let limit = u64::from(self.env.info.shared);
+        if addr >> 40 != 0 || rank > self.blocks.len() as u64 || offset + u64::from(bytes) > limit {
+            let detail =
+                format!("{bytes} bytes at shared address {addr:#x}, where there are {limit} bytes");
+            return Err(Fault::new(TrapKind::OutOfBounds, lane, detail));
+        }
+        Ok(addr)
+    }
+}
+
+/// The first lane of a mask for which something holds, or the first of all.
+fn first(mask: u32, f: impl Fn(usize) -> bool) -> usize {
+    (0..32).find(|i| mask >> i & 1 == 1 && f(*i)).unwrap_or(mask.trailing_zeros() as usize & 31)
+}

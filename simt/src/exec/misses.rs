@@ -1,0 +1,137 @@
+//! Addresses that cannot be used, in words: the element as the source writes it, its array, and
+//! what to do.
+
+use super::env::Fault;
+use super::locate::{Group, Want};
+use super::team::Team;
+use crate::TrapKind;
+use crate::global::Miss;
+use crate::model::Space;
+use crate::place::{Buffer, Places, count, element};
+
+impl Team<'_> {
+    fn places(&self) -> Places<'_> {
+        Places { kernel: self.env.info.kernel, params: self.env.info.params }
+    }
+
+    #[cold]
+    pub(super) fn misaligned(&self, group: &Group, lane: usize, want: Want) -> Fault {
+        let (address, bytes) = (group.addrs[lane], want.bytes());
+        let name =
+            self.places().name(group.space, address, want.width, self.near(group.space, address));
+        let instead = match want.vector {
+            1 => "keep addresses multiples of the element's size".to_string(),
+            n => {
+                format!("let the first index be a multiple of {n}, or access one element at a time")
+            }
+        };
+        let detail = format!(
+            "{bytes} bytes at once from {name} on, at address {address:#x}, which is no multiple \
+             of {bytes}: {instead}"
+        );
+        Fault::new(TrapKind::Misaligned, lane, detail)
+    }
+
+    fn near(&self, space: Space, address: u64) -> Option<Buffer> {
+        (space == Space::Global).then(|| self.env.global.near(address)).flatten()
+    }
+
+    /// No live allocation covers an address.
+    #[cold]
+    pub(super) fn no_such_global(&self, address: u64, lane: usize, want: Want) -> Fault {
+        let (bytes, width) = (u64::from(want.bytes()), want.width);
+        let kind = match self.env.global.miss(address) {
+            Miss::Freed => TrapKind::UseAfterFree,
+            Miss::Beyond => TrapKind::OutOfBounds,
+        };
+        let Some(buffer) = self.env.global.near(address) else {
+            let detail = format!(
+                "address {address:#x} is in no allocation: is the pointer one that the host made?"
+            );
+            return Fault::new(kind, lane, detail);
+        };
+        let name = self.places().name(Space::Global, address, width, Some(buffer));
+        let end = buffer.base + buffer.bytes;
+        let holds = format!(
+            "which has {} bytes, {} of {width}",
+            buffer.bytes,
+            count(buffer.bytes / u64::from(width), "element")
+        );
+        let detail = match kind {
+            TrapKind::UseAfterFree => {
+                format!("{name} is in a buffer that was freed, {holds}: free it after the last use")
+            }
+            _ if address < buffer.base => format!(
+                "{name} lies {} before its buffer, {holds}: no index may be negative",
+                count(buffer.base - address, "byte")
+            ),
+            _ if address < end => format!(
+                "{name} reaches {} beyond the end of its buffer, {holds}: check the last index \
+                 that is accessed against the length",
+                count(address + bytes - end, "byte")
+            ),
+            _ => format!(
+                "{name} is beyond the end of its buffer, {holds}: check the index against the \
+                 length first (`if (i < n)`)"
+            ),
+        };
+        Fault::new(kind, lane, detail)
+    }
+
+    /// Beyond shared memory, an array in it, or what belongs to the thread alone.
+    #[cold]
+    pub(super) fn no_such_own(&self, space: Space, address: u64, lane: usize, want: Want) -> Fault {
+        let info = &self.env.info;
+        let offset = address & 0xff_ffff;
+        let var = |from: u32, to: u32| {
+            info.kernel.shared_vars.iter().find(|var| {
+                var.offset == from && to == var.bytes.map_or(u32::MAX, |bytes| from + bytes)
+            })
+        };
+        let (width, bounds) = (want.width, want.bounds);
+        let detail = match space {
+            Space::Shared if address >> 24 > self.blocks.len() as u64 => {
+                format!("shared address {address:#x} is in no block of the cluster")
+            }
+            Space::Shared => match var(bounds.from, bounds.to) {
+                Some(var) => {
+                    let bytes = var.bytes.unwrap_or(info.shared.saturating_sub(var.offset));
+                    let name = match offset.checked_sub(var.offset.into()) {
+                        Some(offset) => element(&var.name, offset, width),
+                        None => format!("an element before `{}`", var.name),
+                    };
+                    let instead = match var.bytes {
+                        Some(_) => "make the array larger, or keep the index below its length",
+                        None => {
+                            "ask for more bytes at the launch, or keep the index below the length"
+                        }
+                    };
+                    format!(
+                        "{name} is outside of `{}`, which has {bytes} bytes, {} of {width}: \
+                         {instead}",
+                        var.name,
+                        count(u64::from(bytes / width), "element")
+                    )
+                }
+                None => format!(
+                    "{} bytes at shared address {address:#x}, where the block has {}: keep the \
+                     index below the length, or ask for more at the launch",
+                    want.bytes(),
+                    count(info.shared.into(), "byte")
+                ),
+            },
+            Space::Local => format!(
+                "{} bytes at byte {address} of the thread's own arrays, which have {}: keep the \
+                 index below the length",
+                want.bytes(),
+                count(info.kernel.local.into(), "byte")
+            ),
+            _ => format!(
+                "{} bytes at byte {address} of the parameters, which have {}",
+                want.bytes(),
+                count(info.params.len() as u64, "byte")
+            ),
+        };
+        Fault::new(TrapKind::OutOfBounds, lane, detail)
+    }
+}

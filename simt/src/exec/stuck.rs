@@ -1,0 +1,251 @@
+//! Nothing goes on, or nothing ends: who waits where, and which loop it is.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use super::env::Fault;
+use super::team::Team;
+use super::warp::{Split, State};
+use crate::inst::Op;
+use crate::observer::{At, Observer};
+use crate::place::count;
+use crate::{Trap, TrapKind};
+
+/// Instructions that are looked at to tell which loop it is.
+const SAMPLE: u64 = 1 << 15;
+
+/// Threads that wait at one instruction.
+struct Place {
+    pc: u32,
+    threads: u32,
+    what: &'static str,
+}
+
+impl Team<'_> {
+    pub(super) fn check_budget(&mut self) -> Result<(), Box<Trap>> {
+        if self.executed <= self.env.block_budget || self.sampled {
+            return Ok(());
+        }
+        Err(self.endless(&format!(
+            "a block may execute {} warp instructions, and this one has",
+            self.env.block_budget
+        )))
+    }
+
+    /// Does not end: the loop that it is in.
+    #[cold]
+    pub(super) fn endless(&mut self, what: &str) -> Box<Trap> {
+        self.sampled = true;
+        let mut sample = Sample::default();
+        // What becomes of the kernel no longer matters.
+        let _ = self.turn(SAMPLE, &mut sample);
+        let (env, kernel) = (self.env, self.env.info.kernel);
+        let most = sample.warps.iter().max_by_key(|(_, pcs)| pcs.values().sum::<u64>());
+        let blocks = env.info.blocks();
+        let ended = format!("{} of {} ended", env.progress.ended(), count(blocks, "block"));
+        let Some(((block, warp), pcs)) = most else {
+            return self.trap(0, 0, Fault::new(TrapKind::Budget, 0, format!("{what}; {ended}")));
+        };
+        // What is run once is on the way into the loop, or out of it.
+        let often = pcs.values().max().copied().unwrap_or(0) / 4;
+        let inside = || pcs.iter().filter(|(_, times)| **times >= often).map(|(pc, _)| *pc);
+        let mut lines: Vec<u32> = inside().map(|pc| kernel.line(pc)).filter(|l| *l != 0).collect();
+        let mut word = "line";
+        if lines.is_empty() {
+            (lines, word) = (inside().map(|pc| kernel.ptx_line(pc)).collect(), "PTX line");
+        }
+        let (first, last) = (lines.iter().min(), lines.iter().max());
+        let lines = match (first, last) {
+            (Some(a), Some(b)) if a != b => format!("{word}s {a} to {b}"),
+            (Some(a), _) => format!("{word} {a}"),
+            _ => "an unknown line".into(),
+        };
+        let detail = format!(
+            "{what}; {ended}. Warp {warp} goes round and round at {lines}: does the condition of \
+             that loop ever change? If it only takes long, raise the budget"
+        );
+        let w = (0..self.warps.len())
+            .find(|w| {
+                self.warps[*w].index == *warp
+                    && self.blocks[self.warps[*w].block].id.index == *block
+            })
+            .unwrap_or(0);
+        let lane = self.warps[w].live.trailing_zeros() as usize & 31;
+        let pc = inside().find(|pc| kernel.line(*pc) != 0).or(inside().next()).unwrap_or(0);
+        self.trap(w, pc, Fault::new(TrapKind::Budget, lane, detail))
+    }
+
+    /// Nothing can run: who waits where.
+    #[cold]
+    pub(super) fn stuck(&self) -> Box<Trap> {
+        let insts = &self.env.info.kernel.insts;
+        let mut first: Option<(usize, Split, bool)> = None;
+        let mut places: Vec<Place> = Vec::new();
+        for (w, warp) in self.warps.iter().enumerate() {
+            for split in &warp.splits {
+                let what = match split.state {
+                    State::Sync { .. } => "a warp-wide operation",
+                    State::Bar { .. } => "a block barrier",
+                    State::Cluster => "the cluster barrier",
+                    State::Mbarrier { .. } => "an mbarrier",
+                    State::Ready => continue,
+                };
+                let same =
+                    warp.splits.iter().filter(|s| s.pc == split.pc && s.state == split.state);
+                let together = same.fold(0, |all, s| all | s.mask);
+                let divergent = together != warp.live
+                    && matches!(&insts[split.pc as usize].op, Op::Bar(bar) if bar.aligned);
+                if first.is_none_or(|(_, _, d)| divergent && !d) {
+                    first = Some((w, *split, divergent));
+                }
+                let threads = split.mask.count_ones();
+                match places.iter_mut().find(|p| p.pc == split.pc) {
+                    Some(place) => place.threads += threads,
+                    None => places.push(Place { pc: split.pc, threads, what }),
+                }
+            }
+        }
+        let Some((w, split, divergent)) = first else {
+            return self.trap(0, 0, Fault::new(TrapKind::Deadlock, 0, "no thread can go on"));
+        };
+        let mut parts: Vec<String> = self.absent(split.pc);
+        parts.extend(places.iter().map(|p| self.waiting(p.threads, p.what, p.pc)));
+        let (kind, cure) = match divergent {
+            true => (TrapKind::DivergentBarrier, ALL_MUST_COME),
+            false => (TrapKind::Deadlock, "each waits for the others, and none can go on"),
+        };
+        let lane = split.mask.trailing_zeros() as usize;
+        self.trap(w, split.pc, Fault::new(kind, lane, format!("{}: {cure}", list(&parts))))
+    }
+
+    /// A barrier opened for a warp of which lanes had left on another way.
+    #[cold]
+    pub(super) fn strayed(&self, split: &Split, block: usize) -> Fault {
+        let of = self.warps.iter().filter(|warp| warp.block == block);
+        let splits = of.flat_map(|warp| &warp.splits).filter(|s| s.pc == split.pc);
+        let waiting: u32 = splits.map(|s| s.mask.count_ones()).sum();
+        let mut parts = self.absent(split.pc);
+        parts.push(self.waiting(waiting, "a block barrier", split.pc));
+        let detail = format!("{}: {ALL_MUST_COME}", list(&parts));
+        Fault::new(TrapKind::DivergentBarrier, split.mask.trailing_zeros() as usize, detail)
+    }
+
+    /// Threads that do not come to an instruction: those that returned, and those that wait for
+    /// them further on.
+    fn absent(&self, pc: u32) -> Vec<String> {
+        let info = &self.env.info;
+        let insts = &info.kernel.insts;
+        let exits = |pc: u32| matches!(insts[pc as usize].op, Op::Exit);
+        let threads = info.threads() * self.blocks.len() as u32;
+        let live: u32 = self.warps.iter().map(|warp| warp.live.count_ones()).sum();
+        let mut returned = threads - live;
+        let mut beyond: BTreeMap<u32, u32> = BTreeMap::new();
+        for warp in &self.warps {
+            for conv in &warp.convs {
+                let lanes = (conv.arrived & conv.members & warp.live).count_ones();
+                match exits(conv.pc) {
+                    true => returned += lanes,
+                    false if lanes != 0 => *beyond.entry(conv.from).or_default() += lanes,
+                    false => {}
+                }
+            }
+        }
+        let mut parts = Vec::new();
+        if returned != 0 {
+            // Ways out before the barrier.
+            let mut lines: Vec<String> = (0..pc)
+                .filter(|at| match insts[*at as usize].op {
+                    Op::Branch(target) => exits(target),
+                    Op::Exit => true,
+                    _ => false,
+                })
+                .map(|at| self.line(at))
+                .collect();
+            lines.dedup();
+            let at = if lines.is_empty() {
+                String::new()
+            } else {
+                format!(" at {}", lines.join(" or "))
+            };
+            parts.push(format!("{} returned{at}", count(returned.into(), "thread")));
+        }
+        for (from, lanes) in beyond {
+            let s = if lanes == 1 { "goes" } else { "go" };
+            parts.push(format!(
+                "{} {s} round it at {}",
+                count(lanes.into(), "thread"),
+                self.line(from)
+            ));
+        }
+        parts
+    }
+
+    fn waiting(&self, threads: u32, what: &str, pc: u32) -> String {
+        let s = if threads == 1 { "waits" } else { "wait" };
+        format!("{} {s} at {what} on {}", count(threads.into(), "thread"), self.line(pc))
+    }
+
+    fn line(&self, pc: u32) -> String {
+        let kernel = self.env.info.kernel;
+        crate::place::line(kernel.line(pc), kernel.ptx_line(pc))
+    }
+}
+
+pub(super) const ALL_MUST_COME: &str = "every thread of the block has to reach a `__syncthreads()`; put the \
+                             condition around the work, and not around the barrier";
+
+/// `a, b and c`
+fn list(parts: &[String]) -> String {
+    match parts {
+        [head @ .., last] if !head.is_empty() => format!("{} and {last}", head.join(", ")),
+        _ => parts.concat(),
+    }
+}
+
+/// How often each warp runs each instruction.
+#[derive(Default)]
+struct Sample {
+    warps: BTreeMap<(u64, u32), BTreeMap<u32, u64>>,
+}
+
+impl Observer for Sample {
+    fn fork(&self) -> Sample {
+        Sample::default()
+    }
+
+    fn merge(&mut self, _: Sample) {}
+
+    fn inst(&mut self, at: &At<'_>) {
+        let pcs = self.warps.entry((at.block.index, at.warp)).or_default();
+        *pcs.entry(at.pc).or_default() += 1;
+    }
+}
+
+/// The budget in time: whether a block has ended since it was last asked.
+#[derive(Default)]
+pub(super) struct Watch {
+    /// Since when, and how many blocks had ended.
+    since: Option<(Instant, u64)>,
+}
+
+impl Watch {
+    /// Called after many instructions of one team.
+    pub(super) fn check(&mut self, team: &mut Team<'_>) -> Result<(), Box<Trap>> {
+        let Some(patience) = team.env.patience else { return Ok(()) };
+        let ended = team.env.progress.ended();
+        match self.since {
+            Some((since, before)) if before == ended => {
+                if since.elapsed() > patience {
+                    return Err(team.endless(&format!("no block has ended for {}", said(patience))));
+                }
+            }
+            _ => self.since = Some((Instant::now(), ended)),
+        }
+        Ok(())
+    }
+}
+
+fn said(time: Duration) -> String {
+    let seconds = time.as_secs_f64();
+    if seconds >= 1.0 { format!("{seconds} s") } else { format!("{} ms", time.as_millis()) }
+}

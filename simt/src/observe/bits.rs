@@ -1,0 +1,74 @@
+//! Which bytes hold a value.
+
+/// A bit a byte.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Bits(Vec<u64>);
+
+impl Bits {
+    pub(super) fn new(bytes: u64) -> Bits {
+        Bits(vec![0; bytes.div_ceil(64) as usize])
+    }
+
+    pub(super) fn set(&mut self, from: u64, bytes: u64) {
+        for_words(from, bytes, |word, mask| {
+            if let Some(w) = self.0.get_mut(word as usize) {
+                *w |= mask;
+            }
+        });
+    }
+
+    pub(super) fn clear(&mut self, from: u64, bytes: u64) {
+        for_words(from, bytes, |word, mask| {
+            if let Some(w) = self.0.get_mut(word as usize) {
+                *w &= !mask;
+            }
+        });
+    }
+
+    /// None is set, of so many.
+    pub(super) fn reset(&mut self, bytes: u64) {
+        self.0.clear();
+        self.0.resize(bytes.div_ceil(64) as usize, 0);
+    }
+
+    /// A word of 64.
+    pub(super) fn word(&self, word: u64) -> u64 {
+        self.0.get(word as usize).copied().unwrap_or(0)
+    }
+
+    /// Sets those of a word of 64.
+    pub(super) fn set_word(&mut self, word: u64, mask: u64) {
+        if let Some(w) = self.0.get_mut(word as usize) {
+            *w |= mask;
+        }
+    }
+
+    /// All of them, for memory that is known to hold a value.
+    pub(super) fn full(bytes: u64) -> Bits {
+        Bits(vec![u64::MAX; bytes.div_ceil(64) as usize])
+    }
+
+    /// First byte of a range that is not set.
+    pub(super) fn first_clear(&self, from: u64, bytes: u64) -> Option<u64> {
+        let mut clear = None;
+        for_words(from, bytes, |word, mask| {
+            let missing = mask & !self.0.get(word as usize).copied().unwrap_or(0);
+            if missing != 0 && clear.is_none() {
+                clear = Some(word * 64 + u64::from(missing.trailing_zeros()));
+            }
+        });
+        clear
+    }
+}
+
+/// The 64-bit words that a range of bits meets, with its part of each.
+#[inline]
+pub(super) fn for_words(from: u64, bytes: u64, mut f: impl FnMut(u64, u64)) {
+    let (mut at, end) = (from, from + bytes);
+    while at < end {
+        let stop = end.min((at | 63) + 1);
+        let mask = (u64::MAX >> (64 - (stop - at))) << (at % 64);
+        f(at / 64, mask);
+        at = stop;
+    }
+}

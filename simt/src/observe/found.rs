@@ -1,0 +1,183 @@
+//! The findings of a check: each fault once, whatever launch, block or instruction of the same
+//! lines shows it.
+
+use std::collections::HashMap;
+
+use super::finding::{Fault, Finding, Site};
+use crate::Trap;
+use crate::model::Space;
+
+/// The instructions that show a fault; of one alone, twice the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    pub(super) fault: Fault,
+    pub(super) space: Option<Space>,
+    pub(super) pcs: (u32, u32),
+    /// How much it takes to mend it: of several examples the one that takes most is told.
+    pub(super) rank: u8,
+}
+
+impl Key {
+    pub(super) fn new(fault: Fault, space: Option<Space>, pc: u32) -> Key {
+        Key { fault, space, pcs: (pc, pc), rank: 0 }
+    }
+}
+
+/// Ranks: a barrier of the warp will do, one of the block, or neither.
+pub(super) const WARP: u8 = 1;
+pub(super) const BLOCK: u8 = 2;
+pub(super) const BEYOND: u8 = 3;
+
+/// What a reader takes for the same fault: entry, class, array, and what it takes to mend it. One
+/// barrier that is missing shows at many lines.
+type Same = (String, Fault, String, String);
+
+/// Findings, in the order in which they were met.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Found {
+    findings: Vec<Finding>,
+    /// Of each: the last launch that showed it, and the rank of its example.
+    last: Vec<(u64, u8)>,
+    /// Where each pair of instructions of the entry in hand is booked.
+    seen: HashMap<Key, usize>,
+    /// The same in the order in which they were met, for forks to hand over.
+    keys: Vec<(Key, usize)>,
+    same: HashMap<Same, usize>,
+    /// The entry in hand, and its launch.
+    entry: String,
+    launch: u64,
+}
+
+impl Found {
+    pub(super) fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    /// A launch begins: instructions of another entry are others.
+    pub(super) fn begin(&mut self, entry: &str, launch: u64) {
+        self.launch = launch;
+        if self.entry != entry {
+            self.entry = entry.to_owned();
+            self.seen.clear();
+            self.keys.clear();
+        }
+    }
+
+    /// For a fork of the same launch.
+    pub(super) fn fork(&self) -> Found {
+        Found { entry: self.entry.clone(), launch: self.launch, ..Found::default() }
+    }
+
+    /// Books a fault of some lanes; `finding` makes the example where it is the first.
+    pub(super) fn add(&mut self, key: Key, times: u64, finding: impl FnOnce() -> Finding) {
+        match self.seen.get(&key) {
+            Some(&i) => self.again(i, times),
+            None => {
+                let finding = Finding { times, ..finding() };
+                self.first(key, finding);
+            }
+        }
+    }
+
+    fn again(&mut self, i: usize, times: u64) {
+        self.findings[i].times += times;
+        if self.last[i].0 != self.launch {
+            self.last[i].0 = self.launch;
+            self.findings[i].launches += 1;
+        }
+    }
+
+    /// New instructions, of lines that may be known.
+    fn first(&mut self, key: Key, finding: Finding) {
+        let i = self.book(finding, key.rank);
+        self.findings[i].places += u64::from(self.is_new_place(&key));
+        self.seen.insert(key, i);
+        self.keys.push((key, i));
+    }
+
+    /// Where a finding goes: to that of the same fault, which it may be a better example of.
+    fn book(&mut self, finding: Finding, rank: u8) -> usize {
+        let same = same(&finding, rank);
+        let Some(&i) = self.same.get(&same) else {
+            self.same.insert(same, self.findings.len());
+            self.last.push((self.launch, rank));
+            self.findings.push(Finding { places: 0, ..finding });
+            return self.findings.len() - 1;
+        };
+        self.again(i, finding.times);
+        let old = &mut self.findings[i];
+        for lines in &finding.lines {
+            if !old.lines.contains(lines) {
+                old.lines.push(lines.clone());
+            }
+        }
+        if rank > self.last[i].1 {
+            let (places, times, launches) = (old.places, old.times, old.launches);
+            let (launch, lines) = (old.launch, std::mem::take(&mut old.lines));
+            *old = Finding { places, times, launches, launch, lines, ..finding };
+            self.last[i].1 = rank;
+        }
+        i
+    }
+
+    fn is_new_place(&self, key: &Key) -> bool {
+        (0..=BEYOND).all(|rank| !self.seen.contains_key(&Key { rank, ..*key }))
+    }
+
+    /// Takes in what a fork found.
+    pub(super) fn merge(&mut self, fork: Found) {
+        let mut keys = vec![Vec::new(); fork.findings.len()];
+        for (key, i) in fork.keys {
+            keys[i].push(key);
+        }
+        for (at, finding) in fork.findings.into_iter().enumerate() {
+            let i = self.book(finding, fork.last[at].1);
+            for key in &keys[at] {
+                if !self.seen.contains_key(key) {
+                    self.findings[i].places += u64::from(self.is_new_place(key));
+                    self.seen.insert(*key, i);
+                    self.keys.push((*key, i));
+                }
+            }
+        }
+    }
+
+    /// A fault that stopped the kernel.
+    pub(super) fn trap(&mut self, fault: Fault, trap: &Trap, what: &'static str) {
+        let site = Site {
+            block: trap.block,
+            thread: trap.thread,
+            line: trap.line,
+            ptx_line: trap.ptx_line,
+            text: trap.text.clone(),
+            what,
+        };
+        let finding = Finding {
+            fault,
+            entry: trap.entry.clone(),
+            launch: trap.launch,
+            launches: 1,
+            space: None,
+            address: 0,
+            place: String::new(),
+            sites: vec![site],
+            lines: vec![vec![trap.line]],
+            detail: trap.sentence(),
+            cure: String::new(),
+            places: 1,
+            times: 1,
+        };
+        self.add(Key::new(fault, None, trap.ptx_line), 1, || finding);
+    }
+}
+
+fn same(finding: &Finding, rank: u8) -> Same {
+    // Elements of one array are one place.
+    let array = finding.place.replace(|c: char| c.is_ascii_digit(), "");
+    let mending = match rank {
+        WARP | BLOCK => "a barrier",
+        _ if finding.sites.len() == 2 => finding.cure.as_str(),
+        _ => finding.detail.as_str(),
+    };
+    (finding.entry.clone(), finding.fault, array, mending.to_string())
+}

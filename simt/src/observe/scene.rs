@@ -1,0 +1,118 @@
+//! The launch in hand, as far as reports need it.
+
+use super::finding::{Fault, Finding, Site};
+use crate::kernel::Kernel;
+use crate::model::Space;
+use crate::observer::{Block, HostEvent, LaunchInfo, thread_of};
+use crate::place::{Buffer, Places};
+
+/// The launch in hand, as far as reports need it after its end.
+#[derive(Debug, Clone)]
+pub(super) struct Scene {
+    pub(super) kernel: Kernel,
+    grid: [u32; 3],
+    block: [u32; 3],
+    cluster: [u32; 3],
+    params: Vec<u8>,
+    /// Number of the launch, from 1.
+    pub(super) launch: u64,
+}
+
+impl Scene {
+    pub(super) fn new(launch: &LaunchInfo<'_>) -> Scene {
+        Scene {
+            kernel: launch.kernel.clone(),
+            grid: launch.grid,
+            block: launch.block,
+            cluster: launch.cluster,
+            params: launch.params.to_vec(),
+            launch: launch.number,
+        }
+    }
+
+    /// Index in the grid of the block that has a given rank in the cluster of another one.
+    pub(super) fn peer(&self, block: &Block, rank: u32) -> u64 {
+        let [cx, cy, _] = self.cluster.map(|c| c.max(1));
+        let at = [rank % cx, rank / cx % cy, rank / cx / cy];
+        let [x, y, z] = [0, 1, 2].map(|i| {
+            let size = self.cluster[i].max(1);
+            u64::from(block.id[i] / size * size + at[i])
+        });
+        x + u64::from(self.grid[0]) * (y + u64::from(self.grid[1]) * z)
+    }
+
+    pub(super) fn site(&self, block: u64, linear: u32, pc: u32, what: &'static str) -> Site {
+        let (x, y) = (u64::from(self.grid[0].max(1)), u64::from(self.grid[1].max(1)));
+        Site {
+            block: [(block % x) as u32, (block / x % y) as u32, (block / x / y) as u32],
+            thread: thread_of(self.block, linear),
+            line: self.kernel.line(pc),
+            ptx_line: self.kernel.ptx_line(pc),
+            text: self.kernel.text(pc).to_owned(),
+            what,
+        }
+    }
+
+    /// An address as the source has it.
+    pub(super) fn place(
+        &self,
+        names: &Allocations,
+        space: Space,
+        address: u64,
+        width: u32,
+    ) -> String {
+        let places = Places { kernel: &self.kernel, params: &self.params };
+        places.name(space, address, width, names.buffer(address))
+    }
+
+    /// Bytes of an element that an instruction accesses.
+    pub(super) fn width(&self, pc: u32) -> u32 {
+        self.kernel.insts.get(pc as usize).map_or(1, |inst| inst.op.width())
+    }
+
+    /// The first example of a fault.
+    pub(super) fn finding(&self, fault: Fault, sites: Vec<Site>) -> Finding {
+        Finding {
+            fault,
+            entry: self.kernel.name().to_owned(),
+            launch: self.launch,
+            launches: 1,
+            space: None,
+            address: 0,
+            place: String::new(),
+            lines: vec![sites.iter().map(|site| site.line).collect()],
+            sites,
+            detail: String::new(),
+            cure: String::new(),
+            places: 1,
+            times: 1,
+        }
+    }
+}
+
+/// The allocations that the host made, to name addresses by.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Allocations {
+    /// Live ones, sorted by base.
+    live: Vec<Buffer>,
+}
+
+impl Allocations {
+    pub(super) fn host(&mut self, event: HostEvent) {
+        match event {
+            HostEvent::Alloc { base, bytes, .. } => {
+                let at = self.live.partition_point(|buffer| buffer.base < base);
+                self.live.insert(at, Buffer { base, bytes });
+            }
+            HostEvent::Free { base, .. } => self.live.retain(|buffer| buffer.base != base),
+            HostEvent::Write { .. } | HostEvent::Forget { .. } | HostEvent::Read { .. } => {}
+        }
+    }
+
+    /// The allocation that an address is in.
+    fn buffer(&self, address: u64) -> Option<Buffer> {
+        let at = self.live.partition_point(|buffer| buffer.base <= address);
+        let buffer = *self.live[..at].last()?;
+        (address < buffer.base + buffer.bytes.max(1)).then_some(buffer)
+    }
+}

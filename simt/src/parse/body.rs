@@ -1,0 +1,257 @@
+//! Bodies: declarations, labels, instructions and their operands.
+
+use super::ast::{Base, Inst, Operand, Stmt, VarSpace};
+use super::lex::Kind;
+use super::{DEEPEST, Parsed, Parser};
+
+impl<'a> Parser<'a, '_> {
+    pub(super) fn body(&mut self, body: &mut Vec<Stmt<'a>>) -> Parsed<()> {
+        self.expect('{')?;
+        let mut depth = 1u32;
+        loop {
+            if self.eat('{') {
+                depth += 1;
+                body.push(Stmt::Open);
+            } else if self.eat('}') {
+                depth -= 1;
+                if depth == 0 {
+                    return Ok(());
+                }
+                body.push(Stmt::Close);
+            } else if !self.eat(';')
+                && let Err(error) = self.statement(body)
+            {
+                // What is wrong here concerns this body alone, if it has an end at all.
+                if !self.skip_statement() {
+                    return Err(error);
+                }
+                body.push(Stmt::Bad(error));
+            }
+        }
+    }
+
+    /// To the end of a statement that is none; whether there is one.
+    fn skip_statement(&mut self) -> bool {
+        self.depth = 0;
+        while !self.is('}') && !self.eat(';') {
+            if self.next().kind == Kind::End {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn statement(&mut self, body: &mut Vec<Stmt<'a>>) -> Parsed<()> {
+        let token = self.peek();
+        match (token.kind, token.text) {
+            (Kind::Word, ".loc") => {
+                self.next();
+                body.push(Stmt::Loc(self.loc()?));
+            }
+            (Kind::Word, ".reg") => {
+                self.next();
+                let ty = self.word("a type")?;
+                body.push(self.reg(ty, token.offset)?);
+            }
+            // `.reg.b16 h;` with no space between is one word.
+            (Kind::Word, word) if word.starts_with(".reg.") => {
+                self.next();
+                body.push(self.reg(&word[4..], token.offset)?);
+            }
+            (Kind::Word, ".pragma") => self.skip_to_semicolon()?,
+            (Kind::Word, ".file") => {
+                self.next();
+                self.file()?;
+            }
+            (Kind::Word, ".shared" | ".local" | ".global" | ".const" | ".param") => {
+                self.next();
+                let space = match token.text {
+                    ".shared" => VarSpace::Shared,
+                    ".local" => VarSpace::Local,
+                    ".const" => VarSpace::Const,
+                    ".param" => VarSpace::Param,
+                    _ => VarSpace::Global,
+                };
+                let mut vars = Vec::new();
+                self.vars(space, false, &mut vars)?;
+                body.extend(vars.into_iter().map(Stmt::Var));
+            }
+            (Kind::Word, word @ (".callprototype" | ".calltargets")) => {
+                return Err(self.lines.error(
+                    token.offset,
+                    format!(
+                        "`{word}` cannot be run: a call through a pointer to a function; \
+                         call the function by its name"
+                    ),
+                ));
+            }
+            (Kind::Word, word) if word.starts_with('.') => {
+                return Err(self
+                    .lines
+                    .error(token.offset, format!("directive `{word}` cannot be run")));
+            }
+            (Kind::Word, word) if self.tokens[self.at + 1].kind == Kind::Mark(':') => {
+                self.at += 2;
+                body.push(Stmt::Label(word, token.offset));
+            }
+            (Kind::Word, _) | (Kind::Mark('@'), _) => body.push(Stmt::Inst(self.inst()?)),
+            _ => return self.fail(token, "a statement"),
+        }
+        Ok(())
+    }
+
+    /// `.loc file line column[, function_name label[+n], inlined_at file line column]…`: the line
+    /// in the first file, where the code itself or a caller that it was inlined into has one.
+    fn loc(&mut self) -> Parsed<u32> {
+        let (file, line) = (self.int()?, self.small()?);
+        self.int()?;
+        let mut found = (file == 1).then_some(line);
+        while self.eat(',') {
+            match self.word("`function_name` or `inlined_at`")? {
+                "inlined_at" => {
+                    let (file, line) = (self.int()?, self.small()?);
+                    self.int()?;
+                    if file == 1 {
+                        found = found.or(Some(line));
+                    }
+                }
+                _ => {
+                    self.word("a label")?;
+                    if self.eat('+') {
+                        self.int()?;
+                    }
+                }
+            }
+        }
+        Ok(found.unwrap_or(0))
+    }
+
+    fn reg(&mut self, ty: &'a str, offset: usize) -> Parsed<Stmt<'a>> {
+        let mut names = Vec::new();
+        loop {
+            let name = self.word("a register")?;
+            let mut count = None;
+            if self.eat('<') {
+                count = Some(self.small()?);
+                self.expect('>')?;
+            }
+            names.push((name, count));
+            if !self.eat(',') {
+                break;
+            }
+        }
+        self.expect(';')?;
+        Ok(Stmt::Reg { ty, names, offset })
+    }
+
+    fn inst(&mut self) -> Parsed<Inst<'a>> {
+        let start = self.peek().offset;
+        let mut guard = None;
+        if self.eat('@') {
+            let not = self.eat('!');
+            guard = Some((self.word("a predicate")?, not));
+        }
+        let offset = self.peek().offset;
+        let opcode = self.word("an opcode")?;
+        let mut operands = Vec::new();
+        if !self.is(';') {
+            loop {
+                operands.push(self.operand()?);
+                if !self.eat(',') {
+                    break;
+                }
+            }
+        }
+        let end = self.peek().offset;
+        self.expect(';')?;
+        let text = self.text[start..end].trim_end();
+        Ok(Inst { offset, guard, opcode, operands, text })
+    }
+
+    fn operand(&mut self) -> Parsed<Operand<'a>> {
+        let first = self.single()?;
+        if self.eat('|') {
+            return Ok(Operand::Pair(Box::new(first), Box::new(self.single()?)));
+        }
+        Ok(first)
+    }
+
+    fn single(&mut self) -> Parsed<Operand<'a>> {
+        let token = self.next();
+        match token.kind {
+            Kind::Word => match self.offset()? {
+                0 => Ok(Operand::Name(token.text)),
+                offset => Ok(Operand::Sum(token.text, offset)),
+            },
+            Kind::Int(v) => Ok(Operand::Int(v)),
+            Kind::F32(v) => Ok(Operand::F32(v)),
+            Kind::F64(v) => Ok(Operand::F64(v)),
+            Kind::Mark('-') => match self.single()? {
+                Operand::Int(v) => Ok(Operand::Int(v.wrapping_neg())),
+                Operand::F64(v) => Ok(Operand::F64(v ^ 1 << 63)),
+                _ => self.fail(token, "a number after `-`"),
+            },
+            Kind::Mark('!') => Ok(Operand::Not(self.word("a predicate")?)),
+            Kind::Mark('[') => {
+                let token = self.peek();
+                let base = match token.kind {
+                    Kind::Word => {
+                        self.next();
+                        Base::Name(token.text)
+                    }
+                    _ => Base::Absolute,
+                };
+                let offset = match base {
+                    Base::Absolute => self.int()?,
+                    Base::Name(_) => self.offset()?,
+                };
+                self.expect(']')?;
+                Ok(Operand::Address(base, offset))
+            }
+            Kind::Mark('{') => {
+                self.depth += 1;
+                if self.depth > DEEPEST {
+                    return self.fail(token, "fewer nested braces");
+                }
+                let mut parts = Vec::new();
+                loop {
+                    parts.push(self.single()?);
+                    if self.eat('}') {
+                        break;
+                    }
+                    self.expect(',')?;
+                }
+                self.depth -= 1;
+                Ok(Operand::Vector(parts))
+            }
+            Kind::Mark('(') => {
+                let mut parts = Vec::new();
+                while !self.eat(')') {
+                    let token = self.next();
+                    match token.kind {
+                        Kind::Word => parts.push(Operand::Name(token.text)),
+                        _ => return self.fail(token, "the name of an argument"),
+                    }
+                    if !self.is(')') {
+                        self.expect(',')?;
+                    }
+                }
+                Ok(Operand::List(parts))
+            }
+            _ => self.fail(token, "an operand"),
+        }
+    }
+
+    /// Any `+n` or `-n` that follows, summed.
+    fn offset(&mut self) -> Parsed<i64> {
+        let mut sum = 0i64;
+        loop {
+            // A minus stays, for it belongs to the number.
+            if self.eat('+') || self.is('-') {
+                sum = sum.wrapping_add(self.int()?);
+            } else {
+                return Ok(sum);
+            }
+        }
+    }
+}

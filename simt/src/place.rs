@@ -1,0 +1,134 @@
+//! Addresses as the source would write them: `shared[3]`, `in[200]`.
+
+use crate::kernel::Kernel;
+use crate::model::Space;
+
+/// What addresses of a launch are named by.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Places<'a> {
+    pub(crate) kernel: &'a Kernel,
+    /// The parameters as they lie in memory.
+    pub(crate) params: &'a [u8],
+}
+
+/// Global memory that an address belongs to, if only by being near.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Buffer {
+    pub(crate) base: u64,
+    pub(crate) bytes: u64,
+}
+
+impl Places<'_> {
+    /// An element of so many bytes at an address; `buffer` is that of a global one.
+    pub(crate) fn name(
+        &self,
+        space: Space,
+        address: u64,
+        width: u32,
+        buffer: Option<Buffer>,
+    ) -> String {
+        match (space, buffer) {
+            (Space::Global, Some(buffer)) => self.global(address, width, buffer),
+            (Space::Global, None) => format!("global address {address:#x}"),
+            (Space::Shared, _) => self.shared(address & 0xff_ffff, width),
+            (Space::Local, _) => format!("byte {address} of its local memory"),
+            (Space::Const, _) => format!("constant address {address:#x}"),
+            (Space::Param, _) => format!("byte {address} of the parameters"),
+        }
+    }
+
+    fn global(&self, address: u64, width: u32, buffer: Buffer) -> String {
+        let within =
+            |pointer: u64| pointer.wrapping_sub(buffer.base) <= buffer.bytes && pointer <= address;
+        match self.pointers().find(|(_, pointer)| within(*pointer)) {
+            Some((i, pointer)) => {
+                let offset = address - pointer;
+                match (self.param_name(i), offset.is_multiple_of(width.into())) {
+                    (Some(name), true) => format!("`{name}[{}]`", offset / u64::from(width)),
+                    (Some(name), false) => format!("byte {offset} of `{name}`"),
+                    (None, true) => format!(
+                        "element {} of the {} parameter's buffer",
+                        offset / u64::from(width),
+                        ordinal(i)
+                    ),
+                    (None, false) => {
+                        format!("byte {offset} of the {} parameter's buffer", ordinal(i))
+                    }
+                }
+            }
+            None => {
+                let offset = address.wrapping_sub(buffer.base) as i64;
+                format!("byte {offset} of a buffer of {} bytes", buffer.bytes)
+            }
+        }
+    }
+
+    /// Parameters that may be pointers, with their values.
+    fn pointers(&self) -> impl Iterator<Item = (usize, u64)> {
+        self.kernel.params.iter().enumerate().filter_map(|(i, param)| {
+            let bytes = self.params.get(param.offset as usize..)?.get(..8)?;
+            (param.bytes == 8).then(|| (i, u64::from_le_bytes(bytes.try_into().expect("8 bytes"))))
+        })
+    }
+
+    /// What the source calls a parameter; a compiler's PTX has numbers only.
+    fn param_name(&self, i: usize) -> Option<&str> {
+        let name = self.kernel.params.get(i)?.name.as_str();
+        let own = name.strip_prefix(self.kernel.name.as_str());
+        let numbered = own.is_some_and(|rest| rest.starts_with("_param_"));
+        (!numbered).then_some(name)
+    }
+
+    fn shared(&self, offset: u64, width: u32) -> String {
+        let holds = |bytes: Option<u32>, from: u32| {
+            offset >= from.into() && bytes.is_none_or(|bytes| offset < u64::from(from + bytes))
+        };
+        let var = self.kernel.shared_vars.iter().find(|var| holds(var.bytes, var.offset));
+        match var {
+            Some(var) => element(&var.name, offset - u64::from(var.offset), width),
+            None => format!("byte {offset} of shared memory"),
+        }
+    }
+}
+
+/// `name[3]`, or the byte where that is between two elements.
+pub(crate) fn element(name: &str, offset: u64, width: u32) -> String {
+    match offset.is_multiple_of(width.into()) {
+        true => format!("`{name}[{}]`", offset / u64::from(width)),
+        false => format!("byte {offset} of `{name}`"),
+    }
+}
+
+fn ordinal(i: usize) -> String {
+    let words =
+        ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth"];
+    words.get(i).map_or_else(|| format!("{}th", i + 1), ToString::to_string)
+}
+
+/// A thread of a block as a reader counts: one number where the block has one dimension.
+pub(crate) fn thread(thread: [u32; 3]) -> String {
+    match thread {
+        [x, 0, 0] => format!("thread {x}"),
+        [x, y, 0] => format!("thread ({x},{y})"),
+        [x, y, z] => format!("thread ({x},{y},{z})"),
+    }
+}
+
+/// A block of the grid, likewise.
+pub(crate) fn block(block: [u32; 3]) -> String {
+    match block {
+        [x, 0, 0] => format!("block {x}"),
+        [x, y, 0] => format!("block ({x},{y})"),
+        [x, y, z] => format!("block ({x},{y},{z})"),
+    }
+}
+
+/// A line of the source, or of the PTX where that says none.
+pub(crate) fn line(line: u32, ptx_line: u32) -> String {
+    if line == 0 { format!("PTX line {ptx_line}") } else { format!("line {line}") }
+}
+
+/// `1 block`, `2 blocks`.
+pub(crate) fn count(n: u64, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}

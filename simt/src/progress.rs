@@ -1,0 +1,40 @@
+//! How far a launch has come: for those who wait for it, and for the budget in time.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Blocks of the running launch, and how many of them have ended: to be polled from another
+/// thread while [`Gpu::launch`](crate::Gpu::launch) runs.
+#[derive(Debug, Default)]
+pub struct Progress {
+    launch: AtomicU64,
+    blocks: AtomicU64,
+    ended: AtomicU64,
+}
+
+impl Progress {
+    /// Number of the launch, from 1; 0 before the first.
+    pub fn launch(&self) -> u64 {
+        self.launch.load(Ordering::Relaxed)
+    }
+
+    /// Blocks of its grid.
+    pub fn blocks(&self) -> u64 {
+        self.blocks.load(Ordering::Relaxed)
+    }
+
+    /// Blocks of it that have ended.
+    pub fn ended(&self) -> u64 {
+        self.ended.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn begin(&self, launch: u64, blocks: u64) {
+        self.ended.store(0, Ordering::Relaxed);
+        self.blocks.store(blocks, Ordering::Relaxed);
+        self.launch.store(launch, Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn block_ended(&self) {
+        self.ended.fetch_add(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,8 @@
+// 64 KiB of static shared memory: 48 are allowed.
+extern "C" __global__ void reduce(const float *in, float *out, unsigned long long n) {
+    __shared__ float shared[16384];
+    unsigned tid = threadIdx.x;
+    shared[tid] = tid < n ? in[tid] : 0;
+    __syncthreads();
+    out[tid] = shared[tid ^ 1];
+}

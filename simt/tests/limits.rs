@@ -1,0 +1,214 @@
+//! The GPU that is played, and the budget in time.
+
+mod common;
+
+use std::time::{Duration, Instant};
+
+use common::{Device, Element, launch, module};
+use simt::{Arch, Arg, Config, Counters, Error, Gpu, Module, Schedule, TrapKind};
+
+fn playing(name: &str) -> Config {
+    let mut config = Config::default();
+    config.play(name.parse().unwrap());
+    config
+}
+
+/// An entry with so much static shared memory, and directives.
+fn entry(target: &str, directives: &str, shared: u32) -> Module {
+    let text = format!(
+        ".version 8.4\n.target {target}\n.address_size 64\n.visible .entry reduce()\n{directives}\n\
+         {{\n.shared .align 4 .b8 room[{shared}];\n.reg .b32 %r<2>;\nmov.u32 %r1, room;\nret;\n}}\n"
+    );
+    Module::parse(&text).unwrap()
+}
+
+fn refused(config: Config, module: &Module, block: u32, shared: u32, cluster: u32) -> String {
+    let mut launch = launch("reduce", 2 * cluster, block, shared, Vec::new());
+    launch.cluster[0] = cluster;
+    match Gpu::with(config).launch(module, &launch, &mut ()) {
+        Ok(()) => "fine".into(),
+        Err(Error::Launch(sentence)) => sentence,
+        Err(other) => panic!("{other}"),
+    }
+}
+
+#[test]
+fn gpus_have_names() {
+    let sms = |name: &str| name.parse::<Arch>().map(|arch| arch.sms);
+    assert_eq!(sms("sm_70"), Ok(80));
+    assert_eq!(sms("sm_86"), Ok(28));
+    assert_eq!(sms("sm_90"), Ok(132));
+    assert_eq!(sms("sm_120"), Ok(170));
+    assert_eq!(sms("sm_86:20"), Ok(20));
+    assert_eq!(
+        sms("sm_99").unwrap_err(),
+        "no GPU `sm_99` can be played: choose sm_70 (V100), sm_86 (RTX 3060), sm_90 (H200), \
+         sm_120 (RTX 5090)"
+    );
+    assert_eq!(
+        sms("sm_86:0").unwrap_err(),
+        "`0` multiprocessors: give a whole number from 1 to 65536, as in sm_86:28"
+    );
+    let config = Config::default();
+    assert_eq!((config.arch.name, config.sm_count), ("sm_90", 132));
+    assert_eq!(playing("sm_86:7").sm_count, 7);
+}
+
+#[test]
+fn static_shared_memory_has_its_own_limit() {
+    let module = entry("sm_60", "", 49152);
+    assert_eq!(refused(Config::default(), &module, 256, 0, 1), "fine");
+    let module = entry("sm_60", "", 49156);
+    assert_eq!(
+        refused(Config::default(), &module, 256, 0, 1),
+        "entry `reduce` has 49156 bytes of static shared memory, and no GPU allows a block more \
+         than 49152: make the array `extern __shared__`, and ask for its bytes at the launch, of \
+         which sm_90 allows 232448"
+    );
+}
+
+#[test]
+fn shared_memory_of_a_block_is_that_of_the_gpu() {
+    let module = entry("sm_60", "", 16);
+    for (name, most) in [("sm_70", 98304), ("sm_86", 101376), ("sm_90", 232448), ("sm_120", 101376)]
+    {
+        assert_eq!(refused(playing(name), &module, 256, most - 16, 1), "fine", "{name}");
+        assert_eq!(
+            refused(playing(name), &module, 256, most, 1),
+            format!(
+                "entry `reduce` would have {} bytes of shared memory a block, and {name} allows \
+                 {most}: take smaller blocks or fewer elements a thread",
+                most + 16
+            )
+        );
+    }
+}
+
+#[test]
+fn clusters_are_those_of_the_gpu() {
+    let module = entry("sm_60", "", 16);
+    assert_eq!(
+        refused(playing("sm_86"), &module, 32, 0, 2),
+        "clusters of 2 blocks: sm_86 has none; play sm_90 or newer, or launch without"
+    );
+    assert_eq!(refused(playing("sm_90"), &module, 32, 0, 16), "fine");
+    assert_eq!(
+        refused(playing("sm_120"), &module, 32, 0, 16),
+        "clusters of [16, 1, 1] blocks: sm_120 allows at most 8, in a grid of whole clusters, not \
+         [32, 1, 1]"
+    );
+}
+
+#[test]
+fn text_for_a_newer_gpu_is_refused() {
+    let module = entry("sm_90a", "", 16);
+    assert_eq!(
+        refused(playing("sm_86"), &module, 32, 0, 1),
+        "entry `reduce` is made for sm_90a, and the GPU that is played is sm_86: play sm_90, or \
+         compile for sm_86 or older"
+    );
+    assert_eq!(refused(playing("sm_90"), &module, 32, 0, 1), "fine");
+    assert_eq!(module.kernel("reduce").unwrap().target(), "sm_90a");
+    assert_eq!(Arch::that_runs("sm_100").map(|arch| arch.name), Some("sm_120"));
+    assert_eq!(Arch::that_runs("sm_121"), None);
+}
+
+#[test]
+fn what_a_kernel_declares_is_held() {
+    let module = entry("sm_60", ".maxntid 128, 1, 1\n.maxnreg 32", 16);
+    assert_eq!(refused(Config::default(), &module, 128, 0, 1), "fine");
+    assert_eq!(
+        refused(Config::default(), &module, 129, 0, 1),
+        "entry `reduce` allows 128 threads a block (`__launch_bounds__`), 129 were given: take \
+         smaller blocks, or raise the bound"
+    );
+    let module = entry("sm_60", ".maxnreg 256", 16);
+    assert_eq!(
+        refused(Config::default(), &module, 32, 0, 1),
+        "entry `reduce` declares at most 256 registers a thread (`.maxnreg`), where sm_90 allows 1 \
+         to 255: lower it"
+    );
+    assert_eq!(
+        refused(Config::default(), &module, 2048, 0, 1),
+        "a block of [2048, 1, 1] threads: 2048 in all, where 1 to 1024 are allowed: take more \
+         blocks of fewer threads"
+    );
+}
+
+const SCHEDULES: [Schedule; 3] = [Schedule::Converged, Schedule::MinPc, Schedule::Adversarial(1)];
+
+/// The loop is named by its lines, long before any number of instructions is used up.
+#[test]
+fn a_loop_without_end_is_stopped_in_time() {
+    let module = module("tests/faults/endless.ptx");
+    for schedule in SCHEDULES {
+        let mut device = Device::with(|c| {
+            c.schedule = schedule;
+            c.patience = Some(Duration::from_millis(300));
+        });
+        let input = device.put(&Element::F32.input(1024).0);
+        let out = device.room(64);
+        let args = vec![Arg::U64(input), Arg::U64(out), Arg::U64(1024)];
+        let start = Instant::now();
+        let error = device.gpu.launch(
+            &module,
+            &launch("reduce", 4, 256, 1024, args),
+            &mut Counters::default(),
+        );
+        let Err(Error::Trap(trap)) = error else { panic!("{schedule}: {error:?}") };
+        assert!(start.elapsed() < Duration::from_secs(60), "{schedule}: {:?}", start.elapsed());
+        assert_eq!(trap.kind, TrapKind::Budget);
+        let said = trap.to_string();
+        assert!(said.starts_with("no end in sight at line "), "{schedule}: {said}");
+        assert!(said.contains("no block has ended for 300 ms; 0 of 4 blocks ended. "), "{said}");
+        assert!(said.contains(" goes round and round at lines 9 to 10: "), "{schedule}: {said}");
+    }
+}
+
+/// Blocks that end, one after the other, are progress, however long all of them take.
+#[test]
+fn what_goes_on_is_not_stopped() {
+    let text = common::text("../steps/v0-naive/src/kernel.f32.ptx");
+    let module = Module::parse(&text).unwrap();
+    let mut device = Device::with(|c| {
+        c.patience = Some(Duration::from_millis(200));
+        c.threads = 1;
+    });
+    let n = 1 << 20;
+    let input = device.put(&Element::F32.input(n).0);
+    let out = device.room(4 * n / 64);
+    let args = vec![Arg::U64(input), Arg::U64(out), Arg::U64(n as u64)];
+    let launch = launch("reduce", (n / 64) as u32, 64, 256, args);
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_millis(600) {
+        device.launch(&module, &launch).unwrap();
+    }
+    assert!(device.findings().is_empty(), "{}", device.said());
+}
+
+/// Another thread sees how far a launch has come.
+#[test]
+fn progress_can_be_polled() {
+    let module = module("tests/faults/endless.ptx");
+    let mut gpu = Gpu::new();
+    gpu.config_mut().patience = Some(Duration::from_millis(500));
+    let input = gpu.alloc(4096).unwrap();
+    let args = vec![Arg::U64(input), Arg::U64(input), Arg::U64(0)];
+    let progress = gpu.progress();
+    assert_eq!((progress.launch(), progress.blocks(), progress.ended()), (0, 0, 0));
+    let seen = std::thread::scope(|scope| {
+        let poll = scope.spawn(|| {
+            while progress.launch() == 0 {
+                std::thread::yield_now();
+            }
+            (progress.blocks(), progress.ended())
+        });
+        gpu.launch(&module, &launch("reduce", 3, 64, 256, args), &mut ()).unwrap_err();
+        poll.join().unwrap()
+    });
+    assert_eq!(seen, (3, 0));
+    let module = entry("sm_60", "", 16);
+    gpu.launch(&module, &launch("reduce", 100, 32, 0, Vec::new()), &mut ()).unwrap();
+    let progress = gpu.progress();
+    assert_eq!((progress.launch(), progress.blocks(), progress.ended()), (2, 100, 100));
+}

@@ -1,0 +1,392 @@
+//! What a reader is told: each mistake as a sentence with its line and its cure.
+
+mod common;
+
+use common::{Device, Element, launch, module};
+use simt::observe::{Fault, Prints};
+use simt::{Arg, Error, Module, Schedule};
+
+const SCHEDULES: [Schedule; 4] =
+    [Schedule::Converged, Schedule::MinPc, Schedule::Adversarial(1), Schedule::Adversarial(2)];
+
+/// A fixture that ran, or did not.
+struct Ran {
+    device: Device,
+    result: Result<Vec<f32>, Error>,
+}
+
+impl Ran {
+    /// Why it stopped.
+    fn error(&self) -> String {
+        self.result.as_ref().err().map(ToString::to_string).unwrap_or_default()
+    }
+}
+
+fn run(file: &str, schedule: Schedule, grid: u32, block: u32, n: usize) -> Ran {
+    let module = module(&format!("tests/faults/{file}.ptx"));
+    run_module(&module, schedule, grid, block, n)
+}
+
+fn run_module(module: &Module, schedule: Schedule, grid: u32, block: u32, n: usize) -> Ran {
+    let mut device = Device::new(schedule);
+    let input = device.put(&Element::F32.input(n).0);
+    let out = device.room(4 * 2048);
+    let args = vec![Arg::U64(input), Arg::U64(out), Arg::U64(n as u64)];
+    let result = device.launch(module, &launch("reduce", grid, block, 4 * block, args));
+    let floats = device.get(out, 4 * 2048);
+    let floats = floats.chunks(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect();
+    Ran { device, result: result.map(|()| floats) }
+}
+
+/// A race names array, elements, lines and the barrier that is missing.
+#[test]
+fn a_missing_barrier_is_named() {
+    let ran = run("missing_syncthreads", Schedule::Converged, 2, 256, 512);
+    assert_eq!(
+        ran.device.said(),
+        "thread 32 writes `shared[32]` at line 11 while thread 0 may still read it there too: \
+         a `__syncthreads()` is missing between them (data race in `reduce`, block 0, launch 1; \
+         2 places; 254 times; PTX lines 79 and 81)\n"
+    );
+    // Whatever the schedule meets first, a barrier of the warp would not do.
+    for schedule in SCHEDULES {
+        let said = run("missing_syncthreads", schedule, 2, 256, 512).device.said();
+        assert!(said.contains("a `__syncthreads()` is missing between them"), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+    }
+}
+
+/// The twenty pairs of a tail without barriers are one mistake.
+#[test]
+fn a_missing_warp_barrier_is_said_once() {
+    for schedule in SCHEDULES {
+        let said = run("volatile_tail", schedule, 1, 64, 128).device.said();
+        assert_eq!(said.lines().count(), 1, "{said}");
+        assert!(said.contains("a `__syncwarp()` is missing between them"), "{said}");
+        assert!(said.contains(" places at lines 4, 5, 6, 7, 8, 9; "), "{said}");
+    }
+}
+
+/// Three launches with one mistake have one finding.
+#[test]
+fn a_finding_is_said_once_for_all_launches() {
+    let module = module("tests/faults/missing_syncthreads.ptx");
+    let mut device = Device::new(Schedule::Converged);
+    let input = device.put(&Element::F32.input(512).0);
+    let out = device.room(4 * 2048);
+    for _ in 0..3 {
+        let args = vec![Arg::U64(input), Arg::U64(out), Arg::U64(512)];
+        device.launch(&module, &launch("reduce", 2, 256, 1024, args)).unwrap();
+    }
+    let findings = device.findings();
+    assert_eq!(findings.len(), 1, "{}", device.said());
+    let finding = findings[0];
+    assert_eq!((finding.launch, finding.launches, finding.times), (1, 3, 3 * 254));
+    assert!(finding.details().contains("launch 1 and 2 later ones"), "{finding}");
+}
+
+/// Blocks that write one place need no barrier, which would not help.
+#[test]
+fn blocks_that_share_a_place_are_told_so() {
+    let said = run("overlapping_blocks", Schedule::Converged, 8, 64, 512).device.said();
+    assert!(
+        said.starts_with(
+            "thread 0 of block 1 writes element 0 of the second parameter's buffer at line 8 \
+             while thread 0 of block 0 may still write it there too: let one thread write it, or \
+             use an atomic such as `atomicAdd` (data race"
+        ),
+        "{said}"
+    );
+}
+
+/// Parameters have names where the host gives them.
+#[test]
+fn buffers_have_the_names_of_their_parameters() {
+    let mut module = module("tests/faults/overlapping_blocks.ptx");
+    module.name_params("reduce", ["in", "out", "n"]);
+    let said = run_module(&module, Schedule::Converged, 8, 64, 512).device.said();
+    assert!(said.contains("thread 0 of block 1 writes `out[0]` at line 8"), "{said}");
+}
+
+#[test]
+fn memory_that_nobody_wrote_is_told_by_element() {
+    let said = run("uninitialised_shared", Schedule::Converged, 2, 128, 200).device.said();
+    assert!(
+        said.starts_with(
+            "thread 8 reads `shared[72]` at line 11, which nobody has written: store a value (0 \
+             for a sum) in every element that is read, and let the block meet at a \
+             `__syncthreads()` in between (read of uninitialised memory in `reduce`, block 1"
+        ),
+        "{said}"
+    );
+}
+
+#[test]
+fn an_index_beyond_the_end_is_told_by_element() {
+    let mut module = module("tests/faults/beyond_the_end.ptx");
+    module.name_params("reduce", ["in", "out", "n"]);
+    let mut device = Device::new(Schedule::Converged);
+    let input = device.put(&Element::F32.input(200).0);
+    let out = device.room(4 * 2048);
+    let args = vec![Arg::U64(input), Arg::U64(out), Arg::U64(256)];
+    let error = device.launch(&module, &launch("reduce", 2, 128, 512, args)).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "out of bounds at line 7 by thread 72 of block 1: `in[200]` is beyond the end of its \
+         buffer, which has 800 bytes, 200 elements of 4: check the index against the length first \
+         (`if (i < n)`) (`reduce`, launch 1, 2 blocks of 128 threads; PTX line 46: \
+         `ld.global.f32 %f1, [%rd9]`)"
+    );
+}
+
+/// An array's own bounds hold, though another array lies behind it.
+#[test]
+fn an_array_has_bounds_of_its_own() {
+    for schedule in SCHEDULES {
+        assert!(run("two_arrays", schedule, 1, 64, 64).result.is_ok(), "{schedule}");
+        let ran = run("two_arrays", schedule, 1, 256, 256);
+        assert_eq!(ran.device.findings()[0].fault, Fault::OutOfBounds, "{schedule}");
+        let error = ran.error();
+        assert!(
+            error.contains(
+                "]` is outside of `few`, which has 256 bytes, 64 elements of 4: make the array \
+                 larger, or keep the index below its length"
+            ),
+            "{schedule}: {error}"
+        );
+        assert!(error.starts_with("out of bounds at line 7 by thread "), "{error}");
+    }
+}
+
+/// Who waits at a barrier, and where the others went.
+#[test]
+fn an_early_return_is_counted() {
+    for schedule in SCHEDULES {
+        let error = run("early_return", schedule, 1, 256, 4).error();
+        assert!(
+            error.contains(
+                "252 threads returned at line 6 and 4 threads wait at a block barrier on line 8: "
+            ),
+            "{schedule}: {error}"
+        );
+        assert!(error.contains("(`reduce`, launch 1, 1 block of 256 threads; PTX "), "{error}");
+        // Where whole warps return, the others are the block.
+        let ran = run("early_return", schedule, 1, 256, 64);
+        assert!(ran.result.is_ok(), "{schedule}: {}", ran.error());
+    }
+}
+
+/// A barrier under a condition is divergent whatever the schedule.
+#[test]
+fn a_way_round_a_barrier_is_found_on_every_schedule() {
+    for schedule in SCHEDULES.into_iter().chain((3..40).map(Schedule::Adversarial)) {
+        let ran = run("round_the_barrier", schedule, 1, 256, 256);
+        let error = ran.error();
+        assert!(error.starts_with("divergent barrier at line 7 by thread "), "{schedule}: {error}");
+        assert!(
+            error.contains("and 255 threads wait at a block barrier on line 7"),
+            "{schedule}: {error}"
+        );
+    }
+    let error = run("round_the_barrier", Schedule::Converged, 1, 256, 256).error();
+    assert!(error.contains("1 thread goes round it at line 6 and"), "{error}");
+}
+
+/// A launch has a number, which begins again where the host says so.
+#[test]
+fn a_trap_names_its_launch() {
+    let module = module("tests/faults/beyond_the_end.ptx");
+    let mut device = Device::new(Schedule::Converged);
+    let input = device.put(&Element::F32.input(200).0);
+    let out = device.room(4 * 2048);
+    let with = |device: &mut Device, n: u64| {
+        let args = vec![Arg::U64(input), Arg::U64(out), Arg::U64(n)];
+        device.launch(&module, &launch("reduce", 2, n as u32 / 2, 512, args))
+    };
+    with(&mut device, 200).unwrap();
+    with(&mut device, 100).unwrap();
+    let error = with(&mut device, 256).unwrap_err().to_string();
+    assert!(error.contains("launch 3, 2 blocks of 128 threads"), "{error}");
+    device.gpu.restart();
+    let error = with(&mut device, 256).unwrap_err().to_string();
+    assert!(error.contains("launch 1, 2 blocks of 128 threads"), "{error}");
+}
+
+/// Texts come in the order of blocks and threads, as C prints them.
+#[test]
+fn what_threads_print_is_collected() {
+    let module = module("tests/faults/says.ptx");
+    let mut device = Device::new(Schedule::Converged);
+    let input = device.put(&Element::F32.input(3).0);
+    let out = device.room(64);
+    let args = vec![Arg::U64(input), Arg::U64(out), Arg::U64(3)];
+    let mut watch = (Prints::new(), &mut device.checks);
+    let mut prints = Prints::first(5);
+    let launch = launch("reduce", 2, 4, 16, args);
+    device.gpu.launch(&module, &launch, &mut watch.0).unwrap();
+    device.gpu.launch(&module, &launch, &mut prints).unwrap();
+    let texts: Vec<String> = watch.0.printed().iter().map(ToString::to_string).collect();
+    assert_eq!(
+        texts,
+        [
+            "block 0, thread 0: 0: in = 2.000000 of 3 in all",
+            "block 0, thread 1: 1: in = 16.000000 of 3 in all",
+            "block 0, thread 2: 2: in = -1.000000 of 3 in all",
+            "block 0, thread 1:  16.0|1   |x|00000001|0.25",
+            "block 1, thread 0: 0: in = 2.000000 of 3 in all",
+            "block 1, thread 1: 1: in = 16.000000 of 3 in all",
+            "block 1, thread 2: 2: in = -1.000000 of 3 in all",
+            "block 1, thread 1:  16.0|1   |x|00000001|0.25",
+        ]
+    );
+    assert_eq!((watch.0.printed()[3].line, watch.0.printed()[3].launch), (6, 1));
+    // The first ones are kept, and all are counted.
+    assert_eq!((prints.printed().len(), prints.total()), (5, 8));
+    assert_eq!(prints.printed()[0].launch, 2);
+    for schedule in SCHEDULES {
+        let ran = run("says", schedule, 2, 64, 40);
+        assert!(ran.result.is_ok() && ran.device.findings().is_empty(), "{}", ran.device.said());
+    }
+}
+
+#[test]
+fn an_assertion_that_fails_is_a_finding() {
+    for schedule in SCHEDULES {
+        let ran = run("asserts", schedule, 2, 128, 256);
+        assert!(ran.result.is_ok(), "{schedule}: {}", ran.error());
+        let ran = run("asserts", schedule, 2, 128, 130);
+        assert!(ran.error().contains("`i < n` does not hold (asserts.cu:4, `void reduce("));
+        assert_eq!(ran.device.findings()[0].fault, Fault::Assert);
+    }
+    assert_eq!(
+        run("asserts", Schedule::Converged, 2, 128, 130).error(),
+        "assertion at line 4 by thread 2 of block 1: `i < n` does not hold (asserts.cu:4, `void \
+         reduce(const float *, float *, unsigned long long)`), nor for 29 other threads of its \
+         warp (`reduce`, launch 1, 2 blocks of 128 threads; PTX line 71: `call.uni __assertfail, \
+         ( param0, param1, param2, param3, param4 )`)"
+    );
+}
+
+/// Functions that are called run as if they stood there: loops, several ways out, calls in
+/// calls, structures and shared memory of their own.
+#[test]
+fn functions_are_called() {
+    fn halves(mut x: f32, times: u32) -> f32 {
+        for _ in 0..times {
+            if x < 1.0 {
+                return x;
+            }
+            x /= 2.0;
+        }
+        x * 2.0
+    }
+    let input: Vec<f32> = Element::F32.input(64).1.iter().map(|&v| v as f32).collect();
+    for schedule in SCHEDULES {
+        let ran = run("calls", schedule, 1, 64, 64);
+        assert!(ran.device.findings().is_empty(), "{schedule}: {}", ran.device.said());
+        let out = ran.result.unwrap();
+        for tid in 0..64usize {
+            let times = tid as u32 % 5;
+            let a = halves(input[tid ^ 1], times);
+            let b = halves(input[tid], times + 1);
+            let mut once = halves(input[tid], 3);
+            if tid % 3 == 0 {
+                once = halves(once, 1);
+            }
+            assert_eq!(out[tid], a + b + once, "{schedule} thread {tid}");
+        }
+    }
+}
+
+/// What is not imitated refuses the entry that calls it, and no other.
+#[test]
+fn a_call_that_cannot_be_run_refuses_its_entry_alone() {
+    let module = module("tests/faults/heap.ptx");
+    assert_eq!(module.entries().collect::<Vec<_>>(), ["fine"]);
+    assert_eq!(module.refused().map(|(name, _)| name).collect::<Vec<_>>(), ["reduce"]);
+    let error = run_module(&module, Schedule::Converged, 1, 32, 32).error();
+    assert_eq!(
+        error,
+        "entry `reduce` cannot be run: PTX line 46, column 2: the call of `malloc` at source line \
+         3 cannot be run: there is no heap of the device here; give the kernel a buffer of the \
+         host instead; PTX line 63, column 2: the call of `free` at source line 6 cannot be run: \
+         there is no heap of the device here; give the kernel a buffer of the host instead"
+    );
+}
+
+fn refusal(body: &str) -> String {
+    let text = format!(
+        ".version 8.4\n.target sm_60\n.address_size 64\n{body}\n\
+         .visible .entry fine() {{ ret; }}\n"
+    );
+    let missing = Module::missing(&text);
+    missing.iter().map(|e| format!("{e}\n")).collect()
+}
+
+#[test]
+fn a_function_that_calls_itself_is_refused() {
+    let said = refusal(
+        ".func again() { call again; ret; }\n.func other() { call.uni again, (); ret; }\n\
+         .entry test() { call other; ret; }",
+    );
+    assert!(said.contains("the call of `again` cannot be run: it calls itself"), "{said}");
+}
+
+#[test]
+fn a_pointer_to_a_function_is_refused() {
+    let said = refusal(
+        ".func f() { ret; }\n.entry test() { .reg .b64 %rd<2>;\nmov.u64 %rd1, 0;\n\
+         call %rd1, (), proto;\nproto: .callprototype ()_ ();\nret; }",
+    );
+    assert!(said.contains("a call through a pointer to a function cannot be run"), "{said}");
+    let said = refusal(".entry test() { .reg .b64 %rd<2>;\ncall %rd1;\nret; }");
+    assert!(said.contains("a pointer to a function is not followed"), "{said}");
+}
+
+#[test]
+fn a_function_takes_what_it_says() {
+    let said = refusal(".func f(.param .b32 a) { ret; }\n.entry test() { call f; ret; }");
+    assert!(said.contains("the call of `f` hands over 0 values where it takes 1"), "{said}");
+}
+
+fn text_error(text: &str) -> String {
+    Module::parse(text).unwrap_err().to_string()
+}
+
+#[test]
+fn two_of_one_name_are_refused() {
+    let head = ".version 8.4\n.target sm_60\n.address_size 64\n";
+    assert_eq!(
+        text_error(&format!("{head}.entry reduce() {{ ret; }}\n.entry reduce() {{ ret; }}\n")),
+        "PTX line 5, column 8: entry `reduce` is defined twice, first on line 4: rename one of them"
+    );
+    assert_eq!(
+        text_error(&format!("{head}.func f() {{ ret; }}\n.func f() {{ ret; }}\n")),
+        "PTX line 5, column 7: function `f` is defined twice, first on line 4: rename one of them"
+    );
+    // To declare and then to define is no fault.
+    let twice =
+        format!("{head}.func f();\n.func f() {{ ret; }}\n.func f();\n.entry e() {{ call f; }}");
+    assert!(Module::parse(&twice).is_ok());
+}
+
+#[test]
+fn unknown_versions_and_targets_are_refused() {
+    assert_eq!(
+        text_error(".version 99.9\n.target sm_60\n"),
+        "PTX line 1, column 10: PTX 99.9 is no version known here, which are those up to 9.x: \
+         compile with a toolkit that writes one of them"
+    );
+    for target in ["sm_999", "sm_91", "compute_60", "sm_"] {
+        assert_eq!(
+            text_error(&format!(".version 8.4\n.target {target}\n")),
+            format!(
+                "PTX line 2, column 9: `{target}` is no target known here, which are sm_10 to \
+                 sm_121: compile for one of them"
+            )
+        );
+    }
+    for target in ["sm_60", "sm_90a", "sm_120f", "sm_75, debug"] {
+        assert!(Module::parse(&format!(".version 8.4\n.target {target}\n")).is_ok(), "{target}");
+    }
+}

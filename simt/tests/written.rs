@@ -1,0 +1,114 @@
+//! What launches and the host wrote, and what nobody did.
+
+#![allow(clippy::single_range_in_vec_init)] // Lists of parts.
+
+mod common;
+
+use common::{Device, launch};
+use simt::observe::Fault;
+use simt::{Arg, Module, Schedule};
+
+/// Each block with an odd number stores it at its place; with `also`, thread 0 reads its place
+/// first.
+fn odd_blocks(also: &str) -> Module {
+    let text = format!(
+        ".version 8.4\n.target sm_60\n.address_size 64\n.visible .entry odd(.param .u64 out)\n{{\n\
+         .reg .b32 %r<9>;\n.reg .b64 %rd<9>;\n.reg .pred %p<2>;\nld.param.u64 %rd1, [out];\n\
+         mov.u32 %r1, %ctaid.x;\nmul.wide.u32 %rd2, %r1, 4;\nadd.s64 %rd3, %rd1, %rd2;\n{also}\n\
+         and.b32 %r2, %r1, 1;\nsetp.eq.u32 %p1, %r2, 0;\n@%p1 bra done;\n\
+         st.global.u32 [%rd3], %r1;\ndone: ret;\n}}\n"
+    );
+    Module::parse(&text).unwrap()
+}
+
+const SCHEDULES: [Schedule; 3] = [Schedule::Converged, Schedule::MinPc, Schedule::Adversarial(5)];
+
+#[test]
+fn the_host_can_ask_what_nobody_wrote() {
+    for (schedule, blocks) in SCHEDULES.into_iter().flat_map(|s| [1, 7, 40].map(|n| (s, n))) {
+        let mut device = Device::new(schedule);
+        let out = device.gpu.alloc(4 * 40).unwrap();
+        device.launch(&odd_blocks(""), &launch("odd", blocks, 1, 0, vec![Arg::U64(out)])).unwrap();
+        let unwritten = device.checks.0.unwritten(out, 4 * u64::from(blocks));
+        let even = (0..u64::from(blocks)).step_by(2).map(|i| out + 4 * i..out + 4 * i + 4);
+        assert_eq!(unwritten, even.collect::<Vec<_>>(), "{schedule}");
+        assert!(device.findings().is_empty(), "{}", device.said());
+    }
+}
+
+/// Memory that was written long ago is as new when the host says so.
+#[test]
+fn forgotten_memory_is_as_new() {
+    let module = odd_blocks("");
+    let mut device = Device::new(Schedule::Converged);
+    let out = device.put(&[1; 256]);
+    let launch = launch("odd", 8, 1, 0, vec![Arg::U64(out)]);
+    device.launch(&module, &launch).unwrap();
+    assert_eq!(device.checks.0.unwritten(out, 256), []);
+    // Some of it, from the middle of a line on.
+    device.gpu.forget(out + 8, 100).unwrap();
+    device.gpu.report_host_events(&mut device.checks);
+    assert_eq!(device.checks.0.unwritten(out, 256), [out + 8..out + 108]);
+    assert_eq!(device.get(out + 8, 4), [0xff; 4]);
+    device.launch(&module, &launch).unwrap();
+    assert_eq!(
+        device.checks.0.unwritten(out, 256),
+        [out + 8..out + 12, out + 16..out + 20, out + 24..out + 28, out + 32..out + 108]
+    );
+    // What the host writes is written.
+    device.gpu.fill(out, 0, 64).unwrap();
+    device.gpu.report_host_events(&mut device.checks);
+    assert_eq!(device.checks.0.unwritten(out, 256), [out + 64..out + 108]);
+    // All of it, and beyond it there is nothing to forget.
+    device.gpu.forget(out, 256).unwrap();
+    device.gpu.report_host_events(&mut device.checks);
+    assert_eq!(device.checks.0.unwritten(out, 256), [out..out + 256]);
+    assert!(device.gpu.forget(out, 257).is_err());
+}
+
+#[test]
+fn a_read_of_forgotten_memory_is_found() {
+    let module = odd_blocks("ld.global.u32 %r3, [%rd3];");
+    let mut device = Device::new(Schedule::Converged);
+    let out = device.put(&[1; 256]);
+    let launch = launch("odd", 8, 1, 0, vec![Arg::U64(out)]);
+    device.launch(&module, &launch).unwrap();
+    assert!(device.findings().is_empty(), "{}", device.said());
+    device.gpu.forget(out + 20, 4).unwrap();
+    device.launch(&module, &launch).unwrap();
+    let findings = device.findings();
+    assert_eq!(findings.len(), 1, "{}", device.said());
+    assert_eq!((findings[0].fault, findings[0].address), (Fault::Uninitialised, out + 20));
+    assert_eq!((findings[0].launch, findings[0].times), (2, 1));
+    assert_eq!(findings[0].place, "`out[5]`");
+}
+
+/// A thread's own arrays have exact bounds, and hold nothing at first.
+#[test]
+fn local_memory_is_exact() {
+    let run = |body: &str, schedule| {
+        let text = format!(
+            ".version 8.4\n.target sm_60\n.address_size 64\n.visible .entry test()\n{{\n\
+             .local .align 4 .b8 own[20];\n.reg .b32 %r<9>;\n.reg .b64 %rd<9>;\n{body}\nret;\n}}\n"
+        );
+        let mut device = Device::new(schedule);
+        let error =
+            device.launch(&Module::parse(&text).unwrap(), &launch("test", 3, 64, 0, vec![]));
+        (error.err().map(|e| e.to_string()).unwrap_or_default(), device.said())
+    };
+    for schedule in SCHEDULES {
+        let (error, said) = run("st.local.u32 [own+16], 1;\nld.local.u32 %r1, [own+16];", schedule);
+        assert_eq!((error.as_str(), said.as_str()), ("", ""));
+        let (error, said) = run("st.local.u32 [own+16], 1;\nld.local.u32 %r1, [own+12];", schedule);
+        assert_eq!(error, "");
+        assert!(
+            said.contains("reads byte 12 of its local memory at PTX line 10, which nobody"),
+            "{said}"
+        );
+        let (error, _) = run("st.local.u32 [own+20], 1;", schedule);
+        assert!(
+            error.contains("4 bytes at byte 20 of the thread's own arrays, which have 20 bytes"),
+            "{error}"
+        );
+    }
+}
