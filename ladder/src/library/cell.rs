@@ -12,7 +12,7 @@ use common::{
 use measured::{Clock, library::Taken};
 use reduce::{Operation, Reducer};
 
-use super::{Options, drawn::Drawn};
+use super::{drawn::Drawn, options::Options};
 use crate::{
     contenders::{Borrowed, cub},
     rig::Rig,
