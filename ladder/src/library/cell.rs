@@ -142,7 +142,7 @@ where
         prepared.read(&mut bytes)?;
         let got = T::stored(operation == Operation::Sum, bytes);
         let off = (got - T::output(exact)).abs();
-        if !(off <= allowed) {
+        if off.is_nan() || off > allowed {
             return Err(Error::Findings(format!(
                 "{name}: {got} of {n} {}, where {exact:?} is right within {allowed:e}",
                 T::NAME
