@@ -85,6 +85,24 @@ fn a_finding_is_said_once_for_all_launches() {
     assert!(finding.details().contains("launch 1 and 2 later ones"), "{finding}");
 }
 
+/// Instructions of another entry are others, though they have the same numbers.
+#[test]
+fn a_finding_belongs_to_its_entry() {
+    let text = common::text("tests/faults/missing_syncthreads.ptx");
+    let mut device = Device::new(Schedule::Converged);
+    let input = device.put(&Element::F32.input(512).0);
+    let out = device.room(4 * 2048);
+    for entry in ["reduce", "twin", "reduce"] {
+        let module = Module::parse(&text.replace(" reduce(", &format!(" {entry}("))).unwrap();
+        let args = vec![Arg::U64(input), Arg::U64(out), Arg::U64(512)];
+        device.launch(&module, &launch(entry, 2, 256, 1024, args)).unwrap();
+    }
+    let findings: Vec<_> =
+        device.findings().iter().map(|f| (f.entry.clone(), f.launches)).collect();
+    assert_eq!(findings, [("reduce".into(), 2), ("twin".into(), 1)]);
+    assert_eq!(device.findings()[0].places, 2);
+}
+
 /// Blocks that write one place need no barrier, which would not help.
 #[test]
 fn blocks_that_share_a_place_are_told_so() {
@@ -156,6 +174,30 @@ fn an_array_has_bounds_of_its_own() {
         );
         assert!(error.starts_with("out of bounds at line 7 by thread "), "{error}");
     }
+}
+
+/// Below as well as above, and for some lanes of a warp only.
+#[test]
+fn an_array_has_a_beginning_of_its_own() {
+    let text = |offset: i32| {
+        format!(
+            ".version 8.4\n.target sm_60\n.address_size 64\n.visible .entry test()\n{{\n\
+             .shared .align 4 .b8 first[128];\n.shared .align 4 .b8 second[256];\n\
+             .reg .b32 %r<9>;\nmov.u32 %r1, %tid.x;\nshl.b32 %r2, %r1, 2;\n\
+             mov.u32 %r3, second;\nadd.s32 %r4, %r3, %r2;\nst.shared.u32 [first], 0;\n\
+             st.shared.u32 [%r4+{offset}], %r1;\nret;\n}}\n"
+        )
+    };
+    let error = |offset| {
+        let module = Module::parse(&text(offset)).unwrap();
+        let mut device = Device::new(Schedule::Converged);
+        let result = device.launch(&module, &launch("test", 1, 32, 0, vec![]));
+        result.err().map(|e| e.to_string()).unwrap_or_default()
+    };
+    assert_eq!(error(0), "");
+    assert_eq!(error(128), "");
+    assert!(error(-4).contains("by thread 0: an element before `second` is outside of `second`"));
+    assert!(error(132).contains("by thread 31: `second[64]` is outside of `second`"));
 }
 
 /// Who waits at a barrier, and where the others went.
