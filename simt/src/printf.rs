@@ -21,6 +21,9 @@ struct Spec {
     long: bool,
 }
 
+/// Bytes of a text, about.
+const LONGEST: usize = 1 << 16;
+
 /// Longest a field may be: a slip should not fill the memory.
 const WIDEST: usize = 1 << 12;
 
@@ -28,7 +31,7 @@ const WIDEST: usize = 1 << 12;
 pub(crate) fn format(format: &str, values: &mut impl Values) -> String {
     let mut out = String::new();
     let mut rest = format.chars();
-    while let Some(c) = rest.next() {
+    while let Some(c) = rest.next().filter(|_| out.len() < LONGEST) {
         if c != '%' {
             out.push(c);
             continue;

@@ -80,6 +80,23 @@ fn forgotten_memory_is_as_new() {
     assert!(device.gpu.forget(out, 257).is_err());
 }
 
+/// One who begins to watch late knows what is forgotten from then on, and names it.
+#[test]
+fn a_late_watcher_knows_what_is_forgotten() {
+    let module = odd_blocks("ld.global.u32 %r3, [%rd3];");
+    let mut device = Device::new(Schedule::Converged);
+    let out = device.put(&[1; 64]);
+    let launch = launch("odd", 4, 1, 0, vec![Arg::U64(out)]);
+    device.gpu.launch(&module, &launch, &mut ()).unwrap();
+    assert_eq!(device.checks.0.unwritten(out, 64), []);
+    device.gpu.forget(out, 8).unwrap();
+    device.launch(&module, &launch).unwrap();
+    assert_eq!(device.checks.0.unwritten(out, 64), [out..out + 4]);
+    let findings = device.findings();
+    assert_eq!(findings.len(), 1, "{}", device.said());
+    assert_eq!((findings[0].place.as_str(), findings[0].times), ("`out[0]`", 2));
+}
+
 #[test]
 fn a_read_of_forgotten_memory_is_found() {
     let module = odd_blocks("ld.global.u32 %r3, [%rd3];");
