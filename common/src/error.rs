@@ -88,20 +88,20 @@ pub enum Error {
         /// Those that are there.
         entries: Vec<String>,
     },
-    /// `kernel.cu` was changed and there is nothing to compile it with.
-    #[error(
-        "{file} is not the kernel that the committed PTX was made from, and there is no NVRTC to compile it: `cargo x nvrtc` brings one (PyPI's, 60 MB, into .venv)"
-    )]
-    NoNvrtc {
+    /// There is nothing to compile a `kernel.cu` with.
+    #[error("{file} is not what the committed PTX was made from, and {text}")]
+    NoCompiler {
         /// The source to be compiled.
         file: String,
+        /// What is missing, and how it comes here.
+        text: String,
     },
     /// `kernel.cu` does not compile.
     #[error("{file} does not compile:\n{log}")]
     Compile {
         /// The source.
         file: String,
-        /// What NVRTC said, with line numbers.
+        /// What the compiler said, with line numbers.
         log: String,
     },
     /// A call of the CUDA driver failed.
@@ -143,6 +143,7 @@ impl From<compiler::Error> for Error {
     fn from(error: compiler::Error) -> Error {
         match error {
             compiler::Error::Library { doing, text } => Error::Cuda { doing, text },
+            compiler::Error::Missing(text) => Error::Usage(text),
             compiler::Error::Compile { file, log } => Error::Compile { file, log },
             compiler::Error::Stamp { file, reason } => Error::BadPtx { file, reason },
         }

@@ -6,7 +6,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// Everything that keeps a compiler from giving PTX, and a reader from taking it.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The compiler's library cannot be loaded or called.
+    /// The compiler cannot be loaded or called.
     #[error("{doing}: {text}")]
     Library {
         /// What was being done.
@@ -14,6 +14,9 @@ pub enum Error {
         /// The loader's or the library's words.
         text: String,
     },
+    /// There is no compiler of those that were asked for.
+    #[error("{0}")]
+    Missing(String),
     /// The source does not compile.
     #[error("{file} does not compile:\n{log}")]
     Compile {

@@ -1,44 +1,155 @@
-//! Where NVRTC may lie on a machine.
+//! Where a compiler may lie on a machine.
 
-use std::path::{Path, PathBuf};
+use std::{
+    env,
+    env::consts::EXE_SUFFIX,
+    path::{Path, PathBuf},
+};
 
-/// Its possible places, the likeliest first: in `.venv` (where `cargo x nvrtc` puts the pinned one),
-/// where the toolkit's variables point, by the loader (`LD_LIBRARY_PATH`), in the toolkit's usual place.
+/// How NVRTC's library is called here, from its first letter on: a version follows.
+const NVRTC: &str = if cfg!(windows) { "nvrtc64_" } else { "libnvrtc.so" };
+
+/// How the library with NVRTC's own headers is called.
+const BUILTINS: &str = if cfg!(windows) { "nvrtc-builtins64_" } else { "libnvrtc-builtins.so" };
+
+/// Folders of libraries, below a wheel's `nvidia` and below a toolkit.
+const WHEELS: &[&str] = if cfg!(windows) {
+    &["cuda_nvrtc/bin", "cu13/bin/x86_64", "cu13/bin"]
+} else {
+    &["cuda_nvrtc/lib", "cu13/lib"]
+};
+const TOOLKITS: &[&str] = if cfg!(windows) { &["bin/x64", "bin"] } else { &["lib64"] };
+
+/// What the loader is asked for, in its own places (`LD_LIBRARY_PATH`, `PATH`).
+const LOADER: &[&str] = if cfg!(windows) {
+    &["nvrtc64_130_0.dll", "nvrtc64_120_0.dll"]
+} else {
+    &["libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12"]
+};
+
+/// The possible places of NVRTC, the likeliest first: in `.venv` (where `cargo x nvrtc` puts the
+/// pinned one), where the toolkit's variables point, by the loader, in the toolkit's usual place.
 pub(crate) fn nvrtc() -> impl Iterator<Item = PathBuf> {
-    let candidates = in_venv().into_iter().chain(in_toolkits()).filter(|path| path.exists());
-    let by_loader = ["libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12"].map(PathBuf::from);
-    let usual = libraries_in(Path::new("/usr/local/cuda/lib64"));
-    candidates.chain(by_loader).chain(usual)
+    let here = env::current_dir().unwrap_or_default();
+    let in_venvs: Vec<_> =
+        here.ancestors().flat_map(|folder| nvrtc_in_venv(&folder.join(".venv"))).collect();
+    let variables = ["CUDA_PATH", "CUDA_HOME", "CUDA_ROOT"].into_iter().filter_map(env::var_os);
+    let toolkits = variables.map(PathBuf::from).flat_map(|root| nvrtc_in_toolkit(&root));
+    let by_loader = LOADER.iter().map(PathBuf::from);
+    let usual = nvrtc_in_toolkit(Path::new("/usr/local/cuda"));
+    in_venvs.into_iter().chain(toolkits).chain(by_loader).chain(usual)
 }
 
-/// The wheel's library, in a `.venv` of this folder or one above it.
-fn in_venv() -> Vec<PathBuf> {
-    let here = std::env::current_dir().unwrap_or_default();
-    let venvs = here.ancestors().map(|folder| folder.join(".venv/lib"));
-    let pythons = venvs.filter_map(|lib| std::fs::read_dir(lib).ok()).flatten().flatten();
-    let packages = pythons.map(|python| python.path().join("site-packages/nvidia"));
-    packages
-        .flat_map(|nvidia| ["cuda_nvrtc/lib", "cu13/lib"].map(|lib| nvidia.join(lib)))
-        .flat_map(|lib| libraries_in(&lib))
-        .collect()
+/// The library of PyPI's wheel, in an environment that `python -m venv` made.
+pub fn nvrtc_in_venv(venv: &Path) -> Vec<PathBuf> {
+    // Windows has one folder of packages, other systems have one for each version of Python.
+    let sites = match cfg!(windows) {
+        true => vec![venv.join("Lib/site-packages")],
+        false => folder(&venv.join("lib")).map(|python| python.join("site-packages")).collect(),
+    };
+    let wheels =
+        sites.iter().flat_map(|site| WHEELS.iter().map(|lib| site.join("nvidia").join(lib)));
+    wheels.filter_map(|lib| first(&lib, NVRTC)).collect()
 }
 
-/// The library of a toolkit that a variable points to.
-fn in_toolkits() -> Vec<PathBuf> {
-    let roots = ["CUDA_PATH", "CUDA_HOME", "CUDA_ROOT"].into_iter().filter_map(std::env::var_os);
-    roots.flat_map(|root| libraries_in(&PathBuf::from(root).join("lib64"))).collect()
+fn nvrtc_in_toolkit(root: &Path) -> Vec<PathBuf> {
+    TOOLKITS.iter().filter_map(|lib| first(&root.join(lib), NVRTC)).collect()
 }
 
-fn libraries_in(folder: &Path) -> Vec<PathBuf> {
-    first(folder, "libnvrtc.so").into_iter().collect()
+/// The library with the headers that the NVRTC at this path has built in.
+pub(crate) fn builtins(nvrtc: &Path) -> Option<PathBuf> {
+    first(nvrtc.parent()?, BUILTINS)
 }
 
-/// The first file of a folder, by name, that starts so.
-pub(crate) fn first(folder: &Path, start: &str) -> Option<PathBuf> {
-    let entries = std::fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());
-    entries
-        .filter(|path| {
-            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(start))
-        })
-        .min()
+/// The programs that may be clang, the likeliest first: on `PATH`, and where Homebrew and LLVM's
+/// installer for Windows put it. In a folder the plain name is before the newest.
+pub(crate) fn clangs() -> impl Iterator<Item = PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let mut folders: Vec<PathBuf> = env::split_paths(&path).collect();
+    if cfg!(target_os = "macos") {
+        folders.extend(
+            ["/opt/homebrew", "/usr/local"].map(|brew| format!("{brew}/opt/llvm/bin").into()),
+        );
+    }
+    if cfg!(windows) {
+        let installed = env::var_os("ProgramFiles").map(|root| Path::new(&root).join("LLVM/bin"));
+        folders.extend(installed);
+    }
+    folders.into_iter().flat_map(|folder| clangs_in(&folder))
+}
+
+fn clangs_in(place: &Path) -> Vec<PathBuf> {
+    let mut found: Vec<(u32, PathBuf)> =
+        folder(place).filter_map(|path| Some((clang_version(&path)?, path))).collect();
+    found.sort_by_key(|(version, _)| std::cmp::Reverse(*version));
+    found.into_iter().map(|(_, path)| path).collect()
+}
+
+/// The version in a name such as `clang-19`; the plain name counts as the newest.
+fn clang_version(path: &Path) -> Option<u32> {
+    let name = path.file_name()?.to_str()?.strip_suffix(EXE_SUFFIX)?;
+    match name.strip_prefix("clang")? {
+        "" => Some(u32::MAX),
+        version => version.strip_prefix('-')?.parse().ok(),
+    }
+}
+
+/// The first file of a folder, by name, that starts so; `.alt` is NVIDIA's second build of the same.
+fn first(place: &Path, start: &str) -> Option<PathBuf> {
+    let fits = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with(start) && !name.contains(".alt.")
+    };
+    folder(place).filter(fits).min()
+}
+
+fn folder(place: &Path) -> impl Iterator<Item = PathBuf> {
+    std::fs::read_dir(place).into_iter().flatten().flatten().map(|entry| entry.path())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A folder with these empty files in it; the name has a space and an umlaut.
+    fn with_files(name: &str, files: &[&str]) -> PathBuf {
+        let root = env::temp_dir().join(format!("Gerät {name} {}", std::process::id()));
+        for file in files {
+            let path = root.join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "").unwrap();
+        }
+        root
+    }
+
+    #[test]
+    fn the_wheel_s_library_is_found_in_a_venv_and_not_its_second_build() {
+        let lib = if cfg!(windows) {
+            "Lib/site-packages/nvidia/cuda_nvrtc/bin"
+        } else {
+            "lib/python3.12/site-packages/nvidia/cuda_nvrtc/lib"
+        };
+        let names = match cfg!(windows) {
+            true => ["nvrtc64_120_0.alt.dll", "nvrtc64_120_0.dll", "nvrtc-builtins64_124.dll"],
+            false => ["libnvrtc.alt.so.12", "libnvrtc.so.12", "libnvrtc-builtins.so.12.4"],
+        };
+        let files = names.map(|name| format!("{lib}/{name}"));
+        let venv = with_files("venv", &files.each_ref().map(String::as_str));
+        let found = nvrtc_in_venv(&venv);
+        assert_eq!(found, [venv.join(&files[1])]);
+        assert_eq!(builtins(&found[0]), Some(venv.join(&files[2])));
+        std::fs::remove_dir_all(venv).unwrap();
+        assert_eq!(nvrtc_in_venv(Path::new("nowhere")), Vec::<PathBuf>::new());
+    }
+
+    #[test]
+    fn clang_is_taken_by_its_plain_name_then_by_its_newest() {
+        let names =
+            ["clang-9", "clang-19", "clang", "clang-cl", "clang++", "clangd", "clang-tidy-19"];
+        let files = names.map(|name| format!("{name}{EXE_SUFFIX}"));
+        let root = with_files("clang", &files.each_ref().map(String::as_str));
+        let found = clangs_in(&root);
+        assert_eq!(found, [2, 1, 0].map(|index: usize| root.join(&files[index])));
+        std::fs::remove_dir_all(root).unwrap();
+    }
 }

@@ -34,9 +34,7 @@ impl Library {
         let failed =
             |text: String| Error::Library { doing: format!("loading {}", path.display()), text };
         // NVRTC opens its built-in headers by name: they are found if they were opened before.
-        if let Some(builtins) =
-            path.parent().and_then(|folder| find::first(folder, "libnvrtc-builtins.so"))
-        {
+        if let Some(builtins) = find::builtins(path) {
             // SAFETY: NVIDIA's library; its initialisers touch nothing of ours. It stays loaded.
             if let Ok(library) = unsafe { libloading::Library::new(builtins) } {
                 std::mem::forget(library);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use compiler::{Stamp, Unit, hash, nvrtc};
+use compiler::{Compiler, Kind, Stamp, Unit, hash};
 
 use crate::{Element, Error, Kernel, Result};
 
@@ -23,6 +23,16 @@ pub struct Ptx {
 ///
 /// `other` is a file that takes the place of the step's own: a `.cu`, or a `.ptx` as it is.
 pub fn of(kernel: &Kernel, element: Element, other: Option<&Path>) -> Result<Ptx> {
+    by(None, kernel, element, other)
+}
+
+/// As [`of`]; but where a compiler is asked for, it compiles, whatever is committed.
+pub fn by(
+    asked: Option<Kind>,
+    kernel: &Kernel,
+    element: Element,
+    other: Option<&Path>,
+) -> Result<Ptx> {
     let path = other.unwrap_or(Path::new(kernel.path));
     let file = path.display().to_string();
     if other.is_some() && path.extension().is_some_and(|e| e == "ptx") {
@@ -37,7 +47,8 @@ pub fn of(kernel: &Kernel, element: Element, other: Option<&Path>) -> Result<Ptx
     };
     let committed = kernel.ptx(element);
     let stamp = Stamp::read(committed, &format!("kernel.{element}.ptx"))?;
-    if stamp.source == hash(&source) {
+    let unchanged = stamp.source == hash(&source);
+    if unchanged && asked.is_none() {
         let origin = format!("committed PTX, {} for {}", version(committed), target(committed));
         return Ok(Ptx {
             text: committed.to_owned(),
@@ -46,13 +57,15 @@ pub fn of(kernel: &Kernel, element: Element, other: Option<&Path>) -> Result<Ptx
             file: format!("kernel.{element}.ptx"),
         });
     }
-    let library = nvrtc::Library::find().ok_or_else(|| Error::NoNvrtc { file: file.clone() })?;
-    let text = library.compile(&Unit::of_kernel(&source, &file, element.cuda_name()))?;
-    let origin = format!(
-        "{file} was changed: compiled by NVRTC {} for {}",
-        library.version(),
-        target(&text)
-    );
+    let compiler = Compiler::find(asked).map_err(|error| match error {
+        compiler::Error::Missing(text) if !unchanged => {
+            Error::NoCompiler { file: file.clone(), text }
+        }
+        other => other.into(),
+    })?;
+    let text = compiler.compile(&Unit::of_kernel(&source, &file, element.cuda_name()))?;
+    let why = if unchanged { "" } else { "was changed: " };
+    let origin = format!("{file} {why}compiled by {compiler} for {}", target(&text));
     Ok(Ptx { text, source, origin, file })
 }
 

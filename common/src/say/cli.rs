@@ -279,7 +279,7 @@ fn on<T: Scalar>(
 ) -> Result<(), Stop> {
     let kernels = steps
         .iter()
-        .map(|step| ptx::of(&step.kernel, T::ELEMENT, options.kernel.as_deref()))
+        .map(|step| ptx::by(options.compiler, &step.kernel, T::ELEMENT, options.kernel.as_deref()))
         .collect::<Result<Vec<_>>>()?;
     let progress = progress();
     progress.set_message(format!("drawing {n} {}", T::ELEMENT));

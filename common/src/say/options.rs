@@ -78,6 +78,11 @@ pub struct Options {
     #[arg(long, value_name = "FILE")]
     pub kernel: Option<PathBuf>,
 
+    /// Compile kernel.cu with this, changed or not: nvrtc (NVIDIA's), clang (LLVM's, 16 or later)
+    /// [default: the committed PTX; of a changed kernel, NVRTC's, or clang's where there is none]
+    #[arg(long, value_name = "COMPILER", env = "REDUCE_COMPILER")]
+    pub compiler: Option<compiler::Kind>,
+
     /// The interpreter's order of execution: converged (counts are defined on it), min-pc, or
     /// adversarial:SEED (any lane may run ahead as far as the next .sync)
     #[arg(long, value_name = "SCHEDULE", default_value = "converged", value_parser = schedule)]

@@ -1,0 +1,142 @@
+//! A compiler, whichever this machine has.
+
+use std::{env::consts, fmt, str::FromStr};
+
+use crate::{Clang, Error, Result, Unit, clang, nvrtc};
+
+/// A compiler by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// NVIDIA's run-time compiler, a library.
+    Nvrtc,
+    /// LLVM's compiler, a program.
+    Clang,
+}
+
+/// A compiler that was found.
+#[derive(Debug)]
+pub enum Compiler {
+    /// NVIDIA's.
+    Nvrtc(nvrtc::Library),
+    /// LLVM's.
+    Clang(Clang),
+}
+
+impl Compiler {
+    /// The one that is asked for; or, where none is, NVRTC, which made the committed PTX, and
+    /// clang where there is no NVRTC.
+    pub fn find(kind: Option<Kind>) -> Result<Compiler> {
+        let wanted = |this| kind.is_none_or(|kind| kind == this);
+        if let Some(library) = wanted(Kind::Nvrtc).then(nvrtc::Library::find).flatten() {
+            return Ok(Compiler::Nvrtc(library));
+        }
+        let mut unfit = Vec::new();
+        if wanted(Kind::Clang) {
+            match Clang::find() {
+                Ok(clang) => return Ok(Compiler::Clang(clang)),
+                Err(found) => unfit = found,
+            }
+        }
+        Err(Error::Missing(missing(kind, &unfit, consts::OS, consts::ARCH)))
+    }
+
+    /// Compiles a unit to PTX.
+    pub fn compile(&self, unit: &Unit<'_>) -> Result<String> {
+        match self {
+            Compiler::Nvrtc(library) => library.compile(unit),
+            Compiler::Clang(clang) => clang.compile(unit),
+        }
+    }
+}
+
+/// What is missing on a system, and how it comes there.
+fn missing(kind: Option<Kind>, unfit: &[String], os: &str, arch: &str) -> String {
+    let nvrtc = match (os, arch) {
+        ("linux", "x86_64" | "aarch64") | ("windows", "x86_64") => {
+            Ok("`cargo x nvrtc` brings NVRTC (PyPI's, 60 MB, into .venv)".to_owned())
+        }
+        _ => Err(format!("NVIDIA makes no NVRTC for {os} on {arch}")),
+    };
+    let installer = match os {
+        "macos" => "`brew install llvm`: Apple's own clang writes no PTX",
+        "windows" => "`winget install LLVM.LLVM`",
+        _ => "on Debian and Ubuntu `apt install clang-19`, or what `apt search clang` has",
+    };
+    let clang = format!("clang {} or later compiles it too ({installer})", clang::OLDEST);
+    let (what, ways) = match (kind, nvrtc) {
+        (Some(Kind::Nvrtc), Ok(way)) => ("no NVRTC", way),
+        (Some(Kind::Nvrtc), Err(none)) => {
+            ("no NVRTC", format!("{none}; `--compiler clang` takes clang, and {clang}"))
+        }
+        (Some(Kind::Clang), _) => ("no clang that writes PTX", clang),
+        (None, Ok(way)) => ("no compiler", format!("{way}, and {clang}")),
+        (None, Err(none)) => ("no compiler", format!("{none}, but {clang}")),
+    };
+    let unfit = match unfit {
+        [] => String::new(),
+        some => format!(" ({})", some.join("; ")),
+    };
+    format!("there is {what} here{unfit}: {ways}")
+}
+
+impl fmt::Display for Compiler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Compiler::Nvrtc(library) => write!(f, "NVRTC {}", library.version()),
+            Compiler::Clang(clang) => clang.fmt(f),
+        }
+    }
+}
+
+impl FromStr for Kind {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Kind, String> {
+        match text {
+            "nvrtc" => Ok(Kind::Nvrtc),
+            "clang" => Ok(Kind::Clang),
+            _ => Err(format!("`{text}` is no compiler: take nvrtc or clang")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ways_are_named_where_both_exist() {
+        for (os, arch) in [("linux", "x86_64"), ("linux", "aarch64"), ("windows", "x86_64")] {
+            let text = missing(None, &[], os, arch);
+            assert!(text.contains("`cargo x nvrtc`") && text.contains("clang 16"), "{text}");
+        }
+        assert!(missing(None, &[], "linux", "x86_64").contains("apt install clang-19"));
+        assert!(missing(None, &[], "windows", "x86_64").contains("winget install LLVM.LLVM"));
+    }
+
+    #[test]
+    fn where_nvrtc_does_not_exist_nobody_is_sent_for_it() {
+        for (os, arch) in [("macos", "aarch64"), ("macos", "x86_64"), ("windows", "aarch64")] {
+            for kind in [None, Some(Kind::Nvrtc)] {
+                let text = missing(kind, &[], os, arch);
+                assert!(!text.contains("cargo x nvrtc"), "{text}");
+                assert!(text.contains(&format!("no NVRTC for {os} on {arch}")), "{text}");
+            }
+        }
+        assert!(missing(None, &[], "macos", "aarch64").contains("`brew install llvm`"));
+    }
+
+    #[test]
+    fn what_is_there_and_cannot_is_named_with_its_reason() {
+        let unfit = ["/usr/bin/clang: Apple's clang 17.0.0 writes no PTX".to_owned()];
+        let text = missing(None, &unfit, "macos", "aarch64");
+        assert!(text.starts_with("there is no compiler here (/usr/bin/clang: Apple's"), "{text}");
+    }
+
+    #[test]
+    fn a_compiler_is_asked_for_by_its_name() {
+        assert_eq!("nvrtc".parse(), Ok(Kind::Nvrtc));
+        assert_eq!("clang".parse(), Ok(Kind::Clang));
+        assert!("gcc".parse::<Kind>().unwrap_err().contains("take nvrtc or clang"));
+    }
+}
