@@ -63,7 +63,7 @@ pub(crate) fn builtins(nvrtc: &Path) -> Option<PathBuf> {
 
 /// The programs that may be clang, the likeliest first: on `PATH`, and where Homebrew and LLVM's
 /// installer for Windows put it. In a folder the plain name is before the newest.
-pub(crate) fn clangs() -> impl Iterator<Item = PathBuf> {
+pub fn clangs() -> impl Iterator<Item = PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     let mut folders: Vec<PathBuf> = env::split_paths(&path).collect();
     if cfg!(target_os = "macos") {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{FromArgMatches, Subcommand};
 use common::cli;
 
-use crate::{STEPS, compare, counters, library, measure, sweep};
+use crate::{STEPS, compare, compilers, counters, library, measure, sweep};
 
 /// What else the ladder does.
 #[derive(Debug, Subcommand)]
@@ -18,6 +18,8 @@ enum Command {
     Sweep(sweep::Options),
     /// The crate reduce against CUB: types, operations, drawn sizes, both clocks, first answers
     Library(library::Options),
+    /// Every step as NVRTC and as clang make it: which counts are the kernel's, which the compiler's
+    Compilers(compilers::Options),
     /// Print the ncu command for each step, or turn what ncu printed into counters.csv
     Counters(counters::Options),
     /// Run one step once, verified and untimed: what a profiler is put around
@@ -42,6 +44,7 @@ pub fn run() -> ExitCode {
             Command::Compare(options) => compare::run(&options),
             Command::Sweep(options) => sweep::run(&options),
             Command::Library(options) => library::run(&options),
+            Command::Compilers(options) => compilers::run(&options),
             Command::Counters(options) => counters::run(&options),
             Command::Once(options) => counters::once(&options),
         }),

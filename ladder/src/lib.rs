@@ -4,6 +4,7 @@ pub mod cell;
 pub mod clock;
 pub mod commands;
 pub mod compare;
+pub mod compilers;
 pub mod contenders;
 pub mod counters;
 pub mod date;

@@ -46,6 +46,12 @@ pub enum Task {
         #[arg(long)]
         check: bool,
     },
+    /// Keep what two compilers make of every kernel, counted, for the book
+    Compilers {
+        /// Write nothing; fail where what is kept is not what would be written
+        #[arg(long)]
+        check: bool,
+    },
     /// Build the book into book/book, and hold it against its rules
     Book(Book),
     /// Everything that CI runs: fmt, tidy, spell, clippy, tests, doc, ptx --check, book --check
