@@ -10,7 +10,7 @@ pub enum Error {
     #[error("{0}")]
     Usage(String),
     /// `libcuda` cannot be loaded: there is no NVIDIA driver.
-    #[error("there is no NVIDIA driver here ({library} cannot be loaded): install one, or take `--device simt`, which needs none", library = DRIVER)]
+    #[error("there is no NVIDIA driver here ({DRIVER} cannot be loaded): {REMEDY}")]
     NoDriver,
     /// The driver's library is older than a function that is called in it.
     #[error(
@@ -159,7 +159,14 @@ fn spelt(entries: &[String]) -> String {
 }
 
 /// The driver's library, by the name that the loader looks for.
-pub(crate) const DRIVER: &str = "libcuda.so.1";
+pub const DRIVER: &str = if cfg!(windows) { "nvcuda.dll" } else { "libcuda.so.1" };
+
+/// What stands behind the sentence that there is no driver. A Mac is sent for none.
+const REMEDY: &str = if cfg!(target_os = "macos") {
+    "there is none for macOS; take `--device simt`, which needs none"
+} else {
+    "install one, or take `--device simt`, which needs none"
+};
 
 impl Error {
     /// The exit code of a program that stops with this: 1 for a wrong answer, 2 for none.

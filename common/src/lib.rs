@@ -14,6 +14,6 @@ mod error;
 pub mod testing;
 
 pub use device::ptx;
-pub use error::{Error, Result};
+pub use error::{DRIVER, Error, Result};
 pub use plan::{Element, Kernel, Step, Study};
 pub use say::cli;

@@ -49,20 +49,35 @@ impl Compiler {
     }
 }
 
-/// What is missing on a system, and how it comes there.
-fn missing(kind: Option<Kind>, unfit: &[String], os: &str, arch: &str) -> String {
-    let nvrtc = match (os, arch) {
-        ("linux", "x86_64" | "aarch64") | ("windows", "x86_64") => {
-            Ok("`cargo x nvrtc` brings NVRTC (PyPI's, 60 MB, into .venv)".to_owned())
-        }
+/// Whether NVIDIA makes NVRTC for this system; else what to take.
+pub fn nvrtc_exists() -> Result<(), String> {
+    exists(consts::OS, consts::ARCH)
+        .map_err(|none| format!("{none}, but {}", clang_for(consts::OS)))
+}
+
+/// Whether NVIDIA makes NVRTC for a system, which is where PyPI has it.
+fn exists(os: &str, arch: &str) -> Result<(), String> {
+    match (os, arch) {
+        ("linux", "x86_64" | "aarch64") | ("windows", "x86_64") => Ok(()),
         _ => Err(format!("NVIDIA makes no NVRTC for {os} on {arch}")),
-    };
+    }
+}
+
+/// How a clang that can comes to a system.
+fn clang_for(os: &str) -> String {
     let installer = match os {
         "macos" => "`brew install llvm`: Apple's own clang writes no PTX",
         "windows" => "`winget install LLVM.LLVM`",
         _ => "on Debian and Ubuntu `apt install clang-19`, or what `apt search clang` has",
     };
-    let clang = format!("clang {} or later compiles it too ({installer})", clang::OLDEST);
+    format!("clang {} or later compiles it too ({installer})", clang::OLDEST)
+}
+
+/// What is missing on a system, and how it comes there.
+fn missing(kind: Option<Kind>, unfit: &[String], os: &str, arch: &str) -> String {
+    let wheel = "`cargo x nvrtc` brings NVRTC (PyPI's, 60 MB, into .venv)";
+    let nvrtc = exists(os, arch).map(|()| wheel.to_owned());
+    let clang = clang_for(os);
     let (what, ways) = match (kind, nvrtc) {
         (Some(Kind::Nvrtc), Ok(way)) => ("no NVRTC", way),
         (Some(Kind::Nvrtc), Err(none)) => {

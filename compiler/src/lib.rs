@@ -7,7 +7,7 @@
 //! It is a crate of its own, and a small one, because it is all that the first command of someone
 //! who edits a kernel has to build.
 
-mod any;
+pub mod any;
 pub mod clang;
 mod error;
 pub mod find;

@@ -37,7 +37,9 @@ impl Stamp {
             return Err(bad("it is empty"));
         }
         let mut parts = text.splitn(5, '\n').skip(1);
-        let mut field = |name: &str| parts.next()?.strip_prefix(name).map(str::to_owned);
+        // A checkout on Windows may have given every line two ends.
+        let mut field =
+            |name: &str| parts.next()?.trim_end_matches('\r').strip_prefix(name).map(str::to_owned);
         let source =
             field("// kernel.cu sha256 ").ok_or_else(|| bad("its second line is no stamp"))?;
         let body = field("// ptx sha256 ").ok_or_else(|| bad("its third line is no stamp"))?;
@@ -81,6 +83,14 @@ mod tests {
             let message = Stamp::read(&broken, "kernel.f32.ptx").unwrap_err().to_string();
             assert!(message.contains(why) && message.contains("cargo x ptx"), "{message}");
         }
+    }
+
+    #[test]
+    fn a_checkout_with_other_line_ends_is_the_same() {
+        let text = Stamp::put(BODY, "source\n", "NVRTC 12.4");
+        let stamp = Stamp::read(&text, "kernel.f32.ptx").unwrap();
+        assert_eq!(Stamp::read(&text.replace('\n', "\r\n"), "kernel.f32.ptx").unwrap(), stamp);
+        assert_eq!(stamp.source, hash("source\r\n"));
     }
 
     #[test]

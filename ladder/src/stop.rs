@@ -1,6 +1,6 @@
 //! Why a command of the ladder stops, as the harness says it.
 
-use common::{Error, cli::Stop};
+use common::{DRIVER, Error, cli::Stop};
 
 /// Without a GPU there are no times: one sentence, with the way out.
 pub(crate) fn needs_a_gpu(command: &str) -> impl Fn(Error) -> Stop {
@@ -8,7 +8,9 @@ pub(crate) fn needs_a_gpu(command: &str) -> impl Fn(Error) -> Stop {
     move |error| match error {
         Error::NoDriver | Error::NoGpu => {
             let why = match error {
-                Error::NoDriver => "there is no NVIDIA driver here (libcuda.so.1 cannot be loaded)",
+                Error::NoDriver => {
+                    &format!("there is no NVIDIA driver here ({DRIVER} cannot be loaded)")
+                }
                 _ => "no GPU was found or asked for",
             };
             Error::Usage(format!(

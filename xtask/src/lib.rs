@@ -15,6 +15,7 @@ mod sass;
 mod spell;
 mod task;
 mod tidy;
+mod venv;
 mod weave;
 
 pub use root::root;

@@ -1,28 +1,24 @@
 //! The pinned NVRTC, from PyPI's wheel: neither a GPU nor a CUDA installation is needed.
 
-use anyhow::{Context, Result, ensure};
-use compiler::nvrtc::{Library, PINNED};
-use xshell::{Shell, cmd};
+use std::path::PathBuf;
 
-/// Where the wheel lies once it is installed, below the folder of the Python version.
-const WHEEL: &str = "site-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.12";
+use anyhow::{Context, Result, ensure};
+use compiler::{
+    any, find,
+    nvrtc::{Library, PINNED},
+};
+use xshell::Shell;
+
+use crate::venv;
 
 /// Opens the pinned NVRTC; installs it into `.venv` first if it is not there.
 pub(crate) fn bring(sh: &Shell) -> Result<Library> {
     if installed(sh).is_none() {
+        any::nvrtc_exists().map_err(anyhow::Error::msg)?;
         println!("installing NVRTC {PINNED} from PyPI into .venv (60 MB)");
-        if !sh.path_exists(".venv/bin/python") {
-            cmd!(sh, "python3 -m venv .venv")
-                .quiet()
-                .run()
-                .context("making .venv takes python3 with venv")?;
-        }
-        cmd!(sh, ".venv/bin/python -m pip install --quiet nvidia-cuda-nvrtc-cu12=={PINNED}")
-            .quiet()
-            .run()?;
+        venv::install(sh, &[&format!("nvidia-cuda-nvrtc-cu12=={PINNED}")])?;
     }
-    let path =
-        installed(sh).context("pip installed the wheel, and libnvrtc.so.12 is not in .venv")?;
+    let path = installed(sh).context("pip installed the wheel, and NVRTC is not in .venv")?;
     let library = Library::open(&path)?;
     ensure!(
         PINNED.starts_with(&library.version()),
@@ -33,7 +29,6 @@ pub(crate) fn bring(sh: &Shell) -> Result<Library> {
     Ok(library)
 }
 
-fn installed(sh: &Shell) -> Option<std::path::PathBuf> {
-    let pythons = sh.read_dir(".venv/lib").ok()?;
-    pythons.into_iter().map(|python| python.join(WHEEL)).find(|path| path.exists())
+fn installed(sh: &Shell) -> Option<PathBuf> {
+    find::nvrtc_in_venv(&venv::folder(sh)).into_iter().next()
 }

@@ -94,16 +94,8 @@ fn bring(sh: &Shell) -> Result<(PathBuf, PathBuf)> {
     };
     if found("ptxas").is_none() || found("nvdisasm").is_none() {
         println!("installing {PTXAS} and {NVDISASM} from PyPI into .venv (140 MB)");
-        if !sh.path_exists(".venv/bin/python") {
-            cmd!(sh, "python3 -m venv .venv")
-                .quiet()
-                .run()
-                .context("this takes python3 with venv")?;
-        }
         // Alone: what they depend on would bring half a gigabyte more.
-        cmd!(sh, ".venv/bin/python -m pip install --quiet --no-deps {PTXAS} {NVDISASM}")
-            .quiet()
-            .run()?;
+        crate::venv::install(sh, &["--no-deps", PTXAS, NVDISASM])?;
     }
     let both = found("ptxas").zip(found("nvdisasm"));
     both.context("pip installed the wheels, and ptxas or nvdisasm is not in .venv")

@@ -35,18 +35,13 @@ const AMERICAN: [&str; 14] = [
 ];
 
 pub(crate) fn run(sh: &Shell) -> Result<()> {
-    if !sh.path_exists(".venv/bin/codespell") {
+    let codespell = crate::venv::program(sh, "codespell");
+    if !codespell.exists() {
         println!("installing {CODESPELL} from PyPI into .venv");
-        if !sh.path_exists(".venv/bin/python") {
-            cmd!(sh, "python3 -m venv .venv")
-                .quiet()
-                .run()
-                .context("this takes python3 with venv")?;
-        }
-        cmd!(sh, ".venv/bin/python -m pip install --quiet {CODESPELL}").quiet().run()?;
+        crate::venv::install(sh, &[CODESPELL])?;
     }
     let read = READ.iter().filter(|path| sh.path_exists(path));
-    cmd!(sh, ".venv/bin/codespell --quiet-level 3 --skip *.ptx,*.sass,*.json {read...}")
+    cmd!(sh, "{codespell} --quiet-level 3 --skip *.ptx,*.sass,*.json {read...}")
         .quiet()
         .run()
         .context("codespell has found misspelt words")?;

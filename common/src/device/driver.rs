@@ -65,11 +65,18 @@ mod tests {
 
     #[test]
     fn the_function_that_a_library_lacks_is_named() {
-        assert_eq!(missing("libc.so.6", &["malloc", "free"]), None);
-        let lacks = missing("libc.so.6", &["malloc", "cuLaunchKernelEx", "free"]);
+        // A library that every system has, and two of its functions.
+        let (library, [one, other]) = match () {
+            () if cfg!(windows) => ("kernel32.dll", ["LoadLibraryA", "ExitProcess"]),
+            () if cfg!(target_os = "macos") => ("libSystem.B.dylib", ["malloc", "free"]),
+            () => ("libc.so.6", ["malloc", "free"]),
+        };
+        assert_eq!(missing(library, &[one, other]), None);
+        let lacks = missing(library, &[one, "cuLaunchKernelEx", other]);
         assert_eq!(lacks.as_deref(), Some("cuLaunchKernelEx"));
-        assert_eq!(missing("libnowhere.so", &["malloc"]), None);
+        assert_eq!(missing("libnowhere.so", &[one]), None);
         let error = Error::NoSymbol { library: DRIVER.into(), symbol: lacks.unwrap() };
-        assert!(error.to_string().starts_with("libcuda.so.1 has no `cuLaunchKernelEx`"), "{error}");
+        let start = format!("{DRIVER} has no `cuLaunchKernelEx`");
+        assert!(error.to_string().starts_with(&start), "{error}");
     }
 }

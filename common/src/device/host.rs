@@ -1,9 +1,48 @@
 //! The host's memory.
+#![cfg_attr(windows, expect(unsafe_code, reason = "only a C function of Windows knows it"))]
 
 /// Bytes that can be taken; where the system does not say, there is no limit.
 pub fn free_bytes() -> u64 {
-    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
-    let kilobytes = line.and_then(|rest| rest.trim().strip_suffix(" kB")?.parse::<u64>().ok());
-    kilobytes.map_or(u64::MAX, |kilobytes| kilobytes << 10)
+    asked().unwrap_or(u64::MAX)
+}
+
+/// What Linux has to give without taking it from anyone.
+#[cfg(not(any(windows, target_os = "macos")))]
+fn asked() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let rest = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    rest.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kilobytes| kilobytes << 10)
+}
+
+/// All that a Mac has: it takes from others what is asked for.
+#[cfg(target_os = "macos")]
+fn asked() -> Option<u64> {
+    use std::{process::Command, sync::OnceLock};
+    static BYTES: OnceLock<Option<u64>> = OnceLock::new();
+    *BYTES.get_or_init(|| {
+        let output = Command::new("/usr/sbin/sysctl").args(["-n", "hw.memsize"]).output().ok()?;
+        String::from_utf8(output.stdout).ok()?.trim().parse().ok()
+    })
+}
+
+/// What Windows has to give, its file for paging left out.
+#[cfg(windows)]
+fn asked() -> Option<u64> {
+    use windows_sys::Win32::System::SystemInformation::{GlobalMemoryStatusEx, MEMORYSTATUSEX};
+    let mut status = MEMORYSTATUSEX {
+        dwLength: size_of::<MEMORYSTATUSEX>() as u32,
+        // SAFETY: a structure of numbers, for which zero is a value.
+        ..unsafe { std::mem::zeroed() }
+    };
+    // SAFETY: the function writes the structure, whose length stands in it.
+    (unsafe { GlobalMemoryStatusEx(&mut status) } != 0).then_some(status.ullAvailPhys)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn this_system_says_how_much_there_is() {
+        let bytes = super::free_bytes();
+        assert!((1 << 20..1 << 50).contains(&bytes), "{bytes}");
+    }
 }
