@@ -1,0 +1,43 @@
+//! `.venv`, the workspace's own Python, as every system lays it out.
+
+use std::{env::consts::EXE_SUFFIX, path::PathBuf};
+
+use anyhow::{Context, Result};
+use xshell::{Shell, cmd};
+
+/// Where its programs lie.
+const PROGRAMS: &str = if cfg!(windows) { "Scripts" } else { "bin" };
+
+/// Installs packages into `.venv`, which is made if it is not there.
+pub(crate) fn install(sh: &Shell, words: &[&str]) -> Result<()> {
+    let python = program(sh, "python");
+    if !python.exists() {
+        make(sh)?;
+    }
+    cmd!(sh, "{python} -m pip install --quiet {words...}").quiet().run()?;
+    Ok(())
+}
+
+/// Windows' Python is called `python`, or found by its launcher `py`.
+fn make(sh: &Shell) -> Result<()> {
+    let names: &[&str] = if cfg!(windows) { &["py", "python"] } else { &["python3", "python"] };
+    let name = names.iter().copied().find(|name| {
+        cmd!(sh, "{name} --version").quiet().ignore_stdout().ignore_stderr().run().is_ok()
+    });
+    let name = name.unwrap_or(names[0]);
+    cmd!(sh, "{name} -m venv .venv").quiet().run().context(match cfg!(windows) {
+        true => "making .venv takes Python: `winget install Python.Python.3.12`",
+        false => "making .venv takes python3 with venv",
+    })?;
+    Ok(())
+}
+
+/// Where it lies, as a whole path: Windows starts no program by a part of one.
+pub(crate) fn folder(sh: &Shell) -> PathBuf {
+    sh.current_dir().join(".venv")
+}
+
+/// Where a program of it lies, or would.
+pub(crate) fn program(sh: &Shell, name: &str) -> PathBuf {
+    folder(sh).join(PROGRAMS).join(format!("{name}{EXE_SUFFIX}"))
+}
