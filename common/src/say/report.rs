@@ -11,7 +11,7 @@ use crate::{
     Step,
     device::Facts,
     plan::{Buffer, Launch, Plan, Problem},
-    run::{Outcome, Refusal},
+    run::{Outcome, Refusal, Timing},
     sum::{Input, Value},
 };
 
@@ -79,6 +79,7 @@ pub fn outcome(outcome: &Outcome, input: Input, seed: u64) -> String {
                 timing.samples.len()
             ),
         );
+        text += &ungated([timing]);
         let bandwidth = timing.bandwidth(outcome.bytes());
         let share = match outcome.device.bus {
             Some(bus) if timing.cold => format!(", {:.1} % of the bus", 100.0 * bandwidth / bus),
@@ -150,7 +151,20 @@ pub fn ladder(outcomes: &[Outcome], refusals: &[Refusal]) -> String {
         table.add_row([*step, "-", "-", "-", "-", "-", &needs]);
     }
     let _ = writeln!(text, "{table}");
+    text += &ungated(outcomes.iter().filter_map(|outcome| outcome.timing.as_ref()));
     text
+}
+
+/// What a time holds where the stream could not be held back, as on Windows' desktop driver or
+/// under a profiler. Nothing, where it could.
+fn ungated<'t>(times: impl IntoIterator<Item = &'t Timing>) -> String {
+    match times.into_iter().all(|timing| timing.gated) {
+        true => String::new(),
+        false => line(
+            "ungated",
+            "the stream could not be held back while launches were queued: what the host takes between two of them is in the time",
+        ),
+    }
 }
 
 fn times(outcomes: &[Outcome]) -> Table {
@@ -302,6 +316,14 @@ mod tests {
         assert_eq!(scaled(0.0, "B"), "0 B");
         assert_eq!(scaled(4.0, "B"), "4 B");
         assert_eq!(scaled(84.4e9, "elements/s"), "84.40 Gelements/s");
+    }
+
+    #[test]
+    fn a_time_that_holds_the_host_s_part_is_called_so() {
+        let timing = |gated| Timing { samples: vec![1e-6], cold: true, gated };
+        assert_eq!(ungated(&[]), "");
+        assert_eq!(ungated(&[timing(true)]), "");
+        assert!(ungated(&[timing(true), timing(false)]).contains("ungated"));
     }
 
     #[test]

@@ -93,7 +93,13 @@ fn edited(step: &Step, program: &str, folder: &Folder) {
     let said = succeeds(program, &right);
     assert!(said.contains("verified") && said.contains("right.cu was changed"), "{said}");
     let line = step.kernel.source.lines().count() + 2;
-    refuses(program, &broken, 2, &[&format!("broken.cu({line})")]);
+    let lines = [format!("broken.cu({line})"), format!("broken.cu:{line}:")]; // NVRTC's, clang's.
+    refuses(program, &broken, 2, &lines.each_ref().map(String::as_str));
+    // A name that has to be quoted, in a checkout with the other line ends.
+    let text = format!("{}\n// A line more.\n", step.kernel.source).replace('\n', "\r\n");
+    let named = folder.write("Größe und Maß.cu", &text);
+    let output = Command::new(program).args(["--n", "1000", "--kernel", &named]).output();
+    ends(&output.expect("the program starts"), &named, 0);
 }
 
 /// Standard output that nobody reads is no reason to fail.

@@ -1,5 +1,6 @@
 //! `cargo x book`: the tutorial, from Markdown, results and the interpreter to HTML.
 
+mod compilers;
 mod console;
 mod counts;
 mod directive;

@@ -4,6 +4,7 @@ use anyhow::{Context, Result, ensure};
 use measured::Role;
 
 use super::{
+    compilers,
     counts::Case,
     highlight::escape,
     metric::metric,
@@ -265,6 +266,10 @@ pub(crate) fn ledger(sources: &Sources, step: &str) -> Result<String> {
             Some(value) if value == predicted => "<span class=\"equal\">none</span>: ",
             _ => "",
         };
+        let compilers = match compilers::agree(sources, step, line.count)? {
+            true => "; the same by both compilers",
+            false => "; not the same by both compilers",
+        };
         let per_block = predicted / blocks as f64;
         rows.push(vec![
             line.what.to_owned(),
@@ -275,7 +280,7 @@ pub(crate) fn ledger(sources: &Sources, step: &str) -> Result<String> {
             },
             group(predicted as u64),
             hardware.map_or("not counted".into(), |value| group(value.max(0.0) as u64)),
-            format!("{verdict}{}", line.meaning),
+            format!("{verdict}{}{compilers}", line.meaning),
         ]);
     }
     let run = sources.run(None)?;
