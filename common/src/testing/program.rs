@@ -98,13 +98,13 @@ fn edited(step: &Step, program: &str, folder: &Folder) {
     // A name that has to be quoted, in a checkout with the other line ends.
     let text = format!("{}\n// A line more.\n", step.kernel.source).replace('\n', "\r\n");
     let named = folder.write("Größe und Maß.cu", &text);
-    let output = Command::new(program).args(["--n", "1000", "--kernel", &named]).output();
+    let output = command(program).args(["--n", "1000", "--kernel", &named]).output();
     ends(&output.expect("the program starts"), &named, 0);
 }
 
 /// Standard output that nobody reads is no reason to fail.
 fn closed(program: &str) {
-    let mut child = Command::new(program)
+    let mut child = command(program)
         .args(["--n", "1,2,3,1000", "--format", "json"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -113,6 +113,16 @@ fn closed(program: &str) {
     drop(child.stdout.take());
     let output = child.wait_with_output().expect("the program ends");
     ends(&output, "with standard output closed", 0);
+}
+
+/// A program of another architecture is started by the emulator that this names, as cargo starts
+/// the test itself: `qemu-aarch64 -L /usr/aarch64-linux-gnu`.
+fn command(program: &str) -> Command {
+    let runner = std::env::var("REDUCE_RUNNER").unwrap_or_default();
+    let mut words = runner.split_whitespace().chain([program]);
+    let mut command = Command::new(words.next().expect("at least the program"));
+    command.args(words);
+    command
 }
 
 /// The program ends with this exit code, and one of these sentences is on standard error.
@@ -138,7 +148,7 @@ fn ends(output: &Output, args: &str, code: i32) -> String {
 }
 
 fn run(program: &str, args: &str) -> Output {
-    Command::new(program).args(args.split(' ')).output().expect("the program starts")
+    command(program).args(args.split(' ')).output().expect("the program starts")
 }
 
 /// A folder of this test's own; removed when dropped.
