@@ -6,12 +6,14 @@ use anyhow::{Result, bail};
 use compiler::{Clang, find};
 use xshell::{Shell, cmd};
 
+use crate::programs::{self, Which};
+
 /// The clang of the kept table: Debian's and Ubuntu's, and neither its oldest nor its newest.
 const CLANG: &str = "19.";
 /// Where the book looks for it.
 const FILE: &str = "book/generated/compilers.txt";
 
-pub(crate) fn run(sh: &Shell, check: bool) -> Result<()> {
+pub(crate) fn run(sh: &Shell, check: bool, which: Which) -> Result<()> {
     let Some(clang) = pinned() else {
         let text = format!("{FILE} is of clang {CLANG}x, and there is none here");
         return match check {
@@ -23,7 +25,9 @@ pub(crate) fn run(sh: &Shell, check: bool) -> Result<()> {
         };
     };
     crate::nvrtc::bring(sh)?;
-    let table = cmd!(sh, "cargo run --quiet -p ladder -- compilers --clang {clang}").read()? + "\n";
+    programs::build(sh, which)?;
+    let ladder = programs::path("ladder")?;
+    let table = cmd!(sh, "{ladder} compilers --clang {clang}").read()? + "\n";
     let path = crate::root().join(FILE);
     if fs::read_to_string(&path).is_ok_and(|kept| unversioned(&kept) == unversioned(&table)) {
         println!("{FILE} is what both compilers make of the kernels");

@@ -44,7 +44,7 @@ pub fn run(task: &Task) -> Result<ExitCode> {
         Task::Peers { arch, nvcc } => peers::run(&sh, arch, nvcc.as_deref())?,
         Task::Bundle => bundle::run(&sh)?,
         Task::Spell => spell::run(&sh)?,
-        Task::Compilers { check } => compilers::run(&sh, *check)?,
+        Task::Compilers { check } => compilers::run(&sh, *check, programs::Which::Default)?,
         Task::Sass { check } => sass::run(&sh, *check)?,
         Task::Results { .. } | Task::Book(_) => return weave::run(std::env::args_os().skip(1)),
         Task::Ci => return ci::run(&sh),
