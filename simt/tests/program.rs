@@ -2,9 +2,18 @@
 
 use std::process::Command;
 
+/// A program of another architecture is started by the emulator that this names.
+fn program() -> Command {
+    let runner = std::env::var("REDUCE_RUNNER").unwrap_or_default();
+    let mut words = runner.split_whitespace().chain([env!("CARGO_BIN_EXE_simt")]);
+    let mut command = Command::new(words.next().unwrap());
+    command.args(words);
+    command
+}
+
 /// What it prints, on standard output and error, and whether it succeeds.
 fn simt(args: &[&str]) -> (String, String, bool) {
-    let out = Command::new(env!("CARGO_BIN_EXE_simt")).args(args).output().unwrap();
+    let out = program().args(args).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (text(&out.stdout), text(&out.stderr), out.status.success())
 }
@@ -76,11 +85,7 @@ fn what_cannot_be_run_is_listed_entry_by_entry() {
 #[test]
 fn files_without_end_or_room_are_refused() {
     let full = std::fs::File::create("/dev/full").unwrap();
-    let out = Command::new(env!("CARGO_BIN_EXE_simt"))
-        .args(["check", &fixture("says")])
-        .stdout(full)
-        .output()
-        .unwrap();
+    let out = program().args(["check", &fixture("says")]).stdout(full).output().unwrap();
     assert!(!out.status.success());
     let error = String::from_utf8_lossy(&out.stderr);
     assert!(error.starts_with("error: writing the result: "), "{error}");

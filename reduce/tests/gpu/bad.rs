@@ -117,6 +117,11 @@ fn an_empty_driver_is_a_sentence() {
         assert!(!reduce::has_driver());
         return;
     }
+    if !cfg!(target_os = "linux") || std::env::var_os("REDUCE_RUNNER").is_some() {
+        return eprintln!(
+            "skipped: an empty library is made for Linux, by this machine's compiler"
+        );
+    }
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("empty-driver");
     if fs::create_dir_all(&folder).is_err() {
         return eprintln!("skipped: no folder for an empty library");

@@ -87,8 +87,12 @@ fn is_alone() -> bool {
 
 /// Runs a test of this program in a process of its own, for at most a minute.
 fn alone(test: &str, variables: &[(&str, &str)]) {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", test, "--nocapture"]).env(ALONE, "1");
+    let this = std::env::current_exe().unwrap().display().to_string();
+    // A program of another architecture is started by the emulator that this names.
+    let runner = std::env::var("REDUCE_RUNNER").unwrap_or_default();
+    let mut words = runner.split_whitespace().chain([this.as_str()]);
+    let mut command = Command::new(words.next().unwrap());
+    command.args(words).args(["--exact", test, "--nocapture"]).env(ALONE, "1");
     let mut child = command.envs(variables.iter().copied()).spawn().unwrap();
     let end = Instant::now() + Duration::from_secs(60);
     let status = loop {
