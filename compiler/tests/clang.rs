@@ -1,0 +1,86 @@
+//! What clang makes of kernels, where there is a clang that can: the lines, the names, the loops.
+
+use compiler::{Clang, Error, Unit};
+
+fn clang() -> Option<Clang> {
+    Clang::find().map_err(|unfit| eprintln!("skipped: no clang writes PTX here {unfit:?}")).ok()
+}
+
+fn compiled(source: &str) -> Option<Result<String, Error>> {
+    Some(clang()?.compile(&Unit::of_kernel(source, "Größe und Maß.cu", "float")))
+}
+
+/// One of each kind of name that a kernel may use without a header.
+const NAMES: &str = r#"// Needs compute_90: votes, matches and sums of a warp.
+__device__ float half(float a) { return a / 2; }
+__device__ __noinline__ float twice(float a) { return a + a; }
+extern "C" __global__ void __launch_bounds__(64) names(const uint4* in, unsigned long long* out, float* sum)
+{
+    extern __shared__ float shared[];
+    __shared__ __align__(16) double aligned[4];
+    unsigned int i = blockIdx.x * blockDim.x + threadIdx.x, mask = __activemask();
+    uint4 word = in[i];
+    shared[threadIdx.x] = twice(half(__uint_as_float(word.x)));
+    aligned[threadIdx.x % 4] = __shfl_xor_sync(mask, 1.0 * i, 1);
+    __syncthreads();
+    __syncwarp();
+    __threadfence();
+    out[i] = __ballot_sync(mask, word.y > 3) + __popc(word.z) + min(word.w, 7u) + max(i, 3)
+        + __match_any_sync(mask, i) + __reduce_add_sync(mask, i) + __clz(i) + __brev(i)
+        + __cvta_generic_to_shared(shared) + __shfl_down_sync(mask, out[i], 16, 32);
+    atomicAdd(sum, fmaxf(shared[0], sqrtf(fabsf(aligned[0]))));
+    atomicInc((unsigned int*)out, gridDim.x - 1);
+    atomicExch(out, 1ull);
+    atomicCAS(out, 1ull, 2ull);
+    if (i > 1000) printf("%u\n", i);
+    assert(i < 2000);
+}
+"#;
+
+#[test]
+fn a_kernel_needs_no_header() {
+    let Some(ptx) = compiled(NAMES) else { return };
+    let ptx = ptx.unwrap_or_else(|error| panic!("{error}"));
+    for part in [
+        ".target sm_90",
+        ".visible .entry names(",
+        "shfl.sync.bfly.b32",
+        "bar.warp.sync",
+        "vote.sync.ballot.b32",
+        "match.any.sync.b32",
+        "redux.sync.add",
+        ".add.f32",
+        "vprintf",
+        "__assertfail",
+    ] {
+        assert!(ptx.contains(part), "{part} in:\n{ptx}");
+    }
+    // What was not asked to stay a function is none, and no line is anyone's but the kernel's.
+    let functions = ptx.lines().filter(|line| line.contains(".func ") && !line.contains(".extern"));
+    let kept: Vec<&str> = functions.filter(|line| !line.contains("twice")).collect();
+    assert!(kept.is_empty(), "{kept:?}");
+    let files: Vec<&str> = ptx.lines().filter(|l| l.trim_start().starts_with(".file")).collect();
+    assert_eq!(files.len(), 1, "{files:?}");
+    assert!(files[0].contains("\"kernel.cu\""), "{files:?}");
+}
+
+#[test]
+fn messages_have_the_kernel_s_lines_and_its_name() {
+    let Some(result) =
+        compiled("// One.\n// Two.\nextern \"C\" __global__ void f() { nowhere(); }\n")
+    else {
+        return;
+    };
+    let Err(Error::Compile { log, .. }) = result else { panic!("{result:?}") };
+    assert!(log.starts_with("Größe und Maß.cu:3:34: error:"), "{log}");
+    let Some(Err(error)) = compiled("#include <cuda_fp16.h>\n") else { panic!("compiled") };
+    assert!(error.to_string().contains("none of NVIDIA's headers"), "{error}");
+}
+
+#[test]
+fn a_loop_without_an_end_is_kept() {
+    let source = "extern \"C\" __global__ void f(int* a) { for (unsigned i = 1; i != 0; i |= 1); *a = 1; }\n";
+    let Some(ptx) = compiled(source) else { return };
+    let ptx = ptx.unwrap_or_else(|error| panic!("{error}"));
+    assert!(ptx.contains("bra"), "the loop is gone:\n{ptx}");
+}
