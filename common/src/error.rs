@@ -146,6 +146,7 @@ impl From<compiler::Error> for Error {
             compiler::Error::Missing(text) => Error::Usage(text),
             compiler::Error::Compile { file, log } => Error::Compile { file, log },
             compiler::Error::Stamp { file, reason } => Error::BadPtx { file, reason },
+            missing @ compiler::Error::Include { .. } => Error::Usage(missing.to_string()),
         }
     }
 }

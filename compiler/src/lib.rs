@@ -14,9 +14,11 @@ pub mod find;
 pub mod nvrtc;
 mod stamp;
 mod unit;
+mod woven;
 
 pub use any::{Compiler, Kind};
 pub use clang::Clang;
 pub use error::{Error, Result};
 pub use stamp::{Stamp, hash};
 pub use unit::{ELEMENTS, Unit};
+pub use woven::{beside, includes, woven};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use compiler::{Compiler, Kind, Stamp, Unit, hash};
+use compiler::{Compiler, Kind, Stamp, Unit, beside, hash, woven};
 
 use crate::{Element, Error, Kernel, Result};
 
@@ -45,9 +45,12 @@ pub fn by(
         // A program that was carried to another machine has only the source that it was built with.
         None => std::fs::read_to_string(path).unwrap_or_else(|_| kernel.source.to_owned()),
     };
+    let whole = woven(&source, &file, |name| {
+        beside(path, name).or_else(|| kernel.included(name).map(str::to_owned))
+    })?;
     let committed = kernel.ptx(element);
     let stamp = Stamp::read(committed, &format!("kernel.{element}.ptx"))?;
-    let unchanged = stamp.source == hash(&source);
+    let unchanged = stamp.source == hash(&whole);
     if unchanged && asked.is_none() {
         let origin = format!("committed PTX, {} for {}", version(committed), target(committed));
         return Ok(Ptx {
@@ -63,7 +66,7 @@ pub fn by(
         }
         other => other.into(),
     })?;
-    let text = compiler.compile(&Unit::of_kernel(&source, &file, element.cuda_name()))?;
+    let text = compiler.compile(&Unit::of_kernel(&whole, &file, element.cuda_name()))?;
     let why = if unchanged { "" } else { "was changed: " };
     let origin = format!("{file} {why}compiled by {compiler} for {}", target(&text));
     Ok(Ptx { text, source, origin, file })

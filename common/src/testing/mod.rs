@@ -6,6 +6,6 @@ mod gpu;
 mod program;
 mod sums;
 
-pub use bits::same_bits;
+pub use bits::{same_bits, same_bits_at};
 pub use program::program;
 pub use sums::{AWKWARD, check};
