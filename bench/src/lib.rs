@@ -5,7 +5,6 @@ use std::time::Duration;
 use common::{
     Element, Result, Step,
     device::{Cuda, Device, Stopwatch, ptx},
-    plan::Block,
     run::Job,
     sum::{Input, Workload},
 };
@@ -29,7 +28,7 @@ pub fn main(step: &'static Step) {
 }
 
 fn bench(step: &Step, device: &Device, criterion: &mut Criterion) -> Result<()> {
-    let (block, element) = (Block::new(256)?, Element::F32);
+    let (block, element) = (step.block(None), Element::F32);
     let ptx = ptx::of(&step.kernel, element, None)?;
     // The group carries the step's name: all steps share one folder of results.
     let mut group = criterion.benchmark_group(step.name);

@@ -145,6 +145,7 @@ impl From<compiler::Error> for Error {
             compiler::Error::Library { doing, text } => Error::Cuda { doing, text },
             compiler::Error::Compile { file, log } => Error::Compile { file, log },
             compiler::Error::Stamp { file, reason } => Error::BadPtx { file, reason },
+            missing @ compiler::Error::Include { .. } => Error::Usage(missing.to_string()),
         }
     }
 }

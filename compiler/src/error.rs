@@ -22,6 +22,16 @@ pub enum Error {
         /// The compiler's messages, with line numbers.
         log: String,
     },
+    /// A kernel includes a file that is not there.
+    #[error(
+        "{file} includes `{name}`, which is not beside it: put a file of that name into its folder, or take the line out"
+    )]
+    Include {
+        /// The source.
+        file: String,
+        /// The name.
+        name: String,
+    },
     /// PTX that is cut, edited, or without a stamp.
     #[error("{file} is no PTX that can be loaded: {reason}")]
     Stamp {

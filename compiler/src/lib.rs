@@ -11,7 +11,9 @@ mod find;
 pub mod nvrtc;
 mod stamp;
 mod unit;
+mod woven;
 
 pub use error::{Error, Result};
 pub use stamp::{Stamp, hash};
 pub use unit::{ELEMENTS, Unit};
+pub use woven::{beside, includes, woven};

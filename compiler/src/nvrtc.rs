@@ -132,12 +132,18 @@ impl Library {
                 _ => self
                     .text(program, b"nvrtcGetProgramLogSize\0", b"nvrtcGetProgramLog\0")
                     .and_then(|log| {
-                        let log = log.replace("/kernel.cu", file).trim_end().to_owned();
+                        // Included files have a name of one folder too.
+                        let named = |line: &str| match line.strip_prefix("/kernel.cu") {
+                            Some(rest) => format!("{file}{rest}\n"),
+                            None => format!("{}\n", line.strip_prefix('/').unwrap_or(line)),
+                        };
+                        let log: String = log.lines().map(named).collect();
+                        let log = log.trim_end().to_owned();
                         Err(Error::Compile { file: file.to_owned(), log })
                     }),
             };
             destroy(&mut program);
-            Ok(result?.replace("\"/kernel.cu\"", "\"kernel.cu\""))
+            Ok(result?.replace("\"/", "\""))
         }
     }
 

@@ -10,7 +10,7 @@ const OLDEST: u32 = 60;
 /// What a compiler is given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unit<'a> {
-    /// The CUDA source: one file, no headers.
+    /// The CUDA source, with all that it includes.
     pub source: &'a str,
     /// The name that messages call it by.
     pub file: &'a str,

@@ -183,7 +183,7 @@ impl Rig {
         let mut contenders = Vec::new();
         for entry in self.entries().into_iter().filter(|e| (ask.takes)(e.name()) && e.is_for(bytes))
         {
-            for &block in entry.blocks(&ask.blocks) {
+            for block in entry.blocks(&ask.blocks) {
                 match entry.contender::<T>(&self.device, &self.limits, n, block) {
                     Ok(contender) => contenders.push(contender),
                     Err(error) => found.absent.push(absent::<T>(entry.name(), n, &error)),

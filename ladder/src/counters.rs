@@ -131,8 +131,9 @@ fn command(step: &str, options: &Options) -> String {
     let (n, element) = (list(n.iter().map(|n| n.0)), list(element));
     let threads = list(threads.iter().map(|block| block.threads()));
     format!(
-        "ncu --csv --print-units base --clock-control none --print-metric-instances details --metrics {} ladder once {step} --device cuda --n {n} --type {element} --threads {threads} > {step}.ncu",
-        METRICS.join(",")
+        "ncu --csv --print-units base --clock-control none --print-metric-instances details --metrics {} ladder once {step} --device cuda --n {n} --type {element} --threads {threads} > {}.ncu",
+        METRICS.join(","),
+        step.replace('/', "-")
     )
 }
 
@@ -150,7 +151,7 @@ pub fn once(options: &Once) -> Result<(), Stop> {
     let mut out = anstream::stdout();
     for &element in &options.problems.element {
         for &Size(n) in &options.problems.n {
-            for &block in &options.problems.threads {
+            for block in step.among(&options.problems.threads) {
                 let ptx = ptx::of(&step.kernel, element, None)?;
                 let job = Job::load(&device, step, &ptx, device.problem(n, block, element))?;
                 let launches = job.plan().launches.len();

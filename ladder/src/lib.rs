@@ -18,7 +18,7 @@ pub mod sweep;
 use common::{Kernel, Step, Study};
 
 /// The ladder, from the bottom.
-pub static STEPS: [&Step; 10] = [
+pub static STEPS: [&Step; 13] = [
     &v0_naive::STEP,
     &v1_divergence::STEP,
     &v2_bank_conflicts::STEP,
@@ -27,8 +27,11 @@ pub static STEPS: [&Step; 10] = [
     &v5_template_unroll::STEP,
     &v6_shuffle::STEP,
     &v7_grid_stride::STEP,
-    &v8_single_pass::STEP,
-    &v9_bulk_copy::STEP,
+    &v8_wide_loads::STEP,
+    &v9_single_pass::STEP,
+    &v10_fixed_tree::STEP,
+    &v11_mailbox::STEP,
+    &v12_bulk_copy::STEP,
 ];
 
 /// What is measured beside the ladder.
@@ -37,7 +40,9 @@ pub static STUDIES: [&Study; 1] = [&small_sum::STUDY];
 /// The kernels that no sum can be faster than.
 static LIMITS: Kernel = common::kernel!();
 
-/// The steps, and the ways of every study.
+/// The steps, their kept experiments, and the ways of every study.
 pub fn steps_and_ways() -> impl Iterator<Item = &'static Step> {
-    STEPS.into_iter().chain(STUDIES.into_iter().flat_map(|study| study.ways.iter().copied()))
+    let variants = STEPS.into_iter().flat_map(|step| step.variants);
+    let ways = STUDIES.into_iter().flat_map(|study| study.ways.iter().copied());
+    STEPS.into_iter().chain(variants).chain(ways)
 }

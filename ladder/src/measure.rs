@@ -345,7 +345,7 @@ fn gpu(rig: &Rig, mhz: u32, start: &Sensors, end: &Sensors) -> Result<Gpu> {
     Ok(Gpu {
         name: facts.name.clone(),
         architecture: cuda.architecture(),
-        sms: facts.sms,
+        sms: facts.chip.sms,
         l2_bytes: facts.l2,
         memory_bytes: hardware.memory_bytes,
         bus_bits: hardware.bus_bits,

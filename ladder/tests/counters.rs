@@ -39,7 +39,8 @@ fn equal_to_the_hardware_to_the_unit() {
     let mut compared = 0;
     let mut different = Vec::new();
     let ways = small_sum::STUDY.ways.iter().filter(|way| way.name == "one-cluster");
-    for step in ladder::STEPS[..9].iter().chain(ways) {
+    // From v7 on the kernels are younger than the counters under results/.
+    for step in ladder::STEPS[..7].iter().chain(ways) {
         for element in [Element::F32, Element::I32] {
             for n in SIZES {
                 for threads in [128, 256, 512] {
@@ -84,19 +85,30 @@ fn equal_to_the_hardware_to_the_unit() {
     );
 }
 
-/// v9's loads are the copy engine's: as many bytes as the hardware's copies have, 32 KiB each.
+/// The loads of the bulk copy are the copy engine's: every whole word, and no byte twice.
 #[test]
-fn bulk_copies_have_the_bytes_of_the_hardware_s() {
-    let golden = golden();
+fn bulk_copies_bring_every_word_once() {
     for n in SIZES {
-        for threads in [128, 256, 512] {
-            let copied = interpreted::<f32>(&v9_bulk_copy::STEP, n, threads)[0].copied_bytes;
-            let key = (v9_bulk_copy::STEP.name.to_owned(), "f32".to_owned(), n, threads, 1);
-            let copies = golden[&key]["sass__inst_executed_per_opcode:UBLKCP"];
-            assert_eq!(copied as f64, copies * 32768.0, "{n} in blocks of {threads}");
-            // What is left of the last chunk when no stage is whole any more, threads load.
-            assert_eq!(copied, n * 4 / 32768 * 32768);
-        }
+        let copied = interpreted::<f32>(&v12_bulk_copy::STEP, n, 512)[0].copied_bytes;
+        assert_eq!(copied, n * 4 / 16 * 16, "{n}");
+    }
+}
+
+/// The same parts in the same tree: how the last block comes by the partial sums, and how the words
+/// come to the threads, changes no bit.
+#[test]
+fn a_ticket_a_mailbox_and_a_ring_give_the_same_bits() {
+    let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
+    let block = Block::new(512).unwrap();
+    for n in [0, 1, 33, 1025, (1 << 14) + 13, 77_777, 1_572_941] {
+        let workload = Workload::<f32>::new(&device, Input::Signed, n, 42).unwrap();
+        let sums = [&v10_fixed_tree::STEP, &v11_mailbox::STEP, &v12_bulk_copy::STEP].map(|step| {
+            let text = ptx::of(&step.kernel, Element::F32, None).unwrap();
+            let samples = Samples { count: 0, warm: true };
+            let outcome = run::run(step, &text, &device, &workload, block, samples).unwrap();
+            outcome.verdict.sum.as_f64().to_bits()
+        });
+        assert_eq!([sums[0]; 3], sums, "{n}");
     }
 }
 

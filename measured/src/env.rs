@@ -148,6 +148,8 @@ pub enum Role {
     /// `reduce`, which the ladder ends in.
     #[serde(rename = "library")]
     Reduce,
+    /// A kept experiment: a step with another kernel.
+    Experiment,
     /// One of several ways to a sum, from a study.
     Study,
     /// Somebody else's sum.
@@ -161,7 +163,7 @@ pub enum Role {
 impl Role {
     /// Whether it computes the sum.
     pub fn sums(self) -> bool {
-        matches!(self, Role::Step | Role::Reduce | Role::Study | Role::Peer)
+        matches!(self, Role::Step | Role::Reduce | Role::Experiment | Role::Study | Role::Peer)
     }
 }
 

@@ -423,7 +423,7 @@ pub fn ladder(run: &Run, again: Option<&Run>) -> String {
         marked |= contradicted;
         format!("{:.2}×{}", ratio.0.median, if contradicted { " †" } else { "" })
     };
-    let shown = |v: &&Variant| !matches!(v.role, Role::Floor | Role::Study);
+    let shown = |v: &&Variant| !matches!(v.role, Role::Floor | Role::Study | Role::Experiment);
     for variant in run.env.variant.iter().filter(shown) {
         let times: Vec<Option<f64>> =
             wanted.iter().map(|&n| run.time(&variant.name, &at(n)).map(|t| t.median)).collect();

@@ -66,7 +66,8 @@ pub(crate) fn bandwidth(run: &Run) -> Result<String> {
         .env
         .variant
         .iter()
-        .filter(|v| v.role != Role::Floor && run.has(&v.name, element, Cache::Cold, Clock::Gpu))
+        .filter(|v| !matches!(v.role, Role::Floor | Role::Experiment))
+        .filter(|v| run.has(&v.name, element, Cache::Cold, Clock::Gpu))
         .collect();
     let rate = |variant: &measured::Variant, n: u64| {
         let place = Place { element, n, cache: Cache::Cold, clock: Clock::Gpu };

@@ -18,8 +18,14 @@ pub(crate) fn print(step: usize) -> Result<()> {
     let diff = TextDiff::from_lines(&old.source, &new.source);
     let name = |kernel: &Kernel| format!("steps/{}/src/kernel.cu", kernel.name);
     print!("{}", diff.unified_diff().context_radius(3).header(&name(old), &name(new)));
-    println!("\n{} changed lines in the body", changed(old, new));
+    println!("\n{} lines to type", added(old, new));
     Ok(())
+}
+
+/// Lines of a kernel that the one before it does not have, as `diff old new | grep -c '^>'` counts.
+pub(crate) fn added(old: &Kernel, new: &Kernel) -> usize {
+    let diff = TextDiff::from_lines(&old.source, &new.source);
+    diff.iter_all_changes().filter(|change| change.tag() == ChangeTag::Insert).count()
 }
 
 /// Lines that differ between the bodies of two kernels, removed and added ones counted.
@@ -37,7 +43,9 @@ mod tests {
         Kernel {
             name: "v".into(),
             folder: "steps/v".into(),
+            file: "src/kernel.cu".into(),
             source: format!("// What.\n// Costs.\n{body}"),
+            woven: String::new(),
         }
     }
 
@@ -47,5 +55,13 @@ mod tests {
         other.source = other.source.replace("What", "Something else");
         assert_eq!(changed(&kernel("a\nb\nc\n"), &other), 0);
         assert_eq!(changed(&kernel("a\nb\nc\n"), &kernel("a\nB\nc\nd\n")), 3);
+    }
+
+    #[test]
+    fn what_is_new_is_counted_with_the_head_and_what_went_is_not() {
+        let mut other = kernel("a\nc\nd\n");
+        assert_eq!(added(&kernel("a\nb\nc\n"), &other), 1);
+        other.source = other.source.replace("What", "Something else");
+        assert_eq!(added(&kernel("a\nb\nc\n"), &other), 2);
     }
 }

@@ -1,18 +1,25 @@
 //! The kernels of the workspace, in lesson order.
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Context, Result};
 
-/// One crate with a `kernel.cu`.
+/// A kernel: `kernel.cu` of a crate, one of a study's, or a variant of a step's.
 #[derive(Debug, Clone)]
 pub struct Kernel {
-    /// The crate's name.
+    /// The crate's name; behind it, set apart by `/`, what a file that is not `kernel.cu` is called.
     pub name: String,
-    /// Its folder.
+    /// The crate's folder.
     pub folder: PathBuf,
-    /// The text of `kernel.cu`.
+    /// The file, from the folder.
+    pub file: PathBuf,
+    /// Its text.
     pub source: String,
+    /// Its text with that of the files that it includes.
+    pub woven: String,
 }
 
 impl Kernel {
@@ -21,36 +28,98 @@ impl Kernel {
         let lines = self.source.lines().skip_while(|line| line.starts_with("//"));
         lines.map(|line| line.to_owned() + "\n").collect()
     }
+
+    /// Where its PTX for an element type lies, from the folder.
+    pub fn ptx(&self, element: &str) -> PathBuf {
+        self.file.with_extension(format!("{element}.ptx"))
+    }
+
+    fn read(folder: &Path, file: &Path) -> Result<Kernel> {
+        let path = folder.join(file);
+        let source =
+            fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        let name = match file.file_stem().unwrap_or_default().to_string_lossy() {
+            stem if stem == "kernel" => name.into_owned(),
+            stem => format!("{name}/{stem}"),
+        };
+        let find = |included: &str| compiler::beside(&path, included);
+        let woven = compiler::woven(&source, &path.display().to_string(), find)?;
+        Ok(Kernel { name, folder: folder.to_owned(), file: file.to_owned(), source, woven })
+    }
 }
 
 /// The steps, v0 first.
 pub fn steps() -> Result<Vec<Kernel>> {
-    within("steps")
+    Ok(within("steps")?.into_iter().filter(|kernel| !kernel.name.contains('/')).collect())
 }
 
-/// All kernels: the steps, then the studies, then those that the ladder measures its bounds with.
+/// All kernels: the steps, then their variants, then the studies, then those that the ladder
+/// measures its bounds with.
 pub fn all() -> Result<Vec<Kernel>> {
-    let mut kernels = steps()?;
+    let (mut kernels, variants): (Vec<_>, Vec<_>) =
+        within("steps")?.into_iter().partition(|kernel| !kernel.name.contains('/'));
+    kernels.extend(variants);
     kernels.extend(within("studies")?);
     kernels.extend(within(".")?.into_iter().filter(|kernel| kernel.name == "ladder"));
     Ok(kernels)
 }
 
+/// The kernels of the crates of a folder.
 fn within(folder: &str) -> Result<Vec<Kernel>> {
     let folder = crate::root().join(folder);
-    let Ok(entries) = fs::read_dir(&folder) else { return Ok(Vec::new()) };
     let mut kernels = Vec::new();
-    for entry in entries {
-        let folder = entry?.path();
-        let file = folder.join("src/kernel.cu");
-        if !file.exists() {
-            continue;
+    for krate in entries(&folder) {
+        for place in ["src", "src/variants"].map(PathBuf::from) {
+            for path in entries(&krate.join(&place)) {
+                if path.extension().is_some_and(|extension| extension == "cu") {
+                    let file = place.join(path.file_name().unwrap_or_default());
+                    kernels.push(Kernel::read(&krate, &file)?);
+                }
+            }
         }
-        let source =
-            fs::read_to_string(&file).with_context(|| format!("reading {}", file.display()))?;
-        let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        kernels.push(Kernel { name, folder, source });
     }
-    kernels.sort_by(|a, b| a.name.cmp(&b.name));
+    // v10 comes behind v9.
+    kernels.sort_by_key(|kernel| (number(&kernel.name), kernel.name.clone()));
     Ok(kernels)
+}
+
+/// The number of a step, as in `v10-fixed-tree`.
+fn number(name: &str) -> Option<u32> {
+    let digits: String = name.strip_prefix('v')?.chars().take_while(char::is_ascii_digit).collect();
+    digits.parse().ok()
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_in_the_order_of_their_numbers() {
+        let names: Vec<String> = steps().unwrap().into_iter().map(|kernel| kernel.name).collect();
+        let numbers: Vec<u32> = names.iter().filter_map(|name| number(name)).collect();
+        assert_eq!(numbers, (0..names.len() as u32).collect::<Vec<_>>(), "{names:?}");
+    }
+
+    #[test]
+    fn variants_come_behind_the_steps_and_are_named_after_them() {
+        let all = all().unwrap();
+        let at = |name: &str| all.iter().position(|kernel| kernel.name == name).unwrap();
+        assert!(at("v0-naive/and") >= steps().unwrap().len());
+        assert_eq!(all[at("v0-naive/and")].ptx("f32"), Path::new("src/variants/and.f32.ptx"));
+    }
+
+    #[test]
+    fn what_a_kernel_includes_is_woven_in() {
+        for name in ["v12-bulk-copy", "v12-bulk-copy/refill-after"] {
+            let kernel = all().unwrap().into_iter().find(|kernel| kernel.name == name).unwrap();
+            assert!(kernel.source.contains("#include \"bulk.cuh\""), "{name}");
+            assert!(kernel.woven.contains("cp.async.bulk"), "{name}");
+        }
+    }
 }

@@ -30,9 +30,9 @@ pub(crate) fn run(sh: &Shell, check: bool) -> Result<()> {
     let mut files: Vec<File<'_>> = variants.iter().map(File::of_library).collect();
     for kernel in &kernels {
         files.extend(ELEMENTS.map(|(name, element)| File {
-            name: format!("{}/src/kernel.{name}.ptx", kernel.name),
-            path: kernel.folder.join(format!("src/kernel.{name}.ptx")),
-            unit: Unit::of_kernel(&kernel.source, "kernel.cu", element),
+            name: format!("{}.{name}.ptx", kernel.name),
+            path: kernel.folder.join(kernel.ptx(name)),
+            unit: Unit::of_kernel(&kernel.woven, "kernel.cu", element),
             keep: str::to_owned,
         }));
     }

@@ -25,7 +25,7 @@ pub(crate) fn run(sh: &Shell, check: bool) -> Result<()> {
     let cubin = crate::root().join("target/step.cubin");
     let mut stale = Vec::new();
     for kernel in kernels::all()? {
-        let file = kernel.folder.join("src/kernel.f32.ptx");
+        let file = kernel.folder.join(kernel.ptx("f32"));
         let text =
             fs::read_to_string(&file).with_context(|| format!("reading {}", file.display()))?;
         cmd!(sh, "{ptxas} -arch={ARCH} {file} -o {cubin}").quiet().run()?;
@@ -36,7 +36,7 @@ pub(crate) fn run(sh: &Shell, check: bool) -> Result<()> {
             compiler::hash(&text)
         );
         let text = head + &entry(&listing).with_context(|| format!("{}: no entry", kernel.name))?;
-        let path = folder.join(format!("{}.sass", kernel.name));
+        let path = folder.join(format!("{}.sass", kernel.name.replace('/', "-")));
         if fs::read_to_string(&path).is_ok_and(|kept| kept == text) {
             continue;
         }

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     Error, Result,
-    plan::{Call, Number},
+    plan::{Call, Chip, Number},
 };
 
 /// A GPU with one stream.
@@ -273,8 +273,8 @@ impl Cuda {
         // SAFETY: the plan's arguments are those of the entry point, which a test holds against
         // the PTX; addresses are of live buffers of the sizes that the plan states.
         let launched = unsafe {
-            if call.cluster > 1 {
-                let mut attribute = cluster(call.cluster);
+            let mut attributes = attributes(call);
+            if !attributes.is_empty() {
                 let config = sys::CUlaunchConfig {
                     gridDimX: call.grid,
                     gridDimY: 1,
@@ -284,8 +284,8 @@ impl Cuda {
                     blockDimZ: 1,
                     sharedMemBytes: call.shared,
                     hStream: self.stream.cu_stream(),
-                    attrs: &mut attribute,
-                    numAttrs: 1,
+                    attrs: attributes.as_mut_ptr(),
+                    numAttrs: attributes.len() as u32,
                 };
                 sys::cuLaunchKernelEx(&config, function, params.as_mut_ptr(), std::ptr::null_mut())
                     .result()
@@ -332,21 +332,38 @@ fn fits(memory: &Memory, bytes: usize) -> Result<()> {
     Err(Error::Usage(format!("{bytes} bytes do not fit into device memory of {}", memory.bytes)))
 }
 
-/// The launch attribute that groups blocks into clusters.
-fn cluster(blocks: u32) -> sys::CUlaunchAttribute {
-    let mut value = sys::CUlaunchAttributeValue { pad: [0; 64] };
-    value.clusterDim = sys::CUlaunchAttributeValue_union__bindgen_ty_1 { x: blocks, y: 1, z: 1 };
-    sys::CUlaunchAttribute {
-        id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
-        pad: [0; 4],
-        value,
+/// The launch attributes of a call that is more than a grid of blocks: clusters of them, or a start
+/// before the call in front has ended.
+fn attributes(call: &Call) -> Vec<sys::CUlaunchAttribute> {
+    use sys::CUlaunchAttributeID as Id;
+    let mut attributes = Vec::new();
+    if call.cluster > 1 {
+        let mut value = sys::CUlaunchAttributeValue { pad: [0; 64] };
+        value.clusterDim =
+            sys::CUlaunchAttributeValue_union__bindgen_ty_1 { x: call.cluster, y: 1, z: 1 };
+        let id = Id::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+        attributes.push(sys::CUlaunchAttribute { id, pad: [0; 4], value });
     }
+    if call.early {
+        let mut value = sys::CUlaunchAttributeValue { pad: [0; 64] };
+        value.programmaticStreamSerializationAllowed = 1;
+        let id = Id::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+        attributes.push(sys::CUlaunchAttribute { id, pad: [0; 4], value });
+    }
+    attributes
 }
 
 fn facts(context: &CudaContext, driver: &str) -> Result<Facts, DriverError> {
     let name = context.name()?;
     let number = |attribute| context.attribute(attribute).map(|value| value.max(0) as u64);
-    let sms = number(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
+    let chip = Chip {
+        sms: number(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)? as u32,
+        threads: number(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR)? as u32,
+        shared: number(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR)? as u32,
+        shared_block: number(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?
+            as u32,
+    };
+    let sms = chip.sms;
     let l2 = number(Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?;
     let kilohertz = number(Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE)?;
     let bits = number(Attribute::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH)?;
@@ -355,5 +372,5 @@ fn facts(context: &CudaContext, driver: &str) -> Result<Facts, DriverError> {
     let bus = (bus > 0.0).then_some(bus);
     let speed = bus.map_or(String::new(), |bus| format!(", {:.0} GB/s bus", bus / 1e9));
     let line = format!("{name}, {sms} SMs, {} MB L2{speed}, CUDA {driver} driver", l2 >> 20);
-    Ok(Facts { name, sms: sms as u32, l2, bus, line })
+    Ok(Facts { name, chip, l2, bus, line })
 }

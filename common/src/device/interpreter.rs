@@ -5,7 +5,10 @@ use std::{cell::RefCell, rc::Rc, str::FromStr};
 use simt::observe::{Finding, Races, Sync, Trace};
 
 use super::{facts::Facts, host, ptx::Ptx};
-use crate::{Error, Result, plan::Call};
+use crate::{
+    Error, Result,
+    plan::{Call, Chip},
+};
 
 /// How the interpreter runs, and what it looks at.
 #[derive(Clone, Debug, Default)]
@@ -101,13 +104,14 @@ impl Interpreter {
         config.schedule = settings.schedule;
         config.sm_count = settings.sms.unwrap_or(config.sm_count);
         config.memory = host::free_bytes();
-        let sms = config.sm_count;
+        let (sms, shared_block) = (config.sm_count, config.shared_limit);
+        let chip = Chip { sms, shared_block, ..Chip::H200 };
         let line = format!("the interpreter, {} schedule: counts, not times", config.schedule);
         Interpreter {
             gpu: Rc::new(RefCell::new(simt::Gpu::with(config))),
             settings: settings.clone(),
             observers: RefCell::default(),
-            facts: Facts { name: "simt".into(), sms, l2: 0, bus: None, line },
+            facts: Facts { name: "simt".into(), chip, l2: 0, bus: None, line },
         }
     }
 

@@ -87,7 +87,7 @@ impl Device {
 
     /// The problem of adding that many elements here.
     pub fn problem(&self, n: u64, block: Block, element: Element) -> Problem {
-        Problem { n, block, element, sms: self.facts().sms }
+        Problem { n, block, element, chip: self.facts().chip }
     }
 
     /// The GPU, where it is one.

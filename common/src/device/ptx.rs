@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use compiler::{Stamp, Unit, hash, nvrtc};
+use compiler::{Stamp, Unit, beside, hash, nvrtc, woven};
 
 use crate::{Element, Error, Kernel, Result};
 
@@ -35,9 +35,12 @@ pub fn of(kernel: &Kernel, element: Element, other: Option<&Path>) -> Result<Ptx
         // A program that was carried to another machine has only the source that it was built with.
         None => std::fs::read_to_string(path).unwrap_or_else(|_| kernel.source.to_owned()),
     };
+    let whole = woven(&source, &file, |name| {
+        beside(path, name).or_else(|| kernel.included(name).map(str::to_owned))
+    })?;
     let committed = kernel.ptx(element);
     let stamp = Stamp::read(committed, &format!("kernel.{element}.ptx"))?;
-    if stamp.source == hash(&source) {
+    if stamp.source == hash(&whole) {
         let origin = format!("committed PTX, {} for {}", version(committed), target(committed));
         return Ok(Ptx {
             text: committed.to_owned(),
@@ -47,7 +50,7 @@ pub fn of(kernel: &Kernel, element: Element, other: Option<&Path>) -> Result<Ptx
         });
     }
     let library = nvrtc::Library::find().ok_or_else(|| Error::NoNvrtc { file: file.clone() })?;
-    let text = library.compile(&Unit::of_kernel(&source, &file, element.cuda_name()))?;
+    let text = library.compile(&Unit::of_kernel(&whole, &file, element.cuda_name()))?;
     let origin = format!(
         "{file} was changed: compiled by NVRTC {} for {}",
         library.version(),

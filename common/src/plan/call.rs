@@ -15,6 +15,8 @@ pub struct Call {
     pub cluster: u32,
     /// Dynamic shared memory of a block, in bytes.
     pub shared: u32,
+    /// Whether it starts before the call in front of it has ended.
+    pub early: bool,
     /// The arguments.
     pub args: Vec<Number>,
 }
@@ -33,6 +35,7 @@ impl Call {
             block: launch.block,
             cluster: launch.cluster,
             shared: launch.shared,
+            early: launch.early,
             args: launch.args.iter().map(number).collect(),
         }
     }

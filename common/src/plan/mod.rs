@@ -1,17 +1,23 @@
 //! What is launched: a step, a problem, and the plan that the one makes for the other.
 
 mod call;
+mod chip;
 mod element;
+mod holds;
 mod launch;
+mod parts;
 mod problem;
 mod scheme;
 mod size;
 mod step;
 
 pub use call::{Call, Number};
+pub use chip::Chip;
 pub use element::Element;
-pub use launch::{Arg, Buffer, Launch, Plan, Scratch};
+pub use holds::Holds;
+pub use launch::{Arg, Buffer, Launch, Plan, Scratch, Stage};
+pub use parts::Parts;
 pub use problem::{Block, Problem};
-pub use scheme::{Pass, Phase, chunk};
+pub use scheme::{Pass, Phase, Stride};
 pub use size::Size;
 pub use step::{Kernel, Step, Study};

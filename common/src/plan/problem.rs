@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use super::element::Element;
+use super::{chip::Chip, element::Element};
 use crate::{Error, Result};
 
 /// What is to be summed, and with what.
@@ -14,8 +14,8 @@ pub struct Problem {
     pub block: Block,
     /// Their type.
     pub element: Element,
-    /// Multiprocessors of the device, for steps that size their grid by it.
-    pub sms: u32,
+    /// The device, for steps that size their launches by it.
+    pub chip: Chip,
 }
 
 impl Problem {
@@ -30,6 +30,9 @@ impl Problem {
 pub struct Block(u32);
 
 impl Block {
+    /// The size where none is asked for.
+    pub const USUAL: Block = Block(256);
+
     /// All block sizes.
     pub const ALL: [Block; 5] = [Block(64), Block(128), Block(256), Block(512), Block(1024)];
 

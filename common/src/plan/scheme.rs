@@ -1,8 +1,10 @@
-//! The two schemes that plans are made by: launch after launch until one sum is left, or one pass.
+//! The schemes that plans are made by: launch after launch until one sum is left, a grid that
+//! strides, and one pass over even parts.
 
 use super::{
-    element::Element,
-    launch::{Arg, Buffer, Launch, Plan, Scratch},
+    holds::Holds,
+    launch::{Arg, Buffer, Launch, Plan, Scratch, Stage},
+    parts::Parts,
     problem::Problem,
 };
 
@@ -19,77 +21,43 @@ pub struct Phase {
     pub depth: u32,
 }
 
-/// The one launch of the single-pass scheme: chunks of a size that only the number of elements
-/// decides, a partial sum for each, and a ticket that tells the last block to add them.
+/// A grid that just fills the device: each block adds a tile in every turn of its loop, and goes on
+/// with the tile that is a whole grid further.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stride {
+    /// The kernel's entry point.
+    pub entry: String,
+    /// Threads that a multiprocessor is to hold at once, if it can.
+    pub resident: u32,
+    /// Elements that a block adds in a turn.
+    pub tile: u64,
+    /// Elements that are loaded at once.
+    pub word: u64,
+    /// Dynamic shared memory of a block, in bytes.
+    pub shared: u64,
+    /// Additions in a row in each turn.
+    pub turn: u32,
+    /// Additions in a row behind the last turn.
+    pub tree: u32,
+}
+
+/// One launch over even parts: as many blocks as the device holds at once add them in turn, and one
+/// of them adds the partial sums.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pass {
     /// The kernel's entry point.
     pub entry: String,
-    /// Blocks that a multiprocessor holds at once.
-    pub per_sm: u32,
+    /// Threads of a block.
+    pub threads: u32,
+    /// Blocks that a multiprocessor is to hold at once, if it can.
+    pub resident: u32,
     /// Dynamic shared memory of a block, in bytes.
     pub shared: u64,
-}
-
-/// Bytes of one turn of a block's loop through its chunk: 32 rows of 32 words of 16 bytes.
-const TURN: u64 = 16 << 10;
-
-/// Elements of a chunk. The tree of the sum is made of chunks, so this asks for nothing but the
-/// input: not for the device, nor for the shape of the launch.
-///
-/// What fits 64 KiB is one chunk, and one block's work. Beyond, 256 chunks keep a large device
-/// busy; from 32 MiB on they stay at 128 KiB, so that blocks end together; and from 1 GiB on there
-/// are 8192 of them, which the last block still adds in one round of loads.
-pub fn chunk(n: u64, element: Element) -> u64 {
-    let bytes = n * element.size();
-    let bytes = match bytes {
-        ..=0x1_0000 => 4 * TURN,
-        _ => (bytes / 256).next_power_of_two().clamp(2 * TURN, 8 * TURN),
-    }
-    .max(bytes.div_ceil(8192).next_power_of_two());
-    bytes / element.size()
+    /// The partial sums, and what else the blocks share; the kernel's last arguments.
+    pub scratch: Vec<Scratch>,
 }
 
 impl Plan {
-    /// Launches a kernel once: it adds chunks to partial sums, and these to the result.
-    pub fn single_pass(problem: &Problem, pass: &Pass) -> Plan {
-        let Problem { n, element, sms, .. } = *problem;
-        let chunk = chunk(n, element);
-        let chunks = n.div_ceil(chunk).max(1);
-        let grid = chunks.min(u64::from(sms) * u64::from(pass.per_sm)) as u32;
-        // A lane's words one after the other, the elements of a word, a warp, and 32 rows.
-        let rows = |n: u64| {
-            (n * element.size()).div_ceil(TURN) as u32 + (16 / element.size()).ilog2() + 5 + 5
-        };
-        let finish = if chunks == 1 { 0 } else { rows(chunks) };
-        let (partials, tickets) = (Buffer::Scratch(0), Buffer::Scratch(1));
-        let launch = Launch {
-            entry: pass.entry.clone(),
-            grid,
-            block: problem.block.threads(),
-            cluster: 1,
-            shared: pass.shared as u32,
-            n,
-            input: Buffer::Input,
-            output: Buffer::Result,
-            args: vec![
-                Arg::Address(Buffer::Input),
-                Arg::Address(Buffer::Result),
-                Arg::U64(n),
-                Arg::U32(chunk as u32),
-                Arg::U32(chunks as u32),
-                Arg::Address(partials),
-                Arg::Address(tickets),
-            ],
-            tile: (chunks == 1).then_some(chunk),
-            depth: rows(chunk.min(n)) + finish,
-        };
-        Plan {
-            launches: vec![launch],
-            scratch: vec![Scratch::Partials(chunks), Scratch::Zeroed(4)],
-        }
-    }
-
     /// Launches a kernel on the input, then on its own partial sums, until one is left.
     ///
     /// No element at all still takes one launch: it writes the sum, 0.
@@ -98,7 +66,7 @@ impl Plan {
         let (mut n, mut input) = (problem.n, Buffer::Input);
         loop {
             let blocks = n.div_ceil(phase.tile).max(1);
-            let output = match blocks {
+            let sums = match blocks {
                 1 => Buffer::Result,
                 _ => {
                     plan.scratch.push(Scratch::Partials(blocks));
@@ -111,29 +79,140 @@ impl Plan {
                 block: problem.block.threads(),
                 cluster: 1,
                 shared: phase.shared as u32,
+                early: false,
                 n,
                 input,
-                output,
-                args: vec![Arg::Address(input), Arg::Address(output), Arg::U64(n)],
-                tile: Some(phase.tile),
-                depth: phase.depth,
+                args: vec![Arg::Address(input), Arg::Address(sums), Arg::U64(n)],
+                stages: vec![Stage {
+                    sums,
+                    holds: Holds::Parts { each: phase.tile, count: blocks },
+                    depth: phase.depth,
+                }],
             });
             if blocks == 1 {
                 return plan;
             }
-            (n, input) = (blocks, output);
+            (n, input) = (blocks, sums);
         }
+    }
+
+    /// Launches a grid that fills the device, and one block for its partial sums.
+    pub fn grid_stride(problem: &Problem, stride: &Stride) -> Plan {
+        let threads = problem.block.threads();
+        let resident = stride.resident.min(problem.chip.threads) / threads;
+        let fill = u64::from(problem.chip.sms) * u64::from(resident.max(1));
+        // What is less than a word keeps no block of its own busy.
+        let whole = |n: u64| n - n % stride.word;
+        let blocks = whole(problem.n).div_ceil(stride.tile).clamp(1, fill);
+        let launch = |n: u64, blocks: u64, input, sums| Launch {
+            entry: stride.entry.clone(),
+            grid: blocks as u32,
+            block: threads,
+            cluster: 1,
+            shared: stride.shared as u32,
+            early: false,
+            n,
+            input,
+            args: vec![Arg::Address(input), Arg::Address(sums), Arg::U64(n)],
+            stages: vec![Stage {
+                sums,
+                holds: Holds::Strides { tile: stride.tile, count: blocks, word: stride.word },
+                depth: stride.turn * whole(n).div_ceil(stride.tile * blocks) as u32 + stride.tree,
+            }],
+        };
+        if blocks == 1 {
+            let launches = vec![launch(problem.n, 1, Buffer::Input, Buffer::Result)];
+            return Plan { launches, scratch: Vec::new() };
+        }
+        let partials = Buffer::Scratch(0);
+        let launches = vec![
+            launch(problem.n, blocks, Buffer::Input, partials),
+            launch(blocks, 1, partials, Buffer::Result),
+        ];
+        Plan { launches, scratch: vec![Scratch::Partials(blocks)] }
+    }
+
+    /// As [`grid_stride`](Plan::grid_stride), with both launches in one: the block that takes the
+    /// last ticket adds the partial sums.
+    pub fn last_block(problem: &Problem, stride: &Stride) -> Plan {
+        let mut plan = Plan::grid_stride(problem, stride);
+        let stages = plan.launches.iter().flat_map(|launch| launch.stages.clone()).collect();
+        plan.launches.truncate(1);
+        plan.scratch =
+            vec![Scratch::Partials(u64::from(plan.launches[0].grid)), Scratch::Zeroed(4)];
+        let launch = &mut plan.launches[0];
+        launch.stages = stages;
+        launch.args[1] = Arg::Address(Buffer::Result);
+        launch.args.extend([0, 1].map(|index| Arg::Address(Buffer::Scratch(index))));
+        plan
+    }
+
+    /// Launches a kernel once, over even parts. A word's elements are added one after the other, a
+    /// thread's words too, then its warp and the warps of its block.
+    pub fn over_parts(problem: &Problem, parts: &Parts, pass: Pass) -> Plan {
+        let resident = pass.resident.min(problem.chip.resident(pass.threads, pass.shared));
+        let fill = u64::from(problem.chip.sms) * u64::from(resident);
+        let tree = 5 + 5;
+        let lanes = (16 / problem.element.size()) as u32;
+        let words = parts.words.div_ceil(u64::from(pass.threads)) as u32;
+        let part =
+            Stage { sums: Buffer::Scratch(0), holds: parts.holds(), depth: words + lanes + tree };
+        let stages = match parts.count {
+            1 => vec![Stage { sums: Buffer::Result, ..part }],
+            _ => vec![part, Stage { sums: Buffer::Result, holds: Holds::ALL, depth: tree }],
+        };
+        let mut args = vec![
+            Arg::Address(Buffer::Input),
+            Arg::Address(Buffer::Result),
+            Arg::U64(problem.n),
+            Arg::U64(parts.words),
+            Arg::U32(parts.count as u32),
+        ];
+        args.extend((0..pass.scratch.len()).map(|index| Arg::Address(Buffer::Scratch(index))));
+        let launch = Launch {
+            entry: pass.entry,
+            grid: parts.count.min(fill) as u32,
+            block: pass.threads,
+            cluster: 1,
+            shared: pass.shared as u32,
+            early: false,
+            n: problem.n,
+            input: Buffer::Input,
+            args,
+            stages,
+        };
+        Plan { launches: vec![launch], scratch: pass.scratch }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Block;
+    use crate::{
+        Element,
+        plan::{Block, Chip},
+    };
+
+    fn problem(n: u64, sms: u32) -> Problem {
+        let chip = Chip { sms, ..Chip::H200 };
+        Problem { n, block: Block::new(64).unwrap(), element: Element::F32, chip }
+    }
 
     fn plan(n: u64, tile: u64) -> Plan {
-        let problem = Problem { n, block: Block::new(64).unwrap(), element: Element::F32, sms: 1 };
-        Plan::until_one(&problem, &Phase { entry: "reduce".into(), tile, shared: 256, depth: 6 })
+        let phase = Phase { entry: "reduce".into(), tile, shared: 256, depth: 6 };
+        Plan::until_one(&problem(n, 1), &phase)
+    }
+
+    fn stride() -> Stride {
+        Stride {
+            entry: "reduce_64".into(),
+            resident: 1024,
+            tile: 8 * 64 * 4,
+            word: 4,
+            shared: 8,
+            turn: 8,
+            tree: 14,
+        }
     }
 
     fn grids(plan: &Plan) -> Vec<u32> {
@@ -158,52 +237,79 @@ mod tests {
         assert_eq!(plan.scratch, [16384, 256, 4].map(Scratch::Partials));
         assert_eq!(plan.launches[0].input, Buffer::Input);
         for pair in plan.launches.windows(2) {
-            assert_eq!(pair[1].input, pair[0].output);
-            assert_eq!(pair[1].n, u64::from(pair[0].grid));
+            assert_eq!(pair[1].input, pair[0].output());
+            assert_eq!(pair[1].n, pair[0].sums());
         }
-        assert_eq!(plan.launches[3].output, Buffer::Result);
+        assert_eq!(plan.launches[3].output(), Buffer::Result);
         assert_eq!(plan.scratch_bytes(0, Element::F64), 8 * 16384);
     }
 
     #[test]
-    fn chunks_depend_on_the_input_alone() {
-        let of = |bits: u32| chunk(1 << bits, Element::F32).ilog2();
-        assert_eq!(
-            [10, 14, 15, 18, 20, 22, 24, 28, 30, 32].map(of),
-            [14, 14, 13, 13, 13, 14, 15, 15, 17, 19]
-        );
-        for n in [0, 1, 1000, 1 << 14, (1 << 14) + 1, 1_000_003, 1 << 26, (1 << 32) + 13] {
-            for element in Element::ALL {
-                let bytes = chunk(n, element) * element.size();
-                assert!(bytes.is_multiple_of(TURN) && n * element.size() <= bytes * 8192, "{n}");
-                // The ring of v9 copies stages of two turns.
-                assert!(bytes.is_multiple_of(2 * TURN), "{n}");
-            }
+    fn a_grid_that_strides_grows_as_far_as_the_device() {
+        let grids = |n, sms| grids(&Plan::grid_stride(&problem(n, sms), &stride()));
+        assert_eq!(grids(0, 132), [1]);
+        assert_eq!(grids(2048, 132), [1]);
+        assert_eq!(grids(2051, 132), [1]);
+        assert_eq!(grids(2052, 132), [2, 1]);
+        assert_eq!(grids(1 << 28, 132), [132 * 16, 1]);
+        assert_eq!(grids(1 << 28, 7), [7 * 16, 1]);
+        let small = Chip { threads: 512, ..Chip::H200 };
+        let plan = Plan::grid_stride(&Problem { chip: small, ..problem(1 << 28, 132) }, &stride());
+        assert_eq!(plan.launches[0].grid, 132 * 8);
+        // 2^28 elements in tiles of 2048: 2^17, over 2112 blocks 63 turns.
+        let plan = Plan::grid_stride(&problem(1 << 28, 132), &stride());
+        assert_eq!(plan.launches[0].depth(), 63 * 8 + 14);
+        assert_eq!(plan.launches[1].depth(), 2 * 8 + 14);
+    }
+
+    #[test]
+    fn the_last_block_takes_the_place_of_the_second_launch() {
+        for n in [0, 2048, 2052, 1 << 28] {
+            let two = Plan::grid_stride(&problem(n, 132), &stride());
+            let one = Plan::last_block(&problem(n, 132), &stride());
+            let [launch] = one.launches.as_slice() else { panic!("{} launches", n) };
+            assert_eq!((one.depth(), launch.output()), (two.depth(), Buffer::Result));
+            assert_eq!(launch.stages.len(), two.launches.len());
+            assert_eq!(launch.args.len(), 5);
+            assert_eq!(one.scratch[0], Scratch::Partials(u64::from(launch.grid)));
         }
     }
 
     #[test]
     fn one_pass_is_one_launch_on_any_device() {
-        let pass = Pass { entry: "reduce".into(), per_sm: 2, shared: 0 };
         for sms in [1, 7, 132] {
-            for n in [0, 1 << 14, (1 << 14) + 1, 1 << 28, (1 << 32) + 13] {
-                let block = Block::new(64).unwrap();
-                let plan =
-                    Plan::single_pass(&Problem { n, block, element: Element::F32, sms }, &pass);
-                let [launch] = plan.launches.as_slice() else {
-                    panic!("{} launches", plan.launches.len())
-                };
-                assert_eq!(launch.args[3], Arg::U32(chunk(n, Element::F32) as u32));
+            for n in [0, 1 << 14, (1 << 14) + 4, 1 << 28, (1 << 32) + 13] {
+                let problem = problem(n, sms);
+                let parts = Parts::of(&problem);
+                let scratch = vec![Scratch::Mail(parts.count)];
+                let entry = "reduce".into();
+                let pass = Pass { entry, threads: 512, resident: 2, shared: 0, scratch };
+                let plan = Plan::over_parts(&problem, &parts, pass);
+                let [launch] = plan.launches.as_slice() else { panic!("{n}") };
+                assert_eq!(launch.args[4], Arg::U32(parts.count as u32));
                 assert!((1..=2 * sms).contains(&launch.grid));
                 assert_eq!(launch.grid == 1, n <= 1 << 14);
+                assert_eq!(launch.stages.len(), if n <= 1 << 14 { 1 } else { 2 });
+                assert_eq!(plan.scratch_bytes(0, Element::F64), 16 * parts.count);
             }
         }
     }
 
     #[test]
-    fn what_no_grid_holds_is_refused() {
-        assert!(plan(1 << 36, 64).check().is_ok());
-        let refused = plan(1 << 38, 64).check().unwrap_err().to_string();
+    fn what_no_device_holds_is_refused() {
+        assert!(plan(1 << 36, 64).check(&Chip::H200).is_ok());
+        let refused = plan(1 << 38, 64).check(&Chip::H200).unwrap_err().to_string();
         assert!(refused.contains("2147483647 blocks"), "{refused}");
+        let mut large = plan(1, 64);
+        large.launches[0].shared = 100 << 10;
+        assert!(large.check(&Chip::H200).is_ok());
+        let small = Chip { shared_block: 99 << 10, threads: 32, ..Chip::H200 };
+        let refused = large.check(&small).unwrap_err().to_string();
+        assert!(refused.contains("102400 bytes") && refused.contains("101376"), "{refused}");
+        let refused = plan(1, 64).check(&small).unwrap_err().to_string();
+        assert!(
+            refused.contains("blocks of 64 threads") && refused.contains("holds 32"),
+            "{refused}"
+        );
     }
 }

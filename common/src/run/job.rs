@@ -59,13 +59,14 @@ impl<'d> Job<'d> {
         program: &Rc<Program>,
         problem: Problem,
     ) -> Result<Job<'d>> {
+        step.takes(problem.block)?;
         let plan = (step.plan)(&problem);
-        plan.check()?;
+        plan.check(&problem.chip)?;
         let mut scratch = Vec::new();
         for (index, kind) in plan.scratch.iter().enumerate() {
             let bytes = plan.scratch_bytes(index, problem.element);
             let memory = device.alloc("the partial sums", bytes)?;
-            if let Scratch::Zeroed(_) = kind {
+            if let Scratch::Zeroed(_) | Scratch::Mail(_) = kind {
                 device.fill(&memory, 0)?;
             }
             scratch.push(memory);
@@ -84,6 +85,7 @@ impl<'d> Job<'d> {
     /// one: what is done before anything is timed.
     pub fn verify<T: Scalar>(&self, workload: &Workload<T>) -> Result<Checked> {
         self.fits(workload)?;
+        self.step.reads(workload.warm())?;
         self.poison()?;
         self.launch(&self.calls(workload.warm()))?;
         self.verify_last(workload)
@@ -158,15 +160,43 @@ impl<'d> Job<'d> {
         self.device.read(&self.result, sum)
     }
 
+    /// Whether what runs find zero, they have left zero: counters, and the flags of mail.
+    pub fn left_as_found(&self) -> Result<bool> {
+        for (memory, kind) in self.scratch.iter().zip(&self.plan.scratch) {
+            let (bytes, kept) = match *kind {
+                Scratch::Partials(_) => continue,
+                Scratch::Zeroed(bytes) => (bytes, 0),
+                Scratch::Mail(count) => (2 * count * self.problem.element.size(), 4),
+            };
+            let mut found = vec![0; bytes as usize];
+            self.device.read(memory, &mut found)?;
+            if found.chunks(8).flat_map(|mail| mail.iter().skip(kept)).any(|&byte| byte != 0) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// The first `count` elements of what a launch wrote; `None` for the input.
     fn output<T: Scalar>(&self, buffer: Buffer, count: u64) -> Option<Vec<T>> {
-        let memory = match buffer {
+        let (memory, mail) = match buffer {
             Buffer::Input => return None,
-            Buffer::Scratch(index) => &self.scratch[index],
-            Buffer::Result => &self.result,
+            Buffer::Scratch(index) => {
+                (&self.scratch[index], matches!(self.plan.scratch[index], Scratch::Mail(_)))
+            }
+            Buffer::Result => (&self.result, false),
         };
         let mut values = vec![T::ZERO; count as usize];
-        self.device.read(memory, bytemuck::cast_slice_mut(&mut values)).ok()?;
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut values);
+        if mail {
+            let mut boxes = vec![0; 2 * bytes.len()];
+            self.device.read(memory, &mut boxes).ok()?;
+            // The flag is the upper half of each box.
+            let halves = boxes.chunks_exact(8).flat_map(|mail| &mail[..4]);
+            bytes.iter_mut().zip(halves).for_each(|(byte, half)| *byte = *half);
+        } else {
+            self.device.read(memory, bytes).ok()?;
+        }
         Some(values)
     }
 }

@@ -139,7 +139,7 @@ mod tests {
     use crate::{
         Kernel,
         device::{Choice, Settings},
-        plan::{Arg, Buffer, Launch, Scratch},
+        plan::{Arg, Buffer, Holds, Launch, Scratch, Stage},
         sum::Input,
     };
 
@@ -172,7 +172,9 @@ mod tests {
         name: "forgetful",
         cures: "",
         costs: "",
-        kernel: Kernel { path: "", source: "", ptx: ["", "", ""] },
+        kernel: Kernel { path: "", source: "", includes: &[], ptx: ["", "", ""] },
+        blocks: &[64],
+        aligned: 1,
         plan: |problem| {
             let args = vec![
                 Arg::Address(Buffer::Result),
@@ -185,15 +187,15 @@ mod tests {
                 block: problem.block.threads(),
                 cluster: 1,
                 shared: 0,
+                early: false,
                 n: problem.n,
                 input: Buffer::Input,
-                output: Buffer::Result,
                 args,
-                tile: Some(problem.n.max(1)),
-                depth: 1,
+                stages: vec![Stage { sums: Buffer::Result, holds: Holds::ALL, depth: 1 }],
             };
             Plan { launches: vec![launch], scratch: vec![Scratch::Zeroed(4)] }
         },
+        variants: &[],
     };
 
     fn on_the_interpreter<R>(work: impl FnOnce(&Job<'_>, &Workload<i32>) -> R) -> R {

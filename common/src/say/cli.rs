@@ -236,10 +236,11 @@ fn explain(
 ) -> Result<(), Stop> {
     for &element in &options.element {
         for n in options.sizes(1) {
-            for &block in &options.threads {
-                let problem = Problem { n, block, element, sms: facts.sms };
+            for block in options.blocks() {
                 for step in steps {
-                    (step.plan)(&problem).check()?;
+                    let block = options.block(step, block, steps.len())?;
+                    let problem = Problem { n, block, element, chip: facts.chip };
+                    (step.plan)(&problem).check(&facts.chip)?;
                     writeln!(out, "{}", report::explain(step, &problem))?;
                 }
             }
@@ -284,9 +285,10 @@ fn on<T: Scalar>(
     let progress = progress();
     progress.set_message(format!("drawing {n} {}", T::ELEMENT));
     let workload = Workload::<T>::shifted(device, options.input, n, options.seed, options.offset)?;
-    for &block in &options.threads {
+    for block in options.blocks() {
         let (mut outcomes, mut refusals) = (Vec::new(), Vec::new());
         for (step, ptx) in steps.iter().zip(&kernels) {
+            let block = options.block(step, block, steps.len())?;
             progress.set_message(format!(
                 "{} on {n} {} in blocks of {}",
                 step.name,
@@ -334,12 +336,15 @@ mod tests {
         name: "by-sms",
         cures: "",
         costs: "",
-        kernel: Kernel { path: "", source: "", ptx: ["", "", ""] },
+        kernel: Kernel { path: "", source: "", includes: &[], ptx: ["", "", ""] },
+        blocks: &[64, 128, 256, 512, 1024],
+        aligned: 1,
         plan: |problem| {
-            let tile = u64::from(problem.sms);
+            let tile = u64::from(problem.chip.sms);
             let entry = "reduce".into();
             Plan::until_one(problem, &Phase { entry, tile, shared: 0, depth: 1 })
         },
+        variants: &[],
     };
 
     #[test]

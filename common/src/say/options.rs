@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use crate::{
-    Element, Result,
+    Element, Result, Step,
     device::{Check, Choice, Settings},
     plan::{Block, Size},
     run::Samples,
@@ -26,14 +26,9 @@ pub struct Options {
     )]
     pub n: Vec<Size>,
 
-    /// Threads of a block: 64, 128, 256, 512 or 1024, or a list
-    #[arg(
-        long,
-        value_name = "THREADS",
-        value_delimiter = ',',
-        default_value = "256",
-        allow_hyphen_values = true
-    )]
+    /// Threads of a block: 64, 128, 256, 512 or 1024, or a list [default: 256, or the size that the
+    /// step is made for]
+    #[arg(long, value_name = "THREADS", value_delimiter = ',', allow_hyphen_values = true)]
     pub threads: Vec<Block>,
 
     /// The type of an element: f32, i32 (wraps) or f64, or a list
@@ -133,6 +128,23 @@ impl Options {
             [] => SIZES[..usual].to_vec(),
             some => some.iter().map(|&Size(n)| n).collect(),
         }
+    }
+
+    /// The block sizes that are asked for, or none.
+    pub(super) fn blocks(&self) -> Vec<Option<Block>> {
+        match self.threads.as_slice() {
+            [] => vec![None],
+            some => some.iter().copied().map(Some).collect(),
+        }
+    }
+
+    /// The block size of one of that many steps. One alone is an error if it does not take the size
+    /// that is asked for; among others it runs in its own.
+    pub(super) fn block(&self, step: &Step, asked: Option<Block>, steps: usize) -> Result<Block> {
+        if let (Some(asked), 1) = (asked, steps) {
+            step.takes(asked)?;
+        }
+        Ok(step.block(asked))
     }
 
     /// How the interpreter runs, where it is the device.

@@ -10,7 +10,7 @@ use numbers::{group, size};
 use crate::{
     Step,
     device::Facts,
-    plan::{Buffer, Launch, Plan, Problem},
+    plan::{Buffer, Holds, Launch, Plan, Problem},
     run::{Outcome, Refusal},
     sum::{Input, Value},
 };
@@ -103,9 +103,13 @@ pub fn explain(step: &Step, problem: &Problem) -> String {
     let mut text = format!("{BOLD}{}{BOLD:#}\n", step.name);
     text += &wrapped("cures       ", step.cures);
     text += &wrapped("still costs ", step.costs);
-    let Problem { n, element, sms, .. } = problem;
-    let _ =
-        writeln!(text, "\nTo add {} {element} on a device of {sms} SMs, in order:\n", group(*n));
+    let Problem { n, element, chip, .. } = problem;
+    let _ = writeln!(
+        text,
+        "\nTo add {} {element} on a device of {} SMs, in order:\n",
+        group(*n),
+        chip.sms
+    );
     let mut table = table(&["kernel", "blocks", "threads", "shared", "adds", "from", "to"]);
     for launch in &plan.launches {
         table.add_row(vec![
@@ -115,12 +119,12 @@ pub fn explain(step: &Step, problem: &Problem) -> String {
             format!("{} B", launch.shared),
             group(launch.n),
             place(launch.input),
-            place(launch.output),
+            place(launch.output()),
         ]);
     }
     let _ = writeln!(text, "{table}");
-    if let Some(tile) = plan.launches[0].tile {
-        let _ = writeln!(text, "\nA block adds {tile} neighbouring elements to one partial sum.");
+    if let Some(stage) = plan.launches[0].stages.first() {
+        text += &wrapped("", &shares(&stage.holds, *n));
     }
     let bound = format!(
         "No element goes through more than {} additions, so |error| <= {} u / (1 - {} u) sum|x|, \
@@ -130,6 +134,24 @@ pub fn explain(step: &Step, problem: &Problem) -> String {
         plan.depth()
     );
     text + &wrapped("", &bound)
+}
+
+/// Which elements each partial sum holds.
+fn shares(holds: &Holds, n: u64) -> String {
+    match *holds {
+        Holds::Parts { count: 1, .. } => format!("One sum holds all {} elements.", group(n)),
+        Holds::Parts { each, count } => format!(
+            "Each of {} partial sums holds {} neighbouring elements, the last one what is left.",
+            group(count),
+            group(each)
+        ),
+        Holds::Strides { tile, count, .. } => format!(
+            "Each of {} partial sums holds a tile of {} neighbouring elements, the tile that is {} tiles further on, and so forth.",
+            group(count),
+            group(tile),
+            group(count)
+        ),
+    }
 }
 
 /// The table of the ladder: outcomes of the same problem, in lesson order, and the steps that the

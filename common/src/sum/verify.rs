@@ -1,6 +1,6 @@
 //! Is the sum right? Asked before anything is timed.
 
-use std::fmt;
+use std::{fmt, ops::Range};
 
 use super::{
     reference::Reference,
@@ -74,7 +74,7 @@ impl Mismatch {
     }
 }
 
-/// A partial sum that is not the sum of its tile.
+/// A partial sum that is not the sum of what it holds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WrongPartial {
     /// The launch that wrote it, from 1.
@@ -99,26 +99,23 @@ pub fn first_wrong<T: Scalar>(
 ) -> Option<WrongPartial> {
     let mut read: Option<Vec<T>> = None;
     for (index, launch) in plan.launches.iter().enumerate() {
-        let tile = launch.tile?;
-        let partials = output(launch.output, u64::from(launch.grid))?;
-        let values = read.as_deref().unwrap_or(input);
-        for (block, &partial) in partials.iter().enumerate() {
-            let first = block as u64 * tile;
-            let end = (first + tile).min(launch.n);
-            let reference = T::sum(&values[first.min(end) as usize..end as usize]);
-            let verdict = Verdict::of(partial, &reference, launch.depth);
-            if !verdict.verified() {
-                let last = end.saturating_sub(1);
-                return Some(WrongPartial {
-                    launch: index + 1,
-                    block: block as u64,
-                    first,
-                    last,
-                    verdict,
-                });
+        for stage in &launch.stages {
+            let sums = output(stage.sums, stage.holds.count())?;
+            let values = read.as_deref().unwrap_or(input);
+            for (block, &sum) in (0..).zip(&sums) {
+                let ranges: Vec<_> = stage.holds.ranges(values.len() as u64, block).collect();
+                let of = |range: &Range<u64>| &values[range.start as usize..range.end as usize];
+                let held: Vec<T> = ranges.iter().flat_map(of).copied().collect();
+                let verdict = Verdict::of(sum, &T::sum(&held), stage.depth);
+                if !verdict.verified() {
+                    let first = ranges.first().map_or(0, |range| range.start);
+                    let last = ranges.last().map_or(0, |range| range.end - 1);
+                    let launch = index + 1;
+                    return Some(WrongPartial { launch, block, first, last, verdict });
+                }
             }
+            read = Some(sums);
         }
-        read = Some(partials);
     }
     None
 }
@@ -158,10 +155,11 @@ impl fmt::Display for Mismatch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{Block, Phase, Problem};
+    use crate::plan::{Block, Chip, Phase, Problem};
 
     fn plan(n: u64) -> Plan {
-        let problem = Problem { n, block: Block::new(64).unwrap(), element: Element::I32, sms: 1 };
+        let problem =
+            Problem { n, block: Block::new(64).unwrap(), element: Element::I32, chip: Chip::H200 };
         Plan::until_one(
             &problem,
             &Phase { entry: "reduce".into(), tile: 64, shared: 256, depth: 6 },

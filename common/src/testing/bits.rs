@@ -2,11 +2,14 @@
 
 use std::rc::Rc;
 
-use super::gpu::{gpu, interpreter};
+use super::{
+    gpu::{gpu, interpreter},
+    sums::blocks,
+};
 use crate::{
     Element, Step,
-    device::{Device, Settings},
-    plan::{Block, Problem},
+    device::{Check, Device, Settings},
+    plan::{Chip, Problem},
     ptx,
     run::{Checked, Job},
     sum::{Input, Workload},
@@ -15,6 +18,9 @@ use crate::{
 /// Sizes at which a step has one chunk, a few, and one that is not whole.
 const SIZES: [u64; 4] = [1000, (1 << 14) + 1, 3 << 13, 77_777];
 
+/// A size at which a part has more than a ring holds.
+const LONG: u64 = 7_400_000;
+
 /// Holds a step's sums against each other: the same bits in every run, for every block size, grid,
 /// number of multiprocessors, order of execution, and wherever the slice begins.
 pub fn same_bits(step: &Step) {
@@ -22,6 +28,14 @@ pub fn same_bits(step: &Step) {
     for schedule in schedules.chain([simt::Schedule::Converged]) {
         let device = interpreter(&Settings { schedule, ..Settings::default() });
         bits(step, &device, &SIZES, if schedule == simt::Schedule::Converged { 20 } else { 1 });
+    }
+    for schedule in [simt::Schedule::Converged, simt::Schedule::Adversarial(0)] {
+        let device = interpreter(&Settings {
+            schedule,
+            checks: Some(Check::ALL.to_vec()),
+            ..Settings::default()
+        });
+        bits(step, &device, &[LONG], 1);
     }
     if let Some(device) = gpu(step) {
         // Ten thousand runs: 5 block sizes, 2 offsets, and as many grids at 5 sizes.
@@ -37,10 +51,14 @@ fn bits(step: &Step, device: &Device, sizes: &[u64], grids: u32) {
         let mut first = None;
         for offset in [0, 1] {
             let workload = Workload::<f32>::shifted(device, Input::Signed, n, 7, offset).unwrap();
+            if step.reads(workload.warm()).is_err() {
+                continue;
+            }
             let (mut last, mut same) = (None, 0);
-            for block in Block::ALL {
+            for block in blocks(step) {
                 for sms in 1..=grids {
-                    let problem = Problem { n, block, element: Element::F32, sms };
+                    let chip = Chip { sms, ..device.facts().chip };
+                    let problem = Problem { n, block, element: Element::F32, chip };
                     let plan = (step.plan)(&problem);
                     // A step may ask for a shape of its own: it need not run that often.
                     same = if last.as_ref() == Some(&plan) { same + 1 } else { 0 };
@@ -49,7 +67,22 @@ fn bits(step: &Step, device: &Device, sizes: &[u64], grids: u32) {
                     }
                     last = Some(plan.clone());
                     let job = Job::with(device, step, &program, problem).unwrap();
+                    // On few multiprocessors a block has many parts.
+                    let watched = match device {
+                        Device::Simt(simt) if sms <= 2 => Some(simt),
+                        _ => None,
+                    };
+                    if let Some(simt) = watched {
+                        simt.watch(n);
+                    }
                     let sum = job.verify(&workload).and_then(Checked::right);
+                    // What a run leaves behind is what the next one finds.
+                    job.launch(&job.calls(workload.warm())).unwrap();
+                    job.verify_last(&workload).and_then(Checked::right).unwrap();
+                    assert!(job.left_as_found().unwrap(), "{} leaves something behind", step.name);
+                    if let Some(finding) = watched.and_then(|s| s.observed().findings.pop()) {
+                        panic!("{} on {n}, {sms} multiprocessors: {finding}", step.name);
+                    }
                     let sum = sum.unwrap_or_else(|error| panic!("{error}")).sum.as_f64();
                     let expected = *first.get_or_insert(sum);
                     assert_eq!(

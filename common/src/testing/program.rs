@@ -7,7 +7,7 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
-use crate::{Element, Step};
+use crate::{Element, Step, plan::Block};
 
 /// Blocks that a grid can have.
 const GRID: u64 = (1 << 31) - 1;
@@ -42,15 +42,23 @@ pub fn program(step: &Step, program: &str) {
     ] {
         refuses(program, args, 2, sentences);
     }
-    grids(program);
+    if let Some(other) = Block::ALL.into_iter().find(|&block| step.takes(block).is_err()) {
+        let args = format!("--threads {}", other.threads());
+        refuses(program, &args, 2, &["does not run in blocks of"]);
+    }
+    if step.aligned > 1 {
+        refuses(program, "--n 100 --offset 1", 2, &["reads words of 16 bytes"]);
+    }
+    grids(step, program);
     edited(step, program, &folder);
     closed(program);
 }
 
 /// More blocks than a grid has are refused, and only they. How many a size takes is told by the
 /// sizes below it: a grid that has not grown from one to the next never does.
-fn grids(program: &str) {
-    let args = |n: &str| format!("--threads 64 --explain --n {n}");
+fn grids(step: &Step, program: &str) {
+    let smallest = step.blocks.iter().min().expect("a block size");
+    let args = |n: &str| format!("--threads {smallest} --explain --n {n}");
     let blocks = |n: &str| first_grid(&succeeds(program, &args(n)));
     let (few, more) = (blocks("2^32"), blocks("2^33"));
     match more == few {

@@ -4,9 +4,9 @@ use super::gpu::{gpu, interpreter};
 use crate::{
     Element, Result, Step,
     device::{Device, Settings},
-    plan::{Block, Buffer, Problem},
+    plan::{Block, Buffer, Chip, Holds, Launch, Problem, Scratch},
     ptx,
-    run::{self, Samples},
+    run::{self, Job, Samples},
     sum::{Input, Scalar, Workload},
 };
 
@@ -17,25 +17,40 @@ pub const AWKWARD: [u64; 16] =
 /// The largest size that the interpreter is given in a test.
 const INTERPRETED: u64 = 1 << 17;
 
+/// Sizes for the orders of execution that take longer: less than a warp, a block, many of them.
+const SCHEDULED: [u64; 3] = [31, 1025, (1 << 14) + 13];
+
 /// Holds a step's plans against its PTX, and its sums against the exact ones: on the
-/// interpreter, and on the GPU if there is one.
+/// interpreter, in several orders, and on the GPU if there is one. Its variants too.
 pub fn check(step: &Step) {
     plans(step);
-    sums(step, &interpreter(&Settings::default()));
-    if let Some(device) = gpu(step) {
-        sums(step, &device);
+    let interpreted: Vec<u64> = AWKWARD.into_iter().filter(|&n| n < INTERPRETED).collect();
+    sums(step, &interpreter(&Settings::default()), &interpreted);
+    for schedule in [simt::Schedule::MinPc, simt::Schedule::Adversarial(1)] {
+        let settings = Settings { schedule, ..Settings::default() };
+        sums(step, &interpreter(&settings), &SCHEDULED);
     }
+    if let Some(device) = gpu(step) {
+        sums(step, &device, &AWKWARD);
+    }
+    step.variants.iter().for_each(check);
+}
+
+/// The block sizes that a step takes.
+pub(super) fn blocks(step: &Step) -> impl Iterator<Item = Block> {
+    Block::ALL.into_iter().filter(|&block| step.takes(block).is_ok())
 }
 
 /// Every launch that a plan names exists in the PTX, with as many parameters as arguments, and
 /// the launches hand their partial sums on without a gap.
 fn plans(step: &Step) {
+    assert!(blocks(step).count() > 0, "{} takes a block size", step.name);
     for element in Element::ALL {
         let text = ptx::of(&step.kernel, element, None).expect("the committed PTX").text;
-        for block in Block::ALL {
+        for block in blocks(step) {
             for n in AWKWARD.into_iter().chain([1 << 28, (1 << 32) + 13]) {
-                let plan = (step.plan)(&Problem { n, block, element, sms: 132 });
-                plan.check().unwrap();
+                let plan = (step.plan)(&Problem { n, block, element, chip: Chip::H200 });
+                plan.check(&Chip::H200).unwrap();
                 let mut left = n;
                 for launch in &plan.launches {
                     let entry = format!(".visible .entry {}(", launch.entry);
@@ -55,31 +70,32 @@ fn plans(step: &Step) {
                         "{}: a launch adds what the one before it left",
                         step.name
                     );
-                    if let Some(tile) = launch.tile {
-                        assert!(
-                            u64::from(launch.grid) * tile >= left,
-                            "{}: {} blocks of {tile} miss some of {left}",
-                            step.name,
-                            launch.grid
-                        );
-                        assert!(
-                            u64::from(launch.grid - 1) * tile <= left,
-                            "{}: a block has nothing to do",
-                            step.name
-                        );
+                    for stage in &launch.stages {
+                        holds_all(step, &stage.holds, left);
+                        left = stage.holds.count();
                     }
-                    left = u64::from(launch.grid);
                 }
-                assert_eq!(plan.launches.last().map(|launch| launch.output), Some(Buffer::Result));
+                assert_eq!(
+                    (left, plan.launches.last().map(Launch::output)),
+                    (1, Some(Buffer::Result))
+                );
             }
         }
     }
 }
 
-fn sums(step: &Step, device: &Device) {
-    let sizes =
-        AWKWARD.into_iter().filter(|&n| matches!(device, Device::Cuda(_)) || n < INTERPRETED);
-    for n in sizes {
+/// The sums of a stage hold all of its elements, and none of them has nothing to do.
+fn holds_all(step: &Step, holds: &Holds, n: u64) {
+    let held = |index| holds.ranges(n, index).map(|range| range.end - range.start).sum::<u64>();
+    let (name, count) = (step.name, holds.count());
+    assert!(n == 0 || (held(0) > 0 && held(count - 1) > 0), "{name}: {holds:?} of {n}");
+    if n <= 1 << 21 {
+        assert_eq!((0..count).map(held).sum::<u64>(), n, "{name}: {holds:?} of {n}");
+    }
+}
+
+fn sums(step: &Step, device: &Device, sizes: &[u64]) {
+    for &n in sizes {
         of_type::<f32>(step, device, n).unwrap_or_else(|error| panic!("{error}"));
         of_type::<i32>(step, device, n).unwrap_or_else(|error| panic!("{error}"));
         of_type::<f64>(step, device, n).unwrap_or_else(|error| panic!("{error}"));
@@ -93,8 +109,12 @@ fn of_type<T: Scalar>(step: &Step, device: &Device, n: u64) -> Result<()> {
     let inputs = [(Input::Signed, 0), (Input::Signed, 1), (last, 0), (last, 3)];
     for (input, offset) in inputs.into_iter().take(if n > 0 { 4 } else { 2 }) {
         let workload = Workload::<T>::shifted(device, input, n, 7, offset)?;
+        if step.reads(workload.warm()).is_err() {
+            assert!(offset > 0, "{} does not read memory from its beginning", step.name);
+            continue;
+        }
         let mut last = None;
-        for block in Block::ALL {
+        for block in blocks(step) {
             let plan = (step.plan)(&device.problem(n, block, T::ELEMENT));
             // A step may ask for a block size of its own.
             if last.replace(plan.clone()) == Some(plan) {
@@ -107,6 +127,13 @@ fn of_type<T: Scalar>(step: &Step, device: &Device, n: u64) -> Result<()> {
             }
             if let Some(finding) = outcome.observed.iter().find_map(|seen| seen.findings.first()) {
                 panic!("{} on {n} {}: {finding}", step.name, T::ELEMENT);
+            }
+            // What a run leaves behind is what the next one finds.
+            let kept = |kind: &Scratch| !matches!(kind, Scratch::Partials(_));
+            if outcome.plan.scratch.iter().any(kept) {
+                let job = Job::load(device, step, &text, device.problem(n, block, T::ELEMENT))?;
+                job.verify(&workload)?.right()?;
+                assert!(job.left_as_found()?, "{} leaves something behind", step.name);
             }
         }
     }

@@ -23,6 +23,8 @@ pub enum Entry<'p> {
     Copy,
     /// A step of the ladder.
     Step(&'static Step),
+    /// A kept experiment: a step with another kernel.
+    Experiment(&'static Step),
     /// A way of a study.
     Way(&'static Study, &'static Step),
     /// The crate that the ladder ends in.
@@ -41,6 +43,7 @@ pub fn all<'p>(
 ) -> Vec<Entry<'p>> {
     let mut all = vec![Entry::Floor, Entry::Read, Entry::Copy];
     all.extend(steps.iter().map(|step| Entry::Step(step)));
+    all.extend(steps.iter().flat_map(|step| step.variants).map(Entry::Experiment));
     for study in studies {
         all.extend(study.ways.iter().map(|way| Entry::Way(study, way)));
     }
@@ -61,7 +64,7 @@ impl<'p> Entry<'p> {
             Entry::Floor => limits::FLOOR,
             Entry::Read => limits::READ,
             Entry::Copy => limits::COPY,
-            Entry::Step(step) | Entry::Way(_, step) => step.name,
+            Entry::Step(step) | Entry::Experiment(step) | Entry::Way(_, step) => step.name,
             Entry::Reduce => reduce::NAME,
             Entry::Cub(_, peer) => &peer.name,
             Entry::Blas(_, routine) => routine.name(),
@@ -74,6 +77,7 @@ impl<'p> Entry<'p> {
             Entry::Floor => Role::Floor,
             Entry::Read | Entry::Copy => Role::Ceiling,
             Entry::Step(_) => Role::Step,
+            Entry::Experiment(_) => Role::Experiment,
             Entry::Way(..) => Role::Study,
             Entry::Reduce => Role::Reduce,
             Entry::Cub(..) | Entry::Blas(..) => Role::Peer,
@@ -93,11 +97,12 @@ impl<'p> Entry<'p> {
         self.up_to() == 0 || bytes <= self.up_to()
     }
 
-    /// Those of these block sizes that it is run with: one that has its own is run once.
-    pub fn blocks<'b>(&self, asked: &'b [Block]) -> &'b [Block] {
+    /// The block sizes that it is run with where these are asked for: one that has its own is run
+    /// once.
+    pub fn blocks(&self, asked: &[Block]) -> Vec<Block> {
         match self {
-            Entry::Step(_) => asked,
-            _ => &asked[..asked.len().min(1)],
+            Entry::Step(step) | Entry::Experiment(step) => step.among(asked),
+            _ => asked.iter().take(1).copied().collect(),
         }
     }
 
@@ -113,7 +118,7 @@ impl<'p> Entry<'p> {
             Entry::Copy => {
                 "the driver's copy of the input to other device memory: reads and writes it".into()
             }
-            Entry::Step(step) | Entry::Way(_, step) => step.cures.into(),
+            Entry::Step(step) | Entry::Experiment(step) | Entry::Way(_, step) => step.cures.into(),
             Entry::Reduce => {
                 "the library that the ladder ends in: one launch, the same bits everywhere".into()
             }
@@ -147,7 +152,7 @@ impl<'p> Entry<'p> {
             Entry::Floor => Work::Limit(limits::Prepared::empty(limits)),
             Entry::Read => Work::Limit(limits::Prepared::read(device, limits, bytes)?),
             Entry::Copy => Work::Limit(limits::Prepared::copy(device.gpu()?, bytes)?),
-            Entry::Step(step) | Entry::Way(_, step) => {
+            Entry::Step(step) | Entry::Experiment(step) | Entry::Way(_, step) => {
                 let ptx = common::ptx::of(&step.kernel, T::ELEMENT, None)?;
                 let problem = device.problem(n, block, T::ELEMENT);
                 Work::Step(Job::load(device, step, &ptx, problem)?)
@@ -166,7 +171,8 @@ impl<'p> Entry<'p> {
             moves: if matches!(self, Entry::Copy) { 2 } else { 1 },
             up_to: self.up_to(),
         };
-        let threads = if matches!(self, Entry::Step(_)) { block.threads() } else { 0 };
+        let stepped = matches!(self, Entry::Step(_) | Entry::Experiment(_));
+        let threads = if stepped { block.threads() } else { 0 };
         Ok(Contender::new(device, variant, threads, work))
     }
 }
@@ -191,7 +197,9 @@ mod tests {
         let all = all(&STEPS, &STUDIES, &peers);
         let names: Vec<&str> = all.iter().map(Entry::name).collect();
         assert_eq!(names[..4], ["empty-kernel", "read-only", "copy", "v0-naive"]);
-        assert_eq!(names[13..], ["one-block", "one-cluster", "counter", "mailbox", "reduce"]);
+        assert_eq!(names[15..18], ["v12-bulk-copy", "v0-naive/and", "v8-wide-loads/one-word"]);
+        let ways = names.len() - 5;
+        assert_eq!(names[ways..], ["one-block", "one-cluster", "counter", "mailbox", "reduce"]);
         let distinct: std::collections::HashSet<_> = names.iter().collect();
         assert_eq!(distinct.len(), names.len());
     }
@@ -207,12 +215,13 @@ mod tests {
                 if matches!(entry, Entry::Copy | Entry::Reduce) {
                     continue;
                 }
-                for &block in entry.blocks(&Block::ALL[1..3]) {
+                for block in entry.blocks(&Block::ALL[1..3]) {
                     let contender = entry.contender::<f32>(&device, &limits, n, block).unwrap();
                     let verdict = contender.verify(&workload).unwrap();
                     let name = entry.name();
                     assert_eq!(verdict.map(|v| v.verified()), contender.sums().then_some(true));
-                    let threads = if entry.role() == Role::Step { block.threads() } else { 0 };
+                    let stepped = matches!(entry.role(), Role::Step | Role::Experiment);
+                    let threads = if stepped { block.threads() } else { 0 };
                     assert_eq!(
                         (contender.threads, contender.variant.name.as_str()),
                         (threads, name)
@@ -227,7 +236,8 @@ mod tests {
         let way = Entry::Way(STUDIES[0], STUDIES[0].ways[0]);
         assert!(way.is_for(STUDIES[0].up_to) && !way.is_for(STUDIES[0].up_to + 1));
         assert!(Entry::Step(STEPS[0]).is_for(1 << 40));
-        assert_eq!(way.blocks(&Block::ALL), &Block::ALL[..1]);
+        assert_eq!(way.blocks(&Block::ALL), Block::ALL[..1]);
+        assert_eq!(Entry::Step(STEPS[10]).blocks(&Block::ALL), [Block::new(512).unwrap()]);
         assert_eq!(Entry::Step(STEPS[0]).blocks(&Block::ALL), Block::ALL);
     }
 }

@@ -42,7 +42,8 @@ impl<'d> Prepared<'d> {
         let out = device.alloc("what was read", 4)?;
         let vectors = bytes / 16;
         // As much as fits at once, and no more than there is to do.
-        let blocks = vectors.div_ceil(4 * 512).clamp(1, u64::from(4 * device.facts().sms)) as u32;
+        let blocks =
+            vectors.div_ceil(4 * 512).clamp(1, u64::from(4 * device.facts().chip.sms)) as u32;
         Ok(Prepared::Read { program: &limits.0, out, vectors, blocks })
     }
 
@@ -54,7 +55,15 @@ impl<'d> Prepared<'d> {
     /// Everything that a launch needs but the launch.
     pub(super) fn calls(&self, input: u64) -> Vec<Call> {
         let call = |entry: &str, grid, block, args| {
-            vec![Call { entry: entry.into(), grid, block, cluster: 1, shared: 0, args }]
+            vec![Call {
+                entry: entry.into(),
+                grid,
+                block,
+                cluster: 1,
+                shared: 0,
+                early: false,
+                args,
+            }]
         };
         match self {
             Prepared::Empty { .. } => call("empty", 1, 32, vec![]),

@@ -11,7 +11,19 @@ pub static STEP: Step = Step {
     cures: "a sum on one core: thousands of threads add, each block its own tree",
     costs: "'%' is slow, and in every warp most lanes have nothing to add",
     kernel: common::kernel!(),
+    blocks: &[64, 128, 256, 512, 1024],
+    aligned: 1,
     plan,
+    variants: &[Step {
+        name: "v0-naive/and",
+        cures: "the price of '%': the same lanes add, found by '&'",
+        costs: "in every warp most lanes have nothing to add",
+        kernel: common::kernel!("variants/and"),
+        blocks: &[64, 128, 256, 512, 1024],
+        aligned: 1,
+        plan,
+        variants: &[],
+    }],
 };
 
 /// One element a thread, one kernel for all block sizes.

@@ -11,7 +11,10 @@ pub static STEP: Step = Step {
     cures: "the test with '%': the lanes that add are neighbours, and whole warps work or rest",
     costs: "the lanes of a warp stride over shared memory and meet in the same banks",
     kernel: common::kernel!(),
+    blocks: &[64, 128, 256, 512, 1024],
+    aligned: 1,
     plan,
+    variants: &[],
 };
 
 /// One element a thread, one kernel for all block sizes.

@@ -11,7 +11,10 @@ pub static STEP: Step = Step {
     cures: "bank conflicts: neighbouring lanes use neighbouring banks",
     costs: "half the threads load one element and then never add anything",
     kernel: common::kernel!(),
+    blocks: &[64, 128, 256, 512, 1024],
+    aligned: 1,
     plan,
+    variants: &[],
 };
 
 /// One element a thread, one kernel for all block sizes.

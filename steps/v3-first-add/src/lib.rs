@@ -11,7 +11,10 @@ pub static STEP: Step = Step {
     cures: "the idle half: every thread loads two elements and adds them on the way in",
     costs: "the last six rounds keep one warp at work and make all of them wait",
     kernel: common::kernel!(),
+    blocks: &[64, 128, 256, 512, 1024],
+    aligned: 1,
     plan,
+    variants: &[],
 };
 
 /// Two elements a thread: half the blocks, in the second phase too.

@@ -11,7 +11,10 @@ pub static STEP: Step = Step {
     cures: "the barriers of the last rounds: one warp works alone, its six rounds written out",
     costs: "the rounds before it are a loop, with a test, a halving and a jump in each",
     kernel: common::kernel!(),
+    blocks: &[64, 128, 256, 512, 1024],
+    aligned: 1,
     plan,
+    variants: &[],
 };
 
 /// Two elements a thread: half the blocks, in the second phase too.

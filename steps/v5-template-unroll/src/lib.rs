@@ -11,7 +11,10 @@ pub static STEP: Step = Step {
     cures: "the loop: the block size is a template parameter, so every round is written out",
     costs: "the last six rounds go through shared memory, though all their data is in one warp",
     kernel: common::kernel!(),
+    blocks: &[64, 128, 256, 512, 1024],
+    aligned: 1,
     plan,
+    variants: &[],
 };
 
 /// Two elements a thread, and one kernel for each block size.

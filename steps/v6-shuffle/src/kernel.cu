@@ -1,5 +1,5 @@
 // Lanes of a warp hand their sums over by shuffle; shared memory holds one value a warp.
-// Still costs: every thread has two loads of 4 bytes in flight, too few to keep a wide memory bus busy.
+// Still costs: a block loads once in its life: before more is in flight, a new one has to start.
 template <unsigned int Block>
 __device__ void reduce(const Element* in, Element* out, unsigned long long n)
 {

@@ -9,9 +9,12 @@ use common::{
 pub static STEP: Step = Step {
     name: env!("CARGO_PKG_NAME"),
     cures: "shared memory inside a warp: lanes hand their sums over by shuffle",
-    costs: "every thread has two loads of 4 bytes in flight, too few to keep a wide memory bus busy",
+    costs: "a block loads once in its life: before more is in flight, a new one has to start",
     kernel: common::kernel!(),
+    blocks: &[64, 128, 256, 512, 1024],
+    aligned: 1,
     plan,
+    variants: &[],
 };
 
 /// Two elements a thread, one kernel for each block size, one shared value a warp.

@@ -3,7 +3,7 @@
 
 use common::{
     Step, Study,
-    plan::{Arg, Buffer, Launch, Plan, Problem, Scratch},
+    plan::{Arg, Buffer, Holds, Launch, Plan, Problem, Scratch, Stage},
 };
 
 /// The study: four ways, from the smallest sums to the largest.
@@ -20,10 +20,13 @@ pub static BLOCK: Step = Step {
     name: "one-block",
     cures: "partial sums: one block needs none",
     costs: "one multiprocessor's share of the memory's speed",
-    kernel: common::kernel!(),
+    kernel: common::kernel!("block", "tile.cuh"),
+    blocks: &[64, 128, 256, 512, 1024],
+    aligned: 1,
+    variants: &[],
     plan: |problem| {
         let words = words(problem, 1);
-        plan(problem, "block", words, 1, 1, vec![])
+        plan(problem, words, 1, 1, vec![])
     },
 };
 
@@ -32,12 +35,15 @@ pub static CLUSTER: Step = Step {
     name: "one-cluster",
     cures: "the way through memory: blocks of a cluster write into each other's shared memory",
     costs: "sixteen multiprocessors at the most",
-    kernel: common::kernel!(),
+    kernel: common::kernel!("cluster", "tile.cuh"),
+    blocks: &[64, 128, 256, 512, 1024],
+    aligned: 1,
+    variants: &[],
     plan: |problem| {
         // Eight blocks start sooner than sixteen, and are enough for a word a thread or two.
         let blocks = if bytes(problem) <= 2 * 8 * TILE { 8 } else { 16 };
         let words = words(problem, blocks);
-        plan(problem, "cluster", words, blocks, blocks, vec![])
+        plan(problem, words, blocks, blocks, vec![])
     },
 };
 
@@ -46,12 +52,15 @@ pub static COUNTER: Step = Step {
     name: "counter",
     cures: "the limit of a cluster: the last block to finish adds what all have written",
     costs: "three ways to the L2 cache, one after the other: the partial sum, the ticket, all partial sums",
-    kernel: common::kernel!(),
+    kernel: common::kernel!("counter", "tile.cuh"),
+    blocks: &[64, 128, 256, 512, 1024],
+    aligned: 1,
+    variants: &[],
     plan: |problem| {
         let words = words(problem, FULL);
         let blocks = blocks(problem, words);
         let scratch = vec![Scratch::Partials(u64::from(blocks)), Scratch::Zeroed(4)];
-        plan(problem, "counter", words, blocks, 1, scratch)
+        plan(problem, words, blocks, 1, scratch)
     },
 };
 
@@ -60,12 +69,14 @@ pub static MAILBOX: Step = Step {
     name: "mailbox",
     cures: "the ticket: a partial sum and its flag are one store, and the last block waits for them",
     costs: "a block that waits: others must be able to run beside it",
-    kernel: common::kernel!(),
+    kernel: common::kernel!("mailbox", "tile.cuh"),
+    blocks: &[64, 128, 256, 512, 1024],
+    aligned: 1,
+    variants: &[],
     plan: |problem| {
         let words = words(problem, FULL);
         let blocks = blocks(problem, words);
-        let slot = 2 * problem.element.size();
-        plan(problem, "mailbox", words, blocks, 1, vec![Scratch::Zeroed(u64::from(blocks) * slot)])
+        plan(problem, words, blocks, 1, vec![Scratch::Mail(u64::from(blocks))])
     },
 };
 
@@ -95,31 +106,35 @@ fn blocks(problem: &Problem, words: u64) -> u32 {
     u32::try_from(bytes(problem).div_ceil(words * TILE).max(1)).unwrap_or(u32::MAX)
 }
 
-fn plan(
-    problem: &Problem,
-    way: &str,
-    words: u64,
-    grid: u32,
-    cluster: u32,
-    scratch: Vec<Scratch>,
-) -> Plan {
+fn plan(problem: &Problem, words: u64, grid: u32, cluster: u32, scratch: Vec<Scratch>) -> Plan {
     let mut args =
         vec![Arg::Address(Buffer::Input), Arg::Address(Buffer::Result), Arg::U64(problem.n)];
     args.extend((0..scratch.len()).map(|index| Arg::Address(Buffer::Scratch(index))));
-    let tiles = bytes(problem).div_ceil(words * TILE * u64::from(grid)) as u32;
+    let tile = words * TILE / problem.element.size();
+    let tiles = problem.n.div_ceil(tile * u64::from(grid)) as u32;
+    // Words and their elements, tile after tile, a warp, and the warps of a block.
+    let depth = 3 + 2 + tiles + 5 + 4;
+    let all = Stage { sums: Buffer::Result, holds: Holds::ALL, depth };
+    let stages = match scratch.len() {
+        // In shared memory a cluster has a sum for each of its 16 warps a block.
+        0 => vec![Stage { depth: depth + cluster / 2 + 5, ..all }],
+        _ => {
+            let holds = Holds::Strides { tile, count: u64::from(grid), word: 1 };
+            let finish = grid.div_ceil(32) + 5;
+            vec![Stage { sums: Buffer::Scratch(0), holds, depth }, Stage { depth: finish, ..all }]
+        }
+    };
     let launch = Launch {
-        entry: format!("{way}_{words}"),
+        entry: format!("reduce_{words}"),
         grid,
         block: THREADS as u32,
         cluster,
         shared: 0,
+        early: false,
         n: problem.n,
         input: Buffer::Input,
-        output: Buffer::Result,
         args,
-        tile: (grid == 1).then_some(problem.n.max(1)),
-        // Words and their elements, tile after tile, a warp, a block or cluster, and the partial sums.
-        depth: 3 + 2 + tiles + 5 + 8 + 5 + grid.div_ceil(32) + 5,
+        stages,
     };
     Plan { launches: vec![launch], scratch }
 }

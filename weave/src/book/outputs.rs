@@ -292,7 +292,7 @@ fn traces(root: &Path, step: &str) -> Result<Frames> {
     let kernels = xtask::kernels::all()?;
     let kernel = kernels.iter().find(|kernel| kernel.name == step);
     let kernel = kernel.with_context(|| format!("there is no step `{step}`"))?;
-    let ptx = read(&kernel.folder.join("src/kernel.f32.ptx"))?;
+    let ptx = read(&kernel.folder.join(kernel.ptx("f32")))?;
     let mut frames = Frames::new();
     for block in Block::ALL {
         let threads = block.threads();

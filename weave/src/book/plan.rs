@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, anyhow};
 use common::{
     Element,
-    plan::{Block, Plan, Problem},
+    plan::{Block, Chip, Plan, Problem},
 };
 
 /// The plan of a step of the ladder on an H200's number of SMs.
@@ -13,6 +13,7 @@ pub(crate) fn of(step: &str, n: u64, threads: u32) -> Result<Plan> {
         .find(|known| known.name == step)
         .with_context(|| format!("the ladder has no step `{step}`"))?;
     let block = Block::new(threads).map_err(|e| anyhow!("{e}"))?;
-    let sms = simt::Config::default().sm_count;
-    Ok((step.plan)(&Problem { n, block, element: Element::F32, sms }))
+    let problem =
+        Problem { n, block: step.block(Some(block)), element: Element::F32, chip: Chip::H200 };
+    Ok((step.plan)(&problem))
 }

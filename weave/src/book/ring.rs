@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, fmt::Write as _};
 use anyhow::{Context, Result, anyhow, ensure};
 use common::{
     Element,
-    plan::{Block, Buffer, Call, Problem},
+    plan::{Block, Buffer, Call, Chip, Problem},
 };
 use simt::observer::{Access, AccessKind, At, Copy, Observer, Space};
 
@@ -71,7 +71,7 @@ enum State {
 
 pub(crate) fn html(sources: &Sources, step: &str) -> Result<String> {
     let kernel = sources.kernel(step)?;
-    let ptx = read(&kernel.folder.join("src/kernel.f32.ptx"))?;
+    let ptx = read(&kernel.folder.join(kernel.ptx("f32")))?;
     let columns = columns(&events(step, &ptx)?);
     ensure!(columns.len() > 3, "{step} makes no bulk copies, or too few to be drawn");
     Ok(format!("\n<figure>\n<div class=\"drawing\">{}</div>\n", picture(&columns)))
@@ -82,7 +82,9 @@ fn events(step: &str, ptx: &str) -> Result<Vec<Event>> {
     let found = ladder::STEPS.iter().find(|known| known.name == step);
     let step = found.with_context(|| format!("the ladder has no step `{step}`"))?;
     let block = Block::new(super::counts::THREADS).map_err(|error| anyhow!("{error}"))?;
-    let plan = (step.plan)(&Problem { n: N, block, element: Element::F32, sms: SMS });
+    let chip = Chip { sms: SMS, ..Chip::H200 };
+    let block = step.block(Some(block));
+    let plan = (step.plan)(&Problem { n: N, block, element: Element::F32, chip });
     let mut gpu = simt::Gpu::new();
     let input = zeros(&mut gpu, N * 4)?;
     let result = zeros(&mut gpu, 4)?;

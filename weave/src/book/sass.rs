@@ -43,8 +43,8 @@ impl Sass {
             if path.extension().is_some_and(|extension| extension == "sass") {
                 let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
                 let text = read(&path)?;
-                let kernel = kernels.iter().find(|kernel| kernel.name == name);
-                let ptx = kernel.map(|kernel| kernel.folder.join("src/kernel.f32.ptx"));
+                let kernel = kernels.iter().find(|kernel| kernel.name.replace('/', "-") == name);
+                let ptx = kernel.map(|kernel| kernel.folder.join(kernel.ptx("f32")));
                 let hash = ptx.map(|ptx| read(&ptx)).transpose()?.map(|ptx| compiler::hash(&ptx));
                 let head = text.lines().next().unwrap_or_default();
                 let stale = hash.is_none_or(|hash| !head.contains(&hash));

@@ -1,0 +1,47 @@
+//! What a plan asks of the device.
+
+/// The figures of a device that plans size their launches by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chip {
+    /// Multiprocessors.
+    pub sms: u32,
+    /// Threads that a multiprocessor holds at once.
+    pub threads: u32,
+    /// Bytes of shared memory of a multiprocessor.
+    pub shared: u32,
+    /// Bytes of shared memory that a block can have.
+    pub shared_block: u32,
+}
+
+/// Bytes of shared memory that CUDA keeps for itself in every block, from Ampere on.
+const RESERVED: u32 = 1 << 10;
+
+impl Chip {
+    /// An H200's, and an H100's.
+    pub const H200: Chip =
+        Chip { sms: 132, threads: 2048, shared: 228 << 10, shared_block: 227 << 10 };
+
+    /// Blocks of that many threads and bytes of shared memory that a multiprocessor holds at once,
+    /// as far as these two decide; at least one, for what has no room waits.
+    pub fn resident(&self, threads: u32, shared: u64) -> u32 {
+        let by_shared = u64::from(self.shared) / (shared + u64::from(RESERVED));
+        (self.threads / threads).min(by_shared.try_into().unwrap_or(u32::MAX)).max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_multiprocessor_is_filled_by_threads_or_by_shared_memory() {
+        let ring = 96 << 10;
+        assert_eq!(Chip::H200.resident(256, 32), 8);
+        assert_eq!(Chip::H200.resident(512, ring), 2);
+        // sm_86 and sm_120.
+        let small = Chip { sms: 84, threads: 1536, shared: 100 << 10, shared_block: 99 << 10 };
+        assert_eq!([256, 512, 1024].map(|threads| small.resident(threads, 0)), [6, 3, 1]);
+        assert_eq!(small.resident(512, ring), 1);
+        assert_eq!(small.resident(512, 200 << 10), 1);
+    }
+}

@@ -1,0 +1,117 @@
+//! Which elements each partial sum holds: what a verdict on every one of them rests on.
+
+use std::ops::Range;
+
+/// How the elements are shared out among partial sums. No element is left out, and none is in two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holds {
+    /// Sum i holds the elements from i × each to (i + 1) × each − 1, and the last one all that are
+    /// left: a few more, or fewer.
+    Parts {
+        /// Elements of each but the last.
+        each: u64,
+        /// How many sums there are.
+        count: u64,
+    },
+    /// Sum i holds the tiles i, i + count, i + 2 × count, and so on. What is left behind the last
+    /// whole word belongs to sum 0.
+    Strides {
+        /// Elements of a tile.
+        tile: u64,
+        /// How many sums there are.
+        count: u64,
+        /// Elements of a word.
+        word: u64,
+    },
+}
+
+impl Holds {
+    /// One sum of everything.
+    pub const ALL: Holds = Holds::Parts { each: u64::MAX, count: 1 };
+
+    /// How many sums there are.
+    pub fn count(&self) -> u64 {
+        match *self {
+            Holds::Parts { count, .. } | Holds::Strides { count, .. } => count,
+        }
+    }
+
+    /// The elements among `n` that sum `index` holds, in order.
+    pub fn ranges(&self, n: u64, index: u64) -> impl Iterator<Item = Range<u64>> + use<> {
+        // From where on, how many, and how far to the next; where that ends, and what comes then.
+        let (first, tile, stride, end, rest) = match *self {
+            Holds::Parts { each, count } => {
+                let first = index.saturating_mul(each).min(n);
+                let last = index + 1 == count;
+                (first, if last { n - first } else { each }, u64::MAX, n, 0..0)
+            }
+            Holds::Strides { tile, count, word } => {
+                let end = n - n % word;
+                (index * tile, tile, tile * count, end, if index == 0 { end..n } else { 0..0 })
+            }
+        };
+        std::iter::successors(Some(first), move |at| at.checked_add(stride))
+            .take_while(move |at| *at < end)
+            .map(move |at| at..at.saturating_add(tile).min(end))
+            .chain([rest])
+            .filter(|range| !range.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AWKWARD: [u64; 14] =
+        [0, 1, 31, 32, 33, 63, 65, 255, 257, 1023, 1025, 4096, 1_572_941, (1 << 20) + 13];
+
+    /// Which sum holds each element.
+    fn owners(holds: Holds, n: u64) -> Vec<u64> {
+        let mut owner = vec![u64::MAX; n as usize];
+        for index in 0..holds.count() {
+            for at in holds.ranges(n, index).flatten() {
+                assert_eq!(owner[at as usize], u64::MAX, "{holds:?}: {at} of {n} is in two sums");
+                owner[at as usize] = index;
+            }
+        }
+        assert!(!owner.contains(&u64::MAX), "{holds:?}: one of {n} is in no sum");
+        owner
+    }
+
+    #[test]
+    fn every_element_is_in_one_sum() {
+        for n in AWKWARD {
+            owners(Holds::ALL, n);
+            for each in [1, 3, 64, 1000] {
+                let count = n.div_ceil(each).max(1);
+                let owner = owners(Holds::Parts { each, count }, n);
+                assert!(owner.is_sorted());
+                // The last part has what is too little for one of its own.
+                let fewer = count.saturating_sub(1).max(1);
+                owners(Holds::Parts { each, count: fewer }, n);
+            }
+            for (tile, count, word) in [(2, 1, 2), (64, 7, 1), (64, 7, 4), (512, 132, 4), (8, 3, 2)]
+            {
+                let owner = owners(Holds::Strides { tile, count, word }, n);
+                for (at, owner) in owner.iter().enumerate() {
+                    let whole = (at as u64) < n - n % word;
+                    let expected = if whole { at as u64 / tile % count } else { 0 };
+                    assert_eq!(*owner, expected, "{at} of {n}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn ranges_are_in_order_and_not_empty() {
+        let strides = Holds::Strides { tile: 8, count: 2, word: 4 };
+        assert_eq!(strides.ranges(35, 0).collect::<Vec<_>>(), [0..8, 16..24, 32..35]);
+        assert_eq!(strides.ranges(35, 1).collect::<Vec<_>>(), [8..16, 24..32]);
+        assert_eq!(strides.ranges(3, 1).count(), 0);
+        let parts = Holds::Parts { each: 16, count: 2 };
+        assert!(parts.ranges(35, 0).eq(std::iter::once(0..16)));
+        assert!(parts.ranges(35, 1).eq(std::iter::once(16..35)));
+        assert_eq!(parts.ranges(7, 1).count(), 0);
+        assert!(Holds::ALL.ranges(5, 0).eq(std::iter::once(0..5)));
+    }
+}

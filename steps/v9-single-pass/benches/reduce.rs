@@ -1,0 +1,5 @@
+//! The times of this step: `cargo bench -p v9-single-pass`.
+
+fn main() {
+    bench::main(&v9_single_pass::STEP);
+}

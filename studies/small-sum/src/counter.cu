@@ -1,0 +1,33 @@
+// A counter: the block that draws the last ticket adds the partial sums, in their order.
+// Still costs: three ways to the L2, one after the other: partial sum, ticket, all partial sums.
+// Needs compute_70: the ticket is taken with acquire and release.
+#include "tile.cuh"
+
+template <unsigned int Words>
+__device__ void counter(const Element* in, Element* out, unsigned long long n, Element* partials,
+                        unsigned int* tickets)
+{
+    Element sum = block_sum(warp_sum<Words>(in, n));
+    if (threadIdx.x >= 32) return;
+    unsigned int ticket = 0;
+    if (threadIdx.x == 0) {
+        partials[blockIdx.x] = sum;
+        asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;"
+                     : "=r"(ticket) : "l"(tickets), "r"(gridDim.x - 1) : "memory");
+    }
+    if (__shfl_sync(0xffffffff, ticket, 0) != gridDim.x - 1) return;
+    // A shuffle orders no memory: what lane 0 has acquired, all have acquired from here on.
+    __syncwarp();
+    sum = 0;
+    for (unsigned int i = threadIdx.x; i < gridDim.x; i += 32) sum += partials[i];
+    for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
+    if (threadIdx.x == 0) *out = sum;
+}
+
+// One entry point for each number of words in flight.
+#define ENTRY(Words) \
+    extern "C" __global__ void __launch_bounds__(Threads) reduce_##Words( \
+        const Element* in, Element* out, unsigned long long n, Element* partials, \
+        unsigned int* tickets) \
+    { counter<Words>(in, out, n, partials, tickets); }
+ENTRY(1) ENTRY(2) ENTRY(4) ENTRY(8)
