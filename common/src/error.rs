@@ -47,6 +47,16 @@ pub enum Error {
         /// Bytes that were free.
         free: u64,
     },
+    /// The system gives this program no more host memory.
+    #[error(
+        "{what} need {needed} bytes of host memory, which the system does not give this program (`ulimit -v` limits it): take a smaller `--n`"
+    )]
+    Refused {
+        /// What was to be allocated.
+        what: String,
+        /// Bytes asked for.
+        needed: u64,
+    },
     /// The driver is older than the PTX.
     #[error(
         "the kernel's PTX is version {ptx}, and this driver (CUDA {driver}) does not know it: it takes a driver from 550 on"
@@ -162,6 +172,20 @@ fn spelt(entries: &[String]) -> String {
 pub(crate) const DRIVER: &str = "libcuda.so.1";
 
 impl Error {
+    /// The error, of a run on the memory that another one left.
+    pub(crate) fn in_second_run(self) -> Error {
+        let text = |text: String| {
+            format!(
+                "{text} (in a second run, over the memory that the first one left: it leaves behind what the next one trips over)"
+            )
+        };
+        match self {
+            Error::Trap(trap) => Error::Trap(text(trap)),
+            Error::Cuda { doing, text: words } => Error::Cuda { doing, text: text(words) },
+            other => other,
+        }
+    }
+
     /// The exit code of a program that stops with this: 1 for a wrong answer, 2 for none.
     pub fn exit_code(&self) -> u8 {
         match self {

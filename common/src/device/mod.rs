@@ -13,6 +13,7 @@ mod facts;
 mod gate;
 pub mod host;
 pub mod interpreter;
+mod params;
 mod program;
 pub mod ptx;
 mod stopwatch;
@@ -22,6 +23,9 @@ pub use facts::Facts;
 pub use interpreter::{Check, Interpreter, Observed, Settings};
 pub use ptx::Ptx;
 pub use stopwatch::Stopwatch;
+
+/// Every byte of forgotten memory, on a GPU and in the interpreter.
+pub const POISON: u8 = 0xFF;
 
 /// A device that runs PTX.
 #[derive(Debug)]
@@ -114,11 +118,11 @@ impl Device {
         }
     }
 
-    /// Copies bytes from the host.
-    pub fn write(&self, memory: &Memory, bytes: &[u8]) -> Result<()> {
+    /// Copies bytes from the host, to so many bytes behind the start of the memory.
+    pub fn write(&self, memory: &Memory, at: u64, bytes: &[u8]) -> Result<()> {
         match (self, memory) {
-            (Device::Cuda(cuda), Memory::Cuda(memory)) => cuda.write(memory, bytes),
-            (Device::Simt(simt), Memory::Simt(memory)) => simt.write(memory, bytes),
+            (Device::Cuda(cuda), Memory::Cuda(memory)) => cuda.write(memory, at, bytes),
+            (Device::Simt(simt), Memory::Simt(memory)) => simt.write(memory, at, bytes),
             _ => Err(foreign()),
         }
     }
@@ -141,12 +145,37 @@ impl Device {
         }
     }
 
+    /// Makes memory hold nothing of use: NaN as a float, −1 as an integer. In the interpreter a read
+    /// of it is one of memory that nobody wrote.
+    pub fn forget(&self, memory: &Memory) -> Result<()> {
+        match (self, memory) {
+            (Device::Cuda(cuda), Memory::Cuda(memory)) => cuda.fill(memory, POISON),
+            (Device::Simt(simt), Memory::Simt(memory)) => simt.forget(memory),
+            _ => Err(foreign()),
+        }
+    }
+
     /// Launches a kernel; on a GPU it may still run when this returns.
     pub fn launch(&self, program: &Program, call: &Call) -> Result<()> {
         match (self, program) {
             (Device::Cuda(cuda), Program::Cuda(program)) => cuda.launch(program, call),
             (Device::Simt(simt), Program::Simt(program)) => simt.launch(program, call),
             _ => Err(foreign()),
+        }
+    }
+
+    /// Does something that the interpreter does not watch.
+    pub fn unwatched<R>(&self, work: impl FnOnce() -> R) -> R {
+        match self {
+            Device::Cuda(_) => work(),
+            Device::Simt(simt) => simt.unwatched(work),
+        }
+    }
+
+    /// The next launch is launch 1 of its run.
+    pub fn restart(&self) {
+        if let Device::Simt(simt) = self {
+            simt.restart();
         }
     }
 

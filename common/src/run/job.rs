@@ -4,13 +4,10 @@ use std::{cell::Cell, rc::Rc};
 
 use crate::{
     Error, Result, Step,
-    device::{Device, Memory, Program, Ptx},
+    device::{Device, Memory, POISON, Program, Ptx},
     plan::{Buffer, Call, Plan, Problem, Scratch},
-    sum::{Mismatch, Scalar, Verdict, Workload, first_wrong},
+    sum::{Elements, Mismatch, Reference, Run, Scalar, Verdict, Workload, first_wrong},
 };
-
-/// Bytes that no kernel writes by chance: NaN as a float, negative as an integer.
-const POISON: u8 = 0xFF;
 
 /// A step, ready to run again and again.
 #[derive(Debug)]
@@ -81,26 +78,62 @@ impl<'d> Job<'d> {
         &self.plan
     }
 
-    /// Runs it once on the workload, over poisoned buffers, and holds its sum against the exact
-    /// one: what is done before anything is timed.
+    /// Runs it on the workload, over forgotten buffers, and holds its sum, and every partial sum that
+    /// it is made of, against the exact one; then once more on numbers that no addition rounds, over
+    /// the memory that the first run left. What is done before anything is timed.
+    ///
+    /// The interpreter watches the first run alone.
     pub fn verify<T: Scalar>(&self, workload: &Workload<T>) -> Result<Checked> {
-        self.fits(workload)?;
-        self.step.reads(workload.warm())?;
-        self.poison()?;
-        self.launch(&self.calls(workload.warm()))?;
-        self.verify_last(workload)
+        let first = self.verify_once(workload)?;
+        if first.wrong.is_some() {
+            return Ok(first);
+        }
+        let again = || self.device.unwatched(|| self.exactly(workload));
+        let Checked { wrong, .. } = workload.while_exact(self.device, again)?;
+        Ok(Checked { wrong, ..first })
     }
 
-    /// Holds the sum of the last run against the exact one, whatever ran before it: a kernel that
+    /// The first half of [`verify`](Job::verify): one run, on the workload alone.
+    pub fn verify_once<T: Scalar>(&self, workload: &Workload<T>) -> Result<Checked> {
+        self.fits(workload)?;
+        self.step.reads(workload.warm())?;
+        self.forget()?;
+        self.device.restart();
+        self.launch(&self.calls(workload.warm()))?;
+        self.hold(workload.elements(), workload.reference, Run::First)
+    }
+
+    /// The second half: the sum alone is forgotten, so that what the first run left behind shows.
+    fn exactly<T: Scalar>(&self, workload: &Workload<T>) -> Result<Checked> {
+        let elements = workload.exact();
+        self.poison_sum()?;
+        self.device.restart();
+        self.launch(&self.calls(workload.warm())).map_err(|error| error.in_second_run())?;
+        self.hold(elements, elements.total(), Run::Exact)
+    }
+
+    /// Holds the sums of the last run against the exact ones, whatever ran before it: a kernel that
     /// leaves something behind is right once, and then wrong.
     pub fn verify_last<T: Scalar>(&self, workload: &Workload<T>) -> Result<Checked> {
         self.fits(workload)?;
-        let verdict = Verdict::of(self.sum::<T>()?, &workload.reference, self.plan.depth());
-        let wrong = (!verdict.verified()).then(|| {
-            let output = |buffer, count| self.output(buffer, count);
-            let first = first_wrong(&self.plan, &workload.values, output);
-            Box::new(Mismatch::of(self.step, &self.problem, self.runs.get(), verdict, first))
-        });
+        let run = Run::Later(self.runs.get());
+        self.hold(workload.elements(), workload.reference, run)
+    }
+
+    /// Holds the sum of the last run, and all that it is made of, against these elements.
+    fn hold<T: Scalar>(
+        &self,
+        elements: Elements<'_, T>,
+        reference: Reference,
+        run: Run,
+    ) -> Result<Checked> {
+        let depth = if elements.round() { self.plan.depth() } else { 0 };
+        let verdict = Verdict::of(self.sum::<T>()?, &reference, depth);
+        let poison = bytemuck::pod_read_unaligned(&[POISON; 8][..size_of::<T>()]);
+        let output = |buffer, count| self.output(buffer, count);
+        let first = first_wrong(&self.plan, elements, poison, output)?;
+        let wrong = (first.is_some() || !verdict.verified())
+            .then(|| Box::new(Mismatch::of(self.step, &self.problem, run, verdict, first)));
         Ok(Checked { verdict, wrong })
     }
 
@@ -115,10 +148,10 @@ impl<'d> Job<'d> {
     }
 
     /// Overwrites what an earlier run left: a kernel that writes nothing is found out.
-    fn poison(&self) -> Result<()> {
+    fn forget(&self) -> Result<()> {
         for (memory, kind) in self.scratch.iter().zip(&self.plan.scratch) {
             if let Scratch::Partials(_) = kind {
-                self.device.fill(memory, POISON)?;
+                self.device.forget(memory)?;
             }
         }
         self.poison_sum()
@@ -127,7 +160,7 @@ impl<'d> Job<'d> {
     /// Overwrites the sum alone, so that the next one is not taken for it; what runs leave behind
     /// for each other stays.
     pub fn poison_sum(&self) -> Result<()> {
-        self.device.fill(&self.result, POISON)
+        self.device.forget(&self.result)
     }
 
     /// The launches with their arguments resolved, on the elements at that address.
@@ -177,26 +210,30 @@ impl<'d> Job<'d> {
         Ok(true)
     }
 
-    /// The first `count` elements of what a launch wrote; `None` for the input.
-    fn output<T: Scalar>(&self, buffer: Buffer, count: u64) -> Option<Vec<T>> {
+    /// The first `count` elements of what a stage wrote.
+    fn output<T: Scalar>(&self, buffer: Buffer, count: u64) -> Result<Vec<T>> {
         let (memory, mail) = match buffer {
-            Buffer::Input => return None,
             Buffer::Scratch(index) => {
                 (&self.scratch[index], matches!(self.plan.scratch[index], Scratch::Mail(_)))
             }
             Buffer::Result => (&self.result, false),
+            Buffer::Input => {
+                let text =
+                    format!("the plan of {} writes to its input: give it a buffer", self.step.name);
+                return Err(Error::Usage(text));
+            }
         };
         let mut values = vec![T::ZERO; count as usize];
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut values);
         if mail {
             let mut boxes = vec![0; 2 * bytes.len()];
-            self.device.read(memory, &mut boxes).ok()?;
+            self.device.read(memory, &mut boxes)?;
             // The flag is the upper half of each box.
             let halves = boxes.chunks_exact(8).flat_map(|mail| &mail[..4]);
             bytes.iter_mut().zip(halves).for_each(|(byte, half)| *byte = *half);
         } else {
-            self.device.read(memory, bytes).ok()?;
+            self.device.read(memory, bytes)?;
         }
-        Some(values)
+        Ok(values)
     }
 }

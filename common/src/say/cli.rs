@@ -353,7 +353,8 @@ mod tests {
         let matches = Program::command().try_get_matches_from(arguments).unwrap();
         let Program { options } = Program::from_arg_matches(&matches).unwrap();
         for (sms, blocks) in [(7, 100), (10, 70)] {
-            let settings = Settings { sms: Some(sms), ..Settings::default() };
+            let gpu = format!("sm_90:{sms}").parse().unwrap();
+            let settings = Settings { gpu, ..Settings::default() };
             let device = Device::open(Choice::Simt, &settings).unwrap();
             let mut text = Vec::new();
             explain(&[&STEP], &options, device.facts(), &mut text).unwrap();

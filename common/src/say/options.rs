@@ -1,6 +1,6 @@
 //! What can be asked of a step, option by option.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, ValueEnum};
 
@@ -78,6 +78,16 @@ pub struct Options {
     #[arg(long, value_name = "SCHEDULE", default_value = "converged", value_parser = schedule)]
     pub schedule: simt::Schedule,
 
+    /// The GPU that the interpreter plays: sm_70, sm_86, sm_90 or sm_120, with :SMS for another count of
+    /// multiprocessors
+    #[arg(long, value_name = "GPU", default_value = "sm_90", value_parser = gpu)]
+    pub gpu: simt::Arch,
+
+    /// Seconds that the interpreter waits for a block to end before it calls a kernel endless; 0 for as
+    /// many as it takes [default: 10]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_hyphen_values = true)]
+    pub budget: Option<Duration>,
+
     /// What the interpreter looks for: races, memory, sync, a list of them, or none
     /// [default: all of them, up to 2^20 elements]
     #[arg(long, value_name = "CHECKS", value_parser = checks)]
@@ -111,6 +121,19 @@ fn checks(text: &str) -> Result<Checks> {
     match text {
         "none" => Ok(Checks(Vec::new())),
         list => list.split(',').map(str::parse).collect::<Result<_>>().map(Checks),
+    }
+}
+
+fn gpu(text: &str) -> Result<simt::Arch, String> {
+    text.parse()
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    match text.parse() {
+        Ok(seconds) if (0.0..=1e9).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
+        _ => Err(format!(
+            "`--budget {text}` is no number of seconds: take one from 0 (no limit) to 10^9, such as 2.5"
+        )),
     }
 }
 
@@ -151,7 +174,8 @@ impl Options {
     pub(super) fn settings(&self) -> Settings {
         Settings {
             schedule: self.schedule,
-            sms: None,
+            gpu: self.gpu,
+            patience: self.budget,
             checks: self.check.clone().map(|Checks(checks)| checks),
             traced: u64::from(self.trace.is_some()),
         }
