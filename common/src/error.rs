@@ -88,7 +88,7 @@ pub enum Error {
     /// The PTX has no kernel of the name that the plan launches.
     #[error(
         "{file} has no entry point `{entry}`, which the plan launches: it has {have}",
-        have = spelt(entries)
+        have = spelt(entry, entries)
     )]
     NoEntry {
         /// The PTX's name.
@@ -97,6 +97,32 @@ pub enum Error {
         entry: String,
         /// Those that are there.
         entries: Vec<String>,
+    },
+    /// A kernel takes other things than the host passes.
+    #[error(
+        "the host passes `{entry}` {passes}, and the one in {file} takes {takes}: give it the parameters of the step's own kernel"
+    )]
+    Signature {
+        /// The kernel's file.
+        file: String,
+        /// The entry point.
+        entry: String,
+        /// What the plan hands over.
+        passes: String,
+        /// What the kernel declares.
+        takes: String,
+    },
+    /// PTX that was made for another element type.
+    #[error(
+        "{file} is made for {made}, as its stamp says, and `--type {asked}` asks for another: take `--type {made}`, or the PTX for {asked}"
+    )]
+    OtherElement {
+        /// The file.
+        file: String,
+        /// The type on its stamp.
+        made: crate::Element,
+        /// The type on the command line.
+        asked: crate::Element,
     },
     /// `kernel.cu` was changed and there is nothing to compile it with.
     #[error(
@@ -160,8 +186,14 @@ impl From<compiler::Error> for Error {
     }
 }
 
-/// Names of entry points, as a sentence has them.
-fn spelt(entries: &[String]) -> String {
+/// Names of entry points, as a sentence has them, with the cure where one is only mangled.
+fn spelt(entry: &str, entries: &[String]) -> String {
+    let mangled = format!("_Z{}{entry}", entry.len());
+    if let Some(name) = entries.iter().find(|name| name.starts_with(&mangled)) {
+        return format!(
+            "none of that name, but `{name}` is `{entry}` as C++ mangles it: write `extern \"C\"` in front of its `__global__`"
+        );
+    }
     match entries {
         [] => "none".into(),
         some => some.iter().map(|entry| format!("`{entry}`")).collect::<Vec<_>>().join(", "),

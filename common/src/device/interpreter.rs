@@ -161,6 +161,10 @@ impl Interpreter {
                 }
                 Ok(Program { module })
             }
+            Err(error) if !ptx.source.is_empty() => Err(Error::Simt {
+                doing: format!("interpreting {}", ptx.file),
+                text: error.to_string(),
+            }),
             Err(error) => Err(Error::BadPtx { file: ptx.file.clone(), reason: error.to_string() }),
         }
     }

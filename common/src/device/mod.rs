@@ -1,6 +1,10 @@
 //! Where a plan is carried out: a GPU, or the interpreter. A closed set.
 
-use std::{fmt, str::FromStr};
+use std::{
+    fmt,
+    io::{self, Write},
+    str::FromStr,
+};
 
 use crate::{
     Element, Error, Result,
@@ -73,10 +77,13 @@ impl Device {
             Choice::Cuda(ordinal) => Cuda::open(ordinal).map(Device::Cuda),
             Choice::Auto => match Cuda::open(0) {
                 Ok(cuda) => Ok(Device::Cuda(cuda)),
-                Err(Error::NoDriver | Error::NoGpu) => {
+                Err(reason) => {
+                    if let Some(line) = instead(&reason) {
+                        // Nobody has to read it.
+                        let _ = writeln!(io::stderr(), "{line}");
+                    }
                     Ok(Device::Simt(Box::new(Interpreter::new(settings))))
                 }
-                Err(other) => Err(other),
             },
         }
     }
@@ -188,6 +195,17 @@ impl Device {
     }
 }
 
+/// What is said where a GPU was looked for and something is the matter with it; where there is none,
+/// that is no news.
+fn instead(reason: &Error) -> Option<String> {
+    match reason {
+        Error::NoDriver | Error::NoGpu => None,
+        other => Some(format!(
+            "note: {other}; so this runs on the interpreter, as `--device simt` asks for"
+        )),
+    }
+}
+
 impl Memory {
     /// Its device address.
     pub fn address(&self) -> u64 {
@@ -234,6 +252,18 @@ impl FromStr for Choice {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_gpu_that_cannot_be_taken_is_said_and_none_is_not() {
+        assert_eq!(instead(&Error::NoDriver), None);
+        assert_eq!(instead(&Error::NoGpu), None);
+        for code in ["CUDA_ERROR_STUB_LIBRARY", "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"] {
+            let error = Error::Cuda { doing: "starting the CUDA driver".into(), text: code.into() };
+            let line = instead(&error).unwrap();
+            assert!(line.contains(code) && line.contains("`--device simt`"), "{line}");
+            assert_eq!(line.lines().count(), 1);
+        }
+    }
 
     #[test]
     fn devices_are_read_as_they_are_written() {

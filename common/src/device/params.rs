@@ -3,7 +3,7 @@
 /// The names of the parameters of an entry, in order; none where the source cannot be followed.
 ///
 /// An entry that a macro makes is `reduce_##Block` in the source, and `reduce_256` in the PTX.
-pub(super) fn names<'s>(source: &'s str, entry: &str) -> Vec<&'s str> {
+pub(crate) fn names<'s>(source: &'s str, entry: &str) -> Vec<&'s str> {
     let kernels = source.split("__global__").skip(1).filter_map(kernel);
     let matching = |name: &str| {
         name == entry

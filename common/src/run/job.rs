@@ -2,6 +2,7 @@
 
 use std::{cell::Cell, rc::Rc};
 
+use super::fits::fits;
 use crate::{
     Error, Result, Step,
     device::{Device, Memory, POISON, Program, Ptx},
@@ -46,6 +47,7 @@ impl<'d> Job<'d> {
         ptx: &Ptx,
         problem: Problem,
     ) -> Result<Job<'d>> {
+        fits(&(step.plan)(&problem), ptx)?;
         Job::with(device, step, &Rc::new(device.load(ptx)?), problem)
     }
 

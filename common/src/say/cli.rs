@@ -222,8 +222,10 @@ fn fault(outcome: &Outcome) -> Option<Error> {
     let findings = &outcome.observed.as_ref()?.findings;
     let (first, count) = (findings.first()?, findings.len());
     Some(Error::Findings(format!(
-        "the sum is right, but the checks find fault with {} in {count} place(s): {first}",
-        outcome.step
+        "the sum is right, but the checks find fault with {} in {places}: {sentence}",
+        outcome.step,
+        places = if count == 1 { "one place".to_owned() } else { format!("{count} places") },
+        sentence = first.sentence()
     )))
 }
 

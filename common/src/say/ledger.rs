@@ -12,6 +12,9 @@ use crate::{
     run::Outcome,
 };
 
+/// Texts of `printf` that are printed.
+const PRINTED: usize = 8;
+
 /// Findings that are printed: one fault is often found in many places.
 const SHOWN: usize = 3;
 
@@ -45,6 +48,7 @@ pub fn ledger(outcome: &Outcome) -> String {
     let _ = writeln!(text, "{}", right(&mut launches, 0..8));
     text += &rounds(observed);
     text += &checks(observed);
+    text += &printed(observed);
     text
 }
 
@@ -71,6 +75,19 @@ fn rounds(observed: &Observed) -> String {
     format!("\n  rounds of launch 1, from barrier to barrier\n{}\n", right(&mut rounds, 0..8))
 }
 
+/// What threads printed first.
+fn printed(observed: &Observed) -> String {
+    let mut text = String::new();
+    for (index, printed) in observed.printed.iter().take(PRINTED).enumerate() {
+        text += &line(if index == 0 { "printed" } else { "" }, &printed.to_string());
+    }
+    let shown = observed.printed.len().min(PRINTED) as u64;
+    if let more @ 1.. = observed.prints - shown {
+        text += &line("", &format!("and {} more", group(more)));
+    }
+    text
+}
+
 /// What was checked, and what was found.
 fn checks(observed: &Observed) -> String {
     let names = observed.checks.iter().map(|check| match check {
@@ -86,7 +103,8 @@ fn checks(observed: &Observed) -> String {
         text += &line("checks", &format!("no {}", names.join(", no ")));
     }
     for finding in observed.findings.iter().take(SHOWN) {
-        text += &line("FOUND", &finding.to_string());
+        text += &line("FOUND", &finding.sentence());
+        text += &line("", &format!("({})", finding.details()));
     }
     if let Some(more @ 1..) = observed.findings.len().checked_sub(SHOWN) {
         text += &line("", &format!("and {more} more like these"));

@@ -60,6 +60,9 @@ pub fn outcome(outcome: &Outcome, input: Input, seed: u64) -> String {
                 ),
             );
         }
+    } else if verdict.verified() {
+        let why = "though it looks right: a part of it, or a second run, is not";
+        text += &line("sum", &format!("{}, {BAD}WRONG{BAD:#}, {why}", verdict.sum));
     } else {
         text += &line(
             "sum",

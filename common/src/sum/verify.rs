@@ -192,14 +192,16 @@ impl fmt::Display for Mismatch {
         }
         let what = format!("the sum of {n} {element} in blocks of {threads}");
         if verdict.verified() {
-            write!(f, ": {what} is off by {error}, which rounding could explain, but ")?;
+            write!(f, ": {what} is off by {}, which rounding could explain, but ", about(*error))?;
         } else {
             write!(f, ": {what} is {expected}, the kernel gave {sum}")?;
             match (element, self.run) {
-                (Element::I32, _) | (_, Run::Exact) => write!(f, " (off by {error})")?,
+                _ if error.is_nan() => {}
+                (Element::I32, _) | (_, Run::Exact) => write!(f, " (off by {})", about(*error))?,
                 _ => write!(
                     f,
-                    " (off by {error}, where its own rounding explains at most {bound:.3e})"
+                    " (off by {}, where its own rounding explains at most {bound:.1e})",
+                    about(*error)
                 )?,
             }
         }
@@ -232,11 +234,27 @@ impl fmt::Display for WrongPartial {
             );
         }
         let Verdict { sum, expected, error, bound } = verdict;
-        write!(f, ", gave {sum} instead of {expected} (off by {error}")?;
+        write!(f, ", gave {sum} instead of {expected}")?;
+        if error.is_nan() {
+            return Ok(());
+        }
+        write!(f, " (off by {}", about(*error))?;
         match bound {
             0.0 => f.write_str(")"),
             _ => write!(f, ", where rounding explains at most {bound:.1e})"),
         }
+    }
+}
+
+/// A distance: whole where it is, and three digits of it where not.
+fn about(distance: f64) -> String {
+    if distance.fract() == 0.0 && distance < 1e15 {
+        return distance.to_string();
+    }
+    if (0.01..1e6).contains(&distance) {
+        format!("{distance:.3}")
+    } else {
+        format!("{distance:.2e}")
     }
 }
 
