@@ -1,5 +1,7 @@
 //! What can go wrong, each as a sentence with both sides of the mismatch and the way out.
 
+use crate::plan::Launch;
+
 /// A result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -179,6 +181,12 @@ impl From<compiler::Error> for Error {
     fn from(error: compiler::Error) -> Error {
         match error {
             compiler::Error::Library { doing, text } => Error::Cuda { doing, text },
+            compiler::Error::Compile { file, log }
+                if log.contains("could not open source file") =>
+            {
+                let cure = "NVRTC brings no headers: write down what the kernel needs of them, or include a file of your own by its whole text";
+                Error::Compile { file, log: format!("{log}\n{cure}") }
+            }
             compiler::Error::Compile { file, log } => Error::Compile { file, log },
             compiler::Error::Stamp { file, reason } => Error::BadPtx { file, reason },
             missing @ compiler::Error::Include { .. } => Error::Usage(missing.to_string()),
@@ -196,6 +204,7 @@ fn spelt(entry: &str, entries: &[String]) -> String {
     }
     match entries {
         [] => "none".into(),
+        [one] => format!("`{one}`: call it `{entry}`"),
         some => some.iter().map(|entry| format!("`{entry}`")).collect::<Vec<_>>().join(", "),
     }
 }
@@ -218,6 +227,19 @@ impl Error {
         }
     }
 
+    /// The error, of a launch of the plan, from 1.
+    pub(crate) fn of_launch(self, number: usize, launch: &Launch) -> Error {
+        let Launch { grid, block, n, .. } = launch;
+        let blocks = if *grid == 1 { "block" } else { "blocks" };
+        let elements = if *n == 1 { "element" } else { "elements" };
+        match self {
+            Error::Trap(text) => Error::Trap(format!(
+                "launch {number}, {grid} {blocks} of {block} threads on {n} {elements}: {text}"
+            )),
+            other => other,
+        }
+    }
+
     /// The exit code of a program that stops with this: 1 for a wrong answer, 2 for none.
     pub fn exit_code(&self) -> u8 {
         match self {
@@ -230,6 +252,16 @@ impl Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_wrong_answer_exits_with_1_and_none_with_2() {
+        let text = String::new;
+        for wrong in [Error::Wrong(text()), Error::Findings(text()), Error::Trap(text())] {
+            assert_eq!(wrong.exit_code(), 1, "{wrong:?}");
+        }
+        assert_eq!(Error::Usage(text()).exit_code(), 2);
+        assert_eq!(Error::NoGpu.exit_code(), 2);
+    }
 
     #[test]
     fn a_missing_entry_point_is_named_with_those_that_are_there() {

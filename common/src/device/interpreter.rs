@@ -298,7 +298,13 @@ fn chip(gpu: &simt::Arch) -> Chip {
 fn stopped(doing: impl Into<String>) -> impl FnOnce(simt::Error) -> Error {
     let doing = doing.into();
     move |error| match error {
-        simt::Error::Trap(trap) => Error::Trap(format!("{doing}: {trap}")),
+        simt::Error::Trap(trap) => Error::Trap(format!(
+            "{} (`{}`, PTX line {}: `{}`)",
+            trap.sentence(),
+            trap.entry,
+            trap.ptx_line,
+            trap.text
+        )),
         other => Error::Simt { doing, text: other.to_string() },
     }
 }

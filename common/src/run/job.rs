@@ -178,7 +178,11 @@ impl<'d> Job<'d> {
     /// Launches calls that [`calls`](Job::calls) made. On a GPU this does not wait.
     pub fn launch(&self, calls: &[Call]) -> Result<()> {
         self.runs.set(self.runs.get().saturating_add(1));
-        calls.iter().try_for_each(|call| self.device.launch(&self.program, call))
+        let launches = calls.iter().zip(&self.plan.launches).enumerate();
+        launches.into_iter().try_for_each(|(index, (call, launch))| {
+            let launched = self.device.launch(&self.program, call);
+            launched.map_err(|error| error.of_launch(index + 1, launch))
+        })
     }
 
     /// The sum, after all that was launched.
@@ -237,5 +241,106 @@ impl<'d> Job<'d> {
             self.device.read(memory, bytes)?;
         }
         Ok(values)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Element, Kernel,
+        device::{Choice, Settings},
+        plan::{Arg, Block, Holds, Launch, Stage},
+        sum::Input,
+    };
+
+    /// A kernel that adds two partial sums, and leaves it to others to make them.
+    const LAZY: &str = "
+.version 8.4
+.target sm_60
+.address_size 64
+.visible .entry reduce(.param .u64 partials, .param .u64 out)
+{
+    .reg .pred %p;
+    .reg .u32 %a, %b, %lane;
+    .reg .u64 %partials, %out;
+    mov.u32 %lane, %tid.x;
+    setp.ne.u32 %p, %lane, 0;
+    @%p ret;
+    ld.param.u64 %partials, [partials];
+    ld.param.u64 %out, [out];
+    ld.global.u32 %a, [%partials];
+    ld.global.u32 %b, [%partials+4];
+    add.u32 %a, %a, %b;
+    st.global.u32 [%out], %a;
+    ret;
+}
+";
+
+    static STEP: Step = Step {
+        name: "lazy",
+        cures: "",
+        costs: "",
+        kernel: Kernel { path: "", source: "", includes: &[], ptx: ["", "", ""] },
+        blocks: &[64],
+        aligned: 1,
+        plan: |problem| {
+            let partials = Buffer::Scratch(0);
+            let launch = Launch {
+                entry: "reduce".into(),
+                grid: 2,
+                block: problem.block.threads(),
+                cluster: 1,
+                shared: 0,
+                early: false,
+                n: problem.n,
+                input: Buffer::Input,
+                args: vec![Arg::Address(partials), Arg::Address(Buffer::Result)],
+                stages: vec![
+                    Stage { sums: partials, holds: Holds::Parts { each: 20, count: 2 }, depth: 1 },
+                    Stage { sums: Buffer::Result, holds: Holds::ALL, depth: 1 },
+                ],
+            };
+            Plan { launches: vec![launch], scratch: vec![Scratch::Partials(2)] }
+        },
+        variants: &[],
+    };
+
+    #[test]
+    fn partial_sums_of_before_are_forgotten() {
+        let settings = Settings { checks: Some(Vec::new()), ..Settings::default() };
+        let device = Device::open(Choice::Simt, &settings).unwrap();
+        let (origin, source) = (String::new(), String::new());
+        let ptx = Ptx { text: LAZY.into(), source, origin, file: "lazy.ptx".into() };
+        let problem = device.problem(33, Block::new(64).unwrap(), Element::I32);
+        let job = Job::load(&device, &STEP, &ptx, problem).unwrap();
+        let workload = Workload::<i32>::new(&device, Input::Ones, 33, 1).unwrap();
+        device.write(&job.scratch[0], 0, bytemuck::cast_slice(&[20i32, 13])).unwrap();
+        job.launch(&job.calls(workload.warm())).unwrap();
+        assert!(job.verify_last(&workload).unwrap().wrong.is_none(), "they were right");
+        let wrong = job.verify_once(&workload).unwrap().wrong.expect("nobody made them");
+        assert!(
+            wrong.to_string().ends_with(
+                "block 0 of launch 1, which adds the elements 0 to 19, never wrote its partial sum"
+            ),
+            "{wrong}"
+        );
+    }
+
+    #[test]
+    fn a_trap_has_the_plan_of_its_launch() {
+        let error = Error::Trap("out of bounds".into());
+        let problem = Problem {
+            n: 4,
+            block: Block::new(256).unwrap(),
+            element: Element::F32,
+            chip: crate::plan::Chip::H200,
+        };
+        let plan = (STEP.plan)(&problem);
+        let launch = Launch { grid: 1, ..plan.launches[0].clone() };
+        assert_eq!(
+            error.of_launch(3, &launch).to_string(),
+            "launch 3, 1 block of 256 threads on 4 elements: out of bounds"
+        );
     }
 }

@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use clap::{Args, ValueEnum};
 
 use crate::{
-    Element, Result, Step,
+    Element, Error, Result, Step,
     device::{Check, Choice, Settings},
     plan::{Block, Size},
     run::Samples,
@@ -42,11 +42,11 @@ pub struct Options {
 
     /// Elements to leave out at the start of the memory: with 1, the slice begins between two words
     /// of 16 bytes
-    #[arg(long, value_name = "ELEMENTS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..4096))]
+    #[arg(long, value_name = "ELEMENTS", default_value_t = 0, value_parser = offset, allow_hyphen_values = true)]
     pub offset: u64,
 
     /// The seed that random elements come from
-    #[arg(long, value_name = "SEED", default_value_t = 42)]
+    #[arg(long, value_name = "SEED", default_value_t = 42, value_parser = seed, allow_hyphen_values = true)]
     pub seed: u64,
 
     /// Where to run: auto (the GPU if there is one, the interpreter if not), cuda, cuda:1, simt
@@ -120,8 +120,22 @@ pub enum Format {
 fn checks(text: &str) -> Result<Checks> {
     match text {
         "none" => Ok(Checks(Vec::new())),
+        list if list.split(',').any(|check| check == "none") => Err(Error::Usage(format!(
+            "`--check {list}` asks for checks and for none: take `none` alone, or leave it out"
+        ))),
         list => list.split(',').map(str::parse).collect::<Result<_>>().map(Checks),
     }
+}
+
+fn offset(text: &str) -> Result<u64, String> {
+    match text.parse::<Size>() {
+        Ok(Size(offset @ ..4096)) => Ok(offset),
+        _ => Err(format!("`--offset {text}` is no number of elements from 0 to 4095")),
+    }
+}
+
+fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("`--seed {text}` is no whole number from 0 to 2^64 - 1"))
 }
 
 fn gpu(text: &str) -> Result<simt::Arch, String> {

@@ -28,7 +28,8 @@ const INTERPRETED: u64 = 1 << 22;
 
 /// Holds the verdict on a step against faults at random places.
 pub(super) fn drops(step: &Step) {
-    let asked = |name: &str| std::env::var(name).ok().map(|text| text.parse::<Size>().expect(name).0);
+    let asked =
+        |name: &str| std::env::var(name).ok().map(|text| text.parse::<Size>().expect(name).0);
     let (tries, most) = (asked("DROP_TRIES").unwrap_or(6), asked("DROP_MOST").unwrap_or(1 << 15));
     let quiet = interpreter(&Settings { checks: Some(Vec::new()), ..Settings::default() });
     many(step, &quiet, tries, most.min(INTERPRETED));
