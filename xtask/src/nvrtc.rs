@@ -10,7 +10,7 @@ const WHEEL: &str = "site-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.12";
 /// Opens the pinned NVRTC; installs it into `.venv` first if it is not there.
 pub(crate) fn bring(sh: &Shell) -> Result<Library> {
     if installed(sh).is_none() {
-        println!("installing NVRTC {PINNED} from PyPI into .venv (60 MB)");
+        say!("installing NVRTC {PINNED} from PyPI into .venv (60 MB)");
         if !sh.path_exists(".venv/bin/python") {
             cmd!(sh, "python3 -m venv .venv")
                 .quiet()

@@ -36,7 +36,7 @@ const AMERICAN: [&str; 14] = [
 
 pub(crate) fn run(sh: &Shell) -> Result<()> {
     if !sh.path_exists(".venv/bin/codespell") {
-        println!("installing {CODESPELL} from PyPI into .venv");
+        say!("installing {CODESPELL} from PyPI into .venv");
         if !sh.path_exists(".venv/bin/python") {
             cmd!(sh, "python3 -m venv .venv")
                 .quiet()
@@ -54,7 +54,7 @@ pub(crate) fn run(sh: &Shell) -> Result<()> {
     if !found.is_empty() {
         bail!("American spelling:\n  {}", found.join("\n  "));
     }
-    println!("no misspelt words");
+    say!("no misspelt words");
     Ok(())
 }
 
