@@ -16,7 +16,7 @@ pub(super) fn fits(plan: &Plan, ptx: &Ptx) -> Result<()> {
             return Err(Error::NoEntry { file, entry, entries });
         }
         let takes = parameters(&ptx.text, &launch.entry);
-        let given = launch.args.iter().map(|arg| size(arg));
+        let given = launch.args.iter().map(size);
         // What cannot be read is left to the device.
         if given.clone().eq(takes.iter().map(|bytes| bytes.unwrap_or(0)))
             || takes.contains(&None) && takes.len() == launch.args.len()
