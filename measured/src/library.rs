@@ -48,6 +48,8 @@ pub struct First {
     pub operation: String,
     /// Elements.
     pub n: u64,
+    /// Which of several processes, from 1.
+    pub process: u32,
     /// Milliseconds until there was a context.
     pub context_ms: f64,
     /// Milliseconds of the first call after it: the driver compiles a kernel.
@@ -217,15 +219,21 @@ pub fn tables(taken: &[Taken], clock: Clock) -> Vec<(String, String)> {
     series(taken, clock).into_iter().map(of).collect()
 }
 
-/// The table of first answers.
+/// The table of first answers: the median of several processes, and the slowest.
 pub fn first_table(first: &[First]) -> String {
-    let mut table = Table::new(["", "context, ms", "first answer, ms", "second answer, µs"]);
-    for row in first {
+    let mut table =
+        Table::new(["", "context, ms", "first answer, ms", "the slowest, ms", "second answer, µs"]);
+    let same = |a: &First, b: &First| a.operation == b.operation && a.element == b.element;
+    for rows in first.chunk_by(same) {
+        let all = |of: fn(&First) -> f64| numbers::sorted(rows.iter().map(of));
+        let median = |of| numbers::quantile(&all(of), 0.5);
+        let slowest = all(|row| row.first_ms).last().copied().unwrap_or(f64::NAN);
         table.row([
-            format!("{} of {}", row.operation, row.element),
-            format!("{:.0}", row.context_ms),
-            format!("{:.1}", row.first_ms),
-            format!("{:.1}", 1e3 * row.second_ms),
+            format!("{} of {}", rows[0].operation, rows[0].element),
+            format!("{:.0}", median(|row| row.context_ms)),
+            format!("{:.1}", median(|row| row.first_ms)),
+            format!("{slowest:.1}"),
+            format!("{:.1}", 1e3 * median(|row| row.second_ms)),
         ]);
     }
     table.to_string()
@@ -274,6 +282,23 @@ mod tests {
         assert_eq!(series.behind_and_level("reduce"), (vec![10], vec![20]));
         let text = &tables(&all, Clock::Gpu)[0].1;
         assert!(text.contains("behind for sure at: 10; level at: 20"), "{text}");
+    }
+
+    #[test]
+    fn first_answers_are_the_middle_one_and_the_slowest() {
+        let row = |process, first_ms| First {
+            element: "f32".into(),
+            operation: "sum".into(),
+            n: 1,
+            process,
+            context_ms: 100.0,
+            first_ms,
+            second_ms: 0.012,
+        };
+        let text = first_table(&[row(1, 70.0), row(2, 40.0), row(3, 44.0)]);
+        let line = text.lines().last().unwrap();
+        assert!(line.contains("44.0") && line.contains("70.0") && line.contains("12.0"), "{text}");
+        assert_eq!(text.lines().count(), 3, "{text}");
     }
 
     #[test]

@@ -3,9 +3,11 @@
 
 use crate::Shape;
 
-/// The shapes as kernels know them.
+/// The kernels of a type and operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Family {
+    /// One block of 32 threads.
+    Block32,
     /// One block of 256 threads.
     Block256,
     /// One block of 1024 threads.
@@ -14,16 +16,26 @@ pub enum Family {
     Spread,
     /// Many parts.
     Chunks,
+    /// Any shape of a slice that begins between two words.
+    Across,
 }
 
 impl Family {
     /// All of them.
-    pub const ALL: [Family; 4] =
-        [Family::Block256, Family::Block1024, Family::Spread, Family::Chunks];
+    pub const ALL: [Family; 6] = [
+        Family::Block32,
+        Family::Block256,
+        Family::Block1024,
+        Family::Spread,
+        Family::Chunks,
+        Family::Across,
+    ];
 
-    /// That of a shape.
-    pub fn of(shape: Shape) -> Family {
+    /// That of a shape, whose slice begins with a word or not.
+    pub fn of(shape: Shape, aligned: bool) -> Family {
         match shape {
+            _ if !aligned => Family::Across,
+            Shape::Block { threads: 32 } => Family::Block32,
             Shape::Block { threads: 256 } => Family::Block256,
             Shape::Block { .. } => Family::Block1024,
             Shape::Spread { .. } => Family::Spread,
@@ -31,12 +43,13 @@ impl Family {
         }
     }
 
-    /// Threads of a block.
+    /// The most threads of a block.
     pub fn threads(self) -> u32 {
         match self {
+            Family::Block32 => 32,
             Family::Block256 | Family::Spread => 256,
             Family::Chunks => 512,
-            Family::Block1024 => 1024,
+            Family::Block1024 | Family::Across => 1024,
         }
     }
 }
@@ -88,15 +101,17 @@ macro_rules! kernels {
     };
     (@ $texts:ident $type:literal $operation:literal) => {
         [
+            $crate::kernels::kernels!(# $texts $type $operation "block_32"),
             $crate::kernels::kernels!(# $texts $type $operation "block_256"),
             $crate::kernels::kernels!(# $texts $type $operation "block_1024"),
             $crate::kernels::kernels!(# $texts $type $operation "spread"),
             $crate::kernels::kernels!(# $texts $type $operation "chunks"),
+            $crate::kernels::kernels!(# $texts $type $operation "across"),
         ]
     };
     (# $texts:ident $type:literal $operation:literal $family:literal) => {
         $crate::kernels::Kernel {
-            name: concat!("reduce_", $type, "_", $operation, "_", $family),
+            name: concat!($type, "_", $operation, "_", $family),
             ptx_70: $crate::kernels::kernels!(70 both $type $operation $family),
             ptx_90: $crate::kernels::kernels!(90 $texts $type $operation $family),
         }

@@ -156,7 +156,8 @@ impl<T: Element> Reducer<T> {
         let (n, size) = (slice.len() as u64, size_of::<T>() as u64);
         let shape = shape::pick(n, size).ok_or(Error::TooLong { n, size, most: shape::LONGEST })?;
         let (parts, words, threads) = (shape.parts(), shape.words(), shape.threads());
-        let loaded = self.load(operation, Family::of(shape))?;
+        let family = Family::of(shape, input.is_multiple_of(16));
+        let loaded = self.load(operation, family)?;
         let grid = parts.min(loaded.blocks);
         let call = Call { grid, threads, input, output, n, words, parts, epoch };
         let run = |state| cuda::launch(&loaded.function, &self.stream, call, state);

@@ -11,7 +11,7 @@ pub const LONGEST: u64 = PARTS << (28 + 4);
 pub enum Shape {
     /// One part, one block.
     Block {
-        /// Threads of the block: 256 or 1024.
+        /// Threads of the block: 32, 256 or 1024.
         threads: u32,
     },
     /// A few parts, whose warps' values one warp joins.
@@ -70,11 +70,12 @@ const KIB: u64 = 1 << 10;
 
 /// What is cut how: KiB up to which a line holds, and its shape. Measured on an H200.
 ///
-/// One block is the soonest to have it while its loads are few; eight have it before one more warp
+/// One warp need not meet others. One block is the soonest to have it while its loads are few; eight have it before one more warp
 /// would have been joined; then there are as many parts as one warp can collect, and as many as a
 /// large device runs at once. From 16 to 24 MiB 192 parts read faster than 256, whose distances are
 /// near powers of two there.
-const TABLE: [(u64, Cut); 9] = [
+const TABLE: [(u64, Cut); 10] = [
+    (2, Cut::Block(32)),
     (16, Cut::Block(256)),
     (48, Cut::Block(1024)),
     (192, Cut::Spread(8)),
@@ -139,7 +140,9 @@ mod tests {
 
     #[test]
     fn small_sums_take_one_block() {
-        assert_eq!(pick(0, 4), Some(Shape::Block { threads: 256 }));
+        assert_eq!(pick(0, 4), Some(Shape::Block { threads: 32 }));
+        assert_eq!(pick(512, 4), Some(Shape::Block { threads: 32 }));
+        assert_eq!(pick(513, 4), Some(Shape::Block { threads: 256 }));
         assert_eq!(pick(4096, 4), Some(Shape::Block { threads: 256 }));
         assert_eq!(pick(4097, 4), Some(Shape::Block { threads: 1024 }));
         assert_eq!(pick(12 << 10, 4), Some(Shape::Block { threads: 1024 }));

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::place::Buffer;
+use crate::model::Buffer;
 
 /// Each allocation has a range of 64 GiB to itself.
 const SHIFT: u32 = 36;

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use crate::check::check;
 use crate::exec::{self, Env};
 use crate::global::{Global, POISON};
-use crate::observer::{HostEvent, LaunchInfo, Observer};
+use crate::observer::{Buffer, HostEvent, LaunchInfo, Observer};
+use crate::place::Places;
 use crate::progress::Progress;
-use crate::{Config, Error, Launch, Module};
+use crate::{Config, Error, Kernel, Launch, Module};
 
 /// An imitated device: owns global memory.
 #[derive(Debug, Default)]
@@ -91,7 +92,10 @@ impl Gpu {
         self.global
             .fill(address, POISON, bytes)
             .map_err(|detail| Error::Memory(format!("forget: {detail}")))?;
-        self.note(HostEvent::Forget { base: address, bytes });
+        if let Some((_, slot)) = self.global.find(address, bytes) {
+            let of = Buffer { base: slot.base, bytes: slot.bytes };
+            self.note(HostEvent::Forget { base: address, bytes, of });
+        }
         Ok(())
     }
 
@@ -107,6 +111,7 @@ impl Gpu {
         let module_base = self.variables(module)?;
         self.report_host_events(observer);
         self.launches += 1;
+        let buffers = self.pointed_into(kernel, &params);
         let info = LaunchInfo {
             kernel,
             number: self.launches,
@@ -115,6 +120,7 @@ impl Gpu {
             cluster: launch.cluster,
             shared: kernel.shared_bytes(launch.shared) + launch.shared,
             params: &params,
+            buffers: &buffers,
             interleaved: kernel.interacts,
         };
         self.progress.begin(self.launches, info.blocks());
@@ -124,6 +130,13 @@ impl Gpu {
             observer.trap(&trap);
             Error::Trap(trap)
         })
+    }
+
+    /// Live allocations that a parameter points into.
+    fn pointed_into(&self, kernel: &Kernel, params: &[u8]) -> Vec<Buffer> {
+        let places = Places { kernel, params };
+        let slots = places.pointers().filter_map(|(_, pointer)| self.global.find(pointer, 0));
+        slots.map(|(_, slot)| Buffer { base: slot.base, bytes: slot.bytes }).collect()
     }
 
     /// How far the running launch has come, to be asked from another thread.

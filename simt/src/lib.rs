@@ -52,9 +52,11 @@
 //!
 //! # Map
 //!
-//! `parse` (text to tree), `decode` (tree to instructions), `cfg` (where lanes meet again),
-//! `alu` (what arithmetic computes), `exec` (warps, barriers, schedules, blocks), `global`
-//! (memory), [`observer`] (what can be seen), [`observe`] and [`Counters`] (who looks).
+//! `parse` (text to tree), `decode` (tree to instructions, called functions spread out), `cfg`
+//! (where lanes meet again), `alu` (what arithmetic computes), `exec` (warps, barriers, schedules,
+//! blocks), `global` (memory), `check` (whether a launch fits the GPU that is played: [`Arch`]),
+//! [`observer`] (what can be seen), [`observe`] and [`Counters`] (who looks), `place` (addresses
+//! as the source has them). Below all of them `model`, the terms of the memory model.
 #![forbid(unsafe_code)]
 
 mod alu;

@@ -77,3 +77,12 @@ pub enum Scope {
     /// The system.
     Sys,
 }
+
+/// An allocation of global memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Buffer {
+    /// First address.
+    pub base: u64,
+    /// Bytes.
+    pub bytes: u64,
+}

@@ -1,7 +1,7 @@
 //! Addresses as the source would write them: `shared[3]`, `in[200]`.
 
 use crate::kernel::Kernel;
-use crate::model::Space;
+use crate::model::{Buffer, Space};
 
 /// What addresses of a launch are named by.
 #[derive(Debug, Clone, Copy)]
@@ -9,13 +9,6 @@ pub(crate) struct Places<'a> {
     pub(crate) kernel: &'a Kernel,
     /// The parameters as they lie in memory.
     pub(crate) params: &'a [u8],
-}
-
-/// Global memory that an address belongs to, if only by being near.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Buffer {
-    pub(crate) base: u64,
-    pub(crate) bytes: u64,
 }
 
 impl Places<'_> {
@@ -64,7 +57,7 @@ impl Places<'_> {
     }
 
     /// Parameters that may be pointers, with their values.
-    fn pointers(&self) -> impl Iterator<Item = (usize, u64)> {
+    pub(crate) fn pointers(&self) -> impl Iterator<Item = (usize, u64)> {
         self.kernel.params.iter().enumerate().filter_map(|(i, param)| {
             let bytes = self.params.get(param.offset as usize..)?.get(..8)?;
             (param.bytes == 8).then(|| (i, u64::from_le_bytes(bytes.try_into().expect("8 bytes"))))

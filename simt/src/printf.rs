@@ -21,6 +21,9 @@ struct Spec {
     long: bool,
 }
 
+/// Bytes of a text, about.
+const LONGEST: usize = 1 << 16;
+
 /// Longest a field may be: a slip should not fill the memory.
 const WIDEST: usize = 1 << 12;
 
@@ -28,7 +31,7 @@ const WIDEST: usize = 1 << 12;
 pub(crate) fn format(format: &str, values: &mut impl Values) -> String {
     let mut out = String::new();
     let mut rest = format.chars();
-    while let Some(c) = rest.next() {
+    while let Some(c) = rest.next().filter(|_| out.len() < LONGEST) {
         if c != '%' {
             out.push(c);
             continue;
@@ -240,7 +243,7 @@ mod tests {
             ),
             ("%g %g %.3g %#g", vec![f(0.0), f(100.0), f(2.0 / 3.0), f(1.0)], "0 100 0.667 1.00000"),
             ("%f %F %g", vec![f(f64::NAN), f(f64::INFINITY), f(f64::NEG_INFINITY)], "nan INF -inf"),
-            ("%s|%6s|%-6s|%.2s", vec![7, 7, 7, 7], "text|  text|text  |te"),
+            ("%s|%6s|%-6s|%.3s", vec![7, 7, 7, 7], "text|  text|text  |tex"),
             ("%s", vec![8], "(no text there)"),
             ("%c%c %%", vec![104, 105], "hi %"),
             ("%p", vec![0x1000], "0x1000"),

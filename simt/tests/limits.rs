@@ -168,22 +168,25 @@ fn a_loop_without_end_is_stopped_in_time() {
 /// Blocks that end, one after the other, are progress, however long all of them take.
 #[test]
 fn what_goes_on_is_not_stopped() {
-    let text = common::text("../steps/v0-naive/src/kernel.f32.ptx");
-    let module = Module::parse(&text).unwrap();
-    let mut device = Device::with(|c| {
-        c.patience = Some(Duration::from_millis(200));
-        c.threads = 1;
-    });
-    let n = 1 << 20;
-    let input = device.put(&Element::F32.input(n).0);
-    let out = device.room(4 * n / 64);
-    let args = vec![Arg::U64(input), Arg::U64(out), Arg::U64(n as u64)];
-    let launch = launch("reduce", (n / 64) as u32, 64, 256, args);
-    let start = Instant::now();
-    while start.elapsed() < Duration::from_millis(600) {
-        device.launch(&module, &launch).unwrap();
-    }
-    assert!(device.findings().is_empty(), "{}", device.said());
+    // More instructions than go by between two looks at the clock.
+    let text = ".version 8.4\n.target sm_60\n.address_size 64\n.visible .entry reduce()\n{\n\
+                .reg .b32 %r<2>;\n.reg .pred %p<2>;\nmov.u32 %r1, 0;\n\
+                again: add.u32 %r1, %r1, 1;\nsetp.lt.u32 %p1, %r1, 1000000;\n@%p1 bra again;\n\
+                ret;\n}\n";
+    let module = Module::parse(text).unwrap();
+    let mut gpu = Gpu::new();
+    gpu.config_mut().threads = 1;
+    let mut run = |patience, blocks| {
+        gpu.config_mut().patience = patience;
+        let start = Instant::now();
+        gpu.launch(&module, &launch("reduce", blocks, 32, 0, vec![]), &mut ())
+            .map(|()| start.elapsed())
+    };
+    let one = run(None, 1).unwrap();
+    let patience = 8 * one;
+    assert!(run(Some(patience), 24).unwrap() > patience);
+    // A block that takes longer than that is stopped, though it would end.
+    assert!(run(Some(one / 50), 1).is_err());
 }
 
 /// Another thread sees how far a launch has come.

@@ -85,6 +85,24 @@ fn a_finding_is_said_once_for_all_launches() {
     assert!(finding.details().contains("launch 1 and 2 later ones"), "{finding}");
 }
 
+/// Instructions of another entry are others, though they have the same numbers.
+#[test]
+fn a_finding_belongs_to_its_entry() {
+    let text = common::text("tests/faults/missing_syncthreads.ptx");
+    let mut device = Device::new(Schedule::Converged);
+    let input = device.put(&Element::F32.input(512).0);
+    let out = device.room(4 * 2048);
+    for entry in ["reduce", "twin", "reduce"] {
+        let module = Module::parse(&text.replace(" reduce(", &format!(" {entry}("))).unwrap();
+        let args = vec![Arg::U64(input), Arg::U64(out), Arg::U64(512)];
+        device.launch(&module, &launch(entry, 2, 256, 1024, args)).unwrap();
+    }
+    let findings: Vec<_> =
+        device.findings().iter().map(|f| (f.entry.clone(), f.launches)).collect();
+    assert_eq!(findings, [("reduce".into(), 2), ("twin".into(), 1)]);
+    assert!(device.findings().iter().all(|f| f.places == 2), "{}", device.said());
+}
+
 /// Blocks that write one place need no barrier, which would not help.
 #[test]
 fn blocks_that_share_a_place_are_told_so() {
@@ -156,6 +174,30 @@ fn an_array_has_bounds_of_its_own() {
         );
         assert!(error.starts_with("out of bounds at line 7 by thread "), "{error}");
     }
+}
+
+/// Below as well as above, and for some lanes of a warp only.
+#[test]
+fn an_array_has_a_beginning_of_its_own() {
+    let text = |offset: i32| {
+        format!(
+            ".version 8.4\n.target sm_60\n.address_size 64\n.visible .entry test()\n{{\n\
+             .shared .align 4 .b8 first[128];\n.shared .align 4 .b8 second[256];\n\
+             .reg .b32 %r<9>;\nmov.u32 %r1, %tid.x;\nshl.b32 %r2, %r1, 2;\n\
+             mov.u32 %r3, second;\nadd.s32 %r4, %r3, %r2;\nst.shared.u32 [first], 0;\n\
+             st.shared.u32 [%r4+{offset}], %r1;\nret;\n}}\n"
+        )
+    };
+    let error = |offset| {
+        let module = Module::parse(&text(offset)).unwrap();
+        let mut device = Device::new(Schedule::Converged);
+        let result = device.launch(&module, &launch("test", 1, 32, 0, vec![]));
+        result.err().map(|e| e.to_string()).unwrap_or_default()
+    };
+    assert_eq!(error(0), "");
+    assert_eq!(error(128), "");
+    assert!(error(-4).contains("by thread 0: an element before `second` is outside of `second`"));
+    assert!(error(132).contains("by thread 31: `second[64]` is outside of `second`"));
 }
 
 /// Who waits at a barrier, and where the others went.
@@ -347,6 +389,27 @@ fn a_pointer_to_a_function_is_refused() {
 fn a_function_takes_what_it_says() {
     let said = refusal(".func f(.param .b32 a) { ret; }\n.entry test() { call f; ret; }");
     assert!(said.contains("the call of `f` hands over 0 values where it takes 1"), "{said}");
+}
+
+/// What is handed over has the bytes that are taken.
+#[test]
+fn an_argument_has_its_bytes() {
+    let said = refusal(
+        ".extern .func vprintf(.param .b64 a, .param .b64 b);\n\
+         .entry test() { .param .b32 a;\n.param .b64 b;\ncall vprintf, (a, b);\nret; }",
+    );
+    assert!(said.contains("`a` has 4 bytes, where 8 are to be handed over"), "{said}");
+}
+
+/// Each of thirty functions calls the next one twice: too much is said, and said at once.
+#[test]
+fn calls_do_not_grow_without_bound() {
+    let mut text = String::from(".func f30() { ret; }\n");
+    for i in (0..30).rev() {
+        text += &format!(".func f{i}() {{ call f{}; call f{}; ret; }}\n", i + 1, i + 1);
+    }
+    let said = refusal(&format!("{text}.entry test() {{ call f0; ret; }}"));
+    assert!(said.contains("more than 262144 instructions, calls included"), "{said}");
 }
 
 fn text_error(text: &str) -> String {

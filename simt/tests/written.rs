@@ -36,6 +36,20 @@ fn the_host_can_ask_what_nobody_wrote() {
     }
 }
 
+/// What a launch wrote before it was stopped is written.
+#[test]
+fn a_launch_that_is_stopped_has_written() {
+    let text = ".version 8.4\n.target sm_60\n.address_size 64\n.visible .entry stop(.param .u64 out)\n\
+                {\n.reg .b64 %rd<2>;\nld.param.u64 %rd1, [out];\nst.global.u32 [%rd1+4], 1;\ntrap;\n}\n";
+    for schedule in SCHEDULES {
+        let mut device = Device::new(schedule);
+        let out = device.gpu.alloc(12).unwrap();
+        let module = Module::parse(text).unwrap();
+        assert!(device.launch(&module, &launch("stop", 1, 1, 0, vec![Arg::U64(out)])).is_err());
+        assert_eq!(device.checks.0.unwritten(out, 12), [out..out + 4, out + 8..out + 12]);
+    }
+}
+
 /// Memory that was written long ago is as new when the host says so.
 #[test]
 fn forgotten_memory_is_as_new() {
@@ -66,6 +80,23 @@ fn forgotten_memory_is_as_new() {
     assert!(device.gpu.forget(out, 257).is_err());
 }
 
+/// One who begins to watch late knows what is forgotten from then on, and names it.
+#[test]
+fn a_late_watcher_knows_what_is_forgotten() {
+    let module = odd_blocks("ld.global.u32 %r3, [%rd3];");
+    let mut device = Device::new(Schedule::Converged);
+    let out = device.put(&[1; 64]);
+    let launch = launch("odd", 4, 1, 0, vec![Arg::U64(out)]);
+    device.gpu.launch(&module, &launch, &mut ()).unwrap();
+    assert_eq!(device.checks.0.unwritten(out, 64), []);
+    device.gpu.forget(out, 8).unwrap();
+    device.launch(&module, &launch).unwrap();
+    assert_eq!(device.checks.0.unwritten(out, 64), [out..out + 4]);
+    let findings = device.findings();
+    assert_eq!(findings.len(), 1, "{}", device.said());
+    assert_eq!((findings[0].place.as_str(), findings[0].times), ("`out[0]`", 2));
+}
+
 #[test]
 fn a_read_of_forgotten_memory_is_found() {
     let module = odd_blocks("ld.global.u32 %r3, [%rd3];");
@@ -89,7 +120,7 @@ fn local_memory_is_exact() {
     let run = |body: &str, schedule| {
         let text = format!(
             ".version 8.4\n.target sm_60\n.address_size 64\n.visible .entry test()\n{{\n\
-             .local .align 4 .b8 own[20];\n.reg .b32 %r<9>;\n.reg .b64 %rd<9>;\n{body}\nret;\n}}\n"
+             .local .align 4 .b8 own[20];\n.reg .b32 %r<9>;\n.reg .b64 %rd<9>;\n.reg .pred %p<2>;\n{body}\nret;\n}}\n"
         );
         let mut device = Device::new(schedule);
         let error =
@@ -102,9 +133,14 @@ fn local_memory_is_exact() {
         let (error, said) = run("st.local.u32 [own+16], 1;\nld.local.u32 %r1, [own+12];", schedule);
         assert_eq!(error, "");
         assert!(
-            said.contains("reads byte 12 of its local memory at PTX line 10, which nobody"),
+            said.contains("reads byte 12 of its local memory at PTX line 11, which nobody"),
             "{said}"
         );
+        // What another thread wrote is no value of this one.
+        let one = "mov.u32 %r2, %tid.x;\nsetp.eq.u32 %p1, %r2, 5;\n\
+                   @%p1 st.local.u32 [own], 1;\nld.local.u32 %r1, [own];";
+        let (_, said) = run(one, schedule);
+        assert!(said.contains("; 189 times; "), "{said}");
         let (error, _) = run("st.local.u32 [own+20], 1;", schedule);
         assert!(
             error.contains("4 bytes at byte 20 of the thread's own arrays, which have 20 bytes"),

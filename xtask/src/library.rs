@@ -36,11 +36,13 @@ struct Family {
     resident: u32,
 }
 
-const FAMILIES: [Family; 4] = [
+const FAMILIES: [Family; 6] = [
+    Family { name: "block_32", sources: &["block"], threads: 32, rows: 4, resident: 1 },
     Family { name: "block_256", sources: &["block"], threads: 256, rows: 4, resident: 1 },
     Family { name: "block_1024", sources: &["block"], threads: 1024, rows: 4, resident: 1 },
     Family { name: "spread", sources: &["mailbox", "spread"], threads: 256, rows: 8, resident: 1 },
     Family { name: "chunks", sources: &["mailbox", "chunks"], threads: 512, rows: 8, resident: 2 },
+    Family { name: "across", sources: &["mailbox", "across"], threads: 1024, rows: 1, resident: 1 },
 ];
 
 /// One PTX file.
@@ -66,7 +68,7 @@ pub(crate) fn variants() -> Result<Vec<Variant>> {
                         format!("In={load}"),
                         format!("Acc={add}"),
                         format!("OPERATION={in_source}"),
-                        format!("NAME=reduce_{stem}"),
+                        format!("NAME={stem}"),
                         format!("THREADS={}", family.threads),
                         format!("ROWS={}", family.rows),
                         format!("RESIDENT={}", family.resident),
@@ -116,5 +118,6 @@ impl Variant {
 /// PTX without the lines that say nothing: these files are in every program that takes the crate.
 pub(crate) fn lean(ptx: &str) -> String {
     let says = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with("//");
-    ptx.lines().filter(says).map(|line| format!("{}\n", line.trim_end())).collect()
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    ptx.lines().filter(says).map(|line| format!("{}\n", words(line))).collect()
 }

@@ -12,7 +12,7 @@ use common::{
 use measured::{Clock, library::Taken};
 use reduce::{Operation, Reducer};
 
-use super::{Options, drawn::Drawn};
+use super::{drawn::Drawn, options::Options};
 use crate::{
     contenders::{Borrowed, cub},
     rig::Rig,
@@ -142,7 +142,7 @@ where
         prepared.read(&mut bytes)?;
         let got = T::stored(operation == Operation::Sum, bytes);
         let off = (got - T::output(exact)).abs();
-        if !(off <= allowed) {
+        if off.is_nan() || off > allowed {
             return Err(Error::Findings(format!(
                 "{name}: {got} of {n} {}, where {exact:?} is right within {allowed:e}",
                 T::NAME

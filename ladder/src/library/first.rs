@@ -12,8 +12,15 @@ use half::{bf16, f16};
 use measured::library::{First, first_table};
 use reduce::Operation;
 
-use super::{Kind, Options, cell, drawn::Drawn};
+use super::{
+    cell,
+    drawn::Drawn,
+    options::{Kind, Options},
+};
 use crate::{contenders::Borrowed, rig::Rig, stop::file};
+
+/// Processes of each type and operation.
+const PROCESSES: u32 = 5;
 
 /// Elements of the slice: enough for the kernels of large ones.
 const N: u64 = 1 << 20;
@@ -26,8 +33,10 @@ pub(super) fn run(rig: &Rig, options: &Options) -> Result<(), Stop> {
         _ => "cuda".into(),
     };
     let mut all = Vec::new();
-    for kind in &options.element {
-        for operation in &options.operation {
+    let asked =
+        options.element.iter().flat_map(|kind| options.operation.iter().map(move |o| (kind, o)));
+    for (kind, operation) in asked {
+        for process in 1..=PROCESSES {
             let output = Command::new(&program)
                 .args(["library", "--alone", "--device", &device])
                 .args(["--type", &word(kind), "--operation", &word(operation)])
@@ -42,6 +51,7 @@ pub(super) fn run(rig: &Rig, options: &Options) -> Result<(), Stop> {
                 return Err(Error::Usage(text).into());
             };
             all.push(First {
+                process,
                 element: word(kind),
                 operation: word(operation),
                 n: N,

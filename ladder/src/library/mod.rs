@@ -4,111 +4,21 @@
 mod cell;
 mod drawn;
 mod first;
+mod options;
 
-use std::{io::Write, path::PathBuf};
+use std::io::Write;
 
-use clap::{Args, ValueEnum};
-use common::{Error, cli::Stop, plan::Size};
+use common::{Error, cli::Stop};
 use half::{bf16, f16};
 use measured::{Clock, library::Taken};
-use reduce::Operation;
 
 use self::drawn::Drawn;
+pub use self::options::{Kind, Options, Wanted};
 use crate::{
-    options::{OnGpu, progress},
+    options::progress,
     rig::Rig,
     stop::{file, needs_a_gpu},
 };
-
-/// What is measured.
-#[derive(Args, Clone, Debug)]
-pub struct Options {
-    /// How many elements, a list
-    #[arg(
-        long,
-        value_name = "N",
-        value_delimiter = ',',
-        default_value = "2^10,2^12,2^14,2^16,2^18,2^20,2^22,2^24,2^26,2^28,2^30",
-        allow_hyphen_values = true
-    )]
-    pub n: Vec<Size>,
-
-    /// In place of these, as many sizes, drawn from 1 to 2^30 with even logarithms, and all powers
-    /// of two up to there
-    #[arg(long, value_name = "COUNT", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=10_000))]
-    pub drawn: u32,
-
-    /// The seed that sizes and elements are drawn from
-    #[arg(long, value_name = "SEED", default_value_t = 42)]
-    pub seed: u64,
-
-    /// The types of an element, a list
-    #[arg(long = "type", value_name = "TYPE", value_delimiter = ',', default_value = "f32,i32")]
-    pub element: Vec<Kind>,
-
-    /// The operations, a list
-    #[arg(long, value_name = "OPERATION", value_delimiter = ',', default_value = "sum")]
-    pub operation: Vec<Wanted>,
-
-    /// Rounds of a size on the device's clock
-    #[arg(long, value_name = "COUNT", default_value_t = 100, value_parser = clap::value_parser!(u32).range(0..=100_000))]
-    pub rounds: u32,
-
-    /// Rounds of a size on the caller's clock
-    #[arg(long, value_name = "COUNT", default_value_t = 200, value_parser = clap::value_parser!(u32).range(0..=100_000))]
-    pub callers: u32,
-
-    /// Time the first answer of each type and operation instead, each in a process of its own with
-    /// no cache of the driver's
-    #[arg(long)]
-    pub first: bool,
-
-    /// What a process of `--first` is
-    #[arg(long, hide = true)]
-    pub alone: bool,
-
-    /// The folder of a run, in which library.csv.gz (or first.csv) is written
-    /// [default: none, only the table]
-    #[arg(long, value_name = "FOLDER")]
-    pub out: Option<PathBuf>,
-
-    /// Where to measure.
-    #[command(flatten)]
-    pub place: OnGpu,
-}
-
-/// A type that `reduce` takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-#[expect(missing_docs, reason = "their names say it")]
-pub enum Kind {
-    F32,
-    F64,
-    I32,
-    U32,
-    I64,
-    U64,
-    F16,
-    Bf16,
-}
-
-/// An operation, as it is named on the command line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-#[expect(missing_docs, reason = "their names say it")]
-pub enum Wanted {
-    Sum,
-    Min,
-    Max,
-}
-
-impl From<Wanted> for Operation {
-    fn from(wanted: Wanted) -> Operation {
-        match wanted {
-            Wanted::Sum => Operation::Sum,
-            Wanted::Min => Operation::Min,
-            Wanted::Max => Operation::Max,
-        }
-    }
-}
 
 /// Measures, prints a table for each type and operation, and writes every sample.
 pub fn run(options: &Options) -> Result<(), Stop> {

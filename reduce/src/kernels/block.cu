@@ -1,10 +1,13 @@
-// One part, one block. It is the only kernel that is given nothing to add.
+// One part, one block. A single warp has its value before others would have met.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     const In* in, void* out, u64 n, u32 words, u32 parts, u64* state, u32 epoch)
 {
     __shared__ alignas(16) Acc warps[THREADS / 32];
     Acc value = tile<THREADS, ROWS, false>(Part{in, (u32)(n / Lanes), (u32)(n % Lanes)});
-    if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = value;
-    __syncthreads();
-    if (threadIdx.x == 0) store(out, n > 0 ? few<THREADS / 32>(warps) : Op::empty(), epoch);
+    if (THREADS > 32) {
+        if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = value;
+        __syncthreads();
+        if (threadIdx.x == 0) value = few(warps, THREADS / 32);
+    }
+    if (threadIdx.x == 0) store(out, n > 0 ? value : Op::empty(), epoch);
 }

@@ -17,18 +17,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
         Acc value = tile<THREADS, ROWS, true>(part(in, n, words, p));
         if (threadIdx.x % 32 == 0) warps[turn][threadIdx.x / 32] = value;
         __syncthreads();
-        if (threadIdx.x == 0) post(box + (u64)p * Halves, few<Warps>(warps[turn]));
+        if (threadIdx.x == 0) post(box + (u64)p * Halves, few(warps[turn], Warps));
         p = next[turn];
     }
-    if (blockIdx.x < gridDim.x - 1) return;
-    // One warp has it done before a block would have met at a barrier, if each lane has four.
-    u32 threads = parts <= 128 ? 32 : THREADS;
-    if (threadIdx.x >= threads) return;
-    Acc value = warp(collect(box, parts, threads));
-    if (threads > 32) {
-        if (threadIdx.x % 32 == 0) warps[turn][threadIdx.x / 32] = value;
-        __syncthreads();
-        if (threadIdx.x == 0) value = few<Warps>(warps[turn]);
-    }
-    if (threadIdx.x == 0) store(out, value, epoch);
+    if (blockIdx.x == gridDim.x - 1) finish<Warps>(out, box, parts, warps[turn], epoch);
 }

@@ -45,3 +45,19 @@ __device__ Acc collect(u64* box, u32 count, u32 threads)
     }
     return value;
 }
+
+// The last block waits for the mail of all, in `count` boxes. One warp has it done before a block would
+// have met at a barrier, if each lane has four.
+template <u32 Warps>
+__device__ void finish(void* out, u64* box, u32 count, Acc* warps, u32 epoch)
+{
+    u32 threads = count <= 128 ? 32 : blockDim.x;
+    if (threadIdx.x >= threads) return;
+    Acc value = warp(collect(box, count, threads));
+    if (threads > 32) {
+        if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = value;
+        __syncthreads();
+        if (threadIdx.x == 0) value = few(warps, Warps);
+    }
+    if (threadIdx.x == 0) store(out, value, epoch);
+}

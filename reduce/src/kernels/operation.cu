@@ -1,6 +1,6 @@
 // What joins two values. To join with what nothing adds up to changes no bit: so words that are not
 // there are read as that, and joined like all others.
-const bool Integer = (Acc)0.5 == (Acc)0, Signed = (Acc)-1 < (Acc)0;
+enum : bool { Integer = (Acc)0.5 == (Acc)0, Signed = (Acc)-1 < (Acc)0 };
 
 __device__ Acc nan()
 {
@@ -31,7 +31,7 @@ __device__ double most(double a, double b) { return fmax(a, b); }
 #endif
 
 struct Sum {
-    static const bool Order = false;
+    enum : bool { Order = false };
     __device__ static Acc none() { return 0; }
     __device__ static Acc empty() { return 0; }
     __device__ static Acc join(Acc a, Acc b) { return a + b; }
@@ -39,7 +39,7 @@ struct Sum {
     template <class T> __device__ static T redux(T a) { return __reduce_add_sync(~0u, a); }
 };
 struct Min {
-    static const bool Order = true;
+    enum : bool { Order = true };
     __device__ static Acc none() { return Integer ? extreme(true) : nan(); }
     __device__ static Acc empty() { return extreme(true); }
     __device__ static Acc join(Acc a, Acc b) { return least(a, b); }
@@ -52,7 +52,7 @@ struct Min {
     template <class T> __device__ static T redux(T a) { return __reduce_min_sync(~0u, a); }
 };
 struct Max {
-    static const bool Order = true;
+    enum : bool { Order = true };
     __device__ static Acc none() { return Integer ? extreme(false) : nan(); }
     __device__ static Acc empty() { return extreme(false); }
     __device__ static Acc join(Acc a, Acc b) { return most(a, b); }

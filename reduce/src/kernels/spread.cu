@@ -10,7 +10,5 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
         Acc value = tile<THREADS, ROWS, false>(part(in, n, words, p));
         if (threadIdx.x % 32 == 0) post(box + (u64)(p * Warps + threadIdx.x / 32) * Halves, value);
     }
-    if (blockIdx.x < gridDim.x - 1 || threadIdx.x >= 32) return;
-    Acc value = warp(collect(box, parts * Warps, 32));
-    if (threadIdx.x == 0) store(out, value, epoch);
+    if (blockIdx.x == gridDim.x - 1) finish<1>(out, box, parts * Warps, nullptr, epoch);
 }

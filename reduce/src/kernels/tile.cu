@@ -2,9 +2,9 @@
 
 // Halves are ordered as pairs where one instruction does it: no order of joining changes an extreme.
 #if __CUDA_ARCH__ >= 800
-const bool Pairs = Narrow && Op::Order;
+enum : bool { Pairs = Narrow && Op::Order };
 #else
-const bool Pairs = false;
+enum : bool { Pairs = false };
 #endif
 
 // One value for each lane of a word.
@@ -43,15 +43,15 @@ __device__ T warp(T value)
     return value;
 }
 
-// What warps left in shared memory, by one thread: sooner done than five shuffles.
-template <u32 Count>
-__device__ Acc few(const Acc* values)
+// What `count` warps left in shared memory, by one thread: sooner done than five shuffles.
+__device__ Acc few(const Acc* values, u32 count)
 {
+    if (count == 1) return values[0];
     const u32 Each = sizeof(Values) / sizeof(Acc);
     Acc sums[Each];
     for (int e = 0; e < Each; e++) sums[e] = Op::none();
     #pragma unroll
-    for (int i = 0; i < Count / Each; i++) {
+    for (u32 i = 0; i < count / Each; i++) {
         Values some = ((const Values*)values)[i];
         for (int e = 0; e < Each; e++) sums[e] = Op::join(sums[e], some.at[e]);
     }
@@ -66,15 +66,6 @@ __device__ Word some(const In* at, u32 left)
     Word word = blank();
     for (int e = 0; e < Lanes; e++) if (e < left) word.at[e] = at[e];
     return word;
-}
-
-// A part whose words lie across those of memory: slow and right.
-template <u32 Threads>
-__device__ void across(Sums& sums, Part part)
-{
-    #pragma unroll 1
-    for (u32 w = threadIdx.x; w < part.words + (part.left > 0); w += Threads)
-        sums.add(some(part.at + (u64)w * Lanes, w < part.words ? Lanes : part.left));
 }
 
 // At most Rows words a thread, all in flight before the first is added; the one that is not whole has
@@ -111,13 +102,13 @@ __device__ void batches(Sums& sums, Part part)
     if (part.words > 0 || part.left > 0) rows<Threads, Rows>(sums, part);
 }
 
-// A part of a block; with Long, of more rows than can be in flight. Lane 0 has the value of the warp.
+// A part of a block, in a slice that begins with a word; with Long, of more rows than can be in flight.
+// Lane 0 has the value of the warp.
 template <u32 Threads, u32 Rows, bool Long>
 __device__ Acc tile(Part part)
 {
     Sums sums;
-    if ((u64)part.at % 16 != 0) across<Threads>(sums, part);
-    else if (Long) batches<Threads, Rows>(sums, part);
+    if (Long) batches<Threads, Rows>(sums, part);
     else rows<Threads, Rows>(sums, part);
     return warp(sums.all());
 }

@@ -5,14 +5,15 @@
 typedef unsigned int u32;
 typedef unsigned long long u64;
 
-const u32 Lanes = 16 / sizeof(In), Halves = sizeof(Acc) / 4;
+// Constants are enumerators: they take no place in the PTX.
+enum : u32 { Lanes = 16 / sizeof(In), Halves = sizeof(Acc) / 4 };
 union alignas(16) Word { In at[Lanes]; u32 part[4]; };
 struct alignas(16) Values { Acc at[16 / sizeof(Acc)]; };
 
 #if defined(HALF) || defined(BFLOAT)
-const bool Narrow = true;
+enum : bool { Narrow = true };
 #else
-const bool Narrow = false;
+enum : bool { Narrow = false };
 #endif
 
 __device__ Acc widen(In value)

@@ -42,7 +42,8 @@ pub(crate) struct Way {
 pub(crate) fn play<T: Element>(bytes: &[u8], n: u64, operation: Operation, way: Way) -> u64 {
     let size = size_of::<T>() as u64;
     let shape = shape::pick(n, size).unwrap();
-    let kernel = reduce::kernel::<T>(operation, Family::of(shape));
+    let kernel =
+        reduce::kernel::<T>(operation, Family::of(shape, (way.shift * size).is_multiple_of(16)));
     let module =
         Module::parse(kernel.ptx(way.major)).unwrap_or_else(|e| panic!("{}: {e}", kernel.name));
     let mut config = Config::default();

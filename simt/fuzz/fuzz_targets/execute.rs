@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
-use simt::observe::{Memory, Races, Sync, Trace};
-use simt::{Arg, Config, Counters, Gpu, Launch, Module, Schedule};
+use simt::observe::{Memory, Prints, Races, Sync, Trace};
+use simt::{Arch, Arg, Config, Counters, Gpu, Launch, Module, Schedule};
 
 /// The texts that are mutated: steps, corpus, faults and single instructions.
 fn texts() -> &'static [String] {
@@ -135,6 +135,8 @@ fuzz_target!(|data: &[u8]| {
         2 => Schedule::MinPc,
         _ => Schedule::Adversarial(input.byte().into()),
     };
+    // The one that runs every text.
+    config.play(Arch::ALL[Arch::ALL.len() - 1]);
     config.budget = 1 << 14;
     config.block_budget = 1 << 13;
     config.memory = 1 << 24;
@@ -165,7 +167,7 @@ fuzz_target!(|data: &[u8]| {
     let block = [size(input.word()), 1 + u32::from(input.byte() / 128), 1];
     let cluster = [1 + u32::from(input.byte() % 4), 1, 1];
     let shared = 4096u32.wrapping_sub(input.word().into()) % 65536;
-    let mut observer = ((Memory::new(), Races::new(), Sync::new()), (Counters::default(), Trace::new(1)));
+    let mut observer = ((Memory::new(), Races::new(), Sync::new()), (Counters::default(), Trace::new(1), Prints::new()));
     // The right number of arguments is tried whichever it is.
     for count in (0..=args.len()).rev() {
         let launch = Launch { entry, grid, block, cluster, shared, args: args[..count].to_vec() };
@@ -174,9 +176,11 @@ fuzz_target!(|data: &[u8]| {
             break;
         }
     }
-    let ((memory, races, sync), (_, trace)) = &observer;
+    let ((memory, races, sync), (_, trace, prints)) = &observer;
     for finding in memory.findings().iter().chain(races.findings()).chain(sync.findings()) {
         assert!(!finding.to_string().is_empty());
     }
+    assert!(prints.printed().iter().all(|printed| !printed.to_string().is_empty()));
+    let _ = memory.unwritten(a, 8192);
     let _ = trace.to_json();
 });

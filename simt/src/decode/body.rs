@@ -55,13 +55,21 @@ impl<'a> Decoder<'_, 'a> {
 
     /// Adds an instruction, with its places.
     pub(super) fn emit(&mut self, inst: &ast::Inst<'_>, decoded: Inst) {
-        if self.code.insts.len() == MOST_INSTS {
+        if self.is_too_long() {
+            return;
+        }
+        if self.code.insts.len() + 1 == MOST_INSTS {
             self.fail(inst.offset, format!("more than {MOST_INSTS} instructions, calls included"));
         }
         self.code.insts.push(decoded);
         self.code.lines.push(self.source_line);
         self.code.ptx_lines.push(self.lines.place(inst.offset).0);
         self.code.texts.push(inst.text.split_whitespace().collect::<Vec<_>>().join(" "));
+    }
+
+    /// Whether there is no room for more instructions, which has been said.
+    pub(super) fn is_too_long(&self) -> bool {
+        self.code.insts.len() == MOST_INSTS
     }
 
     fn fail(&mut self, offset: usize, message: impl Into<String>) {

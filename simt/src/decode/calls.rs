@@ -61,6 +61,9 @@ impl<'a> Decoder<'_, 'a> {
                  stack here; write it as a loop"
             ));
         }
+        if self.is_too_long() {
+            return Ok(());
+        }
         if self.calls.len() == DEEPEST {
             return Err(format!(
                 "the call of `{shown}`{place} cannot be run: calls are nested deeper than {DEEPEST}"
@@ -100,6 +103,13 @@ impl<'a> Decoder<'_, 'a> {
         let slot = |(given, takes): (&Operand<'_>, &Param<'_>)| match given {
             Operand::Name(name) => match self.names.find(name) {
                 Some(Symbol::Address(Src::Imm(offset), Window::Local)) => {
+                    let bytes = self.names.local_bytes(offset);
+                    if bytes < u64::from(takes.bytes) {
+                        return Err(format!(
+                            "`{name}` has {bytes} bytes, where {} are to be handed over",
+                            takes.bytes
+                        ));
+                    }
                     Ok(Slot { offset: offset as u32, bytes: takes.bytes })
                 }
                 _ => Err(format!(

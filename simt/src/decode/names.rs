@@ -54,6 +54,8 @@ pub(super) struct Names<'a> {
     /// function is called.
     placed: HashMap<usize, u64>,
     shared_vars: Vec<SharedVar>,
+    /// Bytes of a thread's own variables, by their offsets.
+    locals: HashMap<u64, u64>,
     /// The predicate that carries are kept in, once one is.
     carry: Option<u16>,
     shared: u64,
@@ -78,6 +80,7 @@ impl<'a> Names<'a> {
             params: Vec::new(),
             placed: HashMap::new(),
             shared_vars: Vec::new(),
+            locals: HashMap::new(),
             carry: None,
             shared: 0,
             dynamic: 0,
@@ -186,6 +189,7 @@ impl<'a> Names<'a> {
                 let offset = self.local.next_multiple_of(var.align.into());
                 self.local = offset + var.bytes;
                 self.small_enough(var)?;
+                self.locals.insert(offset, var.bytes);
                 (offset, Window::Local)
             }
             _ => return Err(format!("variable `{}` cannot stand here", var.name)),
@@ -239,6 +243,11 @@ impl<'a> Names<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Bytes of a thread's own variable.
+    pub(super) fn local_bytes(&self, offset: u64) -> u64 {
+        self.locals.get(&offset).copied().unwrap_or(0)
     }
 
     /// The predicate register that carries go through.

@@ -6,8 +6,8 @@ use super::locate::{Group, Want};
 use super::team::Team;
 use crate::TrapKind;
 use crate::global::Miss;
-use crate::model::Space;
-use crate::place::{Buffer, Places, count, element};
+use crate::model::{Buffer, Space};
+use crate::place::{Places, count, element};
 
 impl Team<'_> {
     fn places(&self) -> Places<'_> {

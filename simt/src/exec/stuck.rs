@@ -1,6 +1,6 @@
 //! Nothing goes on, or nothing ends: who waits where, and which loop it is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use super::env::Fault;
@@ -40,19 +40,17 @@ impl Team<'_> {
         // What becomes of the kernel no longer matters.
         let _ = self.turn(SAMPLE, &mut sample);
         let (env, kernel) = (self.env, self.env.info.kernel);
-        let most = sample.warps.iter().max_by_key(|(_, pcs)| pcs.values().sum::<u64>());
+        let most = sample.warps.iter().max_by_key(|(_, (times, _))| *times);
         let blocks = env.info.blocks();
         let ended = format!("{} of {} ended", env.progress.ended(), count(blocks, "block"));
-        let Some(((block, warp), pcs)) = most else {
+        let Some(((block, warp), (_, pcs))) = most else {
             return self.trap(0, 0, Fault::new(TrapKind::Budget, 0, format!("{what}; {ended}")));
         };
-        // What is run once is on the way into the loop, or out of it.
-        let often = pcs.values().max().copied().unwrap_or(0) / 4;
-        let inside = || pcs.iter().filter(|(_, times)| **times >= often).map(|(pc, _)| *pc);
-        let mut lines: Vec<u32> = inside().map(|pc| kernel.line(pc)).filter(|l| *l != 0).collect();
+        let mut lines: Vec<u32> =
+            pcs.iter().map(|pc| kernel.line(*pc)).filter(|l| *l != 0).collect();
         let mut word = "line";
         if lines.is_empty() {
-            (lines, word) = (inside().map(|pc| kernel.ptx_line(pc)).collect(), "PTX line");
+            (lines, word) = (pcs.iter().map(|pc| kernel.ptx_line(*pc)).collect(), "PTX line");
         }
         let (first, last) = (lines.iter().min(), lines.iter().max());
         let lines = match (first, last) {
@@ -71,8 +69,8 @@ impl Team<'_> {
             })
             .unwrap_or(0);
         let lane = self.warps[w].live.trailing_zeros() as usize & 31;
-        let pc = inside().find(|pc| kernel.line(*pc) != 0).or(inside().next()).unwrap_or(0);
-        self.trap(w, pc, Fault::new(TrapKind::Budget, lane, detail))
+        let pc = pcs.iter().find(|pc| kernel.line(**pc) != 0).or(pcs.first());
+        self.trap(w, pc.copied().unwrap_or(0), Fault::new(TrapKind::Budget, lane, detail))
     }
 
     /// Nothing can run: who waits where.
@@ -202,10 +200,10 @@ fn list(parts: &[String]) -> String {
     }
 }
 
-/// How often each warp runs each instruction.
+/// How many instructions each warp of each block runs, and which.
 #[derive(Default)]
 struct Sample {
-    warps: BTreeMap<(u64, u32), BTreeMap<u32, u64>>,
+    warps: BTreeMap<(u64, u32), (u64, BTreeSet<u32>)>,
 }
 
 impl Observer for Sample {
@@ -216,8 +214,9 @@ impl Observer for Sample {
     fn merge(&mut self, _: Sample) {}
 
     fn inst(&mut self, at: &At<'_>) {
-        let pcs = self.warps.entry((at.block.index, at.warp)).or_default();
-        *pcs.entry(at.pc).or_default() += 1;
+        let (times, pcs) = self.warps.entry((at.block.index, at.warp)).or_default();
+        *times += 1;
+        pcs.insert(at.pc);
     }
 }
 

@@ -116,6 +116,7 @@ impl<'e> Team<'e> {
         self.cluster_arrived.resize(warps, 0);
         self.executed = 0;
         self.vain_waits = 0;
+        self.sampled = false;
         let seed = if let Schedule::Adversarial(seed) = self.env.schedule { seed } else { 0 };
         self.rng = Rng::new(seed, cluster);
     }

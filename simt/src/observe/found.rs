@@ -38,13 +38,14 @@ pub(super) struct Found {
     findings: Vec<Finding>,
     /// Of each: the last launch that showed it, and the rank of its example.
     last: Vec<(u64, u8)>,
-    /// Where each pair of instructions of the entry in hand is booked.
-    seen: HashMap<Key, usize>,
+    /// Where each pair of instructions is booked, with the number of its entry.
+    seen: HashMap<(usize, Key), usize>,
     /// The same in the order in which they were met, for forks to hand over.
     keys: Vec<(Key, usize)>,
     same: HashMap<Same, usize>,
-    /// The entry in hand, and its launch.
-    entry: String,
+    /// Entries so far, which of them is in hand, and its launch.
+    entries: Vec<String>,
+    entry: usize,
     launch: u64,
 }
 
@@ -56,21 +57,20 @@ impl Found {
     /// A launch begins: instructions of another entry are others.
     pub(super) fn begin(&mut self, entry: &str, launch: u64) {
         self.launch = launch;
-        if self.entry != entry {
-            self.entry = entry.to_owned();
-            self.seen.clear();
-            self.keys.clear();
-        }
+        self.entry = self.entries.iter().position(|e| e == entry).unwrap_or_else(|| {
+            self.entries.push(entry.to_owned());
+            self.entries.len() - 1
+        });
     }
 
     /// For a fork of the same launch.
     pub(super) fn fork(&self) -> Found {
-        Found { entry: self.entry.clone(), launch: self.launch, ..Found::default() }
+        Found { entry: self.entry, launch: self.launch, ..Found::default() }
     }
 
     /// Books a fault of some lanes; `finding` makes the example where it is the first.
     pub(super) fn add(&mut self, key: Key, times: u64, finding: impl FnOnce() -> Finding) {
-        match self.seen.get(&key) {
+        match self.seen.get(&(self.entry, key)) {
             Some(&i) => self.again(i, times),
             None => {
                 let finding = Finding { times, ..finding() };
@@ -91,7 +91,7 @@ impl Found {
     fn first(&mut self, key: Key, finding: Finding) {
         let i = self.book(finding, key.rank);
         self.findings[i].places += u64::from(self.is_new_place(&key));
-        self.seen.insert(key, i);
+        self.seen.insert((self.entry, key), i);
         self.keys.push((key, i));
     }
 
@@ -121,7 +121,7 @@ impl Found {
     }
 
     fn is_new_place(&self, key: &Key) -> bool {
-        (0..=BEYOND).all(|rank| !self.seen.contains_key(&Key { rank, ..*key }))
+        (0..=BEYOND).all(|rank| !self.seen.contains_key(&(self.entry, Key { rank, ..*key })))
     }
 
     /// Takes in what a fork found.
@@ -133,9 +133,9 @@ impl Found {
         for (at, finding) in fork.findings.into_iter().enumerate() {
             let i = self.book(finding, fork.last[at].1);
             for key in &keys[at] {
-                if !self.seen.contains_key(key) {
+                if !self.seen.contains_key(&(self.entry, *key)) {
                     self.findings[i].places += u64::from(self.is_new_place(key));
-                    self.seen.insert(*key, i);
+                    self.seen.insert((self.entry, *key), i);
                     self.keys.push((*key, i));
                 }
             }

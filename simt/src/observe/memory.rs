@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::bits::{Bits, for_words};
 use super::finding::{Fault, Finding};
 use super::found::{Found, Key};
-use super::scene::{Allocations, Scene};
+use super::scene::Scene;
 use crate::observer::{Access, At, Block, Copy, HostEvent, LaunchInfo, Observer, Space};
 use crate::{Trap, TrapKind};
 
@@ -20,7 +20,6 @@ use crate::{Trap, TrapKind};
 pub struct Memory {
     found: Found,
     scene: Option<Arc<Scene>>,
-    names: Arc<Allocations>,
     /// What was written before this launch; forks share it.
     known: Arc<Vec<Written>>,
     /// What this launch wrote: a bit a byte, by 64-byte line.
@@ -92,7 +91,7 @@ impl Memory {
             Finding {
                 space: Some(space),
                 address,
-                place: scene.place(&self.names, space, element, width),
+                place: scene.place(space, element, width),
                 cure: match space {
                     Space::Shared => {
                         "store a value (0 for a sum) in every element that is read, and let the \
@@ -226,7 +225,6 @@ impl Observer for Memory {
         Memory {
             found: self.found.fork(),
             scene: self.scene.clone(),
-            names: self.names.clone(),
             known: self.known.clone(),
             shared: self.shared,
             current: (u64::MAX, Bits::default()),
@@ -242,7 +240,6 @@ impl Observer for Memory {
     }
 
     fn host(&mut self, event: HostEvent) {
-        Arc::make_mut(&mut self.names).host(event);
         self.settle();
         let known = Arc::make_mut(&mut self.known);
         match event {
@@ -261,13 +258,14 @@ impl Observer for Memory {
                     }
                 }
             }
-            HostEvent::Forget { base, bytes } => {
-                let at = known.partition_point(|w| w.base <= base);
-                if let Some(w) = known[..at].last_mut() {
-                    let all = w.bytes;
-                    let bits = w.bits.get_or_insert_with(|| Bits::full(all));
-                    bits.clear(base - w.base, bytes);
+            HostEvent::Forget { base, bytes, of } => {
+                let at = known.partition_point(|w| w.base < of.base);
+                // An allocation that nobody announced held something so far.
+                if known.get(at).is_none_or(|w| w.base != of.base) {
+                    known.insert(at, Written { base: of.base, bytes: of.bytes, bits: None });
                 }
+                let bits = known[at].bits.get_or_insert_with(|| Bits::full(of.bytes));
+                bits.clear(base - of.base, bytes);
             }
             HostEvent::Read { .. } => {}
         }

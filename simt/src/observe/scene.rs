@@ -3,8 +3,8 @@
 use super::finding::{Fault, Finding, Site};
 use crate::kernel::Kernel;
 use crate::model::Space;
-use crate::observer::{Block, HostEvent, LaunchInfo, thread_of};
-use crate::place::{Buffer, Places};
+use crate::observer::{Block, Buffer, LaunchInfo, thread_of};
+use crate::place::Places;
 
 /// The launch in hand, as far as reports need it after its end.
 #[derive(Debug, Clone)]
@@ -14,6 +14,8 @@ pub(super) struct Scene {
     block: [u32; 3],
     cluster: [u32; 3],
     params: Vec<u8>,
+    /// Allocations that parameters point into.
+    buffers: Vec<Buffer>,
     /// Number of the launch, from 1.
     pub(super) launch: u64,
 }
@@ -26,6 +28,7 @@ impl Scene {
             block: launch.block,
             cluster: launch.cluster,
             params: launch.params.to_vec(),
+            buffers: launch.buffers.to_vec(),
             launch: launch.number,
         }
     }
@@ -54,15 +57,10 @@ impl Scene {
     }
 
     /// An address as the source has it.
-    pub(super) fn place(
-        &self,
-        names: &Allocations,
-        space: Space,
-        address: u64,
-        width: u32,
-    ) -> String {
+    pub(super) fn place(&self, space: Space, address: u64, width: u32) -> String {
         let places = Places { kernel: &self.kernel, params: &self.params };
-        places.name(space, address, width, names.buffer(address))
+        let buffer = self.buffers.iter().find(|b| address.wrapping_sub(b.base) < b.bytes.max(1));
+        places.name(space, address, width, buffer.copied())
     }
 
     /// Bytes of an element that an instruction accesses.
@@ -87,32 +85,5 @@ impl Scene {
             places: 1,
             times: 1,
         }
-    }
-}
-
-/// The allocations that the host made, to name addresses by.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Allocations {
-    /// Live ones, sorted by base.
-    live: Vec<Buffer>,
-}
-
-impl Allocations {
-    pub(super) fn host(&mut self, event: HostEvent) {
-        match event {
-            HostEvent::Alloc { base, bytes, .. } => {
-                let at = self.live.partition_point(|buffer| buffer.base < base);
-                self.live.insert(at, Buffer { base, bytes });
-            }
-            HostEvent::Free { base, .. } => self.live.retain(|buffer| buffer.base != base),
-            HostEvent::Write { .. } | HostEvent::Forget { .. } | HostEvent::Read { .. } => {}
-        }
-    }
-
-    /// The allocation that an address is in.
-    fn buffer(&self, address: u64) -> Option<Buffer> {
-        let at = self.live.partition_point(|buffer| buffer.base <= address);
-        let buffer = *self.live[..at].last()?;
-        (address < buffer.base + buffer.bytes.max(1)).then_some(buffer)
     }
 }

@@ -12,7 +12,7 @@ mod compose;
 
 use crate::Trap;
 use crate::kernel::Kernel;
-pub use crate::model::{AccessKind, Order, Scope, Space};
+pub use crate::model::{AccessKind, Buffer, Order, Scope, Space};
 
 /// A launch as its observers see it.
 #[derive(Debug, Clone, Copy)]
@@ -31,6 +31,8 @@ pub struct LaunchInfo<'a> {
     pub shared: u32,
     /// The parameters as they lie in memory.
     pub params: &'a [u8],
+    /// Allocations that a parameter points into.
+    pub buffers: &'a [Buffer],
     /// Whether events of several blocks may interleave.
     pub interleaved: bool,
 }
@@ -340,6 +342,8 @@ pub enum HostEvent {
         base: u64,
         /// Bytes.
         bytes: u64,
+        /// The allocation that it is in.
+        of: Buffer,
     },
     /// A copy from the device.
     Read {

@@ -3,6 +3,7 @@
 mod circles;
 mod crates;
 mod imports;
+mod signposts;
 mod tokens;
 
 use std::fs;
@@ -43,6 +44,8 @@ pub(crate) fn run() -> Result<()> {
     }
     faults.extend(all.iter().flat_map(stale));
     faults.extend(crates::faults(&crate::root())?);
+    let architecture = fs::read_to_string(crate::root().join("ARCHITECTURE.md"))?;
+    faults.extend(signposts::faults(&crate::root(), &architecture, &steps[0].name));
     match faults.len() {
         0 => {
             let lines: Vec<String> =

@@ -28,8 +28,7 @@ use super::finding::Finding;
 use super::memory::lanes;
 use super::scene::Scene;
 use crate::observer::{
-    Access, Arrive, At, Block, Complete, Copy, HostEvent, LaunchInfo, Mbarrier, Observer, Order,
-    Scope, Space,
+    Access, Arrive, At, Block, Complete, Copy, LaunchInfo, Mbarrier, Observer, Order, Scope, Space,
 };
 
 /// Finds data races and unordered volatile pairs in shared and global memory.
@@ -265,7 +264,6 @@ impl Observer for Races {
         Races {
             reports: Reports {
                 scene: self.reports.scene.clone(),
-                names: self.reports.names.clone(),
                 found: self.reports.found.fork(),
             },
             shared_bytes: self.shared_bytes,
@@ -285,10 +283,6 @@ impl Observer for Races {
                 address,
             );
         });
-    }
-
-    fn host(&mut self, event: HostEvent) {
-        Arc::make_mut(&mut self.reports.names).host(event);
     }
 
     fn launch_begin(&mut self, launch: &LaunchInfo<'_>) {

@@ -6,14 +6,13 @@ use super::shadow::{Entry, Strength};
 use crate::model::Space;
 use crate::observe::finding::{Fault, Finding};
 use crate::observe::found::{BEYOND, BLOCK, Found, Key, WARP};
-use crate::observe::scene::{Allocations, Scene};
+use crate::observe::scene::Scene;
 
 /// What was found, each pair of instructions once.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Reports {
     pub(super) found: Found,
     pub(super) scene: Option<Arc<Scene>>,
-    pub(super) names: Arc<Allocations>,
 }
 
 /// One side of a pair.
@@ -85,7 +84,7 @@ impl Reports {
             Finding {
                 space: Some(space),
                 address,
-                place: scene.place(&self.names, space, address, width),
+                place: scene.place(space, address, width),
                 cure: cure.into(),
                 ..scene.finding(fault, sites.into())
             }
