@@ -1,7 +1,5 @@
 //! What can go wrong, each as a sentence with both sides of the mismatch and the way out.
 
-use crate::plan::Launch;
-
 /// A result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -227,15 +225,10 @@ impl Error {
         }
     }
 
-    /// The error, of a launch of the plan, from 1.
-    pub(crate) fn of_launch(self, number: usize, launch: &Launch) -> Error {
-        let Launch { grid, block, n, .. } = launch;
-        let blocks = if *grid == 1 { "block" } else { "blocks" };
-        let elements = if *n == 1 { "element" } else { "elements" };
+    /// The error, of a launch that is described so.
+    pub(crate) fn of_launch(self, described: &str) -> Error {
         match self {
-            Error::Trap(text) => Error::Trap(format!(
-                "launch {number}, {grid} {blocks} of {block} threads on {n} {elements}: {text}"
-            )),
+            Error::Trap(text) => Error::Trap(format!("{described}: {text}")),
             other => other,
         }
     }

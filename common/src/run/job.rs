@@ -6,7 +6,7 @@ use super::fits::fits;
 use crate::{
     Error, Result, Step,
     device::{Device, Memory, POISON, Program, Ptx},
-    plan::{Buffer, Call, Plan, Problem, Scratch},
+    plan::{Buffer, Call, Launch, Plan, Problem, Scratch},
     sum::{Elements, Mismatch, Reference, Run, Scalar, Verdict, Workload, first_wrong},
 };
 
@@ -181,7 +181,7 @@ impl<'d> Job<'d> {
         let launches = calls.iter().zip(&self.plan.launches).enumerate();
         launches.into_iter().try_for_each(|(index, (call, launch))| {
             let launched = self.device.launch(&self.program, call);
-            launched.map_err(|error| error.of_launch(index + 1, launch))
+            launched.map_err(|error| error.of_launch(&described(index + 1, launch)))
         })
     }
 
@@ -244,13 +244,21 @@ impl<'d> Job<'d> {
     }
 }
 
+/// A launch of the plan, from 1, as a sentence has it.
+fn described(number: usize, launch: &Launch) -> String {
+    let Launch { grid, block, n, .. } = launch;
+    let blocks = if *grid == 1 { "block" } else { "blocks" };
+    let elements = if *n == 1 { "element" } else { "elements" };
+    format!("launch {number}, {grid} {blocks} of {block} threads on {n} {elements}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{
         Element, Kernel,
         device::{Choice, Settings},
-        plan::{Arg, Block, Holds, Launch, Stage},
+        plan::{Arg, Block, Holds, Stage},
         sum::Input,
     };
 
@@ -339,7 +347,7 @@ mod tests {
         let plan = (STEP.plan)(&problem);
         let launch = Launch { grid: 1, ..plan.launches[0].clone() };
         assert_eq!(
-            error.of_launch(3, &launch).to_string(),
+            error.of_launch(&described(3, &launch)).to_string(),
             "launch 3, 1 block of 256 threads on 4 elements: out of bounds"
         );
     }

@@ -2,6 +2,7 @@
 
 mod elements;
 mod input;
+mod mixed;
 mod reference;
 mod scalar;
 mod verify;

@@ -5,7 +5,7 @@ use std::fmt;
 use rand::{RngExt, rngs::ChaCha8Rng};
 use serde::Serialize;
 
-use super::{elements::mixed, reference::Reference};
+use super::{mixed::mixed, reference::Reference};
 use crate::Element;
 
 /// A Rust type that is an [`Element`].
