@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use common::{
-    Element, Result, Step,
-    device::{Cuda, Device, Stopwatch, ptx},
+    Element, Error, Result, Step,
+    device::{Choice, Device, Settings, Stopwatch, ptx},
     run::Job,
     sum::{Input, Workload},
 };
@@ -13,18 +13,48 @@ use criterion::{BenchmarkId, Criterion, SamplingMode, Throughput};
 /// The sizes that are timed.
 const SIZES: [u64; 3] = [1 << 20, 1 << 24, 1 << 28];
 
-/// Benches a step on the first GPU. Without one: a line on standard error, and success.
+/// Benches a step on the GPU, or, where there is none, the interpreter on it.
 pub fn main(step: &'static Step) {
-    let device = match Cuda::open(0) {
-        Ok(cuda) => Device::Cuda(cuda),
-        Err(reason) => return eprintln!("skipped: {reason}"),
-    };
     let mut criterion = Criterion::default().configure_from_args();
-    if let Err(error) = bench(step, &device, &mut criterion) {
+    let benched = open().and_then(|device| match device {
+        Device::Cuda(_) => bench(step, &device, &mut criterion),
+        Device::Simt(_) => interpret(step, &device, &mut criterion),
+    });
+    if let Err(error) = benched {
         eprintln!("error: {error}");
         std::process::exit(i32::from(error.exit_code()));
     }
     criterion.final_summary();
+}
+
+/// The device of `REDUCE_DEVICE`: the GPU if there is one where it says nothing.
+fn open() -> Result<Device> {
+    let choice = match std::env::var("REDUCE_DEVICE") {
+        Ok(text) => {
+            text.parse().map_err(|error| Error::Usage(format!("REDUCE_DEVICE: {error}")))?
+        }
+        Err(_) => Choice::Auto,
+    };
+    Device::open(choice, &Settings { checks: Some(Vec::new()), ..Settings::default() })
+}
+
+/// The interpreter's own speed, by the host's clock: it says nothing of a GPU's.
+fn interpret(step: &Step, device: &Device, criterion: &mut Criterion) -> Result<()> {
+    const N: u64 = 1 << 16;
+    eprintln!("no GPU is benched here, but the interpreter: its own speed, on {N} elements");
+    let (block, element) = (step.block(None), Element::F32);
+    let ptx = ptx::of(&step.kernel, element, None)?;
+    let workload = Workload::<f32>::new(device, Input::Uniform, N, 42)?;
+    let job = Job::load(device, step, &ptx, device.problem(N, block, element))?;
+    job.verify(&workload)?.right()?;
+    let calls = job.calls(workload.warm());
+    let name = BenchmarkId::new("interpreter", numbers::size(N));
+    let mut group = criterion.benchmark_group(step.name);
+    group.sample_size(10).bench_function(name, |bencher| {
+        bencher.iter(|| job.launch(&calls).expect("a verified run runs again"));
+    });
+    group.finish();
+    Ok(())
 }
 
 fn bench(step: &Step, device: &Device, criterion: &mut Criterion) -> Result<()> {

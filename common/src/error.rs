@@ -47,6 +47,16 @@ pub enum Error {
         /// Bytes that were free.
         free: u64,
     },
+    /// The system gives this program no more host memory.
+    #[error(
+        "{what} need {needed} bytes of host memory, which the system does not give this program (`ulimit -v` limits it): take a smaller `--n`"
+    )]
+    Refused {
+        /// What was to be allocated.
+        what: String,
+        /// Bytes asked for.
+        needed: u64,
+    },
     /// The driver is older than the PTX.
     #[error(
         "the kernel's PTX is version {ptx}, and this driver (CUDA {driver}) does not know it: it takes a driver from 550 on"
@@ -78,7 +88,7 @@ pub enum Error {
     /// The PTX has no kernel of the name that the plan launches.
     #[error(
         "{file} has no entry point `{entry}`, which the plan launches: it has {have}",
-        have = spelt(entries)
+        have = spelt(entry, entries)
     )]
     NoEntry {
         /// The PTX's name.
@@ -87,6 +97,32 @@ pub enum Error {
         entry: String,
         /// Those that are there.
         entries: Vec<String>,
+    },
+    /// A kernel takes other things than the host passes.
+    #[error(
+        "the host passes `{entry}` {passes}, and the one in {file} takes {takes}: give it the parameters of the step's own kernel"
+    )]
+    Signature {
+        /// The kernel's file.
+        file: String,
+        /// The entry point.
+        entry: String,
+        /// What the plan hands over.
+        passes: String,
+        /// What the kernel declares.
+        takes: String,
+    },
+    /// PTX that was made for another element type.
+    #[error(
+        "{file} is made for {made}, as its stamp says, and `--type {asked}` asks for another: take `--type {made}`, or the PTX for {asked}"
+    )]
+    OtherElement {
+        /// The file.
+        file: String,
+        /// The type on its stamp.
+        made: crate::Element,
+        /// The type on the command line.
+        asked: crate::Element,
     },
     /// There is nothing to compile a `kernel.cu` with.
     #[error("{file} is not what the committed PTX was made from, and {text}")]
@@ -144,6 +180,12 @@ impl From<compiler::Error> for Error {
         match error {
             compiler::Error::Library { doing, text } => Error::Cuda { doing, text },
             compiler::Error::Missing(text) => Error::Usage(text),
+            compiler::Error::Compile { file, log }
+                if log.contains("could not open source file") || log.contains("file not found") =>
+            {
+                let cure = "a kernel includes files of its own, from beside it (`#include \"my.cuh\"`), and no headers of CUDA's or C++'s: write down what it needs of them";
+                Error::Compile { file, log: format!("{log}\n{cure}") }
+            }
             compiler::Error::Compile { file, log } => Error::Compile { file, log },
             compiler::Error::Stamp { file, reason } => Error::BadPtx { file, reason },
             missing @ compiler::Error::Include { .. } => Error::Usage(missing.to_string()),
@@ -151,10 +193,17 @@ impl From<compiler::Error> for Error {
     }
 }
 
-/// Names of entry points, as a sentence has them.
-fn spelt(entries: &[String]) -> String {
+/// Names of entry points, as a sentence has them, with the cure where one is only mangled.
+fn spelt(entry: &str, entries: &[String]) -> String {
+    let mangled = format!("_Z{}{entry}", entry.len());
+    if let Some(name) = entries.iter().find(|name| name.starts_with(&mangled)) {
+        return format!(
+            "none of that name, but `{name}` is `{entry}` as C++ mangles it: write `extern \"C\"` in front of its `__global__`"
+        );
+    }
     match entries {
         [] => "none".into(),
+        [one] => format!("`{one}`: call it `{entry}`"),
         some => some.iter().map(|entry| format!("`{entry}`")).collect::<Vec<_>>().join(", "),
     }
 }
@@ -170,6 +219,28 @@ const REMEDY: &str = if cfg!(target_os = "macos") {
 };
 
 impl Error {
+    /// The error, of a run on the memory that another one left.
+    pub(crate) fn in_second_run(self) -> Error {
+        let text = |text: String| {
+            format!(
+                "{text} (in a second run, over the memory that the first one left: it leaves behind what the next one trips over)"
+            )
+        };
+        match self {
+            Error::Trap(trap) => Error::Trap(text(trap)),
+            Error::Cuda { doing, text: words } => Error::Cuda { doing, text: text(words) },
+            other => other,
+        }
+    }
+
+    /// The error, of a launch that is described so.
+    pub(crate) fn of_launch(self, described: &str) -> Error {
+        match self {
+            Error::Trap(text) => Error::Trap(format!("{described}: {text}")),
+            other => other,
+        }
+    }
+
     /// The exit code of a program that stops with this: 1 for a wrong answer, 2 for none.
     pub fn exit_code(&self) -> u8 {
         match self {
@@ -182,6 +253,16 @@ impl Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_wrong_answer_exits_with_1_and_none_with_2() {
+        let text = String::new;
+        for wrong in [Error::Wrong(text()), Error::Findings(text()), Error::Trap(text())] {
+            assert_eq!(wrong.exit_code(), 1, "{wrong:?}");
+        }
+        assert_eq!(Error::Usage(text()).exit_code(), 2);
+        assert_eq!(Error::NoGpu.exit_code(), 2);
+    }
 
     #[test]
     fn a_missing_entry_point_is_named_with_those_that_are_there() {

@@ -275,7 +275,12 @@ impl Found {
     ) -> Option<Option<Sum>> {
         let (name, role) = (contender.variant.name.as_str(), contender.variant.role);
         let reason = match verdict {
-            Err(error) => error.to_string(),
+            Err(error) => {
+                if let Error::Wrong(reason) = &error {
+                    self.wrong.push(reason.clone());
+                }
+                error.to_string()
+            }
             Ok(Some(verdict)) if !verdict.verified() => {
                 let reason = wrong::<T>(name, which, n, &verdict);
                 // Ours must be right; a peer that is wrong is a row that says so.

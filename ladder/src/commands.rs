@@ -28,7 +28,12 @@ enum Command {
 
 /// Runs the program.
 pub fn run() -> ExitCode {
-    let command = Command::augment_subcommands(cli::ladder_command())
+    // The subcommands' own line would take the place of what the ladder is.
+    let ladder = cli::ladder_command();
+    let (about, page) = (ladder.get_about().cloned(), ladder.get_long_about().cloned());
+    let command = Command::augment_subcommands(ladder)
+        .about(about.unwrap_or_default())
+        .long_about(page.unwrap_or_default())
         .subcommand_required(false)
         .args_conflicts_with_subcommands(true);
     let matches = match command.try_get_matches() {

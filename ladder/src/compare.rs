@@ -148,7 +148,7 @@ fn names(rig: &Rig) -> Vec<String> {
 }
 
 /// The name that is meant: the whole one, or the only one that begins so.
-fn find<'n>(names: &'n [String], text: &str) -> Result<&'n str> {
+pub(crate) fn find<'n>(names: &'n [String], text: &str) -> Result<&'n str> {
     if let Some(name) = names.iter().find(|name| *name == text) {
         return Ok(name);
     }
@@ -156,7 +156,7 @@ fn find<'n>(names: &'n [String], text: &str) -> Result<&'n str> {
     match matching[..] {
         [name] => Ok(name),
         [] => Err(Error::Usage(format!(
-            "`{text}` is no step or peer here: take {}",
+            "`{text}` is no step, and nothing else that can be named here: take {}",
             names.join(", ")
         ))),
         _ => {
@@ -177,8 +177,7 @@ mod tests {
         let names = ["v1-divergence", "v2-bank-conflicts", "cub", "cub-atomic"].map(String::from);
         assert_eq!(find(&names, "v2").unwrap(), "v2-bank-conflicts");
         assert_eq!(find(&names, "cub").unwrap(), "cub");
-        for (text, why) in [("v", "v1-divergence or v2-"), ("x", "no step or peer"), ("", "may be")]
-        {
+        for (text, why) in [("v", "v1-divergence or v2-"), ("x", "no step, and"), ("", "may be")] {
             let message = find(&names, text).unwrap_err().to_string();
             assert!(message.contains(why), "{message}");
         }

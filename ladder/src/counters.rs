@@ -16,6 +16,7 @@ use measured::counters::{Count, MARK, from_ncu};
 
 use crate::{
     cell::{INPUT, SEED},
+    compare::find,
     steps_and_ways,
     stop::file,
 };
@@ -86,7 +87,7 @@ pub struct Problems {
 /// One step, once on each problem.
 #[derive(Args, Clone, Debug)]
 pub struct Once {
-    /// The step
+    /// The step; the beginning of its name is enough: v2
     pub step: String,
 
     /// What it is run on
@@ -143,10 +144,10 @@ fn list(items: impl IntoIterator<Item = impl ToString>) -> String {
 
 /// Runs a step once on each problem, verified.
 pub fn once(options: &Once) -> Result<(), Stop> {
-    let step = steps_and_ways().find(|step| step.name == options.step).ok_or_else(|| {
-        let names: Vec<&str> = steps_and_ways().map(|step| step.name).collect();
-        Error::Usage(format!("`{}` is no step: take {}", options.step, names.join(", ")))
-    })?;
+    let names: Vec<String> = steps_and_ways().map(|step| step.name.to_owned()).collect();
+    let name = find(&names, &options.step)?;
+    let mut steps = steps_and_ways();
+    let step = steps.find(|step| step.name == name).expect("a name is that of a step");
     let device = Device::open(options.device, &Settings::default())?;
     let mut out = anstream::stdout();
     for &element in &options.problems.element {
@@ -170,7 +171,7 @@ pub fn once(options: &Once) -> Result<(), Stop> {
 
 fn verified<T: Scalar>(device: &Device, job: &Job<'_>, n: u64) -> Result<Value> {
     let workload = Workload::<T>::new(device, INPUT, n, SEED)?;
-    Ok(job.verify(&workload)?.right()?.sum)
+    Ok(job.verify_once(&workload)?.right()?.sum)
 }
 
 #[cfg(test)]

@@ -51,6 +51,35 @@ fn what_is_no_command_line_is_refused() {
 }
 
 #[test]
+fn its_help_begins_with_what_it_is() {
+    for help in ["-h", "--help"] {
+        let text = String::from_utf8(ladder(&[help]).output().unwrap().stdout).unwrap();
+        let first = text.lines().next().unwrap();
+        assert!(first.contains("very step"), "{first}");
+    }
+    let text = String::from_utf8(ladder(&["--version"]).output().unwrap().stdout).unwrap();
+    assert!(text.starts_with("ladder "), "{text}");
+}
+
+#[test]
+fn the_beginning_of_a_step_s_name_is_enough() {
+    let output = ladder(&["once", "v3", "--n", "100", "--device", "simt"]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && text.contains("v3-first-add"), "{text}");
+}
+
+#[test]
+fn what_shows_one_kernel_is_refused_for_many() {
+    for option in [&["--lines"][..], &["--trace", "x.json"]] {
+        let output =
+            ladder(&[option, &["--device", "simt", "--n", "1"]].concat()).output().unwrap();
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        assert!(text.contains("`--lines` and `--trace` show one kernel"), "{text}");
+    }
+}
+
+#[test]
 fn counters_prints_a_command_for_each_step() {
     let output = ladder(&["counters", "--n", "2^20"]).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();

@@ -28,6 +28,14 @@ pub enum Error {
         /// What was found, and what belongs there.
         reason: String,
     },
+    /// A folder with figures, and nothing that says where they were taken.
+    #[error(
+        "{folder} has figures and no env.toml, which says what they were taken on: bring it back, or move the folder out of results/"
+    )]
+    NoMachine {
+        /// The folder.
+        folder: String,
+    },
     /// A file that is no TOML of this kind.
     #[error("{path}: {reason}")]
     Toml {

@@ -237,8 +237,11 @@ pub fn folders(results: &Path) -> Result<Vec<PathBuf>> {
     let mut folders = Vec::new();
     for entry in entries {
         let folder = entry.map_err(Error::reading(results))?.path();
-        if folder.join("env.toml").exists() {
+        let has = |name: &str| folder.join(name).exists();
+        if has("env.toml") {
             folders.push(folder);
+        } else if has("raw.csv") || has("raw.csv.gz") || has("cells.csv") {
+            return Err(Error::NoMachine { folder: folder.display().to_string() });
         }
     }
     folders.sort();

@@ -17,6 +17,8 @@ use crate::plots;
 /// A block of a page begins with `<!-- results:begin NAME -->`; the name of the main table may be
 /// left out.
 const BEGIN: &str = "<!-- results:begin";
+/// Every marker begins so.
+const MARK: &str = "<!-- results:";
 /// And ends with this.
 const END: &str = "<!-- results:end -->";
 
@@ -62,7 +64,7 @@ fn render(root: &Path, check: bool) -> Result<()> {
     for path in pages(root)? {
         let text =
             fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
-        if text.contains(BEGIN) {
+        if text.contains(MARK) {
             let name = path.strip_prefix(root).unwrap_or(&path).display().to_string();
             files.insert(path, fill(&text, &name, |block| results.block(block))?);
         }
@@ -120,6 +122,15 @@ fn pages(root: &Path) -> Result<Vec<PathBuf>> {
 fn fill(text: &str, page: &str, block: impl Fn(&str) -> Result<String>) -> Result<String> {
     let mut filled = String::new();
     let mut rest = text;
+    for (number, line) in text.lines().enumerate() {
+        if line.contains(MARK) && !line.contains(BEGIN) && !line.contains(END) {
+            bail!(
+                "{page}, line {}: `{}` is no marker: take `{BEGIN} NAME -->` or `{END}`",
+                number + 1,
+                line.trim()
+            );
+        }
+    }
     while let Some(start) = rest.find(BEGIN) {
         let line = rest[..start].matches('\n').count() + filled.matches('\n').count() + 1;
         let (before, marked) = rest.split_at(start);
@@ -404,6 +415,36 @@ mod tests {
         fs::write(root.join("README.md"), page.replace("v1-divergence", "v1-diverging")).unwrap();
         let message = format!("{:#}", render(&root, true).unwrap_err());
         assert!(message.contains("README.md"), "{message}");
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn a_broken_marker_is_named() {
+        let root = tree("marker");
+        let page = root.join("README.md");
+        let whole = fs::read_to_string(&page).unwrap();
+        for (from, to, why) in [
+            ("results:begin", "results:beginn-", "line"),
+            (BEGIN, "<!-- results:bgin", "is no marker: take"),
+            (BEGIN, "<!-- begin", "without a beginning"),
+            (END, "<!-- results:ned -->", "is no marker: take"),
+        ] {
+            fs::write(&page, whole.replace(from, to)).unwrap();
+            let message = format!("{:#}", render(&root, true).unwrap_err());
+            assert!(message.contains("README.md") && message.contains(why), "{message}");
+        }
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn a_run_without_its_machine_is_named() {
+        let root = tree("no-env");
+        fs::remove_file(root.join("results/2000-01-02-synthetic-gpu/env.toml")).unwrap();
+        let message = format!("{:#}", render(&root, true).unwrap_err());
+        assert!(
+            message.contains("2000-01-02-synthetic-gpu") && message.contains("env.toml"),
+            "{message}"
+        );
         fs::remove_dir_all(root).unwrap();
     }
 

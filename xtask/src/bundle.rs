@@ -38,9 +38,9 @@ pub(crate) fn run(sh: &Shell) -> Result<()> {
         let files: Vec<_> = fs::read_dir(dist.join(folder))?.flatten().collect();
         let bytes: u64 =
             files.iter().filter_map(|file| file.metadata().ok()).map(|data| data.len()).sum();
-        println!("dist/{folder:<6} {:3} files {:6.1} MB", files.len(), bytes as f64 / 1e6);
+        say!("dist/{folder:<6} {:3} files {:6.1} MB", files.len(), bytes as f64 / 1e6);
     }
-    println!(
+    say!(
         "carry dist/ to the GPU machine and run `bash dist/gpu.sh FOLDER` there: FOLDER receives the logs"
     );
     Ok(())

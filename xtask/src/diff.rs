@@ -17,8 +17,8 @@ pub(crate) fn print(step: usize) -> Result<()> {
     let (old, new) = (&steps[step - 1], &steps[step]);
     let diff = TextDiff::from_lines(&old.source, &new.source);
     let name = |kernel: &Kernel| format!("steps/{}/src/kernel.cu", kernel.name);
-    print!("{}", diff.unified_diff().context_radius(3).header(&name(old), &name(new)));
-    println!("\n{} lines to type", added(old, new));
+    say!("{}", diff.unified_diff().context_radius(3).header(&name(old), &name(new)));
+    say!("\n{} lines to type", added(old, new));
     Ok(())
 }
 

@@ -1,5 +1,13 @@
 //! The project's own tools, behind one door: `cargo x`.
 
+/// Prints a line. Where standard output cannot be written to, that is an error, and no panic.
+macro_rules! say {
+    ($($words:tt)*) => {{
+        use std::io::Write as _;
+        writeln!(std::io::stdout(), $($words)*)?
+    }};
+}
+
 mod bundle;
 mod ci;
 mod compilers;
@@ -37,7 +45,7 @@ pub fn run(task: &Task) -> Result<ExitCode> {
         Task::Ptx { check } => ptx::run(&sh, *check)?,
         Task::Nvrtc => {
             let library = nvrtc::bring(&sh)?;
-            println!("NVRTC {} is at {}", compiler::nvrtc::PINNED, library.path().display());
+            say!("NVRTC {} is at {}", compiler::nvrtc::PINNED, library.path().display());
         }
         Task::Tidy => tidy::run()?,
         Task::Diff { step } => diff::print(*step)?,

@@ -1,13 +1,22 @@
 //! `cargo x`.
 
-use std::process::ExitCode;
+use std::{
+    io::{self, ErrorKind, Write},
+    process::ExitCode,
+};
 
 use clap::Parser;
 use xtask::Task;
 
 fn main() -> ExitCode {
-    xtask::run(&Task::parse()).unwrap_or_else(|error| {
-        eprintln!("error: {error:#}");
-        ExitCode::FAILURE
-    })
+    let error = match xtask::run(&Task::parse()) {
+        Ok(code) => return code,
+        Err(error) => error,
+    };
+    // A reader that has gone, such as `head`, is no failure.
+    if error.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == ErrorKind::BrokenPipe) {
+        return ExitCode::SUCCESS;
+    }
+    let _ = writeln!(io::stderr(), "error: {error:#}");
+    ExitCode::FAILURE
 }

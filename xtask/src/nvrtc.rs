@@ -15,7 +15,7 @@ use crate::venv;
 pub(crate) fn bring(sh: &Shell) -> Result<Library> {
     if installed(sh).is_none() {
         any::nvrtc_exists().map_err(anyhow::Error::msg)?;
-        println!("installing NVRTC {PINNED} from PyPI into .venv (60 MB)");
+        say!("installing NVRTC {PINNED} from PyPI into .venv (60 MB)");
         venv::install(sh, &[&format!("nvidia-cuda-nvrtc-cu12=={PINNED}")])?;
     }
     let path = installed(sh).context("pip installed the wheel, and NVRTC is not in .venv")?;

@@ -26,7 +26,7 @@ const TOOLKITS: &str = "nvidia-cuda-cccl==13.0.85";
 /// With an `nvcc` of your own there is the CUB of its toolkit alone, as `libpeers.so`.
 pub(crate) fn run(sh: &Shell, arch: &str, nvcc: Option<&str>) -> Result<()> {
     sh.create_dir("target/peers")?;
-    println!("compiling peers/cub.cu for {arch}: CUB's templates take a minute or two");
+    say!("compiling peers/cub.cu for {arch}: CUB's templates take a minute or two");
     let compile = |nvcc: &str, more: &[String], library: &str| {
         let flags = "-std=c++17 -O3 -shared -Xcompiler -fPIC -cudart static".split(' ');
         let library = format!("target/peers/{library}");
@@ -34,7 +34,7 @@ pub(crate) fn run(sh: &Shell, arch: &str, nvcc: Option<&str>) -> Result<()> {
             .quiet()
             .run()
             .context("nvcc takes a C++ compiler of the system, such as Debian's g++")?;
-        println!("{library} is ready: `ladder measure` finds it there, or beside itself");
+        say!("{library} is ready: `ladder measure` finds it there, or beside itself");
         Ok(())
     };
     if let Some(nvcc) = nvcc {
@@ -63,7 +63,7 @@ fn bring(sh: &Shell) -> Result<std::path::PathBuf> {
             .run()
             .context("a venv takes python3 with venv")?;
     }
-    println!("bringing nvcc and CCCL from PyPI into {VENV} (400 MB, once)");
+    say!("bringing nvcc and CCCL from PyPI into {VENV} (400 MB, once)");
     cmd!(sh, "{VENV}/bin/python -m pip install --quiet --no-deps {PINS...}").quiet().run()?;
     let pythons = sh.read_dir(format!("{VENV}/lib"))?;
     let toolkits = pythons.into_iter().map(|python| python.join("site-packages/nvidia/cu13"));

@@ -51,12 +51,11 @@ pub(crate) fn run(sh: &Shell, check: bool) -> Result<()> {
     }
     let count = files.len();
     match (stale.as_slice(), check) {
-        ([], _) => println!(
-            "all {count} PTX files are what NVRTC {} makes of their kernels",
-            nvrtc::PINNED
-        ),
+        ([], _) => {
+            say!("all {count} PTX files are what NVRTC {} makes of their kernels", nvrtc::PINNED)
+        }
         (stale, false) => {
-            println!("wrote {} of {count} PTX files: {}", stale.len(), stale.join(", "))
+            say!("wrote {} of {count} PTX files: {}", stale.len(), stale.join(", "))
         }
         (stale, true) => bail!(
             "not what NVRTC {} makes of their kernels: {}; run `cargo x ptx`",

@@ -46,8 +46,8 @@ pub(crate) fn run(sh: &Shell, check: bool) -> Result<()> {
         }
     }
     match (stale.as_slice(), check) {
-        ([], _) => println!("the machine code of all kernels is what {PTXAS} makes of their PTX"),
-        (stale, false) => println!("wrote the machine code of {}", stale.join(", ")),
+        ([], _) => say!("the machine code of all kernels is what {PTXAS} makes of their PTX"),
+        (stale, false) => say!("wrote the machine code of {}", stale.join(", ")),
         (stale, true) => {
             bail!("not what {PTXAS} makes of their PTX: {}; run `cargo x sass`", stale.join(", "))
         }
@@ -93,7 +93,7 @@ fn bring(sh: &Shell) -> Result<(PathBuf, PathBuf)> {
         pythons.into_iter().map(|python| python.join(&inner)).find(|path| path.exists())
     };
     if found("ptxas").is_none() || found("nvdisasm").is_none() {
-        println!("installing {PTXAS} and {NVDISASM} from PyPI into .venv (140 MB)");
+        say!("installing {PTXAS} and {NVDISASM} from PyPI into .venv (140 MB)");
         // Alone: what they depend on would bring half a gigabyte more.
         crate::venv::install(sh, &["--no-deps", PTXAS, NVDISASM])?;
     }

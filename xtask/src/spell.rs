@@ -37,7 +37,7 @@ const AMERICAN: [&str; 14] = [
 pub(crate) fn run(sh: &Shell) -> Result<()> {
     let codespell = crate::venv::program(sh, "codespell");
     if !codespell.exists() {
-        println!("installing {CODESPELL} from PyPI into .venv");
+        say!("installing {CODESPELL} from PyPI into .venv");
         crate::venv::install(sh, &[CODESPELL])?;
     }
     let read = READ.iter().filter(|path| sh.path_exists(path));
@@ -49,7 +49,7 @@ pub(crate) fn run(sh: &Shell) -> Result<()> {
     if !found.is_empty() {
         bail!("American spelling:\n  {}", found.join("\n  "));
     }
-    println!("no misspelt words");
+    say!("no misspelt words");
     Ok(())
 }
 

@@ -4,7 +4,7 @@ use clap::{Args, Parser};
 
 /// The project's own tools.
 #[derive(Parser, Debug)]
-#[command(name = "cargo x", bin_name = "cargo x")]
+#[command(name = "cargo x", bin_name = "cargo x", version)]
 pub enum Task {
     /// Compile every kernel.cu to the PTX beside it, with the pinned NVRTC
     Ptx {

@@ -130,11 +130,14 @@ impl Cuda {
         self.context.mem_get_info().map_or(0, |(free, _)| free as u64)
     }
 
-    /// Copies bytes from the host and waits for them.
-    pub fn write(&self, memory: &Memory, bytes: &[u8]) -> Result<()> {
-        fits(memory, bytes.len())?;
+    /// Copies bytes from the host, to so many bytes behind the start of the memory, and waits for them.
+    pub fn write(&self, memory: &Memory, at: u64, bytes: &[u8]) -> Result<()> {
+        fits(memory, (at as usize).saturating_add(bytes.len()))?;
+        if bytes.is_empty() {
+            return Ok(());
+        }
         // SAFETY: the destination is live and large enough; the source outlives the wait.
-        unsafe { result::memcpy_htod_async(memory.address, bytes, self.stream.cu_stream()) }
+        unsafe { result::memcpy_htod_async(memory.address + at, bytes, self.stream.cu_stream()) }
             .map_err(failed("copying to the device"))?;
         self.finish()
     }

@@ -1,10 +1,14 @@
 //! The interpreter as a device: the same PTX, run and counted on the CPU.
 
-use std::{cell::RefCell, rc::Rc, str::FromStr};
+use std::{cell::RefCell, rc::Rc, str::FromStr, time::Duration};
 
-use simt::observe::{Finding, Races, Sync, Trace};
+use simt::observe::{Finding, Printed, Prints, Races, Sync, Trace};
 
-use super::{facts::Facts, host, ptx::Ptx};
+use super::{
+    facts::Facts,
+    host, params,
+    ptx::{self, Ptx},
+};
 use crate::{
     Error, Result,
     plan::{Call, Chip},
@@ -15,8 +19,11 @@ use crate::{
 pub struct Settings {
     /// In which order lanes, warps and blocks run.
     pub schedule: simt::Schedule,
-    /// Multiprocessors that it claims to have.
-    pub sms: Option<u32>,
+    /// The GPU that it plays: what a launch may ask for, and how many multiprocessors it has.
+    pub gpu: simt::Arch,
+    /// How long a launch may go on with no block of it ending; none for the interpreter's own, and
+    /// zero for as long as it likes.
+    pub patience: Option<Duration>,
     /// What is checked; by default everything, up to [`CHECKED`] elements.
     pub checks: Option<Vec<Check>>,
     /// Blocks of each launch whose every access is recorded.
@@ -25,6 +32,9 @@ pub struct Settings {
 
 /// The most elements whose every access is checked where nothing else is asked for.
 pub const CHECKED: u64 = 1 << 20;
+
+/// Texts of `printf` that are kept.
+const PRINTED: usize = 1000;
 
 /// Something to look for while a kernel runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,13 +72,19 @@ impl FromStr for Check {
 pub struct Interpreter {
     gpu: Rc<RefCell<simt::Gpu>>,
     settings: Settings,
-    observers: RefCell<Observers>,
+    /// Who watches; nobody, between runs that are watched.
+    observers: RefCell<Option<Observers>>,
     facts: Facts,
 }
 
 /// Everything that can watch a launch.
-type Observers =
-    (simt::Counters, Option<Races>, Option<simt::observe::Memory>, Option<Sync>, Option<Trace>);
+type Observers = (
+    (simt::Counters, Prints),
+    Option<Races>,
+    Option<simt::observe::Memory>,
+    Option<Sync>,
+    Option<Trace>,
+);
 
 /// What was seen of one run.
 #[derive(Clone, Debug)]
@@ -79,6 +95,10 @@ pub struct Observed {
     pub checks: Vec<Check>,
     /// What the checks found.
     pub findings: Vec<Finding>,
+    /// The first texts that threads printed.
+    pub printed: Vec<Printed>,
+    /// How many they printed in all.
+    pub prints: u64,
     /// Every access of the first blocks, where it was asked for.
     pub trace: Option<Trace>,
 }
@@ -102,16 +122,18 @@ impl Interpreter {
     pub fn new(settings: &Settings) -> Interpreter {
         let mut config = simt::Config::default();
         config.schedule = settings.schedule;
-        config.sm_count = settings.sms.unwrap_or(config.sm_count);
+        config.play(settings.gpu);
+        if let Some(patience) = settings.patience {
+            config.patience = (!patience.is_zero()).then_some(patience);
+        }
         config.memory = host::free_bytes();
-        let chip = Chip {
-            sms: config.sm_count,
-            threads: config.arch.threads_per_sm,
-            blocks: config.arch.blocks_per_sm,
-            shared: config.arch.shared_per_sm,
-            shared_block: config.arch.shared_per_block,
+        let chip = chip(&settings.gpu);
+        let played = match settings.gpu == simt::Arch::default() {
+            true => String::new(),
+            false => format!(" as {} of {} SMs", settings.gpu, chip.sms),
         };
-        let line = format!("the interpreter, {} schedule: counts, not times", config.schedule);
+        let schedule = config.schedule;
+        let line = format!("the interpreter{played}, {schedule} schedule: counts, not times");
         Interpreter {
             gpu: Rc::new(RefCell::new(simt::Gpu::with(config))),
             settings: settings.clone(),
@@ -127,8 +149,22 @@ impl Interpreter {
 
     /// Loads PTX.
     pub fn load(&self, ptx: &Ptx) -> Result<Program> {
+        let (target, gpu) = (ptx::target(&ptx.text), self.settings.gpu);
         match simt::Module::parse(&ptx.text) {
-            Ok(module) => Ok(Program { module }),
+            Ok(_) if simt::Arch::that_runs(target).is_some_and(|a| a.number() > gpu.number()) => {
+                Err(Error::OldGpu { target: target.to_owned(), gpu: gpu.name.to_owned() })
+            }
+            Ok(mut module) => {
+                let entries: Vec<String> = module.entries().map(str::to_owned).collect();
+                for entry in entries {
+                    module.name_params(&entry, params::names(&ptx.source, &entry));
+                }
+                Ok(Program { module })
+            }
+            Err(error) if !ptx.source.is_empty() => Err(Error::Simt {
+                doing: format!("interpreting {}", ptx.file),
+                text: error.to_string(),
+            }),
             Err(error) => Err(Error::BadPtx { file: ptx.file.clone(), reason: error.to_string() }),
         }
     }
@@ -149,11 +185,11 @@ impl Interpreter {
         Ok(Memory { address, bytes, gpu: self.gpu.clone() })
     }
 
-    /// Copies bytes from the host.
-    pub fn write(&self, memory: &Memory, bytes: &[u8]) -> Result<()> {
+    /// Copies bytes from the host, to so many bytes behind the start of the memory.
+    pub fn write(&self, memory: &Memory, at: u64, bytes: &[u8]) -> Result<()> {
         self.gpu
             .borrow_mut()
-            .write(memory.address, bytes)
+            .write(memory.address + at, bytes)
             .map_err(stopped("copying to the interpreter"))
     }
 
@@ -173,13 +209,26 @@ impl Interpreter {
             .map_err(stopped("filling memory of the interpreter"))
     }
 
+    /// The memory holds nothing, as if it were new.
+    pub fn forget(&self, memory: &Memory) -> Result<()> {
+        self.gpu
+            .borrow_mut()
+            .forget(memory.address, memory.bytes)
+            .map_err(stopped("forgetting memory of the interpreter"))
+    }
+
+    /// The next launch is number 1 again.
+    pub fn restart(&self) {
+        self.gpu.borrow_mut().restart();
+    }
+
     /// Runs a kernel to its end.
     pub fn launch(&self, program: &Program, call: &Call) -> Result<()> {
-        let result = self.gpu.borrow_mut().launch(
-            &program.module,
-            &call.interpreted(),
-            &mut *self.observers.borrow_mut(),
-        );
+        let (mut gpu, launch) = (self.gpu.borrow_mut(), call.interpreted());
+        let result = match &mut *self.observers.borrow_mut() {
+            Some(observers) => gpu.launch(&program.module, &launch, observers),
+            None => gpu.launch(&program.module, &launch, &mut ()),
+        };
         result.map_err(stopped(format!("interpreting {}", call.entry)))
     }
 
@@ -188,18 +237,19 @@ impl Interpreter {
         let all = || if n <= CHECKED { Check::ALL.to_vec() } else { Vec::new() };
         let checks = self.settings.checks.clone().unwrap_or_else(all);
         let on = |check| checks.contains(&check);
-        *self.observers.borrow_mut() = (
-            simt::Counters::default(),
+        *self.observers.borrow_mut() = Some((
+            (simt::Counters::default(), Prints::first(PRINTED)),
             on(Check::Races).then(Races::new),
             on(Check::Memory).then(simt::observe::Memory::new),
             on(Check::Sync).then(Sync::new),
             (self.settings.traced > 0).then(|| Trace::new(self.settings.traced)),
-        );
+        ));
     }
 
     /// What was seen since [`watch`](Interpreter::watch).
     pub fn observed(&self) -> Observed {
-        let (counters, races, memory, sync, trace) = self.observers.take();
+        let ((counters, prints), races, memory, sync, trace) =
+            self.observers.take().unwrap_or_default();
         let on = [
             (Check::Races, races.as_ref().map(Races::findings)),
             (Check::Memory, memory.as_ref().map(simt::observe::Memory::findings)),
@@ -208,7 +258,16 @@ impl Interpreter {
         let checks =
             on.iter().filter(|(_, found)| found.is_some()).map(|(check, _)| *check).collect();
         let findings = on.iter().filter_map(|(_, found)| *found).flatten().cloned().collect();
-        Observed { counters, checks, findings, trace }
+        let (printed, prints) = (prints.printed().to_vec(), prints.total());
+        Observed { counters, checks, findings, printed, prints, trace }
+    }
+
+    /// Does something that nobody watches.
+    pub fn unwatched<R>(&self, work: impl FnOnce() -> R) -> R {
+        let watching = self.observers.take();
+        let done = work();
+        self.observers.replace(watching);
+        done
     }
 }
 
@@ -226,10 +285,27 @@ impl Drop for Memory {
     }
 }
 
+/// The figures of a GPU that is played, as plans ask for them.
+fn chip(gpu: &simt::Arch) -> Chip {
+    Chip {
+        sms: gpu.sms,
+        threads: gpu.threads_per_sm,
+        blocks: gpu.blocks_per_sm,
+        shared: gpu.shared_per_sm,
+        shared_block: gpu.shared_per_block,
+    }
+}
+
 fn stopped(doing: impl Into<String>) -> impl FnOnce(simt::Error) -> Error {
     let doing = doing.into();
     move |error| match error {
-        simt::Error::Trap(trap) => Error::Trap(format!("{doing}: {trap}")),
+        simt::Error::Trap(trap) => Error::Trap(format!(
+            "{} (`{}`, PTX line {}: `{}`)",
+            trap.sentence(),
+            trap.entry,
+            trap.ptx_line,
+            trap.text
+        )),
         other => Error::Simt { doing, text: other.to_string() },
     }
 }

@@ -1,6 +1,10 @@
 //! Where a plan is carried out: a GPU, or the interpreter. A closed set.
 
-use std::{fmt, str::FromStr};
+use std::{
+    fmt,
+    io::{self, Write},
+    str::FromStr,
+};
 
 use crate::{
     Element, Error, Result,
@@ -13,6 +17,7 @@ mod facts;
 mod gate;
 pub mod host;
 pub mod interpreter;
+mod params;
 mod program;
 pub mod ptx;
 mod stopwatch;
@@ -22,6 +27,9 @@ pub use facts::Facts;
 pub use interpreter::{Check, Interpreter, Observed, Settings};
 pub use ptx::Ptx;
 pub use stopwatch::Stopwatch;
+
+/// Every byte of forgotten memory, on a GPU and in the interpreter.
+pub const POISON: u8 = 0xFF;
 
 /// A device that runs PTX.
 #[derive(Debug)]
@@ -69,10 +77,13 @@ impl Device {
             Choice::Cuda(ordinal) => Cuda::open(ordinal).map(Device::Cuda),
             Choice::Auto => match Cuda::open(0) {
                 Ok(cuda) => Ok(Device::Cuda(cuda)),
-                Err(Error::NoDriver | Error::NoGpu) => {
+                Err(reason) => {
+                    if let Some(line) = instead(&reason) {
+                        // Nobody has to read it.
+                        let _ = writeln!(io::stderr(), "{line}");
+                    }
                     Ok(Device::Simt(Box::new(Interpreter::new(settings))))
                 }
-                Err(other) => Err(other),
             },
         }
     }
@@ -114,11 +125,11 @@ impl Device {
         }
     }
 
-    /// Copies bytes from the host.
-    pub fn write(&self, memory: &Memory, bytes: &[u8]) -> Result<()> {
+    /// Copies bytes from the host, to so many bytes behind the start of the memory.
+    pub fn write(&self, memory: &Memory, at: u64, bytes: &[u8]) -> Result<()> {
         match (self, memory) {
-            (Device::Cuda(cuda), Memory::Cuda(memory)) => cuda.write(memory, bytes),
-            (Device::Simt(simt), Memory::Simt(memory)) => simt.write(memory, bytes),
+            (Device::Cuda(cuda), Memory::Cuda(memory)) => cuda.write(memory, at, bytes),
+            (Device::Simt(simt), Memory::Simt(memory)) => simt.write(memory, at, bytes),
             _ => Err(foreign()),
         }
     }
@@ -141,6 +152,16 @@ impl Device {
         }
     }
 
+    /// Makes memory hold nothing of use: NaN as a float, −1 as an integer. In the interpreter a read
+    /// of it is one of memory that nobody wrote.
+    pub fn forget(&self, memory: &Memory) -> Result<()> {
+        match (self, memory) {
+            (Device::Cuda(cuda), Memory::Cuda(memory)) => cuda.fill(memory, POISON),
+            (Device::Simt(simt), Memory::Simt(memory)) => simt.forget(memory),
+            _ => Err(foreign()),
+        }
+    }
+
     /// Launches a kernel; on a GPU it may still run when this returns.
     pub fn launch(&self, program: &Program, call: &Call) -> Result<()> {
         match (self, program) {
@@ -150,12 +171,38 @@ impl Device {
         }
     }
 
+    /// Does something that the interpreter does not watch.
+    pub fn unwatched<R>(&self, work: impl FnOnce() -> R) -> R {
+        match self {
+            Device::Cuda(_) => work(),
+            Device::Simt(simt) => simt.unwatched(work),
+        }
+    }
+
+    /// The next launch is launch 1 of its run.
+    pub fn restart(&self) {
+        if let Device::Simt(simt) = self {
+            simt.restart();
+        }
+    }
+
     /// Waits until everything launched has finished, and says what failed on the way.
     pub fn finish(&self) -> Result<()> {
         match self {
             Device::Cuda(cuda) => cuda.finish(),
             Device::Simt(_) => Ok(()),
         }
+    }
+}
+
+/// What is said where a GPU was looked for and something is the matter with it; where there is none,
+/// that is no news.
+fn instead(reason: &Error) -> Option<String> {
+    match reason {
+        Error::NoDriver | Error::NoGpu => None,
+        other => Some(format!(
+            "note: {other}; so this runs on the interpreter, as `--device simt` asks for"
+        )),
     }
 }
 
@@ -205,6 +252,18 @@ impl FromStr for Choice {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_gpu_that_cannot_be_taken_is_said_and_none_is_not() {
+        assert_eq!(instead(&Error::NoDriver), None);
+        assert_eq!(instead(&Error::NoGpu), None);
+        for code in ["CUDA_ERROR_STUB_LIBRARY", "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"] {
+            let error = Error::Cuda { doing: "starting the CUDA driver".into(), text: code.into() };
+            let line = instead(&error).unwrap();
+            assert!(line.contains(code) && line.contains("`--device simt`"), "{line}");
+            assert_eq!(line.lines().count(), 1);
+        }
+    }
 
     #[test]
     fn devices_are_read_as_they_are_written() {

@@ -6,6 +6,8 @@ use compiler::{Compiler, Kind, Stamp, Unit, beside, hash, woven};
 
 use crate::{Element, Error, Kernel, Result};
 
+pub(crate) use super::params::names as parameters;
+
 /// PTX that is ready to be loaded.
 #[derive(Clone, Debug)]
 pub struct Ptx {
@@ -38,6 +40,7 @@ pub fn by(
     if other.is_some() && path.extension().is_some_and(|e| e == "ptx") {
         let text = read(path)?;
         looks_like_ptx(&text, &file)?;
+        is_of(&text, element, &file)?;
         return Ok(Ptx { text, source: String::new(), origin: format!("{file}, as it is"), file });
     }
     let source = match other {
@@ -105,6 +108,22 @@ fn looks_like_ptx(text: &str, file: &str) -> Result<()> {
     Err(Error::BadPtx { file: file.to_owned(), reason: reason.to_owned() })
 }
 
+/// Refuses PTX whose stamp says that it was made for another element type; without a stamp nobody
+/// knows.
+fn is_of(text: &str, element: Element, file: &str) -> Result<()> {
+    let defined = |line: &str| {
+        let (_, rest) = line.strip_prefix("//")?.split_once("Element=")?;
+        let name = rest.split(' ').next()?;
+        Element::ALL.into_iter().find(|element| element.cuda_name() == name)
+    };
+    match text.lines().take(4).find_map(defined) {
+        Some(made) if made != element => {
+            Err(Error::OtherElement { file: file.to_owned(), made, asked: element })
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The names of the kernels that can be launched.
 pub fn entries(ptx: &str) -> Vec<String> {
     let after = ptx.split(".entry ").skip(1);
@@ -126,6 +145,18 @@ mod tests {
     #[test]
     fn elements_are_named_as_in_the_committed_ptx() {
         assert_eq!(Element::ALL.map(|e| (e.name(), e.cuda_name())), compiler::ELEMENTS);
+    }
+
+    #[test]
+    fn ptx_of_another_type_is_refused() {
+        let options = "NVRTC 12.4.127 --define-macro=Element=float --std=c++17";
+        let text = Stamp::put(".version 8.4\n.target sm_60\n", "source", options);
+        assert!(is_of(&text, Element::F32, "kernel.f32.ptx").is_ok());
+        assert!(is_of(".version 8.4\n", Element::I32, "own.ptx").is_ok());
+        assert_eq!(
+            is_of(&text, Element::I32, "kernel.f32.ptx").unwrap_err().to_string(),
+            "kernel.f32.ptx is made for f32, as its stamp says, and `--type i32` asks for another: take `--type f32`, or the PTX for i32"
+        );
     }
 
     #[test]

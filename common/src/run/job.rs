@@ -2,15 +2,13 @@
 
 use std::{cell::Cell, rc::Rc};
 
+use super::fits::fits;
 use crate::{
     Error, Result, Step,
-    device::{Device, Memory, Program, Ptx},
-    plan::{Buffer, Call, Plan, Problem, Scratch},
-    sum::{Mismatch, Scalar, Verdict, Workload, first_wrong},
+    device::{Device, Memory, POISON, Program, Ptx},
+    plan::{Buffer, Call, Launch, Plan, Problem, Scratch},
+    sum::{Elements, Mismatch, Reference, Run, Scalar, Verdict, Workload, first_wrong},
 };
-
-/// Bytes that no kernel writes by chance: NaN as a float, negative as an integer.
-const POISON: u8 = 0xFF;
 
 /// A step, ready to run again and again.
 #[derive(Debug)]
@@ -49,6 +47,7 @@ impl<'d> Job<'d> {
         ptx: &Ptx,
         problem: Problem,
     ) -> Result<Job<'d>> {
+        fits(&(step.plan)(&problem), ptx)?;
         Job::with(device, step, &Rc::new(device.load(ptx)?), problem)
     }
 
@@ -81,26 +80,62 @@ impl<'d> Job<'d> {
         &self.plan
     }
 
-    /// Runs it once on the workload, over poisoned buffers, and holds its sum against the exact
-    /// one: what is done before anything is timed.
+    /// Runs it on the workload, over forgotten buffers, and holds its sum, and every partial sum that
+    /// it is made of, against the exact one; then once more on numbers that no addition rounds, over
+    /// the memory that the first run left. What is done before anything is timed.
+    ///
+    /// The interpreter watches the first run alone.
     pub fn verify<T: Scalar>(&self, workload: &Workload<T>) -> Result<Checked> {
-        self.fits(workload)?;
-        self.step.reads(workload.warm())?;
-        self.poison()?;
-        self.launch(&self.calls(workload.warm()))?;
-        self.verify_last(workload)
+        let first = self.verify_once(workload)?;
+        if first.wrong.is_some() {
+            return Ok(first);
+        }
+        let again = || self.device.unwatched(|| self.exactly(workload));
+        let Checked { wrong, .. } = workload.while_exact(self.device, again)?;
+        Ok(Checked { wrong, ..first })
     }
 
-    /// Holds the sum of the last run against the exact one, whatever ran before it: a kernel that
+    /// The first half of [`verify`](Job::verify): one run, on the workload alone.
+    pub fn verify_once<T: Scalar>(&self, workload: &Workload<T>) -> Result<Checked> {
+        self.fits(workload)?;
+        self.step.reads(workload.warm())?;
+        self.forget()?;
+        self.device.restart();
+        self.launch(&self.calls(workload.warm()))?;
+        self.hold(workload.elements(), workload.reference, Run::First)
+    }
+
+    /// The second half: the sum alone is forgotten, so that what the first run left behind shows.
+    fn exactly<T: Scalar>(&self, workload: &Workload<T>) -> Result<Checked> {
+        let elements = workload.exact();
+        self.poison_sum()?;
+        self.device.restart();
+        self.launch(&self.calls(workload.warm())).map_err(|error| error.in_second_run())?;
+        self.hold(elements, elements.total(), Run::Exact)
+    }
+
+    /// Holds the sums of the last run against the exact ones, whatever ran before it: a kernel that
     /// leaves something behind is right once, and then wrong.
     pub fn verify_last<T: Scalar>(&self, workload: &Workload<T>) -> Result<Checked> {
         self.fits(workload)?;
-        let verdict = Verdict::of(self.sum::<T>()?, &workload.reference, self.plan.depth());
-        let wrong = (!verdict.verified()).then(|| {
-            let output = |buffer, count| self.output(buffer, count);
-            let first = first_wrong(&self.plan, &workload.values, output);
-            Box::new(Mismatch::of(self.step, &self.problem, self.runs.get(), verdict, first))
-        });
+        let run = Run::Later(self.runs.get());
+        self.hold(workload.elements(), workload.reference, run)
+    }
+
+    /// Holds the sum of the last run, and all that it is made of, against these elements.
+    fn hold<T: Scalar>(
+        &self,
+        elements: Elements<'_, T>,
+        reference: Reference,
+        run: Run,
+    ) -> Result<Checked> {
+        let depth = if elements.round() { self.plan.depth() } else { 0 };
+        let verdict = Verdict::of(self.sum::<T>()?, &reference, depth);
+        let poison = bytemuck::pod_read_unaligned(&[POISON; 8][..size_of::<T>()]);
+        let output = |buffer, count| self.output(buffer, count);
+        let first = first_wrong(&self.plan, elements, poison, output)?;
+        let wrong = (first.is_some() || !verdict.verified())
+            .then(|| Box::new(Mismatch::of(self.step, &self.problem, run, verdict, first)));
         Ok(Checked { verdict, wrong })
     }
 
@@ -115,10 +150,10 @@ impl<'d> Job<'d> {
     }
 
     /// Overwrites what an earlier run left: a kernel that writes nothing is found out.
-    fn poison(&self) -> Result<()> {
+    fn forget(&self) -> Result<()> {
         for (memory, kind) in self.scratch.iter().zip(&self.plan.scratch) {
             if let Scratch::Partials(_) = kind {
-                self.device.fill(memory, POISON)?;
+                self.device.forget(memory)?;
             }
         }
         self.poison_sum()
@@ -127,7 +162,7 @@ impl<'d> Job<'d> {
     /// Overwrites the sum alone, so that the next one is not taken for it; what runs leave behind
     /// for each other stays.
     pub fn poison_sum(&self) -> Result<()> {
-        self.device.fill(&self.result, POISON)
+        self.device.forget(&self.result)
     }
 
     /// The launches with their arguments resolved, on the elements at that address.
@@ -143,7 +178,11 @@ impl<'d> Job<'d> {
     /// Launches calls that [`calls`](Job::calls) made. On a GPU this does not wait.
     pub fn launch(&self, calls: &[Call]) -> Result<()> {
         self.runs.set(self.runs.get().saturating_add(1));
-        calls.iter().try_for_each(|call| self.device.launch(&self.program, call))
+        let launches = calls.iter().zip(&self.plan.launches).enumerate();
+        launches.into_iter().try_for_each(|(index, (call, launch))| {
+            let launched = self.device.launch(&self.program, call);
+            launched.map_err(|error| error.of_launch(&described(index + 1, launch)))
+        })
     }
 
     /// The sum, after all that was launched.
@@ -177,26 +216,139 @@ impl<'d> Job<'d> {
         Ok(true)
     }
 
-    /// The first `count` elements of what a launch wrote; `None` for the input.
-    fn output<T: Scalar>(&self, buffer: Buffer, count: u64) -> Option<Vec<T>> {
+    /// The first `count` elements of what a stage wrote.
+    fn output<T: Scalar>(&self, buffer: Buffer, count: u64) -> Result<Vec<T>> {
         let (memory, mail) = match buffer {
-            Buffer::Input => return None,
             Buffer::Scratch(index) => {
                 (&self.scratch[index], matches!(self.plan.scratch[index], Scratch::Mail(_)))
             }
             Buffer::Result => (&self.result, false),
+            Buffer::Input => {
+                let text =
+                    format!("the plan of {} writes to its input: give it a buffer", self.step.name);
+                return Err(Error::Usage(text));
+            }
         };
         let mut values = vec![T::ZERO; count as usize];
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut values);
         if mail {
             let mut boxes = vec![0; 2 * bytes.len()];
-            self.device.read(memory, &mut boxes).ok()?;
+            self.device.read(memory, &mut boxes)?;
             // The flag is the upper half of each box.
             let halves = boxes.chunks_exact(8).flat_map(|mail| &mail[..4]);
             bytes.iter_mut().zip(halves).for_each(|(byte, half)| *byte = *half);
         } else {
-            self.device.read(memory, bytes).ok()?;
+            self.device.read(memory, bytes)?;
         }
-        Some(values)
+        Ok(values)
+    }
+}
+
+/// A launch of the plan, from 1, as a sentence has it.
+fn described(number: usize, launch: &Launch) -> String {
+    let Launch { grid, block, n, .. } = launch;
+    let blocks = if *grid == 1 { "block" } else { "blocks" };
+    let elements = if *n == 1 { "element" } else { "elements" };
+    format!("launch {number}, {grid} {blocks} of {block} threads on {n} {elements}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Element, Kernel,
+        device::{Choice, Settings},
+        plan::{Arg, Block, Holds, Stage},
+        sum::Input,
+    };
+
+    /// A kernel that adds two partial sums, and leaves it to others to make them.
+    const LAZY: &str = "
+.version 8.4
+.target sm_60
+.address_size 64
+.visible .entry reduce(.param .u64 partials, .param .u64 out)
+{
+    .reg .pred %p;
+    .reg .u32 %a, %b, %lane;
+    .reg .u64 %partials, %out;
+    mov.u32 %lane, %tid.x;
+    setp.ne.u32 %p, %lane, 0;
+    @%p ret;
+    ld.param.u64 %partials, [partials];
+    ld.param.u64 %out, [out];
+    ld.global.u32 %a, [%partials];
+    ld.global.u32 %b, [%partials+4];
+    add.u32 %a, %a, %b;
+    st.global.u32 [%out], %a;
+    ret;
+}
+";
+
+    static STEP: Step = Step {
+        name: "lazy",
+        cures: "",
+        costs: "",
+        kernel: Kernel { path: "", source: "", includes: &[], ptx: ["", "", ""] },
+        blocks: &[64],
+        aligned: 1,
+        plan: |problem| {
+            let partials = Buffer::Scratch(0);
+            let launch = Launch {
+                entry: "reduce".into(),
+                grid: 2,
+                block: problem.block.threads(),
+                cluster: 1,
+                shared: 0,
+                early: false,
+                n: problem.n,
+                input: Buffer::Input,
+                args: vec![Arg::Address(partials), Arg::Address(Buffer::Result)],
+                stages: vec![
+                    Stage { sums: partials, holds: Holds::Parts { each: 20, count: 2 }, depth: 1 },
+                    Stage { sums: Buffer::Result, holds: Holds::ALL, depth: 1 },
+                ],
+            };
+            Plan { launches: vec![launch], scratch: vec![Scratch::Partials(2)] }
+        },
+        variants: &[],
+    };
+
+    #[test]
+    fn partial_sums_of_before_are_forgotten() {
+        let settings = Settings { checks: Some(Vec::new()), ..Settings::default() };
+        let device = Device::open(Choice::Simt, &settings).unwrap();
+        let (origin, source) = (String::new(), String::new());
+        let ptx = Ptx { text: LAZY.into(), source, origin, file: "lazy.ptx".into() };
+        let problem = device.problem(33, Block::new(64).unwrap(), Element::I32);
+        let job = Job::load(&device, &STEP, &ptx, problem).unwrap();
+        let workload = Workload::<i32>::new(&device, Input::Ones, 33, 1).unwrap();
+        device.write(&job.scratch[0], 0, bytemuck::cast_slice(&[20i32, 13])).unwrap();
+        job.launch(&job.calls(workload.warm())).unwrap();
+        assert!(job.verify_last(&workload).unwrap().wrong.is_none(), "they were right");
+        let wrong = job.verify_once(&workload).unwrap().wrong.expect("nobody made them");
+        assert!(
+            wrong.to_string().ends_with(
+                "block 0 of launch 1, which adds the elements 0 to 19, never wrote its partial sum"
+            ),
+            "{wrong}"
+        );
+    }
+
+    #[test]
+    fn a_trap_has_the_plan_of_its_launch() {
+        let error = Error::Trap("out of bounds".into());
+        let problem = Problem {
+            n: 4,
+            block: Block::new(256).unwrap(),
+            element: Element::F32,
+            chip: crate::plan::Chip::H200,
+        };
+        let plan = (STEP.plan)(&problem);
+        let launch = Launch { grid: 1, ..plan.launches[0].clone() };
+        assert_eq!(
+            error.of_launch(&described(3, &launch)).to_string(),
+            "launch 3, 1 block of 256 threads on 4 elements: out of bounds"
+        );
     }
 }

@@ -1,5 +1,6 @@
 //! One step on one problem: the job, what came of it, and how long it took.
 
+mod fits;
 mod job;
 mod outcome;
 mod timing;

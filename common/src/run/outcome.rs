@@ -213,16 +213,27 @@ mod tests {
     }
 
     #[test]
+    fn what_a_run_leaves_behind_is_found_in_the_second_run() {
+        on_the_interpreter(|job, workload| {
+            let wrong = job.verify(workload).unwrap().wrong.expect("it gives n + 1").to_string();
+            assert!(
+                wrong.starts_with("forgetful is wrong, though its first run looked right, on other integers over the memory that the first run left: the sum of 33 i32"),
+                "{wrong}"
+            );
+        });
+    }
+
+    #[test]
     fn what_a_run_leaves_behind_is_found_in_the_last_timed_sum() {
         on_the_interpreter(|job, workload| {
-            assert!(job.verify(workload).unwrap().wrong.is_none());
+            assert!(job.verify_once(workload).unwrap().wrong.is_none());
             let samples = Samples { count: 5, warm: false };
             let clock = |work: &dyn Fn() -> Result<()>| work().map(|()| 1e-6);
             let (seconds, last) = time(job, workload, samples, clock).unwrap();
             assert_eq!(seconds, [1e-6; 5]);
             let wrong = last.wrong.expect("run 9 gives 33 + 8").to_string();
             assert!(wrong.contains("is 33, the kernel gave 41"), "{wrong}");
-            assert!(wrong.contains("that was run 9, and run 1 was right"), "{wrong}");
+            assert!(wrong.contains("is wrong in run 9, and run 1 was right"), "{wrong}");
         });
     }
 
@@ -241,11 +252,12 @@ mod tests {
     #[test]
     fn a_timed_run_that_writes_nothing_is_found() {
         on_the_interpreter(|job, workload| {
-            assert!(job.verify(workload).unwrap().wrong.is_none());
+            assert!(job.verify_once(workload).unwrap().wrong.is_none());
             let samples = Samples { count: 1, warm: true };
             let (_, last) = time(job, workload, samples, |_| Ok(1e-6)).unwrap();
             let wrong = last.wrong.expect("the sum of before is poisoned").to_string();
             assert!(wrong.contains("the kernel gave -1"), "{wrong}");
+            assert!(wrong.ends_with("never wrote its partial sum"), "{wrong}");
         });
     }
 }

@@ -25,6 +25,7 @@ use crate::{
 
 /// The program of one step.
 #[derive(clap::Parser, Debug)]
+#[command(version)]
 struct Program {
     #[command(flatten)]
     options: Options,
@@ -106,6 +107,20 @@ pub fn study(study: &'static Study) -> ExitCode {
 pub fn refused(error: &clap::Error) -> ExitCode {
     // A closed pipe has no reader for this either.
     let _ = error.print();
+    // Nobody looks for a wrong value where nobody wrote it.
+    let written =
+        |option: &str| std::env::args().any(|word| word.split('=').next() == Some(option));
+    for (variable, option) in [("REDUCE_N", "--n"), ("REDUCE_DEVICE", "--device")] {
+        if let (Ok(value), false, true) =
+            (std::env::var(variable), written(option), error.exit_code() != 0)
+            && error.to_string().contains(&format!("{option} <"))
+        {
+            let _ = writeln!(
+                anstream::stderr(),
+                "note: the value is that of the variable {variable}, which is `{value}`: change or unset it"
+            );
+        }
+    }
     ExitCode::from(error.exit_code() as u8)
 }
 
@@ -176,6 +191,10 @@ fn print(
         let text = "`--kernel` takes the place of one step's kernel, and the ladder has many: run a step with it";
         return Err(Error::Usage(text.into()).into());
     }
+    if steps.len() > 1 && (options.lines || options.trace.is_some()) {
+        let text = "`--lines` and `--trace` show one kernel, and the ladder has many: run a step with them";
+        return Err(Error::Usage(text.into()).into());
+    }
     let device = Device::open(options.device, &options.settings())?;
     if options.explain {
         return explain(steps, options, device.facts(), &mut out);
@@ -217,13 +236,18 @@ fn print(
 /// What is wrong with an outcome: its sum, or what the checks found.
 fn fault(outcome: &Outcome) -> Option<Error> {
     if let Some(mismatch) = &outcome.wrong {
-        return Some(Error::Wrong(mismatch.to_string()));
+        let findings = outcome.observed.iter().flat_map(|observed| &observed.findings);
+        let why =
+            findings.take(1).map(|first| format!("; the checks say why: {}", first.sentence()));
+        return Some(Error::Wrong(mismatch.to_string() + &why.collect::<String>()));
     }
     let findings = &outcome.observed.as_ref()?.findings;
     let (first, count) = (findings.first()?, findings.len());
     Some(Error::Findings(format!(
-        "the sum is right, but the checks find fault with {} in {count} place(s): {first}",
-        outcome.step
+        "the sum is right, but the checks find fault with {} in {places}: {sentence}",
+        outcome.step,
+        places = if count == 1 { "one place".to_owned() } else { format!("{count} places") },
+        sentence = first.sentence()
     )))
 }
 
@@ -353,7 +377,8 @@ mod tests {
         let matches = Program::command().try_get_matches_from(arguments).unwrap();
         let Program { options } = Program::from_arg_matches(&matches).unwrap();
         for (sms, blocks) in [(7, 100), (10, 70)] {
-            let settings = Settings { sms: Some(sms), ..Settings::default() };
+            let gpu = format!("sm_90:{sms}").parse().unwrap();
+            let settings = Settings { gpu, ..Settings::default() };
             let device = Device::open(Choice::Simt, &settings).unwrap();
             let mut text = Vec::new();
             explain(&[&STEP], &options, device.facts(), &mut text).unwrap();

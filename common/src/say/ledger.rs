@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
-use simt::Counts;
+use simt::{Counters, Counts};
 
 use numbers::group;
 
@@ -12,6 +12,9 @@ use crate::{
     run::Outcome,
 };
 
+/// Texts of `printf` that are printed.
+const PRINTED: usize = 8;
+
 /// Findings that are printed: one fault is often found in many places.
 const SHOWN: usize = 3;
 
@@ -19,6 +22,15 @@ const SHOWN: usize = 3;
 pub fn ledger(outcome: &Outcome) -> String {
     let Some(observed) = &outcome.observed else { return String::new() };
     let mut text = line("counts", "interpreted: counts, not times") + "\n";
+    text += &launches(&observed.counters);
+    text += &rounds(observed);
+    text += &checks(observed);
+    text += &printed(observed);
+    text
+}
+
+/// The counts of each launch.
+fn launches(counters: &Counters) -> String {
     let mut launches = columns(&[
         "launch",
         "insts",
@@ -29,7 +41,7 @@ pub fn ledger(outcome: &Outcome) -> String {
         "barriers",
         "sectors",
     ]);
-    for (index, launch) in observed.counters.launches.iter().enumerate() {
+    for (index, launch) in counters.launches.iter().enumerate() {
         let c = &launch.counts;
         launches.add_row(vec![
             (index + 1).to_string(),
@@ -42,10 +54,7 @@ pub fn ledger(outcome: &Outcome) -> String {
             group(c.global_ld_sectors + c.global_st_sectors),
         ]);
     }
-    let _ = writeln!(text, "{}", right(&mut launches, 0..8));
-    text += &rounds(observed);
-    text += &checks(observed);
-    text
+    format!("{}\n", right(&mut launches, 0..8))
 }
 
 /// The rounds of the first launch: what lies between two block barriers, all blocks together.
@@ -71,6 +80,19 @@ fn rounds(observed: &Observed) -> String {
     format!("\n  rounds of launch 1, from barrier to barrier\n{}\n", right(&mut rounds, 0..8))
 }
 
+/// What threads printed first.
+fn printed(observed: &Observed) -> String {
+    let mut text = String::new();
+    for (index, printed) in observed.printed.iter().take(PRINTED).enumerate() {
+        text += &line(if index == 0 { "printed" } else { "" }, &printed.to_string());
+    }
+    let shown = observed.printed.len().min(PRINTED) as u64;
+    if let more @ 1.. = observed.prints - shown {
+        text += &line("", &format!("and {} more", group(more)));
+    }
+    text
+}
+
 /// What was checked, and what was found.
 fn checks(observed: &Observed) -> String {
     let names = observed.checks.iter().map(|check| match check {
@@ -86,7 +108,8 @@ fn checks(observed: &Observed) -> String {
         text += &line("checks", &format!("no {}", names.join(", no ")));
     }
     for finding in observed.findings.iter().take(SHOWN) {
-        text += &line("FOUND", &finding.to_string());
+        text += &line("FOUND", &finding.sentence());
+        text += &line("", &format!("({})", finding.details()));
     }
     if let Some(more @ 1..) = observed.findings.len().checked_sub(SHOWN) {
         text += &line("", &format!("and {more} more like these"));
@@ -124,4 +147,58 @@ pub fn lines(outcome: &Outcome) -> String {
         let _ = writeln!(text, "{margin} | {code}");
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_count_stands_in_its_own_column() {
+        let counts = Counts {
+            warp_insts: 10,
+            thread_insts: 320,
+            divergent_branches: 1,
+            shared_ld: 20,
+            shared_st: 3,
+            shared_ld_conflicts: 40,
+            shared_st_conflicts: 5,
+            barriers: 60,
+            global_ld_sectors: 700,
+            global_st_sectors: 8,
+            ..Counts::default()
+        };
+        let mut counters = Counters::default();
+        let mut launch = simt::LaunchCounts::default();
+        launch.counts = counts;
+        counters.launches.push(launch);
+        let text = launches(&counters);
+        let mut rows = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let names =
+            ["launch", "insts", "lanes", "divergent", "shared", "conflicts", "barriers", "sectors"];
+        assert_eq!(rows.next().unwrap(), names);
+        assert_eq!(rows.next().unwrap(), ["1", "10", "32.0", "1", "23", "45", "60", "708"]);
+    }
+
+    #[test]
+    fn what_threads_print_is_shown_and_the_rest_is_counted() {
+        let text = |index: u32| simt::observe::Printed {
+            launch: 1,
+            block: [index, 0, 0],
+            thread: [3, 0, 0],
+            line: 7,
+            text: format!("x = {index}\n"),
+        };
+        let observed = Observed {
+            counters: Counters::default(),
+            checks: Vec::new(),
+            findings: Vec::new(),
+            printed: (0..20).map(text).collect(),
+            prints: 3000,
+            trace: None,
+        };
+        let said = printed(&observed);
+        assert!(said.contains("block 7, thread 3: x = 7") && !said.contains("x = 8"), "{said}");
+        assert!(said.contains("and 2,992 more"), "{said}");
+    }
 }

@@ -1,11 +1,11 @@
 //! What can be asked of a step, option by option.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, ValueEnum};
 
 use crate::{
-    Element, Result, Step,
+    Element, Error, Result, Step,
     device::{Check, Choice, Settings},
     plan::{Block, Size},
     run::Samples,
@@ -42,11 +42,11 @@ pub struct Options {
 
     /// Elements to leave out at the start of the memory: with 1, the slice begins between two words
     /// of 16 bytes
-    #[arg(long, value_name = "ELEMENTS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..4096))]
+    #[arg(long, value_name = "ELEMENTS", default_value_t = 0, value_parser = offset, allow_hyphen_values = true)]
     pub offset: u64,
 
     /// The seed that random elements come from
-    #[arg(long, value_name = "SEED", default_value_t = 42)]
+    #[arg(long, value_name = "SEED", default_value_t = 42, value_parser = seed, allow_hyphen_values = true)]
     pub seed: u64,
 
     /// Where to run: auto (the GPU if there is one, the interpreter if not), cuda, cuda:1, simt
@@ -83,6 +83,16 @@ pub struct Options {
     #[arg(long, value_name = "SCHEDULE", default_value = "converged", value_parser = schedule)]
     pub schedule: simt::Schedule,
 
+    /// The GPU that the interpreter plays: sm_70, sm_86, sm_90 or sm_120, with :SMS for another count of
+    /// multiprocessors
+    #[arg(long, value_name = "GPU", default_value = "sm_90", value_parser = gpu)]
+    pub gpu: simt::Arch,
+
+    /// Seconds that the interpreter waits for a block to end before it calls a kernel endless; 0 for as
+    /// many as it takes [default: 10]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_hyphen_values = true)]
+    pub budget: Option<Duration>,
+
     /// What the interpreter looks for: races, memory, sync, a list of them, or none
     /// [default: all of them, up to 2^20 elements]
     #[arg(long, value_name = "CHECKS", value_parser = checks)]
@@ -115,7 +125,34 @@ pub enum Format {
 fn checks(text: &str) -> Result<Checks> {
     match text {
         "none" => Ok(Checks(Vec::new())),
+        list if list.split(',').any(|check| check == "none") => Err(Error::Usage(format!(
+            "`--check {list}` asks for checks and for none: take `none` alone, or leave it out"
+        ))),
         list => list.split(',').map(str::parse).collect::<Result<_>>().map(Checks),
+    }
+}
+
+fn offset(text: &str) -> Result<u64, String> {
+    match text.parse::<Size>() {
+        Ok(Size(offset @ ..4096)) => Ok(offset),
+        _ => Err(format!("`--offset {text}` is no number of elements from 0 to 4095")),
+    }
+}
+
+fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("`--seed {text}` is no whole number from 0 to 2^64 - 1"))
+}
+
+fn gpu(text: &str) -> Result<simt::Arch, String> {
+    text.parse()
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    match text.parse() {
+        Ok(seconds) if (0.0..=1e9).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
+        _ => Err(format!(
+            "`--budget {text}` is no number of seconds: take one from 0 (no limit) to 10^9, such as 2.5"
+        )),
     }
 }
 
@@ -156,7 +193,8 @@ impl Options {
     pub(super) fn settings(&self) -> Settings {
         Settings {
             schedule: self.schedule,
-            sms: None,
+            gpu: self.gpu,
+            patience: self.budget,
             checks: self.check.clone().map(|Checks(checks)| checks),
             traced: u64::from(self.trace.is_some()),
         }

@@ -95,7 +95,7 @@ impl Record {
             launches: outcome.plan.launches.len(),
             sum: verdict.sum,
             expected: verdict.expected,
-            verified: verdict.verified(),
+            verified: outcome.wrong.is_none(),
             error: verdict.error,
             bound: verdict.bound,
             timing: outcome.timing.as_ref().map(|timing| Times::of(outcome, timing)),

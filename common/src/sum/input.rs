@@ -35,7 +35,8 @@ impl Input {
                 n.saturating_sub(1)
             )));
         }
-        let mut values = vec![T::ZERO; n as usize];
+        let mut values = room(n)?;
+        values.resize(n as usize, T::ZERO);
         match self {
             Input::Ones => values.fill(T::ONE),
             Input::OneHot(index) => values[index as usize] = T::ONE,
@@ -43,6 +44,18 @@ impl Input {
             Input::Signed => fill(&mut values, seed, T::signed),
         }
         Ok(values)
+    }
+}
+
+/// Host memory for that many elements, where the system gives it.
+pub(super) fn room<T: Scalar>(n: u64) -> Result<Vec<T>, Error> {
+    let mut values = Vec::new();
+    match values.try_reserve_exact(usize::try_from(n).unwrap_or(usize::MAX)) {
+        Ok(()) => Ok(values),
+        Err(_) => Err(Error::Refused {
+            what: format!("{n} {}", T::ELEMENT),
+            needed: n.saturating_mul(T::ELEMENT.size()),
+        }),
     }
 }
 

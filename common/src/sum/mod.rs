@@ -1,13 +1,16 @@
 //! What is right: the elements, their exact sum, and whether a kernel's sum is that.
 
+mod elements;
 mod input;
+mod mixed;
 mod reference;
 mod scalar;
 mod verify;
 mod workload;
 
+pub use elements::Elements;
 pub use input::Input;
 pub use reference::Reference;
 pub use scalar::{Scalar, Value};
-pub use verify::{Mismatch, Verdict, WrongPartial, first_wrong};
-pub use workload::Workload;
+pub use verify::{Mismatch, Run, Verdict, WrongPartial, first_wrong};
+pub use workload::{Slip, Workload};

@@ -49,7 +49,7 @@ impl Reference {
     }
 
     /// The sum of two sums.
-    fn plus(self, other: Reference) -> Reference {
+    pub fn plus(self, other: Reference) -> Reference {
         match (self, other) {
             (Reference::Integer(a), Reference::Integer(b)) => Reference::Integer(a + b),
             (

@@ -5,7 +5,7 @@ use std::fmt;
 use rand::{RngExt, rngs::ChaCha8Rng};
 use serde::Serialize;
 
-use super::reference::Reference;
+use super::{mixed::mixed, reference::Reference};
 use crate::Element;
 
 /// A Rust type that is an [`Element`].
@@ -23,6 +23,10 @@ pub trait Scalar: bytemuck::Pod + PartialEq + fmt::Debug + Send + Sync + 'static
     fn uniform(rng: &mut ChaCha8Rng) -> Self;
     /// A value as `--input signed` draws it: floats from −1 to 1, integers of any value.
     fn signed(rng: &mut ChaCha8Rng) -> Self;
+    /// A value at a place of [`Elements::Exact`](super::Elements): floats +1 or −1, any integer.
+    fn exact(place: u64) -> Self;
+    /// What one addition makes of two.
+    fn plus(self, other: Self) -> Self;
     /// The exact sum, or as near to it as two doubles get.
     fn sum(values: &[Self]) -> Reference;
     /// What a correct kernel gives: the exact sum in this type (integers wrap).
@@ -78,6 +82,14 @@ macro_rules! float {
                 2.0 * rng.random::<$type>() - 1.0
             }
 
+            fn exact(place: u64) -> Self {
+                if mixed(place / 64) >> (place % 64) & 1 == 0 { 1.0 } else { -1.0 }
+            }
+
+            fn plus(self, other: Self) -> Self {
+                self + other
+            }
+
             fn sum(values: &[Self]) -> Reference {
                 Reference::of_floats(values.iter().map(|&v| f64::from(v)))
             }
@@ -111,6 +123,14 @@ impl Scalar for i32 {
 
     fn signed(rng: &mut ChaCha8Rng) -> Self {
         rng.random()
+    }
+
+    fn exact(place: u64) -> Self {
+        mixed(place) as i32
+    }
+
+    fn plus(self, other: Self) -> Self {
+        self.wrapping_add(other)
     }
 
     fn sum(values: &[Self]) -> Reference {

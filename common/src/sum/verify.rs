@@ -1,14 +1,17 @@
-//! Is the sum right? Asked before anything is timed.
+//! Is the sum right, and each partial sum that it was made of? Asked before anything is timed.
 
 use std::{fmt, ops::Range};
 
+use rayon::prelude::*;
+
 use super::{
+    elements::Elements,
     reference::Reference,
     scalar::{Scalar, Value},
 };
 use crate::{
-    Element, Step,
-    plan::{Buffer, Plan, Problem},
+    Element, Result, Step,
+    plan::{Buffer, Launch, Plan, Problem, Stage},
 };
 
 /// The answer, with what it rests on.
@@ -41,7 +44,18 @@ impl Verdict {
     }
 }
 
-/// A wrong sum, with the first partial sum that is wrong.
+/// Which of a job's runs gave a sum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Run {
+    /// The first, on the elements that were asked for.
+    First,
+    /// The one behind it, on [exact elements](Elements::Exact), over the memory that it left.
+    Exact,
+    /// A later one, of that number: the last that was timed.
+    Later(u32),
+}
+
+/// A wrong sum, or a wrong partial sum of one that looks right.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mismatch {
     /// The step.
@@ -54,8 +68,8 @@ pub struct Mismatch {
     pub threads: u32,
     /// The sum against the reference.
     pub verdict: Verdict,
-    /// Which of the job's runs gave it: 1 for the verified one, more for the last that was timed.
-    pub run: u32,
+    /// Which run gave it.
+    pub run: Run,
     /// Where it went wrong first, if that can be told.
     pub first: Option<WrongPartial>,
 }
@@ -65,7 +79,7 @@ impl Mismatch {
     pub fn of(
         step: &Step,
         problem: &Problem,
-        run: u32,
+        run: Run,
         verdict: Verdict,
         first: Option<WrongPartial>,
     ) -> Mismatch {
@@ -79,83 +93,175 @@ impl Mismatch {
 pub struct WrongPartial {
     /// The launch that wrote it, from 1.
     pub launch: usize,
-    /// The block that wrote it.
-    pub block: u64,
-    /// The first element that the block was to add.
+    /// Its place among the launch's partial sums.
+    pub index: u64,
+    /// Whether it is the one sum that its block makes.
+    pub of_block: bool,
+    /// The first element that it holds.
     pub first: u64,
-    /// The last one; before `first` for an empty tile.
+    /// The last one.
     pub last: u64,
+    /// How many it holds; between the first and the last may be some that it does not.
+    pub count: u64,
     /// What it is, against what it should be.
     pub verdict: Verdict,
+    /// Whether nobody wrote it: it is still what was there before the run.
+    pub unwritten: bool,
 }
 
-/// Looks for the first wrong partial sum: launch by launch, each held against its own input.
+/// Looks for the first wrong partial sum: stage by stage, each sum against its own elements, which are
+/// the input, or the sums of the stage before.
 ///
-/// `output` reads back what a launch wrote.
+/// `output` reads back what a stage wrote, and `poison` is what was there before.
 pub fn first_wrong<T: Scalar>(
     plan: &Plan,
-    input: &[T],
-    mut output: impl FnMut(Buffer, u64) -> Option<Vec<T>>,
-) -> Option<WrongPartial> {
+    elements: Elements<'_, T>,
+    poison: T,
+    mut output: impl FnMut(Buffer, u64) -> Result<Vec<T>>,
+) -> Result<Option<WrongPartial>> {
     let mut read: Option<Vec<T>> = None;
     for (index, launch) in plan.launches.iter().enumerate() {
         for stage in &launch.stages {
             let sums = output(stage.sums, stage.holds.count())?;
-            let values = read.as_deref().unwrap_or(input);
-            for (block, &sum) in (0..).zip(&sums) {
-                let ranges: Vec<_> = stage.holds.ranges(values.len() as u64, block).collect();
-                let of = |range: &Range<u64>| &values[range.start as usize..range.end as usize];
-                let held: Vec<T> = ranges.iter().flat_map(of).copied().collect();
-                let verdict = Verdict::of(sum, &T::sum(&held), stage.depth);
-                if !verdict.verified() {
-                    let first = ranges.first().map_or(0, |range| range.start);
-                    let last = ranges.last().map_or(0, |range| range.end - 1);
-                    let launch = index + 1;
-                    return Some(WrongPartial { launch, block, first, last, verdict });
-                }
+            let added = read.as_deref().map_or(elements, Elements::Drawn);
+            // Exact elements have exact sums, and these too.
+            let depth = if elements.round() { stage.depth } else { 0 };
+            let wrong = sums.par_iter().enumerate().find_map_first(|(place, &sum)| {
+                let verdict = Verdict::of(sum, &held(stage, added, place as u64), depth);
+                (!verdict.verified()).then_some((place as u64, verdict, same_bits(sum, poison)))
+            });
+            if let Some((place, verdict, unwritten)) = wrong {
+                let of = (index + 1, launch, stage, added.count());
+                return Ok(Some(WrongPartial::of(of, place, verdict, unwritten)));
             }
             read = Some(sums);
         }
     }
-    None
+    Ok(None)
+}
+
+/// The sum of what a stage's sum at a place holds.
+fn held<T: Scalar>(stage: &Stage, added: Elements<'_, T>, place: u64) -> Reference {
+    let ranges = stage.holds.ranges(added.count(), place);
+    ranges.fold(T::sum(&[]), |sum, range| sum.plus(added.sum(range)))
+}
+
+fn same_bits<T: Scalar>(a: T, b: T) -> bool {
+    bytemuck::bytes_of(&a) == bytemuck::bytes_of(&b)
+}
+
+impl WrongPartial {
+    fn of(
+        (number, launch, stage, n): (usize, &Launch, &Stage, u64),
+        index: u64,
+        verdict: Verdict,
+        unwritten: bool,
+    ) -> WrongPartial {
+        let ranges: Vec<Range<u64>> = stage.holds.ranges(n, index).collect();
+        WrongPartial {
+            launch: number,
+            index,
+            of_block: stage.holds.count() == u64::from(launch.grid),
+            first: ranges.first().map_or(0, |range| range.start),
+            last: ranges.last().map_or(0, |range| range.end - 1),
+            count: ranges.iter().map(|range| range.end - range.start).sum(),
+            verdict,
+            unwritten,
+        }
+    }
 }
 
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Mismatch { step, n, element, threads, verdict, .. } = self;
-        write!(
-            f,
-            "{step} is wrong: the sum of {n} {element} in blocks of {threads} is {}, the kernel gave {} \
-             (off by {}, where its own rounding explains at most {:.3e})",
-            verdict.expected, verdict.sum, verdict.error, verdict.bound
-        )?;
-        if self.run > 1 {
-            let run = self.run;
-            write!(
+        let Verdict { sum, expected, error, bound } = verdict;
+        write!(f, "{step} is wrong")?;
+        match self.run {
+            Run::First => {}
+            Run::Exact => {
+                f.write_str(match element {
+                    Element::I32 => ", though its first run looked right, on other integers",
+                    _ => ", though its first run looked right, on +1 and -1 at random, which no addition rounds,",
+                })?;
+                f.write_str(" over the memory that the first run left")?;
+            }
+            Run::Later(run) => write!(
                 f,
-                "; that was run {run}, and run 1 was right: a run leaves behind what the next one trips over"
-            )?;
+                " in run {run}, and run 1 was right, so that a run leaves behind what a later one trips over"
+            )?,
+        }
+        let what = format!("the sum of {n} {element} in blocks of {threads}");
+        if verdict.verified() {
+            write!(f, ": {what} is off by {}, which rounding could explain, but ", about(*error))?;
+        } else {
+            write!(f, ": {what} is {expected}, the kernel gave {sum}")?;
+            match (element, self.run) {
+                _ if error.is_nan() => {}
+                (Element::I32, _) | (_, Run::Exact) => write!(f, " (off by {})", about(*error))?,
+                _ => write!(
+                    f,
+                    " (off by {}, where its own rounding explains at most {bound:.1e})",
+                    about(*error)
+                )?,
+            }
         }
         match &self.first {
             None => Ok(()),
-            Some(wrong) => write!(
-                f,
-                "; the first wrong partial sum is that of block {} in launch {}, which adds the elements {} to {}: {} instead of {}",
-                wrong.block,
-                wrong.launch,
-                wrong.first,
-                wrong.last,
-                wrong.verdict.sum,
-                wrong.verdict.expected
-            ),
+            Some(wrong) if verdict.verified() => wrong.fmt(f),
+            Some(wrong) => write!(f, "; {wrong}"),
         }
+    }
+}
+
+impl fmt::Display for WrongPartial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let WrongPartial { launch, index, first, last, count, verdict, .. } = self;
+        let which = if self.of_block { "block" } else { "partial sum" };
+        write!(f, "{which} {index} of launch {launch}, which adds ")?;
+        match (*count, last - first + 1) {
+            (0, _) => f.write_str("no element")?,
+            (1, _) => write!(f, "element {first}")?,
+            (count, span) if count == span => write!(f, "the elements {first} to {last}")?,
+            (count, _) => write!(f, "{count} of the elements from {first} to {last}")?,
+        }
+        if self.unwritten {
+            let own = if self.of_block { "its partial sum" } else { "by any block" };
+            let was = if self.of_block { "" } else { "was " };
+            return write!(
+                f,
+                ", {was}never {}{own}",
+                if self.of_block { "wrote " } else { "written " }
+            );
+        }
+        let Verdict { sum, expected, error, bound } = verdict;
+        write!(f, ", gave {sum} instead of {expected}")?;
+        if error.is_nan() {
+            return Ok(());
+        }
+        write!(f, " (off by {}", about(*error))?;
+        match bound {
+            0.0 => f.write_str(")"),
+            _ => write!(f, ", where rounding explains at most {bound:.1e})"),
+        }
+    }
+}
+
+/// A distance: whole where it is, and three digits of it where not.
+fn about(distance: f64) -> String {
+    if distance.fract() == 0.0 && distance < 1e15 {
+        return distance.to_string();
+    }
+    if (0.01..1e6).contains(&distance) {
+        format!("{distance:.3}")
+    } else {
+        format!("{distance:.2e}")
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{Block, Chip, Phase, Problem};
+    use crate::plan::{Block, Chip, Holds, Phase, Problem};
 
     fn plan(n: u64) -> Plan {
         let problem =
@@ -164,6 +270,13 @@ mod tests {
             &problem,
             &Phase { entry: "reduce".into(), tile: 64, shared: 256, depth: 6 },
         )
+    }
+
+    fn found(plan: &Plan, input: &[i32], partials: &[i32], sum: i32) -> Option<WrongPartial> {
+        first_wrong(plan, Elements::Drawn(input), -1, |buffer, _| {
+            Ok(if buffer == Buffer::Result { vec![sum] } else { partials.to_vec() })
+        })
+        .unwrap()
     }
 
     #[test]
@@ -178,6 +291,16 @@ mod tests {
             assert!(!Verdict::of(poisoned, &reference, 8).verified(), "{poisoned}");
             assert!(!Verdict::of(1.0f32, &reference, 8).verified(), "{poisoned}");
         }
+    }
+
+    #[test]
+    fn the_bound_is_no_wider_than_rounding_is() {
+        // Three sums in a row of values whose magnitude is 4, each off by 2^-24 at the most.
+        let reference = Reference::of(&[1.0f32; 4]);
+        let Verdict { bound, .. } = Verdict::of(4.0f32, &reference, 3);
+        assert!((0.71e-6..0.72e-6).contains(&bound), "{bound}");
+        assert!(Verdict::of(4.0f32 + f32::EPSILON, &reference, 3).verified());
+        assert!(!Verdict::of(4.000_002_f32, &reference, 3).verified());
     }
 
     #[test]
@@ -196,28 +319,79 @@ mod tests {
             let mut partials = right.clone();
             partials[broken] += 1;
             let sum: i32 = partials.iter().sum();
-            let wrong = first_wrong(&plan(1000), &input, |buffer, _| match buffer {
-                Buffer::Result => Some(vec![sum]),
-                _ => Some(partials.clone()),
-            })
-            .unwrap();
+            let wrong = found(&plan(1000), &input, &partials, sum).unwrap();
             let last = (64 * broken as u64 + 63).min(999);
             assert_eq!(
-                (wrong.launch, wrong.block, wrong.first, wrong.last),
+                (wrong.launch, wrong.index, wrong.first, wrong.last),
                 (1, broken as u64, 64 * broken as u64, last)
             );
+            assert!(wrong.of_block && !wrong.unwritten);
         }
-        let wrong = first_wrong(&plan(1000), &input, |buffer, _| match buffer {
-            Buffer::Result => Some(vec![5]),
-            _ => Some(right.clone()),
-        })
-        .unwrap();
-        assert_eq!((wrong.launch, wrong.block, wrong.first, wrong.last), (2, 0, 0, 15));
+        let wrong = found(&plan(1000), &input, &right, 5).unwrap();
+        assert_eq!((wrong.launch, wrong.index, wrong.first, wrong.last), (2, 0, 0, 15));
+    }
+
+    #[test]
+    fn two_wrong_partials_whose_sum_is_right_are_found() {
+        let input = [1; 200];
+        let wrong = found(&plan(200), &input, &[64, 63, 65, 8], 200).unwrap();
+        assert_eq!((wrong.index, wrong.verdict.sum, wrong.count), (1, Value::Int(63), 64));
+        assert_eq!(
+            wrong.to_string(),
+            "block 1 of launch 1, which adds the elements 64 to 127, gave 63 instead of 64 (off by 1)"
+        );
+    }
+
+    #[test]
+    fn a_block_that_never_wrote_is_named() {
+        let wrong = found(&plan(200), &[1; 200], &[64, -1, 64, 8], 135).unwrap();
+        assert_eq!(
+            wrong.to_string(),
+            "block 1 of launch 1, which adds the elements 64 to 127, never wrote its partial sum"
+        );
+        let shared = WrongPartial { of_block: false, ..wrong };
+        assert!(shared.to_string().ends_with(", was never written by any block"), "{shared}");
+    }
+
+    #[test]
+    fn what_a_stride_holds_is_said() {
+        let mut strided = plan(1000);
+        strided.launches.truncate(1);
+        strided.launches[0].stages[0].holds = Holds::Strides { tile: 64, count: 4, word: 1 };
+        let input = [1; 1000];
+        let wrong = found(&strided, &input, &[256, 256, 231, 232], 0).unwrap();
+        assert_eq!((wrong.index, wrong.first, wrong.last, wrong.count), (2, 128, 959, 256));
+        assert!(wrong.to_string().contains("adds 256 of the elements from 128 to 959"), "{wrong}");
     }
 
     #[test]
     fn a_right_sum_has_no_wrong_partial() {
-        let wrong = first_wrong(&plan(0), &[] as &[i32], |_, _| Some(vec![0]));
-        assert_eq!(wrong, None);
+        assert_eq!(found(&plan(0), &[], &[], 0), None);
+    }
+
+    #[test]
+    fn exact_elements_leave_no_room_for_an_error() {
+        let n = 1 << 16;
+        let parts = |broken: f32| -> Vec<f32> {
+            let sum = |from: u64| (from..from + 64).map(f32::exact).sum::<f32>();
+            let mut sums: Vec<f32> = (0..n).step_by(64).map(sum).collect();
+            sums[77] += broken;
+            sums
+        };
+        let wrong = |broken: f32| {
+            let partials = parts(broken);
+            let sums: Vec<f32> = partials.chunks(64).map(|chunk| chunk.iter().sum()).collect();
+            first_wrong(&plan(n), Elements::Exact(n), f32::NAN, |buffer, count| {
+                Ok(match (buffer, count) {
+                    (Buffer::Result, _) => vec![sums.iter().sum()],
+                    (_, 1024) => partials.clone(),
+                    _ => sums.clone(),
+                })
+            })
+            .unwrap()
+        };
+        assert_eq!(wrong(0.0), None);
+        let wrong = wrong(1.0).unwrap();
+        assert_eq!((wrong.index, wrong.verdict.error, wrong.verdict.bound), (77, 1.0, 0.0));
     }
 }

@@ -2,7 +2,12 @@
 
 use std::{cell::Cell, time::Instant};
 
-use super::{input::Input, reference::Reference, scalar::Scalar};
+use super::{
+    elements::Elements,
+    input::{Input, room},
+    reference::Reference,
+    scalar::Scalar,
+};
 use crate::{
     Error, Result,
     device::{Device, Memory, host},
@@ -26,7 +31,21 @@ pub struct Workload<T> {
     stride: u64,
     copies: u64,
     next: Cell<u64>,
+    slip: Cell<Option<Slip>>,
 }
+
+/// A fault of a kernel, played by its input: at one place the device has another number than the
+/// host, as often as the element is to be added. Tests hold the verdict against it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slip {
+    /// The element.
+    pub at: u64,
+    /// Whether it is added twice, and not left out.
+    pub twice: bool,
+}
+
+/// Elements that are made and copied at once.
+const CHUNK: u64 = 1 << 24;
 
 impl<T: Scalar> Workload<T> {
     /// Draws the elements, adds them up, and copies them to the device; to a GPU as often as its
@@ -70,15 +89,10 @@ impl<T: Scalar> Workload<T> {
             device.fill(&memory, 0)?;
         }
         let started = Instant::now();
-        match offset {
-            0 => device.write(&memory, bytemuck::cast_slice(&values))?,
-            // Ones before the first element: a kernel that adds them is wrong.
-            _ => {
-                let mut shifted = vec![T::ONE; offset as usize];
-                shifted.extend_from_slice(&values);
-                device.write(&memory, bytemuck::cast_slice(&shifted))?;
-            }
-        }
+        let size = T::ELEMENT.size();
+        // Ones before the first element: a kernel that adds them is wrong.
+        device.write(&memory, 0, bytemuck::cast_slice(&vec![T::ONE; offset as usize]))?;
+        device.write(&memory, offset * size, bytemuck::cast_slice(&values))?;
         let mut copy = None;
         if let (Device::Cuda(cuda), Memory::Cuda(memory)) = (device, &memory) {
             copy = Some(started.elapsed().as_secs_f64());
@@ -91,8 +105,62 @@ impl<T: Scalar> Workload<T> {
             }
             cuda.finish()?;
         }
-        let offset = offset * T::ELEMENT.size();
-        Ok(Workload { values, reference, copy, memory, offset, stride, copies, next: Cell::new(0) })
+        let (next, slip) = (Cell::new(0), Cell::new(None));
+        let offset = offset * size;
+        Ok(Workload { values, reference, copy, memory, offset, stride, copies, next, slip })
+    }
+
+    /// The elements.
+    pub fn elements(&self) -> Elements<'_, T> {
+        Elements::Drawn(&self.values)
+    }
+
+    /// As many [exact](Elements::Exact) ones.
+    pub fn exact(&self) -> Elements<'_, T> {
+        Elements::Exact(self.values.len() as u64)
+    }
+
+    /// Does something while the first copy, at [`warm`](Workload::warm), holds exact elements.
+    pub fn while_exact<R>(&self, device: &Device, work: impl FnOnce() -> Result<R>) -> Result<R> {
+        self.put(device, self.exact())?;
+        let done = work();
+        match (device, &self.memory) {
+            (Device::Cuda(cuda), Memory::Cuda(memory))
+                if self.copies > 1 && self.slip.get().is_none() =>
+            {
+                cuda.copy(self.memory.address() + self.stride, memory, self.stride)?;
+                cuda.finish()?;
+            }
+            _ => self.put(device, self.elements())?,
+        }
+        done
+    }
+
+    /// Lets every run from now on trip over one element.
+    pub fn trip(&self, device: &Device, slip: Slip) -> Result<()> {
+        self.slip.set(Some(slip));
+        self.put(device, self.elements())
+    }
+
+    /// Copies elements to the first copy.
+    fn put(&self, device: &Device, elements: Elements<'_, T>) -> Result<()> {
+        let (n, size) = (elements.count(), T::ELEMENT.size());
+        let mut values = room(n.min(CHUNK))?;
+        for first in (0..n).step_by(CHUNK as usize) {
+            values.resize(CHUNK.min(n - first) as usize, T::ZERO);
+            elements.copy(first, &mut values);
+            if let Some(Slip { at, twice }) = self.slip.get()
+                && let Some(value) = values.get_mut(at.wrapping_sub(first) as usize)
+            {
+                *value = if twice { value.plus(*value) } else { T::ZERO };
+            }
+            device.write(
+                &self.memory,
+                self.offset + first * size,
+                bytemuck::cast_slice(&values),
+            )?;
+        }
+        Ok(())
     }
 
     /// Bytes of all copies: what cold samples walk through.

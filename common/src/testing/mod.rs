@@ -2,6 +2,7 @@
 //! and a program that answers bad input with a sentence.
 
 mod bits;
+mod drops;
 mod gpu;
 mod program;
 mod sums;

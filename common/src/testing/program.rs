@@ -97,7 +97,7 @@ fn edited(step: &Step, program: &str, folder: &Folder) {
         eprintln!("skipped: {missing}");
         return;
     }
-    refuses(program, &wrong, 1, &["the first wrong partial sum is that of block 0 in launch 1"]);
+    refuses(program, &wrong, 1, &["block 0 of launch 1, which adds the elements 0 to"]);
     let said = succeeds(program, &right);
     assert!(said.contains("verified") && said.contains("right.cu was changed"), "{said}");
     let line = step.kernel.source.lines().count() + 2;

@@ -149,7 +149,7 @@ fn ones_into(cuda: &Cuda, memory: &Memory, element: Element, n: u64) -> Result<(
         _ => 1f32.to_ne_bytes().to_vec(),
     };
     let (size, mut there) = (element.size(), first);
-    cuda.write(memory, &one.repeat(first as usize))?;
+    cuda.write(memory, 0, &one.repeat(first as usize))?;
     while there < n {
         let more = there.min(n - there);
         cuda.repeat(memory, more * size, there * size)?;

@@ -63,11 +63,11 @@ impl<'d> Contender<'d> {
         matches!(self.work, Work::Limit(limits::Prepared::Copy { .. }))
     }
 
-    /// Runs it once on the workload and holds its sum against the exact one. `None` for what adds
-    /// nothing.
+    /// Runs it on the workload and holds its sum against the exact one; of a step, also each partial
+    /// sum, and those of a second run. `None` for what adds nothing.
     pub fn verify<T: Scalar>(&self, workload: &Workload<T>) -> Result<Option<Verdict>> {
         if let Work::Step(job) = &self.work {
-            return Ok(Some(job.verify(workload)?.verdict));
+            return job.verify(workload)?.right().map(Some);
         }
         self.start(workload.warm())?;
         self.verify_last(workload)
@@ -76,7 +76,7 @@ impl<'d> Contender<'d> {
     /// Holds the sum of its last run against the exact one. `None` for what adds nothing.
     pub fn verify_last<T: Scalar>(&self, workload: &Workload<T>) -> Result<Option<Verdict>> {
         if let Work::Step(job) = &self.work {
-            return Ok(Some(job.verify_last(workload)?.verdict));
+            return job.verify_last(workload)?.right().map(Some);
         }
         let mut sum = [T::ZERO];
         self.device.finish()?;

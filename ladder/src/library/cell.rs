@@ -61,7 +61,7 @@ impl<T: Drawn> Input<T> {
         let bytes = (2 * used).max(ROTATION);
         let memory = cuda.alloc("the elements", bytes)?;
         cuda.fill(&memory, 0)?;
-        cuda.write(&memory, bytemuck::cast_slice(&values))?;
+        cuda.write(&memory, 0, bytemuck::cast_slice(&values))?;
         let mut filled = used;
         while filled < bytes {
             let more = filled.min(bytes - filled);

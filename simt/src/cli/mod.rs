@@ -108,7 +108,10 @@ fn dims(text: &str) -> Result<[u32; 3], String> {
         return Err("at most three numbers".into());
     }
     for (dim, part) in dims.iter_mut().zip(parts) {
-        *dim = part.trim().parse().map_err(|_| format!("`{part}` is not a number"))?;
+        *dim = part
+            .trim()
+            .parse()
+            .map_err(|_| format!("`{part}` is no whole number from 0 to {}", u32::MAX))?;
     }
     Ok(dims)
 }

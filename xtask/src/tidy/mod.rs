@@ -50,7 +50,7 @@ pub(crate) fn run() -> Result<()> {
         0 => {
             let lines: Vec<String> =
                 steps.windows(2).map(|pair| diff::added(&pair[0], &pair[1]).to_string()).collect();
-            println!("tidy; lines that each step adds to the one before it: {}", lines.join(", "));
+            say!("tidy; lines that each step adds to the one before it: {}", lines.join(", "));
             Ok(())
         }
         count => bail!("{count} untidy:\n  {}", faults.join("\n  ")),

@@ -1,0 +1,154 @@
+//! Whether a kernel is one that a plan can launch: its name, and what it takes. Asked before a device
+//! is, which would say less.
+
+use crate::{
+    Error, Result,
+    device::{Ptx, ptx},
+    plan::{Arg, Buffer, Launch, Plan},
+};
+
+/// Holds the launches of a plan against the entry points of PTX.
+pub(super) fn fits(plan: &Plan, ptx: &Ptx) -> Result<()> {
+    let entries = ptx::entries(&ptx.text);
+    for launch in &plan.launches {
+        if !entries.contains(&launch.entry) {
+            let (file, entry) = (ptx.file.clone(), launch.entry.clone());
+            return Err(Error::NoEntry { file, entry, entries });
+        }
+        let takes = parameters(&ptx.text, &launch.entry);
+        let given = launch.args.iter().map(size);
+        // What cannot be read is left to the device.
+        if given.clone().eq(takes.iter().map(|bytes| bytes.unwrap_or(0)))
+            || takes.contains(&None) && takes.len() == launch.args.len()
+        {
+            continue;
+        }
+        let names = ptx::parameters(&ptx.source, &launch.entry);
+        return Err(Error::Signature {
+            file: ptx.file.clone(),
+            entry: launch.entry.clone(),
+            passes: passes(launch),
+            takes: describe(&takes, &names),
+        });
+    }
+    Ok(())
+}
+
+/// Bytes of an argument.
+fn size(arg: &Arg) -> u32 {
+    match arg {
+        Arg::Address(_) | Arg::U64(_) => 8,
+        Arg::U32(_) => 4,
+    }
+}
+
+/// What the host hands over, as a sentence has it.
+fn passes(launch: &Launch) -> String {
+    let arg = |arg: &Arg| match *arg {
+        Arg::Address(Buffer::Input) => "the address of the elements".to_owned(),
+        Arg::Address(Buffer::Result) => "the address of the sum".to_owned(),
+        Arg::Address(Buffer::Scratch(_)) => "the address of partial sums".to_owned(),
+        Arg::U64(value) => format!("the 64-bit number {value}"),
+        Arg::U32(value) => format!("the 32-bit number {value}"),
+    };
+    let all: Vec<String> = launch.args.iter().map(arg).collect();
+    format!("{} ({})", numbered(all.len(), "argument"), all.join(", "))
+}
+
+/// What the kernel takes, as a sentence has it.
+fn describe(takes: &[Option<u32>], names: &[&str]) -> String {
+    let named = names.len() == takes.len();
+    let one = |(index, bytes): (usize, &Option<u32>)| {
+        let name = if named { format!("`{}`, ", names[index]) } else { String::new() };
+        match bytes {
+            Some(bytes) => format!("{name}{} bits", 8 * bytes),
+            None => format!("{name}a structure"),
+        }
+    };
+    let all: Vec<String> = takes.iter().enumerate().map(one).collect();
+    match all.as_slice() {
+        [] => "none".to_owned(),
+        _ => format!("{} ({})", takes.len(), all.join("; ")),
+    }
+}
+
+fn numbered(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+/// Bytes of each parameter of an entry point; `None` where it is no number.
+fn parameters(text: &str, entry: &str) -> Vec<Option<u32>> {
+    let starts = text.split(".entry ").skip(1).filter_map(|rest| rest.strip_prefix(entry));
+    let lists = starts.filter_map(|rest| rest.trim_start().strip_prefix('('));
+    let list = lists.filter_map(|rest| rest.split(')').next()).next().unwrap_or_default();
+    list.split(',').map(str::trim).filter(|parameter| !parameter.is_empty()).map(bytes).collect()
+}
+
+/// Bytes of a parameter such as `.param .u64 reduce_param_0`.
+fn bytes(parameter: &str) -> Option<u32> {
+    if parameter.contains('[') {
+        return None;
+    }
+    let words = parameter.split_whitespace().filter_map(|word| word.strip_prefix(['.']));
+    words
+        .filter_map(|word| word.strip_prefix(['u', 's', 'b', 'f'])?.parse::<u32>().ok())
+        .next()
+        .map(|bits| bits / 8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Element,
+        plan::{Block, Chip, Phase, Problem},
+    };
+
+    fn plan() -> Plan {
+        let problem =
+            Problem { n: 7, block: Block::USUAL, element: Element::F32, chip: Chip::H200 };
+        let entry = "reduce".into();
+        Plan::until_one(&problem, &Phase { entry, tile: 64, shared: 0, depth: 6 })
+    }
+
+    fn said(signature: &str, source: &str) -> String {
+        let text =
+            format!(".version 8.4\n.target sm_60\n.visible .entry {signature}\n{{ ret; }}\n");
+        let (origin, file) = (String::new(), "kernel.cu".into());
+        let ptx = Ptx { text, source: source.into(), origin, file };
+        fits(&plan(), &ptx).err().map(|error| error.to_string()).unwrap_or_default()
+    }
+
+    #[test]
+    fn what_a_plan_launches_fits() {
+        assert_eq!(
+            said("reduce(\n\t.param .u64 reduce_param_0,\n\t.param .u64 b,\n.param .b64 c\n)", ""),
+            ""
+        );
+        assert_eq!(
+            said("reduce(.param .u64 .ptr .global .align 4 a, .param .u64 b, .param .u64 c)", ""),
+            ""
+        );
+        assert_eq!(said("reduce(.param .align 8 .b8 a[8], .param .u64 b, .param .u64 c)", ""), "");
+    }
+
+    #[test]
+    fn another_signature_is_told_from_both_sides() {
+        let source = "extern \"C\" __global__ void reduce(const Element* in, Element* out, unsigned int n) {}";
+        assert_eq!(
+            said("reduce(.param .u64 a, .param .u64 b, .param .u32 c)", source),
+            "the host passes `reduce` 3 arguments (the address of the elements, the address of the sum, the 64-bit number 7), and the one in kernel.cu takes 3 (`in`, 64 bits; `out`, 64 bits; `n`, 32 bits): give it the parameters of the step's own kernel"
+        );
+        assert!(said("reduce(.param .u64 a)", "").contains("takes 1 (64 bits): give it"));
+        assert!(said("reduce()", "").contains("takes none: give it"));
+    }
+
+    #[test]
+    fn a_missing_extern_c_is_recognised() {
+        let said = said("_Z6reducePKfPfy(.param .u64 a)", "");
+        assert!(
+            said.contains("`_Z6reducePKfPfy` is `reduce` as C++ mangles it: write `extern \"C\"` in front of its `__global__`"),
+            "{said}"
+        );
+    }
+}

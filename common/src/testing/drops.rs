@@ -1,0 +1,79 @@
+//! One element that a kernel loses, or takes twice, at a random place: no verdict may miss it.
+//!
+//! A step is tried a few times, on small inputs. For more, and larger ones, on the interpreter and on
+//! the GPU if there is one:
+//!
+//! ```text
+//! DROP_TRIES=100 DROP_MOST=2^22 cargo test -p v3-first-add --test reduce
+//! DROP_TRIES=100 DROP_MOST=2^32 dist/test/v3-first-add.reduce
+//! ```
+
+use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
+
+use super::{
+    gpu::{gpu, interpreter},
+    sums::blocks,
+};
+use crate::{
+    Element, Step,
+    device::{Device, Settings},
+    plan::{Block, Size},
+    ptx,
+    run::Job,
+    sum::{Input, Scalar, Slip, Workload},
+};
+
+/// Elements of the largest input on the interpreter, whatever is asked for: it would take hours.
+const INTERPRETED: u64 = 1 << 22;
+
+/// Holds the verdict on a step against faults at random places.
+pub(super) fn drops(step: &Step) {
+    let asked =
+        |name: &str| std::env::var(name).ok().map(|text| text.parse::<Size>().expect(name).0);
+    let (tries, most) = (asked("DROP_TRIES").unwrap_or(6), asked("DROP_MOST").unwrap_or(1 << 15));
+    let quiet = interpreter(&Settings { checks: Some(Vec::new()), ..Settings::default() });
+    many(step, &quiet, tries, most.min(INTERPRETED));
+    if let Some(device) = gpu(step) {
+        many(step, &device, tries, most);
+    }
+}
+
+fn many(step: &Step, device: &Device, tries: u64, most: u64) {
+    let blocks: Vec<Block> = blocks(step).collect();
+    for seed in 0..tries {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        // Every power of two is as likely as another.
+        let power = rng.random_range(0.0..=(most as f64).log2());
+        let n = (power.exp2() as u64).clamp(1, most);
+        let input = match rng.random_range(0..4) {
+            0 => Input::Uniform,
+            1 => Input::Ones,
+            2 => Input::Signed,
+            _ => Input::OneHot(rng.random_range(0..n)),
+        };
+        let slip = Slip { at: rng.random_range(0..n), twice: rng.random() };
+        let block = blocks[rng.random_range(0..blocks.len())];
+        match Element::ALL[rng.random_range(0..3)] {
+            Element::F32 => one::<f32>(step, device, n, block, input, slip),
+            Element::I32 => one::<i32>(step, device, n, block, input, slip),
+            Element::F64 => one::<f64>(step, device, n, block, input, slip),
+        }
+    }
+}
+
+fn one<T: Scalar>(step: &Step, device: &Device, n: u64, block: Block, input: Input, slip: Slip) {
+    let (name, element, threads) = (step.name, T::ELEMENT, block.threads());
+    let what = format!("{name} on {n} {element}, {input}, in blocks of {threads}, {slip:?}");
+    let workload = Workload::<T>::new(device, input, n, slip.at).expect("an input");
+    let text = ptx::of(&step.kernel, element, None).expect("the committed PTX");
+    let problem = device.problem(n, block, element);
+    let job = Job::load(device, step, &text, problem).expect("a kernel");
+    let verify = || job.verify(&workload).unwrap_or_else(|error| panic!("{what}: {error}")).wrong;
+    assert_eq!(verify(), None, "{what}: without the fault");
+    workload.trip(device, slip).expect("a fault");
+    let wrong = verify().unwrap_or_else(|| panic!("{what} is verified"));
+    // What is named holds the element.
+    if let Some(first) = wrong.first.filter(|first| first.launch == 1) {
+        assert!((first.first..=first.last).contains(&slip.at), "{what}: {wrong}");
+    }
+}
