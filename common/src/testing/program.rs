@@ -18,7 +18,8 @@ pub fn program(step: &Step, program: &str) {
     let empty = folder.write("empty.ptx", "");
     let text = folder.write("text.ptx", "this is no PTX");
     let whole = step.kernel.ptx(Element::F32);
-    let entry = whole.find(".visible .entry").expect("an entry point");
+    // In the last of its entry points, so that all of them have a name.
+    let entry = whole.rfind(".visible .entry").expect("an entry point");
     let cut = folder.write("cut.ptx", &whole[..entry + 500]);
     for (args, sentences) in [
         ("--threads 0", &["64, 128, 256, 512 or 1024"][..]),
