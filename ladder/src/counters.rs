@@ -23,9 +23,10 @@ use crate::{
 
 /// What is counted: names that `ncu --query-metrics` knows on Hopper.
 ///
-/// Branches, then instructions and lanes, shared memory, global memory, memory itself; the last
+/// Branches, then instructions and lanes, shared memory, global memory, memory itself.
+/// Then for each reason how many warps wait for it in an average cycle that issues. The last
 /// one is counted for every opcode, so that it holds barriers (BAR) and shuffles (SHFL).
-pub const METRICS: [&str; 18] = [
+pub const METRICS: [&str; 29] = [
     "smsp__sass_branch_targets_threads_divergent.sum",
     "smsp__inst_executed.sum",
     "smsp__thread_inst_executed_per_inst_executed.ratio",
@@ -43,6 +44,17 @@ pub const METRICS: [&str; 18] = [
     "dram__bytes_read.sum",
     "sm__warps_active.avg.pct_of_peak_sustained_active",
     "gpu__time_duration.sum",
+    "dram__throughput.avg.pct_of_peak_sustained_elapsed",
+    "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio",
+    "smsp__average_warps_issue_stalled_short_scoreboard_per_issue_active.ratio",
+    "smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio",
+    "smsp__average_warps_issue_stalled_membar_per_issue_active.ratio",
+    "smsp__average_warps_issue_stalled_wait_per_issue_active.ratio",
+    "smsp__average_warps_issue_stalled_lg_throttle_per_issue_active.ratio",
+    "smsp__average_warps_issue_stalled_mio_throttle_per_issue_active.ratio",
+    "smsp__average_warps_issue_stalled_math_pipe_throttle_per_issue_active.ratio",
+    "smsp__average_warps_issue_stalled_not_selected_per_issue_active.ratio",
+    "smsp__average_warps_issue_stalled_branch_resolve_per_issue_active.ratio",
     "sass__inst_executed_per_opcode",
 ];
 

@@ -10,6 +10,7 @@ pub mod counters;
 pub mod date;
 pub mod library;
 pub mod measure;
+pub mod old;
 mod options;
 pub mod rig;
 pub mod rounds;

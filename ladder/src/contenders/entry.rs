@@ -19,6 +19,8 @@ pub enum Entry<'p> {
     Floor,
     /// A kernel that reads the input and adds nothing.
     Read,
+    /// As it was.
+    Strided,
     /// The driver's copy from device to device.
     Copy,
     /// A step of the ladder.
@@ -41,9 +43,10 @@ pub fn all<'p>(
     studies: &[&'static Study],
     peers: &'p Peers,
 ) -> Vec<Entry<'p>> {
-    let mut all = vec![Entry::Floor, Entry::Read, Entry::Copy];
+    let mut all = vec![Entry::Floor, Entry::Read, Entry::Strided, Entry::Copy];
     all.extend(steps.iter().map(|step| Entry::Step(step)));
     all.extend(steps.iter().flat_map(|step| step.variants).map(Entry::Experiment));
+    all.extend(crate::old::STEPS.map(Entry::Experiment));
     for study in studies {
         all.extend(study.ways.iter().map(|way| Entry::Way(study, way)));
     }
@@ -63,6 +66,7 @@ impl<'p> Entry<'p> {
         match self {
             Entry::Floor => limits::FLOOR,
             Entry::Read => limits::READ,
+            Entry::Strided => "old/read-only",
             Entry::Copy => limits::COPY,
             Entry::Step(step) | Entry::Experiment(step) | Entry::Way(_, step) => step.name,
             Entry::Reduce => reduce::NAME,
@@ -75,7 +79,7 @@ impl<'p> Entry<'p> {
     pub fn role(&self) -> Role {
         match self {
             Entry::Floor => Role::Floor,
-            Entry::Read | Entry::Copy => Role::Ceiling,
+            Entry::Read | Entry::Strided | Entry::Copy => Role::Ceiling,
             Entry::Step(_) => Role::Step,
             Entry::Experiment(_) => Role::Experiment,
             Entry::Way(..) => Role::Study,
@@ -112,9 +116,10 @@ impl<'p> Entry<'p> {
                 "an empty kernel between the two events: the floor of this method".into()
             }
             Entry::Read => {
-                "reads the input in vectors of 16 bytes, four in flight a thread; adds nothing"
+                "reads the input in words of 16 bytes, eight in flight a thread, in parts of at most 512 KiB that blocks draw; adds nothing"
                     .into()
             }
+            Entry::Strided => "reads in vectors of 16 bytes, four in flight a thread".into(),
             Entry::Copy => {
                 "the driver's copy of the input to other device memory: reads and writes it".into()
             }
@@ -151,6 +156,7 @@ impl<'p> Entry<'p> {
         let work = match self {
             Entry::Floor => Work::Limit(limits::Prepared::empty(limits)),
             Entry::Read => Work::Limit(limits::Prepared::read(device, limits, bytes)?),
+            Entry::Strided => Work::Limit(limits::Prepared::strided(device, limits, bytes)?),
             Entry::Copy => Work::Limit(limits::Prepared::copy(device.gpu()?, bytes)?),
             Entry::Step(step) | Entry::Experiment(step) | Entry::Way(_, step) => {
                 let ptx = common::ptx::of(&step.kernel, T::ELEMENT, None)?;
