@@ -90,7 +90,7 @@ impl<'d> Job<'d> {
         if first.wrong.is_some() {
             return Ok(first);
         }
-        let again = || self.device.unwatched(|| self.exactly(workload));
+        let again = || self.verify_exactly(workload);
         let Checked { wrong, .. } = workload.while_exact(self.device, again)?;
         Ok(Checked { wrong, ..first })
     }
@@ -105,13 +105,16 @@ impl<'d> Job<'d> {
         self.hold(workload.elements(), workload.reference, Run::First)
     }
 
-    /// The second half: the sum alone is forgotten, so that what the first run left behind shows.
-    fn exactly<T: Scalar>(&self, workload: &Workload<T>) -> Result<Checked> {
-        let elements = workload.exact();
-        self.poison_sum()?;
-        self.device.restart();
-        self.launch(&self.calls(workload.warm())).map_err(|error| error.in_second_run())?;
-        self.hold(elements, elements.total(), Run::Exact)
+    /// The second half, [while](Workload::while_exact) the workload is exact: the sum alone is
+    /// forgotten, so that what the first run left behind shows.
+    pub fn verify_exactly<T: Scalar>(&self, workload: &Workload<T>) -> Result<Checked> {
+        self.device.unwatched(|| {
+            let elements = workload.exact();
+            self.poison_sum()?;
+            self.device.restart();
+            self.launch(&self.calls(workload.warm())).map_err(|error| error.in_second_run())?;
+            self.hold(elements, elements.total(), Run::Exact)
+        })
     }
 
     /// Holds the sums of the last run against the exact ones, whatever ran before it: a kernel that

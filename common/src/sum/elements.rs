@@ -13,35 +13,71 @@ use super::{reference::Reference, scalar::Scalar};
 /// so each is exact, also of 2³² elements in single precision, and in any order. One element that is
 /// left out, or taken twice, shows. Exact integers are any integers.
 #[derive(Clone, Copy, Debug)]
-pub enum Elements<'v, T> {
+pub struct Elements<'v, T> {
+    kind: Kind<'v, T>,
+    /// The sums of [chunks](Elements::chunks), where somebody has them: many sums of many parts are
+    /// asked for, and most parts are made of whole chunks.
+    chunks: &'v [Reference],
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Kind<'v, T> {
     /// Drawn beforehand.
     Drawn(&'v [T]),
     /// So many of [`Scalar::exact`].
     Exact(u64),
 }
 
-/// Exact elements that are made at once.
+/// Elements of a chunk.
 const CHUNK: u64 = 1 << 12;
 
-impl<T: Scalar> Elements<'_, T> {
+impl<'v, T: Scalar> Elements<'v, T> {
+    /// Values that were drawn.
+    pub fn drawn(values: &'v [T]) -> Elements<'v, T> {
+        Elements { kind: Kind::Drawn(values), chunks: &[] }
+    }
+
+    /// So many exact ones.
+    pub fn exact(count: u64) -> Elements<'v, T> {
+        Elements { kind: Kind::Exact(count), chunks: &[] }
+    }
+
+    /// The same elements, whose [`chunks`](Elements::chunks) have been added before.
+    pub fn with(self, chunks: &'v [Reference]) -> Elements<'v, T> {
+        Elements { chunks, ..self }
+    }
+
     /// How many there are.
     pub fn count(&self) -> u64 {
-        match *self {
-            Elements::Drawn(values) => values.len() as u64,
-            Elements::Exact(count) => count,
+        match self.kind {
+            Kind::Drawn(values) => values.len() as u64,
+            Kind::Exact(count) => count,
         }
     }
 
     /// Whether additions round their sums.
     pub fn round(&self) -> bool {
-        matches!(self, Elements::Drawn(_))
+        matches!(self.kind, Kind::Drawn(_))
     }
 
     /// The sum of some neighbours.
     pub fn sum(&self, range: Range<u64>) -> Reference {
-        match *self {
-            Elements::Drawn(values) => T::sum(&values[range.start as usize..range.end as usize]),
-            Elements::Exact(_) => {
+        let (first, last) = (range.start.div_ceil(CHUNK), range.end / CHUNK);
+        match self.chunks.get(first as usize..last as usize) {
+            Some(whole) if !whole.is_empty() => {
+                let head = self.add(range.start..first * CHUNK);
+                let whole = whole.iter().fold(head, |sum, chunk| sum.plus(*chunk));
+                whole.plus(self.add(last * CHUNK..range.end))
+            }
+            _ => self.add(range),
+        }
+    }
+
+    /// As [`sum`](Elements::sum), element by element.
+    fn add(&self, range: Range<u64>) -> Reference {
+        match self.kind {
+            Kind::Drawn(values) => T::sum(&values[range.start as usize..range.end as usize]),
+            Kind::Exact(_) => {
                 let mut values = Vec::new();
                 let chunks = range.clone().step_by(CHUNK as usize);
                 chunks.fold(T::sum(&[]), |sum, from| {
@@ -53,24 +89,29 @@ impl<T: Scalar> Elements<'_, T> {
         }
     }
 
+    /// The sums of so many neighbours at a time that each takes some time and all of them little
+    /// memory, on all cores.
+    pub fn chunks(&self) -> Vec<Reference> {
+        let count = self.count();
+        let chunks = (0..count.div_ceil(CHUNK)).into_par_iter();
+        chunks.map(|at| self.add(at * CHUNK..((at + 1) * CHUNK).min(count))).collect()
+    }
+
     /// The sum of all of them, on all cores.
     pub fn total(&self) -> Reference {
-        const TASK: u64 = 1 << 20;
-        let count = self.count();
-        let tasks: Vec<Reference> = (0..count.div_ceil(TASK))
-            .into_par_iter()
-            .map(|task| self.sum(task * TASK..((task + 1) * TASK).min(count)))
-            .collect();
-        tasks.into_iter().fold(T::sum(&[]), Reference::plus)
+        match self.chunks {
+            [] => self.chunks().into_iter().fold(T::sum(&[]), Reference::plus),
+            known => known.iter().fold(T::sum(&[]), |sum, chunk| sum.plus(*chunk)),
+        }
     }
 
     /// Some neighbours, made into a buffer on all cores.
     pub fn copy(&self, first: u64, into: &mut [T]) {
-        match *self {
-            Elements::Drawn(values) => {
+        match self.kind {
+            Kind::Drawn(values) => {
                 into.copy_from_slice(&values[first as usize..][..into.len()]);
             }
-            Elements::Exact(_) => into
+            Kind::Exact(_) => into
                 .par_iter_mut()
                 .enumerate()
                 .for_each(|(at, value)| *value = T::exact(first + at as u64)),
@@ -93,13 +134,13 @@ mod tests {
         });
         // A random walk of 2^20 steps goes a few times 2^10 far.
         assert!(most > 100.0 && most < 8192.0, "{most}");
-        assert_eq!(Elements::<f32>::Exact(1 << 20).total().float(), f64::from(sum));
+        assert_eq!(Elements::<f32>::exact(1 << 20).total().float(), f64::from(sum));
     }
 
     #[test]
     fn sums_of_parts_are_the_sum() {
-        for n in [0, 1, 4095, 4097, (1 << 20) + 13] {
-            let exact = Elements::<i32>::Exact(n);
+        for n in [0, 1, 4095, 4096, 4097, 8193, (1 << 20) + 13] {
+            let exact = Elements::<i32>::exact(n);
             let values: Vec<i32> = (0..n).map(i32::exact).collect();
             assert_eq!(exact.total(), Reference::of(&values), "{n}");
             let (a, b) = (exact.sum(0..n / 3), exact.sum(n / 3..n));
@@ -107,7 +148,12 @@ mod tests {
             let mut copied = vec![0; (n / 2) as usize];
             exact.copy(n / 3, &mut copied);
             assert_eq!(copied, values[(n / 3) as usize..][..copied.len()]);
-            assert_eq!(Elements::Drawn(&values).total(), exact.total());
+            assert_eq!(Elements::drawn(&values).total(), exact.total());
+            let known = exact.chunks();
+            let known = exact.with(&known);
+            for range in [0..n, n / 3..n, 1.min(n)..n - n / 7, n / 2..n / 2] {
+                assert_eq!(known.sum(range.clone()), exact.sum(range), "{n}");
+            }
         }
     }
 }

@@ -23,7 +23,7 @@ pub trait Scalar: bytemuck::Pod + PartialEq + fmt::Debug + Send + Sync + 'static
     fn uniform(rng: &mut ChaCha8Rng) -> Self;
     /// A value as `--input signed` draws it: floats from −1 to 1, integers of any value.
     fn signed(rng: &mut ChaCha8Rng) -> Self;
-    /// A value at a place of [`Elements::Exact`](super::Elements): floats +1 or −1, any integer.
+    /// A value at a place of exact [`Elements`](super::Elements): floats +1 or −1, any integer.
     fn exact(place: u64) -> Self;
     /// What one addition makes of two.
     fn plus(self, other: Self) -> Self;

@@ -49,7 +49,7 @@ impl Verdict {
 pub enum Run {
     /// The first, on the elements that were asked for.
     First,
-    /// The one behind it, on [exact elements](Elements::Exact), over the memory that it left.
+    /// The one behind it, on exact [`Elements`], over the memory that it left.
     Exact,
     /// A later one, of that number: the last that was timed.
     Later(u32),
@@ -123,7 +123,7 @@ pub fn first_wrong<T: Scalar>(
     for (index, launch) in plan.launches.iter().enumerate() {
         for stage in &launch.stages {
             let sums = output(stage.sums, stage.holds.count())?;
-            let added = read.as_deref().map_or(elements, Elements::Drawn);
+            let added = read.as_deref().map_or(elements, Elements::drawn);
             // Exact elements have exact sums, and these too.
             let depth = if elements.round() { stage.depth } else { 0 };
             let wrong = sums.par_iter().enumerate().find_map_first(|(place, &sum)| {
@@ -273,7 +273,7 @@ mod tests {
     }
 
     fn found(plan: &Plan, input: &[i32], partials: &[i32], sum: i32) -> Option<WrongPartial> {
-        first_wrong(plan, Elements::Drawn(input), -1, |buffer, _| {
+        first_wrong(plan, Elements::drawn(input), -1, |buffer, _| {
             Ok(if buffer == Buffer::Result { vec![sum] } else { partials.to_vec() })
         })
         .unwrap()
@@ -381,7 +381,7 @@ mod tests {
         let wrong = |broken: f32| {
             let partials = parts(broken);
             let sums: Vec<f32> = partials.chunks(64).map(|chunk| chunk.iter().sum()).collect();
-            first_wrong(&plan(n), Elements::Exact(n), f32::NAN, |buffer, count| {
+            first_wrong(&plan(n), Elements::exact(n), f32::NAN, |buffer, count| {
                 Ok(match (buffer, count) {
                     (Buffer::Result, _) => vec![sums.iter().sum()],
                     (_, 1024) => partials.clone(),

@@ -1,6 +1,9 @@
 //! The elements, on the host and on the device, with the sum that is right.
 
-use std::{cell::Cell, time::Instant};
+use std::{
+    cell::{Cell, OnceCell},
+    time::Instant,
+};
 
 use super::{
     elements::Elements,
@@ -32,6 +35,8 @@ pub struct Workload<T> {
     copies: u64,
     next: Cell<u64>,
     slip: Cell<Option<Slip>>,
+    chunks: Vec<Reference>,
+    exact_chunks: OnceCell<Vec<Reference>>,
 }
 
 /// A fault of a kernel, played by its input: at one place the device has another number than the
@@ -82,7 +87,8 @@ impl<T: Scalar> Workload<T> {
             return Err(Error::Memory { what, place: "host", needed: bytes, free });
         }
         let values: Vec<T> = input.draw(n, seed)?;
-        let reference = Reference::of(&values);
+        let chunks = Elements::drawn(&values).chunks();
+        let reference = Elements::drawn(&values).with(&chunks).total();
         let memory = device.alloc(&what, stride * copies)?;
         if stride != bytes {
             // What lies between two copies is copied with them, and would be found uninitialised.
@@ -107,17 +113,30 @@ impl<T: Scalar> Workload<T> {
         }
         let (next, slip) = (Cell::new(0), Cell::new(None));
         let offset = offset * size;
-        Ok(Workload { values, reference, copy, memory, offset, stride, copies, next, slip })
+        Ok(Workload {
+            values,
+            reference,
+            copy,
+            memory,
+            offset,
+            stride,
+            copies,
+            next,
+            slip,
+            chunks,
+            exact_chunks: OnceCell::new(),
+        })
     }
 
     /// The elements.
     pub fn elements(&self) -> Elements<'_, T> {
-        Elements::Drawn(&self.values)
+        Elements::drawn(&self.values).with(&self.chunks)
     }
 
-    /// As many [exact](Elements::Exact) ones.
+    /// As many exact ones.
     pub fn exact(&self) -> Elements<'_, T> {
-        Elements::Exact(self.values.len() as u64)
+        let exact = Elements::exact(self.values.len() as u64);
+        exact.with(self.exact_chunks.get_or_init(|| exact.chunks()))
     }
 
     /// Does something while the first copy, at [`warm`](Workload::warm), holds exact elements.

@@ -64,13 +64,21 @@ impl<'d> Contender<'d> {
     }
 
     /// Runs it on the workload and holds its sum against the exact one; of a step, also each partial
-    /// sum, and those of a second run. `None` for what adds nothing.
+    /// sum. `None` for what adds nothing.
     pub fn verify<T: Scalar>(&self, workload: &Workload<T>) -> Result<Option<Verdict>> {
         if let Work::Step(job) = &self.work {
-            return job.verify(workload)?.right().map(Some);
+            return job.verify_once(workload)?.right().map(Some);
         }
         self.start(workload.warm())?;
         self.verify_last(workload)
+    }
+
+    /// Of a step, the second half of its verdict, while the workload is exact: others have none.
+    pub fn verify_exactly<T: Scalar>(&self, workload: &Workload<T>) -> Result<Option<Verdict>> {
+        match &self.work {
+            Work::Step(job) => job.verify_exactly(workload)?.right().map(Some),
+            _ => Ok(None),
+        }
     }
 
     /// Holds the sum of its last run against the exact one. `None` for what adds nothing.

@@ -21,6 +21,10 @@ pub enum Entry<'p> {
     Read,
     /// As it was.
     Strided,
+    /// Tried.
+    ReadOnce,
+    /// Tried.
+    StridedOnce,
     /// The driver's copy from device to device.
     Copy,
     /// A step of the ladder.
@@ -43,7 +47,14 @@ pub fn all<'p>(
     studies: &[&'static Study],
     peers: &'p Peers,
 ) -> Vec<Entry<'p>> {
-    let mut all = vec![Entry::Floor, Entry::Read, Entry::Strided, Entry::Copy];
+    let mut all = vec![
+        Entry::Floor,
+        Entry::Read,
+        Entry::Strided,
+        Entry::ReadOnce,
+        Entry::StridedOnce,
+        Entry::Copy,
+    ];
     all.extend(steps.iter().map(|step| Entry::Step(step)));
     all.extend(steps.iter().flat_map(|step| step.variants).map(Entry::Experiment));
     all.extend(crate::old::STEPS.map(Entry::Experiment));
@@ -67,6 +78,8 @@ impl<'p> Entry<'p> {
             Entry::Floor => limits::FLOOR,
             Entry::Read => limits::READ,
             Entry::Strided => "old/read-only",
+            Entry::ReadOnce => "try/read-once",
+            Entry::StridedOnce => "try/strided-once",
             Entry::Copy => limits::COPY,
             Entry::Step(step) | Entry::Experiment(step) | Entry::Way(_, step) => step.name,
             Entry::Reduce => reduce::NAME,
@@ -79,7 +92,9 @@ impl<'p> Entry<'p> {
     pub fn role(&self) -> Role {
         match self {
             Entry::Floor => Role::Floor,
-            Entry::Read | Entry::Strided | Entry::Copy => Role::Ceiling,
+            Entry::Read | Entry::Strided | Entry::ReadOnce | Entry::StridedOnce | Entry::Copy => {
+                Role::Ceiling
+            }
             Entry::Step(_) => Role::Step,
             Entry::Experiment(_) => Role::Experiment,
             Entry::Way(..) => Role::Study,
@@ -119,7 +134,7 @@ impl<'p> Entry<'p> {
                 "reads the input in words of 16 bytes, eight in flight a thread, in parts of at most 512 KiB that blocks draw; adds nothing"
                     .into()
             }
-            Entry::Strided => "reads in vectors of 16 bytes, four in flight a thread".into(),
+            Entry::Strided | Entry::ReadOnce | Entry::StridedOnce => "reads in vectors of 16 bytes, four in flight a thread".into(),
             Entry::Copy => {
                 "the driver's copy of the input to other device memory: reads and writes it".into()
             }
@@ -155,8 +170,16 @@ impl<'p> Entry<'p> {
         let bytes = n * T::ELEMENT.size();
         let work = match self {
             Entry::Floor => Work::Limit(limits::Prepared::empty(limits)),
-            Entry::Read => Work::Limit(limits::Prepared::read(device, limits, bytes)?),
-            Entry::Strided => Work::Limit(limits::Prepared::strided(device, limits, bytes)?),
+            Entry::Read => Work::Limit(limits::Prepared::read(device, limits, bytes, "read")?),
+            Entry::Strided => {
+                Work::Limit(limits::Prepared::strided(device, limits, bytes, "strided")?)
+            }
+            Entry::ReadOnce => {
+                Work::Limit(limits::Prepared::read(device, limits, bytes, "read_once")?)
+            }
+            Entry::StridedOnce => {
+                Work::Limit(limits::Prepared::strided(device, limits, bytes, "strided_once")?)
+            }
             Entry::Copy => Work::Limit(limits::Prepared::copy(device.gpu()?, bytes)?),
             Entry::Step(step) | Entry::Experiment(step) | Entry::Way(_, step) => {
                 let ptx = common::ptx::of(&step.kernel, T::ELEMENT, None)?;

@@ -31,10 +31,30 @@ impl Limits {
 /// A limit with its buffers.
 #[derive(Debug)]
 pub(super) enum Prepared<'d> {
-    Empty { program: &'d Program },
-    Read { program: &'d Program, out: Memory, words: u64, part: u32, parts: u32, blocks: u32 },
-    Strided { program: &'d Program, out: Memory, vectors: u64, blocks: u32 },
-    Copy { cuda: &'d Cuda, to: cuda::Memory, bytes: u64 },
+    Empty {
+        program: &'d Program,
+    },
+    Read {
+        program: &'d Program,
+        out: Memory,
+        entry: &'static str,
+        words: u64,
+        part: u32,
+        parts: u32,
+        blocks: u32,
+    },
+    Strided {
+        program: &'d Program,
+        out: Memory,
+        entry: &'static str,
+        vectors: u64,
+        blocks: u32,
+    },
+    Copy {
+        cuda: &'d Cuda,
+        to: cuda::Memory,
+        bytes: u64,
+    },
 }
 
 impl<'d> Prepared<'d> {
@@ -42,7 +62,12 @@ impl<'d> Prepared<'d> {
         Prepared::Empty { program: &limits.0 }
     }
 
-    pub(super) fn read(device: &Device, limits: &'d Limits, bytes: u64) -> Result<Prepared<'d>> {
+    pub(super) fn read(
+        device: &Device,
+        limits: &'d Limits,
+        bytes: u64,
+        entry: &'static str,
+    ) -> Result<Prepared<'d>> {
         let out = device.alloc("what was read", 8)?;
         // The counter that parts are drawn from: a launch leaves it as it found it.
         device.write(&out, 0, &[0; 8])?;
@@ -52,15 +77,28 @@ impl<'d> Prepared<'d> {
         let part = words.div_ceil(u64::from(fit)).next_multiple_of(32).clamp(32, PART);
         let parts = words.div_ceil(part).max(1) as u32;
         let blocks = parts.min(fit);
-        Ok(Prepared::Read { program: &limits.0, out, words, part: part as u32, parts, blocks })
+        Ok(Prepared::Read {
+            program: &limits.0,
+            out,
+            entry,
+            words,
+            part: part as u32,
+            parts,
+            blocks,
+        })
     }
 
-    pub(super) fn strided(device: &Device, limits: &'d Limits, bytes: u64) -> Result<Prepared<'d>> {
+    pub(super) fn strided(
+        device: &Device,
+        limits: &'d Limits,
+        bytes: u64,
+        entry: &'static str,
+    ) -> Result<Prepared<'d>> {
         let out = device.alloc("what was read", 4)?;
         let vectors = bytes / 16;
         let blocks =
             vectors.div_ceil(4 * 512).clamp(1, u64::from(4 * device.facts().chip.sms)) as u32;
-        Ok(Prepared::Strided { program: &limits.0, out, vectors, blocks })
+        Ok(Prepared::Strided { program: &limits.0, out, entry, vectors, blocks })
     }
 
     pub(super) fn copy(cuda: &'d Cuda, bytes: u64) -> Result<Prepared<'d>> {
@@ -83,18 +121,18 @@ impl<'d> Prepared<'d> {
         };
         match self {
             Prepared::Empty { .. } => call("empty", 1, 32, vec![]),
-            Prepared::Read { out, words, part, parts, blocks, .. } => {
+            Prepared::Read { out, entry, words, part, parts, blocks, .. } => {
                 let [input, out, words] = [input, out.address(), *words].map(Number::U64);
                 call(
-                    "read",
+                    entry,
                     *blocks,
                     512,
                     vec![input, out, words, Number::U32(*part), Number::U32(*parts)],
                 )
             }
-            Prepared::Strided { out, vectors, blocks, .. } => {
+            Prepared::Strided { out, entry, vectors, blocks, .. } => {
                 let args = [input, out.address(), *vectors].map(Number::U64);
-                call("strided", *blocks, 512, args.to_vec())
+                call(entry, *blocks, 512, args.to_vec())
             }
             Prepared::Copy { .. } => Vec::new(),
         }
