@@ -51,7 +51,7 @@ pub static BUGS: [Bug; 20] = [
     bug!("divergent-barrier", DivergentBarrier at "__syncthreads();"),
     bug!("early-return", DivergentBarrier at "__syncthreads();"),
     bug!("shuffle-as-fence", DataRace at "shared[", blocks: WARPS, threads: 32),
-    bug!("full-mask", BadMask at "__shfl_down_sync(0xffffffff", blocks: WARPS, threads: 32),
+    bug!("full-mask", BadLane at "__shfl_down_sync(0xffffffff", blocks: WARPS, threads: 32),
     bug!("active-mask", BadLane at "__shfl_down_sync(mask", threads: 32),
     bug!("uninitialised-shared", Uninitialised at "sum = rows[tid]"),
     bug!("out-of-bounds", OutOfBounds at "in[i + blockDim.x]", blocks: 20),
