@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs what `cargo x bundle` gathered, on a GPU machine that needs no Rust.
 #
-#   bash dist/gpu.sh OUT [ladder|logs|large|tests|sanitizer|bench|measure|counters|errors ...]
+#   bash dist/gpu.sh OUT [ladder|logs|large|tests|sanitizer|bench|measure|counters|errors|zoo ...]
 #
 # OUT receives a log for each part. DEVICE=simt tries the script where there is no GPU.
 set -u
@@ -105,6 +105,50 @@ errors() {
         "$step" $args >>"$out/errors.txt" 2>&1
         echo "exit $? for ${args//$ptx\//}" | tee -a "$out/errors.txt"
     done
+}
+
+# The broken sums, plain 1000 times and ten times under each tool: a log of each run, and zoo.csv, which
+# the book's table is made of. Some hang a GPU for ever, so each has its time. ZOO names some of them.
+zoo() {
+    local bugs=${ZOO:-$("$here/bin/ladder" zoo)} limit=${ZOO_SECONDS:-20} shared= name folder
+    name=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1 | tr 'A-Z ' 'a-z-')
+    folder=$out/zoo/$(date +%F)-${name:-no-gpu}
+    mkdir -p "$folder"
+    {
+        nvidia-smi --query-gpu=name,driver_version --format=csv
+        compute-sanitizer --version
+    } >"$folder/machine.txt" 2>&1
+    # Shared memory too, where the tool can.
+    compute-sanitizer --tool initcheck --initcheck-address-space all true >/dev/null 2>&1 &&
+        shared="--initcheck-address-space all"
+    echo "options of initcheck:${shared:- none}" >>"$folder/machine.txt"
+    echo "bug,tool,exit,seconds,runs,right,wrong,reports,error" >"$folder/zoo.csv"
+    for bug in $bugs; do
+        for tool in plain memcheck racecheck initcheck synccheck; do
+            one_of_the_zoo "$bug" "$tool" "$folder" "$limit" "$shared"
+        done
+    done
+}
+
+one_of_the_zoo() { # bug, tool, folder, seconds, options of initcheck
+    local bug=$1 tool=$2 log=$3/$2-$1.txt limit=$4 start=$SECONDS runs=10 tally reports code
+    local around=(compute-sanitizer --tool "$tool" --print-limit 5)
+    # shellcheck disable=SC2206
+    [ "$tool" = initcheck ] && around+=($5)
+    [ "$tool" = plain ] && around=() runs=1000
+    timeout -s KILL "$limit" "${around[@]}" "$here/bin/ladder" zoo "$bug" --device "$device" --runs "$runs" \
+        >"$log" 2>&1
+    code=$?
+    # `right 3 wrong 7 error none`; nothing where it was stopped.
+    tally=$(grep -m 1 '^right [0-9]* wrong [0-9]* error ' "$log")
+    # `ERROR SUMMARY: 12 errors`, `RACECHECK SUMMARY: 2 hazards displayed`: the last counts.
+    reports=$(sed -nE 's/.*SUMMARY: ([0-9]+) .*/\1/p' "$log" | tail -n 1)
+    sed -nE 's/^right ([0-9]+) wrong ([0-9]+) error (.*)$/\1,\2,\3/p' <<<"$tally" | {
+        IFS=, read -r right wrong error
+        error=${error//\"/\'}
+        echo "$bug,$tool,$code,$((SECONDS - start)),$runs,${right:-},${wrong:-},${reports:-},\"${error:-}\""
+    } >>"$3/zoo.csv"
+    tail -n 1 "$3/zoo.csv"
 }
 
 for name in $parts; do "$name"; done

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{FromArgMatches, Subcommand};
 use common::cli;
 
-use crate::{STEPS, compare, compilers, counters, library, measure, sweep};
+use crate::{STEPS, compare, compilers, counters, library, measure, sweep, zoo};
 
 /// What else the ladder does.
 #[derive(Debug, Subcommand)]
@@ -24,6 +24,8 @@ enum Command {
     Counters(counters::Options),
     /// Run one step once, verified and untimed: what a profiler is put around
     Once(counters::Once),
+    /// Run a broken sum of the zoo many times, and count the right ones
+    Zoo(zoo::Options),
 }
 
 /// Runs the program.
@@ -52,6 +54,7 @@ pub fn run() -> ExitCode {
             Command::Compilers(options) => compilers::run(&options),
             Command::Counters(options) => counters::run(&options),
             Command::Once(options) => counters::once(&options),
+            Command::Zoo(options) => zoo::run(&options),
         }),
         Err(error) => cli::refused(&error),
     }

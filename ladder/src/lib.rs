@@ -16,6 +16,7 @@ pub mod rig;
 pub mod rounds;
 mod stop;
 pub mod sweep;
+pub mod zoo;
 
 use common::{Kernel, Step, Study};
 

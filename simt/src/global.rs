@@ -1,6 +1,7 @@
 //! Global memory: allocations far apart, so that a stray address hits none.
 
 use std::collections::VecDeque;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::model::Buffer;
@@ -23,14 +24,30 @@ pub(crate) struct Slot {
     pub(crate) base: u64,
     pub(crate) bytes: u64,
     live: bool,
+    /// None, where memory is sparse.
     pub(crate) words: Vec<AtomicU32>,
+    sparse: Vec<Page>,
 }
+
+/// A page of sparse memory: one value, until somebody writes.
+#[derive(Debug)]
+struct Page {
+    value: u32,
+    words: OnceLock<Box<[AtomicU32]>>,
+}
+
+/// Bytes of a page.
+pub(crate) const PAGE: u64 = 1 << 20;
+const WORDS: u64 = PAGE / 4;
 
 impl Slot {
     /// Reads up to 8 bytes; the offset is a multiple of the width.
     #[inline]
     pub(crate) fn get(&self, offset: u64, width: u32) -> u64 {
-        let word = |i: u64| u64::from(self.words[i as usize].load(Ordering::Relaxed));
+        let word = |i: u64| match self.words.get(i as usize) {
+            Some(word) => u64::from(word.load(Ordering::Relaxed)),
+            None => u64::from(self.sparse_word(i)),
+        };
         let i = offset / 4;
         match width {
             8 => word(i) | word(i + 1) << 32,
@@ -43,7 +60,10 @@ impl Slot {
     /// Writes up to 8 bytes.
     #[inline]
     pub(crate) fn put(&self, offset: u64, width: u32, value: u64) {
-        let word = |i: u64| &self.words[i as usize];
+        let word = |i: u64| match self.words.get(i as usize) {
+            Some(word) => word,
+            None => self.made_word(i),
+        };
         let i = offset / 4;
         match width {
             8 => {
@@ -59,6 +79,25 @@ impl Slot {
                     .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |old| Some(set(old)));
             }
         }
+    }
+}
+
+impl Slot {
+    #[cold]
+    fn sparse_word(&self, i: u64) -> u32 {
+        let page = &self.sparse[(i / WORDS) as usize];
+        page.words
+            .get()
+            .map_or(page.value, |words| words[(i % WORDS) as usize].load(Ordering::Relaxed))
+    }
+
+    /// A word of a page that is made, if it was not yet.
+    #[cold]
+    fn made_word(&self, i: u64) -> &AtomicU32 {
+        let page = &self.sparse[(i / WORDS) as usize];
+        let words =
+            page.words.get_or_init(|| (0..WORDS).map(|_| AtomicU32::new(page.value)).collect());
+        &words[(i % WORDS) as usize]
     }
 }
 
@@ -85,6 +124,39 @@ impl Global {
                 limit - self.used.min(limit)
             ));
         }
+        let (index, base) = self.place()?;
+        let count = bytes.div_ceil(4) as usize;
+        let mut words = Vec::new();
+        words
+            .try_reserve_exact(count)
+            .map_err(|_| format!("this machine has no room for {bytes} bytes"))?;
+        words.resize_with(count, || AtomicU32::new(u32::from_ne_bytes([POISON; 4])));
+        self.slots[index] = Slot { base, bytes, live: true, words, sparse: Vec::new() };
+        self.used += bytes;
+        Ok((index as u32, base))
+    }
+
+    /// Memory of pages that are made when somebody writes to them.
+    pub(crate) fn alloc_sparse(
+        &mut self,
+        bytes: u64,
+        word: impl Fn(u64) -> u32,
+    ) -> Result<(u32, u64), String> {
+        if bytes > (1 << SHIFT) - 2 * RED_ZONE {
+            return Err(format!(
+                "{bytes} bytes were asked for, and sparse memory has at most {}",
+                (1u64 << SHIFT) - 2 * RED_ZONE
+            ));
+        }
+        let (index, base) = self.place()?;
+        let page = |i| Page { value: word(i), words: OnceLock::new() };
+        let sparse = (0..bytes.div_ceil(PAGE)).map(page).collect();
+        self.slots[index] = Slot { base, bytes, live: true, words: Vec::new(), sparse };
+        Ok((index as u32, base))
+    }
+
+    /// A range for a new allocation, and where it begins there.
+    fn place(&mut self) -> Result<(usize, u64), String> {
         let index = if self.slots.len() < FRESH || (self.free.is_empty() && self.slots.len() < MOST)
         {
             self.slots.push(Slot::default());
@@ -93,23 +165,16 @@ impl Global {
             self.free.pop_front().ok_or("there are too many allocations")?
         };
         let base = ((index as u64 + 1) << SHIFT) + RED_ZONE;
-        let count = bytes.div_ceil(4) as usize;
-        let mut words = Vec::new();
-        words
-            .try_reserve_exact(count)
-            .map_err(|_| format!("this machine has no room for {bytes} bytes"))?;
-        words.resize_with(count, || AtomicU32::new(u32::from_ne_bytes([POISON; 4])));
-        self.slots[index] = Slot { base, bytes, live: true, words };
-        self.used += bytes;
-        Ok((index as u32, base))
+        Ok((index, base))
     }
 
     pub(crate) fn free(&mut self, base: u64) -> Result<(u32, u64), String> {
         match self.slots.get_mut(index(base)) {
             Some(slot) if slot.base == base && slot.live => {
                 slot.live = false;
-                slot.words = Vec::new();
-                self.used -= slot.bytes;
+                // Sparse memory was never counted.
+                self.used -= if slot.sparse.is_empty() { slot.bytes } else { 0 };
+                (slot.words, slot.sparse) = (Vec::new(), Vec::new());
                 let bytes = slot.bytes;
                 self.free.push_back(index(base));
                 Ok((index(base) as u32, bytes))
@@ -188,7 +253,7 @@ impl Global {
     pub(crate) fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), String> {
         let slot = self.for_host(address, bytes.len() as u64)?;
         let start = address - slot.base;
-        if start.is_multiple_of(4) {
+        if start.is_multiple_of(4) && slot.sparse.is_empty() {
             let first = (start / 4) as usize;
             for (chunk, word) in bytes.chunks_mut(4).zip(&slot.words[first..]) {
                 chunk.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes()[..chunk.len()]);

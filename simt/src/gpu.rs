@@ -52,6 +52,18 @@ impl Gpu {
         Ok(base)
     }
 
+    /// New global memory that takes room on this machine only where a kernel writes: until then every
+    /// word of a page of [`Gpu::PAGE`] bytes is what `word` says for the page. For inputs that no
+    /// machine has room for.
+    pub fn alloc_sparse(&mut self, bytes: u64, word: impl Fn(u64) -> u32) -> Result<u64, Error> {
+        // All of it holds a value: observers hear of no allocation, and take it for written.
+        let (_, base) = self.global.alloc_sparse(bytes, word).map_err(Error::Memory)?;
+        Ok(base)
+    }
+
+    /// Bytes of a page of sparse memory.
+    pub const PAGE: u64 = crate::global::PAGE;
+
     /// Gives memory back.
     pub fn free(&mut self, address: u64) -> Result<(), Error> {
         let (alloc, bytes) = self.global.free(address).map_err(Error::Memory)?;

@@ -1,6 +1,7 @@
 //! What to run and how: entry, shape, arguments, schedule, limits.
 
 use std::fmt;
+use std::ops::Range;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -123,6 +124,9 @@ pub struct Config {
     pub threads: usize,
     /// Bytes of global memory.
     pub memory: u64,
+    /// The blocks that are run, by their linear index, where not all are: a window of a grid that would
+    /// take too long. Clusters run whole.
+    pub blocks: Option<Range<u64>>,
 }
 
 impl Config {
@@ -144,6 +148,7 @@ impl Default for Config {
             block_budget: 1 << 28,
             threads: 0,
             memory: 16 << 30,
+            blocks: None,
         }
     }
 }

@@ -65,6 +65,23 @@ pub fn all() -> Result<Vec<Kernel>> {
     Ok(kernels)
 }
 
+/// The broken sums of the zoo: whole numbers only, for a wrong one is then wrong for no other reason.
+pub fn zoo() -> Result<Vec<Kernel>> {
+    let folder = crate::root().join("zoo");
+    let mut kernels = Vec::new();
+    for path in entries(&folder.join("kernels")) {
+        if path.extension().is_some_and(|extension| extension == "cu") {
+            let file = Path::new("kernels").join(path.file_name().unwrap_or_default());
+            kernels.push(Kernel::read(&folder, &file)?);
+        }
+    }
+    kernels.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(kernels)
+}
+
+/// What the zoo's kernels are compiled for.
+pub const ZOO: [(&str, &str); 1] = [("i32", "int")];
+
 /// The kernels of the crates of a folder.
 fn within(folder: &str) -> Result<Vec<Kernel>> {
     let folder = crate::root().join(folder);

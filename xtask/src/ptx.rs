@@ -6,7 +6,10 @@ use anyhow::{Result, bail};
 use compiler::{ELEMENTS, Stamp, Unit, nvrtc};
 use xshell::Shell;
 
-use crate::{kernels, library};
+use crate::{
+    kernels::{self, Kernel},
+    library,
+};
 
 /// A PTX file, and what it is made from.
 struct File<'a> {
@@ -23,19 +26,24 @@ impl File<'_> {
         let (name, path) = (variant.path.clone(), crate::root().join(&variant.path));
         File { name, path, unit: variant.unit(), keep: library::lean }
     }
-}
 
-pub(crate) fn run(sh: &Shell, check: bool) -> Result<()> {
-    let (variants, kernels) = (library::variants()?, kernels::all()?);
-    let mut files: Vec<File<'_>> = variants.iter().map(File::of_library).collect();
-    for kernel in &kernels {
-        files.extend(ELEMENTS.map(|(name, element)| File {
+    /// A kernel of the workspace, for each of these element types.
+    fn of_kernel<'k>(kernel: &'k Kernel, elements: &[(&str, &str)]) -> Vec<File<'k>> {
+        let file = |&(name, element): &(&str, &str)| File {
             name: format!("{}.{name}.ptx", kernel.name),
             path: kernel.folder.join(kernel.ptx(name)),
             unit: Unit::of_kernel(&kernel.woven, "kernel.cu", element),
             keep: str::to_owned,
-        }));
+        };
+        elements.iter().map(file).collect()
     }
+}
+
+pub(crate) fn run(sh: &Shell, check: bool) -> Result<()> {
+    let (variants, kernels, zoo) = (library::variants()?, kernels::all()?, kernels::zoo()?);
+    let mut files: Vec<File<'_>> = variants.iter().map(File::of_library).collect();
+    files.extend(kernels.iter().flat_map(|kernel| File::of_kernel(kernel, &ELEMENTS)));
+    files.extend(zoo.iter().flat_map(|kernel| File::of_kernel(kernel, &kernels::ZOO)));
     let compiler = crate::nvrtc::bring(sh)?;
     let mut stale = Vec::new();
     for File { name, path, unit, keep } in &files {

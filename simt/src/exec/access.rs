@@ -141,8 +141,13 @@ impl Team<'_> {
                 let base = slot.base;
                 if group.mask == FULL && consecutive(&group.addrs, 4) {
                     let start = ((first - base) / 4) as usize;
-                    for (out, word) in out.iter_mut().zip(&slot.words[start..start + 32]) {
-                        *out = word.load(Ordering::Relaxed);
+                    match slot.words.get(start..start + 32) {
+                        Some(words) => {
+                            for (out, word) in out.iter_mut().zip(words) {
+                                *out = word.load(Ordering::Relaxed);
+                            }
+                        }
+                        None => each(FULL, |i| out[i] = slot.get(group.addrs[i] - base, 4) as u32),
                     }
                 } else {
                     each(group.mask, |i| out[i] = slot.get(group.addrs[i] - base, 4) as u32);
@@ -194,7 +199,7 @@ impl Team<'_> {
                 ));
             }
             let stored = self.stored(w, srcs);
-            let wrote = (group.mask, stored);
+            let wrote = (group.mask, stored, Stored::Unknown);
             report(at, memory, (AccessKind::Store, srcs.len()), &group, &place, wrote, obs);
             if let ([Src::W(r)], 4, Place::Shared, 1) = (srcs, width, &place, self.blocks.len()) {
                 let value = &self.warps[w].regs.w[*r as usize];
@@ -235,7 +240,8 @@ fn little(bytes: &[u8], n: usize) -> u64 {
     }
 }
 
-/// Tells the observer of an access; `wrote` are the lanes that write.
+/// Tells the observer of an access; `wrote` are the lanes that write, with what they store and what an
+/// atomic found.
 #[inline]
 pub(super) fn report<O: Observer>(
     at: &At<'_>,
@@ -243,7 +249,7 @@ pub(super) fn report<O: Observer>(
     access: (AccessKind, usize),
     group: &Group,
     place: &Place<'_>,
-    (wrote, stored): (u32, Stored<'_>),
+    (wrote, stored, found): (u32, Stored<'_>, Stored<'_>),
     obs: &mut O,
 ) {
     let alloc = match place {
@@ -263,6 +269,7 @@ pub(super) fn report<O: Observer>(
             mask: group.mask,
             wrote,
             stored,
+            found,
             addrs: &group.addrs,
             alloc,
         },
@@ -270,4 +277,4 @@ pub(super) fn report<O: Observer>(
 }
 
 /// A load writes nothing.
-const NOTHING: (u32, Stored<'static>) = (0, Stored::Unknown);
+const NOTHING: (u32, Stored<'static>, Stored<'static>) = (0, Stored::Unknown, Stored::Unknown);

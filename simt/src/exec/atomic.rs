@@ -38,7 +38,7 @@ impl Team<'_> {
                 || (memory.window == Window::Generic
                     && group.space == Space::Global
                     && memory.ty == Ty::F32);
-            let mut wrote = 0;
+            let (mut wrote, mut olds) = (0, [0; 32]);
             each(group.mask, |lane| {
                 let addr = group.addrs[lane];
                 let old = self.get(w, &place, lane, addr, width);
@@ -49,8 +49,9 @@ impl Team<'_> {
                 wrote |= u32::from(!fails) << lane;
                 self.put(w, &place, lane, addr, width, new);
                 self.warps[w].regs.put(atom.dst, lane, old);
+                olds[lane] = old;
             });
-            let wrote = (wrote, Stored::Unknown);
+            let wrote = (wrote, Stored::Unknown, Stored::Doubles(&olds));
             report(at, memory, (atom.kind, 1), &group, &place, wrote, obs);
         }
         Ok(())

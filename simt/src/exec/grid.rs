@@ -1,5 +1,6 @@
 //! A launch: its clusters in order, in parallel, or at random.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
@@ -27,7 +28,7 @@ type Ran<T> = Result<T, Box<Trap>>;
 pub(crate) fn run<O: Observer>(env: &Env<'_>, config: &Config, obs: &mut O) -> Ran<()> {
     obs.launch_begin(&env.info);
     let size: u64 = env.info.cluster.iter().map(|d| u64::from(*d)).product();
-    let clusters = env.info.blocks() / size;
+    let clusters = clusters(config, size, env.info.blocks() / size);
     if env.info.interleaved {
         in_turns(env, config, clusters, obs)?;
     } else if config.threads == 0 {
@@ -46,16 +47,32 @@ fn in_parallel_on<O: Observer>(
     pool: &rayon::ThreadPool,
     env: &Env<'_>,
     config: &Config,
-    clusters: u64,
+    clusters: Range<u64>,
     obs: &mut O,
 ) -> Ran<()> {
     // The observer goes along by value of its fork: `&mut O` is `Send`, as `O` is.
     pool.install(|| in_parallel(env, config, clusters, obs))
 }
 
+/// The clusters that are run.
+fn clusters(config: &Config, size: u64, all: u64) -> Range<u64> {
+    match &config.blocks {
+        Some(blocks) => {
+            let end = all.min(blocks.end.div_ceil(size));
+            (blocks.start / size).min(end)..end
+        }
+        None => 0..all,
+    }
+}
+
 /// Clusters that know nothing of each other.
-fn in_parallel<O: Observer>(env: &Env<'_>, config: &Config, clusters: u64, obs: &mut O) -> Ran<()> {
-    let chunks = clusters.div_ceil(CHUNK);
+fn in_parallel<O: Observer>(
+    env: &Env<'_>,
+    config: &Config,
+    clusters: Range<u64>,
+    obs: &mut O,
+) -> Ran<()> {
+    let chunks = (clusters.end - clusters.start).div_ceil(CHUNK);
     let mut executed = 0u64;
     let mut window = 0;
     while window < chunks {
@@ -73,10 +90,10 @@ fn in_parallel<O: Observer>(env: &Env<'_>, config: &Config, clusters: u64, obs: 
                     if failed.load(Ordering::Relaxed) < i {
                         return (fork, Ok(0));
                     }
-                    let first = (window + i as u64) * CHUNK;
+                    let first = clusters.start + (window + i as u64) * CHUNK;
                     let result = chunk(
                         team,
-                        first..(first + CHUNK).min(clusters),
+                        first..(first + CHUNK).min(clusters.end),
                         budget,
                         config,
                         &mut fork,
@@ -93,7 +110,7 @@ fn in_parallel<O: Observer>(env: &Env<'_>, config: &Config, clusters: u64, obs: 
             executed += result?;
             if executed > config.budget {
                 let mut team = Team::new(env);
-                team.start(0, &mut ());
+                team.start(clusters.start, &mut ());
                 let detail = spent(config);
                 return Err(team.trap(0, 0, Fault::new(TrapKind::Budget, 0, detail)));
             }
@@ -105,7 +122,7 @@ fn in_parallel<O: Observer>(env: &Env<'_>, config: &Config, clusters: u64, obs: 
 
 fn chunk<O: Observer>(
     team: &mut Team<'_>,
-    clusters: std::ops::Range<u64>,
+    clusters: Range<u64>,
     budget: u64,
     config: &Config,
     obs: &mut O,
@@ -129,7 +146,12 @@ fn chunk<O: Observer>(
 }
 
 /// Clusters that may talk to each other: one thread, some of them resident at a time.
-fn in_turns<O: Observer>(env: &Env<'_>, config: &Config, clusters: u64, obs: &mut O) -> Ran<()> {
+fn in_turns<O: Observer>(
+    env: &Env<'_>,
+    config: &Config,
+    clusters: Range<u64>,
+    obs: &mut O,
+) -> Ran<()> {
     let seed = match env.schedule {
         Schedule::Adversarial(seed) => Some(seed),
         _ => None,
@@ -139,10 +161,10 @@ fn in_turns<O: Observer>(env: &Env<'_>, config: &Config, clusters: u64, obs: &mu
     let (mut resident, quantum) = if seed.is_some() { (8, 64) } else { (1, QUANTUM) };
     let mut running: Vec<Team<'_>> = Vec::new();
     let mut idle: Vec<Team<'_>> = Vec::new();
-    let (mut next, mut executed, mut at) = (0, 0u64, 0);
+    let (mut next, mut executed, mut at) = (clusters.start, 0u64, 0);
     let (mut watch, mut look) = (Watch::default(), QUANTUM);
-    while next < clusters || !running.is_empty() {
-        while running.len() < resident && next < clusters {
+    while next < clusters.end || !running.is_empty() {
+        while running.len() < resident && next < clusters.end {
             let mut team = idle.pop().unwrap_or_else(|| Team::new(env));
             team.start(next, obs);
             running.push(team);

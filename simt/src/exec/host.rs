@@ -66,6 +66,7 @@ impl Team<'_> {
                     mask: at.mask,
                     wrote: at.mask,
                     stored: Stored::Same,
+                    found: Stored::Unknown,
                     addrs: &[offset.into(); 32],
                     alloc: None,
                 },

@@ -40,6 +40,12 @@ pub enum Fault {
     BadBarrier,
     /// An `assert` that does not hold.
     Assert,
+    /// A read past what keeps caches coherent (`ld.global.nc`) of memory that the launch writes.
+    StaleRead,
+    /// A copy engine's access to memory that threads wrote, and no proxy fence in between.
+    ProxyFence,
+    /// State that a launch finds as the one before it left it, and not as that one found it.
+    LeftBehind,
 }
 
 impl Fault {
@@ -60,6 +66,9 @@ impl Fault {
             Fault::Deadlock => "deadlock",
             Fault::BadBarrier => "bad barrier",
             Fault::Assert => "assertion",
+            Fault::StaleRead => "non-coherent read",
+            Fault::ProxyFence => "missing proxy fence",
+            Fault::LeftBehind => "state left behind",
         }
     }
 }

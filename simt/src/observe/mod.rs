@@ -7,6 +7,7 @@ mod memory;
 mod prints;
 mod races;
 mod scene;
+mod state;
 mod sync;
 mod trace;
 
@@ -14,5 +15,6 @@ pub use finding::{Fault, Finding, Site};
 pub use memory::Memory;
 pub use prints::{Printed, Prints};
 pub use races::Races;
+pub use state::State;
 pub use sync::Sync;
 pub use trace::{BlockTrace, Trace, TraceEvent, TraceRound};

@@ -134,6 +134,15 @@ pub enum Stored<'a> {
 }
 
 impl Stored<'_> {
+    /// That of a lane, where it is known.
+    pub fn of(&self, lane: u32) -> Option<u64> {
+        match self {
+            Stored::Unknown | Stored::Same => None,
+            Stored::Words(values) => Some(values[lane as usize & 31].into()),
+            Stored::Doubles(values) => Some(values[lane as usize & 31]),
+        }
+    }
+
     /// Whether two lanes are known to store the same.
     pub fn same(&self, a: u32, b: u32) -> bool {
         let (a, b) = (a as usize & 31, b as usize & 31);
@@ -167,6 +176,8 @@ pub struct Access<'a> {
     pub wrote: u32,
     /// What is stored, where that is one element a lane.
     pub stored: Stored<'a>,
+    /// What an atomic finds, lane by lane; unknown for other accesses.
+    pub found: Stored<'a>,
     /// First byte of each lane that takes part; other lanes hold anything.
     pub addrs: &'a [u64; 32],
     /// Allocation of the first lane that takes part, in global space.

@@ -42,7 +42,10 @@ pub(crate) fn run() -> Result<()> {
     for step in &steps[1..] {
         faults.extend(PARALLEL.iter().filter_map(|file| not_parallel(&steps[0], step, file)));
     }
-    faults.extend(all.iter().flat_map(stale));
+    faults.extend(all.iter().flat_map(|kernel| stale(kernel, &ELEMENTS)));
+    let zoo = kernels::zoo()?;
+    faults.extend(zoo.iter().flat_map(|kernel| stale(kernel, &kernels::ZOO)));
+    faults.extend(zoo.iter().filter_map(unconfessed));
     faults.extend(crates::faults(&crate::root())?);
     let architecture = fs::read_to_string(crate::root().join("ARCHITECTURE.md"))?;
     faults.extend(signposts::faults(&crate::root(), &architecture, &steps[0].name));
@@ -121,8 +124,16 @@ fn not_parallel(first: &Kernel, step: &Kernel, file: &str) -> Option<String> {
     })
 }
 
-fn stale(kernel: &Kernel) -> Vec<String> {
-    let check = |(element, _): (&str, &str)| {
+/// A broken sum says what it claims, and what is wrong with it in its last line.
+fn unconfessed(kernel: &Kernel) -> Option<String> {
+    let first = kernel.source.lines().next().is_some_and(|line| line.starts_with("// "));
+    let last = kernel.source.lines().last().is_some_and(|line| line.starts_with("// Wrong: "));
+    let fault = "begins with what it claims to do, and ends with `// Wrong: `";
+    (!first || !last).then(|| format!("{}: {fault}", kernel.name))
+}
+
+fn stale(kernel: &Kernel, elements: &[(&str, &str)]) -> Vec<String> {
+    let check = |(element, _): &(&str, &str)| {
         let file = kernel.ptx(element);
         let text = fs::read_to_string(kernel.folder.join(&file)).unwrap_or_default();
         let file = file.display().to_string();
@@ -134,7 +145,7 @@ fn stale(kernel: &Kernel) -> Vec<String> {
             Ok(_) => None,
         }
     };
-    ELEMENTS.into_iter().filter_map(check).collect()
+    elements.iter().filter_map(check).collect()
 }
 
 #[cfg(test)]

@@ -1,0 +1,168 @@
+//! `ladder zoo`: a broken sum on a GPU, many times; what `xtask/gpu.sh zoo` puts tools around.
+
+use std::{fmt, io::Write};
+
+use ::zoo::{BUGS, Before, Bug};
+use clap::Args;
+use common::{
+    Error, Result,
+    cli::Stop,
+    device::{Choice, Device, Memory, Ptx, Settings},
+    plan::{Call, Number},
+};
+
+/// Which sum, where, and how often.
+#[derive(Args, Clone, Debug)]
+pub struct Options {
+    /// The bug; left out, the names of all
+    pub bug: Option<String>,
+
+    /// Where to run: auto, cuda, cuda:1, simt; the interpreter's checks are `cargo run -p zoo`
+    #[arg(long, value_name = "DEVICE", default_value = "auto", env = "REDUCE_DEVICE")]
+    pub device: Choice,
+
+    /// How often
+    #[arg(long, value_name = "RUNS", default_value = "1000")]
+    pub runs: u32,
+}
+
+/// What came of the runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Tally {
+    right: u32,
+    wrong: u32,
+    /// What ended them early.
+    error: Option<String>,
+}
+
+/// A line of the log, the error last: it may hold commas.
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let error = self.error.as_deref().unwrap_or("none");
+        write!(f, "right {} wrong {} error {error}", self.right, self.wrong)
+    }
+}
+
+/// Runs a broken sum, and prints how often it was right. What the kernel does wrong is a result, and
+/// no error.
+pub fn run(options: &Options) -> Result<(), Stop> {
+    let mut out = anstream::stdout();
+    let Some(name) = &options.bug else {
+        for bug in &BUGS {
+            writeln!(out, "{}", bug.name)?;
+        }
+        return Ok(());
+    };
+    let bug = BUGS.iter().find(|bug| bug.name == *name).ok_or_else(|| {
+        Error::Usage(format!("`{name}` is none of the zoo's: `ladder zoo` lists their names"))
+    })?;
+    let device = Device::open(options.device, &Settings::default())?;
+    if bug.is_long() && device.gpu().is_err() {
+        let bytes = numbers::group(4 * bug.n);
+        return Err(Error::Usage(format!(
+            "{name} takes {bytes} bytes, more than the interpreter should ask for: `cargo run -p zoo {name}` runs its last blocks"
+        ))
+        .into());
+    }
+    let mut tally = Tally::default();
+    if let Err(error) = tally.runs(&device, bug, options.runs) {
+        tally.error = Some(error.to_string());
+    }
+    writeln!(out, "{tally}")?;
+    Ok(())
+}
+
+impl Tally {
+    fn runs(&mut self, device: &Device, bug: &Bug, runs: u32) -> Result<()> {
+        let ptx = Ptx {
+            text: bug.ptx.to_owned(),
+            source: bug.source.to_owned(),
+            origin: "committed PTX".into(),
+            file: format!("{}.i32.ptx", bug.name),
+        };
+        let program = device.load(&ptx)?;
+        let input = input(device, bug)?;
+        let bytes = 4 * u64::from(bug.outputs());
+        let output = device.alloc("output", bytes)?;
+        let mut args = vec![input.address(), output.address(), bug.n];
+        // Partial sums, and a ticket, which is zero before the first launch only.
+        let scratch =
+            [device.alloc("partial sums", 4 * u64::from(bug.blocks))?, device.alloc("tickets", 4)?];
+        device.fill(&scratch[1], 0)?;
+        if bug.scratch {
+            args.extend(scratch.iter().map(Memory::address));
+        }
+        let call = Call {
+            entry: "reduce".into(),
+            grid: bug.blocks,
+            block: bug.threads,
+            cluster: 1,
+            shared: 0,
+            early: false,
+            args: args.into_iter().map(Number::U64).collect(),
+        };
+        let expected = bug.expected();
+        for _ in 0..runs {
+            match bug.before {
+                Before::Poison => device.forget(&output)?,
+                Before::Zero => device.fill(&output, 0)?,
+                Before::Nothing => {}
+            }
+            device.launch(&program, &call)?;
+            device.finish()?;
+            let mut found = vec![0; bytes as usize];
+            device.read(&output, &mut found)?;
+            match bug.sum(&found) == expected {
+                true => self.right += 1,
+                false => self.wrong += 1,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The elements, in pieces that a host has room for.
+fn input(device: &Device, bug: &Bug) -> Result<Memory> {
+    const PIECE: u64 = 1 << 24;
+    let memory = device.alloc("input", 4 * bug.n)?;
+    let mut piece: Vec<u8> = Vec::new();
+    for start in (0..bug.n).step_by(PIECE as usize) {
+        let many = PIECE.min(bug.n - start);
+        // Where all elements are the same, a piece is as good as another.
+        if !bug.is_long() || piece.is_empty() {
+            piece = (start..start + many).flat_map(|i| bug.element(i).to_le_bytes()).collect();
+        }
+        device.write(&memory, 4 * start, &piece[..4 * many as usize])?;
+    }
+    Ok(memory)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bug(name: &str) -> &'static Bug {
+        BUGS.iter().find(|bug| bug.name == name).unwrap()
+    }
+
+    #[test]
+    fn runs_are_counted_right_and_wrong() {
+        let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
+        let mut tally = Tally::default();
+        tally.runs(&device, bug("volatile-tail"), 3).unwrap();
+        assert_eq!(tally, Tally { right: 3, wrong: 0, error: None });
+        // The first launch of a ticket that nobody resets is right, and none after it.
+        let mut tally = Tally::default();
+        tally.runs(&device, bug("ticket-not-reset"), 3).unwrap();
+        assert_eq!(tally, Tally { right: 1, wrong: 2, error: None });
+    }
+
+    #[test]
+    fn what_ends_the_runs_is_kept() {
+        let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
+        let mut tally = Tally::default();
+        let error = tally.runs(&device, bug("misaligned-vector"), 3).unwrap_err().to_string();
+        assert!(error.contains("16"), "{error}");
+        assert_eq!((tally.right, tally.wrong), (0, 0));
+    }
+}

@@ -1,0 +1,123 @@
+//! State from launch to launch: an atomic that finds another value than the same launch before did.
+//!
+//! A ticket that is not reset makes the first launch right and every later one wrong. That a launch
+//! finds what the one before left is no fault in itself, for a counter may well go on; it explains
+//! a second sum that differs from the first, so this is asked where one does.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::finding::{Fault, Finding};
+use super::found::{Found, Key};
+use super::memory::lanes;
+use super::scene::Scene;
+use crate::model::{AccessKind, Space};
+use crate::observer::{Access, At, HostEvent, LaunchInfo, Observer};
+
+/// Finds state that a launch leaves to the next.
+#[derive(Debug, Clone, Default)]
+pub struct State {
+    found: Found,
+    scene: Option<Arc<Scene>>,
+    /// By address: what the first atomic of a launch found there.
+    first: HashMap<u64, First>,
+    launch: u64,
+}
+
+/// What the first atomic of a launch found.
+#[derive(Debug, Clone)]
+struct First {
+    entry: String,
+    launch: u64,
+    value: u64,
+    bytes: u64,
+}
+
+impl State {
+    /// An observer that has found nothing yet.
+    pub fn new() -> State {
+        State::default()
+    }
+
+    /// What was found.
+    pub fn findings(&self) -> &[Finding] {
+        self.found.findings()
+    }
+
+    /// The first atomic of this launch at an address.
+    fn meet(&mut self, at: &At<'_>, lane: u32, address: u64, bytes: u64, value: u64) {
+        let (Some(scene), launch) = (&self.scene, self.launch) else { return };
+        let entry = at.kernel.name().to_owned();
+        let met = First { entry, launch, value, bytes };
+        let Some(before) = self.first.insert(address, met) else { return };
+        if before.entry != at.kernel.name() || before.value == value {
+            return;
+        }
+        self.found.add(Key::new(Fault::LeftBehind, Some(Space::Global), at.pc), 1, || {
+            let width = scene.width(at.pc);
+            let place = scene.place(Space::Global, address, width);
+            let detail = format!(
+                "{place} is {value} for the first atomic of launch {launch}, at {}, and was {} for that of \
+                 launch {}",
+                crate::place::line(at.line(), at.ptx_line()),
+                before.value,
+                before.launch
+            );
+            Finding {
+                space: Some(Space::Global),
+                address,
+                place,
+                detail,
+                cure: "let the last of a launch set it back, as `atomicInc` does by itself".into(),
+                ..scene.finding(
+                    Fault::LeftBehind,
+                    vec![scene.site(at.block.index, at.linear(lane), at.pc, "atomic write")],
+                )
+            }
+        });
+    }
+}
+
+impl Observer for State {
+    /// Blocks of kernels with atomics report to one observer.
+    fn fork(&self) -> State {
+        State::default()
+    }
+
+    fn merge(&mut self, _: State) {}
+
+    fn host(&mut self, event: HostEvent) {
+        // Whoever sets it anew knows why.
+        let (from, bytes) = match event {
+            HostEvent::Alloc { base, bytes, .. }
+            | HostEvent::Free { base, bytes, .. }
+            | HostEvent::Forget { base, bytes, .. }
+            | HostEvent::Write { base, bytes } => (base, bytes),
+            HostEvent::Read { .. } => return,
+        };
+        self.first
+            .retain(|&address, first| address + first.bytes <= from || from + bytes <= address);
+    }
+
+    fn launch_begin(&mut self, launch: &LaunchInfo<'_>) {
+        self.launch = launch.number;
+        self.found.begin(launch.kernel.name(), launch.number);
+        self.scene = Some(Arc::new(Scene::new(launch)));
+    }
+
+    fn access(&mut self, at: &At<'_>, access: &Access<'_>) {
+        // A reduction takes nothing back, so nothing hangs on what it finds.
+        if access.kind != AccessKind::Atomic || access.space != Space::Global {
+            return;
+        }
+        for lane in lanes(access.mask) {
+            let address = access.addrs[lane as usize];
+            if self.first.get(&address).is_some_and(|first| first.launch == self.launch) {
+                continue;
+            }
+            if let Some(value) = access.found.of(lane) {
+                self.meet(at, lane, address, access.bytes().into(), value);
+            }
+        }
+    }
+}

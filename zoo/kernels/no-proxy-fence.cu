@@ -1,0 +1,34 @@
+// A block adds tile after tile: the copy engine fills a stage, and the tree adds it in its place.
+// Needs compute_90: bulk copies that complete on an mbarrier.
+extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
+{
+    __shared__ alignas(16) Element stage[256];
+    __shared__ unsigned long long full;
+    unsigned int tid = threadIdx.x, tiles = n / 256, bar = (unsigned int)__cvta_generic_to_shared(&full);
+    if (tid == 0)
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;\n\t"
+                     "fence.mbarrier_init.release.cluster;" :: "r"(bar) : "memory");
+    __syncthreads();
+
+    Element sum = blockIdx.x == 0 && tid < n % 256 ? in[n - 1 - tid] : 0;
+    for (unsigned int turn = 0, t = blockIdx.x; t < tiles; t += gridDim.x, turn++) {
+        // Load: a tile in one copy, which the barrier counts.
+        if (tid == 0)
+            asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 1024;\n\t"
+                         "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%1], [%2], 1024, [%0];"
+                         :: "r"(bar), "r"((unsigned int)__cvta_generic_to_shared(stage)), "l"(in + t * 256ull) : "memory");
+        asm volatile("{ .reg .pred p; more: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1; @!p bra more; }"
+                     :: "r"(bar), "r"(turn % 2) : "memory");
+
+        // Reduce: in every round half as many threads add, within the stage.
+        for (unsigned int s = 128; s > 0; s /= 2) {
+            if (tid < s) stage[tid] += stage[tid + s];
+            __syncthreads();
+        }
+        if (tid == 0) sum += stage[0];
+    }
+
+    // Store: the block's sum, added to those of the others.
+    if (sum != 0) atomicAdd(out, sum);
+}
+// Wrong: threads stored to the stage, and no `fence.proxy.async` keeps that before the next copy.

@@ -1,0 +1,21 @@
+// A block adds 512 elements, two a thread.
+extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
+{
+    __shared__ Element shared[256];
+    unsigned int tid = threadIdx.x;
+    unsigned long long i = (unsigned long long)blockIdx.x * (2 * blockDim.x) + tid;
+
+    // Load: two elements a thread, zero beyond the end.
+    shared[tid] = i < n ? in[i] + in[i + blockDim.x] : 0;
+    __syncthreads();
+
+    // Reduce: in every round half as many threads add.
+    for (unsigned int s = blockDim.x / 2; s > 0; s /= 2) {
+        if (tid < s) shared[tid] += shared[tid + s];
+        __syncthreads();
+    }
+
+    // Store: the block's sum.
+    if (tid == 0) out[blockIdx.x] = shared[0];
+}
+// Wrong: the second element is beyond the end where the first is not.

@@ -1,0 +1,29 @@
+// A tree in shared memory; its last six rounds need no barrier, for one warp runs in lockstep.
+extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
+{
+    __shared__ Element shared[256];
+    unsigned int tid = threadIdx.x;
+    unsigned long long i = (unsigned long long)blockIdx.x * blockDim.x + tid;
+
+    // Load: one element a thread, zero beyond the end.
+    shared[tid] = i < n ? in[i] : 0;
+    __syncthreads();
+
+    // Reduce: with barriers down to 64 values, the rest by the first warp alone.
+    for (unsigned int s = blockDim.x / 2; s > 32; s /= 2) {
+        if (tid < s) shared[tid] += shared[tid + s];
+        __syncthreads();
+    }
+    if (tid < 32) {
+        shared[tid] += shared[tid + 32];
+        shared[tid] += shared[tid + 16];
+        shared[tid] += shared[tid + 8];
+        shared[tid] += shared[tid + 4];
+        shared[tid] += shared[tid + 2];
+        shared[tid] += shared[tid + 1];
+    }
+
+    // Store: the block's sum.
+    if (tid == 0) out[blockIdx.x] = shared[0];
+}
+// Wrong: no lockstep is promised, and the compiler may reorder the rounds: each needs `__syncwarp()`.

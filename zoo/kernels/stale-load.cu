@@ -1,0 +1,29 @@
+// One launch: every block stores its sum and takes a ticket; the last one adds the sums of all.
+extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n,
+                                  Element* partials, unsigned int* tickets)
+{
+    __shared__ bool last;
+    unsigned int tid = threadIdx.x;
+    unsigned long long i = (unsigned long long)blockIdx.x * 32 + tid;
+
+    // Load, and reduce: a warp to one value.
+    Element sum = i < n ? in[i] : 0;
+    for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
+
+    // Store: the block's sum, and its ticket.
+    if (tid == 0) {
+        partials[blockIdx.x] = sum;
+        __threadfence();
+        last = atomicInc(tickets, gridDim.x - 1) == gridDim.x - 1;
+        __threadfence();
+    }
+    __syncthreads();
+
+    // The last block adds what the others left.
+    if (last && tid == 0) {
+        sum = 0;
+        for (unsigned int b = 0; b < gridDim.x; b++) sum += __ldg(partials + b);
+        out[0] = sum;
+    }
+}
+// Wrong: `__ldg` reads past what keeps caches coherent, and may give what was there before the launch.

@@ -1,0 +1,41 @@
+//! The zoo in the interpreter: `cargo run -p zoo`, or one of it, `cargo run -p zoo -- plain-tail`.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use zoo::{BUGS, Bug, page, table, watch};
+
+fn main() -> ExitCode {
+    let asked: Vec<String> = std::env::args().skip(1).collect();
+    let (text, code) = match said(&asked) {
+        Ok(text) => (text, ExitCode::SUCCESS),
+        Err(message) => {
+            let _ = writeln!(io::stderr(), "error: {message}");
+            return ExitCode::FAILURE;
+        }
+    };
+    // A reader that has gone, such as `head`, is no failure.
+    let _ = io::stdout().write_all(text.as_bytes());
+    code
+}
+
+/// What is printed: all as a table, or those that were asked for, a page each.
+fn said(asked: &[String]) -> Result<String, String> {
+    let run = |bug: &Bug| watch(bug).map_err(|error| format!("{}: {error}", bug.name));
+    if asked.iter().any(|word| word == "--help" || word == "-h") {
+        return Ok("Usage: zoo [BUG ...]: runs broken sums in the interpreter; all of them, or those named.\n".into());
+    }
+    if asked.is_empty() {
+        let outcomes = BUGS.iter().map(run).collect::<Result<Vec<_>, _>>()?;
+        return Ok(table(BUGS.iter().zip(&outcomes)));
+    }
+    let mut pages = Vec::new();
+    for name in asked {
+        let bug = BUGS.iter().find(|bug| bug.name == *name).ok_or_else(|| {
+            let names: Vec<&str> = BUGS.iter().map(|bug| bug.name).collect();
+            format!("there is no bug `{name}` in the zoo: choose {}", names.join(", "))
+        })?;
+        pages.push(page(bug, &run(bug)?));
+    }
+    Ok(pages.join("\n"))
+}

@@ -1,0 +1,140 @@
+//! A broken sum in the interpreter: twice in a row, under each of a fixed set of schedules.
+
+use simt::observe::{Fault, Finding, Memory, Races, State, Sync};
+use simt::{Arch, Arg, Config, Error, Gpu, Launch, Module, Schedule};
+
+use crate::bug::{Before, Bug};
+
+/// The schedules that every sum is run under, in this order.
+pub const SCHEDULES: [Schedule; 16] = {
+    let mut all = [Schedule::Converged; 16];
+    all[1] = Schedule::MinPc;
+    let mut seed = 1;
+    while seed <= 14 {
+        all[1 + seed] = Schedule::Adversarial(seed as u64);
+        seed += 1;
+    }
+    all
+};
+
+/// Launches under each schedule: what the first leaves behind, the second finds.
+const LAUNCHES: usize = 2;
+
+/// Of a grid that takes too long, the last blocks are run.
+const WINDOW: u64 = 16;
+/// A page of sparse memory: its elements are one value until somebody writes them.
+const MANY: u32 = 1 << 16;
+
+/// What came of a bug.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// The GPU that was played.
+    pub arch: Arch,
+    /// Schedules under which all sums were right.
+    pub right: usize,
+    /// Of each class of faults the first finding, and the schedule that showed it.
+    pub found: Vec<(Schedule, Finding)>,
+}
+
+impl Outcome {
+    /// The finding of a class.
+    pub fn of(&self, fault: Fault) -> Option<&(Schedule, Finding)> {
+        self.found.iter().find(|(_, finding)| finding.fault == fault)
+    }
+}
+
+/// Runs a bug under all schedules.
+///
+/// # Errors
+/// The PTX cannot be run; what it does wrong is no error.
+pub fn watch(bug: &Bug) -> Result<Outcome, String> {
+    let module = Module::parse(bug.ptx).map_err(|error| error.to_string())?;
+    let target = module.kernel("reduce").map_or("", |kernel| kernel.target());
+    let mut outcome =
+        Outcome { arch: Arch::that_runs(target).unwrap_or_default(), ..Outcome::default() };
+    for schedule in SCHEDULES {
+        let (right, findings) =
+            under(bug, &module, outcome.arch, schedule).map_err(|error| error.to_string())?;
+        outcome.right += usize::from(right);
+        for finding in findings {
+            if outcome.of(finding.fault).is_none() {
+                outcome.found.push((schedule, finding));
+            }
+        }
+    }
+    Ok(outcome)
+}
+
+/// Whether the sums were right, and what was found.
+fn under(
+    bug: &Bug,
+    module: &Module,
+    arch: Arch,
+    schedule: Schedule,
+) -> Result<(bool, Vec<Finding>), Error> {
+    let mut config = Config::default();
+    config.play(arch);
+    config.schedule = schedule;
+    config.blocks =
+        (bug.blocks > MANY).then(|| u64::from(bug.blocks) - WINDOW..u64::from(bug.blocks));
+    let mut gpu = Gpu::with(config);
+    let (output, args) = buffers(&mut gpu, bug)?;
+    let launch = Launch {
+        entry: "reduce",
+        grid: [bug.blocks, 1, 1],
+        block: [bug.threads, 1, 1],
+        cluster: [1, 1, 1],
+        shared: 0,
+        args: args.into_iter().map(Arg::U64).collect(),
+    };
+    let bytes = 4 * u64::from(bug.outputs());
+    let mut observers = (Memory::new(), Races::new(), Sync::new(), State::new());
+    let mut right = true;
+    for _ in 0..LAUNCHES {
+        match bug.before {
+            Before::Poison => gpu.forget(output, bytes)?,
+            Before::Zero => gpu.fill(output, 0, bytes)?,
+            Before::Nothing => {}
+        }
+        match gpu.launch(module, &launch, &mut observers) {
+            Ok(()) => {}
+            // A kernel that is stopped has no sum.
+            Err(Error::Trap(_)) => {
+                right = false;
+                break;
+            }
+            Err(error) => return Err(error),
+        }
+        let mut found = vec![0; bytes as usize];
+        gpu.read(output, &mut found)?;
+        right &= bug.sum(&found) == bug.expected();
+    }
+    let (memory, races, sync, state) = &observers;
+    let checks = memory.findings().iter().chain(races.findings()).chain(sync.findings());
+    let mut findings: Vec<Finding> = checks.cloned().collect();
+    // State is no fault in itself; it explains a sum that is wrong for no other reason.
+    if !right && findings.is_empty() {
+        findings.extend(state.findings().iter().cloned());
+    }
+    Ok((right, findings))
+}
+
+/// The output's address, and the arguments.
+fn buffers(gpu: &mut Gpu, bug: &Bug) -> Result<(u64, Vec<u64>), Error> {
+    let input = if bug.is_long() {
+        gpu.alloc_sparse(4 * bug.n, |_| bug.element(0) as u32)?
+    } else {
+        let input = gpu.alloc(4 * bug.n)?;
+        let bytes: Vec<u8> = (0..bug.n).flat_map(|i| bug.element(i).to_le_bytes()).collect();
+        gpu.write(input, &bytes)?;
+        input
+    };
+    let output = gpu.alloc(4 * u64::from(bug.outputs()))?;
+    let mut args = vec![input, output, bug.n];
+    if bug.scratch {
+        let (partials, tickets) = (gpu.alloc(4 * u64::from(bug.blocks))?, gpu.alloc(4)?);
+        gpu.fill(tickets, 0, 4)?;
+        args.extend([partials, tickets]);
+    }
+    Ok((output, args))
+}
