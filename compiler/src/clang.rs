@@ -9,7 +9,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use crate::{Error, Result, Unit, find};
+use crate::{Error, Result, Unit, find, woven::named};
 
 /// What NVRTC knows before it reads a kernel, and clang does not.
 const PRELUDE: &str = include_str!("prelude.cuh");
@@ -119,10 +119,10 @@ impl Clang {
         let _ = writer.join();
         if output.status.success() {
             let ptx = String::from_utf8_lossy(&output.stdout).replace("\r\n", "\n");
-            return Ok(ptx.replace("\"/kernel.cu\"", "\"kernel.cu\""));
+            return Ok(ptx.replace("\"/", "\""));
         }
         let log = String::from_utf8_lossy(&output.stderr).replace("\r\n", "\n");
-        Err(Error::Compile { file: unit.file.to_owned(), log: readable(&log, unit.file) })
+        Err(Error::Compile { file: unit.file.to_owned(), log: readable(&log, unit) })
     }
 }
 
@@ -151,9 +151,9 @@ fn translated(word: &str) -> String {
     }
 }
 
-/// clang's messages with the kernel's own name, and the reason for the likeliest surprise.
-fn readable(log: &str, file: &str) -> String {
-    let mut log = log.replace("/kernel.cu", file).trim_end().to_owned();
+/// clang's messages with the files' own names, and the reason for the likeliest surprise.
+fn readable(log: &str, unit: &Unit<'_>) -> String {
+    let mut log = named(log, unit);
     if log.contains("file not found") {
         log += "\n(clang has none of NVIDIA's headers here; NVRTC has some of its own)";
     }
