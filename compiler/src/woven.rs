@@ -53,7 +53,8 @@ pub(crate) fn named(log: &str, unit: &Unit<'_>) -> String {
     let log = names
         .filter_map(|rest| rest.strip_suffix('"'))
         .fold(log.to_owned(), |log, name| log.replace(&format!("/{name}"), name));
-    log.replace("/kernel.cu", unit.file).trim_end().to_owned()
+    let log = log.replace("/prelude.cuh", "prelude.cuh").replace("/kernel.cu", unit.file);
+    log.trim_end().to_owned()
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ extern "C" __global__ void __launch_bounds__(64) names(const uint4* in, unsigned
     __syncwarp();
     __threadfence();
     out[i] = __ballot_sync(mask, word.y > 3) + __popc(word.z) + min(word.w, 7u) + max(i, 3)
-        + __match_any_sync(mask, i) + __reduce_add_sync(mask, i) + __clz(i) + __brev(i)
+        + __match_any_sync(mask, i) + __reduce_add_sync(mask, i) + __clz(i) + __brev(i) + __funnelshift_l(i, i, 5)
         + __cvta_generic_to_shared(shared) + __shfl_down_sync(mask, out[i], 16, 32);
     atomicAdd(sum, fmaxf(shared[0], sqrtf(fabsf(aligned[0]))));
     atomicInc((unsigned int*)out, gridDim.x - 1);
@@ -96,11 +96,10 @@ fn included_files_have_the_names_and_lines_that_nvrtc_gives_them() {
             lines.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
         };
         assert_eq!(words(".file"), [".file 1 \"kernel.cu\"", ".file 2 \"tile.cuh\""], "{compiler}");
-        let places = words(".loc").join("\n");
-        assert!(
-            places.contains(".loc 1 3 ") && places.contains(".loc 2 2 "),
-            "{compiler}: {places}"
-        );
+        // Whatever was inlined from there, its caller is a line of the kernel.
+        let places = words(".loc");
+        let own = |place: &String| place.contains(".loc 1 3 ") || place.contains("inlined_at 1 3 ");
+        assert!(!places.is_empty() && places.iter().all(own), "{compiler}: {places:?}");
         let said = |included, kernel| match compiled(&including(included, kernel)) {
             Err(Error::Compile { log, .. }) => log,
             other => panic!("{compiler}: {other:?}"),
