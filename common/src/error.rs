@@ -77,6 +77,22 @@ pub enum Error {
         /// The GPU's architecture.
         gpu: String,
     },
+    /// A kernel that needs larger clusters than the GPU has.
+    #[error(
+        "`{entry}` needs clusters of {needs} blocks, and this GPU has {}: take another way, or another GPU",
+        if *most > 1 { format!("clusters of {most} at the most") } else { "no clusters".into() }
+    )]
+    Clusters {
+        /// The entry point.
+        entry: String,
+        /// Blocks of a cluster, as the plan has them.
+        needs: u32,
+        /// Blocks of the GPU's largest cluster; 1 where it has none.
+        most: u32,
+    },
+    /// None of many steps can run.
+    #[error("nothing of this runs here: {}", .0.join("; "))]
+    NoneRuns(Vec<String>),
     /// PTX that is cut, edited, or not PTX.
     #[error("{file} is no PTX that can be loaded: {reason}")]
     BadPtx {

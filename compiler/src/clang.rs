@@ -9,7 +9,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use crate::{Error, Result, Unit, find};
+use crate::{Error, Result, Unit, find, woven::named};
 
 /// What NVRTC knows before it reads a kernel, and clang does not.
 const PRELUDE: &str = include_str!("prelude.cuh");
@@ -119,10 +119,10 @@ impl Clang {
         let _ = writer.join();
         if output.status.success() {
             let ptx = String::from_utf8_lossy(&output.stdout).replace("\r\n", "\n");
-            return Ok(ptx.replace("\"/kernel.cu\"", "\"kernel.cu\""));
+            return Ok(placed(&ptx).replace("\"/", "\""));
         }
         let log = String::from_utf8_lossy(&output.stderr).replace("\r\n", "\n");
-        Err(Error::Compile { file: unit.file.to_owned(), log: readable(&log, unit.file) })
+        Err(Error::Compile { file: unit.file.to_owned(), log: readable(&log, unit) })
     }
 }
 
@@ -151,14 +151,40 @@ fn translated(word: &str) -> String {
     }
 }
 
-/// clang's messages with the kernel's own name, and the reason for the likeliest surprise.
-fn readable(log: &str, file: &str) -> String {
-    let mut log = log.replace("/kernel.cu", file).trim_end().to_owned();
-    if log.contains("file not found") {
-        log += "\n(clang has none of NVIDIA's headers here; NVRTC has some of its own)";
+/// PTX in which what was inlined from an included file has its caller's line of the kernel, as NVRTC
+/// says it in words that clang puts into a comment: `.loc 2 7 5 // /a.cuh:7:5 @[ /kernel.cu:3:1 ]`.
+/// Clang 19 and older say nothing of callers.
+fn placed(ptx: &str) -> String {
+    let moved = |line: &str| -> Option<String> {
+        let (place, comment) = line.split_once("//")?;
+        let own = place.trim_start().strip_prefix(".loc")?.trim_start().starts_with("1 ");
+        let (_, caller) = comment.split_once("@[ /kernel.cu:").filter(|_| !own)?;
+        let mut numbers = caller.split([':', ' ']);
+        let (line, column) = (numbers.next()?, numbers.next()?);
+        Some(format!("\t.loc\t1 {line} {column} //{comment}\n"))
+    };
+    ptx.lines().map(|line| moved(line).unwrap_or_else(|| format!("{line}\n"))).collect()
+}
+
+/// clang's messages with the files' own names, and the reason for the likeliest surprises.
+fn readable(log: &str, unit: &Unit<'_>) -> String {
+    let mut log = named(log, unit);
+    for (said, why) in REASONS {
+        if log.contains(said) {
+            log += &format!("\n({why})");
+        }
     }
     log
 }
+
+/// What clang says where NVRTC says nothing, and the reason.
+const REASONS: [(&str, &str); 2] = [
+    ("file not found", "clang has none of NVIDIA's headers here; NVRTC has some of its own"),
+    (
+        "an attribute list cannot appear here",
+        "this clang takes `alignas(…) __shared__`, and not the other way round",
+    ),
+];
 
 /// The version of a clang that can write PTX, from what it says of itself; else why it cannot.
 fn fit(version: &str, targets: &str) -> Result<String, String> {
@@ -213,6 +239,16 @@ mod tests {
         assert!(words.contains(&"--cuda-gpu-arch=sm_90".into()), "{words:?}");
         assert!(words.contains(&"--cuda-feature=+ptx84".into()), "{words:?}");
         assert!(clang("16.0.6").options(&unit).contains(&"--cuda-feature=+ptx78".into()));
+    }
+
+    #[test]
+    fn what_was_inlined_from_another_file_is_where_its_caller_is() {
+        let ptx = "\t.loc\t1 18 28  // /kernel.cu:18:28 @[ /kernel.cu:88:20 ]\n\tret;\n\
+                   \t.loc\t2 7 26 // /a.cuh:7:26 @[ /a.cuh:21:25 @[ /kernel.cu:27:13 @[ /kernel.cu:8:2 ] ] ]\n\
+                   \t.loc\t2 3 1 // /a.cuh:3:1\n";
+        let lines = placed(ptx);
+        let lines: Vec<_> = lines.lines().map(|line| line.split(" //").next().unwrap()).collect();
+        assert_eq!(lines, ["\t.loc\t1 18 28 ", "\tret;", "\t.loc\t1 27 13", "\t.loc\t2 3 1"]);
     }
 
     #[test]

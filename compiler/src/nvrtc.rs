@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{Error, Result, Unit, find};
+use crate::{Error, Result, Unit, find, woven::named};
 
 /// The version whose PTX is committed, as PyPI names it.
 pub const PINNED: &str = "12.4.127";
@@ -130,13 +130,7 @@ impl Library {
                 _ => self
                     .text(program, b"nvrtcGetProgramLogSize\0", b"nvrtcGetProgramLog\0")
                     .and_then(|log| {
-                        // Included files have a name of one folder too.
-                        let named = |line: &str| match line.strip_prefix("/kernel.cu") {
-                            Some(rest) => format!("{file}{rest}\n"),
-                            None => format!("{}\n", line.strip_prefix('/').unwrap_or(line)),
-                        };
-                        let log: String = log.lines().map(named).collect();
-                        let log = log.trim_end().to_owned();
+                        let log = named(&log, unit);
                         Err(Error::Compile { file: file.to_owned(), log })
                     }),
             };

@@ -131,6 +131,9 @@ CUDA int __popcll(unsigned long long a) { return __builtin_popcountll(a); }
 CUDA int __clz(int a) { return a == 0 ? 32 : __builtin_clz(a); }
 CUDA int __ffs(int a) { return __builtin_ffs(a); }
 CUDA unsigned int __brev(unsigned int a) { return __builtin_bitreverse32(a); }
+CUDA unsigned int __funnelshift_l(unsigned int low, unsigned int high, unsigned int bits) { return ((unsigned long long)high << 32 | low) << (bits & 31) >> 32; }
+CUDA unsigned int __funnelshift_r(unsigned int low, unsigned int high, unsigned int bits) { return ((unsigned long long)high << 32 | low) >> (bits & 31); }
+CUDA unsigned int __byte_perm(unsigned int a, unsigned int b, unsigned int which) { return __nvvm_prmt(a, b, which); }
 CUDA int __mulhi(int a, int b) { return ((long long)a * b) >> 32; }
 CUDA unsigned int __umulhi(unsigned int a, unsigned int b) { return ((unsigned long long)a * b) >> 32; }
 
@@ -142,6 +145,8 @@ CUDA size_t __cvta_generic_to_shared(const void* at) {
 CUDA void __trap() { __builtin_trap(); }
 CUDA long long clock64() { return __nvvm_read_ptx_sreg_clock64(); }
 extern "C" __attribute__((device)) int printf(const char*, ...);
+extern "C" __attribute__((device)) void* malloc(size_t);
+extern "C" __attribute__((device)) void free(void*);
 extern "C" __attribute__((device)) void __assertfail(const char*, const char*, unsigned int, const char*, size_t);
 #define assert(so) ((so) ? (void)0 : __assertfail(#so, __FILE__, __LINE__, __func__, 1))
 #undef CUDA

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::{Error, Result};
+use crate::{Error, Result, Unit};
 
 /// Puts the text of each file that a kernel includes in the place of its `#include "NAME"`. `find`
 /// looks for a name beside the kernel. What is no such line, and what an included file includes,
@@ -47,6 +47,16 @@ fn included(line: &str) -> Option<&str> {
     (!name.is_empty() && !name.contains(['/', '\\', '"'])).then_some(name)
 }
 
+/// A compiler's messages about such a text, with the names that its files have for people.
+pub(crate) fn named(log: &str, unit: &Unit<'_>) -> String {
+    let names = unit.source.lines().filter_map(|line| line.strip_prefix("#line 1 \"/"));
+    let log = names
+        .filter_map(|rest| rest.strip_suffix('"'))
+        .fold(log.to_owned(), |log, name| log.replace(&format!("/{name}"), name));
+    let log = log.replace("/prelude.cuh", "prelude.cuh").replace("/kernel.cu", unit.file);
+    log.trim_end().to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -72,6 +82,17 @@ mod tests {
         {
             assert_eq!(woven(source, "kernel.cu", beside).unwrap(), source);
         }
+    }
+
+    #[test]
+    fn messages_call_files_as_people_do() {
+        let source = woven("#include \"ring.cuh\"\nint after;\n", "kernel.cu", beside).unwrap();
+        let unit = Unit::of_kernel(&source, "/home/me/my.cu", "float");
+        let log = "/ring.cuh:2:1: error: (lambda at /kernel.cu:2:4)\n 2 | a / b\n";
+        assert_eq!(
+            named(log, &unit),
+            "ring.cuh:2:1: error: (lambda at /home/me/my.cu:2:4)\n 2 | a / b"
+        );
     }
 
     #[test]

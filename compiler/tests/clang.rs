@@ -1,6 +1,6 @@
 //! What clang makes of kernels, where there is a clang that can: the lines, the names, the loops.
 
-use compiler::{Clang, Error, Unit};
+use compiler::{Clang, Compiler, Error, Kind, Unit, woven};
 
 fn clang() -> Option<Clang> {
     Clang::find().map_err(|unfit| eprintln!("skipped: no clang writes PTX here {unfit:?}")).ok()
@@ -26,7 +26,7 @@ extern "C" __global__ void __launch_bounds__(64) names(const uint4* in, unsigned
     __syncwarp();
     __threadfence();
     out[i] = __ballot_sync(mask, word.y > 3) + __popc(word.z) + min(word.w, 7u) + max(i, 3)
-        + __match_any_sync(mask, i) + __reduce_add_sync(mask, i) + __clz(i) + __brev(i)
+        + __match_any_sync(mask, i) + __reduce_add_sync(mask, i) + __clz(i) + __brev(i) + __funnelshift_l(i, i, 5)
         + __cvta_generic_to_shared(shared) + __shfl_down_sync(mask, out[i], 16, 32);
     atomicAdd(sum, fmaxf(shared[0], sqrtf(fabsf(aligned[0]))));
     atomicInc((unsigned int*)out, gridDim.x - 1);
@@ -75,6 +75,46 @@ fn messages_have_the_kernel_s_lines_and_its_name() {
     assert!(log.starts_with("Größe und Maß.cu:3:34: error:"), "{log}");
     let Some(Err(error)) = compiled("#include <cuda_fp16.h>\n") else { panic!("compiled") };
     assert!(error.to_string().contains("none of NVIDIA's headers"), "{error}");
+}
+
+/// A kernel and the file that it includes, as compilers are given them.
+fn including(included: &str, kernel: &str) -> String {
+    let source = format!("// Needs compute_70: why.\n#include \"tile.cuh\"\n{kernel}\n");
+    woven(&source, "kernel.cu", |_| Some(included.to_owned())).unwrap()
+}
+
+#[test]
+fn included_files_have_the_names_and_lines_that_nvrtc_gives_them() {
+    let half = "// Of two.\n__device__ float half(float a) { return a / 2; }";
+    let whole = including(half, "extern \"C\" __global__ void f(float* a) { *a = half(*a); }");
+    let found = [Kind::Nvrtc, Kind::Clang].map(|kind| Compiler::find(Some(kind)));
+    for compiler in found.into_iter().flatten() {
+        let compiled = |source: &str| compiler.compile(&Unit::of_kernel(source, "my.cu", "float"));
+        let ptx = compiled(&whole).unwrap_or_else(|error| panic!("{error}"));
+        let words = |name: &str| -> Vec<String> {
+            let lines = ptx.lines().filter(|line| line.trim_start().starts_with(name));
+            lines.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+        };
+        assert_eq!(words(".file"), [".file 1 \"kernel.cu\"", ".file 2 \"tile.cuh\""], "{compiler}");
+        // Whatever was inlined from there, its caller is a line of the kernel; an older clang does
+        // not say (`@[`) who that is.
+        let places = words(".loc");
+        let own = |place: &String| {
+            place.contains(".loc 1 3 ")
+                || place.contains("inlined_at 1 3 ")
+                || !place.contains("@[")
+        };
+        assert!(!places.is_empty() && places.iter().all(own), "{compiler}: {places:?}");
+        let said = |included, kernel| match compiled(&including(included, kernel)) {
+            Err(Error::Compile { log, .. }) => log,
+            other => panic!("{compiler}: {other:?}"),
+        };
+        let log = said("const int a = 1;\nconst int b = nowhere;", "");
+        assert!(log.starts_with("tile.cuh:2:") || log.starts_with("tile.cuh(2)"), "{log}");
+        let log = said("const int a = 1;", "const int b = nowhere;");
+        assert!(log.starts_with("my.cu:3:") || log.starts_with("my.cu(3)"), "{log}");
+        assert!(!log.contains("/kernel.cu"), "{log}");
+    }
 }
 
 #[test]

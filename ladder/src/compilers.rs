@@ -7,11 +7,11 @@ use common::{
     Element, Step,
     cli::Stop,
     device::{Check, Choice, Device, Ptx, Settings},
-    plan::{Block, Size},
+    plan::Size,
     run::{self, Samples},
     sum::{Input, Workload},
 };
-use compiler::{Clang, Compiler, Kind, Unit};
+use compiler::{Clang, Compiler, Kind, Unit, woven};
 use numbers::group;
 
 use crate::steps_and_ways;
@@ -51,13 +51,15 @@ pub fn run(options: &Options) -> Result<(), Stop> {
     let workload = Workload::<f32>::new(&device, Input::Uniform, n, 42)?;
     let [one, other] = &compilers;
     let mut out = anstream::stdout();
-    writeln!(out, "{} f32 in blocks of 256, all checks on: {one} | {other}\n", group(n))?;
+    writeln!(out, "{} f32, all checks on: {one} | {other}\n", group(n))?;
+    let width = steps_and_ways().map(|step| step.name.len()).max().unwrap_or(0);
     let head = "equal  differ";
-    writeln!(out, "{:<20} {:<6} {:<17} {:<17} {head}", "step", "for", "NVRTC", "clang")?;
+    writeln!(out, "{:<width$} {:<6} {:<17} {:<17} {head}", "step", "for", "NVRTC", "clang")?;
     let mut reasons = Vec::new();
     for step in steps_and_ways() {
+        let source = whole(step).map_err(common::Error::from)?;
         for asked in ARCHITECTURES {
-            let Some(unit) = unit(step, asked) else { continue };
+            let Some(unit) = unit(&source, asked) else { continue };
             let ran =
                 compilers.each_ref().map(|compiler| ran(step, &unit, compiler, &workload, &device));
             let words = ran.each_ref().map(|ran| match ran {
@@ -70,8 +72,10 @@ pub fn run(options: &Options) -> Result<(), Stop> {
                 _ => String::new(),
             };
             let target = format!("sm_{asked}");
-            let line =
-                format!("{:<20} {target:<6} {:<17} {:<17} {counts}", step.name, words[0], words[1]);
+            let line = format!(
+                "{:<width$} {target:<6} {:<17} {:<17} {counts}",
+                step.name, words[0], words[1]
+            );
             writeln!(out, "{}", line.trim_end())?;
             reasons.extend(ran.into_iter().filter_map(Result::err));
         }
@@ -82,9 +86,15 @@ pub fn run(options: &Options) -> Result<(), Stop> {
     Ok(())
 }
 
-/// A step for an architecture; none where it needs a later one.
-fn unit(step: &Step, architecture: u32) -> Option<Unit<'static>> {
-    let unit = Unit::of_kernel(step.kernel.source, "kernel.cu", Element::F32.cuda_name());
+/// A step's kernel, with all that it includes.
+fn whole(step: &Step) -> compiler::Result<String> {
+    let find = |name: &str| step.kernel.included(name).map(str::to_owned);
+    woven(step.kernel.source, step.name, find)
+}
+
+/// A kernel for an architecture; none where it needs a later one.
+fn unit(source: &str, architecture: u32) -> Option<Unit<'_>> {
+    let unit = Unit::of_kernel(source, "kernel.cu", Element::F32.cuda_name());
     (unit.architecture <= architecture).then_some(Unit { architecture, ..unit })
 }
 
@@ -100,9 +110,8 @@ fn ran(
     let text = compiler.compile(unit).map_err(|error| failed(error.to_string()))?;
     let file = format!("the PTX of {compiler}");
     let ptx = Ptx { text, source: String::new(), origin: file.clone(), file };
-    let block = Block::new(256).expect("a block size");
     let samples = Samples { count: 0, warm: true };
-    let outcome = run::run(step, &ptx, device, workload, block, samples)
+    let outcome = run::run(step, &ptx, device, workload, step.block(None), samples)
         .map_err(|error| failed(error.to_string()))?;
     if let Some(wrong) = outcome.wrong {
         return Err(failed(wrong.to_string()));
@@ -138,8 +147,17 @@ mod tests {
     #[test]
     fn a_step_is_not_compiled_for_less_than_it_needs() {
         let of = |name: &str| steps_and_ways().find(|step| step.name == name).unwrap();
-        assert_eq!(unit(of("v3-first-add"), 70).map(|unit| unit.architecture), Some(70));
+        let v3 = whole(of("v3-first-add")).unwrap();
+        assert_eq!(unit(&v3, 70).map(|unit| unit.architecture), Some(70));
         let needing = steps_and_ways().find(|step| step.kernel.source.contains("compute_90"));
-        assert_eq!(unit(needing.unwrap(), 70), None);
+        assert_eq!(unit(&whole(needing.unwrap()).unwrap(), 70), None);
+    }
+
+    #[test]
+    fn every_kernel_is_compiled_with_what_it_includes() {
+        for step in steps_and_ways() {
+            let source = whole(step).unwrap();
+            assert_eq!(compiler::includes(&source).count(), 0, "{}", step.name);
+        }
     }
 }

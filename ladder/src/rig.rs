@@ -20,9 +20,7 @@ use crate::{
 /// A GPU, with what is loaded on it once.
 #[derive(Debug)]
 pub struct Rig {
-    /// The GPU.
-    pub device: Device,
-    /// What others have written.
+    /// What others have written. First, so that it is dropped first: cuBLAS's handle is of the GPU.
     pub peers: Peers,
     /// Its clocks.
     pub monitor: Monitor,
@@ -31,6 +29,8 @@ pub struct Rig {
     /// Three times the L2, clean: reading it drives everything else out.
     flush: Memory,
     flush_bytes: u64,
+    /// The GPU.
+    pub device: Device,
 }
 
 impl Rig {

@@ -356,7 +356,7 @@ fn attributes(call: &Call) -> Vec<sys::CUlaunchAttribute> {
     attributes
 }
 
-fn facts(context: &CudaContext, driver: &str) -> Result<Facts, DriverError> {
+fn facts(context: &Arc<CudaContext>, driver: &str) -> Result<Facts, DriverError> {
     let name = context.name()?;
     let number = |attribute| context.attribute(attribute).map(|value| value.max(0) as u64);
     let chip = Chip {
@@ -366,6 +366,7 @@ fn facts(context: &CudaContext, driver: &str) -> Result<Facts, DriverError> {
         shared: number(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR)? as u32,
         shared_block: number(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?
             as u32,
+        cluster: program::largest_cluster(context, driver),
     };
     let sms = chip.sms;
     let l2 = number(Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?;

@@ -35,7 +35,8 @@ pub(super) fn start() -> Result<()> {
 
 /// The youngest of the driver's functions that are called here, and by cudarc, which panics where
 /// one is missing.
-const YOUNGEST: [&str; 2] = ["cuLaunchKernelEx", "cuStreamWaitValue32_v2"];
+const YOUNGEST: [&str; 3] =
+    ["cuLaunchKernelEx", "cuOccupancyMaxPotentialClusterSize", "cuStreamWaitValue32_v2"];
 
 /// The first of these functions that a library lacks; none if there is no such library.
 fn missing(library: &str, symbols: &[&str]) -> Option<String> {

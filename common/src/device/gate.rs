@@ -7,7 +7,7 @@
 use std::{
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU32, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -33,15 +33,16 @@ pub(crate) struct Gate {
 #[derive(Debug)]
 struct Flag(*mut u32);
 
-// SAFETY: the number is only written, each time as a whole; the memory is freed with the last owner.
+// SAFETY: the number is only written, as an atomic one; the memory is freed with the last owner.
 unsafe impl Send for Flag {}
 // SAFETY: as above.
 unsafe impl Sync for Flag {}
 
 impl Flag {
     fn set(&self, value: u32) {
-        // SAFETY: the flag lives as long as this value; the GPU only reads it.
-        unsafe { self.0.write_volatile(value) };
+        // SAFETY: the flag is aligned, and lives as long as this value; both threads that write it
+        // do so here, and the GPU only reads it.
+        unsafe { AtomicU32::from_ptr(self.0) }.store(value, Ordering::Release);
     }
 }
 
@@ -106,9 +107,12 @@ impl Gate {
             return Ok(None);
         }
         self.closings = self.closings.wrapping_add(1);
-        self.wait(stream, self.closings).map_err(failed("holding the stream back"))?;
+        // Watched before it is closed, and opened on every path from here on: also where the wait
+        // itself is what a tool does not let go.
         self.watch.set(Some((Instant::now(), self.closings)));
-        Ok(Some(Closed(self)))
+        let closed = Closed(&*self);
+        self.wait(stream, self.closings).map_err(failed("holding the stream back"))?;
+        Ok(Some(closed))
     }
 }
 

@@ -293,6 +293,7 @@ fn chip(gpu: &simt::Arch) -> Chip {
         blocks: gpu.blocks_per_sm,
         shared: gpu.shared_per_sm,
         shared_block: gpu.shared_per_block,
+        cluster: gpu.cluster,
     }
 }
 

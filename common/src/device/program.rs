@@ -79,6 +79,30 @@ impl Program {
         }
     }
 
+    /// Blocks of the largest cluster of a kernel, small as it may be; an H200 has 16, a slice of one
+    /// perhaps fewer.
+    fn cluster(&self, call: &Call) -> Result<u32> {
+        let function = self.function(call)?;
+        let config = sys::CUlaunchConfig {
+            gridDimX: call.grid,
+            gridDimY: 1,
+            gridDimZ: 1,
+            blockDimX: call.block,
+            blockDimY: 1,
+            blockDimZ: 1,
+            sharedMemBytes: call.shared,
+            hStream: std::ptr::null_mut(),
+            attrs: std::ptr::null_mut(),
+            numAttrs: 0,
+        };
+        let mut most = 0;
+        // SAFETY: the function was found in this module; the driver writes one integer.
+        unsafe { sys::cuOccupancyMaxPotentialClusterSize(&mut most, function, &config) }
+            .result()
+            .map_err(failed("asking for the largest cluster"))?;
+        Ok(most.max(1).unsigned_abs())
+    }
+
     /// The function of an entry point, with room for the shared memory of the call.
     pub(super) fn function(&self, call: &Call) -> Result<sys::CUfunction> {
         if let Some(&function) = self.functions.borrow().get(&call.entry) {
@@ -135,6 +159,28 @@ pub(super) fn architecture(context: &CudaContext) -> String {
     let (major, minor) = context.compute_capability().unwrap_or_default();
     format!("sm_{major}{minor}")
 }
+
+/// Blocks of the largest cluster: of so many that every GPU with clusters has them where the driver
+/// does not say; 1 where there are no clusters.
+pub(super) fn largest_cluster(context: &Arc<CudaContext>, driver: &str) -> u32 {
+    let launches = sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH;
+    if !context.attribute(launches).is_ok_and(|value| value > 0) {
+        return 1;
+    }
+    let (entry, file) = ("nothing".to_owned(), "nothing.ptx".to_owned());
+    let ptx = Ptx { text: NOTHING.into(), source: String::new(), origin: file.clone(), file };
+    let call =
+        Call { entry, grid: 16, block: 512, cluster: 16, shared: 0, early: false, args: vec![] };
+    let asked = Program::load(context, driver, &ptx).and_then(|program| program.cluster(&call));
+    asked.unwrap_or(8)
+}
+
+/// A kernel that does nothing, to be asked about.
+const NOTHING: &str = ".version 7.8
+.target sm_90
+.address_size 64
+.visible .entry nothing() { ret; }
+";
 
 /// Whether the GPU is older than what the PTX was made for.
 fn older(context: &CudaContext, ptx: &str) -> bool {

@@ -13,6 +13,8 @@ pub struct Chip {
     pub shared: u32,
     /// Bytes of shared memory that a block can have.
     pub shared_block: u32,
+    /// Blocks of the largest cluster; 1 where there are no clusters.
+    pub cluster: u32,
 }
 
 /// Bytes of shared memory that CUDA keeps for itself in every block, from Ampere on.
@@ -20,8 +22,14 @@ const RESERVED: u32 = 1 << 10;
 
 impl Chip {
     /// An H200's, and an H100's.
-    pub const H200: Chip =
-        Chip { sms: 132, threads: 2048, blocks: 32, shared: 228 << 10, shared_block: 227 << 10 };
+    pub const H200: Chip = Chip {
+        sms: 132,
+        threads: 2048,
+        blocks: 32,
+        shared: 228 << 10,
+        shared_block: 227 << 10,
+        cluster: 16,
+    };
 
     /// Blocks of that many threads and bytes of shared memory that a multiprocessor holds at once,
     /// as far as these two and their number decide; at least one, for what has no room waits.
@@ -42,8 +50,14 @@ mod tests {
         assert_eq!(Chip::H200.resident(256, 32), 8);
         assert_eq!(Chip::H200.resident(512, ring), 2);
         // sm_86 and sm_120.
-        let small =
-            Chip { sms: 84, threads: 1536, blocks: 16, shared: 100 << 10, shared_block: 99 << 10 };
+        let small = Chip {
+            sms: 84,
+            threads: 1536,
+            blocks: 16,
+            shared: 100 << 10,
+            shared_block: 99 << 10,
+            cluster: 1,
+        };
         assert_eq!([64, 256, 512, 1024].map(|threads| small.resident(threads, 0)), [16, 6, 3, 1]);
         assert_eq!(small.resident(512, ring), 1);
         assert_eq!(small.resident(512, 200 << 10), 1);

@@ -100,8 +100,8 @@ impl Plan {
         }
     }
 
-    /// Checks what the device cannot launch: more blocks than a grid has, more threads or shared
-    /// memory than a block can have.
+    /// Checks what the device cannot launch: more blocks than a grid or a cluster has, more threads
+    /// or shared memory than a block can have.
     pub fn check(&self, chip: &Chip) -> Result<(), Error> {
         let most = i32::MAX as u32;
         let refused = |launch: &Launch| {
@@ -124,8 +124,20 @@ impl Plan {
                 None
             }
         };
-        self.launches.iter().find_map(refused).map_or(Ok(()), |text| Err(Error::Usage(text)))
+        self.launches.iter().find_map(refused).map_or(Ok(()), |text| Err(Error::Usage(text)))?;
+        let most = chip.cluster;
+        match self.launches.iter().find(|launch| launch.cluster > most) {
+            Some(Launch { entry, cluster, .. }) => {
+                Err(Error::Clusters { entry: entry.clone(), needs: *cluster, most })
+            }
+            None => Ok(()),
+        }
     }
+}
+
+/// Additions in a row, as a stage has them; those that would take days count as half a billion.
+pub fn additions(count: u64) -> u32 {
+    count.min(1 << 29) as u32
 }
 
 impl Launch {

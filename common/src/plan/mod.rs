@@ -15,7 +15,7 @@ pub use call::{Call, Number};
 pub use chip::Chip;
 pub use element::Element;
 pub use holds::Holds;
-pub use launch::{Arg, Buffer, Launch, Plan, Scratch, Stage};
+pub use launch::{Arg, Buffer, Launch, Plan, Scratch, Stage, additions};
 pub use parts::Parts;
 pub use problem::{Block, Problem};
 pub use scheme::{Pass, Phase, Stride};

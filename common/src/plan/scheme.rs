@@ -3,7 +3,7 @@
 
 use super::{
     holds::Holds,
-    launch::{Arg, Buffer, Launch, Plan, Scratch, Stage},
+    launch::{Arg, Buffer, Launch, Plan, Scratch, Stage, additions},
     parts::Parts,
     problem::Problem,
 };
@@ -118,7 +118,8 @@ impl Plan {
             stages: vec![Stage {
                 sums,
                 holds: Holds::Strides { tile: stride.tile, count: blocks, word: stride.word },
-                depth: stride.turn * whole(n).div_ceil(stride.tile * blocks) as u32 + stride.tree,
+                depth: additions(u64::from(stride.turn) * whole(n).div_ceil(stride.tile * blocks))
+                    + stride.tree,
             }],
         };
         if blocks == 1 {
@@ -155,7 +156,7 @@ impl Plan {
         let fill = u64::from(problem.chip.sms) * u64::from(resident);
         let tree = 5 + 5;
         let lanes = (16 / problem.element.size()) as u32;
-        let words = parts.words.div_ceil(u64::from(pass.threads)) as u32;
+        let words = additions(parts.words.div_ceil(u64::from(pass.threads)));
         let part =
             Stage { sums: Buffer::Scratch(0), holds: parts.holds(), depth: words + lanes + tree };
         let stages = match parts.count {
@@ -261,6 +262,19 @@ mod tests {
         let plan = Plan::grid_stride(&problem(1 << 28, 132), &stride());
         assert_eq!(plan.launches[0].depth(), 63 * 8 + 14);
         assert_eq!(plan.launches[1].depth(), 2 * 8 + 14);
+    }
+
+    #[test]
+    fn the_longest_input_on_the_smallest_gpu_is_reckoned_with() {
+        for n in [(1 << 45) + 1, 1 << 48] {
+            let chip = Chip { threads: 64, blocks: 1, ..Chip::H200 };
+            let plan = Plan::grid_stride(&Problem { chip, ..problem(n, 1) }, &stride());
+            assert!(plan.depth() >= 1 << 29, "{n}: {}", plan.depth());
+            assert_eq!(
+                plan.depth(),
+                Plan::last_block(&Problem { chip, ..problem(n, 1) }, &stride()).depth()
+            );
+        }
     }
 
     #[test]

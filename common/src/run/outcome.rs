@@ -5,7 +5,7 @@ use super::{
     timing::{Timing, WARM_UP},
 };
 use crate::{
-    Element, Result, Step,
+    Element, Error, Result, Step,
     device::{Device, Facts, Observed, Ptx, Stopwatch},
     plan::{Block, Plan},
     sum::{Mismatch, Scalar, Verdict, Workload},
@@ -42,13 +42,28 @@ pub struct Outcome {
     pub source: String,
 }
 
-/// A step that the GPU is too old for.
+/// A step that the GPU cannot run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// The step's name.
     pub step: &'static str,
-    /// The architecture that its kernel is built for.
-    pub target: String,
+    /// What it needs, in few words: `sm_90`.
+    pub needs: String,
+    /// The same as a sentence.
+    pub why: String,
+}
+
+impl Refusal {
+    /// What is wrong with the GPU, and not with the step nor with what was asked of it; else the
+    /// error itself.
+    pub fn of(step: &'static str, error: Error) -> Result<Refusal> {
+        let needs = match &error {
+            Error::OldGpu { target, .. } => target.clone(),
+            Error::Clusters { needs, .. } => format!("clusters of {needs}"),
+            _ => return Err(error),
+        };
+        Ok(Refusal { step, needs, why: error.to_string() })
+    }
 }
 
 impl Outcome {

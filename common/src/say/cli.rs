@@ -264,8 +264,14 @@ fn explain(
                 for step in steps {
                     let block = options.block(step, block, steps.len())?;
                     let problem = Problem { n, block, element, chip: facts.chip };
-                    (step.plan)(&problem).check(&facts.chip)?;
-                    writeln!(out, "{}", report::explain(step, &problem))?;
+                    match (step.plan)(&problem).check(&facts.chip) {
+                        Ok(()) => writeln!(out, "{}", report::explain(step, &problem))?,
+                        Err(error) if steps.len() > 1 => {
+                            let Refusal { step, why, .. } = Refusal::of(step.name, error)?;
+                            writeln!(out, "{step}\n{why}\n")?;
+                        }
+                        Err(error) => return Err(error.into()),
+                    }
                 }
             }
         }
@@ -322,11 +328,13 @@ fn on<T: Scalar>(
             match run::run(step, ptx, device, &workload, block, options.samples()) {
                 Ok(outcome) => outcomes.push(outcome),
                 // The ladder ends lower on an older GPU, and says so; a step alone is an error.
-                Err(Error::OldGpu { target, .. }) if steps.len() > 1 => {
-                    refusals.push(Refusal { step: step.name, target })
-                }
+                Err(error) if steps.len() > 1 => refusals.push(Refusal::of(step.name, error)?),
                 Err(error) => return Err(error.into()),
             }
+        }
+        if outcomes.is_empty() {
+            let why = refusals.iter().map(|Refusal { step, why, .. }| format!("{step}: {why}"));
+            return Err(Error::NoneRuns(why.collect()).into());
         }
         progress.suspend(|| done(&outcomes, &refusals))?;
     }
@@ -370,6 +378,55 @@ mod tests {
         },
         variants: &[],
     };
+
+    /// Two steps for the youngest GPU, one of them in clusters that are larger than any.
+    fn young() -> [&'static Step; 2] {
+        let ptx = ".version 8.4\n.target sm_120\n.address_size 64\n.visible .entry \
+                   reduce(.param .u64 a, .param .u64 b, .param .u64 c)\n{\n    ret;\n}\n";
+        let ptx: &str = compiler::Stamp::put(ptx, "", "by hand").leak();
+        let young = Step {
+            name: "young",
+            kernel: Kernel { ptx: [ptx, ptx, ptx], ..STEP.kernel },
+            variants: &[],
+            ..STEP
+        };
+        let plan = |problem: &Problem| {
+            let mut plan = (STEP.plan)(problem);
+            plan.launches.iter_mut().for_each(|launch| launch.cluster = 32);
+            plan
+        };
+        let clustered = Step { name: "clustered", plan, ..young };
+        [Box::leak(Box::new(young)), Box::leak(Box::new(clustered))]
+    }
+
+    fn ran(steps: &[&'static Step], gpu: &str) -> Result<Vec<String>, String> {
+        let arguments = ["many", "--n", "0", "--device", "simt", "--gpu", gpu];
+        let matches = Program::command().try_get_matches_from(arguments).unwrap();
+        let Program { options } = Program::from_arg_matches(&matches).unwrap();
+        let device = Device::open(Choice::Simt, &options.settings()).unwrap();
+        let mut refused = Vec::new();
+        let result = each(steps, &options, &device, &mut |_, refusals| {
+            refused.extend(refusals.iter().map(|refusal| refusal.needs.clone()));
+            Ok(())
+        });
+        match result {
+            Ok(()) => Ok(refused),
+            Err(Stop::Error(error)) => Err(format!("{} {error}", error.exit_code())),
+            Err(Stop::Closed) => unreachable!("nothing is printed"),
+        }
+    }
+
+    #[test]
+    fn where_no_step_of_many_can_run_it_is_said_why() {
+        let [young, clustered] = young();
+        let said = ran(&[young, clustered], "sm_90").unwrap_err();
+        let start = "2 nothing of this runs here: young: the kernel is built for sm_120, and this GPU is sm_90";
+        assert!(said.starts_with(start), "{said}");
+        let said = ran(&[clustered, clustered], "sm_120").unwrap_err();
+        let part =
+            "clustered: `reduce` needs clusters of 32 blocks, and this GPU has clusters of 8";
+        assert_eq!(said.matches(part).count(), 2, "{said}");
+    }
 
     #[test]
     fn explain_plans_for_the_device_s_own_multiprocessors() {

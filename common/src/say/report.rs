@@ -159,7 +159,7 @@ fn shares(holds: &Holds, n: u64) -> String {
 }
 
 /// The table of the ladder: outcomes of the same problem, in lesson order, and the steps that the
-/// GPU is too old for.
+/// GPU cannot run.
 pub fn ladder(outcomes: &[Outcome], refusals: &[Refusal]) -> String {
     let Some(first) = outcomes.first() else { return String::new() };
     let mut text = format!(
@@ -171,8 +171,8 @@ pub fn ladder(outcomes: &[Outcome], refusals: &[Refusal]) -> String {
     );
     let timed = outcomes.iter().any(|outcome| outcome.timing.is_some());
     let mut table = if timed { times(outcomes) } else { counts(outcomes) };
-    for Refusal { step, target } in refusals {
-        let needs = format!("needs {target}");
+    for Refusal { step, needs, .. } in refusals {
+        let needs = format!("needs {needs}");
         table.add_row([*step, "-", "-", "-", "-", "-", &needs]);
     }
     let _ = writeln!(text, "{table}");

@@ -4,6 +4,7 @@
 mod bits;
 mod drops;
 mod gpu;
+mod gpus;
 mod program;
 mod sums;
 

@@ -3,6 +3,7 @@
 use super::{
     drops::drops,
     gpu::{gpu, interpreter},
+    gpus::gpus,
 };
 use crate::{
     Element, Result, Step,
@@ -24,7 +25,7 @@ const INTERPRETED: u64 = 1 << 17;
 const SCHEDULED: [u64; 3] = [31, 1025, (1 << 14) + 13];
 
 /// Holds a step's plans against its PTX, and its sums against the exact ones: on the
-/// interpreter, in several orders, and on the GPU if there is one. Its variants too.
+/// interpreter, in several orders and as several GPUs, and on the GPU if there is one. Its variants too.
 pub fn check(step: &Step) {
     plans(step);
     drops(step);
@@ -34,6 +35,7 @@ pub fn check(step: &Step) {
         let settings = Settings { schedule, ..Settings::default() };
         sums(step, &interpreter(&settings), &SCHEDULED);
     }
+    gpus(step);
     if let Some(device) = gpu(step) {
         sums(step, &device, &AWKWARD);
     }

@@ -37,7 +37,9 @@ __device__ void cluster(const Element* in, Element* out, unsigned long long n)
     if (slot > 0 || tid >= 32) return;
     unsigned int done;
     do {
-        asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0;"
+        // From the whole cluster: what a wait acquires by itself is from its own block.
+        asm volatile("{ .reg .pred p;"
+                     " mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], 0;"
                      " selp.u32 %0, 1, 0, p; }" : "=r"(done) : "r"(barrier) : "memory");
     } while (!done);
     sum = 0;

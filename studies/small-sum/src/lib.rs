@@ -3,7 +3,7 @@
 
 use common::{
     Step, Study,
-    plan::{Arg, Buffer, Holds, Launch, Plan, Problem, Scratch, Stage},
+    plan::{Arg, Buffer, Holds, Launch, Plan, Problem, Scratch, Stage, additions},
 };
 
 /// The study: four ways, from the smallest sums to the largest.
@@ -40,8 +40,10 @@ pub static CLUSTER: Step = Step {
     aligned: 1,
     variants: &[],
     plan: |problem| {
-        // Eight blocks start sooner than sixteen, and are enough for a word a thread or two.
-        let blocks = if bytes(problem) <= 2 * 8 * TILE { 8 } else { 16 };
+        // Eight blocks start sooner than sixteen, and are enough for a word a thread or two. They
+        // are also what every GPU with clusters has; sixteen are a Hopper's.
+        let sixteen = bytes(problem) > 2 * 8 * TILE && problem.chip.cluster >= 16;
+        let blocks = if sixteen { 16 } else { 8 };
         let words = words(problem, blocks);
         plan(problem, words, blocks, blocks, vec![])
     },
@@ -111,7 +113,7 @@ fn plan(problem: &Problem, words: u64, grid: u32, cluster: u32, scratch: Vec<Scr
         vec![Arg::Address(Buffer::Input), Arg::Address(Buffer::Result), Arg::U64(problem.n)];
     args.extend((0..scratch.len()).map(|index| Arg::Address(Buffer::Scratch(index))));
     let tile = words * TILE / problem.element.size();
-    let tiles = problem.n.div_ceil(tile * u64::from(grid)) as u32;
+    let tiles = additions(problem.n.div_ceil(tile * u64::from(grid)));
     // Words and their elements, tile after tile, a warp, and the warps of a block.
     let depth = 3 + 2 + tiles + 5 + 4;
     let all = Stage { sums: Buffer::Result, holds: Holds::ALL, depth };

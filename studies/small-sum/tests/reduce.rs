@@ -31,3 +31,49 @@ fn sums_that_no_grid_holds_are_refused() {
         }
     }
 }
+
+/// Clusters are of sixteen where there are such, of eight on any other GPU that has them, and refused
+/// where there are none; the other ways need none.
+#[test]
+fn clusters_are_as_large_as_the_gpu_has_them() {
+    let problem = |cluster| {
+        let chip = Chip { cluster, ..Chip::H200 };
+        Problem { n: 1 << 20, block: Block::USUAL, element: Element::F32, chip }
+    };
+    for (has, takes) in [(16, 16), (8, 8), (1, 8)] {
+        let problem = problem(has);
+        for way in small_sum::STUDY.ways {
+            let plan = (way.plan)(&problem);
+            let clustered = way.name == "one-cluster";
+            assert_eq!(plan.launches[0].cluster, if clustered { takes } else { 1 }, "{}", way.name);
+            let refused = plan.check(&problem.chip).err().map(|error| error.to_string());
+            match clustered && has < takes {
+                true => assert_eq!(
+                    refused.unwrap(),
+                    "`reduce_8` needs clusters of 8 blocks, and this GPU has no clusters: take another way, or another GPU"
+                ),
+                false => assert_eq!(refused, None, "{}", way.name),
+            }
+        }
+    }
+}
+
+/// On a GPU without clusters three ways run, and the fourth says what it needs.
+#[test]
+fn three_ways_run_before_there_were_clusters() {
+    let said = |gpu: &str, more: &[&str]| {
+        let program = env!("CARGO_BIN_EXE_small-sum");
+        let args = ["--device", "simt", "--gpu", gpu, "--n", "1025"];
+        let output = std::process::Command::new(program).args(args).args(more).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{text}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    for gpu in ["sm_70", "sm_86"] {
+        let table = said(gpu, &[]);
+        assert_eq!(table.matches("verified").count(), 3, "{table}");
+        assert!(table.contains("needs sm_90"), "{table}");
+        assert!(said(gpu, &["--explain"]).contains("this GPU has no clusters"));
+    }
+    assert_eq!(said("sm_120", &[]).matches("verified").count(), 4);
+}

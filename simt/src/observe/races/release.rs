@@ -234,7 +234,11 @@ impl Logs {
     fn knows_here(&self, block: u32, r: Ref, e: &Entry, missing: &mut u32) -> bool {
         let log = &self.logs[r.log as usize];
         if e.strength() == Strength::Async {
-            // The copy is over with its phase; the last phase that was seen is the latest.
+            // The copy is over with its phase; the last phase that was seen is the latest. What
+            // another block sent is seen by those alone whose wait reaches so far.
+            if e.block != block && r.scope == 0 {
+                return false;
+            }
             let seen = log.phases.partition_point(|&(end, _)| end <= r.length);
             return e.lanes == r.log && seen > 0 && log.phases[seen - 1].1 >= e.time;
         }

@@ -102,6 +102,11 @@ fn cure(a: &Side, b: &Side, apart: Apart, space: Space) -> (&'static str, u8) {
         _ if apart == Apart::Same => {
             ("they store the same value, so no harm is done; let one thread write it", BEYOND)
         }
+        _ if either(Strength::Async) && a.block != b.block => (
+            "another block sends it; wait for its mbarrier with `.acquire.cluster`, for the usual \
+             `.acquire.cta` reaches the own block only, then let the block meet at a barrier",
+            BEYOND,
+        ),
         _ if either(Strength::Async) => (
             "nobody waits for the copy; wait for its mbarrier, then let the block meet at a barrier",
             BEYOND,
