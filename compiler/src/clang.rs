@@ -155,7 +155,7 @@ fn translated(word: &str) -> String {
 fn readable(log: &str, file: &str) -> String {
     let mut log = log.replace("/kernel.cu", file).trim_end().to_owned();
     if log.contains("file not found") {
-        log += "\n(clang has none of NVIDIA's headers here; NVRTC has some of its own)";
+        log += "\nclang is given no headers, NVIDIA's or C++'s: `cargo x nvrtc` brings NVRTC with CUDA's, such as cuda_fp16.h and cooperative_groups.h, and `--compiler nvrtc` takes it; a file of your own is found beside the kernel: `#include \"my.cuh\"`";
     }
     log
 }

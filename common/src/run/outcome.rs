@@ -5,7 +5,7 @@ use super::{
     timing::{Timing, WARM_UP},
 };
 use crate::{
-    Element, Result, Step,
+    Element, Error, Result, Step,
     device::{Device, Facts, Observed, Ptx, Stopwatch},
     plan::{Block, Plan},
     sum::{Mismatch, Scalar, Verdict, Workload},
@@ -55,6 +55,26 @@ impl Outcome {
     /// Bytes of the input, each of which is read once.
     pub fn bytes(&self) -> u64 {
         self.n * self.element.size()
+    }
+
+    /// What is wrong with it: its sum, or what the checks found.
+    pub fn fault(&self) -> Option<Error> {
+        let findings = self.observed.as_ref().map_or(&[][..], |observed| &observed.findings);
+        if let Some(mismatch) = &self.wrong {
+            let why = findings.first().map(|first| first.sentence());
+            let why = why.map_or(String::new(), |why| format!("; the checks say why: {why}"));
+            return Some(Error::Wrong(mismatch.to_string() + &why));
+        }
+        let first = findings.first()?;
+        Some(Error::Findings(format!(
+            "the sum is right, but the checks find fault with {} in {places}: {sentence}",
+            self.step,
+            places = match findings.len() {
+                1 => "one place".to_owned(),
+                count => format!("{count} places"),
+            },
+            sentence = first.sentence()
+        )))
     }
 }
 
