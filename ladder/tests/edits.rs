@@ -152,7 +152,7 @@ const EDITS: &[Edit] = &[
         code: 1,
         said: &[
             "block 0 of launch 1, which adds the elements 0 to 511",
-            "where rounding explains at most",
+            "which elements its threads load",
         ],
     },
     Edit {
@@ -173,7 +173,10 @@ const EDITS: &[Edit] = &[
         )],
         n: EVEN,
         code: 1,
-        said: &["16 threads wait at a warp-wide operation on line 14", "__syncthreads()"],
+        said: &[
+            "16 threads wait at a warp-wide operation on line 14",
+            "name those that come to it",
+        ],
     },
     Edit {
         // CUDA's headers are there where `cargo x nvrtc` brought them.

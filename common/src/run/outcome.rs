@@ -6,9 +6,9 @@ use super::{
 };
 use crate::{
     Element, Error, Result, Step,
-    device::{Device, Facts, Observed, Ptx, Stopwatch},
+    device::{Check, Device, Facts, Observed, Ptx, Stopwatch},
     plan::{Block, Plan},
-    sum::{Mismatch, Scalar, Verdict, Workload},
+    sum::{Mismatch, Run, Scalar, Verdict, Workload},
 };
 
 /// What a run gave.
@@ -61,9 +61,8 @@ impl Outcome {
     pub fn fault(&self) -> Option<Error> {
         let findings = self.observed.as_ref().map_or(&[][..], |observed| &observed.findings);
         if let Some(mismatch) = &self.wrong {
-            let why = findings.first().map(|first| first.sentence());
-            let why = why.map_or(String::new(), |why| format!("; the checks say why: {why}"));
-            return Some(Error::Wrong(mismatch.to_string() + &why));
+            let why = self.why(mismatch).map_or(String::new(), |why| format!("; {why}"));
+            return Some(Error::Wrong(format!("{mismatch}{why}")));
         }
         let first = findings.first()?;
         Some(Error::Findings(format!(
@@ -75,6 +74,24 @@ impl Outcome {
             },
             sentence = first.sentence()
         )))
+    }
+
+    /// Why its sum is wrong, or how to look for that.
+    fn why(&self, mismatch: &Mismatch) -> Option<String> {
+        let Some(Observed { checks, findings, .. }) = &self.observed else {
+            return Some("`--device simt` looks for the reason, in a smaller sum".into());
+        };
+        if let Some(first) = findings.first() {
+            return Some(format!("the checks say why: {}", first.sentence()));
+        }
+        if checks.len() < Check::ALL.len() {
+            return Some("`--check races,memory,sync` looks for the reason".into());
+        }
+        // What was never written, or is wrong in a second run alone, has a reason of its own.
+        let told = mismatch.first.is_some_and(|first| first.unwritten);
+        (mismatch.run == Run::First && !told).then(|| {
+            "memory and barriers are sound, so what is added is not what should be: look at which elements its threads load, and which sums they join".into()
+        })
     }
 }
 
