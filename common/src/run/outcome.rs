@@ -104,6 +104,17 @@ pub struct Samples {
     pub warm: bool,
 }
 
+impl Samples {
+    /// Where the next one finds its input: in L2, if it may stay there.
+    fn input<T: Scalar>(self, workload: &Workload<T>) -> u64 {
+        if self.warm { workload.warm() } else { workload.cold() }
+    }
+
+    fn timing(self, seconds: Vec<f64>, gated: bool) -> Timing {
+        Timing { samples: seconds, cold: !self.warm, gated }
+    }
+}
+
 /// Runs a step. A wrong sum has no time.
 pub fn run<T: Scalar>(
     step: &Step,
@@ -140,11 +151,8 @@ pub fn run<T: Scalar>(
             let mut stopwatch = Stopwatch::gated(cuda)?;
             let (seconds, last) = time(&job, workload, samples, |work| stopwatch.time(work))?;
             (outcome.verdict, outcome.wrong) = (last.verdict, last.wrong);
-            outcome.timing = outcome.wrong.is_none().then(|| Timing {
-                samples: seconds,
-                cold: !samples.warm,
-                gated: stopwatch.is_gated(),
-            });
+            let timing = samples.timing(seconds, stopwatch.is_gated());
+            outcome.timing = outcome.wrong.is_none().then_some(timing);
         }
         Device::Cuda(_) => {}
     }
@@ -162,8 +170,7 @@ fn time<T: Scalar>(
     job.poison_sum()?;
     let mut seconds = Vec::with_capacity(samples.count + WARM_UP);
     for _ in 0..samples.count + WARM_UP {
-        let input = if samples.warm { workload.warm() } else { workload.cold() };
-        let calls = job.calls(input);
+        let calls = job.calls(samples.input(workload));
         seconds.push(clock(&|| job.launch(&calls))?);
     }
     seconds.drain(..WARM_UP);
@@ -284,6 +291,19 @@ mod tests {
             let floats = Workload::<f32>::new(&device, Input::Ones, 33, 1).unwrap();
             assert!(job.verify_last(&floats).is_err());
         });
+    }
+
+    #[test]
+    fn a_cold_sample_reads_another_copy_and_says_so() {
+        let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
+        let workload = Workload::<i32>::new(&device, Input::Ones, 33, 1).unwrap().in_copies(2);
+        for (warm, apart) in [(true, 0), (false, 33 * 4)] {
+            let samples = Samples { count: 1, warm };
+            let [first, second] = [0, 1].map(|_| samples.input(&workload));
+            assert_eq!(second - first, apart);
+            let timing = samples.timing(vec![1e-6], true);
+            assert_eq!((timing.cold, timing.gated), (!warm, true));
+        }
     }
 
     #[test]
