@@ -196,12 +196,6 @@ impl From<compiler::Error> for Error {
         match error {
             compiler::Error::Library { doing, text } => Error::Cuda { doing, text },
             compiler::Error::Missing(text) => Error::Usage(text),
-            compiler::Error::Compile { file, log }
-                if log.contains("could not open source file") || log.contains("file not found") =>
-            {
-                let cure = "a kernel includes files of its own, from beside it (`#include \"my.cuh\"`), and no headers of CUDA's or C++'s: write down what it needs of them";
-                Error::Compile { file, log: format!("{log}\n{cure}") }
-            }
             compiler::Error::Compile { file, log } => Error::Compile { file, log },
             compiler::Error::Stamp { file, reason } => Error::BadPtx { file, reason },
             missing @ compiler::Error::Include { .. } => Error::Usage(missing.to_string()),

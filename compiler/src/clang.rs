@@ -179,7 +179,10 @@ fn readable(log: &str, unit: &Unit<'_>) -> String {
 
 /// What clang says where NVRTC says nothing, and the reason.
 const REASONS: [(&str, &str); 2] = [
-    ("file not found", "clang has none of NVIDIA's headers here; NVRTC has some of its own"),
+    (
+        "file not found",
+        "clang is given no headers, NVIDIA's or C++'s: `cargo x nvrtc` brings NVRTC with CUDA's, such as cuda_fp16.h and cooperative_groups.h, and `--compiler nvrtc` takes it; a file of your own is found beside the kernel: `#include \"my.cuh\"`",
+    ),
     (
         "an attribute list cannot appear here",
         "this clang takes `alignas(…) __shared__`, and not the other way round",

@@ -27,17 +27,26 @@ const LOADER: &[&str] = if cfg!(windows) {
     &["libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12"]
 };
 
+/// The workspace that this program was built in; on another machine there may be no such folder.
+const BUILT_IN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+
 /// The possible places of NVRTC, the likeliest first: in `.venv` (where `cargo x nvrtc` puts the
-/// pinned one), where the toolkit's variables point, by the loader, in the toolkit's usual place.
+/// pinned one), above this folder or where the program was built; where the toolkit's variables
+/// point; by the loader; in the toolkit's usual place.
 pub(crate) fn nvrtc() -> impl Iterator<Item = PathBuf> {
     let here = env::current_dir().unwrap_or_default();
     let in_venvs: Vec<_> =
-        here.ancestors().flat_map(|folder| nvrtc_in_venv(&folder.join(".venv"))).collect();
+        venvs(&here, Path::new(BUILT_IN)).iter().flat_map(|venv| nvrtc_in_venv(venv)).collect();
     let variables = ["CUDA_PATH", "CUDA_HOME", "CUDA_ROOT"].into_iter().filter_map(env::var_os);
     let toolkits = variables.map(PathBuf::from).flat_map(|root| nvrtc_in_toolkit(&root));
     let by_loader = LOADER.iter().map(PathBuf::from);
     let usual = nvrtc_in_toolkit(Path::new("/usr/local/cuda"));
     in_venvs.into_iter().chain(toolkits).chain(by_loader).chain(usual)
+}
+
+/// Where `.venv` may be: above a folder, the nearest first, then in the workspace.
+fn venvs(here: &Path, workspace: &Path) -> Vec<PathBuf> {
+    here.ancestors().chain([workspace]).map(|folder| folder.join(".venv")).collect()
 }
 
 /// The library of PyPI's wheel, in an environment that `python -m venv` made.
@@ -59,6 +68,15 @@ fn nvrtc_in_toolkit(root: &Path) -> Vec<PathBuf> {
 /// The library with the headers that the NVRTC at this path has built in.
 pub(crate) fn builtins(nvrtc: &Path) -> Option<PathBuf> {
     first(nvrtc.parent()?, BUILTINS)
+}
+
+/// The folder of CUDA's headers that belongs to the NVRTC at this path: of the wheel beside it, or of
+/// its toolkit.
+pub fn headers(nvrtc: &Path) -> Option<PathBuf> {
+    let places = ["include", "cuda_runtime/include"];
+    let above = nvrtc.parent()?.ancestors().skip(1).take(3);
+    let mut folders = above.flat_map(|folder| places.map(|place| folder.join(place)));
+    folders.find(|folder| folder.join("cuda_fp16.h").exists())
 }
 
 /// The programs that may be clang, the likeliest first: on `PATH`, and where Homebrew and LLVM's
@@ -140,6 +158,29 @@ mod tests {
         assert_eq!(builtins(&found[0]), Some(venv.join(&files[2])));
         std::fs::remove_dir_all(venv).unwrap();
         assert_eq!(nvrtc_in_venv(Path::new("nowhere")), Vec::<PathBuf>::new());
+    }
+
+    #[test]
+    fn a_venv_is_looked_for_above_and_where_the_program_was_built() {
+        let found = venvs(Path::new("/a/b"), Path::new("/w"));
+        assert_eq!(found, ["/a/b/.venv", "/a/.venv", "/.venv", "/w/.venv"].map(PathBuf::from));
+        assert!(Path::new(BUILT_IN).join("compiler/Cargo.toml").exists());
+    }
+
+    #[test]
+    fn headers_are_those_beside_the_library() {
+        for (library, header) in [
+            ("nvidia/cuda_nvrtc/lib/libnvrtc.so.12", "nvidia/cuda_runtime/include/cuda_fp16.h"),
+            ("nvidia/cu13/bin/x86_64/nvrtc64_130_0.dll", "nvidia/cu13/include/cuda_fp16.h"),
+            ("cuda/lib64/libnvrtc.so.12", "cuda/include/cuda_fp16.h"),
+        ] {
+            let root =
+                with_files("headers", &[library, header, "nvidia/cuda_nvrtc/include/nvrtc.h"]);
+            assert_eq!(headers(&root.join(library)).as_deref(), root.join(header).parent());
+            std::fs::remove_file(root.join(header)).unwrap();
+            assert_eq!(headers(&root.join(library)), None);
+            std::fs::remove_dir_all(root).unwrap();
+        }
     }
 
     #[test]

@@ -90,7 +90,10 @@ impl Library {
             CString::new(source).map_err(|_| failed("the source holds a zero byte".into()))?;
         // Relative names are completed with the working folder, which has no place in the PTX.
         let name = CString::new("/kernel.cu").expect("no zero byte");
-        let options = self.options(unit).into_iter().map(CString::new);
+        // Where headers lie is no part of the stamp: no committed kernel includes one.
+        let headers = find::headers(&self.path);
+        let include = headers.iter().map(|folder| format!("--include-path={}", folder.display()));
+        let options = self.options(unit).into_iter().chain(include).map(CString::new);
         let options = options
             .collect::<Result<Vec<_>, _>>()
             .map_err(|_| failed("an option holds a zero byte".into()))?;
@@ -130,7 +133,7 @@ impl Library {
                 _ => self
                     .text(program, b"nvrtcGetProgramLogSize\0", b"nvrtcGetProgramLog\0")
                     .and_then(|log| {
-                        let log = named(&log, unit);
+                        let log = with_cure(&named(&log, unit), headers.is_some());
                         Err(Error::Compile { file: file.to_owned(), log })
                     }),
             };
@@ -166,5 +169,37 @@ impl Library {
             self.symbol::<Get>(get)?(program, buffer.as_mut_ptr().cast());
             Ok(CStr::from_ptr(buffer.as_ptr().cast()).to_string_lossy().into_owned())
         }
+    }
+}
+
+/// What NVRTC said, and what to do where it misses a header.
+fn with_cure(log: &str, headers: bool) -> String {
+    // It could not where it has no folder to look in, and cannot where it has one.
+    if !log.contains(" open source file ") {
+        return log.to_owned();
+    }
+    let cure = match headers {
+        false => {
+            "`cargo x nvrtc` brings CUDA's headers, such as cuda_fp16.h and cooperative_groups.h (PyPI's, 1 MB, into .venv)"
+        }
+        true => {
+            "CUDA's headers are here, and none of C++'s: write down what the kernel needs of it"
+        }
+    };
+    format!("{log}\n{cure}; a file of your own is found beside the kernel: `#include \"my.cuh\"`")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_header_has_its_cure() {
+        let log = "my.cu(3): catastrophic error: could not open source file \"cuda_fp16.h\"";
+        let said = with_cure(log, false);
+        assert!(said.starts_with(log) && said.contains("\n`cargo x nvrtc` brings"), "{said}");
+        let said = with_cure(&log.replace("could not", "cannot"), true);
+        assert!(said.contains("none of C++'s") && !said.contains("cargo x nvrtc"), "{said}");
+        assert_eq!(with_cure("another error", false), "another error");
     }
 }

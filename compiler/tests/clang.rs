@@ -74,7 +74,7 @@ fn messages_have_the_kernel_s_lines_and_its_name() {
     let Err(Error::Compile { log, .. }) = result else { panic!("{result:?}") };
     assert!(log.starts_with("Größe und Maß.cu:3:34: error:"), "{log}");
     let Some(Err(error)) = compiled("#include <cuda_fp16.h>\n") else { panic!("compiled") };
-    assert!(error.to_string().contains("none of NVIDIA's headers"), "{error}");
+    assert!(error.to_string().contains("`cargo x nvrtc` brings NVRTC with CUDA's"), "{error}");
 }
 
 /// A kernel and the file that it includes, as compilers are given them.

@@ -2,17 +2,21 @@
 
 use std::process::ExitCode;
 
-use clap::{FromArgMatches, Subcommand};
+use clap::{Args, FromArgMatches, Subcommand};
 use common::cli;
 
-use crate::{STEPS, compare, compilers, counters, library, measure, sweep, zoo};
+use crate::{
+    baseline::{self, Baseline},
+    compare, compilers, counters, library, measure, sweep, zoo,
+};
 
 /// What else the ladder does.
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Measure every step and peer, interleaved, and keep every sample in a folder of results/
     Measure(measure::Options),
-    /// Does this step matter here? Two steps or peers, paired: the ratio, its interval, a verdict
+    /// Does this step matter here? Two steps, peers, or a step and a kernel of your own: paired, with
+    /// the ratio and its interval; without a GPU, their counts beside each other
     Compare(compare::Options),
     /// Every step in every block size, interleaved
     Sweep(sweep::Options),
@@ -33,7 +37,8 @@ pub fn run() -> ExitCode {
     // The subcommands' own line would take the place of what the ladder is.
     let ladder = cli::ladder_command();
     let (about, page) = (ladder.get_about().cloned(), ladder.get_long_about().cloned());
-    let command = Command::augment_subcommands(ladder)
+    let command = Command::augment_subcommands(Baseline::augment_args(ladder))
+        .term_width(80)
         .about(about.unwrap_or_default())
         .long_about(page.unwrap_or_default())
         .subcommand_required(false)
@@ -43,7 +48,10 @@ pub fn run() -> ExitCode {
         Err(error) => return cli::refused(&error),
     };
     if matches.subcommand().is_none() {
-        return cli::ladder(&matches, &STEPS);
+        return match Baseline::from_arg_matches(&matches) {
+            Ok(asked) => baseline::run(&asked, &matches),
+            Err(error) => cli::refused(&error),
+        };
     }
     match Command::from_arg_matches(&matches) {
         Ok(command) => cli::exit(match command {

@@ -7,9 +7,10 @@ use std::{
 
 use clap::Args;
 use common::{
-    Element, Error, Result,
+    Element, Error, Result, Step,
     cli::Stop,
-    plan::{Block, Size},
+    device::{Choice, Device, Settings},
+    plan::{Block, Size, Sizes},
 };
 use measured::{
     Cache, Sample,
@@ -21,30 +22,39 @@ use measured::{
 use crate::{
     cell::Ask,
     contenders::Entry,
+    counted,
     options::{OnGpu, positive},
+    own,
     rig::Rig,
+    steps_and_ways,
     stop::needs_a_gpu,
 };
 
 /// What is compared.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// A step or a peer; the beginning of its name is enough: v2
+    /// A step or a peer, of which the beginning of its name is enough: v2
     pub first: String,
 
-    /// Another one
+    /// Another one, or a kernel of your own, which is launched as the step is: my-kernel.cu
     pub second: String,
 
-    /// How many elements, a list
-    #[arg(
-        long,
-        value_name = "N",
-        value_delimiter = ',',
-        default_value = "2^16,2^20,2^24,2^28",
-        allow_hyphen_values = true
-    )]
-    pub n: Vec<Size>,
+    /// How many elements, a list [default: 2^16,2^20,2^24,2^28; without a GPU 2^20]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub n: Option<Sizes>,
 
+    /// How they are compared.
+    #[command(flatten)]
+    pub how: How,
+
+    /// Where: on a GPU they are timed, in turn; without one they are counted.
+    #[command(flatten)]
+    pub place: OnGpu,
+}
+
+/// How two are compared.
+#[derive(Args, Clone, Debug)]
+pub struct How {
     /// The type of an element, a list
     #[arg(long = "type", value_name = "TYPE", value_delimiter = ',', default_value = "f32")]
     pub element: Vec<Element>,
@@ -60,61 +70,98 @@ pub struct Options {
     /// Seconds that a size may take
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = positive)]
     pub seconds: f64,
-
-    /// Where to measure.
-    #[command(flatten)]
-    pub place: OnGpu,
 }
 
 /// The most rounds of a size.
 const ROUNDS: u32 = 20_000;
 
-/// Runs the two in turn, and answers.
+/// Sizes on a GPU, and without one.
+pub(crate) const SIZES: [u64; 4] = [1 << 16, 1 << 20, 1 << 24, 1 << 28];
+pub(crate) const COUNTED: [u64; 1] = [1 << 20];
+
+/// Runs the two in turn, and answers; without a GPU, counts them.
 pub fn run(options: &Options) -> Result<(), Stop> {
-    let rig = Rig::open(options.place.device, options.place.peers.as_deref())
-        .map_err(needs_a_gpu("compare"))?;
-    let names = names(&rig);
-    let first = find(&names, &options.first)?;
-    let second = find(&names, &options.second)?;
-    if first == second {
-        return Err(Error::Usage(format!(
-            "`{}` and `{}` are both {first}: name two that differ",
-            options.first, options.second
-        ))
-        .into());
+    let known: Vec<&Step> = steps_and_ways().collect();
+    let own = own::between(&known, &options.first, &options.second)?;
+    let words = [&options.first, &options.second].map(|word| own::name(word));
+    let device = open(options.place.device)?;
+    let sizes = |usual: &[u64]| match &options.n {
+        None => usual.to_vec(),
+        Some(sizes) => sizes.iter().map(|&Size(n)| n).collect(),
+    };
+    if device.gpu().is_err() {
+        let all: Vec<&Step> = known.into_iter().chain(own).collect();
+        let [first, second] = words.each_ref().map(|word| own::step(&all, word));
+        let pair = (first?, second?);
+        distinct(pair.0.name, pair.1.name, options)?;
+        return counted::pairs(&device, &[pair], &sizes(&COUNTED), &options.how);
     }
+    let mut rig = Rig::on(device, options.place.peers.as_deref())?;
+    rig.own.extend(own);
+    let names = names(&rig);
+    let [first, second] = words.each_ref().map(|word| find(&names, word));
+    let pair = (first?, second?);
+    distinct(pair.0, pair.1, options)?;
+    timed(&rig, &[pair], &sizes(&SIZES), &options.how)
+}
+
+/// Opens what two are compared on: the interpreter, unless there is a GPU or one is asked for.
+pub(crate) fn open(choice: Choice) -> Result<Device, Stop> {
+    Device::open(choice, &Settings::default()).map_err(needs_a_gpu("compare"))
+}
+
+/// Refuses two of one name.
+fn distinct(first: &str, second: &str, options: &Options) -> Result<()> {
+    if first != second {
+        return Ok(());
+    }
+    Err(Error::Usage(format!(
+        "`{}` and `{}` are both {first}: name two that differ",
+        options.first, options.second
+    )))
+}
+
+/// Times pairs in turn, and answers for each.
+pub(crate) fn timed(
+    rig: &Rig,
+    pairs: &[(&str, &str)],
+    sizes: &[u64],
+    how: &How,
+) -> Result<(), Stop> {
     let mut out = anstream::stdout();
     writeln!(out, "{}", rig.device.facts().line)?;
     let mhz = rig.wake()?;
-    let cache = if options.warm { Cache::Warm } else { Cache::Cold };
-    let takes = |name: &str| name == first || name == second;
-    let ask = Ask {
-        takes: &takes,
-        blocks: vec![options.threads],
-        target: 0.005,
-        least: 51,
-        most: ROUNDS,
-        callers: false,
-        mhz,
-    };
-    for &element in &options.element {
-        for &Size(n) in &options.n {
-            let mut until = || Instant::now() + Duration::from_secs_f64(options.seconds);
-            let found = rig.measure(element, n, &[cache], &ask, &mut until)?;
-            if let Some(wrong) = found.wrong.first() {
-                return Err(Error::Findings(wrong.clone()).into());
+    let cache = if how.warm { Cache::Warm } else { Cache::Cold };
+    for &(first, second) in pairs {
+        let takes = |name: &str| name == first || name == second;
+        let ask = Ask {
+            takes: &takes,
+            blocks: vec![how.threads],
+            target: 0.005,
+            least: 51,
+            most: ROUNDS,
+            callers: false,
+            mhz,
+        };
+        for &element in &how.element {
+            for &n in sizes {
+                let mut until = || Instant::now() + Duration::from_secs_f64(how.seconds);
+                let found = rig.measure(element, n, &[cache], &ask, &mut until)?;
+                if let Some(wrong) = found.wrong.first() {
+                    return Err(Error::Findings(wrong.clone()).into());
+                }
+                if let Some(absent) = found.absent.first() {
+                    let text = format!("{}: {}", absent.variant, absent.reason);
+                    return Err(Error::Usage(text).into());
+                }
+                let answer = answer(&found.samples, first, second).ok_or_else(|| {
+                    Error::Usage(format!(
+                        "{first} and {second} cannot be paired at {n}: one of them returns to the host, and has no time on the GPU's clock, or is not meant for as many elements"
+                    ))
+                })?;
+                writeln!(out, "{:>6} {element}, L2 {cache}: {answer}", numbers::size(n))?;
+                out.flush()?;
             }
-            if let Some(absent) = found.absent.first() {
-                let text = format!("{}: {}", absent.variant, absent.reason);
-                return Err(Error::Usage(text).into());
-            }
-            let answer = answer(&found.samples, first, second).ok_or_else(|| {
-                Error::Usage(format!(
-                    "{first} and {second} cannot be paired at {n}: one of them returns to the host, and has no time on the GPU's clock, or is not meant for as many elements"
-                ))
-            })?;
-            writeln!(out, "{:>6} {element}, L2 {cache}: {answer}", numbers::size(n))?;
-            out.flush()?;
         }
     }
     Ok(())
@@ -147,20 +194,29 @@ fn names(rig: &Rig) -> Vec<String> {
     entries.iter().map(|entry| entry.name().to_owned()).collect()
 }
 
-/// The name that is meant: the whole one, or the only one that begins so.
+/// The name that is meant: the whole one, or the only one that begins so. `v1` is no beginning of
+/// `v10`, and a step goes before its experiments.
 pub(crate) fn find<'n>(names: &'n [String], text: &str) -> Result<&'n str> {
     if let Some(name) = names.iter().find(|name| *name == text) {
         return Ok(name);
     }
-    let matching: Vec<&String> = names.iter().filter(|name| name.starts_with(text)).collect();
-    match matching[..] {
-        [name] => Ok(name),
-        [] => Err(Error::Usage(format!(
+    let number = format!("{text}-");
+    let classes: [&dyn Fn(&str) -> bool; 3] = [
+        &|name| name.starts_with(&number) && !name.contains('/'),
+        &|name| name.starts_with(text) && !name.contains('/'),
+        &|name| name.starts_with(text),
+    ];
+    let matching = |class: &&dyn Fn(&str) -> bool| -> Vec<&'n str> {
+        names.iter().map(String::as_str).filter(|name| class(name)).collect()
+    };
+    let found = classes.iter().map(matching).find(|matching| !matching.is_empty());
+    match found.as_deref() {
+        Some([name]) => Ok(name),
+        None => Err(Error::Usage(format!(
             "`{text}` is no step, and nothing else that can be named here: take {}",
             names.join(", ")
         ))),
-        _ => {
-            let some: Vec<&str> = matching.iter().map(|name| name.as_str()).collect();
+        Some(some) => {
             Err(Error::Usage(format!("`{text}` may be {}: write more of it", some.join(" or "))))
         }
     }
@@ -177,6 +233,14 @@ mod tests {
         let names = ["v1-divergence", "v2-bank-conflicts", "cub", "cub-atomic"].map(String::from);
         assert_eq!(find(&names, "v2").unwrap(), "v2-bank-conflicts");
         assert_eq!(find(&names, "cub").unwrap(), "cub");
+        let more = ["v1-divergence", "v10-tree", "v1-divergence/and", "v1-divergence/or", "x/y"];
+        let more = more.map(String::from);
+        for (text, name) in
+            [("v1", "v1-divergence"), ("v1-d", "v1-divergence"), ("v10", "v10-tree"), ("x", "x/y")]
+        {
+            assert_eq!(find(&more, text).unwrap(), name);
+        }
+        assert!(find(&more, "v1-divergence/").unwrap_err().to_string().contains("/and or v1-"));
         for (text, why) in [("v", "v1-divergence or v2-"), ("x", "no step, and"), ("", "may be")] {
             let message = find(&names, text).unwrap_err().to_string();
             assert!(message.contains(why), "{message}");

@@ -7,7 +7,7 @@ use common::{
     Element, Error, Result,
     cli::Stop,
     device::{Choice, Device, Settings},
-    plan::{Block, Size},
+    plan::{Block, Size, Sizes},
     ptx,
     run::Job,
     sum::{Scalar, Value, Workload},
@@ -78,14 +78,8 @@ pub struct Options {
 #[derive(Args, Clone, Debug)]
 pub struct Problems {
     /// How many elements, or a list
-    #[arg(
-        long,
-        value_name = "N",
-        value_delimiter = ',',
-        default_value = "2^22",
-        allow_hyphen_values = true
-    )]
-    pub n: Vec<Size>,
+    #[arg(long, value_name = "N", default_value = "2^22", allow_hyphen_values = true)]
+    pub n: Sizes,
 
     /// The type of an element, or a list
     #[arg(long = "type", value_name = "TYPE", value_delimiter = ',', default_value = "f32")]
@@ -163,7 +157,7 @@ pub fn once(options: &Once) -> Result<(), Stop> {
     let device = Device::open(options.device, &Settings::default())?;
     let mut out = anstream::stdout();
     for &element in &options.problems.element {
-        for &Size(n) in &options.problems.n {
+        for &Size(n) in options.problems.n.iter() {
             for block in step.among(&options.problems.threads) {
                 let ptx = ptx::of(&step.kernel, element, None)?;
                 let job = Job::load(&device, step, &ptx, device.problem(n, block, element))?;
@@ -196,7 +190,7 @@ mod tests {
             read: vec![],
             out: None,
             problems: Problems {
-                n: vec![Size(1 << 22), Size(1000)],
+                n: "2^22,1000".parse().unwrap(),
                 element: vec![Element::F32],
                 threads: vec![Block::new(256).unwrap()],
             },

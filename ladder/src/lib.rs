@@ -1,17 +1,20 @@
 //! All steps, in lesson order, and what is measured on them.
 
+mod baseline;
 pub mod cell;
 pub mod clock;
 pub mod commands;
 pub mod compare;
 pub mod compilers;
 pub mod contenders;
+mod counted;
 pub mod counters;
 pub mod date;
 pub mod library;
 pub mod measure;
 pub mod old;
 mod options;
+mod own;
 pub mod rig;
 pub mod rounds;
 mod stop;

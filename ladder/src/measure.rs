@@ -12,7 +12,7 @@ use clap::Args;
 use common::{
     Element, Error, Result,
     cli::Stop,
-    plan::{Block, Size},
+    plan::{Block, Sizes},
     ptx,
 };
 use measured::{Absent, Cache, Cell, Clock, Env, Gpu, Method, Run, Sample, Sum, Taken, Variant};
@@ -30,8 +30,8 @@ use crate::{
 #[derive(Args, Clone, Debug)]
 pub struct Options {
     /// How many elements, a list [default: 2^10 to 2^32 in steps of four]
-    #[arg(long, value_name = "N", value_delimiter = ',', allow_hyphen_values = true)]
-    pub n: Vec<Size>,
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub n: Option<Sizes>,
 
     /// The type of an element, a list
     #[arg(long = "type", value_name = "TYPE", value_delimiter = ',', default_value = "f32,i32")]
@@ -92,9 +92,9 @@ pub fn run(options: &Options) -> Result<(), Stop> {
     let sensors = |rig: &Rig| (rig.monitor.celsius(), rig.monitor.watts());
     let (start_mhz, start) = (mhz, sensors(&rig));
 
-    let sizes = match options.n.as_slice() {
-        [] => (10..=32).step_by(2).map(|power| 1 << power).collect(),
-        some => some.iter().map(|size| size.0).collect::<Vec<u64>>(),
+    let sizes: Vec<u64> = match &options.n {
+        None => (10..=32).step_by(2).map(|power| 1 << power).collect(),
+        Some(sizes) => sizes.iter().map(|size| size.0).collect(),
     };
     if sizes.contains(&0) {
         return Err(Error::Usage("no elements take no time: `--n` starts at 1 here".into()).into());

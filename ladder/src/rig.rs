@@ -6,7 +6,7 @@ use std::{
 };
 
 use common::{
-    Error, Result,
+    Error, Result, Step,
     device::{Choice, Device, Memory, Settings},
     plan::Block,
 };
@@ -26,6 +26,8 @@ pub struct Rig {
     pub monitor: Monitor,
     /// The kernels of the floor and of the reading ceiling.
     pub limits: Limits,
+    /// Kernels of a reader's, each a step with another kernel.
+    pub own: Vec<&'static Step>,
     /// Three times the L2, clean: reading it drives everything else out.
     flush: Memory,
     flush_bytes: u64,
@@ -41,19 +43,25 @@ impl Rig {
             Choice::Simt => return Err(Error::NoGpu),
             choice => choice,
         };
-        let device = Device::open(choice, &Settings::default())?;
+        Rig::on(Device::open(choice, &Settings::default())?, cub)
+    }
+
+    /// Loads what is measured with, on a GPU.
+    pub fn on(device: Device, cub: Option<&Path>) -> Result<Rig> {
         let cuda = device.gpu()?;
         let (monitor, peers) = (Monitor::new(cuda), Peers::load(cuda, cub));
         let limits = Limits::load(&device, &LIMITS)?;
         let flush_bytes = (3 * device.facts().l2).max(1 << 20);
         let flush = device.alloc("what is read to empty the L2 cache", flush_bytes)?;
         device.fill(&flush, 1)?;
-        Ok(Rig { device, peers, monitor, limits, flush, flush_bytes })
+        Ok(Rig { device, peers, monitor, limits, own: Vec::new(), flush, flush_bytes })
     }
 
     /// Everyone who can take part here.
     pub fn entries(&self) -> Vec<Entry<'_>> {
-        contenders::all(&STEPS, &STUDIES, &self.peers)
+        let mut all = contenders::all(&STEPS, &STUDIES, &self.peers);
+        all.extend(self.own.iter().map(|step| Entry::Experiment(step)));
+        all
     }
 
     /// Keeps the GPU busy until its clock has come up, and reads it.

@@ -11,7 +11,7 @@ use clap::Args;
 use common::{
     Element, Error, Result,
     cli::Stop,
-    plan::{Block, Size},
+    plan::{Block, Size, Sizes},
 };
 use measured::{Cache, Sample, stats::Summary, table};
 
@@ -30,11 +30,10 @@ pub struct Options {
     #[arg(
         long,
         value_name = "N",
-        value_delimiter = ',',
         default_value = "2^12,2^16,2^20,2^24,2^28",
         allow_hyphen_values = true
     )]
-    pub n: Vec<Size>,
+    pub n: Sizes,
 
     /// The type of an element
     #[arg(long = "type", value_name = "TYPE", default_value = "f32")]
@@ -77,7 +76,7 @@ pub fn run(options: &Options) -> Result<(), Stop> {
     let mut out = anstream::stdout();
     let mut samples = Vec::new();
     let mut left = options.n.len() as u32;
-    for &Size(n) in &options.n {
+    for &Size(n) in options.n.iter() {
         let mut until = || {
             let share = end.saturating_duration_since(Instant::now()) / left.max(1);
             left = left.saturating_sub(1);

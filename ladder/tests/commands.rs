@@ -1,6 +1,9 @@
 //! The ladder's commands on a machine without a GPU: a sentence each, and an exit code.
 
-use std::process::{Command, Stdio};
+use std::{
+    path::Path,
+    process::{Command, Stdio},
+};
 
 use assert_cmd::prelude::*;
 
@@ -13,7 +16,12 @@ fn ladder(arguments: &[&str]) -> Command {
 
 #[test]
 fn without_a_gpu_it_says_so_in_one_sentence() {
-    for command in [&["measure"][..], &["compare", "v2", "v3"], &["sweep"]] {
+    for command in [
+        &["measure"][..],
+        &["compare", "v2", "v3", "--device", "cuda"],
+        &["sweep"],
+        &["--baseline", "x", "--device", "cuda", "--type", "i32"],
+    ] {
         let output = ladder(command).output().unwrap();
         let text = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{text}");
@@ -107,4 +115,65 @@ fn a_closed_standard_output_is_no_panic() {
         let text = String::from_utf8(output.stderr).unwrap();
         assert!(!text.contains("panicked"), "{text}");
     }
+}
+
+/// What a command prints that ends well.
+fn prints(arguments: &[&str]) -> String {
+    let output = ladder(arguments).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{arguments:?}: {said}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn tables_have_eighty_columns_at_most() {
+    for arguments in [&["--n", "2^20", "--check", "none"][..], &["--help"], &["compare", "--help"]]
+    {
+        let text = prints(&[arguments, &["--device", "simt"][..]].concat());
+        let wide = text.lines().find(|line| line.trim_end().chars().count() > 80);
+        assert_eq!(wide, None, "{arguments:?}");
+    }
+}
+
+#[test]
+fn two_steps_are_counted_beside_each_other_without_a_gpu() {
+    let text = prints(&["compare", "v1", "v2", "--n", "1025", "--type", "i32"]);
+    let of = |text: &str, row: &str| -> Vec<u64> {
+        let row = text.lines().find(|line| line.trim_start().starts_with(row)).expect(row);
+        row.split_whitespace().filter_map(|word| word.replace(',', "").parse().ok()).collect()
+    };
+    let table = prints(&["--n", "1025", "--type", "i32", "--device", "simt"]);
+    let [v1, v2] = ["v1-divergence", "v2-bank-conflicts"].map(|name| of(&table, name));
+    assert_eq!(of(&text, "instructions"), [v1[0], v2[0]]);
+    assert_eq!(of(&text, "bank conflicts"), [v1[2], v2[2]]);
+    assert!(v1[2] > 0 && text.contains("verified") && !text.contains("shuffles"), "{text}");
+    let refused = ladder(&["compare", "v3", "v3-first", "--device", "simt"]).output().unwrap();
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(said.contains("are both v3-first-add: name two"), "{said}");
+}
+
+#[test]
+fn a_baseline_is_compared_with_what_has_changed_since() {
+    let name = format!("test-{}", std::process::id());
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/baselines").join(&name);
+    let few = ["--n", "1000", "--device", "simt"];
+    prints(&[&["--save-baseline", &name], &few[..]].concat());
+    let again = [&["--baseline", &name], &few[..]].concat();
+    assert_eq!(prints(&again), "", "nothing has changed");
+    // Yesterday's v3 is v2 today: the plans pass the same arguments.
+    let [v2, v3] = ["v2-bank-conflicts.f32.ptx", "v3-first-add.f32.ptx"].map(|f| folder.join(f));
+    let comment = format!("{}\n// Another day's.\n", std::fs::read_to_string(&v3).unwrap());
+    std::fs::write(&v3, comment).unwrap();
+    let text = prints(&again);
+    assert!(text.contains(&format!("v3-first-add@{name}")) && text.contains("1.00x"), "{text}");
+    // A kernel that is wrong today, or was, has no counts that anyone should compare.
+    std::fs::copy(v2, v3).unwrap();
+    let wrong = ladder(&again).output().unwrap();
+    let said = String::from_utf8(wrong.stderr).unwrap();
+    assert_eq!(wrong.status.code(), Some(1), "{said}");
+    assert!(said.contains(&format!("v3-first-add@{name} is wrong")), "{said}");
+    let other = ladder(&[&again[..], &["--type", "f64"]].concat()).output().unwrap();
+    let said = String::from_utf8(other.stderr).unwrap();
+    assert!(said.contains("has no kernel of v0-naive for f64"), "{said}");
+    std::fs::remove_dir_all(folder).unwrap();
 }

@@ -7,12 +7,11 @@ mod results;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use clap::Parser;
 use xshell::Shell;
 use xtask::Task;
 
 fn main() -> ExitCode {
-    match run(&Task::parse()) {
+    match run(&Task::asked()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");

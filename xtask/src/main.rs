@@ -5,11 +5,10 @@ use std::{
     process::ExitCode,
 };
 
-use clap::Parser;
 use xtask::Task;
 
 fn main() -> ExitCode {
-    let error = match xtask::run(&Task::parse()) {
+    let error = match xtask::run(&Task::asked()) {
         Ok(code) => return code,
         Err(error) => error,
     };

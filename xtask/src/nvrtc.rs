@@ -1,4 +1,5 @@
-//! The pinned NVRTC, from PyPI's wheel: neither a GPU nor a CUDA installation is needed.
+//! The pinned NVRTC and CUDA's headers, from PyPI's wheels: neither a GPU nor a CUDA installation is
+//! needed.
 
 use std::path::PathBuf;
 
@@ -19,6 +20,10 @@ pub(crate) fn bring(sh: &Shell) -> Result<Library> {
         venv::install(sh, &[&format!("nvidia-cuda-nvrtc-cu12=={PINNED}")])?;
     }
     let path = installed(sh).context("pip installed the wheel, and NVRTC is not in .venv")?;
+    if find::headers(&path).is_none() {
+        say!("installing CUDA's headers from PyPI into .venv (1 MB)");
+        venv::install(sh, &["--no-deps", &format!("nvidia-cuda-runtime-cu12=={PINNED}")])?;
+    }
     let library = Library::open(&path)?;
     ensure!(
         PINNED.starts_with(&library.version()),

@@ -1,6 +1,6 @@
 //! What `cargo x` is asked for. The weaver reads the same words.
 
-use clap::{Args, Parser};
+use clap::{Args, Command, CommandFactory, FromArgMatches, Parser};
 
 /// The project's own tools.
 #[derive(Parser, Debug)]
@@ -58,6 +58,52 @@ pub enum Task {
     Ci,
 }
 
+/// Who asks for what, in the order of the help.
+const GROUPS: [(&str, &[&str]); 3] = [
+    ("Learn", &["nvrtc", "diff", "book"]),
+    ("Measure", &["bundle", "peers", "results"]),
+    ("Maintain", &["ptx", "tidy", "spell", "compilers", "sass", "ci"]),
+];
+
+impl Task {
+    /// Reads the command line; its help is in groups.
+    pub fn asked() -> Task {
+        let matches = grouped().get_matches();
+        Task::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    }
+}
+
+/// The command line. clap knows groups of options, and none of commands, so they are written here.
+fn grouped() -> Command {
+    let command = Task::command().term_width(80);
+    let mut help = String::from("{about}\n\n{usage-heading} {usage}\n");
+    for (group, names) in GROUPS {
+        help += &format!("\n{group}:\n");
+        for name in names {
+            let about = command.find_subcommand(name).and_then(Command::get_about);
+            let about = about.map(ToString::to_string).unwrap_or_default();
+            help += &wrapped(name, &about);
+        }
+    }
+    command
+        .help_template(help + "\nOptions:\n{options}\n\n`cargo x help COMMAND` says more of one.")
+}
+
+/// A command and what it does, within 80 columns.
+fn wrapped(name: &str, about: &str) -> String {
+    let mut text = format!("  {name:<10}");
+    let mut column = text.len();
+    for word in about.split(' ') {
+        if column + 1 + word.chars().count() > 80 {
+            text += "\n            ";
+            column = 12;
+        }
+        text += &format!(" {word}");
+        column += 1 + word.chars().count();
+    }
+    text + "\n"
+}
+
 /// What can be asked of the book.
 #[derive(Args, Debug, Default)]
 pub struct Book {
@@ -79,4 +125,29 @@ pub struct Book {
     /// Open every page in headless Chromium: errors, overflow, the steppers, the search
     #[arg(long)]
     pub test: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_is_in_one_group() {
+        let command = Task::command();
+        let mut known: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
+        let mut grouped: Vec<&str> =
+            GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        known.sort_unstable();
+        grouped.sort_unstable();
+        assert_eq!(grouped, known);
+    }
+
+    #[test]
+    fn the_help_is_in_three_groups_and_eighty_columns() {
+        let help = grouped().render_help().to_string();
+        let at = ["Learn:", "Measure:", "Maintain:", "Options:"].map(|group| help.find(group));
+        assert!(at.is_sorted() && at[0].is_some(), "{help}");
+        assert!(help.lines().all(|line| line.chars().count() <= 80), "{help}");
+        assert!(help.contains("\n  diff       Show what a step changes"), "{help}");
+    }
 }

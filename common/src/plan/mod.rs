@@ -19,5 +19,5 @@ pub use launch::{Arg, Buffer, Launch, Plan, Scratch, Stage, additions};
 pub use parts::Parts;
 pub use problem::{Block, Problem};
 pub use scheme::{Pass, Phase, Stride};
-pub use size::Size;
+pub use size::{Size, Sizes};
 pub use step::{Kernel, Step, Study};

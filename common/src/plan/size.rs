@@ -1,6 +1,6 @@
-//! Sizes as people write them: `1048576`, `2^20`, `2^20+13`, `1Mi`, `1_000_000`.
+//! Sizes as people write them: `1048576`, `2^20`, `3*2^19+77`, `1Mi`, `1_000_000`, and lists of them.
 
-use std::str::FromStr;
+use std::{ops::Deref, str::FromStr};
 
 use crate::Error;
 
@@ -14,19 +14,20 @@ pub struct Size(pub u64);
 impl FromStr for Size {
     type Err = Error;
 
-    /// Reads a sum of terms, each a number, a power such as `2^20`, or a number with a suffix
-    /// (`Ki`, `Mi`, `Gi` for 1024 and its powers; `k`, `M`, `G` for 1000 and its powers).
+    /// Reads a sum of terms, each a product of numbers, powers such as `2^20`, and numbers with a
+    /// suffix (`Ki`, `Mi`, `Gi` for 1024 and its powers; `k`, `M`, `G` for 1000 and its powers).
     ///
     /// ```
     /// use common::plan::Size;
     /// assert_eq!("2^20+13".parse::<Size>().unwrap(), Size(1_048_589));
+    /// assert_eq!("3*2^19+77".parse::<Size>().unwrap(), Size(1_572_941));
     /// assert_eq!("1Mi".parse::<Size>().unwrap(), Size(1 << 20));
     /// assert!("2^99".parse::<Size>().is_err());
     /// ```
     fn from_str(text: &str) -> Result<Self, Error> {
         let bad = |why: &str| {
             Error::Usage(format!(
-                "`{text}` is no number of elements: {why} (write 1048576, 2^20, 2^20+13, 1Mi or 1M)"
+                "`{text}` is no number of elements: {why} (write 1048576, 2^20, 3*2^19+77, 1Mi or 1M)"
             ))
         };
         if text.trim_start().starts_with('-') {
@@ -40,6 +41,9 @@ impl FromStr for Size {
             total += sign
                 * term(rest[..end].trim()).ok_or_else(|| match rest[..end].trim() {
                     "" => bad("a number is missing"),
+                    t if t.split('*').any(|factor| factor.trim().is_empty()) => {
+                        bad("a factor is missing")
+                    }
                     t if t.contains('^') => {
                         bad("the power does not fit 64 bits or is not one number to another")
                     }
@@ -64,8 +68,54 @@ impl FromStr for Size {
     }
 }
 
+/// Sizes, in the order in which they are written: a list such as `1,257,2^20`, in which `2^10..2^28`
+/// stands for a size, its double, and so forth, up to the last.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sizes(pub Vec<Size>);
+
+impl FromStr for Sizes {
+    type Err = Error;
+
+    /// ```
+    /// use common::plan::{Size, Sizes};
+    /// let Sizes(sizes) = "7,2^10..2^12".parse().unwrap();
+    /// assert_eq!(sizes, [7, 1024, 2048, 4096].map(Size));
+    /// assert!("2^12..2^10".parse::<Sizes>().is_err());
+    /// ```
+    fn from_str(text: &str) -> Result<Self, Error> {
+        text.split(',').map(range).collect::<Result<Vec<_>, _>>().map(|sizes| Sizes(sizes.concat()))
+    }
+}
+
+impl Deref for Sizes {
+    type Target = [Size];
+
+    fn deref(&self) -> &[Size] {
+        &self.0
+    }
+}
+
+/// The sizes of `2^10..2^28`, or the one of `2^10`.
+fn range(text: &str) -> Result<Vec<Size>, Error> {
+    let Some((first, last)) = text.split_once("..") else { return Ok(vec![text.parse()?]) };
+    let (Size(first), Size(last)) = (first.parse()?, last.parse()?);
+    if first == 0 || first > last {
+        return Err(Error::Usage(format!(
+            "`{text}` holds no sizes: from one to the next they double, so the first is above 0, and not above the last (write 2^10..2^28)"
+        )));
+    }
+    let double = |&Size(n): &Size| Some(Size(2 * n)).filter(|next| next.0 <= last);
+    Ok(std::iter::successors(Some(Size(first)), double).collect())
+}
+
 /// One term of a size.
 fn term(text: &str) -> Option<i128> {
+    let mut factors = text.split('*').map(|text| factor(text.trim()));
+    factors.try_fold(1i128, |product, factor| product.checked_mul(factor?))
+}
+
+/// One factor of a term.
+fn factor(text: &str) -> Option<i128> {
     if let Some((base, exponent)) = text.split_once('^') {
         let power = digits(base)?.checked_pow(u32::try_from(digits(exponent)?).ok()?)?;
         return Some(i128::from(power));
@@ -112,6 +162,9 @@ mod tests {
             ("1_000", 1000),
             ("2^32+13", (1 << 32) + 13),
             ("2^48", 1 << 48),
+            ("3*2^19+77", 1_572_941),
+            ("2^20 - 3 * 5", (1 << 20) - 15),
+            ("2*3*7", 42),
         ] {
             assert_eq!(text.parse::<Size>().unwrap(), Size(n), "{text}");
         }
@@ -135,8 +188,37 @@ mod tests {
             ("0x10", "not a number"),
             ("+5", "missing"),
             ("18446744073709551615Gi", "64 bits"),
+            ("3*", "a factor is missing"),
+            ("*3", "a factor is missing"),
+            ("3**4", "a factor is missing"),
+            ("2^40*2^40*2^40", "64 bits"),
+            ("2^30*2^20", "the most is 2^48"),
+            ("2^10..2^12", "not one number to another"),
         ] {
             let message = text.parse::<Size>().unwrap_err().to_string();
+            assert!(message.contains(why), "{text}: {message}");
+        }
+    }
+
+    #[test]
+    fn a_range_doubles_from_one_size_to_the_next() {
+        let sizes = |text: &str| text.parse::<Sizes>().map(|sizes| sizes.0);
+        let powers: Vec<Size> = (10..=28).map(|power| Size(1 << power)).collect();
+        assert_eq!(sizes("2^10..2^28").unwrap(), powers);
+        assert_eq!(sizes("5").unwrap(), [Size(5)]);
+        assert_eq!(sizes("1000..5000, 0,3..3").unwrap(), [1000, 2000, 4000, 0, 3].map(Size));
+        assert_eq!(sizes("2^47..2^48").unwrap(), [1 << 47, 1 << 48].map(Size));
+        for (text, why) in [
+            ("2^12..2^10", "holds no sizes"),
+            ("0..8", "holds no sizes"),
+            ("1..", "missing"),
+            ("..4", "missing"),
+            ("1..2..3", "not a number"),
+            ("1,,2", "missing"),
+            ("1..2^99", "64 bits"),
+            ("", "missing"),
+        ] {
+            let message = sizes(text).unwrap_err().to_string();
             assert!(message.contains(why), "{text}: {message}");
         }
     }

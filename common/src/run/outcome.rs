@@ -6,9 +6,9 @@ use super::{
 };
 use crate::{
     Element, Error, Result, Step,
-    device::{Device, Facts, Observed, Ptx, Stopwatch},
+    device::{Check, Device, Facts, Observed, Ptx, Stopwatch},
     plan::{Block, Plan},
-    sum::{Mismatch, Scalar, Verdict, Workload},
+    sum::{Mismatch, Run, Scalar, Verdict, Workload},
 };
 
 /// What a run gave.
@@ -71,6 +71,43 @@ impl Outcome {
     pub fn bytes(&self) -> u64 {
         self.n * self.element.size()
     }
+
+    /// What is wrong with it: its sum, or what the checks found.
+    pub fn fault(&self) -> Option<Error> {
+        let findings = self.observed.as_ref().map_or(&[][..], |observed| &observed.findings);
+        if let Some(mismatch) = &self.wrong {
+            let why = self.why(mismatch).map_or(String::new(), |why| format!("; {why}"));
+            return Some(Error::Wrong(format!("{mismatch}{why}")));
+        }
+        let first = findings.first()?;
+        Some(Error::Findings(format!(
+            "the sum is right, but the checks find fault with {} in {places}: {sentence}",
+            self.step,
+            places = match findings.len() {
+                1 => "one place".to_owned(),
+                count => format!("{count} places"),
+            },
+            sentence = first.sentence()
+        )))
+    }
+
+    /// Why its sum is wrong, or how to look for that.
+    fn why(&self, mismatch: &Mismatch) -> Option<String> {
+        let Some(Observed { checks, findings, .. }) = &self.observed else {
+            return Some("`--device simt` looks for the reason, in a smaller sum".into());
+        };
+        if let Some(first) = findings.first() {
+            return Some(format!("the checks say why: {}", first.sentence()));
+        }
+        if checks.len() < Check::ALL.len() {
+            return Some("`--check races,memory,sync` looks for the reason".into());
+        }
+        // What was never written, or is wrong in a second run alone, has a reason of its own.
+        let told = mismatch.first.is_some_and(|first| first.unwritten);
+        (mismatch.run == Run::First && !told).then(|| {
+            "memory and barriers are sound, so what is added is not what should be: look at which elements its threads load, and which sums they join".into()
+        })
+    }
 }
 
 /// How to time.
@@ -80,6 +117,17 @@ pub struct Samples {
     pub count: usize,
     /// Whether the input may stay in L2 from one to the next.
     pub warm: bool,
+}
+
+impl Samples {
+    /// Where the next one finds its input: in L2, if it may stay there.
+    fn input<T: Scalar>(self, workload: &Workload<T>) -> u64 {
+        if self.warm { workload.warm() } else { workload.cold() }
+    }
+
+    fn timing(self, seconds: Vec<f64>, gated: bool) -> Timing {
+        Timing { samples: seconds, cold: !self.warm, gated }
+    }
 }
 
 /// Runs a step. A wrong sum has no time.
@@ -118,11 +166,8 @@ pub fn run<T: Scalar>(
             let mut stopwatch = Stopwatch::gated(cuda)?;
             let (seconds, last) = time(&job, workload, samples, |work| stopwatch.time(work))?;
             (outcome.verdict, outcome.wrong) = (last.verdict, last.wrong);
-            outcome.timing = outcome.wrong.is_none().then(|| Timing {
-                samples: seconds,
-                cold: !samples.warm,
-                gated: stopwatch.is_gated(),
-            });
+            let timing = samples.timing(seconds, stopwatch.is_gated());
+            outcome.timing = outcome.wrong.is_none().then_some(timing);
         }
         Device::Cuda(_) => {}
     }
@@ -140,8 +185,7 @@ fn time<T: Scalar>(
     job.poison_sum()?;
     let mut seconds = Vec::with_capacity(samples.count + WARM_UP);
     for _ in 0..samples.count + WARM_UP {
-        let input = if samples.warm { workload.warm() } else { workload.cold() };
-        let calls = job.calls(input);
+        let calls = job.calls(samples.input(workload));
         seconds.push(clock(&|| job.launch(&calls))?);
     }
     seconds.drain(..WARM_UP);
@@ -262,6 +306,19 @@ mod tests {
             let floats = Workload::<f32>::new(&device, Input::Ones, 33, 1).unwrap();
             assert!(job.verify_last(&floats).is_err());
         });
+    }
+
+    #[test]
+    fn a_cold_sample_reads_another_copy_and_says_so() {
+        let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
+        let workload = Workload::<i32>::new(&device, Input::Ones, 33, 1).unwrap().in_copies(2);
+        for (warm, apart) in [(true, 0), (false, 33 * 4)] {
+            let samples = Samples { count: 1, warm };
+            let [first, second] = [0, 1].map(|_| samples.input(&workload));
+            assert_eq!(second - first, apart);
+            let timing = samples.timing(vec![1e-6], true);
+            assert_eq!((timing.cold, timing.gated), (!warm, true));
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::{
     ledger,
+    next::next,
     options::{Format, Options},
     record::Record,
     report,
@@ -45,7 +46,7 @@ pub fn run(step: &'static Step) -> ExitCode {
         "Examples:\n  \
          cargo run -p {0}                              one sum, with its verdict\n  \
          cargo run -p {0} -- --explain --n 2^20        what would be launched\n  \
-         cargo run -p {0} -- --n 1,257,2^20+13         awkward sizes\n  \
+         cargo run -p {0} -- --n 1,257,3*2^19+77       awkward sizes\n  \
          cargo run -p {0} -- --type i32 --threads 512  another type, larger blocks\n  \
          cargo run -p {0} -- --device simt             the interpreter: counts, not times\n\n\
          Exit code: 0 the sum is right, 1 it is wrong, 2 it could not be computed.",
@@ -81,20 +82,19 @@ pub fn ladder_command() -> clap::Command {
         )
 }
 
+/// What is asked of the ladder itself.
+pub fn options(matches: &clap::ArgMatches) -> Result<Options, clap::Error> {
+    Program::from_arg_matches(matches).map(|Program { options }| options)
+}
+
 /// Runs the program of the whole ladder.
-pub fn ladder(matches: &clap::ArgMatches, steps: &[&'static Step]) -> ExitCode {
-    match Program::from_arg_matches(matches) {
-        Ok(Program { options }) => {
-            exit(print(steps, &options, |outcomes, refusals, _| report::ladder(outcomes, refusals)))
-        }
-        Err(error) => refused(&error),
-    }
+pub fn ladder(options: &Options, steps: &[&'static Step]) -> ExitCode {
+    exit(print(steps, options, |outcomes, refusals, _| report::ladder(outcomes, refusals)))
 }
 
 /// Runs the program of a study: several ways to one sum, in one table, at sizes of its own.
 pub fn study(study: &'static Study) -> ExitCode {
-    let help =
-        "How many elements to add: 1048576, 2^20, 2^20+13, 1Mi, or a list such as 1,257,2^20";
+    let help = "How many elements to add: 1048576, 2^20, 3*2^19+77, 1Mi, or a list such as 1,257,2^10..2^18";
     let command = Program::command()
         .name(study.name)
         .bin_name(study.name)
@@ -220,7 +220,7 @@ fn print(
             }
         }
         out.flush()?;
-        wrong = wrong.take().or(outcomes.iter().find_map(fault));
+        wrong = wrong.take().or(outcomes.iter().find_map(Outcome::fault));
         let observed = outcomes.iter().filter_map(|outcome| outcome.observed.as_ref());
         traces.extend(observed.filter_map(|observed| observed.trace.clone()));
         Ok(())
@@ -230,25 +230,15 @@ fn print(
         let text = serde_json::to_string(&traces).map_err(io::Error::from).map_err(failed)?;
         std::fs::write(path, text).map_err(failed)?;
     }
-    wrong.map_or(Ok(()), |error| Err(error.into()))
-}
-
-/// What is wrong with an outcome: its sum, or what the checks found.
-fn fault(outcome: &Outcome) -> Option<Error> {
-    if let Some(mismatch) = &outcome.wrong {
-        let findings = outcome.observed.iter().flat_map(|observed| &observed.findings);
-        let why =
-            findings.take(1).map(|first| format!("; the checks say why: {}", first.sentence()));
-        return Some(Error::Wrong(mismatch.to_string() + &why.collect::<String>()));
+    if let Some(error) = wrong {
+        return Err(error.into());
     }
-    let findings = &outcome.observed.as_ref()?.findings;
-    let (first, count) = (findings.first()?, findings.len());
-    Some(Error::Findings(format!(
-        "the sum is right, but the checks find fault with {} in {places}: {sentence}",
-        outcome.step,
-        places = if count == 1 { "one place".to_owned() } else { format!("{count} places") },
-        sentence = first.sentence()
-    )))
+    if let (Format::Table, [step]) = (options.format, steps)
+        && let Some(line) = next(step, options.kernel.as_deref())
+    {
+        writeln!(out, "\n  {line}")?;
+    }
+    Ok(())
 }
 
 /// Says what a device with these facts would be given: `--explain`.

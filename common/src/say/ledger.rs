@@ -18,11 +18,16 @@ const PRINTED: usize = 8;
 /// Findings that are printed: one fault is often found in many places.
 const SHOWN: usize = 3;
 
+/// What the words over the columns mean.
+const LEGEND: &str =
+    "lanes: at work, of 32 · conflicts: extra passes over shared · sectors: of 32 B";
+
 /// The counts of each launch, and of each round of the first one.
 pub fn ledger(outcome: &Outcome) -> String {
     let Some(observed) = &outcome.observed else { return String::new() };
     let mut text = line("counts", "interpreted: counts, not times") + "\n";
     text += &launches(&observed.counters);
+    let _ = writeln!(text, "  {LEGEND}");
     text += &rounds(observed);
     text += &checks(observed);
     text += &printed(observed);
@@ -152,6 +157,11 @@ pub fn lines(outcome: &Outcome) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_legend_is_one_line() {
+        assert!(2 + LEGEND.chars().count() <= 80);
+    }
 
     #[test]
     fn each_count_stands_in_its_own_column() {

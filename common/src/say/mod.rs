@@ -2,6 +2,7 @@
 
 pub mod cli;
 pub mod ledger;
+mod next;
 mod options;
 pub mod record;
 pub mod report;

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use crate::{
     Element, Error, Result, Step,
     device::{Check, Choice, Settings},
-    plan::{Block, Size},
+    plan::{Block, Size, Sizes},
     run::Samples,
     sum::Input,
 };
@@ -15,16 +15,10 @@ use crate::{
 /// What can be asked of a step.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// How many elements to add: 1048576, 2^20, 2^20+13, 1Mi, or a list such as 1,257,2^20
-    /// [default: 2^20, and on a GPU 2^28 too]
-    #[arg(
-        long,
-        value_name = "N",
-        value_delimiter = ',',
-        allow_hyphen_values = true,
-        env = "REDUCE_N"
-    )]
-    pub n: Vec<Size>,
+    /// How many elements to add: 1048576, 2^20, 3*2^19+77, 1Mi, or a list such as 1,257,2^10..2^28
+    /// (each twice the one before) [default: 2^20, and on a GPU 2^28 too]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, env = "REDUCE_N")]
+    pub n: Option<Sizes>,
 
     /// Threads of a block: 64, 128, 256, 512 or 1024, or a list [default: 256, or the size that the
     /// step is made for]
@@ -166,9 +160,9 @@ const SIZES: [u64; 2] = [1 << 20, 1 << 28];
 impl Options {
     /// The sizes that are asked for, or as many of the usual ones.
     pub(super) fn sizes(&self, usual: usize) -> Vec<u64> {
-        match self.n.as_slice() {
-            [] => SIZES[..usual].to_vec(),
-            some => some.iter().map(|&Size(n)| n).collect(),
+        match &self.n {
+            None => SIZES[..usual].to_vec(),
+            Some(sizes) => sizes.iter().map(|&Size(n)| n).collect(),
         }
     }
 

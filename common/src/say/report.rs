@@ -172,10 +172,10 @@ pub fn ladder(outcomes: &[Outcome], refusals: &[Refusal]) -> String {
     let timed = outcomes.iter().any(|outcome| outcome.timing.is_some());
     let mut table = if timed { times(outcomes) } else { counts(outcomes) };
     for Refusal { step, needs, .. } in refusals {
-        let needs = format!("needs {needs}");
-        table.add_row([*step, "-", "-", "-", "-", "-", &needs]);
+        table.add_row([*step, "-", "needs", needs]);
     }
     let _ = writeln!(text, "{table}");
+    text += &verdicts(outcomes);
     text += &ungated(outcomes.iter().filter_map(|outcome| outcome.timing.as_ref()));
     text
 }
@@ -193,7 +193,7 @@ fn ungated<'t>(times: impl IntoIterator<Item = &'t Timing>) -> String {
 }
 
 fn times(outcomes: &[Outcome]) -> Table {
-    let mut table = table(&["step", "time", "GB/s", "% of bus", "first =", "last =", "sum"]);
+    let mut table = columns(&["step", "time", "GB/s", "% of bus", "first =", "last ="]);
     let median = |outcome: &Outcome| outcome.timing.as_ref().map(|timing| timing.median());
     let base = outcomes.first().and_then(median);
     let mut last = base;
@@ -213,7 +213,6 @@ fn times(outcomes: &[Outcome]) -> Table {
             share,
             factor(base),
             factor(last),
-            verdict(outcome),
         ]);
         last = time.or(last);
     }
@@ -221,8 +220,7 @@ fn times(outcomes: &[Outcome]) -> Table {
 }
 
 fn counts(outcomes: &[Outcome]) -> Table {
-    let mut table =
-        table(&["step", "warp insts", "shared waves", "conflicts", "barriers", "shuffles", "sum"]);
+    let mut table = columns(&["step", "insts", "shared", "conflicts", "barriers", "shuffles"]);
     for outcome in outcomes {
         let total =
             outcome.observed.as_ref().map(|observed| observed.counters.total).unwrap_or_default();
@@ -233,14 +231,29 @@ fn counts(outcomes: &[Outcome]) -> Table {
             group(total.shared_ld_conflicts + total.shared_st_conflicts),
             group(total.barriers),
             group(total.shuffles),
-            verdict(outcome),
         ]);
     }
     right(&mut table, 1..6)
 }
 
-fn verdict(outcome: &Outcome) -> String {
-    if outcome.wrong.is_none() { "verified".into() } else { "WRONG".into() }
+/// What came of the sums, in a line or two.
+fn verdicts(outcomes: &[Outcome]) -> String {
+    let named = |fits: &dyn Fn(&Outcome) -> bool| -> Vec<&str> {
+        outcomes.iter().filter(|outcome| fits(outcome)).map(|outcome| outcome.step).collect()
+    };
+    let wrong = named(&|outcome| outcome.wrong.is_some());
+    let found = named(&|outcome| outcome.wrong.is_none() && outcome.fault().is_some());
+    let right = match outcomes.len() - wrong.len() {
+        all if all == outcomes.len() => "all ".to_owned(),
+        some => format!("{some} of {} ", outcomes.len()),
+    };
+    let mut text = line("sums", &format!("{right}{GOOD}verified{GOOD:#}"));
+    for (label, steps) in [("WRONG", wrong), ("FOUND", found)] {
+        if !steps.is_empty() {
+            text += &line(label, &format!("{BAD}{}{BAD:#}", steps.join(", ")));
+        }
+    }
+    text
 }
 
 pub(crate) fn table(names: &[&str]) -> Table {

@@ -199,3 +199,30 @@ impl<T: Scalar> Workload<T> {
         self.memory.address() + next * self.stride + self.offset
     }
 }
+
+#[cfg(test)]
+impl<T> Workload<T> {
+    /// As if there were so many copies, as on a GPU: the interpreter has one.
+    pub(crate) fn in_copies(self, copies: u64) -> Workload<T> {
+        Workload { copies, ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::{Choice, Settings};
+
+    #[test]
+    fn cold_samples_walk_through_the_copies_and_warm_ones_stay() {
+        let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
+        let one = Workload::<f32>::shifted(&device, Input::Ones, 33, 1, 2).unwrap();
+        let first = one.warm();
+        assert_eq!([one.cold(), one.cold()], [first; 2]);
+        let three = one.in_copies(3);
+        let stride = 35 * 4;
+        let walked = [0, 0, 0, 0].map(|_| three.cold() - first);
+        assert_eq!(walked, [0, stride, 2 * stride, 0]);
+        assert_eq!((three.warm(), three.pool()), (first, 3 * stride));
+    }
+}

@@ -9,5 +9,6 @@ mod program;
 mod sums;
 
 pub use bits::{same_bits, same_bits_at};
+pub use drops::faults;
 pub use program::program;
 pub use sums::{AWKWARD, check};

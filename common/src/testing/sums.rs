@@ -1,7 +1,6 @@
 //! Right on every awkward size, in every type and block size.
 
 use super::{
-    drops::drops,
     gpu::{gpu, interpreter},
     gpus::gpus,
 };
@@ -28,7 +27,6 @@ const SCHEDULED: [u64; 3] = [31, 1025, (1 << 14) + 13];
 /// interpreter, in several orders and as several GPUs, and on the GPU if there is one. Its variants too.
 pub fn check(step: &Step) {
     plans(step);
-    drops(step);
     let interpreted: Vec<u64> = AWKWARD.into_iter().filter(|&n| n < INTERPRETED).collect();
     sums(step, &interpreter(&Settings::default()), &interpreted);
     for schedule in [simt::Schedule::MinPc, simt::Schedule::Adversarial(1)] {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use common::plan::Size;
+use common::plan::Sizes;
 use reduce::Operation;
 
 use crate::options::OnGpu;
@@ -15,11 +15,10 @@ pub struct Options {
     #[arg(
         long,
         value_name = "N",
-        value_delimiter = ',',
         default_value = "2^10,2^12,2^14,2^16,2^18,2^20,2^22,2^24,2^26,2^28,2^30",
         allow_hyphen_values = true
     )]
-    pub n: Vec<Size>,
+    pub n: Sizes,
 
     /// In place of these, as many sizes, drawn from 1 to 2^30 with even logarithms, and all powers
     /// of two up to there

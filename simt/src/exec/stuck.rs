@@ -82,7 +82,7 @@ impl Team<'_> {
         for (w, warp) in self.warps.iter().enumerate() {
             for split in &warp.splits {
                 let what = match split.state {
-                    State::Sync { .. } => "a warp-wide operation",
+                    State::Sync { .. } => WARP_WIDE,
                     State::Bar { .. } => "a block barrier",
                     State::Cluster => "the cluster barrier",
                     State::Mbarrier { .. } => "an mbarrier",
@@ -93,7 +93,15 @@ impl Team<'_> {
                 let together = same.fold(0, |all, s| all | s.mask);
                 let divergent = together != warp.live
                     && matches!(&insts[split.pc as usize].op, Op::Bar(bar) if bar.aligned);
-                if first.is_none_or(|(_, _, d)| divergent && !d) {
+                // Lanes that a mask names and that do not come are the nearer cause.
+                let nearer = |old: &Split| {
+                    matches!((split.state, old.state), (State::Sync { .. }, State::Bar { .. }))
+                };
+                let further = |old: &Split| {
+                    matches!((split.state, old.state), (State::Bar { .. }, State::Sync { .. }))
+                };
+                if first.is_none_or(|(_, old, d)| nearer(&old) || divergent && !d && !further(&old))
+                {
                     first = Some((w, *split, divergent));
                 }
                 let threads = split.mask.count_ones();
@@ -109,6 +117,9 @@ impl Team<'_> {
         let mut parts: Vec<String> = self.absent(split.pc);
         parts.extend(places.iter().map(|p| self.waiting(p.threads, p.what, p.pc)));
         let (kind, cure) = match divergent {
+            _ if places.iter().any(|place| place.what == WARP_WIDE) => {
+                (TrapKind::Deadlock, ALL_NAMED_MUST_COME)
+            }
             true => (TrapKind::DivergentBarrier, ALL_MUST_COME),
             false => (TrapKind::Deadlock, "each waits for the others, and none can go on"),
         };
@@ -188,6 +199,11 @@ impl Team<'_> {
         crate::place::line(kernel.line(pc), kernel.ptx_line(pc))
     }
 }
+
+const WARP_WIDE: &str = "a warp-wide operation";
+
+const ALL_NAMED_MUST_COME: &str = "a warp-wide operation waits for every lane that its mask names; name those \
+                                   that come to it, or move it out of the condition";
 
 pub(super) const ALL_MUST_COME: &str = "every thread of the block has to reach a `__syncthreads()`; put the \
                              condition around the work, and not around the barrier";

@@ -6,6 +6,11 @@ fn reduces() {
 }
 
 #[test]
+fn no_fault_is_verified() {
+    common::testing::faults(&v1_divergence::STEP);
+}
+
+#[test]
 fn answers_bad_input() {
     let program = env!(concat!("CARGO_BIN_EXE_", env!("CARGO_PKG_NAME")));
     common::testing::program(&v1_divergence::STEP, program);

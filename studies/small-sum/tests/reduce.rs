@@ -13,6 +13,13 @@ fn reduces() {
 }
 
 #[test]
+fn no_fault_is_verified() {
+    for way in small_sum::STUDY.ways {
+        common::testing::faults(way);
+    }
+}
+
+#[test]
 fn gives_the_same_bits_everywhere() {
     for way in small_sum::STUDY.ways {
         common::testing::same_bits(way);

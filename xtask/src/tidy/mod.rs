@@ -215,7 +215,25 @@ mod tests {
     }
 
     #[test]
+    fn what_differs_by_more_than_the_name_is_not_parallel() {
+        let root = std::env::temp_dir().join(format!("tidy {}", std::process::id()));
+        let step = |name: &str, text: &str| {
+            let folder = root.join(name);
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(folder.join("main.rs"), text).unwrap();
+            Kernel { name: name.into(), folder, ..kernel("") }
+        };
+        let first = step("v0-naive", "run(&v0_naive::STEP) // v0-naive");
+        let same = step("v1-divergence", "run(&v1_divergence::STEP) // v1-divergence");
+        let other = step("v2-other", "run(&v0_naive::STEP) // v2-other");
+        assert_eq!(not_parallel(&first, &same, "main.rs"), None);
+        let fault = not_parallel(&first, &other, "main.rs").unwrap();
+        assert!(fault.starts_with("v2-other: main.rs differs from that of v0-naive"), "{fault}");
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
     fn stale_or_missing_ptx_is_named() {
-        assert_eq!(stale(&kernel("anything")).len(), 3);
+        assert_eq!(stale(&kernel("anything"), &compiler::ELEMENTS).len(), 3);
     }
 }
