@@ -6,10 +6,9 @@ use common::{
     plan::{Block, Chip, Plan, Problem},
 };
 
-/// The plan of a step of the ladder on an H200's number of SMs.
+/// The plan of a step or of a kept experiment, on an H200.
 pub(crate) fn of(step: &str, n: u64, threads: u32) -> Result<Plan> {
-    let step = ladder::STEPS
-        .iter()
+    let step = ladder::steps_and_ways()
         .find(|known| known.name == step)
         .with_context(|| format!("the ladder has no step `{step}`"))?;
     let block = Block::new(threads).map_err(|e| anyhow!("{e}"))?;

@@ -54,9 +54,9 @@ impl Sass {
         Ok(Sass(all))
     }
 
-    /// The machine code of a step; what is older than its PTX is refused.
+    /// The machine code of a step or variant; what is older than its PTX is refused.
     pub(crate) fn get(&self, step: &str) -> Result<&Listing> {
-        let listing = self.0.get(step).with_context(|| {
+        let listing = self.0.get(&step.replace('/', "-")).with_context(|| {
             format!("there is no machine code of `{step}` yet: run `cargo x sass`")
         })?;
         ensure!(
