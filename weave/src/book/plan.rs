@@ -16,3 +16,15 @@ pub(crate) fn of(step: &str, n: u64, threads: u32) -> Result<Plan> {
         Problem { n, block: step.block(Some(block)), element: Element::F32, chip: Chip::H200 };
     Ok((step.plan)(&problem))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variant_has_a_plan_of_its_own() {
+        let blocks = |name: &str| of(name, 1 << 16, 256).unwrap().launches[0].grid;
+        assert_eq!(["v8-wide-loads", "v8-wide-loads/one-word"].map(blocks), [8, 64]);
+        assert!(of("v8-wide-loads/gone", 1 << 16, 256).is_err());
+    }
+}

@@ -106,4 +106,15 @@ mod tests {
         let listing = Listing::of(text);
         assert_eq!(["BRA", "LDS", "BAR", "STS", "all"].map(|o| listing.count(o)), [1, 2, 1, 0, 5]);
     }
+
+    #[test]
+    fn a_variant_is_found_by_its_name() {
+        let all = [
+            ("v8-wide".to_owned(), Listing::of("")),
+            ("v8-wide-one".to_owned(), Listing::of("  EXIT ;\n")),
+        ];
+        let sass = Sass(BTreeMap::from(all));
+        assert_eq!(sass.get("v8-wide/one").unwrap().count("EXIT"), 1);
+        assert!(sass.get("v8-wide/two").is_err());
+    }
 }
