@@ -31,6 +31,9 @@ pub struct Options {
 /// The architectures: before clusters and bulk copies, and with them.
 const ARCHITECTURES: [u32; 2] = [70, 90];
 
+/// Columns of the longest name.
+const WIDTH: usize = 30;
+
 /// What a compiler's kernel did: the counts by name, and how many findings.
 struct Ran {
     counts: Vec<(&'static str, u64)>,
@@ -51,13 +54,15 @@ pub fn run(options: &Options) -> Result<(), Stop> {
     let workload = Workload::<f32>::new(&device, Input::Uniform, n, 42)?;
     let [one, other] = &compilers;
     let mut out = anstream::stdout();
-    writeln!(out, "{} f32 in blocks of 256, all checks on: {one} | {other}\n", group(n))?;
+    let blocks = "blocks of 256 or of a step's own size";
+    writeln!(out, "{} f32 in {blocks}, all checks on: {one} | {other}\n", group(n))?;
     let head = "equal  differ";
-    writeln!(out, "{:<20} {:<6} {:<17} {:<17} {head}", "step", "for", "NVRTC", "clang")?;
+    writeln!(out, "{:<WIDTH$} {:<6} {:<17} {:<17} {head}", "step", "for", "NVRTC", "clang")?;
     let mut reasons = Vec::new();
     for step in steps_and_ways() {
         for asked in ARCHITECTURES {
-            let Some(unit) = unit(step, asked) else { continue };
+            let source = source(step).map_err(common::Error::from)?;
+            let Some(unit) = unit(&source, asked) else { continue };
             let ran =
                 compilers.each_ref().map(|compiler| ran(step, &unit, compiler, &workload, &device));
             let words = ran.each_ref().map(|ran| match ran {
@@ -70,8 +75,9 @@ pub fn run(options: &Options) -> Result<(), Stop> {
                 _ => String::new(),
             };
             let target = format!("sm_{asked}");
+            let name = step.name;
             let line =
-                format!("{:<20} {target:<6} {:<17} {:<17} {counts}", step.name, words[0], words[1]);
+                format!("{name:<WIDTH$} {target:<6} {:<17} {:<17} {counts}", words[0], words[1]);
             writeln!(out, "{}", line.trim_end())?;
             reasons.extend(ran.into_iter().filter_map(Result::err));
         }
@@ -82,9 +88,15 @@ pub fn run(options: &Options) -> Result<(), Stop> {
     Ok(())
 }
 
-/// A step for an architecture; none where it needs a later one.
-fn unit(step: &Step, architecture: u32) -> Option<Unit<'static>> {
-    let unit = Unit::of_kernel(step.kernel.source, "kernel.cu", Element::F32.cuda_name());
+/// A step's source, with the files that it includes.
+fn source(step: &Step) -> compiler::Result<String> {
+    let own = |name: &str| step.kernel.included(name).map(str::to_owned);
+    compiler::woven(step.kernel.source, step.kernel.path, own)
+}
+
+/// A kernel for an architecture; none where it needs a later one.
+fn unit(source: &str, architecture: u32) -> Option<Unit<'_>> {
+    let unit = Unit::of_kernel(source, "kernel.cu", Element::F32.cuda_name());
     (unit.architecture <= architecture).then_some(Unit { architecture, ..unit })
 }
 
@@ -100,7 +112,7 @@ fn ran(
     let text = compiler.compile(unit).map_err(|error| failed(error.to_string()))?;
     let file = format!("the PTX of {compiler}");
     let ptx = Ptx { text, source: String::new(), origin: file.clone(), file };
-    let block = Block::new(256).expect("a block size");
+    let block = step.block(Some(Block::USUAL));
     let samples = Samples { count: 0, warm: true };
     let outcome = run::run(step, &ptx, device, workload, block, samples)
         .map_err(|error| failed(error.to_string()))?;
@@ -138,8 +150,18 @@ mod tests {
     #[test]
     fn a_step_is_not_compiled_for_less_than_it_needs() {
         let of = |name: &str| steps_and_ways().find(|step| step.name == name).unwrap();
-        assert_eq!(unit(of("v3-first-add"), 70).map(|unit| unit.architecture), Some(70));
+        let any = of("v3-first-add").kernel.source;
+        assert_eq!(unit(any, 70).map(|unit| unit.architecture), Some(70));
         let needing = steps_and_ways().find(|step| step.kernel.source.contains("compute_90"));
-        assert_eq!(unit(needing.unwrap(), 70), None);
+        assert_eq!(unit(needing.unwrap().kernel.source, 70), None);
+    }
+
+    #[test]
+    fn what_a_kernel_includes_is_in_it_and_its_name_fits() {
+        for step in steps_and_ways() {
+            let source = source(step).unwrap();
+            assert_eq!(compiler::includes(&source).next(), None, "{}", step.name);
+            assert!(step.name.len() <= WIDTH, "{}", step.name);
+        }
     }
 }
