@@ -32,7 +32,8 @@ pub(crate) fn weave(sources: &Sources, text: &str) -> Result<Woven> {
         ("cite", [cite]) => cited(sources, cite, true),
         ("cite", [cite, "source"]) => cited(sources, cite, false),
         ("kernel", [step]) => listing::kernel(sources, step).map(Woven::Block),
-        ("driver", [step]) => listing::driver(sources, step).map(Woven::Block),
+        ("driver", [step]) => listing::driver(sources, step, "plan").map(Woven::Block),
+        ("driver", [step, function]) => listing::driver(sources, step, function).map(Woven::Block),
         ("diff", [step]) => listing::diff(sources, step, None).map(Woven::Block),
         ("diff", [step, other]) => listing::diff(sources, step, Some(other)).map(Woven::Block),
         ("ptx", _) => {

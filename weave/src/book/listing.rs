@@ -25,15 +25,16 @@ pub(crate) fn kernel(sources: &Sources, step: &str) -> Result<String> {
     Ok(named(&path(sources, step, "kernel.cu")?, Language::Cuda, &kernel.source))
 }
 
-/// `{{driver STEP}}`: the plan function, with its comment, to its closing brace at the margin.
-pub(crate) fn driver(sources: &Sources, step: &str) -> Result<String> {
+/// `{{driver STEP}}`: the plan function, or one that it calls, with its comment, to its closing
+/// brace at the margin.
+pub(crate) fn driver(sources: &Sources, step: &str, function: &str) -> Result<String> {
     let file = path(sources, step, "lib.rs")?;
     let text = read(&sources.root.join(&file))?;
     let lines: Vec<&str> = text.lines().collect();
     let start = lines
         .iter()
-        .position(|line| line.trim_start_matches("pub ").starts_with("fn plan("))
-        .with_context(|| format!("{file} has no `fn plan(`"))?;
+        .position(|line| line.trim_start_matches("pub ").starts_with(&format!("fn {function}(")))
+        .with_context(|| format!("{file} has no `fn {function}(`"))?;
     let comment = lines[..start].iter().rev().take_while(|line| line.starts_with("///")).count();
     let end = lines[start..].iter().position(|line| *line == "}").context("a function ends")?;
     let code = lines[start - comment..=start + end].join("\n");

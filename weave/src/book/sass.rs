@@ -54,9 +54,9 @@ impl Sass {
         Ok(Sass(all))
     }
 
-    /// The machine code of a step; what is older than its PTX is refused.
+    /// The machine code of a step or variant; what is older than its PTX is refused.
     pub(crate) fn get(&self, step: &str) -> Result<&Listing> {
-        let listing = self.0.get(step).with_context(|| {
+        let listing = self.0.get(&step.replace('/', "-")).with_context(|| {
             format!("there is no machine code of `{step}` yet: run `cargo x sass`")
         })?;
         ensure!(
@@ -105,5 +105,16 @@ mod tests {
         let text = "// head\n.L_x_0:\n  @!P0 BRA `(.L_x_0) ;\n  LDS.64 R0, [R1] ;\n  LDS R0, [R1] ;\n  BAR.SYNC.DEFER_BLOCKING 0x0 ;\n  EXIT ;\n";
         let listing = Listing::of(text);
         assert_eq!(["BRA", "LDS", "BAR", "STS", "all"].map(|o| listing.count(o)), [1, 2, 1, 0, 5]);
+    }
+
+    #[test]
+    fn a_variant_is_found_by_its_name() {
+        let all = [
+            ("v8-wide".to_owned(), Listing::of("")),
+            ("v8-wide-one".to_owned(), Listing::of("  EXIT ;\n")),
+        ];
+        let sass = Sass(BTreeMap::from(all));
+        assert_eq!(sass.get("v8-wide/one").unwrap().count("EXIT"), 1);
+        assert!(sass.get("v8-wide/two").is_err());
     }
 }
