@@ -19,12 +19,6 @@ pub enum Entry<'p> {
     Floor,
     /// A kernel that reads the input and adds nothing.
     Read,
-    /// As it was.
-    Strided,
-    /// Tried.
-    ReadOnce,
-    /// Tried.
-    StridedOnce,
     /// The driver's copy from device to device.
     Copy,
     /// A step of the ladder.
@@ -47,14 +41,7 @@ pub fn all<'p>(
     studies: &[&'static Study],
     peers: &'p Peers,
 ) -> Vec<Entry<'p>> {
-    let mut all = vec![
-        Entry::Floor,
-        Entry::Read,
-        Entry::Strided,
-        Entry::ReadOnce,
-        Entry::StridedOnce,
-        Entry::Copy,
-    ];
+    let mut all = vec![Entry::Floor, Entry::Read, Entry::Copy];
     all.extend(steps.iter().map(|step| Entry::Step(step)));
     all.extend(steps.iter().flat_map(|step| step.variants).map(Entry::Experiment));
     all.extend(crate::old::STEPS.map(Entry::Experiment));
@@ -77,9 +64,6 @@ impl<'p> Entry<'p> {
         match self {
             Entry::Floor => limits::FLOOR,
             Entry::Read => limits::READ,
-            Entry::Strided => "old/read-only",
-            Entry::ReadOnce => "try/read-once",
-            Entry::StridedOnce => "try/strided-once",
             Entry::Copy => limits::COPY,
             Entry::Step(step) | Entry::Experiment(step) | Entry::Way(_, step) => step.name,
             Entry::Reduce => reduce::NAME,
@@ -92,9 +76,7 @@ impl<'p> Entry<'p> {
     pub fn role(&self) -> Role {
         match self {
             Entry::Floor => Role::Floor,
-            Entry::Read | Entry::Strided | Entry::ReadOnce | Entry::StridedOnce | Entry::Copy => {
-                Role::Ceiling
-            }
+            Entry::Read | Entry::Copy => Role::Ceiling,
             Entry::Step(_) => Role::Step,
             Entry::Experiment(_) => Role::Experiment,
             Entry::Way(..) => Role::Study,
@@ -134,7 +116,6 @@ impl<'p> Entry<'p> {
                 "reads the input in words of 16 bytes, eight in flight a thread, in parts of at most 512 KiB that blocks draw; adds nothing"
                     .into()
             }
-            Entry::Strided | Entry::ReadOnce | Entry::StridedOnce => "reads in vectors of 16 bytes, four in flight a thread".into(),
             Entry::Copy => {
                 "the driver's copy of the input to other device memory: reads and writes it".into()
             }
@@ -170,16 +151,7 @@ impl<'p> Entry<'p> {
         let bytes = n * T::ELEMENT.size();
         let work = match self {
             Entry::Floor => Work::Limit(limits::Prepared::empty(limits)),
-            Entry::Read => Work::Limit(limits::Prepared::read(device, limits, bytes, "read")?),
-            Entry::Strided => {
-                Work::Limit(limits::Prepared::strided(device, limits, bytes, "strided")?)
-            }
-            Entry::ReadOnce => {
-                Work::Limit(limits::Prepared::read(device, limits, bytes, "read_once")?)
-            }
-            Entry::StridedOnce => {
-                Work::Limit(limits::Prepared::strided(device, limits, bytes, "strided_once")?)
-            }
+            Entry::Read => Work::Limit(limits::Prepared::read(device, limits, bytes)?),
             Entry::Copy => Work::Limit(limits::Prepared::copy(device.gpu()?, bytes)?),
             Entry::Step(step) | Entry::Experiment(step) | Entry::Way(_, step) => {
                 let ptx = common::ptx::of(&step.kernel, T::ELEMENT, None)?;

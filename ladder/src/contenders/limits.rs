@@ -14,7 +14,9 @@ pub(super) const READ: &str = "read-only";
 /// The name of the copying ceiling.
 pub(super) const COPY: &str = "copy";
 
-/// The most words of 16 bytes of a part that a block draws: 512 KiB.
+/// Bytes up to which every block has one part.
+const DRAWN: u64 = 5 << 28;
+/// Words of 16 bytes of a part that blocks draw beyond: 512 KiB.
 const PART: u64 = 1 << 15;
 
 /// The kernels of the floor and of the reading ceiling, loaded.
@@ -31,30 +33,9 @@ impl Limits {
 /// A limit with its buffers.
 #[derive(Debug)]
 pub(super) enum Prepared<'d> {
-    Empty {
-        program: &'d Program,
-    },
-    Read {
-        program: &'d Program,
-        out: Memory,
-        entry: &'static str,
-        words: u64,
-        part: u32,
-        parts: u32,
-        blocks: u32,
-    },
-    Strided {
-        program: &'d Program,
-        out: Memory,
-        entry: &'static str,
-        vectors: u64,
-        blocks: u32,
-    },
-    Copy {
-        cuda: &'d Cuda,
-        to: cuda::Memory,
-        bytes: u64,
-    },
+    Empty { program: &'d Program },
+    Read { program: &'d Program, out: Memory, words: u64, part: u32, parts: u32, blocks: u32 },
+    Copy { cuda: &'d Cuda, to: cuda::Memory, bytes: u64 },
 }
 
 impl<'d> Prepared<'d> {
@@ -62,43 +43,18 @@ impl<'d> Prepared<'d> {
         Prepared::Empty { program: &limits.0 }
     }
 
-    pub(super) fn read(
-        device: &Device,
-        limits: &'d Limits,
-        bytes: u64,
-        entry: &'static str,
-    ) -> Result<Prepared<'d>> {
+    pub(super) fn read(device: &Device, limits: &'d Limits, bytes: u64) -> Result<Prepared<'d>> {
         let out = device.alloc("what was read", 8)?;
         // The counter that parts are drawn from: a launch leaves it as it found it.
         device.write(&out, 0, &[0; 8])?;
         let words = bytes / 16;
         // As many blocks as fit at once, and a part for each where it is not more than the most.
         let fit = 2 * device.facts().chip.sms;
-        let part = words.div_ceil(u64::from(fit)).next_multiple_of(32).clamp(32, PART);
+        let most = if bytes > DRAWN { PART } else { u64::MAX };
+        let part = words.div_ceil(u64::from(fit)).next_multiple_of(32).max(4 * 512).min(most);
         let parts = words.div_ceil(part).max(1) as u32;
         let blocks = parts.min(fit);
-        Ok(Prepared::Read {
-            program: &limits.0,
-            out,
-            entry,
-            words,
-            part: part as u32,
-            parts,
-            blocks,
-        })
-    }
-
-    pub(super) fn strided(
-        device: &Device,
-        limits: &'d Limits,
-        bytes: u64,
-        entry: &'static str,
-    ) -> Result<Prepared<'d>> {
-        let out = device.alloc("what was read", 4)?;
-        let vectors = bytes / 16;
-        let blocks =
-            vectors.div_ceil(4 * 512).clamp(1, u64::from(4 * device.facts().chip.sms)) as u32;
-        Ok(Prepared::Strided { program: &limits.0, out, entry, vectors, blocks })
+        Ok(Prepared::Read { program: &limits.0, out, words, part: part as u32, parts, blocks })
     }
 
     pub(super) fn copy(cuda: &'d Cuda, bytes: u64) -> Result<Prepared<'d>> {
@@ -121,18 +77,14 @@ impl<'d> Prepared<'d> {
         };
         match self {
             Prepared::Empty { .. } => call("empty", 1, 32, vec![]),
-            Prepared::Read { out, entry, words, part, parts, blocks, .. } => {
+            Prepared::Read { out, words, part, parts, blocks, .. } => {
                 let [input, out, words] = [input, out.address(), *words].map(Number::U64);
                 call(
-                    entry,
+                    "read",
                     *blocks,
                     512,
                     vec![input, out, words, Number::U32(*part), Number::U32(*parts)],
                 )
-            }
-            Prepared::Strided { out, entry, vectors, blocks, .. } => {
-                let args = [input, out.address(), *vectors].map(Number::U64);
-                call(entry, *blocks, 512, args.to_vec())
             }
             Prepared::Copy { .. } => Vec::new(),
         }
@@ -140,9 +92,7 @@ impl<'d> Prepared<'d> {
 
     pub(super) fn launch(&self, device: &Device, calls: &[Call], input: u64) -> Result<()> {
         match self {
-            Prepared::Empty { program }
-            | Prepared::Read { program, .. }
-            | Prepared::Strided { program, .. } => {
+            Prepared::Empty { program } | Prepared::Read { program, .. } => {
                 calls.iter().try_for_each(|call| device.launch(program, call))
             }
             Prepared::Copy { cuda, to, bytes } => cuda.copy(input, to, *bytes),

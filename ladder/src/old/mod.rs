@@ -3,11 +3,11 @@
 
 use common::{
     Element, Step,
-    plan::{Arg, Buffer, Holds, Launch, Parts, Pass, Plan, Problem, Scratch, Stage},
+    plan::{Arg, Buffer, Holds, Launch, Plan, Problem, Scratch, Stage},
 };
 
 /// All three.
-pub static STEPS: [&Step; 8] = [&V7, &V8, &V9, &C1, &C2, &C3, &C4, &C5];
+pub static STEPS: [&Step; 3] = [&V7, &V8, &V9];
 
 static V7: Step = Step { name: "old/v7-grid-stride", kernel: common::kernel!("v7"), plan: v7, ..V };
 static V8: Step = Step { name: "old/v8-single-pass", kernel: common::kernel!("v8"), plan: v8, ..V };
@@ -23,64 +23,6 @@ const V: Step = Step {
     plan: v7,
     variants: &[],
 };
-
-static C1: Step = Step {
-    name: "try/c1",
-    kernel: common::kernel!("c1", "bulk.cuh"),
-    blocks: &[512],
-    plan: |problem| bulk(problem, 2048, 3, false),
-    ..V
-};
-
-static C2: Step = Step {
-    name: "try/c2",
-    kernel: common::kernel!("c2", "bulk.cuh"),
-    blocks: &[512],
-    plan: |problem| bulk(problem, 1024, 6, true),
-    ..V
-};
-
-static C3: Step = Step {
-    name: "try/c3",
-    kernel: common::kernel!("c3", "bulk.cuh"),
-    blocks: &[512],
-    plan: |problem| bulk(problem, 2048, 3, true),
-    ..V
-};
-
-static C4: Step = Step {
-    name: "try/c4",
-    kernel: common::kernel!("c4", "bulk.cuh"),
-    blocks: &[512],
-    plan: |problem| bulk(problem, 1024, 4, false),
-    ..V
-};
-
-static C5: Step = Step {
-    name: "try/c5",
-    kernel: common::kernel!("c5", "bulk.cuh"),
-    blocks: &[512],
-    plan: |problem| bulk(problem, 1024, 4, true),
-    ..V
-};
-
-fn bulk(problem: &Problem, stage: u64, stages: u64, strided: bool) -> Plan {
-    let parts = Parts::of(problem);
-    let pass = Pass {
-        entry: "reduce".into(),
-        threads: 512,
-        resident: 2,
-        shared: stage * stages * 16,
-        scratch: vec![Scratch::Mail(parts.count)],
-    };
-    let mut plan = Plan::over_parts(problem, &parts, pass);
-    if strided {
-        let word = 16 / problem.element.size();
-        plan.launches[0].stages[0].holds =
-            Holds::Strides { tile: stage * word, count: parts.count, word };
-    }
-    plan
-}
 
 /// Four words of sixteen bytes a thread, in a grid of 2048 threads a multiprocessor.
 fn v7(problem: &Problem) -> Plan {

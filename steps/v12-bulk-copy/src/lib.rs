@@ -19,10 +19,10 @@ pub static STEP: Step = Step {
 
 mod variants;
 
-/// Bytes of the ring: six stages of 1024 words.
-const RING: u64 = 6 * 1024 * 16;
+/// Bytes of the ring: three stages of 2048 words.
+const RING: u64 = 3 * 2048 * 16;
 
-/// As v11, and two rings a multiprocessor: at least 160 KiB are on their way.
+/// As v11, and two rings a multiprocessor: at least 128 KiB are on their way.
 fn plan(problem: &Problem) -> Plan {
     let parts = Parts::of(problem);
     let pass = Pass {

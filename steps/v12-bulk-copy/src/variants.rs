@@ -1,13 +1,25 @@
-//! Another order of refilling the ring, and another hint for the copies.
+//! Other rings, another order of refilling, and another hint for the copies.
 
 use common::Step;
 
 /// All of them.
-pub(crate) static ALL: [Step; 2] = [
+pub(crate) static ALL: [Step; 4] = [
     Step {
         name: "v12-bulk-copy/refill-after",
         cures: "nothing: a stage is copied again when it was added, and not while the next one is",
         kernel: common::kernel!("variants/refill-after", "bulk.cuh"),
+        ..VARIANT
+    },
+    Step {
+        name: "v12-bulk-copy/unaligned",
+        cures: "nothing: the ring begins at a multiple of 16 bytes only, and the copies are slower",
+        kernel: common::kernel!("variants/unaligned", "bulk.cuh"),
+        ..VARIANT
+    },
+    Step {
+        name: "v12-bulk-copy/small-stages",
+        cures: "a long wait for the first stage: each has 16 KiB, and there are six",
+        kernel: common::kernel!("variants/small-stages", "bulk.cuh"),
         ..VARIANT
     },
     Step {

@@ -4,9 +4,9 @@
 #include "bulk.cuh"
 struct alignas(16) Word { Element at[16 / sizeof(Element)]; };
 const unsigned int Lanes = 16 / sizeof(Element), Block = 512, Halves = sizeof(Element) / 4;
-const unsigned long long Stage = 2 * Block, Stages = 6; // Words of a stage, and stages of the ring.
+const unsigned long long Stage = 4 * Block, Stages = 3; // Words of a stage, and stages of the ring.
 union Mail { Element value; unsigned int half[Halves]; };
-extern __shared__ Word ring[];
+extern __shared__ __align__(128) Word ring[];
 __shared__ Barrier full[Stages];
 
 // A thread's share of part p: `part` words, and what is left behind the last part's. `turn` counts the
@@ -17,7 +17,7 @@ __device__ Element add(const Element* in, unsigned long long n, unsigned long lo
     unsigned int tid = threadIdx.x;
     unsigned long long i = p * part, end = min((p + 1) * part, n / Lanes);
 
-    // Load: a stage in every turn, the next five on their way; then what is left of a word.
+    // Load: a stage in every turn, the next two on their way; then what is left of a word.
     const Word* words = (const Word*)in;
     Word sums = {};
     auto fill = [&](unsigned int ahead) {
