@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, path::Path};
 
 use anyhow::{Context, Result, bail};
+use common::plan::Block;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -38,9 +39,13 @@ pub(crate) struct Case {
 }
 
 impl Case {
-    /// The size and block size that counts are quoted at.
+    /// The size and block size that counts are quoted at; a step that is made for one block size has
+    /// that one.
     pub(crate) fn of(step: &str) -> Case {
-        Case { step: step.to_owned(), n: N, threads: THREADS }
+        let known = ladder::steps_and_ways().find(|known| known.name == step);
+        let usual = Block::new(THREADS).ok();
+        let threads = known.map_or(THREADS, |known| known.block(usual).threads());
+        Case { step: step.to_owned(), n: N, threads }
     }
 
     fn key(&self) -> String {
@@ -109,4 +114,16 @@ impl Counted {
 
 fn numbers(object: &Map<String, Value>) -> BTreeMap<String, u64> {
     object.iter().filter_map(|(name, value)| Some((name.clone(), value.as_u64()?))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_is_counted_in_blocks_that_it_takes() {
+        let threads = ["v6-shuffle", "v10-fixed-tree", "v11-mailbox/large-block", "one-block"]
+            .map(|step| Case::of(step).threads);
+        assert_eq!(threads, [256, 512, 1024, 256]);
+    }
 }

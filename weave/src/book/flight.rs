@@ -22,16 +22,17 @@ pub(crate) fn of(sources: &Sources, step: &str) -> Result<Quantity> {
     let plan = plan::of(step, N, THREADS)?;
     let first = &plan.launches[0];
     let blocks = u64::from(first.grid).div_ceil(u64::from(simt::Config::default().sm_count));
-    let blocks = blocks.min(RESIDENT / u64::from(THREADS));
+    let threads = u64::from(first.block);
+    let blocks = blocks.min(RESIDENT / threads);
     let (bytes, how) = match code.count("UBLKCP") {
         0 => (
-            blocks * u64::from(THREADS) * asked(code),
+            blocks * threads * asked(code),
             format!("{} bytes a thread before the first addition", asked(code)),
         ),
         _ => (blocks * (u64::from(first.shared) >> 10 << 10), "the ring of each block".to_owned()),
     };
     ensure!(bytes > 0, "{step} loads nothing");
-    let origin = format!("{step}: {how}, {blocks} blocks of {THREADS} threads on an SM");
+    let origin = format!("{step}: {how}, {blocks} blocks of {threads} threads on an SM");
     Ok(Quantity { value: bytes as f64 / 1024.0, unit: Unit::Named("KiB"), origin })
 }
 

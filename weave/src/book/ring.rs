@@ -1,22 +1,21 @@
 //! `{{ring STEP}}`: the stages of a ring in shared memory, from copy to copy.
 //!
-//! The kernel is run in the interpreter while the book is built, on a GPU of few SMs, so that one
-//! block goes around its ring more than once. What is drawn is the order of events, not time.
+//! The kernel is run in the interpreter while the book is built: one block, on the first part of a long
+//! input, so that it goes around its ring more than once. What is drawn is the order of events, not time.
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
 use anyhow::{Context, Result, anyhow, ensure};
 use common::{
     Element,
-    plan::{Block, Buffer, Call, Chip, Problem},
+    plan::{Arg, Block, Buffer, Call, Chip, Problem},
 };
 use simt::observer::{Access, AccessKind, At, Copy, Observer, Space};
 
 use super::sources::{Sources, read};
 
-/// Elements: a block of a small GPU has some eight pieces of them.
-const N: u64 = 1 << 18;
-const SMS: u32 = 2;
+/// Elements: the first of their parts has eight pieces.
+const N: u64 = 1 << 24;
 /// Size of a cell.
 const CELL: (u32, u32) = (76, 34);
 const LEFT: u32 = 64;
@@ -77,14 +76,17 @@ pub(crate) fn html(sources: &Sources, step: &str) -> Result<String> {
     Ok(format!("\n<figure>\n<div class=\"drawing\">{}</div>\n", picture(&columns)))
 }
 
-/// Runs the first launch of a step.
+/// Runs the first block of a step, as if its part were the only one.
 fn events(step: &str, ptx: &str) -> Result<Vec<Event>> {
     let found = ladder::STEPS.iter().find(|known| known.name == step);
     let step = found.with_context(|| format!("the ladder has no step `{step}`"))?;
     let block = Block::new(super::counts::THREADS).map_err(|error| anyhow!("{error}"))?;
-    let chip = Chip { sms: SMS, ..Chip::H200 };
     let block = step.block(Some(block));
-    let plan = (step.plan)(&Problem { n: N, block, element: Element::F32, chip });
+    let mut plan = (step.plan)(&Problem { n: N, block, element: Element::F32, chip: Chip::H200 });
+    let launch = &mut plan.launches[0];
+    let parts = launch.args.iter_mut().find(|arg| matches!(arg, Arg::U32(_)));
+    *parts.context("the kernel is not told how many parts there are")? = Arg::U32(1);
+    launch.grid = 1;
     let mut gpu = simt::Gpu::new();
     let input = zeros(&mut gpu, N * 4)?;
     let result = zeros(&mut gpu, 4)?;
