@@ -427,7 +427,7 @@ mod tests {
             ("results:begin", "results:beginn-", "line"),
             (BEGIN, "<!-- results:bgin", "is no marker: take"),
             (BEGIN, "<!-- begin", "without a beginning"),
-            (END, "<!-- results:ned -->", "is no marker: take"),
+            (END, "<!-- results:and -->", "is no marker: take"),
         ] {
             fs::write(&page, whole.replace(from, to)).unwrap();
             let message = format!("{:#}", render(&root, true).unwrap_err());
