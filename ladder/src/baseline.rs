@@ -18,10 +18,8 @@ use common::{
 };
 
 use crate::{
-    STEPS,
-    compare::{self, How},
-    counted,
-    options::progress,
+    STEPS, compare, counted,
+    options::{How, progress},
     own,
     rig::Rig,
 };

@@ -15,11 +15,12 @@ use simt::Counts;
 
 use crate::{
     cell::{INPUT, SEED},
-    compare::How,
+    options::How,
 };
 
 /// What is shown, and from which counts.
-const ROWS: [(&str, fn(&Counts) -> u64); 8] = [
+type Row = (&'static str, fn(&Counts) -> u64);
+const ROWS: [Row; 8] = [
     ("instructions of warps", |c| c.warp_insts),
     ("divergent branches", |c| c.divergent_branches),
     ("shared loads and stores", |c| c.shared_ld + c.shared_st),

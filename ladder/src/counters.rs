@@ -16,7 +16,7 @@ use measured::counters::{Count, MARK, from_ncu};
 
 use crate::{
     cell::{INPUT, SEED},
-    compare::find,
+    names::find,
     steps_and_ways,
     stop::file,
 };

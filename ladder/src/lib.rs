@@ -12,7 +12,7 @@ pub mod counters;
 pub mod date;
 pub mod library;
 pub mod measure;
-pub mod old;
+mod names;
 mod options;
 mod own;
 pub mod rig;

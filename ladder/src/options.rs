@@ -6,7 +6,7 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
-use common::device::Choice;
+use common::{Element, device::Choice, plan::Block};
 
 /// Which GPU, and where the peers' library is.
 #[derive(Args, Clone, Debug)]
@@ -19,6 +19,26 @@ pub struct OnGpu {
     /// target/peers]
     #[arg(long, value_name = "FILE")]
     pub peers: Option<PathBuf>,
+}
+
+/// How two are compared.
+#[derive(Args, Clone, Debug)]
+pub struct How {
+    /// The type of an element, a list
+    #[arg(long = "type", value_name = "TYPE", value_delimiter = ',', default_value = "f32")]
+    pub element: Vec<Element>,
+
+    /// Threads of a block
+    #[arg(long, value_name = "THREADS", default_value = "256")]
+    pub threads: Block,
+
+    /// Compare with the input already in L2
+    #[arg(long)]
+    pub warm: bool,
+
+    /// Seconds that a size may take
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = positive)]
+    pub seconds: f64,
 }
 
 /// A cache, as it is named on the command line.

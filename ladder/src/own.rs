@@ -4,7 +4,7 @@ use std::{borrow::Cow, path::Path};
 
 use common::{Error, Kernel, Result, Step};
 
-use crate::compare::find;
+use crate::names::find;
 
 /// Whether a word names a kernel's file, and no step.
 fn is_file(text: &str) -> bool {

@@ -44,7 +44,6 @@ pub fn all<'p>(
     let mut all = vec![Entry::Floor, Entry::Read, Entry::Copy];
     all.extend(steps.iter().map(|step| Entry::Step(step)));
     all.extend(steps.iter().flat_map(|step| step.variants).map(Entry::Experiment));
-    all.extend(crate::old::STEPS.map(Entry::Experiment));
     for study in studies {
         all.extend(study.ways.iter().map(|way| Entry::Way(study, way)));
     }
