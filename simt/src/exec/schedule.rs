@@ -60,7 +60,7 @@ impl Team<'_> {
             if !progress && !self.give_up_waits() {
                 return Err(self.stuck());
             }
-            if self.executed >= stop && !self.is_done() {
+            if (self.executed >= stop || self.waits()) && !self.is_done() {
                 return Ok(Turn::More);
             }
         }
