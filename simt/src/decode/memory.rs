@@ -62,7 +62,7 @@ impl Decoder<'_, '_> {
             self.interacts = true;
         }
         let scope = scope.unwrap_or(if strong { Scope::Sys } else { Scope::Cta });
-        Ok(Memory { window, ty, addr, bounds: Bounds::default(), order, scope })
+        Ok(Memory { window, ty, addr, bounds: Bounds::default(), order, scope, constant: false })
     }
 
     fn vector(mods: &mut Mods<'_>) -> usize {
@@ -80,6 +80,7 @@ impl Decoder<'_, '_> {
             return Err("cannot be run: its type is not within the subset".into());
         };
         let count = Self::vector(mods);
+        let constant = mods.take("nc");
         let policy = mods.cache();
         let (dst, addr) = match operands {
             [dst, addr] => (dst, addr),
@@ -89,7 +90,7 @@ impl Decoder<'_, '_> {
             }
             _ => return Err("takes a destination and an address".into()),
         };
-        let memory = self.memory(mods, addr, ty)?;
+        let memory = Memory { constant, ..self.memory(mods, addr, ty)? };
         let parts = match dst {
             Operand::Vector(parts) => parts.as_slice(),
             one => std::slice::from_ref(one),

@@ -52,6 +52,8 @@ pub(crate) struct Memory {
     pub(crate) bounds: Bounds,
     pub(crate) order: Order,
     pub(crate) scope: Scope,
+    /// A load of memory that nobody may write while the kernel runs: `.nc`.
+    pub(crate) constant: bool,
 }
 
 /// What an atomic makes of the old value and its operands.

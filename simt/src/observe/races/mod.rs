@@ -12,6 +12,7 @@
 mod accessor;
 mod clock;
 mod order;
+mod readonly;
 mod release;
 mod reports;
 mod shadow;
@@ -21,6 +22,7 @@ use std::sync::Arc;
 
 use self::accessor::{Accessor, Target};
 use self::clock::{Cluster, add_for};
+use self::readonly::Readonly;
 use self::release::{Logs, Ref, Release};
 use self::reports::{Apart, Reports, Side};
 use self::shadow::{Cell, Entry, Global, LINE, Shared, Spill, Strength, Whole};
@@ -49,6 +51,9 @@ pub struct Races {
     global: Global,
     logs: Logs,
     shared_bytes: u32,
+    /// What only `ld.global.nc` may touch, where the kernel has such loads.
+    readonly: Readonly,
+    reads_only: bool,
 }
 
 impl Races {
@@ -267,6 +272,7 @@ impl Observer for Races {
                 found: self.reports.found.fork(),
             },
             shared_bytes: self.shared_bytes,
+            reads_only: self.reads_only,
             ..Races::default()
         }
     }
@@ -283,6 +289,7 @@ impl Observer for Races {
                 address,
             );
         });
+        self.merge_readonly(fork.readonly);
     }
 
     fn launch_begin(&mut self, launch: &LaunchInfo<'_>) {
@@ -294,6 +301,8 @@ impl Observer for Races {
         self.current = None;
         self.global.reset();
         self.logs.reset();
+        self.readonly.reset();
+        self.reads_only = readonly::reads(&launch.kernel.insts);
         self.shared_bytes = launch.shared;
         self.reports.found.begin(launch.kernel.name(), launch.number);
         self.reports.scene = Some(Arc::new(Scene::new(launch)));
@@ -302,6 +311,7 @@ impl Observer for Races {
     fn launch_end(&mut self, _: &LaunchInfo<'_>) {
         self.global.reset();
         self.logs.reset();
+        self.readonly.reset();
     }
 
     fn block_begin(&mut self, launch: &LaunchInfo<'_>, block: &Block) {
@@ -338,6 +348,9 @@ impl Observer for Races {
     fn access(&mut self, at: &At<'_>, access: &Access<'_>) {
         if !matches!(access.space, Space::Global | Space::Shared) {
             return;
+        }
+        if self.reads_only && access.space == Space::Global {
+            self.watch_readonly(at, access);
         }
         let strength = match access.order {
             Order::Weak if !access.kind.is_atomic() => Strength::Weak,

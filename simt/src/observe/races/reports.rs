@@ -92,6 +92,41 @@ impl Reports {
     }
 }
 
+impl Reports {
+    /// A read that nothing keeps coherent, and a write, of one launch.
+    #[cold]
+    pub(super) fn stale(&mut self, read: Side, write: Side, space: Space, address: u64) {
+        self.pair(
+            Fault::StaleRead,
+            [read, write],
+            space,
+            address,
+            "read it by a plain load: without \
+             `__ldg`, and without `const` and `__restrict__` on its pointer",
+        );
+    }
+
+    /// Two accesses that are at fault together.
+    fn pair(&mut self, fault: Fault, sides: [Side; 2], space: Space, address: u64, cure: &str) {
+        let Some(scene) = &self.scene else { return };
+        let [a, b] = sides;
+        let key = Key { fault, space: Some(space), pcs: (a.pc, b.pc), rank: BEYOND };
+        self.found.add(key, 1, || {
+            let sites =
+                sides.map(|s| scene.site(u64::from(s.block), s.warp * 32 + s.lane, s.pc, s.what()));
+            let width = scene.width(a.pc);
+            let address = address - address % u64::from(width);
+            Finding {
+                space: Some(space),
+                address,
+                place: scene.place(space, address, width),
+                cure: cure.into(),
+                ..scene.finding(fault, sites.into())
+            }
+        });
+    }
+}
+
 /// What would order two accesses, and its rank.
 fn cure(a: &Side, b: &Side, apart: Apart, space: Space) -> (&'static str, u8) {
     let either = |s: Strength| a.strength == s || b.strength == s;
