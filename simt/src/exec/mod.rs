@@ -13,6 +13,7 @@ mod issue;
 mod locate;
 mod mbarrier;
 mod misses;
+mod pending;
 mod rng;
 mod schedule;
 mod special;

@@ -2,6 +2,7 @@
 
 use super::env::{Env, Fault};
 use super::mbarrier::Mbarriers;
+use super::pending::Copies;
 use super::rng::Rng;
 use super::warp::Warp;
 use crate::observer::{At, Block, Observer, thread_of};
@@ -51,6 +52,7 @@ pub(super) struct Team<'e> {
     pub(super) vain_waits: u32,
     /// Whether it only goes on to show where it is.
     pub(super) sampled: bool,
+    pub(super) copies: Copies,
     /// When it last did more than look at what it looked at before, and when it last looked: so many
     /// instructions from its start.
     pub(super) moved: u64,
@@ -80,6 +82,7 @@ impl<'e> Team<'e> {
             rng: Rng::default(),
             vain_waits: 0,
             sampled: false,
+            copies: Copies::default(),
             moved: 0,
             looked: 0,
             polled: [0; POLLED],
@@ -154,6 +157,7 @@ impl<'e> Team<'e> {
         self.executed = 0;
         self.vain_waits = 0;
         self.sampled = false;
+        self.copies.clear();
         (self.moved, self.looked) = (0, 0);
         self.polled = [0; POLLED];
         let seed = if let Schedule::Adversarial(seed) = self.env.schedule { seed } else { 0 };

@@ -160,6 +160,15 @@ impl Finding {
                 write.who(read.block != write.block),
                 write.at()
             ),
+            [write, copy] if self.fault == Fault::ProxyFence => format!(
+                "{} starts a copy of {} at {}, which {} has written at {}, and no proxy fence makes the \
+                 copy engine see that",
+                copy.who(false),
+                self.place,
+                copy.at(),
+                write.who(false),
+                write.at()
+            ),
             [a, b] => {
                 let apart = a.block != b.block;
                 let ((_, may), (does, _)) = (a.verbs(), b.verbs());

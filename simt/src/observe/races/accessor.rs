@@ -21,7 +21,7 @@ pub(super) struct Accessor<'a> {
 
 impl Accessor<'_> {
     #[inline]
-    fn knows(&self, lane: u32, e: &Entry) -> bool {
+    pub(super) fn knows(&self, lane: u32, e: &Entry) -> bool {
         match self.cluster.knows(self.rank, self.warp, lane, e) {
             Some(known) => known,
             None => self.knows_far(lane, e),

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use super::copies::Unwaited;
 use super::release::{Ref, Release};
 use super::shadow::{Entry, Strength};
 
@@ -56,6 +57,8 @@ pub(super) struct WarpClock {
     pub(super) refs: Vec<(u32, Ref)>,
     pub(super) pending: Vec<(u32, Ref)>,
     pub(super) fenced: Vec<(u32, Arc<Release>)>,
+    /// Copies of its threads, where there are any.
+    pub(super) copies: Option<Box<Unwaited>>,
 }
 
 impl Cluster {

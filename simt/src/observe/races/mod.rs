@@ -11,6 +11,7 @@
 
 mod accessor;
 mod clock;
+mod copies;
 mod order;
 mod readonly;
 mod release;
@@ -22,6 +23,7 @@ use std::sync::Arc;
 
 use self::accessor::{Accessor, Target};
 use self::clock::{Cluster, add_for};
+use self::copies::Unfenced;
 use self::readonly::Readonly;
 use self::release::{Logs, Ref, Release};
 use self::reports::{Apart, Reports, Side};
@@ -30,13 +32,13 @@ use super::finding::Finding;
 use super::memory::lanes;
 use super::scene::Scene;
 use crate::observer::{
-    Access, Arrive, At, Block, Complete, Copy, LaunchInfo, Mbarrier, Observer, Order, Scope, Space,
+    Access, Arrive, At, Block, Complete, Copy, CopyGroup, LaunchInfo, Mbarrier, Observer, Order,
+    Scope, Space,
 };
 
 /// Finds data races and unordered volatile pairs in shared and global memory.
 ///
-/// Two gaps are known: a store to a flag does not end what was released through it before, and
-/// `cp.async` without bulk counts as done at once.
+/// One gap is known: a store to a flag does not end what was released through it before.
 #[derive(Debug, Clone, Default)]
 pub struct Races {
     reports: Reports,
@@ -54,6 +56,9 @@ pub struct Races {
     /// What only `ld.global.nc` may touch, where the kernel has such loads.
     readonly: Readonly,
     reads_only: bool,
+    /// What threads wrote unseen by the copy engine, where the kernel uses it.
+    unfenced: Unfenced,
+    engine: bool,
 }
 
 impl Races {
@@ -273,6 +278,7 @@ impl Observer for Races {
             },
             shared_bytes: self.shared_bytes,
             reads_only: self.reads_only,
+            engine: self.engine,
             ..Races::default()
         }
     }
@@ -303,6 +309,8 @@ impl Observer for Races {
         self.logs.reset();
         self.readonly.reset();
         self.reads_only = readonly::reads(&launch.kernel.insts);
+        self.unfenced.clear();
+        self.engine = copies::uses_engine(&launch.kernel.insts);
         self.shared_bytes = launch.shared;
         self.reports.found.begin(launch.kernel.name(), launch.number);
         self.reports.scene = Some(Arc::new(Scene::new(launch)));
@@ -331,6 +339,9 @@ impl Observer for Races {
             memory.resize_with(rank + 1, Shared::default);
         }
         memory[rank].reset(self.shared_bytes);
+        if self.engine {
+            self.forget_unfenced(place, rank);
+        }
     }
 
     fn block_end(&mut self, _: &LaunchInfo<'_>, block: &Block) {
@@ -351,6 +362,9 @@ impl Observer for Races {
         }
         if self.reads_only && access.space == Space::Global {
             self.watch_readonly(at, access);
+        }
+        if self.engine && access.space == Space::Shared && access.wrote != 0 {
+            self.write_unfenced(at, access);
         }
         let strength = match access.order {
             Order::Weak if !access.kind.is_atomic() => Strength::Weak,
@@ -384,7 +398,9 @@ impl Observer for Races {
             if !matches!(space, Space::Global | Space::Shared) {
                 continue;
             }
+            let waits = kind.writes && !copy.bulk && copy.mbarrier.is_none();
             let entry = match copy.mbarrier.filter(|_| kind.writes) {
+                None if waits => self.unwaited(at, copy),
                 Some(mbarrier) => {
                     let key = self.key(at, Space::Shared, mbarrier);
                     let log = self.logs.make(key);
@@ -392,8 +408,18 @@ impl Observer for Races {
                 }
                 None => mine,
             };
-            self.span(at, Span { lane: copy.lane, space, address, bytes }, entry, kind, None);
+            let span = Span { lane: copy.lane, space, address, bytes };
+            self.engaged(at, copy, span);
+            self.span(at, span, entry, kind, None);
         }
+    }
+
+    fn copy_group(&mut self, at: &At<'_>, group: CopyGroup) {
+        self.waited(at, group);
+    }
+
+    fn proxy_fence(&mut self, at: &At<'_>) {
+        self.proxy_fenced(at);
     }
 
     fn arrive(&mut self, at: &At<'_>, arrive: &Arrive) {

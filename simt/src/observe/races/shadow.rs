@@ -31,7 +31,8 @@ pub(super) struct Entry {
     pub(super) block: u32,
     /// When, on the clock of its cluster; 0 for no access at all.
     pub(super) time: u32,
-    /// Lanes; of an asynchronous copy, the number of its `mbarrier`.
+    /// Lanes; of an asynchronous copy, the number of its `mbarrier`, or `u32::MAX` less the lane that
+    /// has to wait for it.
     pub(super) lanes: u32,
     /// Instruction 19 bits, warp 5, bytes 4, strength 2, scope 2.
     info: u32,
@@ -52,6 +53,11 @@ impl Entry {
 
     pub(super) fn by(self, lanes: u32) -> Entry {
         Entry { lanes, ..self }
+    }
+
+    /// The same, by another instruction.
+    pub(super) fn at(self, pc: u32) -> Entry {
+        Entry { info: self.info & 0x1fff | pc.min(0x7ffff) << 13, ..self }
     }
 
     /// The same, of some bytes of the word only.
@@ -223,6 +229,21 @@ impl Cell {
         }
         if list.reads.is_empty() && list.writes.is_empty() {
             spill.drop_list(&mut self.more);
+        }
+    }
+
+    /// A copy's write becomes one of its thread, which has waited for it.
+    pub(super) fn settle(&mut self, copy: &Entry, own: Entry, spill: &mut Spill) {
+        let is = |e: &Entry| {
+            e.of(0) == copy.of(0) && e.time != 0 // Of whatever bytes.
+        };
+        let settled = |e: &Entry| own.of(e.bytes());
+        if is(&self.write) {
+            self.write = settled(&self.write);
+        } else if self.more != 0 {
+            for e in spill.list(&mut self.more).writes.iter_mut().filter(|e| is(e)) {
+                *e = settled(e);
+            }
         }
     }
 
