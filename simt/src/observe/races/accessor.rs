@@ -52,9 +52,11 @@ impl Accessor<'_> {
     ) {
         let mut raced = Vec::new();
         let this: &Self = self;
+        let atomic = this.access.is_some_and(|access| access.kind.is_atomic());
         cell.access(
             entry,
             writes,
+            atomic,
             spill,
             |e| this.knows(target.lane, e),
             |e, wrote| raced.push((*e, wrote)),

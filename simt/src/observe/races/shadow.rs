@@ -162,6 +162,7 @@ impl Cell {
         &mut self,
         entry: Entry,
         writes: bool,
+        atomic: bool,
         spill: &mut Spill,
         mut known: impl FnMut(&Entry) -> bool,
         mut race: impl FnMut(&Entry, bool),
@@ -193,7 +194,7 @@ impl Cell {
             if matches!(entry.strength(), Strength::Strong | Strength::Volatile)
                 && self.write.time != 0
             {
-                self.write_strong(entry, spill, known);
+                self.write_strong(entry, atomic, spill, known);
             } else if bytes == 15 {
                 // Whoever is ordered after this write is ordered after all that it is ordered
                 // after, and whatever it raced with has been told.
@@ -248,17 +249,22 @@ impl Cell {
     }
 
     /// Strong accesses may meet unordered and untold, so one does not stand for those before it:
-    /// weak ones are kept for strong ones to come, unordered ones for weak ones to come.
+    /// weak ones are kept for strong ones to come, unordered ones for weak ones to come. But an
+    /// atomic has seen the one before it, and stands for that: whoever comes after the atomic comes
+    /// after all that it saw (PTX's causality order: observation, then program order).
     #[cold]
     fn write_strong(
         &mut self,
         entry: Entry,
+        atomic: bool,
         spill: &mut Spill,
         mut known: impl FnMut(&Entry) -> bool,
     ) {
         let weak = |e: &Entry| matches!(e.strength(), Strength::Weak | Strength::Async);
         let old = std::mem::replace(&mut self.write, entry);
-        let keep = weak(&old) || !known(&old);
+        let reaches = old.block == entry.block || old.scope().min(entry.scope()) >= 2;
+        let saw = atomic && old.strength() == Strength::Strong && reaches;
+        let keep = weak(&old) || !(saw || known(&old));
         if !keep && self.more == 0 {
             return;
         }
