@@ -1,9 +1,9 @@
 //! Copies that the hardware runs on its own: checked and told of when they are issued; when their
 //! bytes move, `pending` says.
 
+use super::copies::{Engine, From, Pending};
 use super::env::Fault;
 use super::locate::Want;
-use super::pending::{Engine, From, Pending};
 use super::team::Team;
 use super::warp::each;
 use crate::TrapKind;

@@ -6,6 +6,7 @@ mod barrier;
 mod bulk;
 mod carry;
 mod collect;
+mod copies;
 mod env;
 mod grid;
 mod host;

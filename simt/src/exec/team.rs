@@ -1,8 +1,8 @@
 //! A team: the blocks of one cluster, most often one block.
 
+use super::copies::Copies;
 use super::env::{Env, Fault};
 use super::mbarrier::Mbarriers;
-use super::pending::Copies;
 use super::rng::Rng;
 use super::warp::Warp;
 use crate::observer::{At, Block, Observer, thread_of};

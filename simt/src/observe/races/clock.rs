@@ -7,9 +7,9 @@
 
 use std::sync::Arc;
 
-use super::copies::Unwaited;
 use super::release::{Ref, Release};
 use super::shadow::{Entry, Strength};
+use super::unwaited::Unwaited;
 
 /// The clock of a cluster, and what each of its blocks knows.
 #[derive(Debug, Clone)]

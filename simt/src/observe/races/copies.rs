@@ -5,42 +5,14 @@
 //! then on it is as if the thread had written there itself. What threads write, the engine sees only
 //! behind a `fence.proxy.async`.
 
-use std::collections::HashMap;
-
 use super::accessor::Accessor;
 use super::reports::Side;
 use super::shadow::{Entry, Strength};
+use super::unwaited::One;
 use super::{Races, Span};
-use crate::inst::Op;
 use crate::model::{CopyGroup, Scope, Space};
 use crate::observe::memory::lanes;
 use crate::observer::{Access, At, Copy};
-
-/// The copies of a warp's threads that they have not waited for.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Unwaited {
-    copies: Vec<One>,
-    /// Groups that each lane has made.
-    groups: [u32; 32],
-}
-
-#[derive(Debug, Clone, Copy)]
-struct One {
-    lane: u32,
-    group: u32,
-    target: u64,
-    bytes: u64,
-    entry: Entry,
-}
-
-/// Writes of threads to shared memory that no proxy fence has come behind, by place and rank of the
-/// block and word.
-pub(super) type Unfenced = HashMap<(usize, usize, u64), Entry>;
-
-/// Whether a kernel uses the copy engine.
-pub(super) fn uses_engine(insts: &[crate::inst::Inst]) -> bool {
-    insts.iter().any(|inst| matches!(&inst.op, Op::Async(copy) if copy.bulk))
-}
 
 impl Races {
     /// A copy that its thread has to wait for: what it writes, by nobody's order.

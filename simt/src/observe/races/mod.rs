@@ -17,17 +17,19 @@ mod readonly;
 mod release;
 mod reports;
 mod shadow;
+mod touches;
+mod unwaited;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use self::accessor::{Accessor, Target};
 use self::clock::{Cluster, add_for};
-use self::copies::Unfenced;
-use self::readonly::Readonly;
 use self::release::{Logs, Ref, Release};
 use self::reports::{Apart, Reports, Side};
 use self::shadow::{Cell, Entry, Global, LINE, Shared, Spill, Strength, Whole};
+use self::touches::Readonly;
+use self::unwaited::Unfenced;
 use super::finding::Finding;
 use super::memory::lanes;
 use super::scene::Scene;
@@ -308,9 +310,9 @@ impl Observer for Races {
         self.global.reset();
         self.logs.reset();
         self.readonly.reset();
-        self.reads_only = readonly::reads(&launch.kernel.insts);
+        self.reads_only = touches::reads(&launch.kernel.insts);
         self.unfenced.clear();
-        self.engine = copies::uses_engine(&launch.kernel.insts);
+        self.engine = unwaited::uses_engine(&launch.kernel.insts);
         self.shared_bytes = launch.shared;
         self.reports.found.begin(launch.kernel.name(), launch.number);
         self.reports.scene = Some(Arc::new(Scene::new(launch)));

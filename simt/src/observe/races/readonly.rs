@@ -4,78 +4,12 @@
 //! nobody writes while the kernel runs. No barrier or fence makes up for that, so order is not
 //! asked for here: that both happen in one launch is the fault.
 
-use std::collections::HashMap;
-
 use super::Races;
-use super::reports::Side;
-use super::shadow::{LINE, Strength};
-use crate::inst::Op;
+use super::shadow::LINE;
+use super::touches::{Readonly, Touch, is_read};
 use crate::model::Space;
 use crate::observe::memory::lanes;
 use crate::observer::{Access, At};
-
-/// Lines of memory that are read so, or written. Empty where a kernel has no such load.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Readonly {
-    lines: HashMap<u64, Vec<Touch>>,
-}
-
-/// Words of one line that lanes of a warp touch, one behind the other.
-#[derive(Debug, Clone, Copy)]
-struct Touch {
-    /// Whether they are written; read, if not.
-    writes: bool,
-    words: u32,
-    /// The address and lane of the first, and the bytes of a lane.
-    first: u64,
-    lane: u32,
-    bytes: u64,
-    block: u32,
-    warp: u32,
-    pc: u32,
-}
-
-impl Touch {
-    /// Who touches an address.
-    fn side(&self, address: u64) -> Side {
-        let lane = self.lane + (address.saturating_sub(self.first) / self.bytes) as u32;
-        let (block, warp, pc, writes) = (self.block, self.warp, self.pc, self.writes);
-        Side { block, warp, lane: lane & 31, pc, strength: Strength::Weak, writes }
-    }
-}
-
-impl Readonly {
-    pub(super) fn reset(&mut self) {
-        self.lines.clear();
-    }
-
-    /// Adds what touches a line; hands back a read and a write of one word, where there are both.
-    fn touch(&mut self, line: u64, new: Touch) -> Option<(Touch, Touch, u64)> {
-        let all = self.lines.entry(line).or_default();
-        let mut clash = None;
-        for old in all.iter() {
-            let both = old.words & new.words;
-            if old.writes != new.writes && both != 0 && clash.is_none() {
-                let address = (line * LINE as u64 + u64::from(both.trailing_zeros())) * 4;
-                let (read, write) = if new.writes { (*old, new) } else { (new, *old) };
-                clash = Some((read, write, address));
-            }
-        }
-        if !all.iter().any(|old| old.writes == new.writes && new.words & !old.words == 0) {
-            all.push(new);
-        }
-        clash
-    }
-}
-
-/// Whether a kernel has such loads, and so has to be watched.
-pub(super) fn reads(insts: &[crate::inst::Inst]) -> bool {
-    insts.iter().any(|inst| is_read(&inst.op))
-}
-
-fn is_read(op: &Op) -> bool {
-    matches!(op, Op::Load { memory, .. } if memory.constant)
-}
 
 impl Races {
     /// Called for every access to global memory of a kernel that has such loads.

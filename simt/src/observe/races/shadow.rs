@@ -31,8 +31,7 @@ pub(super) struct Entry {
     pub(super) block: u32,
     /// When, on the clock of its cluster; 0 for no access at all.
     pub(super) time: u32,
-    /// Lanes; of an asynchronous copy, the number of its `mbarrier`, or `u32::MAX` less the lane that
-    /// has to wait for it.
+    /// Lanes; of a copy, the number of its `mbarrier`, or `u32::MAX` less the lane that waits for it.
     pub(super) lanes: u32,
     /// Instruction 19 bits, warp 5, bytes 4, strength 2, scope 2.
     info: u32,
@@ -55,7 +54,7 @@ impl Entry {
         Entry { lanes, ..self }
     }
 
-    /// The same, by another instruction.
+    /// By another instruction.
     pub(super) fn at(self, pc: u32) -> Entry {
         Entry { info: self.info & 0x1fff | pc.min(0x7ffff) << 13, ..self }
     }
@@ -235,9 +234,7 @@ impl Cell {
 
     /// A copy's write becomes one of its thread, which has waited for it.
     pub(super) fn settle(&mut self, copy: &Entry, own: Entry, spill: &mut Spill) {
-        let is = |e: &Entry| {
-            e.of(0) == copy.of(0) && e.time != 0 // Of whatever bytes.
-        };
+        let is = |e: &Entry| e.time != 0 && e.of(0) == copy.of(0);
         let settled = |e: &Entry| own.of(e.bytes());
         if is(&self.write) {
             self.write = settled(&self.write);
