@@ -95,6 +95,15 @@ impl Arch {
         number(self.name).unwrap_or(0)
     }
 
+    /// Blocks of so many threads and bytes of shared memory that a multiprocessor holds, as far as is
+    /// known without registers.
+    pub fn resident(&self, threads: u32, shared: u32) -> u32 {
+        let own = 1 << 10;
+        let by_threads = self.threads_per_sm / threads.max(1).next_multiple_of(32);
+        let by_shared = self.shared_per_sm / (shared + own);
+        self.blocks_per_sm.min(by_threads).min(by_shared.max(1)).max(1)
+    }
+
     /// The oldest that runs text made for a target such as `sm_60` or `sm_90a`.
     pub fn that_runs(target: &str) -> Option<Arch> {
         let needs = number(target)?;

@@ -86,3 +86,25 @@ pub struct Buffer {
     /// Bytes.
     pub bytes: u64,
 }
+
+/// What threads do with their asynchronous copies (`cp.async`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CopyGroup {
+    /// They put those since the last group into one.
+    Commit,
+    /// They wait for all groups but the last so many.
+    Wait(u32),
+    /// They wait for all, in groups or not.
+    WaitAll,
+}
+
+impl CopyGroup {
+    /// Whether a copy of a group, the first of which is 0, is over, where a thread has made so many.
+    pub(crate) fn ends(self, group: u32, made: u32) -> bool {
+        match self {
+            CopyGroup::Commit => false,
+            CopyGroup::Wait(left) => group.saturating_add(left) < made,
+            CopyGroup::WaitAll => true,
+        }
+    }
+}

@@ -1,24 +1,25 @@
 // A block adds tile after tile: the copy engine fills a stage, and the tree adds it in its place.
 // Needs compute_90: bulk copies that complete on an mbarrier.
+#define COPY "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 1024, [%2];"
+#define EXPECT "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 1024;"
+#define WAIT "{ .reg .pred p; more: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1; @!p bra more; }"
+#define INIT "mbarrier.init.shared::cta.b64 [%0], 1; fence.mbarrier_init.release.cluster;"
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     __shared__ alignas(16) Element stage[256];
     __shared__ unsigned long long full;
-    unsigned int tid = threadIdx.x, tiles = n / 256, bar = (unsigned int)__cvta_generic_to_shared(&full);
-    if (tid == 0)
-        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;\n\t"
-                     "fence.mbarrier_init.release.cluster;" :: "r"(bar) : "memory");
+    unsigned int tid = threadIdx.x, tiles = n / 256;
+    unsigned int to = (unsigned int)__cvta_generic_to_shared(stage);
+    unsigned int bar = (unsigned int)__cvta_generic_to_shared(&full);
+    if (tid == 0) asm volatile(INIT :: "r"(bar) : "memory");
     __syncthreads();
 
     Element sum = blockIdx.x == 0 && tid < n % 256 ? in[n - 1 - tid] : 0;
     for (unsigned int turn = 0, t = blockIdx.x; t < tiles; t += gridDim.x, turn++) {
         // Load: a tile in one copy, which the barrier counts.
-        if (tid == 0)
-            asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 1024;\n\t"
-                         "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%1], [%2], 1024, [%0];"
-                         :: "r"(bar), "r"((unsigned int)__cvta_generic_to_shared(stage)), "l"(in + t * 256ull) : "memory");
-        asm volatile("{ .reg .pred p; more: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1; @!p bra more; }"
-                     :: "r"(bar), "r"(turn % 2) : "memory");
+        if (tid == 0) asm volatile(EXPECT :: "r"(bar) : "memory");
+        if (tid == 0) asm volatile(COPY :: "r"(to), "l"(in + t * 256ull), "r"(bar) : "memory");
+        asm volatile(WAIT :: "r"(bar), "r"(turn % 2) : "memory");
 
         // Reduce: in every round half as many threads add, within the stage.
         for (unsigned int s = 128; s > 0; s /= 2) {
@@ -26,6 +27,7 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
             __syncthreads();
         }
         if (tid == 0) sum += stage[0];
+        __syncthreads();
     }
 
     // Store: the block's sum, added to those of the others.

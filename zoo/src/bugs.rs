@@ -69,5 +69,5 @@ pub static BUGS: [Bug; 20] = [
     bug!("grid-barrier", Deadlock at "while (atomicAdd(tickets, 0) < all)",
         n: RESIDENT as u64 * 1024 - 3, blocks: RESIDENT, threads: 1024, sums: Sums::One, scratch: true),
     bug!("unwaited-copy", DataRace at "shared[tid] += shared[tid + s]"),
-    bug!("no-proxy-fence", ProxyFence at "cp.async.bulk", blocks: 4, sums: Sums::One, before: Before::Zero),
+    bug!("no-proxy-fence", ProxyFence at "asm volatile(COPY", blocks: 4, sums: Sums::One, before: Before::Zero),
 ];

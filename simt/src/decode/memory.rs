@@ -5,7 +5,7 @@ use super::{Decoder, Symbol};
 use crate::inst::{
     Address, Async, Atom, AtomOp, Bounds, Dst, Mbar, MbarOp, Memory, Op, Src, Ty, Window,
 };
-use crate::model::{AccessKind, Order, Scope};
+use crate::model::{AccessKind, CopyGroup, Order, Scope};
 use crate::parse::ast::{Base, Operand};
 
 impl Decoder<'_, '_> {
@@ -62,7 +62,7 @@ impl Decoder<'_, '_> {
             self.interacts = true;
         }
         let scope = scope.unwrap_or(if strong { Scope::Sys } else { Scope::Cta });
-        Ok(Memory { window, ty, addr, bounds: Bounds::default(), order, scope })
+        Ok(Memory { window, ty, addr, bounds: Bounds::default(), order, scope, constant: false })
     }
 
     fn vector(mods: &mut Mods<'_>) -> usize {
@@ -80,6 +80,7 @@ impl Decoder<'_, '_> {
             return Err("cannot be run: its type is not within the subset".into());
         };
         let count = Self::vector(mods);
+        let constant = mods.take("nc");
         let policy = mods.cache();
         let (dst, addr) = match operands {
             [dst, addr] => (dst, addr),
@@ -89,7 +90,7 @@ impl Decoder<'_, '_> {
             }
             _ => return Err("takes a destination and an address".into()),
         };
-        let memory = self.memory(mods, addr, ty)?;
+        let memory = Memory { constant, ..self.memory(mods, addr, ty)? };
         let parts = match dst {
             Operand::Vector(parts) => parts.as_slice(),
             one => std::slice::from_ref(one),
@@ -318,20 +319,26 @@ impl Decoder<'_, '_> {
         })
     }
 
-    /// `cp.async` and `cp.async.bulk`, with their groups: copies are done at once, so waits for
-    /// groups have nothing to wait for.
+    /// `cp.async` and `cp.async.bulk`, with their groups. Bulk copies to global memory are done at
+    /// once, so waits for their groups have nothing to wait for.
     pub(super) fn copy(&mut self, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {
         if !mods.take("async") {
             return Err("cannot be run: it is not within the subset".into());
         }
         let bulk = mods.take("bulk");
-        if mods.take("commit_group") || mods.take("wait_all") {
-            return Ok(Op::Nop);
+        let group = |group| if bulk { Op::Nop } else { Op::CopyGroup(group) };
+        if mods.take("commit_group") {
+            return Ok(group(CopyGroup::Commit));
+        }
+        if mods.take("wait_all") {
+            return Ok(group(CopyGroup::WaitAll));
         }
         if mods.take("wait_group") {
             mods.take("read");
             return match operands {
-                [Operand::Int(_)] => Ok(Op::Nop),
+                [Operand::Int(left)] => {
+                    Ok(group(CopyGroup::Wait(u32::try_from(*left).unwrap_or(u32::MAX))))
+                }
                 _ => Err("takes the number of groups".into()),
             };
         }
@@ -342,8 +349,7 @@ impl Decoder<'_, '_> {
         if bulk { self.bulk(mods, operands) } else { self.small_copy(mods, operands) }
     }
 
-    /// `cp.async.mbarrier.arrive`: the copies of the thread are done, so it arrives at once. But
-    /// for `.noinc` the arrival is one more than the phase expects, and changes nothing.
+    /// `cp.async.mbarrier.arrive`: by then the copies of the thread are done. But for `.noinc` the arrival is one more than the phase expects, and changes nothing.
     fn copy_arrives(&mut self, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {
         let arrives = mods.take("arrive");
         let counts = mods.take("noinc");
@@ -353,10 +359,11 @@ impl Decoder<'_, '_> {
         };
         let addr = self.address(addr)?.0;
         if !counts {
-            return Ok(Op::Nop);
+            return Ok(Op::CopyArrive(None));
         }
         let op = MbarOp::Arrive { dst: Dst::Sink, count: Src::Imm(1), expect: None, drop: false };
-        Ok(Op::Mbar(Box::new(Mbar { window, addr, op, order: Order::Release, scope: Scope::Cta })))
+        let mbar = Mbar { window, addr, op, order: Order::Release, scope: Scope::Cta };
+        Ok(Op::CopyArrive(Some(Box::new(mbar))))
     }
 
     fn bulk(&mut self, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {

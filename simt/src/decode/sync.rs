@@ -178,14 +178,15 @@ impl Decoder<'_, '_> {
     }
 
     pub(super) fn fence(&mut self, membar: bool, mods: &mut Mods<'_>) -> Decoded<Op> {
-        // Between proxies: copies are done at once, so there is nothing to order.
+        // Between proxies: the copy engine's matters here, aliases of an address do not.
         let proxy = |p: &str| p.starts_with("proxy::").then_some(());
         if mods.take("proxy") || mods.find(proxy).is_some() {
             let known = ["async", "async::generic", "async.global", "alias"];
+            let alias = mods.take("alias") || mods.take("proxy::alias");
             while mods.find(|p| (known.contains(&p) || window(p).is_some()).then_some(())).is_some()
             {
             }
-            return Ok(Op::Nop);
+            return Ok(if alias { Op::Nop } else { Op::ProxyFence });
         }
         if mods.take("mbarrier_init") {
             mods.order();

@@ -10,6 +10,7 @@ use crate::TrapKind;
 use crate::alu::fast::Doubles;
 use crate::alu::sext;
 use crate::inst::{Dst, Memory, Src, Window};
+use crate::model::Order;
 use crate::observer::{Access, AccessKind, At, Observer, Space, Stored};
 
 impl Team<'_> {
@@ -88,6 +89,10 @@ impl Team<'_> {
             left &= !group.mask;
             let place = self.place(&group, Want::new(memory, dsts.len()))?;
             report(at, memory, (AccessKind::Load, dsts.len()), &group, &place, NOTHING, obs);
+            match memory.order {
+                Order::Weak => self.moves(),
+                _ => self.looks(group.addrs[group.mask.trailing_zeros() as usize & 31]),
+            }
             if let ([Dst::W(r)], 4) = (dsts, width) {
                 let words = self.load_words(w, &group, &place);
                 self.warps[w].regs.put_words(Dst::W(*r), group.mask, &words);
@@ -198,6 +203,7 @@ impl Team<'_> {
                     "",
                 ));
             }
+            self.moves();
             let stored = self.stored(w, srcs);
             let wrote = (group.mask, stored, Stored::Unknown);
             report(at, memory, (AccessKind::Store, srcs.len()), &group, &place, wrote, obs);

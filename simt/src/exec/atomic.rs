@@ -38,7 +38,7 @@ impl Team<'_> {
                 || (memory.window == Window::Generic
                     && group.space == Space::Global
                     && memory.ty == Ty::F32);
-            let (mut wrote, mut olds) = (0, [0; 32]);
+            let (mut wrote, mut olds, mut changed) = (0, [0; 32], false);
             each(group.mask, |lane| {
                 let addr = group.addrs[lane];
                 let old = self.get(w, &place, lane, addr, width);
@@ -50,7 +50,12 @@ impl Team<'_> {
                 self.put(w, &place, lane, addr, width, new);
                 self.warps[w].regs.put(atom.dst, lane, old);
                 olds[lane] = old;
+                changed |= old != new;
             });
+            match changed {
+                true => self.moves(),
+                false => self.looks(group.addrs[group.mask.trailing_zeros() as usize & 31]),
+            }
             let wrote = (wrote, Stored::Unknown, Stored::Doubles(&olds));
             report(at, memory, (atom.kind, 1), &group, &place, wrote, obs);
         }

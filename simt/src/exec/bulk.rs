@@ -1,6 +1,7 @@
-//! Copies that the hardware runs on its own. Here they are done at once, which is one of the
-//! orders that the ISA allows.
+//! Copies that the hardware runs on its own: checked and told of when they are issued; when their
+//! bytes move, `pending` says.
 
+use super::copies::{Engine, From, Pending};
 use super::env::Fault;
 use super::locate::Want;
 use super::team::Team;
@@ -54,13 +55,11 @@ impl Team<'_> {
             return Err(Fault::new(TrapKind::OutOfBounds, lane, detail));
         }
         let read = copy.read.map_or(bytes, |r| (self.lane(w, lane, r) as u32).min(bytes));
-        let mut data = vec![0u8; bytes as usize];
-        let (from, source) = match copy.from {
+        let (from, source, data) = match copy.from {
             // `st.async` reads a register.
             _ if copy.value.is_some() => {
                 let value = copy.value.map_or(0, |value| self.lane(w, lane, value)).to_le_bytes();
-                data.copy_from_slice(&value[..bytes as usize]);
-                (Space::Param, 0)
+                (Space::Param, 0, From::Value(value[..bytes as usize].to_vec()))
             }
             Window::Global => {
                 if !source.is_multiple_of(align.into()) {
@@ -70,17 +69,14 @@ impl Team<'_> {
                         format!("global address {source:#x} is no multiple of {align}"),
                     ));
                 }
-                self.env
-                    .global
-                    .read(source, &mut data[..read as usize])
-                    .map_err(|_| self.no_such_global(source, lane, Want::raw(read)))?;
-                (Space::Global, source)
+                if self.env.global.find(source, read.into()).is_none() {
+                    return Err(self.no_such_global(source, lane, Want::raw(read)));
+                }
+                (Space::Global, source, From::Global(source, read as usize))
             }
             window => {
                 let addr = self.shared_one(w, window, lane, source, bytes, align)?;
-                let i = self.shared_index(w, addr);
-                data.copy_from_slice(&self.shared[i..i + bytes as usize]);
-                (Space::Shared, addr)
+                (Space::Shared, addr, From::Shared(self.shared_index(w, addr)))
             }
         };
         if copy.to == Window::Global {
@@ -91,9 +87,13 @@ impl Team<'_> {
                     format!("global address {target:#x} is no multiple of {align}"),
                 ));
             }
+            let start = match data {
+                From::Shared(start) => start,
+                _ => 0,
+            };
             self.env
                 .global
-                .write(target, &data)
+                .write(target, &self.shared[start..start + bytes as usize])
                 .map_err(|_| self.no_such_global(target, lane, Want::raw(bytes)))?;
             let to = Space::Global;
             obs.copy(
@@ -131,8 +131,11 @@ impl Team<'_> {
             let place =
                 |addr: u64| if own { addr } else { (rank as u64 + 1) << 24 | addr & 0xff_ffff };
             let target = place(target);
-            let i = self.shared_index(w, target);
-            self.shared[i..i + bytes as usize].copy_from_slice(&data);
+            let moves = Pending {
+                to: self.shared_index(w, target),
+                bytes: bytes as usize,
+                from: data.clone(),
+            };
             let mbarrier = mbarrier.map(place);
             let to = Space::Shared;
             obs.copy(
@@ -148,8 +151,11 @@ impl Team<'_> {
                     bulk: copy.bulk,
                 },
             );
-            if let Some(addr) = mbarrier {
-                self.complete_tx(w, at, lane, addr, bytes, obs)?;
+            if copy.bulk || mbarrier.is_some() {
+                let engine = Engine { warp: w, pc: at.pc, lane, bytes, mbarrier, copy: moves };
+                self.engage(at, engine, obs)?;
+            } else {
+                self.send(w, lane, moves);
             }
         }
         Ok(())

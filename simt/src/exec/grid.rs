@@ -9,7 +9,7 @@ use super::env::{Env, Fault};
 use super::rng::Rng;
 use super::schedule::Turn;
 use super::stuck::Watch;
-use super::team::Team;
+use super::team::{QUIET, Team};
 use crate::observer::Observer;
 use crate::{Config, Schedule, Trap, TrapKind};
 
@@ -17,8 +17,6 @@ use crate::{Config, Schedule, Trap, TrapKind};
 const CHUNK: u64 = 16;
 /// Chunks that are run before their forks are merged: bounds memory and the time to an error.
 const WINDOW: u64 = 256;
-/// Clusters that are on the device at once, where they may talk to each other.
-const RESIDENT: usize = 32;
 /// Instructions that a cluster runs before another gets its turn.
 const QUANTUM: u64 = 1 << 20;
 
@@ -157,12 +155,15 @@ fn in_turns<O: Observer>(
         _ => None,
     };
     let mut rng = Rng::new(seed.unwrap_or(0), u64::MAX);
+    let size: u64 = env.info.cluster.iter().map(|d| u64::from(*d)).product();
+    let room = (room(env, config) / size).max(1) as usize;
     // One at a time, others only where it does not end; at random, a handful from the start.
     let (mut resident, quantum) = if seed.is_some() { (8, 64) } else { (1, QUANTUM) };
+    resident = resident.min(room);
     let mut running: Vec<Team<'_>> = Vec::new();
     let mut idle: Vec<Team<'_>> = Vec::new();
     let (mut next, mut executed, mut at) = (clusters.start, 0u64, 0);
-    let (mut watch, mut look) = (Watch::default(), QUANTUM);
+    let (mut watch, mut look, mut ended) = (Watch::default(), QUANTUM, 0);
     while next < clusters.end || !running.is_empty() {
         while running.len() < resident && next < clusters.end {
             let mut team = idle.pop().unwrap_or_else(|| Team::new(env));
@@ -183,16 +184,34 @@ fn in_turns<O: Observer>(
             watch.check(&mut running[at])?;
         }
         match turn {
-            Turn::Done => idle.push(running.remove(at)),
-            Turn::More => {
-                if seed.is_none() {
-                    resident = (resident + 1).min(RESIDENT);
-                    at += 1;
-                }
+            Turn::Done => {
+                ended = executed;
+                idle.push(running.remove(at));
             }
+            Turn::More if seed.is_none() => {
+                resident = (resident + 1).min(room);
+                at += 1;
+            }
+            // Who runs at random may have to wait for blocks that have not begun.
+            Turn::More if executed - ended > QUIET * resident as u64 => {
+                ended = executed;
+                resident = (2 * resident).min(room);
+            }
+            Turn::More => {}
+        }
+        // The device is full, and all that run only wait for those that have no room.
+        if running.len() == room && next < clusters.end && running.iter().all(Team::waits) {
+            at %= running.len();
+            return Err(running[at].crowded(room as u64 * size, config));
         }
     }
     Ok(())
+}
+
+/// Blocks that the device holds at once.
+fn room(env: &Env<'_>, config: &Config) -> u64 {
+    let a_multiprocessor = config.arch.resident(env.info.threads(), env.info.shared);
+    u64::from(a_multiprocessor) * u64::from(config.sm_count)
 }
 
 fn spent(config: &Config) -> String {

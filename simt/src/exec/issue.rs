@@ -8,6 +8,7 @@ use crate::alu::fast::{self, Doubles, Words};
 use crate::alu::{compare, divides_by_zero, eval};
 use crate::inst::{Alu, Cmp, Dst, F, Fast, Op, Src, Ty, Window};
 use crate::kernel::Kernel;
+use crate::model::CopyGroup;
 use crate::observer::{Collective, Observer};
 
 impl Team<'_> {
@@ -149,6 +150,14 @@ impl Team<'_> {
             }
             Op::Mbar(mbar) => return self.mbar(w, &at, mbar, obs),
             Op::Async(copy) => self.copy(w, &at, copy, obs)?,
+            Op::CopyGroup(group) => self.copy_group(w, &at, *group, obs),
+            Op::CopyArrive(mbar) => {
+                self.copy_group(w, &at, CopyGroup::WaitAll, obs);
+                if let Some(mbar) = mbar {
+                    return self.mbar(w, &at, mbar, obs);
+                }
+            }
+            Op::ProxyFence => obs.proxy_fence(&at),
             Op::Trap => {
                 return Err(Fault::new(TrapKind::Explicit, active.trailing_zeros() as usize, ""));
             }

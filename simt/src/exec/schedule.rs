@@ -9,6 +9,9 @@ use crate::{Schedule, Trap};
 /// Instructions after which others get their turn: lanes that spin must not keep those they wait for.
 const TURN: u32 = 1 << 14;
 
+/// Instructions after which a turn may end early; a part of [`TURN`].
+const LOOK: u32 = 1 << 10;
+
 /// Turns that a warp may spin before its lanes stop waiting for each other to converge.
 const SPINS: u32 = 16;
 
@@ -39,11 +42,11 @@ impl Team<'_> {
                             || (self.may_release(w) && self.warps[w].release())
                         {
                             progress = true;
-                            let spins = self.run_converged(w, obs)?;
-                            if spins {
-                                self.let_others_through(w);
+                            let spun = self.run_converged(w, obs)?;
+                            if spun > 0 {
+                                self.let_others_through(w, spun);
                             }
-                            if spins || self.executed >= stop {
+                            if spun > 0 || self.executed >= stop {
                                 break;
                             }
                         }
@@ -57,10 +60,13 @@ impl Team<'_> {
                 Schedule::Adversarial(_) => progress = self.run_adversarial(obs)?,
             }
             self.check_budget()?;
+            if !progress {
+                progress = self.one_arrives(obs)?;
+            }
             if !progress && !self.give_up_waits() {
                 return Err(self.stuck());
             }
-            if self.executed >= stop && !self.is_done() {
+            if (self.executed >= stop || self.waits()) && !self.is_done() {
                 return Ok(Turn::More);
             }
         }
@@ -80,20 +86,20 @@ impl Team<'_> {
 
     /// Lanes that spin may wait for one that holds a lock and waits for them to converge. Only
     /// after very many turns, and in kernels with atomics: other loops may well be that long.
-    fn let_others_through(&mut self, w: usize) {
+    fn let_others_through(&mut self, w: usize, spun: u32) {
         let may = self.env.info.interleaved && self.may_release(w);
         let warp = &mut self.warps[w];
-        warp.spun += 1;
-        if may && warp.spun >= SPINS && warp.release() {
+        warp.spun = warp.spun.saturating_add(spun);
+        if may && warp.spun >= SPINS * TURN && warp.release() {
             warp.spun = 0;
         }
     }
 
-    /// Runs one split until it has to wait, with convergence barriers. Whether its turn ended
-    /// before that.
-    fn run_converged<O: Observer>(&mut self, w: usize, obs: &mut O) -> Ran<bool> {
+    /// Runs one split until it has to wait, with convergence barriers. Where its turn ends before
+    /// that, how many instructions that was; 0 otherwise.
+    fn run_converged<O: Observer>(&mut self, w: usize, obs: &mut O) -> Ran<u32> {
         let Some(s) = self.warps[w].splits.iter().rposition(|s| s.state == State::Ready) else {
-            return Ok(false);
+            return Ok(0);
         };
         let Split { mut pc, mut mask, mut conv, .. } = self.warps[w].splits.swap_remove(s);
         let insts = &self.env.info.kernel.insts;
@@ -105,14 +111,15 @@ impl Team<'_> {
                 warp.convs[conv as usize].arrived |= mask;
                 match warp.open_if_complete(conv) {
                     Some(split) => (mask, conv) = (split.mask, split.conv),
-                    None => return Ok(false),
+                    None => return Ok(0),
                 }
             }
             issued += 1;
-            if issued > TURN {
+            // Now and then: whoever only waits for other blocks need not do so for long.
+            if issued % LOOK == 1 && issued > LOOK && (issued > TURN || self.waits()) {
                 // To the end of the line, behind those that are ready.
                 self.warps[w].splits.insert(0, Split { pc, mask, conv, state: State::Ready });
-                return Ok(true);
+                return Ok(issued - 1);
             }
             let flow = match self.issue(w, pc, mask, obs) {
                 Ok(flow) => flow,
@@ -127,7 +134,7 @@ impl Team<'_> {
                 }
                 Flow::Jump(target) => pc = target,
                 Flow::Part(taken) => {
-                    let Op::Branch(target) = insts[pc as usize].op else { return Ok(false) };
+                    let Op::Branch(target) = insts[pc as usize].op else { return Ok(0) };
                     let join = insts[pc as usize].join;
                     let warp = &mut self.warps[w];
                     let known = conv != NONE && warp.convs[conv as usize].pc == join;
@@ -163,7 +170,7 @@ impl Team<'_> {
                     self.left(w, obs)?;
                     mask &= !gone;
                     if mask == 0 {
-                        return Ok(false);
+                        return Ok(0);
                     }
                     // The barrier may have opened without these lanes only if it lost them all.
                     pc += 1;
@@ -187,7 +194,7 @@ impl Team<'_> {
                         });
                     }
                     self.warps[w].splits.push(Split { pc, mask: waits, conv, state });
-                    return self.waited(w, state, obs).map(|()| false);
+                    return self.waited(w, state, obs).map(|()| 0);
                 }
                 Flow::Only(first) => {
                     let warp = &mut self.warps[w];
@@ -324,6 +331,10 @@ impl Team<'_> {
 
     /// Runs some lanes of some warp ahead of all others, for a while.
     fn run_adversarial<O: Observer>(&mut self, obs: &mut O) -> Ran<bool> {
+        // Now and then a copy is early.
+        if self.has_copies() && self.rng.next() & 63 == 0 {
+            self.one_arrives(obs)?;
+        }
         let count = self.warps.len();
         let start = self.rng.below(count);
         let Some(w) =

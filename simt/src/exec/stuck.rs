@@ -73,6 +73,25 @@ impl Team<'_> {
         self.trap(w, pc.copied().unwrap_or(0), Fault::new(TrapKind::Budget, lane, detail))
     }
 
+    /// It waits for blocks that have no room.
+    #[cold]
+    pub(super) fn crowded(&mut self, room: u64, config: &crate::Config) -> Box<Trap> {
+        let blocks = self.env.info.blocks();
+        let mut trap = self.endless("");
+        let (sms, threads) = (config.sm_count, self.env.info.threads());
+        trap.kind = TrapKind::Deadlock;
+        trap.detail = format!(
+            "the blocks that run wait for those that have no room: the GPU that is played ({}, {}) \
+             holds {room} of the {} of {} at once; launch no more than fit, as a cooperative launch \
+             makes sure, or let no block wait for a later one",
+            config.arch,
+            count(sms.into(), "multiprocessor"),
+            count(blocks, "block"),
+            count(threads.into(), "thread"),
+        );
+        trap
+    }
+
     /// Nothing can run: who waits where.
     #[cold]
     pub(super) fn stuck(&self) -> Box<Trap> {

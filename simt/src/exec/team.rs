@@ -1,5 +1,6 @@
 //! A team: the blocks of one cluster, most often one block.
 
+use super::copies::Copies;
 use super::env::{Env, Fault};
 use super::mbarrier::Mbarriers;
 use super::rng::Rng;
@@ -51,7 +52,20 @@ pub(super) struct Team<'e> {
     pub(super) vain_waits: u32,
     /// Whether it only goes on to show where it is.
     pub(super) sampled: bool,
+    pub(super) copies: Copies,
+    /// When it last did more than look at what it looked at before, and when it last looked: so many
+    /// instructions from its start.
+    pub(super) moved: u64,
+    pub(super) looked: u64,
+    /// The last addresses that it looked at, over and over while it waits.
+    pub(super) polled: [u64; POLLED],
 }
+
+/// Instructions in which a block only looks at what it looked at before, and then counts as waiting.
+pub(super) const QUIET: u64 = 1 << 11;
+
+/// Addresses that a block may look at in turn while it waits for others.
+pub(super) const POLLED: usize = 64;
 
 impl<'e> Team<'e> {
     pub(super) fn new(env: &'e Env<'e>) -> Team<'e> {
@@ -68,6 +82,32 @@ impl<'e> Team<'e> {
             rng: Rng::default(),
             vain_waits: 0,
             sampled: false,
+            copies: Copies::default(),
+            moved: 0,
+            looked: 0,
+            polled: [0; POLLED],
+        }
+    }
+
+    /// Whether it has done nothing for a while but look whether something has changed.
+    pub(super) fn waits(&self) -> bool {
+        self.executed - self.moved >= QUIET && self.executed - self.looked < QUIET
+    }
+
+    /// It did more than look at what it looked at before.
+    #[inline]
+    pub(super) fn moves(&mut self) {
+        self.moved = self.executed;
+    }
+
+    /// It looks at a place that others may change; somewhere else than lately is a step forward.
+    #[cold]
+    pub(super) fn looks(&mut self, address: u64) {
+        self.looked = self.executed;
+        let place = &mut self.polled[(address / 4) as usize % POLLED];
+        if *place != address {
+            *place = address;
+            self.moves();
         }
     }
 
@@ -117,6 +157,9 @@ impl<'e> Team<'e> {
         self.executed = 0;
         self.vain_waits = 0;
         self.sampled = false;
+        self.copies.clear();
+        (self.moved, self.looked) = (0, 0);
+        self.polled = [0; POLLED];
         let seed = if let Schedule::Adversarial(seed) = self.env.schedule { seed } else { 0 };
         self.rng = Rng::new(seed, cluster);
     }

@@ -8,7 +8,7 @@ pub(crate) use arith::{Alu, Bool, Carry, CarryOp, Cmp, F, Fast, Half, Rounding};
 pub(crate) use operand::{Dst, Special, Src};
 pub(crate) use ty::Ty;
 
-use crate::model::{AccessKind, Order, Scope};
+use crate::model::{AccessKind, CopyGroup, Order, Scope};
 
 /// Where an address points, as the instruction says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +52,8 @@ pub(crate) struct Memory {
     pub(crate) bounds: Bounds,
     pub(crate) order: Order,
     pub(crate) scope: Scope,
+    /// A load of memory that nobody may write while the kernel runs: `.nc`.
+    pub(crate) constant: bool,
 }
 
 /// What an atomic makes of the old value and its operands.
@@ -277,6 +279,12 @@ pub(crate) enum Op {
     Fence(Order, Scope),
     Mbar(Box<Mbar>),
     Async(Box<Async>),
+    CopyGroup(CopyGroup),
+    /// `cp.async.mbarrier.arrive`: an arrival when the thread's copies are over; none where it is one
+    /// more than its phase expects, and so changes nothing.
+    CopyArrive(Option<Box<Mbar>>),
+    /// Between ordinary accesses and the copy engine's.
+    ProxyFence,
     /// `mapa`: the address of the same place in another block of the cluster.
     Mapa {
         dst: Dst,
@@ -314,7 +322,7 @@ impl Op {
         match self {
             Op::Load { memory, .. } | Op::Store { memory, .. } => memory.ty.bytes(),
             Op::Atomic(atom) => atom.memory.ty.bytes(),
-            Op::Mbar(_) => 8,
+            Op::Mbar(_) | Op::CopyArrive(_) => 8,
             _ => 1,
         }
     }

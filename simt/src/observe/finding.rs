@@ -151,6 +151,24 @@ impl Finding {
     /// What is wrong and what to do, in one sentence.
     pub fn sentence(&self) -> String {
         let what = match self.sites.as_slice() {
+            [read, write] if self.fault == Fault::StaleRead => format!(
+                "{} reads {} at {} as memory that no thread writes (`ld.global.nc`), and {} writes it \
+                 at {} in the same launch",
+                read.who(read.block != write.block),
+                self.place,
+                read.at(),
+                write.who(read.block != write.block),
+                write.at()
+            ),
+            [write, copy] if self.fault == Fault::ProxyFence => format!(
+                "{} starts a copy of {} at {}, which {} has written at {}, and no proxy fence makes the \
+                 copy engine see that",
+                copy.who(false),
+                self.place,
+                copy.at(),
+                write.who(false),
+                write.at()
+            ),
             [a, b] => {
                 let apart = a.block != b.block;
                 let ((_, may), (does, _)) = (a.verbs(), b.verbs());

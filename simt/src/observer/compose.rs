@@ -1,8 +1,8 @@
 //! Several observers as one: pairs and more, or one that may be left out.
 
 use super::{
-    Access, Arrive, At, Block, Collective, Complete, Copy, HostEvent, LaunchInfo, Mbarrier,
-    Observer, Order, Scope,
+    Access, Arrive, At, Block, Collective, Complete, Copy, CopyGroup, HostEvent, LaunchInfo,
+    Mbarrier, Observer, Order, Scope,
 };
 use crate::Trap;
 
@@ -51,6 +51,12 @@ macro_rules! tuple {
             }
             fn copy(&mut self, at: &At<'_>, copy: &Copy) {
                 $(self.$n.copy(at, copy);)+
+            }
+            fn copy_group(&mut self, at: &At<'_>, group: CopyGroup) {
+                $(self.$n.copy_group(at, group);)+
+            }
+            fn proxy_fence(&mut self, at: &At<'_>) {
+                $(self.$n.proxy_fence(at);)+
             }
             fn arrive(&mut self, at: &At<'_>, arrive: &Arrive) {
                 $(self.$n.arrive(at, arrive);)+
@@ -131,6 +137,12 @@ impl<O: Observer> Observer for Option<O> {
     }
     fn copy(&mut self, at: &At<'_>, copy: &Copy) {
         self.iter_mut().for_each(|o| o.copy(at, copy));
+    }
+    fn copy_group(&mut self, at: &At<'_>, group: CopyGroup) {
+        self.iter_mut().for_each(|o| o.copy_group(at, group));
+    }
+    fn proxy_fence(&mut self, at: &At<'_>) {
+        self.iter_mut().for_each(|o| o.proxy_fence(at));
     }
     fn arrive(&mut self, at: &At<'_>, arrive: &Arrive) {
         self.iter_mut().for_each(|o| o.arrive(at, arrive));

@@ -12,7 +12,7 @@ mod compose;
 
 use crate::Trap;
 use crate::kernel::Kernel;
-pub use crate::model::{AccessKind, Buffer, Order, Scope, Space};
+pub use crate::model::{AccessKind, Buffer, CopyGroup, Order, Scope, Space};
 
 /// A launch as its observers see it.
 #[derive(Debug, Clone, Copy)]
@@ -407,8 +407,14 @@ pub trait Observer: Send + Sized {
     #[inline]
     fn access(&mut self, at: &At<'_>, access: &Access<'_>) {}
 
-    /// A copy of its own pace moves its bytes (at once, in this interpreter).
+    /// A copy of its own pace begins.
     fn copy(&mut self, at: &At<'_>, copy: &Copy) {}
+
+    /// Threads put their copies into a group, or wait for groups.
+    fn copy_group(&mut self, at: &At<'_>, group: CopyGroup) {}
+
+    /// A fence between ordinary accesses and those of the copy engine.
+    fn proxy_fence(&mut self, at: &At<'_>) {}
 
     /// Lanes reach a barrier.
     fn arrive(&mut self, at: &At<'_>, arrive: &Arrive) {}

@@ -7,7 +7,7 @@ use super::{
     highlight::escape,
     history, listing, number, plot, ring, slider,
     sources::{Sources, read, size},
-    stepper, table,
+    stepper, table, zoo,
 };
 
 /// What a directive becomes.
@@ -60,6 +60,8 @@ pub(crate) fn weave(sources: &Sources, text: &str) -> Result<Woven> {
         ("plot", [name @ ("history" | "sweep" | "stacked")]) => plotted(sources, name),
         ("plot", [kind, names @ ..]) => Ok(framed(&plot::html(sources, kind, names)?)),
         ("ring", [step]) => ring::html(sources, step).map(Woven::Figure),
+        ("zoo", []) => block(zoo::table(sources)?),
+        ("zoo", [name]) => zoo::one(sources, name).map(Woven::Block),
         ("slider", []) => slider::html(sources).map(Woven::Figure),
         ("figure", [name]) => drawing(sources, name),
         ("#include", _) => bail!("`{{{{#include}}}}` stands in a code fence at the margin"),

@@ -19,6 +19,11 @@ fn named(name: &str, language: Language, code: &str) -> String {
     )
 }
 
+/// A whole CUDA file.
+pub(crate) fn cuda(file: &str, source: &str) -> String {
+    named(file, Language::Cuda, source)
+}
+
 /// `{{kernel STEP}}`: the whole of it.
 pub(crate) fn kernel(sources: &Sources, step: &str) -> Result<String> {
     let kernel = sources.kernel(step)?;

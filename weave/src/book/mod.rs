@@ -29,6 +29,7 @@ mod table;
 mod timed;
 mod trial;
 mod weave;
+mod zoo;
 
 use std::{
     path::PathBuf,

@@ -16,6 +16,7 @@ use super::{
     quantity::{Quantity, Unit},
     sources::{Sources, size},
     timed::{At, between, rate, speedup, time},
+    zoo,
 };
 
 /// The words of a directive: names and sizes in order, `key=value` apart.
@@ -122,6 +123,7 @@ pub(crate) fn quantity(sources: &Sources, text: &str) -> Result<Quantity> {
             Ok(Quantity::counted(lines as f64, format!("lines of steps/{step}/src/kernel.cu")))
         }
         ["gpu", key] => gpu(sources, on, key),
+        ["zoo", what] => zoo::number(sources, what),
         ["history", table, row, column] => history::cell(sources, table, row, column),
         ["ratio", a, b] => both(sources, a, b, Unit::Factor, |a, b| a / b),
         ["share", a, b] => both(sources, a, b, Unit::Share, |a, b| a / b),

@@ -234,6 +234,6 @@ mod tests {
 
     #[test]
     fn stale_or_missing_ptx_is_named() {
-        assert_eq!(stale(&kernel("anything"), &compiler::ELEMENTS).len(), 3);
+        assert_eq!(stale(&kernel("anything"), &ELEMENTS).len(), 3);
     }
 }

@@ -21,7 +21,7 @@ pub(super) struct Accessor<'a> {
 
 impl Accessor<'_> {
     #[inline]
-    fn knows(&self, lane: u32, e: &Entry) -> bool {
+    pub(super) fn knows(&self, lane: u32, e: &Entry) -> bool {
         match self.cluster.knows(self.rank, self.warp, lane, e) {
             Some(known) => known,
             None => self.knows_far(lane, e),
@@ -52,9 +52,11 @@ impl Accessor<'_> {
     ) {
         let mut raced = Vec::new();
         let this: &Self = self;
+        let atomic = this.access.is_some_and(|access| access.kind.is_atomic());
         cell.access(
             entry,
             writes,
+            atomic,
             spill,
             |e| this.knows(target.lane, e),
             |e, wrote| raced.push((*e, wrote)),

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use super::release::{Ref, Release};
 use super::shadow::{Entry, Strength};
+use super::unwaited::Unwaited;
 
 /// The clock of a cluster, and what each of its blocks knows.
 #[derive(Debug, Clone)]
@@ -56,6 +57,8 @@ pub(super) struct WarpClock {
     pub(super) refs: Vec<(u32, Ref)>,
     pub(super) pending: Vec<(u32, Ref)>,
     pub(super) fenced: Vec<(u32, Arc<Release>)>,
+    /// Copies of its threads, where there are any.
+    pub(super) copies: Option<Box<Unwaited>>,
 }
 
 impl Cluster {

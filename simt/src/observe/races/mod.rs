@@ -11,10 +11,14 @@
 
 mod accessor;
 mod clock;
+mod copies;
 mod order;
+mod readonly;
 mod release;
 mod reports;
 mod shadow;
+mod touches;
+mod unwaited;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,17 +28,19 @@ use self::clock::{Cluster, add_for};
 use self::release::{Logs, Ref, Release};
 use self::reports::{Apart, Reports, Side};
 use self::shadow::{Cell, Entry, Global, LINE, Shared, Spill, Strength, Whole};
+use self::touches::Readonly;
+use self::unwaited::Unfenced;
 use super::finding::Finding;
 use super::memory::lanes;
 use super::scene::Scene;
 use crate::observer::{
-    Access, Arrive, At, Block, Complete, Copy, LaunchInfo, Mbarrier, Observer, Order, Scope, Space,
+    Access, Arrive, At, Block, Complete, Copy, CopyGroup, LaunchInfo, Mbarrier, Observer, Order,
+    Scope, Space,
 };
 
 /// Finds data races and unordered volatile pairs in shared and global memory.
 ///
-/// Two gaps are known: a store to a flag does not end what was released through it before, and
-/// `cp.async` without bulk counts as done at once.
+/// One gap is known: a store to a flag does not end what was released through it before.
 #[derive(Debug, Clone, Default)]
 pub struct Races {
     reports: Reports,
@@ -49,6 +55,12 @@ pub struct Races {
     global: Global,
     logs: Logs,
     shared_bytes: u32,
+    /// What only `ld.global.nc` may touch, where the kernel has such loads.
+    readonly: Readonly,
+    reads_only: bool,
+    /// What threads wrote unseen by the copy engine, where the kernel uses it.
+    unfenced: Unfenced,
+    engine: bool,
 }
 
 impl Races {
@@ -267,6 +279,8 @@ impl Observer for Races {
                 found: self.reports.found.fork(),
             },
             shared_bytes: self.shared_bytes,
+            reads_only: self.reads_only,
+            engine: self.engine,
             ..Races::default()
         }
     }
@@ -283,6 +297,7 @@ impl Observer for Races {
                 address,
             );
         });
+        self.merge_readonly(fork.readonly);
     }
 
     fn launch_begin(&mut self, launch: &LaunchInfo<'_>) {
@@ -294,6 +309,10 @@ impl Observer for Races {
         self.current = None;
         self.global.reset();
         self.logs.reset();
+        self.readonly.reset();
+        self.reads_only = touches::reads(&launch.kernel.insts);
+        self.unfenced.clear();
+        self.engine = unwaited::uses_engine(&launch.kernel.insts);
         self.shared_bytes = launch.shared;
         self.reports.found.begin(launch.kernel.name(), launch.number);
         self.reports.scene = Some(Arc::new(Scene::new(launch)));
@@ -302,6 +321,7 @@ impl Observer for Races {
     fn launch_end(&mut self, _: &LaunchInfo<'_>) {
         self.global.reset();
         self.logs.reset();
+        self.readonly.reset();
     }
 
     fn block_begin(&mut self, launch: &LaunchInfo<'_>, block: &Block) {
@@ -321,6 +341,9 @@ impl Observer for Races {
             memory.resize_with(rank + 1, Shared::default);
         }
         memory[rank].reset(self.shared_bytes);
+        if self.engine {
+            self.forget_unfenced(place, rank);
+        }
     }
 
     fn block_end(&mut self, _: &LaunchInfo<'_>, block: &Block) {
@@ -338,6 +361,12 @@ impl Observer for Races {
     fn access(&mut self, at: &At<'_>, access: &Access<'_>) {
         if !matches!(access.space, Space::Global | Space::Shared) {
             return;
+        }
+        if self.reads_only && access.space == Space::Global {
+            self.watch_readonly(at, access);
+        }
+        if self.engine && access.space == Space::Shared && access.wrote != 0 {
+            self.write_unfenced(at, access);
         }
         let strength = match access.order {
             Order::Weak if !access.kind.is_atomic() => Strength::Weak,
@@ -371,7 +400,9 @@ impl Observer for Races {
             if !matches!(space, Space::Global | Space::Shared) {
                 continue;
             }
+            let waits = kind.writes && !copy.bulk && copy.mbarrier.is_none();
             let entry = match copy.mbarrier.filter(|_| kind.writes) {
+                None if waits => self.unwaited(at, copy),
                 Some(mbarrier) => {
                     let key = self.key(at, Space::Shared, mbarrier);
                     let log = self.logs.make(key);
@@ -379,8 +410,18 @@ impl Observer for Races {
                 }
                 None => mine,
             };
-            self.span(at, Span { lane: copy.lane, space, address, bytes }, entry, kind, None);
+            let span = Span { lane: copy.lane, space, address, bytes };
+            self.engaged(at, copy, span);
+            self.span(at, span, entry, kind, None);
         }
+    }
+
+    fn copy_group(&mut self, at: &At<'_>, group: CopyGroup) {
+        self.waited(at, group);
+    }
+
+    fn proxy_fence(&mut self, at: &At<'_>) {
+        self.proxy_fenced(at);
     }
 
     fn arrive(&mut self, at: &At<'_>, arrive: &Arrive) {

@@ -116,10 +116,46 @@ struct Log {
     warps: HashMap<(u32, u32), Releases>,
     /// By block, as if it were one lane: what its barriers order is the same for all.
     blocks: HashMap<u32, Releases>,
-    /// By block and warp, those whose threads knew of other blocks or logs.
-    nested: HashMap<(u32, u32), Releases>,
+    /// By block and warp, those whose threads had met other blocks of a cluster.
+    met: HashMap<(u32, u32), Releases>,
+    /// What of other logs those who released here knew: releases that reach all blocks, and by block
+    /// all of its own.
+    wide: Beyond,
+    own: HashMap<u32, Beyond>,
     /// Of an `mbarrier`: the length at the end of each phase, and when that was.
     phases: Vec<(u32, u32)>,
+}
+
+/// How much of other logs, by log and scope, was known to whoever released up to a place of this one:
+/// an entry for each place where that became more.
+#[derive(Debug, Clone, Default)]
+struct Beyond(Vec<(u32, Arc<Lengths>)>);
+
+type Lengths = HashMap<(u32, u8), u32>;
+
+impl Beyond {
+    fn add(&mut self, at: u32, refs: &[Ref]) {
+        let last = self.0.last().map(|(_, lengths)| lengths.clone()).unwrap_or_default();
+        let new = |r: &&Ref| last.get(&(r.log, r.scope)).is_none_or(|&length| length < r.length);
+        if !refs.iter().any(|r| new(&r)) {
+            return;
+        }
+        let mut lengths = Lengths::clone(&last);
+        for r in refs {
+            let length = lengths.entry((r.log, r.scope)).or_default();
+            *length = r.length.max(*length);
+        }
+        self.0.push((at, Arc::new(lengths)));
+    }
+
+    /// What was known by a length of this log.
+    fn by(&self, length: u32) -> impl Iterator<Item = Ref> {
+        let end = self.0.partition_point(|&(at, _)| at < length);
+        let last = self.0[..end].last().into_iter();
+        last.flat_map(|(_, lengths)| {
+            lengths.iter().map(|(&(log, scope), &length)| Ref { log, length, scope })
+        })
+    }
 }
 
 /// The logs of a launch, by address.
@@ -171,8 +207,16 @@ impl Logs {
         let warp = (release.block, release.warp);
         log.warps.entry(warp).or_default().push(lanes, n);
         log.blocks.entry(release.block).or_default().push(1, n);
-        if release.cluster.is_some() || release.refs.iter().any(|(_, r)| r.log != number) {
-            log.nested.entry(warp).or_default().push(lanes, n);
+        if release.cluster.is_some() {
+            log.met.entry(warp).or_default().push(lanes, n);
+        }
+        let others = release.refs.iter().filter(|(m, r)| m & lanes != 0 && r.log != number);
+        let others: Vec<Ref> = others.map(|&(_, r)| r).collect();
+        if !others.is_empty() {
+            if release.scope > 0 {
+                log.wide.add(log.length, &others);
+            }
+            log.own.entry(release.block).or_default().add(log.length, &others);
         }
         log.entries.push(LogEntry { at: log.length, lanes, release });
         log.length += 1;
@@ -207,25 +251,22 @@ impl Logs {
     ) -> bool {
         let mut missing = e.lanes & !known;
         let mut open: Vec<Ref> = refs.collect();
-        let mut seen: Vec<Ref> = Vec::new();
+        // Of one log and scope, the longest part counts: a thread knows ever more.
+        let mut seen = Lengths::new();
         while let Some(r) = open.pop() {
-            if seen.iter().any(|s| s.log == r.log && s.scope >= r.scope && s.length >= r.length) {
+            let length = seen.entry((r.log, r.scope)).or_default();
+            if r.length <= *length {
                 continue;
             }
-            seen.push(r);
+            *length = r.length;
             if self.knows_here(block, r, e, &mut missing) {
                 return true;
             }
             let log = &self.logs[r.log as usize];
-            for releases in log.nested.values() {
-                for LogEntry { lanes, release, .. } in
-                    releases.last(&log.entries, r.length, reach(block, r))
-                {
-                    let refs =
-                        release.refs.iter().filter(|(m, n)| m & lanes != 0 && n.log != r.log);
-                    open.extend(refs.map(|&(_, n)| n));
-                }
+            if r.scope > 0 {
+                open.extend(log.wide.by(r.length));
             }
+            open.extend(log.own.get(&block).into_iter().flat_map(|own| own.by(r.length)));
         }
         false
     }
@@ -243,7 +284,7 @@ impl Logs {
             return e.lanes == r.log && seen > 0 && log.phases[seen - 1].1 >= e.time;
         }
         let own = log.warps.get(&(e.block, e.warp())).into_iter();
-        for releases in own.chain(log.blocks.get(&e.block)).chain(log.nested.values()) {
+        for releases in own.chain(log.blocks.get(&e.block)).chain(log.met.values()) {
             for LogEntry { lanes, release, .. } in
                 releases.last(&log.entries, r.length, reach(block, r))
             {

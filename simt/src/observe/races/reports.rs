@@ -28,7 +28,11 @@ pub(super) struct Side {
 
 impl Side {
     pub(super) fn of(e: &Entry, writes: bool, not: u32) -> Side {
-        let lanes = if e.strength() == Strength::Async { 1 } else { e.lanes };
+        let lanes = match (e.strength(), u32::MAX - e.lanes) {
+            (Strength::Async, lane @ 0..32) => 1 << lane,
+            (Strength::Async, _) => 1,
+            _ => e.lanes,
+        };
         let others = if lanes & !not != 0 { lanes & !not } else { lanes };
         let lane = others.trailing_zeros() & 31;
         Side { block: e.block, warp: e.warp(), lane, pc: e.pc(), strength: e.strength(), writes }
@@ -92,6 +96,49 @@ impl Reports {
     }
 }
 
+impl Reports {
+    /// A read that nothing keeps coherent, and a write, of one launch.
+    #[cold]
+    pub(super) fn stale(&mut self, read: Side, write: Side, space: Space, address: u64) {
+        self.pair(
+            Fault::StaleRead,
+            [read, write],
+            space,
+            address,
+            "read it by a plain load: without \
+             `__ldg`, and without `const` and `__restrict__` on its pointer",
+        );
+    }
+
+    /// A thread's write, and a copy of the engine behind it, with no proxy fence in between.
+    #[cold]
+    pub(super) fn unfenced(&mut self, sides: [Side; 2], address: u64) {
+        let cure = "let the writers execute `fence.proxy.async` before the block meets, or whoever starts \
+                    the copy after that";
+        self.pair(Fault::ProxyFence, sides, Space::Shared, address, cure);
+    }
+
+    /// Two accesses that are at fault together.
+    fn pair(&mut self, fault: Fault, sides: [Side; 2], space: Space, address: u64, cure: &str) {
+        let Some(scene) = &self.scene else { return };
+        let [a, b] = sides;
+        let key = Key { fault, space: Some(space), pcs: (a.pc, b.pc), rank: BEYOND };
+        self.found.add(key, 1, || {
+            let sites =
+                sides.map(|s| scene.site(u64::from(s.block), s.warp * 32 + s.lane, s.pc, s.what()));
+            let width = scene.width(a.pc);
+            let address = address - address % u64::from(width);
+            Finding {
+                space: Some(space),
+                address,
+                place: scene.place(space, address, width),
+                cure: cure.into(),
+                ..scene.finding(fault, sites.into())
+            }
+        });
+    }
+}
+
 /// What would order two accesses, and its rank.
 fn cure(a: &Side, b: &Side, apart: Apart, space: Space) -> (&'static str, u8) {
     let either = |s: Strength| a.strength == s || b.strength == s;
@@ -108,7 +155,8 @@ fn cure(a: &Side, b: &Side, apart: Apart, space: Space) -> (&'static str, u8) {
             BEYOND,
         ),
         _ if either(Strength::Async) => (
-            "nobody waits for the copy; wait for its mbarrier, then let the block meet at a barrier",
+            "nobody waits for the copy; wait for its mbarrier or its group, then let the block meet \
+             at a barrier",
             BEYOND,
         ),
         _ if a.pc == b.pc && a.writes && b.writes => {

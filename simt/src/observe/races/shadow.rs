@@ -31,7 +31,7 @@ pub(super) struct Entry {
     pub(super) block: u32,
     /// When, on the clock of its cluster; 0 for no access at all.
     pub(super) time: u32,
-    /// Lanes; of an asynchronous copy, the number of its `mbarrier`.
+    /// Lanes; of a copy, the number of its `mbarrier`, or `u32::MAX` less the lane that waits for it.
     pub(super) lanes: u32,
     /// Instruction 19 bits, warp 5, bytes 4, strength 2, scope 2.
     info: u32,
@@ -52,6 +52,11 @@ impl Entry {
 
     pub(super) fn by(self, lanes: u32) -> Entry {
         Entry { lanes, ..self }
+    }
+
+    /// By another instruction.
+    pub(super) fn at(self, pc: u32) -> Entry {
+        Entry { info: self.info & 0x1fff | pc.min(0x7ffff) << 13, ..self }
     }
 
     /// The same, of some bytes of the word only.
@@ -156,6 +161,7 @@ impl Cell {
         &mut self,
         entry: Entry,
         writes: bool,
+        atomic: bool,
         spill: &mut Spill,
         mut known: impl FnMut(&Entry) -> bool,
         mut race: impl FnMut(&Entry, bool),
@@ -187,7 +193,7 @@ impl Cell {
             if matches!(entry.strength(), Strength::Strong | Strength::Volatile)
                 && self.write.time != 0
             {
-                self.write_strong(entry, spill, known);
+                self.write_strong(entry, atomic, spill, known);
             } else if bytes == 15 {
                 // Whoever is ordered after this write is ordered after all that it is ordered
                 // after, and whatever it raced with has been told.
@@ -226,18 +232,36 @@ impl Cell {
         }
     }
 
+    /// A copy's write becomes one of its thread, which has waited for it.
+    pub(super) fn settle(&mut self, copy: &Entry, own: Entry, spill: &mut Spill) {
+        let is = |e: &Entry| e.time != 0 && e.of(0) == copy.of(0);
+        let settled = |e: &Entry| own.of(e.bytes());
+        if is(&self.write) {
+            self.write = settled(&self.write);
+        } else if self.more != 0 {
+            for e in spill.list(&mut self.more).writes.iter_mut().filter(|e| is(e)) {
+                *e = settled(e);
+            }
+        }
+    }
+
     /// Strong accesses may meet unordered and untold, so one does not stand for those before it:
-    /// weak ones are kept for strong ones to come, unordered ones for weak ones to come.
+    /// weak ones are kept for strong ones to come, unordered ones for weak ones to come. But an
+    /// atomic has seen the one before it, and stands for that: whoever comes after the atomic comes
+    /// after all that it saw (PTX's causality order: observation, then program order).
     #[cold]
     fn write_strong(
         &mut self,
         entry: Entry,
+        atomic: bool,
         spill: &mut Spill,
         mut known: impl FnMut(&Entry) -> bool,
     ) {
         let weak = |e: &Entry| matches!(e.strength(), Strength::Weak | Strength::Async);
         let old = std::mem::replace(&mut self.write, entry);
-        let keep = weak(&old) || !known(&old);
+        let reaches = old.block == entry.block || old.scope().min(entry.scope()) >= 2;
+        let saw = atomic && old.strength() == Strength::Strong && reaches;
+        let keep = weak(&old) || !(saw || known(&old));
         if !keep && self.more == 0 {
             return;
         }

@@ -1,0 +1,70 @@
+//! What only `ld.global.nc` may touch: lines of memory that are read so, or written.
+
+use std::collections::HashMap;
+
+use super::reports::Side;
+use super::shadow::{LINE, Strength};
+use crate::inst::{Inst, Op};
+
+/// Lines of memory that are read so, or written. Empty where a kernel has no such load.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Readonly {
+    pub(super) lines: HashMap<u64, Vec<Touch>>,
+}
+
+/// Words of one line that lanes of a warp touch, one behind the other.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Touch {
+    /// Whether they are written; read, if not.
+    pub(super) writes: bool,
+    pub(super) words: u32,
+    /// The address and lane of the first, and the bytes of a lane.
+    pub(super) first: u64,
+    pub(super) lane: u32,
+    pub(super) bytes: u64,
+    pub(super) block: u32,
+    pub(super) warp: u32,
+    pub(super) pc: u32,
+}
+
+impl Touch {
+    /// Who touches an address.
+    pub(super) fn side(&self, address: u64) -> Side {
+        let lane = self.lane + (address.saturating_sub(self.first) / self.bytes) as u32;
+        let (block, warp, pc, writes) = (self.block, self.warp, self.pc, self.writes);
+        Side { block, warp, lane: lane & 31, pc, strength: Strength::Weak, writes }
+    }
+}
+
+impl Readonly {
+    pub(super) fn reset(&mut self) {
+        self.lines.clear();
+    }
+
+    /// Adds what touches a line; hands back a read and a write of one word, where there are both.
+    pub(super) fn touch(&mut self, line: u64, new: Touch) -> Option<(Touch, Touch, u64)> {
+        let all = self.lines.entry(line).or_default();
+        let mut clash = None;
+        for old in all.iter() {
+            let both = old.words & new.words;
+            if old.writes != new.writes && both != 0 && clash.is_none() {
+                let address = (line * LINE as u64 + u64::from(both.trailing_zeros())) * 4;
+                let (read, write) = if new.writes { (*old, new) } else { (new, *old) };
+                clash = Some((read, write, address));
+            }
+        }
+        if !all.iter().any(|old| old.writes == new.writes && new.words & !old.words == 0) {
+            all.push(new);
+        }
+        clash
+    }
+}
+
+/// Whether a kernel has such loads, and so has to be watched.
+pub(super) fn reads(insts: &[Inst]) -> bool {
+    insts.iter().any(|inst| is_read(&inst.op))
+}
+
+pub(super) fn is_read(op: &Op) -> bool {
+    matches!(op, Op::Load { memory, .. } if memory.constant)
+}

@@ -1,0 +1,32 @@
+//! Copies that their threads have not waited for, and writes that no proxy fence has come behind.
+
+use std::collections::HashMap;
+
+use super::shadow::Entry;
+use crate::inst::{Inst, Op};
+
+/// The copies of a warp's threads that they have not waited for.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Unwaited {
+    pub(super) copies: Vec<One>,
+    /// Groups that each lane has made.
+    pub(super) groups: [u32; 32],
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct One {
+    pub(super) lane: u32,
+    pub(super) group: u32,
+    pub(super) target: u64,
+    pub(super) bytes: u64,
+    pub(super) entry: Entry,
+}
+
+/// Writes of threads to shared memory that no proxy fence has come behind, by place and rank of the
+/// block and word.
+pub(super) type Unfenced = HashMap<(usize, usize, u64), Entry>;
+
+/// Whether a kernel uses the copy engine.
+pub(super) fn uses_engine(insts: &[Inst]) -> bool {
+    insts.iter().any(|inst| matches!(&inst.op, Op::Async(copy) if copy.bulk))
+}

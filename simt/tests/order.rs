@@ -1,0 +1,114 @@
+//! Order that fences and atomics make: what is no race, and how long it takes to see that.
+
+mod common;
+
+use std::time::{Duration, Instant};
+
+use common::{Device, launch};
+use simt::observe::Fault;
+use simt::{Arg, Module, Schedule};
+
+const SCHEDULES: [Schedule; 4] =
+    [Schedule::Converged, Schedule::MinPc, Schedule::Adversarial(1), Schedule::Adversarial(2)];
+
+/// A kernel with one pointer, `%rd1`, and `%r1` its thread.
+fn module(body: &str) -> Module {
+    let text = format!(
+        ".version 7.8\n.target sm_70\n.address_size 64\n\
+         .visible .entry reduce(.param .u64 p)\n{{\n.reg .pred %p<4>;\n.reg .b32 %r<16>;\n\
+         .reg .b64 %rd<4>;\nld.param.u64 %rd1, [p];\nmov.u32 %r1, %tid.x;\nmov.u32 %r2, %nctaid.x;\n{body}\nret;\n}}\n"
+    );
+    Module::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+/// Runs it on two zeros, and says what was found, what is left there, and how long it took.
+fn run(module: &Module, schedule: Schedule, grid: u32, block: u32) -> (Device, [u32; 2], Duration) {
+    let mut device = Device::with(|config| config.schedule = schedule);
+    let data = device.put(&[0; 8]);
+    let start = Instant::now();
+    device.launch(module, &launch("reduce", grid, block, 0, vec![Arg::U64(data)])).unwrap();
+    let took = start.elapsed();
+    let bytes = device.get(data, 8);
+    let word = |i: usize| u32::from_le_bytes(bytes[4 * i..4 * i + 4].try_into().unwrap());
+    (device, [word(0), word(1)], took)
+}
+
+/// What libcu++ makes of a sequentially consistent addition and a compare-and-swap loop.
+const SEQUENTIAL: &str = "fence.sc.gpu;
+    atom.add.acquire.gpu.global.u32 %r3, [%rd1+4], 1;
+    fence.sc.gpu;
+    ld.acquire.gpu.global.u32 %r4, [%rd1];
+L:
+    mov.u32 %r6, %r4;
+    add.u32 %r5, %r4, 1;
+    fence.sc.gpu;
+    atom.cas.acquire.gpu.global.b32 %r4, [%rd1], %r6, %r5;
+    setp.ne.u32 %p1, %r4, %r6;
+    @%p1 bra L;";
+
+#[test]
+fn fences_and_acquiring_atomics_in_a_loop_take_time_by_their_number() {
+    let module = module(SEQUENTIAL);
+    for (grid, block) in [(1, 32), (1, 128), (2, 128), (2, 256)] {
+        let (device, left, took) = run(&module, Schedule::Converged, grid, block);
+        assert_eq!(left, [grid * block; 2]);
+        assert!(device.findings().is_empty(), "{}", device.said());
+        assert!(took < Duration::from_secs(10), "{grid} blocks of {block} took {took:?}");
+        eprintln!("{grid} x {block}: {took:?}");
+    }
+}
+
+/// Every block takes a ticket, and the last one sets them to zero with an ordinary store.
+const RESET: &str = "setp.ne.u32 %p1, %r1, 0;
+    @%p1 ret;
+    sub.u32 %r3, %r2, 1;
+    FENCE
+    atom.ATOM.global.u32 %r4, [%rd1], 1;
+    FENCE
+    setp.ne.u32 %p2, %r4, %r3;
+    @%p2 ret;
+    mov.u32 %r5, 0;
+    st.global.u32 [%rd1], %r5;";
+
+#[test]
+fn an_atomic_comes_before_what_follows_one_that_saw_it() {
+    for (fence, atom) in [
+        ("fence.acq_rel.gpu;", "add.relaxed.gpu"),
+        ("", "add.relaxed.gpu"),
+        ("fence.sc.gpu;", "add.relaxed.gpu"),
+        ("", "add.acq_rel.gpu"),
+    ] {
+        let module = module(&RESET.replace("FENCE", fence).replace("ATOM", atom));
+        for schedule in SCHEDULES {
+            let (device, left, _) = run(&module, schedule, 9, 32);
+            assert_eq!(left[0], 0);
+            assert!(device.findings().is_empty(), "{fence} {atom} {schedule}: {}", device.said());
+        }
+    }
+}
+
+#[test]
+fn an_atomic_of_too_narrow_a_scope_saw_nothing() {
+    let module = module(&RESET.replace("FENCE", "").replace("ATOM", "add.relaxed.cta"));
+    let (device, ..) = run(&module, Schedule::Converged, 9, 32);
+    assert!(device.findings().iter().any(|f| f.fault == Fault::DataRace), "{}", device.said());
+}
+
+#[test]
+fn a_reset_by_whoever_is_not_last_is_a_race() {
+    // The first one resets: the others' tickets are taken at the same time.
+    let body = RESET.replace("FENCE", "").replace("ATOM", "add.relaxed.gpu");
+    let module = module(&body.replace("%r4, %r3", "%r4, 0"));
+    let (device, ..) = run(&module, Schedule::Converged, 9, 32);
+    assert!(device.findings().iter().any(|f| f.fault == Fault::DataRace), "{}", device.said());
+}
+
+#[test]
+fn what_an_atomic_saw_is_no_order_for_other_memory() {
+    // Each stores to the second word before its ticket, with no fence; the last one reads it.
+    let body = RESET.replace("FENCE", "").replace("ATOM", "add.relaxed.gpu");
+    let body = body.replace("sub.u32 %r3, %r2, 1;", "sub.u32 %r3, %r2, 1;\nmov.u32 %r6, %ctaid.x;\nsetp.ne.u32 %p3, %r6, 0;\n@%p3 bra S;\nst.global.u32 [%rd1+4], %r6;\nS:");
+    let module = module(&body.replace("mov.u32 %r5, 0;", "ld.global.u32 %r5, [%rd1+4];"));
+    let (device, ..) = run(&module, Schedule::Converged, 9, 32);
+    assert!(device.findings().iter().any(|f| f.fault == Fault::DataRace), "{}", device.said());
+}

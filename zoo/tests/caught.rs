@@ -1,0 +1,82 @@
+//! Each bug is caught by the check that names it, in the line where it is.
+
+use simt::Schedule;
+use simt::observe::Fault;
+use zoo::{BUGS, Outcome, SCHEDULES, page, table, watch};
+
+fn outcome(name: &str) -> (&'static zoo::Bug, Outcome) {
+    let bug = BUGS.iter().find(|bug| bug.name == name).unwrap_or_else(|| panic!("no bug {name}"));
+    (bug, watch(bug).unwrap_or_else(|error| panic!("{name}: {error}")))
+}
+
+#[test]
+fn each_is_caught_by_the_check_that_names_it_in_its_line() {
+    let mut all = Vec::new();
+    for bug in &BUGS {
+        let outcome = watch(bug).unwrap_or_else(|error| panic!("{}: {error}", bug.name));
+        let (schedule, finding) = outcome
+            .of(bug.fault)
+            .unwrap_or_else(|| panic!("{} is not found: {outcome:?}", bug.name));
+        let lines: Vec<&str> = finding
+            .sites
+            .iter()
+            .map(|site| bug.source.lines().nth(site.line as usize - 1).unwrap_or_default())
+            .collect();
+        assert!(
+            lines.iter().any(|line| line.contains(bug.at)),
+            "{} under {schedule}: `{}` is in none of {lines:?}",
+            bug.name,
+            bug.at
+        );
+        // Nothing else is wrong with it.
+        let others: Vec<Fault> =
+            outcome.found.iter().map(|(_, f)| f.fault).filter(|f| *f != bug.fault).collect();
+        assert_eq!(
+            others,
+            ALSO.iter().filter(|a| a.0 == bug.name).map(|a| a.1).collect::<Vec<_>>(),
+            "{}",
+            bug.name
+        );
+        all.push(outcome);
+    }
+    let text = table(BUGS.iter().zip(&all));
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    assert!(text.contains("20 of 20 found"), "{text}");
+}
+
+/// What a bug leads to besides.
+const ALSO: [(&str, Fault); 0] = [];
+
+#[test]
+fn schedules_are_few_fixed_and_different() {
+    assert!(SCHEDULES.len() <= 32);
+    for (i, schedule) in SCHEDULES.iter().enumerate() {
+        assert!(!SCHEDULES[..i].contains(schedule), "{schedule} twice");
+    }
+    assert_eq!(SCHEDULES[..2], [Schedule::Converged, Schedule::MinPc]);
+}
+
+#[test]
+fn each_says_what_it_claims_and_what_is_wrong() {
+    for bug in &BUGS {
+        assert!(bug.claim().ends_with('.') && bug.wrong().ends_with('.'), "{}", bug.name);
+        assert!(bug.source.lines().count() <= 40, "{} has too many lines", bug.name);
+        assert!(!bug.at.is_empty() && bug.source.contains(bug.at), "{}", bug.name);
+        assert_eq!(BUGS.iter().filter(|other| other.name == bug.name).count(), 1, "{}", bug.name);
+    }
+}
+
+#[test]
+fn a_page_shows_the_line_and_fits_its_width() {
+    let (bug, outcome) = outcome("volatile-tail");
+    let text = page(bug, &outcome);
+    assert!(text.contains("row[tid] += row[tid + 32];") && text.contains("Wrong: "), "{text}");
+    let prose = text.lines().filter(|line| !line.contains(" | "));
+    assert!(prose.clone().all(|line| line.chars().count() <= 80), "{text}");
+}
+
+#[test]
+fn a_copy_that_nobody_waits_for_comes_too_late_under_some_schedule() {
+    let (_, outcome) = outcome("unwaited-copy");
+    assert!((1..SCHEDULES.len()).contains(&outcome.right), "right under {}", outcome.right);
+}
