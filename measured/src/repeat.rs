@@ -1,4 +1,4 @@
-//! The same command on two GPUs of one kind: which ratios are the kind's, and which one GPU's.
+//! The same program on two GPUs of one kind: which ratios are the kind's, and which one GPU's.
 
 use std::fmt::Write as _;
 
@@ -76,13 +76,11 @@ impl Who {
     }
 }
 
-/// The last two runs of one command and one program on GPUs of one kind, the older first.
+/// The last two runs of one program on GPUs of one kind, the older first.
 pub fn pair(runs: &[Run]) -> Option<(&Run, &Run)> {
     let (newest, before) = runs.split_last()?;
     let same = |run: &&Run| {
-        run.env.gpu.name == newest.env.gpu.name
-            && run.env.run.commit == newest.env.run.commit
-            && run.env.run.command == newest.env.run.command
+        run.env.gpu.name == newest.env.gpu.name && run.env.run.commit == newest.env.run.commit
     };
     match before.iter().rev().find(same) {
         Some(again) => Some((again, newest)),
@@ -93,7 +91,7 @@ pub fn pair(runs: &[Run]) -> Option<(&Run, &Run)> {
 /// The page of two runs.
 pub fn of(first: &Run, second: &Run) -> String {
     let mut page = format!(
-        "# {}, twice\n\nMade by `cargo x results` from [{1}]({1}) and [{2}]({2}): the same program and command on two GPUs of this kind; never edited by hand.\n\
+        "# {}, twice\n\nMade by `cargo x results` from [{1}]({1}) and [{2}]({2}): the same program on two GPUs of this kind, where both measured; never edited by hand.\n\
          A cell has the ratio of the first run, then that of the second. \
          † Their intervals do not meet: the ratio is that of one GPU, and not portable.\n\n",
         first.env.gpu.name, first.name, second.name
