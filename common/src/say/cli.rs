@@ -371,12 +371,13 @@ mod tests {
 
     /// Two steps for the youngest GPU, one of them in clusters that are larger than any.
     fn young() -> [&'static Step; 2] {
+        const SOURCE: &str = "// By hand.\n";
         let ptx = ".version 8.4\n.target sm_120\n.address_size 64\n.visible .entry \
                    reduce(.param .u64 a, .param .u64 b, .param .u64 c)\n{\n    ret;\n}\n";
-        let ptx: &str = compiler::Stamp::put(ptx, "", "by hand").leak();
+        let ptx: &str = compiler::Stamp::put(ptx, SOURCE, "by hand").leak();
         let young = Step {
             name: "young",
-            kernel: Kernel { ptx: [ptx, ptx, ptx], ..STEP.kernel },
+            kernel: Kernel { source: SOURCE, ptx: [ptx, ptx, ptx], ..STEP.kernel },
             variants: &[],
             ..STEP
         };
