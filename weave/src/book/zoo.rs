@@ -87,7 +87,7 @@ pub(crate) fn table(sources: &Sources) -> Result<String> {
     let log = log(sources)?;
     let head: Vec<String> = TOOLS.iter().map(|tool| format!("<th>{tool}</th>")).collect();
     let mut out = format!(
-        "<table>\n<thead><tr><th>bug</th><th>right on the GPU</th>{}<th>the interpreter</th></tr></thead>\n<tbody>\n",
+        "<div class=\"table-wrapper\"><table>\n<thead><tr><th>bug</th><th>right on the GPU</th>{}<th>the interpreter</th></tr></thead>\n<tbody>\n",
         head.concat()
     );
     for bug in &BUGS {
@@ -107,7 +107,7 @@ pub(crate) fn table(sources: &Sources) -> Result<String> {
         }
         out += &format!("<td>{}</td></tr>\n", escape(bug.fault.name()));
     }
-    Ok(out + "</tbody>\n</table>")
+    Ok(out + "</tbody>\n</table></div>")
 }
 
 /// One bug: its kernel, and how it went on the GPU.
