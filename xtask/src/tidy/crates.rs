@@ -96,6 +96,17 @@ mod tests {
     const LINTS: &str = "[package]\n\n[lints]\nworkspace = true\n";
 
     #[test]
+    fn crates_below_a_folder_are_looked_at() {
+        let root = std::env::temp_dir().join(format!("tidy crates {}", std::process::id()));
+        std::fs::create_dir_all(root.join("a/src")).unwrap();
+        std::fs::write(root.join("a/Cargo.toml"), "[package]\n").unwrap();
+        std::fs::write(root.join("a/src/lib.rs"), "//! Nothing.\n").unwrap();
+        let found = faults(&root).unwrap();
+        assert!(matches!(&found[..], [one] if one.starts_with("a: Cargo.toml ends")), "{found:?}");
+        std::fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
     fn a_source_has_five_hundred_lines_at_most() {
         let long = |lines: usize| tidy(LINTS, &[("src/lib.rs", &"// A line.\n".repeat(lines))]);
         assert_eq!(long(500), [""; 0]);

@@ -233,7 +233,30 @@ mod tests {
     }
 
     #[test]
+    fn a_broken_sum_says_what_it_claims_and_what_is_wrong() {
+        let whole = "// Claims.\nint a;\n// Wrong: what.\n";
+        assert_eq!(unconfessed(&kernel(whole)), None);
+        for text in ["int a;\n// Wrong: what.\n", "// Claims.\nint a;\n", "int a;\n"] {
+            let fault = unconfessed(&kernel(text)).unwrap();
+            assert!(fault.starts_with("v1-divergence: begins with what it claims"), "{fault}");
+        }
+    }
+
+    #[test]
     fn stale_or_missing_ptx_is_named() {
         assert_eq!(stale(&kernel("anything"), &ELEMENTS).len(), 3);
+        // Beside a kernel that has changed, and beside one that has not.
+        let folder = std::env::temp_dir().join(format!("tidy ptx {}", std::process::id()));
+        let made = Kernel { folder: folder.clone(), ..kernel("int a;") };
+        for (element, _) in ELEMENTS {
+            let path = folder.join(made.ptx(element));
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, Stamp::put(".version 8.4\n", "int a;", "by hand")).unwrap();
+        }
+        assert_eq!(stale(&made, &ELEMENTS), Vec::<String>::new());
+        let changed = Kernel { woven: "int b;".into(), ..made };
+        let faults = stale(&changed, &ELEMENTS);
+        assert!(faults.len() == 3 && faults[0].contains("is older than kernel.cu"), "{faults:?}");
+        fs::remove_dir_all(folder).unwrap();
     }
 }
