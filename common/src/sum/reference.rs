@@ -1,9 +1,5 @@
 //! The sum that every kernel is held against.
 
-use rayon::prelude::*;
-
-use super::scalar::Scalar;
-
 /// The exact sum of integers, or the sum of floats to about 2⁻¹⁰⁰ of Σ|x|.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Reference {
@@ -20,16 +16,7 @@ pub enum Reference {
     },
 }
 
-/// Elements that one task adds up; the same on every machine, so the reference is too.
-const CHUNK: usize = 1 << 20;
-
 impl Reference {
-    /// The sum of values, on all cores.
-    pub fn of<T: Scalar>(values: &[T]) -> Reference {
-        let chunks: Vec<Reference> = values.par_chunks(CHUNK).map(T::sum).collect();
-        chunks.into_iter().fold(T::sum(&[]), Reference::plus)
-    }
-
     /// The sum of integers.
     pub fn of_integers(values: impl Iterator<Item = i128>) -> Reference {
         Reference::Integer(values.sum())
@@ -113,32 +100,32 @@ fn two_sum(a: f64, b: f64) -> (f64, f64) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::sum::{Elements, Scalar};
 
     #[test]
     fn nothing_is_lost_where_doubles_lose_it() {
-        let reference = Reference::of(&[1e100, 1.0, -1e100, 1.0]);
+        let reference = Elements::drawn(&[1e100, 1.0, -1e100, 1.0]).total();
         assert_eq!(reference.float(), 2.0);
     }
 
     #[test]
     fn chunks_change_nothing() {
-        let values: Vec<f32> = (0..3 * CHUNK as u32 / 2).map(|i| (i % 1000) as f32 * 0.1).collect();
+        let values: Vec<f32> = (0..3 << 19).map(|i| (i % 1000) as f32 * 0.1).collect();
         let whole = f32::sum(&values);
-        let in_chunks = Reference::of(&values);
+        let in_chunks = Elements::drawn(&values).total();
         assert_eq!(whole.float(), in_chunks.float());
     }
 
     #[test]
     fn integers_do_not_wrap_before_they_are_asked_to() {
-        let reference = Reference::of(&[i32::MAX; 5]);
+        let reference = Elements::drawn(&[i32::MAX; 5]).total();
         assert_eq!(reference.integer(), 5 * i128::from(i32::MAX));
         assert_eq!(i32::MAX.wrapping_mul(5).distance(&reference), 0.0);
     }
 
     #[test]
     fn the_bound_grows_with_depth_and_magnitude() {
-        let reference = Reference::of(&[1.0f32, -1.0]);
+        let reference = Elements::drawn(&[1.0f32, -1.0]).total();
         assert_eq!(reference.float(), 0.0);
         let one = reference.bound(1, f32::ROUNDOFF);
         assert!(one > 2.0 * f32::ROUNDOFF && one < 2.1 * f32::ROUNDOFF);

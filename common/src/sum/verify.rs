@@ -281,13 +281,13 @@ mod tests {
 
     #[test]
     fn nan_and_infinity_are_never_right() {
-        let reference = Reference::of(&[1.0f32, 2.0]);
+        let reference = Elements::drawn(&[1.0f32, 2.0]).total();
         assert!(Verdict::of(3.0f32, &reference, 8).verified());
         for wrong in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 3.01, 0.0] {
             assert!(!Verdict::of(wrong, &reference, 8).verified(), "{wrong}");
         }
         for poisoned in [f32::NAN, f32::INFINITY] {
-            let reference = Reference::of(&[1.0, poisoned]);
+            let reference = Elements::drawn(&[1.0, poisoned]).total();
             assert!(!Verdict::of(poisoned, &reference, 8).verified(), "{poisoned}");
             assert!(!Verdict::of(1.0f32, &reference, 8).verified(), "{poisoned}");
         }
@@ -296,7 +296,7 @@ mod tests {
     #[test]
     fn the_bound_is_no_wider_than_rounding_is() {
         // Three sums in a row of values whose magnitude is 4, each off by 2^-24 at the most.
-        let reference = Reference::of(&[1.0f32; 4]);
+        let reference = Elements::drawn(&[1.0f32; 4]).total();
         let Verdict { bound, .. } = Verdict::of(4.0f32, &reference, 3);
         assert!((0.71e-6..0.72e-6).contains(&bound), "{bound}");
         assert!(Verdict::of(4.0f32 + f32::EPSILON, &reference, 3).verified());
@@ -305,7 +305,7 @@ mod tests {
 
     #[test]
     fn integers_are_exact_and_wrap() {
-        let reference = Reference::of(&[i32::MAX, 1]);
+        let reference = Elements::drawn(&[i32::MAX, 1]).total();
         assert!(Verdict::of(i32::MIN, &reference, 1).verified());
         assert!(!Verdict::of(i32::MIN + 1, &reference, 1).verified());
         assert_eq!(Verdict::of(i32::MIN, &reference, 1).expected, Value::Int(i64::from(i32::MIN)));

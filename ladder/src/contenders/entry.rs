@@ -112,7 +112,7 @@ impl<'p> Entry<'p> {
                 "an empty kernel between the two events: the floor of this method".into()
             }
             Entry::Read => {
-                "reads the input in words of 16 bytes, eight in flight a thread, in parts of at most 512 KiB that blocks draw; adds nothing"
+                "reads the input in words of 16 bytes, eight in flight a thread: one part a block, and beyond 1.25 GiB parts of 512 KiB that blocks draw; adds nothing"
                     .into()
             }
             Entry::Copy => {

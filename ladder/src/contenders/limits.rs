@@ -1,4 +1,4 @@
-//! What no sum can be faster than: an empty kernel, a kernel that only reads, and the driver's copy.
+//! What sums are held against: an empty kernel, a kernel that only reads, and the driver's copy.
 
 use common::{
     Element, Kernel, Result,
