@@ -1,109 +1,53 @@
-// Rows: m of them, of n elements, `pitch` apart. Each is added in the order of a slice of n, so words are
-// counted from its first element, wherever that lies.
-//
-// Memory is read by its own words. Where all rows begin with one, with ALIGNED, that is a word of the row;
-// elsewhere a word of the row is made of two of memory. What lies in a word of memory that reaches
-// beyond the slice is read element by element: such words are at the edges, in the first row and the last.
+// Rows: each is added in the order of a slice of its length, so its words are counted from its first
+// element, wherever that lies. With ALIGNED all rows begin with a word of memory and have whole words;
+// otherwise a word is loaded element by element, which the L1 makes one of.
 enum : bool { Aligned = ALIGNED };
 
-struct Edges {
-    u32 early;  // words at the beginning of the first row: 0 or 1
-    u32 fits;   // words of the last row before those at its end
-};
-
-struct Rows { const In* in; u64 m, n, pitch; u32 words, last; };
-
-__device__ Rows rows_of(const In* in, u64 m, u64 n, u64 pitch)
-{
-    return Rows{in, m, n, pitch, (u32)((n + Lanes - 1) / Lanes), (u32)((n - 1) % Lanes) + 1};
-}
-
-__device__ u32 skip(const In* at) { return (u32)(u64)at & 15; }
-
-__device__ Edges edges(const Rows& rows)
-{
-    const In* row = rows.in + (rows.m - 1) * rows.pitch;
-    u32 skips = Aligned ? 0 : skip(row);
-    // Words of memory that are whole, from where the last row begins: of its last word all are needed
-    // that have an element, and of those before it two, or one where they are the same.
-    u64 whole = (skips + rows.n * sizeof(In)) / 16;
-    u32 fits = rows.words;
-    if (rows.words - 1 + (skips + rows.last * sizeof(In) > 16) >= whole) fits = rows.words - 1;
-    if (fits < rows.words && fits > 0 && fits - 1 + (skips > 0) >= whole) fits--;
-    return Edges{!Aligned && skip(rows.in) > 0, fits};
-}
-
-// One word of a row: two of memory, until it is needed.
-struct Pair { Word low, high; };
-
-// Has a word loaded that begins at `at`, of which `left` elements are the row's.
-__device__ void fetch(Pair& pair, const In* at, u32 left, bool wanted)
-{
-    pair.low = blank();
-    if (Aligned) {
-        load(pair.low, at, wanted);
-    } else {
-        u32 skips = skip(at);
-        const In* low = at - skips / sizeof(In);
-        pair.high = blank();
-        load(pair.low, low, wanted);
-        load(pair.high, low + Lanes, wanted && skips + left * sizeof(In) > 16);
+#define LOAD_ONE(Type, kind, name)                                                             \
+    __device__ void load_one(Type& value, const Type* at, bool wanted)                         \
+    {                                                                                          \
+        asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p ld.global.nc." kind " %0, [%1]; }" \
+                     : "+" name(value) : "l"(at), "r"((u32)wanted));                           \
     }
+LOAD_ONE(unsigned short, "u16", "h")
+LOAD_ONE(float, "f32", "f")
+LOAD_ONE(int, "u32", "r")
+LOAD_ONE(double, "f64", "d")
+LOAD_ONE(long long, "u64", "l")
+
+// What four loads of a thread are of: of runs of elements, so many each.
+struct Runs { const In* at[4]; u32 count[4]; };
+
+// Runs whose words are by turns those of one, `every` words of each.
+__device__ Runs turns_of(const In* at, u32 count, u32 every)
+{
+    Runs runs;
+    for (u32 u = 0; u < 4; u++) {
+        u32 before = u * every * Lanes;
+        runs.at[u] = at + before;
+        runs.count[u] = count > before ? count - before : 0;
+    }
+    return runs;
 }
 
-// The word, with nothing where the row has ended.
-__device__ Word taken(const Pair& pair, const In* at, u32 left)
+// Thread t adds words t, t + step, … of each run, of which none has more than `most` elements. With
+// `deep` the runs are turns of one, and have one sum.
+__device__ void add(Sums* sums, const Runs& runs, u32 most, u32 t, u32 step, bool deep)
 {
-    Word word = pair.low;
-    if (!Aligned) {
-        u32 skips = skip(at), part[8];
-        for (int p = 0; p < 4; p++) part[p] = pair.low.part[p], part[p + 4] = pair.high.part[p];
-        for (int p = 0; p < 6; p++) part[p] = skips & 8 ? part[p + 2] : part[p];
-        if (sizeof(In) <= 4) for (int p = 0; p < 5; p++) part[p] = skips & 4 ? part[p + 1] : part[p];
-        if (sizeof(In) <= 2)
-            for (int p = 0; p < 4; p++) part[p] = skips & 2 ? part[p] >> 16 | part[p + 1] << 16 : part[p];
-        for (int p = 0; p < 4; p++) word.part[p] = part[p];
-    }
-    // Of a sum nothing is zero, in all bits.
-    const u32 bytes = left * sizeof(In);
-    if (bytes < 16)
-        for (int p = 0; p < 4; p++) {
-            if (sizeof(In) == 2 && bytes == 4 * p + 2) word.part[p] &= 0xffff;
-            else if (bytes <= 4 * p) word.part[p] = 0;
+    const u32 lane = t % 32 * Lanes;
+    // A warp that has nothing to load has nothing more to do.
+    #pragma unroll 1
+    for (u32 begin = t * Lanes; begin - lane < most; begin += step * Lanes) {
+        Word words[4];
+        for (int u = 0; u < 4; u++) {
+            const In* at = runs.at[u] + begin;
+            words[u] = blank();
+            if (Aligned) load(words[u], at, begin < runs.count[u]);
+            else for (int e = 0; e < Lanes; e++) load_one(words[u].at[e], at + e, begin + e < runs.count[u]);
         }
-    return word;
-}
-
-// Elements of word w.
-__device__ u32 left(const Rows& rows, u32 w) { return w == rows.words - 1 ? rows.last : Lanes; }
-
-// What a thread that has words t, t + step, … adds before all others, of a first row with an edge.
-__device__ void first_edge(Sums& sums, const Rows& rows, const Edges& edges, u32 t)
-{
-    if (edges.early > 0 && t == 0) sums.add(some(rows.in, left(rows, 0)));
-}
-
-// The word at the end of the last row that a thread with words t, t + step, … adds after all others;
-// `words` if there is none. Steps are powers of two, above one where there are two words.
-__device__ u32 last_edge(const Rows& rows, const Edges& edges, u32 t, u32 step)
-{
-    u32 w = rows.words - 1;
-    if ((w & (step - 1)) != t && w > 0) w--;
-    // Of one row, and one word, that has been added.
-    bool before = rows.m == 1 && w < edges.early;
-    return w >= edges.fits && (w & (step - 1)) == t && !before ? w : rows.words;
-}
-
-__device__ Sums last_word(const Rows& rows, u32 w)
-{
-    Sums sums;
-    if (w < rows.words) sums.add(some(rows.in + (rows.m - 1) * rows.pitch + (u64)w * Lanes, left(rows, w)));
-    return sums;
-}
-
-__device__ void join(Sums& sums, const Sums& end)
-{
-    for (int e = 0; e < Lanes; e++) sums.at[e] = Op::join(sums.at[e], end.at[e]);
+        if (deep) for (int u = 0; u < 4; u++) sums[0].add(words[u]);
+        else for (int u = 0; u < 4; u++) sums[u].add(words[u]);
+    }
 }
 
 // Half of the values are handed to the lane that is `s` away, which joins them to its own: lanes in whose
@@ -116,4 +60,15 @@ __device__ void trade(Acc* values, u32 s)
         Acc mine = upper ? values[i + Count / 2] : values[i], theirs = upper ? values[i] : values[i + Count / 2];
         values[i] = Op::join(mine, __shfl_xor_sync(~0u, theirs, s));
     }
+}
+
+// The warp's value of each of four sums: lanes 8u to 8u + 7 have that of sum u.
+__device__ Acc four(const Sums* sums)
+{
+    Acc value[4];
+    for (int u = 0; u < 4; u++) value[u] = sums[u].all();
+    trade<4>(value, 16);
+    trade<2>(value, 8);
+    for (u32 s = 4; s > 0; s /= 2) value[0] = Op::join(value[0], __shfl_xor_sync(~0u, value[0], s));
+    return value[0];
 }

@@ -1,56 +1,31 @@
-// Rows of 2 to 48 KiB: a block has a few at once, or the four quarters of one, and each of its threads a
-// sum for each of them. A row of quarters is added as by a block of four times as many threads.
-__device__ void block_of(const Rows& rows, Acc* out, bool quarters, u32 turns, Acc (*kept)[THREADS / 8])
+// Rows of 2 to 48 KiB: a block has up to four at once, or the four quarters of one, and each of its threads
+// a sum for each of them. A row of quarters is added as by a block of four times as many threads.
+extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
+    const In* in, Acc* out, u64 m, u64 n, u64 pitch, u32 quarters, u32 turns, u32 none, u64* state)
 {
-    const Edges edge = edges(rows);
-    const u32 t = threadIdx.x, step = quarters ? 4 * THREADS : THREADS;
+    const u32 Warps = THREADS / 32;
+    // Two sets: while a few threads join what the warps left in one, the others fill the next.
+    __shared__ alignas(16) Acc warps[2][4 * Warps];
+    const u32 t = threadIdx.x;
     u32 set = 0;
     #pragma unroll 1
-    for (u64 first = (u64)blockIdx.x * turns; first < rows.m; first += (u64)gridDim.x * turns, set ^= 1) {
+    for (u64 first = (u64)blockIdx.x * turns; first < m; first += (u64)gridDim.x * turns, set ^= 1) {
+        const In* at = in + first * pitch;
+        Runs runs = turns_of(at, (u32)n, THREADS);
+        if (!quarters)
+            for (u32 u = 0; u < 4; u++) {
+                runs.at[u] = at + u * pitch;
+                runs.count[u] = u < turns && first + u < m ? (u32)n : 0;
+            }
         Sums sums[4];
-        if (first == 0) first_edge(sums[0], rows, edge, t);
-        #pragma unroll 1
-        for (u32 begin = t; begin < rows.words + t; begin += step) {
-            Pair pairs[4];
-            for (int u = 0; u < 4; u++) {
-                u64 row = quarters ? first : first + u;
-                u32 word = quarters ? begin + u * THREADS : begin;
-                bool here = (quarters || u < turns) && row < rows.m && word < rows.words;
-                bool inner = (row > 0 || word >= edge.early) && (row < rows.m - 1 || word < edge.fits);
-                fetch(pairs[u], rows.in + row * rows.pitch + (u64)word * Lanes, left(rows, word), here && inner);
-            }
-            for (int u = 0; u < 4; u++) {
-                u64 row = quarters ? first : first + u;
-                u32 word = quarters ? begin + u * THREADS : begin;
-                sums[u].add(taken(pairs[u], rows.in + row * rows.pitch + (u64)word * Lanes, left(rows, word)));
-            }
-        }
-        if (edge.fits < rows.words && first + turns >= rows.m) {
-            const u32 w = last_edge(rows, edge, t, THREADS), of = quarters ? w / THREADS % 4 : (u32)(rows.m - 1 - first);
-            const Sums end = last_word(rows, w);
-            for (int u = 0; u < 4; u++) if (u == of) join(sums[u], end);
-        }
-        Acc value[4];
-        for (int u = 0; u < 4; u++) value[u] = sums[u].all();
-        // Eight lanes share what a warp has of a turn; then its first one has it.
-        trade<4>(value, 16);
-        trade<2>(value, 8);
-        for (u32 s = 4; s > 0; s /= 2) value[0] = Op::join(value[0], __shfl_xor_sync(~0u, value[0], s));
-        if (t % 8 == 0) kept[set][t % 32 / 8 * (THREADS / 32) + t / 32] = value[0];
+        add(sums, runs, (u32)n, t, quarters ? 4 * THREADS : THREADS, false);
+        Acc value = four(sums);
+        if (t % 8 == 0) warps[set][t % 32 / 8 * Warps + t / 32] = value;
         __syncthreads();
-        // While these are joined, others go on: there are two sets.
         if (quarters) {
-            if (t == 0) store(out + first, few(kept[set], THREADS / 8), 0);
-        } else if (t < turns && first + t < rows.m) {
-            store(out + first + t, few(kept[set] + t * (THREADS / 32), THREADS / 32), 0);
+            if (t == 0) store(out + first, few(warps[set], 4 * Warps), 0);
+        } else if (t < turns && first + t < m) {
+            store(out + first + t, few(warps[set] + t * Warps, Warps), 0);
         }
     }
-}
-
-extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
-    const In* in, Acc* out, u64 m, u64 n, u64 pitch, u32 quarters, u32 turns, u32 each, u64* state)
-{
-    __shared__ alignas(16) Acc kept[2][THREADS / 8];
-    Rows rows = rows_of(in, m, n, pitch);
-    block_of(rows, out, quarters, turns, kept);
 }

@@ -1,34 +1,23 @@
-// Rows of at most 2 KiB: `lanes` lanes of a warp, a power of two, have a row, four rows in turn, of
-// which all are in flight. With fewer turns more warps are at work.
-__device__ void lanes_of(const Rows& rows, Acc* out, u32 lanes, u32 turns)
+// Rows of at most 2 KiB: `lanes` lanes of a warp, a power of two, have a row; four at once, or with fewer
+// turns two; or, with one, four words of the row.
+extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
+    const In* in, Acc* out, u64 m, u64 n, u64 pitch, u32 lanes, u32 turns, u32 none, u64* state)
 {
-    const Edges edge = edges(rows);
     const u32 t = threadIdx.x % 32 % lanes, group = threadIdx.x % 32 / lanes, each = 32 / lanes;
     const u64 warps = (u64)gridDim.x * (blockDim.x / 32);
+    const bool deep = turns == 1;
     #pragma unroll 1
-    for (u64 w = (u64)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32; w * each * turns < rows.m; w += warps) {
+    for (u64 w = (u64)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32; w * each * turns < m; w += warps) {
         const u64 first = w * each * turns + group;
+        const In* at = in + first * pitch;
+        Runs runs = turns_of(at, first < m ? (u32)n : 0, lanes);
+        if (!deep)
+            for (u32 u = 0; u < 4; u++) {
+                runs.at[u] = at + u * (each * pitch);
+                runs.count[u] = u < turns && first + u * each < m ? (u32)n : 0;
+            }
         Sums sums[4];
-        if (first == 0) first_edge(sums[0], rows, edge, t);
-        #pragma unroll 1
-        for (u32 begin = 0; begin < rows.words; begin += lanes) {
-            const u32 word = begin + t, rest = left(rows, word);
-            Pair pairs[4];
-            for (int u = 0; u < 4; u++) {
-                u64 row = first + u * each;
-                bool here = u < turns && row < rows.m && word < rows.words;
-                bool inner = (row > 0 || word >= edge.early) && (row < rows.m - 1 || word < edge.fits);
-                fetch(pairs[u], rows.in + row * rows.pitch + word * Lanes, rest, here && inner);
-            }
-            for (int u = 0; u < 4; u++) {
-                u64 row = first + u * each;
-                sums[u].add(taken(pairs[u], rows.in + row * rows.pitch + word * Lanes, rest));
-            }
-        }
-        if (edge.fits < rows.words && first + 3 * each >= rows.m - 1) {
-            const Sums end = last_word(rows, last_edge(rows, edge, t, lanes));
-            for (int u = 0; u < 4; u++) if (u < turns && first + u * each == rows.m - 1) join(sums[u], end);
-        }
+        add(sums, runs, (u32)n, t, deep ? 4 * lanes : lanes, deep);
         Acc value[4];
         for (int u = 0; u < 4; u++) value[u] = sums[u].all();
         // Lanes that have a row share it no longer: each has its own turns.
@@ -43,16 +32,9 @@ __device__ void lanes_of(const Rows& rows, Acc* out, u32 lanes, u32 turns)
             for (u32 s = lanes / 8; s > 0; s /= 2) value[0] = Op::join(value[0], __shfl_xor_sync(~0u, value[0], s));
             mine = t % (lanes / 4) == 0, turn = t / (lanes / 4);
         }
-        for (int u = 0; u < 4; u++) {
+        for (u32 u = 0; u < 4; u++) {
             u64 row = first + (turn + u) * each;
-            if (u < mine && turn + u < turns && row < rows.m) store(out + row, value[u], 0);
+            if (u < mine && turn + u < turns && row < m) store(out + row, value[u], 0);
         }
     }
-}
-
-extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
-    const In* in, Acc* out, u64 m, u64 n, u64 pitch, u32 lanes, u32 turns, u32 each, u64* state)
-{
-    Rows rows = rows_of(in, m, n, pitch);
-    lanes_of(rows, out, lanes, turns);
 }

@@ -1,66 +1,54 @@
-// Rows of more than 48 KiB, in the parts of a slice of their length. A block has `each` of them in turn;
-// where that is all of a row it joins their values itself, and otherwise the block with the last of
-// them waits for the mail of the others, which have started before it.
+// Rows of more than 48 KiB, in the parts of a slice of their length. A block has `each` of them, four at
+// once, or one where parts are long. Where that is all of a row it joins their values itself; otherwise the
+// block with the last of them waits for the mail of the others, which have started before it.
 enum : u32 { Warps = THREADS / 32, Most = 256 };
 
-// The warps' values of a part: lane 0 has its own.
-__device__ Acc part_of(const Rows& rows, const Edges& edge, u64 row, u32 begin, u32 end)
-{
-    const In* at = rows.in + row * rows.pitch;
-    const u32 t = threadIdx.x;
-    // The words that are read as words: all others are at an edge, or not whole.
-    const u32 from = row == 0 && begin < edge.early ? edge.early : begin, whole = rows.words - (rows.last < Lanes);
-    u32 to = row == rows.m - 1 && edge.fits < whole ? edge.fits : whole;
-    if (to > end) to = end;
-    if (to < from) to = from;
-    Sums sums;
-    if (row == 0 && begin == 0) first_edge(sums, rows, edge, t);
-    #pragma unroll 1
-    for (u32 w = begin + t; w < end; w += THREADS * ROWS) {
-        Pair pairs[ROWS];
-        for (int r = 0; r < ROWS; r++) {
-            u32 word = w + r * THREADS;
-            fetch(pairs[r], at + (u64)word * Lanes, Lanes, word >= from && word < to);
-        }
-        for (int r = 0; r < ROWS; r++) sums.add(taken(pairs[r], at + (u64)(w + r * THREADS) * Lanes, Lanes));
-    }
-    #pragma unroll 1
-    for (u32 w = to; w < end; w++)
-        if ((w - begin) % THREADS == t) sums.add(some(at + (u64)w * Lanes, left(rows, w)));
-    return warp(sums.all());
-}
+// Of a spread the values of all warps are collected, and of chunks those of the parts.
+enum : bool { Spread = THREADS == 256 };
 
-__device__ void parts_of(const Rows& rows, Acc* out, u32 words, u32 parts, u32 each, u64* box, Acc* kept, Acc* warps)
+extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
+    const In* in, Acc* out, u64 m, u64 n, u64 pitch, u32 words, u32 parts, u32 each, u64* state)
 {
-    // A spread has the values of all warps collected, and chunks those of the parts.
-    const bool spread = THREADS == 256;
-    const Edges edge = edges(rows);
-    const u32 t = threadIdx.x, shares = (parts + each - 1) / each, count = spread ? parts * Warps : parts;
+    __shared__ alignas(16) Acc kept[Most], warps[2][4 * Warps];
+    const u32 t = threadIdx.x, shares = (parts + each - 1) / each, count = Spread ? parts * Warps : parts;
+    const u32 full = words * Lanes;
+    const bool deep = words >= 4 * THREADS || each == 1;
     u32 set = 0;
     #pragma unroll 1
-    for (u64 item = blockIdx.x; item < rows.m * shares; item += gridDim.x) {
+    for (u64 item = blockIdx.x; item < m * shares; item += gridDim.x) {
         const u64 row = item / shares;
-        const u32 share = (u32)(item % shares);
-        u64* boxes = box + row * count * Halves;
+        const u32 share = (u32)(item % shares), end = parts - share * each < each ? parts : (share + 1) * each;
+        u64* box = state + row * count * Halves;
         #pragma unroll 1
-        for (u32 p = share * each; p < parts && p < (share + 1) * each; p++, set ^= 1) {
-            u32 begin = p * words, end = rows.words - begin < words ? rows.words : begin + words;
-            Acc value = part_of(rows, edge, row, begin, end);
-            u32 at = spread ? p * Warps + t / 32 : p;
-            if (!spread) {
-                if (t % 32 == 0) warps[set * Warps + t / 32] = value;
+        for (u32 p = share * each; p < end; p += deep ? 1 : 4, set ^= 1) {
+            const In* at = in + row * pitch + (u64)p * full;
+            const u64 rest = n - (u64)p * full;
+            Runs runs = turns_of(at, rest < full ? (u32)rest : full, THREADS);
+            if (!deep)
+                for (u32 u = 0; u < 4; u++) {
+                    const u64 before = (u64)u * full;
+                    runs.at[u] = at + before;
+                    runs.count[u] = p + u >= end ? 0 : rest - before < full ? (u32)(rest - before) : full;
+                }
+            Sums sums[4];
+            add(sums, runs, full, t, deep ? 4 * THREADS : THREADS, deep);
+            Acc value = four(sums);
+            u32 part = p + t % 32 / 8, at_value = part * Warps + t / 32;
+            bool mine = t % 8 == 0 && part < (deep ? p + 1 : end);
+            if (!Spread) {
+                if (t % 8 == 0) warps[set][t % 32 / 8 * Warps + t / 32] = value;
                 __syncthreads();
-                if (t == 0) value = few(warps + set * Warps, Warps);
+                part = at_value = p + t;
+                mine = t < 4 && part < (deep ? p + 1 : end);
+                if (mine) value = few(warps[set] + t * Warps, Warps);
             }
-            if (spread ? t % 32 == 0 : t == 0) {
-                if (shares == 1) kept[at] = value;
-                else post(boxes + (u64)at * Halves, value);
-            }
+            if (mine && shares == 1) kept[at_value] = value;
+            if (mine && shares > 1) post(box + (u64)at_value * Halves, value);
         }
         if (share < shares - 1) continue;
         if (shares > 1) {
             // It meets at a barrier, behind which its set is read, if one warp does not do.
-            finish<Warps>(out + row, boxes, count, warps + set * Warps, 0);
+            finish<Warps>(out + row, box, count, warps[set], 0);
             set ^= count > 128;
             continue;
         }
@@ -68,21 +56,14 @@ __device__ void parts_of(const Rows& rows, Acc* out, u32 words, u32 parts, u32 e
         const u32 threads = count <= 128 ? 32 : THREADS;
         Acc value = Op::none();
         if (t < threads) {
+            #pragma unroll 1
             for (u32 i = t; i < count; i += threads) value = Op::join(value, kept[i]);
             value = warp(value);
-            if (t % 32 == 0) warps[set * Warps + t / 32] = value;
+            if (t % 32 == 0) warps[set][t / 32] = value;
         }
         // The values are read, and those of the warps there.
         __syncthreads();
-        if (t == 0) store(out + row, threads > 32 ? few(warps + set * Warps, Warps) : value, 0);
+        if (t == 0) store(out + row, threads > 32 ? few(warps[set], Warps) : value, 0);
         set ^= 1;
     }
-}
-
-extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
-    const In* in, Acc* out, u64 m, u64 n, u64 pitch, u32 words, u32 parts, u32 each, u64* state)
-{
-    __shared__ alignas(16) Acc kept[Most], warps[2 * Warps];
-    Rows rows = rows_of(in, m, n, pitch);
-    parts_of(rows, out, words, parts, each, state, kept, warps);
 }

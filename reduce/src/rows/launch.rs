@@ -50,8 +50,9 @@ impl<T: Element> Reducer<T> {
         if matches!(shape, Shape::One(_)) {
             return self.launch_at(Operation::Sum, input, elements, output, 0);
         }
-        // Rows shorter than a word begin with words where groups of them do.
-        let whole = pitch.is_multiple_of(16 / size) || matches!(shape, Shape::Short);
+        let lanes = 16 / size;
+        let whole = pitch.is_multiple_of(lanes) && elements.is_multiple_of(lanes);
+        let whole = whole || matches!(shape, Shape::Short);
         let begin =
             Begin { rows: input.is_multiple_of(16) && whole, sums: output.is_multiple_of(16) };
         let mut blocks = Ok(0);

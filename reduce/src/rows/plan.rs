@@ -24,7 +24,8 @@ const MOST: u64 = 1 << 30;
 /// Where rows and their sums begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Begin {
-    /// Whether every row begins with a word.
+    /// Whether every row begins with a word and has whole ones; of rows shorter than one, whether the
+    /// first begins with one.
     pub rows: bool,
     /// Whether the sums do.
     pub sums: bool,

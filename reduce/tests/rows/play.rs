@@ -50,7 +50,8 @@ pub(crate) fn play<T: Element + Bytes>(
     let size = size_of::<T>() as u64;
     let (count, elements, pitch) = rows.numbers();
     let lanes = 16 / size;
-    let whole = pitch.is_multiple_of(lanes) || matches!(shape, Shape::Short);
+    let whole = pitch.is_multiple_of(lanes) && elements.is_multiple_of(lanes);
+    let whole = whole || matches!(shape, Shape::Short);
     let begin = Begin { rows: way.shift.is_multiple_of(lanes) && whole, sums: way.sums };
     let Plan { family, grid, threads, told, values: boxes } =
         plan(rows, shape, begin, |_| way.resident).expect("more than one row");
