@@ -17,6 +17,7 @@ mod options;
 mod own;
 pub mod rig;
 pub mod rounds;
+pub mod rows;
 mod stop;
 pub mod sweep;
 pub mod zoo;

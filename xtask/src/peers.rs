@@ -20,17 +20,21 @@ const VENV: &str = ".venv-peers";
 /// The CCCL that the toolkit of these wheels came with: its CUB is sometimes the faster one.
 const TOOLKITS: &str = "nvidia-cuda-cccl==13.0.85";
 
+/// One sum, and a sum for each row.
+const CUB: &str = "peers/cub.cu";
+const ROWS: &str = "peers/rows.cu";
+
 /// Compiles `peers/cub.cu` for these architectures: to `target/peers/libpeers.so` with the newest CUB,
-/// and to `libpeers-toolkit.so` with the toolkit's.
+/// and to `libpeers-toolkit.so` with the toolkit's; and `peers/rows.cu` to `librows.so`.
 ///
 /// With an `nvcc` of your own there is the CUB of its toolkit alone, as `libpeers.so`.
 pub(crate) fn run(sh: &Shell, arch: &str, nvcc: Option<&str>) -> Result<()> {
     sh.create_dir("target/peers")?;
-    say!("compiling peers/cub.cu for {arch}: CUB's templates take a minute or two");
-    let compile = |nvcc: &str, more: &[String], library: &str| {
+    say!("compiling peers/*.cu for {arch}: CUB's templates take a minute or two");
+    let compile = |nvcc: &str, more: &[String], source: &str, library: &str| {
         let flags = "-std=c++17 -O3 -shared -Xcompiler -fPIC -cudart static".split(' ');
         let library = format!("target/peers/{library}");
-        cmd!(sh, "{nvcc} {flags...} -arch={arch} {more...} -o {library} peers/cub.cu")
+        cmd!(sh, "{nvcc} {flags...} -arch={arch} {more...} -o {library} {source}")
             .quiet()
             .run()
             .context("nvcc takes a C++ compiler of the system, such as Debian's g++")?;
@@ -38,12 +42,14 @@ pub(crate) fn run(sh: &Shell, arch: &str, nvcc: Option<&str>) -> Result<()> {
         Ok(())
     };
     if let Some(nvcc) = nvcc {
-        return compile(nvcc, &[], "libpeers.so");
+        compile(nvcc, &[], ROWS, "librows.so")?;
+        return compile(nvcc, &[], CUB, "libpeers.so");
     }
     let toolkit = bring(sh)?;
     let nvcc = toolkit.join("bin/nvcc").display().to_string();
     let libraries = format!("-L{}/lib", toolkit.display());
-    compile(&nvcc, std::slice::from_ref(&libraries), "libpeers.so")?;
+    compile(&nvcc, std::slice::from_ref(&libraries), ROWS, "librows.so")?;
+    compile(&nvcc, std::slice::from_ref(&libraries), CUB, "libpeers.so")?;
     let own = format!("{VENV}/toolkit");
     cmd!(
         sh,
@@ -52,7 +58,7 @@ pub(crate) fn run(sh: &Shell, arch: &str, nvcc: Option<&str>) -> Result<()> {
     .quiet()
     .run()?;
     let headers = format!("-I{own}/nvidia/cu13/include/cccl");
-    compile(&nvcc, &[headers, libraries], "libpeers-toolkit.so")
+    compile(&nvcc, &[headers, libraries], CUB, "libpeers-toolkit.so")
 }
 
 /// The wheels' toolkit; installed first if it is not there.

@@ -1,0 +1,152 @@
+//! `rows.csv.gz`: a sum for each row, by us and by others, call by call.
+
+use std::{collections::BTreeMap, path::Path};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Result,
+    pair::{Ratio, there_and_back},
+    sample::{read_csv, write_csv},
+    stats::Summary,
+    table::{Table, micros},
+};
+
+/// The time of one call, of f32.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Taken {
+    /// How many rows.
+    pub rows: u64,
+    /// Elements of each.
+    pub elements: u64,
+    /// Who.
+    pub way: String,
+    /// Calls of one round were made one after the other.
+    pub round: u32,
+    /// Nanoseconds.
+    pub ns: u64,
+}
+
+impl Taken {
+    /// Reads a file of calls.
+    pub fn read(path: &Path) -> Result<Vec<Taken>> {
+        read_csv(path)
+    }
+
+    /// Writes a file of calls.
+    pub fn write(path: &Path, taken: &[Taken]) -> Result<()> {
+        write_csv(path, taken)
+    }
+}
+
+/// The times of one shape, by who took them.
+pub type Ways = BTreeMap<String, Vec<(u32, u64)>>;
+
+/// All shapes: elements of a row, then rows.
+pub type Cells = BTreeMap<(u64, u64), Ways>;
+
+/// By shape, and by way.
+pub fn of_cells(taken: &[Taken]) -> Cells {
+    let mut cells = Cells::new();
+    for call in taken {
+        let ways = cells.entry((call.elements, call.rows)).or_default();
+        ways.entry(call.way.clone()).or_default().push((call.round, call.ns));
+    }
+    cells.values_mut().flat_map(|ways| ways.values_mut()).for_each(|times| times.sort_unstable());
+    cells
+}
+
+/// What a program of another language has measured, beside ours: its `cub` is ours again, and what
+/// it has else is compared by way of it.
+pub fn with(mut cells: Cells, others: Cells) -> Cells {
+    for (shape, ways) in others {
+        let Some(ours) = cells.get_mut(&shape) else { continue };
+        for (way, times) in ways {
+            let name = if way == "cub" { "cub, again".into() } else { way };
+            ours.insert(name, times);
+        }
+    }
+    cells
+}
+
+/// The median of a way's times, in nanoseconds, with its interval.
+pub fn time(ways: &Ways, way: &str) -> Option<Summary> {
+    let pairs: Vec<f64> = there_and_back(ways.get(way)?).into_iter().map(|(_, ns)| ns).collect();
+    Summary::batched(&pairs)
+}
+
+/// Bytes that are read and written, over the time: GB/s.
+pub fn rate((elements, rows): (u64, u64), ways: &Ways, way: &str) -> Option<f64> {
+    Some((4 * rows * elements + 4 * rows) as f64 / time(ways, way)?.median)
+}
+
+/// How many times as fast as a way `reduce` is: of the same rounds, or by way of CUB in both programs.
+pub fn ratio(ways: &Ways, way: &str) -> Option<f64> {
+    let of =
+        |first: &str, second: &str| Some(Ratio::of(ways.get(first)?, ways.get(second)?)?.0.median);
+    if way == "torch" {
+        return Some(of("cub", "reduce")? * of("torch", "cub, again")?);
+    }
+    of(way, "reduce")
+}
+
+/// The fastest of the others, and how many times as fast as it `reduce` is.
+pub fn against(ways: &Ways) -> Option<(&str, f64)> {
+    let others = ["cub", "torch"].into_iter();
+    others.filter_map(|way| Some((way, ratio(ways, way)?))).min_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+/// A line for each shape: times, the rate, and how many times as fast as the faster of the others.
+pub fn table(cells: &Cells) -> String {
+    let named = ["reduce", "cub", "torch", "cub-offsets"];
+    let there: Vec<&str> = named
+        .into_iter()
+        .filter(|way| cells.values().any(|ways| ways.contains_key(*way)))
+        .collect();
+    let heads = ["n", "rows"].into_iter().map(str::to_owned);
+    let heads = heads.chain(there.iter().map(|way| format!("{way} µs")));
+    let mut table = Table::new(heads.chain(["GB/s", "the faster", "reduce ="].map(str::to_owned)));
+    for (shape, ways) in cells {
+        let (elements, rows) = *shape;
+        let times = there
+            .iter()
+            .map(|way| time(ways, way).map_or_else(|| "–".into(), |time| micros(time.median)));
+        let rate = rate(*shape, ways, "reduce").map_or_else(|| "–".into(), |r| format!("{r:.0}"));
+        let (who, much) = against(ways)
+            .map_or_else(|| ("–", "–".into()), |(who, much)| (who, format!("{much:.3}×")));
+        let row = [numbers::size(elements), numbers::size(rows)].into_iter().chain(times);
+        table.row(row.chain([rate, who.to_owned(), much]));
+    }
+    table.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taken(way: &str, ns: u64) -> Vec<Taken> {
+        let call = |round| Taken {
+            rows: 4,
+            elements: 8,
+            way: way.into(),
+            round,
+            ns: ns + u64::from(round % 2),
+        };
+        (0..40).map(call).collect()
+    }
+
+    #[test]
+    fn torch_is_compared_by_way_of_cub() {
+        let ours = of_cells(&[taken("reduce", 1000), taken("cub", 2000)].concat());
+        // The other program's GPU was a fourth slower.
+        let theirs = of_cells(&[taken("torch", 2000), taken("cub", 2500)].concat());
+        let cells = with(ours, theirs);
+        let ways = &cells[&(8, 4)];
+        let (who, much) = against(ways).unwrap();
+        assert!(who == "torch" && (much - 1.6).abs() < 0.01, "{who} {much}");
+        assert!((ratio(ways, "cub").unwrap() - 2.0).abs() < 0.01);
+        let text = table(&cells);
+        assert!(text.contains("torch") && text.contains("1.6"), "{text}");
+    }
+}
