@@ -1,0 +1,28 @@
+//! Every way is right on every awkward size, with rows of three lengths: `cargo test -p row-sum`.
+
+use common::Step;
+
+fn all() -> impl Iterator<Item = &'static Step> {
+    row_sum::STUDY.ways.iter().flat_map(|way| [*way].into_iter().chain(way.variants))
+}
+
+#[test]
+fn reduces() {
+    for way in all() {
+        common::testing::check(way);
+    }
+}
+
+#[test]
+fn no_fault_is_verified() {
+    for way in row_sum::STUDY.ways {
+        common::testing::faults(way);
+    }
+}
+
+#[test]
+fn gives_the_same_bits_everywhere() {
+    for way in row_sum::STUDY.ways {
+        common::testing::same_bits(way);
+    }
+}
