@@ -30,6 +30,14 @@ __device__ Runs turns_of(const In* at, u32 count, u32 every)
     return runs;
 }
 
+// Has a word loaded of whose run `count` elements there are, `begin` of them before it.
+__device__ void fetch(Word& word, const In* at, u32 begin, u32 count)
+{
+    word = blank();
+    if (Aligned) load(word, at, begin < count);
+    else for (int e = 0; e < Lanes; e++) load_one(word.at[e], at + e, begin + e < count);
+}
+
 // Thread t adds words t, t + step, … of each run, of which none has more than `most` elements. With
 // `deep` the runs are turns of one, and have one sum.
 __device__ void add(Sums* sums, const Runs& runs, u32 most, u32 t, u32 step, bool deep)
@@ -39,12 +47,7 @@ __device__ void add(Sums* sums, const Runs& runs, u32 most, u32 t, u32 step, boo
     #pragma unroll 1
     for (u32 begin = t * Lanes; begin - lane < most; begin += step * Lanes) {
         Word words[4];
-        for (int u = 0; u < 4; u++) {
-            const In* at = runs.at[u] + begin;
-            words[u] = blank();
-            if (Aligned) load(words[u], at, begin < runs.count[u]);
-            else for (int e = 0; e < Lanes; e++) load_one(words[u].at[e], at + e, begin + e < runs.count[u]);
-        }
+        for (int u = 0; u < 4; u++) fetch(words[u], runs.at[u] + begin, begin, runs.count[u]);
         if (deep) for (int u = 0; u < 4; u++) sums[0].add(words[u]);
         else for (int u = 0; u < 4; u++) sums[u].add(words[u]);
     }

@@ -36,14 +36,13 @@ pub enum Shape {
     One(shape::Shape),
 }
 
-/// Warps that keep a large device busy, and blocks that it runs at once.
-const WARPS: u64 = 132 * 32;
+/// Blocks that a large device runs at once, of those that add parts.
 const BLOCKS: u64 = 264;
 
 /// Values of a row that one block has room for.
 const KEPT: u32 = 256;
 
-/// The shape for rows of elements of that size.
+/// The shape for rows of elements of that size. Measured on an H200.
 pub fn pick(rows: Rows, size: u64) -> Option<Shape> {
     let (count, elements, _) = rows.numbers();
     let slice = shape::pick(elements, size)?;
@@ -55,19 +54,25 @@ pub fn pick(rows: Rows, size: u64) -> Option<Shape> {
         _ if elements * size < 16 => Shape::Short,
         shape::Shape::Block { threads: 32 } => {
             let lanes = words.next_power_of_two().min(32) as u32;
-            let warps = (count * u64::from(lanes)).div_ceil(32);
-            // With few rows, more warps have one each; with fewer still, more blocks have a warp.
-            let turns = [4, 2].into_iter().find(|turns| warps / turns >= WARPS).unwrap_or(1);
-            let threads = if warps / turns >= 4 * WARPS { 256 } else { 64 };
-            Shape::Lanes { lanes, turns: turns as u32, threads }
+            let warps = count.saturating_mul(lanes.into()) / 32;
+            // Four rows at once share their shuffles; of few rows, or long ones, one has its words at once.
+            let turns = match warps {
+                _ if words > 96 => 1,
+                4096.. => 4,
+                2048.. => 2,
+                _ => 1,
+            };
+            Shape::Lanes { lanes, turns, threads: if warps >= 1 << 16 { 128 } else { 64 } }
         }
         shape::Shape::Block { threads } => {
             let quarters = threads == 1024;
-            // So many words of a thread as four rows of one word have.
-            let most = if quarters { 1 } else { 4 / words.div_ceil(256).next_power_of_two() };
-            let turns =
-                [4, 2].into_iter().find(|turns| *turns <= most && count / turns >= 4 * BLOCKS);
-            Shape::Block { quarters, turns: turns.unwrap_or(1) as u32 }
+            let turns = match count {
+                _ if quarters => 1,
+                1024.. => 4,
+                512.. => 2,
+                _ => 1,
+            };
+            Shape::Block { quarters, turns }
         }
         shape::Shape::Spread { parts, .. } | shape::Shape::Chunks { parts, .. } => {
             Shape::Parts { slice, each: each(count, parts) }
@@ -75,10 +80,20 @@ pub fn pick(rows: Rows, size: u64) -> Option<Shape> {
     })
 }
 
-/// Parts that one block adds: as many blocks as run at once, if there are not more rows.
+/// Parts that one block adds: so many that blocks end together, whether they run at once or in a few
+/// waves, the fewer the better.
 fn each(count: u64, parts: u32) -> u32 {
-    let shares = (BLOCKS / count).clamp(1, u64::from(parts)) as u32;
-    parts.div_ceil(shares).min(KEPT)
+    let (parts, most) = (u64::from(parts), if parts <= KEPT { parts } else { KEPT });
+    let each = |waves: u64| {
+        let shares = (waves * BLOCKS / count).clamp(1, parts);
+        parts.div_ceil(shares).min(most.into())
+    };
+    // What the busiest place of the device adds, in eighths of a part, and a little for each block.
+    let cost = |each: &u64| {
+        let blocks = u128::from(count) * u128::from(parts.div_ceil(*each));
+        blocks.div_ceil(BLOCKS.into()) * u128::from(8 * each + 1)
+    };
+    (1..=16).map(each).min_by_key(cost).unwrap_or(1) as u32
 }
 
 #[cfg(test)]
@@ -111,6 +126,16 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn blocks_end_together() {
+        let each = |count, parts| super::each(count, parts);
+        // At once: as many blocks as a device runs.
+        assert_eq!((each(2, 256), each(16, 32), each(256, 160), each(64, 256)), (2, 2, 160, 64));
+        // 178 blocks would leave a third of it idle, and 383 half of the second wave.
+        assert!(each(178, 160) < 160 && each(383, 160) < 160);
+        assert_eq!(each(1 << 20, 32), 32);
     }
 
     #[test]
