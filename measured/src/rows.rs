@@ -40,6 +40,35 @@ impl Taken {
     }
 }
 
+/// The time of one launch of a way of `studies/row-sum`, and what it takes of a multiprocessor.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Launched {
+    /// The way.
+    pub way: String,
+    /// How many rows.
+    pub rows: u64,
+    /// Elements of each.
+    pub elements: u64,
+    /// Registers of a thread.
+    pub registers: u32,
+    /// Blocks that a multiprocessor holds.
+    pub blocks: u32,
+    /// Threads of a block.
+    pub threads: u32,
+    /// Launches of one round were made one after the other.
+    pub round: u32,
+    /// Nanoseconds.
+    pub ns: u64,
+}
+
+impl Launched {
+    /// Reads a file of launches.
+    pub fn read(path: &Path) -> Result<Vec<Launched>> {
+        read_csv(path)
+    }
+}
+
 /// The times of one shape, by who took them.
 pub type Ways = BTreeMap<String, Vec<(u32, u64)>>;
 

@@ -3,6 +3,7 @@
 mod book;
 mod plots;
 mod results;
+mod rows;
 
 use std::process::ExitCode;
 

@@ -173,6 +173,9 @@ impl Results {
         if name == "history" {
             return Ok(self.history.as_ref().map_or(String::new(), |h| history(h).to_string()));
         }
+        if let Some(name) = name.strip_prefix("rows ") {
+            return crate::rows::block(&xtask::root(), name);
+        }
         let Some(run) = self.newest() else {
             return Ok("Nothing has been measured yet: `ladder measure` does it.".into());
         };
@@ -201,7 +204,7 @@ impl Results {
             _ => bail!(
                 "there is no block `{name}`: take ladder, machine, runs, repeat, counters, history, \
                  times, warm, host, rates, against-cub, against-before (each with a type), \
-                 step NAME, or plot NAME"
+                 step NAME, plot NAME, or rows NAME"
             ),
         })
     }
