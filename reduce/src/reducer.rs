@@ -14,7 +14,8 @@ use crate::{
     element::Sealed,
     kernels::Family,
     modules::{self, Loaded},
-    rows, shape,
+    rows::launch::Kept,
+    shape,
 };
 
 /// Reduces slices of one type on one stream.
@@ -37,7 +38,7 @@ pub struct Reducer<T> {
     /// The next ticket, and mail: zeros between launches.
     state: OnceCell<State>,
     answer: OnceCell<Answer>,
-    rows: rows::Kept,
+    rows: Kept,
     /// That of the last result that was waited for.
     epoch: Cell<u32>,
     element: PhantomData<T>,
@@ -51,7 +52,7 @@ impl<T: Element> Reducer<T> {
             loaded: Default::default(),
             state: OnceCell::new(),
             answer: OnceCell::new(),
-            rows: rows::Kept::default(),
+            rows: Kept::default(),
             epoch: Cell::new(0),
             element: PhantomData,
         })
@@ -190,7 +191,7 @@ impl<T: Element> Reducer<T> {
         &self.stream
     }
 
-    pub(crate) fn rows(&self) -> &rows::Kept {
+    pub(crate) fn rows(&self) -> &Kept {
         &self.rows
     }
 

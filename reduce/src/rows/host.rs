@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::Rows;
+use super::layout::Rows;
 use crate::{Element, Result, host};
 
 /// The sum of each row of a slice, with the bits that the GPU's have.

@@ -4,7 +4,12 @@ use std::cell::{OnceCell, RefCell};
 
 use cudarc::driver::{DevicePtr, DevicePtrMut};
 
-use super::{Begin, Family, Plan, Rows, Shape, pick, plan};
+use super::{
+    kernels::Family,
+    layout::Rows,
+    plan::{Begin, Plan, plan},
+    shape::{Shape, pick},
+};
 use crate::{
     Element, Error, Operation, Reducer, Result,
     cuda::{self, RowsCall, State},

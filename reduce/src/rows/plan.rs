@@ -1,6 +1,6 @@
 //! One launch for rows: a pure function, so that the interpreter has the same one.
 
-use super::{Family, Rows, Shape};
+use super::{kernels::Family, layout::Rows, shape::Shape};
 use crate::shape;
 
 /// A launch of a kernel of rows.

@@ -1,7 +1,7 @@
 //! How rows are shared out: a pure function of how many there are, of their length, and of an
 //! element's size. It changes no bit: the order goes by the length alone.
 
-use super::Rows;
+use super::layout::Rows;
 use crate::shape;
 
 /// Who adds a row.

@@ -3,7 +3,8 @@
 #include "total.cuh"
 
 template <int Accumulators, unsigned int Fixed>
-__device__ void row_sum(const Element* in, Element* out, unsigned long long n, unsigned long long length)
+__device__ void row_sum(
+    const Element* in, Element* out, unsigned long long n, unsigned long long length)
 {
     const unsigned int Block = 256;
     __shared__ Element shared[Block];

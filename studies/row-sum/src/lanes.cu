@@ -3,8 +3,9 @@
 #include "word.cuh"
 #include "total.cuh"
 
-extern "C" __global__ void rows(const Element* in, Element* out, unsigned long long n, unsigned long long length,
-                                unsigned int lanes)
+extern "C" __global__ void rows(
+    const Element* in, Element* out, unsigned long long n, unsigned long long length,
+    unsigned int lanes)
 {
     unsigned int t = threadIdx.x % lanes;
     unsigned long long row = (blockIdx.x * 256ull + threadIdx.x) / lanes, first = row * length;

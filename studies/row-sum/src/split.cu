@@ -3,7 +3,8 @@
 #include "word.cuh"
 #include "total.cuh"
 
-extern "C" __global__ void rows(const Element* in, Element* out, unsigned long long n, unsigned long long length)
+extern "C" __global__ void rows(
+    const Element* in, Element* out, unsigned long long n, unsigned long long length)
 {
     const unsigned int Block = 256;
     __shared__ Element warps[Block / 32];
@@ -27,7 +28,8 @@ extern "C" __global__ void rows(const Element* in, Element* out, unsigned long l
 }
 
 // A warp adds the slices of a row.
-extern "C" __global__ void slices(const Element* in, Element* out, unsigned long long n, unsigned long long each)
+extern "C" __global__ void slices(
+    const Element* in, Element* out, unsigned long long n, unsigned long long each)
 {
     unsigned int t = threadIdx.x % 32;
     unsigned long long row = blockIdx.x * 8ull + threadIdx.x / 32;

@@ -2,7 +2,8 @@
 // Still costs: loads of four bytes, one a turn: the tail was not what took the time.
 #include "total.cuh"
 
-extern "C" __global__ void rows(const Element* in, Element* out, unsigned long long n, unsigned long long length)
+extern "C" __global__ void rows(
+    const Element* in, Element* out, unsigned long long n, unsigned long long length)
 {
     const unsigned int Block = 256;
     __shared__ Element shared[Block];

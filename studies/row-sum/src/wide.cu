@@ -3,7 +3,8 @@
 #include "word.cuh"
 #include "total.cuh"
 
-extern "C" __global__ void rows(const Element* in, Element* out, unsigned long long n, unsigned long long length)
+extern "C" __global__ void rows(
+    const Element* in, Element* out, unsigned long long n, unsigned long long length)
 {
     const unsigned int Block = 256;
     __shared__ Element warps[Block / 32];
