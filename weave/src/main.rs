@@ -1,6 +1,7 @@
 //! The book's weaver: what `cargo x book` and `cargo x results` run, and nothing else builds.
 
 mod book;
+mod library;
 mod plots;
 mod results;
 

@@ -5,7 +5,7 @@ use anyhow::{Context, Result, bail};
 use super::{
     console, counts,
     highlight::escape,
-    history, listing, number, plot, ring, slider,
+    history, listing, number, plot, repeated, ring, slider,
     sources::{Sources, read, size},
     stepper, table, zoo,
 };
@@ -47,6 +47,13 @@ pub(crate) fn weave(sources: &Sources, text: &str) -> Result<Woven> {
         ("run" | "run!", [_, ..]) => console::run(sources, rest).map(Woven::Block),
         ("gpu", [step]) => console::gpu(sources, step).map(Woven::Block),
         ("ledger", [step]) => block(table::ledger(sources, step)?),
+        ("fastest", []) => block(repeated::fastest(sources)?),
+        ("against", [names @ .., on]) if on.starts_with("on=") => {
+            block(repeated::against(sources, names, on.strip_prefix("on="))?)
+        }
+        ("against", [_, ..]) => block(repeated::against(sources, &words, None)?),
+        ("clocks", [_, ..]) => block(repeated::clocks(sources, &words)?),
+        ("calls", [operation, element]) => block(repeated::calls(sources, operation, element)?),
         ("ways", [n]) => block(table::ways(sources, size(n)?)?),
         ("errors", [_, ..]) => block(table::errors(sources, &words)?),
         ("times", [step]) => block(table::times(sources, step)?),

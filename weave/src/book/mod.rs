@@ -18,6 +18,7 @@ mod plan;
 mod plot;
 mod prose;
 mod quantity;
+mod repeated;
 mod ring;
 mod sass;
 mod segment;
