@@ -63,7 +63,9 @@ pub(crate) fn run(sh: &Shell, check: bool) -> Result<()> {
             say!("all {count} PTX files are what NVRTC {} makes of their kernels", nvrtc::PINNED)
         }
         (stale, false) => {
-            say!("wrote {} of {count} PTX files: {}", stale.len(), stale.join(", "))
+            let more = if stale.len() > 8 { ", …" } else { "" };
+            let named = stale.iter().take(8).cloned().collect::<Vec<_>>().join(", ");
+            say!("wrote {} of {count} PTX files: {named}{more}", stale.len())
         }
         (stale, true) => bail!(
             "not what NVRTC {} makes of their kernels: {}; run `cargo x ptx`",
