@@ -27,15 +27,21 @@ const TOOLKITS: &str = "nvidia-cuda-cccl==13.0.85";
 pub(crate) fn run(sh: &Shell, arch: &str, nvcc: Option<&str>) -> Result<()> {
     sh.create_dir("target/peers")?;
     say!("compiling peers/cub.cu for {arch}: CUB's templates take a minute or two");
+    let nvcc_on = |nvcc: &str, more: &[String], flags: &str, from: &str, to: &str| {
+        let flags = flags.split(' ');
+        cmd!(
+            sh,
+            "{nvcc} -std=c++17 -O3 -cudart static {flags...} -arch={arch} {more...} -o {to} {from}"
+        )
+        .quiet()
+        .run()
+        .context("nvcc takes a C++ compiler of the system, such as Debian's g++")
+    };
     let compile = |nvcc: &str, more: &[String], library: &str| {
-        let flags = "-std=c++17 -O3 -shared -Xcompiler -fPIC -cudart static".split(' ');
         let library = format!("target/peers/{library}");
-        cmd!(sh, "{nvcc} {flags...} -arch={arch} {more...} -o {library} peers/cub.cu")
-            .quiet()
-            .run()
-            .context("nvcc takes a C++ compiler of the system, such as Debian's g++")?;
+        nvcc_on(nvcc, more, "-shared -Xcompiler -fPIC", "peers/cub.cu", &library)?;
         say!("{library} is ready: `ladder measure` finds it there, or beside itself");
-        Ok(())
+        anyhow::Ok(())
     };
     if let Some(nvcc) = nvcc {
         return compile(nvcc, &[], "libpeers.so");
@@ -43,7 +49,13 @@ pub(crate) fn run(sh: &Shell, arch: &str, nvcc: Option<&str>) -> Result<()> {
     let toolkit = bring(sh)?;
     let nvcc = toolkit.join("bin/nvcc").display().to_string();
     let libraries = format!("-L{}/lib", toolkit.display());
-    compile(&nvcc, std::slice::from_ref(&libraries), "libpeers.so")?;
+    let newest = std::slice::from_ref(&libraries);
+    compile(&nvcc, newest, "libpeers.so")?;
+    let program = "target/peers/gpu-to-gpu";
+    nvcc_on(&nvcc, newest, "-Xcompiler -fPIC", "peers/gpu_to_gpu.cu", program)?;
+    say!(
+        "{program} is ready: run it on a GPU, and it says whether CUB's gpu_to_gpu sums hold there"
+    );
     let own = format!("{VENV}/toolkit");
     cmd!(
         sh,

@@ -5,7 +5,7 @@ use anyhow::{Context, Result, bail};
 use super::{
     console, counts,
     highlight::escape,
-    history, listing, number, plot, repeated, ring, slider,
+    history, inflight, listing, number, plot, repeated, ring, slider,
     sources::{Sources, read, size},
     stepper, table, zoo,
 };
@@ -70,6 +70,7 @@ pub(crate) fn weave(sources: &Sources, text: &str) -> Result<Woven> {
         ("zoo", []) => block(zoo::table(sources)?),
         ("zoo", [name]) => zoo::one(sources, name).map(Woven::Block),
         ("slider", []) => slider::html(sources).map(Woven::Figure),
+        ("inflight", [_, ..]) => inflight::html(sources, &words).map(Woven::Figure),
         ("figure", [name]) => drawing(sources, name),
         ("#include", _) => bail!("`{{{{#include}}}}` stands in a code fence at the margin"),
         _ => bail!("`{{{{{text}}}}}`: book/DIRECTIVES.md has no such directive"),

@@ -8,6 +8,7 @@ mod flight;
 mod frame;
 mod highlight;
 mod history;
+mod inflight;
 mod listing;
 mod maths;
 mod metric;
