@@ -17,7 +17,7 @@ use super::{
 const N: u64 = 1 << 28;
 /// From here to there the axis of KiB goes, in doublings.
 const FROM: f64 = 4.0;
-const TO: f64 = 128.0;
+const TO: f64 = 256.0;
 const WIDTH: f64 = 680.0;
 const HEIGHT: f64 = 330.0;
 const LEFT: f64 = 52.0;
@@ -122,8 +122,8 @@ fn drawing(points: &[Point], idle: f64, busy: f64, gpu: &str) -> String {
         "<path class=\"allowed\" d=\"M{}L{}Z\"/><text class=\"title\" x=\"{:.1}\" y=\"{:.1}\">what Little's law allows</text>",
         curve(idle, false),
         curve(busy, true),
-        x(4.2),
-        y(0.62)
+        x(24.0),
+        y(0.42)
     );
     svg += "<g class=\"mine\"></g>";
     // Labels of points that stand together go below each other.
