@@ -330,7 +330,7 @@ fn width(text: &str) -> usize {
 }
 
 /// A quantity with the prefix that gives it one to three digits before the point.
-fn scaled(value: f64, unit: &str) -> String {
+pub(crate) fn scaled(value: f64, unit: &str) -> String {
     let prefixes =
         [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ")];
     let (factor, prefix) =
