@@ -6,10 +6,13 @@ use clap::{Args, ValueEnum};
 use common::{
     Element, Error, Result, Step,
     cli::Stop,
-    device::{Choice, Device, Settings, cupti::counters},
-    plan::{Block, Plan, Size, Sizes},
+    device::{
+        Choice, Device, Settings,
+        cupti::counters::{METRICS as COUNTED, Session, Values},
+    },
+    plan::{Block, Size, Sizes},
     ptx,
-    run::{self, Counted, Drawn, Job},
+    run::{self, Job},
     sum::{Scalar, Value, Workload},
 };
 use measured::counters::{Count, MARK, from_ncu};
@@ -175,64 +178,51 @@ fn from_cupti(options: &Options) -> Result<(), Stop> {
         return Err(Error::Usage(text.into()).into());
     };
     let device = Device::open(options.device, &Settings::default())?;
-    let (mut out, mut all, mut tally) = (anstream::stdout(), Vec::new(), (0, 0));
+    let session = Session::open(device.gpu()?)?;
+    let (mut out, mut counts) = (anstream::stdout(), Vec::new());
     for step in steps_and_ways() {
         each(step, &options.problems, |step, element, n, block| {
+            let ptx = ptx::of(&step.kernel, element, None)?;
+            let job = Job::load(&device, step, &ptx, device.problem(n, block, element))?;
             let counted = match element {
-                Element::F32 => counted::<f32>(&device, step, n, block),
-                Element::I32 => counted::<i32>(&device, step, n, block),
-                Element::F64 => counted::<f64>(&device, step, n, block),
-            };
-            let (plan, counted) = counted?;
-            let (compared, differ) = counted.compared();
-            tally = (tally.0 + compared, tally.1 + differ);
-            let threads = block.threads();
-            writeln!(out, "{} {element} {n} {threads}: {compared} compared, {differ} differ", step.name)?;
-            if let Err(why) = &counted.interpreter {
-                writeln!(out, "  {why}")?;
-            }
-            for (index, (launch, values)) in plan.launches.iter().zip(&counted.hardware).enumerate() {
-                let row = |(metric, &value): (&&str, &f64)| Count {
+                Element::F32 => counted::<f32>(&session, &device, &job, n),
+                Element::I32 => counted::<i32>(&session, &device, &job, n),
+                Element::F64 => counted::<f64>(&session, &device, &job, n),
+            }?;
+            let launches = job.plan().launches.iter().zip(counted);
+            counts.extend(launches.enumerate().flat_map(|(index, (launch, values))| {
+                COUNTED.iter().zip(values).map(move |(metric, value)| Count {
                     variant: step.name.to_owned(),
                     element: element.to_string(),
-                    threads,
+                    threads: block.threads(),
                     n,
                     launch: index as u32 + 1,
                     kernel: launch.entry.clone(),
                     grid: u64::from(launch.grid),
                     metric: (*metric).to_owned(),
                     value,
-                };
-                all.extend(counters::METRICS.iter().zip(values).map(row));
-            }
+                })
+            }));
             Ok(())
         })?;
+        writeln!(out, "{} counted", step.name)?;
     }
-    Count::write(path, &all).map_err(file)?;
-    let (compared, differ) = tally;
-    writeln!(
-        out,
-        "wrote {} counts to {}: {compared} that the interpreter has too, {differ} differ",
-        all.len(),
-        path.display()
-    )?;
+    Count::write(path, &counts).map_err(file)?;
+    let by = format!("CUPTI {}, in {} passes", session.version(), session.passes);
+    writeln!(out, "wrote {} counts to {}, by {by}", counts.len(), path.display())?;
     Ok(())
 }
 
-/// A step's launches, counted; its sum is verified first.
+/// What the GPU counts of a job's launches; its sum is verified before.
 fn counted<T: Scalar>(
+    session: &Session<'_>,
     device: &Device,
-    step: &'static Step,
+    job: &Job<'_>,
     n: u64,
-    block: Block,
-) -> Result<(Plan, Counted)> {
-    let ptx = ptx::of(&step.kernel, T::ELEMENT, None)?;
+) -> Result<Vec<Values>> {
     let workload = Workload::<T>::new(device, INPUT, n, SEED)?;
-    let job = Job::load(device, step, &ptx, device.problem(n, block, T::ELEMENT))?;
     job.verify(&workload)?.right()?;
-    let drawn = Drawn { input: INPUT, seed: SEED, offset: 0 };
-    let counted = run::count(step, &ptx, device, &workload, block, drawn)?;
-    Ok((job.plan().clone(), counted))
+    run::by_hardware(session, device, job, &workload)
 }
 
 /// Runs a step once on each problem, verified.

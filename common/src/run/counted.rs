@@ -5,10 +5,7 @@ use crate::{
     Error, Result, Step,
     device::{
         Check, Cuda, Device, Ptx, Settings,
-        cupti::{
-            Fault,
-            counters::{self, METRICS, Values},
-        },
+        cupti::counters::{METRICS, Session, Values},
     },
     plan::{Block, Chip},
     sum::{Input, Scalar, Workload},
@@ -28,7 +25,7 @@ pub struct Counted {
 }
 
 /// The most elements that the interpreter adds beside a GPU.
-const INTERPRETED: u64 = 1 << 20;
+const INTERPRETED: u64 = (1 << 21) - 1;
 
 /// Where a workload came from, so that the interpreter can have the same.
 #[derive(Clone, Copy, Debug)]
@@ -72,6 +69,7 @@ impl Counted {
 ///
 /// Nothing is timed here, and no gate is closed: each launch runs by itself, several times.
 pub fn count<T: Scalar>(
+    session: &Session<'_>,
     step: &Step,
     ptx: &Ptx,
     device: &Device,
@@ -79,27 +77,34 @@ pub fn count<T: Scalar>(
     block: Block,
     drawn: Drawn,
 ) -> Result<Counted> {
-    let Device::Cuda(cuda) = device else {
-        return Err(Fault::Interpreter { flag: "--counters" }.into());
-    };
     let n = workload.values.len() as u64;
     let job = Job::load(device, step, ptx, device.problem(n, block, T::ELEMENT))?;
-    job.poison_sum()?;
-    let calls = job.calls(workload.warm());
-    let launched = || {
-        job.launch(&calls)?;
-        device.finish()
-    };
-    let counters::Counted { version, passes, launches } =
-        counters::count(cuda, calls.len(), launched)?;
-    // What was replayed over restored memory is a sum like any other.
-    job.verify_last(workload)?.right()?;
+    let hardware = by_hardware(session, device, &job, workload)?;
+    let cuda = device.gpu()?;
     let interpreter = match n {
         ..=INTERPRETED => interpreted::<T>(step, ptx, cuda, n, block, drawn)
             .map_err(|error| format!("the interpreter stopped: {error}")),
-        _ => Err(format!("the interpreter counts up to {INTERPRETED} elements")),
+        _ => Err("the interpreter counts fewer than 2^21 elements".into()),
     };
-    Ok(Counted { version, passes, hardware: launches, interpreter })
+    Ok(Counted { version: session.version(), passes: session.passes, hardware, interpreter })
+}
+
+/// What the GPU counts of a job's launches.
+pub fn by_hardware<T: Scalar>(
+    session: &Session<'_>,
+    device: &Device,
+    job: &Job<'_>,
+    workload: &Workload<T>,
+) -> Result<Vec<Values>> {
+    job.poison_sum()?;
+    let calls = job.calls(workload.warm());
+    let hardware = session.count(calls.len(), || {
+        job.launch(&calls)?;
+        device.finish()
+    })?;
+    // What was replayed over restored memory is a sum like any other.
+    job.verify_last(workload)?.right()?;
+    Ok(hardware)
 }
 
 /// What the interpreter counts where it plays this GPU.

@@ -6,7 +6,7 @@ mod job;
 mod outcome;
 mod timing;
 
-pub use counted::{Counted, Drawn, SAME, count};
+pub use counted::{Counted, Drawn, SAME, by_hardware, count};
 pub use job::{Checked, Job};
 pub use outcome::{Outcome, Refusal, Samples, run};
 pub use timing::Timing;

@@ -2,11 +2,10 @@
 
 use std::fmt::Write as _;
 
-use comfy_table::Table;
 use numbers::group;
 use simt::Counts;
 
-use super::report::{columns, line, right};
+use super::report::{columns, line, lines, right};
 use crate::{
     device::cupti::counters::Values,
     run::{Counted, Outcome, SAME},
@@ -25,10 +24,8 @@ const BOTH: [(&str, usize); 8] = [
 ];
 
 /// A count that is no twin of the hardware's.
-const OTHER: [(&str, fn(&Counts) -> u64, usize); 2] = [
-    ("divergent branches", |c| c.divergent_branches, 8),
-    ("instructions", |c| c.warp_insts, 9),
-];
+const OTHER: [(&str, fn(&Counts) -> u64, usize); 2] =
+    [("divergent branches", |c| c.divergent_branches, 8), ("instructions", |c| c.warp_insts, 9)];
 
 /// A count that CUPTI has not.
 const OURS: [(&str, fn(&Counts) -> u64); 2] =
@@ -43,7 +40,7 @@ pub fn beside(outcome: &Outcome) -> String {
     let mut text = line("counters", &summary(counted));
     for (index, hardware) in counted.hardware.iter().enumerate() {
         let ours = counted.interpreter.as_ref().ok().and_then(|launches| launches.get(index));
-        let _ = write!(text, "\n  launch {}\n{}\n", index + 1, launch(ours, hardware));
+        let _ = write!(text, "\n  launch {}\n{}", index + 1, launch(ours, hardware));
     }
     text + "\n" + &notes(counted)
 }
@@ -62,7 +59,7 @@ fn summary(counted: &Counted) -> String {
     }
 }
 
-fn launch(ours: Option<&Counts>, hardware: &Values) -> Table {
+fn launch(ours: Option<&Counts>, hardware: &Values) -> String {
     let mut table = columns(&["count", "interpreter", "hardware", "verdict"]);
     let cell = |count: Option<u64>| count.map_or(NONE.into(), group);
     let mut row = |name: &str, here: Option<u64>, there: Option<u64>, verdict: &str| {
@@ -77,16 +74,18 @@ fn launch(ours: Option<&Counts>, hardware: &Values) -> Table {
         };
         row(name, here, Some(there as u64), verdict);
         if index == 3 {
-            row("conflicts", ours.map(conflicts), ours.map(|c| extra(c, hardware)), "derived");
+            let verdict = if ours.is_some() { "derived" } else { NONE };
+            row("conflicts", ours.map(conflicts), ours.map(|c| extra(c, hardware)), verdict);
         }
     }
     for (name, count, index) in OTHER {
-        row(name, ours.map(count), Some(hardware[index] as u64), "not the same thing");
+        let verdict = if ours.is_some() { "not the same thing" } else { NONE };
+        row(name, ours.map(count), Some(hardware[index] as u64), verdict);
     }
     for (name, count) in OURS {
         row(name, ours.map(count), None, NONE);
     }
-    right(&mut table, 1..3)
+    lines(&right(&mut table, 1..3))
 }
 
 /// Wavefronts beyond the least that the accesses take.
@@ -119,7 +118,19 @@ fn notes(counted: &Counted) -> String {
             "in fewer shared accesses than the PTX has: ptxas has merged neighbours into wider ones, which move the same bytes",
         );
     }
+    if looked(counted) {
+        text += &line(
+            "differs",
+            "in global loads: where blocks wait for each other they look again and again, as often as it takes here",
+        );
+    }
     text
+}
+
+/// Whether the chip loaded more often from global memory than the interpreter.
+fn looked(counted: &Counted) -> bool {
+    let Ok(ours) = &counted.interpreter else { return false };
+    ours.iter().zip(&counted.hardware).any(|(ours, theirs)| theirs[4] > SAME[4](ours) as f64)
 }
 
 /// Whether the chip made fewer shared accesses than the PTX has: what is known to differ.
@@ -172,7 +183,7 @@ mod tests {
     fn what_both_count_is_equal_or_differs() {
         let counted = counted(|values| values[6] = 1025.0);
         let Ok(ours) = &counted.interpreter else { unreachable!() };
-        let table = launch(Some(&ours[0]), &counted.hardware[0]).to_string();
+        let table = launch(Some(&ours[0]), &counted.hardware[0]);
         assert_eq!(row(&table, "shared loads"), ["28", "28", "equal"]);
         assert_eq!(row(&table, "wavefronts of stores"), ["21", "21", "equal"]);
         assert_eq!(row(&table, "conflicts"), ["39", "39", "derived"]);
@@ -193,11 +204,11 @@ mod tests {
 
     #[test]
     fn large_sums_have_the_hardware_s_counts_alone() {
-        let why = "the interpreter counts up to 1048576 elements".to_owned();
+        let why = "the interpreter counts fewer than 2^21 elements".to_owned();
         let counted = Counted { interpreter: Err(why.clone()), ..counted(|_| ()) };
-        let table = launch(None, &counted.hardware[0]).to_string();
+        let table = launch(None, &counted.hardware[0]);
         assert_eq!(row(&table, "shared loads"), ["–", "28", "–"]);
-        assert_eq!(row(&table, "conflicts"), ["–", "–", "derived"]);
+        assert_eq!(row(&table, "conflicts"), ["–", "–", "–"]);
         assert!(summary(&counted).ends_with(&why));
     }
 }

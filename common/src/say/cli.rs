@@ -8,6 +8,7 @@ use std::{
 
 use clap::{CommandFactory, FromArgMatches};
 use indicatif::{ProgressBar, ProgressStyle};
+use once_cell::unsync::OnceCell;
 
 use super::{
     beside, ledger,
@@ -19,7 +20,11 @@ use super::{
 };
 use crate::{
     Element, Error, Result, Step, Study,
-    device::{Device, Facts, ptx},
+    device::{
+        Device, Facts,
+        cupti::{Fault, counters::Session},
+        ptx,
+    },
     plan::Problem,
     run::{self, Outcome, Refusal},
     sum::{Scalar, Workload},
@@ -242,7 +247,8 @@ fn print(
         std::fs::write(path, text).map_err(failed)?;
     }
     if let (Some(profile), Some(file)) = (profile, &options.profile) {
-        let told = profile.tell(&device, options.format == Format::Table, file.as_deref(), &mut out);
+        let told =
+            profile.tell(&device, options.format == Format::Table, file.as_deref(), &mut out);
         match told {
             Ok(()) => {}
             Err(Stop::Error(error)) => uncounted = uncounted.take().or(Some(error)),
@@ -297,16 +303,25 @@ fn each(
 ) -> Result<(), Stop> {
     // Only what has times is worth a large one.
     let sizes = options.sizes(if device.gpu().is_ok() { 2 } else { 1 });
+    let sessions = OnceCell::new();
     for &element in &options.element {
         for &n in &sizes {
             match element {
-                Element::F32 => on::<f32>(steps, options, device, n, done)?,
-                Element::I32 => on::<i32>(steps, options, device, n, done)?,
-                Element::F64 => on::<f64>(steps, options, device, n, done)?,
+                Element::F32 => on::<f32>(steps, options, device, &sessions, n, done)?,
+                Element::I32 => on::<i32>(steps, options, device, &sessions, n, done)?,
+                Element::F64 => on::<f64>(steps, options, device, &sessions, n, done)?,
             }
         }
     }
     Ok(())
+}
+
+/// CUPTI, ready to count here; asked for once a sum is verified and timed, so nothing is opened before.
+fn session(device: &Device) -> Result<Session<'static>> {
+    match device {
+        Device::Cuda(cuda) => Session::open(cuda),
+        Device::Simt(_) => Err(Fault::Interpreter { flag: "--counters" }.into()),
+    }
 }
 
 /// Runs all steps on one input.
@@ -314,6 +329,7 @@ fn on<T: Scalar>(
     steps: &[&'static Step],
     options: &Options,
     device: &Device,
+    sessions: &OnceCell<Session<'static>>,
     n: u64,
     done: &mut Done<'_>,
 ) -> Result<(), Stop> {
@@ -338,7 +354,10 @@ fn on<T: Scalar>(
                 Ok(mut outcome) => {
                     if options.counters && outcome.wrong.is_none() {
                         let drawn = options.drawn();
-                        match run::count(step, ptx, device, &workload, block, drawn) {
+                        let counted = sessions.get_or_try_init(|| session(device)).and_then(|by| {
+                            run::count(by, step, ptx, device, &workload, block, drawn)
+                        });
+                        match counted {
                             Ok(counted) => outcome.counted = Some(counted),
                             Err(error) => uncounted = Some(error),
                         }

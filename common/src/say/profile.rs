@@ -6,7 +6,7 @@ use numbers::group;
 
 use super::{
     cli::Stop,
-    report::{columns, line, right, scaled},
+    report::{columns, line, lines, right},
     trace::trace,
 };
 use crate::{
@@ -24,7 +24,7 @@ use crate::{
 pub(super) struct Profile(Result<Recording>);
 
 /// Columns of a name: what 80 leave.
-const NAME: usize = 26;
+const NAME: usize = 24;
 
 impl Profile {
     /// Starts one.
@@ -80,7 +80,7 @@ fn tables(events: &[Event]) -> String {
         events.iter().partition(|event| matches!(event.place, Place::Host(_)));
     let part = |title: &str, events: &[&Event]| match rows(events) {
         rows if rows.is_empty() => String::new(),
-        rows => format!("\n  {title}\n{}\n", table(&rows)),
+        rows => format!("\n  {title}\n{}", table(&rows)),
     };
     part("GPU activities", &gpu) + &part("API calls", &host)
 }
@@ -102,14 +102,8 @@ fn rows<'e>(events: &[&'e Event]) -> Vec<Row<'e>> {
     let mut all = 0;
     for event in events {
         let took = event.end.saturating_sub(event.start);
-        let new = Row {
-            name: &event.name,
-            share: 0.0,
-            calls: 0,
-            total: 0,
-            least: u64::MAX,
-            most: 0,
-        };
+        let new =
+            Row { name: &event.name, share: 0.0, calls: 0, total: 0, least: u64::MAX, most: 0 };
         let row = rows.entry(&event.name).or_insert(new);
         row.calls += 1;
         row.total += took;
@@ -125,10 +119,9 @@ fn rows<'e>(events: &[&'e Event]) -> Vec<Row<'e>> {
 
 fn table(rows: &[Row<'_>]) -> String {
     let mut table = columns(&["share", "time", "calls", "average", "least", "most", "name"]);
-    let time = |nanos: f64| scaled(nanos / 1e9, "s");
     for row in rows {
         table.add_row([
-            format!("{:.2}%", row.share),
+            format!("{:.1}%", row.share),
             time(row.total as f64),
             group(row.calls),
             time(row.total as f64 / row.calls as f64),
@@ -137,7 +130,17 @@ fn table(rows: &[Row<'_>]) -> String {
             shortened(row.name),
         ]);
     }
-    right(&mut table, 0..6).to_string()
+    lines(&right(&mut table, 0..6))
+}
+
+/// Nanoseconds in three digits.
+fn time(nanos: f64) -> String {
+    let units = [(1e9, "s"), (1e6, "ms"), (1e3, "µs")];
+    let unit = units.into_iter().find(|(factor, _)| nanos >= 0.9995 * factor);
+    let (factor, unit) = unit.unwrap_or((1.0, "ns"));
+    let value = nanos / factor;
+    let digits = if value < 9.995 { 2 } else { usize::from(value < 99.95) };
+    format!("{value:.digits$} {unit}")
 }
 
 /// A name that fits into its column.
@@ -154,6 +157,21 @@ mod tests {
 
     fn event(place: Place, kind: Kind, name: &str, start: u64, end: u64) -> Event {
         Event { place, kind, name: name.into(), start, end, amount: 0 }
+    }
+
+    #[test]
+    fn a_time_has_three_digits_whatever_its_unit() {
+        for (nanos, text) in [
+            (0.0, "0.00 ns"),
+            (79.4, "79.4 ns"),
+            (999.9, "1.00 µs"),
+            (12_345.0, "12.3 µs"),
+            (99_960.0, "100 µs"),
+            (146_310_000.0, "146 ms"),
+            (2.5e9, "2.50 s"),
+        ] {
+            assert_eq!(time(nanos), text);
+        }
     }
 
     #[test]
@@ -181,9 +199,9 @@ mod tests {
         let text = tables(&events);
         let row = text.lines().find(|line| line.ends_with("reduce")).unwrap();
         let cells: Vec<&str> = row.split_whitespace().collect();
-        let units = ["25.00%", "4.00", "µs", "2", "2.00", "µs", "1.00", "µs", "3.00", "µs"];
+        let units = ["25.0%", "4.00", "µs", "2", "2.00", "µs", "1.00", "µs", "3.00", "µs"];
         assert_eq!(cells[..10], units);
-        assert!(text.contains("API calls") && text.contains("cuOccupancyMaxPotentialC…"), "{text}");
+        assert!(text.contains("API calls") && text.contains("cuOccupancyMaxPotential…"), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         assert!(tables(&events[..3]).contains("GPU") && !tables(&events[..3]).contains("API"));
     }

@@ -155,7 +155,8 @@ fn line<C: Serialize>(cells: Vec<C>) -> io::Result<String> {
 
 impl Hardware {
     fn of(counted: &Counted) -> Hardware {
-        let named = |values: &Values| METRICS.map(str::to_owned).into_iter().zip(values.map(Json::from));
+        let named =
+            |values: &Values| METRICS.map(str::to_owned).into_iter().zip(values.map(Json::from));
         let (all, differ) = counted.compared();
         Hardware {
             cupti: counted.version.clone(),

@@ -278,6 +278,11 @@ pub(crate) fn right(table: &mut Table, columns: std::ops::Range<usize>) -> Table
     std::mem::take(table)
 }
 
+/// A table's lines, without the spaces that end them.
+pub(crate) fn lines(table: &Table) -> String {
+    table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
+}
+
 /// The launches in one line: `2048 blocks of 256, then 4, then 1`.
 fn launches(plan: &Plan) -> String {
     let blocks = |launch: &Launch| group(u64::from(launch.grid));
@@ -330,7 +335,7 @@ fn width(text: &str) -> usize {
 }
 
 /// A quantity with the prefix that gives it one to three digits before the point.
-pub(crate) fn scaled(value: f64, unit: &str) -> String {
+fn scaled(value: f64, unit: &str) -> String {
     let prefixes =
         [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ")];
     let (factor, prefix) =

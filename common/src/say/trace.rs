@@ -29,7 +29,7 @@ pub fn trace(program: &str, events: &[Event]) -> Json {
     for (number, (place, lane)) in all.enumerate() {
         let number = number + 1;
         let name = match place {
-            Place::Host(thread) => format!("host, thread {thread}"),
+            Place::Host(_) => "host".to_owned(),
             Place::Stream(stream) => format!("GPU, stream {stream}"),
         };
         rows.push(named("thread_name", number, name));
@@ -129,9 +129,8 @@ mod tests {
             BTreeMap::from([(1, vec![(0, 2500), (3000, 3001)]), (2, vec![(4000, 8000)])])
         );
         let rows = trace["traceEvents"].as_array().unwrap();
-        let names: Vec<&str> =
-            rows.iter().filter_map(|row| row["args"]["name"].as_str()).collect();
-        assert_eq!(names, ["v1", "host, thread 4711", "GPU, stream 13"]);
+        let names: Vec<&str> = rows.iter().filter_map(|row| row["args"]["name"].as_str()).collect();
+        assert_eq!(names, ["v1", "host", "GPU, stream 13"]);
         assert!(rows.iter().any(|row| row["name"] == "reduce" && row["args"]["blocks"] == 7));
     }
 

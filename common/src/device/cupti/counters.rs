@@ -33,58 +33,74 @@ pub const METRICS: [&str; 10] = [
 /// One launch's counts, in the order of [`METRICS`].
 pub type Values = [f64; METRICS.len()];
 
-/// What was counted.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Counted {
-    /// CUPTI's version.
-    pub version: String,
-    /// How often each launch ran: a GPU has fewer counters than it has names for them.
+/// CUPTI, ready to count on a GPU.
+pub struct Session<'l> {
+    library: &'l Library,
+    target: Target,
+    host: Host<'l>,
+    config: Vec<u8>,
+    /// How often a launch runs to be counted: a GPU has fewer counters than it has names for them.
     pub passes: usize,
-    /// The launches, in order.
-    pub launches: Vec<Values>,
 }
 
 /// A context of the driver, and its device.
 #[derive(Clone, Copy, Debug)]
-struct Target {
-    context: *mut c_void,
-    device: i32,
-    ordinal: usize,
+pub(super) struct Target {
+    pub(super) context: *mut c_void,
+    pub(super) device: i32,
+    pub(super) ordinal: usize,
 }
 
-/// Counts so many launches, which `launch` makes, and waits for.
-///
-/// Every launch runs by itself, several times, each over the memory that the first one found: what
-/// waits for another launch, or behind a gate, waits for ever.
-pub fn count(cuda: &Cuda, launches: usize, launch: impl FnOnce() -> Result<()>) -> Result<Counted> {
-    let gpu = cuda.architecture();
-    if cuda.capability() < (7, 5) {
-        return Err(Fault::BeforeTuring { gpu }.into());
+impl Session<'_> {
+    /// Finds CUPTI, and readies it for a GPU.
+    pub fn open(cuda: &Cuda) -> Result<Session<'static>> {
+        turing(cuda.capability())?;
+        cuda.bind()?;
+        let (context, device, ordinal) = cuda.target();
+        Ok(Session::with(Library::find()?, Target { context, device, ordinal })?)
     }
-    cuda.bind()?;
-    let (context, device, ordinal) = cuda.target();
-    counted(Library::find()?, Target { context, device, ordinal }, launches, launch)
+
+    /// As [`open`](Session::open), with this library.
+    pub(super) fn with(library: &Library, target: Target) -> Result<Session<'_>, Fault> {
+        library.young()?;
+        library.complete()?;
+        let host = Host::new(library, target)?;
+        let mut config = host.config()?;
+        let passes = host.passes(&mut config)?;
+        Ok(Session { library, target, host, config, passes })
+    }
+
+    /// CUPTI's version.
+    pub fn version(&self) -> String {
+        self.library.version()
+    }
+
+    /// Counts so many launches, which `launch` makes, and waits for.
+    ///
+    /// Every launch runs by itself, several times, each over the memory that the first one found: what
+    /// waits for another launch, or behind a gate, waits for ever.
+    pub fn count(
+        &self,
+        launches: usize,
+        launch: impl FnOnce() -> Result<()>,
+    ) -> Result<Vec<Values>> {
+        let ranges = Ranges::new(self.library, self.target, &self.config, launches)?;
+        ranges.start()?;
+        let launched = launch();
+        let stopped = ranges.stop();
+        launched?;
+        stopped?;
+        ranges.decode(launches)?;
+        (0..launches).map(|range| Ok(self.host.values(&ranges.data, range)?)).collect()
+    }
 }
 
-fn counted(
-    library: &Library,
-    target: Target,
-    launches: usize,
-    launch: impl FnOnce() -> Result<()>,
-) -> Result<Counted> {
-    library.complete()?;
-    let host = Host::new(library, target)?;
-    let mut config = host.config()?;
-    let passes = host.passes(&mut config)?;
-    let ranges = Ranges::new(library, target, &config, launches)?;
-    ranges.start()?;
-    let launched = launch();
-    let stopped = ranges.stop();
-    launched?;
-    stopped?;
-    ranges.decode(launches)?;
-    let values = (0..launches).map(|range| host.values(&ranges.data, range));
-    Ok(Counted { version: library.version(), passes, launches: values.collect::<Result<_, _>>()? })
+/// CUPTI's ranges begin with Turing.
+pub(super) fn turing((major, minor): (i32, i32)) -> Result<(), Fault> {
+    match (major, minor) < (7, 5) {
+        true => Err(Fault::BeforeTuring { gpu: format!("sm_{major}{minor}") }),
+        false => Ok(()),
+    }
 }
 
 /// The part of CUPTI that knows the names.
@@ -105,8 +121,7 @@ impl<'l> Host<'l> {
             supported(library, &asked)?;
             let mut chip = ChipName { index: target.ordinal, ..Default::default() };
             library.ask(&mut chip)?;
-            let mut availability =
-                Availability { context: target.context, ..Default::default() };
+            let mut availability = Availability { context: target.context, ..Default::default() };
             library.ask(&mut availability)?;
             let mut image = vec![0; availability.image_size];
             availability.image = image.as_mut_ptr();
@@ -147,11 +162,8 @@ impl<'l> Host<'l> {
     }
 
     fn passes(&self, config: &mut [u8]) -> Result<usize, Fault> {
-        let mut passes = Passes {
-            image_size: config.len(),
-            image: config.as_mut_ptr(),
-            ..Default::default()
-        };
+        let mut passes =
+            Passes { image_size: config.len(), image: config.as_mut_ptr(), ..Default::default() };
         // SAFETY: the image is live.
         unsafe { self.library.ask(&mut passes)? };
         Ok(passes.passes)
@@ -175,9 +187,7 @@ impl<'l> Host<'l> {
         unsafe { self.library.ask(&mut asked)? };
         match values.iter().position(|value| value.is_nan()) {
             None => Ok(values),
-            Some(index) => {
-                Err(Fault::NotANumber { metric: METRICS[index], launch: range + 1 })
-            }
+            Some(index) => Err(Fault::NotANumber { metric: METRICS[index], launch: range + 1 }),
         }
     }
 }
@@ -274,6 +284,7 @@ impl<'l> Ranges<'l> {
         }
         match (info.ranges, decode.dropped) {
             (counted, 0) if counted == made => Ok(()),
+            (0, 0) => Err(Fault::Deaf { version: self.library.version() }),
             (counted, dropped) => Err(Fault::Ranges { counted, dropped, made }),
         }
     }

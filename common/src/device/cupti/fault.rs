@@ -12,7 +12,9 @@ pub enum Fault {
         flag: &'static str,
     },
     /// There is no such library.
-    #[error("there is no CUPTI here, which `--counters` and `--profile` ask the GPU through: {BRING}")]
+    #[error(
+        "there is no CUPTI here, which `--counters` and `--profile` ask the GPU through: {BRING}"
+    )]
     NoLibrary,
     /// A file of that name cannot be loaded.
     #[error("{library} cannot be loaded ({reason}): {BRING}")]
@@ -58,7 +60,9 @@ pub enum Fault {
         code: u32,
     },
     /// A slice of a GPU.
-    #[error("this is a MIG slice, which shares its GPU's counters and cannot read them: take a whole GPU")]
+    #[error(
+        "this is a MIG slice, which shares its GPU's counters and cannot read them: take a whole GPU"
+    )]
     Mig,
     /// A virtual machine's share of a GPU.
     #[error(
@@ -66,7 +70,9 @@ pub enum Fault {
     )]
     Virtual,
     /// A GPU in confidential mode.
-    #[error("this GPU is in confidential mode, in which it shows nobody its counters: take one that is not")]
+    #[error(
+        "this GPU is in confidential mode, in which it shows nobody its counters: take one that is not"
+    )]
     Confidential,
     /// CUPTI's word for what it cannot say.
     #[error(
@@ -77,6 +83,14 @@ pub enum Fault {
         metric: &'static str,
         /// Which launch, from 1.
         launch: usize,
+    },
+    /// It saw no launch.
+    #[error(
+        "CUPTI {version} saw none of the launches, as one does that is older than the driver: `cargo x cupti` brings the driver's own (PyPI's, 11 MB, into .venv)"
+    )]
+    Deaf {
+        /// Its version.
+        version: String,
     },
     /// What was counted is incomplete.
     #[error(
@@ -99,7 +113,9 @@ pub enum Fault {
         dropped: usize,
     },
     /// The profile has another number of kernels than were launched.
-    #[error("the profile has {recorded} kernels, and {made} were launched: it does not show this run")]
+    #[error(
+        "the profile has {recorded} kernels, and {made} were launched: it does not show this run"
+    )]
     Launches {
         /// Kernels in the profile.
         recorded: usize,
@@ -107,13 +123,17 @@ pub enum Fault {
         made: u64,
     },
     /// A GPU whose counters CUPTI does not read.
-    #[error("this GPU is {gpu}, and CUPTI reads counters from Turing (sm_75) on: `--profile` needs no counters")]
+    #[error(
+        "this GPU is {gpu}, and CUPTI reads counters from Turing (sm_75) on: `--profile` needs no counters"
+    )]
     BeforeTuring {
         /// Its architecture.
         gpu: String,
     },
     /// What else CUPTI says.
-    #[error("CUPTI {version} does not go along with this GPU or its driver: {call} answers {code} ({text}); `cargo x cupti` brings another one")]
+    #[error(
+        "CUPTI {version} does not go along with this GPU or its driver: {call} answers {code} ({text}); `cargo x cupti` brings another one"
+    )]
     Other {
         /// Its version.
         version: String,

@@ -10,7 +10,10 @@ use std::{
 
 use compiler::find;
 
-use super::{fault::Fault, structs::{Asked, HostInitialize}};
+use super::{
+    fault::Fault,
+    structs::{Asked, HostInitialize},
+};
 
 /// A loaded CUPTI. It stays loaded until the program ends: the driver keeps pointers into it.
 #[derive(Debug)]
@@ -19,6 +22,9 @@ pub struct Library {
     path: PathBuf,
     companions: Result<(), &'static str>,
 }
+
+/// The youngest of the functions that are called here.
+const YOUNGEST: [&str; 2] = ["cuptiProfilerHostInitialize", "cuptiRangeProfilerEnable"];
 
 /// What CUPTI answers where all is well.
 const SUCCESS: u32 = 0;
@@ -31,7 +37,7 @@ impl Library {
         Library::first(find::cupti())
     }
 
-    fn first(places: impl Iterator<Item = PathBuf>) -> Result<&'static Library, Fault> {
+    pub(super) fn first(places: impl Iterator<Item = PathBuf>) -> Result<&'static Library, Fault> {
         let mut fault = None;
         for path in places {
             match Library::open(&path) {
@@ -61,6 +67,14 @@ impl Library {
         self.companions.map_err(|missing| Fault::NoCompanions { library, missing })
     }
 
+    /// Whether it has the functions that count, which came last.
+    pub(super) fn young(&self) -> Result<(), Fault> {
+        YOUNGEST.iter().try_for_each(|name| {
+            // SAFETY: the function is looked up, and not called.
+            unsafe { self.function::<*const u8>(name) }.map(drop)
+        })
+    }
+
     /// A function of the library.
     ///
     /// # Safety
@@ -78,9 +92,8 @@ impl Library {
     /// What the structure points to is live, and as large as it says.
     pub(super) unsafe fn ask<P: Asked>(&self, params: &mut P) -> Result<(), Fault> {
         // SAFETY: all of these functions take a pointer to their structure and answer a number.
-        let code = unsafe {
-            self.function::<unsafe extern "C" fn(*mut P) -> u32>(P::CALL)?(params)
-        };
+        let code =
+            unsafe { self.function::<unsafe extern "C" fn(*mut P) -> u32>(P::CALL)?(params) };
         self.answered(P::CALL, code)
     }
 

@@ -9,6 +9,8 @@ mod fault;
 mod library;
 mod records;
 mod structs;
+#[cfg(test)]
+mod tests;
 
 pub use fault::Fault;
 pub use library::Library;
