@@ -14,9 +14,10 @@ struct Wheel {
     package: &'static str,
 }
 
-/// The youngest first. One that is older than the driver sees none of its launches.
+/// The youngest first. One of an older CUDA than the driver's, as 12.9 under a driver of 13.0, sees none
+/// of its launches; a younger one of the same CUDA, as 13.5, sees them.
 const WHEELS: [Wheel; 2] = [
-    Wheel { driver: 580, package: "nvidia-cuda-cupti==13.0.85" },
+    Wheel { driver: 580, package: "nvidia-cuda-cupti==13.5.25" },
     Wheel { driver: 0, package: "nvidia-cuda-cupti-cu12==12.9.79" },
 ];
 
@@ -27,10 +28,10 @@ pub(crate) fn bring(sh: &Shell) -> Result<()> {
     let wheel = wheel(driver);
     match driver {
         Some(driver) => {
-            say!("installing {} for driver {driver} from PyPI into .venv (11 MB)", wheel.package)
+            say!("installing {} for driver {driver} from PyPI into .venv (13 MB)", wheel.package)
         }
         None => say!(
-            "installing {} from PyPI into .venv (11 MB); there is no driver here to choose by",
+            "installing {} from PyPI into .venv (13 MB); there is no driver here to choose by",
             wheel.package
         ),
     }

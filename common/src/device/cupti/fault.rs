@@ -26,7 +26,7 @@ pub enum Fault {
     },
     /// The libraries that it counts with are not beside it.
     #[error(
-        "{library} lacks its companion {missing}, without which it counts nothing: `cargo x cupti` brings all three (PyPI's, 11 MB, into .venv)"
+        "{library} lacks its companion {missing}, without which it counts nothing: `cargo x cupti` brings all three (PyPI's, 13 MB, into .venv)"
     )]
     NoCompanions {
         /// Where it lies.
@@ -36,7 +36,7 @@ pub enum Fault {
     },
     /// It is older than a function that is called in it.
     #[error(
-        "{library} has no `{symbol}`, which came with CUDA 12.6: `cargo x cupti` brings a younger one (PyPI's, 11 MB, into .venv)"
+        "{library} has no `{symbol}`, which came with CUDA 12.6: `cargo x cupti` brings a younger one (PyPI's, 13 MB, into .venv)"
     )]
     TooOld {
         /// Where it lies.
@@ -86,7 +86,7 @@ pub enum Fault {
     },
     /// It saw no launch.
     #[error(
-        "CUPTI {version} saw none of the launches, as one does that is older than the driver: `cargo x cupti` brings the driver's own (PyPI's, 11 MB, into .venv)"
+        "CUPTI {version} saw none of the launches, as one does that is of an older CUDA than the driver's: `cargo x cupti` brings one that is not (PyPI's, 13 MB, into .venv)"
     )]
     Deaf {
         /// Its version.
@@ -150,5 +150,5 @@ pub enum Fault {
 const BRING: &str = if cfg!(target_os = "macos") {
     "NVIDIA makes none for macOS"
 } else {
-    "`cargo x cupti` brings it (PyPI's, 11 MB, into .venv), and so does the CUDA toolkit"
+    "`cargo x cupti` brings it (PyPI's, 13 MB, into .venv), and so does the CUDA toolkit"
 };
