@@ -149,6 +149,9 @@ fn time(us: f64) -> String {
 /// Columns of a picture, and the height of a track's bar.
 const WIDTH: f64 = 640.0;
 const BAR: f64 = 26.0;
+/// Columns of a letter, and of the shortest event that has a name.
+const LETTER: f64 = 7.1;
+const SEEN: f64 = 6.0;
 
 /// `{{trace first}}`: from the start to the end of the first sum; `{{trace timed}}`: one of the last
 /// timed samples.
@@ -158,37 +161,38 @@ pub(crate) fn picture(sources: &Sources, which: &str) -> Result<String> {
     let shown: Vec<&Event> =
         events.iter().filter(|event| event.end() > from && event.ts < to).collect();
     let at = |us: f64| 70.0 + (us.clamp(from, to) - from) / (to - from) * (WIDTH - 80.0);
-    let mut svg = String::new();
-    let mut labels = [0.0f64; 2];
-    for (host, y, name) in [(true, 34.0, "host"), (false, 104.0, "GPU")] {
+    let mut svg = format!("<text class=\"soft\" x=\"70\" y=\"91\">← {} →</text>", time(to - from));
+    for (host, y, name) in [(true, 46.0, "host"), (false, 102.0, "GPU")] {
         svg += &format!("<text x=\"4\" y=\"{}\">{name}</text>", y + 17.0);
         svg += &format!(
             "<rect class=\"off\" x=\"70\" y=\"{y}\" width=\"{}\" height=\"{BAR}\"/>",
             WIDTH - 80.0
         );
+        // Names stand in two rows, the host's above its bar, the GPU's below.
+        let mut rows = match host {
+            true => [(y - 8.0, 0.0), (y - 23.0, 0.0)],
+            false => [(y + BAR + 16.0, 0.0), (y + BAR + 31.0, 0.0)],
+        };
         for event in shown.iter().filter(|event| event.host() == host) {
-            let (x, right) = (at(event.ts), at(event.end()));
-            let class = if event.cat == "kernel" {
-                "on"
-            } else if host {
-                "busy"
-            } else {
-                "moved"
+            let (x, wide) = (at(event.ts), at(event.end()) - at(event.ts));
+            let class = match event.cat.as_str() {
+                "kernel" => "on",
+                "driver" => "call",
+                _ => "move",
             };
             svg += &format!(
                 "<rect class=\"{class}\" x=\"{x:.1}\" y=\"{y}\" width=\"{:.1}\" height=\"{BAR}\"><title>{}, {}</title></rect>",
-                (right - x).max(0.6),
+                wide.max(0.6),
                 escape(&event.name),
                 time(event.dur)
             );
-            // What is long enough has its name, above or below the others' in turn.
-            let part = (right - x) / WIDTH;
-            let free = labels[usize::from(!host)];
-            if part > 0.012 && x >= free {
-                let text = format!("{} {}", short(&event.name), time(event.dur));
-                let x = x.min(WIDTH - 6.5 * text.chars().count() as f64);
-                labels[usize::from(!host)] = x + 6.5 * text.chars().count() as f64;
-                let y = if host { y - 8.0 } else { y + BAR + 16.0 };
+            // What is long enough to be seen has its name, where there is room for it.
+            let text = format!("{} {}", short(&event.name), time(event.dur));
+            let letters = LETTER * text.chars().count() as f64;
+            let x = x.min(WIDTH - letters);
+            let row = rows.iter_mut().find(|(_, free)| x >= *free);
+            if let Some((y, free)) = row.filter(|_| wide > SEEN) {
+                *free = x + letters;
                 svg += &format!(
                     "<text class=\"soft\" x=\"{x:.1}\" y=\"{y}\">{}</text>",
                     escape(&text)
@@ -200,9 +204,8 @@ pub(crate) fn picture(sources: &Sources, which: &str) -> Result<String> {
         "{} of the trace: the calls of the driver above, what the GPU did below",
         time(to - from)
     );
-    svg += &format!("<text class=\"soft\" x=\"70\" y=\"84\">← {} →</text>", time(to - from));
     Ok(format!(
-        "\n<figure>\n<div class=\"drawing trace\"><svg viewBox=\"0 0 {WIDTH} 154\" role=\"img\" aria-label=\"{label}\">{svg}</svg></div>\n"
+        "\n<figure>\n<div class=\"drawing trace\"><svg viewBox=\"0 0 {WIDTH} 168\" role=\"img\" aria-label=\"{label}\">{svg}</svg></div>\n"
     ))
 }
 
