@@ -23,13 +23,15 @@ const BOTH: [(&str, usize); 8] = [
     ("global store sectors", 7),
 ];
 
+/// A count of the interpreter.
+type Ours = fn(&Counts) -> u64;
+
 /// A count that is no twin of the hardware's.
-const OTHER: [(&str, fn(&Counts) -> u64, usize); 2] =
+const OTHER: [(&str, Ours, usize); 2] =
     [("divergent branches", |c| c.divergent_branches, 8), ("instructions", |c| c.warp_insts, 9)];
 
 /// A count that CUPTI has not.
-const OURS: [(&str, fn(&Counts) -> u64); 2] =
-    [("barriers", |c| c.barriers), ("shuffles", |c| c.shuffles)];
+const OURS: [(&str, Ours); 2] = [("barriers", |c| c.barriers), ("shuffles", |c| c.shuffles)];
 
 /// What stands in a cell that nobody can fill.
 const NONE: &str = "–";
