@@ -11,6 +11,7 @@ macro_rules! say {
 mod bundle;
 mod ci;
 mod compilers;
+mod cupti;
 pub mod diff;
 pub mod kernels;
 mod library;
@@ -47,6 +48,7 @@ pub fn run(task: &Task) -> Result<ExitCode> {
             let library = nvrtc::bring(&sh)?;
             say!("NVRTC {} is at {}", compiler::nvrtc::PINNED, library.path().display());
         }
+        Task::Cupti => cupti::bring(&sh)?,
         Task::Tidy => tidy::run()?,
         Task::Diff { step } => diff::print(*step)?,
         Task::Peers { arch, nvcc } => peers::run(&sh, arch, nvcc.as_deref())?,

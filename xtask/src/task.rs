@@ -14,6 +14,8 @@ pub enum Task {
     },
     /// Bring the pinned NVRTC from PyPI into .venv, so that an edited kernel can be compiled
     Nvrtc,
+    /// Bring CUPTI from PyPI into .venv, so that `--counters` and `--profile` can ask a GPU
+    Cupti,
     /// Hold the tree against its own rules: parallel steps, small diffs, fresh PTX, no circles
     Tidy,
     /// Show what a step changes in its kernel: `cargo x diff 3` is v2 against v3
@@ -60,7 +62,7 @@ pub enum Task {
 
 /// Who asks for what, in the order of the help.
 const GROUPS: [(&str, &[&str]); 3] = [
-    ("Learn", &["nvrtc", "diff", "book"]),
+    ("Learn", &["nvrtc", "cupti", "diff", "book"]),
     ("Measure", &["bundle", "peers", "results"]),
     ("Maintain", &["ptx", "tidy", "spell", "compilers", "sass", "ci"]),
 ];

@@ -12,6 +12,7 @@ use crate::{
 };
 
 pub mod cuda;
+pub mod cupti;
 mod driver;
 mod facts;
 mod gate;

@@ -5,7 +5,7 @@ use anyhow::{Context, Result, bail};
 use super::{
     console, counts,
     highlight::escape,
-    history, inflight, listing, number, plot, repeated, ring, slider,
+    history, inflight, listing, number, plot, profiled, repeated, ring, slider,
     sources::{Sources, read, size},
     stepper, table, zoo,
 };
@@ -46,6 +46,11 @@ pub(crate) fn weave(sources: &Sources, text: &str) -> Result<Woven> {
         }
         ("run" | "run!", [_, ..]) => console::run(sources, rest).map(Woven::Block),
         ("gpu", [step]) => console::gpu(sources, step).map(Woven::Block),
+        ("gpu", [step, what @ ("counters" | "profile")]) => {
+            profiled::log(sources, step, what).map(|text| Woven::Block(console::block(&text)))
+        }
+        ("profile", []) => block(profiled::table(sources)?),
+        ("trace", [which]) => profiled::picture(sources, which).map(Woven::Figure),
         ("ledger", [step]) => block(table::ledger(sources, step)?),
         ("fastest", []) => block(repeated::fastest(sources)?),
         ("against", [names @ .., on]) if on.starts_with("on=") => {

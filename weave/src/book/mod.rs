@@ -17,6 +17,7 @@ mod outputs;
 mod page;
 mod plan;
 mod plot;
+mod profiled;
 mod prose;
 mod quantity;
 mod repeated;
