@@ -17,7 +17,6 @@ mod facts;
 mod gate;
 pub mod host;
 pub mod interpreter;
-mod params;
 mod program;
 pub mod ptx;
 mod stopwatch;

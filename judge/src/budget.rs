@@ -1,0 +1,62 @@
+//! Whether a kernel spends no more than it may.
+
+use std::fmt;
+
+use numbers::{Element, group};
+use simt::{Counts, Schedule};
+
+use crate::scene::Scene;
+use crate::values::{Draw, Values};
+use crate::verdict::{Failure, Stage};
+use crate::{Case, Said};
+
+/// The most that a kernel may spend of something.
+#[derive(Clone, Copy)]
+pub struct Budget {
+    /// What is counted, in the plural.
+    pub what: &'static str,
+    /// How.
+    pub of: fn(&Counts) -> u64,
+    /// At most that much on the launch that is measured.
+    pub most: u64,
+}
+
+impl fmt::Debug for Budget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "at most {} {}", self.most, self.what)
+    }
+}
+
+/// Counts one launch, in `float`, and holds it against each budget.
+pub(crate) fn budget(case: &Case) -> Said {
+    let (task, (n, grid)) = (case.task, case.task.measured);
+    if task.budgets.is_empty() {
+        return Ok("none".into());
+    }
+    let scene = case.scene(Element::F32, n, task.blocks[0], grid);
+    let scene = Scene { schedule: Schedule::Converged, ..scene };
+    let values = Values::draw(Element::F32, n, case.seed, Draw::Signed);
+    let seen = scene.run(&[values])?;
+    let mut said = Vec::new();
+    for budget in task.budgets {
+        let spent = (budget.of)(&seen.counters.total);
+        let line = format!("{} {} of at most {}", budget.what, group(spent), group(budget.most));
+        if spent <= budget.most {
+            said.push(line);
+            continue;
+        }
+        let lines = seen.counters.launches.iter().flat_map(|launch| &launch.lines);
+        let worst = lines
+            .map(|(line, counts)| ((budget.of)(counts), *line))
+            .filter(|(_, line)| *line > 0)
+            .max_by_key(|(count, line)| (*count, std::cmp::Reverse(*line)));
+        let (most, at) = worst.unwrap_or_default();
+        let whose = match at {
+            0 => String::new(),
+            _ => format!("; {} of them are of line {at}", group(most)),
+        };
+        let failure = Failure::new(Stage::Budget, format!("{line}, on {}{whose}", scene.what()));
+        return Err(Box::new(Failure { idea: Some(task.idea.1), ..failure }.at([at])));
+    }
+    Ok(said.join("; "))
+}

@@ -1,0 +1,117 @@
+//! An exercise, as the judge knows it.
+
+use numbers::Element;
+
+use crate::Budget;
+
+/// An exercise: what is launched, what it has to give, and what it may spend.
+#[derive(Debug)]
+pub struct Task {
+    /// From 1.
+    pub number: usize,
+    /// Its folder in `exercises/`.
+    pub folder: &'static str,
+    /// What it is about, in a few words.
+    pub name: &'static str,
+    /// The page of the book that ends with it.
+    pub chapter: &'static str,
+    /// What is computed.
+    pub operation: Operation,
+    /// How the elements are shared out among blocks.
+    pub shape: Shape,
+    /// Threads of a block: the first everywhere, the others at some sizes.
+    pub blocks: &'static [u32],
+    /// Whether every grid has to give the same bits.
+    pub same_bits: bool,
+    /// Whether `volatile` is allowed.
+    pub volatile: bool,
+    /// Orders of execution that it is run under.
+    pub orders: u64,
+    /// Elements and blocks of the launch whose counts are held against the budgets.
+    pub measured: (u64, u32),
+    /// What it may spend on that launch.
+    pub budgets: &'static [Budget],
+    /// What a kernel lacks that is wrong from this size on, but not before, or over a budget.
+    pub idea: (u64, &'static str),
+}
+
+/// What is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// The sum.
+    Sum,
+    /// The largest element; NaN is passed over.
+    Max,
+    /// The sum and the largest element, into an array each.
+    SumAndMax,
+}
+
+/// How the elements are shared out, and what a kernel is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// `(in, out, n)`: block b takes a tile of so many elements a thread, and stores at `out[b]`.
+    Tiles {
+        /// Elements of a thread.
+        each: u64,
+    },
+    /// `(in, out, n)`: the blocks share the elements as they like, and each stores its own.
+    Shares {
+        /// Grids that it is tried with.
+        grids: &'static [u32],
+    },
+    /// `(in, out, n, partials, tickets)`: one launch gives the result.
+    Single {
+        /// Grids that it is tried with.
+        grids: &'static [u32],
+    },
+    /// `(in, out, n)`: one block does all.
+    Alone,
+}
+
+/// Places of the partial sums that a single launch is given.
+pub(crate) const PARTIALS: u64 = 1024;
+
+impl Shape {
+    /// The grids that n elements are tried with.
+    pub(crate) fn grids(self, n: u64, threads: u32) -> Vec<u32> {
+        match self {
+            Shape::Tiles { each } => {
+                vec![n.div_ceil(each * u64::from(threads)).max(1) as u32]
+            }
+            Shape::Shares { grids } | Shape::Single { grids } => grids.to_vec(),
+            Shape::Alone => vec![1],
+        }
+    }
+
+    /// Whether the output has a place for each block.
+    pub(crate) fn by_block(self) -> bool {
+        matches!(self, Shape::Tiles { .. } | Shape::Shares { .. })
+    }
+}
+
+impl Operation {
+    /// Arrays of results.
+    pub(crate) fn outputs(self) -> usize {
+        if self == Operation::SumAndMax { 2 } else { 1 }
+    }
+}
+
+impl Task {
+    /// The parameters that a kernel is given, as its source declares them.
+    pub fn parameters(&self) -> &'static str {
+        match (self.shape, self.operation) {
+            (Shape::Single { .. }, _) => {
+                "const Element* in, Element* out, unsigned long long n, Element* partials, unsigned int* tickets"
+            }
+            (_, Operation::SumAndMax) => {
+                "const Element* in, Element* sums, Element* maxima, unsigned long long n"
+            }
+            _ => "const Element* in, Element* out, unsigned long long n",
+        }
+    }
+
+    /// What a block's shared memory is launched with, in bytes.
+    pub(crate) fn shared(&self, threads: u32, element: Element) -> u32 {
+        threads * element.size() as u32 * self.operation.outputs() as u32
+    }
+}
