@@ -169,13 +169,13 @@ pub static TASKS: [Task; 14] = [
         folder: "10-same-bits",
         name: "the same bits",
         chapter: "v10-fixed-tree",
-        shape: Shape::Single { grids: &[1, 2, 5, 16] },
+        shape: Shape::Single { grids: &[1, 2, 5] },
         blocks: &[256],
         same_bits: true,
         measured: ((1 << 15) + 3, 5),
         budgets: &[
             at_most("atomics", |c| c.atomics, 5),
-            at_most("instructions", |c| c.warp_insts, 20_000),
+            at_most("instructions", |c| c.warp_insts, 22_250),
         ],
         idea: (
             0,
