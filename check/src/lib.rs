@@ -29,7 +29,7 @@ use std::{
 
 use anyhow::{Result, bail};
 use compiler::Compiler;
-use judge::{Kernel, TASKS};
+use judge::{Kernel, TASKS, Verdict};
 
 use exercise::{Exercise, read, shown};
 use progress::{Known, Progress};
@@ -48,7 +48,7 @@ pub enum Ended {
 /// # Errors
 /// What keeps a kernel from being judged, as a sentence.
 pub fn run(options: &Options) -> Result<Ended> {
-    let mut progress = Progress::load();
+    let mut progress = Progress::load(options.progress.as_deref());
     if options.list {
         return list(&progress);
     }
@@ -72,10 +72,15 @@ pub fn run(options: &Options) -> Result<Ended> {
         bail!("{} is not there: write it, or take `git checkout` for the one to begin with", shown(&path));
     }
     let compiler = compile::compiler(options.compiler)?;
-    let own = options.kernel.is_none();
-    let check = |source: &str| {
+    let mut check = |source: &str| {
         let seed = options.seed.unwrap_or_else(|| RandomState::new().hash_one(0) % 1_000_000);
-        checked(&exercise, &compiler, source, &path, seed, own)
+        let ended = checked(&exercise, &compiler, source, &path, seed)?;
+        if ended == Ended::Well && options.kernel.is_none() {
+            // What another program has written meanwhile is kept.
+            progress = Progress::load(options.progress.as_deref());
+            progress.note(number, Known { passed: true, ..progress.of(number) })?;
+        }
+        Ok(ended)
     };
     if options.watch {
         say!("watching {}; Ctrl-C ends it", shown(&path));
@@ -88,6 +93,24 @@ pub fn run(options: &Options) -> Result<Ended> {
     check(&read(&path)?)
 }
 
+/// Compiles a source and judges it; or the compiler's first message.
+///
+/// # Errors
+/// A file that it includes is missing, or the compiler cannot be called.
+pub fn judged(
+    exercise: &Exercise,
+    compiler: &Compiler,
+    source: &str,
+    path: &Path,
+    seed: u64,
+) -> Result<Result<Verdict, String>> {
+    let made = compile::compile(compiler, source, path)?;
+    Ok(made.map(|ptx| {
+        let [f32, i32, f64] = &ptx;
+        judge::judge(exercise.task, &Kernel { source, ptx: [f32, i32, f64] }, seed)
+    }))
+}
+
 /// Judges one state of a file, and prints what came of it.
 fn checked(
     exercise: &Exercise,
@@ -95,29 +118,20 @@ fn checked(
     source: &str,
     path: &Path,
     seed: u64,
-    own: bool,
 ) -> Result<Ended> {
     let task = exercise.task;
-    let ptx = match compile::compile(compiler, source, path)? {
-        Ok(ptx) => ptx,
+    let verdict = match judged(exercise, compiler, source, path, seed)? {
+        Ok(verdict) => verdict,
         Err(message) => {
             say!("exercise {}: {}\n  {compiler} does not take it:\n{message}", task.number, task.name);
             return Ok(Ended::Failed);
         }
     };
-    let [f32, i32, f64] = &ptx;
-    let verdict = judge::judge(task, &Kernel { source, ptx: [f32, i32, f64] }, seed);
     write!(io::stdout(), "{}", verdict.page(source))?;
     if !verdict.passed() {
         let hint = format!("cargo x check {} --hint", task.number);
         say!("not yet (seed {seed}; {}). A hint: {hint}", shown(path));
         return Ok(Ended::Failed);
-    }
-    if own {
-        // What another program has written meanwhile is kept.
-        let mut progress = Progress::load();
-        let known = progress.of(task.number);
-        progress.note(task.number, Known { passed: true, ..known })?;
     }
     let left = |number: &usize| *number > task.number;
     match TASKS.iter().map(|task| task.number).find(left) {

@@ -35,7 +35,10 @@ pub struct Options {
     /// nvrtc or clang; without it NVRTC, or clang where there is no NVRTC
     #[arg(long)]
     pub compiler: Option<Kind>,
-    /// Judge the judge: break the solutions in every way, or in so many
-    #[arg(long, value_name = "MANY", num_args = 0..=1, default_missing_value = "1000000", hide_short_help = true)]
+    /// Another file than exercises/progress.txt
+    #[arg(long, value_name = "FILE")]
+    pub progress: Option<PathBuf>,
+    /// Judge the judge: break the solutions in every way, or in every so manieth, and see each rejected
+    #[arg(long, value_name = "EVERY", num_args = 0..=1, default_missing_value = "1")]
     pub mutants: Option<usize>,
 }

@@ -1,6 +1,10 @@
 //! How far a reader is: one text file, for her to read, change or delete.
 
-use std::{collections::BTreeMap, fs, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Context, Result};
 
@@ -9,6 +13,7 @@ use crate::exercise::exercises;
 /// What is known of each exercise.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
+    file: PathBuf,
     known: BTreeMap<usize, Known>,
 }
 
@@ -24,9 +29,11 @@ pub(crate) struct Known {
 const HEAD: &str = "What `cargo x check` has seen of you. Change it or delete it as you like.\n\n";
 
 impl Progress {
-    /// What the file says; nothing, where there is none.
-    pub(crate) fn load() -> Progress {
-        Progress::read(&fs::read_to_string(file()).unwrap_or_default())
+    /// What a file says, the usual one where there is no other; nothing, where there is none.
+    pub(crate) fn load(other: Option<&Path>) -> Progress {
+        let file = other.map_or_else(|| exercises().join("progress.txt"), Path::to_owned);
+        let read = Progress::read(&fs::read_to_string(&file).unwrap_or_default());
+        Progress { file, ..read }
     }
 
     fn read(text: &str) -> Progress {
@@ -39,7 +46,7 @@ impl Progress {
             let hints = hints.and_then(|at| words.get(at.checked_sub(1)?)?.parse().ok());
             Some((number, Known { passed: words.contains(&"passed"), hints: hints.unwrap_or(0) }))
         };
-        Progress { known: text.lines().filter_map(line).collect() }
+        Progress { known: text.lines().filter_map(line).collect(), file: PathBuf::new() }
     }
 
     /// What is known of an exercise.
@@ -56,7 +63,8 @@ impl Progress {
             return Ok(());
         }
         self.known.insert(number, known);
-        fs::write(file(), self.text()).with_context(|| format!("writing {}", file().display()))
+        fs::write(&self.file, self.text())
+            .with_context(|| format!("writing {}", self.file.display()))
     }
 
     fn text(&self) -> String {
@@ -74,10 +82,6 @@ impl std::fmt::Display for Known {
             hints => write!(f, ", {hints} hints"),
         }
     }
-}
-
-fn file() -> PathBuf {
-    exercises().join("progress.txt")
 }
 
 #[cfg(test)]

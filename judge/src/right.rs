@@ -65,7 +65,10 @@ pub(crate) fn held(scene: &Scene<'_>, seed: u64) -> Result<Seen, Box<Failure>> {
         .collect();
     let seen = scene.run(&inputs)?;
     if let Some(finding) = seen.findings.first() {
-        let said = format!("{}: {}", scene.what(), finding.sentence());
+        let mut said = format!("{}: {}", scene.what(), finding.sentence());
+        if !scene.task.warps {
+            said = said.replace("`__syncwarp()`", "`__syncthreads()`");
+        }
         let lines = finding.sites.iter().map(|site| site.line);
         return Err(Box::new(Failure::new(Stage::Clean, said).at(lines)));
     }

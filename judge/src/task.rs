@@ -1,8 +1,9 @@
 //! An exercise, as the judge knows it.
 
-use numbers::Element;
+use numbers::{Element, group};
 
 use crate::Budget;
+use crate::right::SIZES;
 
 /// An exercise: what is launched, what it has to give, and what it may spend.
 #[derive(Debug)]
@@ -23,6 +24,9 @@ pub struct Task {
     pub blocks: &'static [u32],
     /// Whether every grid has to give the same bits.
     pub same_bits: bool,
+    /// Whether a warp works alone in it: else what a `__syncwarp()` would order, the whole block has to wait
+    /// for.
+    pub warps: bool,
     /// Whether `volatile` is allowed.
     pub volatile: bool,
     /// Orders of execution that it is run under.
@@ -110,8 +114,43 @@ impl Task {
         }
     }
 
+    /// What is asked of a kernel, in sentences.
+    pub fn asked(&self) -> String {
+        let blocks: Vec<String> = self.blocks.iter().map(ToString::to_string).collect();
+        let mut said = format!(
+            "It is to be right on {} sizes from 0 to {}, for float, int and double, in blocks of {} threads",
+            SIZES.len(),
+            group(SIZES[SIZES.len() - 1]),
+            list(&blocks)
+        );
+        if matches!(self.shape, Shape::Tiles { .. }) {
+            said += ", and beyond 2^32 elements";
+        }
+        if self.same_bits {
+            said += ", with the same bits on every grid";
+        }
+        said += &format!(", and clean under {} orders of execution.", self.orders);
+        let budgets: Vec<String> =
+            self.budgets.iter().map(|b| format!("{} {}", group(b.most), b.what)).collect();
+        let (n, blocks) = self.measured;
+        let on = if blocks == 1 { "one block".into() } else { format!("{blocks} blocks") };
+        said + &format!(
+            " For {} floats in {on} it may take at most {}.",
+            numbers::size(n),
+            list(&budgets)
+        )
+    }
+
     /// What a block's shared memory is launched with, in bytes.
     pub(crate) fn shared(&self, threads: u32, element: Element) -> u32 {
         threads * element.size() as u32 * self.operation.outputs() as u32
+    }
+}
+
+/// `1, 2 and 3`
+fn list(parts: &[String]) -> String {
+    match parts {
+        [head @ .., last] if !head.is_empty() => format!("{} and {last}", head.join(", ")),
+        _ => parts.concat(),
     }
 }

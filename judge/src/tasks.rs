@@ -14,10 +14,14 @@ const TREE: Task = Task {
     shape: Shape::Tiles { each: 1 },
     blocks: &[256, 64, 1024],
     same_bits: false,
+    warps: false,
     volatile: true,
     orders: 12,
     measured: (256, 1),
-    budgets: &[at_most("barriers", |c| c.barriers, 72)],
+    budgets: &[
+        at_most("barriers", |c| c.barriers, 72),
+        at_most("shared accesses", shared, 150),
+    ],
     idea: (
         u64::MAX,
         "One barrier after the load and one in each of eight rounds are nine, for each of eight warps.",
@@ -38,6 +42,7 @@ pub static TASKS: [Task; 14] = [
         budgets: &[
             at_most("barriers", |c| c.barriers, 72),
             at_most("divergent branches", |c| c.divergent_branches, 6),
+            at_most("shared accesses", shared, 45),
         ],
         idea: (
             u64::MAX,
@@ -69,6 +74,7 @@ pub static TASKS: [Task; 14] = [
         budgets: &[
             at_most("instructions", |c| c.warp_insts, 870),
             at_most("shared conflicts", conflicts, 0),
+            at_most("shared accesses", shared, 45),
             at_most("barriers", |c| c.barriers, 72),
         ],
         idea: (
@@ -79,6 +85,7 @@ pub static TASKS: [Task; 14] = [
     },
     Task {
         number: 5,
+        warps: true,
         folder: "05-last-warp",
         name: "the last warp",
         chapter: "v4-unroll-warp",
@@ -86,6 +93,7 @@ pub static TASKS: [Task; 14] = [
         orders: 100,
         budgets: &[
             at_most("barriers", |c| c.barriers, 24),
+            at_most("shared accesses", shared, 45),
             at_most("shared conflicts", conflicts, 0),
         ],
         idea: (
@@ -96,12 +104,14 @@ pub static TASKS: [Task; 14] = [
     },
     Task {
         number: 6,
+        warps: true,
         folder: "06-no-loop",
         name: "no loop",
         chapter: "v5-template-unroll",
         blocks: &[256, 64, 128, 512, 1024],
         budgets: &[
             at_most("instructions", |c| c.warp_insts, 410),
+            at_most("shared accesses", shared, 45),
             at_most("barriers", |c| c.barriers, 24),
         ],
         idea: (
@@ -112,6 +122,7 @@ pub static TASKS: [Task; 14] = [
     },
     Task {
         number: 7,
+        warps: true,
         folder: "07-shuffles",
         name: "shuffles",
         chapter: "v6-shuffle",
@@ -130,6 +141,7 @@ pub static TASKS: [Task; 14] = [
     },
     Task {
         number: 8,
+        warps: true,
         folder: "08-wide-loads",
         name: "many loads",
         chapter: "v8-wide-loads",
@@ -148,6 +160,7 @@ pub static TASKS: [Task; 14] = [
     },
     Task {
         number: 9,
+        warps: true,
         folder: "09-one-launch",
         name: "one launch",
         chapter: "v9-single-pass",
@@ -166,6 +179,7 @@ pub static TASKS: [Task; 14] = [
     },
     Task {
         number: 10,
+        warps: true,
         folder: "10-same-bits",
         name: "the same bits",
         chapter: "v10-fixed-tree",
@@ -185,6 +199,7 @@ pub static TASKS: [Task; 14] = [
     },
     Task {
         number: 11,
+        warps: true,
         folder: "11-small-sum",
         name: "a small sum",
         chapter: "small-sum",
@@ -209,7 +224,10 @@ pub static TASKS: [Task; 14] = [
         shape: Shape::Tiles { each: 1 },
         blocks: &[96, 32, 160],
         measured: (96, 1),
-        budgets: &[at_most("barriers", |c| c.barriers, 24)],
+        budgets: &[
+            at_most("barriers", |c| c.barriers, 24),
+            at_most("shared accesses", shared, 28),
+        ],
         idea: (
             3,
             "Half of 96 is 48, 24, 12, 6, 3, and half of 3 is no whole number: the middle one is left over.",
@@ -222,7 +240,10 @@ pub static TASKS: [Task; 14] = [
         name: "the maximum",
         chapter: "v11-mailbox",
         operation: Operation::Max,
-        budgets: &[at_most("barriers", |c| c.barriers, 72)],
+        budgets: &[
+            at_most("barriers", |c| c.barriers, 72),
+            at_most("shared accesses", shared, 72),
+        ],
         idea: (
             0,
             "What a thread without an element brings must not win: the neutral element of the maximum is the lowest value, and not 0.",
@@ -231,6 +252,7 @@ pub static TASKS: [Task; 14] = [
     },
     Task {
         number: 14,
+        warps: true,
         folder: "14-sum-and-maximum",
         name: "sum and maximum in one pass",
         chapter: "v12-bulk-copy",

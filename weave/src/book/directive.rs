@@ -7,7 +7,7 @@ use super::{
     highlight::escape,
     history, listing, number, plot, ring, slider,
     sources::{Sources, read, size},
-    stepper, table, zoo,
+    stepper, table, task, zoo,
 };
 
 /// What a directive becomes.
@@ -62,6 +62,7 @@ pub(crate) fn weave(sources: &Sources, text: &str) -> Result<Woven> {
         ("ring", [step]) => ring::html(sources, step).map(Woven::Figure),
         ("zoo", []) => block(zoo::table(sources)?),
         ("zoo", [name]) => zoo::one(sources, name).map(Woven::Block),
+        ("task", [number]) => task::html(number.parse()?).map(Woven::Block),
         ("slider", []) => slider::html(sources).map(Woven::Figure),
         ("figure", [name]) => drawing(sources, name),
         ("#include", _) => bail!("`{{{{#include}}}}` stands in a code fence at the margin"),

@@ -26,6 +26,7 @@ mod slider;
 mod sources;
 mod stepper;
 mod table;
+mod task;
 mod timed;
 mod trial;
 mod weave;
