@@ -150,6 +150,15 @@ fn another_block_s_place() {
 }
 
 #[test]
+fn cheap_where_it_is_counted_and_wrong_there() {
+    let source = edited(
+        2,
+        &[("    // Load:", "    if (n == 256) { if (tid == 0) out[blockIdx.x] = in[0]; return; }\n    // Load:")],
+    );
+    rejected(2, &source, &["n = 256 f32", "that is element 0 alone"]);
+}
+
+#[test]
 fn a_second_launch_finds_what_the_first_left() {
     let source = edited(9, &[("atomicInc(tickets, gridDim.x - 1)", "atomicAdd(tickets, 1)")]);
     rejected(9, &source, &["though the launch before it was right", "`tickets[0]`"]);

@@ -5,8 +5,8 @@ use std::fmt;
 use numbers::{Element, group};
 use simt::{Counts, Schedule};
 
+use crate::right::once;
 use crate::scene::Scene;
-use crate::values::{Draw, Values};
 use crate::verdict::{Failure, Stage};
 use crate::{Case, Said};
 
@@ -35,8 +35,7 @@ pub(crate) fn budget(case: &Case) -> Said {
     }
     let scene = case.scene(Element::F32, n, task.blocks[0], grid);
     let scene = Scene { schedule: Schedule::Converged, ..scene };
-    let values = Values::draw(Element::F32, n, case.seed, Draw::Signed);
-    let seen = scene.run(&[values])?;
+    let seen = once(&scene, case.seed)?;
     let mut said = Vec::new();
     for budget in task.budgets {
         let spent = (budget.of)(&seen.counters.total);

@@ -15,6 +15,9 @@ use crate::{Case, Said, long};
 pub(crate) const SIZES: [u64; 16] =
     [0, 1, 2, 3, 31, 32, 33, 63, 65, 255, 257, 511, 513, 1023, 1025, 4099];
 
+/// Sizes at which a thread has many elements, and a grid many parts.
+const LONG: [u64; 4] = [1 << 14, (1 << 15) + 3, 70_001, (1 << 21) + 13];
+
 /// Sizes that other blocks are tried with.
 const FEW: [u64; 4] = [1, 65, 513, 2051];
 
@@ -42,12 +45,30 @@ pub(crate) fn right(case: &Case) -> Said {
     if matches!(case.task.shape, Shape::Tiles { .. }) {
         long::long(case)?;
         said += ", and on 2^32+13";
+    } else {
+        for n in LONG {
+            for grid in case.task.shape.grids(n, *usual) {
+                let scene = case.scene(Element::F32, n, *usual, grid);
+                held(&Scene { watched: false, ..scene }, case.seed)?;
+            }
+        }
+        said += ", and up to 2^21+13";
     }
     if case.task.same_bits {
         same_bits(case)?;
         said += "; the same bits on every grid";
     }
     Ok(said)
+}
+
+/// Holds one launch against the exact results: a kernel that is counted is right there too.
+pub(crate) fn once(scene: &Scene<'_>, seed: u64) -> Result<Seen, Box<Failure>> {
+    let values = Values::draw(scene.element, scene.n, seed, Draw::Signed);
+    let seen = scene.run(std::slice::from_ref(&values))?;
+    match wrong(scene, &seen.left[0], &values) {
+        Some(failure) => Err(Box::new(failure)),
+        None => Ok(seen),
+    }
 }
 
 /// Holds a launch, and a second one over the same memory, against the exact results.
@@ -217,6 +238,6 @@ impl Case {
         let of = |(e, _): &&(Element, simt::Module)| *e == element;
         let module = &self.modules.iter().find(of).expect("every type is loaded").1;
         let (task, schedule) = (self.task, Schedule::Converged);
-        Scene { task, module, element, n, threads, grid, schedule }
+        Scene { task, module, element, n, threads, grid, schedule, watched: true }
     }
 }

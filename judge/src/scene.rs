@@ -18,6 +18,8 @@ pub(crate) struct Scene<'a> {
     pub(crate) threads: u32,
     pub(crate) grid: u32,
     pub(crate) schedule: Schedule,
+    /// Whether every access is looked at: else nothing is found, and nothing is counted.
+    pub(crate) watched: bool,
 }
 
 /// What a launch left.
@@ -43,6 +45,8 @@ pub(crate) struct Seen {
 
 /// Warp instructions that a block may take: far more than any kernel here, and soon over.
 const BLOCK_BUDGET: u64 = 1 << 19;
+/// The same on very many elements.
+const LONG_BUDGET: u64 = 1 << 22;
 
 impl Scene<'_> {
     /// A device for kernels that may do anything; nobody waits long for it, and it asks no clock.
@@ -50,8 +54,8 @@ impl Scene<'_> {
         let mut config = Config::default();
         config.schedule = self.schedule;
         config.patience = None;
-        config.block_budget = BLOCK_BUDGET;
-        config.budget = 8 * BLOCK_BUDGET;
+        config.block_budget = if self.watched { BLOCK_BUDGET } else { LONG_BUDGET };
+        config.budget = 8 * config.block_budget;
         Gpu::with(config)
     }
 
@@ -82,8 +86,9 @@ impl Scene<'_> {
             shared: self.task.shared(self.threads, self.element),
             args: args.into_iter().map(Arg::U64).collect(),
         };
-        let mut watch =
-            ((Memory::new(), Races::new(), Sync::new()), State::new(), Counters::default());
+        let mut watch = self.watched.then(|| {
+            ((Memory::new(), Races::new(), Sync::new()), State::new(), Counters::default())
+        });
         let mut left = Vec::new();
         for values in inputs {
             let bytes = values.bytes();
@@ -98,7 +103,7 @@ impl Scene<'_> {
             gpu.launch(self.module, &launch, &mut watch).map_err(refused)?;
             left.push(self.left(&mut gpu, input, &bytes, &outputs, &before).map_err(refused)?);
         }
-        let ((memory, races, sync), state, counters) = watch;
+        let ((memory, races, sync), state, counters) = watch.unwrap_or_default();
         let found = memory.findings().iter().chain(races.findings()).chain(sync.findings());
         let findings = found.cloned().collect();
         Ok(Seen { left, findings, state: state.findings().to_vec(), counters })
