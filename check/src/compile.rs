@@ -48,7 +48,8 @@ pub fn compile(
 /// The first error of a compiler's log, with the lines that belong to it.
 fn first(log: &str) -> String {
     let is_error = |line: &str| line.contains("error:") || line.contains("error #");
-    let starts = |line: &str| is_error(line) || line.contains(": warning") || line.contains(" generated");
+    let starts =
+        |line: &str| is_error(line) || line.contains(": warning") || line.contains(" generated");
     let mut lines = log.lines().skip_while(|line| !is_error(line));
     let head = lines.next().unwrap_or(log);
     let rest: Vec<&str> =
@@ -65,7 +66,10 @@ mod tests {
         let nvrtc = "k.cu(3): warning #177-D: unused\n  int a;\n      ^\n\nk.cu(12): error: expected a \";\"\n      }\n      ^\n\nk.cu(20): error: identifier \"x\" is undefined\n\n2 errors";
         assert_eq!(first(nvrtc), "k.cu(12): error: expected a \";\"\n      }\n      ^");
         let clang = "k.cu:4:2: error: use of undeclared identifier 'x'\n    4 | x\n      | ^\nk.cu:9:2: error: other\n2 errors generated.";
-        assert_eq!(first(clang), "k.cu:4:2: error: use of undeclared identifier 'x'\n    4 | x\n      | ^");
+        assert_eq!(
+            first(clang),
+            "k.cu:4:2: error: use of undeclared identifier 'x'\n    4 | x\n      | ^"
+        );
         assert_eq!(first("something else"), "something else");
     }
 }

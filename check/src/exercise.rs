@@ -51,7 +51,8 @@ impl Exercise {
     /// The folder cannot be read.
     pub fn solutions(&self) -> Result<Vec<(String, String)>> {
         let folder = self.folder.join("solutions");
-        let files = fs::read_dir(&folder).with_context(|| format!("reading {}", folder.display()))?;
+        let files =
+            fs::read_dir(&folder).with_context(|| format!("reading {}", folder.display()))?;
         let mut paths: Vec<PathBuf> = files.filter_map(|file| Some(file.ok()?.path())).collect();
         let ours = |path: &Path| path.file_stem().is_some_and(|stem| stem == "reference");
         paths.sort_by_key(|path| (!ours(path), path.clone()));

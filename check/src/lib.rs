@@ -69,7 +69,10 @@ pub fn run(options: &Options) -> Result<Ended> {
     }
     let path = options.kernel.clone().unwrap_or_else(|| exercise.kernel());
     if !path.exists() {
-        bail!("{} is not there: write it, or take `git checkout` for the one to begin with", shown(&path));
+        bail!(
+            "{} is not there: write it, or take `git checkout` for the one to begin with",
+            shown(&path)
+        );
     }
     let compiler = compile::compiler(options.compiler)?;
     let mut check = |source: &str| {
@@ -123,7 +126,11 @@ fn checked(
     let verdict = match judged(exercise, compiler, source, path, seed)? {
         Ok(verdict) => verdict,
         Err(message) => {
-            say!("exercise {}: {}\n  {compiler} does not take it:\n{message}", task.number, task.name);
+            say!(
+                "exercise {}: {}\n  {compiler} does not take it:\n{message}",
+                task.number,
+                task.name
+            );
             return Ok(Ended::Failed);
         }
     };
@@ -178,7 +185,12 @@ fn show(exercise: &Exercise) -> Result<Ended> {
     let solutions = exercise.solutions()?;
     if let Some((name, source)) = solutions.first() {
         let file: PathBuf = exercise.folder.join("solutions").join(name);
-        say!("\n{}\n{} right ones lie in {}", source, solutions.len(), shown(file.parent().unwrap_or(&file)));
+        say!(
+            "\n{}\n{} right ones lie in {}",
+            source,
+            solutions.len(),
+            shown(file.parent().unwrap_or(&file))
+        );
     }
     Ok(Ended::Well)
 }

@@ -17,7 +17,12 @@ fn mistakes() -> Vec<Mistake<'static>> {
             1,
             "no barrier behind the load",
             vec![(LOAD, "i < n ? in[i] : 0;")],
-            &["clean", "reads `shared[1]` at line 14", "at line 9", "a `__syncthreads()` is missing"],
+            &[
+                "clean",
+                "reads `shared[1]` at line 14",
+                "at line 9",
+                "a `__syncthreads()` is missing",
+            ],
         ),
         (
             1,
@@ -65,7 +70,11 @@ fn mistakes() -> Vec<Mistake<'static>> {
                 ("unsigned int left = 2 * s * tid;", "unsigned int left = tid;"),
                 ("if (left < blockDim.x)", "if (tid % (2 * s) == 0)"),
             ],
-            &["divergent branches 48 of at most 6", "are of line 15", "Let the lanes that add be neighbours"],
+            &[
+                "divergent branches 48 of at most 6",
+                "are of line 15",
+                "Let the lanes that add be neighbours",
+            ],
         ),
         (
             3,
@@ -82,13 +91,19 @@ fn mistakes() -> Vec<Mistake<'static>> {
         (
             4,
             "one test for two loads",
-            vec![("(i + blockDim.x < n ? in[i + blockDim.x] : 0)", "(i < n ? in[i + blockDim.x] : 0)")],
+            vec![(
+                "(i + blockDim.x < n ? in[i + blockDim.x] : 0)",
+                "(i < n ? in[i + blockDim.x] : 0)",
+            )],
             &["n = 1 f32", "out of bounds at line 9"],
         ),
         (
             5,
             "no order in the last warp",
-            vec![("sum += shared[tid + 16]; __syncwarp(); shared", "sum += shared[tid + 16]; shared")],
+            vec![(
+                "sum += shared[tid + 16]; __syncwarp(); shared",
+                "sum += shared[tid + 16]; shared",
+            )],
             &["clean", "at line 22", "a `__syncwarp()` is missing"],
         ),
     ]

@@ -47,7 +47,10 @@ fn the_right_sum_by_luck() {
 fn volatile_in_the_place_of_an_order() {
     let source = edited(
         5,
-        &[("        Element sum = shared[tid];", "        volatile Element* shared_ = shared;\n        Element sum = shared_[tid];")],
+        &[(
+            "        Element sum = shared[tid];",
+            "        volatile Element* shared_ = shared;\n        Element sum = shared_[tid];",
+        )],
     );
     rejected(5, &source, &["is `volatile`", "orders nothing among threads"]);
 }
@@ -81,7 +84,8 @@ fn no_end() {
 fn the_expected_answer_for_one_seed() {
     let Some(compiler) = compiler() else { return };
     let (_, text) = said(&compiler, 1, &body("    if (threadIdx.x == 0) out[blockIdx.x] = 0;"), 1);
-    let expected = text.split("instead of").nth(1).and_then(|t| t.split_whitespace().next()).unwrap();
+    let expected =
+        text.split("instead of").nth(1).and_then(|t| t.split_whitespace().next()).unwrap();
     let expected = expected.trim_end_matches(':');
     let source = body(&format!(
         "    if (threadIdx.x == 0) out[blockIdx.x] = n == 0 ? 0 : (Element){expected};"
@@ -143,7 +147,10 @@ fn another_type_than_the_elements() {
 
 #[test]
 fn another_block_s_place() {
-    let source = edited(1, &[("out[blockIdx.x] = shared[0]", "out[gridDim.x - 1 - blockIdx.x] = shared[0]")]);
+    let source = edited(
+        1,
+        &[("out[blockIdx.x] = shared[0]", "out[gridDim.x - 1 - blockIdx.x] = shared[0]")],
+    );
     rejected(1, &source, &["n = 257 f32", "block 0"]);
     let source = edited(1, &[("out[blockIdx.x] = shared[0]", "out[blockIdx.x + 1] = shared[0]")]);
     rejected(1, &source, &["out of bounds at line"]);
@@ -153,7 +160,10 @@ fn another_block_s_place() {
 fn cheap_where_it_is_counted_and_wrong_there() {
     let source = edited(
         2,
-        &[("    // Load:", "    if (n == 256) { if (tid == 0) out[blockIdx.x] = in[0]; return; }\n    // Load:")],
+        &[(
+            "    // Load:",
+            "    if (n == 256) { if (tid == 0) out[blockIdx.x] = in[0]; return; }\n    // Load:",
+        )],
     );
     rejected(2, &source, &["n = 256 f32", "that is element 0 alone"]);
 }
@@ -166,6 +176,7 @@ fn a_second_launch_finds_what_the_first_left() {
 
 #[test]
 fn an_index_of_thirty_two_bits() {
-    let source = edited(1, &[("(unsigned long long)blockIdx.x * blockDim.x", "blockIdx.x * blockDim.x")]);
+    let source =
+        edited(1, &[("(unsigned long long)blockIdx.x * blockDim.x", "blockIdx.x * blockDim.x")]);
     rejected(1, &source, &["2^32+13", "an index of 32 bits goes round"]);
 }

@@ -87,7 +87,8 @@ fn a_kernel_is_judged_and_one_without_an_end_is_stopped() {
     let judged = |source: &str| {
         fs::write(&file, source).unwrap();
         let started = Instant::now();
-        let output = check(&folder, &["1", "--seed", "5"]).arg("--kernel").arg(&file).output().unwrap();
+        let output =
+            check(&folder, &["1", "--seed", "5"]).arg("--kernel").arg(&file).output().unwrap();
         (output.status.code(), text(&output), started.elapsed())
     };
     let (code, said, _) = judged(&reference(1));
@@ -98,7 +99,10 @@ fn a_kernel_is_judged_and_one_without_an_end_is_stopped() {
     let (code, said, took) = judged(&reference(1).replace("s *= 2", "s *= 1"));
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("no end in sight at line"), "{said}");
-    assert!(took < Duration::from_secs(10), "{took:?}, and 2 s is what it takes on an idle machine");
+    assert!(
+        took < Duration::from_secs(10),
+        "{took:?}, and 2 s is what it takes on an idle machine"
+    );
     let (code, said, _) = judged("this is no kernel\n");
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("mine.cu") && said.matches("error").count() == 1, "{said}");
@@ -132,5 +136,8 @@ fn a_file_that_is_saved_by_rename_is_judged_again() {
     let third = until("not yet");
     child.kill().unwrap();
     child.wait().unwrap();
-    assert!(first.is_some() && second.is_some() && third.is_some(), "{first:?} {second:?} {third:?}");
+    assert!(
+        first.is_some() && second.is_some() && third.is_some(),
+        "{first:?} {second:?} {third:?}"
+    );
 }

@@ -26,10 +26,7 @@ pub(crate) fn clean(case: &Case) -> Said {
             held(&crate::scene::Scene { schedule, ..scene }, case.seed ^ order)?;
         }
     }
-    Ok(format!(
-        "no race, no uninitialised memory, under {} orders of execution",
-        task.orders
-    ))
+    Ok(format!("no race, no uninitialised memory, under {} orders of execution", task.orders))
 }
 
 /// What the compiler is told by `volatile` is no order among threads.

@@ -16,7 +16,7 @@ pub(crate) const SIZES: [u64; 16] =
     [0, 1, 2, 3, 31, 32, 33, 63, 65, 255, 257, 511, 513, 1023, 1025, 4099];
 
 /// Sizes at which a thread has many elements, and a grid many parts.
-const LONG: [u64; 4] = [1 << 14, (1 << 15) + 3, 70_001, (1 << 21) + 13];
+const LONG: [u64; 5] = [14_739, 1 << 14, (1 << 15) + 3, 1 << 21, (1 << 21) + 1];
 
 /// Sizes that other blocks are tried with.
 const FEW: [u64; 4] = [1, 65, 513, 2051];
@@ -52,7 +52,7 @@ pub(crate) fn right(case: &Case) -> Said {
                 held(&Scene { watched: false, ..scene }, case.seed)?;
             }
         }
-        said += ", and up to 2^21+13";
+        said += ", and up to 2^21+1";
     }
     if case.task.same_bits {
         same_bits(case)?;
@@ -135,7 +135,8 @@ fn wrong(scene: &Scene<'_>, left: &Left, values: &Values) -> Option<Failure> {
         };
         let shares = matches!(task.shape, Shape::Shares { .. });
         if let Some(at) = left.unwritten[which].iter().position(|unwritten| *unwritten) {
-            let place = if task.shape.by_block() { format!("block {at}") } else { "no block".into() };
+            let place =
+                if task.shape.by_block() { format!("block {at}") } else { "no block".into() };
             let never = if task.shape.by_block() { "never wrote" } else { "has written" };
             return failure(format!("{}: {place} {never} its {name}", scene.what()));
         }

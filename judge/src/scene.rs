@@ -118,8 +118,7 @@ impl Scene<'_> {
         before: &[Vec<u8>],
     ) -> Result<Left, Error> {
         let size = self.element.size() as usize;
-        let mut left =
-            Left { results: vec![], bits: vec![], unwritten: vec![], changed: None };
+        let mut left = Left { results: vec![], bits: vec![], unwritten: vec![], changed: None };
         for (output, before) in outputs.iter().zip(before) {
             let mut bytes = vec![0; before.len()];
             gpu.read(*output, &mut bytes)?;

@@ -18,10 +18,7 @@ const TREE: Task = Task {
     volatile: true,
     orders: 12,
     measured: (256, 1),
-    budgets: &[
-        at_most("barriers", |c| c.barriers, 72),
-        at_most("shared accesses", shared, 150),
-    ],
+    budgets: &[at_most("barriers", |c| c.barriers, 72), at_most("shared accesses", shared, 150)],
     idea: (
         u64::MAX,
         "One barrier after the load and one in each of eight rounds are nine, for each of eight warps.",
@@ -224,10 +221,7 @@ pub static TASKS: [Task; 14] = [
         shape: Shape::Tiles { each: 1 },
         blocks: &[96, 32, 160],
         measured: (96, 1),
-        budgets: &[
-            at_most("barriers", |c| c.barriers, 24),
-            at_most("shared accesses", shared, 28),
-        ],
+        budgets: &[at_most("barriers", |c| c.barriers, 24), at_most("shared accesses", shared, 28)],
         idea: (
             3,
             "Half of 96 is 48, 24, 12, 6, 3, and half of 3 is no whole number: the middle one is left over.",
@@ -240,10 +234,7 @@ pub static TASKS: [Task; 14] = [
         name: "the maximum",
         chapter: "v11-mailbox",
         operation: Operation::Max,
-        budgets: &[
-            at_most("barriers", |c| c.barriers, 72),
-            at_most("shared accesses", shared, 72),
-        ],
+        budgets: &[at_most("barriers", |c| c.barriers, 72), at_most("shared accesses", shared, 72)],
         idea: (
             0,
             "What a thread without an element brings must not win: the neutral element of the maximum is the lowest value, and not 0.",

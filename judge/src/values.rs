@@ -82,7 +82,11 @@ impl Values {
         match operation {
             Operation::Sum => self.sum(of),
             Operation::SumAndMax if !second => self.sum(of),
-            _ => of.iter().filter(|u| **u != NAN).max().map_or(lowest(self.element), |u| self.value(*u)),
+            _ => of
+                .iter()
+                .filter(|u| **u != NAN)
+                .max()
+                .map_or(lowest(self.element), |u| self.value(*u)),
         }
     }
 
@@ -126,7 +130,10 @@ impl Values {
         for (at, units) in of.iter().enumerate() {
             sum = sum.wrapping_add(*units);
             if self.wrapped(sum) == given && at + 1 < of.len() {
-                return Some(format!("that is the sum of the elements {from} to {} alone", from + at));
+                return Some(format!(
+                    "that is the sum of the elements {from} to {} alone",
+                    from + at
+                ));
             }
         }
         if given == 0.0 {
@@ -164,7 +171,8 @@ pub(crate) fn read(element: Element, bytes: &[u8]) -> Vec<f64> {
             bytes.chunks_exact(4).map(|b| f64::from(f32::from_le_bytes(four(b)))).collect()
         }
         Element::F64 => {
-            let eight = |b: &[u8]| f64::from_bits(u64::from_le_bytes(b.try_into().unwrap_or_default()));
+            let eight =
+                |b: &[u8]| f64::from_bits(u64::from_le_bytes(b.try_into().unwrap_or_default()));
             bytes.chunks_exact(8).map(eight).collect()
         }
     }

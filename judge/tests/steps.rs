@@ -50,7 +50,10 @@ fn each_step_fails_the_next_exercise_with_its_idea() {
         assert_eq!(failure.idea, Some(task.idea.1), "{text}");
         let tiles = task.number == 4 || task.number == 8;
         assert_eq!(failure.stage, if tiles { Stage::Right } else { Stage::Budget }, "{text}");
-        assert!(text.lines().all(|line| line.chars().count() <= 80 || line.contains(" | ")), "{text}");
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 80 || line.contains(" | ")),
+            "{text}"
+        );
     }
 }
 

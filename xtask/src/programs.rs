@@ -46,10 +46,7 @@ pub fn path(name: &str) -> Result<PathBuf> {
 /// Builds one program and hands it these words: `cargo x book` is the weaver's, and `cargo x check` the
 /// judge's, which are programs of their own because nobody else has a use for what they take. Its
 /// streams are ours, and so is its exit code.
-pub(crate) fn run(
-    package: &str,
-    words: impl IntoIterator<Item = OsString>,
-) -> Result<ExitCode> {
+pub(crate) fn run(package: &str, words: impl IntoIterator<Item = OsString>) -> Result<ExitCode> {
     let mut cargo = Command::new("cargo");
     cargo.args(["run", "--quiet", "--package", package, "--"]);
     ended(cargo.args(words))

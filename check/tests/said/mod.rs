@@ -30,7 +30,11 @@ pub fn reference(number: usize) -> String {
 #[allow(dead_code, reason = "not every file of tests needs it")]
 pub fn edited(number: usize, edits: &[(&str, &str)]) -> String {
     edits.iter().fold(reference(number), |text, (from, to)| {
-        assert_eq!(text.matches(from).count(), 1, "exercise {number} has not one `{from}`:\n{text}");
+        assert_eq!(
+            text.matches(from).count(),
+            1,
+            "exercise {number} has not one `{from}`:\n{text}"
+        );
         text.replace(from, to)
     })
 }

@@ -8,7 +8,12 @@ pub(crate) fn html(number: usize) -> Result<String> {
     let exercise = Exercise::of(number)?;
     let (asked, hints) = exercise.text()?;
     let task = exercise.task;
-    ensure!(hints.len() == 3, "exercises/{}/task.md has {} hints, and takes 3", task.folder, hints.len());
+    ensure!(
+        hints.len() == 3,
+        "exercises/{}/task.md has {} hints, and takes 3",
+        task.folder,
+        hints.len()
+    );
     let mut out = format!(
         "\n<section class=\"box exercise\">\n<p class=\"box-title\">Exercise {number}: {}</p>\n\n{asked}\n\n\
          Your file is `exercises/{}/kernel.cu`, and `cargo x check {number}` judges it, with no GPU.\n{}\n",
@@ -17,7 +22,8 @@ pub(crate) fn html(number: usize) -> Result<String> {
         task.asked()
     );
     for (at, hint) in hints.iter().enumerate() {
-        out += &format!("\n<details>\n<summary>Hint {}</summary>\n\n{hint}\n\n</details>\n", at + 1);
+        out +=
+            &format!("\n<details>\n<summary>Hint {}</summary>\n\n{hint}\n\n</details>\n", at + 1);
     }
     Ok(out + "</section>\n\n")
 }
