@@ -13,12 +13,14 @@ macro_rules! say {
 }
 
 pub mod compile;
+mod ended;
 pub mod exercise;
 pub mod mutants;
 mod options;
 mod progress;
 mod watch;
 
+pub use ended::Ended;
 pub use options::Options;
 
 use std::{
@@ -33,15 +35,6 @@ use judge::{Kernel, TASKS, Verdict};
 
 use exercise::{Exercise, read, shown};
 use progress::{Known, Progress};
-
-/// How a call ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
-    /// As it should.
-    Well,
-    /// With a kernel that is to be mended.
-    Failed,
-}
 
 /// Does what is asked for.
 ///

@@ -10,7 +10,8 @@ use compiler::{Compiler, Kind};
 use judge::{Kernel, Stage, TASKS};
 
 use crate::{
-    Ended, compile,
+    compile,
+    ended::Ended,
     exercise::{Exercise, exercises, read},
 };
 

@@ -4,7 +4,7 @@ use std::{fs, path::Path, thread, time::Duration};
 
 use anyhow::Result;
 
-use crate::Ended;
+use crate::ended::Ended;
 
 /// How often the file is looked at: its text is read, so that it matters neither whether an editor
 /// writes it in place or puts another one there, nor how finely a file system tells times.

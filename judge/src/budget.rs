@@ -1,31 +1,12 @@
 //! Whether a kernel spends no more than it may.
 
-use std::fmt;
-
 use numbers::{Element, group};
-use simt::{Counts, Schedule};
+use simt::Schedule;
 
+use crate::case::{Case, Said};
 use crate::right::once;
 use crate::scene::Scene;
 use crate::verdict::{Failure, Stage};
-use crate::{Case, Said};
-
-/// The most that a kernel may spend of something.
-#[derive(Clone, Copy)]
-pub struct Budget {
-    /// What is counted, in the plural.
-    pub what: &'static str,
-    /// How.
-    pub of: fn(&Counts) -> u64,
-    /// At most that much on the launch that is measured.
-    pub most: u64,
-}
-
-impl fmt::Debug for Budget {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "at most {} {}", self.most, self.what)
-    }
-}
 
 /// Counts one launch, in `float`, and holds it against each budget.
 pub(crate) fn budget(case: &Case) -> Said {

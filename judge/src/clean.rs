@@ -3,9 +3,9 @@
 use numbers::Element;
 use simt::Schedule;
 
+use crate::case::{Case, Said};
 use crate::right::held;
 use crate::verdict::{Failure, Stage};
-use crate::{Case, Said};
 
 /// Orders of execution beside the one that counts are defined on; the seed chooses them.
 pub(crate) fn clean(case: &Case) -> Said {

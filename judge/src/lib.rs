@@ -7,12 +7,13 @@
 //!
 //! # Map
 //!
-//! [`Task`] and [`TASKS`], what is asked; `values`, the numbers that a kernel is given, whose sums are
+//! [`Task`] and [`TASKS`], what is asked; `case`, a kernel before its judge; `values`, the numbers that a kernel is given, whose sums are
 //! exact; `scene`, a kernel with its memory, run twice; `right`, `clean` and `budget`, the three
 //! stages; [`Verdict`], what came of it.
 #![forbid(unsafe_code)]
 
 mod budget;
+mod case;
 mod clean;
 mod long;
 mod right;
@@ -22,11 +23,11 @@ mod tasks;
 mod values;
 mod verdict;
 
-pub use budget::Budget;
-pub use task::{Operation, Shape, Task};
+pub use task::{Budget, Operation, Shape, Task};
 pub use tasks::TASKS;
 pub use verdict::{Failure, Stage, Verdict};
 
+use case::{Case, Said};
 use numbers::Element;
 use simt::Module;
 
@@ -65,22 +66,11 @@ pub fn judge(task: &'static Task, kernel: &Kernel<'_>, seed: u64) -> Verdict {
     verdict
 }
 
-/// What a stage says: how much was asked, or what is wrong.
-type Said = Result<String, Box<Failure>>;
-
 /// A stage.
 type Asks = fn(&Case) -> Said;
 
 const STAGES: [(Stage, Asks); 3] =
     [(Stage::Right, right::right), (Stage::Clean, clean::clean), (Stage::Budget, budget::budget)];
-
-/// A kernel before its judge.
-pub(crate) struct Case {
-    pub(crate) task: &'static Task,
-    /// The kernel for each type.
-    pub(crate) modules: Vec<(Element, Module)>,
-    pub(crate) seed: u64,
-}
 
 fn load(source: &str, ptx: &str) -> Result<Module, Failure> {
     let mut module = Module::parse(ptx)

@@ -3,8 +3,8 @@
 use numbers::{Element, mixed};
 use simt::{Arg, Gpu, Launch};
 
-use crate::Case;
-use crate::right::elements;
+use crate::case::Case;
+use crate::scene::elements;
 use crate::task::{Operation, Shape};
 use crate::values::{read, shown};
 use crate::verdict::{Failure, Stage};

@@ -3,17 +3,13 @@
 use std::ops::Range;
 
 use numbers::Element;
-use simt::Schedule;
 
-use crate::scene::{Left, Scene, Seen};
-use crate::task::{Operation, Shape};
+use crate::case::{Case, Said};
+use crate::long;
+use crate::scene::{Left, Scene, Seen, elements};
+use crate::task::{Operation, SIZES, Shape};
 use crate::values::{Draw, Values, shown};
 use crate::verdict::{Failure, Stage};
-use crate::{Case, Said, long};
-
-/// Sizes at which kernels go wrong, those below a warp first.
-pub(crate) const SIZES: [u64; 16] =
-    [0, 1, 2, 3, 31, 32, 33, 63, 65, 255, 257, 511, 513, 1023, 1025, 4099];
 
 /// Sizes at which a thread has many elements, and a grid many parts.
 const LONG: [u64; 5] = [14_739, 1 << 14, (1 << 15) + 3, 1 << 21, (1 << 21) + 1];
@@ -193,14 +189,6 @@ fn held_by(scene: &Scene<'_>, at: usize) -> Range<usize> {
     }
 }
 
-pub(crate) fn elements(range: &Range<usize>) -> String {
-    match range.len() {
-        0 => "no element".into(),
-        1 => format!("element {}", range.start),
-        _ => format!("the elements {} to {}", range.start, range.end - 1),
-    }
-}
-
 /// Whether all grids give the same bits, on numbers whose sums round.
 fn same_bits(case: &Case) -> Result<(), Box<Failure>> {
     for (element, n) in [(Element::F32, (1 << 15) + 3), (Element::F64, 4099), (Element::F32, 300)] {
@@ -231,14 +219,4 @@ fn same_bits(case: &Case) -> Result<(), Box<Failure>> {
 
 fn blocks(grid: u32) -> String {
     if grid == 1 { "1 block".into() } else { format!("{grid} blocks") }
-}
-
-impl Case {
-    /// A launch under the usual order.
-    pub(crate) fn scene(&self, element: Element, n: u64, threads: u32, grid: u32) -> Scene<'_> {
-        let of = |(e, _): &&(Element, simt::Module)| *e == element;
-        let module = &self.modules.iter().find(of).expect("every type is loaded").1;
-        let (task, schedule) = (self.task, Schedule::Converged);
-        Scene { task, module, element, n, threads, grid, schedule, watched: true }
-    }
 }

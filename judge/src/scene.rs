@@ -1,5 +1,7 @@
 //! A kernel with its memory: launched twice, over the same memory, and watched.
 
+use std::ops::Range;
+
 use numbers::Element;
 use simt::observe::{Finding, Memory, Races, State, Sync};
 use simt::{Arg, Config, Counters, Error, Gpu, Launch, Module, Schedule};
@@ -183,5 +185,14 @@ impl Scene<'_> {
             other => format!(" under the order {other}"),
         };
         format!("n = {} {}{blocks}{threads}{order}", numbers::size(self.n), self.element)
+    }
+}
+
+/// Some neighbours, for people.
+pub(crate) fn elements(range: &Range<usize>) -> String {
+    match range.len() {
+        0 => "no element".into(),
+        1 => format!("element {}", range.start),
+        _ => format!("the elements {} to {}", range.start, range.end - 1),
     }
 }

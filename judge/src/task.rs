@@ -1,9 +1,9 @@
 //! An exercise, as the judge knows it.
 
-use numbers::{Element, group};
+use std::fmt;
 
-use crate::Budget;
-use crate::right::SIZES;
+use numbers::{Element, group};
+use simt::Counts;
 
 /// An exercise: what is launched, what it has to give, and what it may spend.
 #[derive(Debug)]
@@ -39,6 +39,23 @@ pub struct Task {
     pub idea: (u64, &'static str),
 }
 
+/// The most that a kernel may spend of something.
+#[derive(Clone, Copy)]
+pub struct Budget {
+    /// What is counted, in the plural.
+    pub what: &'static str,
+    /// How.
+    pub of: fn(&Counts) -> u64,
+    /// At most that much on the launch that is measured.
+    pub most: u64,
+}
+
+impl fmt::Debug for Budget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "at most {} {}", self.most, self.what)
+    }
+}
+
 /// What is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
@@ -71,6 +88,10 @@ pub enum Shape {
     /// `(in, out, n)`: one block does all.
     Alone,
 }
+
+/// Sizes at which kernels go wrong, those below a warp first.
+pub(crate) const SIZES: [u64; 16] =
+    [0, 1, 2, 3, 31, 32, 33, 63, 65, 255, 257, 511, 513, 1023, 1025, 4099];
 
 /// Places of the partial sums that a single launch is given.
 pub(crate) const PARTIALS: u64 = 1024;

@@ -2,7 +2,7 @@
 
 use simt::Counts;
 
-use crate::{Budget, Operation, Shape, Task};
+use crate::task::{Budget, Operation, Shape, Task};
 
 /// A first tree, and what most exercises share.
 const TREE: Task = Task {

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use numbers::{Element, mixed};
 
-use crate::Operation;
+use crate::task::Operation;
 
 /// Elements of an input.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::Task;
+use crate::task::Task;
 
 /// A verdict.
 #[derive(Clone, Debug)]
@@ -119,7 +119,7 @@ mod tests {
         let said = "block 0 ".repeat(30);
         let failure = Failure::new(Stage::Clean, said).at([2, 0, 2, 1]);
         let verdict = Verdict {
-            task: &crate::TASKS[0],
+            task: &crate::tasks::TASKS[0],
             seed: 1,
             passed: vec![(Stage::Right, "on 16 sizes".into())],
             failure: Some(Failure { idea: Some("Take a barrier."), ..failure }),

@@ -1,5 +1,9 @@
 //! What is said of a source: for all tests that have a compiler.
-#![allow(unreachable_pub, reason = "a module of each file of tests")]
+#![allow(
+    unreachable_pub,
+    dead_code,
+    reason = "a module of each file of tests, and none needs all of it"
+)]
 
 use std::path::Path;
 
@@ -21,13 +25,11 @@ pub fn said(compiler: &Compiler, number: usize, source: &str, seed: u64) -> (boo
 }
 
 /// Our own solution.
-#[allow(dead_code, reason = "not every file of tests needs it")]
 pub fn reference(number: usize) -> String {
     Exercise::of(number).unwrap().solutions().unwrap().remove(0).1
 }
 
 /// Our own solution with something else in the place of what stands in it once.
-#[allow(dead_code, reason = "not every file of tests needs it")]
 pub fn edited(number: usize, edits: &[(&str, &str)]) -> String {
     edits.iter().fold(reference(number), |text, (from, to)| {
         assert_eq!(
