@@ -43,9 +43,12 @@ pub(crate) fn right(case: &Case) -> Said {
         said += ", and on 2^32+13";
     } else {
         for n in LONG {
-            for grid in case.task.shape.grids(n, *usual) {
-                let scene = case.scene(Element::F32, n, *usual, grid);
-                held(&Scene { watched: false, ..scene }, case.seed)?;
+            // The largest grid, where a launch takes long.
+            let grids = case.task.shape.grids(n, *usual);
+            let few = if n > 1 << 20 { grids.len() - 1 } else { 0 };
+            for grid in &grids[few..] {
+                let scene = case.scene(Element::F32, n, *usual, *grid);
+                once(&Scene { watched: false, ..scene }, case.seed)?;
             }
         }
         said += ", and up to 2^21+1";

@@ -51,8 +51,9 @@ impl Values {
     }
 
     fn of_bits(bits: u32, element: Element, n: u64, seed: u64, draw: Draw) -> Values {
+        let seed = mixed(seed);
         let unit = |place: u64| {
-            let random = mixed(mixed(seed) ^ place);
+            let random = mixed(seed ^ place);
             let size = 1 + ((random >> 8) & ((1 << bits) - 2)) as i64;
             match draw {
                 Draw::SomeNan if element != Element::I32 && random & 0xe0 == 0 => NAN,

@@ -27,3 +27,21 @@ pub(crate) fn html(number: usize) -> Result<String> {
     }
     Ok(out + "</section>\n\n")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_exercise_has_its_text_its_budget_and_three_hints() {
+        let html = html(3).unwrap();
+        assert!(html.contains("Exercise 3: no bank conflicts"), "{html}");
+        assert!(
+            html.contains("at most 0 shared conflicts, 45 shared accesses and 72 barriers"),
+            "{html}"
+        );
+        assert_eq!(html.matches("<details>").count(), 3);
+        assert_eq!(html.matches("<section").count(), html.matches("</section>").count());
+        assert!(super::html(15).unwrap_err().to_string().contains("take 1 to 14"));
+    }
+}
