@@ -154,7 +154,7 @@ impl Scene<'_> {
             Error::Trap(trap) => {
                 let said = format!("{}, {}", self.what(), trap.sentence());
                 // What a reader cannot do is no way out.
-                let said = said.replace(". If it only takes long, raise the budget", "");
+                let said = said.replace(" If it only takes long, raise the budget", "");
                 Failure::new(Stage::Right, said).at([trap.line])
             }
             Error::Launch(why) if why.contains("parameter") => {
