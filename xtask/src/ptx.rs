@@ -4,7 +4,6 @@ use std::{fs, path::PathBuf};
 
 use anyhow::{Result, bail};
 use compiler::{ELEMENTS, Stamp, Unit, nvrtc};
-use xshell::Shell;
 
 use crate::{
     kernels::{self, Kernel},
@@ -39,12 +38,12 @@ impl File<'_> {
     }
 }
 
-pub(crate) fn run(sh: &Shell, check: bool) -> Result<()> {
+pub(crate) fn run(check: bool) -> Result<()> {
     let (variants, kernels, zoo) = (library::variants()?, kernels::all()?, kernels::zoo()?);
     let mut files: Vec<File<'_>> = variants.iter().map(File::of_library).collect();
     files.extend(kernels.iter().flat_map(|kernel| File::of_kernel(kernel, &ELEMENTS)));
     files.extend(zoo.iter().flat_map(|kernel| File::of_kernel(kernel, &kernels::ZOO)));
-    let compiler = crate::nvrtc::bring(sh)?;
+    let compiler = crate::nvrtc::bring()?;
     let mut stale = Vec::new();
     for File { name, path, unit, keep } in &files {
         let words = format!("NVRTC {} {}", nvrtc::PINNED, compiler.options(unit).join(" "));

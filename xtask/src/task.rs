@@ -1,5 +1,7 @@
 //! What `cargo x` is asked for. The weaver reads the same words.
 
+use std::ffi::OsString;
+
 use clap::{Args, Command, CommandFactory, FromArgMatches, Parser};
 
 /// The project's own tools.
@@ -16,6 +18,13 @@ pub enum Task {
     Nvrtc,
     /// Bring CUPTI from PyPI into .venv, so that `--counters` and `--profile` can ask a GPU
     Cupti,
+    /// Judge a kernel of yours: `cargo x check 3`, --list, --watch, --hint, --show
+    #[command(disable_help_flag = true)]
+    Check {
+        /// What is asked of the judge; `cargo x check --help` says it
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<OsString>,
+    },
     /// Hold the tree against its own rules: parallel steps, small diffs, fresh PTX, no circles
     Tidy,
     /// Show what a step changes in its kernel: `cargo x diff 3` is v2 against v3
@@ -62,7 +71,7 @@ pub enum Task {
 
 /// Who asks for what, in the order of the help.
 const GROUPS: [(&str, &[&str]); 3] = [
-    ("Learn", &["nvrtc", "cupti", "diff", "book"]),
+    ("Learn", &["check", "nvrtc", "cupti", "diff", "book"]),
     ("Measure", &["bundle", "peers", "results"]),
     ("Maintain", &["ptx", "tidy", "spell", "compilers", "sass", "ci"]),
 ];

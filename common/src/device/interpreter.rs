@@ -6,7 +6,7 @@ use simt::observe::{Finding, Printed, Prints, Races, Sync, Trace};
 
 use super::{
     facts::Facts,
-    host, params,
+    host,
     ptx::{self, Ptx},
 };
 use crate::{
@@ -155,10 +155,7 @@ impl Interpreter {
                 Err(Error::OldGpu { target: target.to_owned(), gpu: gpu.name.to_owned() })
             }
             Ok(mut module) => {
-                let entries: Vec<String> = module.entries().map(str::to_owned).collect();
-                for entry in entries {
-                    module.name_params(&entry, params::names(&ptx.source, &entry));
-                }
+                module.name_params_as_in(&ptx.source);
                 Ok(Program { module })
             }
             Err(error) if !ptx.source.is_empty() => Err(Error::Simt {

@@ -18,7 +18,6 @@ mod facts;
 mod gate;
 pub mod host;
 pub mod interpreter;
-mod params;
 mod program;
 pub mod ptx;
 mod stopwatch;

@@ -6,7 +6,7 @@ use compiler::{Compiler, Kind, Stamp, Unit, beside, hash, woven};
 
 use crate::{Element, Error, Kernel, Result};
 
-pub(crate) use super::params::names as parameters;
+pub(crate) use simt::parameters;
 
 /// PTX that is ready to be loaded.
 #[derive(Clone, Debug)]

@@ -1,7 +1,8 @@
 //! A step of the ladder, as a value.
 
+use numbers::Element;
+
 use super::{
-    element::Element,
     launch::Plan,
     problem::{Block, Problem},
 };

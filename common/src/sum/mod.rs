@@ -2,7 +2,6 @@
 
 mod elements;
 mod input;
-mod mixed;
 mod reference;
 mod scalar;
 mod verify;

@@ -7,7 +7,7 @@ use super::{
     highlight::escape,
     history, inflight, listing, number, plot, profiled, repeated, ring, slider,
     sources::{Sources, read, size},
-    stepper, table, zoo,
+    stepper, table, task, zoo,
 };
 
 /// What a directive becomes.
@@ -74,6 +74,7 @@ pub(crate) fn weave(sources: &Sources, text: &str) -> Result<Woven> {
         ("ring", [step]) => ring::html(sources, step).map(Woven::Figure),
         ("zoo", []) => block(zoo::table(sources)?),
         ("zoo", [name]) => zoo::one(sources, name).map(Woven::Block),
+        ("task", [number]) => task::html(number.parse()?).map(Woven::Block),
         ("slider", []) => slider::html(sources).map(Woven::Figure),
         ("inflight", [_, ..]) => inflight::html(sources, &words).map(Woven::Figure),
         ("figure", [name]) => drawing(sources, name),

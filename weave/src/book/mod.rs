@@ -29,6 +29,7 @@ mod slider;
 mod sources;
 mod stepper;
 mod table;
+mod task;
 mod timed;
 mod trial;
 mod weave;

@@ -3,7 +3,7 @@
 /// Bits that are as good as random: the output of SplitMix64 at a place in its sequence.
 ///
 /// Steele, Lea and Flood, Fast Splittable Pseudorandom Number Generators, OOPSLA 2014.
-pub(super) fn mixed(place: u64) -> u64 {
+pub fn mixed(place: u64) -> u64 {
     let z = place.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);

@@ -3,7 +3,7 @@
 /// The names of the parameters of an entry, in order; none where the source cannot be followed.
 ///
 /// An entry that a macro makes is `reduce_##Block` in the source, and `reduce_256` in the PTX.
-pub(crate) fn names<'s>(source: &'s str, entry: &str) -> Vec<&'s str> {
+pub fn parameters<'s>(source: &'s str, entry: &str) -> Vec<&'s str> {
     let kernels = source.split("__global__").skip(1).filter_map(kernel);
     let matching = |name: &str| {
         name == entry
@@ -37,12 +37,12 @@ mod tests {
     #[test]
     fn parameters_have_the_names_of_the_source() {
         let plain = "extern \"C\" __global__ void reduce(const Element* in, Element* out,\n    unsigned long long n)\n{ }";
-        assert_eq!(names(plain, "reduce"), ["in", "out", "n"]);
-        assert!(names(plain, "other").is_empty());
+        assert_eq!(parameters(plain, "reduce"), ["in", "out", "n"]);
+        assert!(parameters(plain, "other").is_empty());
         let made = "#define ENTRY(Block) \\\n extern \"C\" __global__ void __launch_bounds__(Block, 2048 / Block) reduce_##Block( \\\n const Element* in, Element* __restrict__ out) \\\n { }";
-        assert_eq!(names(made, "reduce_256"), ["in", "out"]);
-        assert!(names("", "reduce").is_empty());
-        assert!(names("__global__ void broken(", "broken").is_empty());
-        assert!(names("__global__ void none()", "none").is_empty());
+        assert_eq!(parameters(made, "reduce_256"), ["in", "out"]);
+        assert!(parameters("", "reduce").is_empty());
+        assert!(parameters("__global__ void broken(", "broken").is_empty());
+        assert!(parameters("__global__ void none()", "none").is_empty());
     }
 }

@@ -2,8 +2,6 @@
 
 use std::{fmt, str::FromStr};
 
-use crate::Error;
-
 /// The type of one element; `kernel.cu` calls it `Element`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Element {
@@ -53,13 +51,11 @@ impl fmt::Display for Element {
 }
 
 impl FromStr for Element {
-    type Err = Error;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, Error> {
+    fn from_str(text: &str) -> Result<Self, String> {
         Element::ALL.into_iter().find(|e| e.name() == text).ok_or_else(|| {
-            Error::Usage(format!(
-                "`{text}` is no element type of these kernels: they take f32, i32 or f64"
-            ))
+            format!("`{text}` is no element type of these kernels: they take f32, i32 or f64")
         })
     }
 }
