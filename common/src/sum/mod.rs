@@ -5,6 +5,8 @@ mod input;
 mod mixed;
 mod reference;
 mod scalar;
+#[cfg(target_family = "wasm")]
+mod serial;
 mod verify;
 mod workload;
 
