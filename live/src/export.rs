@@ -13,7 +13,7 @@ thread_local! {
 
 /// Where a question of that many bytes is to be written.
 #[unsafe(no_mangle)]
-pub extern "C" fn room(bytes: usize) -> *mut u8 {
+pub(crate) extern "C" fn room(bytes: usize) -> *mut u8 {
     TEXT.with_borrow_mut(|text| {
         text.clear();
         text.resize(bytes, 0);
@@ -23,7 +23,7 @@ pub extern "C" fn room(bytes: usize) -> *mut u8 {
 
 /// Answers it; the bytes of the answer.
 #[unsafe(no_mangle)]
-pub extern "C" fn reply() -> usize {
+pub(crate) extern "C" fn reply() -> usize {
     TEXT.with_borrow_mut(|text| {
         *text = crate::ask(&String::from_utf8_lossy(text)).into_bytes();
         text.len()
@@ -32,6 +32,6 @@ pub extern "C" fn reply() -> usize {
 
 /// Where the answer is.
 #[unsafe(no_mangle)]
-pub extern "C" fn answer() -> *const u8 {
+pub(crate) extern "C" fn answer() -> *const u8 {
     TEXT.with_borrow(|text| text.as_ptr())
 }

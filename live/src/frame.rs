@@ -4,7 +4,7 @@
 //! always do the same a few words further on, so a frame keeps groups of warps: a whole trace
 //! is a few kilobytes, and goes into the page.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::Range};
 
 use serde::{Deserialize, Serialize};
 use simt::observe::{Trace, TraceEvent as Event, TraceRound};
@@ -47,12 +47,16 @@ pub struct Op {
     pub cost: u32,
     /// Passes beyond need.
     pub conflicts: u32,
-    /// Shared word of lane 0 of the first warp, were it to take part.
+    /// Shared word of lane 0 of the first warp, were it to take part; of a load of the input, the
+    /// element.
     pub base: i64,
     /// Words from lane to lane.
     pub stride: i64,
     /// Words from warp to warp.
     pub step: i64,
+    /// Whether it loads elements of the input.
+    #[serde(default, skip_serializing_if = "is_not")]
+    pub input: bool,
     /// Words of a lane, from its first on, where it is more than one.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub wide: u32,
@@ -66,8 +70,22 @@ fn one() -> u32 {
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref)] // serde asks for a reference.
+fn is_not(input: &bool) -> bool {
+    !input
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde asks for a reference.
 fn is_one(wide: &u32) -> bool {
     *wide == 1
+}
+
+/// Where the elements lie.
+#[derive(Clone, Debug, Default)]
+pub struct Input {
+    /// Their addresses.
+    pub bytes: Range<u64>,
+    /// Bytes of one.
+    pub size: u64,
 }
 
 impl Op {
@@ -114,7 +132,7 @@ impl Frame {
 }
 
 /// The frames of the first block of the first launch, of a kernel whose PTX this is.
-pub fn of_trace(trace: &Trace, ptx: &str) -> Vec<Frame> {
+pub fn of_trace(trace: &Trace, ptx: &str, input: &Input) -> Vec<Frame> {
     let Some(block) = trace.blocks.iter().find(|b| b.launch == 0 && b.block == 0) else {
         return Vec::new();
     };
@@ -122,12 +140,14 @@ pub fn of_trace(trace: &Trace, ptx: &str) -> Vec<Frame> {
     let mut frames = Vec::new();
     let mut round = 0;
     for TraceRound { events } in &block.rounds {
-        let parts = parts(events);
+        let parts = parts(events, input);
         let count = parts.len();
         for (index, warps) in parts.into_iter().enumerate() {
             let ops: BTreeMap<u32, Vec<Op>> = warps
                 .iter()
-                .map(|(warp, events)| (*warp, events.iter().filter_map(|e| op(e, &ptx)).collect()))
+                .map(|(warp, events)| {
+                    (*warp, events.iter().filter_map(|e| op(e, &ptx, input)).collect())
+                })
                 .filter(|(_, ops): &(_, Vec<Op>)| !ops.is_empty())
                 .collect();
             let waits = |what: &str| warps.values().flatten().any(|event| event.what == what);
@@ -156,21 +176,42 @@ pub fn of_trace(trace: &Trace, ptx: &str) -> Vec<Frame> {
             frames.push(Frame { name, end: end.to_owned(), groups: groups(ops) });
         }
     }
+    for name in ["Load", "Add"] {
+        number(&mut frames, name);
+    }
     frames
 }
 
-/// A round in parts that end at a warp barrier behind a store, or at a shuffle: by warp.
-fn parts(events: &[Event]) -> Vec<BTreeMap<u32, Vec<Event>>> {
+/// Frames of one name are told apart where there are several: the turns of a loop.
+fn number(frames: &mut [Frame], name: &str) {
+    if frames.iter().filter(|frame| frame.name == name).count() > 1 {
+        let turns = frames.iter_mut().filter(|frame| frame.name == name);
+        turns.zip(1..).for_each(|(frame, turn)| frame.name = format!("{name} {turn}"));
+    }
+}
+
+/// A round in parts that end at a warp barrier behind a store, at a shuffle, or where a loop loads
+/// again: by warp.
+fn parts(events: &[Event], input: &Input) -> Vec<BTreeMap<u32, Vec<Event>>> {
     let mut parts: Vec<BTreeMap<u32, Vec<Event>>> = Vec::new();
     let mut at: BTreeMap<u32, usize> = BTreeMap::new();
     for event in events {
         let part = at.entry(event.warp).or_default();
         let shuffle = event.what == "shuffle";
+        let loads = |e: &Event| e.what == "load" && (e.space == "shared" || is_input(e, input));
         let so_far = |part: usize| parts.get(part).and_then(|warps| warps.get(&event.warp));
         // Loads come before the shuffles that they feed.
         if shuffle && so_far(*part).is_some_and(|events| events.iter().any(|e| !e.space.is_empty()))
         {
             *part += 1;
+        }
+        let last = so_far(*part).and_then(|events| events.iter().rev().find(|e| loads(e)));
+        if loads(event) && last.is_some_and(|last| event.ptx_line <= last.ptx_line) {
+            *part += 1;
+        }
+        // Who waits reads the same again and again.
+        if so_far(*part).and_then(|events| events.last()) == Some(event) {
+            continue;
         }
         let stored = so_far(*part).is_some_and(|events| events.iter().any(|e| e.what == "store"));
         if parts.len() <= *part {
@@ -184,7 +225,13 @@ fn parts(events: &[Event]) -> Vec<BTreeMap<u32, Vec<Event>>> {
     parts
 }
 
-fn op(event: &Event, ptx: &[&str]) -> Option<Op> {
+/// Whether all lanes touch elements of the input.
+fn is_input(event: &Event, input: &Input) -> bool {
+    let all = |address| input.bytes.contains(address);
+    event.space == "global" && event.addresses.iter().all(all) && !event.addresses.is_empty()
+}
+
+fn op(event: &Event, ptx: &[&str], input: &Input) -> Option<Op> {
     let what = match (event.what, event.space) {
         ("load", "shared") => "ld",
         ("store", "shared") => "st",
@@ -211,11 +258,14 @@ fn op(event: &Event, ptx: &[&str]) -> Option<Op> {
         base: 0,
         stride: 0,
         step: 0,
-        wide: if event.space == "shared" { event.bytes.div_ceil(4).max(1) } else { 1 },
+        input: is_input(event, input),
+        wide: 1,
         words: Vec::new(),
     };
-    if event.space == "shared" {
-        let words: Vec<i64> = event.addresses.iter().map(|a| (a / 4) as i64).collect();
+    if event.space == "shared" || op.input {
+        let (first, size) = if op.input { (input.bytes.start, input.size) } else { (0, 4) };
+        op.wide = u64::from(event.bytes).div_ceil(size).max(1) as u32;
+        let words: Vec<i64> = event.addresses.iter().map(|a| ((a - first) / size) as i64).collect();
         let lanes: Vec<i64> = event.lanes.iter().map(|&lane| i64::from(lane)).collect();
         let (first, last) = (*words.first()?, *words.last()?);
         let span = lanes[lanes.len() - 1] - lanes[0];
@@ -297,7 +347,17 @@ mod tests {
     ) -> Event {
         let addresses = lanes.iter().map(|&lane| 4 * word(32 * warp + lane)).collect();
         let (line, ptx_line, lanes) = (7, 1, lanes.to_vec());
-        Event { what, space, warp, line, ptx_line, lanes, addresses, wavefronts: 1, ..Event::default() }
+        Event {
+            what,
+            space,
+            warp,
+            line,
+            ptx_line,
+            lanes,
+            addresses,
+            wavefronts: 1,
+            ..Event::default()
+        }
     }
 
     fn trace(rounds: Vec<Vec<Event>>) -> Trace {
@@ -322,7 +382,8 @@ mod tests {
             }
             events
         };
-        let frames = of_trace(&trace(vec![round(&[0, 1, 2, 3]), round(&[0])]), "");
+        let frames =
+            of_trace(&trace(vec![round(&[0, 1, 2, 3]), round(&[0])]), "", &Input::default());
         assert_eq!(frames.len(), 2);
         assert_eq!((frames[0].groups.len(), frames[0].warps(), frames[0].lanes()), (1, 4, 64));
         let (ops, on) = frames[0].warp(3).unwrap();
@@ -355,10 +416,30 @@ mod tests {
             event("store", "global", 0, &[0], u64::from),
         ];
         let ptx = "shfl.sync.down.b32 \t%r3|%p1, %r2, 16, 31, -1;";
-        let frames = of_trace(&trace(vec![events]), ptx);
+        let frames = of_trace(&trace(vec![events]), ptx, &Input::default());
         let names: Vec<&str> = frames.iter().map(|frame| frame.name.as_str()).collect();
         assert_eq!(names, ["Load", "Round 1", "Round 2", "Round 3", "Store"]);
         assert_eq!(frames[1].groups[0].ops[0].cost, 16);
         assert_eq!(frames[3].end, "warp");
+    }
+
+    #[test]
+    fn a_loop_that_loads_again_is_a_frame_a_turn() {
+        let all: Vec<u32> = (0..32).collect();
+        let turn = |turn: u64| {
+            let mut load = event("load", "global", 0, &all, |t| 1024 + 128 * turn + u64::from(t));
+            load.bytes = 4;
+            load
+        };
+        let input = Input { bytes: 4096..8192, size: 4 };
+        let frames = of_trace(&trace(vec![vec![turn(0), turn(1), turn(2)]]), "", &input);
+        let names: Vec<&str> = frames.iter().map(|frame| frame.name.as_str()).collect();
+        assert_eq!(names, ["Load 1", "Load 2", "Load 3"]);
+        let op = &frames[2].groups[0].ops[0];
+        assert_eq!((op.input, op.base, op.stride, op.wide), (true, 256, 1, 1));
+        // Elsewhere, whoever reads the same again waits: that is one frame, and one load.
+        let waits = vec![turn(0), turn(0), turn(0)];
+        let frames = of_trace(&trace(vec![waits]), "", &Input::default());
+        assert_eq!((frames.len(), frames[0].groups[0].ops.len()), (1, 1));
     }
 }

@@ -24,6 +24,9 @@ pub struct Question {
     /// The order of execution, as `--schedule` takes it.
     #[serde(default)]
     pub schedule: Option<String>,
+    /// Multiprocessors; an H200's where nothing is said.
+    #[serde(default)]
+    pub sms: Option<u32>,
     /// Whether all checks look on.
     #[serde(default)]
     pub checks: bool,

@@ -9,7 +9,7 @@ use common::{
 
 use crate::{
     answer::Answer,
-    frame,
+    frame::{self, Input},
     question::{INPUT, Question},
     steps::step,
 };
@@ -26,7 +26,10 @@ pub fn run(question: &Question) -> Answer {
 
 /// Whatever comes before an error stays in the answer.
 fn tried(question: &Question, answer: &mut Answer) -> Result<()> {
+    let mut gpu = simt::Arch::default();
+    gpu.sms = question.sms.unwrap_or(gpu.sms).clamp(1, 1024);
     let settings = Settings {
+        gpu,
         schedule: question.schedule()?,
         budget: Some(question.budget()),
         // A page has no clock that stops; whoever asks ends it.
@@ -65,7 +68,9 @@ fn of<T: Scalar>(question: &Question, device: &Device, answer: &mut Answer) -> R
     answer.counts(&observed.counters);
     answer.found(&observed.findings);
     if let Some(trace) = &observed.trace {
-        answer.frames = frame::of_trace(trace, &question.ptx);
+        let (first, size) = (workload.warm(), T::ELEMENT.size());
+        let input = Input { bytes: first..first + problem.n * size, size };
+        answer.frames = frame::of_trace(trace, &question.ptx, &input);
     }
     let Checked { verdict, mut wrong } = first?;
     if wrong.is_none() {

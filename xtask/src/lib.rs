@@ -54,7 +54,9 @@ pub fn run(task: &Task) -> Result<ExitCode> {
         Task::Spell => spell::run(&sh)?,
         Task::Compilers { check } => compilers::run(&sh, *check, programs::Which::Default)?,
         Task::Sass { check } => sass::run(&sh, *check)?,
-        Task::Results { .. } | Task::Book(_) => return weave::run(std::env::args_os().skip(1)),
+        Task::Results { .. } | Task::Wasm { .. } | Task::Book(_) => {
+            return weave::run(std::env::args_os().skip(1));
+        }
         Task::Ci => return ci::run(&sh),
     }
     Ok(ExitCode::SUCCESS)

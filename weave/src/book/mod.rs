@@ -5,7 +5,7 @@ mod console;
 mod counts;
 mod directive;
 mod flight;
-mod frame;
+mod frames;
 mod highlight;
 mod history;
 mod listing;

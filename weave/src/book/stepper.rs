@@ -5,9 +5,10 @@ use std::fmt::Write as _;
 
 use anyhow::{Context, Result};
 use common::plan::Block;
+use live::frame::{self, Frame};
 
 use super::{
-    frame::{self, Frame, Frames},
+    frames::{self, Frames},
     highlight::escape,
     sources::Sources,
 };
@@ -18,7 +19,7 @@ const CELL: u32 = 20;
 const LANES: u32 = 32;
 
 pub(crate) fn html(sources: &Sources, step: &str, threads: u32) -> Result<String> {
-    let frames = frame::read(&sources.generated(), step)?;
+    let frames = frames::read(&sources.generated(), step)?;
     let kernel = sources.kernel(step)?;
     let own = frames.get(&threads).with_context(|| {
         format!("{step} is not traced with blocks of {threads}: take one of {:?}", frames.keys())
