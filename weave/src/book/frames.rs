@@ -2,9 +2,9 @@
 
 use std::{collections::BTreeMap, path::Path};
 
+use ::live::{Question, frame::Frame};
 use anyhow::{Context, Result, bail};
 use common::plan::Block;
-use live::{Question, frame::Frame};
 
 use super::sources::read as text;
 
@@ -42,11 +42,11 @@ pub(crate) fn trace(step: &str) -> Result<Frames> {
         frames: true,
         budget: None,
     };
-    let known = live::step(step).map_err(|error| anyhow::anyhow!("{error}"))?;
+    let known = ::live::step(step).map_err(|error| anyhow::anyhow!("{error}"))?;
     let mut frames = Frames::new();
     for block in known.among(&Block::ALL) {
         let threads = block.threads();
-        let answer = live::run(&Question { threads: Some(threads), ..question.clone() });
+        let answer = ::live::run(&Question { threads: Some(threads), ..question.clone() });
         if let Some(why) = answer.stopped.or(answer.wrong) {
             bail!("in blocks of {threads}: {why}");
         }

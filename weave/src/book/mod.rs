@@ -9,6 +9,7 @@ mod frames;
 mod highlight;
 mod history;
 mod listing;
+mod live;
 mod maths;
 mod metric;
 mod number;
@@ -76,6 +77,7 @@ pub(crate) fn build(draft: bool) -> Result<PathBuf> {
     book.with_preprocessor(weave::Weave { sources, draft, faults: faults.clone() });
     book.build()?;
     let html = root.join(BOOK).join("book");
+    live::write(&html)?;
     let pages = page::pages(&html)?;
     let mut faults = std::mem::take(&mut *faults.lock().expect("no thread has panicked"));
     faults.extend(page::faults(&pages));

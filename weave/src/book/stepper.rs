@@ -3,9 +3,9 @@
 
 use std::fmt::Write as _;
 
+use ::live::frame::{self, Frame};
 use anyhow::{Context, Result};
 use common::plan::Block;
-use live::frame::{self, Frame};
 
 use super::{
     frames::{self, Frames},
@@ -25,7 +25,9 @@ pub(crate) fn html(sources: &Sources, step: &str, threads: u32) -> Result<String
         format!("{step} is not traced with blocks of {threads}: take one of {:?}", frames.keys())
     })?;
     let source: Vec<&str> = kernel.source.lines().collect();
-    let data = serde_json::json!({ "step": step, "source": source, "frames": frames });
+    let live = super::live::facts(sources, step)?;
+    let data =
+        serde_json::json!({ "step": step, "source": source, "frames": frames, "live": live });
     // `</` would end the script.
     let data = data.to_string().replace("</", "<\\/");
     let rounds: Vec<&Frame> = own.iter().filter(|frame| frame.name.starts_with("Round")).collect();
