@@ -33,16 +33,17 @@ live.edit = (lines, parent) => {
     area.addEventListener("scroll", () => { numbers.scrollTop = area.scrollTop; });
     const back = html("button", "", button.parentElement, "Back to the committed PTX");
     back.type = "button";
-    const leave = keep => {
+    const leave = () => {
         clearTimeout(timer);
+        if (!box.isConnected) return;
         box.replaceWith(ptx.box);
         button.hidden = false;
         back.remove();
-        if (!keep) figure.edit(null);
-        button.focus();
+        lines.leave = undefined;
     };
-    back.addEventListener("click", () => leave(false));
-    area.addEventListener("keydown", event => { if (event.key === "Escape") leave(true); });
+    lines.leave = leave;
+    back.addEventListener("click", () => { leave(); figure.edit(null); button.focus(); });
+    area.addEventListener("keydown", event => { if (event.key === "Escape") { leave(); button.focus(); } });
     button.hidden = true;
     number();
     area.focus();

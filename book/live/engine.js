@@ -101,7 +101,7 @@ window.live ||= {};
 
     // Kernels, as `live/NAME.TYPE.js` has them: each calls `live.kernel`.
     const kernels = {};
-    live.kernel = (name, type, kernel) => { kernels[`${name}.${type}`] = kernel; };
+    live.kernel = (name, type, kernel) => { kernels[`${name.replace("/", "--")}.${type}`] = kernel; };
     live.bring = async (name, type) => {
         const key = `${name.replace("/", "--")}.${type}`;
         if (!kernels[key]) await book.script(`live/${key}.js`);

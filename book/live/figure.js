@@ -71,7 +71,7 @@ window.live ||= {};
                 this.sized();
                 this.changed();
             });
-            select("type", TYPES.map(t => [t, t]), this.type, value => { this.type = value; this.edited = null; });
+            select("type", TYPES.map(t => [t, t]), this.type, value => { this.type = value; this.leave(); });
             select("lanes run", ORDERS, this.order, value => { this.order = value; });
             if (this.facts.sms) select("multiprocessors", SMS.map(s => [String(s), String(s)]), this.sms, value => { this.sms = value; });
             this.kernels = html("div", "lv-kernels", panel);
@@ -82,16 +82,18 @@ window.live ||= {};
                 const node = html("button", "", this.kernels, label);
                 node.type = "button";
                 node.value = name;
-                node.addEventListener("click", () => { this.variant = name; this.edited = null; this.changed(); });
+                node.addEventListener("click", () => { this.variant = name; this.leave(); this.changed(); });
             }
             this.said = html("p", "lv-said", panel);
             this.said.setAttribute("role", "status");
-            this.found = html("ol", "lv-found", panel);
-            this.table = html("div", "table-wrapper lv-counts", panel);
+            const below = this.stepper.below;
+            below.dataset.keys = "";
+            this.found = html("ol", "lv-found", below);
+            this.table = html("div", "table-wrapper lv-counts", below);
             this.table.tabIndex = 0;
             this.table.setAttribute("role", "region");
             this.table.setAttribute("aria-label", "Counts");
-            this.lines = new live.Lines(html("div", "lv-code", panel), this);
+            this.lines = new live.Lines(html("div", "lv-code", below), this);
             this.sized();
         }
 
@@ -133,11 +135,10 @@ window.live ||= {};
         }
 
         async compare() {
-            const { before } = this.facts;
-            if (!before) return;
-            // Both kernels are the step's own, or this one is edited: the row beside it is what it came from.
+            // Beside the step stands the one before it; beside a variant or an edited kernel, the step.
             const own = this.variant !== this.step || this.edited !== null;
-            const name = own ? this.step : before;
+            const name = own ? this.step : this.facts.before;
+            if (!name) return;
             const answer = await live.ask(this.question(await live.bring(name, this.type), name, {}));
             if (answer) this.count(answer, name);
         }
@@ -151,7 +152,7 @@ window.live ||= {};
                 stepper.all = { ...stepper.all, [stepper.threads]: answer.frames };
                 stepper.at = Math.min(this.round === null ? stepper.at : Number(this.round) || 0, answer.frames.length - 1);
                 this.round = null;
-                stepper.only = 0;
+                stepper.alone();
                 stepper.show();
             }
             stepper.figure.classList.toggle("lv-stale", !answer.frames.length);
@@ -167,7 +168,7 @@ window.live ||= {};
             this.said.className = `lv-said ${good ? "lv-good" : "lv-bad"}`;
             const sum = answer.expected === undefined || answer.expected === null ? "" : `The sum of ${number(this.n)} ${this.type} is ${answer.sum}, and ${answer.expected} is exact. `;
             this.said.textContent = plan + (answer.stopped ? `Stopped: ${answer.stopped}`
-                : answer.wrong ? `Wrong: ${answer.wrong}`
+                : answer.wrong ? answer.wrong
                     : sum + (answer.findings.length ? `The sum is right, and the kernel is not: ${book.plural(answer.findings.length, "finding")}.` : "Right, and the checks find nothing."));
             this.found.replaceChildren();
             for (const finding of answer.findings) {
@@ -197,6 +198,11 @@ window.live ||= {};
                 if (before) html("td", "", row, before.stopped ? "–" : number(before.total[key] ?? 0));
             }
             this.table.replaceChildren(made);
+        }
+
+        leave() {
+            this.edited = null;
+            this.lines.leave?.();
         }
 
         // An edited kernel takes the place of the variant.

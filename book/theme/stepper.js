@@ -96,10 +96,9 @@
             this.threads = figure.dataset.threads;
             this.at = 0;
             this.warp = 0;
-            // The instruction that is shown alone; all at once below 0.
-            this.only = 0;
             this.timer = 0;
             this.build();
+            this.alone();
             this.show();
         }
 
@@ -136,8 +135,7 @@
                 this.threads = select.value;
                 this.warp = 0;
                 if (this.live) return this.live.changed();
-                this.at = Math.min(this.at, this.frames.length - 1);
-                this.show();
+                this.go(this.at);
             });
             this.select = select;
             if (this.data.live) {
@@ -161,6 +159,7 @@
             this.code.tabIndex = 0;
             this.code.setAttribute("role", "region");
             this.code.setAttribute("aria-label", "Lines of the kernel");
+            this.below = html("div", "st-live", stage);
             figure.tabIndex = 0;
             figure.setAttribute("role", "group");
             figure.setAttribute("aria-label", "Rounds of the kernel, step by step: arrow keys go on and back, space plays");
@@ -171,6 +170,14 @@
                 if (this.narrow !== narrow) this.show();
                 narrow = this.narrow;
             });
+        }
+
+        // One instruction is shown at first, the others by their buttons: one that waits for banks, or
+        // the first on shared memory. Below 0: all at once.
+        alone() {
+            const { ops } = warpOf(this.frame, this.warp);
+            const first = of => ops.findIndex(of);
+            this.only = [first(op => op.conflicts), first(shared), 0].find(index => index >= 0);
         }
 
         // Brings the interpreter, once; without it, the figure stays as it is.
@@ -222,14 +229,14 @@
         go(at, playing) {
             if (!playing) this.stop();
             this.at = Math.max(0, Math.min(at, this.frames.length - 1));
-            this.only = 0;
+            this.alone();
             this.show();
             if (this.live) this.live.moved();
         }
 
         pick(warp) {
             this.warp = Math.max(0, Math.min(warp, this.threads / LANES - 1));
-            this.only = 0;
+            this.alone();
             this.show();
             if (this.live) this.live.moved();
         }
