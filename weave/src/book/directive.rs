@@ -53,7 +53,10 @@ pub(crate) fn weave(sources: &Sources, text: &str) -> Result<Woven> {
         ("sass", [step]) => block(table::sass(sources, step)?),
         ("ladder", [n, peers @ ..]) => block(table::ladder(sources, size(n)?, peers)?),
         ("history", [name]) => block(history::html(sources, name)?),
-        ("stepper", [step]) => stepper::html(sources, step, counts::THREADS).map(Woven::Figure),
+        ("stepper", [step]) => {
+            let threads = counts::Case::of(step).threads;
+            stepper::html(sources, step, threads).map(Woven::Figure)
+        }
         ("stepper", [step, threads]) => {
             stepper::html(sources, step, threads.parse()?).map(Woven::Figure)
         }
