@@ -14,7 +14,7 @@ live.edit = (lines, parent) => {
     area.setAttribute("aria-label", "PTX, to be edited; Escape leaves");
     ptx.box.replaceWith(box);
     const wrong = () => {
-        const { findings, stopped } = lines.answer;
+        const { findings, stopped } = figure.answer;
         const of = stopped?.match(/PTX line (\d+)/);
         return new Set([...findings.flatMap(f => f.ptx_lines), Number(of?.[1])]);
     };

@@ -158,7 +158,9 @@ window.live ||= {};
             stepper.figure.classList.toggle("lv-stale", !answer.frames.length);
             this.say(answer);
             this.count(answer);
-            this.lines.show(kernel, answer);
+            // The picture first: hundreds of lines take longer than it does.
+            clearTimeout(this.listing);
+            this.listing = setTimeout(() => this.lines.show(kernel, answer), this.lines.answer ? 60 : 0);
         }
 
         say(answer) {

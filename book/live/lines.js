@@ -28,11 +28,21 @@
             });
         }
 
+        // Rows of the same text get new counts, and nothing else is drawn again.
         fill(rows) {
+            const texts = rows.map(row => row.line + row.text).join("\n");
+            if (texts === this.texts) {
+                for (const { line, count } of rows) {
+                    const cell = this.rows.get(line).children[1];
+                    if (cell.textContent !== count) cell.textContent = count;
+                }
+                return;
+            }
+            this.texts = texts;
             this.rows.clear();
             this.box.replaceChildren(...rows.map(({ line, text, count, said }) => {
                 const row = html("div", "lv-line");
-                row.id = `${this.box.closest("figure").id}-${this.name}-${line}`;
+                row.id = `${this.prefix}-${line}`;
                 row.setAttribute("role", "option");
                 row.dataset.line = line;
                 html("span", "lv-no", row, line);
@@ -53,10 +63,10 @@
             this.figure = figure;
             const side = name => { const node = html("div", "lv-side", parent); node.dataset.side = name; return node; };
             this.source = new Listing(side("source"), "Kernel", line => this.choose(line));
-            this.source.name = "cu";
+            this.source.prefix = `${figure.step}-cu`;
             const right = side("ptx");
             this.ptx = new Listing(right, "PTX", line => this.choose(this.from.get(line) ?? 0, line));
-            this.ptx.name = "ptx";
+            this.ptx.prefix = `${figure.step}-ptx`;
             this.told = html("p", "lv-told", parent, "");
             this.told.setAttribute("aria-live", "polite");
             const bar = html("div", "lv-bar", parent);

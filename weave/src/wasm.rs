@@ -43,6 +43,10 @@ const ASIDE: [&str; 10] = [
     "/benches/",
 ];
 
+/// Small, and never more than a gigabyte of a reader's memory.
+const FLAGS: [&str; 2] =
+    ["-Cllvm-args=--inline-threshold=25", "-Clink-arg=--max-memory=1073741824"];
+
 pub(crate) fn run(sh: &Shell, check: bool) -> Result<()> {
     let root = xtask::root();
     let sources = sources(&root)?;
@@ -93,7 +97,8 @@ fn compile(sh: &Shell, root: &Path) -> Result<Vec<u8>> {
         (cargo.join("registry/src"), "registry"),
         (PathBuf::from(sysroot), "rust"),
     ];
-    let flags = paths.map(|(from, to)| format!("--remap-path-prefix={}={to}", from.display()));
+    let paths = paths.map(|(from, to)| format!("--remap-path-prefix={}={to}", from.display()));
+    let flags = [&paths[..], &FLAGS.map(str::to_owned)[..]].concat();
     let _flags = sh.push_env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"));
     cmd!(sh, "cargo build --quiet --package live --lib --profile page --target {TARGET}").run()?;
     let path = root.join("target").join(TARGET).join("page/live.wasm");

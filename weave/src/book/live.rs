@@ -90,6 +90,13 @@ fn broken(step: &str) -> Result<Vec<Kernel>> {
     Ok(kernels)
 }
 
+/// A script without its comments and margins, which are a tenth of what a reader fetches. No text in
+/// the scripts of `book/live/` goes over more than one line.
+fn lean(text: &str) -> String {
+    let lines = text.lines().map(str::trim).filter(|line| !line.starts_with("//"));
+    lines.map(|line| line.to_owned() + "\n").collect()
+}
+
 /// Writes `live/` beside the pages.
 pub(crate) fn write(html: &Path) -> Result<()> {
     let root = xtask::root();
@@ -98,7 +105,10 @@ pub(crate) fn write(html: &Path) -> Result<()> {
     for entry in fs::read_dir(root.join(BOOK).join("live"))? {
         let path = entry?.path();
         if path.is_file() {
-            fs::copy(&path, folder.join(path.file_name().context("a file has a name")?))?;
+            fs::write(
+                folder.join(path.file_name().context("a file has a name")?),
+                lean(&read(&path)?),
+            )?;
         }
     }
     let mut all = kernels::all()?;
