@@ -240,13 +240,26 @@ async function readers(page) {
     expect(page.errors.length === 0, `readers: ${page.errors.join(" | ")}`);
 }
 
+// The whole ladder, counted in the page.
+async function ladder(page) {
+    await page.size(1000, 900, false);
+    await page.open(url("the-ladder"));
+    await page.eval(`document.querySelector(".live-ladder button").click()`);
+    expect(await until(page, `!!document.querySelector(".live-ladder").dataset.live`, 20000), `the ladder is not counted: ${page.errors.join(" | ")}`);
+    const { rows, said } = await page.eval(`({ rows: document.querySelectorAll(".live-ladder tbody tr").length, said: document.querySelector(".live-ladder .lv-said").textContent })`);
+    expect(rows === steps.length && said.startsWith(`${rows} of ${rows} `) || only, `the ladder: ${rows} rows; ${said}`);
+    const box = await page.eval(`(b => ({ y: Math.floor(b.top + scrollY) - 10, height: Math.ceil(b.height) + 20 }))(document.querySelector(".live-ladder").getBoundingClientRect())`);
+    writeFileSync(join(shots, "live-ladder.png"), await page.shot({ x: 0, width: 1000, scale: 1, ...box }));
+    expect(page.errors.length === 0, `the ladder: ${page.errors.join(" | ")}`);
+}
+
 mkdirSync(shots, { recursive: true });
 const browser = new Browser(program);
 try {
     const page = await browser.page();
     await page.size(1000, 900, false);
     const parts = process.env.LIVE_PARTS?.split(",");
-    for (const part of [payload, counts, findings, latency, endless, edit, readers].filter(part => !parts || parts.includes(part.name))) {
+    for (const part of [payload, counts, findings, latency, endless, edit, readers, ladder].filter(part => !parts || parts.includes(part.name))) {
         const began = Date.now();
         await part(page).catch(error => expect(false, `${part.name}: ${error.stack}`));
         console.log(`${part.name}: ${((Date.now() - began) / 1000).toFixed(1)} s`);

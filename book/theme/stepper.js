@@ -411,7 +411,22 @@
     }
 
     window.book = { script, html, svg, plural };
-    for (const figure of document.querySelectorAll("figure.stepper")) figure.stepper = new Stepper(figure);
+    for (const figure of document.querySelectorAll("figure.stepper:not(.live-ladder)")) figure.stepper = new Stepper(figure);
+
+    // The whole ladder, counted in the page: its script comes at the first touch, too.
+    for (const figure of document.querySelectorAll("figure.live-ladder")) {
+        const button = html("button", "", figure.querySelector(".lv-ladder"), "Count all steps here …");
+        button.type = "button";
+        const wake = () => {
+            button.disabled = true;
+            return script("live/ladder.js").then(() => window.live.ladder(figure, button)).catch(error => {
+                button.disabled = false;
+                button.textContent = `${error.message}: once more`;
+            });
+        };
+        button.addEventListener("click", wake);
+        if (location.hash.startsWith("#live=ladder")) wake();
+    }
 
     // A link that somebody sent: `#live=v1-divergence&n=1000&threads=64`.
     const state = new URLSearchParams(location.hash.slice(1));

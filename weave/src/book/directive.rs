@@ -5,7 +5,7 @@ use anyhow::{Context, Result, bail};
 use super::{
     console, counts,
     highlight::escape,
-    history, listing, number, plot, ring, slider,
+    history, listing, live, number, plot, ring, slider,
     sources::{Sources, read, size},
     stepper, table, zoo,
 };
@@ -65,6 +65,7 @@ pub(crate) fn weave(sources: &Sources, text: &str) -> Result<Woven> {
         ("ring", [step]) => ring::html(sources, step).map(Woven::Figure),
         ("zoo", []) => block(zoo::table(sources)?),
         ("zoo", [name]) => zoo::one(sources, name).map(Woven::Block),
+        ("live-ladder", []) => live::ladder(sources).map(Woven::Figure),
         ("slider", []) => slider::html(sources).map(Woven::Figure),
         ("figure", [name]) => drawing(sources, name),
         ("#include", _) => bail!("`{{{{#include}}}}` stands in a code fence at the margin"),

@@ -97,6 +97,23 @@ fn lean(text: &str) -> String {
     lines.map(|line| line.to_owned() + "\n").collect()
 }
 
+/// `{{live-ladder}}`: all steps at one size, counted in the page; before the first touch a button, and
+/// without a script nothing but what stands beside it.
+pub(crate) fn ladder(sources: &Sources) -> Result<String> {
+    let steps: Vec<Value> = sources
+        .ladder()
+        .iter()
+        .map(|kernel| {
+            let step = ::live::step(&kernel.name).map_err(|error| anyhow::anyhow!("{error}"))?;
+            Ok(json!({ "name": step.name, "blocks": step.blocks }))
+        })
+        .collect::<Result<_>>()?;
+    let data = Value::Array(steps).to_string().replace("</", "<\\/");
+    Ok(format!(
+        "\n<figure class=\"stepper live-ladder\" id=\"live-ladder\">\n<div class=\"lv-ladder\"></div>\n<script type=\"application/json\">{data}</script>\n"
+    ))
+}
+
 /// Writes `live/` beside the pages.
 pub(crate) fn write(html: &Path) -> Result<()> {
     let root = xtask::root();
@@ -117,6 +134,9 @@ pub(crate) fn write(html: &Path) -> Result<()> {
     for kernel in all {
         for element in common::Element::ALL {
             let ptx = read(&kernel.folder.join(kernel.ptx(element.name())))?;
+            // The stamp is for the tree, not for a page; lines keep their numbers.
+            let below = ptx.lines().map(|line| if line.starts_with("// ") { "//" } else { line });
+            let ptx = below.collect::<Vec<_>>().join("\n");
             let text = json!({ "source": kernel.source, "ptx": ptx });
             let name = kernel.name.replace('/', "--");
             let script = format!("live.kernel({:?}, {:?}, {text});\n", kernel.name, element.name());
