@@ -293,7 +293,7 @@
                 const every = Math.ceil((this.narrow ? 52 : 28) / step);
                 if (index % every === 0 || index === this.at) {
                     const short = step < (this.narrow ? 110 : 62) ? frame.name.replace(/^Round /, "").replace(/^([A-Z])[a-z ]+/, "$1") : frame.name;
-                    if (index % every === 0) svg("text", { class: "soft bar-name", x: x + step / 2, y: height + foot, "text-anchor": "middle" }, group).textContent = short;
+                    if (index % every === 0) svg("text", { class: "soft bar-name", x: index || step > 40 ? x + step / 2 : 0, y: height + foot, "text-anchor": index || step > 40 ? "middle" : "start" }, group).textContent = short;
                 }
                 if (frame.end) svg("line", { class: frame.end, x1: x + step, x2: x + step, y1: 0, y2: height + 4 }, root);
             });

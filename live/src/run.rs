@@ -36,7 +36,6 @@ fn tried(question: &Question, answer: &mut Answer) -> Result<()> {
         patience: Some(std::time::Duration::ZERO),
         checks: Some(if question.checks { Check::ALL.to_vec() } else { Vec::new() }),
         traced: u64::from(question.frames),
-        ..Settings::default()
     };
     let device = Device::open(Choice::Simt, &settings)?;
     match question.element()? {

@@ -181,9 +181,7 @@ mod tests {
 
     #[test]
     fn base64_is_that_of_rfc_4648() {
-        for (text, code) in
-            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")]
-        {
+        for (text, code) in [("", ""), ("a", "YQ=="), ("ab", "YWI="), ("abcdef", "YWJjZGVm")] {
             assert_eq!(base64(text.as_bytes()), code);
         }
     }
