@@ -23,6 +23,13 @@
         return made;
     }
 
+    // The size at which most steps differ from the step before: where the figure opens.
+    function telling(rows, steps) {
+        const differ = ({ us }) => us.slice(1, steps).reduce((sum, t, i) =>
+            t && us[i] ? sum + Math.min(Math.abs(Math.log(us[i] / t)), 0.1) : sum, 0);
+        return rows.reduce((best, row, i) => differ(row) > differ(rows[best]) ? i : best, 0);
+    }
+
     function build(figure) {
         const { names, steps, rows } = JSON.parse(figure.querySelector("script").textContent);
         const stage = document.createElement("div");
@@ -30,7 +37,7 @@
         const head = node("label", "sl-head", stage);
         const shown = node("span", "sl-size", head);
         const input = node("input", "", head);
-        Object.assign(input, { type: "range", min: 0, max: rows.length - 1, step: 1, value: rows.length - 1 });
+        Object.assign(input, { type: "range", min: 0, max: rows.length - 1, step: 1, value: telling(rows, steps) });
         input.setAttribute("aria-label", "Number of elements");
         const grid = node("div", "sl-rows", stage);
         const say = node("p", "sl-say", stage);

@@ -194,6 +194,7 @@ pub enum Error {
     },
 }
 
+#[cfg(not(target_family = "wasm"))]
 impl From<compiler::Error> for Error {
     fn from(error: compiler::Error) -> Error {
         match error {

@@ -11,8 +11,9 @@ pub fn parameters<'s>(source: &'s str, entry: &str) -> Vec<&'s str> {
     };
     let list = kernels.into_iter().find(|(name, _)| matching(name)).map_or("", |(_, list)| list);
     let parameters = list.split(',').map(|parameter| parameter.trim_end_matches([' ', '\\', '\n']));
-    let last =
-        |parameter: &'s str| parameter.rsplit(|c: char| !c.is_alphanumeric() && c != '_').next();
+    let last = |parameter: &'s str| {
+        parameter.rsplit(|c: char| !c.is_ascii_alphanumeric() && c != '_').next()
+    };
     parameters.filter_map(last).filter(|name| !name.is_empty()).collect()
 }
 

@@ -20,7 +20,8 @@ pub(crate) fn run(sh: &Shell) -> Result<ExitCode> {
     // The weaver as the tests have it: alone, it would build half of what it takes again.
     programs::build(sh, Which::Tested)?;
     crate::compilers::run(sh, true, Which::Tested)?;
-    for words in [&["results", "--check"][..], &["book", "--check", "--test"]] {
+    for words in [&["results", "--check"][..], &["wasm", "--check"], &["book", "--check", "--test"]]
+    {
         let code = programs::built("weave", words)?;
         if code != ExitCode::SUCCESS {
             return Ok(code);

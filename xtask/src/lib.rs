@@ -56,7 +56,7 @@ pub fn run(task: &Task) -> Result<ExitCode> {
         Task::Spell => spell::run(&sh)?,
         Task::Compilers { check } => compilers::run(&sh, *check, programs::Which::Default)?,
         Task::Sass { check } => sass::run(&sh, *check)?,
-        Task::Results { .. } | Task::Book(_) => {
+        Task::Results { .. } | Task::Wasm { .. } | Task::Book(_) => {
             return programs::run("weave", std::env::args_os().skip(1));
         }
         Task::Check { words } => return programs::run("check", words.iter().cloned()),

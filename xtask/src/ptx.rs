@@ -40,8 +40,10 @@ impl File<'_> {
 
 pub(crate) fn run(check: bool) -> Result<()> {
     let (variants, kernels, zoo) = (library::variants()?, kernels::all()?, kernels::zoo()?);
+    let page = kernels::page()?;
     let mut files: Vec<File<'_>> = variants.iter().map(File::of_library).collect();
     files.extend(kernels.iter().flat_map(|kernel| File::of_kernel(kernel, &ELEMENTS)));
+    files.extend(page.iter().flat_map(|kernel| File::of_kernel(kernel, &ELEMENTS)));
     files.extend(zoo.iter().flat_map(|kernel| File::of_kernel(kernel, &kernels::ZOO)));
     let compiler = crate::nvrtc::bring()?;
     let mut stale = Vec::new();

@@ -63,6 +63,12 @@ pub enum Task {
         #[arg(long)]
         check: bool,
     },
+    /// Compile the interpreter to WebAssembly, for the figures of the book that a reader moves
+    Wasm {
+        /// Write nothing; fail where what is kept is not what would be written
+        #[arg(long)]
+        check: bool,
+    },
     /// Build the book into book/book, and hold it against its rules
     Book(Book),
     /// Everything that CI runs: fmt, tidy, spell, clippy, tests, doc, ptx --check, book --check
@@ -73,7 +79,7 @@ pub enum Task {
 const GROUPS: [(&str, &[&str]); 3] = [
     ("Learn", &["check", "nvrtc", "cupti", "diff", "book"]),
     ("Measure", &["bundle", "peers", "results"]),
-    ("Maintain", &["ptx", "tidy", "spell", "compilers", "sass", "ci"]),
+    ("Maintain", &["ptx", "tidy", "spell", "compilers", "sass", "wasm", "ci"]),
 ];
 
 impl Task {

@@ -199,6 +199,7 @@ impl Options {
             schedule: self.schedule,
             gpu: self.gpu,
             patience: self.budget,
+            budget: None,
             checks: self.check.clone().map(|Checks(checks)| checks),
             traced: u64::from(self.trace.is_some()),
         }

@@ -4,6 +4,8 @@ mod elements;
 mod input;
 mod reference;
 mod scalar;
+#[cfg(target_family = "wasm")]
+mod serial;
 mod verify;
 mod workload;
 

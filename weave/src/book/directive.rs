@@ -5,7 +5,7 @@ use anyhow::{Context, Result, bail};
 use super::{
     console, counts,
     highlight::escape,
-    history, inflight, listing, number, plot, profiled, repeated, ring, slider,
+    history, inflight, listing, live, number, plot, profiled, repeated, ring, slider,
     sources::{Sources, read, size},
     stepper, table, task, zoo,
 };
@@ -65,7 +65,10 @@ pub(crate) fn weave(sources: &Sources, text: &str) -> Result<Woven> {
         ("sass", [step]) => block(table::sass(sources, step)?),
         ("ladder", [n, peers @ ..]) => block(table::ladder(sources, size(n)?, peers)?),
         ("history", [name]) => block(history::html(sources, name)?),
-        ("stepper", [step]) => stepper::html(sources, step, counts::THREADS).map(Woven::Figure),
+        ("stepper", [step]) => {
+            let threads = counts::Case::of(step).threads;
+            stepper::html(sources, step, threads).map(Woven::Figure)
+        }
         ("stepper", [step, threads]) => {
             stepper::html(sources, step, threads.parse()?).map(Woven::Figure)
         }
@@ -75,6 +78,7 @@ pub(crate) fn weave(sources: &Sources, text: &str) -> Result<Woven> {
         ("zoo", []) => block(zoo::table(sources)?),
         ("zoo", [name]) => zoo::one(sources, name).map(Woven::Block),
         ("task", [number]) => task::html(number.parse()?).map(Woven::Block),
+        ("live-ladder", []) => live::ladder(sources).map(Woven::Figure),
         ("slider", []) => slider::html(sources).map(Woven::Figure),
         ("inflight", [_, ..]) => inflight::html(sources, &words).map(Woven::Figure),
         ("figure", [name]) => drawing(sources, name),

@@ -4,61 +4,65 @@
 //! always do the same a few words further on, so a frame keeps groups of warps: a whole trace
 //! is a few kilobytes, and goes into the page.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{collections::BTreeMap, ops::Range};
 
-use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
+use simt::observe::{Trace, TraceEvent as Event, TraceRound};
 
 /// The frames of a step, by threads of a block.
-pub(crate) type Frames = BTreeMap<u32, Vec<Frame>>;
+pub type Frames = BTreeMap<u32, Vec<Frame>>;
 
 /// What happens between two barriers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Frame {
+pub struct Frame {
     /// Its name: `Load`, `Round 3`, `Store`.
-    pub(crate) name: String,
+    pub name: String,
     /// The barrier at its end: `block`, `warp` or nothing.
-    pub(crate) end: String,
+    pub end: String,
     /// Runs of neighbouring warps that do the same.
-    pub(crate) groups: Vec<Group>,
+    pub groups: Vec<Group>,
 }
 
 /// Neighbouring warps that do the same.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Group {
+pub struct Group {
     /// The first warp.
-    pub(crate) first: u32,
+    pub first: u32,
     /// The last warp.
-    pub(crate) last: u32,
+    pub last: u32,
     /// What each does, in order.
-    pub(crate) ops: Vec<Op>,
+    pub ops: Vec<Op>,
 }
 
 /// One warp instruction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Op {
+pub struct Op {
     /// `ld`, `st`, `at` on shared memory; `gld`, `gst`, `gat` on global; `shfl` and its like.
-    pub(crate) what: String,
+    pub what: String,
     /// Lanes that take part, a bit each.
-    pub(crate) mask: u32,
+    pub mask: u32,
     /// Line of `kernel.cu`.
-    pub(crate) line: u32,
+    pub line: u32,
     /// Passes over the banks; sectors, in global memory; the distance of a shuffle.
-    pub(crate) cost: u32,
+    pub cost: u32,
     /// Passes beyond need.
-    pub(crate) conflicts: u32,
-    /// Shared word of lane 0 of the first warp, were it to take part.
-    pub(crate) base: i64,
+    pub conflicts: u32,
+    /// Shared word of lane 0 of the first warp, were it to take part; of a load of the input, the
+    /// element.
+    pub base: i64,
     /// Words from lane to lane.
-    pub(crate) stride: i64,
+    pub stride: i64,
     /// Words from warp to warp.
-    pub(crate) step: i64,
+    pub step: i64,
+    /// Whether it loads elements of the input.
+    #[serde(default, skip_serializing_if = "is_not")]
+    pub input: bool,
     /// Words of a lane, from its first on, where it is more than one.
     #[serde(default = "one", skip_serializing_if = "is_one")]
-    pub(crate) wide: u32,
+    pub wide: u32,
     /// Words of the lanes that take part, where they are not in equal strides.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) words: Vec<i64>,
+    pub words: Vec<i64>,
 }
 
 fn one() -> u32 {
@@ -66,51 +70,27 @@ fn one() -> u32 {
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref)] // serde asks for a reference.
+fn is_not(input: &bool) -> bool {
+    !input
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde asks for a reference.
 fn is_one(wide: &u32) -> bool {
     *wide == 1
 }
 
-/// A trace as `--trace` writes it.
-#[derive(Debug, Deserialize)]
-struct Trace {
-    blocks: Vec<Block>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Block {
-    launch: u32,
-    block: u64,
-    rounds: Vec<Round>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Round {
-    events: Vec<Event>,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-struct Event {
-    what: String,
-    #[serde(default)]
-    space: String,
-    warp: u32,
-    line: u32,
-    ptx_line: usize,
-    lanes: Vec<u32>,
-    #[serde(default)]
-    bytes: u32,
-    #[serde(default)]
-    addresses: Vec<u64>,
-    #[serde(default)]
-    wavefronts: u32,
-    conflicts: u32,
-    #[serde(default)]
-    sectors: u32,
+/// Where the elements lie.
+#[derive(Clone, Debug, Default)]
+pub struct Input {
+    /// Their addresses.
+    pub bytes: Range<u64>,
+    /// Bytes of one.
+    pub size: u64,
 }
 
 impl Op {
     /// The shared word that a lane of a warp touches.
-    pub(crate) fn word(&self, warps_on: u32, lane: u32) -> Option<i64> {
+    pub fn word(&self, warps_on: u32, lane: u32) -> Option<i64> {
         if self.mask >> lane & 1 == 0 || !matches!(self.what.as_str(), "ld" | "st" | "at") {
             return None;
         }
@@ -125,19 +105,19 @@ impl Op {
 
 impl Frame {
     /// The ops of a warp, and how far it is from the first of its group.
-    pub(crate) fn warp(&self, warp: u32) -> Option<(&[Op], u32)> {
+    pub fn warp(&self, warp: u32) -> Option<(&[Op], u32)> {
         let group = self.groups.iter().find(|g| (g.first..=g.last).contains(&warp))?;
         Some((&group.ops, warp - group.first))
     }
 
     /// A sum over all warps.
-    pub(crate) fn sum(&self, of: impl Fn(&Op) -> u32) -> u32 {
+    pub fn sum(&self, of: impl Fn(&Op) -> u32) -> u32 {
         let group = |g: &Group| (g.last - g.first + 1) * g.ops.iter().map(&of).sum::<u32>();
         self.groups.iter().map(group).sum()
     }
 
     /// Lanes that touch memory or hand something over, in all warps.
-    pub(crate) fn lanes(&self) -> u32 {
+    pub fn lanes(&self) -> u32 {
         let group = |g: &Group| {
             let mask = g.ops.iter().fold(0, |mask, op| mask | op.mask);
             (g.last - g.first + 1) * mask.count_ones()
@@ -146,26 +126,28 @@ impl Frame {
     }
 
     /// Warps with a lane at work.
-    pub(crate) fn warps(&self) -> u32 {
+    pub fn warps(&self) -> u32 {
         self.groups.iter().map(|g| g.last - g.first + 1).sum()
     }
 }
 
-/// The frames of the first block of the first launch.
-pub(crate) fn of_trace(text: &str, ptx: &str) -> Result<Vec<Frame>> {
-    let traces: Vec<Trace> = serde_json::from_str(text).context("reading a trace")?;
-    let mut blocks = traces.into_iter().flat_map(|trace| trace.blocks);
-    let block = blocks.find(|b| b.launch == 0 && b.block == 0).context("a trace has block 0")?;
+/// The frames of the first block of the first launch, of a kernel whose PTX this is.
+pub fn of_trace(trace: &Trace, ptx: &str, input: &Input) -> Vec<Frame> {
+    let Some(block) = trace.blocks.iter().find(|b| b.launch == 0 && b.block == 0) else {
+        return Vec::new();
+    };
     let ptx: Vec<&str> = ptx.lines().collect();
     let mut frames = Vec::new();
     let mut round = 0;
-    for Round { events } in &block.rounds {
-        let parts = parts(events);
+    for TraceRound { events } in &block.rounds {
+        let parts = parts(events, input);
         let count = parts.len();
         for (index, warps) in parts.into_iter().enumerate() {
             let ops: BTreeMap<u32, Vec<Op>> = warps
                 .iter()
-                .map(|(warp, events)| (*warp, events.iter().filter_map(|e| op(e, &ptx)).collect()))
+                .map(|(warp, events)| {
+                    (*warp, events.iter().filter_map(|e| op(e, &ptx, input)).collect())
+                })
                 .filter(|(_, ops): &(_, Vec<Op>)| !ops.is_empty())
                 .collect();
             let waits = |what: &str| warps.values().flatten().any(|event| event.what == what);
@@ -194,21 +176,42 @@ pub(crate) fn of_trace(text: &str, ptx: &str) -> Result<Vec<Frame>> {
             frames.push(Frame { name, end: end.to_owned(), groups: groups(ops) });
         }
     }
-    Ok(frames)
+    for name in ["Load", "Add"] {
+        number(&mut frames, name);
+    }
+    frames
 }
 
-/// A round in parts that end at a warp barrier behind a store, or at a shuffle: by warp.
-fn parts(events: &[Event]) -> Vec<BTreeMap<u32, Vec<Event>>> {
+/// Frames of one name are told apart where there are several: the turns of a loop.
+fn number(frames: &mut [Frame], name: &str) {
+    if frames.iter().filter(|frame| frame.name == name).count() > 1 {
+        let turns = frames.iter_mut().filter(|frame| frame.name == name);
+        turns.zip(1..).for_each(|(frame, turn)| frame.name = format!("{name} {turn}"));
+    }
+}
+
+/// A round in parts that end at a warp barrier behind a store, at a shuffle, or where a loop loads
+/// again: by warp.
+fn parts(events: &[Event], input: &Input) -> Vec<BTreeMap<u32, Vec<Event>>> {
     let mut parts: Vec<BTreeMap<u32, Vec<Event>>> = Vec::new();
     let mut at: BTreeMap<u32, usize> = BTreeMap::new();
     for event in events {
         let part = at.entry(event.warp).or_default();
         let shuffle = event.what == "shuffle";
+        let loads = |e: &Event| e.what == "load" && (e.space == "shared" || is_input(e, input));
         let so_far = |part: usize| parts.get(part).and_then(|warps| warps.get(&event.warp));
         // Loads come before the shuffles that they feed.
         if shuffle && so_far(*part).is_some_and(|events| events.iter().any(|e| !e.space.is_empty()))
         {
             *part += 1;
+        }
+        let last = so_far(*part).and_then(|events| events.iter().rev().find(|e| loads(e)));
+        if loads(event) && last.is_some_and(|last| event.ptx_line <= last.ptx_line) {
+            *part += 1;
+        }
+        // Who waits reads the same again and again.
+        if so_far(*part).and_then(|events| events.last()) == Some(event) {
+            continue;
         }
         let stored = so_far(*part).is_some_and(|events| events.iter().any(|e| e.what == "store"));
         if parts.len() <= *part {
@@ -222,8 +225,14 @@ fn parts(events: &[Event]) -> Vec<BTreeMap<u32, Vec<Event>>> {
     parts
 }
 
-fn op(event: &Event, ptx: &[&str]) -> Option<Op> {
-    let what = match (event.what.as_str(), event.space.as_str()) {
+/// Whether all lanes touch elements of the input.
+fn is_input(event: &Event, input: &Input) -> bool {
+    let all = |address| input.bytes.contains(address);
+    event.space == "global" && event.addresses.iter().all(all) && !event.addresses.is_empty()
+}
+
+fn op(event: &Event, ptx: &[&str], input: &Input) -> Option<Op> {
+    let what = match (event.what, event.space) {
         ("load", "shared") => "ld",
         ("store", "shared") => "st",
         ("atomic", "shared") => "at",
@@ -236,7 +245,7 @@ fn op(event: &Event, ptx: &[&str]) -> Option<Op> {
     };
     let mask = event.lanes.iter().fold(0, |mask, lane| mask | 1 << lane);
     let cost = match what {
-        "shfl" => distance(ptx, event.ptx_line.saturating_sub(1)),
+        "shfl" => distance(ptx, event.ptx_line.saturating_sub(1) as usize),
         "gld" | "gst" | "gat" => event.sectors,
         _ => event.wavefronts,
     };
@@ -249,11 +258,14 @@ fn op(event: &Event, ptx: &[&str]) -> Option<Op> {
         base: 0,
         stride: 0,
         step: 0,
-        wide: if event.space == "shared" { event.bytes.div_ceil(4).max(1) } else { 1 },
+        input: is_input(event, input),
+        wide: 1,
         words: Vec::new(),
     };
-    if event.space == "shared" {
-        let words: Vec<i64> = event.addresses.iter().map(|a| (a / 4) as i64).collect();
+    if event.space == "shared" || op.input {
+        let (first, size) = if op.input { (input.bytes.start, input.size) } else { (0, 4) };
+        op.wide = u64::from(event.bytes).div_ceil(size).max(1) as u32;
+        let words: Vec<i64> = event.addresses.iter().map(|a| ((a - first) / size) as i64).collect();
         let lanes: Vec<i64> = event.lanes.iter().map(|&lane| i64::from(lane)).collect();
         let (first, last) = (*words.first()?, *words.last()?);
         let span = lanes[lanes.len() - 1] - lanes[0];
@@ -320,46 +332,41 @@ fn steps(group: &Group, ops: &[Op], warp: u32) -> Option<Vec<i64>> {
     group.ops.iter().zip(ops).map(step).collect()
 }
 
-/// The committed frames of a step.
-pub(crate) fn read(folder: &Path, step: &str) -> Result<Frames> {
-    let path = folder.join("traces").join(format!("{step}.json"));
-    let text = std::fs::read_to_string(&path)
-        .with_context(|| format!("{step} has not been traced yet: run `cargo x book --outputs`"))?;
-    serde_json::from_str(&text).with_context(|| path.display().to_string())
-}
-
-/// The file's text: a line a frame, so that a change can be read.
-pub(crate) fn file(frames: &Frames) -> Result<String> {
-    let mut text = String::from("{");
-    for (index, (threads, frames)) in frames.iter().enumerate() {
-        text += if index == 0 { "\n" } else { ",\n" };
-        let lines = frames.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
-        text += &format!("\"{threads}\":[\n{}\n]", lines.join(",\n"));
-    }
-    Ok(text + "\n}\n")
-}
-
 #[cfg(test)]
 mod tests {
+    use simt::observe::BlockTrace;
+
     use super::*;
 
     fn event(
-        what: &str,
-        space: &str,
+        what: &'static str,
+        space: &'static str,
         warp: u32,
         lanes: &[u32],
         word: impl Fn(u32) -> u64,
-    ) -> String {
-        let addresses: Vec<u64> = lanes.iter().map(|&lane| 4 * word(32 * warp + lane)).collect();
-        format!(
-            r#"{{"what":"{what}","space":"{space}","warp":{warp},"line":7,"ptx_line":1,"lanes":{lanes:?},"addresses":{addresses:?},"conflicts":0,"wavefronts":1}}"#
-        )
+    ) -> Event {
+        let addresses = lanes.iter().map(|&lane| 4 * word(32 * warp + lane)).collect();
+        let (line, ptx_line, lanes) = (7, 1, lanes.to_vec());
+        Event {
+            what,
+            space,
+            warp,
+            line,
+            ptx_line,
+            lanes,
+            addresses,
+            wavefronts: 1,
+            ..Event::default()
+        }
     }
 
-    fn trace(rounds: &[Vec<String>]) -> String {
-        let rounds: Vec<String> =
-            rounds.iter().map(|events| format!(r#"{{"events":[{}]}}"#, events.join(","))).collect();
-        format!(r#"[{{"blocks":[{{"launch":0,"block":0,"rounds":[{}]}}]}}]"#, rounds.join(","))
+    fn trace(rounds: Vec<Vec<Event>>) -> Trace {
+        let rounds = rounds.into_iter().map(|events| TraceRound { events }).collect();
+        let (entry, threads) = ("reduce".to_owned(), 64);
+        let block = BlockTrace { launch: 0, entry, block: 0, threads, rounds };
+        let mut trace = Trace::new(1);
+        trace.blocks.push(block);
+        trace
     }
 
     #[test]
@@ -375,14 +382,13 @@ mod tests {
             }
             events
         };
-        let frames = of_trace(&trace(&[round(&[0, 1, 2, 3]), round(&[0])]), "").unwrap();
+        let frames =
+            of_trace(&trace(vec![round(&[0, 1, 2, 3]), round(&[0])]), "", &Input::default());
         assert_eq!(frames.len(), 2);
         assert_eq!((frames[0].groups.len(), frames[0].warps(), frames[0].lanes()), (1, 4, 64));
         let (ops, on) = frames[0].warp(3).unwrap();
         assert_eq!((ops[0].word(on, 2), ops[0].word(on, 3)), (Some(99), None));
         assert_eq!((frames[1].warps(), frames[1].end.as_str()), (1, "block"));
-        let text = file(&Frames::from([(128, frames.clone())])).unwrap();
-        assert_eq!(serde_json::from_str::<Frames>(&text).unwrap()[&128], frames);
     }
 
     #[test]
@@ -410,10 +416,30 @@ mod tests {
             event("store", "global", 0, &[0], u64::from),
         ];
         let ptx = "shfl.sync.down.b32 \t%r3|%p1, %r2, 16, 31, -1;";
-        let frames = of_trace(&trace(&[events]), ptx).unwrap();
+        let frames = of_trace(&trace(vec![events]), ptx, &Input::default());
         let names: Vec<&str> = frames.iter().map(|frame| frame.name.as_str()).collect();
         assert_eq!(names, ["Load", "Round 1", "Round 2", "Round 3", "Store"]);
         assert_eq!(frames[1].groups[0].ops[0].cost, 16);
         assert_eq!(frames[3].end, "warp");
+    }
+
+    #[test]
+    fn a_loop_that_loads_again_is_a_frame_a_turn() {
+        let all: Vec<u32> = (0..32).collect();
+        let turn = |turn: u64| {
+            let mut load = event("load", "global", 0, &all, |t| 1024 + 128 * turn + u64::from(t));
+            load.bytes = 4;
+            load
+        };
+        let input = Input { bytes: 4096..8192, size: 4 };
+        let frames = of_trace(&trace(vec![vec![turn(0), turn(1), turn(2)]]), "", &input);
+        let names: Vec<&str> = frames.iter().map(|frame| frame.name.as_str()).collect();
+        assert_eq!(names, ["Load 1", "Load 2", "Load 3"]);
+        let op = &frames[2].groups[0].ops[0];
+        assert_eq!((op.input, op.base, op.stride, op.wide), (true, 256, 1, 1));
+        // Elsewhere, whoever reads the same again waits: that is one frame, and one load.
+        let waits = vec![turn(0), turn(0), turn(0)];
+        let frames = of_trace(&trace(vec![waits]), "", &Input::default());
+        assert_eq!((frames.len(), frames[0].groups[0].ops.len()), (1, 1));
     }
 }
