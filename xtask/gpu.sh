@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs what `cargo x bundle` gathered, on a GPU machine that needs no Rust.
 #
-#   bash dist/gpu.sh OUT [ladder|logs|large|tests|sanitizer|bench|measure|counters|errors|zoo ...]
+#   bash dist/gpu.sh OUT [ladder|logs|large|tests|sanitizer|bench|measure|counters|errors|zoo|cupti ...]
 #
 # OUT receives a log for each part. DEVICE=simt tries the script where there is no GPU.
 set -u
@@ -132,6 +132,20 @@ zoo() {
             one_of_the_zoo "$bug" "$tool" "$folder" "$limit" "$shared"
         done
     done
+}
+
+# What a run says of itself, by CUPTI: a folder for results/cupti. Nothing is compiled before, so that
+# the first call waits for it. The logs are those of a step that needs no flag but this one.
+cupti() {
+    local name folder step=("$here/bin/v1-divergence" --device "$device" --n 2^20)
+    name=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1 | tr 'A-Z ' 'a-z-')
+    folder=$out/cupti/$(date +%F)-${name:-no-gpu}
+    mkdir -p "$folder"
+    nvidia-smi --query-gpu=name,driver_version,compute_cap --format=csv >"$folder/machine.txt" 2>&1
+    CUDA_CACHE_DISABLE=1 "${step[@]}" --profile="$folder/trace.json" >"$folder/profile.txt" 2>&1
+    "${step[@]}" --counters >"$folder/counters.txt" 2>&1
+    part cupti.txt "$here/bin/ladder" counters --from cupti --out "$folder/counters.csv" --device "$device" \
+        --n 2^20,2^20+13 --type f32,i32 --threads 128,256,512
 }
 
 one_of_the_zoo() { # bug, tool, folder, seconds, options of initcheck

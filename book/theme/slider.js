@@ -23,6 +23,13 @@
         return made;
     }
 
+    // The size at which most steps differ from the step before: where the figure opens.
+    function telling(rows, steps) {
+        const differ = ({ us }) => us.slice(1, steps).reduce((sum, t, i) =>
+            t && us[i] ? sum + Math.min(Math.abs(Math.log(us[i] / t)), 0.1) : sum, 0);
+        return rows.reduce((best, row, i) => differ(row) > differ(rows[best]) ? i : best, 0);
+    }
+
     function build(figure) {
         const { names, steps, rows } = JSON.parse(figure.querySelector("script").textContent);
         const stage = document.createElement("div");
@@ -30,28 +37,28 @@
         const head = node("label", "sl-head", stage);
         const shown = node("span", "sl-size", head);
         const input = node("input", "", head);
-        Object.assign(input, { type: "range", min: 0, max: rows.length - 1, step: 1, value: rows.length - 1 });
+        Object.assign(input, { type: "range", min: 0, max: rows.length - 1, step: 1, value: telling(rows, steps) });
         input.setAttribute("aria-label", "Number of elements");
         const grid = node("div", "sl-rows", stage);
         const say = node("p", "sl-say", stage);
         say.setAttribute("aria-live", "polite");
         const show = () => {
-            const { n, us, bus } = rows[input.value];
+            const { n, us, bus, first } = rows[input.value];
             size(n, shown);
             input.setAttribute("aria-valuetext", power(n) === null ? `${n}` : `2 to the power of ${power(n)}`);
-            const best = us.slice(0, steps).reduce((b, t, i) => t !== null && (b < 0 || t < us[b]) ? i : b, -1);
             const most = Math.max(...us.filter(t => t !== null));
             grid.replaceChildren();
             names.forEach((name, index) => {
                 if (us[index] === null) return;
-                const winner = index === best;
+                const winner = first.includes(index);
                 node("span", winner ? "sl-row-best" : "", grid, name);
                 const track = node("div", "sl-track", grid);
                 const fill = node("div", `sl-fill${winner ? " best" : ""}${index >= steps ? " peer" : ""}`, track);
                 fill.style.width = `${100 * us[index] / most}%`;
                 node("span", `sl-value${winner ? " sl-row-best" : ""}`, grid, micros(us[index]));
             });
-            say.textContent = best < 0 ? "" : `${names[best]} wins here: ${micros(us[best])}. The bus alone would take ${micros(bus)}.`;
+            const who = first.map(index => names[index]);
+            say.textContent = `${who.length > 1 ? `Tie between runs: ${who.join(", ")}` : `First in all runs: ${who[0]}`}. The bus alone would take ${micros(bus)}.`;
         };
         input.addEventListener("input", show);
         // The arrow keys move the slider, and do not turn the page.

@@ -1,5 +1,6 @@
 // The stepper: goes through the rounds of a block as the interpreter traced them.
 // Without this script, a page shows the first and last rounds, and all of them in words.
+// At the first touch of its button "Change", live/figure.js brings the interpreter itself.
 "use strict";
 
 (() => {
@@ -54,6 +55,30 @@
             total + (g.last - g.first + 1) * g.ops.reduce((t, op) => t + of(op), 0), 0);
     }
 
+    // What a warp loads of the input: its first and last element.
+    function elements(op, by) {
+        let first = Infinity, last = -Infinity, nth = 0;
+        for (let lane = 0; lane < LANES; lane++) {
+            if (!on(op.mask, lane)) continue;
+            const own = (op.words && op.words.length ? op.words[nth++] : op.base + op.stride * lane) + op.step * by;
+            first = Math.min(first, own);
+            last = Math.max(last, own + (op.wide || 1) - 1);
+        }
+        return `elements ${first} to ${last}`;
+    }
+
+    // A script of the book, loaded once.
+    const scripts = {};
+    function script(path) {
+        return scripts[path] ||= new Promise((done, failed) => {
+            const node = document.createElement("script");
+            node.src = path;
+            node.onload = done;
+            node.onerror = () => { delete scripts[path]; failed(new Error(`${path} cannot be loaded`)); };
+            document.head.append(node);
+        });
+    }
+
     const maskOf = ops => ops.reduce((mask, op) => mask | op.mask, 0);
     const lanes = frame => frame.groups.reduce((n, g) => n + (g.last - g.first + 1) * count(maskOf(g.ops)), 0);
     const warps = frame => frame.groups.reduce((n, g) => n + g.last - g.first + 1, 0);
@@ -65,14 +90,15 @@
         constructor(figure) {
             this.figure = figure;
             const data = JSON.parse(figure.querySelector("script").textContent);
+            this.data = data;
             this.source = data.source;
             this.all = data.frames;
             this.threads = figure.dataset.threads;
             this.at = 0;
             this.warp = 0;
-            this.only = -1;
             this.timer = 0;
             this.build();
+            this.alone();
             this.show();
         }
 
@@ -107,10 +133,15 @@
             }
             select.addEventListener("change", () => {
                 this.threads = select.value;
-                this.at = Math.min(this.at, this.frames.length - 1);
                 this.warp = 0;
-                this.show();
+                if (this.live) return this.live.changed();
+                this.go(this.at);
             });
+            this.select = select;
+            if (this.data.live) {
+                this.change = button("Change …", "Change n, type, order and kernel: brings the interpreter into this page", () => this.wake());
+                this.panel = html("div", "st-live", stage);
+            }
             this.time = html("div", "st-time", stage);
             this.block = html("div", "st-block", stage);
             this.ops = html("div", "st-ops", stage);
@@ -128,6 +159,7 @@
             this.code.tabIndex = 0;
             this.code.setAttribute("role", "region");
             this.code.setAttribute("aria-label", "Lines of the kernel");
+            this.below = html("div", "st-live", stage);
             figure.tabIndex = 0;
             figure.setAttribute("role", "group");
             figure.setAttribute("aria-label", "Rounds of the kernel, step by step: arrow keys go on and back, space plays");
@@ -140,8 +172,29 @@
             });
         }
 
+        // One instruction is shown at first, the others by their buttons: one that waits for banks, or
+        // the first on shared memory. Below 0: all at once.
+        alone() {
+            const { ops } = warpOf(this.frame, this.warp);
+            const first = of => ops.findIndex(of);
+            this.only = [first(op => op.conflicts), first(shared), 0].find(index => index >= 0);
+        }
+
+        // Brings the interpreter, once; without it, the figure stays as it is.
+        wake(state) {
+            this.stop();
+            this.change.disabled = true;
+            this.change.textContent = "Loading …";
+            return script("live/figure.js").then(() => window.live.open(this, state)).catch(error => {
+                this.change.disabled = false;
+                this.change.textContent = "Change …";
+                this.say.textContent = `${error.message}. The recorded figure stays.`;
+            });
+        }
+
         key(event) {
-            if (event.target.tagName === "SELECT") return event.stopPropagation();
+            // What has keys of its own keeps them, and they turn no page.
+            if (event.target.closest("select, input, textarea, [data-keys]")) return event.stopPropagation();
             const button = event.target.tagName === "BUTTON";
             const act = {
                 ArrowRight: () => this.go(this.at + 1),
@@ -176,14 +229,16 @@
         go(at, playing) {
             if (!playing) this.stop();
             this.at = Math.max(0, Math.min(at, this.frames.length - 1));
-            this.only = -1;
+            this.alone();
             this.show();
+            if (this.live) this.live.moved();
         }
 
         pick(warp) {
             this.warp = Math.max(0, Math.min(warp, this.threads / LANES - 1));
-            this.only = -1;
+            this.alone();
             this.show();
+            if (this.live) this.live.moved();
         }
 
         toggle() {
@@ -221,7 +276,8 @@
         drawTime() {
             const width = LANES * CELL, height = this.narrow ? 110 : 64, frames = this.frames;
             const step = Math.min(80, width / frames.length);
-            const root = svg("svg", { viewBox: `0 0 ${width} ${height + 4}`, role: "img", "aria-label": "All rounds: lanes at work, and barriers between them" });
+            const foot = this.narrow ? 30 : 18;
+            const root = svg("svg", { viewBox: `0 0 ${width} ${height + 4 + foot}`, role: "img", "aria-label": "All rounds: lanes at work, and barriers between them" });
             const most = Math.max(...frames.map(lanes));
             frames.forEach((frame, index) => {
                 const group = svg("g", { class: index === this.at ? "now" : "" }, root);
@@ -233,9 +289,16 @@
                 const bar = (name, y, h) => svg("rect", { class: name, x: x + pad, y, width: step - 2 * pad, height: h, "pointer-events": "none" }, group);
                 bar("bar", height - tall, tall - red);
                 if (red) bar("bar extra", height - red, red);
+                // A narrow bar has a short name, and where there are many, every few bars one.
+                const every = Math.ceil((this.narrow ? 52 : 28) / step);
+                if (index % every === 0 || index === this.at) {
+                    const short = step < (this.narrow ? 110 : 62) ? frame.name.replace(/^Round /, "").replace(/^([A-Z])[a-z ]+/, "$1") : frame.name;
+                    if (index % every === 0) svg("text", { class: "soft bar-name", x: index || step > 40 ? x + step / 2 : 0, y: height + foot, "text-anchor": index || step > 40 ? "middle" : "start" }, group).textContent = short;
+                }
                 if (frame.end) svg("line", { class: frame.end, x1: x + step, x2: x + step, y1: 0, y2: height + 4 }, root);
             });
-            this.time.replaceChildren(root);
+            const label = html("div", "st-label", null, `lanes at work in each round, of ${this.threads}${frames.some(extra) ? "; red: the part of its passes that bank conflicts add" : ""}`);
+            this.time.replaceChildren(label, root);
         }
 
         // Every lane of the block: a row for each warp.
@@ -267,12 +330,13 @@
                 const what = [NAMES[op.what] || op.what, plural(count(op.mask), "lane")];
                 if (shared(op)) what.push(plural(op.cost, "pass", "passes"));
                 if (op.what === "gld" || op.what === "gst") what.push(plural(op.cost, "sector"));
+                if (op.input) what.push(elements(op, warpOf(this.frame, this.warp).by));
                 if (op.what === "shfl" && op.cost) what.push(`from ${op.cost} further on`);
                 const node = html("button", op.conflicts ? "clash" : op.what, this.ops, what.join(", "));
                 node.type = "button";
                 node.setAttribute("aria-pressed", index === this.only);
                 node.addEventListener("click", () => {
-                    this.only = this.only === index ? -1 : index;
+                    this.only = this.only === index && ops.length > 1 ? -1 : index;
                     this.drawOps();
                     this.drawWarp();
                     this.ops.querySelectorAll("button")[index].focus();
@@ -283,10 +347,11 @@
         // The picked warp: its lanes above, the banks below, a line for each access.
         drawWarp() {
             const { ops, by } = warpOf(this.frame, this.warp);
-            const seen = this.only < 0 ? ops : [ops[this.only]];
+            const seen = this.only < 0 ? ops : ops.slice(this.only, this.only + 1);
             const tall = this.narrow ? 22 : 16;
             const top = 1, bottom = this.narrow ? 190 : 135;
-            const usesBanks = ops.some(shared);
+            const usesBanks = seen.some(shared);
+            const stores = seen.length > 0 && seen.every(op => op.what === "st");
             const clashes = usesBanks && seen.some(op => op.conflicts);
             const height = usesBanks ? bottom + tall + (clashes ? 24 : 2) : bottom - 20;
             const root = svg("svg", { viewBox: `0 0 ${LANES * CELL} ${height}`, role: "img", "aria-label": `Warp ${this.warp}: its lanes and the banks that they touch` });
@@ -312,7 +377,7 @@
             const mask = maskOf(seen);
             for (let index = 0; index < LANES; index++) {
                 svg("rect", { class: on(mask, index) ? "on" : "off", x: index * CELL + 1, y: top, width: CELL - 2, height: tall }, root);
-                const kind = most[index] > 1 ? "clash" : most[index] ? "bank" : "off";
+                const kind = most[index] > 1 ? "clash" : most[index] ? (stores ? "bank stored" : "bank") : "off";
                 if (usesBanks) svg("rect", { class: kind, x: index * CELL + 1, y: bottom, width: CELL - 2, height: tall }, root);
                 if (most[index] > 1) svg("text", { class: "count", x: x(index), y: bottom + tall + 18 }, root).textContent = most[index];
             }
@@ -345,5 +410,29 @@
         }
     }
 
-    for (const figure of document.querySelectorAll("figure.stepper")) figure.stepper = new Stepper(figure);
+    window.book = { script, html, svg, plural };
+    for (const figure of document.querySelectorAll("figure.stepper:not(.live-ladder)")) figure.stepper = new Stepper(figure);
+
+    // The whole ladder, counted in the page: its script comes at the first touch, too.
+    for (const figure of document.querySelectorAll("figure.live-ladder")) {
+        const button = html("button", "", figure.querySelector(".lv-ladder"), "Count all steps here …");
+        button.type = "button";
+        const wake = () => {
+            button.disabled = true;
+            return script("live/ladder.js").then(() => window.live.ladder(figure, button)).catch(error => {
+                button.disabled = false;
+                button.textContent = `${error.message}: once more`;
+            });
+        };
+        button.addEventListener("click", wake);
+        if (location.hash.startsWith("#live=ladder")) wake();
+    }
+
+    // A link that somebody sent: `#live=v1-divergence&n=1000&threads=64`.
+    const state = new URLSearchParams(location.hash.slice(1));
+    const sent = state.get("live") && document.getElementById(`stepper-${state.get("live")}`);
+    if (sent?.stepper.change) {
+        sent.scrollIntoView();
+        sent.stepper.wake(state);
+    }
 })();

@@ -175,6 +175,9 @@ pub enum Error {
     /// The kernel did something that has no defined result, and the interpreter stopped it.
     #[error("{0}")]
     Trap(String),
+    /// CUPTI does not say what the GPU counted or did.
+    #[error(transparent)]
+    Cupti(#[from] crate::device::cupti::Fault),
     /// The sum is wrong.
     #[error("{0}")]
     Wrong(String),
@@ -191,6 +194,7 @@ pub enum Error {
     },
 }
 
+#[cfg(not(target_family = "wasm"))]
 impl From<compiler::Error> for Error {
     fn from(error: compiler::Error) -> Error {
         match error {

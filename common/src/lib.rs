@@ -7,13 +7,16 @@
 pub mod device;
 pub mod plan;
 pub mod run;
+#[cfg(not(target_family = "wasm"))]
 pub mod say;
 pub mod sum;
 
 mod error;
+#[cfg(not(target_family = "wasm"))]
 pub mod testing;
 
 pub use device::ptx;
 pub use error::{DRIVER, Error, Result};
 pub use plan::{Element, Kernel, Step, Study};
+#[cfg(not(target_family = "wasm"))]
 pub use say::cli;

@@ -1,4 +1,4 @@
-//! Where a compiler may lie on a machine.
+//! Where a compiler, or another library of NVIDIA's, may lie on a machine.
 
 use std::{
     env,
@@ -6,41 +6,84 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// How NVRTC's library is called here, from its first letter on: a version follows.
-const NVRTC: &str = if cfg!(windows) { "nvrtc64_" } else { "libnvrtc.so" };
+/// A library of NVIDIA's, as this system calls it, and where it lies.
+struct Sought {
+    /// Its name from the first letter on: a version follows.
+    start: &'static str,
+    /// Folders below a wheel's `nvidia`.
+    wheels: &'static [&'static str],
+    /// Folders below a toolkit.
+    toolkits: &'static [&'static str],
+    /// What the loader is asked for, in its own places (`LD_LIBRARY_PATH`, `PATH`).
+    loader: &'static [&'static str],
+}
+
+const NVRTC: Sought = if cfg!(windows) {
+    Sought {
+        start: "nvrtc64_",
+        wheels: &["cuda_nvrtc/bin", "cu13/bin/x86_64", "cu13/bin"],
+        toolkits: &["bin/x64", "bin"],
+        loader: &["nvrtc64_130_0.dll", "nvrtc64_120_0.dll"],
+    }
+} else {
+    Sought {
+        start: "libnvrtc.so",
+        wheels: &["cuda_nvrtc/lib", "cu13/lib"],
+        toolkits: &["lib64"],
+        loader: &["libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12"],
+    }
+};
+
+const CUPTI: Sought = if cfg!(windows) {
+    Sought {
+        start: "cupti64_",
+        wheels: &["cuda_cupti/bin", "cu13/bin/x86_64", "cu13/bin"],
+        toolkits: &["extras/CUPTI/lib64"],
+        loader: &[],
+    }
+} else {
+    Sought {
+        start: "libcupti.so",
+        wheels: &["cuda_cupti/lib", "cu13/lib"],
+        toolkits: &["extras/CUPTI/lib64", "lib64"],
+        loader: &["libcupti.so", "libcupti.so.13", "libcupti.so.12"],
+    }
+};
 
 /// How the library with NVRTC's own headers is called.
 const BUILTINS: &str = if cfg!(windows) { "nvrtc-builtins64_" } else { "libnvrtc-builtins.so" };
 
-/// Folders of libraries, below a wheel's `nvidia` and below a toolkit.
-const WHEELS: &[&str] = if cfg!(windows) {
-    &["cuda_nvrtc/bin", "cu13/bin/x86_64", "cu13/bin"]
+/// What CUPTI counts with: it looks for them by name, and finds what was opened before.
+pub const COMPANIONS: [&str; 2] = if cfg!(windows) {
+    ["nvperf_target.dll", "nvperf_host.dll"]
 } else {
-    &["cuda_nvrtc/lib", "cu13/lib"]
-};
-const TOOLKITS: &[&str] = if cfg!(windows) { &["bin/x64", "bin"] } else { &["lib64"] };
-
-/// What the loader is asked for, in its own places (`LD_LIBRARY_PATH`, `PATH`).
-const LOADER: &[&str] = if cfg!(windows) {
-    &["nvrtc64_130_0.dll", "nvrtc64_120_0.dll"]
-} else {
-    &["libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12"]
+    ["libnvperf_target.so", "libnvperf_host.so"]
 };
 
 /// The workspace that this program was built in; on another machine there may be no such folder.
 const BUILT_IN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-/// The possible places of NVRTC, the likeliest first: in `.venv` (where `cargo x nvrtc` puts the
-/// pinned one), above this folder or where the program was built; where the toolkit's variables
-/// point; by the loader; in the toolkit's usual place.
+/// The possible places of NVRTC.
 pub(crate) fn nvrtc() -> impl Iterator<Item = PathBuf> {
+    places(&NVRTC)
+}
+
+/// The possible places of CUPTI, the library that reads a GPU's counters.
+pub fn cupti() -> impl Iterator<Item = PathBuf> {
+    places(&CUPTI)
+}
+
+/// The possible places of a library, the likeliest first: in `.venv` (where `cargo x` puts what it
+/// brings), above this folder or where the program was built; where the toolkit's variables
+/// point; by the loader; in the toolkit's usual place.
+fn places(sought: &'static Sought) -> impl Iterator<Item = PathBuf> {
     let here = env::current_dir().unwrap_or_default();
     let in_venvs: Vec<_> =
-        venvs(&here, Path::new(BUILT_IN)).iter().flat_map(|venv| nvrtc_in_venv(venv)).collect();
+        venvs(&here, Path::new(BUILT_IN)).iter().flat_map(|venv| in_venv(venv, sought)).collect();
     let variables = ["CUDA_PATH", "CUDA_HOME", "CUDA_ROOT"].into_iter().filter_map(env::var_os);
-    let toolkits = variables.map(PathBuf::from).flat_map(|root| nvrtc_in_toolkit(&root));
-    let by_loader = LOADER.iter().map(PathBuf::from);
-    let usual = nvrtc_in_toolkit(Path::new("/usr/local/cuda"));
+    let toolkits = variables.map(PathBuf::from).flat_map(|root| in_toolkit(&root, sought));
+    let by_loader = sought.loader.iter().map(PathBuf::from);
+    let usual = in_toolkit(Path::new("/usr/local/cuda"), sought);
     in_venvs.into_iter().chain(toolkits).chain(by_loader).chain(usual)
 }
 
@@ -49,20 +92,29 @@ fn venvs(here: &Path, workspace: &Path) -> Vec<PathBuf> {
     here.ancestors().chain([workspace]).map(|folder| folder.join(".venv")).collect()
 }
 
-/// The library of PyPI's wheel, in an environment that `python -m venv` made.
+/// NVRTC of PyPI's wheel, in an environment that `python -m venv` made.
 pub fn nvrtc_in_venv(venv: &Path) -> Vec<PathBuf> {
+    in_venv(venv, &NVRTC)
+}
+
+/// CUPTI of PyPI's wheel, in such an environment.
+pub fn cupti_in_venv(venv: &Path) -> Vec<PathBuf> {
+    in_venv(venv, &CUPTI)
+}
+
+fn in_venv(venv: &Path, sought: &Sought) -> Vec<PathBuf> {
     // Windows has one folder of packages, other systems have one for each version of Python.
     let sites = match cfg!(windows) {
         true => vec![venv.join("Lib/site-packages")],
         false => folder(&venv.join("lib")).map(|python| python.join("site-packages")).collect(),
     };
     let wheels =
-        sites.iter().flat_map(|site| WHEELS.iter().map(|lib| site.join("nvidia").join(lib)));
-    wheels.filter_map(|lib| first(&lib, NVRTC)).collect()
+        sites.iter().flat_map(|site| sought.wheels.iter().map(|lib| site.join("nvidia").join(lib)));
+    wheels.filter_map(|lib| first(&lib, sought.start)).collect()
 }
 
-fn nvrtc_in_toolkit(root: &Path) -> Vec<PathBuf> {
-    TOOLKITS.iter().filter_map(|lib| first(&root.join(lib), NVRTC)).collect()
+fn in_toolkit(root: &Path, sought: &Sought) -> Vec<PathBuf> {
+    sought.toolkits.iter().filter_map(|lib| first(&root.join(lib), sought.start)).collect()
 }
 
 /// The library with the headers that the NVRTC at this path has built in.

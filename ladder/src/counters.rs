@@ -1,15 +1,18 @@
-//! `ladder counters`: hardware counters, through ncu.
+//! `ladder counters`: hardware counters, through ncu, or through CUPTI from inside of this program.
 
 use std::{fs, io::Write, path::PathBuf};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use common::{
-    Element, Error, Result,
+    Element, Error, Result, Step,
     cli::Stop,
-    device::{Choice, Device, Settings},
+    device::{
+        Choice, Device, Settings,
+        cupti::counters::{METRICS as COUNTED, Session, Values},
+    },
     plan::{Block, Size, Sizes},
     ptx,
-    run::Job,
+    run::{self, Job},
     sum::{Scalar, Value, Workload},
 };
 use measured::counters::{Count, MARK, from_ncu};
@@ -61,6 +64,10 @@ pub const METRICS: [&str; 29] = [
 /// What is counted, and where it goes.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
+    /// Who counts: ncu, whose commands are printed, or cupti, which counts here and now
+    #[arg(long, value_enum, value_name = "WHO", default_value = "ncu")]
+    pub from: From,
+
     /// Turn these into counters.csv: what the printed commands wrote
     #[arg(long, value_name = "FILE", num_args = 1.., requires = "out")]
     pub read: Vec<PathBuf>,
@@ -72,6 +79,19 @@ pub struct Options {
     /// What is counted on
     #[command(flatten)]
     pub problems: Problems,
+
+    /// Where CUPTI counts: auto, cuda, cuda:1
+    #[arg(long, value_name = "DEVICE", default_value = "auto", env = "REDUCE_DEVICE")]
+    pub device: Choice,
+}
+
+/// Who counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum From {
+    /// NVIDIA's program.
+    Ncu,
+    /// NVIDIA's library, from inside of this program.
+    Cupti,
 }
 
 /// The problems that a step is run on once.
@@ -107,6 +127,9 @@ pub struct Once {
 
 /// Prints the commands, or reads what they wrote.
 pub fn run(options: &Options) -> Result<(), Stop> {
+    if options.from == From::Cupti {
+        return from_cupti(options);
+    }
     let mut out = anstream::stdout();
     let Some(path) = options.out.as_ref().filter(|_| !options.read.is_empty()) else {
         for step in steps_and_ways() {
@@ -148,6 +171,60 @@ fn list(items: impl IntoIterator<Item = impl ToString>) -> String {
     items.into_iter().map(|item| item.to_string()).collect::<Vec<_>>().join(",")
 }
 
+/// Counts every step here, and writes what an ncu would have: those of its metrics that CUPTI has.
+fn from_cupti(options: &Options) -> Result<(), Stop> {
+    let (Some(path), []) = (&options.out, &options.read[..]) else {
+        let text = "`--from cupti` counts here and now: it takes `--out FILE`, and no `--read`";
+        return Err(Error::Usage(text.into()).into());
+    };
+    let device = Device::open(options.device, &Settings::default())?;
+    let session = Session::open(device.gpu()?)?;
+    let (mut out, mut counts) = (anstream::stdout(), Vec::new());
+    for step in steps_and_ways() {
+        each(step, &options.problems, |step, element, n, block| {
+            let ptx = ptx::of(&step.kernel, element, None)?;
+            let job = Job::load(&device, step, &ptx, device.problem(n, block, element))?;
+            let counted = match element {
+                Element::F32 => counted::<f32>(&session, &device, &job, n),
+                Element::I32 => counted::<i32>(&session, &device, &job, n),
+                Element::F64 => counted::<f64>(&session, &device, &job, n),
+            }?;
+            let launches = job.plan().launches.iter().zip(counted);
+            counts.extend(launches.enumerate().flat_map(|(index, (launch, values))| {
+                COUNTED.iter().zip(values).map(move |(metric, value)| Count {
+                    variant: step.name.to_owned(),
+                    element: element.to_string(),
+                    threads: block.threads(),
+                    n,
+                    launch: index as u32 + 1,
+                    kernel: launch.entry.clone(),
+                    grid: u64::from(launch.grid),
+                    metric: (*metric).to_owned(),
+                    value,
+                })
+            }));
+            Ok(())
+        })?;
+        writeln!(out, "{} counted", step.name)?;
+    }
+    Count::write(path, &counts).map_err(file)?;
+    let by = format!("CUPTI {}, in {} passes", session.version(), session.passes);
+    writeln!(out, "wrote {} counts to {}, by {by}", counts.len(), path.display())?;
+    Ok(())
+}
+
+/// What the GPU counts of a job's launches; its sum is verified before.
+fn counted<T: Scalar>(
+    session: &Session<'_>,
+    device: &Device,
+    job: &Job<'_>,
+    n: u64,
+) -> Result<Vec<Values>> {
+    let workload = Workload::<T>::new(device, INPUT, n, SEED)?;
+    job.verify(&workload)?.right()?;
+    run::by_hardware(session, device, job, &workload)
+}
+
 /// Runs a step once on each problem, verified.
 pub fn once(options: &Once) -> Result<(), Stop> {
     let names: Vec<String> = steps_and_ways().map(|step| step.name.to_owned()).collect();
@@ -156,19 +233,31 @@ pub fn once(options: &Once) -> Result<(), Stop> {
     let step = steps.find(|step| step.name == name).expect("a name is that of a step");
     let device = Device::open(options.device, &Settings::default())?;
     let mut out = anstream::stdout();
-    for &element in &options.problems.element {
-        for &Size(n) in options.problems.n.iter() {
-            for block in step.among(&options.problems.threads) {
-                let ptx = ptx::of(&step.kernel, element, None)?;
-                let job = Job::load(&device, step, &ptx, device.problem(n, block, element))?;
-                let launches = job.plan().launches.len();
-                writeln!(out, "{MARK} {} {element} {n} {} {launches}", step.name, block.threads())?;
-                let sum = match element {
-                    Element::F32 => verified::<f32>(&device, &job, n),
-                    Element::I32 => verified::<i32>(&device, &job, n),
-                    Element::F64 => verified::<f64>(&device, &job, n),
-                }?;
-                writeln!(out, "sum {sum} verified")?;
+    each(step, &options.problems, |step, element, n, block| {
+        let ptx = ptx::of(&step.kernel, element, None)?;
+        let job = Job::load(&device, step, &ptx, device.problem(n, block, element))?;
+        let launches = job.plan().launches.len();
+        writeln!(out, "{MARK} {} {element} {n} {} {launches}", step.name, block.threads())?;
+        let sum = match element {
+            Element::F32 => verified::<f32>(&device, &job, n),
+            Element::I32 => verified::<i32>(&device, &job, n),
+            Element::F64 => verified::<f64>(&device, &job, n),
+        }?;
+        writeln!(out, "sum {sum} verified")?;
+        Ok(())
+    })
+}
+
+/// Does something with a step on each problem, in each of its blocks.
+fn each(
+    step: &'static Step,
+    problems: &Problems,
+    mut work: impl FnMut(&'static Step, Element, u64, Block) -> Result<(), Stop>,
+) -> Result<(), Stop> {
+    for &element in &problems.element {
+        for &Size(n) in problems.n.iter() {
+            for block in step.among(&problems.threads) {
+                work(step, element, n, block)?;
             }
         }
     }
@@ -189,6 +278,8 @@ mod tests {
         let options = Options {
             read: vec![],
             out: None,
+            from: From::Ncu,
+            device: Choice::Auto,
             problems: Problems {
                 n: "2^22,1000".parse().unwrap(),
                 element: vec![Element::F32],

@@ -5,10 +5,10 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use common::{
     Element,
-    device::{Choice, Device, Settings},
+    device::{Choice, Device, Settings, cupti::counters::METRICS},
     plan::Block,
     ptx,
-    run::{self, Samples},
+    run::{self, SAME, Samples},
     sum::{Input, Scalar, Workload},
 };
 use measured::counters::Count;
@@ -17,18 +17,14 @@ use simt::Counts;
 /// A count of the interpreter, and ncu's name for the same thing.
 type Same = (&'static str, fn(&Counts) -> u64);
 
-const SAME: [Same; 10] = [
-    ("smsp__sass_inst_executed_op_shared_ld.sum", |c| c.shared_ld),
-    ("smsp__sass_inst_executed_op_shared_st.sum", |c| c.shared_st),
-    ("smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ld.sum", |c| c.shared_ld_wavefronts),
-    ("smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_st.sum", |c| c.shared_st_wavefronts),
-    ("l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum", |c| c.global_ld_requests),
-    ("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", |c| c.global_ld_sectors),
-    ("l1tex__t_requests_pipe_lsu_mem_global_op_st.sum", |c| c.global_st_requests),
-    ("l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum", |c| c.global_st_sectors),
-    ("sass__inst_executed_per_opcode:BAR", |c| c.barriers),
-    ("sass__inst_executed_per_opcode:SHFL", |c| c.shuffles),
-];
+/// What `--counters` sets side by side, and what ncu alone has.
+fn same() -> impl Iterator<Item = Same> {
+    let opcodes: [Same; 2] = [
+        ("sass__inst_executed_per_opcode:BAR", |c| c.barriers),
+        ("sass__inst_executed_per_opcode:SHFL", |c| c.shuffles),
+    ];
+    METRICS.into_iter().zip(SAME).chain(opcodes)
+}
 
 /// The sizes that are interpreted: a full one, and one with a ragged end.
 const SIZES: [u64; 2] = [1 << 20, (1 << 20) + 13];
@@ -59,7 +55,7 @@ fn equal_to_the_hardware_to_the_unit() {
                         let hardware = golden
                             .get(&key)
                             .unwrap_or_else(|| panic!("nothing was counted for {key:?}"));
-                        for (metric, ours) in SAME {
+                        for (metric, ours) in same() {
                             // ncu has no row for an opcode that was never executed.
                             let theirs = hardware.get(metric).copied().unwrap_or(0.0);
                             compared += 1;

@@ -186,11 +186,18 @@ impl Series {
     }
 }
 
-/// A title and a table for each type and operation of a clock; where there are many sizes, what
-/// came of them in sentences.
+/// A title and a table for each type and operation of a clock, and what came of it in sentences.
 pub fn tables(taken: &[Taken], clock: Clock) -> Vec<(String, String)> {
-    let of = |series: Series| {
-        let mut text = series.table();
+    let of = |series: Series| (series.title.clone(), series.table() + &series.sentences());
+    series(taken, clock).into_iter().map(of).collect()
+}
+
+impl Series {
+    /// Where our first way is behind or level, and how far between two powers of two it is above
+    /// the line between them.
+    pub fn sentences(&self) -> String {
+        let mut text = String::new();
+        let series = self;
         if let Some(way) = series.ways.first() {
             let (behind, level) = series.behind_and_level(way);
             let list = |sizes: &[u64]| {
@@ -214,9 +221,8 @@ pub fn tables(taken: &[Taken], clock: Clock) -> Vec<(String, String)> {
                 );
             }
         }
-        (series.title, text)
-    };
-    series(taken, clock).into_iter().map(of).collect()
+        text
+    }
 }
 
 /// The table of first answers: the median of several processes, and the slowest.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::{
     Cache, Clock, Place, Role, Run, Variant, check,
-    pair::Ratio,
+    repeat::Between,
     table::{self, Table, gigabytes, micros, size},
 };
 
@@ -16,7 +16,7 @@ pub fn of(run: &Run) -> String {
     let mut page = format!("# {}, {}\n\n", run.env.gpu.name, run.env.run.date);
     page += "Made by `cargo x results` from the files beside it; never edited by hand.\n\
              A time is taken in pairs of rounds, the second in reverse order; a ratio is that of the pairs in which both ran. \
-             Both are medians over up to 40 batches of neighbouring pairs, a batch's mean each, with the interval that holds the true median 95 times in 100.\n\
+             Both are medians over up to 40 batches of neighbouring pairs, a batch's mean each, with the interval that holds the true median of this run 95 times in 100; another run's may well lie outside: [all runs](../repeated.md).\n\
              GB/s are 10⁹ bytes of input a second (a copy: bytes read and written).\n\n";
     page += &machine(run);
     page += &marks(run);
@@ -400,8 +400,9 @@ fn unsettled(run: &Run) -> String {
 /// The ladder in one table, for the front page: every step and peer at a small, a middle and a
 /// large size, with the ratio to the step before and to CUB.
 ///
-/// `again` is a run on another GPU of the same kind: a ratio that it contradicts is marked.
-pub fn ladder(run: &Run, again: Option<&Run>) -> String {
+/// `kind` are the runs of the same program on GPUs of the same kind, this one among them: ratios are
+/// theirs.
+pub fn ladder(run: &Run, kind: &[&Run]) -> String {
     let element = "f32";
     let sizes = run.sizes(element, Cache::Cold, Clock::Gpu);
     let wanted: Vec<u64> =
@@ -415,13 +416,9 @@ pub fn ladder(run: &Run, again: Option<&Run>) -> String {
     let mut table = Table::new(head);
     let steps = run.steps();
     let at = |n| Place { element, n, cache: Cache::Cold, clock: Clock::Gpu };
-    let mut marked = false;
-    let mut mark = |first: &str, second: &str| {
-        let Some(ratio) = run.ratio(first, second, &at(large)) else { return "–".to_owned() };
-        let other = again.and_then(|again| again.ratio(first, second, &at(large)));
-        let contradicted = other.is_some_and(|other: Ratio| ratio.contradicts(&other));
-        marked |= contradicted;
-        format!("{:.2}×{}", ratio.0.median, if contradicted { " †" } else { "" })
+    let ratio = |slow: &str, fast: &str| {
+        let ratio = Between::ratio(kind, slow, fast, &at(large));
+        ratio.map_or("–".to_owned(), |ratio| ratio.to_string())
     };
     let shown = |v: &&Variant| !matches!(v.role, Role::Floor | Role::Study | Role::Experiment);
     for variant in run.env.variant.iter().filter(shown) {
@@ -445,9 +442,9 @@ pub fn ladder(run: &Run, again: Option<&Run>) -> String {
         );
         let before = steps.iter().position(|step| step.name == variant.name);
         let before = before.and_then(|at| at.checked_sub(1)).and_then(|at| steps.get(at));
-        row.push(before.map_or("–".into(), |before| mark(&before.name, &variant.name)));
+        row.push(before.map_or("–".into(), |before| ratio(&before.name, &variant.name)));
         let sum = variant.role.sums() && variant.name != PEER;
-        row.push(if sum { mark(PEER, &variant.name) } else { "–".into() });
+        row.push(if sum { ratio(PEER, &variant.name) } else { "–".into() });
         table.row(row);
     }
     let floor =
@@ -464,8 +461,12 @@ pub fn ladder(run: &Run, again: Option<&Run>) -> String {
             micros(floor.median)
         );
     }
-    if marked {
-        text += "† A second GPU of the same kind gave a ratio whose interval does not meet this one's: not portable. [Both, side by side](results/repeated.md), with whose time moved.\n";
+    if kind.len() > 2 {
+        let _ = writeln!(
+            text,
+            "A ratio is the mean of {} runs on GPUs of this kind, with the interval in which a further run's lies 95 times in 100; *tie* where they disagree about who is faster, or agree within half a percent. [All sizes](results/repeated.md).",
+            kind.len()
+        );
     }
     let _ =
         writeln!(text, "Every sample, interval and setting: [results/{0}](results/{0}).", run.name);

@@ -79,12 +79,6 @@ impl Ratio {
             _ => Verdict::NoDifference,
         }
     }
-
-    /// Whether the intervals of two runs have nothing in common: what holds on one GPU does not
-    /// carry over to the other, though it is of the same kind.
-    pub fn contradicts(&self, other: &Ratio) -> bool {
-        self.0.low > other.0.high || self.0.high < other.0.low
-    }
 }
 
 impl fmt::Display for Ratio {
@@ -177,21 +171,5 @@ mod tests {
         assert!((ratio.0.median - 5400.0 / 5390.0).abs() < 2e-4, "{ratio}");
         assert!(ratio.0.low > 1.0 && ratio.0.width() < 0.001, "{ratio}");
         assert_eq!(ratio.0.count, 1200);
-    }
-
-    #[test]
-    fn intervals_that_do_not_meet_contradict() {
-        let ratio = |median: f64| {
-            Ratio(Summary {
-                count: 9,
-                median,
-                q1: median,
-                q3: median,
-                low: median - 0.01,
-                high: median + 0.01,
-            })
-        };
-        assert!(ratio(1.00).contradicts(&ratio(1.03)) && ratio(1.03).contradicts(&ratio(1.00)));
-        assert!(!ratio(1.00).contradicts(&ratio(1.015)));
     }
 }

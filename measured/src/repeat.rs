@@ -1,12 +1,16 @@
-//! The same program on two GPUs of one kind: which ratios are the kind's, and which one GPU's.
+//! One program in several runs, on GPUs of one kind: which ratios are the kind's, and how sure.
+//!
+//! The interval of one run says how sure its own median is, and nothing about the next GPU, which
+//! has another memory, another clock and another temperature. So what is quoted is the geometric
+//! mean over runs, and the interval in which a further run's median lies 95 times in 100: that of
+//! Student's t, of the logarithms. [`held`] tries both intervals on the runs that there are.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use crate::{
     Cache, Clock, Place, Role, Run, Variant,
     page::PEER,
-    pair::{MATTERS, Ratio},
-    stats::Summary,
+    pair::MATTERS,
     table::{Table, micros, size},
 };
 
@@ -16,105 +20,256 @@ pub const FILE: &str = "repeated.md";
 /// Who is shown beside CUB where the page asks whose time moved: `reduce`, and what reads alone.
 const READER: &str = "read-only";
 
-/// How a time went from one GPU to the other.
+/// The two-sided 95 % point of Student's t, by degrees of freedom from 1.
+const STUDENT: [f64; 12] =
+    [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179];
+
+/// The runs of one program on GPUs of one kind, oldest first; two at least.
+pub type Kind<'a> = Vec<&'a Run>;
+
+/// Every kind that has two runs of one program; the one with the newest run last.
+pub fn kinds(runs: &[Run]) -> Vec<Kind<'_>> {
+    let mut kinds: Vec<Kind<'_>> = Vec::new();
+    let of = |run: &Run| (run.env.gpu.name.clone(), run.env.run.commit.clone());
+    for run in runs {
+        match kinds.iter().position(|kind| of(kind[0]) == of(run)) {
+            // Moved to the end, as its newest run is the newest of all so far.
+            Some(at) => {
+                let mut kind = kinds.remove(at);
+                kind.push(run);
+                kinds.push(kind);
+            }
+            None => kinds.push(vec![run]),
+        }
+    }
+    kinds.retain(|kind| kind.len() > 1);
+    kinds
+}
+
+/// The runs that belong to one: it alone, if it was not repeated.
+pub fn kind_of<'a>(runs: &'a [Run], run: &'a Run) -> Kind<'a> {
+    let has = |kind: &Kind<'_>| kind.iter().any(|other| other.name == run.name);
+    kinds(runs).into_iter().find(has).unwrap_or_else(|| vec![run])
+}
+
+/// A ratio over runs: how many times faster the second of two is than the first.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Move {
-    /// The second time over the first, less one.
-    by: f64,
-    /// Whether both intervals have nothing in common, and it is worth a word.
-    sure: bool,
+pub struct Between {
+    /// The runs that have both.
+    pub runs: usize,
+    /// The geometric mean of their medians.
+    pub mean: f64,
+    /// The smallest of them.
+    pub least: f64,
+    /// The largest of them.
+    pub most: f64,
+    /// Where a further run's lies 95 times in 100; none of fewer than three runs.
+    pub interval: Option<(f64, f64)>,
 }
 
-impl Move {
-    fn of(first: &Summary, second: &Summary) -> Move {
-        let by = second.median / first.median - 1.0;
-        let apart = first.high < second.low || second.high < first.low;
-        Move { by, sure: apart && by.abs() >= MATTERS }
+impl Between {
+    /// Of the medians of several runs; `None` if there are none.
+    pub fn of(ratios: &[f64]) -> Option<Between> {
+        let count = ratios.len() as f64;
+        let logs: Vec<f64> = ratios.iter().map(|ratio| ratio.ln()).collect();
+        let mean = logs.iter().sum::<f64>() / count;
+        let squares: f64 = logs.iter().map(|log| (log - mean).powi(2)).sum();
+        let interval = (ratios.len() > 2).then(|| {
+            let student = STUDENT[(ratios.len() - 2).min(STUDENT.len() - 1)];
+            let half = student * (squares / (count - 1.0) * (1.0 + 1.0 / count)).sqrt();
+            ((mean - half).exp(), (mean + half).exp())
+        });
+        let most = ratios.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
+        (count > 0.0).then_some(Between {
+            runs: ratios.len(),
+            mean: mean.exp(),
+            least,
+            most,
+            interval,
+        })
     }
 
-    fn between(first: &Run, second: &Run, variant: &str, at: &Place<'_>) -> Option<Move> {
-        Some(Move::of(&first.time(variant, at)?, &second.time(variant, at)?))
+    /// Of two variants at a place, in all runs of a kind that have both.
+    pub fn ratio(kind: &[&Run], slow: &str, fast: &str, at: &Place<'_>) -> Option<Between> {
+        let ratios = kind.iter().filter_map(|run| run.ratio(slow, fast, at));
+        Between::of(&ratios.map(|ratio| ratio.0.median).collect::<Vec<_>>())
     }
 
-    fn text(self) -> String {
-        let mark = if self.sure { "" } else { " ·" };
-        format!("{:+.1} %{mark}", 100.0 * self.by)
+    /// Of the times of one variant, in nanoseconds.
+    pub fn time(kind: &[&Run], variant: &str, at: &Place<'_>) -> Option<Between> {
+        let times = kind.iter().filter_map(|run| run.time(variant, at));
+        Between::of(&times.map(|time| time.median).collect::<Vec<_>>())
+    }
+
+    /// Whether the runs disagree about who is faster, or agree that it matters to nobody.
+    pub fn tie(&self) -> bool {
+        let near = |ratio: f64| (ratio - 1.0).abs() < MATTERS;
+        (self.least < 1.0 && self.most > 1.0) || (near(self.least) && near(self.most))
+    }
+
+    /// By how much the largest is above the smallest.
+    pub fn spread(&self) -> f64 {
+        self.most / self.least - 1.0
     }
 }
 
-/// Whose time moved, of the two in a ratio.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Who {
-    First,
-    Second,
-    /// Both, the first by more.
-    FirstMore,
-    /// Both, the second by more.
-    SecondMore,
-    Neither,
+impl fmt::Display for Between {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = if self.mean < 10.0 { 3 } else { 2 };
+        write!(f, "{:.digits$}", self.mean)?;
+        match self.interval {
+            Some((low, high)) => write!(f, " [{low:.digits$}, {high:.digits$}]")?,
+            None if self.runs == 2 => {
+                write!(f, " ({:.digits$}, {:.digits$})", self.least, self.most)?
+            }
+            None => {}
+        }
+        f.write_str(if self.runs > 1 && self.tie() { " tie" } else { "" })
+    }
 }
 
-impl Who {
-    fn of(first: Move, second: Move) -> Who {
-        match (first.sure, second.sure) {
-            (true, false) => Who::First,
-            (false, true) => Who::Second,
-            (true, true) if first.by.abs() >= second.by.abs() => Who::FirstMore,
-            (true, true) => Who::SecondMore,
-            (false, false) => Who::Neither,
+/// How often an interval held what it should: of how many.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Held {
+    /// Times that it did.
+    pub held: usize,
+    /// Times that it was tried.
+    pub tried: usize,
+}
+
+impl Held {
+    fn add(&mut self, held: bool) {
+        self.held += usize::from(held);
+        self.tried += 1;
+    }
+
+    /// The share; NaN if nothing was tried.
+    pub fn share(&self) -> f64 {
+        self.held as f64 / self.tried as f64
+    }
+}
+
+impl fmt::Display for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {} ({:.1} %)", self.held, self.tried, 100.0 * self.share())
+    }
+}
+
+/// Both intervals of ratios to CUB, tried on the runs of a kind: how often that of one run holds
+/// another run's median, and how often that of all runs but one holds the median of this one.
+pub fn held(kind: &[&Run]) -> (Held, Held) {
+    let (mut within, mut between) = (Held::default(), Held::default());
+    for element in kind[0].elements() {
+        for n in sizes(kind, &element) {
+            let at = place(&element, n);
+            for variant in sums(kind[0]) {
+                let ratios: Vec<_> =
+                    kind.iter().filter_map(|run| run.ratio(PEER, &variant.name, &at)).collect();
+                for (one, ratio) in ratios.iter().enumerate() {
+                    let others = || ratios.iter().enumerate().filter(|(at, _)| *at != one);
+                    for (_, other) in others() {
+                        within.add((ratio.0.low..=ratio.0.high).contains(&other.0.median));
+                    }
+                    let others: Vec<f64> = others().map(|(_, other)| other.0.median).collect();
+                    if let Some((low, high)) = Between::of(&others).and_then(|all| all.interval) {
+                        between.add((low..=high).contains(&ratio.0.median));
+                    }
+                }
+            }
         }
     }
-
-    fn text(self, first: &str, second: &str) -> String {
-        match self {
-            Who::First => first.to_owned(),
-            Who::Second => second.to_owned(),
-            Who::FirstMore => format!("both, {first} more"),
-            Who::SecondMore => format!("both, {second} more"),
-            Who::Neither => "neither for sure".to_owned(),
-        }
-    }
+    (within, between)
 }
 
-/// The last two runs of one program on GPUs of one kind, the older first.
-pub fn pair(runs: &[Run]) -> Option<(&Run, &Run)> {
-    let (newest, before) = runs.split_last()?;
-    let same = |run: &&Run| {
-        run.env.gpu.name == newest.env.gpu.name && run.env.run.commit == newest.env.run.commit
+/// Who is first at a size, in all runs of a kind.
+#[derive(Clone, Debug)]
+pub struct First {
+    /// Elements.
+    pub n: u64,
+    /// The step with the best mean ratio to CUB.
+    pub step: String,
+    /// The steps that tie with it.
+    pub ties: Vec<String>,
+    /// `reduce` against it: above one, it is faster.
+    pub reduce: Option<Between>,
+}
+
+/// The fastest step at every size that all runs of a kind have: f32, L2 cold, gated.
+pub fn first(kind: &[&Run]) -> Vec<First> {
+    let steps = kind[0].steps();
+    let reduce = kind[0].env.of(Role::Reduce).next();
+    let of_size = |n: u64| {
+        let at = place("f32", n);
+        let mean = |step: &&&Variant| Some(Between::ratio(kind, PEER, &step.name, &at)?.mean);
+        let rated = steps.iter().filter_map(|step| Some((mean(&step)?, step)));
+        let (_, best) = rated.max_by(|a, b| a.0.total_cmp(&b.0))?;
+        let against = |name: &str| Between::ratio(kind, &best.name, name, &at);
+        let ties = steps.iter().filter(|step| step.name != best.name);
+        let ties = ties.filter(|step| against(&step.name).is_some_and(|ratio| ratio.tie()));
+        Some(First {
+            n,
+            step: best.name.clone(),
+            ties: ties.map(|step| step.name.clone()).collect(),
+            reduce: reduce.and_then(|reduce| against(&reduce.name)),
+        })
     };
-    match before.iter().rev().find(same) {
-        Some(again) => Some((again, newest)),
-        None => pair(before),
-    }
+    sizes(kind, "f32").into_iter().filter_map(of_size).collect()
 }
 
-/// The page of two runs.
-pub fn of(first: &Run, second: &Run) -> String {
+/// The page of all kinds that were repeated.
+pub fn page(kinds: &[Kind<'_>]) -> String {
+    let mut page = "# The same program, again\n\nMade by `cargo x results`; never edited by hand.\n\
+         A cell is the geometric mean of the runs' medians, and the interval in which a further run's lies 95 times in 100 (Student's t of the logarithms); of two runs, both medians in place of it. \
+         *tie*: the runs disagree about who is faster, or are all within half a percent of 1.\n\n"
+        .to_owned();
+    for kind in kinds {
+        page += &of(kind);
+    }
+    page
+}
+
+/// The part of a kind.
+fn of(kind: &[&Run]) -> String {
+    let names: Vec<String> = kind.iter().map(|run| format!("[{0}]({0})", run.name)).collect();
     let mut page = format!(
-        "# {}, twice\n\nMade by `cargo x results` from [{1}]({1}) and [{2}]({2}): the same program on two GPUs of this kind, where both measured; never edited by hand.\n\
-         A cell has the ratio of the first run, then that of the second. \
-         † Their intervals do not meet: the ratio is that of one GPU, and not portable.\n\n",
-        first.env.gpu.name, first.name, second.name
+        "## {}, {} runs\n\nFrom {}: the same program, where all of them measured.\n\n",
+        kind[0].env.gpu.name,
+        kind.len(),
+        names.join(", ")
     );
-    for element in first.elements() {
-        page += &summary(first, second, &element);
-        page += &moved(first, second, &element);
-        let title = |text: &str| format!("## {element}, L2 cold: {text}\n\n");
+    let (within, between) = held(kind);
+    let _ = writeln!(
+        page,
+        "Of all ratios to CUB, the interval of one run held another run's median in {within} cases{}.\n",
+        match between.tried {
+            0 => String::new(),
+            _ => format!("; the interval made of all runs but one held that one's in {between}"),
+        }
+    );
+    for element in kind[0].elements() {
+        let title =
+            |text: &str| format!("### {}, {element}, L2 cold: {text}\n\n", kind[0].env.gpu.name);
+        if sizes(kind, &element).is_empty() {
+            continue;
+        }
+        page += &title("what moved");
+        page += &format!(
+            "The slowest run's time over the fastest's, less one. Where `{READER}` moved with CUB, it is the GPU's memory that differs, and who waits for memory moves with it; where it did not, it is CUB.\n\n"
+        );
+        let _ = writeln!(page, "{}", moved(kind, &element));
         let against = |variant: &Variant| {
             (variant.role.sums() && variant.name != PEER).then(|| PEER.to_owned())
         };
         page += &title("how many times faster than CUB");
-        let _ = writeln!(page, "{}", ratios(first, second, &element, against));
-        let steps = first.steps();
+        let _ = writeln!(page, "{}", ratios(kind, &element, against));
+        let steps = kind[0].steps();
         let before = |variant: &Variant| {
             let at = steps.iter().position(|step| step.name == variant.name)?;
             Some(steps.get(at.checked_sub(1)?)?.name.clone())
         };
         page += &title("how many times faster than the step before");
-        let _ = writeln!(page, "{}", ratios(first, second, &element, before));
-        page += &title("the second GPU's time over the first's, less one");
-        page += "· The intervals meet, or the times are within half a percent.\n\n";
-        let _ = writeln!(page, "{}", moves(first, second, &element));
+        let _ = writeln!(page, "{}", ratios(kind, &element, before));
     }
     page
 }
@@ -123,127 +278,66 @@ fn place(element: &str, n: u64) -> Place<'_> {
     Place { element, n, cache: Cache::Cold, clock: Clock::Gpu }
 }
 
-/// The sizes that both have.
-fn sizes(first: &Run, second: &Run, element: &str) -> Vec<u64> {
-    let there = second.sizes(element, Cache::Cold, Clock::Gpu);
-    let sizes = first.sizes(element, Cache::Cold, Clock::Gpu);
-    sizes.into_iter().filter(|n| there.contains(n)).collect()
+/// Whatever adds, but CUB.
+fn sums(run: &Run) -> impl Iterator<Item = &Variant> {
+    run.env.variant.iter().filter(|variant| variant.role.sums() && variant.name != PEER)
 }
 
-/// Both runs' ratios to CUB that contradict each other, by whose time moved.
-fn summary(first: &Run, second: &Run, element: &str) -> String {
-    let (mut all, mut contradicted) = (0, 0);
-    let mut by = [0; 5];
-    for n in sizes(first, second, element) {
-        let at = place(element, n);
-        for variant in first.env.variant.iter().filter(|v| v.role.sums() && v.name != PEER) {
-            let Some((a, b)) = both(first, second, PEER, &variant.name, &at) else { continue };
-            all += 1;
-            if !a.contradicts(&b) {
-                continue;
-            }
-            contradicted += 1;
-            let whose = |name| Move::between(first, second, name, &at);
-            if let (Some(peer), Some(own)) = (whose(PEER), whose(&variant.name)) {
-                by[Who::of(peer, own) as usize] += 1;
-            }
-        }
-    }
-    format!(
-        "## {element}, L2 cold: what moved\n\nOf {all} ratios to CUB, {contradicted} differ by more than their intervals: \
-         in {} only CUB's time moved from one GPU to the other, in {} only the other's, in {} both did and CUB's more, in {} both and the other's more, in {} neither for sure.\n\
-         Times of two GPUs are not paired, ratios are: a time has moved if both intervals have nothing in common and it changed by half a percent at least.\n\
-         Where `{READER}` moved with CUB, it is the GPU's memory that differs, and who waits for memory moves with it; where it did not, it is CUB.\n\n",
-        by[0], by[1], by[2], by[3], by[4]
-    )
+/// The sizes that all have.
+fn sizes(kind: &[&Run], element: &str) -> Vec<u64> {
+    let of = |run: &Run| run.sizes(element, Cache::Cold, Clock::Gpu);
+    let all: Vec<Vec<u64>> = kind[1..].iter().map(|run| of(run)).collect();
+    of(kind[0]).into_iter().filter(|n| all.iter().all(|sizes| sizes.contains(n))).collect()
 }
 
-fn both(
-    first: &Run,
-    second: &Run,
-    slow: &str,
-    fast: &str,
-    at: &Place<'_>,
-) -> Option<(Ratio, Ratio)> {
-    Some((first.ratio(slow, fast, at)?, second.ratio(slow, fast, at)?))
-}
-
-/// A row a size: CUB, ours and a read alone, and whose time moved.
-fn moved(first: &Run, second: &Run, element: &str) -> String {
-    let steps = first.steps();
-    let ours = first.env.of(Role::Reduce).next().or(steps.last().copied());
-    let Some(ours) = ours.map(|ours| ours.name.clone()) else { return String::new() };
-    let time = format!("{PEER} µs");
+/// A row a size: CUB, ours and a read alone, and how far their times lie apart.
+fn moved(kind: &[&Run], element: &str) -> Table {
+    let steps = kind[0].steps();
+    let ours = kind[0].env.of(Role::Reduce).next().or(steps.last().copied());
+    let ours = ours.map_or("", |ours| &ours.name);
     let mut table = Table::new([
         "size".to_owned(),
-        time,
+        format!("{PEER} µs"),
         format!("{ours} µs"),
         format!("{PEER} moved"),
         format!("{ours} moved"),
         format!("{READER} moved"),
         format!("{PEER} / {ours}"),
-        "whose time moved".into(),
     ]);
-    for n in sizes(first, second, element) {
+    for n in sizes(kind, element) {
         let at = place(element, n);
-        let times = |name: &str| {
-            let both = first.time(name, &at).zip(second.time(name, &at));
-            both.map_or("–".into(), |(a, b)| format!("{} {}", micros(a.median), micros(b.median)))
+        let time = |name: &str| Between::time(kind, name, &at);
+        let range = |name: &str| {
+            time(name)
+                .map_or("–".into(), |t| format!("{} to {}", micros(t.least), micros(t.most)))
         };
-        let whose = |name: &str| Move::between(first, second, name, &at);
-        let text = |name: &str| whose(name).map_or("–".into(), Move::text);
-        let who = whose(PEER).zip(whose(&ours)).map(|(a, b)| Who::of(a, b).text(PEER, &ours));
+        let spread = |name: &str| {
+            time(name).map_or("–".into(), |time| format!("{:.1} %", 100.0 * time.spread()))
+        };
+        let ratio = Between::ratio(kind, PEER, ours, &at);
         table.row([
             size(n),
-            times(PEER),
-            times(&ours),
-            text(PEER),
-            text(&ours),
-            text(READER),
-            cell(first, second, PEER, &ours, &at).unwrap_or_else(|| "–".into()),
-            who.unwrap_or_else(|| "–".into()),
+            range(PEER),
+            range(ours),
+            spread(PEER),
+            spread(ours),
+            spread(READER),
+            ratio.map_or("–".into(), |ratio| ratio.to_string()),
         ]);
     }
-    if table.is_empty() { String::new() } else { format!("{table}\n") }
+    table
 }
 
-/// Both ratios, and a mark if they contradict each other.
-fn cell(first: &Run, second: &Run, slow: &str, fast: &str, at: &Place<'_>) -> Option<String> {
-    let (a, b) = both(first, second, slow, fast, at)?;
-    let mark = if a.contradicts(&b) { " †" } else { "" };
-    Some(format!("{:.3} {:.3}{mark}", a.0.median, b.0.median))
-}
-
-/// A row a variant, a column a size: its ratio to another one, in both runs.
-fn ratios(
-    first: &Run,
-    second: &Run,
-    element: &str,
-    other: impl Fn(&Variant) -> Option<String>,
-) -> Table {
-    by_size(first, second, element, |variant, at| {
-        cell(first, second, &other(variant)?, &variant.name, at)
-    })
-}
-
-fn moves(first: &Run, second: &Run, element: &str) -> Table {
-    by_size(first, second, element, |variant, at| {
-        Move::between(first, second, &variant.name, at).map(Move::text)
-    })
-}
-
-fn by_size(
-    first: &Run,
-    second: &Run,
-    element: &str,
-    cell: impl Fn(&Variant, &Place<'_>) -> Option<String>,
-) -> Table {
-    let sizes = sizes(first, second, element);
+/// A row a variant, a column a size: its ratio to another one, over all runs.
+fn ratios(kind: &[&Run], element: &str, other: impl Fn(&Variant) -> Option<String>) -> Table {
+    let sizes = sizes(kind, element);
     let mut table = Table::new([String::new()].into_iter().chain(sizes.iter().map(|&n| size(n))));
-    for variant in &first.env.variant {
-        let cells: Vec<_> = sizes.iter().map(|&n| cell(variant, &place(element, n))).collect();
+    for variant in &kind[0].env.variant {
+        let Some(other) = other(variant) else { continue };
+        let ratio = |&n: &u64| Between::ratio(kind, &other, &variant.name, &place(element, n));
+        let cells: Vec<Option<Between>> = sizes.iter().map(ratio).collect();
         if cells.iter().any(Option::is_some) {
-            let cells = cells.into_iter().map(|cell| cell.unwrap_or_else(|| "–".into()));
+            let cells = cells.iter().map(|c| c.map_or("–".into(), |ratio| ratio.to_string()));
             table.row([variant.name.clone()].into_iter().chain(cells));
         }
     }
@@ -252,37 +346,44 @@ fn by_size(
 
 #[cfg(test)]
 mod tests {
+    use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
+
     use super::*;
 
-    fn time(median: f64) -> Summary {
-        let (low, high) = (0.999 * median, 1.001 * median);
-        Summary { count: 40, median, q1: low, q3: high, low, high }
-    }
-
     #[test]
-    fn a_time_has_moved_if_it_is_sure_and_worth_a_word() {
-        let sure = |first, second| Move::of(&time(first), &time(second)).sure;
-        assert!(sure(1000.0, 1010.0) && sure(1010.0, 1000.0));
-        // Sure, and four in a thousand; then one percent, and not sure.
-        assert!(!sure(1000.0, 1004.0));
-        let wide = Summary { high: 1020.0, ..time(1000.0) };
-        assert!(!Move::of(&wide, &time(1010.0)).sure);
-        assert_eq!(Move::of(&time(1000.0), &time(1010.0)).text(), "+1.0 %");
-        assert_eq!(Move::of(&time(1000.0), &time(999.0)).text(), "-0.1 % ·");
-    }
-
-    #[test]
-    fn who_moved_is_named() {
-        let (still, gone) = (Move { by: 0.0, sure: false }, Move { by: 0.02, sure: true });
-        let far = Move { by: -0.03, sure: true };
-        for (peer, own, who) in [
-            (gone, still, "cub"),
-            (still, gone, "reduce"),
-            (gone, far, "both, reduce more"),
-            (far, gone, "both, cub more"),
-            (still, still, "neither for sure"),
-        ] {
-            assert_eq!(Who::of(peer, own).text("cub", "reduce"), who);
+    fn a_further_run_is_held_95_times_in_100() {
+        let mut rng = ChaCha8Rng::seed_from_u64(5);
+        for runs in [3, 4, 5, 9] {
+            let mut held = Held::default();
+            for _ in 0..4000 {
+                // Twelve uniform numbers are nearly normal.
+                let mut draw = || {
+                    let sum: f64 = (0..12).map(|_| rng.random::<f64>()).sum();
+                    (0.02 * (sum - 6.0)).exp()
+                };
+                let ratios: Vec<f64> = (0..runs).map(|_| draw()).collect();
+                let (low, high) = Between::of(&ratios).unwrap().interval.unwrap();
+                held.add((low..=high).contains(&draw()));
+            }
+            assert!((0.94..0.96).contains(&held.share()), "{runs} runs: {held}");
         }
+    }
+
+    #[test]
+    fn two_runs_have_no_interval_and_one_no_doubt() {
+        assert_eq!(Between::of(&[]), None);
+        let one = Between::of(&[1.25]).unwrap();
+        assert_eq!((one.to_string(), one.interval), ("1.250".into(), None));
+        assert_eq!(Between::of(&[1.25, 1.5]).unwrap().to_string(), "1.369 (1.250, 1.500)");
+        let same = Between::of(&[1.5; 4]).unwrap();
+        assert_eq!(same.to_string(), "1.500 [1.500, 1.500]");
+    }
+
+    #[test]
+    fn a_tie_is_a_quarrel_about_the_sign_or_a_trifle() {
+        let tie = |ratios: &[f64]| Between::of(ratios).unwrap().tie();
+        assert!(tie(&[0.98, 1.03]) && tie(&[1.001, 1.004, 1.002]) && tie(&[1.0]));
+        assert!(!tie(&[1.004, 1.03]) && !tie(&[0.96, 0.99]));
+        assert!(Between::of(&[0.98, 1.03]).unwrap().to_string().ends_with(" tie"));
     }
 }

@@ -222,41 +222,71 @@ fn a_run_is_repeated_by_the_same_program_only() {
         run
     };
     let runs = [named("a", "1"), named("b", "1"), named("c", "2")];
-    let names = |runs: &[Run]| repeat::pair(runs).map(|(a, b)| a.name.clone() + &b.name);
-    assert_eq!(names(&runs[..2]).unwrap(), "ab");
-    assert_eq!(names(&runs).unwrap(), "ab");
-    assert_eq!(names(&[runs[2].clone(), named("d", "2"), named("e", "1")]).unwrap(), "cd");
-    assert_eq!(names(&[runs[0].clone(), named("d", "2"), named("e", "1")]).unwrap(), "ae");
-    assert_eq!(names(&runs[1..]), None);
-    assert_eq!(names(&[]), None);
+    let names = |runs: &[Run]| {
+        let name = |kind: Vec<&Run>| kind.iter().map(|run| run.name.as_str()).collect::<String>();
+        repeat::kinds(runs).into_iter().map(name).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&runs), ["ab"]);
+    assert_eq!(names(&[runs[2].clone(), named("d", "2"), named("e", "1")]), ["cd"]);
+    assert_eq!(names(&[runs[0].clone(), named("d", "2"), named("e", "1")]), ["ae"]);
+    // The kind with the newest run is the last.
+    let both = [named("a", "1"), named("c", "2"), named("d", "2"), named("e", "1")];
+    assert_eq!(names(&both), ["cd", "ae"]);
+    assert_eq!(names(&runs[1..]), Vec::<String>::new());
+    assert_eq!(names(&[]), Vec::<String>::new());
+    let alone = repeat::kind_of(&runs, &runs[2]);
+    assert_eq!(alone.iter().map(|run| &run.name).collect::<Vec<_>>(), ["c"]);
+    assert_eq!(repeat::kind_of(&runs, &runs[0]).len(), 2);
+}
+
+/// The run with other times.
+fn moved(change: impl Fn(&Sample) -> u64) -> Run {
+    let samples = Sample::read(&folder().join("raw.csv")).unwrap();
+    let samples: Vec<_> = samples.into_iter().map(|s| Sample { ns: change(&s), ..s }).collect();
+    let (env, cells) = (run().env, run().cells);
+    Run::new("again".into(), env, cells, &samples)
 }
 
 #[test]
-fn a_ratio_that_did_not_repeat_is_marked_with_whose_time_moved() {
-    let folder = folder();
-    let moved = |change: &dyn Fn(&Sample) -> u64| {
-        let samples = Sample::read(&folder.join("raw.csv")).unwrap();
-        let samples: Vec<_> = samples.into_iter().map(|s| Sample { ns: change(&s), ..s }).collect();
-        let (env, cells) = (run().env, run().cells);
-        repeat::of(&run(), &Run::new("again".into(), env, cells, &samples))
+fn what_moved_from_run_to_run_is_said() {
+    let slower = |name: &'static str, n: u64| {
+        move |s: &Sample| if s.variant == name && s.n == n { s.ns * 11 / 10 } else { s.ns }
     };
     let row = |page: &str, size: &str| {
-        let table = page.split_once("whose time moved |").unwrap().1;
+        let table = page.split_once("read-only moved |").unwrap().1;
         let line = table.lines().find(|line| line.starts_with(size)).unwrap();
-        line.split('|').map(str::trim).collect::<Vec<_>>().join("|")
+        line.split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>()
     };
-    let same = moved(&|s| s.ns);
-    assert!(same.contains(" 0 differ by more than their intervals") && !same.contains(" † |"));
-    assert!(row(&same, "| 2^20").ends_with("|neither for sure|"), "{same}");
-    let tenth_more = |s: &Sample, name: &str| {
-        if s.variant == name && s.n == 1 << 20 { s.ns * 11 / 10 } else { s.ns }
+    let same = repeat::page(&[vec![&run(), &moved(|s| s.ns)]]);
+    assert_eq!(row(&same, "| 2^20")[4..7], ["0.0 %", "0.0 %", "0.0 %"], "{same}");
+    let again = moved(slower("cub", 1 << 20));
+    let page = repeat::page(&[vec![&run(), &again, &run()]]);
+    assert_eq!(row(&page, "| 2^20")[4..7], ["10.0 %", "0.0 %", "0.0 %"], "{page}");
+    assert_eq!(row(&page, "| 2^24")[4..7], ["0.0 %", "0.0 %", "0.0 %"], "{page}");
+    // One run's interval holds a copy's median, and not one that is a tenth away.
+    let (within, between) = repeat::held(&[&run(), &again, &run(), &run()]);
+    assert!(within.held > 0 && within.held < within.tried, "{within}");
+    assert!(between.held > 0 && between.held < between.tried, "{between}");
+    let (within, between) = repeat::held(&[&run(), &moved(|s| s.ns)]);
+    assert_eq!((within.held, between.tried), (within.tried, 0));
+}
+
+#[test]
+fn the_first_is_the_fastest_of_all_runs_and_a_quarrel_is_a_tie() {
+    let faster = |name: &'static str, by: u64| {
+        moved(move |s| if s.variant == name { s.ns * by / 1000 } else { s.ns })
     };
-    let page = moved(&|s| tenth_more(s, "cub"));
-    let at = row(&page, "| 2^20");
-    assert!(at.ends_with("|cub|") && at.contains("+10.0 %") && at.contains(" †|"), "{at}");
-    assert!(row(&page, "| 2^24").ends_with("|neither for sure|"), "{page}");
-    let page = moved(&|s| tenth_more(s, "v1-divergence"));
-    assert!(row(&page, "| 2^20").ends_with("|v1-divergence|"), "{page}");
+    let plain = run();
+    let steps: Vec<String> = plain.steps().iter().map(|step| step.name.clone()).collect();
+    let best = repeat::first(&[&plain, &plain]).pop().unwrap();
+    assert!(steps.contains(&best.step) && best.ties.is_empty(), "{best:?}");
+    // The other step is made as much faster in one run as it needs to be first there.
+    let other: &'static str = steps.iter().find(|step| **step != best.step).unwrap().clone().leak();
+    let at = place(best.n);
+    let behind = plain.ratio(other, &best.step, &at).unwrap().0.median;
+    let ahead = faster(other, (1000.0 / behind / 1.05) as u64);
+    let tied = repeat::first(&[&plain, &ahead]).pop().unwrap();
+    assert_eq!(tied.ties.len(), 1, "{tied:?}");
 }
 
 #[test]

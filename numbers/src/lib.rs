@@ -1,5 +1,12 @@
-//! Numbers: how sizes are written wherever one is printed, and the quantile behind every figure.
+//! Numbers: their types, random ones by place, how sizes are written wherever one is printed, and
+//! the quantile behind every figure.
 #![forbid(unsafe_code)]
+
+mod element;
+mod mixed;
+
+pub use element::Element;
+pub use mixed::mixed;
 
 /// A size as people write it: `2^20`, `2^20+13`, or its digits.
 pub fn size(n: u64) -> String {

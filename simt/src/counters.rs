@@ -82,6 +82,8 @@ pub struct LaunchCounts {
     pub counts: Counts,
     /// Per line of the CUDA source; 0 holds what has no line.
     pub lines: BTreeMap<u32, Counts>,
+    /// Per line of the PTX, with the line of the CUDA source that it was made from.
+    pub ptx: BTreeMap<u32, (u32, Counts)>,
     /// Per round: the interval between two block barriers.
     pub rounds: Vec<Counts>,
     /// Per block, where [`Counters::per_block`] asked for it.
@@ -101,7 +103,8 @@ pub struct Counters {
     rounds: Vec<Counts>,
     blocks: BTreeMap<u64, Counts>,
     running: Option<Box<LaunchCounts>>,
-    source: Vec<u32>,
+    /// The lines of its instructions: of the source, and of the PTX.
+    source: Vec<(u32, u32)>,
 }
 
 /// Rounds that are told apart; what comes after counts as the last of them.
@@ -132,9 +135,11 @@ impl Counters {
     /// Books the running launch, also one that was stopped.
     fn finish(&mut self) {
         let Some(mut launch) = self.running.take() else { return };
-        for (counts, line) in self.insts.iter().zip(&self.source) {
+        for (counts, (line, ptx_line)) in self.insts.iter().zip(&self.source) {
             if *counts != Counts::default() {
                 *launch.lines.entry(*line).or_default() += counts;
+                let (_, there) = launch.ptx.entry(*ptx_line).or_insert((*line, Counts::default()));
+                *there += counts;
             }
         }
         for counts in &self.rounds {
@@ -176,7 +181,8 @@ impl Observer for Counters {
         self.finish();
         let kernel = launch.kernel;
         self.insts = vec![Counts::default(); kernel.len()];
-        self.source = (0..kernel.len() as u32).map(|pc| kernel.line(pc)).collect();
+        let lines = |pc| (kernel.line(pc), kernel.ptx_line(pc));
+        self.source = (0..kernel.len() as u32).map(lines).collect();
         self.running = Some(Box::new(LaunchCounts {
             entry: kernel.name().to_string(),
             grid: launch.grid,

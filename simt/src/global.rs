@@ -125,11 +125,11 @@ impl Global {
             ));
         }
         let (index, base) = self.place()?;
-        let count = bytes.div_ceil(4) as usize;
+        let no_room = || format!("this machine has no room for {bytes} bytes");
+        // Where addresses have 32 bits, a length may have more.
+        let count = usize::try_from(bytes.div_ceil(4)).map_err(|_| no_room())?;
         let mut words = Vec::new();
-        words
-            .try_reserve_exact(count)
-            .map_err(|_| format!("this machine has no room for {bytes} bytes"))?;
+        words.try_reserve_exact(count).map_err(|_| no_room())?;
         words.resize_with(count, || AtomicU32::new(u32::from_ne_bytes([POISON; 4])));
         self.slots[index] = Slot { base, bytes, live: true, words, sparse: Vec::new() };
         self.used += bytes;

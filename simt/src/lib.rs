@@ -80,6 +80,7 @@ mod parse;
 mod place;
 mod printf;
 mod progress;
+mod source;
 mod symbol;
 
 pub use arch::Arch;
@@ -91,3 +92,4 @@ pub use launch::{Arg, Config, Launch, Schedule};
 pub use module::Module;
 pub use observer::Observer;
 pub use progress::Progress;
+pub use source::parameters;

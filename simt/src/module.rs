@@ -100,6 +100,14 @@ impl Module {
         Err(format!("no entry `{entry}` in the module, which has {have}"))
     }
 
+    /// As [`name_params`](Module::name_params), of every entry, by the CUDA source.
+    pub fn name_params_as_in(&mut self, source: &str) {
+        let entries: Vec<String> = self.entries().map(str::to_owned).collect();
+        for entry in entries {
+            self.name_params(&entry, crate::parameters(source, &entry));
+        }
+    }
+
     /// Gives the parameters of an entry the names that the source has for them, in order, for
     /// findings to use: PTX of a compiler has none.
     pub fn name_params<'a>(&mut self, entry: &str, names: impl IntoIterator<Item = &'a str>) {

@@ -149,7 +149,7 @@ impl Spec {
     fn float(&self, v: f64, kind: char) -> String {
         let sign = self.sign(v.is_sign_negative() && !v.is_nan()).to_string();
         let upper = kind.is_ascii_uppercase();
-        let case = |text: String| if upper { text.to_uppercase() } else { text };
+        let case = |text: String| if upper { text.to_ascii_uppercase() } else { text };
         if !v.is_finite() {
             let text = if v.is_nan() { "nan" } else { "inf" };
             return self.pad(sign, case(text.into()), false);

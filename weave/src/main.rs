@@ -1,9 +1,11 @@
-//! The book's weaver: what `cargo x book` and `cargo x results` run, and nothing else builds.
+//! The book's weaver: what `cargo x book`, `cargo x results` and `cargo x wasm` run, and nothing else builds.
 
 mod book;
+mod library;
 mod plots;
 mod results;
 mod rows;
+mod wasm;
 
 use std::process::ExitCode;
 
@@ -27,7 +29,10 @@ fn run(task: &Task) -> Result<()> {
     sh.change_dir(xtask::root());
     match task {
         Task::Results { check } => results::run(*check),
+        Task::Wasm { check } => wasm::run(&sh, *check),
         Task::Book(options) => book::run(&sh, options),
-        _ => bail!("the weaver has `book` and `results`: everything else is `cargo x` itself"),
+        _ => bail!(
+            "the weaver has `book`, `results` and `wasm`: everything else is `cargo x` itself"
+        ),
     }
 }

@@ -2,7 +2,8 @@
 
 use anyhow::{Result, anyhow};
 use measured::{
-    Cache, Clock, Place, Role, Run, contender_order, history::History, stats::Summary, table,
+    Cache, Clock, Place, Role, Run, contender_order, history::History, library::Series,
+    stats::Summary, table,
 };
 use plotters::{coord::Shift, prelude::*};
 
@@ -311,5 +312,52 @@ pub(crate) fn sweep(run: &Run) -> Result<String> {
             }
         }
         text("time over that of the step's best block size".into(), left, height - 20, 11)
+    })
+}
+
+/// The faster CUB's time over that of `reduce` at every drawn size, with its interval; who is behind
+/// for sure is red.
+pub(crate) fn drawn(series: &Series) -> Result<String> {
+    let ratios = series.times.keys().filter_map(|&n| {
+        let (ratio, _) = series.ratio(n, "reduce")?;
+        Some(((n as f64).log2(), ratio.0))
+    });
+    let ratios: Vec<(f64, Summary)> = ratios.collect();
+    let last = ratios.iter().map(|(power, _)| *power).fold(1.0, f64::max);
+    let top = ratios.iter().map(|(_, ratio)| ratio.median).fold(1.0, f64::max) * 1.05;
+    let bottom = ratios.iter().map(|(_, ratio)| ratio.median).fold(1.0, f64::min) * 0.97;
+    draw((840, 320), |area| {
+        let mut chart = ChartBuilder::on(area)
+            .margin(10)
+            .x_label_area_size(40)
+            .y_label_area_size(55)
+            .build_cartesian_2d(0.0..last + 0.2, bottom..top)
+            .map_err(failed)?;
+        chart
+            .configure_mesh()
+            .disable_x_mesh()
+            .light_line_style(TRANSPARENT)
+            .bold_line_style(BLACK.mix(0.12))
+            .axis_style(BLACK)
+            .x_labels(16)
+            .x_label_formatter(&|power| format!("2^{power:.0}"))
+            .y_label_formatter(&|ratio| format!("{ratio:.2}"))
+            .x_desc("elements")
+            .y_desc("CUB / reduce")
+            .label_style(("sans-serif", 12))
+            .draw()
+            .map_err(failed)?;
+        let level = PathElement::new([(0.0, 1.0), (last + 0.2, 1.0)], BLACK.mix(0.6));
+        chart.draw_series([level]).map_err(failed)?;
+        for (power, ratio) in ratios {
+            let colour =
+                if ratio.high < 1.0 { RGBColor(200, 40, 40) } else { RGBColor(40, 90, 190) };
+            let (low, high) = (ratio.low.max(bottom), ratio.high.min(top));
+            let interval = PathElement::new([(power, low), (power, high)], colour.mix(0.45));
+            chart.draw_series([interval]).map_err(failed)?;
+            let dot = Circle::new((power, ratio.median), 2, colour.filled());
+            chart.draw_series([dot]).map_err(failed)?;
+        }
+        Ok(())
     })
 }

@@ -12,7 +12,7 @@ use measured::{
     table::Table,
 };
 
-use crate::plots;
+use crate::{library::Library, plots};
 
 /// A block of a page begins with `<!-- results:begin NAME -->`; the name of the main table may be
 /// left out.
@@ -30,6 +30,7 @@ const PLOTS: &str = "book/src/generated";
 struct Results {
     runs: Vec<Run>,
     history: Option<History>,
+    library: Vec<Library>,
 }
 
 /// Renders, or checks that what is there is what would be rendered.
@@ -54,10 +55,15 @@ fn render(root: &Path, check: bool) -> Result<()> {
     for (run, folder) in runs.iter().zip(&folders) {
         files.insert(folder.join("README.md"), page::of(run));
     }
-    if let Some((first, second)) = repeat::pair(&runs) {
-        files.insert(root.join("results").join(repeat::FILE), repeat::of(first, second));
+    let kinds = repeat::kinds(&runs);
+    if !kinds.is_empty() {
+        files.insert(root.join("results").join(repeat::FILE), repeat::page(&kinds));
     }
-    let results = Results { runs, history };
+    let library = Library::all(&root.join("results"))?;
+    for folder in &library {
+        files.extend(folder.files()?);
+    }
+    let results = Results { runs, history, library };
     for (name, svg) in results.plots()? {
         files.insert(root.join(PLOTS).join(format!("{name}.svg")), svg);
     }
@@ -98,9 +104,9 @@ fn write(root: &Path, files: &BTreeMap<PathBuf, String>, check: bool) -> Result<
     Ok(())
 }
 
-/// The pages that may hold blocks: the front page and the book.
+/// The pages that may hold blocks: the front pages and the book.
 fn pages(root: &Path) -> Result<Vec<PathBuf>> {
-    let mut pages = vec![root.join("README.md")];
+    let mut pages = vec![root.join("README.md"), root.join("reduce/README.md")];
     let mut folders = vec![root.join("book/src")];
     while let Some(folder) = folders.pop() {
         let Ok(entries) = fs::read_dir(folder) else { continue };
@@ -162,12 +168,6 @@ impl Results {
         self.runs.last()
     }
 
-    /// The same command of the same program, on another GPU of the newest run's kind.
-    fn again(&self) -> Option<&Run> {
-        let (again, newest) = repeat::pair(&self.runs)?;
-        (newest.name == self.newest()?.name).then_some(again)
-    }
-
     /// The text of a block.
     fn block(&self, name: &str) -> Result<String> {
         if name == "history" {
@@ -176,17 +176,23 @@ impl Results {
         if let Some(name) = name.strip_prefix("rows ") {
             return crate::rows::block(&xtask::root(), name);
         }
+        if let Some(from) = name.strip_prefix("library") {
+            // Where the page's links begin: the folder of results, as seen from it.
+            let newest = self.library.last().context("results/library is empty")?;
+            let to = if from.is_empty() { "results" } else { from.trim() };
+            return Ok(newest.short()?.replace("RESULTS", to));
+        }
         let Some(run) = self.newest() else {
             return Ok("Nothing has been measured yet: `ladder measure` does it.".into());
         };
         let (kind, rest) = name.split_once(' ').unwrap_or((name, ""));
         Ok(match kind {
-            "" | "ladder" => page::ladder(run, self.again()),
+            "" | "ladder" => page::ladder(run, &repeat::kind_of(&self.runs, run)),
             "machine" => page::machine(run),
             "runs" => list(&self.runs).to_string(),
-            "repeat" => match repeat::pair(&self.runs) {
-                Some((first, second)) => repeat::of(first, second),
-                None => "No command has been run on two GPUs of a kind so far.".into(),
+            "repeat" => match repeat::kinds(&self.runs).as_slice() {
+                [] => "No program has been run on two GPUs of a kind so far.".into(),
+                kinds => repeat::page(kinds),
             },
             "counters" => ledger(&run.counters).to_string(),
             "times" => page::times(run, element(rest), Cache::Cold, Clock::Gpu).to_string(),
@@ -202,7 +208,7 @@ impl Results {
                 found.with_context(|| format!("there is no plot `{rest}`"))?.1
             }
             _ => bail!(
-                "there is no block `{name}`: take ladder, machine, runs, repeat, counters, history, \
+                "there is no block `{name}`: take ladder, library, machine, runs, repeat, counters, history, \
                  times, warm, host, rates, against-cub, against-before (each with a type), \
                  step NAME, plot NAME, or rows NAME"
             ),
@@ -407,8 +413,8 @@ mod tests {
         assert!(page.contains("[v1-divergence](steps/v1-divergence)"), "{page}");
         assert!(page.contains("2000-01-02-synthetic-gpu") && page.contains("<svg"), "{page}");
         let twice = fs::read_to_string(root.join("results").join(repeat::FILE)).unwrap();
-        assert!(twice.contains("from [2000-01-01-synthetic-gpu]"), "{twice}");
-        assert!(twice.contains("0 differ by more than their intervals"), "{twice}");
+        assert!(twice.contains("From [2000-01-01-synthetic-gpu]"), "{twice}");
+        assert!(twice.contains("held another run's median in 12 of 12"), "{twice}");
         for plot in ["bandwidth", "time", "sweep", "history"] {
             let svg = fs::read_to_string(root.join(PLOTS).join(format!("{plot}.svg"))).unwrap();
             assert!(svg.starts_with("<svg") && svg.contains("currentColor"), "{plot}");

@@ -16,12 +16,13 @@ pub(crate) fn run(sh: &Shell) -> Result<ExitCode> {
     let flags = sh.push_env("RUSTDOCFLAGS", "-D warnings");
     cmd!(sh, "cargo doc --workspace --no-deps --document-private-items").run()?;
     drop(flags);
-    crate::ptx::run(sh, true)?;
+    crate::ptx::run(true)?;
     // The weaver as the tests have it: alone, it would build half of what it takes again.
     programs::build(sh, Which::Tested)?;
     crate::compilers::run(sh, true, Which::Tested)?;
-    for words in [&["results", "--check"][..], &["book", "--check", "--test"]] {
-        let code = crate::weave::built(words)?;
+    for words in [&["results", "--check"][..], &["wasm", "--check"], &["book", "--check", "--test"]]
+    {
+        let code = programs::built("weave", words)?;
         if code != ExitCode::SUCCESS {
             return Ok(code);
         }

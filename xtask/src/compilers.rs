@@ -24,7 +24,7 @@ pub(crate) fn run(sh: &Shell, check: bool, which: Which) -> Result<()> {
             false => bail!("{text}: on Debian and Ubuntu `apt install clang-19` brings it"),
         };
     };
-    crate::nvrtc::bring(sh)?;
+    crate::nvrtc::bring()?;
     programs::build(sh, which)?;
     let ladder = programs::path("ladder")?;
     let table = cmd!(sh, "{ladder} compilers --clang {clang}").read()? + "\n";

@@ -79,6 +79,21 @@ pub fn zoo() -> Result<Vec<Kernel>> {
     Ok(kernels)
 }
 
+/// What the figures of the book offer beside a step's own kernel: `STEP/NAME`, each with the fault that
+/// its first line names. They are launched by the plan of their step.
+pub fn page() -> Result<Vec<Kernel>> {
+    let mut kernels = Vec::new();
+    for folder in entries(&crate::root().join("book/live/kernels")) {
+        for path in entries(&folder) {
+            if path.extension().is_some_and(|extension| extension == "cu") {
+                kernels.push(Kernel::read(&folder, path.file_name().unwrap_or_default().as_ref())?);
+            }
+        }
+    }
+    kernels.sort_by_key(|kernel| (number(&kernel.name), kernel.name.clone()));
+    Ok(kernels)
+}
+
 /// What the zoo's kernels are compiled for.
 pub const ZOO: [(&str, &str); 1] = [("i32", "int")];
 

@@ -11,6 +11,7 @@ macro_rules! say {
 mod bundle;
 mod ci;
 mod compilers;
+mod cupti;
 pub mod diff;
 pub mod kernels;
 mod library;
@@ -24,8 +25,8 @@ mod spell;
 mod task;
 mod tidy;
 mod venv;
-mod weave;
 
+pub use nvrtc::bring;
 pub use root::root;
 pub use task::{Book, Task};
 
@@ -42,11 +43,12 @@ pub fn run(task: &Task) -> Result<ExitCode> {
     let sh = Shell::new()?;
     sh.change_dir(root());
     match task {
-        Task::Ptx { check } => ptx::run(&sh, *check)?,
+        Task::Ptx { check } => ptx::run(*check)?,
         Task::Nvrtc => {
-            let library = nvrtc::bring(&sh)?;
+            let library = bring()?;
             say!("NVRTC {} is at {}", compiler::nvrtc::PINNED, library.path().display());
         }
+        Task::Cupti => cupti::bring(&sh)?,
         Task::Tidy => tidy::run()?,
         Task::Diff { step } => diff::print(*step)?,
         Task::Peers { arch, nvcc } => peers::run(&sh, arch, nvcc.as_deref())?,
@@ -54,7 +56,10 @@ pub fn run(task: &Task) -> Result<ExitCode> {
         Task::Spell => spell::run(&sh)?,
         Task::Compilers { check } => compilers::run(&sh, *check, programs::Which::Default)?,
         Task::Sass { check } => sass::run(&sh, *check)?,
-        Task::Results { .. } | Task::Book(_) => return weave::run(std::env::args_os().skip(1)),
+        Task::Results { .. } | Task::Wasm { .. } | Task::Book(_) => {
+            return programs::run("weave", std::env::args_os().skip(1));
+        }
+        Task::Check { words } => return programs::run("check", words.iter().cloned()),
         Task::Ci => return ci::run(&sh),
     }
     Ok(ExitCode::SUCCESS)

@@ -12,8 +12,13 @@ use xshell::Shell;
 
 use crate::venv;
 
-/// Opens the pinned NVRTC; installs it into `.venv` first if it is not there.
-pub(crate) fn bring(sh: &Shell) -> Result<Library> {
+/// Opens the pinned NVRTC; installs it into `.venv` first if it is not there, and says so.
+///
+/// # Errors
+/// NVIDIA makes none for this system, or PyPI's cannot be had.
+pub fn bring() -> Result<Library> {
+    let sh = &Shell::new()?;
+    sh.change_dir(crate::root());
     if installed(sh).is_none() {
         any::nvrtc_exists().map_err(anyhow::Error::msg)?;
         say!("installing NVRTC {PINNED} from PyPI into .venv (60 MB)");

@@ -31,15 +31,21 @@ const ROWS: &str = "peers/rows.cu";
 pub(crate) fn run(sh: &Shell, arch: &str, nvcc: Option<&str>) -> Result<()> {
     sh.create_dir("target/peers")?;
     say!("compiling peers/*.cu for {arch}: CUB's templates take a minute or two");
+    let nvcc_on = |nvcc: &str, more: &[String], flags: &str, from: &str, to: &str| {
+        let flags = flags.split(' ');
+        cmd!(
+            sh,
+            "{nvcc} -std=c++17 -O3 -cudart static {flags...} -arch={arch} {more...} -o {to} {from}"
+        )
+        .quiet()
+        .run()
+        .context("nvcc takes a C++ compiler of the system, such as Debian's g++")
+    };
     let compile = |nvcc: &str, more: &[String], source: &str, library: &str| {
-        let flags = "-std=c++17 -O3 -shared -Xcompiler -fPIC -cudart static".split(' ');
         let library = format!("target/peers/{library}");
-        cmd!(sh, "{nvcc} {flags...} -arch={arch} {more...} -o {library} {source}")
-            .quiet()
-            .run()
-            .context("nvcc takes a C++ compiler of the system, such as Debian's g++")?;
+        nvcc_on(nvcc, more, "-shared -Xcompiler -fPIC", source, &library)?;
         say!("{library} is ready: `ladder measure` finds it there, or beside itself");
-        Ok(())
+        anyhow::Ok(())
     };
     if let Some(nvcc) = nvcc {
         compile(nvcc, &[], ROWS, "librows.so")?;
@@ -48,8 +54,14 @@ pub(crate) fn run(sh: &Shell, arch: &str, nvcc: Option<&str>) -> Result<()> {
     let toolkit = bring(sh)?;
     let nvcc = toolkit.join("bin/nvcc").display().to_string();
     let libraries = format!("-L{}/lib", toolkit.display());
-    compile(&nvcc, std::slice::from_ref(&libraries), ROWS, "librows.so")?;
-    compile(&nvcc, std::slice::from_ref(&libraries), CUB, "libpeers.so")?;
+    let newest = std::slice::from_ref(&libraries);
+    compile(&nvcc, newest, ROWS, "librows.so")?;
+    compile(&nvcc, newest, CUB, "libpeers.so")?;
+    let program = "target/peers/gpu-to-gpu";
+    nvcc_on(&nvcc, newest, "-Xcompiler -fPIC", "peers/gpu_to_gpu.cu", program)?;
+    say!(
+        "{program} is ready: run it on a GPU, and it says whether CUB's gpu_to_gpu sums hold there"
+    );
     let own = format!("{VENV}/toolkit");
     cmd!(
         sh,

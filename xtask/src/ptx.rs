@@ -4,7 +4,6 @@ use std::{fs, path::PathBuf};
 
 use anyhow::{Result, bail};
 use compiler::{ELEMENTS, Stamp, Unit, nvrtc};
-use xshell::Shell;
 
 use crate::{
     kernels::{self, Kernel},
@@ -39,12 +38,14 @@ impl File<'_> {
     }
 }
 
-pub(crate) fn run(sh: &Shell, check: bool) -> Result<()> {
+pub(crate) fn run(check: bool) -> Result<()> {
     let (variants, kernels, zoo) = (library::variants()?, kernels::all()?, kernels::zoo()?);
+    let page = kernels::page()?;
     let mut files: Vec<File<'_>> = variants.iter().map(File::of_library).collect();
     files.extend(kernels.iter().flat_map(|kernel| File::of_kernel(kernel, &ELEMENTS)));
+    files.extend(page.iter().flat_map(|kernel| File::of_kernel(kernel, &ELEMENTS)));
     files.extend(zoo.iter().flat_map(|kernel| File::of_kernel(kernel, &kernels::ZOO)));
-    let compiler = crate::nvrtc::bring(sh)?;
+    let compiler = crate::nvrtc::bring()?;
     let mut stale = Vec::new();
     for File { name, path, unit, keep } in &files {
         let words = format!("NVRTC {} {}", nvrtc::PINNED, compiler.options(unit).join(" "));
@@ -63,7 +64,9 @@ pub(crate) fn run(sh: &Shell, check: bool) -> Result<()> {
             say!("all {count} PTX files are what NVRTC {} makes of their kernels", nvrtc::PINNED)
         }
         (stale, false) => {
-            say!("wrote {} of {count} PTX files: {}", stale.len(), stale.join(", "))
+            let more = if stale.len() > 8 { ", …" } else { "" };
+            let named = stale.iter().take(8).cloned().collect::<Vec<_>>().join(", ");
+            say!("wrote {} of {count} PTX files: {named}{more}", stale.len())
         }
         (stale, true) => bail!(
             "not what NVRTC {} makes of their kernels: {}; run `cargo x ptx`",

@@ -1,5 +1,7 @@
 //! What `cargo x` is asked for. The weaver reads the same words.
 
+use std::ffi::OsString;
+
 use clap::{Args, Command, CommandFactory, FromArgMatches, Parser};
 
 /// The project's own tools.
@@ -14,6 +16,15 @@ pub enum Task {
     },
     /// Bring the pinned NVRTC from PyPI into .venv, so that an edited kernel can be compiled
     Nvrtc,
+    /// Bring CUPTI from PyPI into .venv, so that `--counters` and `--profile` can ask a GPU
+    Cupti,
+    /// Judge a kernel of yours: `cargo x check 3`, --list, --watch, --hint, --show
+    #[command(disable_help_flag = true)]
+    Check {
+        /// What is asked of the judge; `cargo x check --help` says it
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<OsString>,
+    },
     /// Hold the tree against its own rules: parallel steps, small diffs, fresh PTX, no circles
     Tidy,
     /// Show what a step changes in its kernel: `cargo x diff 3` is v2 against v3
@@ -52,6 +63,12 @@ pub enum Task {
         #[arg(long)]
         check: bool,
     },
+    /// Compile the interpreter to WebAssembly, for the figures of the book that a reader moves
+    Wasm {
+        /// Write nothing; fail where what is kept is not what would be written
+        #[arg(long)]
+        check: bool,
+    },
     /// Build the book into book/book, and hold it against its rules
     Book(Book),
     /// Everything that CI runs: fmt, tidy, spell, clippy, tests, doc, ptx --check, book --check
@@ -60,9 +77,9 @@ pub enum Task {
 
 /// Who asks for what, in the order of the help.
 const GROUPS: [(&str, &[&str]); 3] = [
-    ("Learn", &["nvrtc", "diff", "book"]),
+    ("Learn", &["check", "nvrtc", "cupti", "diff", "book"]),
     ("Measure", &["bundle", "peers", "results"]),
-    ("Maintain", &["ptx", "tidy", "spell", "compilers", "sass", "ci"]),
+    ("Maintain", &["ptx", "tidy", "spell", "compilers", "sass", "wasm", "ci"]),
 ];
 
 impl Task {

@@ -2,7 +2,7 @@
 
 use std::{env::consts::EXE_SUFFIX, path::PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use xshell::{Shell, cmd};
 
 /// Where its programs lie.
@@ -14,7 +14,11 @@ pub(crate) fn install(sh: &Shell, words: &[&str]) -> Result<()> {
     if !python.exists() {
         make(sh)?;
     }
-    cmd!(sh, "{python} -m pip install --quiet {words...}").quiet().run()?;
+    let pip = cmd!(sh, "{python} -m pip install --quiet --retries 1 {words...}").quiet();
+    let output = pip.ignore_status().output()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    let last = said.lines().rfind(|line| line.starts_with("ERROR")).unwrap_or(said.trim());
+    ensure!(output.status.success(), "pip could not install {}: {last}", words.join(" "));
     Ok(())
 }
 

@@ -4,7 +4,7 @@
 //! knows them by numbers, so launches and memory go through its `result` layer here.
 #![expect(unsafe_code, reason = "a plan's launches and memory go through the driver's C functions")]
 
-use std::{ffi::c_void, sync::Arc};
+use std::{cell::Cell, ffi::c_void, sync::Arc};
 
 use cudarc::driver::{
     CudaContext, CudaStream, DriverError, result,
@@ -30,6 +30,7 @@ pub struct Cuda {
     stream: Arc<CudaStream>,
     facts: Facts,
     driver: String,
+    launched: Cell<u64>,
 }
 
 /// Figures of a GPU beyond its [`Facts`].
@@ -86,7 +87,7 @@ impl Cuda {
         unsafe { sys::cuDriverGetVersion(&mut version) }.result().map_err(opening())?;
         let driver = format!("{}.{}", version / 1000, version % 1000 / 10);
         let facts = facts(&context, &driver).map_err(opening())?;
-        Ok(Cuda { context, stream, facts, driver })
+        Ok(Cuda { context, stream, facts, driver, launched: Cell::new(0) })
     }
 
     /// What it is.
@@ -102,6 +103,21 @@ impl Cuda {
     /// As `sm_90`.
     pub fn architecture(&self) -> String {
         program::architecture(&self.context)
+    }
+
+    /// Its compute capability, as (9, 0).
+    pub(super) fn capability(&self) -> (i32, i32) {
+        self.context.compute_capability().unwrap_or_default()
+    }
+
+    /// The context and the device, for CUPTI, and the device's ordinal.
+    pub(super) fn target(&self) -> (*mut c_void, i32, usize) {
+        (self.context.cu_ctx().cast(), self.context.cu_device(), self.context.ordinal())
+    }
+
+    /// Launches that were made since it was opened.
+    pub fn launched(&self) -> u64 {
+        self.launched.get()
     }
 
     /// Allocates memory.
@@ -304,7 +320,9 @@ impl Cuda {
                 )
             }
         };
-        launched.map_err(|error| failed(doing())(error))
+        launched.map_err(|error| failed(doing())(error))?;
+        self.launched.set(self.launched.get() + 1);
+        Ok(())
     }
 
     /// Waits until everything launched has finished.

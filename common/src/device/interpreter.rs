@@ -6,7 +6,7 @@ use simt::observe::{Finding, Printed, Prints, Races, Sync, Trace};
 
 use super::{
     facts::Facts,
-    host, params,
+    host,
     ptx::{self, Ptx},
 };
 use crate::{
@@ -24,6 +24,8 @@ pub struct Settings {
     /// How long a launch may go on with no block of it ending; none for the interpreter's own, and
     /// zero for as long as it likes.
     pub patience: Option<Duration>,
+    /// Warp instructions that a launch may execute; none for the interpreter's own.
+    pub budget: Option<u64>,
     /// What is checked; by default everything, up to [`CHECKED`] elements.
     pub checks: Option<Vec<Check>>,
     /// Blocks of each launch whose every access is recorded.
@@ -79,7 +81,7 @@ pub struct Interpreter {
 
 /// Everything that can watch a launch.
 type Observers = (
-    (simt::Counters, Prints),
+    Option<(simt::Counters, Prints)>,
     Option<Races>,
     Option<simt::observe::Memory>,
     Option<Sync>,
@@ -126,6 +128,7 @@ impl Interpreter {
         if let Some(patience) = settings.patience {
             config.patience = (!patience.is_zero()).then_some(patience);
         }
+        config.budget = settings.budget.unwrap_or(config.budget);
         config.memory = host::free_bytes();
         let chip = chip(&settings.gpu);
         let played = match settings.gpu == simt::Arch::default() {
@@ -155,10 +158,7 @@ impl Interpreter {
                 Err(Error::OldGpu { target: target.to_owned(), gpu: gpu.name.to_owned() })
             }
             Ok(mut module) => {
-                let entries: Vec<String> = module.entries().map(str::to_owned).collect();
-                for entry in entries {
-                    module.name_params(&entry, params::names(&ptx.source, &entry));
-                }
+                module.name_params_as_in(&ptx.source);
                 Ok(Program { module })
             }
             Err(error) if !ptx.source.is_empty() => Err(Error::Simt {
@@ -227,6 +227,11 @@ impl Interpreter {
         let (mut gpu, launch) = (self.gpu.borrow_mut(), call.interpreted());
         let result = match &mut *self.observers.borrow_mut() {
             Some(observers) => gpu.launch(&program.module, &launch, observers),
+            // Nobody watches: the interpreter is compiled a second time for that, and is faster. A
+            // page fetches it, and has it once.
+            None if cfg!(target_family = "wasm") => {
+                gpu.launch(&program.module, &launch, &mut Observers::default())
+            }
             None => gpu.launch(&program.module, &launch, &mut ()),
         };
         result.map_err(stopped(format!("interpreting {}", call.entry)))
@@ -238,7 +243,7 @@ impl Interpreter {
         let checks = self.settings.checks.clone().unwrap_or_else(all);
         let on = |check| checks.contains(&check);
         *self.observers.borrow_mut() = Some((
-            (simt::Counters::default(), Prints::first(PRINTED)),
+            Some((simt::Counters::default(), Prints::first(PRINTED))),
             on(Check::Races).then(Races::new),
             on(Check::Memory).then(simt::observe::Memory::new),
             on(Check::Sync).then(Sync::new),
@@ -248,8 +253,8 @@ impl Interpreter {
 
     /// What was seen since [`watch`](Interpreter::watch).
     pub fn observed(&self) -> Observed {
-        let ((counters, prints), races, memory, sync, trace) =
-            self.observers.take().unwrap_or_default();
+        let (counted, races, memory, sync, trace) = self.observers.take().unwrap_or_default();
+        let (counters, prints) = counted.unwrap_or_default();
         let on = [
             (Check::Races, races.as_ref().map(Races::findings)),
             (Check::Memory, memory.as_ref().map(simt::observe::Memory::findings)),

@@ -11,21 +11,37 @@ use crate::{
     plan::{Block, Call, Problem},
 };
 
+#[cfg(not(target_family = "wasm"))]
+mod chosen;
+#[cfg(not(target_family = "wasm"))]
 pub mod cuda;
+#[cfg(not(target_family = "wasm"))]
+pub mod cupti;
+#[cfg(not(target_family = "wasm"))]
 mod driver;
 mod facts;
+#[cfg(not(target_family = "wasm"))]
 mod gate;
 pub mod host;
 pub mod interpreter;
-mod params;
+#[cfg(not(target_family = "wasm"))]
 mod program;
 pub mod ptx;
+#[cfg(not(target_family = "wasm"))]
 mod stopwatch;
 
+/// Where there can be no driver: a GPU that nobody has.
+#[cfg(target_family = "wasm")]
+#[path = "nowhere.rs"]
+pub mod cuda;
+
 pub use cuda::Cuda;
+#[cfg(target_family = "wasm")]
+pub use cuda::Stopwatch;
 pub use facts::Facts;
 pub use interpreter::{Check, Interpreter, Observed, Settings};
 pub use ptx::Ptx;
+#[cfg(not(target_family = "wasm"))]
 pub use stopwatch::Stopwatch;
 
 /// Every byte of forgotten memory, on a GPU and in the interpreter.

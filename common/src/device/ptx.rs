@@ -1,12 +1,8 @@
-//! Which PTX a kernel is run from: the committed one, or, of a changed `kernel.cu`, a fresh one.
+//! PTX as a device takes it, and what can be read off its text.
 
-use std::path::Path;
-
-use compiler::{Compiler, Kind, Stamp, Unit, beside, hash, woven};
-
-use crate::{Element, Error, Kernel, Result};
-
-pub(crate) use super::params::names as parameters;
+#[cfg(not(target_family = "wasm"))]
+pub use super::chosen::{by, of};
+pub(crate) use simt::parameters;
 
 /// PTX that is ready to be loaded.
 #[derive(Clone, Debug)]
@@ -19,67 +15,6 @@ pub struct Ptx {
     pub origin: String,
     /// The file to name in an error.
     pub file: String,
-}
-
-/// The PTX for a kernel: the committed one, or, if `kernel.cu` was changed since, a fresh one.
-///
-/// `other` is a file that takes the place of the step's own: a `.cu`, or a `.ptx` as it is.
-pub fn of(kernel: &Kernel, element: Element, other: Option<&Path>) -> Result<Ptx> {
-    by(None, kernel, element, other)
-}
-
-/// As [`of`]; but where a compiler is asked for, it compiles, whatever is committed.
-pub fn by(
-    asked: Option<Kind>,
-    kernel: &Kernel,
-    element: Element,
-    other: Option<&Path>,
-) -> Result<Ptx> {
-    let path = other.unwrap_or(Path::new(kernel.path));
-    let file = path.display().to_string();
-    if path.extension().is_some_and(|e| e == "ptx") {
-        let text = read(path)?;
-        looks_like_ptx(&text, &file)?;
-        is_of(&text, element, &file)?;
-        return Ok(Ptx { text, source: String::new(), origin: format!("{file}, as it is"), file });
-    }
-    let source = match other {
-        Some(path) => read(path)?,
-        None if kernel.source.is_empty() => read(path)?,
-        // A program that was carried to another machine has only the source that it was built with.
-        None => std::fs::read_to_string(path).unwrap_or_else(|_| kernel.source.to_owned()),
-    };
-    let whole = woven(&source, &file, |name| {
-        beside(path, name).or_else(|| kernel.included(name).map(str::to_owned))
-    })?;
-    let committed = kernel.ptx(element);
-    // A reader's own kernel has none.
-    let unchanged = !committed.is_empty()
-        && Stamp::read(committed, &format!("kernel.{element}.ptx"))?.source == hash(&whole);
-    if unchanged && asked.is_none() {
-        let origin = format!("committed PTX, {} for {}", version(committed), target(committed));
-        return Ok(Ptx {
-            text: committed.to_owned(),
-            source,
-            origin,
-            file: format!("kernel.{element}.ptx"),
-        });
-    }
-    let compiler = Compiler::find(asked).map_err(|error| match error {
-        compiler::Error::Missing(text) if !unchanged => {
-            Error::NoCompiler { file: file.clone(), text }
-        }
-        other => other.into(),
-    })?;
-    let text = compiler.compile(&Unit::of_kernel(&whole, &file, element.cuda_name()))?;
-    let why = if unchanged { "" } else { "was changed: " };
-    let origin = format!("{file} {why}compiled by {compiler} for {}", target(&text));
-    Ok(Ptx { text, source, origin, file })
-}
-
-fn read(path: &Path) -> Result<String> {
-    std::fs::read_to_string(path)
-        .map_err(|source| Error::File { doing: format!("reading {}", path.display()), source })
 }
 
 /// The word after a directive such as `.target`.
@@ -99,33 +34,6 @@ pub fn target(ptx: &str) -> &str {
     directive(ptx, ".target")
 }
 
-/// Refuses what certainly is no PTX before a driver or the interpreter sees it.
-fn looks_like_ptx(text: &str, file: &str) -> Result<()> {
-    let reason = match text {
-        _ if text.trim().is_empty() => "it is empty",
-        _ if version(text) == "unknown" => "it has no .version line",
-        _ if target(text) == "unknown" => "it has no .target line",
-        _ => return Ok(()),
-    };
-    Err(Error::BadPtx { file: file.to_owned(), reason: reason.to_owned() })
-}
-
-/// Refuses PTX whose stamp says that it was made for another element type; without a stamp nobody
-/// knows.
-fn is_of(text: &str, element: Element, file: &str) -> Result<()> {
-    let defined = |line: &str| {
-        let (_, rest) = line.strip_prefix("//")?.split_once("Element=")?;
-        let name = rest.split(' ').next()?;
-        Element::ALL.into_iter().find(|element| element.cuda_name() == name)
-    };
-    match text.lines().take(4).find_map(defined) {
-        Some(made) if made != element => {
-            Err(Error::OtherElement { file: file.to_owned(), made, asked: element })
-        }
-        _ => Ok(()),
-    }
-}
-
 /// The names of the kernels that can be launched.
 pub fn entries(ptx: &str) -> Vec<String> {
     let after = ptx.split(".entry ").skip(1);
@@ -136,29 +44,13 @@ pub fn entries(ptx: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use compiler::Stamp;
 
     #[test]
     fn version_and_target_are_found_below_a_stamp() {
         let text = Stamp::put("//\n// NVVM\n\n.version 8.4\n.target sm_60\n", "source", "NVRTC");
         assert_eq!((version(&text), target(&text)), ("8.4", "sm_60"));
         assert_eq!(version("nothing"), "unknown");
-    }
-
-    #[test]
-    fn elements_are_named_as_in_the_committed_ptx() {
-        assert_eq!(Element::ALL.map(|e| (e.name(), e.cuda_name())), compiler::ELEMENTS);
-    }
-
-    #[test]
-    fn ptx_of_another_type_is_refused() {
-        let options = "NVRTC 12.4.127 --define-macro=Element=float --std=c++17";
-        let text = Stamp::put(".version 8.4\n.target sm_60\n", "source", options);
-        assert!(is_of(&text, Element::F32, "kernel.f32.ptx").is_ok());
-        assert!(is_of(".version 8.4\n", Element::I32, "own.ptx").is_ok());
-        assert_eq!(
-            is_of(&text, Element::I32, "kernel.f32.ptx").unwrap_err().to_string(),
-            "kernel.f32.ptx is made for f32, as its stamp says, and `--type i32` asks for another: take `--type f32`, or the PTX for i32"
-        );
     }
 
     #[test]

@@ -2,7 +2,9 @@
 //!
 //! A plan is made without a device, so it can be printed, tested and counted anywhere.
 
-use super::{chip::Chip, element::Element, holds::Holds};
+use numbers::Element;
+
+use super::{chip::Chip, holds::Holds};
 use crate::Error;
 
 /// The launches of one sum.

@@ -2,7 +2,6 @@
 
 mod call;
 mod chip;
-mod element;
 mod holds;
 mod launch;
 mod parts;
@@ -13,9 +12,9 @@ mod step;
 
 pub use call::{Call, Number};
 pub use chip::Chip;
-pub use element::Element;
 pub use holds::Holds;
 pub use launch::{Arg, Buffer, Launch, Plan, Scratch, Stage, additions};
+pub use numbers::Element;
 pub use parts::Parts;
 pub use problem::{Block, Problem};
 pub use scheme::{Pass, Phase, Stride};

@@ -2,7 +2,9 @@
 
 use std::str::FromStr;
 
-use super::{chip::Chip, element::Element};
+use numbers::Element;
+
+use super::chip::Chip;
 use crate::{Error, Result};
 
 /// What is to be summed, and with what.

@@ -1,7 +1,8 @@
 //! A step of the ladder, as a value.
 
+use numbers::Element;
+
 use super::{
-    element::Element,
     launch::Plan,
     problem::{Block, Problem},
 };
@@ -120,6 +121,7 @@ impl Kernel {
 
 /// The `kernel.cu` of the crate that this is written in, and its PTX; or `kernel!("NAME")`, the one
 /// that is called `NAME.cu`. Files that it includes are named behind it.
+#[cfg(not(target_family = "wasm"))]
 #[macro_export]
 macro_rules! kernel {
     () => {
@@ -136,6 +138,16 @@ macro_rules! kernel {
                 include_str!(concat!($name, ".f64.ptx")),
             ],
         }
+    };
+}
+
+/// In a page of the book, which brings the texts itself: so the interpreter there is the same
+/// whatever a kernel says.
+#[cfg(target_family = "wasm")]
+#[macro_export]
+macro_rules! kernel {
+    ($($name:literal),*) => {
+        $crate::Kernel { path: "", source: "", includes: &[], ptx: ["", "", ""] }
     };
 }
 

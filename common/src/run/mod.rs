@@ -1,10 +1,12 @@
 //! One step on one problem: the job, what came of it, and how long it took.
 
+mod counted;
 mod fits;
 mod job;
 mod outcome;
 mod timing;
 
+pub use counted::{Counted, Drawn, SAME, by_hardware, count};
 pub use job::{Checked, Job};
 pub use outcome::{Outcome, Refusal, Samples, run};
 pub use timing::Timing;

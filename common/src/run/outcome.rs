@@ -1,6 +1,7 @@
 //! One step on one problem: plan, run, verify, time.
 
 use super::{
+    counted::Counted,
     job::{Checked, Job},
     timing::{Timing, WARM_UP},
 };
@@ -38,6 +39,8 @@ pub struct Outcome {
     pub copy: Option<f64>,
     /// What the interpreter saw; `None` on a GPU.
     pub observed: Option<Observed>,
+    /// What was counted by the GPU, where that was asked for.
+    pub counted: Option<Counted>,
     /// The kernel's source; empty where only its PTX is known.
     pub source: String,
 }
@@ -158,6 +161,7 @@ pub fn run<T: Scalar>(
         timing: None,
         copy: workload.copy,
         observed: None,
+        counted: None,
         source: ptx.source.clone(),
     };
     match device {

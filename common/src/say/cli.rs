@@ -8,17 +8,23 @@ use std::{
 
 use clap::{CommandFactory, FromArgMatches};
 use indicatif::{ProgressBar, ProgressStyle};
+use once_cell::unsync::OnceCell;
 
 use super::{
-    ledger,
+    beside, ledger,
     next::next,
     options::{Format, Options},
+    profile::Profile,
     record::Record,
     report,
 };
 use crate::{
     Element, Error, Result, Step, Study,
-    device::{Device, Facts, ptx},
+    device::{
+        Device, Facts,
+        cupti::{Fault, counters::Session},
+        ptx,
+    },
     plan::Problem,
     run::{self, Outcome, Refusal},
     sum::{Scalar, Workload},
@@ -63,6 +69,7 @@ pub fn run(step: &'static Step) -> ExitCode {
             let lines = if options.lines { ledger::lines(outcome) } else { String::new() };
             report::outcome(outcome, options.input, options.seed)
                 + &ledger::ledger(outcome)
+                + &beside::beside(outcome)
                 + &lines
         };
         outcomes.iter().map(show).collect()
@@ -151,8 +158,9 @@ fn main(
     }
 }
 
-/// What is done with the outcomes of one problem, and with the steps that could not run.
-type Done<'d> = dyn FnMut(&[Outcome], &[Refusal]) -> Result<(), Stop> + 'd;
+/// What is done with the outcomes of one problem, with the steps that could not run, and with why a
+/// sum was not counted.
+type Done<'d> = dyn FnMut(&[Outcome], &[Refusal], Option<Error>) -> Result<(), Stop> + 'd;
 
 /// Why printing stopped.
 #[derive(Debug)]
@@ -191,10 +199,16 @@ fn print(
         let text = "`--kernel` takes the place of one step's kernel, and the ladder has many: run a step with it";
         return Err(Error::Usage(text.into()).into());
     }
-    if steps.len() > 1 && (options.lines || options.trace.is_some()) {
-        let text = "`--lines` and `--trace` show one kernel, and the ladder has many: run a step with them";
+    if steps.len() > 1 && (options.lines || options.trace.is_some() || options.counters) {
+        let text = "`--lines`, `--counters` and `--trace` show one kernel, and the ladder has many: run a step with them";
         return Err(Error::Usage(text.into()).into());
     }
+    if options.counters && options.format == Format::Csv {
+        let text = "`--counters` has rows for each launch, and `--format csv` one for each sum: take `--format json`, or `ladder counters --from cupti`";
+        return Err(Error::Usage(text.into()).into());
+    }
+    // Before the GPU is opened, so that this is seen too.
+    let profile = options.profile.as_ref().filter(|_| !options.explain).map(|_| Profile::start());
     let device = Device::open(options.device, &options.settings())?;
     if options.explain {
         return explain(steps, options, device.facts(), &mut out);
@@ -209,7 +223,9 @@ fn print(
     }
     let mut wrong = None;
     let mut traces = Vec::new();
-    each(steps, options, &device, &mut |outcomes, refusals| {
+    let mut uncounted = None;
+    each(steps, options, &device, &mut |outcomes, refusals, missing| {
+        uncounted = uncounted.take().or(missing);
         match options.format {
             Format::Table => write!(out, "{}", show(outcomes, refusals, options))?,
             Format::Csv => {
@@ -230,7 +246,16 @@ fn print(
         let text = serde_json::to_string(&traces).map_err(io::Error::from).map_err(failed)?;
         std::fs::write(path, text).map_err(failed)?;
     }
-    if let Some(error) = wrong {
+    if let (Some(profile), Some(file)) = (profile, &options.profile) {
+        let told =
+            profile.tell(&device, options.format == Format::Table, file.as_deref(), &mut out);
+        match told {
+            Ok(()) => {}
+            Err(Stop::Error(error)) => uncounted = uncounted.take().or(Some(error)),
+            Err(closed) => return Err(closed),
+        }
+    }
+    if let Some(error) = wrong.or(uncounted) {
         return Err(error.into());
     }
     if let (Format::Table, [step]) = (options.format, steps)
@@ -278,16 +303,25 @@ fn each(
 ) -> Result<(), Stop> {
     // Only what has times is worth a large one.
     let sizes = options.sizes(if device.gpu().is_ok() { 2 } else { 1 });
+    let sessions = OnceCell::new();
     for &element in &options.element {
         for &n in &sizes {
             match element {
-                Element::F32 => on::<f32>(steps, options, device, n, done)?,
-                Element::I32 => on::<i32>(steps, options, device, n, done)?,
-                Element::F64 => on::<f64>(steps, options, device, n, done)?,
+                Element::F32 => on::<f32>(steps, options, device, &sessions, n, done)?,
+                Element::I32 => on::<i32>(steps, options, device, &sessions, n, done)?,
+                Element::F64 => on::<f64>(steps, options, device, &sessions, n, done)?,
             }
         }
     }
     Ok(())
+}
+
+/// CUPTI, ready to count here; asked for once a sum is verified and timed, so nothing is opened before.
+fn session(device: &Device) -> Result<Session<'static>> {
+    match device {
+        Device::Cuda(cuda) => Session::open(cuda),
+        Device::Simt(_) => Err(Fault::Interpreter { flag: "--counters" }.into()),
+    }
 }
 
 /// Runs all steps on one input.
@@ -295,6 +329,7 @@ fn on<T: Scalar>(
     steps: &[&'static Step],
     options: &Options,
     device: &Device,
+    sessions: &OnceCell<Session<'static>>,
     n: u64,
     done: &mut Done<'_>,
 ) -> Result<(), Stop> {
@@ -306,7 +341,7 @@ fn on<T: Scalar>(
     progress.set_message(format!("drawing {n} {}", T::ELEMENT));
     let workload = Workload::<T>::shifted(device, options.input, n, options.seed, options.offset)?;
     for block in options.blocks() {
-        let (mut outcomes, mut refusals) = (Vec::new(), Vec::new());
+        let (mut outcomes, mut refusals, mut uncounted) = (Vec::new(), Vec::new(), None);
         for (step, ptx) in steps.iter().zip(&kernels) {
             let block = options.block(step, block, steps.len())?;
             progress.set_message(format!(
@@ -316,7 +351,19 @@ fn on<T: Scalar>(
                 block.threads()
             ));
             match run::run(step, ptx, device, &workload, block, options.samples()) {
-                Ok(outcome) => outcomes.push(outcome),
+                Ok(mut outcome) => {
+                    if options.counters && outcome.wrong.is_none() {
+                        let drawn = options.drawn();
+                        let counted = sessions.get_or_try_init(|| session(device)).and_then(|by| {
+                            run::count(by, step, ptx, device, &workload, block, drawn)
+                        });
+                        match counted {
+                            Ok(counted) => outcome.counted = Some(counted),
+                            Err(error) => uncounted = Some(error),
+                        }
+                    }
+                    outcomes.push(outcome);
+                }
                 // The ladder ends lower on an older GPU, and says so; a step alone is an error.
                 Err(error) if steps.len() > 1 => refusals.push(Refusal::of(step.name, error)?),
                 Err(error) => return Err(error.into()),
@@ -326,7 +373,7 @@ fn on<T: Scalar>(
             let why = refusals.iter().map(|Refusal { step, why, .. }| format!("{step}: {why}"));
             return Err(Error::NoneRuns(why.collect()).into());
         }
-        progress.suspend(|| done(&outcomes, &refusals))?;
+        progress.suspend(|| done(&outcomes, &refusals, uncounted))?;
     }
     progress.finish_and_clear();
     Ok(())
@@ -396,7 +443,7 @@ mod tests {
         let Program { options } = Program::from_arg_matches(&matches).unwrap();
         let device = Device::open(Choice::Simt, &options.settings()).unwrap();
         let mut refused = Vec::new();
-        let result = each(steps, &options, &device, &mut |_, refusals| {
+        let result = each(steps, &options, &device, &mut |_, refusals, _| {
             refused.extend(refusals.iter().map(|refusal| refusal.needs.clone()));
             Ok(())
         });

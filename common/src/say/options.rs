@@ -8,7 +8,7 @@ use crate::{
     Element, Error, Result, Step,
     device::{Check, Choice, Settings},
     plan::{Block, Size, Sizes},
-    run::Samples,
+    run::{Drawn, Samples},
     sum::Input,
 };
 
@@ -95,6 +95,16 @@ pub struct Options {
     /// Print the kernel with the interpreter's counts in the margin
     #[arg(long)]
     pub lines: bool,
+
+    /// Have the GPU count what the interpreter counts, by CUPTI, and print both side by side, once the
+    /// sum is verified and timed
+    #[arg(long)]
+    pub counters: bool,
+
+    /// Print what the GPU and the driver did in this run, and for how long, by CUPTI; `=FILE.json`
+    /// writes a trace too, which ui.perfetto.dev opens
+    #[arg(long, value_name = "FILE.json", num_args = 0..=1, require_equals = true, conflicts_with = "counters")]
+    pub profile: Option<Option<PathBuf>>,
 
     /// Write what the first block of each launch does, access by access, as JSON
     #[arg(long, value_name = "FILE")]
@@ -189,9 +199,15 @@ impl Options {
             schedule: self.schedule,
             gpu: self.gpu,
             patience: self.budget,
+            budget: None,
             checks: self.check.clone().map(|Checks(checks)| checks),
             traced: u64::from(self.trace.is_some()),
         }
+    }
+
+    /// What the elements are drawn from.
+    pub(super) fn drawn(&self) -> Drawn {
+        Drawn { input: self.input, seed: self.seed, offset: self.offset }
     }
 
     /// How a GPU is timed.

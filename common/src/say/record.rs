@@ -6,7 +6,8 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value as Json};
 
 use crate::{
-    run::{Outcome, Timing},
+    device::cupti::counters::{METRICS, Values},
+    run::{Counted, Outcome, Timing},
     sum::Value,
 };
 
@@ -27,6 +28,18 @@ pub struct Record {
     timing: Option<Times>,
     #[serde(serialize_with = "nested")]
     counts: Option<simt::Counters>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    counted: Option<Hardware>,
+}
+
+/// What the GPU counted, by CUPTI's names.
+#[derive(Debug, Serialize)]
+pub struct Hardware {
+    cupti: String,
+    passes: usize,
+    equal: usize,
+    differ: usize,
+    launches: Vec<Map<String, Json>>,
 }
 
 /// Times, in microseconds, and what follows from them.
@@ -100,6 +113,7 @@ impl Record {
             bound: verdict.bound,
             timing: outcome.timing.as_ref().map(|timing| Times::of(outcome, timing)),
             counts: outcome.observed.as_ref().map(|observed| observed.counters.clone()),
+            counted: outcome.counted.as_ref().map(Hardware::of),
         }
     }
 
@@ -137,6 +151,21 @@ fn line<C: Serialize>(cells: Vec<C>) -> io::Result<String> {
     writer.serialize(cells)?;
     let bytes = writer.into_inner().map_err(|error| error.into_error())?;
     String::from_utf8(bytes).map_err(io::Error::other)
+}
+
+impl Hardware {
+    fn of(counted: &Counted) -> Hardware {
+        let named =
+            |values: &Values| METRICS.map(str::to_owned).into_iter().zip(values.map(Json::from));
+        let (all, differ) = counted.compared();
+        Hardware {
+            cupti: counted.version.clone(),
+            passes: counted.passes,
+            equal: all - differ,
+            differ,
+            launches: counted.hardware.iter().map(|values| named(values).collect()).collect(),
+        }
+    }
 }
 
 impl Times {
@@ -190,6 +219,7 @@ mod tests {
             bound: 1e-7,
             timing: None,
             counts: None,
+            counted: None,
         }
     }
 

@@ -278,6 +278,11 @@ pub(crate) fn right(table: &mut Table, columns: std::ops::Range<usize>) -> Table
     std::mem::take(table)
 }
 
+/// A table's lines, without the spaces that end them.
+pub(crate) fn lines(table: &Table) -> String {
+    table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
+}
+
 /// The launches in one line: `2048 blocks of 256, then 4, then 1`.
 fn launches(plan: &Plan) -> String {
     let blocks = |launch: &Launch| group(u64::from(launch.grid));

@@ -2,7 +2,11 @@
 
 use std::ops::Range;
 
+#[cfg(not(target_family = "wasm"))]
 use rayon::prelude::*;
+
+#[cfg(target_family = "wasm")]
+use super::serial::{Ranges, Slices};
 
 use super::{reference::Reference, scalar::Scalar};
 

@@ -3,7 +3,11 @@
 use std::{fmt, str::FromStr};
 
 use rand::{SeedableRng, rngs::ChaCha8Rng};
+#[cfg(not(target_family = "wasm"))]
 use rayon::prelude::*;
+
+#[cfg(target_family = "wasm")]
+use super::serial::Slices;
 
 use super::scalar::Scalar;
 use crate::{Error, plan::Size};

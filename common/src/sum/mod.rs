@@ -2,9 +2,10 @@
 
 mod elements;
 mod input;
-mod mixed;
 mod reference;
 mod scalar;
+#[cfg(target_family = "wasm")]
+mod serial;
 mod verify;
 mod workload;
 

@@ -2,10 +2,11 @@
 
 use std::fmt;
 
+use numbers::mixed;
 use rand::{RngExt, rngs::ChaCha8Rng};
 use serde::Serialize;
 
-use super::{mixed::mixed, reference::Reference};
+use super::reference::Reference;
 use crate::Element;
 
 /// A Rust type that is an [`Element`].

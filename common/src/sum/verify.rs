@@ -2,7 +2,11 @@
 
 use std::{fmt, ops::Range};
 
+#[cfg(not(target_family = "wasm"))]
 use rayon::prelude::*;
+
+#[cfg(target_family = "wasm")]
+use super::serial::{Finds, Slices};
 
 use super::{
     elements::Elements,

@@ -50,9 +50,30 @@ pub fn program(step: &Step, program: &str) {
     if step.aligned > 1 {
         refuses(program, "--n 100 --offset 1", 2, &["reads words of 16 bytes"]);
     }
+    asks_a_gpu(program);
     grids(step, program);
     edited(step, program, &folder);
     closed(program);
+}
+
+/// What only a GPU can say is refused on the interpreter, once the sum is verified.
+fn asks_a_gpu(program: &str) {
+    let file = std::env::temp_dir().join(format!("trace-{}.json", std::process::id()));
+    let traced = format!("--profile={}", file.display());
+    for (flag, name) in
+        [("--counters", "--counters"), ("--profile", "--profile"), (&traced, "--profile")]
+    {
+        let args = format!("--device simt --n 33 {flag}");
+        let output = run(program, &args);
+        let said = ends(&output, &args, 2);
+        assert!(said.starts_with(&format!("error: `{name}` asks a GPU")), "{args}: {said}");
+        assert_eq!(said.lines().count(), 1, "{args}: {said}");
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(printed.contains("verified"), "{args}: {printed}");
+        assert!(!file.exists(), "{args} writes a trace of nothing");
+    }
+    refuses(program, "--counters --format csv", 2, &["take `--format json`"]);
+    refuses(program, "--counters --profile", 2, &["cannot be used with"]);
 }
 
 /// More blocks than a grid has are refused, and only they. How many a size takes is told by the

@@ -69,11 +69,12 @@ __device__ Word some(const In* at, u32 left)
 }
 
 // At most Rows words a thread, all in flight before the first is added; the one that is not whole has
-// an owner too.
-template <u32 Threads, u32 Rows>
+// an owner too. Where nothing hides a load that comes late, it is Early: asked for with the others.
+template <u32 Threads, u32 Rows, bool Early>
 __device__ void rows(Sums& sums, Part part)
 {
-    Word words[Rows];
+    Word words[Rows], last = blank();
+    bool owner = part.left > 0 && part.words % Threads == threadIdx.x;
     #pragma unroll
     for (int r = 0; r < Rows; r++) {
         u32 w = r * Threads + threadIdx.x;
@@ -81,9 +82,12 @@ __device__ void rows(Sums& sums, Part part)
         load(words[r], part.at + w * Lanes, w < part.words);
     }
     #pragma unroll
+    for (int e = 0; Early && e < Lanes - 1; e++)
+        load(last, e, part.at + part.words * Lanes + e, owner && e < part.left);
+    #pragma unroll
     for (int r = 0; r < Rows; r++) sums.add(words[r]);
-    if (part.left > 0 && part.words % Threads == threadIdx.x)
-        sums.add(some(part.at + part.words * Lanes, part.left));
+    if (!Early && owner) last = some(part.at + part.words * Lanes, part.left);
+    if (owner) sums.add(last);
 }
 
 // As many full rows as there are, and those that remain.
@@ -99,16 +103,16 @@ __device__ void batches(Sums& sums, Part part)
         #pragma unroll
         for (int r = 0; r < Rows; r++) sums.add(words[r]);
     }
-    if (part.words > 0 || part.left > 0) rows<Threads, Rows>(sums, part);
+    if (part.words > 0 || part.left > 0) rows<Threads, Rows, false>(sums, part);
 }
 
 // A part of a block, in a slice that begins with a word; with Long, of more rows than can be in flight.
 // Lane 0 has the value of the warp.
-template <u32 Threads, u32 Rows, bool Long>
+template <u32 Threads, u32 Rows, bool Long, bool Early = false>
 __device__ Acc tile(Part part)
 {
     Sums sums;
     if (Long) batches<Threads, Rows>(sums, part);
-    else rows<Threads, Rows>(sums, part);
+    else rows<Threads, Rows, Early>(sums, part);
     return warp(sums.all());
 }

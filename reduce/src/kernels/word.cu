@@ -7,7 +7,7 @@ typedef unsigned long long u64;
 
 // Constants are enumerators: they take no place in the PTX.
 enum : u32 { Lanes = 16 / sizeof(In), Halves = sizeof(Acc) / 4 };
-union alignas(16) Word { In at[Lanes]; u32 part[4]; };
+union alignas(16) Word { In at[Lanes]; u32 part[4]; unsigned short half[8]; u64 pair[2]; };
 struct alignas(16) Values { Acc at[16 / sizeof(Acc)]; };
 
 #if defined(HALF) || defined(BFLOAT)
@@ -37,6 +37,18 @@ __device__ void load(Word& word, const In* at, bool wanted)
                  " @p ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4]; }"
                  : "+r"(word.part[0]), "+r"(word.part[1]), "+r"(word.part[2]), "+r"(word.part[3])
                  : "l"(at), "r"((u32)wanted));
+}
+
+// An element in the same way. A branch around plain loads would be moved behind what waits for others.
+__device__ void load(Word& word, u32 e, const In* at, bool wanted)
+{
+#define LOAD(type, c, lane) \
+    asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p ld.global.nc.L1::no_allocate." type " %0, [%1]; }" \
+                 : "+" c(lane) : "l"(at), "r"((u32)wanted))
+    if (sizeof(In) == 2) LOAD("u16", "h", word.half[e]);
+    if (sizeof(In) == 4) LOAD("u32", "r", word.part[e]);
+    if (sizeof(In) == 8) LOAD("u64", "l", word.pair[e]);
+#undef LOAD
 }
 
 // The words of a part that are whole, and the elements of a last one that is not.

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+#[cfg(not(target_family = "wasm"))]
 use rayon::prelude::*;
 
 use super::env::{Env, Fault};
@@ -29,27 +30,32 @@ pub(crate) fn run<O: Observer>(env: &Env<'_>, config: &Config, obs: &mut O) -> R
     let clusters = clusters(config, size, env.info.blocks() / size);
     if env.info.interleaved {
         in_turns(env, config, clusters, obs)?;
-    } else if config.threads == 0 {
-        in_parallel(env, config, clusters, obs)?;
     } else {
-        match rayon::ThreadPoolBuilder::new().num_threads(config.threads).build() {
-            Ok(pool) => in_parallel_on(&pool, env, config, clusters, obs)?,
-            Err(_) => in_parallel(env, config, clusters, obs)?,
-        }
+        on_threads(env, config, clusters, obs)?;
     }
     obs.launch_end(&env.info);
     Ok(())
 }
 
-fn in_parallel_on<O: Observer>(
-    pool: &rayon::ThreadPool,
+/// A page of a book has one thread.
+#[cfg(target_family = "wasm")]
+use in_parallel as on_threads;
+
+/// As many threads as are asked for, or one a core.
+#[cfg(not(target_family = "wasm"))]
+fn on_threads<O: Observer>(
     env: &Env<'_>,
     config: &Config,
     clusters: Range<u64>,
     obs: &mut O,
 ) -> Ran<()> {
-    // The observer goes along by value of its fork: `&mut O` is `Send`, as `O` is.
-    pool.install(|| in_parallel(env, config, clusters, obs))
+    let asked = (config.threads > 0).then_some(config.threads);
+    let pool = asked.map(|threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build());
+    match pool {
+        // The observer goes along by value of its fork: `&mut O` is `Send`, as `O` is.
+        Some(Ok(pool)) => pool.install(|| in_parallel(env, config, clusters, obs)),
+        _ => in_parallel(env, config, clusters, obs),
+    }
 }
 
 /// The clusters that are run.
@@ -78,31 +84,24 @@ fn in_parallel<O: Observer>(
         let failed = AtomicUsize::new(usize::MAX);
         let forks: Vec<O> = (window..end).map(|_| obs.fork()).collect();
         let budget = config.budget - executed;
-        let results: Vec<(O, Ran<u64>)> = forks
-            .into_par_iter()
-            .enumerate()
-            .map_init(
-                || Team::new(env),
-                |team, (i, mut fork)| {
-                    // Only the first fault in block order counts: later chunks need not run.
-                    if failed.load(Ordering::Relaxed) < i {
-                        return (fork, Ok(0));
-                    }
-                    let first = clusters.start + (window + i as u64) * CHUNK;
-                    let result = chunk(
-                        team,
-                        first..(first + CHUNK).min(clusters.end),
-                        budget,
-                        config,
-                        &mut fork,
-                    );
-                    if result.is_err() {
-                        failed.fetch_min(i, Ordering::Relaxed);
-                    }
-                    (fork, result)
-                },
-            )
-            .collect();
+        let run = |team: &mut Team<'_>, (i, mut fork): (usize, O)| {
+            // Only the first fault in block order counts: later chunks need not run.
+            if failed.load(Ordering::Relaxed) < i {
+                return (fork, Ok(0));
+            }
+            let first = clusters.start + (window + i as u64) * CHUNK;
+            let part = first..(first + CHUNK).min(clusters.end);
+            let result = chunk(team, part, budget, config, &mut fork);
+            if result.is_err() {
+                failed.fetch_min(i, Ordering::Relaxed);
+            }
+            (fork, result)
+        };
+        #[cfg(not(target_family = "wasm"))]
+        let forks = forks.into_par_iter().enumerate().map_init(|| Team::new(env), run);
+        #[cfg(target_family = "wasm")]
+        let forks = forks.into_iter().enumerate().map(|fork| run(&mut Team::new(env), fork));
+        let results: Vec<(O, Ran<u64>)> = forks.collect();
         for (fork, result) in results {
             obs.merge(fork);
             executed += result?;

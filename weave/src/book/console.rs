@@ -48,6 +48,6 @@ pub(crate) fn gpu(sources: &Sources, step: &str) -> Result<String> {
     Ok(block(&format!("$ cargo run -p {step}\n{text}")))
 }
 
-fn block(text: &str) -> String {
+pub(crate) fn block(text: &str) -> String {
     format!("\n{}\n", highlight::listing(Language::Console, text))
 }

@@ -5,9 +5,9 @@ use anyhow::{Context, Result, bail};
 use super::{
     console, counts,
     highlight::escape,
-    history, listing, number, plot, ring, slider,
+    history, inflight, listing, live, number, plot, profiled, repeated, ring, slider,
     sources::{Sources, read, size},
-    stepper, table, zoo,
+    stepper, table, task, zoo,
 };
 
 /// What a directive becomes.
@@ -46,14 +46,29 @@ pub(crate) fn weave(sources: &Sources, text: &str) -> Result<Woven> {
         }
         ("run" | "run!", [_, ..]) => console::run(sources, rest).map(Woven::Block),
         ("gpu", [step]) => console::gpu(sources, step).map(Woven::Block),
+        ("gpu", [step, what @ ("counters" | "profile")]) => {
+            profiled::log(sources, step, what).map(|text| Woven::Block(console::block(&text)))
+        }
+        ("profile", []) => block(profiled::table(sources)?),
+        ("trace", [which]) => profiled::picture(sources, which).map(Woven::Figure),
         ("ledger", [step]) => block(table::ledger(sources, step)?),
+        ("fastest", []) => block(repeated::fastest(sources)?),
+        ("against", [names @ .., on]) if on.starts_with("on=") => {
+            block(repeated::against(sources, names, on.strip_prefix("on="))?)
+        }
+        ("against", [_, ..]) => block(repeated::against(sources, &words, None)?),
+        ("clocks", [_, ..]) => block(repeated::clocks(sources, &words)?),
+        ("calls", [operation, element]) => block(repeated::calls(sources, operation, element)?),
         ("ways", [n]) => block(table::ways(sources, size(n)?)?),
         ("errors", [_, ..]) => block(table::errors(sources, &words)?),
         ("times", [step]) => block(table::times(sources, step)?),
         ("sass", [step]) => block(table::sass(sources, step)?),
         ("ladder", [n, peers @ ..]) => block(table::ladder(sources, size(n)?, peers)?),
         ("history", [name]) => block(history::html(sources, name)?),
-        ("stepper", [step]) => stepper::html(sources, step, counts::THREADS).map(Woven::Figure),
+        ("stepper", [step]) => {
+            let threads = counts::Case::of(step).threads;
+            stepper::html(sources, step, threads).map(Woven::Figure)
+        }
         ("stepper", [step, threads]) => {
             stepper::html(sources, step, threads.parse()?).map(Woven::Figure)
         }
@@ -62,7 +77,10 @@ pub(crate) fn weave(sources: &Sources, text: &str) -> Result<Woven> {
         ("ring", [step]) => ring::html(sources, step).map(Woven::Figure),
         ("zoo", []) => block(zoo::table(sources)?),
         ("zoo", [name]) => zoo::one(sources, name).map(Woven::Block),
+        ("task", [number]) => task::html(number.parse()?).map(Woven::Block),
+        ("live-ladder", []) => live::ladder(sources).map(Woven::Figure),
         ("slider", []) => slider::html(sources).map(Woven::Figure),
+        ("inflight", [_, ..]) => inflight::html(sources, &words).map(Woven::Figure),
         ("figure", [name]) => drawing(sources, name),
         ("#include", _) => bail!("`{{{{#include}}}}` stands in a code fence at the margin"),
         _ => bail!("`{{{{{text}}}}}`: book/DIRECTIVES.md has no such directive"),

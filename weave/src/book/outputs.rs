@@ -11,7 +11,6 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail, ensure};
-use common::plan::Block;
 use serde_json::Value;
 use xshell::Shell;
 use xtask::programs::{self, Which};
@@ -19,15 +18,12 @@ use xtask::programs::{self, Which};
 use super::{
     console,
     counts::{Case, Counts},
-    frame::{self, Frames},
+    frames,
     highlight::Language,
     number, plan,
     segment::{self, Part},
     sources::{BOOK, GENERATED, read, size},
 };
-
-/// Elements of a traced sum: enough for a few blocks of every step.
-const TRACED: u64 = 1 << 18;
 
 /// What a chapter asks to be run.
 #[derive(Debug, Default)]
@@ -69,7 +65,8 @@ pub(crate) fn run(sh: &Shell, check: bool) -> Result<()> {
     let (name, text) = counted.file()?;
     files.insert(name, text);
     for step in &wanted.steppers {
-        match traces(&root, step).and_then(|frames| frame::file(&frames)) {
+        println!("tracing {step}");
+        match frames::trace(step).and_then(|frames| frames::file(&frames)) {
             Ok(text) => {
                 files.insert(format!("traces/{step}.json"), text);
             }
@@ -282,28 +279,6 @@ fn ways(root: &Path, n: u64, counts: &mut Counts) -> Result<()> {
         counts.add(&Case { n, ..Case::of(way) }, Vec::new(), &record)?;
     }
     Ok(())
-}
-
-fn traces(root: &Path, step: &str) -> Result<Frames> {
-    println!("tracing {step}");
-    let folder = root.join("target");
-    std::fs::create_dir_all(&folder)?;
-    let file = folder.join(format!("{step}.trace.json"));
-    let kernels = xtask::kernels::all()?;
-    let kernel = kernels.iter().find(|kernel| kernel.name == step);
-    let kernel = kernel.with_context(|| format!("there is no step `{step}`"))?;
-    let ptx = read(&kernel.folder.join(kernel.ptx("f32")))?;
-    let mut frames = Frames::new();
-    for block in Block::ALL {
-        let threads = block.threads();
-        let command = format!(
-            "cargo run -p {step} -- --device simt --n {TRACED} --threads {threads} --check none --trace {}",
-            file.display()
-        );
-        output(root, &command, false)?;
-        frames.insert(threads, frame::of_trace(&read(&file)?, &ptx)?);
-    }
-    Ok(frames)
 }
 
 /// Writes what has changed, and takes away what nothing asks for, unless something failed; a check

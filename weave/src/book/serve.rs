@@ -43,6 +43,7 @@ fn watched() -> Vec<PathBuf> {
     [
         "book/src",
         "book/theme",
+        "book/live",
         "book/figures",
         "book/generated",
         "book/book.toml",

@@ -3,11 +3,12 @@
 
 use std::fmt::Write as _;
 
+use ::live::frame::{self, Frame};
 use anyhow::{Context, Result};
 use common::plan::Block;
 
 use super::{
-    frame::{self, Frame, Frames},
+    frames::{self, Frames},
     highlight::escape,
     sources::Sources,
 };
@@ -18,13 +19,15 @@ const CELL: u32 = 20;
 const LANES: u32 = 32;
 
 pub(crate) fn html(sources: &Sources, step: &str, threads: u32) -> Result<String> {
-    let frames = frame::read(&sources.generated(), step)?;
+    let frames = frames::read(&sources.generated(), step)?;
     let kernel = sources.kernel(step)?;
     let own = frames.get(&threads).with_context(|| {
         format!("{step} is not traced with blocks of {threads}: take one of {:?}", frames.keys())
     })?;
     let source: Vec<&str> = kernel.source.lines().collect();
-    let data = serde_json::json!({ "step": step, "source": source, "frames": frames });
+    let live = super::live::facts(sources, step)?;
+    let data =
+        serde_json::json!({ "step": step, "source": source, "frames": frames, "live": live });
     // `</` would end the script.
     let data = data.to_string().replace("</", "<\\/");
     let rounds: Vec<&Frame> = own.iter().filter(|frame| frame.name.starts_with("Round")).collect();

@@ -15,7 +15,7 @@ use super::{
 };
 
 /// An HTML table that scrolls in its own box.
-fn table(caption: &str, head: &[String], rows: &[Vec<String>]) -> String {
+pub(crate) fn table(caption: &str, head: &[String], rows: &[Vec<String>]) -> String {
     let cells = |tag: &str, cells: &[String]| {
         cells.iter().map(|cell| format!("<{tag}>{cell}</{tag}>")).collect::<String>()
     };
@@ -27,7 +27,7 @@ fn table(caption: &str, head: &[String], rows: &[Vec<String>]) -> String {
 }
 
 /// A step's name as a link to its chapter; `this` is in bold.
-fn link(name: &str, this: &str) -> String {
+pub(crate) fn link(name: &str, this: &str) -> String {
     match name == this {
         true => format!("<strong>{name}</strong>"),
         false => format!("<a href=\"{name}.html\">{name}</a>"),

@@ -1,7 +1,10 @@
 //! Times, rates and ratios of the runs on GPUs.
 
 use anyhow::{Context, Result, anyhow};
-use measured::{Cache, Clock, Place, Run};
+use measured::{
+    Cache, Clock, Place,
+    repeat::{self, Between},
+};
 
 use super::{
     quantity::{Quantity, Unit},
@@ -52,20 +55,15 @@ pub(crate) fn time(sources: &Sources, at: At<'_>, name: &str, n: u64) -> Result<
     Ok(Quantity { value: time.median / 1e9, unit: Unit::Time, origin })
 }
 
-/// By what share of the longer one a time differs between the newest two runs on the same kind of GPU.
+/// By what share of the longest a time differs between the runs of one program on the same kind of GPU.
 pub(crate) fn between(sources: &Sources, at: At<'_>, name: &str, n: u64) -> Result<Quantity> {
     let newest = sources.run(at.on)?;
-    let kind = |run: &&Run| run.env.gpu.name == newest.env.gpu.name && run.name != newest.name;
-    let other = sources
-        .runs
-        .iter()
-        .rev()
-        .find(kind)
+    let kind = repeat::kind_of(&sources.runs, newest);
+    let times = Between::time(&kind, name, &at.place(n)).filter(|times| times.runs > 1);
+    let times = times
         .with_context(|| format!("results/ has no second run on a {}", newest.env.gpu.name))?;
-    let of = |on| time(sources, At { on, ..at }, name, n);
-    let (a, b) = (of(Some(&newest.name))?, of(Some(&other.name))?);
-    let value = 1.0 - a.value.min(b.value) / a.value.max(b.value);
-    Ok(Quantity { value, unit: Unit::Share, origin: format!("{} against {}", a.origin, b.origin) })
+    let origin = format!("{name}, {}: medians of {} runs", at.words(n), times.runs);
+    Ok(Quantity { value: 1.0 - times.least / times.most, unit: Unit::Share, origin })
 }
 
 /// The bandwidth of a step or peer.

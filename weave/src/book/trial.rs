@@ -15,5 +15,11 @@ pub(crate) fn run(sh: &Shell, html: &Path) -> Result<()> {
     };
     cmd!(sh, "node book/test/pages.mjs {browser} {html}")
         .run()
-        .context("node runs book/test/pages.mjs")
+        .context("node runs book/test/pages.mjs")?;
+    // The programs that the pages are held against lie beside this one.
+    let programs = xtask::programs::path("weave")?;
+    let programs = programs.parent().unwrap_or(Path::new("."));
+    cmd!(sh, "node book/test/live.mjs {browser} {html} {programs}")
+        .run()
+        .context("node runs book/test/live.mjs")
 }

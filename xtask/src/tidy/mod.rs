@@ -43,6 +43,7 @@ pub(crate) fn run() -> Result<()> {
         faults.extend(PARALLEL.iter().filter_map(|file| not_parallel(&steps[0], step, file)));
     }
     faults.extend(all.iter().flat_map(|kernel| stale(kernel, &ELEMENTS)));
+    faults.extend(kernels::page()?.iter().flat_map(|kernel| stale(kernel, &ELEMENTS)));
     let zoo = kernels::zoo()?;
     faults.extend(zoo.iter().flat_map(|kernel| stale(kernel, &kernels::ZOO)));
     faults.extend(zoo.iter().filter_map(unconfessed));

@@ -1,0 +1,110 @@
+// The interpreter in this page: a question as an object, a promise of its answer.
+//
+// It runs in a Worker, which is ended when a question takes longer than two seconds. A page on a
+// disk may load scripts and nothing else: so the WebAssembly comes as text, and the Worker is made
+// of a function of this file.
+"use strict";
+
+window.live ||= {};
+(() => {
+    const LIMIT = 2000;
+
+    // What the Worker runs.
+    function worker() {
+        let ready, exports;
+        const start = bytes => WebAssembly.instantiate(bytes, {}).then(made => { exports = made.instance.exports; });
+        const ask = question => {
+            const text = new TextEncoder().encode(JSON.stringify(question));
+            // Memory may move when it grows, so it is looked at afterwards.
+            const at = exports.room(text.length);
+            new Uint8Array(exports.memory.buffer, at, text.length).set(text);
+            const length = exports.reply();
+            return JSON.parse(new TextDecoder().decode(new Uint8Array(exports.memory.buffer, exports.answer(), length)));
+        };
+        onmessage = ({ data }) => {
+            if (data.wasm) { ready = start(data.wasm); return; }
+            ready.then(() => {
+                postMessage({ begun: true });
+                const began = performance.now();
+                const answer = ask(data.question);
+                postMessage({ answer: { ...answer, ms: performance.now() - began } });
+            }).catch(error => postMessage({ fault: String(error) }));
+        };
+    }
+
+    let module, running, waiting, thread;
+
+    // The module's bytes, unpacked once.
+    function bytes() {
+        return module ||= new Promise((done, failed) => {
+            live.interpreter = async text => {
+                try {
+                    const packed = Uint8Array.from(atob(text), c => c.charCodeAt(0));
+                    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+                    done(await new Response(stream).arrayBuffer());
+                } catch (error) {
+                    failed(new Error(`this browser cannot run the interpreter (${error.message})`));
+                }
+            };
+            book.script("live/interpreter.js").catch(failed);
+        });
+    }
+
+    async function start() {
+        const wasm = await bytes();
+        const url = URL.createObjectURL(new Blob([`(${worker})()`], { type: "text/javascript" }));
+        thread = new Worker(url);
+        URL.revokeObjectURL(url);
+        thread.onmessage = ({ data }) => {
+            if (data.begun) running.timer = setTimeout(() => stop(
+                `the interpreter was ended after ${LIMIT / 1000} s: take fewer elements, or look for a loop without end`), LIMIT);
+            else if (data.fault) stop(`the interpreter has met a fault of its own (${data.fault}); this is a bug of it, not of the kernel`);
+            else end(data.answer);
+        };
+        thread.onerror = event => stop(`the interpreter does not start here (${event.message})`);
+        thread.postMessage({ wasm });
+    }
+
+    // Ends the Worker; the next question has a new one.
+    function stop(why) {
+        thread.terminate();
+        thread = undefined;
+        end({ stopped: why, launches: [], findings: [], total: {}, lines: {}, ptx: {}, frames: [], verified: false, threads: running.question.threads });
+    }
+
+    function end(answer) {
+        const { done, timer } = running;
+        clearTimeout(timer);
+        running = undefined;
+        done(answer);
+        if (waiting) [waiting, running] = [undefined, waiting], run();
+    }
+
+    function run() {
+        (thread ? Promise.resolve() : start())
+            .then(() => thread.postMessage({ question: running.question }))
+            .catch(error => { const { failed } = running; running = undefined; failed(error); });
+    }
+
+    // One question at a time. Of those that come meanwhile the last is kept, and the others are
+    // answered with null: who moves a slider wants the picture of where it is.
+    live.ask = question => new Promise((done, failed) => {
+        const asked = { question, done, failed };
+        if (running) {
+            waiting?.done(null);
+            waiting = asked;
+        } else {
+            running = asked;
+            run();
+        }
+    });
+
+    // Kernels, as `live/NAME.TYPE.js` has them: each calls `live.kernel`.
+    const kernels = {};
+    live.kernel = (name, type, kernel) => { kernels[`${name.replace("/", "--")}.${type}`] = kernel; };
+    live.bring = async (name, type) => {
+        const key = `${name.replace("/", "--")}.${type}`;
+        if (!kernels[key]) await book.script(`live/${key}.js`);
+        return kernels[key];
+    };
+})();

@@ -1,0 +1,240 @@
+// The live figure: what a reader changes below a stepper, and what becomes of it.
+"use strict";
+
+window.live ||= {};
+(() => {
+    const { html } = book;
+    const SIZES = [0, 1, 31, 32, 33, 63, 65, 255, 256, 257, 512, 1023, 1024, 1025, 2048, 4096, 4109, 8192, 16384, 32768, 65536, 65549, 131072, 262144];
+    const TYPES = ["f32", "i32", "f64"];
+    const ORDERS = [["converged", "in step"], ["min-pc", "the last lane first"], ["adversarial:1", "at random, 1"], ["adversarial:2", "at random, 2"], ["adversarial:3", "at random, 3"]];
+    const SMS = [1, 4, 8, 16, 132];
+    // What is counted, in words; the others are of no use in a chapter.
+    const COUNTS = [
+        ["warp_insts", "warp instructions"], ["divergent_branches", "branches that part a warp"],
+        ["shared_ld", "shared loads"], ["shared_st", "shared stores"],
+        ["shared_ld_conflicts", "extra passes of loads"], ["shared_st_conflicts", "extra passes of stores"],
+        ["global_ld_requests", "global loads"], ["global_ld_sectors", "sectors that they touch"],
+        ["copied_bytes", "bytes that the engine copies"],
+        ["barriers", "block barriers, by warps"], ["warp_barriers", "warp barriers"],
+        ["shuffles", "shuffles"], ["atomics", "atomics"],
+    ];
+    const size = n => n > 64 && Number.isInteger(Math.log2(n)) ? `2^${Math.log2(n)}` : n.toLocaleString("en");
+    const number = n => n.toLocaleString("en");
+
+    class Live {
+        constructor(stepper, state) {
+            this.stepper = stepper;
+            this.facts = stepper.data.live;
+            this.step = stepper.data.step;
+            const get = (name, among, usual) => among.map(String).includes(state.get(name)) ? state.get(name) : String(usual);
+            const n = Number(state.get("n") ?? NaN);
+            this.n = Number.isInteger(n) && n >= 0 && n <= 1 << 20 ? n : this.facts.n;
+            this.type = get("type", TYPES, "f32");
+            this.order = get("order", ORDERS.map(o => o[0]), "converged");
+            this.sms = get("sms", SMS, this.facts.sms ? 8 : 132);
+            this.variant = get("variant", this.facts.variants.map(v => v.name), this.step);
+            this.edited = null;
+            this.last = {};
+            const { select } = stepper;
+            if ([...select.options].some(o => o.value === state.get("threads"))) select.value = stepper.threads = state.get("threads");
+            this.round = state.get("round");
+            this.build();
+            stepper.live = this;
+        }
+
+        build() {
+            const panel = this.stepper.panel;
+            panel.dataset.keys = "";
+            const controls = html("div", "lv-controls", panel);
+            const label = (text, parent = controls) => html("label", "", parent, text + " ");
+            const select = (text, options, value, act) => {
+                const node = html("select", "", label(text));
+                for (const [key, said] of options) {
+                    const option = html("option", "", node, said);
+                    option.value = key;
+                    option.selected = key === value;
+                }
+                node.addEventListener("change", () => { act(node.value); this.changed(); });
+                return node;
+            };
+            const sizes = label("n");
+            sizes.className = "lv-size";
+            this.slider = html("input", "", sizes);
+            Object.assign(this.slider, { type: "range", min: 0, max: SIZES.length - 1, step: 1 });
+            this.slider.setAttribute("aria-label", "Number of elements, from a list");
+            this.slider.addEventListener("input", () => { this.n = SIZES[this.slider.value]; this.sized(); this.changed(); });
+            this.field = html("input", "lv-n", sizes);
+            Object.assign(this.field, { type: "number", min: 0, max: 1 << 20 });
+            this.field.setAttribute("aria-label", "Number of elements, any");
+            this.field.addEventListener("change", () => {
+                this.n = Math.max(0, Math.min(1 << 20, Math.floor(Number(this.field.value) || 0)));
+                this.sized();
+                this.changed();
+            });
+            select("type", TYPES.map(t => [t, t]), this.type, value => { this.type = value; this.leave(); });
+            select("lanes run", ORDERS, this.order, value => { this.order = value; });
+            if (this.facts.sms) select("multiprocessors", SMS.map(s => [String(s), String(s)]), this.sms, value => { this.sms = value; });
+            this.kernels = html("div", "lv-kernels", panel);
+            this.kernels.setAttribute("role", "group");
+            this.kernels.setAttribute("aria-label", "Kernel");
+            html("span", "", this.kernels, "kernel ");
+            for (const { name, label } of [{ name: this.step, label: "as it is" }, ...this.facts.variants]) {
+                const node = html("button", "", this.kernels, label);
+                node.type = "button";
+                node.value = name;
+                node.addEventListener("click", () => { this.variant = name; this.leave(); this.changed(); });
+            }
+            this.said = html("p", "lv-said", panel);
+            this.said.setAttribute("role", "status");
+            const below = this.stepper.below;
+            below.dataset.keys = "";
+            this.found = html("ol", "lv-found", below);
+            this.table = html("div", "table-wrapper lv-counts", below);
+            this.table.tabIndex = 0;
+            this.table.setAttribute("role", "region");
+            this.table.setAttribute("aria-label", "Counts");
+            this.lines = new live.Lines(html("div", "lv-code", below), this);
+            this.sized();
+        }
+
+        sized() {
+            const nearest = SIZES.reduce((best, n, i) => Math.abs(n - this.n) < Math.abs(SIZES[best] - this.n) ? i : best, 0);
+            this.slider.value = nearest;
+            this.slider.setAttribute("aria-valuetext", size(this.n));
+            this.field.value = this.n;
+        }
+
+        // The variant's row: its name, and the step whose plan it is launched by.
+        get kernel() { return this.facts.variants.find(v => v.name === this.variant) ?? { name: this.step, step: this.step, label: "as it is" }; }
+
+        question(kernel, step, more) {
+            return { step, ptx: kernel.ptx, source: kernel.source, n: this.n, type: this.type, threads: Number(this.stepper.threads),
+                schedule: this.order, sms: this.facts.sms ? Number(this.sms) : undefined, ...more };
+        }
+
+        moved() { this.write(); }
+
+        // Everything anew: the picture, the counts, and those of the step before.
+        async changed() {
+            this.write();
+            for (const node of this.kernels.querySelectorAll("button")) node.setAttribute("aria-pressed", String(this.edited === null && node.value === this.variant));
+            const began = performance.now();
+            try {
+                const { name, step } = this.kernel;
+                const kernel = this.shown = this.edited ?? await live.bring(name, this.type);
+                const answer = await live.ask(this.question(kernel, step, { checks: true, frames: true }));
+                if (!answer) return;
+                this.show(kernel, answer);
+                this.figureMs = performance.now() - began;
+                this.wasmMs = answer.ms;
+                await this.compare();
+                this.stepper.figure.dataset.live = JSON.stringify({ n: this.n, ms: this.figureMs });
+            } catch (error) {
+                this.said.textContent = error.message;
+            }
+        }
+
+        async compare() {
+            // Beside the step stands the one before it; beside a variant or an edited kernel, the step.
+            const own = this.variant !== this.step || this.edited !== null;
+            const name = own ? this.step : this.facts.before;
+            if (!name) return;
+            const answer = await live.ask(this.question(await live.bring(name, this.type), name, {}));
+            if (answer) this.count(answer, name);
+        }
+
+        show(kernel, answer) {
+            const { stepper } = this;
+            this.answer = answer;
+            stepper.source = kernel.source.split("\n");
+            if (answer.frames.length) {
+                stepper.threads = String(answer.threads);
+                stepper.all = { ...stepper.all, [stepper.threads]: answer.frames };
+                stepper.at = Math.min(this.round === null ? stepper.at : Number(this.round) || 0, answer.frames.length - 1);
+                this.round = null;
+                stepper.alone();
+                stepper.show();
+            }
+            stepper.figure.classList.toggle("lv-stale", !answer.frames.length);
+            this.say(answer);
+            this.count(answer);
+            // The picture first: hundreds of lines take longer than it does.
+            clearTimeout(this.listing);
+            this.listing = setTimeout(() => this.lines.show(kernel, answer), this.lines.answer ? 60 : 0);
+        }
+
+        say(answer) {
+            const { launches } = answer;
+            const plan = launches.length ? `${book.plural(launches.length, "launch", "launches")}, ${launches.map(l => `${book.plural(l.grid, "block")} of ${l.block}`).join(", then ")}. ` : "";
+            const good = answer.verified && !answer.findings.length;
+            this.said.className = `lv-said ${good ? "lv-good" : "lv-bad"}`;
+            const sum = answer.expected === undefined || answer.expected === null ? "" : `The sum of ${number(this.n)} ${this.type} is ${answer.sum}, and ${answer.expected} is exact. `;
+            this.said.textContent = plan + (answer.stopped ? `Stopped: ${answer.stopped}`
+                : answer.wrong ? answer.wrong
+                    : sum + (answer.findings.length ? `The sum is right, and the kernel is not: ${book.plural(answer.findings.length, "finding")}.` : "Right, and the checks find nothing."));
+            this.found.replaceChildren();
+            for (const finding of answer.findings) {
+                const row = html("li", "", this.found);
+                const node = html("button", "", row, finding.sentence);
+                node.type = "button";
+                node.title = finding.details;
+                node.addEventListener("click", () => this.lines.point(finding.lines, finding.ptx_lines));
+            }
+        }
+
+        count(answer, name) {
+            if (!name) this.before = null;
+            else this.before = { total: answer.total, name, stopped: answer.stopped };
+            const { total } = this.answer, before = this.before;
+            const rows = COUNTS.filter(([key]) => total[key] || before?.total[key]);
+            const made = html("table", "figures");
+            html("caption", "", made, `All launches, n = ${size(this.n)}, ${this.type}, blocks of ${this.answer.threads}.`);
+            const head = html("tr", "", html("thead", "", made));
+            const mine = this.edited ? "edited" : this.kernel.label === "as it is" ? this.step : this.kernel.label;
+            for (const text of ["count", mine, ...(before ? [before.name] : [])]) html("th", "", head, text).scope = "col";
+            const body = html("tbody", "", made);
+            for (const [key, said] of rows) {
+                const row = html("tr", "", body);
+                html("th", "", row, said).scope = "row";
+                html("td", "", row, number(total[key] ?? 0));
+                if (before) html("td", "", row, before.stopped ? "–" : number(before.total[key] ?? 0));
+            }
+            this.table.replaceChildren(made);
+        }
+
+        leave() {
+            this.edited = null;
+            this.lines.leave?.();
+        }
+
+        // An edited kernel takes the place of the variant.
+        edit(ptx) {
+            this.edited = ptx === null ? null : { ...this.shown, ptx };
+            return this.changed();
+        }
+
+        // What is shown stands in the address, so that it can be sent; an edited text does not fit there.
+        write() {
+            const state = new URLSearchParams({ live: this.step, n: this.n, threads: this.stepper.threads, type: this.type, order: this.order, variant: this.variant, round: this.stepper.at });
+            if (this.facts.sms) state.set("sms", this.sms);
+            history.replaceState(history.state, "", `#${state}`);
+        }
+    }
+
+    function style() {
+        const node = document.createElement("link");
+        Object.assign(node, { rel: "stylesheet", href: "live/live.css" });
+        document.head.append(node);
+    }
+
+    live.open = async (stepper, state = new URLSearchParams()) => {
+        if (!live.ask) {
+            style();
+            await Promise.all([book.script("live/engine.js"), book.script("live/lines.js")]);
+        }
+        const figure = new Live(stepper, state);
+        await figure.changed();
+        stepper.change.remove();
+        figure.slider.focus({ preventScroll: true });
+    };
+})();

@@ -1,0 +1,24 @@
+// without the barrier of a round.
+extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
+{
+    extern __shared__ Element shared[];
+    unsigned int tid = threadIdx.x;
+    unsigned long long i = (unsigned long long)blockIdx.x * blockDim.x + tid;
+
+    // Load: one element a thread, zero beyond the end.
+    shared[tid] = i < n ? in[i] : 0;
+    __syncthreads();
+
+    // Reduce: the block's elements to one.
+    for (unsigned int s = 1; s < blockDim.x; s *= 2) {
+        unsigned int left = 2 * s * tid;
+        if (left < blockDim.x) {
+            shared[left] += shared[left + s];
+        }
+    }
+
+    // Store: the block's partial sum.
+    if (tid == 0) {
+        out[blockIdx.x] = shared[0];
+    }
+}

@@ -1,0 +1,33 @@
+// the last rounds without warp barriers.
+extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
+{
+    extern __shared__ Element shared[];
+    unsigned int tid = threadIdx.x;
+    unsigned long long i = (unsigned long long)blockIdx.x * (2 * blockDim.x) + tid;
+
+    // Load: two elements a thread, zero beyond the end.
+    shared[tid] = (i < n ? in[i] : 0) + (i + blockDim.x < n ? in[i + blockDim.x] : 0);
+    __syncthreads();
+
+    // Reduce: the block's elements to one.
+    for (unsigned int s = blockDim.x / 2; s > 32; s /= 2) {
+        if (tid < s) {
+            shared[tid] += shared[tid + s];
+        }
+        __syncthreads();
+    }
+    if (tid < 32) {
+        Element sum = shared[tid];
+        sum += shared[tid + 32]; shared[tid] = sum;
+        sum += shared[tid + 16]; shared[tid] = sum;
+        sum += shared[tid + 8];  shared[tid] = sum;
+        sum += shared[tid + 4];  shared[tid] = sum;
+        sum += shared[tid + 2];  shared[tid] = sum;
+        sum += shared[tid + 1];  shared[tid] = sum;
+    }
+
+    // Store: the block's partial sum.
+    if (tid == 0) {
+        out[blockIdx.x] = shared[0];
+    }
+}

@@ -1,0 +1,30 @@
+// without the barrier between the warps.
+template <unsigned int Block>
+__device__ void reduce(const Element* in, Element* out, unsigned long long n)
+{
+    extern __shared__ Element shared[];
+    unsigned int tid = threadIdx.x;
+    unsigned long long i = (unsigned long long)blockIdx.x * (2 * Block) + tid;
+
+    // Load: two elements a thread, zero beyond the end.
+    Element sum = (i < n ? in[i] : 0) + (i + Block < n ? in[i + Block] : 0);
+
+    // Reduce: each warp to one value, then the first warp those values.
+    for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
+    if (tid % 32 == 0) shared[tid / 32] = sum;
+    if (tid < 32) {
+        sum = tid < Block / 32 ? shared[tid] : 0;
+        for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
+    }
+
+    // Store: the block's partial sum.
+    if (tid == 0) {
+        out[blockIdx.x] = sum;
+    }
+}
+
+// One entry point for each block size: the host picks the one that it launches.
+#define ENTRY(Block) \
+    extern "C" __global__ void reduce_##Block(const Element* in, Element* out, unsigned long long n) \
+    { reduce<Block>(in, out, n); }
+ENTRY(64) ENTRY(128) ENTRY(256) ENTRY(512) ENTRY(1024)

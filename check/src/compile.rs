@@ -1,0 +1,75 @@
+//! From the reader's file to what the judge takes.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use compiler::{Compiler, ELEMENTS, Error, Kind, Unit, beside, woven};
+
+use crate::exercise::shown;
+
+/// The compiler that is asked for, or any; where there is none, NVRTC is brought.
+///
+/// # Errors
+/// There is none, and none can be had.
+pub fn compiler(asked: Option<Kind>) -> Result<Compiler> {
+    match Compiler::find(asked) {
+        Err(Error::Missing(_)) if asked != Some(Kind::Clang) => {}
+        found => return Ok(found?),
+    }
+    let missing = "your kernel takes a compiler, and there is none here: `cargo x nvrtc` brings NVRTC once \
+                   there is a network, and `apt install clang-19` or its like does as well";
+    xtask::bring().context(missing)?;
+    Ok(Compiler::find(asked)?)
+}
+
+/// Compiles a kernel for each element type. What the compiler says against it is no error of ours: then
+/// its first message is given.
+///
+/// # Errors
+/// A file is missing, or the compiler cannot be called.
+pub fn compile(
+    compiler: &Compiler,
+    source: &str,
+    path: &Path,
+) -> Result<std::result::Result<[String; 3], String>> {
+    let file = shown(path);
+    let whole = woven(source, &file, |name| beside(path, name))?;
+    let mut made = [const { String::new() }; 3];
+    for (ptx, (_, element)) in made.iter_mut().zip(ELEMENTS) {
+        match compiler.compile(&Unit::of_kernel(&whole, &file, element)) {
+            Ok(text) => *ptx = text,
+            Err(Error::Compile { log, .. }) => return Ok(Err(first(&log))),
+            Err(other) => return Err(other.into()),
+        }
+    }
+    Ok(Ok(made))
+}
+
+/// The first error of a compiler's log, with the lines that belong to it.
+fn first(log: &str) -> String {
+    let is_error = |line: &str| line.contains("error:") || line.contains("error #");
+    let starts =
+        |line: &str| is_error(line) || line.contains(": warning") || line.contains(" generated");
+    let mut lines = log.lines().skip_while(|line| !is_error(line));
+    let head = lines.next().unwrap_or(log);
+    let rest: Vec<&str> =
+        lines.take_while(|line| !starts(line) && !line.trim().is_empty()).take(3).collect();
+    [&[head][..], &rest].concat().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::first;
+
+    #[test]
+    fn only_the_first_error_is_told() {
+        let nvrtc = "k.cu(3): warning #177-D: unused\n  int a;\n      ^\n\nk.cu(12): error: expected a \";\"\n      }\n      ^\n\nk.cu(20): error: identifier \"x\" is undefined\n\n2 errors";
+        assert_eq!(first(nvrtc), "k.cu(12): error: expected a \";\"\n      }\n      ^");
+        let clang = "k.cu:4:2: error: use of undeclared identifier 'x'\n    4 | x\n      | ^\nk.cu:9:2: error: other\n2 errors generated.";
+        assert_eq!(
+            first(clang),
+            "k.cu:4:2: error: use of undeclared identifier 'x'\n    4 | x\n      | ^"
+        );
+        assert_eq!(first("something else"), "something else");
+    }
+}

@@ -1,0 +1,81 @@
+//! An exercise as it lies in `exercises/`: the reader's file, the text, the hints, the solutions.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result, bail};
+use judge::{TASKS, Task};
+
+/// An exercise in its folder.
+#[derive(Clone, Debug)]
+pub struct Exercise {
+    /// What is asked.
+    pub task: &'static Task,
+    /// Its folder.
+    pub folder: PathBuf,
+}
+
+impl Exercise {
+    /// That of a number.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn of(number: usize) -> Result<Exercise> {
+        match TASKS.iter().find(|task| task.number == number) {
+            Some(task) => Ok(Exercise { task, folder: exercises().join(task.folder) }),
+            None => bail!("there is no exercise {number}: take 1 to {}", TASKS.len()),
+        }
+    }
+
+    /// The file that the reader writes.
+    pub fn kernel(&self) -> PathBuf {
+        self.folder.join("kernel.cu")
+    }
+
+    /// What is asked, in Markdown, and three hints.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn text(&self) -> Result<(String, Vec<String>)> {
+        let text = read(&self.folder.join("task.md"))?;
+        let mut parts = text.split("## Hint\n").map(|part| part.trim().to_owned());
+        let asked = parts.next().unwrap_or_default();
+        Ok((asked, parts.collect()))
+    }
+
+    /// The solutions, ours first: a name and a source each.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn solutions(&self) -> Result<Vec<(String, String)>> {
+        let folder = self.folder.join("solutions");
+        let files =
+            fs::read_dir(&folder).with_context(|| format!("reading {}", folder.display()))?;
+        let mut paths: Vec<PathBuf> = files.filter_map(|file| Some(file.ok()?.path())).collect();
+        let ours = |path: &Path| path.file_stem().is_some_and(|stem| stem == "reference");
+        paths.sort_by_key(|path| (!ours(path), path.clone()));
+        let named = |path: &PathBuf| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            Ok((name, read(path)?))
+        };
+        paths.iter().map(named).collect()
+    }
+}
+
+/// The folder of all of them.
+pub fn exercises() -> PathBuf {
+    xtask::root().join("exercises")
+}
+
+/// A file's text.
+pub(crate) fn read(path: &Path) -> Result<String> {
+    fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))
+}
+
+/// A path as it is shown: from this folder on, where it lies below.
+pub(crate) fn shown(path: &Path) -> String {
+    let here = std::env::current_dir().unwrap_or_default();
+    path.strip_prefix(here).unwrap_or(path).display().to_string()
+}

@@ -1,0 +1,189 @@
+//! `cargo x check`: the reader writes a kernel, and is told the first thing that is to be mended.
+//!
+//! The judging is done by [`judge`], which needs no files and no clock; here is what is around it: the
+//! exercises' folders, compilers, progress, watching, printing. [`mutants`] judges the judge.
+#![forbid(unsafe_code)]
+
+/// Prints a line. Where standard output cannot be written to, that is an error, and no panic.
+macro_rules! say {
+    ($($words:tt)*) => {{
+        use std::io::Write as _;
+        writeln!(std::io::stdout(), $($words)*)?
+    }};
+}
+
+pub mod compile;
+mod ended;
+pub mod exercise;
+pub mod mutants;
+mod options;
+mod progress;
+mod watch;
+
+pub use ended::Ended;
+pub use options::Options;
+
+use std::{
+    hash::{BuildHasher, RandomState},
+    io::{self, BufRead, Write},
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Result, bail};
+use compiler::Compiler;
+use judge::{Kernel, TASKS, Verdict};
+
+use exercise::{Exercise, read, shown};
+use progress::{Known, Progress};
+
+/// Does what is asked for.
+///
+/// # Errors
+/// What keeps a kernel from being judged, as a sentence.
+pub fn run(options: &Options) -> Result<Ended> {
+    let mut progress = Progress::load(options.progress.as_deref());
+    if options.list {
+        return list(&progress);
+    }
+    if let Some(many) = options.mutants {
+        return mutants::run(options.number, many, options.compiler);
+    }
+    let open = || TASKS.iter().map(|task| task.number).find(|number| !progress.of(*number).passed);
+    let Some(number) = options.number.or_else(open) else {
+        say!("all {} exercises are passed; `cargo x check 1` checks one again", TASKS.len());
+        return Ok(Ended::Well);
+    };
+    let exercise = Exercise::of(number)?;
+    if options.hint {
+        return hint(&exercise, &mut progress);
+    }
+    if options.show {
+        return show(&exercise);
+    }
+    let path = options.kernel.clone().unwrap_or_else(|| exercise.kernel());
+    if !path.exists() {
+        bail!(
+            "{} is not there: write it, or take `git checkout` for the one to begin with",
+            shown(&path)
+        );
+    }
+    let compiler = compile::compiler(options.compiler)?;
+    let mut check = |source: &str| {
+        let seed = options.seed.unwrap_or_else(|| RandomState::new().hash_one(0) % 1_000_000);
+        let ended = checked(&exercise, &compiler, source, &path, seed)?;
+        if ended == Ended::Well && options.kernel.is_none() {
+            // What another program has written meanwhile is kept.
+            progress = Progress::load(options.progress.as_deref());
+            progress.note(number, Known { passed: true, ..progress.of(number) })?;
+        }
+        Ok(ended)
+    };
+    if options.watch {
+        say!("watching {}; Ctrl-C ends it", shown(&path));
+        return watch::watch(&path, |source| {
+            let ended = check(source)?;
+            say!("");
+            Ok(ended)
+        });
+    }
+    check(&read(&path)?)
+}
+
+/// Compiles a source and judges it; or the compiler's first message.
+///
+/// # Errors
+/// A file that it includes is missing, or the compiler cannot be called.
+pub fn judged(
+    exercise: &Exercise,
+    compiler: &Compiler,
+    source: &str,
+    path: &Path,
+    seed: u64,
+) -> Result<Result<Verdict, String>> {
+    let made = compile::compile(compiler, source, path)?;
+    Ok(made.map(|ptx| {
+        let [f32, i32, f64] = &ptx;
+        judge::judge(exercise.task, &Kernel { source, ptx: [f32, i32, f64] }, seed)
+    }))
+}
+
+/// Judges one state of a file, and prints what came of it.
+fn checked(
+    exercise: &Exercise,
+    compiler: &Compiler,
+    source: &str,
+    path: &Path,
+    seed: u64,
+) -> Result<Ended> {
+    let task = exercise.task;
+    let verdict = match judged(exercise, compiler, source, path, seed)? {
+        Ok(verdict) => verdict,
+        Err(message) => {
+            say!(
+                "exercise {}: {}\n  {compiler} does not take it:\n{message}",
+                task.number,
+                task.name
+            );
+            return Ok(Ended::Failed);
+        }
+    };
+    write!(io::stdout(), "{}", verdict.page(source))?;
+    if !verdict.passed() {
+        let hint = format!("cargo x check {} --hint", task.number);
+        say!("not yet (seed {seed}; {}). A hint: {hint}", shown(path));
+        return Ok(Ended::Failed);
+    }
+    let left = |number: &usize| *number > task.number;
+    match TASKS.iter().map(|task| task.number).find(left) {
+        Some(next) => say!("passed (seed {seed}). Next: cargo x check {next}"),
+        None => say!("passed (seed {seed}). That was the last one."),
+    }
+    Ok(Ended::Well)
+}
+
+/// All exercises, and how far the reader is.
+fn list(progress: &Progress) -> Result<Ended> {
+    for task in &TASKS {
+        let known = progress.of(task.number).to_string();
+        say!("{:2}  {:29} {:16} {}", task.number, task.name, known, task.chapter);
+    }
+    say!("\nThe files are in exercises/; the last column is the chapter that ends with it.");
+    Ok(Ended::Well)
+}
+
+/// The next hint.
+fn hint(exercise: &Exercise, progress: &mut Progress) -> Result<Ended> {
+    let (_, hints) = exercise.text()?;
+    let (number, known) = (exercise.task.number, progress.of(exercise.task.number));
+    let at = known.hints.min(hints.len().saturating_sub(1));
+    say!("exercise {number}, hint {} of {}:\n\n{}", at + 1, hints.len(), hints[at]);
+    if at + 1 == hints.len() {
+        say!("\nThat was the last one. `cargo x check {number} --show` shows a solution.");
+    }
+    progress.note(number, Known { hints: at + 1, ..known })?;
+    Ok(Ended::Well)
+}
+
+/// A solution, after a question.
+fn show(exercise: &Exercise) -> Result<Ended> {
+    let number = exercise.task.number;
+    write!(io::stdout(), "Show a solution of exercise {number}, {}? [y/N] ", exercise.task.name)?;
+    io::stdout().flush()?;
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    if !answer.trim().to_lowercase().starts_with('y') {
+        say!("It stays where it is.");
+        return Ok(Ended::Well);
+    }
+    let solutions = exercise.solutions()?;
+    if let Some((name, source)) = solutions.first() {
+        let file: PathBuf = exercise.folder.join("solutions").join(name);
+        say!(
+            "\n{}\n{} right ones lie in {}",
+            source,
+            solutions.len(),
+            shown(file.parent().unwrap_or(&file))
+        );
+    }
+    Ok(Ended::Well)
+}

@@ -1,0 +1,129 @@
+//! Twelve mistakes of a beginner in the exercises 1 to 5: what each is told. Every message names a line, a
+//! size or a count.
+
+mod said;
+
+use said::{compiler, edited, said};
+
+const LOAD: &str = "i < n ? in[i] : 0;\n    __syncthreads();";
+const END: &str = "        }\n        __syncthreads();\n    }\n\n    // Store";
+
+/// The exercise, the edits of our own solution, and what is said of it.
+type Mistake<'a> = (usize, &'a str, Vec<(&'a str, &'a str)>, &'a [&'a str]);
+
+fn mistakes() -> Vec<Mistake<'static>> {
+    vec![
+        (
+            1,
+            "no barrier behind the load",
+            vec![(LOAD, "i < n ? in[i] : 0;")],
+            &[
+                "clean",
+                "reads `shared[1]` at line 14",
+                "at line 9",
+                "a `__syncthreads()` is missing",
+            ],
+        ),
+        (
+            1,
+            "no barrier in the loop",
+            vec![(END, "        }\n    }\n\n    // Store")],
+            &["clean", "at line 15", "a `__syncthreads()` is missing"],
+        ),
+        (
+            1,
+            "the barrier in the if",
+            vec![(
+                "shared[tid + s];\n        }\n        __syncthreads();",
+                "shared[tid + s];\n            __syncthreads();\n        }",
+            )],
+            &["divergent barrier at line 16", "put the condition around the work"],
+        ),
+        (
+            1,
+            "no test against the length",
+            vec![("i < n ? in[i] : 0", "in[i]")],
+            &["n = 0 f32", "out of bounds at line 9", "check the index against the length"],
+        ),
+        (
+            1,
+            "a semicolon forgotten",
+            vec![("shared[tid] += shared[tid + s];", "shared[tid] += shared[tid + s]")],
+            &["kernel.cu", "16", "error: expected"],
+        ),
+        (
+            1,
+            "one round too few",
+            vec![("s < blockDim.x;", "s < blockDim.x / 2;")],
+            &["n = 255 f32", "block 0, which has the elements 0 to 254", "0 to 127 alone"],
+        ),
+        (
+            2,
+            "the test forgotten",
+            vec![("if (left < blockDim.x)", "")],
+            &["out of bounds at line 16", "outside of `shared`"],
+        ),
+        (
+            2,
+            "the remainder again",
+            vec![
+                ("unsigned int left = 2 * s * tid;", "unsigned int left = tid;"),
+                ("if (left < blockDim.x)", "if (tid % (2 * s) == 0)"),
+            ],
+            &[
+                "divergent branches 48 of at most 6",
+                "are of line 15",
+                "Let the lanes that add be neighbours",
+            ],
+        ),
+        (
+            3,
+            "a round too early",
+            vec![("s = blockDim.x / 2;", "s = blockDim.x;")],
+            &["out of bounds at line 15", "outside of `shared`"],
+        ),
+        (
+            3,
+            "the last round left out",
+            vec![("s > 0;", "s > 1;")],
+            &["n = 2 f32", "that is element 0 alone"],
+        ),
+        (
+            4,
+            "one test for two loads",
+            vec![(
+                "(i + blockDim.x < n ? in[i + blockDim.x] : 0)",
+                "(i < n ? in[i + blockDim.x] : 0)",
+            )],
+            &["n = 1 f32", "out of bounds at line 9"],
+        ),
+        (
+            5,
+            "no order in the last warp",
+            vec![(
+                "sum += shared[tid + 16]; __syncwarp(); shared",
+                "sum += shared[tid + 16]; shared",
+            )],
+            &["clean", "at line 22", "a `__syncwarp()` is missing"],
+        ),
+    ]
+}
+
+#[test]
+fn each_mistake_is_told_with_a_line_a_size_or_a_count() {
+    let Some(compiler) = compiler() else { return };
+    let mut faults = String::new();
+    assert_eq!(mistakes().len(), 12);
+    for (number, name, edits, words) in mistakes() {
+        let (passed, page) = said(&compiler, number, &edited(number, &edits), 1);
+        println!("{number}, {name}:\n{page}");
+        let text = page.split_whitespace().collect::<Vec<_>>().join(" ");
+        for word in words {
+            // The two compilers have their own words.
+            if passed || !text.contains(word) && !page.contains("error:") {
+                faults += &format!("{name}: `{word}` is not in {page}\n");
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{faults}");
+}

@@ -1,0 +1,42 @@
+//! What is said of a source: for all tests that have a compiler.
+#![allow(
+    unreachable_pub,
+    dead_code,
+    reason = "a module of each file of tests, and none needs all of it"
+)]
+
+use std::path::Path;
+
+use check::exercise::Exercise;
+use compiler::Compiler;
+
+/// The compiler of this machine; where there is none, tests say that they are skipped.
+pub fn compiler() -> Option<Compiler> {
+    Compiler::find(None).map_err(|missing| eprintln!("skipped: {missing}")).ok()
+}
+
+/// The page of a verdict, behind whether it is passed; or the compiler's message.
+pub fn said(compiler: &Compiler, number: usize, source: &str, seed: u64) -> (bool, String) {
+    let exercise = Exercise::of(number).unwrap();
+    match check::judged(&exercise, compiler, source, Path::new("kernel.cu"), seed).unwrap() {
+        Ok(verdict) => (verdict.passed(), verdict.page(source)),
+        Err(message) => (false, message),
+    }
+}
+
+/// Our own solution.
+pub fn reference(number: usize) -> String {
+    Exercise::of(number).unwrap().solutions().unwrap().remove(0).1
+}
+
+/// Our own solution with something else in the place of what stands in it once.
+pub fn edited(number: usize, edits: &[(&str, &str)]) -> String {
+    edits.iter().fold(reference(number), |text, (from, to)| {
+        assert_eq!(
+            text.matches(from).count(),
+            1,
+            "exercise {number} has not one `{from}`:\n{text}"
+        );
+        text.replace(from, to)
+    })
+}

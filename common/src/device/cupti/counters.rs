@@ -1,0 +1,322 @@
+//! What a GPU counted of each launch.
+//!
+//! One of the files with `unsafe`: CUPTI takes its structures by pointer.
+#![expect(unsafe_code, reason = "CUPTI takes its structures by pointer")]
+
+use std::ffi::{CString, c_char, c_void};
+
+use super::{
+    fault::Fault,
+    library::Library,
+    structs::{
+        AddMetrics, Asked, Availability, ChipName, Config, ConfigSize, DataInfo, DataInitialize,
+        DataSize, Decode, DeviceSupported, Disable, Enable, Evaluate, HostDeinitialize,
+        HostInitialize, Passes, ProfilerInitialize, SetConfig, Start, Stop,
+    },
+};
+use crate::{Result, device::Cuda};
+
+/// What is counted, by the names that ncu has for it too.
+pub const METRICS: [&str; 10] = [
+    "smsp__sass_inst_executed_op_shared_ld.sum",
+    "smsp__sass_inst_executed_op_shared_st.sum",
+    "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
+    "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
+    "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
+    "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum",
+    "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
+    "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
+    "smsp__sass_branch_targets_threads_divergent.sum",
+    "smsp__inst_executed.sum",
+];
+
+/// One launch's counts, in the order of [`METRICS`].
+pub type Values = [f64; METRICS.len()];
+
+/// CUPTI, ready to count on a GPU.
+pub struct Session<'l> {
+    library: &'l Library,
+    target: Target,
+    host: Host<'l>,
+    config: Vec<u8>,
+    /// How often a launch runs to be counted: a GPU has fewer counters than it has names for them.
+    pub passes: usize,
+}
+
+/// A context of the driver, and its device.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Target {
+    pub(super) context: *mut c_void,
+    pub(super) device: i32,
+    pub(super) ordinal: usize,
+}
+
+impl Session<'_> {
+    /// Finds CUPTI, and readies it for a GPU.
+    pub fn open(cuda: &Cuda) -> Result<Session<'static>> {
+        turing(cuda.capability())?;
+        cuda.bind()?;
+        let (context, device, ordinal) = cuda.target();
+        Ok(Session::with(Library::find()?, Target { context, device, ordinal })?)
+    }
+
+    /// As [`open`](Session::open), with this library.
+    pub(super) fn with(library: &Library, target: Target) -> Result<Session<'_>, Fault> {
+        library.young()?;
+        library.complete()?;
+        let host = Host::new(library, target)?;
+        let mut config = host.config()?;
+        let passes = host.passes(&mut config)?;
+        Ok(Session { library, target, host, config, passes })
+    }
+
+    /// CUPTI's version.
+    pub fn version(&self) -> String {
+        self.library.version()
+    }
+
+    /// Counts so many launches, which `launch` makes, and waits for.
+    ///
+    /// Every launch runs by itself, several times, each over the memory that the first one found: what
+    /// waits for another launch, or behind a gate, waits for ever.
+    pub fn count(
+        &self,
+        launches: usize,
+        launch: impl FnOnce() -> Result<()>,
+    ) -> Result<Vec<Values>> {
+        let ranges = Ranges::new(self.library, self.target, &self.config, launches)?;
+        ranges.start()?;
+        let launched = launch();
+        let stopped = ranges.stop();
+        launched?;
+        stopped?;
+        ranges.decode(launches)?;
+        (0..launches).map(|range| Ok(self.host.values(&ranges.data, range)?)).collect()
+    }
+}
+
+/// CUPTI's ranges begin with Turing.
+pub(super) fn turing((major, minor): (i32, i32)) -> Result<(), Fault> {
+    match (major, minor) < (7, 5) {
+        true => Err(Fault::BeforeTuring { gpu: format!("sm_{major}{minor}") }),
+        false => Ok(()),
+    }
+}
+
+/// The part of CUPTI that knows the names.
+struct Host<'l> {
+    library: &'l Library,
+    host: *mut c_void,
+    names: Names,
+}
+
+impl<'l> Host<'l> {
+    fn new(library: &'l Library, target: Target) -> Result<Host<'l>, Fault> {
+        // SAFETY: the structures point to what lives until the end of this function; the name of the
+        // chip is the library's own.
+        unsafe {
+            library.ask(&mut ProfilerInitialize::default())?;
+            let mut asked = DeviceSupported { device: target.device, ..Default::default() };
+            library.ask(&mut asked)?;
+            supported(library, &asked)?;
+            let mut chip = ChipName { index: target.ordinal, ..Default::default() };
+            library.ask(&mut chip)?;
+            let mut availability = Availability { context: target.context, ..Default::default() };
+            library.ask(&mut availability)?;
+            let mut image = vec![0; availability.image_size];
+            availability.image = image.as_mut_ptr();
+            library.ask(&mut availability)?;
+            let mut host = HostInitialize {
+                chip: chip.name,
+                availability: image.as_ptr(),
+                ..Default::default()
+            };
+            library.ask(&mut host)?;
+            let host = Host { library, host: host.host, names: Names::new() };
+            let mut metrics = AddMetrics {
+                host: host.host,
+                names: host.names.0.as_ptr(),
+                count: METRICS.len(),
+                ..Default::default()
+            };
+            library.ask(&mut metrics)?;
+            Ok(host)
+        }
+    }
+
+    /// Which counters are set how, in each pass.
+    fn config(&self) -> Result<Vec<u8>, Fault> {
+        let mut size = ConfigSize { host: self.host, ..Default::default() };
+        // SAFETY: the host is live; the image is as large as it was said to be.
+        unsafe {
+            self.library.ask(&mut size)?;
+            let mut image = vec![0; size.image_size];
+            self.library.ask(&mut Config {
+                host: self.host,
+                image_size: image.len(),
+                image: image.as_mut_ptr(),
+                ..Default::default()
+            })?;
+            Ok(image)
+        }
+    }
+
+    fn passes(&self, config: &mut [u8]) -> Result<usize, Fault> {
+        let mut passes =
+            Passes { image_size: config.len(), image: config.as_mut_ptr(), ..Default::default() };
+        // SAFETY: the image is live.
+        unsafe { self.library.ask(&mut passes)? };
+        Ok(passes.passes)
+    }
+
+    /// The counts of one launch, from 0.
+    fn values(&self, data: &[u8], range: usize) -> Result<Values, Fault> {
+        // What CUPTI leaves as it is has no number either.
+        let mut values = [f64::NAN; METRICS.len()];
+        let mut asked = Evaluate {
+            host: self.host,
+            data: data.as_ptr(),
+            data_size: data.len(),
+            range,
+            names: self.names.0.as_ptr(),
+            count: METRICS.len(),
+            values: values.as_mut_ptr(),
+            ..Default::default()
+        };
+        // SAFETY: there are as many values as names; all of it outlives the call.
+        unsafe { self.library.ask(&mut asked)? };
+        match values.iter().position(|value| value.is_nan()) {
+            None => Ok(values),
+            Some(index) => Err(Fault::NotANumber { metric: METRICS[index], launch: range + 1 }),
+        }
+    }
+}
+
+impl Drop for Host<'_> {
+    fn drop(&mut self) {
+        let mut end = HostDeinitialize { host: self.host, ..Default::default() };
+        // SAFETY: initialised once, ended once. An error at the end has no reader.
+        let _ = unsafe { self.library.ask(&mut end) };
+    }
+}
+
+/// The part of CUPTI that counts: a range is a launch.
+struct Ranges<'l> {
+    library: &'l Library,
+    ranges: *mut c_void,
+    data: Vec<u8>,
+}
+
+impl<'l> Ranges<'l> {
+    fn new(
+        library: &'l Library,
+        target: Target,
+        config: &[u8],
+        launches: usize,
+    ) -> Result<Ranges<'l>, Fault> {
+        let names = Names::new();
+        let mut enable = Enable { context: target.context, ..Default::default() };
+        // SAFETY: the context is live; CUPTI writes to the image until the ranges are disabled, which
+        // is before it is freed, and reads the configuration in this call.
+        unsafe {
+            library.ask(&mut enable)?;
+            let mut ranges = Ranges { library, ranges: enable.ranges, data: Vec::new() };
+            let mut size = DataSize {
+                ranges: ranges.ranges,
+                names: names.0.as_ptr(),
+                count: METRICS.len(),
+                most: launches,
+                nodes: u32::try_from(launches).unwrap_or(u32::MAX),
+                ..Default::default()
+            };
+            library.ask(&mut size)?;
+            ranges.data = vec![0; size.data_size];
+            library.ask(&mut DataInitialize {
+                ranges: ranges.ranges,
+                data_size: ranges.data.len(),
+                data: ranges.data.as_mut_ptr(),
+                ..Default::default()
+            })?;
+            library.ask(&mut SetConfig {
+                ranges: ranges.ranges,
+                config_size: config.len(),
+                config: config.as_ptr(),
+                data_size: ranges.data.len(),
+                data: ranges.data.as_mut_ptr(),
+                range: 1,
+                replay: 2,
+                most: launches,
+                levels: 1,
+                least_level: 1,
+                level: 1,
+                ..Default::default()
+            })?;
+            Ok(ranges)
+        }
+    }
+
+    fn start(&self) -> Result<(), Fault> {
+        let mut start = Start { ranges: self.ranges, ..Default::default() };
+        // SAFETY: the ranges are enabled.
+        unsafe { self.library.ask(&mut start) }
+    }
+
+    fn stop(&self) -> Result<(), Fault> {
+        let mut stop = Stop { ranges: self.ranges, ..Default::default() };
+        // SAFETY: the ranges are enabled.
+        unsafe { self.library.ask(&mut stop)? };
+        match stop.all_submitted {
+            1 => Ok(()),
+            // Launches are replayed inside of themselves, so one time through makes all passes.
+            _ => self.library.answered(Stop::CALL, 13),
+        }
+    }
+
+    /// Puts what was counted into the image, and sees that it is what was launched.
+    fn decode(&self, made: usize) -> Result<(), Fault> {
+        let mut decode = Decode { ranges: self.ranges, ..Default::default() };
+        let mut info =
+            DataInfo { data: self.data.as_ptr(), data_size: self.data.len(), ..Default::default() };
+        // SAFETY: the ranges are enabled, and the image is live.
+        unsafe {
+            self.library.ask(&mut decode)?;
+            self.library.ask(&mut info)?;
+        }
+        match (info.ranges, decode.dropped) {
+            (counted, 0) if counted == made => Ok(()),
+            (0, 0) => Err(Fault::Deaf { version: self.library.version() }),
+            (counted, dropped) => Err(Fault::Ranges { counted, dropped, made }),
+        }
+    }
+}
+
+impl Drop for Ranges<'_> {
+    fn drop(&mut self) {
+        let mut end = Disable { ranges: self.ranges, ..Default::default() };
+        // SAFETY: enabled once, disabled once. An error at the end has no reader.
+        let _ = unsafe { self.library.ask(&mut end) };
+    }
+}
+
+/// The metrics' names, as C has them, and the pointers to them.
+struct Names(Vec<*const c_char>, #[expect(dead_code, reason = "what is pointed to")] Vec<CString>);
+
+impl Names {
+    fn new() -> Names {
+        let texts: Vec<CString> =
+            METRICS.iter().filter_map(|name| CString::new(*name).ok()).collect();
+        Names(texts.iter().map(|text| text.as_ptr()).collect(), texts)
+    }
+}
+
+/// What keeps a device from being counted on, as its levels have it.
+fn supported(library: &Library, asked: &DeviceSupported) -> Result<(), Fault> {
+    const SUPPORTED: u32 = 3;
+    match asked {
+        DeviceSupported { supported: SUPPORTED, .. } => Ok(()),
+        DeviceSupported { virtual_gpu: 1 | 2, .. } => Err(Fault::Virtual),
+        DeviceSupported { confidential: 1 | 2, .. } => Err(Fault::Confidential),
+        // Its own answer where it can do nothing with a device: SLI, WSL, mining.
+        _ => library.answered(DeviceSupported::CALL, 27),
+    }
+}

@@ -1,0 +1,146 @@
+//! What CUPTI's functions take: one structure each, as its headers have them.
+//!
+//! A structure begins with the size that the caller knows of it, which ends with its last field, so it
+//! is not always that of the type. CUPTI takes every size that a structure ever had; these are those
+//! of CUDA 12.6.
+//!
+//! One of the files with `unsafe`: that a structure is laid out so is a promise.
+#![expect(unsafe_code, reason = "C's structures are promised to have this layout")]
+
+use std::ffi::{c_char, c_void};
+
+/// What a function takes.
+///
+/// # Safety
+/// The type is laid out as the function of that name takes it.
+pub(super) unsafe trait Asked {
+    /// The function.
+    const CALL: &'static str;
+}
+
+macro_rules! asked {
+    ($($(#[$doc:meta])* $name:ident, $call:literal, $size:literal { $($(#[$note:meta])* $field:ident: $type:ty),* $(,)? })*) => {$(
+        $(#[$doc])*
+        #[repr(C)]
+        #[derive(Debug)]
+        pub(super) struct $name {
+            pub(super) size: usize,
+            pub(super) private: *const c_void,
+            $($(#[$note])* pub(super) $field: $type,)*
+        }
+
+        // SAFETY: the fields are those of the function's structure, in `cupti_profiler_target.h`,
+        // `cupti_range_profiler.h`, `cupti_profiler_host.h` or `cupti_target.h`.
+        unsafe impl Asked for $name {
+            const CALL: &'static str = $call;
+        }
+
+        impl Default for $name {
+            fn default() -> $name {
+                // SAFETY: numbers and pointers, for which zero is a value.
+                $name { size: $size, ..unsafe { std::mem::zeroed() } }
+            }
+        }
+    )*};
+}
+
+asked! {
+    ProfilerInitialize, "cuptiProfilerInitialize", 16 {}
+    /// Whether a device can be counted on: each level is 3 where it can.
+    DeviceSupported, "cuptiProfilerDeviceSupported", 52 {
+        device: i32,
+        supported: u32,
+        architecture: u32,
+        sli: u32,
+        virtual_gpu: u32,
+        confidential: u32,
+        mining: u32,
+        wsl: u32,
+        /// Of which functions: 0 is those of ranges.
+        api: u32,
+    }
+    ChipName, "cuptiDeviceGetChipName", 32 { index: usize, name: *const c_char }
+    /// Asked twice: with no image for its size, then for the image.
+    Availability, "cuptiProfilerGetCounterAvailability", 40 {
+        context: *mut c_void,
+        image_size: usize,
+        image: *mut u8,
+    }
+    HostInitialize, "cuptiProfilerHostInitialize", 48 {
+        /// 0 is that of ranges.
+        kind: u32,
+        chip: *const c_char,
+        availability: *const u8,
+        host: *mut c_void,
+    }
+    HostDeinitialize, "cuptiProfilerHostDeinitialize", 24 { host: *mut c_void }
+    AddMetrics, "cuptiProfilerHostConfigAddMetrics", 40 {
+        host: *mut c_void,
+        names: *const *const c_char,
+        count: usize,
+    }
+    ConfigSize, "cuptiProfilerHostGetConfigImageSize", 32 { host: *mut c_void, image_size: usize }
+    Config, "cuptiProfilerHostGetConfigImage", 40 {
+        host: *mut c_void,
+        image_size: usize,
+        image: *mut u8,
+    }
+    Passes, "cuptiProfilerHostGetNumOfPasses", 40 {
+        image_size: usize,
+        image: *mut u8,
+        passes: usize,
+    }
+    Enable, "cuptiRangeProfilerEnable", 32 { context: *mut c_void, ranges: *mut c_void }
+    Disable, "cuptiRangeProfilerDisable", 24 { ranges: *mut c_void }
+    DataSize, "cuptiRangeProfilerGetCounterDataSize", 64 {
+        ranges: *mut c_void,
+        names: *const *const c_char,
+        count: usize,
+        most: usize,
+        nodes: u32,
+        data_size: usize,
+    }
+    DataInitialize, "cuptiRangeProfilerCounterDataImageInitialize", 40 {
+        ranges: *mut c_void,
+        data_size: usize,
+        data: *mut u8,
+    }
+    SetConfig, "cuptiRangeProfilerSetConfig", 90 {
+        ranges: *mut c_void,
+        config_size: usize,
+        config: *const u8,
+        data_size: usize,
+        data: *mut u8,
+        /// 1: each launch is a range.
+        range: u32,
+        /// 2: each launch is run again for each pass, over the memory that it found.
+        replay: u32,
+        most: usize,
+        levels: u16,
+        least_level: u16,
+        pass: usize,
+        level: u16,
+    }
+    Start, "cuptiRangeProfilerStart", 24 { ranges: *mut c_void }
+    Stop, "cuptiRangeProfilerStop", 41 {
+        ranges: *mut c_void,
+        pass: usize,
+        level: usize,
+        all_submitted: u8,
+    }
+    Decode, "cuptiRangeProfilerDecodeData", 32 { ranges: *mut c_void, dropped: usize }
+    DataInfo, "cuptiRangeProfilerGetCounterDataInfo", 40 {
+        data: *const u8,
+        data_size: usize,
+        ranges: usize,
+    }
+    Evaluate, "cuptiProfilerHostEvaluateToGpuValues", 72 {
+        host: *mut c_void,
+        data: *const u8,
+        data_size: usize,
+        range: usize,
+        names: *const *const c_char,
+        count: usize,
+        values: *mut f64,
+    }
+}

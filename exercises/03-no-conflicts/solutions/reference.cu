@@ -1,0 +1,24 @@
+// The upper half is added to the lower half: neighbouring lanes use neighbouring banks.
+extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
+{
+    extern __shared__ Element shared[];
+    unsigned int tid = threadIdx.x;
+    unsigned long long i = (unsigned long long)blockIdx.x * blockDim.x + tid;
+
+    // Load: one element a thread, zero beyond the end.
+    shared[tid] = i < n ? in[i] : 0;
+    __syncthreads();
+
+    // Reduce: the block's elements to one.
+    for (unsigned int s = blockDim.x / 2; s > 0; s /= 2) {
+        if (tid < s) {
+            shared[tid] += shared[tid + s];
+        }
+        __syncthreads();
+    }
+
+    // Store: the block's partial sum.
+    if (tid == 0) {
+        out[blockIdx.x] = shared[0];
+    }
+}

@@ -1,0 +1,24 @@
+// The last warp hands its sums over by shuffle, which needs no shared memory at all.
+extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
+{
+    extern __shared__ Element shared[];
+    unsigned int tid = threadIdx.x;
+    unsigned long long i = (unsigned long long)blockIdx.x * (2 * blockDim.x) + tid;
+
+    // Load: two elements a thread, zero beyond the end.
+    shared[tid] = (i < n ? in[i] : 0) + (i + blockDim.x < n ? in[i + blockDim.x] : 0);
+    __syncthreads();
+
+    // Reduce: the block's elements to one.
+    for (unsigned int s = blockDim.x / 2; s > 32; s /= 2) {
+        if (tid < s) {
+            shared[tid] += shared[tid + s];
+        }
+        __syncthreads();
+    }
+    if (tid < 32) {
+        Element sum = shared[tid] + shared[tid + 32];
+        for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
+        if (tid == 0) out[blockIdx.x] = sum;
+    }
+}

@@ -1,0 +1,39 @@
+// A loop whose bounds the compiler knows, and is asked to write out.
+template <unsigned int Block>
+__device__ void reduce(const Element* in, Element* out, unsigned long long n)
+{
+    extern __shared__ Element shared[];
+    unsigned int tid = threadIdx.x;
+    unsigned long long i = (unsigned long long)blockIdx.x * (2 * Block) + tid;
+
+    // Load: two elements a thread, zero beyond the end.
+    shared[tid] = (i < n ? in[i] : 0) + (i + Block < n ? in[i + Block] : 0);
+    __syncthreads();
+
+    #pragma unroll
+    for (unsigned int s = Block / 2; s > 32; s /= 2) {
+        if (tid < s) shared[tid] += shared[tid + s];
+        __syncthreads();
+    }
+    if (tid < 32) {
+        Element sum = shared[tid];
+        #pragma unroll
+        for (unsigned int s = 32; s > 0; s /= 2) {
+            sum += shared[tid + s];
+            __syncwarp();
+            shared[tid] = sum;
+            __syncwarp();
+        }
+    }
+
+    // Store: the block's partial sum.
+    if (tid == 0) {
+        out[blockIdx.x] = shared[0];
+    }
+}
+
+// One entry point for each block size: the host picks the one that it launches.
+#define ENTRY(Block) \
+    extern "C" __global__ void reduce_##Block(const Element* in, Element* out, unsigned long long n) \
+    { reduce<Block>(in, out, n); }
+ENTRY(64) ENTRY(128) ENTRY(256) ENTRY(512) ENTRY(1024)

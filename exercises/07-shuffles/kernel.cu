@@ -1,0 +1,26 @@
+// Lanes of a warp hand their sums over by shuffle; shared memory holds one value a warp.
+// Yours: the paragraph Reduce.
+template <unsigned int Block>
+__device__ void reduce(const Element* in, Element* out, unsigned long long n)
+{
+    extern __shared__ Element shared[];
+    unsigned int tid = threadIdx.x;
+    unsigned long long i = (unsigned long long)blockIdx.x * (2 * Block) + tid;
+
+    // Load: two elements a thread, zero beyond the end.
+    Element sum = (i < n ? in[i] : 0) + (i + Block < n ? in[i + Block] : 0);
+
+    // Reduce: each warp to one value, then the first warp those values.
+    // Write it here: when it is through, the sum of thread 0 is that of the block.
+
+    // Store: the block's partial sum.
+    if (tid == 0) {
+        out[blockIdx.x] = sum;
+    }
+}
+
+// One entry point for each block size: the host picks the one that it launches.
+#define ENTRY(Block) \
+    extern "C" __global__ void reduce_##Block(const Element* in, Element* out, unsigned long long n) \
+    { reduce<Block>(in, out, n); }
+ENTRY(64) ENTRY(128) ENTRY(256) ENTRY(512) ENTRY(1024)

@@ -1,0 +1,40 @@
+// Four words of a thread are in flight before the first is added.
+struct alignas(16) Word { Element at[16 / sizeof(Element)]; };
+const unsigned int Lanes = 16 / sizeof(Element);
+
+extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
+{
+    extern __shared__ Element shared[];
+    unsigned int tid = threadIdx.x;
+    const unsigned int Flight = 4;
+    unsigned long long tile = (unsigned long long)Flight * blockDim.x;
+    const Word* words = (const Word*)in;
+    unsigned long long count = n / Lanes;
+    Word sums = {};
+    for (unsigned long long first = blockIdx.x * tile; first < count; first += gridDim.x * tile) {
+        Word next[Flight] = {};
+        for (int k = 0; k < Flight; k++) {
+            unsigned long long at = first + k * blockDim.x + tid;
+            if (at < count) next[k] = words[at];
+        }
+        for (int k = 0; k < Flight; k++)
+            for (int e = 0; e < Lanes; e++) sums.at[e] += next[k].at[e];
+    }
+    Element sum = 0;
+    for (int e = 0; e < Lanes; e++) sum += sums.at[e];
+    if (blockIdx.x == gridDim.x - 1 && tid < n % Lanes) sum += in[count * Lanes + tid];
+
+    // Reduce: each warp to one value, then the first warp those values.
+    for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
+    if (tid % 32 == 0) shared[tid / 32] = sum;
+    __syncthreads();
+    if (tid < 32) {
+        sum = tid < blockDim.x / 32 ? shared[tid] : 0;
+        for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
+    }
+
+    // Store: the block's partial sum.
+    if (tid == 0) {
+        out[blockIdx.x] = sum;
+    }
+}

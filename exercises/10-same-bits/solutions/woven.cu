@@ -1,0 +1,47 @@
+// Part p has the words p, p + Parts, and so on: a comb of the elements.
+const unsigned int Parts = 8;
+
+// What a thread adds of part p.
+__device__ Element share(const Element* in, unsigned long long n, unsigned int p)
+{
+    Element sum = 0;
+    unsigned long long first = (unsigned long long)p * blockDim.x + threadIdx.x;
+    for (unsigned long long i = first; i < n; i += (unsigned long long)Parts * blockDim.x) sum += in[i];
+    return sum;
+}
+
+// The sum of a block's threads, in thread 0.
+__device__ Element tree(Element sum)
+{
+    __shared__ Element shared[32];
+    unsigned int tid = threadIdx.x;
+    __syncthreads(); // The last values that were put there have been read.
+    for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
+    if (tid % 32 == 0) shared[tid / 32] = sum;
+    __syncthreads();
+    if (tid < 32) {
+        sum = tid < blockDim.x / 32 ? shared[tid] : 0;
+        for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
+    }
+    return sum;
+}
+
+extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n,
+                                  Element* partials, unsigned int* tickets)
+{
+    __shared__ bool last;
+    for (unsigned int p = blockIdx.x; p < Parts; p += gridDim.x) {
+        Element sum = tree(share(in, n, p));
+        if (threadIdx.x == 0) partials[p] = sum;
+    }
+    if (threadIdx.x == 0) {
+        __threadfence(); // What this block wrote is seen by whoever sees its ticket taken.
+        last = atomicInc(tickets, gridDim.x - 1) == gridDim.x - 1; // The last one sets them to 0 again.
+        __threadfence(); // What others wrote before they took theirs is seen from here on.
+    }
+    __syncthreads();
+    if (!last) return;
+    // Store: the sum of all parts.
+    Element sum = tree(threadIdx.x < Parts ? partials[threadIdx.x] : 0);
+    if (threadIdx.x == 0) *out = sum;
+}

@@ -1,0 +1,47 @@
+//! Whether a kernel is right by right, and not by luck: under orders that no GPU promises to avoid.
+
+use numbers::Element;
+use simt::Schedule;
+
+use crate::case::{Case, Said};
+use crate::right::held;
+use crate::verdict::{Failure, Stage};
+
+/// Orders of execution beside the one that counts are defined on; the seed chooses them.
+pub(crate) fn clean(case: &Case) -> Said {
+    let (task, threads) = (case.task, case.task.blocks[0]);
+    if !task.volatile {
+        no_volatile(case)?;
+    }
+    for order in 1..task.orders {
+        let schedule = match order {
+            1 => Schedule::MinPc,
+            _ => Schedule::Adversarial(case.seed.wrapping_add(order) >> 1),
+        };
+        // Full blocks and one that is not, in turn with one block; the types in turn too.
+        let n = [1025, 257, 513][order as usize % 3];
+        let element = Element::ALL[(order / 3) as usize % 3];
+        for grid in task.shape.grids(n, threads) {
+            let scene = case.scene(element, n, threads, grid);
+            held(&crate::scene::Scene { schedule, ..scene }, case.seed ^ order)?;
+        }
+    }
+    Ok(format!("no race, no uninitialised memory, under {} orders of execution", task.orders))
+}
+
+/// What the compiler is told by `volatile` is no order among threads.
+fn no_volatile(case: &Case) -> Result<(), Box<Failure>> {
+    let scene = case.scene(Element::F32, 1, case.task.blocks[0], 1);
+    let entry = scene.entry()?;
+    let kernel = scene.module.kernel(&entry).expect("the entry was found");
+    let found = (0..kernel.len() as u32).find(|pc| kernel.text(*pc).contains(".volatile"));
+    match found.map(|pc| kernel.line(pc)) {
+        None => Ok(()),
+        Some(line) => {
+            let said = format!(
+                "line {line} is `volatile`, which keeps the compiler from leaving an access out and orders nothing among threads: put a `__syncwarp()` between what one lane writes and another reads"
+            );
+            Err(Box::new(Failure::new(Stage::Clean, said).at([line])))
+        }
+    }
+}

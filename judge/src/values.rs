@@ -1,0 +1,243 @@
+//! The numbers that a kernel is given: random, and such that no sum of them rounds.
+//!
+//! Each is a whole number of units, and a unit is a power of two. There are so few bits in it that every
+//! partial sum of every tree is exact: so there is no tolerance, neither one that hides an element
+//! nor one that refuses a right kernel. They are no whole numbers and no `float`s in `double`, so that
+//! who adds in another type is found out.
+
+use std::ops::Range;
+
+use numbers::{Element, mixed};
+
+use crate::task::Operation;
+
+/// Elements of an input.
+#[derive(Clone, Debug)]
+pub(crate) struct Values {
+    pub(crate) element: Element,
+    /// In units; [`NAN`] stands for one that is no number.
+    units: Vec<i64>,
+}
+
+/// No number.
+const NAN: i64 = i64::MIN;
+
+/// What the numbers are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Draw {
+    /// Of both signs.
+    Signed,
+    /// All below zero.
+    Negative,
+    /// Of both signs, one in eight no number, where the type has such.
+    SomeNan,
+}
+
+impl Values {
+    /// Draws n elements, none of them zero.
+    pub(crate) fn draw(element: Element, n: u64, seed: u64, draw: Draw) -> Values {
+        let bits = match element {
+            Element::I32 => 31,
+            Element::F32 => 22 - n.max(1).ilog2(),
+            Element::F64 => 50 - n.max(1).ilog2(),
+        };
+        Values::of_bits(bits, element, n, seed, draw)
+    }
+
+    /// Draws n elements whose sums round.
+    pub(crate) fn rounded(element: Element, n: u64, seed: u64) -> Values {
+        let bits = if element == Element::F64 { 53 } else { 24 };
+        Values::of_bits(bits, element, n, seed, Draw::Signed)
+    }
+
+    fn of_bits(bits: u32, element: Element, n: u64, seed: u64, draw: Draw) -> Values {
+        let seed = mixed(seed);
+        let unit = |place: u64| {
+            let random = mixed(seed ^ place);
+            let size = 1 + ((random >> 8) & ((1 << bits) - 2)) as i64;
+            match draw {
+                Draw::SomeNan if element != Element::I32 && random & 0xe0 == 0 => NAN,
+                Draw::Negative => -size,
+                _ if random & 1 == 0 => -size,
+                _ => size,
+            }
+        };
+        Values { element, units: (0..n).map(unit).collect() }
+    }
+
+    /// As they lie in memory.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        let value = |&units: &i64| if units == NAN { f64::NAN } else { self.value(units) };
+        match self.element {
+            Element::I32 => self.units.iter().flat_map(|u| (*u as i32).to_le_bytes()).collect(),
+            Element::F32 => {
+                self.units.iter().flat_map(|u| (value(u) as f32).to_le_bytes()).collect()
+            }
+            Element::F64 => self.units.iter().flat_map(|u| value(u).to_le_bytes()).collect(),
+        }
+    }
+
+    /// What an operation makes of some neighbours: the first result, or the second.
+    pub(crate) fn result(&self, range: Range<usize>, operation: Operation, second: bool) -> f64 {
+        let of = &self.units[range];
+        match operation {
+            Operation::Sum => self.sum(of),
+            Operation::SumAndMax if !second => self.sum(of),
+            _ => of
+                .iter()
+                .filter(|u| **u != NAN)
+                .max()
+                .map_or(lowest(self.element), |u| self.value(*u)),
+        }
+    }
+
+    fn sum(&self, of: &[i64]) -> f64 {
+        self.wrapped(of.iter().fold(0, |sum, u| sum.wrapping_add(*u)))
+    }
+
+    /// A sum as the type has it: integers wrap.
+    fn wrapped(&self, units: i64) -> f64 {
+        self.value(if self.element == Element::I32 { i64::from(units as i32) } else { units })
+    }
+
+    fn value(&self, units: i64) -> f64 {
+        units as f64 * unit(self.element)
+    }
+
+    /// What a wrong sum of some neighbours looks like, if it looks like anything: they are drawn at
+    /// random, so that it is hardly by chance.
+    pub(crate) fn looks(&self, range: Range<usize>, given: f64) -> Option<String> {
+        let (from, of) = (range.start, &self.units[range.clone()]);
+        if of.len() < 2 {
+            return None;
+        }
+        let right = self.sum(of);
+        let one = |missing: bool| {
+            of.iter().position(|u| {
+                let off = if missing { -u } else { *u };
+                self.wrapped((right / unit(self.element)) as i64 + off) == given
+            })
+        };
+        if let Some(at) = of.iter().position(|u| self.value(*u) == given) {
+            return Some(format!("that is element {} alone", from + at));
+        }
+        if let Some(at) = one(true) {
+            return Some(format!("as if element {} were left out", from + at));
+        }
+        if let Some(at) = one(false) {
+            return Some(format!("as if element {} were taken twice", from + at));
+        }
+        let mut sum = 0i64;
+        for (at, units) in of.iter().enumerate() {
+            sum = sum.wrapping_add(*units);
+            if self.wrapped(sum) == given && at + 1 < of.len() {
+                return Some(format!(
+                    "that is the sum of the elements {from} to {} alone",
+                    from + at
+                ));
+            }
+        }
+        if given == 0.0 {
+            return Some("that is the sum of no element".into());
+        }
+        None
+    }
+}
+
+/// A unit of an element type.
+fn unit(element: Element) -> f64 {
+    match element {
+        Element::I32 => 1.0,
+        Element::F32 => 1.0 / 64.0,
+        Element::F64 => 1.0 / f64::from(1 << 20),
+    }
+}
+
+/// The largest of no elements.
+fn lowest(element: Element) -> f64 {
+    match element {
+        Element::I32 => f64::from(i32::MIN),
+        _ => f64::NEG_INFINITY,
+    }
+}
+
+/// An element in memory, as a double, which holds each of them.
+pub(crate) fn read(element: Element, bytes: &[u8]) -> Vec<f64> {
+    let four = |b: &[u8]| [b[0], b[1], b[2], b[3]];
+    match element {
+        Element::I32 => {
+            bytes.chunks_exact(4).map(|b| f64::from(i32::from_le_bytes(four(b)))).collect()
+        }
+        Element::F32 => {
+            bytes.chunks_exact(4).map(|b| f64::from(f32::from_le_bytes(four(b)))).collect()
+        }
+        Element::F64 => {
+            let eight =
+                |b: &[u8]| f64::from_bits(u64::from_le_bytes(b.try_into().unwrap_or_default()));
+            bytes.chunks_exact(8).map(eight).collect()
+        }
+    }
+}
+
+/// A value of a type, as it is printed.
+pub(crate) fn shown(element: Element, value: f64) -> String {
+    match element {
+        Element::F32 => (value as f32).to_string(),
+        _ => value.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_sum_rounds_and_no_element_is_zero() {
+        for n in [1, 3, 257, 4099, 1 << 16] {
+            let values = Values::draw(Element::F32, n, 7, Draw::Signed);
+            assert!(values.units.iter().all(|u| *u != 0));
+            let all: i64 = values.units.iter().map(|u| u.abs()).sum();
+            assert!(all < 1 << 24, "{n}: {all}");
+            let floats = read(Element::F32, &values.bytes());
+            let sum = floats.iter().fold(0.0f32, |sum, value| sum + *value as f32);
+            assert_eq!(f64::from(sum), values.result(0..n as usize, Operation::Sum, false));
+            let doubles = Values::draw(Element::F64, n, 7, Draw::Signed);
+            let sum: f64 = read(Element::F64, &doubles.bytes()).iter().sum();
+            assert_eq!(sum, doubles.result(0..n as usize, Operation::Sum, false));
+        }
+    }
+
+    #[test]
+    fn another_seed_gives_other_numbers_and_doubles_are_no_floats() {
+        let of = |seed| Values::draw(Element::F64, 100, seed, Draw::Signed).bytes();
+        assert_ne!(of(1), of(2));
+        let doubles = read(Element::F64, &of(1));
+        assert!(doubles.iter().filter(|d| f64::from(**d as f32) != **d).count() > 90);
+        let floats = read(Element::F32, &Values::draw(Element::F32, 100, 1, Draw::Signed).bytes());
+        assert!(floats.iter().filter(|f| f.fract() != 0.0).count() > 90);
+    }
+
+    #[test]
+    fn a_wrong_sum_says_what_it_looks_like() {
+        for element in Element::ALL {
+            let values = Values::draw(element, 300, 3, Draw::Signed);
+            let sum = |range: Range<usize>| values.result(range, Operation::Sum, false);
+            let looks = |given| values.looks(0..256, given).unwrap_or_default();
+            assert_eq!(looks(sum(1..256)), "as if element 0 were left out");
+            assert_eq!(looks(sum(0..1)), "that is element 0 alone");
+            assert_eq!(looks(sum(0..100)), "that is the sum of the elements 0 to 99 alone");
+            assert_eq!(looks(0.0), "that is the sum of no element");
+            assert_eq!(values.looks(0..256, sum(5..250)), None);
+        }
+    }
+
+    #[test]
+    fn the_largest_passes_over_what_is_no_number() {
+        let values = Values::draw(Element::F32, 200, 5, Draw::SomeNan);
+        assert!(read(Element::F32, &values.bytes()).iter().any(|v| v.is_nan()));
+        assert!(values.result(0..200, Operation::Max, false).is_finite());
+        assert_eq!(values.result(0..0, Operation::Max, false), f64::NEG_INFINITY);
+        let negative = Values::draw(Element::I32, 200, 5, Draw::Negative);
+        assert!(negative.result(0..200, Operation::Max, false) < 0.0);
+    }
+}

@@ -1,0 +1,49 @@
+//! What a kernel's source calls its parameters: PTX has only numbers for them.
+
+/// The names of the parameters of an entry, in order; none where the source cannot be followed.
+///
+/// An entry that a macro makes is `reduce_##Block` in the source, and `reduce_256` in the PTX.
+pub fn parameters<'s>(source: &'s str, entry: &str) -> Vec<&'s str> {
+    let kernels = source.split("__global__").skip(1).filter_map(kernel);
+    let matching = |name: &str| {
+        name == entry
+            || (name.ends_with("##Block") && entry.starts_with(name.trim_end_matches("##Block")))
+    };
+    let list = kernels.into_iter().find(|(name, _)| matching(name)).map_or("", |(_, list)| list);
+    let parameters = list.split(',').map(|parameter| parameter.trim_end_matches([' ', '\\', '\n']));
+    let last = |parameter: &'s str| {
+        parameter.rsplit(|c: char| !c.is_ascii_alphanumeric() && c != '_').next()
+    };
+    parameters.filter_map(last).filter(|name| !name.is_empty()).collect()
+}
+
+/// The name of the kernel whose declaration a text begins with, and its parameters.
+fn kernel(text: &str) -> Option<(&str, &str)> {
+    let mut rest = text;
+    loop {
+        let open = rest.find('(')?;
+        let close = open + rest[open..].find(')')?;
+        let name = rest[..open].trim_end().rsplit([' ', '\n', '\t', '*', '\\']).next()?;
+        match name {
+            "__launch_bounds__" => rest = &rest[close + 1..],
+            _ => return Some((name, &rest[open + 1..close])),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_have_the_names_of_the_source() {
+        let plain = "extern \"C\" __global__ void reduce(const Element* in, Element* out,\n    unsigned long long n)\n{ }";
+        assert_eq!(parameters(plain, "reduce"), ["in", "out", "n"]);
+        assert!(parameters(plain, "other").is_empty());
+        let made = "#define ENTRY(Block) \\\n extern \"C\" __global__ void __launch_bounds__(Block, 2048 / Block) reduce_##Block( \\\n const Element* in, Element* __restrict__ out) \\\n { }";
+        assert_eq!(parameters(made, "reduce_256"), ["in", "out"]);
+        assert!(parameters("", "reduce").is_empty());
+        assert!(parameters("__global__ void broken(", "broken").is_empty());
+        assert!(parameters("__global__ void none()", "none").is_empty());
+    }
+}

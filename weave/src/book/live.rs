@@ -1,0 +1,147 @@
+//! What the live figures load at a reader's first touch: kernels as scripts, beside the committed
+//! interpreter and the scripts of `book/live/`.
+
+use std::{fs, path::Path};
+
+use anyhow::{Context, Result};
+use common::{Step, plan::Block};
+use serde_json::{Value, json};
+use xtask::kernels::{self, Kernel};
+
+use super::sources::{BOOK, Sources, read};
+
+/// From this step on the grid is sized by the multiprocessors.
+const SIZED: &str = "v7-grid-stride";
+/// Elements that a live figure opens with: a few blocks of every step.
+const N: u64 = 1 << 12;
+const MORE: u64 = 1 << 16;
+
+/// What a stepper says of its step for its live figure; nothing where there is no interpreter.
+pub(crate) fn facts(sources: &Sources, name: &str) -> Result<Value> {
+    if !sources.root.join(crate::wasm::FILE).exists() {
+        return Ok(Value::Null);
+    }
+    let step = ::live::step(name).map_err(|error| anyhow::anyhow!("{error}"))?;
+    let before = sources.before(name)?.map(|kernel| kernel.name.as_str());
+    let at = |name: &str| ::live::STEPS.iter().position(|step| step.name == name);
+    let sized = at(name) >= at(SIZED);
+    let variants: Vec<Value> = variants(step, before)?
+        .into_iter()
+        .map(|v| json!({ "name": v.name, "step": v.step, "label": v.label }))
+        .collect();
+    let n = if sized { MORE } else { N };
+    Ok(json!({ "before": before, "n": n, "sms": sized, "variants": variants }))
+}
+
+/// Another kernel on a step's figure.
+struct Variant {
+    name: String,
+    /// The step whose plan it is launched by.
+    step: String,
+    /// What its button says.
+    label: String,
+}
+
+fn variants(step: &Step, before: Option<&str>) -> Result<Vec<Variant>> {
+    let mut all = Vec::new();
+    // The kernel of the step before, where it is launched in the same way.
+    if let Some(before) = before
+        && ::live::step(before).is_ok_and(|other| same_plan(step, other))
+    {
+        all.push(Variant {
+            name: before.to_owned(),
+            step: step.name.to_owned(),
+            label: format!("that of {}", before.split('-').next().unwrap_or(before)),
+        });
+    }
+    for broken in broken(step.name)? {
+        let label = broken.source.lines().next().unwrap_or_default();
+        all.push(Variant {
+            name: broken.name.clone(),
+            step: step.name.to_owned(),
+            label: label.trim_start_matches("// ").trim_end_matches('.').to_owned(),
+        });
+    }
+    all.extend(step.variants.iter().map(|variant| Variant {
+        name: variant.name.to_owned(),
+        step: variant.name.to_owned(),
+        label: variant.name.rsplit('/').next().unwrap_or_default().replace('-', " "),
+    }));
+    Ok(all)
+}
+
+/// Whether two steps launch the same at an awkward size.
+fn same_plan(a: &Step, b: &Step) -> bool {
+    let plan = |step: &Step| {
+        (step.plan)(&common::plan::Problem {
+            n: 100_003,
+            block: Block::USUAL,
+            element: common::Element::F32,
+            chip: common::plan::Chip::H200,
+        })
+    };
+    plan(a) == plan(b)
+}
+
+/// The kernels of `book/live/kernels/` that belong to a step.
+fn broken(step: &str) -> Result<Vec<Kernel>> {
+    let mut kernels = kernels::page()?;
+    kernels.retain(|kernel| kernel.name.split('/').next() == Some(step));
+    Ok(kernels)
+}
+
+/// A script without its comments and margins, which are a tenth of what a reader fetches. No text in
+/// the scripts of `book/live/` goes over more than one line.
+fn lean(text: &str) -> String {
+    let lines = text.lines().map(str::trim).filter(|line| !line.starts_with("//"));
+    lines.map(|line| line.to_owned() + "\n").collect()
+}
+
+/// `{{live-ladder}}`: all steps at one size, counted in the page; before the first touch a button, and
+/// without a script nothing but what stands beside it.
+pub(crate) fn ladder(sources: &Sources) -> Result<String> {
+    let steps: Vec<Value> = sources
+        .ladder()
+        .iter()
+        .map(|kernel| {
+            let step = ::live::step(&kernel.name).map_err(|error| anyhow::anyhow!("{error}"))?;
+            Ok(json!({ "name": step.name, "blocks": step.blocks }))
+        })
+        .collect::<Result<_>>()?;
+    let data = Value::Array(steps).to_string().replace("</", "<\\/");
+    Ok(format!(
+        "\n<figure class=\"stepper live-ladder\" id=\"live-ladder\">\n<div class=\"lv-ladder\"></div>\n<script type=\"application/json\">{data}</script>\n"
+    ))
+}
+
+/// Writes `live/` beside the pages.
+pub(crate) fn write(html: &Path) -> Result<()> {
+    let root = xtask::root();
+    let folder = html.join("live");
+    fs::create_dir_all(&folder)?;
+    for entry in fs::read_dir(root.join(BOOK).join("live"))? {
+        let path = entry?.path();
+        if path.is_file() {
+            fs::write(
+                folder.join(path.file_name().context("a file has a name")?),
+                lean(&read(&path)?),
+            )?;
+        }
+    }
+    let mut all = kernels::all()?;
+    all.retain(|kernel| ::live::step(&kernel.name).is_ok());
+    all.extend(kernels::page()?);
+    for kernel in all {
+        for element in common::Element::ALL {
+            let ptx = read(&kernel.folder.join(kernel.ptx(element.name())))?;
+            // The stamp is for the tree, not for a page; lines keep their numbers.
+            let below = ptx.lines().map(|line| if line.starts_with("// ") { "//" } else { line });
+            let ptx = below.collect::<Vec<_>>().join("\n");
+            let text = json!({ "source": kernel.source, "ptx": ptx });
+            let name = kernel.name.replace('/', "--");
+            let script = format!("live.kernel({:?}, {:?}, {text});\n", kernel.name, element.name());
+            fs::write(folder.join(format!("{name}.{element}.js")), script)?;
+        }
+    }
+    Ok(())
+}

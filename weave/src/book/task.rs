@@ -1,0 +1,47 @@
+//! `{{task N}}`: an exercise that a reader writes and `cargo x check` judges, as it lies in `exercises/`.
+
+use anyhow::{Result, ensure};
+use check::exercise::Exercise;
+
+/// What is asked, what it is held against, and the hints, one fold away each.
+pub(crate) fn html(number: usize) -> Result<String> {
+    let exercise = Exercise::of(number)?;
+    let (asked, hints) = exercise.text()?;
+    let task = exercise.task;
+    ensure!(
+        hints.len() == 3,
+        "exercises/{}/task.md has {} hints, and takes 3",
+        task.folder,
+        hints.len()
+    );
+    let mut out = format!(
+        "\n<section class=\"box exercise\">\n<p class=\"box-title\">Exercise {number}: {}</p>\n\n{asked}\n\n\
+         Your file is `exercises/{}/kernel.cu`, and `cargo x check {number}` judges it, with no GPU.\n{}\n",
+        task.name,
+        task.folder,
+        task.asked()
+    );
+    for (at, hint) in hints.iter().enumerate() {
+        out +=
+            &format!("\n<details>\n<summary>Hint {}</summary>\n\n{hint}\n\n</details>\n", at + 1);
+    }
+    Ok(out + "</section>\n\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_exercise_has_its_text_its_budget_and_three_hints() {
+        let html = html(3).unwrap();
+        assert!(html.contains("Exercise 3: no bank conflicts"), "{html}");
+        assert!(
+            html.contains("at most 0 shared conflicts, 45 shared accesses and 72 barriers"),
+            "{html}"
+        );
+        assert_eq!(html.matches("<details>").count(), 3);
+        assert_eq!(html.matches("<section").count(), html.matches("</section>").count());
+        assert!(super::html(15).unwrap_err().to_string().contains("take 1 to 14"));
+    }
+}

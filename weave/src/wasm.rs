@@ -1,0 +1,202 @@
+//! `cargo x wasm`: the interpreter as WebAssembly, in a script that a page loads from any place, a
+//! disk among them.
+//!
+//! What is made is committed with a stamp of its sources, as PTX is: building the book takes no
+//! second target. It is compressed here, for a page on a disk has no server that would do it.
+
+use std::{
+    fs,
+    io::Write,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result, bail, ensure};
+use sha2::{Digest, Sha256};
+use xshell::{Shell, cmd};
+
+const TARGET: &str = "wasm32-unknown-unknown";
+/// What is made, from the workspace.
+pub(crate) const FILE: &str = "book/live/interpreter.js";
+/// Folders of what it is made from; of `common`, what a page has no use for is left out.
+const SOURCES: [&str; 10] = [
+    "live/src",
+    "simt/src",
+    "numbers/src",
+    "common/src/plan",
+    "common/src/run",
+    "common/src/sum",
+    "common/src/device",
+    "common/src/error.rs",
+    "steps",
+    "rust-toolchain.toml",
+];
+const ASIDE: [&str; 10] = [
+    "simt/src/cli",
+    "common/src/device/chosen.rs",
+    "common/src/device/cuda.rs",
+    "common/src/device/driver.rs",
+    "common/src/device/gate.rs",
+    "common/src/device/program.rs",
+    "common/src/device/stopwatch.rs",
+    "/src/main.rs",
+    "/tests/",
+    "/benches/",
+];
+
+/// Small, and never more than a gigabyte of a reader's memory.
+const FLAGS: [&str; 2] =
+    ["-Cllvm-args=--inline-threshold=25", "-Clink-arg=--max-memory=1073741824"];
+
+pub(crate) fn run(sh: &Shell, check: bool) -> Result<()> {
+    let root = xtask::root();
+    let sources = sources(&root)?;
+    let kept = fs::read_to_string(root.join(FILE)).unwrap_or_default();
+    if check {
+        let stamp = format!("// sources sha256 {sources}");
+        ensure!(
+            kept.lines().any(|line| line == stamp),
+            "{FILE} is older than the interpreter's sources; run `cargo x wasm`"
+        );
+    }
+    let installed = cmd!(sh, "rustup target list --installed").quiet().ignore_stderr().read();
+    let there = installed.is_ok_and(|targets| targets.lines().any(|line| line == TARGET));
+    if !there && cmd!(sh, "rustup target add {TARGET}").quiet().ignore_stderr().run().is_err() {
+        match check {
+            true => println!("SKIPPED: {FILE} is not compared: there is no target {TARGET} here"),
+            false => bail!("there is no target {TARGET} here, and rustup cannot bring it"),
+        }
+        return Ok(());
+    }
+    let wasm = compile(sh, &root)?;
+    let text = script(&wasm, &sources)?;
+    let bytes = format!("{} bytes, {} compressed", wasm.len(), compressed(&wasm)?.len());
+    match (text == kept, check) {
+        (true, _) => println!("{FILE} is what its sources become: {bytes}"),
+        (false, false) => {
+            fs::write(root.join(FILE), text)?;
+            println!("wrote {FILE}: {bytes}");
+        }
+        (false, true) => {
+            bail!("{FILE} is not what its sources become here ({bytes}); run `cargo x wasm`")
+        }
+    }
+    Ok(())
+}
+
+/// The same bytes on every machine: no path of this one stays in them.
+fn compile(sh: &Shell, root: &Path) -> Result<Vec<u8>> {
+    let home = |name: &str, folder: &str| {
+        std::env::var_os(name)
+            .map(PathBuf::from)
+            .or_else(|| Some(std::env::home_dir()?.join(folder)))
+    };
+    let cargo = home("CARGO_HOME", ".cargo").context("finding cargo's folder")?;
+    let sysroot = cmd!(sh, "rustc --print sysroot").quiet().read()?;
+    let paths = [
+        (root.to_owned(), "."),
+        (cargo.join("registry/src"), "registry"),
+        (PathBuf::from(sysroot), "rust"),
+    ];
+    let paths = paths.map(|(from, to)| format!("--remap-path-prefix={}={to}", from.display()));
+    let flags = [&paths[..], &FLAGS.map(str::to_owned)[..]].concat();
+    let _flags = sh.push_env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"));
+    cmd!(sh, "cargo build --quiet --package live --lib --profile page --target {TARGET}").run()?;
+    let path = root.join("target").join(TARGET).join("page/live.wasm");
+    fs::read(&path).with_context(|| format!("reading {}", path.display()))
+}
+
+/// The script: a page that loads it is handed the module, as base64 of gzip.
+fn script(wasm: &[u8], sources: &str) -> Result<String> {
+    let wasm_hash = hex(&Sha256::digest(wasm));
+    Ok(format!(
+        "// The interpreter (live/, simt/), made by `cargo x wasm`; never edited by hand.\n\
+         // sources sha256 {sources}\n// wasm sha256 {wasm_hash}\nlive.interpreter(\"{}\");\n",
+        base64(&compressed(wasm)?)
+    ))
+}
+
+fn compressed(bytes: &[u8]) -> Result<Vec<u8>> {
+    let mut out = Vec::new();
+    zopfli::compress(zopfli::Options::default(), zopfli::Format::Gzip, bytes, &mut out)?;
+    out.flush()?;
+    Ok(out)
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for three in bytes.chunks(3) {
+        let part = |at: usize| u32::from(three.get(at).copied().unwrap_or(0)) << (16 - 8 * at);
+        let bits = part(0) | part(1) | part(2);
+        for digit in 0..4 {
+            match digit <= three.len() {
+                true => text.push(char::from(DIGITS[(bits >> (18 - 6 * digit) & 63) as usize])),
+                false => text.push('='),
+            }
+        }
+    }
+    text
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The stamp of the sources: their names and texts, with either kind of line ends.
+fn sources(root: &Path) -> Result<String> {
+    let mut files = Vec::new();
+    for source in SOURCES {
+        find(&root.join(source), &mut files);
+    }
+    let mut hash = Sha256::new();
+    let name = |path: &PathBuf| {
+        path.strip_prefix(root).unwrap_or(path).to_string_lossy().replace('\\', "/")
+    };
+    let mut names: Vec<String> = files.iter().map(name).collect();
+    names.retain(|name| !ASIDE.iter().any(|aside| name.contains(aside)));
+    names.sort();
+    for name in names {
+        let text =
+            fs::read_to_string(root.join(&name)).with_context(|| format!("reading {name}"))?;
+        hash.update(format!("{name}\n{}\n", text.replace("\r\n", "\n")));
+    }
+    Ok(hex(&hash.finalize()))
+}
+
+fn find(path: &Path, files: &mut Vec<PathBuf>) {
+    if path.is_dir() {
+        for entry in fs::read_dir(path).into_iter().flatten().flatten() {
+            find(&entry.path(), files);
+        }
+    } else if path.extension().is_some_and(|kind| kind == "rs" || kind == "toml")
+        && !path.ends_with("Cargo.toml")
+    {
+        files.push(path.to_owned());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_is_that_of_rfc_4648() {
+        for (text, code) in [("", ""), ("a", "YQ=="), ("ab", "YWI="), ("abcdef", "YWJjZGVm")] {
+            assert_eq!(base64(text.as_bytes()), code);
+        }
+    }
+
+    #[test]
+    fn the_stamp_is_of_the_interpreter_and_not_of_the_command_line() {
+        let root = xtask::root();
+        let stamp = sources(&root).unwrap();
+        assert_eq!(stamp.len(), 64);
+        assert_eq!(stamp, sources(&root).unwrap());
+    }
+
+    #[test]
+    fn a_script_has_its_stamp_and_no_path() {
+        let text = script(b"\0asm", "abc").unwrap();
+        assert!(text.contains("\n// sources sha256 abc\n") && text.ends_with("\");\n"), "{text}");
+    }
+}
