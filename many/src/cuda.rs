@@ -31,18 +31,10 @@ pub(crate) fn bind(stream: &CudaStream) -> Result<()> {
 }
 
 /// The GPU's name for itself, which no other has: two ranks that took one are found by it.
-pub(crate) fn name_of(stream: &CudaStream) -> Result<String> {
+pub fn name_of(stream: &CudaStream) -> Result<String> {
     let uuid = stream.context().uuid().map_err(doing("asking for the GPU's UUID"))?;
     let hex: String = uuid.bytes.iter().map(|byte| format!("{:02x}", *byte as u8)).collect();
     Ok(format!("GPU-{hex}"))
-}
-
-/// How many GPUs there are.
-pub(crate) fn count() -> usize {
-    match reduce::has_driver() {
-        true => cudarc::driver::CudaContext::device_count().unwrap_or(0).max(0) as usize,
-        false => 0,
-    }
 }
 
 /// A stage that can be launched.
@@ -128,7 +120,22 @@ impl Words {
         self.address
     }
 
-    /// The same, for what is queued from now on.
+    /// Puts a number in one of the words, in the order of the stream.
+    pub(crate) fn put(&self, at: u64, value: u64) -> Result<()> {
+        assert!(at < self.count, "word {at} of {}", self.count);
+        let stream = self.stream.cu_stream();
+        for half in 0..2 {
+            let value = (value >> (32 * half)) as u32;
+            // SAFETY: half of one of the words.
+            unsafe {
+                sys::cuMemsetD32Async(self.address + at * 8 + half * 4, value, 1, stream).result()
+            }
+            .map_err(doing("stamping a block"))?;
+        }
+        Ok(())
+    }
+
+    /// Zeros in all of it, in the order of the stream.
     pub(crate) fn clear(&self) -> Result<()> {
         // SAFETY: all of the memory, in the order of its stream.
         unsafe {
@@ -304,14 +311,12 @@ pub(crate) fn is_idle(stream: &CudaStream) -> Result<bool> {
     }
 }
 
-/// Fills a device's slice by copying what stands in its first `have` bytes behind it, again and again.
-///
-/// # Safety
-/// At the address are so many bytes, and nobody uses them until the stream has passed.
-pub(crate) unsafe fn repeat(stream: &CudaStream, at: u64, have: u64, bytes: u64) -> Result<()> {
-    bind(stream)?;
+/// Fills a device's memory by copying what stands in its first `have` bytes behind it, again and again.
+/// The caller has the memory for itself, and so many bytes of it.
+pub(crate) fn repeat(stream: &CudaStream, at: u64, have: u64, bytes: u64) -> Result<()> {
     let mut done = have;
     while have > 0 && done < bytes {
+        // A whole number of times: so all that follows begins where a repetition does.
         let more = done.min(bytes - done);
         // SAFETY: what is copied lies before where it goes, and both are the caller's.
         unsafe { result::memcpy_dtod_async(at + done, at, more as usize, stream.cu_stream()) }

@@ -1,11 +1,14 @@
 //! Elements to add: a function of their place, so that every rank has its own without being sent them.
 
+use std::{ops::Range, sync::Arc};
+
+use cudarc::driver::{CudaSlice, CudaStream, DevicePtrMut, DeviceRepr, ValidAsZeroBits};
 use half::{bf16, f16};
 
-use crate::played::Bytes;
+use crate::{Result, cuda, error::doing, played::Bytes};
 
 /// A type that has elements to add.
-pub trait Datum: Bytes {
+pub trait Datum: Bytes + DeviceRepr + ValidAsZeroBits {
     /// Its name in commands.
     const NAME: &'static str;
 
@@ -59,12 +62,26 @@ impl Data {
     }
 
     /// The elements of a range.
-    pub fn of<T: Datum>(range: std::ops::Range<u64>) -> Vec<T> {
+    pub fn of<T: Datum>(range: Range<u64>) -> Vec<T> {
         range.map(Data::at).collect()
     }
 
-    /// As many elements of a range as there are before they begin again.
-    pub(crate) fn once<T: Datum>(range: &std::ops::Range<u64>) -> Vec<T> {
-        Data::of(range.start..range.end.min(range.start + PERIOD))
+    /// The elements of a range, on a device.
+    pub fn on<T: Datum>(stream: &Arc<CudaStream>, range: Range<u64>) -> Result<CudaSlice<T>> {
+        cuda::bind(stream)?;
+        let n = range.end - range.start;
+        let mut slice = stream.alloc_zeros::<T>(n as usize).map_err(doing("allocating elements"))?;
+        let once = Data::of(range.start..range.end.min(range.start + PERIOD));
+        let copying = || doing("copying elements to the device");
+        if !once.is_empty() {
+            let mut front = slice.slice_mut(..once.len());
+            stream.memcpy_htod(&once, &mut front).map_err(copying())?;
+            drop(front);
+            let (at, _writes) = slice.device_ptr_mut(stream);
+            let have = size_of_val(once.as_slice()) as u64;
+            cuda::repeat(stream, at, have, n * size_of::<T>() as u64)?;
+        }
+        stream.synchronize().map_err(copying())?;
+        Ok(slice)
     }
 }

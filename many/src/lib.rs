@@ -5,21 +5,26 @@
 //! ([`shard`]), the parts' sums are exchanged as raw bytes, and every rank finishes over all of them in
 //! the same order. So nothing depends on who added what.
 //!
-//! Local has all GPUs in one process, and exchanges inside the kernels, through the GPUs' own links.
-//! Group is one rank of many, on NCCL, which is found at run time. [`played`] has ranks that are
+//! [`Local`] has all GPUs in one process, and exchanges inside the kernels, through the GPUs' own links.
+//! [`Group`] is one rank of many, on NCCL, which is found at run time. [`played`] has ranks that are
 //! interpreters, on any machine.
 
 pub mod control;
 mod cuda;
 mod data;
 mod error;
+mod group;
 mod launcher;
+mod local;
 pub mod nccl;
 pub mod played;
 mod shard;
 mod stamp;
 
+pub use cuda::name_of;
 pub use data::{Data, Datum};
 pub use error::{Error, Result};
+pub use group::{Group, Options, Plan};
 pub use launcher::{Launched, Launcher, Rank, launched, resolve};
+pub use local::{Local, LocalPlan, Slice};
 pub use shard::{Layout, Move, shard};
