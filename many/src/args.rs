@@ -114,7 +114,7 @@ pub(crate) struct Sum {
     #[arg(long, value_enum)]
     pub(crate) exchange: Option<Exchange>,
     /// How many elements in all; 2^28 or 1k can be written too
-    #[arg(long, short, default_value = "1048589", value_parser = length)]
+    #[arg(long = "elements", short, default_value = "1048589", value_parser = length)]
     pub(crate) n: u64,
     /// What is added
     #[arg(long = "type", value_enum, default_value_t = Type::F32)]
@@ -167,7 +167,7 @@ pub(crate) struct Measure {
     #[arg(long)]
     pub(crate) gpus: Option<u32>,
     /// Lengths in all, with commas
-    #[arg(long, value_delimiter = ',', value_parser = length)]
+    #[arg(long = "elements", short, value_delimiter = ',', value_parser = length, required = true)]
     pub(crate) n: Vec<u64>,
     /// Rounds of each length; in a round every contender runs once there and once back
     #[arg(long, default_value_t = 40)]

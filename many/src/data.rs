@@ -31,7 +31,7 @@ macro_rules! data {
 /// A number of either sign, of about five orders of magnitude: its sum tells one order from another.
 fn number(bits: u32) -> f64 {
     let scale = [0.001, 0.1, 1.0, 30.0][bits as usize % 4];
-    (f64::from(bits >> 8) / 8_388_608.0 - 0.7) * scale
+    (f64::from(bits >> 8) / 8_388_608.0 - 1.0) * scale
 }
 
 data! {

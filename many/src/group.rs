@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cudarc::driver::CudaStream;
+use cudarc::driver::{CudaSlice, CudaStream, DevicePtrMut};
 use reduce::{Accumulator, Operation, stages::Stage};
 
 use crate::{
@@ -119,6 +119,16 @@ impl Group {
         operation: Operation,
         here: &[u64],
     ) -> Result<Plan<'_, T>> {
+        self.plan_by(operation, here, self.options.reduce.unwrap_or(self.hosts > 1))
+    }
+
+    /// As [`plan`](Group::plan), with the sums as integers that are added, or gathered.
+    pub(crate) fn plan_by<T: Datum>(
+        &self,
+        operation: Operation,
+        here: &[u64],
+        reduce: bool,
+    ) -> Result<Plan<'_, T>> {
         let lengths = match &self.control {
             Some(control) => {
                 let name = format!("{operation:?}").to_lowercase();
@@ -156,9 +166,23 @@ impl Group {
                 })
             })
             .collect::<Result<_>>()?;
-        let reduce = self.options.reduce.unwrap_or(self.hosts > 1) && !layout.is_small();
+        let reduce = reduce && !layout.is_small();
         let (calls, element) = (Cell::new(0), PhantomData);
         Ok(Plan { group: self, lengths, layout, moves, operation, stride, reduce, seats, number, calls, element })
+    }
+}
+
+impl Group {
+    /// The sum of one float of each rank, in place, in NCCL's order: what this crate is held against.
+    pub(crate) fn add_totals(&self, totals: &mut [CudaSlice<f32>]) -> Result<()> {
+        let mut comms = self.comms.borrow_mut();
+        nccl::grouped(&mut comms, self.options.timeout, &|| self.alive(), |comms| {
+            for ((_, stream), (comm, total)) in self.ranks.iter().zip(comms.iter().zip(totals)) {
+                // SAFETY: each slice has an element, and its stream is the communicator's.
+                unsafe { comm.all_reduce(total.device_ptr_mut(stream).0, 1, true) }?;
+            }
+            Ok(())
+        })
     }
 }
 
@@ -352,7 +376,9 @@ impl<T: Datum> Plan<'_, T> {
                 // SAFETY: the row has a block for each rank, until the plan is dropped, which waits.
                 unsafe {
                     match self.reduce {
-                        true => comm.all_reduce(row, each / 4 * u64::from(self.group.world)),
+                        true => {
+                            comm.all_reduce(row, each / 4 * u64::from(self.group.world), false)
+                        }
                         false => comm.all_gather(row, each, seat.rank),
                     }
                 }?;

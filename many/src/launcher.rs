@@ -77,7 +77,7 @@ pub struct Launched {
 }
 
 /// The environment, or a test's.
-pub type Lookup<'l> = &'l dyn Fn(&str) -> Option<String>;
+pub(crate) type Lookup<'l> = &'l dyn Fn(&str) -> Option<String>;
 
 impl Rank {
     /// What the launcher of this process says; nothing if there is none.
@@ -87,7 +87,8 @@ impl Rank {
 }
 
 /// What the environment says: of this launcher, or of whichever there is.
-pub fn launched(env: Lookup<'_>, launcher: Option<Launcher>) -> Result<Option<Launched>> {
+pub fn launched(
+    env: &dyn Fn(&str) -> Option<String>, launcher: Option<Launcher>) -> Result<Option<Launched>> {
     let wanted = |of: &&Variables| launcher.is_none_or(|launcher| of.launcher == launcher);
     let mut found: Vec<(&Variables, Rank)> = Vec::new();
     for of in VARIABLES.iter().filter(wanted) {

@@ -16,6 +16,8 @@ mod error;
 mod group;
 mod launcher;
 mod local;
+pub mod measure;
+pub mod model;
 pub mod nccl;
 pub mod played;
 mod shard;

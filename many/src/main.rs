@@ -3,6 +3,7 @@
 mod args;
 mod start;
 mod sum;
+mod timed;
 
 use std::{
     io::{self, Write},
@@ -23,7 +24,8 @@ fn main() -> ExitCode {
             sum::run(&args::Sum { one_process: true, ..asked })
         }
         Some(What::Sum(asked)) => sum::run(&asked),
-        Some(What::Measure(_) | What::Model(_)) => Ok(()),
+        Some(What::Measure(asked)) => timed::measure(&asked),
+        Some(What::Model(asked)) => timed::model(&asked),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -56,6 +56,7 @@ const IN_PROGRESS: Code = 7;
 /// Types and operations of NCCL: bytes travel as they are, words are added.
 const UINT8: c_int = 1;
 const UINT32: c_int = 3;
+const FLOAT32: c_int = 7;
 const SUM: c_int = 0;
 
 macro_rules! functions {
@@ -80,7 +81,6 @@ macro_rules! functions {
     };
 }
 functions! {
-    get_version "ncclGetVersion" (*mut c_int) -> Code;
     get_unique_id "ncclGetUniqueId" (*mut Id) -> Code;
     error_string "ncclGetErrorString" (Code) -> *const c_char;
     last_error "ncclGetLastError" (Raw) -> *const c_char;
@@ -355,17 +355,18 @@ impl Comm {
         self.nccl.check("gathering", code, self.raw)
     }
 
-    /// The sum of all ranks' words of 32 bits, in place.
+    /// The sum of all ranks' words of 32 bits, in place, as integers or as floats.
     ///
     /// # Safety
     /// At the address are so many words on the device, until the stream has passed.
-    pub(crate) unsafe fn all_reduce(&self, words: u64, count: u64) -> Result<()> {
+    pub(crate) unsafe fn all_reduce(&self, words: u64, count: u64, float: bool) -> Result<()> {
         let (at, stream) = (words as *mut c_void, handle(&self.stream));
+        let kind = if float { FLOAT32 } else { UINT32 };
         // SAFETY: as the caller says.
         let code = unsafe {
-            (self.nccl.functions.all_reduce)(at, at, count as usize, UINT32, SUM, self.raw, stream)
+            (self.nccl.functions.all_reduce)(at, at, count as usize, kind, SUM, self.raw, stream)
         };
-        self.nccl.check("adding integers", code, self.raw)
+        self.nccl.check("adding what ranks have", code, self.raw)
     }
 
     /// Sends bytes to a rank.
