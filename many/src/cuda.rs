@@ -139,7 +139,12 @@ impl Words {
     pub(crate) fn clear(&self) -> Result<()> {
         // SAFETY: all of the memory, in the order of its stream.
         unsafe {
-            result::memset_d8_async(self.address, 0, self.count as usize * 8, self.stream.cu_stream())
+            result::memset_d8_async(
+                self.address,
+                0,
+                self.count as usize * 8,
+                self.stream.cu_stream(),
+            )
         }
         .map_err(doing("clearing what GPUs tell each other"))
     }

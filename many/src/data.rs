@@ -70,13 +70,13 @@ impl Data {
     pub fn on<T: Datum>(stream: &Arc<CudaStream>, range: Range<u64>) -> Result<CudaSlice<T>> {
         cuda::bind(stream)?;
         let n = range.end - range.start;
-        let mut slice = stream.alloc_zeros::<T>(n as usize).map_err(doing("allocating elements"))?;
+        let mut slice =
+            stream.alloc_zeros::<T>(n as usize).map_err(doing("allocating elements"))?;
         let once = Data::of(range.start..range.end.min(range.start + PERIOD));
         let copying = || doing("copying elements to the device");
         if !once.is_empty() {
             let mut front = slice.slice_mut(..once.len());
             stream.memcpy_htod(&once, &mut front).map_err(copying())?;
-            drop(front);
             let (at, _writes) = slice.device_ptr_mut(stream);
             let have = size_of_val(once.as_slice()) as u64;
             cuda::repeat(stream, at, have, n * size_of::<T>() as u64)?;

@@ -88,7 +88,9 @@ impl Rank {
 
 /// What the environment says: of this launcher, or of whichever there is.
 pub fn launched(
-    env: &dyn Fn(&str) -> Option<String>, launcher: Option<Launcher>) -> Result<Option<Launched>> {
+    env: &dyn Fn(&str) -> Option<String>,
+    launcher: Option<Launcher>,
+) -> Result<Option<Launched>> {
     let wanted = |of: &&Variables| launcher.is_none_or(|launcher| of.launcher == launcher);
     let mut found: Vec<(&Variables, Rank)> = Vec::new();
     for of in VARIABLES.iter().filter(wanted) {
@@ -207,7 +209,8 @@ fn port(env: Lookup<'_>, of: &Variables) -> Result<u16> {
 /// Where to meet.
 pub fn resolve(host: &str, port: u16) -> Result<SocketAddr> {
     let found = (host, port).to_socket_addrs();
-    let wrong = |why: String| Error::Launcher(format!("rank 0's machine {host:?} has no address: {why}"));
+    let wrong =
+        |why: String| Error::Launcher(format!("rank 0's machine {host:?} has no address: {why}"));
     let mut all: Vec<SocketAddr> = found.map_err(|error| wrong(error.to_string()))?.collect();
     // What is bound is what is called, wherever a name has two addresses.
     all.sort_by_key(|address| !address.is_ipv4());
@@ -287,7 +290,13 @@ mod tests {
         );
         assert_eq!(says(&[("RANK", "x"), ("WORLD_SIZE", "2")]), "RANK is \"x\", and not a number");
         assert!(says(&[("RANK", "0"), ("WORLD_SIZE", "0")]).contains("ranks are 0 to -1"));
-        let two = [("RANK", "0"), ("WORLD_SIZE", "2"), ("SLURM_PROCID", "1"), ("SLURM_NTASKS", "2"), ("MASTER_ADDR", "h")];
+        let two = [
+            ("RANK", "0"),
+            ("WORLD_SIZE", "2"),
+            ("SLURM_PROCID", "1"),
+            ("SLURM_NTASKS", "2"),
+            ("MASTER_ADDR", "h"),
+        ];
         assert_eq!(
             says(&two),
             "two launchers disagree: RANK is 0, SLURM_PROCID is 1; name one with --launcher"

@@ -81,7 +81,8 @@ impl Local {
                     )));
                 }
             }
-            let twin = |other: &Arc<CudaStream>| other.context().cu_ctx() == writer.context().cu_ctx();
+            let twin =
+                |other: &Arc<CudaStream>| other.context().cu_ctx() == writer.context().cu_ctx();
             shared |= streams[..i].iter().any(twin);
         }
         // The widest values take two halves; two sets, for even and odd epochs.

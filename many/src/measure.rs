@@ -167,7 +167,9 @@ impl Bench {
         self.gate.open(closing);
         queued.and(ended)?;
         if self.gate.broken.load(Ordering::Acquire) {
-            return Err(Error::Gpus("something waited for a GPU that was held back: no times".into()));
+            return Err(Error::Gpus(
+                "something waited for a GPU that was held back: no times".into(),
+            ));
         }
         let micros = |(stream, (start, end)): (&Arc<CudaStream>, &(CudaEvent, CudaEvent))| {
             cuda::bind(stream)?;
@@ -213,7 +215,7 @@ impl Bench {
             }
             Ok(0)
         };
-        let with = |turn: usize, queue: &dyn Fn(&[&dyn Slice<f32>]) -> Result<u32>| {
+        let with = |turn: usize, queue: Queue<'_>| {
             let views: Vec<_> = inputs.iter().map(|input| input.at(turn)).collect();
             let slices: Vec<&dyn Slice<f32>> = views.iter().map(|view| view as _).collect();
             queue(&slices)
@@ -342,6 +344,9 @@ impl Bench {
         Ok(())
     }
 }
+
+/// Queues a sum of these slices.
+type Queue<'q> = &'q dyn Fn(&[&dyn Slice<f32>]) -> Result<u32>;
 
 /// Who is timed: it queues a turn, and its result can be waited for by the number that it had.
 struct Contender<'c> {

@@ -138,8 +138,10 @@ pub fn finish<T: Bytes>(
         for (rank, block) in (0..).zip(blocks) {
             stamped(rank, block.get(..8), stamp)?;
         }
-        let elements: Vec<T> =
-            blocks.iter().flat_map(|block| block[16..].chunks(size_of::<T>()).map(T::take)).collect();
+        let elements: Vec<T> = blocks
+            .iter()
+            .flat_map(|block| block[16..].chunks(size_of::<T>()).map(T::take))
+            .collect();
         return one::<T>(&elements, operation);
     }
     let mut played = Played::new();
@@ -158,11 +160,15 @@ pub fn finish<T: Bytes>(
         Arg::U32(1),
     ];
     played.launch(stages::kernel::<T>(operation, Stage::Finish), 1, args)?;
-    told::<T>(&played.read(output, 32)?, 1)?.map_err(|rank| crate::stamp::other(rank))
+    told::<T>(&played.read(output, 32)?, 1)?.map_err(crate::stamp::other)
 }
 
 fn stamped(rank: u32, head: Option<&[u8]>, stamp: u64) -> Result<()> {
-    if head == Some(stamp.to_le_bytes().as_slice()) { Ok(()) } else { Err(crate::stamp::other(rank)) }
+    if head == Some(stamp.to_le_bytes().as_slice()) {
+        Ok(())
+    } else {
+        Err(crate::stamp::other(rank))
+    }
 }
 
 /// The bits of a result, or the number of who is wrong.
@@ -181,8 +187,8 @@ fn told<T: Element>(words: &[u8], epoch: u32) -> Result<std::result::Result<u64,
 /// The bits of one launch over all elements, which is what several ranks are held against.
 pub fn one<T: Bytes>(elements: &[T], operation: Operation) -> Result<u64> {
     let (n, size) = (elements.len() as u64, size_of::<T>() as u64);
-    let shape = shape::pick(n, size)
-        .ok_or(reduce::Error::TooLong { n, size, most: shape::LONGEST })?;
+    let shape =
+        shape::pick(n, size).ok_or(reduce::Error::TooLong { n, size, most: shape::LONGEST })?;
     let mut played = Played { threads: shape.threads(), ..Played::new() };
     let input = played.holding(&row(elements))?;
     let output = played.room(32)?;
@@ -214,8 +220,9 @@ pub fn exchange<T: Bytes>(
 ) -> Result<std::result::Result<u64, u32>> {
     let (world, count) = (shards.len(), parts.iter().map(|of| of.end).max().unwrap_or(0));
     let mut played = Played::new();
-    let boxes: Vec<u64> =
-        (0..world).map(|_| played.room(2 * shape::PARTS * size_of::<T::Output>() as u64 * 2)).collect::<Result<_>>()?;
+    let boxes: Vec<u64> = (0..world)
+        .map(|_| played.room(2 * shape::PARTS * size_of::<T::Output>() as u64 * 2))
+        .collect::<Result<_>>()?;
     let table: Vec<u8> = boxes.iter().flat_map(|at| at.to_le_bytes()).collect();
     let (table, output) = (played.holding(&table)?, played.room(32)?);
     for (rank, (shard, own)) in shards.iter().zip(parts).enumerate() {

@@ -146,7 +146,22 @@ mod tests {
     use super::*;
 
     const LENGTHS: [u64; 16] = [
-        0, 1, 31, 32, 33, 63, 65, 255, 257, 1023, 1025, 49_152, 49_153, 1_048_589, 1_572_941, 1 << 33,
+        0,
+        1,
+        31,
+        32,
+        33,
+        63,
+        65,
+        255,
+        257,
+        1023,
+        1025,
+        49_152,
+        49_153,
+        1_048_589,
+        1_572_941,
+        1 << 33,
     ];
 
     #[test]
@@ -205,7 +220,9 @@ mod tests {
     fn whatever_the_lengths_every_element_has_one_owner() {
         let mut seed = 1u64;
         let mut draw = |below: u64| {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            seed = seed
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             (seed >> 33) % below
         };
         for _ in 0..2000 {
@@ -241,7 +258,10 @@ mod tests {
                     .map(|shard| shard.end - shard.start)
                     .collect();
                 let (layout, moves) = Layout::ragged::<f32>(&shards).unwrap();
-                assert_eq!((moves, layout.parts()), (vec![], Layout::even::<f32>(n, world).unwrap().parts()));
+                assert_eq!(
+                    (moves, layout.parts()),
+                    (vec![], Layout::even::<f32>(n, world).unwrap().parts())
+                );
             }
         }
     }

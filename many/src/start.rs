@@ -11,7 +11,7 @@ use std::{
 use many::{Error, Result};
 use rand::RngExt;
 
-use crate::failed;
+use crate::say::failed;
 
 /// How long the others may take to end once a rank has failed: they are told within moments.
 const LEAVE: Duration = Duration::from_secs(10);

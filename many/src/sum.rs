@@ -14,7 +14,8 @@ use reduce::Accumulator;
 
 use crate::{
     args::{Device, Exchange, Sum, of_type},
-    failed, say, start,
+    say::{failed, say},
+    start,
 };
 
 /// Adds what is asked for, as the rank that this process is, or as all of them.
@@ -100,13 +101,16 @@ fn played_here<T: Datum>(asked: &Sum, world: u32) -> Result<()> {
             true => given[rank as usize].clone(),
             false => layout.elements(rank),
         };
-        let block = |rank| played::block(&Data::of::<T>(own(rank)), &layout, rank, operation, call.into());
+        let block =
+            |rank| played::block(&Data::of::<T>(own(rank)), &layout, rank, operation, call.into());
         let blocks: Vec<Vec<u8>> = (0..world).map(block).collect::<Result<_>>()?;
         bits = Some(played::finish::<T>(&blocks, &layout, operation, call.into())?);
     }
     let how = match moved {
         0 => "interpreters in one process".to_owned(),
-        _ => format!("interpreters in one process, {moved} elements moved to the owner of their part"),
+        _ => format!(
+            "interpreters in one process, {moved} elements moved to the owner of their part"
+        ),
     };
     tell::<T>(asked, layout.n, world, &how, bits.unwrap_or_default(), || {
         played::one(&Data::of::<T>(0..layout.n), operation)
@@ -132,7 +136,14 @@ fn here<T: Datum>(asked: &Sum, world: u32) -> Result<()> {
         let local = Local::new(&streams, asked.meeting.timeout)?;
         let plan = local.plan::<T>(n, operation)?;
         let bits = repeated(asked, |_| Ok(plan.run(&slices)?.to_word()))?;
-        return tell::<T>(asked, n, world, "GPUs in one process, mail inside the kernels", bits, one);
+        return tell::<T>(
+            asked,
+            n,
+            world,
+            "GPUs in one process, mail inside the kernels",
+            bits,
+            one,
+        );
     }
     let group = Group::local(&streams, &nccl(asked)?, &options(asked))?;
     let plan = group.plan::<T>(operation, &lengths)?;
@@ -167,7 +178,9 @@ fn repeated(asked: &Sum, mut call: impl FnMut(u32) -> Result<u64>) -> Result<u64
     for number in 1..=asked.repeat.max(1) {
         let now = call(number)?;
         if let Some(before) = bits.filter(|before| *before != now) {
-            return Err(failed(format!("call {number} has the bits {now:#x}, and those before {before:#x}")));
+            return Err(failed(format!(
+                "call {number} has the bits {now:#x}, and those before {before:#x}"
+            )));
         }
         bits = Some(now);
     }

@@ -1,6 +1,12 @@
 //! `many measure` and `many model`: tables of times, and of what a model makes of them.
 
-use std::{fmt::Write as _, fs, time::Instant};
+use std::{
+    fmt::Write as _,
+    fs,
+    io::{self, Read},
+    path::Path,
+    time::Instant,
+};
 
 use many::{
     Error, Options, Result,
@@ -11,7 +17,8 @@ use many::{
 
 use crate::{
     args::{Measure, Model},
-    failed, say, sum,
+    say::{failed, say},
+    sum,
 };
 
 /// The order of a file of samples.
@@ -25,7 +32,9 @@ pub(crate) fn measure(asked: &Measure) -> Result<()> {
     }
     let world = asked.gpus.unwrap_or(gpus);
     if world == 0 || world > gpus {
-        return Err(failed(format!("{world} GPUs are asked for, and this machine has {gpus}: ask for fewer")));
+        return Err(failed(format!(
+            "{world} GPUs are asked for, and this machine has {gpus}: ask for fewer"
+        )));
     }
     let nccl = match asked.without_nccl {
         true => None,
@@ -40,7 +49,10 @@ pub(crate) fn measure(asked: &Measure) -> Result<()> {
     let mut csv = HEAD.to_owned();
     for n in &asked.n {
         if start.elapsed() > asked.within {
-            say(&format!("{n} and what follows are left out: {:.0} s are over", asked.within.as_secs_f64()));
+            say(&format!(
+                "{n} and what follows are left out: {:.0} s are over",
+                asked.within.as_secs_f64()
+            ));
             break;
         }
         let mut keep = |sample: Sample| {
@@ -62,13 +74,25 @@ pub(crate) fn measure(asked: &Measure) -> Result<()> {
     Ok(())
 }
 
+/// What a file says, packed or not.
+fn text(path: &Path) -> io::Result<String> {
+    if path.extension().is_none_or(|end| end != "gz") {
+        return fs::read_to_string(path);
+    }
+    let mut text = String::new();
+    flate2::read::GzDecoder::new(fs::File::open(path)?).read_to_string(&mut text)?;
+    Ok(text)
+}
+
 fn read(csv: &str) -> Result<Gated> {
     Gated::read(csv).map_err(failed)
 }
 
-/// Medians of the slower GPU, in microseconds.
+/// Medians, in microseconds.
 fn table(gated: &Gated) {
-    say("| n | one GPU | its share | in-kernel | Δ | all-gather | Δ | integer all-reduce | totals |");
+    say(
+        "| n | one GPU | its share | in-kernel | Δ | all-gather | Δ | integer all-reduce | totals |",
+    );
     say("|--:|--:|--:|--:|--:|--:|--:|--:|--:|");
     for n in gated.lengths("one") {
         let of = |contender| gated.median(contender, n);
@@ -93,10 +117,18 @@ fn table(gated: &Gated) {
 /// The model's lines: held against what was not fitted, and beyond two GPUs.
 pub(crate) fn model(asked: &Model) -> Result<()> {
     let path = asked.csv.display();
-    let csv = fs::read_to_string(&asked.csv)
-        .map_err(|error| failed(format!("cannot read {path}: {error}")))?;
+    let csv = text(&asked.csv).map_err(|error| failed(format!("cannot read {path}: {error}")))?;
     let gated = read(&csv)?;
-    say("Held out, two GPUs, µs:\n\n| contender | n | model | measured | error |\n|:--|--:|--:|--:|--:|");
+    if gated.lengths("share").is_empty() {
+        return Err(failed(format!(
+            "{path} has no gated times of two GPUs: make some with many measure --csv"
+        )));
+    }
+    say("Gated, two GPUs, medians, µs; Δ is what is above the slower GPU's own share:\n");
+    table(&gated);
+    say(
+        "\nHeld out, two GPUs, µs:\n\n| contender | n | model | measured | error |\n|:--|--:|--:|--:|--:|",
+    );
     for line in gated.held_out() {
         let error = 100.0 * (line.model / line.measured - 1.0);
         say(&format!(
@@ -104,11 +136,14 @@ pub(crate) fn model(asked: &Model) -> Result<()> {
             line.contender, line.n, line.model, line.measured
         ));
     }
-    say("\nModel, eight GPUs a host, µs:\n\n| elements a GPU | contender | 2 | 4 | 8 | 64 | 1024 |\n|--:|:--|--:|--:|--:|--:|--:|");
+    say(
+        "\nModel, eight GPUs a host, µs:\n\n| elements a GPU | contender | 2 | 4 | 8 | 64 | 1024 |\n|--:|:--|--:|--:|--:|--:|--:|",
+    );
     for n in gated.lengths("share").into_iter().filter(|n| n.is_power_of_two()) {
         for contender in ["kernel", "gather", "reduce"] {
             let of = |p| gated.predict(contender, n / 2, p);
-            let cell = |time: Option<f64>| time.map_or("–".to_owned(), |time| format!("{time:.1}"));
+            let cell =
+                |time: Option<f64>| time.map_or("–".to_owned(), |time| format!("{time:.1}"));
             let cells = [2, 4, 8, 64, 1024].map(|p| cell(of(p)));
             say(&format!("| {} | {contender} | {} |", n / 2, cells.join(" | ")));
         }

@@ -146,7 +146,8 @@ fn mail_between_gpus() {
             let own = layout.elements(rank);
             &elements[own.start as usize..own.end as usize]
         };
-        let (shards, parts): (Vec<&[T]>, Vec<_>) = (0..world).map(|r| (of(r), layout.of(r))).unzip();
+        let (shards, parts): (Vec<&[T]>, Vec<_>) =
+            (0..world).map(|r| (of(r), layout.of(r))).unzip();
         let bits = played::exchange(&shards, layout.shape, &parts, operation, epoch, 1000).unwrap();
         assert_eq!(bits, Ok(on_the_host(&elements, operation)), "{n} {}, {world} GPUs", T::NAME);
     }
@@ -176,6 +177,13 @@ fn a_gpu_that_does_not_post_is_not_waited_for_long() {
     // The first GPU leaves its last part out.
     parts[0].end -= 1;
     let left = split - layout.part() as usize;
-    let told = played::exchange(&[&elements[..left], &elements[split..]], layout.shape, &parts, Operation::Sum, 1, 50);
+    let told = played::exchange(
+        &[&elements[..left], &elements[split..]],
+        layout.shape,
+        &parts,
+        Operation::Sum,
+        1,
+        50,
+    );
     assert_eq!(told.unwrap(), Err(parts[0].end));
 }

@@ -33,7 +33,8 @@ fn met(world: u32) -> Vec<Control> {
     let meeting = meeting("secret");
     // Rank 0 comes last: the others wait for it.
     let ranks: Vec<_> = (0..world).rev().map(|rank| join(&meeting, hello(rank, world))).collect();
-    let mut ranks: Vec<Control> = ranks.into_iter().map(|rank| rank.join().unwrap().unwrap()).collect();
+    let mut ranks: Vec<Control> =
+        ranks.into_iter().map(|rank| rank.join().unwrap().unwrap()).collect();
     ranks.reverse();
     ranks
 }
@@ -93,7 +94,10 @@ fn ranks_that_want_something_else_are_told() {
 fn a_rank_that_never_comes_is_named() {
     let short = Meeting { timeout: Duration::from_millis(400), ..meeting("t") };
     let (zero, two) = (join(&short, hello(0, 4)), join(&short, hello(2, 4)));
-    let expected = format!("ranks 1 and 3 of 4 did not come within 0.4 s; rank 0 listens on {}", short.address);
+    let expected = format!(
+        "ranks 1 and 3 of 4 did not come within 0.4 s; rank 0 listens on {}",
+        short.address
+    );
     assert_eq!([says(zero), says(two)], [expected.clone(), expected]);
     let alone = says(join(&short, hello(1, 2)));
     assert!(alone.starts_with("rank 0 did not answer at 127.0.0.1:"), "{alone}");
@@ -102,7 +106,8 @@ fn a_rank_that_never_comes_is_named() {
 #[test]
 fn two_that_cannot_be_one_group_are_told_both() {
     let meeting = meeting("t");
-    let (zero, twin) = (join(&meeting, hello(0, 3)), join(&meeting, Hello { gpu: "GPU-0".into(), ..hello(1, 3) }));
+    let (zero, twin) =
+        (join(&meeting, hello(0, 3)), join(&meeting, Hello { gpu: "GPU-0".into(), ..hello(1, 3) }));
     let expected = "ranks 0 and 1 both took GPU-0: give each its own";
     assert_eq!([says(zero), says(twin)], [expected, expected]);
 }
@@ -123,7 +128,10 @@ fn a_port_that_is_taken() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let taken = Meeting { address, ..meeting("t") };
-    assert_eq!(says(join(&taken, hello(0, 2))), format!("port {} is taken: choose --port", address.port()));
+    assert_eq!(
+        says(join(&taken, hello(0, 2))),
+        format!("port {} is taken: choose --port", address.port())
+    );
 }
 
 #[test]
@@ -224,7 +232,9 @@ fn fuzzed_hellos() {
 
 #[test]
 fn someone_else_listens_there() {
-    for (says_first, expected) in [("HTTP/1.1 400 Bad\r\n", "it says \"HTTP/1.1\""), ("", "it closed the connection")] {
+    for (says_first, expected) in
+        [("HTTP/1.1 400 Bad\r\n", "it says \"HTTP/1.1\""), ("", "it closed the connection")]
+    {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let there = Meeting { address: listener.local_addr().unwrap(), ..meeting("t") };
         let other = thread::spawn(move || {

@@ -59,7 +59,9 @@ fn join(library: &Path, timeout: Duration) -> many::Result<Vec<Comm>> {
 
 /// How many communicators the library was asked to abort: it is loaded once, whoever asks.
 fn aborted(library: &Path) -> i32 {
+    // SAFETY: the fake has no initialisers, and its function takes nothing.
     let library = unsafe { libloading::Library::new(library) }.unwrap();
+    // SAFETY: as above.
     unsafe { library.get::<extern "C" fn() -> i32>(b"fakeAborted\0").unwrap()() }
 }
 

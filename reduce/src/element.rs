@@ -5,7 +5,7 @@ use half::{bf16, f16, slice::HalfFloatSliceExt};
 use crate::{
     accumulator::Accumulator,
     kernels::{Kernels, kernels},
-    stages::{Stages, stages},
+    stage::{Stages, stages},
 };
 
 /// A type of element. Halves are added as `f32`, and integers wrap.

@@ -36,6 +36,7 @@ mod modules;
 mod open;
 mod reducer;
 pub mod shape;
+mod stage;
 pub mod stages;
 
 pub use accumulator::{Accumulator, Operation};

@@ -17,33 +17,12 @@
 
 use rayon::prelude::*;
 
+pub use crate::stage::Stage;
 use crate::{
     Accumulator, Element, Kernel, Operation, Shape,
     element::Sealed,
     host::{Join, collect, few, warps},
 };
-
-/// A kernel of several GPUs' sum, for slices whose shape is [`Shape::Chunks`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Stage {
-    /// The sums of a shard's parts, in a block behind a stamp.
-    Partials,
-    /// The tree over the blocks of all ranks.
-    Finish,
-    /// Both in one launch, and the mail between the GPUs of one host.
-    Exchange,
-}
-
-impl Stage {
-    /// All of them.
-    pub const ALL: [Stage; 3] = [Stage::Partials, Stage::Finish, Stage::Exchange];
-
-    /// Threads of a block.
-    pub const THREADS: u32 = 512;
-}
-
-/// The stages of one type and operation.
-pub(crate) type Stages = [Kernel; Stage::ALL.len()];
 
 /// The kernel of a stage.
 #[doc(hidden)]
@@ -86,26 +65,3 @@ pub fn finish<T: Element>(partials: &[T::Output], operation: Operation) -> T::Ou
     }
     .canonical()
 }
-
-/// The stages of a type; the words are those of [`kernels`](crate::kernels::kernels).
-macro_rules! stages {
-    ($kind:ident $type:literal) => {
-        [
-            $crate::stages::stages!($kind $type "sum"),
-            $crate::stages::stages!($kind $type "min"),
-            $crate::stages::stages!($kind $type "max"),
-        ]
-    };
-    (plain $type:literal $operation:literal) => { $crate::stages::stages!(@ old $type $operation) };
-    (words $type:literal $operation:literal) => { $crate::stages::stages!(@ both $type $operation) };
-    (halves $type:literal "sum") => { $crate::stages::stages!(@ old $type "sum") };
-    (halves $type:literal $operation:literal) => { $crate::stages::stages!(@ both $type $operation) };
-    (@ $texts:ident $type:literal $operation:literal) => {
-        [
-            $crate::kernels::kernels!(# $texts $type $operation "partials"),
-            $crate::kernels::kernels!(# $texts $type $operation "finish"),
-            $crate::kernels::kernels!(# $texts $type $operation "exchange"),
-        ]
-    };
-}
-pub(crate) use stages;

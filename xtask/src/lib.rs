@@ -14,6 +14,7 @@ mod compilers;
 pub mod diff;
 pub mod kernels;
 mod library;
+mod nccl;
 mod nvrtc;
 mod peers;
 pub mod programs;
@@ -47,6 +48,7 @@ pub fn run(task: &Task) -> Result<ExitCode> {
             let library = nvrtc::bring(&sh)?;
             say!("NVRTC {} is at {}", compiler::nvrtc::PINNED, library.path().display());
         }
+        Task::Nccl => say!("NCCL is at {}", nccl::bring(&sh)?.display()),
         Task::Tidy => tidy::run()?,
         Task::Diff { step } => diff::print(*step)?,
         Task::Peers { arch, nvcc } => peers::run(&sh, arch, nvcc.as_deref())?,

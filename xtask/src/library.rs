@@ -44,9 +44,21 @@ const FAMILIES: [Family; 9] = [
     Family { name: "chunks", sources: &["mailbox", "chunks"], threads: 512, rows: 8, resident: 2 },
     Family { name: "across", sources: &["mailbox", "across"], threads: 1024, rows: 1, resident: 1 },
     // The stages of a sum over several GPUs.
-    Family { name: "partials", sources: &["shard", "partials"], threads: 512, rows: 8, resident: 2 },
+    Family {
+        name: "partials",
+        sources: &["shard", "partials"],
+        threads: 512,
+        rows: 8,
+        resident: 2,
+    },
     Family { name: "finish", sources: &["finish"], threads: 512, rows: 1, resident: 1 },
-    Family { name: "exchange", sources: &["shard", "exchange"], threads: 512, rows: 8, resident: 2 },
+    Family {
+        name: "exchange",
+        sources: &["shard", "exchange"],
+        threads: 512,
+        rows: 8,
+        resident: 2,
+    },
 ];
 
 /// One PTX file.

@@ -14,6 +14,8 @@ pub enum Task {
     },
     /// Bring the pinned NVRTC from PyPI into .venv, so that an edited kernel can be compiled
     Nvrtc,
+    /// Bring NCCL from PyPI into .venv, so that `many` can add over processes with a GPU each
+    Nccl,
     /// Hold the tree against its own rules: parallel steps, small diffs, fresh PTX, no circles
     Tidy,
     /// Show what a step changes in its kernel: `cargo x diff 3` is v2 against v3
@@ -61,7 +63,7 @@ pub enum Task {
 /// Who asks for what, in the order of the help.
 const GROUPS: [(&str, &[&str]); 3] = [
     ("Learn", &["nvrtc", "diff", "book"]),
-    ("Measure", &["bundle", "peers", "results"]),
+    ("Measure", &["bundle", "peers", "nccl", "results"]),
     ("Maintain", &["ptx", "tidy", "spell", "compilers", "sass", "ci"]),
 ];
 

@@ -110,8 +110,7 @@ impl Connection {
         shared: Arc<Shared>,
         inbox: mpsc::Sender<(u32, Message)>,
     ) -> io::Result<()> {
-        let mut stream =
-            self.stream.lock().unwrap_or_else(PoisonError::into_inner).try_clone()?;
+        let mut stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner).try_clone()?;
         let rank = self.rank;
         thread::spawn(move || {
             loop {

@@ -52,7 +52,9 @@ fn host(meeting: &Meeting, own: Hello, id: impl FnOnce() -> Result<Vec<u8>>) -> 
     let listener = TcpListener::bind(address).map_err(|error| {
         Error::Meeting(match error.kind() {
             ErrorKind::AddrInUse => format!("port {} is taken: choose --port", address.port()),
-            _ => format!("cannot listen at {address}: {error}; name an address of this machine with --bind"),
+            _ => format!(
+                "cannot listen at {address}: {error}; name an address of this machine with --bind"
+            ),
         })
     })?;
     let cannot = |error| Error::Meeting(format!("cannot listen at {address}: {error}"));
@@ -106,7 +108,12 @@ fn host(meeting: &Meeting, own: Hello, id: impl FnOnce() -> Result<Vec<u8>>) -> 
     let welcome = Message::Welcome(id.clone(), members.clone());
     let mut connections = Vec::new();
     for (rank, mut stream) in ranks.into_iter().zip(streams) {
-        let gone = |_| Error::Gone(format!("{} is gone before the start", seats::name(&members[rank as usize])));
+        let gone = |_| {
+            Error::Gone(format!(
+                "{} is gone before the start",
+                seats::name(&members[rank as usize])
+            ))
+        };
         welcome.send(&mut stream).map_err(gone)?;
         connections.push(Connection::new(rank, stream).map_err(gone)?);
     }
@@ -212,7 +219,9 @@ fn guest(meeting: &Meeting, own: Hello) -> Result<Control> {
         }
     };
     let other = |what: &str| {
-        Error::Meeting(format!("whoever listens at {address} is not rank 0 of this sum: {what}; choose --port"))
+        Error::Meeting(format!(
+            "whoever listens at {address} is not rank 0 of this sum: {what}; choose --port"
+        ))
     };
     let mut within = Within { stream: &stream, deadline };
     let mut greeting = [0; MAGIC.len() + 16];
@@ -262,7 +271,8 @@ fn open(
         let others = connections.iter().filter(other).cloned().collect();
         let who = members[connection.rank() as usize].clone();
         let reading = connection.read(who, others, shared.clone(), sender.clone());
-        reading.map_err(|error| Error::Meeting(format!("cannot keep a connection open: {error}")))?;
+        reading
+            .map_err(|error| Error::Meeting(format!("cannot keep a connection open: {error}")))?;
     }
     connection::ping(connections.clone(), shared.clone());
     Ok(Control { rank, members, id, connections, inbox, shared, timeout: meeting.timeout })

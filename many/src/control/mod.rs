@@ -91,7 +91,8 @@ impl Control {
                     if theirs != element {
                         refusal = Some(format!("rank 0 adds {element}, rank {rank} {theirs}"));
                     } else if operate != operation {
-                        refusal = Some(format!("rank 0 wants a {operation}, rank {rank} a {operate}"));
+                        refusal =
+                            Some(format!("rank 0 wants a {operation}, rank {rank} a {operate}"));
                     }
                 }
                 (rank, other) => return Err(unexpected(rank, &other)),
@@ -182,5 +183,7 @@ impl Drop for Control {
 fn unexpected(rank: u32, message: &Message) -> Error {
     let text = format!("{message:?}");
     let kind = text.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
-    Error::Gone(format!("rank {rank} says {kind} where nobody asked for it: do all ranks run the same program?"))
+    Error::Gone(format!(
+        "rank {rank} says {kind} where nobody asked for it: do all ranks run the same program?"
+    ))
 }

@@ -68,7 +68,8 @@ impl Message {
 
     /// The message in a text that has come.
     pub fn decode(text: &[u8]) -> io::Result<Message> {
-        let bad = |error| io::Error::new(io::ErrorKind::InvalidData, format!("no message: {error}"));
+        let bad =
+            |error| io::Error::new(io::ErrorKind::InvalidData, format!("no message: {error}"));
         serde_json::from_slice(text).map_err(bad)
     }
 
@@ -114,7 +115,15 @@ mod tests {
     use super::*;
 
     fn messages() -> Vec<Message> {
-        let hello = Hello { rank: 1, world: 2, job: "j.0".into(), host: "h".into(), pid: 7, gpu: "GPU-1".into(), nccl: 22809 };
+        let hello = Hello {
+            rank: 1,
+            world: 2,
+            job: "j.0".into(),
+            host: "h".into(),
+            pid: 7,
+            gpu: "GPU-1".into(),
+            nccl: 22809,
+        };
         vec![
             Message::Hello(hello.clone(), seal("token", &[1; 16], &hello)),
             Message::Welcome(vec![0, 255, 3], vec![hello.clone(), hello]),
