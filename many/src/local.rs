@@ -183,16 +183,16 @@ impl<T: Datum> LocalPlan<'_, T> {
 
     /// Launches, and does not wait: the epoch that the result will have.
     pub fn queue(&self, slices: &[&dyn Slice<T>]) -> Result<u32> {
-        self.launch(slices, 0..self.local.seats.len())
+        self.launch(slices)
     }
 
-    fn launch(&self, slices: &[&dyn Slice<T>], ranks: std::ops::Range<usize>) -> Result<u32> {
+    fn launch(&self, slices: &[&dyn Slice<T>]) -> Result<u32> {
         let Local { seats, shared, timeout, .. } = self.local;
         // Zero is what a box holds that was never used.
         let epoch = self.local.epoch.get().wrapping_add(1).max(1);
         self.local.epoch.set(epoch);
         let patience = (timeout.as_secs_f64() * LOOKS).clamp(1.0, f64::from(u32::MAX)) as u64;
-        for rank in ranks {
+        for rank in 0..seats.len() {
             let (seat, stage) = (&seats[rank], &self.stages[rank]);
             let own = self.layout.of(rank as u32);
             let waits = !shared || rank + 1 == seats.len();
@@ -306,14 +306,6 @@ impl<T: Datum> LocalPlan<'_, T> {
             all.extend(slice.fetch(&seat.stream)?);
         }
         Ok(on_the_host(&all, self.operation))
-    }
-
-    /// Only for tests: a call in which the last GPU never takes part.
-    #[doc(hidden)]
-    pub fn without_the_last(&self, slices: &[&dyn Slice<T>]) -> Result<T::Output> {
-        self.fits(slices)?;
-        let epoch = self.launch(slices, 0..slices.len() - 1)?;
-        self.wait(epoch)
     }
 }
 

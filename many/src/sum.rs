@@ -4,7 +4,7 @@ use std::{env, fs, ops::Range, sync::Arc, thread, time::Duration};
 
 use cudarc::driver::CudaStream;
 use many::{
-    Data, Datum, Error, Group, Launched, Layout, Local, Options, Result, Slice,
+    Data, Datum, Error, Group, Launched, Layout, Local, Move, Options, Result, Slice,
     control::{self, Control, wire::Hello},
     launched,
     nccl::Nccl,
@@ -92,17 +92,20 @@ fn ranges(lengths: &[u64]) -> Vec<Range<u64>> {
 fn played_here<T: Datum>(asked: &Sum, world: u32) -> Result<()> {
     let lengths = lengths::<T>(asked, world)?;
     let (layout, moves) = Layout::ragged::<T>(&lengths)?;
+    let moves = if layout.is_small() { Vec::new() } else { moves };
     let moved: u64 = moves.iter().map(|m| m.elements.end - m.elements.start).sum();
-    let given = ranges(&lengths);
+    let mut shards: Vec<Vec<T>> = ranges(&lengths).into_iter().map(Data::of).collect();
+    // Each rank's moves are the beginning of what it was given, and go behind what the owner has.
+    for Move { from, to, elements } in &moves {
+        let rest = shards[*from as usize].split_off((elements.end - elements.start) as usize);
+        let sent = std::mem::replace(&mut shards[*from as usize], rest);
+        shards[*to as usize].extend(sent);
+    }
     let operation = asked.op.into();
     let mut bits = None;
     for call in 1..=asked.repeat {
-        let own = |rank: u32| match layout.is_small() {
-            true => given[rank as usize].clone(),
-            false => layout.elements(rank),
-        };
         let block =
-            |rank| played::block(&Data::of::<T>(own(rank)), &layout, rank, operation, call.into());
+            |rank| played::block(&shards[rank as usize], &layout, rank, operation, call.into());
         let blocks: Vec<Vec<u8>> = (0..world).map(block).collect::<Result<_>>()?;
         bits = Some(played::finish::<T>(&blocks, &layout, operation, call.into())?);
     }
