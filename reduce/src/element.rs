@@ -5,6 +5,7 @@ use half::{bf16, f16, slice::HalfFloatSliceExt};
 use crate::{
     accumulator::Accumulator,
     kernels::{Kernels, kernels},
+    stage::{Stages, stages},
 };
 
 /// A type of element. Halves are added as `f32`, and integers wrap.
@@ -18,6 +19,10 @@ pub trait Sealed: Sized {
     /// The kernels of a sum, a minimum and a maximum.
     #[doc(hidden)]
     const KERNELS: [Kernels; 3];
+
+    /// The stages of several GPUs.
+    #[doc(hidden)]
+    const STAGES: [Stages; 3];
 
     /// What each element is added as, handed on in runs of at most 512, with how many came before.
     #[doc(hidden)]
@@ -34,6 +39,7 @@ macro_rules! element {
 
         impl Sealed for $type {
             const KERNELS: [Kernels; 3] = kernels!($kind $name);
+            const STAGES: [Stages; 3] = stages!($kind $name);
 
             fn widened($elements: &[$type], $each: impl FnMut(usize, &[$output])) {
                 $widened

@@ -36,6 +36,8 @@ mod modules;
 mod open;
 mod reducer;
 pub mod shape;
+mod stage;
+pub mod stages;
 
 pub use accumulator::{Accumulator, Operation};
 pub use cuda::untracked;
