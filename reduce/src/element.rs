@@ -6,6 +6,7 @@ use crate::{
     accumulator::Accumulator,
     kernels::{Kernels, kernels},
     rows::kernels as rows,
+    stage::{Stages, stages},
 };
 
 /// A type of element. Halves are added as `f32`, and integers wrap.
@@ -24,6 +25,10 @@ pub trait Sealed: Sized {
     #[doc(hidden)]
     const ROWS: rows::Kernels;
 
+    /// The stages of several GPUs.
+    #[doc(hidden)]
+    const STAGES: [Stages; 3];
+
     /// What each element is added as, handed on in runs of at most 512, with how many came before.
     #[doc(hidden)]
     fn widened(elements: &[Self], each: impl FnMut(usize, &[<Self as Element>::Output]))
@@ -40,6 +45,7 @@ macro_rules! element {
         impl Sealed for $type {
             const KERNELS: [Kernels; 3] = kernels!($kind $name);
             const ROWS: rows::Kernels = rows::rows!($rows);
+            const STAGES: [Stages; 3] = stages!($kind $name);
 
             fn widened($elements: &[$type], $each: impl FnMut(usize, &[$output])) {
                 $widened

@@ -27,7 +27,7 @@ pub fn max<T: Element>(slice: &[T]) -> T::Output {
 }
 
 /// What joins two values.
-trait Join<A>: Fn(A, A) -> A + Copy + Sync {}
+pub(crate) trait Join<A>: Fn(A, A) -> A + Copy + Sync {}
 impl<A, F: Fn(A, A) -> A + Copy + Sync> Join<A> for F {}
 
 fn all<T: Element>(slice: &[T], operation: Operation, join: impl Join<T::Output>) -> T::Output {
@@ -54,7 +54,7 @@ fn all<T: Element>(slice: &[T], operation: Operation, join: impl Join<T::Output>
 
 /// A part, one value a warp: thread t has the words t, t + threads, …, and a sum for each lane of a
 /// word, so that a row of words is added to a row of sums.
-fn warps<T: Element>(
+pub(crate) fn warps<T: Element>(
     part: &[T],
     threads: usize,
     none: T::Output,
@@ -86,7 +86,7 @@ fn halve<A: Copy>(values: &mut [A], join: impl Join<A>) -> A {
 }
 
 /// The warps of a block, by one thread, which reads 16 bytes at a time.
-fn few<A: Copy>(values: &[A], none: A, join: impl Join<A>) -> A {
+pub(crate) fn few<A: Copy>(values: &[A], none: A, join: impl Join<A>) -> A {
     let mut sums = vec![none; 16 / size_of::<A>()];
     for some in values.chunks(sums.len()) {
         for (sum, value) in sums.iter_mut().zip(some) {
@@ -97,7 +97,7 @@ fn few<A: Copy>(values: &[A], none: A, join: impl Join<A>) -> A {
 }
 
 /// Values that came by mail, by a warp or a block.
-fn collect<A: Copy>(values: &[A], threads: usize, none: A, join: impl Join<A>) -> A {
+pub(crate) fn collect<A: Copy>(values: &[A], threads: usize, none: A, join: impl Join<A>) -> A {
     let mut sums = vec![none; threads];
     for row in values.chunks(threads) {
         for (sum, value) in sums.iter_mut().zip(row) {

@@ -37,6 +37,8 @@ mod open;
 mod reducer;
 pub mod rows;
 pub mod shape;
+mod stage;
+pub mod stages;
 
 pub use accumulator::{Accumulator, Operation};
 pub use cuda::untracked;

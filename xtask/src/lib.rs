@@ -15,6 +15,7 @@ mod cupti;
 pub mod diff;
 pub mod kernels;
 mod library;
+mod nccl;
 mod nvrtc;
 mod peers;
 pub mod programs;
@@ -49,6 +50,7 @@ pub fn run(task: &Task) -> Result<ExitCode> {
             say!("NVRTC {} is at {}", compiler::nvrtc::PINNED, library.path().display());
         }
         Task::Cupti => cupti::bring(&sh)?,
+        Task::Nccl => say!("NCCL is at {}", nccl::bring(&sh)?.display()),
         Task::Tidy => tidy::run()?,
         Task::Diff { step } => diff::print(*step)?,
         Task::Peers { arch, nvcc } => peers::run(&sh, arch, nvcc.as_deref())?,

@@ -36,13 +36,29 @@ struct Family {
     resident: u32,
 }
 
-const FAMILIES: [Family; 6] = [
+const FAMILIES: [Family; 9] = [
     Family { name: "block_32", sources: &["block"], threads: 32, rows: 4, resident: 1 },
     Family { name: "block_256", sources: &["block"], threads: 256, rows: 4, resident: 1 },
     Family { name: "block_1024", sources: &["block"], threads: 1024, rows: 4, resident: 1 },
     Family { name: "spread", sources: &["mailbox", "spread"], threads: 256, rows: 8, resident: 1 },
     Family { name: "chunks", sources: &["mailbox", "chunks"], threads: 512, rows: 8, resident: 2 },
     Family { name: "across", sources: &["mailbox", "across"], threads: 1024, rows: 1, resident: 1 },
+    // The stages of a sum over several GPUs.
+    Family {
+        name: "partials",
+        sources: &["shard", "partials"],
+        threads: 512,
+        rows: 8,
+        resident: 2,
+    },
+    Family { name: "finish", sources: &["finish"], threads: 512, rows: 1, resident: 1 },
+    Family {
+        name: "exchange",
+        sources: &["shard", "exchange"],
+        threads: 512,
+        rows: 8,
+        resident: 2,
+    },
 ];
 
 /// What adds rows: sums alone, and for all devices, as each text is in every program that takes the

@@ -25,6 +25,8 @@ pub enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<OsString>,
     },
+    /// Bring NCCL from PyPI into .venv, so that `many` can add over processes with a GPU each
+    Nccl,
     /// Hold the tree against its own rules: parallel steps, small diffs, fresh PTX, no circles
     Tidy,
     /// Show what a step changes in its kernel: `cargo x diff 3` is v2 against v3
@@ -78,7 +80,7 @@ pub enum Task {
 /// Who asks for what, in the order of the help.
 const GROUPS: [(&str, &[&str]); 3] = [
     ("Learn", &["check", "nvrtc", "cupti", "diff", "book"]),
-    ("Measure", &["bundle", "peers", "results"]),
+    ("Measure", &["bundle", "peers", "nccl", "results"]),
     ("Maintain", &["ptx", "tidy", "spell", "compilers", "sass", "wasm", "ci"]),
 ];
 

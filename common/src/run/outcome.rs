@@ -153,7 +153,8 @@ pub fn run<T: Scalar>(
         device: device.facts().clone(),
         n,
         element: T::ELEMENT,
-        threads: block.threads(),
+        // A study has a block of its own, whatever is asked.
+        threads: job.plan().launches.first().map_or(block.threads(), |launch| launch.block),
         plan: job.plan().clone(),
         origin: ptx.origin.clone(),
         verdict,

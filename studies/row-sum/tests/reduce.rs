@@ -1,15 +1,9 @@
 //! Every way is right on every awkward size, with rows of three lengths: `cargo test -p row-sum`.
 
-use common::Step;
-
-fn all() -> impl Iterator<Item = &'static Step> {
-    row_sum::STUDY.ways.iter().flat_map(|way| [*way].into_iter().chain(way.variants))
-}
-
 #[test]
 fn reduces() {
-    for way in all() {
-        common::testing::check(way);
+    for way in row_sum::STUDY.ways {
+        eprintln!("{} {:?}", way.name, std::time::Instant::now());common::testing::check(way);
     }
 }
 

@@ -1,0 +1,150 @@
+//! An open connection to one rank, and the threads that keep it.
+
+use std::{
+    io::{self, Write},
+    net::{Shutdown, TcpStream},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
+    thread,
+    time::Duration,
+};
+
+use super::{
+    seats,
+    wire::{Hello, Message},
+};
+
+/// How long a connection may say nothing until its rank counts as gone. A process that dies closes its
+/// connection at once; this is for a machine that does.
+pub const SILENCE: Duration = Duration::from_secs(10);
+
+/// How often a rank says that it lives.
+const PING: Duration = Duration::from_millis(500);
+
+/// One connection.
+#[derive(Clone, Debug)]
+pub(super) struct Connection {
+    rank: u32,
+    stream: Arc<Mutex<TcpStream>>,
+}
+
+/// What all threads of a rank know.
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    lost: AtomicBool,
+    over: AtomicBool,
+    sentence: Mutex<Option<String>>,
+}
+
+impl Shared {
+    /// Who is gone, in a sentence.
+    pub(super) fn gone(&self) -> Option<String> {
+        if !self.lost.load(Ordering::Acquire) {
+            return None;
+        }
+        self.sentence.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// This rank means to end: what closes from now on is no loss.
+    pub(super) fn end(&self) {
+        self.over.store(true, Ordering::Release);
+    }
+
+    fn is_over(&self) -> bool {
+        self.over.load(Ordering::Acquire)
+    }
+
+    /// Takes the first loss down, and tells it to the others.
+    pub(super) fn declare(&self, sentence: String, others: &[Connection]) {
+        let mut known = self.sentence.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.is_over() || known.is_some() {
+            return;
+        }
+        *known = Some(sentence.clone());
+        self.lost.store(true, Ordering::Release);
+        drop(known);
+        for other in others {
+            let _ = other.send(&Message::Gone(sentence.clone()));
+        }
+    }
+
+    /// A rank has gone without taking leave.
+    pub(super) fn lose(&self, who: &Hello, others: &[Connection]) {
+        self.declare(format!("{} is gone; the sum was aborted", seats::name(who)), others);
+    }
+}
+
+impl Connection {
+    pub(super) fn new(rank: u32, stream: TcpStream) -> io::Result<Connection> {
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(SILENCE))?;
+        stream.set_write_timeout(Some(SILENCE))?;
+        Ok(Connection { rank, stream: Arc::new(Mutex::new(stream)) })
+    }
+
+    /// Who is at the other end.
+    pub(super) fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    pub(super) fn send(&self, message: &Message) -> io::Result<()> {
+        let mut stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
+        message.send(&mut *stream)?;
+        stream.flush()
+    }
+
+    /// Ends it, also for the thread that reads.
+    pub(super) fn close(&self) {
+        let stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = stream.shutdown(Shutdown::Both);
+    }
+
+    /// Reads what comes until the connection ends, in a thread of its own.
+    pub(super) fn read(
+        &self,
+        who: Hello,
+        others: Vec<Connection>,
+        shared: Arc<Shared>,
+        inbox: mpsc::Sender<(u32, Message)>,
+    ) -> io::Result<()> {
+        let mut stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner).try_clone()?;
+        let rank = self.rank;
+        thread::spawn(move || {
+            loop {
+                match Message::receive(&mut stream) {
+                    Ok(Message::Ping) => {}
+                    Ok(Message::Leave) => {
+                        let _ = inbox.send((rank, Message::Leave));
+                        return;
+                    }
+                    Ok(Message::Gone(sentence)) => {
+                        shared.declare(sentence, &others);
+                        return;
+                    }
+                    Ok(message) => {
+                        if inbox.send((rank, message)).is_err() {
+                            return;
+                        }
+                    }
+                    Err(_) => return shared.lose(&who, &others),
+                }
+            }
+        });
+        Ok(())
+    }
+}
+
+/// Says now and then, to all of them, that this rank lives.
+pub(super) fn ping(connections: Vec<Connection>, shared: Arc<Shared>) {
+    thread::spawn(move || {
+        while !shared.is_over() && shared.gone().is_none() {
+            for connection in &connections {
+                let _ = connection.send(&Message::Ping);
+            }
+            thread::sleep(PING);
+        }
+    });
+}

@@ -1,0 +1,87 @@
+//! Elements to add: a function of their place, so that every rank has its own without being sent them.
+
+use std::{ops::Range, sync::Arc};
+
+use cudarc::driver::{CudaSlice, CudaStream, DevicePtrMut, DeviceRepr, ValidAsZeroBits};
+use half::{bf16, f16};
+
+use crate::{Result, cuda, error::doing, played::Bytes};
+
+/// A type that has elements to add.
+pub trait Datum: Bytes + DeviceRepr + ValidAsZeroBits {
+    /// Its name in commands.
+    const NAME: &'static str;
+
+    /// The element drawn from 32 random bits.
+    fn drawn(bits: u32) -> Self;
+}
+
+macro_rules! data {
+    ($($type:ty, $name:literal, |$bits:ident| $drawn:expr;)+) => {$(
+        impl Datum for $type {
+            const NAME: &'static str = $name;
+
+            fn drawn($bits: u32) -> Self {
+                $drawn
+            }
+        }
+    )+};
+}
+
+/// A number of either sign, of about five orders of magnitude: its sum tells one order from another.
+fn number(bits: u32) -> f64 {
+    let scale = [0.001, 0.1, 1.0, 30.0][bits as usize % 4];
+    (f64::from(bits >> 8) / 8_388_608.0 - 1.0) * scale
+}
+
+data! {
+    f32, "f32", |bits| number(bits) as f32;
+    f64, "f64", |bits| number(bits);
+    i32, "i32", |bits| bits as i32;
+    u32, "u32", |bits| bits;
+    i64, "i64", |bits| i64::from(bits).wrapping_mul(0x5851_F42D_4C95_7F2D);
+    u64, "u64", |bits| u64::from(bits).wrapping_mul(0x5851_F42D_4C95_7F2D);
+    f16, "f16", |bits| f16::from_f64(number(bits));
+    bf16, "bf16", |bits| bf16::from_f64(number(bits));
+}
+
+/// After so many elements they begin again: a device copies them, where a host would take minutes. It is
+/// no multiple of anything that a sum is cut by.
+const PERIOD: u64 = 4_194_301;
+
+/// The elements of all ranks.
+#[derive(Clone, Copy, Debug)]
+pub struct Data;
+
+impl Data {
+    /// The element at a place.
+    pub fn at<T: Datum>(place: u64) -> T {
+        let mixed = (place % PERIOD).wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let mixed = (mixed ^ mixed >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        T::drawn((mixed >> 32) as u32)
+    }
+
+    /// The elements of a range.
+    pub fn of<T: Datum>(range: Range<u64>) -> Vec<T> {
+        range.map(Data::at).collect()
+    }
+
+    /// The elements of a range, on a device.
+    pub fn on<T: Datum>(stream: &Arc<CudaStream>, range: Range<u64>) -> Result<CudaSlice<T>> {
+        cuda::bind(stream)?;
+        let n = range.end - range.start;
+        let mut slice =
+            stream.alloc_zeros::<T>(n as usize).map_err(doing("allocating elements"))?;
+        let once = Data::of(range.start..range.end.min(range.start + PERIOD));
+        let copying = || doing("copying elements to the device");
+        if !once.is_empty() {
+            let mut front = slice.slice_mut(..once.len());
+            stream.memcpy_htod(&once, &mut front).map_err(copying())?;
+            let (at, _writes) = slice.device_ptr_mut(stream);
+            let have = size_of_val(once.as_slice()) as u64;
+            cuda::repeat(stream, at, have, n * size_of::<T>() as u64)?;
+        }
+        stream.synchronize().map_err(copying())?;
+        Ok(slice)
+    }
+}

@@ -1,0 +1,106 @@
+//! Ranks on NCCL: one of them in this process, or all.
+
+use std::{
+    cell::{Cell, RefCell},
+    path::PathBuf,
+    sync::Arc,
+    time::Duration,
+};
+
+use cudarc::driver::CudaStream;
+
+use crate::{
+    Result,
+    control::Control,
+    nccl::{Comm, Nccl},
+};
+
+/// How ranks behave.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How long anything may take that needs all ranks.
+    pub timeout: Duration,
+    /// Where NCCL is, if it is not to be looked for.
+    pub nccl: Option<PathBuf>,
+    /// Whether the parts' sums travel as integers that are added, whose steps grow as the logarithm of
+    /// the ranks, and not from each to the next. Nothing asks for the number of hosts.
+    pub reduce: Option<bool>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { timeout: Duration::from_secs(60), nccl: None, reduce: None }
+    }
+}
+
+/// Ranks that add together.
+#[derive(Debug)]
+pub struct Group {
+    // Before the control plane, which says that this rank has left.
+    pub(crate) comms: RefCell<Vec<Comm>>,
+    pub(crate) ranks: Vec<(u32, Arc<CudaStream>)>,
+    pub(crate) world: u32,
+    pub(crate) control: Option<Control>,
+    pub(crate) options: Options,
+    pub(crate) hosts: usize,
+    pub(crate) plans: Cell<u32>,
+}
+
+impl Group {
+    /// One rank of those that have met, on this stream.
+    pub fn join(
+        stream: &Arc<CudaStream>,
+        nccl: &Nccl,
+        control: Control,
+        options: &Options,
+    ) -> Result<Group> {
+        let (rank, id) = (control.rank(), control.id().to_vec());
+        let places = [(rank.rank, Some(stream.clone()))];
+        let timeout = options.timeout;
+        let comms = Comm::join(nccl, &id, rank.world, &places, timeout, &|| control.alive())?;
+        let mut hosts: Vec<&str> = control.members().iter().map(|m| m.host.as_str()).collect();
+        hosts.sort_unstable();
+        hosts.dedup();
+        Ok(Group {
+            hosts: hosts.len(),
+            comms: RefCell::new(comms),
+            ranks: vec![(rank.rank, stream.clone())],
+            world: rank.world,
+            control: Some(control),
+            options: options.clone(),
+            plans: Cell::new(0),
+        })
+    }
+
+    /// All ranks in this process, each with its stream.
+    pub fn local(streams: &[Arc<CudaStream>], nccl: &Nccl, options: &Options) -> Result<Group> {
+        let ranks: Vec<_> = (0..).zip(streams.iter().cloned()).collect();
+        let places: Vec<_> =
+            ranks.iter().map(|(rank, stream)| (*rank, Some(stream.clone()))).collect();
+        let world = streams.len() as u32;
+        let comms = Comm::join(nccl, &nccl.id()?, world, &places, options.timeout, &|| Ok(()))?;
+        Ok(Group {
+            comms: RefCell::new(comms),
+            ranks,
+            world,
+            control: None,
+            options: options.clone(),
+            hosts: 1,
+            plans: Cell::new(0),
+        })
+    }
+
+    /// How many ranks there are.
+    pub fn world(&self) -> u32 {
+        self.world
+    }
+
+    /// The connections to the other processes.
+    pub fn control(&self) -> Option<&Control> {
+        self.control.as_ref()
+    }
+
+    pub(crate) fn alive(&self) -> Result<()> {
+        self.control.as_ref().map_or(Ok(()), Control::alive)
+    }
+}

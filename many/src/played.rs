@@ -1,0 +1,251 @@
+//! A rank as an interpreter: its stages on a GPU that is played, with the bits that a real one has.
+
+use std::ops::Range;
+
+use reduce::{Element, Family, Operation, Shape, shape, stages, stages::Stage};
+use simt::{Arg, Config, Gpu, Launch, Module};
+
+use crate::{Error, Layout, Result};
+
+/// An element as it lies in memory.
+pub trait Bytes: Element {
+    /// Its bytes, added to a row of them.
+    fn put(self, row: &mut Vec<u8>);
+
+    /// The element that has these bytes.
+    fn take(bytes: &[u8]) -> Self;
+}
+
+macro_rules! bytes {
+    ($($type:ty)+) => {$(
+        impl Bytes for $type {
+            fn put(self, row: &mut Vec<u8>) {
+                row.extend(self.to_le_bytes());
+            }
+
+            fn take(bytes: &[u8]) -> Self {
+                Self::from_le_bytes(bytes.try_into().expect("as many bytes as an element has"))
+            }
+        }
+    )+};
+}
+bytes! { f32 f64 i32 u32 i64 u64 half::f16 half::bf16 }
+
+/// Elements as they lie in memory.
+pub fn row<T: Bytes>(elements: &[T]) -> Vec<u8> {
+    let mut row = Vec::with_capacity(size_of_val(elements));
+    elements.iter().for_each(|element| element.put(&mut row));
+    row
+}
+
+fn failed(error: impl std::fmt::Display) -> Error {
+    Error::Played(format!("the interpreter: {error}"))
+}
+
+/// Which text is played: that of Hopper.
+const MAJOR: i32 = 9;
+
+/// Blocks of the GPU that is played: fewer than there are parts, so that parts are drawn.
+const RESIDENT: u32 = 100;
+
+/// A GPU with a shard on it, and what one launch of a stage needs.
+struct Played {
+    gpu: Gpu,
+    threads: u32,
+}
+
+impl Played {
+    fn new() -> Played {
+        Played { gpu: Gpu::with(Config::default()), threads: Stage::THREADS }
+    }
+
+    fn room(&mut self, bytes: u64) -> Result<u64> {
+        let at = self.gpu.alloc(bytes.max(16)).map_err(failed)?;
+        self.gpu.fill(at, 0, bytes.max(16)).map_err(failed)?;
+        Ok(at)
+    }
+
+    fn holding(&mut self, bytes: &[u8]) -> Result<u64> {
+        let at = self.gpu.alloc(bytes.len().max(16) as u64).map_err(failed)?;
+        self.gpu.write(at, bytes).map_err(failed)?;
+        Ok(at)
+    }
+
+    fn launch(&mut self, kernel: reduce::Kernel, grid: u32, args: Vec<Arg>) -> Result<()> {
+        let module = Module::parse(kernel.ptx(MAJOR)).map_err(failed)?;
+        let launch = Launch {
+            entry: kernel.name,
+            grid: [grid, 1, 1],
+            block: [self.threads, 1, 1],
+            cluster: [1, 1, 1],
+            shared: 0,
+            args,
+        };
+        self.gpu.launch(&module, &launch, &mut ()).map_err(failed).map(drop)
+    }
+
+    fn read(&mut self, at: u64, bytes: u64) -> Result<Vec<u8>> {
+        let mut read = vec![0; bytes as usize];
+        self.gpu.read(at, &mut read).map_err(failed)?;
+        Ok(read)
+    }
+}
+
+/// What a rank hands to the others: a stamp, and the sums of its parts; or its elements, of a small
+/// slice.
+pub fn block<T: Bytes>(
+    shard: &[T],
+    layout: &Layout,
+    rank: u32,
+    operation: Operation,
+    stamp: u64,
+) -> Result<Vec<u8>> {
+    let head = [stamp.to_le_bytes(), [0; 8]].concat();
+    if layout.is_small() {
+        return Ok([head, row(shard)].concat());
+    }
+    let (parts, size) = (layout.of(rank).len() as u32, size_of::<T::Output>());
+    let bytes = layout.stride(size) * 8;
+    if parts == 0 {
+        return Ok([head, vec![0; bytes as usize - 16]].concat());
+    }
+    let mut played = Played::new();
+    let input = played.holding(&row(shard))?;
+    let (at, state) = (played.room(bytes)?, played.room(16)?);
+    let args = vec![
+        Arg::U64(input),
+        Arg::U64(at),
+        Arg::U64(shard.len() as u64),
+        Arg::U32(layout.shape.words()),
+        Arg::U32(parts),
+        Arg::U64(state),
+        Arg::U64(stamp),
+        Arg::U32(0),
+    ];
+    let kernel = stages::kernel::<T>(operation, Stage::Partials);
+    played.launch(kernel, parts.min(RESIDENT), args)?;
+    played.read(at, bytes)
+}
+
+/// What a rank makes of all blocks.
+pub fn finish<T: Bytes>(
+    blocks: &[Vec<u8>],
+    layout: &Layout,
+    operation: Operation,
+    stamp: u64,
+) -> Result<u64> {
+    if layout.is_small() {
+        for (rank, block) in (0..).zip(blocks) {
+            stamped(rank, block.get(..8), stamp)?;
+        }
+        let elements: Vec<T> = blocks
+            .iter()
+            .flat_map(|block| block[16..].chunks(size_of::<T>()).map(T::take))
+            .collect();
+        return one::<T>(&elements, operation);
+    }
+    let mut played = Played::new();
+    let stride = layout.stride(size_of::<T::Output>());
+    let firsts: Vec<u8> = layout.firsts().iter().flat_map(|first| first.to_le_bytes()).collect();
+    let (row, firsts) = (played.holding(&blocks.concat())?, played.holding(&firsts)?);
+    let output = played.room(32)?;
+    let args = vec![
+        Arg::U64(row),
+        Arg::U64(output),
+        Arg::U64(stride),
+        Arg::U32(layout.world()),
+        Arg::U32(layout.parts()),
+        Arg::U64(firsts),
+        Arg::U64(stamp),
+        Arg::U32(1),
+    ];
+    played.launch(stages::kernel::<T>(operation, Stage::Finish), 1, args)?;
+    told::<T>(&played.read(output, 32)?, 1)?.map_err(crate::stamp::other)
+}
+
+fn stamped(rank: u32, head: Option<&[u8]>, stamp: u64) -> Result<()> {
+    if head == Some(stamp.to_le_bytes().as_slice()) {
+        Ok(())
+    } else {
+        Err(crate::stamp::other(rank))
+    }
+}
+
+/// The bits of a result, or the number of who is wrong.
+fn told<T: Element>(words: &[u8], epoch: u32) -> Result<std::result::Result<u64, u32>> {
+    let word = |at: usize| u64::from_le_bytes(words[8 * at..8 * at + 8].try_into().expect("eight"));
+    let half = |at: usize| Some(word(at)).filter(|word| (word >> 32) as u32 == epoch);
+    if let Some(wrong) = half(2) {
+        return Ok(Err(wrong as u32));
+    }
+    let lost = || Error::Played("the interpreter: the stage has left no result".into());
+    let low = half(0).ok_or_else(lost)? & 0xffff_ffff;
+    let high = if size_of::<T::Output>() == 8 { half(1).ok_or_else(lost)? << 32 } else { 0 };
+    Ok(Ok(low | high))
+}
+
+/// The bits of one launch over all elements, which is what several ranks are held against.
+pub fn one<T: Bytes>(elements: &[T], operation: Operation) -> Result<u64> {
+    let (n, size) = (elements.len() as u64, size_of::<T>() as u64);
+    let shape =
+        shape::pick(n, size).ok_or(reduce::Error::TooLong { n, size, most: shape::LONGEST })?;
+    let mut played = Played { threads: shape.threads(), ..Played::new() };
+    let input = played.holding(&row(elements))?;
+    let output = played.room(32)?;
+    let state = played.room(16 + u64::from(shape.values()) * size_of::<T::Output>() as u64 * 2)?;
+    let args = vec![
+        Arg::U64(input),
+        Arg::U64(output),
+        Arg::U64(n),
+        Arg::U32(shape.words()),
+        Arg::U32(shape.parts()),
+        Arg::U64(state),
+        Arg::U32(1),
+    ];
+    let kernel = reduce::kernel::<T>(operation, Family::of(shape, true));
+    played.launch(kernel, shape.parts().min(RESIDENT), args)?;
+    let told = told::<T>(&played.read(output, 32)?, 1)?;
+    told.map_err(|what| Error::Played(format!("the interpreter: part {what} is missing")))
+}
+
+/// The GPUs of one host, played one after the other, with the exchange inside their kernels: each posts
+/// to all boxes, and the last one waits for the mail of all, of which nothing is then missing.
+pub fn exchange<T: Bytes>(
+    shards: &[&[T]],
+    shape: Shape,
+    parts: &[Range<u32>],
+    operation: Operation,
+    epoch: u32,
+    patience: u32,
+) -> Result<std::result::Result<u64, u32>> {
+    let (world, count) = (shards.len(), parts.iter().map(|of| of.end).max().unwrap_or(0));
+    let mut played = Played::new();
+    let boxes: Vec<u64> = (0..world)
+        .map(|_| played.room(2 * shape::PARTS * size_of::<T::Output>() as u64 * 2))
+        .collect::<Result<_>>()?;
+    let table: Vec<u8> = boxes.iter().flat_map(|at| at.to_le_bytes()).collect();
+    let (table, output) = (played.holding(&table)?, played.room(32)?);
+    for (rank, (shard, own)) in shards.iter().zip(parts).enumerate() {
+        let (input, state) = (played.holding(&row(shard))?, played.room(16)?);
+        let waits = rank + 1 == world;
+        let args = vec![
+            Arg::U64(input),
+            Arg::U64(output),
+            Arg::U64(shard.len() as u64),
+            Arg::U32(shape.words()),
+            Arg::U32(own.len() as u32),
+            Arg::U64(state),
+            Arg::U32(epoch),
+            Arg::U32(epoch),
+            Arg::U32(own.start),
+            Arg::U32(count),
+            Arg::U64(table),
+            Arg::U32(world as u32),
+            Arg::U32(rank as u32),
+            Arg::U32(if waits { patience } else { 0 }),
+        ];
+        let grid = (own.len() as u32).clamp(1, RESIDENT);
+        played.launch(stages::kernel::<T>(operation, Stage::Exchange), grid, args)?;
+    }
+    told::<T>(&played.read(output, 32)?, epoch)
+}

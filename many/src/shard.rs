@@ -1,0 +1,268 @@
+//! Who adds what: a pure function of the lengths, so that all ranks have the same one.
+//!
+//! The shape is that of the *global* length, as one GPU would take it. A rank owns whole parts of it, so
+//! the sum of a part does not depend on who adds it; and all ranks finish over all parts in one order.
+
+use std::ops::Range;
+
+use reduce::{Element, Shape, shape};
+
+use crate::{Error, Result};
+
+/// The elements of a rank if all ranks have about as many: whole parts of the global shape.
+///
+/// ```
+/// // 256 parts over three GPUs: 86, 86 and 84 of them.
+/// let shards = [0, 1, 2].map(|rank| many::shard::<f32>(1 << 24, 3, rank).unwrap());
+/// assert_eq!(shards, [0..5636096, 5636096..11272192, 11272192..16777216]);
+/// ```
+pub fn shard<T: Element>(n: u64, world: u32, rank: u32) -> Result<Range<u64>> {
+    if rank >= world {
+        return Err(Error::Rank { rank, world });
+    }
+    Ok(Layout::even::<T>(n, world)?.elements(rank))
+}
+
+/// Which parts of which shape are whose.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// How many elements there are in all.
+    pub n: u64,
+    /// How one GPU would cut them.
+    pub shape: Shape,
+    /// Elements of a part, or of what a rank has of a small slice.
+    part: u64,
+    /// The first part of each rank, and how many there are.
+    firsts: Vec<u32>,
+}
+
+/// Elements that a rank has, and the owner of their part adds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Move {
+    /// Who has them.
+    pub from: u32,
+    /// Who adds them.
+    pub to: u32,
+    /// Which, counted over all ranks.
+    pub elements: Range<u64>,
+}
+
+impl Layout {
+    /// Ranks of about as many parts each.
+    pub fn even<T: Element>(n: u64, world: u32) -> Result<Layout> {
+        let mut layout = Layout::cut::<T>(n, world)?;
+        let parts = n.div_ceil(layout.part.max(1)) as u32;
+        let each = parts.div_ceil(world);
+        layout.firsts = (0..=world).map(|rank| parts.min(rank.saturating_mul(each))).collect();
+        Ok(layout)
+    }
+
+    /// Ranks that have so many elements each, one behind the other. Whoever has the first element of a
+    /// part owns it, and is sent the rest of it.
+    pub fn ragged<T: Element>(lengths: &[u64]) -> Result<(Layout, Vec<Move>)> {
+        let total = lengths.iter().try_fold(0u64, |sum, length| sum.checked_add(*length));
+        let n = total.unwrap_or(u64::MAX);
+        let mut layout = Layout::cut::<T>(n, lengths.len() as u32)?;
+        let part = layout.part.max(1);
+        let begins: Vec<u64> = lengths
+            .iter()
+            .scan(0, |next, length| Some(std::mem::replace(next, *next + length)))
+            .collect();
+        let first = |begin: &u64| begin.div_ceil(part).min(n.div_ceil(part)) as u32;
+        layout.firsts = begins.iter().chain([&n]).map(first).collect();
+        let mut moves = Vec::new();
+        for (from, (begin, length)) in (0..).zip(begins.iter().zip(lengths)) {
+            let end = (begin + length).min(layout.elements(from).start);
+            if *begin < end {
+                let owner = |to: &u32| layout.elements(*to).contains(begin);
+                let to = (0..from).rev().find(owner).expect("whoever has a part's first element");
+                moves.push(Move { from, to, elements: *begin..end });
+            }
+        }
+        Ok((layout, moves))
+    }
+
+    fn cut<T: Element>(n: u64, world: u32) -> Result<Layout> {
+        let size = size_of::<T>() as u64;
+        let too_long = || reduce::Error::TooLong { n, size, most: shape::LONGEST };
+        let shape = shape::pick(n, size).ok_or_else(too_long)?;
+        let lanes = 16 / size;
+        let words = match shape {
+            Shape::Chunks { words, .. } => words.into(),
+            // Elements are gathered, and nobody cares who has which.
+            _ => n.div_ceil(lanes).div_ceil(world.max(1).into()).max(1),
+        };
+        Ok(Layout { n, shape, part: words * lanes, firsts: Vec::new() })
+    }
+
+    /// How many ranks there are.
+    pub fn world(&self) -> u32 {
+        self.firsts.len() as u32 - 1
+    }
+
+    /// Whether there are too few elements for partial sums: then the elements themselves are gathered.
+    pub fn is_small(&self) -> bool {
+        !matches!(self.shape, Shape::Chunks { .. })
+    }
+
+    /// How many parts there are.
+    pub fn parts(&self) -> u32 {
+        self.firsts[self.world() as usize]
+    }
+
+    /// The parts of a rank.
+    pub fn of(&self, rank: u32) -> Range<u32> {
+        self.firsts[rank as usize]..self.firsts[rank as usize + 1]
+    }
+
+    /// The elements of a rank's parts.
+    pub fn elements(&self, rank: u32) -> Range<u64> {
+        let Range { start, end } = self.of(rank);
+        let at = |part: u32| (u64::from(part) * self.part).min(self.n);
+        at(start)..at(end)
+    }
+
+    /// Elements of a part; the last one may have fewer.
+    pub fn part(&self) -> u64 {
+        self.part
+    }
+
+    /// The first part of each rank, and how many there are.
+    pub fn firsts(&self) -> &[u32] {
+        &self.firsts
+    }
+
+    /// Words of 8 bytes of a rank's block: a stamp in two, then the sums, of so many bytes each, of as
+    /// many parts as any rank has.
+    pub fn stride(&self, bytes: usize) -> u64 {
+        let most = (0..self.world()).map(|rank| self.of(rank).len()).max().unwrap_or(0);
+        // A multiple of 16 bytes, which is how NCCL copies fastest.
+        (2 + (most * bytes).div_ceil(8) as u64).next_multiple_of(2)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LENGTHS: [u64; 16] = [
+        0,
+        1,
+        31,
+        32,
+        33,
+        63,
+        65,
+        255,
+        257,
+        1023,
+        1025,
+        49_152,
+        49_153,
+        1_048_589,
+        1_572_941,
+        1 << 33,
+    ];
+
+    #[test]
+    fn shards_are_the_slice_and_whole_parts() {
+        for n in LENGTHS {
+            for world in [1, 2, 3, 5, 8, 64, 1024] {
+                let layout = Layout::even::<f32>(n, world).unwrap();
+                let mut next = 0;
+                for rank in 0..world {
+                    let shard = shard::<f32>(n, world, rank).unwrap();
+                    assert_eq!(shard.start, next, "{n} over {world}, rank {rank}");
+                    assert!(shard.start.is_multiple_of(layout.part()) || shard.is_empty());
+                    next = shard.end;
+                }
+                assert_eq!(next, n, "over {world}");
+                if let Shape::Chunks { parts, .. } = layout.shape {
+                    assert_eq!(layout.parts(), parts);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_rank_has_a_part_more_than_it_must() {
+        for world in [2, 3, 5, 8, 64] {
+            let layout = Layout::even::<f32>(1 << 28, world).unwrap();
+            let most = (0..world).map(|rank| layout.of(rank).len()).max();
+            assert_eq!(most, Some(256usize.div_ceil(world as usize)));
+        }
+    }
+
+    #[test]
+    fn a_rank_beyond_the_world_has_a_sentence() {
+        let error = shard::<f32>(10, 2, 2).unwrap_err().to_string();
+        assert_eq!(error, "RANK is 2, but WORLD_SIZE is 2: ranks are 0 to 1");
+    }
+
+    #[test]
+    fn too_many_elements_have_a_sentence() {
+        assert!(shard::<f64>(u64::MAX, 2, 0).unwrap_err().to_string().contains("more than"));
+        assert!(Layout::ragged::<f64>(&[u64::MAX, 2]).is_err());
+    }
+
+    #[test]
+    fn ragged_elements_go_to_the_owner_of_their_part() {
+        // 160 parts of 6560 elements: rank 0 ends within the first, rank 1 within the second.
+        let n = 1_048_589;
+        let (layout, moves) = Layout::ragged::<f32>(&[10, 10_000, 0, n - 10_010]).unwrap();
+        assert_eq!(layout.part(), 6560);
+        assert_eq!(layout.firsts(), [0, 1, 2, 2, 160]);
+        let to = |from, to, elements| Move { from, to, elements };
+        assert_eq!(moves, [to(1, 0, 10..6560), to(3, 1, 10_010..13_120)]);
+    }
+
+    #[test]
+    fn whatever_the_lengths_every_element_has_one_owner() {
+        let mut seed = 1u64;
+        let mut draw = |below: u64| {
+            seed = seed
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 33) % below
+        };
+        for _ in 0..2000 {
+            let lengths: Vec<u64> = (0..1 + draw(7)).map(|_| draw(3) * draw(100_000)).collect();
+            let (layout, moves) = Layout::ragged::<f64>(&lengths).unwrap();
+            let mut had = 0;
+            for (rank, length) in (0..).zip(&lengths) {
+                let own = layout.elements(rank);
+                let (has, end) = (had, had + length);
+                had = end;
+                let sent: u64 = moves
+                    .iter()
+                    .filter(|m| m.from == rank)
+                    .map(|m| m.elements.end - m.elements.start)
+                    .sum();
+                let came: u64 = moves
+                    .iter()
+                    .filter(|m| m.to == rank)
+                    .map(|m| m.elements.end - m.elements.start)
+                    .sum();
+                assert_eq!(length - sent + came, own.end - own.start, "{lengths:?}, rank {rank}");
+                assert!(own.is_empty() || own.start >= has, "{lengths:?}, rank {rank}");
+            }
+        }
+    }
+
+    #[test]
+    fn lengths_that_are_shards_move_nothing() {
+        for n in LENGTHS {
+            for world in [1, 2, 3, 5, 8, 64] {
+                let shards: Vec<u64> = (0..world)
+                    .map(|rank| shard::<f32>(n, world, rank).unwrap())
+                    .map(|shard| shard.end - shard.start)
+                    .collect();
+                let (layout, moves) = Layout::ragged::<f32>(&shards).unwrap();
+                assert_eq!(
+                    (moves, layout.parts()),
+                    (vec![], Layout::even::<f32>(n, world).unwrap().parts())
+                );
+            }
+        }
+    }
+}

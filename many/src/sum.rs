@@ -1,0 +1,351 @@
+//! `many sum`: a sum in each of the ways in which it can be started.
+
+use std::{env, fs, ops::Range, sync::Arc, thread, time::Duration};
+
+use cudarc::driver::CudaStream;
+use many::{
+    Data, Datum, Error, Group, Launched, Layout, Local, Move, Options, Result, Slice,
+    control::{self, Control, wire::Hello},
+    launched,
+    nccl::Nccl,
+    played, resolve,
+};
+use reduce::Accumulator;
+
+use crate::{
+    args::{Device, Exchange, Sum, of_type},
+    say::{failed, say},
+    start,
+};
+
+/// Adds what is asked for, as the rank that this process is, or as all of them.
+pub(crate) fn run(asked: &Sum) -> Result<()> {
+    let launched = launched(&|name| env::var(name).ok(), asked.meeting.launcher)?;
+    if let Some(launched) = launched {
+        start::leash();
+        return of_type!(asked.element, rank(asked, &launched));
+    }
+    let (device, world) = who(asked)?;
+    if asked.one_process {
+        return match device {
+            Device::Simt => of_type!(asked.element, played_here(asked, world)),
+            _ => of_type!(asked.element, here(asked, world)),
+        };
+    }
+    start::run(world, asked.meeting.port)
+}
+
+/// What plays the ranks, and how many there are.
+fn who(asked: &Sum) -> Result<(Device, u32)> {
+    let gpus = gpus();
+    let device = match asked.device {
+        Device::Auto if gpus > 0 => Device::Cuda,
+        Device::Auto => Device::Simt,
+        device => device,
+    };
+    if device == Device::Cuda && gpus == 0 {
+        reduce::open(0)?;
+    }
+    let world = asked.gpus.unwrap_or(if device == Device::Simt { 2 } else { gpus.max(1) });
+    if world == 0 || world > 1024 {
+        return Err(failed(format!("{world} ranks: there are 1 to 1024")));
+    }
+    if device == Device::Cuda && world > gpus && !asked.share {
+        return Err(failed(format!(
+            "{world} GPUs are asked for, and this machine has {gpus}: ask for fewer, for --share, or for --device simt"
+        )));
+    }
+    Ok((device, world))
+}
+
+pub(crate) fn gpus() -> u32 {
+    if !reduce::has_driver() {
+        return 0;
+    }
+    cudarc::driver::CudaContext::device_count().unwrap_or(0).max(0) as u32
+}
+
+/// The elements of each rank.
+fn lengths<T: Datum>(asked: &Sum, world: u32) -> Result<Vec<u64>> {
+    if asked.lengths.is_empty() {
+        let layout = Layout::even::<T>(asked.n, world)?;
+        return Ok((0..world).map(|rank| layout.elements(rank)).map(|e| e.end - e.start).collect());
+    }
+    if asked.lengths.len() != world as usize {
+        return Err(Error::Shard(format!(
+            "--lengths has {} of them, and there are {world} ranks",
+            asked.lengths.len()
+        )));
+    }
+    Ok(asked.lengths.clone())
+}
+
+fn ranges(lengths: &[u64]) -> Vec<Range<u64>> {
+    let next = |next: &mut u64, length: &u64| {
+        let from = std::mem::replace(next, next.saturating_add(*length));
+        Some(from..*next)
+    };
+    lengths.iter().scan(0, next).collect()
+}
+
+/// All ranks in this process, as interpreters.
+fn played_here<T: Datum>(asked: &Sum, world: u32) -> Result<()> {
+    let lengths = lengths::<T>(asked, world)?;
+    let (layout, moves) = Layout::ragged::<T>(&lengths)?;
+    let moves = if layout.is_small() { Vec::new() } else { moves };
+    let moved: u64 = moves.iter().map(|m| m.elements.end - m.elements.start).sum();
+    let mut shards: Vec<Vec<T>> = ranges(&lengths).into_iter().map(Data::of).collect();
+    // Each rank's moves are the beginning of what it was given, and go behind what the owner has.
+    for Move { from, to, elements } in &moves {
+        let rest = shards[*from as usize].split_off((elements.end - elements.start) as usize);
+        let sent = std::mem::replace(&mut shards[*from as usize], rest);
+        shards[*to as usize].extend(sent);
+    }
+    let operation = asked.op.into();
+    let mut bits = None;
+    for call in 1..=asked.repeat {
+        let block =
+            |rank| played::block(&shards[rank as usize], &layout, rank, operation, call.into());
+        let blocks: Vec<Vec<u8>> = (0..world).map(block).collect::<Result<_>>()?;
+        bits = Some(played::finish::<T>(&blocks, &layout, operation, call.into())?);
+    }
+    let how = match moved {
+        0 => "interpreters in one process".to_owned(),
+        _ => format!(
+            "interpreters in one process, {moved} elements moved to the owner of their part"
+        ),
+    };
+    tell::<T>(asked, layout.n, world, &how, bits.unwrap_or_default(), || {
+        played::one(&Data::of::<T>(0..layout.n), operation)
+    })
+}
+
+/// All GPUs in this process.
+fn here<T: Datum>(asked: &Sum, world: u32) -> Result<()> {
+    let streams: Vec<_> = (0..world as usize)
+        .map(|rank| reduce::open(if asked.share { 0 } else { rank }))
+        .collect::<Result<_, _>>()?;
+    let lengths = lengths::<T>(asked, world)?;
+    let slices = ranges(&lengths)
+        .into_iter()
+        .zip(&streams)
+        .map(|(range, stream)| Data::on::<T>(stream, range))
+        .collect::<Result<Vec<_>>>()?;
+    let slices: Vec<&dyn Slice<T>> = slices.iter().map(|slice| slice as _).collect();
+    let n = lengths.iter().sum();
+    let operation = asked.op.into();
+    let one = || one_gpu::<T>(&streams[0], n, asked);
+    if let Some(Exchange::Kernel) | None = asked.exchange {
+        let local = Local::new(&streams, asked.meeting.timeout)?;
+        let plan = local.plan::<T>(n, operation)?;
+        let bits = repeated(asked, |_| Ok(plan.run(&slices)?.to_word()))?;
+        return tell::<T>(
+            asked,
+            n,
+            world,
+            "GPUs in one process, mail inside the kernels",
+            bits,
+            one,
+        );
+    }
+    let group = Group::local(&streams, &nccl(asked)?, &options(asked))?;
+    let plan = group.plan::<T>(operation, &lengths)?;
+    let bits = repeated(asked, |_| Ok(plan.run(&slices)?.to_word()))?;
+    tell::<T>(asked, n, world, "GPUs in one process, NCCL between them", bits, one)
+}
+
+pub(crate) fn options(asked: &Sum) -> Options {
+    let reduce = asked.exchange.map(|exchange| exchange == Exchange::Reduce);
+    Options { timeout: asked.meeting.timeout, nccl: asked.meeting.nccl.clone(), reduce }
+}
+
+fn nccl(asked: &Sum) -> Result<Nccl> {
+    multicast(asked.meeting.multicast)?;
+    Nccl::find(asked.meeting.nccl.as_deref())
+}
+
+/// Multicast reaches into what GPUs of one host share, and sums of bytes gain nothing by it.
+pub(crate) fn multicast(wanted: bool) -> Result<()> {
+    let set = env::var("NCCL_NVLS_ENABLE").unwrap_or_default();
+    if wanted || set == "0" {
+        return Ok(());
+    }
+    Err(Error::Nccl(format!(
+        "NCCL_NVLS_ENABLE is {set:?}: set it to 0, so that NCCL leaves NVLink's multicast alone, or ask for --multicast"
+    )))
+}
+
+/// The bits of so many calls, which must be one.
+fn repeated(asked: &Sum, mut call: impl FnMut(u32) -> Result<u64>) -> Result<u64> {
+    let mut bits = None;
+    for number in 1..=asked.repeat.max(1) {
+        let now = call(number)?;
+        if let Some(before) = bits.filter(|before| *before != now) {
+            return Err(failed(format!(
+                "call {number} has the bits {now:#x}, and those before {before:#x}"
+            )));
+        }
+        bits = Some(now);
+    }
+    Ok(bits.unwrap_or_default())
+}
+
+/// The same by one GPU, if it has the room.
+fn one_gpu<T: Datum>(stream: &Arc<CudaStream>, n: u64, asked: &Sum) -> Result<u64> {
+    let slice = Data::on::<T>(stream, 0..n)?;
+    let operation = asked.op.into();
+    let one = match operation {
+        reduce::Operation::Sum => reduce::sum(stream, &slice),
+        reduce::Operation::Min => reduce::min(stream, &slice),
+        reduce::Operation::Max => reduce::max(stream, &slice),
+    }?;
+    Ok(one.to_word())
+}
+
+fn tell<T: Datum>(
+    asked: &Sum,
+    n: u64,
+    world: u32,
+    how: &str,
+    bits: u64,
+    one: impl FnOnce() -> Result<u64>,
+) -> Result<()> {
+    let what = format!("{:?}", reduce::Operation::from(asked.op)).to_lowercase();
+    let value = T::Output::from_word(bits);
+    say(&format!("the {what} of {n} {} over {world} {how}: {value:?} (bits {bits:#x})", T::NAME));
+    if asked.repeat > 1 {
+        say(&format!("{} calls have the same bits", asked.repeat));
+    }
+    if asked.unchecked {
+        return Ok(());
+    }
+    let alone = one()?;
+    if alone != bits {
+        return Err(failed(format!(
+            "one alone has {:?} (bits {alone:#x}): other bits; please report it",
+            T::Output::from_word(alone)
+        )));
+    }
+    say("one alone has the same bits");
+    Ok(())
+}
+
+/// This process is one rank.
+fn rank<T: Datum>(asked: &Sum, launched: &Launched) -> Result<()> {
+    let gpus = gpus();
+    let device = match asked.device {
+        Device::Auto if gpus > 0 => Device::Cuda,
+        Device::Auto => Device::Simt,
+        device => device,
+    };
+    let host = match asked.meeting.bind {
+        Some(address) => address.to_string(),
+        None => launched.host.clone(),
+    };
+    let meeting = control::Meeting {
+        address: resolve(&host, asked.meeting.port.unwrap_or(launched.port))?,
+        token: env::var("MANY_TOKEN").unwrap_or_default(),
+        timeout: asked.meeting.timeout,
+    };
+    let many::Rank { rank, world } = launched.rank;
+    let hello = Hello {
+        rank,
+        world,
+        job: launched.job.clone(),
+        host: hostname(),
+        pid: std::process::id(),
+        ..Hello::default()
+    };
+    let lengths = lengths::<T>(asked, world)?;
+    if device == Device::Simt {
+        let control = control::meet(&meeting, hello, || Ok(Vec::new()))?;
+        let done = played_rank::<T>(asked, &control, lengths[rank as usize]);
+        return gave_up(&control, done);
+    }
+    let local = launched.local as usize;
+    let stream = reduce::open(if local < gpus as usize { local } else { 0 })?;
+    let nccl = nccl(asked)?;
+    let hello = Hello { gpu: many::name_of(&stream)?, nccl: nccl.version(), ..hello };
+    let control = control::meet(&meeting, hello, || nccl.id())?;
+    hold(asked, "before", rank);
+    let group = Group::join(&stream, &nccl, control, &options(asked))?;
+    let done = ranked::<T>(asked, &group, &stream, rank, &lengths);
+    match group.control() {
+        Some(control) => gave_up(control, done),
+        None => done,
+    }
+}
+
+fn gave_up(control: &Control, done: Result<()>) -> Result<()> {
+    if let Err(error) = &done {
+        control.give_up(error);
+    }
+    done
+}
+
+fn ranked<T: Datum>(
+    asked: &Sum,
+    group: &Group,
+    stream: &Arc<CudaStream>,
+    rank: u32,
+    lengths: &[u64],
+) -> Result<()> {
+    let range = ranges(lengths)[rank as usize].clone();
+    let slice = Data::on::<T>(stream, range)?;
+    let plan = group.plan::<T>(asked.op.into(), &[slice.len() as u64])?;
+    let bits = repeated(asked, |call| {
+        if call == 2 {
+            hold(asked, "during", rank);
+        }
+        Ok(plan.run(&[&slice])?.to_word())
+    })?;
+    hold(asked, "after", rank);
+    let n = lengths.iter().sum();
+    if rank > 0 {
+        return Ok(());
+    }
+    let how = "GPUs in a process each, NCCL between them";
+    tell::<T>(asked, n, group.world(), how, bits, || one_gpu::<T>(stream, n, asked))
+}
+
+fn played_rank<T: Datum>(asked: &Sum, control: &Control, here: u64) -> Result<()> {
+    let many::Rank { rank, world } = control.rank();
+    let operation = reduce::Operation::from(asked.op);
+    let name = format!("{operation:?}").to_lowercase();
+    let lengths = control.agree(T::NAME, &name, here)?;
+    let (layout, moves) = Layout::ragged::<T>(&lengths)?;
+    let own = match layout.is_small() || moves.is_empty() {
+        true => ranges(&lengths)[rank as usize].clone(),
+        false => layout.elements(rank),
+    };
+    let elements = Data::of::<T>(own);
+    hold(asked, "before", rank);
+    let bits = repeated(asked, |call| {
+        let block = played::block(&elements, &layout, rank, operation, call.into())?;
+        if call == 2 {
+            hold(asked, "during", rank);
+        }
+        played::finish::<T>(&control.gather(block)?, &layout, operation, call.into())
+    })?;
+    hold(asked, "after", rank);
+    if rank > 0 {
+        return Ok(());
+    }
+    tell::<T>(asked, layout.n, world, "interpreters in a process each", bits, || {
+        played::one(&Data::of::<T>(0..layout.n), operation)
+    })
+}
+
+/// Stops here if a test asks for it, and says so: the test then ends this process as it likes.
+fn hold(asked: &Sum, point: &str, rank: u32) {
+    if asked.hold.as_deref() == Some(&format!("{point}:{rank}")) {
+        say(&format!("holding {point} {}", std::process::id()));
+        thread::sleep(Duration::from_secs(600));
+    }
+}
+
+fn hostname() -> String {
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").ok();
+    let name = name.or_else(|| env::var("HOSTNAME").ok()).or_else(|| env::var("COMPUTERNAME").ok());
+    name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).unwrap_or("?".into())
+}

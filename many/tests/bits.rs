@@ -1,0 +1,189 @@
+//! Ranks as interpreters: the bits of one launch, whatever their number.
+
+use half::{bf16, f16};
+use many::{Data, Datum, Layout, played};
+use reduce::{Accumulator, Operation, host, stages};
+
+/// Lengths in bytes: small ones, whose elements are gathered, and ones of 32, 48 and 160 parts, ragged.
+const BYTES: [usize; 5] = [0, 4_104, 196_608, 196_624, 400_040];
+
+fn on_the_host<T: Datum>(elements: &[T], operation: Operation) -> u64 {
+    match operation {
+        Operation::Sum => host::sum(elements),
+        Operation::Min => host::min(elements),
+        Operation::Max => host::max(elements),
+    }
+    .to_word()
+}
+
+fn several<T: Datum>(elements: &[T], world: u32, operation: Operation) -> u64 {
+    let layout = Layout::even::<T>(elements.len() as u64, world).unwrap();
+    let of = |rank| {
+        let own = layout.elements(rank);
+        &elements[own.start as usize..own.end as usize]
+    };
+    let stamp = 7 << 32 | 1;
+    let blocks: Vec<Vec<u8>> = (0..world)
+        .map(|rank| played::block(of(rank), &layout, rank, operation, stamp).unwrap())
+        .collect();
+    played::finish::<T>(&blocks, &layout, operation, stamp).unwrap()
+}
+
+fn holds<T: Datum>(operation: Operation, n: usize, worlds: &[u32]) {
+    let elements = Data::of::<T>(0..n as u64);
+    let expected = on_the_host(&elements, operation);
+    for world in worlds {
+        let bits = several(&elements, *world, operation);
+        assert_eq!(bits, expected, "{operation:?} of {n} {}, {world} ranks", T::NAME);
+    }
+}
+
+fn check<T: Datum>() {
+    for operation in Operation::ALL {
+        for bytes in BYTES {
+            let n = bytes / size_of::<T>() + usize::from(bytes > 0);
+            let elements = Data::of::<T>(0..n as u64);
+            let one = played::one(&elements, operation).unwrap();
+            assert_eq!(one, on_the_host(&elements, operation), "{operation:?} of {n} {}", T::NAME);
+            holds::<T>(operation, n, &[1, 2, 3, 5, 8, 64]);
+        }
+    }
+}
+
+macro_rules! types {
+    ($($test:ident $type:ty;)+) => {$(
+        #[test]
+        fn $test() {
+            check::<$type>();
+        }
+    )+};
+}
+types! {
+    f32s f32; f64s f64; i32s i32; u32s u32; i64s i64; u64s u64; f16s f16; bf16s bf16;
+}
+
+/// Nothing, one, and both sides of a warp, a word and a part.
+#[test]
+fn awkward_lengths() {
+    for n in [0, 1, 31, 32, 33, 63, 65, 255, 257, 1023, 1025, 49_153, 650_001] {
+        holds::<f32>(Operation::Sum, n, &[1, 2, 3, 5, 8, 64]);
+    }
+    for n in [(1 << 20) + 13, 1_572_941] {
+        holds::<f32>(Operation::Sum, n, &[2, 5]);
+    }
+}
+
+/// What this crate is for: totals of ranks, added in rank order, have other bits.
+#[test]
+fn totals_in_rank_order_have_other_bits() {
+    let elements = Data::of::<f32>(0..1_572_941);
+    let layout = Layout::even::<f32>(elements.len() as u64, 3).unwrap();
+    let total = |rank| {
+        let own = layout.elements(rank);
+        host::sum(&elements[own.start as usize..own.end as usize])
+    };
+    assert_ne!((total(0) + total(1) + total(2)).to_bits(), host::sum(&elements).to_bits());
+}
+
+/// A finish in another order is found: by most lengths, as rounding now and then agrees by chance.
+#[test]
+fn another_order_of_finishing_has_other_bits() {
+    let mut other = [0; 3];
+    for n in (60_000..160_000).step_by(10_000) {
+        let elements = Data::of::<f32>(0..n);
+        let layout = Layout::even::<f32>(n, 2).unwrap();
+        let block = |rank| {
+            let own = layout.elements(rank);
+            let shard = &elements[own.start as usize..own.end as usize];
+            played::block(shard, &layout, rank, Operation::Sum, 1).unwrap()
+        };
+        let finish = |blocks: &[Vec<u8>]| {
+            played::finish::<f32>(blocks, &layout, Operation::Sum, 1).unwrap() as u32
+        };
+        let right = host::sum(&elements).to_bits();
+        assert_eq!(finish(&[block(0), block(1)]), right);
+        // The ranks in the other order, and the parts of one in the other direction.
+        assert_eq!(layout.of(0).len(), layout.of(1).len());
+        other[0] += u32::from(finish(&[block(1), block(0)]) != right);
+        let (mut mutated, count) = (block(0), layout.of(0).len());
+        let sums: Vec<u8> = mutated[16..16 + 4 * count].rchunks(4).flatten().copied().collect();
+        mutated[16..16 + 4 * count].copy_from_slice(&sums);
+        other[1] += u32::from(finish(&[mutated, block(1)]) != right);
+        // On the host: one after the other.
+        let sums = stages::partials(&elements, layout.shape, Operation::Sum);
+        assert_eq!(stages::finish::<f32>(&sums, Operation::Sum).to_bits(), right);
+        other[2] += u32::from(sums.iter().sum::<f32>().to_bits() != right);
+    }
+    // Sums of ranks that change places as a whole meet the same ones where the tree is halved first.
+    assert!(other[1] >= 5 && other[2] >= 5, "{other:?} of 10");
+}
+
+#[test]
+fn a_block_of_another_call_is_found() {
+    for n in [1000, 100_000] {
+        let elements = Data::of::<f32>(0..n);
+        let layout = Layout::even::<f32>(n, 3).unwrap();
+        let blocks: Vec<Vec<u8>> = (0..3)
+            .map(|rank| {
+                let own = layout.elements(rank);
+                let shard = &elements[own.start as usize..own.end as usize];
+                let stamp = if rank == 1 { 4 } else { 5 };
+                played::block(shard, &layout, rank, Operation::Sum, stamp).unwrap()
+            })
+            .collect();
+        let error = played::finish::<f32>(&blocks, &layout, Operation::Sum, 5).unwrap_err();
+        assert!(error.to_string().starts_with("rank 1 is at another call"), "{error}");
+    }
+}
+
+/// The exchange inside the kernels: every epoch's parity, and every number of GPUs of a host.
+#[test]
+fn mail_between_gpus() {
+    fn check<T: Datum>(n: u64, world: u32, operation: Operation, epoch: u32) {
+        let elements = Data::of::<T>(0..n);
+        let layout = Layout::even::<T>(n, world).unwrap();
+        let of = |rank| {
+            let own = layout.elements(rank);
+            &elements[own.start as usize..own.end as usize]
+        };
+        let (shards, parts): (Vec<&[T]>, Vec<_>) =
+            (0..world).map(|r| (of(r), layout.of(r))).unzip();
+        let bits = played::exchange(&shards, layout.shape, &parts, operation, epoch, 1000).unwrap();
+        assert_eq!(bits, Ok(on_the_host(&elements, operation)), "{n} {}, {world} GPUs", T::NAME);
+    }
+    for (world, epoch) in [(1, 1), (2, 1), (2, 2), (3, 7), (8, u32::MAX)] {
+        check::<f32>(100_003, world, Operation::Sum, epoch);
+        check::<f64>(50_003, world, Operation::Sum, epoch);
+    }
+    for operation in Operation::ALL {
+        check::<i64>(30_001, 2, operation, 1);
+        check::<u32>(60_001, 2, operation, 1);
+        check::<f16>(120_001, 2, operation, 1);
+        check::<bf16>(120_001, 2, operation, 1);
+    }
+    check::<f32>(650_001, 8, Operation::Sum, 3);
+    // More parts than a warp collects.
+    check::<f32>((1 << 20) + 13, 3, Operation::Sum, 3);
+}
+
+/// Mail that does not come ends the wait, and the part that is missing is named.
+#[test]
+fn a_gpu_that_does_not_post_is_not_waited_for_long() {
+    let n = 100_003;
+    let elements = Data::of::<f32>(0..n);
+    let layout = Layout::even::<f32>(n, 2).unwrap();
+    let mut parts = vec![layout.of(0), layout.of(1)];
+    let split = layout.elements(0).end as usize;
+    // The first GPU leaves its last part out.
+    parts[0].end -= 1;
+    let left = split - layout.part() as usize;
+    let told = played::exchange(
+        &[&elements[..left], &elements[split..]],
+        layout.shape,
+        &parts,
+        Operation::Sum,
+        1,
+        50,
+    );
+    assert_eq!(told.unwrap(), Err(parts[0].end));
+}

@@ -1,0 +1,305 @@
+//! The control plane on the loopback: meeting, agreeing, strangers, garbage, and connections that end.
+
+use std::{
+    io::{Read, Write},
+    net::{SocketAddr, TcpListener, TcpStream},
+    thread,
+    time::{Duration, Instant},
+};
+
+use many::control::{
+    Control, Meeting, meet,
+    wire::{Hello, MAGIC, Message},
+};
+
+/// A meeting at a port that is free.
+fn meeting(token: &str) -> Meeting {
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    Meeting { address, token: token.into(), timeout: Duration::from_secs(20) }
+}
+
+fn hello(rank: u32, world: u32) -> Hello {
+    let (host, gpu) = ("h".to_owned(), format!("GPU-{rank}"));
+    Hello { rank, world, job: "j".into(), host, pid: 100 + rank, gpu, nccl: 22809 }
+}
+
+fn join(meeting: &Meeting, hello: Hello) -> thread::JoinHandle<many::Result<Control>> {
+    let meeting = meeting.clone();
+    thread::spawn(move || meet(&meeting, hello, || Ok(vec![7; 128])))
+}
+
+/// All ranks of a world, met.
+fn met(world: u32) -> Vec<Control> {
+    let meeting = meeting("secret");
+    // Rank 0 comes last: the others wait for it.
+    let ranks: Vec<_> = (0..world).rev().map(|rank| join(&meeting, hello(rank, world))).collect();
+    let mut ranks: Vec<Control> =
+        ranks.into_iter().map(|rank| rank.join().unwrap().unwrap()).collect();
+    ranks.reverse();
+    ranks
+}
+
+fn says(joined: thread::JoinHandle<many::Result<Control>>) -> String {
+    joined.join().unwrap().unwrap_err().to_string()
+}
+
+#[test]
+fn all_have_the_id_and_each_other() {
+    for world in [1, 2, 5, 16] {
+        for (rank, control) in met(world).iter().enumerate() {
+            assert_eq!(control.id(), [7; 128]);
+            assert_eq!(control.members().len(), world as usize);
+            assert_eq!(control.members()[rank].pid, 100 + rank as u32);
+            control.alive().unwrap();
+        }
+    }
+}
+
+#[test]
+fn ranks_agree_and_gather() {
+    let ranks = met(4);
+    thread::scope(|scope| {
+        for (rank, control) in (0u8..).zip(ranks) {
+            scope.spawn(move || {
+                let lengths = control.agree("f32", "sum", u64::from(rank) + 10).unwrap();
+                assert_eq!(lengths, [10, 11, 12, 13]);
+                for call in 0..50 {
+                    let blocks = control.gather(vec![rank, call]).unwrap();
+                    assert_eq!(blocks, (0..4).map(|rank| vec![rank, call]).collect::<Vec<_>>());
+                }
+            });
+        }
+    });
+}
+
+fn agree(wants: [(&str, &str); 2]) -> Vec<String> {
+    let ranks = met(2);
+    let asked = ranks.into_iter().zip(wants).map(|(control, (element, operation))| {
+        let (element, operation) = (element.to_owned(), operation.to_owned());
+        thread::spawn(move || control.agree(&element, &operation, 1).unwrap_err().to_string())
+    });
+    let asked: Vec<_> = asked.collect();
+    asked.into_iter().map(|answer| answer.join().unwrap()).collect()
+}
+
+#[test]
+fn ranks_that_want_something_else_are_told() {
+    let said = agree([("f32", "sum"), ("f64", "sum")]);
+    assert_eq!(said, ["rank 0 adds f32, rank 1 f64"; 2]);
+    let said = agree([("f32", "sum"), ("f32", "max")]);
+    assert_eq!(said, ["rank 0 wants a sum, rank 1 a max"; 2]);
+}
+
+#[test]
+fn a_rank_that_never_comes_is_named() {
+    let short = Meeting { timeout: Duration::from_millis(400), ..meeting("t") };
+    let (zero, two) = (join(&short, hello(0, 4)), join(&short, hello(2, 4)));
+    let expected = format!(
+        "ranks 1 and 3 of 4 did not come within 0.4 s; rank 0 listens on {}",
+        short.address
+    );
+    assert_eq!([says(zero), says(two)], [expected.clone(), expected]);
+    let alone = says(join(&short, hello(1, 2)));
+    assert!(alone.starts_with("rank 0 did not answer at 127.0.0.1:"), "{alone}");
+}
+
+#[test]
+fn two_that_cannot_be_one_group_are_told_both() {
+    let meeting = meeting("t");
+    let (zero, twin) =
+        (join(&meeting, hello(0, 3)), join(&meeting, Hello { gpu: "GPU-0".into(), ..hello(1, 3) }));
+    let expected = "ranks 0 and 1 both took GPU-0: give each its own";
+    assert_eq!([says(zero), says(twin)], [expected, expected]);
+}
+
+#[test]
+fn a_rank_left_over_from_an_earlier_start_disturbs_nobody() {
+    let meeting = meeting("t");
+    let zero = join(&meeting, hello(0, 2));
+    let old = says(join(&meeting, Hello { job: "j.old".into(), ..hello(1, 2) }));
+    assert!(old.contains("left over from an earlier start"), "{old}");
+    let one = join(&meeting, hello(1, 2));
+    let (zero, one) = (zero.join().unwrap().unwrap(), one.join().unwrap().unwrap());
+    assert_eq!((zero.members().len(), one.id()), (2, [7; 128].as_slice()));
+}
+
+#[test]
+fn a_port_that_is_taken() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let taken = Meeting { address, ..meeting("t") };
+    assert_eq!(
+        says(join(&taken, hello(0, 2))),
+        format!("port {} is taken: choose --port", address.port())
+    );
+}
+
+#[test]
+fn an_address_that_strangers_reach_needs_a_token() {
+    let open = Meeting { address: SocketAddr::from(([0, 0, 0, 0], 0)), ..meeting("") };
+    let said = says(join(&open, hello(0, 2)));
+    assert!(said.contains("give all ranks one secret, in MANY_TOKEN"), "{said}");
+    let elsewhere = Meeting { address: SocketAddr::from(([192, 0, 2, 1], 9)), ..meeting("t") };
+    let said = says(join(&elsewhere, hello(0, 2)));
+    assert!(said.contains("name an address of this machine with --bind"), "{said}");
+}
+
+#[test]
+fn who_has_another_token_is_told_and_the_others_go_on() {
+    let meeting = meeting("secret");
+    let zero = join(&meeting, hello(0, 2));
+    let stranger = Meeting { token: "guess".into(), ..meeting.clone() };
+    assert!(says(join(&stranger, hello(1, 2))).contains("same MANY_TOKEN"));
+    let one = join(&meeting, hello(1, 2)).join().unwrap();
+    assert!(one.is_ok() && zero.join().unwrap().is_ok());
+}
+
+/// Strangers that say nothing, half a message, garbage, or too much: nobody waits for them.
+#[test]
+fn strangers_hold_nobody_up() {
+    let meeting = meeting("secret");
+    let zero = join(&meeting, hello(0, 2));
+    let connect = || {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        loop {
+            match TcpStream::connect(meeting.address) {
+                Ok(stream) => return stream,
+                Err(error) => assert!(Instant::now() < deadline, "{error}"),
+            }
+        }
+    };
+    let start = Instant::now();
+    let silent: Vec<TcpStream> = (0..20).map(|_| connect()).collect();
+    let mut texts: Vec<Vec<u8>> = vec![
+        b"GET / HTTP/1.1\r\n\r\n".to_vec(),
+        MAGIC.to_vec(),
+        [MAGIC.as_slice(), &[3, 0, 0, 0, b'x']].concat(),
+        [MAGIC.as_slice(), &u32::MAX.to_le_bytes()].concat(),
+        [MAGIC.as_slice(), &Message::Leave.encode()].concat(),
+        [MAGIC.as_slice(), &Message::Hello(hello(1, 2), "no seal".into()).encode()].concat(),
+    ];
+    let whole = [MAGIC.as_slice(), &Message::Hello(hello(1, 2), "x".repeat(64)).encode()].concat();
+    texts.extend((1..whole.len()).step_by(17).map(|cut| whole[..cut].to_vec()));
+    for text in texts {
+        let mut stream = connect();
+        let _ = stream.write_all(&text);
+    }
+    let one = join(&meeting, hello(1, 2)).join().unwrap().unwrap();
+    let zero = zero.join().unwrap().unwrap();
+    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+    zero.alive().unwrap();
+    one.alive().unwrap();
+    drop(silent);
+}
+
+/// Random bytes, and hellos with bytes changed, for as long as the test is given: rank 0 lives.
+/// `MANY_FUZZ=60` fuzzes for a minute.
+#[test]
+fn fuzzed_hellos() {
+    let seconds = std::env::var("MANY_FUZZ").ok().and_then(|text| text.parse().ok()).unwrap_or(1.0);
+    let long = Meeting { timeout: Duration::from_secs_f64(seconds + 60.0), ..meeting("secret") };
+    let zero = join(&long, hello(0, 2));
+    let mut seed = 7u64;
+    let mut draw = |below: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as usize % below
+    };
+    let whole = [MAGIC.as_slice(), &Message::Hello(hello(1, 2), "x".repeat(64)).encode()].concat();
+    let start = Instant::now();
+    let mut tried = 0;
+    while start.elapsed().as_secs_f64() < seconds {
+        let Ok(mut stream) = TcpStream::connect(long.address) else { continue };
+        let mut text = whole.clone();
+        for _ in 0..=draw(6) {
+            let (at, byte) = (draw(text.len()), draw(256) as u8);
+            match draw(4) {
+                0 => text.truncate(at.max(1)),
+                1 => text.insert(at, byte),
+                _ => text[at] = byte,
+            }
+        }
+        let _ = stream.write_all(&text);
+        tried += 1;
+    }
+    assert!(tried > 10, "{tried} hellos");
+    let deadline = Instant::now() + Duration::from_secs(30);
+    // At worst every place of a stranger is taken for as long as one may take.
+    while join(&long, hello(1, 2)).join().unwrap().is_err() {
+        assert!(Instant::now() < deadline, "rank 0 no longer answers");
+    }
+    zero.join().unwrap().unwrap();
+    eprintln!("{tried} hellos in {seconds} s");
+}
+
+#[test]
+fn someone_else_listens_there() {
+    for (says_first, expected) in
+        [("HTTP/1.1 400 Bad\r\n", "it says \"HTTP/1.1\""), ("", "it closed the connection")]
+    {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let there = Meeting { address: listener.local_addr().unwrap(), ..meeting("t") };
+        let other = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.write_all(says_first.as_bytes()).unwrap();
+        });
+        let said = says(join(&there, hello(1, 2)));
+        assert!(said.contains("is not rank 0 of this sum") && said.contains(expected), "{said}");
+        other.join().unwrap();
+    }
+}
+
+/// A rank whose connection ends without leave is gone, and all others know within a second.
+#[test]
+fn a_connection_that_ends_is_a_rank_that_is_gone() {
+    let meeting = meeting("secret");
+    let (zero, two) = (join(&meeting, hello(0, 3)), join(&meeting, hello(2, 3)));
+    // Rank 1 by hand, as far as the welcome.
+    let mut one = loop {
+        if let Ok(stream) = TcpStream::connect(meeting.address) {
+            break stream;
+        }
+    };
+    let mut greeting = [0; 24];
+    one.read_exact(&mut greeting).unwrap();
+    let nonce = greeting[8..].try_into().unwrap();
+    let sealed = many::control::wire::seal("secret", &nonce, &hello(1, 3));
+    one.write_all(&MAGIC).unwrap();
+    Message::Hello(hello(1, 3), sealed).send(&mut one).unwrap();
+    assert!(matches!(Message::receive(&mut one), Ok(Message::Welcome(..))));
+    let (zero, two) = (zero.join().unwrap().unwrap(), two.join().unwrap().unwrap());
+    // Half of a message, and no more.
+    one.write_all(&Message::Blocks(vec![vec![1; 100]]).encode()[..40]).unwrap();
+    drop(one);
+    let start = Instant::now();
+    for control in [&zero, &two] {
+        while control.alive().is_ok() {
+            assert!(start.elapsed() < Duration::from_secs(5), "nobody noticed");
+            thread::sleep(Duration::from_millis(1));
+        }
+        let said = control.alive().unwrap_err().to_string();
+        assert_eq!(said, "rank 1 (h, pid 101) is gone; the sum was aborted");
+    }
+    assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
+    assert!(zero.gather(vec![1]).is_err() && two.gather(vec![1]).is_err());
+}
+
+/// Who ends in order is no loss, unless someone waits for it.
+#[test]
+fn a_rank_that_leaves_is_named_by_who_waits_for_it() {
+    let mut ranks = met(2);
+    drop(ranks.pop());
+    thread::sleep(Duration::from_millis(100));
+    ranks[0].alive().unwrap();
+    let said = ranks[0].gather(vec![1]).unwrap_err().to_string();
+    assert_eq!(said, "rank 1 (h, pid 101) has ended, and the block of rank 1 was waited for");
+}
+
+#[test]
+fn a_rank_that_gives_up_says_why() {
+    let ranks = met(3);
+    ranks[1].give_up(&many::Error::Shard("no room".into()));
+    for rank in [0, 2] {
+        let said = ranks[rank].gather(vec![1]).unwrap_err().to_string();
+        assert_eq!(said, "rank 1 (h, pid 101) has given up: no room");
+    }
+}

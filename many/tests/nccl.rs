@@ -1,0 +1,119 @@
+//! NCCL's library, found and not: held against one that has no GPU behind it, compiled by the system's
+//! C compiler.
+#![cfg(target_os = "linux")]
+#![expect(unsafe_code, reason = "the fake is asked what it was asked")]
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+    time::{Duration, Instant},
+};
+
+use many::nccl::{Comm, Nccl};
+
+/// The fake with these definitions; each has a folder of its own.
+fn fake(name: &str, definitions: &[&str]) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::create_dir_all(&folder).unwrap();
+    let library = folder.join("libnccl.so.2");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake/nccl.c");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-shared", "-fPIC", "-w", "-o"]).arg(&library).arg(source).args(definitions);
+    let done = compiler.status().expect("a C compiler, as cc");
+    assert!(done.success(), "{compiler:?}");
+    library
+}
+
+fn says(library: &Path) -> String {
+    Nccl::find(Some(library)).unwrap_err().to_string()
+}
+
+#[test]
+fn one_that_is_too_old() {
+    let library = fake("old", &["-DVERSION=2708"]);
+    let error = says(&library);
+    assert!(error.contains("is NCCL 2.7.8, and 2.18.0 or newer is needed"), "{error}");
+    assert!(error.contains("`cargo x nccl`"), "{error}");
+}
+
+#[test]
+fn one_that_lacks_a_function() {
+    let error = says(&fake("lacks", &["-DNO_INIT"]));
+    assert!(error.contains("NCCL 2.28.9 and has no ncclCommInitRankConfig"), "{error}");
+}
+
+#[test]
+fn a_library_that_is_another() {
+    let error = says(&fake("another", &["-DncclGetVersion=other"]));
+    assert!(error.contains("has no ncclGetVersion: it is not NCCL"), "{error}");
+    let text = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
+    assert!(says(&text).starts_with("NCCL was not found at"), "{}", says(&text));
+}
+
+fn join(library: &Path, timeout: Duration) -> many::Result<Vec<Comm>> {
+    let nccl = Nccl::find(Some(library)).unwrap();
+    assert_eq!(nccl.version(), 22_809);
+    let id = nccl.id().unwrap();
+    Comm::join(&nccl, &id, 2, &[(0, None), (1, None)], timeout, &|| Ok(()))
+}
+
+/// How many communicators the library was asked to abort: it is loaded once, whoever asks.
+fn aborted(library: &Path) -> i32 {
+    // SAFETY: the fake has no initialisers, and its function takes nothing.
+    let library = unsafe { libloading::Library::new(library) }.unwrap();
+    // SAFETY: as above.
+    unsafe { library.get::<extern "C" fn() -> i32>(b"fakeAborted\0").unwrap()() }
+}
+
+#[test]
+fn one_that_is_well() {
+    let library = fake("well", &[]);
+    let comms = join(&library, Duration::from_secs(5)).unwrap();
+    assert_eq!(comms.len(), 2);
+    comms.iter().for_each(|comm| comm.check().unwrap());
+}
+
+#[test]
+fn one_that_is_never_ready_is_aborted_in_time() {
+    let library = fake("never", &["-DSTATE=7"]);
+    // Kept open, so that what it counts is not forgotten.
+    let _kept = Nccl::find(Some(&library)).unwrap();
+    let start = Instant::now();
+    let error = join(&library, Duration::from_millis(300)).unwrap_err().to_string();
+    assert!(error.contains("joining the other ranks: NCCL was not ready within"), "{error}");
+    assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
+    assert_eq!(aborted(&library), 2);
+}
+
+#[test]
+fn an_error_that_comes_later_is_a_sentence() {
+    let error = join(&fake("remote", &["-DSTATE=6"]), Duration::from_secs(5)).unwrap_err();
+    assert_eq!(error.to_string(), "NCCL says that another rank is gone");
+    let error = join(&fake("system", &["-DSTATE=2"]), Duration::from_secs(5)).unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("unhandled system error") && text.contains("no more to say"), "{text}");
+}
+
+/// Who waits for NCCL hears at once that a rank is gone.
+#[test]
+fn a_rank_that_is_gone_ends_the_waiting() {
+    let library = fake("gone", &["-DSTATE=7"]);
+    let nccl = Nccl::find(Some(&library)).unwrap();
+    let start = Instant::now();
+    let gone = || {
+        let over = start.elapsed() > Duration::from_millis(50);
+        if over { Err(many::Error::Gone("rank 1 is gone".into())) } else { Ok(()) }
+    };
+    let id = nccl.id().unwrap();
+    let joined = Comm::join(&nccl, &id, 2, &[(0, None)], Duration::from_secs(30), &gone);
+    assert_eq!(joined.unwrap_err().to_string(), "rank 1 is gone");
+    assert!(start.elapsed() < Duration::from_secs(5));
+    assert_eq!(aborted(&library), 1);
+}
+
+#[test]
+fn an_id_that_is_none() {
+    let nccl = Nccl::find(Some(&fake("id", &[]))).unwrap();
+    let joined = Comm::join(&nccl, &[1, 2], 2, &[(0, None)], Duration::from_secs(1), &|| Ok(()));
+    assert!(joined.unwrap_err().to_string().contains("128 bytes, and rank 0 sent 2"));
+}

@@ -1,0 +1,28 @@
+//! NCCL, from PyPI's wheel: what `many` exchanges sums with between processes and hosts.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use xshell::Shell;
+
+use crate::venv;
+
+/// The version that was measured. CUDA 12's runs on drivers of 12 and of 13.
+const PINNED: &str = "2.28.9";
+
+/// Installs it into `.venv` if it is not there; where it lies.
+pub(crate) fn bring(sh: &Shell) -> Result<PathBuf> {
+    ensure!(cfg!(target_os = "linux"), "NVIDIA makes NCCL for Linux only");
+    if let Some(path) = installed(&venv::folder(sh)) {
+        return Ok(path);
+    }
+    say!("installing NCCL {PINNED} from PyPI into .venv (300 MB)");
+    venv::install(sh, &["--no-deps", &format!("nvidia-nccl-cu12=={PINNED}")])?;
+    installed(&venv::folder(sh)).context("pip installed the wheel, and NCCL is not in .venv")
+}
+
+fn installed(venv: &Path) -> Option<PathBuf> {
+    let pythons = std::fs::read_dir(venv.join("lib")).ok()?.flatten();
+    let library = "site-packages/nvidia/nccl/lib/libnccl.so.2";
+    pythons.map(|python| python.path().join(library)).find(|path| path.exists())
+}
