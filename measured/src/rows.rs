@@ -1,11 +1,12 @@
 //! `rows.csv.gz`: a sum for each row, by us and by others, call by call.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{collections::BTreeMap, fs, path::Path};
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Result,
+    Error, Result,
+    env::read_toml,
     pair::{Ratio, there_and_back},
     sample::{read_csv, write_csv},
     stats::Summary,
@@ -37,6 +38,34 @@ impl Taken {
     /// Writes a file of calls.
     pub fn write(path: &Path, taken: &[Taken]) -> Result<()> {
         write_csv(path, taken)
+    }
+}
+
+/// `rows.toml`: what the calls ran on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct About {
+    /// The GPU, as one line.
+    pub gpu: String,
+    /// What CUB's sums were compiled from.
+    pub cub: String,
+    /// What its memory bus carries, where the driver says it.
+    pub bus_bytes_per_second: Option<f64>,
+}
+
+impl About {
+    /// Reads a file.
+    pub fn read(path: &Path) -> Result<About> {
+        read_toml(path)
+    }
+
+    /// Writes a file.
+    pub fn write(&self, path: &Path) -> Result<()> {
+        let text = toml::to_string(self).map_err(|error| Error::Toml {
+            path: path.display().to_string(),
+            reason: error.to_string(),
+        })?;
+        fs::write(path, text).map_err(Error::writing(path))
     }
 }
 
@@ -150,9 +179,78 @@ pub fn table(cells: &Cells) -> String {
     table.to_string()
 }
 
+/// A slower sum than this share of the faster of the others is one that issue 15 did not want.
+pub const WANTED: f64 = 0.97;
+
+/// How many shapes are not as fast as [`WANTED`], and where: by the length of a row.
+pub fn below(cells: &Cells) -> String {
+    let ratios = cells.iter().filter_map(|(shape, ways)| Some((shape.0, against(ways)?.1)));
+    let ratios: Vec<(u64, f64)> = ratios.collect();
+    // Words of 16 bytes: a row that has a part of one begins between two, as the row behind it does.
+    let kinds = [("whole words", true), ("a part of a word", false)];
+    let spans = [(1, 512), (513, 12_288), (12_289, 1 << 20), ((1 << 20) + 1, u64::MAX)];
+    let mut table =
+        Table::new(["elements of a row", "rows of", "shapes", "below", "median", "least"]);
+    for (from, to) in spans {
+        for (kind, whole) in kinds {
+            let of =
+                ratios.iter().filter(|(n, _)| (from..=to).contains(n) && (n % 4 == 0) == whole);
+            let sorted = numbers::sorted(of.map(|(_, ratio)| *ratio));
+            if sorted.is_empty() {
+                continue;
+            }
+            let below = sorted.iter().filter(|ratio| **ratio < WANTED).count();
+            let span = match to {
+                u64::MAX => format!("from {}", numbers::size(from)),
+                _ => format!("{} to {}", numbers::size(from), numbers::size(to)),
+            };
+            table.row([
+                span,
+                kind.to_owned(),
+                sorted.len().to_string(),
+                below.to_string(),
+                format!("{:.3}×", numbers::quantile(&sorted, 0.5)),
+                format!("{:.3}×", sorted[0]),
+            ]);
+        }
+    }
+    let below = ratios.iter().filter(|(_, ratio)| *ratio < WANTED).count();
+    let all = ratios.len();
+    format!("Below {WANTED} times the faster of CUB and torch: {below} of {all} shapes.\n\n{table}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_run_ran_on_is_read_as_it_was_written() {
+        let path = std::env::temp_dir().join(format!("rows-{}.toml", std::process::id()));
+        for bus in [Some(4_814_304_000_000.0), None] {
+            let about = About { gpu: "H200".into(), cub: "CCCL".into(), bus_bytes_per_second: bus };
+            about.write(&path).unwrap();
+            assert_eq!(About::read(&path).unwrap(), about);
+        }
+        fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn what_is_slower_than_wanted_is_counted() {
+        let shape = |elements, cub| {
+            let calls = [taken("reduce", 1000), taken("cub", cub)].concat();
+            calls.into_iter().map(move |call| Taken { elements, ..call })
+        };
+        let taken: Vec<Taken> = [(8, 2000), (9, 1000), (10, 900), (20_000, 960)]
+            .into_iter()
+            .flat_map(|(n, ns)| shape(n, ns))
+            .collect();
+        let text = below(&of_cells(&taken));
+        assert!(text.contains("2 of 4 shapes"), "{text}");
+        let lines: Vec<&str> = text.lines().skip(4).collect();
+        assert_eq!(lines.len(), 3, "{text}");
+        assert!(lines[1].contains("a part of a word") && lines[1].contains("0.900×"), "{text}");
+        assert!(lines[2].contains("whole words") && lines[2].contains("0.960×"), "{text}");
+    }
 
     fn taken(way: &str, ns: u64) -> Vec<Taken> {
         let call = |round| Taken {

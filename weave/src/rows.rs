@@ -9,10 +9,9 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use measured::{
-    rows::{self, Cells, Launched, Taken},
+    rows::{self, About, Cells, Launched, Taken},
     table::Table,
 };
-use serde::Deserialize;
 
 /// The newest folder of measurements.
 fn newest(root: &Path) -> Option<PathBuf> {
@@ -23,11 +22,14 @@ fn newest(root: &Path) -> Option<PathBuf> {
     folders.pop()
 }
 
-/// The text of a block: `rows powers`, `rows study`, `rows map`.
+/// The text of a block: `rows study`, `rows map`, `rows powers`; `rows below drawn` counts what is slow.
 pub(crate) fn block(root: &Path, name: &str) -> Result<String> {
     let Some(folder) = newest(root) else {
         return Ok("Nothing has been measured yet: `ladder rows` does it.".into());
     };
+    if let Some(name) = name.strip_prefix("below ") {
+        return Ok(rows::below(&cells(&folder.join(name))?));
+    }
     match name {
         "study" => study(&folder),
         "map" => {
@@ -51,14 +53,9 @@ fn cells(folder: &Path) -> Result<Cells> {
 
 /// Bytes that the bus carries in a second.
 fn bus(folder: &Path) -> Result<f64> {
-    #[derive(Deserialize)]
-    struct About {
-        bus_bytes_per_second: f64,
-    }
     let path = folder.join("rows.toml");
-    let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
-    let about: About = toml::from_str(&text).with_context(|| path.display().to_string())?;
-    Ok(about.bus_bytes_per_second)
+    let about = About::read(&path)?;
+    about.bus_bytes_per_second.with_context(|| format!("{} has no bus", path.display()))
 }
 
 /// Accumulators, registers, occupancy, time: a line for each way, a column for each shape.

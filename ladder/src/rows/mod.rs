@@ -8,7 +8,7 @@ mod sizes;
 use std::io::Write;
 
 use common::{Error, cli::Stop};
-use measured::rows::{Taken, of_cells, table};
+use measured::rows::{About, Taken, of_cells, table};
 
 pub use self::options::Options;
 use crate::{
@@ -62,15 +62,10 @@ pub fn run(options: &Options) -> Result<(), Stop> {
         let path = folder.join("rows.csv.gz");
         Taken::write(&path, &taken).map_err(file)?;
         let version = peers.as_ref().map_or("no CUB", |cub| cub.version.as_str());
-        let about = format!(
-            "gpu = {:?}\ncub = {version:?}\nbus_bytes_per_second = {:?}\n",
-            rig.device.facts().line,
-            rig.device.facts().bus
-        );
-        std::fs::write(folder.join("rows.toml"), about).map_err(|source| Error::File {
-            doing: format!("writing {}", folder.join("rows.toml").display()),
-            source,
-        })?;
+        let facts = rig.device.facts();
+        let about =
+            About { gpu: facts.line.clone(), cub: version.into(), bus_bytes_per_second: facts.bus };
+        about.write(&folder.join("rows.toml")).map_err(file)?;
         writeln!(out, "every sample is in {}", path.display())?;
     }
     Ok(())
