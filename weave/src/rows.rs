@@ -102,20 +102,22 @@ fn study(folder: &Path) -> Result<String> {
 /// Rows upwards, elements to the right: what share of the bus a way has, by colour, and as a number
 /// for whoever points at it.
 fn map(cells: &Cells, way: &str, bus: f64) -> String {
-    const SIDE: u32 = 12;
+    const SIDE: u32 = 11;
+    // Room for the figures at the axes, which a telephone's width has to leave legible.
+    const LEFT: u32 = 46;
     let power = |n: u64| n.ilog2();
     let top = cells.keys().map(|(n, rows)| power(*n).max(power(*rows))).max().unwrap_or(0);
     let size = (top + 1) * SIDE;
     let mut svg = format!(
-        "<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{way}: share of the bus\" style=\"max-width: 26em\" font-size=\"10\" fill=\"currentColor\">\n",
-        size + 50,
-        size + 40
+        "<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{way}: share of the bus\" style=\"display: block; width: 100%; max-width: 30em\" font-size=\"14\" fill=\"currentColor\">\n",
+        size + LEFT + 30,
+        size + 46
     );
-    let _ = writeln!(svg, "<text x=\"40\" y=\"10\">{way}</text>");
+    let _ = writeln!(svg, "<text x=\"{LEFT}\" y=\"13\">{way}</text>");
     for (shape, ways) in cells {
         let Some(rate) = rows::rate(*shape, ways, way) else { continue };
         let share = 1e9 * rate / bus;
-        let (x, y) = (40 + power(shape.0) * SIDE, 16 + (top - power(shape.1)) * SIDE);
+        let (x, y) = (LEFT + power(shape.0) * SIDE, 20 + (top - power(shape.1)) * SIDE);
         let hue = 240.0 * (1.0 - share.min(1.0));
         let _ = writeln!(
             svg,
@@ -126,8 +128,8 @@ fn map(cells: &Cells, way: &str, bus: f64) -> String {
         );
     }
     for at in (0..=top).step_by(4) {
-        let (x, y) = (40 + at * SIDE, 16 + (top - at) * SIDE + 10);
-        let _ = writeln!(svg, "<text x=\"{x}\" y=\"{}\">2^{at}</text>", size + 28);
+        let (x, y) = (LEFT + at * SIDE, 20 + (top - at) * SIDE + 10);
+        let _ = writeln!(svg, "<text x=\"{x}\" y=\"{}\">2^{at}</text>", size + 38);
         let _ = writeln!(svg, "<text x=\"4\" y=\"{y}\">2^{at}</text>");
     }
     svg + "</svg>"
