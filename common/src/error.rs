@@ -116,7 +116,7 @@ pub enum Error {
     },
     /// A kernel takes other things than the host passes.
     #[error(
-        "the host passes `{entry}` {passes}, and the one in {file} takes {takes}: give it the parameters of the step's own kernel"
+        "the host passes `{entry}` {passes}, and the one in {file} takes {takes}: let it take what is passed, in this order"
     )]
     Signature {
         /// The kernel's file.
