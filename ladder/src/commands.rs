@@ -7,7 +7,7 @@ use common::cli;
 
 use crate::{
     baseline::{self, Baseline},
-    compare, compilers, counters, library, measure, sweep, zoo,
+    compare, compilers, counters, library, measure, rows, sweep, zoo,
 };
 
 /// What else the ladder does.
@@ -22,6 +22,8 @@ enum Command {
     Sweep(sweep::Options),
     /// The crate reduce against CUB: types, operations, drawn sizes, both clocks, first answers
     Library(library::Options),
+    /// A sum for each row, by the crate reduce and by CUB: rows of any length, or a map of all shapes
+    Rows(rows::Options),
     /// Every step as NVRTC and as clang make it: which counts are the kernel's, which the compiler's
     Compilers(compilers::Options),
     /// Print the ncu command for each step, or turn what ncu printed into counters.csv
@@ -59,6 +61,7 @@ pub fn run() -> ExitCode {
             Command::Compare(options) => compare::run(&options),
             Command::Sweep(options) => sweep::run(&options),
             Command::Library(options) => library::run(&options),
+            Command::Rows(options) => rows::run(&options),
             Command::Compilers(options) => compilers::run(&options),
             Command::Counters(options) => counters::run(&options),
             Command::Once(options) => counters::once(&options),

@@ -17,6 +17,7 @@ mod options;
 mod own;
 pub mod rig;
 pub mod rounds;
+pub mod rows;
 mod stop;
 pub mod sweep;
 pub mod zoo;
@@ -41,7 +42,7 @@ pub static STEPS: [&Step; 13] = [
 ];
 
 /// What is measured beside the ladder.
-pub static STUDIES: [&Study; 1] = [&small_sum::STUDY];
+pub static STUDIES: [&Study; 2] = [&small_sum::STUDY, &row_sum::STUDY];
 
 /// The kernels that no sum can be faster than.
 static LIMITS: Kernel = common::kernel!();
@@ -50,5 +51,6 @@ static LIMITS: Kernel = common::kernel!();
 pub fn steps_and_ways() -> impl Iterator<Item = &'static Step> {
     let variants = STEPS.into_iter().flat_map(|step| step.variants);
     let ways = STUDIES.into_iter().flat_map(|study| study.ways.iter().copied());
-    STEPS.into_iter().chain(variants).chain(ways)
+    let others = ways.clone().flat_map(|way| way.variants);
+    STEPS.into_iter().chain(variants).chain(ways).chain(others)
 }

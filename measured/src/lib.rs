@@ -15,6 +15,7 @@ pub mod library;
 pub mod page;
 pub mod pair;
 pub mod repeat;
+pub mod rows;
 mod run;
 mod sample;
 pub mod stats;

@@ -140,6 +140,48 @@ pub(crate) fn launch(
     .map_err(doing("launching a reduction"))
 }
 
+/// A launch for rows, as [`Call`] is one for a slice.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RowsCall {
+    pub(crate) grid: u32,
+    pub(crate) threads: u32,
+    pub(crate) input: u64,
+    pub(crate) output: u64,
+    pub(crate) rows: u64,
+    pub(crate) elements: u64,
+    pub(crate) pitch: u64,
+    pub(crate) told: [u32; 3],
+}
+
+/// Launches a kernel of rows, as [`launch`] does one of slices.
+pub(crate) fn launch_rows(
+    function: &CudaFunction,
+    stream: &CudaStream,
+    call: RowsCall,
+    mut state: u64,
+) -> Result<()> {
+    let RowsCall { grid, threads, mut input, mut output, .. } = call;
+    let RowsCall { mut rows, mut elements, mut pitch, told: [mut a, mut b, mut c], .. } = call;
+    let mut params: [*mut c_void; 9] = [
+        (&raw mut input).cast(),
+        (&raw mut output).cast(),
+        (&raw mut rows).cast(),
+        (&raw mut elements).cast(),
+        (&raw mut pitch).cast(),
+        (&raw mut a).cast(),
+        (&raw mut b).cast(),
+        (&raw mut c).cast(),
+        (&raw mut state).cast(),
+    ];
+    let (function, stream) = (function.cu_function(), stream.cu_stream());
+    // SAFETY: the nine parameters are those of every entry point of rows; the addresses are of live
+    // memory, as the caller says.
+    unsafe {
+        result::launch_kernel(function, (grid, 1, 1), (threads, 1, 1), 0, stream, &mut params)
+    }
+    .map_err(doing("launching a sum for each row"))
+}
+
 /// Device memory that is zero for the first who uses it on its stream.
 #[derive(Debug)]
 pub(crate) struct State {

@@ -5,6 +5,7 @@ use half::{bf16, f16, slice::HalfFloatSliceExt};
 use crate::{
     accumulator::Accumulator,
     kernels::{Kernels, kernels},
+    rows::kernels as rows,
     stage::{Stages, stages},
 };
 
@@ -20,6 +21,10 @@ pub trait Sealed: Sized {
     #[doc(hidden)]
     const KERNELS: [Kernels; 3];
 
+    /// The kernels of a sum for each row.
+    #[doc(hidden)]
+    const ROWS: rows::Kernels;
+
     /// The stages of several GPUs.
     #[doc(hidden)]
     const STAGES: [Stages; 3];
@@ -32,13 +37,14 @@ pub trait Sealed: Sized {
 }
 
 macro_rules! element {
-    ($($kind:ident $type:ty, $name:literal, $output:ty, |$elements:ident, $each:ident| $widened:expr;)+) => {$(
+    ($($kind:ident $type:ty, $name:literal rows $rows:literal, $output:ty, |$elements:ident, $each:ident| $widened:expr;)+) => {$(
         impl Element for $type {
             type Output = $output;
         }
 
         impl Sealed for $type {
             const KERNELS: [Kernels; 3] = kernels!($kind $name);
+            const ROWS: rows::Kernels = rows::rows!($rows);
             const STAGES: [Stages; 3] = stages!($kind $name);
 
             fn widened($elements: &[$type], $each: impl FnMut(usize, &[$output])) {
@@ -49,14 +55,14 @@ macro_rules! element {
 }
 
 element! {
-    plain f32, "f32", f32, |elements, each| whole(elements, each);
-    plain f64, "f64", f64, |elements, each| whole(elements, each);
-    words i32, "i32", i32, |elements, each| whole(elements, each);
-    words u32, "u32", u32, |elements, each| whole(elements, each);
-    plain i64, "i64", i64, |elements, each| whole(elements, each);
-    plain u64, "u64", u64, |elements, each| whole(elements, each);
-    halves f16, "f16", f32, |elements, each| narrow(elements, each);
-    halves bf16, "bf16", f32, |elements, each| narrow(elements, each);
+    plain f32, "f32" rows "f32", f32, |elements, each| whole(elements, each);
+    plain f64, "f64" rows "f64", f64, |elements, each| whole(elements, each);
+    words i32, "i32" rows "i32", i32, |elements, each| whole(elements, each);
+    words u32, "u32" rows "i32", u32, |elements, each| whole(elements, each);
+    plain i64, "i64" rows "i64", i64, |elements, each| whole(elements, each);
+    plain u64, "u64" rows "i64", u64, |elements, each| whole(elements, each);
+    halves f16, "f16" rows "f16", f32, |elements, each| narrow(elements, each);
+    halves bf16, "bf16" rows "bf16", f32, |elements, each| narrow(elements, each);
 }
 
 fn whole<T>(elements: &[T], mut each: impl FnMut(usize, &[T])) {

@@ -90,6 +90,56 @@ pub enum Error {
         /// The most bytes.
         most: u64,
     },
+    /// There is no row, or nothing in one.
+    #[error("a sum for each row needs rows and elements: these are {rows} rows of {elements}")]
+    NoRows {
+        /// How many rows there are.
+        rows: u64,
+        /// Elements of each.
+        elements: u64,
+    },
+    /// Rows are longer than what a kernel counts.
+    #[error("rows of {elements} elements are longer than the {most} that a row may have")]
+    LongRows {
+        /// Elements of each.
+        elements: u64,
+        /// The most.
+        most: u64,
+    },
+    /// Rows overlap.
+    #[error(
+        "rows of {elements} elements cannot begin {pitch} elements apart: the pitch is at least {elements}"
+    )]
+    Pitch {
+        /// Elements of each row.
+        elements: u64,
+        /// Elements from one beginning to the next.
+        pitch: u64,
+    },
+    /// The rows end behind the slice.
+    #[error(
+        "the slice has {slice} elements, and {rows} rows of {elements}, {pitch} apart, end at element {span}"
+    )]
+    ShortSlice {
+        /// Elements of the slice.
+        slice: u64,
+        /// How many rows there are.
+        rows: u64,
+        /// Elements of each.
+        elements: u64,
+        /// Elements from one beginning to the next.
+        pitch: u64,
+        /// Elements that they take.
+        span: u128,
+    },
+    /// There are more rows than room for sums.
+    #[error("the result has room for {room} sums, and there are {rows} rows")]
+    NoRoomForRows {
+        /// Elements of the result.
+        room: u64,
+        /// How many rows there are.
+        rows: u64,
+    },
     /// A captured stream has no result yet.
     #[error(
         "the stream is being captured into a graph, which has no result to wait for: capture sum_into, min_into or max_into"

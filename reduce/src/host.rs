@@ -8,6 +8,7 @@
 
 use rayon::prelude::*;
 
+pub use crate::rows::host::sum_rows;
 use crate::{Accumulator, Element, Operation, Shape, shape};
 
 /// The sum of a slice, 0 of nothing, with the bits that the GPU's has.

@@ -35,6 +35,7 @@ mod kernels;
 mod modules;
 mod open;
 mod reducer;
+pub mod rows;
 pub mod shape;
 mod stage;
 pub mod stages;
@@ -48,6 +49,7 @@ pub use free::{KEPT, kept, max, min, sum};
 pub use kernels::{Family, Kernel};
 pub use open::{has_driver, open};
 pub use reducer::Reducer;
+pub use rows::Rows;
 pub use shape::Shape;
 
 #[doc = include_str!("../ORDER.md")]
@@ -66,4 +68,10 @@ struct Readme;
 #[doc(hidden)]
 pub fn kernel<T: Element>(operation: Operation, family: Family) -> Kernel {
     <T as element::Sealed>::KERNELS[operation as usize][family as usize]
+}
+
+/// The kernel of rows for a type and family.
+#[doc(hidden)]
+pub fn rows_kernel<T: Element>(family: rows::Family) -> Kernel {
+    <T as element::Sealed>::ROWS[family.index()]
 }

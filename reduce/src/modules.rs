@@ -17,7 +17,7 @@ use cudarc::{
 use crate::{
     cuda,
     error::{Error, Result, doing},
-    kernels::{Family, Kernel},
+    kernels::Kernel,
 };
 
 /// A kernel that can be launched.
@@ -34,19 +34,19 @@ type Key = (usize, &'static str);
 /// By context and name. A module keeps its context, so that the handle stays its own.
 static LOADED: LazyLock<Mutex<HashMap<Key, Loaded>>> = LazyLock::new(Mutex::default);
 
-/// The kernel, compiled if this context has not seen it.
-pub(crate) fn load(context: &Arc<CudaContext>, kernel: Kernel, family: Family) -> Result<Loaded> {
+/// The kernel, compiled if this context has not seen it, for blocks of that many threads.
+pub(crate) fn load(context: &Arc<CudaContext>, kernel: Kernel, threads: u32) -> Result<Loaded> {
     let key = (context.cu_ctx() as usize, kernel.name);
     let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = loaded.get(&key) {
         return Ok(known.clone());
     }
-    let new = cuda::outside_of_captures(|| compile(context, kernel, family))?;
+    let new = cuda::outside_of_captures(|| compile(context, kernel, threads))?;
     loaded.insert(key, new.clone());
     Ok(new)
 }
 
-fn compile(context: &Arc<CudaContext>, kernel: Kernel, family: Family) -> Result<Loaded> {
+fn compile(context: &Arc<CudaContext>, kernel: Kernel, threads: u32) -> Result<Loaded> {
     let asking = || doing("asking what the device has");
     let (major, minor) = context.compute_capability().map_err(asking())?;
     if major < 7 {
@@ -55,7 +55,7 @@ fn compile(context: &Arc<CudaContext>, kernel: Kernel, family: Family) -> Result
     let text = kernel.ptx(major);
     let module = context.load_module(Ptx::from_src(text)).map_err(refused)?;
     let function = module.load_function(kernel.name).map_err(doing("finding a kernel"))?;
-    let each = function.occupancy_max_active_blocks_per_multiprocessor(family.threads(), 0, None);
+    let each = function.occupancy_max_active_blocks_per_multiprocessor(threads, 0, None);
     let sms = context.attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
     let blocks = each.map_err(asking())?.max(1) * sms.map_err(asking())?.max(1) as u32;
     Ok(Loaded { function, blocks })

@@ -14,6 +14,7 @@ use crate::{
     element::Sealed,
     kernels::Family,
     modules::{self, Loaded},
+    rows::launch::Kept,
     shape,
 };
 
@@ -37,6 +38,7 @@ pub struct Reducer<T> {
     /// The next ticket, and mail: zeros between launches.
     state: OnceCell<State>,
     answer: OnceCell<Answer>,
+    rows: Kept,
     /// That of the last result that was waited for.
     epoch: Cell<u32>,
     element: PhantomData<T>,
@@ -50,6 +52,7 @@ impl<T: Element> Reducer<T> {
             loaded: Default::default(),
             state: OnceCell::new(),
             answer: OnceCell::new(),
+            rows: Kept::default(),
             epoch: Cell::new(0),
             element: PhantomData,
         })
@@ -153,7 +156,19 @@ impl<T: Element> Reducer<T> {
         self.same_context("slice", slice.stream())?;
         let (input, _reads) = slice.device_ptr(&self.stream);
         aligned::<T>("slice", input)?;
-        let (n, size) = (slice.len() as u64, size_of::<T>() as u64);
+        self.launch_at(operation, input, slice.len() as u64, output, epoch)
+    }
+
+    /// Of `n` elements at an address that has been looked at.
+    pub(crate) fn launch_at(
+        &self,
+        operation: Operation,
+        input: u64,
+        n: u64,
+        output: u64,
+        epoch: u32,
+    ) -> Result<()> {
+        let size = size_of::<T>() as u64;
         let shape = shape::pick(n, size).ok_or(Error::TooLong { n, size, most: shape::LONGEST })?;
         let (parts, words, threads) = (shape.parts(), shape.words(), shape.threads());
         let family = Family::of(shape, input.is_multiple_of(16));
@@ -172,11 +187,19 @@ impl<T: Element> Reducer<T> {
         run(self.state()?.address())
     }
 
-    fn bind(&self) -> Result<()> {
+    pub(crate) fn stream(&self) -> &Arc<CudaStream> {
+        &self.stream
+    }
+
+    pub(crate) fn rows(&self) -> &Kept {
+        &self.rows
+    }
+
+    pub(crate) fn bind(&self) -> Result<()> {
         self.stream.context().bind_to_thread().map_err(crate::error::doing("using the context"))
     }
 
-    fn same_context(&self, what: &'static str, stream: &CudaStream) -> Result<()> {
+    pub(crate) fn same_context(&self, what: &'static str, stream: &CudaStream) -> Result<()> {
         let (theirs, ours) = (stream.context(), self.stream.context());
         if theirs.cu_ctx() == ours.cu_ctx() {
             return Ok(());
@@ -188,7 +211,7 @@ impl<T: Element> Reducer<T> {
         let place = &self.loaded[operation as usize][family as usize];
         get_or_try(place, || {
             let kernel = <T as Sealed>::KERNELS[operation as usize][family as usize];
-            modules::load(self.stream.context(), kernel, family)
+            modules::load(self.stream.context(), kernel, family.threads())
         })
     }
 
@@ -205,11 +228,11 @@ impl<T: Element> Reducer<T> {
 }
 
 /// The ticket, and mail of so many values.
-fn state_bytes<T: Element>(values: u64) -> usize {
+pub(crate) fn state_bytes<T: Element>(values: u64) -> usize {
     16 + values as usize * size_of::<T::Output>() * 2
 }
 
-fn aligned<T>(what: &'static str, address: u64) -> Result<()> {
+pub(crate) fn aligned<T>(what: &'static str, address: u64) -> Result<()> {
     let size = size_of::<T>() as u64;
     if address.is_multiple_of(size) {
         Ok(())
@@ -218,7 +241,7 @@ fn aligned<T>(what: &'static str, address: u64) -> Result<()> {
     }
 }
 
-fn get_or_try<T>(cell: &OnceCell<T>, make: impl FnOnce() -> Result<T>) -> Result<&T> {
+pub(crate) fn get_or_try<T>(cell: &OnceCell<T>, make: impl FnOnce() -> Result<T>) -> Result<&T> {
     match cell.get() {
         Some(value) => Ok(value),
         None => {

@@ -4,6 +4,7 @@ mod book;
 mod library;
 mod plots;
 mod results;
+mod rows;
 mod wasm;
 
 use std::process::ExitCode;

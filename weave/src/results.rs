@@ -173,6 +173,9 @@ impl Results {
         if name == "history" {
             return Ok(self.history.as_ref().map_or(String::new(), |h| history(h).to_string()));
         }
+        if let Some(name) = name.strip_prefix("rows ") {
+            return crate::rows::block(&xtask::root(), name);
+        }
         if let Some(from) = name.strip_prefix("library") {
             // Where the page's links begin: the folder of results, as seen from it.
             let newest = self.library.last().context("results/library is empty")?;
@@ -207,7 +210,7 @@ impl Results {
             _ => bail!(
                 "there is no block `{name}`: take ladder, library, machine, runs, repeat, counters, history, \
                  times, warm, host, rates, against-cub, against-before (each with a type), \
-                 step NAME, or plot NAME"
+                 step NAME, plot NAME, or rows NAME"
             ),
         })
     }

@@ -61,6 +61,29 @@ const FAMILIES: [Family; 9] = [
     },
 ];
 
+/// What adds rows: sums alone, and for all devices, as each text is in every program that takes the
+/// crate. Rows that begin between two words have a text of their own, named `across`.
+const ROWS: [Family; 5] = [
+    Family { name: "rows_short", sources: &["rows_short"], threads: 256, rows: 1, resident: 4 },
+    Family {
+        name: "rows_lanes",
+        sources: &["rows", "rows_lanes"],
+        threads: 256,
+        rows: 4,
+        resident: 4,
+    },
+    Family {
+        name: "rows_block",
+        sources: &["rows", "rows_block"],
+        threads: 256,
+        rows: 4,
+        resident: 4,
+    },
+    Family { name: "rows_spread", sources: PARTS, threads: 256, rows: 4, resident: 6 },
+    Family { name: "rows_chunks", sources: PARTS, threads: 512, rows: 8, resident: 2 },
+];
+const PARTS: &[&str] = &["mailbox", "rows", "rows_parts"];
+
 /// One PTX file.
 #[derive(Debug)]
 pub(crate) struct Variant {
@@ -75,33 +98,59 @@ pub(crate) struct Variant {
 /// All PTX files of the library.
 pub(crate) fn variants() -> Result<Vec<Variant>> {
     let mut variants = Vec::new();
-    for (name, load, add, widen) in TYPES {
-        for (operation, in_source) in OPERATIONS {
+    for of in TYPES {
+        for operation in OPERATIONS {
             for family in FAMILIES {
-                for &architecture in architectures(name, operation) {
-                    let stem = format!("{name}_{operation}_{}", family.name);
-                    let defined = [
-                        format!("In={load}"),
-                        format!("Acc={add}"),
-                        format!("OPERATION={in_source}"),
-                        format!("NAME={stem}"),
-                        format!("THREADS={}", family.threads),
-                        format!("ROWS={}", family.rows),
-                        format!("RESIDENT={}", family.resident),
-                    ];
-                    let defined = defined.into_iter().chain(widen.map(str::to_owned));
-                    let defined = defined.map(|name| format!("--define-macro={name}"));
-                    variants.push(Variant {
-                        path: format!("reduce/src/ptx/{stem}.{architecture}.ptx"),
-                        source: source(family.sources)?,
-                        architecture,
-                        options: defined.chain(["--std=c++17".into()]).collect(),
-                    });
+                for &architecture in architectures(of.0, operation.0) {
+                    variants.push(variant(of, operation, family, "", architecture)?);
                 }
             }
         }
+        // Signed integers wrap to the bits of unsigned ones.
+        if of.0.starts_with('u') {
+            continue;
+        }
+        for (family, aligned) in
+            ROWS.into_iter().flat_map(|family| [(family, true), (family, false)])
+        {
+            // Loads of single elements take more registers.
+            let (rows, resident) = (family.rows.min(4), family.resident.min(4));
+            let family = if aligned { family } else { Family { rows, resident, ..family } };
+            let mut variant =
+                variant(of, OPERATIONS[0], family, if aligned { "" } else { "_across" }, 70)?;
+            variant.options.insert(0, format!("--define-macro=ALIGNED={aligned}"));
+            variants.push(variant);
+        }
     }
     Ok(variants)
+}
+
+/// One text of it.
+fn variant(
+    (name, load, add, widen): (&str, &str, &str, Option<&str>),
+    (operation, in_source): (&str, &str),
+    family: Family,
+    suffix: &str,
+    architecture: u32,
+) -> Result<Variant> {
+    let stem = format!("{name}_{operation}_{}{suffix}", family.name);
+    let defined = [
+        format!("In={load}"),
+        format!("Acc={add}"),
+        format!("OPERATION={in_source}"),
+        format!("NAME={stem}"),
+        format!("THREADS={}", family.threads),
+        format!("ROWS={}", family.rows),
+        format!("RESIDENT={}", family.resident),
+    ];
+    let defined = defined.into_iter().chain(widen.map(str::to_owned));
+    let defined = defined.map(|name| format!("--define-macro={name}"));
+    Ok(Variant {
+        path: format!("reduce/src/ptx/{stem}.{architecture}.ptx"),
+        source: source(family.sources)?,
+        architecture,
+        options: defined.chain(["--std=c++17".into()]).collect(),
+    })
 }
 
 /// What a kernel is compiled for: Hopper too, where one instruction reduces a warp of 32-bit integers,

@@ -20,13 +20,17 @@ const VENV: &str = ".venv-peers";
 /// The CCCL that the toolkit of these wheels came with: its CUB is sometimes the faster one.
 const TOOLKITS: &str = "nvidia-cuda-cccl==13.0.85";
 
+/// One sum, and a sum for each row.
+const CUB: &str = "peers/cub.cu";
+const ROWS: &str = "peers/rows.cu";
+
 /// Compiles `peers/cub.cu` for these architectures: to `target/peers/libpeers.so` with the newest CUB,
-/// and to `libpeers-toolkit.so` with the toolkit's.
+/// and to `libpeers-toolkit.so` with the toolkit's; and `peers/rows.cu` to `librows.so`.
 ///
 /// With an `nvcc` of your own there is the CUB of its toolkit alone, as `libpeers.so`.
 pub(crate) fn run(sh: &Shell, arch: &str, nvcc: Option<&str>) -> Result<()> {
     sh.create_dir("target/peers")?;
-    say!("compiling peers/cub.cu for {arch}: CUB's templates take a minute or two");
+    say!("compiling peers/*.cu for {arch}: CUB's templates take a minute or two");
     let nvcc_on = |nvcc: &str, more: &[String], flags: &str, from: &str, to: &str| {
         let flags = flags.split(' ');
         cmd!(
@@ -37,20 +41,22 @@ pub(crate) fn run(sh: &Shell, arch: &str, nvcc: Option<&str>) -> Result<()> {
         .run()
         .context("nvcc takes a C++ compiler of the system, such as Debian's g++")
     };
-    let compile = |nvcc: &str, more: &[String], library: &str| {
+    let compile = |nvcc: &str, more: &[String], source: &str, library: &str| {
         let library = format!("target/peers/{library}");
-        nvcc_on(nvcc, more, "-shared -Xcompiler -fPIC", "peers/cub.cu", &library)?;
+        nvcc_on(nvcc, more, "-shared -Xcompiler -fPIC", source, &library)?;
         say!("{library} is ready: `ladder measure` finds it there, or beside itself");
         anyhow::Ok(())
     };
     if let Some(nvcc) = nvcc {
-        return compile(nvcc, &[], "libpeers.so");
+        compile(nvcc, &[], ROWS, "librows.so")?;
+        return compile(nvcc, &[], CUB, "libpeers.so");
     }
     let toolkit = bring(sh)?;
     let nvcc = toolkit.join("bin/nvcc").display().to_string();
     let libraries = format!("-L{}/lib", toolkit.display());
     let newest = std::slice::from_ref(&libraries);
-    compile(&nvcc, newest, "libpeers.so")?;
+    compile(&nvcc, newest, ROWS, "librows.so")?;
+    compile(&nvcc, newest, CUB, "libpeers.so")?;
     let program = "target/peers/gpu-to-gpu";
     nvcc_on(&nvcc, newest, "-Xcompiler -fPIC", "peers/gpu_to_gpu.cu", program)?;
     say!(
@@ -64,7 +70,7 @@ pub(crate) fn run(sh: &Shell, arch: &str, nvcc: Option<&str>) -> Result<()> {
     .quiet()
     .run()?;
     let headers = format!("-I{own}/nvidia/cu13/include/cccl");
-    compile(&nvcc, &[headers, libraries], "libpeers-toolkit.so")
+    compile(&nvcc, &[headers, libraries], CUB, "libpeers-toolkit.so")
 }
 
 /// The wheels' toolkit; installed first if it is not there.

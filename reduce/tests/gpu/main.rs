@@ -6,6 +6,7 @@ mod bad;
 mod drawn;
 mod graphs;
 mod results;
+mod rows;
 mod start;
 
 use std::{

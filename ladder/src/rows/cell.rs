@@ -1,0 +1,188 @@
+//! One shape: whoever can add its rows, verified, then timed.
+
+use std::time::{Duration, Instant};
+
+use common::{
+    Error, Result,
+    device::{Stopwatch, cuda::Memory},
+};
+use measured::rows::Taken;
+use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
+use reduce::{Reducer, Rows, host};
+
+use super::{
+    Options,
+    cub::{Cub, WAYS},
+};
+use crate::{
+    contenders::Borrowed,
+    rig::Rig,
+    rounds::{self, Held, Until},
+};
+
+/// Values that are drawn; more elements are these again. A prime, so that no power of two of
+/// elements is a whole number of them.
+const DRAWN: u64 = 1_000_003;
+
+/// Device memory that samples walk through, so that each finds its input outside of L2.
+const ROTATION: u64 = 1 << 30;
+
+/// Nanoseconds of untimed runs before each sample.
+const SETTLE: u64 = 100_000;
+
+/// The most rows whose sums are held against the host's: more are looked at here and there.
+const LOOKED_AT: u64 = 1 << 12;
+
+/// Additions in a row that CUB's sum may have.
+const DEPTH: f64 = 4096.0;
+
+/// One who adds the rows at an address.
+type Run<'r> = Box<dyn Fn(u64) -> Result<()> + 'r>;
+
+/// The elements on host and device.
+pub(super) struct Input {
+    values: Vec<f32>,
+    memory: Memory,
+    bytes: u64,
+    out: Memory,
+}
+
+impl Input {
+    /// Draws elements for shapes of up to `most`.
+    pub(super) fn new(rig: &Rig, most: u64, seed: u64) -> Result<Input> {
+        let cuda = rig.device.gpu()?;
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let values: Vec<f32> = (0..DRAWN).map(|_| 2.0 * rng.random::<f32>() - 1.0).collect();
+        let used = (4 * most).next_multiple_of(128);
+        let bytes = (2 * used).max(ROTATION);
+        let memory = cuda.alloc("the elements", bytes)?;
+        cuda.write(&memory, 0, bytemuck::cast_slice(&values))?;
+        let mut filled = 4 * DRAWN;
+        while filled < bytes {
+            let more = filled.min(bytes - filled);
+            cuda.repeat(&memory, more, filled)?;
+            filled += more;
+        }
+        let out = cuda.alloc("the sums", 4 * most)?;
+        cuda.finish()?;
+        Ok(Input { values, memory, bytes, out })
+    }
+
+    /// A row that begins at that element.
+    fn row(&self, begin: u64, elements: u64) -> Vec<f32> {
+        (begin..begin + elements).map(|at| self.values[(at % DRAWN) as usize]).collect()
+    }
+}
+
+/// Verifies and times one shape.
+pub(super) fn measure(
+    rig: &Rig,
+    options: &Options,
+    input: &Input,
+    cub: Option<&Cub>,
+    (rows, elements): (u64, u64),
+    mhz: &mut u32,
+) -> Result<Vec<Taken>> {
+    let cuda = rig.device.gpu()?;
+    let stream = cuda.shared_stream();
+    let reducer = Reducer::<f32>::new(stream).map_err(failed)?;
+    let out = input.out.address();
+    let ours = |address| {
+        let slice = Borrowed { address, len: (rows * elements) as usize, stream };
+        let mut sums = Borrowed { address: out, len: rows as usize, stream };
+        reducer.sum_rows_into(&slice, Rows::new(rows, elements), &mut sums).map_err(failed)
+    };
+    let mut ways: Vec<(&str, Run<'_>)> = vec![("reduce", Box::new(ours))];
+    // A call that knows no such rows takes no part.
+    let asked = if options.offsets { 0..2 } else { 0..1 };
+    for way in asked {
+        let Some(cub) = cub else { break };
+        if let Ok(prepared) = cub.prepare(cuda, way, (rows, elements), out) {
+            ways.push((WAYS[way], Box::new(move |at| prepared.launch(at))));
+        }
+    }
+    for (name, run) in &ways {
+        verify(rig, input, name, run, (rows, elements))?;
+    }
+    let slot = (4 * rows * elements).next_multiple_of(128);
+    let count = (input.bytes / slot).max(1);
+    let mut turn = 0u64;
+    let mut next = || {
+        turn = turn.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(1);
+        input.memory.address() + (turn ^ turn >> 32) % count * slot
+    };
+    let mut stopwatch = Stopwatch::gated(cuda)?;
+    let mut before = vec![1u64; ways.len()];
+    let mut sample = |at: usize, before: u64| -> Result<u64> {
+        for _ in 0..before {
+            (ways[at].1)(next())?;
+        }
+        let address = next();
+        let seconds = stopwatch.time(|| (ways[at].1)(address))?;
+        Ok((seconds * 1e9).round().max(1.0) as u64)
+    };
+    for (at, before) in before.iter_mut().enumerate() {
+        *before = SETTLE.div_ceil(sample(at, 1)?).clamp(1, 16);
+    }
+    let read = || rig.monitor.sm_mhz();
+    let mut held = Held { read: &read, mhz: *mhz };
+    let until = Until {
+        target: 0.0,
+        least: options.rounds,
+        most: options.rounds,
+        deadline: Instant::now() + Duration::from_secs(10),
+    };
+    let rounds = rounds::run(ways.len(), &[], &until, &mut held, |at| sample(at, before[at]))?;
+    *mhz = held.mhz;
+    let taken = ways.iter().zip(rounds.times).flat_map(|((way, _), times)| {
+        times.into_iter().map(|(round, ns)| Taken {
+            rows,
+            elements,
+            way: (*way).to_owned(),
+            round,
+            ns,
+        })
+    });
+    Ok(taken.collect())
+}
+
+/// A wrong sum has no time: ours have the host's bits, and others what rounding explains.
+fn verify(
+    rig: &Rig,
+    input: &Input,
+    name: &str,
+    run: &Run<'_>,
+    (rows, elements): (u64, u64),
+) -> Result<()> {
+    let cuda = rig.device.gpu()?;
+    cuda.fill(&input.out, 0xff)?;
+    run(input.memory.address())?;
+    let mut sums = vec![0f32; rows as usize];
+    cuda.read(&input.out, bytemuck::cast_slice_mut(&mut sums))?;
+    // All of few rows; of more, the first, the last, and those between at even distances. Long
+    // rows take the host long.
+    let some = LOOKED_AT.min((1 << 26) / elements).clamp(2, rows.max(2));
+    for at in 0..some {
+        let row = if rows == 1 { 0 } else { (at * (rows - 1)) / (some - 1) };
+        let values = input.row(row * elements, elements);
+        let (exact, got) = (host::sum(&values), sums[row as usize]);
+        let right = match name {
+            "reduce" => got.to_bits() == exact.to_bits(),
+            _ => {
+                let magnitude: f64 = values.iter().map(|value| f64::from(value.abs())).sum();
+                let off = (f64::from(got) - f64::from(exact)).abs();
+                off <= DEPTH * f64::from(f32::EPSILON) * magnitude
+            }
+        };
+        if !right {
+            return Err(Error::Findings(format!(
+                "{name}: row {row} of {rows} rows of {elements} has {got:?}, where reduce::host has {exact:?}"
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn failed(error: reduce::Error) -> Error {
+    Error::Cuda { doing: "summing rows with reduce".into(), text: error.to_string() }
+}

@@ -1,0 +1,50 @@
+//! Which shapes are measured: rows, and elements of each.
+
+use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
+
+use super::Options;
+
+/// Pairs of rows and elements, each once; the longest rows last.
+pub(super) fn cells(options: &Options) -> Vec<(u64, u64)> {
+    let totals = options.total.iter().map(|size| size.0).filter(|total| *total > 0);
+    let mut cells: Vec<(u64, u64)> = totals.flat_map(|total| of(total, options)).collect();
+    cells.sort_by_key(|&(rows, elements)| (elements, rows));
+    cells.dedup();
+    cells
+}
+
+fn of(total: u64, options: &Options) -> Vec<(u64, u64)> {
+    if options.map {
+        let powers = 0..=total.ilog2();
+        let all = powers.clone().flat_map(|rows| powers.clone().map(move |n| (1 << rows, 1 << n)));
+        return all.filter(|(rows, n): &(u64, u64)| rows * n <= total).collect();
+    }
+    let lengths: Vec<u64> = match options.drawn {
+        0 => options.n.iter().map(|size| size.0).collect(),
+        count => drawn(count, total, options.seed),
+    };
+    lengths.into_iter().filter(|n| (1..=total).contains(n)).map(|n| (total / n, n)).collect()
+}
+
+/// Lengths whose logarithms are even; every other one is odd, so that rows begin between two words.
+fn drawn(count: u32, most: u64, seed: u64) -> Vec<u64> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let top = (most as f64).log2();
+    (0..count)
+        .map(|at| ((top * rng.random::<f64>()).exp2() as u64).max(1) | u64::from(at % 2))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_of_the_drawn_lengths_are_odd_and_all_fit() {
+        let lengths = drawn(100, 1 << 28, 42);
+        assert!(lengths.iter().filter(|n| *n % 2 == 1).count() >= 50);
+        assert!(lengths.iter().all(|n| (1..=(1 << 28) + 1).contains(n)));
+        let short = lengths.iter().filter(|n| **n < 1 << 14).count();
+        assert!((35..=65).contains(&short), "{short}");
+    }
+}

@@ -1,0 +1,279 @@
+//! `rows.csv.gz`: a sum for each row, by us and by others, call by call.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Error, Result,
+    env::read_toml,
+    pair::{Ratio, there_and_back},
+    sample::{read_csv, write_csv},
+    stats::Summary,
+    table::{Table, micros},
+};
+
+/// The time of one call, of f32.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Taken {
+    /// How many rows.
+    pub rows: u64,
+    /// Elements of each.
+    pub elements: u64,
+    /// Who.
+    pub way: String,
+    /// Calls of one round were made one after the other.
+    pub round: u32,
+    /// Nanoseconds.
+    pub ns: u64,
+}
+
+impl Taken {
+    /// Reads a file of calls.
+    pub fn read(path: &Path) -> Result<Vec<Taken>> {
+        read_csv(path)
+    }
+
+    /// Writes a file of calls.
+    pub fn write(path: &Path, taken: &[Taken]) -> Result<()> {
+        write_csv(path, taken)
+    }
+}
+
+/// `rows.toml`: what the calls ran on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct About {
+    /// The GPU, as one line.
+    pub gpu: String,
+    /// What CUB's sums were compiled from.
+    pub cub: String,
+    /// What its memory bus carries, where the driver says it.
+    pub bus_bytes_per_second: Option<f64>,
+}
+
+impl About {
+    /// Reads a file.
+    pub fn read(path: &Path) -> Result<About> {
+        read_toml(path)
+    }
+
+    /// Writes a file.
+    pub fn write(&self, path: &Path) -> Result<()> {
+        let text = toml::to_string(self).map_err(|error| Error::Toml {
+            path: path.display().to_string(),
+            reason: error.to_string(),
+        })?;
+        fs::write(path, text).map_err(Error::writing(path))
+    }
+}
+
+/// The time of one launch of a way of `studies/row-sum`, and what it takes of a multiprocessor.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Launched {
+    /// The way.
+    pub way: String,
+    /// How many rows.
+    pub rows: u64,
+    /// Elements of each.
+    pub elements: u64,
+    /// Registers of a thread.
+    pub registers: u32,
+    /// Blocks that a multiprocessor holds.
+    pub blocks: u32,
+    /// Threads of a block.
+    pub threads: u32,
+    /// Launches of one round were made one after the other.
+    pub round: u32,
+    /// Nanoseconds.
+    pub ns: u64,
+}
+
+impl Launched {
+    /// Reads a file of launches.
+    pub fn read(path: &Path) -> Result<Vec<Launched>> {
+        read_csv(path)
+    }
+}
+
+/// The times of one shape, by who took them.
+pub type Ways = BTreeMap<String, Vec<(u32, u64)>>;
+
+/// All shapes: elements of a row, then rows.
+pub type Cells = BTreeMap<(u64, u64), Ways>;
+
+/// By shape, and by way.
+pub fn of_cells(taken: &[Taken]) -> Cells {
+    let mut cells = Cells::new();
+    for call in taken {
+        let ways = cells.entry((call.elements, call.rows)).or_default();
+        ways.entry(call.way.clone()).or_default().push((call.round, call.ns));
+    }
+    cells.values_mut().flat_map(|ways| ways.values_mut()).for_each(|times| times.sort_unstable());
+    cells
+}
+
+/// What a program of another language has measured, beside ours: its `cub` is ours again, and what
+/// it has else is compared by way of it.
+pub fn with(mut cells: Cells, others: Cells) -> Cells {
+    for (shape, ways) in others {
+        let Some(ours) = cells.get_mut(&shape) else { continue };
+        for (way, times) in ways {
+            let name = if way == "cub" { "cub, again".into() } else { way };
+            ours.insert(name, times);
+        }
+    }
+    cells
+}
+
+/// The median of a way's times, in nanoseconds, with its interval.
+pub fn time(ways: &Ways, way: &str) -> Option<Summary> {
+    let pairs: Vec<f64> = there_and_back(ways.get(way)?).into_iter().map(|(_, ns)| ns).collect();
+    Summary::batched(&pairs)
+}
+
+/// Bytes that are read and written, over the time: GB/s.
+pub fn rate((elements, rows): (u64, u64), ways: &Ways, way: &str) -> Option<f64> {
+    Some((4 * rows * elements + 4 * rows) as f64 / time(ways, way)?.median)
+}
+
+/// How many times as fast as a way `reduce` is: of the same rounds, or by way of CUB in both programs.
+pub fn ratio(ways: &Ways, way: &str) -> Option<f64> {
+    let of =
+        |first: &str, second: &str| Some(Ratio::of(ways.get(first)?, ways.get(second)?)?.0.median);
+    if way == "torch" {
+        return Some(of("cub", "reduce")? * of("torch", "cub, again")?);
+    }
+    of(way, "reduce")
+}
+
+/// The fastest of the others, and how many times as fast as it `reduce` is.
+pub fn against(ways: &Ways) -> Option<(&str, f64)> {
+    let others = ["cub", "torch"].into_iter();
+    others.filter_map(|way| Some((way, ratio(ways, way)?))).min_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+/// A line for each shape: times, the rate, and how many times as fast as the faster of the others.
+pub fn table(cells: &Cells) -> String {
+    let named = ["reduce", "cub", "torch", "cub-offsets"];
+    let there: Vec<&str> = named
+        .into_iter()
+        .filter(|way| cells.values().any(|ways| ways.contains_key(*way)))
+        .collect();
+    let heads = ["n", "rows"].into_iter().map(str::to_owned);
+    let heads = heads.chain(there.iter().map(|way| format!("{way} µs")));
+    let mut table = Table::new(heads.chain(["GB/s", "the faster", "reduce ="].map(str::to_owned)));
+    for (shape, ways) in cells {
+        let (elements, rows) = *shape;
+        let times = there
+            .iter()
+            .map(|way| time(ways, way).map_or_else(|| "–".into(), |time| micros(time.median)));
+        let rate = rate(*shape, ways, "reduce").map_or_else(|| "–".into(), |r| format!("{r:.0}"));
+        let (who, much) = against(ways)
+            .map_or_else(|| ("–", "–".into()), |(who, much)| (who, format!("{much:.3}×")));
+        let row = [numbers::size(elements), numbers::size(rows)].into_iter().chain(times);
+        table.row(row.chain([rate, who.to_owned(), much]));
+    }
+    table.to_string()
+}
+
+/// A slower sum than this share of the faster of the others is one that issue 15 did not want.
+pub const WANTED: f64 = 0.97;
+
+/// How many shapes are not as fast as [`WANTED`], and where: by the length of a row.
+pub fn below(cells: &Cells) -> String {
+    let ratios = cells.iter().filter_map(|(shape, ways)| Some((shape.0, against(ways)?.1)));
+    let ratios: Vec<(u64, f64)> = ratios.collect();
+    // Words of 16 bytes: a row that has a part of one begins between two, as the row behind it does.
+    let kinds = [("whole words", true), ("a part of a word", false)];
+    let spans = [(1, 512), (513, 12_288), (12_289, 1 << 20), ((1 << 20) + 1, u64::MAX)];
+    let mut table =
+        Table::new(["elements of a row", "rows of", "shapes", "below", "median", "least"]);
+    for (from, to) in spans {
+        for (kind, whole) in kinds {
+            let of =
+                ratios.iter().filter(|(n, _)| (from..=to).contains(n) && (n % 4 == 0) == whole);
+            let sorted = numbers::sorted(of.map(|(_, ratio)| *ratio));
+            if sorted.is_empty() {
+                continue;
+            }
+            let below = sorted.iter().filter(|ratio| **ratio < WANTED).count();
+            let span = match to {
+                u64::MAX => format!("from {}", numbers::size(from)),
+                _ => format!("{} to {}", numbers::size(from), numbers::size(to)),
+            };
+            table.row([
+                span,
+                kind.to_owned(),
+                sorted.len().to_string(),
+                below.to_string(),
+                format!("{:.3}×", numbers::quantile(&sorted, 0.5)),
+                format!("{:.3}×", sorted[0]),
+            ]);
+        }
+    }
+    let below = ratios.iter().filter(|(_, ratio)| *ratio < WANTED).count();
+    let all = ratios.len();
+    format!("Below {WANTED} times the faster of CUB and torch: {below} of {all} shapes.\n\n{table}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_run_ran_on_is_read_as_it_was_written() {
+        let path = std::env::temp_dir().join(format!("rows-{}.toml", std::process::id()));
+        for bus in [Some(4_814_304_000_000.0), None] {
+            let about = About { gpu: "H200".into(), cub: "CCCL".into(), bus_bytes_per_second: bus };
+            about.write(&path).unwrap();
+            assert_eq!(About::read(&path).unwrap(), about);
+        }
+        fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn what_is_slower_than_wanted_is_counted() {
+        let shape = |elements, cub| {
+            let calls = [taken("reduce", 1000), taken("cub", cub)].concat();
+            calls.into_iter().map(move |call| Taken { elements, ..call })
+        };
+        let taken: Vec<Taken> = [(8, 2000), (9, 1000), (10, 900), (20_000, 960)]
+            .into_iter()
+            .flat_map(|(n, ns)| shape(n, ns))
+            .collect();
+        let text = below(&of_cells(&taken));
+        assert!(text.contains("2 of 4 shapes"), "{text}");
+        let lines: Vec<&str> = text.lines().skip(4).collect();
+        assert_eq!(lines.len(), 3, "{text}");
+        assert!(lines[1].contains("a part of a word") && lines[1].contains("0.900×"), "{text}");
+        assert!(lines[2].contains("whole words") && lines[2].contains("0.960×"), "{text}");
+    }
+
+    fn taken(way: &str, ns: u64) -> Vec<Taken> {
+        let call = |round| Taken {
+            rows: 4,
+            elements: 8,
+            way: way.into(),
+            round,
+            ns: ns + u64::from(round % 2),
+        };
+        (0..40).map(call).collect()
+    }
+
+    #[test]
+    fn torch_is_compared_by_way_of_cub() {
+        let ours = of_cells(&[taken("reduce", 1000), taken("cub", 2000)].concat());
+        // The other program's GPU was a fourth slower.
+        let theirs = of_cells(&[taken("torch", 2000), taken("cub", 2500)].concat());
+        let cells = with(ours, theirs);
+        let ways = &cells[&(8, 4)];
+        let (who, much) = against(ways).unwrap();
+        assert!(who == "torch" && (much - 1.6).abs() < 0.01, "{who} {much}");
+        assert!((ratio(ways, "cub").unwrap() - 2.0).abs() < 0.01);
+        let text = table(&cells);
+        assert!(text.contains("torch") && text.contains("1.6"), "{text}");
+    }
+}

@@ -1,0 +1,103 @@
+//! Sums of rows on a stream.
+
+use std::cell::{OnceCell, RefCell};
+
+use cudarc::driver::{DevicePtr, DevicePtrMut};
+
+use super::{
+    kernels::Family,
+    layout::Rows,
+    plan::{Begin, Plan, plan},
+    shape::{Shape, pick},
+};
+use crate::{
+    Element, Error, Operation, Reducer, Result,
+    cuda::{self, RowsCall, State},
+    element::Sealed,
+    modules::{self, Loaded},
+    reducer::{aligned, get_or_try, state_bytes},
+    shape,
+};
+
+/// What a reducer has for rows.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    loaded: [OnceCell<Loaded>; Family::ALL.len()],
+    /// Mail, zeros between launches, and its bytes: as much as the largest call has taken.
+    state: RefCell<Option<(State, usize)>>,
+}
+
+impl<T: Element> Reducer<T> {
+    /// Leaves the sum of each row in a slice on the device, one behind the other: each has the bits of
+    /// [`sum`](Reducer::sum) of that row. Does not wait, and can be captured into a graph.
+    pub fn sum_rows_into(
+        &self,
+        slice: &impl DevicePtr<T>,
+        rows: Rows,
+        result: &mut impl DevicePtrMut<T::Output>,
+    ) -> Result<()> {
+        let (count, elements, pitch) = rows.check(slice.len() as u64)?.numbers();
+        if (result.len() as u64) < count {
+            return Err(Error::NoRoomForRows { room: result.len() as u64, rows: count });
+        }
+        self.same_context("result", result.stream())?;
+        self.same_context("slice", slice.stream())?;
+        self.bind()?;
+        let (output, _writes) = result.device_ptr_mut(self.stream());
+        let (input, _reads) = slice.device_ptr(self.stream());
+        aligned::<T::Output>("result", output)?;
+        aligned::<T>("slice", input)?;
+        let size = size_of::<T>() as u64;
+        let bytes = u128::from(count) * u128::from(elements) * u128::from(size);
+        let too_long = || Error::TooLong { n: elements, size, most: shape::LONGEST };
+        let shape =
+            pick(rows, size).filter(|_| bytes <= u128::from(u64::MAX)).ok_or_else(too_long)?;
+        if matches!(shape, Shape::One(_)) {
+            return self.launch_at(Operation::Sum, input, elements, output, 0);
+        }
+        let lanes = 16 / size;
+        let whole = pitch.is_multiple_of(lanes) && elements.is_multiple_of(lanes);
+        let whole = whole || matches!(shape, Shape::Short);
+        let begin =
+            Begin { rows: input.is_multiple_of(16) && whole, sums: output.is_multiple_of(16) };
+        let mut blocks = Ok(0);
+        let planned = plan(rows, shape, begin, |family| {
+            blocks = self.load_rows(family).map(|loaded| loaded.blocks);
+            *blocks.as_ref().unwrap_or(&1)
+        });
+        blocks?;
+        let planned = planned.ok_or_else(too_long)?;
+        let Plan { family, grid, threads, told, values } = planned;
+        let function = &self.load_rows(family)?.function;
+        let call = RowsCall { grid, threads, input, output, rows: count, elements, pitch, told };
+        let run = |state| cuda::launch_rows(function, self.stream(), call, state);
+        if values == 0 {
+            return run(0);
+        }
+        let bytes = state_bytes::<T>(values);
+        if cuda::is_capturing(self.stream())? {
+            return cuda::with_captured_state(self.stream(), bytes, run);
+        }
+        run(self.rows_state(bytes)?)
+    }
+
+    fn load_rows(&self, family: Family) -> Result<&Loaded> {
+        get_or_try(&self.rows().loaded[family.index()], || {
+            let kernel = <T as Sealed>::ROWS[family.index()];
+            modules::load(self.stream().context(), kernel, family.threads())
+        })
+    }
+
+    /// Room for mail; what there was is freed behind the work that uses it.
+    fn rows_state(&self, bytes: usize) -> Result<u64> {
+        let mut kept = self.rows().state.borrow_mut();
+        match &*kept {
+            Some((state, room)) if *room >= bytes => Ok(state.address()),
+            _ => {
+                let bytes = bytes.next_power_of_two();
+                let state = cuda::outside_of_captures(|| State::new(self.stream(), bytes))?;
+                Ok(kept.insert((state, bytes)).0.address())
+            }
+        }
+    }
+}

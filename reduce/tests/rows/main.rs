@@ -1,0 +1,209 @@
+//! Sums of rows on the interpreter: each has the bits of `reduce::host::sum` of that row, whatever the
+//! shape, the place of the slice and the schedule, and the checks find nothing.
+
+#[path = "../drawn/mod.rs"]
+mod drawn;
+mod play;
+
+use drawn::{Drawn, slice};
+use half::{bf16, f16};
+use play::{Bytes, Way, play};
+use reduce::{
+    Operation, Rows, host,
+    rows::{Shape, pick},
+    shape,
+};
+use simt::Schedule;
+
+const PLAIN: Way =
+    Way { resident: 264, most: u32::MAX, schedule: Schedule::Converged, shift: 0, sums: true };
+
+/// Holds rows of a shape against the host's, element by element.
+fn holds<T: Drawn + Bytes + Copy>(rows: Rows, shape: Shape, way: Way) {
+    let (count, elements, pitch) = rows.numbers();
+    let values = slice::<T>(((count - 1) * pitch + elements) as usize, Operation::Sum);
+    let bits = play::<T>(&values, rows, shape, way);
+    for (row, bits) in bits.into_iter().enumerate() {
+        let at = row * pitch as usize;
+        let expected = drawn::on_the_host(&values[at..][..elements as usize], Operation::Sum);
+        let what = std::any::type_name::<T>();
+        assert_eq!(bits, expected, "row {row} of {rows:?} of {what}, {shape:?}, {way:?}");
+    }
+}
+
+/// Rows that begin with words, and rows that do not: by the pitch, or by where the slice begins.
+fn placed<T: Drawn + Bytes + Copy>(
+    count: u64,
+    elements: u64,
+    shape: impl Fn(Rows) -> Shape,
+    turn: u64,
+) {
+    let lanes = 16 / size_of::<T>() as u64;
+    let schedules = [Schedule::Converged, Schedule::MinPc, Schedule::Adversarial(turn)];
+    let schedule = schedules[turn as usize % 3];
+    let rows = Rows::new(count, elements);
+    let whole = elements.next_multiple_of(lanes);
+    let few = 1 + turn as u32 % 3;
+    for (rows, shift, most) in [
+        (rows, 0, u32::MAX),
+        (rows, 1 + turn % (lanes - 1).max(1), few),
+        (rows.pitch(whole), 0, few),
+        (rows.pitch(whole + 1), lanes - 1, u32::MAX),
+    ] {
+        holds::<T>(rows, shape(rows), Way { shift, most, schedule, ..PLAIN });
+    }
+}
+
+fn picked<T>(rows: Rows) -> Shape {
+    pick(rows, size_of::<T>() as u64).unwrap()
+}
+
+/// Lengths on both sides of words, warps and shapes, in bytes of rows; and how many rows.
+const LANES: [u64; 17] =
+    [2, 4, 12, 8, 16, 24, 40, 64, 72, 136, 256, 264, 504, 512, 1000, 1032, 2048];
+const BLOCKS: [u64; 6] = [2056, 4096, 5000, 16_384, 16_392, 48_000];
+const COUNTS: [u64; 5] = [2, 3, 31, 33, 65];
+
+fn check<T: Drawn + Bytes + Copy>() {
+    let size = size_of::<T>() as u64;
+    let mut turn = size;
+    for bytes in LANES {
+        for elements in [bytes / size, bytes / size + 1, (bytes / size).max(2) - 1] {
+            turn += 1;
+            if elements == 0 || elements * size > 2048 {
+                continue;
+            }
+            if elements * size < 16 {
+                for count in [2, 3, 31, 33, 1025, 4099] {
+                    placed::<T>(count, elements, |_| Shape::Short, turn);
+                }
+                holds::<T>(Rows::new(33, elements), Shape::Short, Way { sums: false, ..PLAIN });
+                continue;
+            }
+            let count = COUNTS[turn as usize % 5];
+            let lanes = (elements * size).div_ceil(16).next_power_of_two().min(32) as u32;
+            let turns = [1, 2, 4][turn as usize % 3];
+            let threads = [32, 64, 256][turn as usize / 3 % 3];
+            placed::<T>(count, elements, |_| Shape::Lanes { lanes, turns, threads }, turn);
+            placed::<T>(2 + turn % 5, elements, picked::<T>, turn);
+        }
+    }
+    for bytes in BLOCKS {
+        for elements in [bytes / size, bytes / size + 1] {
+            turn += 1;
+            let quarters = elements * size > 16 << 10;
+            let turns = if quarters { 1 } else { [1, 2, 3, 4][turn as usize % 4] };
+            let block = Shape::Block { quarters, turns };
+            placed::<T>(2 + turn % 4, elements, |_| block, turn);
+        }
+    }
+}
+
+macro_rules! types {
+    ($($test:ident $type:ty;)+) => {$(
+        #[test]
+        fn $test() {
+            check::<$type>();
+        }
+    )+};
+}
+types! {
+    f32s f32; f64s f64; i32s i32; u32s u32; i64s i64; u64s u64; f16s f16; bf16s bf16;
+}
+
+/// Rows of parts, shared by one block, by two, and by as many as there are parts; of few resident
+/// blocks, which wait for each other.
+fn parts<T: Drawn + Bytes + Copy>() {
+    let size = size_of::<T>() as u64;
+    for (bytes, count) in [(49_160, 3), (100_008, 2), (196_616, 2), (400_000, 2)] {
+        for elements in [bytes / size, bytes / size + 1] {
+            let slice = shape::pick(elements, size).unwrap();
+            let each = [slice.parts(), slice.parts().div_ceil(2), 1];
+            for (turn, each) in each.into_iter().enumerate() {
+                let rows = Rows::new(count, elements);
+                let shift = (turn as u64 + elements) % 2;
+                let way = Way { shift, resident: [264, 1, 3][turn], ..PLAIN };
+                holds::<T>(rows, Shape::Parts { slice, each }, way);
+            }
+        }
+    }
+}
+
+#[test]
+fn parts_of_f32s() {
+    parts::<f32>();
+}
+
+#[test]
+fn parts_of_f64s() {
+    parts::<f64>();
+}
+
+#[test]
+fn parts_of_f16s() {
+    parts::<f16>();
+}
+
+#[test]
+fn parts_under_other_schedules() {
+    for (seed, bytes) in (1..=8).zip([49_160u64, 200_000].into_iter().cycle()) {
+        let elements = bytes / 4 + seed % 2;
+        let slice = shape::pick(elements, 4).unwrap();
+        let each = [1, 3, slice.parts()][seed as usize % 3];
+        let way = Way { schedule: Schedule::Adversarial(seed), resident: 2, ..PLAIN };
+        holds::<f32>(Rows::new(2, elements), Shape::Parts { slice, each }, way);
+    }
+}
+
+/// More parts than one warp collects, and rows whose last part is a single word.
+#[test]
+fn parts_of_long_rows() {
+    let elements = 670_003;
+    let slice = shape::pick(elements, 4).unwrap();
+    assert_eq!(slice.parts(), 160);
+    for (each, shift) in [(160, 1), (16, 0)] {
+        holds::<f32>(Rows::new(2, elements), Shape::Parts { slice, each }, Way { shift, ..PLAIN });
+    }
+    // 8 parts of 392 words would be 3136; of 3081, the last part has 337; of 7 · 392 + 1 words, one.
+    for words in [7 * 392 + 1, 7 * 440 + 1] {
+        let elements = 4 * words - 3;
+        let slice = shape::Shape::Spread { parts: 8, words: (words / 7) as u32 };
+        if shape::pick(elements, 4) == Some(slice) {
+            holds::<f32>(Rows::new(2, elements), Shape::Parts { slice, each: 2 }, PLAIN);
+        }
+    }
+}
+
+/// A sum of rows does not go by how many there are.
+#[test]
+fn a_row_alone_has_the_same_bits() {
+    let values = slice::<f32>(3 * 1000, Operation::Sum);
+    let all = host::sum_rows(&values, Rows::new(3, 1000)).unwrap();
+    for (row, sum) in all.into_iter().enumerate() {
+        let alone = host::sum(&values[row * 1000..][..1000]);
+        assert_eq!(sum.to_bits(), alone.to_bits());
+    }
+    let apart = host::sum_rows(&values, Rows::new(2, 1000).pitch(2000)).unwrap();
+    assert_eq!(apart[1].to_bits(), host::sum(&values[2000..]).to_bits());
+}
+
+#[test]
+fn texts_are_short() {
+    let mut all = 0;
+    for family in reduce::rows::Family::ALL {
+        for kernel in [
+            reduce::rows_kernel::<f32>(family),
+            reduce::rows_kernel::<f64>(family),
+            reduce::rows_kernel::<i32>(family),
+            reduce::rows_kernel::<i64>(family),
+            reduce::rows_kernel::<f16>(family),
+            reduce::rows_kernel::<bf16>(family),
+        ] {
+            let threads = format!(".maxntid {}, 1, 1", family.threads());
+            assert!(kernel.ptx_70.contains(&threads), "{}", kernel.name);
+            assert!(kernel.ptx_70.len() <= 55_000, "{}: {}", kernel.name, kernel.ptx_70.len());
+            all += kernel.ptx_70.len();
+        }
+    }
+    assert!(all <= 1_400_000, "{all} bytes of PTX in every program that takes the crate");
+}

@@ -1,0 +1,134 @@
+//! Sums of rows: the tables and the map of `results/rows`.
+
+use std::{
+    collections::BTreeMap,
+    fmt::Write,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result, bail};
+use measured::{
+    rows::{self, About, Cells, Launched, Taken},
+    table::Table,
+};
+
+/// The newest folder of measurements.
+fn newest(root: &Path) -> Option<PathBuf> {
+    let entries = fs::read_dir(root.join("results/rows")).ok()?;
+    let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    folders.retain(|path| path.is_dir());
+    folders.sort();
+    folders.pop()
+}
+
+/// The text of a block: `rows study`, `rows map`, `rows powers`; `rows below drawn` counts what is slow.
+pub(crate) fn block(root: &Path, name: &str) -> Result<String> {
+    let Some(folder) = newest(root) else {
+        return Ok("Nothing has been measured yet: `ladder rows` does it.".into());
+    };
+    if let Some(name) = name.strip_prefix("below ") {
+        return Ok(rows::below(&cells(&folder.join(name))?));
+    }
+    match name {
+        "study" => study(&folder),
+        "map" => {
+            let cells = cells(&folder.join("map"))?;
+            let bus = bus(&folder.join("map"))?;
+            Ok(["reduce", "cub", "torch"].map(|way| map(&cells, way, bus)).join("\n"))
+        }
+        _ => Ok(rows::table(&cells(&folder.join(name))?)),
+    }
+}
+
+fn cells(folder: &Path) -> Result<Cells> {
+    let read = |name: &str| Taken::read(&folder.join(name));
+    let ours = rows::of_cells(&read("rows.csv.gz")?);
+    let python = "rows-python.csv.gz";
+    if !folder.join(python).exists() {
+        return Ok(ours);
+    }
+    Ok(rows::with(ours, rows::of_cells(&read(python)?)))
+}
+
+/// Bytes that the bus carries in a second.
+fn bus(folder: &Path) -> Result<f64> {
+    let path = folder.join("rows.toml");
+    let about = About::read(&path)?;
+    about.bus_bytes_per_second.with_context(|| format!("{} has no bus", path.display()))
+}
+
+/// Accumulators, registers, occupancy, time: a line for each way, a column for each shape.
+fn study(folder: &Path) -> Result<String> {
+    let path = folder.join("study/ways.csv");
+    let samples = Launched::read(&path)?;
+    let mut shapes: Vec<(u64, u64)> = Vec::new();
+    let mut ways: Vec<&Launched> = Vec::new();
+    let mut times: BTreeMap<(&str, u64, u64), Vec<f64>> = BTreeMap::new();
+    for sample in &samples {
+        if !shapes.contains(&(sample.rows, sample.elements)) {
+            shapes.push((sample.rows, sample.elements));
+        }
+        if !ways.iter().any(|way| way.way == sample.way) {
+            ways.push(sample);
+        }
+        let key = (sample.way.as_str(), sample.rows, sample.elements);
+        times.entry(key).or_default().push(sample.ns as f64 / 1e3);
+    }
+    let heads = ["way", "registers", "occupancy"].map(str::to_owned).into_iter();
+    let sizes = shapes.iter().map(|(rows, n)| format!("{rows} × {n} µs"));
+    let mut table = Table::new(heads.chain(sizes));
+    for way in ways {
+        let most = 2048;
+        let occupancy = 100 * way.blocks * way.threads / most;
+        let head = [way.way.clone(), way.registers.to_string(), format!("{occupancy} %")];
+        let cells = shapes.iter().map(|(rows, n)| {
+            times.get(&(way.way.as_str(), *rows, *n)).map_or_else(
+                || "–".into(),
+                |times| {
+                    let sorted = numbers::sorted(times.iter().copied());
+                    format!("{:.2}", numbers::quantile(&sorted, 0.5))
+                },
+            )
+        });
+        table.row(head.into_iter().chain(cells));
+    }
+    if samples.is_empty() {
+        bail!("{} has no sample", path.display());
+    }
+    Ok(table.to_string())
+}
+
+/// Rows upwards, elements to the right: what share of the bus a way has, by colour, and as a number
+/// for whoever points at it.
+fn map(cells: &Cells, way: &str, bus: f64) -> String {
+    const SIDE: u32 = 12;
+    let power = |n: u64| n.ilog2();
+    let top = cells.keys().map(|(n, rows)| power(*n).max(power(*rows))).max().unwrap_or(0);
+    let size = (top + 1) * SIDE;
+    let mut svg = format!(
+        "<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{way}: share of the bus\" style=\"max-width: 26em\" font-size=\"10\" fill=\"currentColor\">\n",
+        size + 50,
+        size + 40
+    );
+    let _ = writeln!(svg, "<text x=\"40\" y=\"10\">{way}</text>");
+    for (shape, ways) in cells {
+        let Some(rate) = rows::rate(*shape, ways, way) else { continue };
+        let share = 1e9 * rate / bus;
+        let (x, y) = (40 + power(shape.0) * SIDE, 16 + (top - power(shape.1)) * SIDE);
+        let hue = 240.0 * (1.0 - share.min(1.0));
+        let _ = writeln!(
+            svg,
+            "<rect x=\"{x}\" y=\"{y}\" width=\"{SIDE}\" height=\"{SIDE}\" fill=\"hsl({hue:.0} 70% 50%)\"><title>{way}, 2^{} rows of 2^{}: {:.0} %</title></rect>",
+            power(shape.1),
+            power(shape.0),
+            100.0 * share
+        );
+    }
+    for at in (0..=top).step_by(4) {
+        let (x, y) = (40 + at * SIDE, 16 + (top - at) * SIDE + 10);
+        let _ = writeln!(svg, "<text x=\"{x}\" y=\"{}\">2^{at}</text>", size + 28);
+        let _ = writeln!(svg, "<text x=\"4\" y=\"{y}\">2^{at}</text>");
+    }
+    svg + "</svg>"
+}
