@@ -8,8 +8,9 @@ extern "C" __global__ void run(const int* in, int* out, unsigned int n)
         for (unsigned int s = size / 2; s > 0; s /= 2) {
             __syncthreads();
             unsigned int other = tid ^ s;
+            if (other < tid) continue; // The other one does it for both.
             int mine = row[tid], theirs = row[other];
-            if (other > tid && (mine > theirs) == ((tid & size) == 0)) row[tid] = theirs, row[other] = mine;
+            if ((mine > theirs) == ((tid & size) == 0)) row[tid] = theirs, row[other] = mine;
         }
     __syncthreads();
     if (i < n) out[i] = row[tid];

@@ -194,6 +194,16 @@ impl Races {
         add_for(if acquires { &mut warp.refs } else { &mut warp.pending }, lanes, r);
     }
 
+    /// Whether a store to global memory comes after a fence: a flag for other blocks, which are
+    /// meant to see it come.
+    fn publishes(&mut self, at: &At<'_>, access: &Access<'_>) -> bool {
+        let (rank, warp) = (at.block.rank as usize, at.warp);
+        access.space == Space::Global && access.wrote != 0 && {
+            let place = self.place(&at.block);
+            lanes(access.wrote).all(|lane| self.fenced(place, rank, warp, lane).is_some())
+        }
+    }
+
     /// What a lane knew at its last releasing fence.
     fn fenced(&self, place: usize, rank: usize, warp: u32, lane: u32) -> Option<Arc<Release>> {
         let fenced = &self.clusters[place].blocks[rank].warps[warp as usize].fenced;
@@ -370,7 +380,9 @@ impl Observer for Races {
         }
         let strength = match access.order {
             Order::Weak if !access.kind.is_atomic() => Strength::Weak,
-            Order::Volatile if !access.kind.is_atomic() => Strength::Volatile,
+            Order::Volatile if !access.kind.is_atomic() && !self.publishes(at, access) => {
+                Strength::Volatile
+            }
             _ => Strength::Strong,
         };
         let entry = self.entry(at, strength, access.scope);
@@ -392,12 +404,13 @@ impl Observer for Races {
     }
 
     fn copy(&mut self, at: &At<'_>, copy: &Copy) {
-        let bytes = u64::from(copy.bytes);
         let mine = self.entry(at, Strength::Weak, Scope::Sys).by(1 << copy.lane);
-        for (space, address, kind) in
-            [(copy.from, copy.source, Kind::READ), (copy.to, copy.target, Kind::WRITE)]
-        {
-            if !matches!(space, Space::Global | Space::Shared) {
+        for (space, address, bytes, kind) in [
+            (copy.from, copy.source, copy.read, Kind::READ),
+            (copy.to, copy.target, copy.bytes, Kind::WRITE),
+        ] {
+            let bytes = u64::from(bytes);
+            if bytes == 0 || !matches!(space, Space::Global | Space::Shared) {
                 continue;
             }
             let waits = kind.writes && !copy.bulk && copy.mbarrier.is_none();
