@@ -154,6 +154,22 @@ fn a_volatile_flag_behind_a_fence_is_no_race() {
     }
 }
 
+/// One flag a fence: what is stored behind it may be seen before it.
+#[test]
+fn a_fence_makes_one_flag() {
+    let module = module(
+        "mov.u32 %r3, %ctaid.x;\nsetp.ne.u32 %p1, %r3, 0;\n@%p1 bra W;\nfence.acq_rel.gpu;\n\
+         st.volatile.global.u32 [%rd1+4], 7;\nst.volatile.global.u32 [%rd1], 1;\nret;\n\
+         W: ld.volatile.global.u32 %r4, [%rd1];\nsetp.eq.u32 %p1, %r4, 0;\n@%p1 bra W;\n\
+         fence.acq_rel.gpu;\nld.volatile.global.u32 %r5, [%rd1+4];",
+    );
+    for schedule in SCHEDULES {
+        let (device, ..) = run(&module, schedule, 2, 1);
+        let faults: Vec<Fault> = device.findings().iter().map(|f| f.fault).collect();
+        assert_eq!(faults, [Fault::UnorderedVolatile], "{schedule}: {}", device.said());
+    }
+}
+
 /// A ticket that only its own block sees as atomic is none for the others.
 #[test]
 fn tickets_of_too_narrow_a_scope_race() {

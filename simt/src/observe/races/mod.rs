@@ -194,14 +194,18 @@ impl Races {
         add_for(if acquires { &mut warp.refs } else { &mut warp.pending }, lanes, r);
     }
 
-    /// Whether a store to global memory comes after a fence: a flag for other blocks, which are
-    /// meant to see it come.
+    /// Whether a store to global memory is the first after a fence: a flag for other blocks, which
+    /// are meant to see it come.
     fn publishes(&mut self, at: &At<'_>, access: &Access<'_>) -> bool {
-        let (rank, warp) = (at.block.rank as usize, at.warp);
-        access.space == Space::Global && access.wrote != 0 && {
-            let place = self.place(&at.block);
-            lanes(access.wrote).all(|lane| self.fenced(place, rank, warp, lane).is_some())
+        if access.space != Space::Global || access.wrote == 0 {
+            return false;
         }
+        let place = self.place(&at.block);
+        let block = &mut self.clusters[place].blocks[at.block.rank as usize];
+        let fresh = &mut block.warps[at.warp as usize].fresh;
+        let publishes = access.wrote & !*fresh == 0;
+        *fresh &= !access.wrote;
+        publishes
     }
 
     /// What a lane knew at its last releasing fence.
@@ -378,11 +382,10 @@ impl Observer for Races {
         if self.engine && access.space == Space::Shared && access.wrote != 0 {
             self.write_unfenced(at, access);
         }
+        let publishes = self.publishes(at, access);
         let strength = match access.order {
             Order::Weak if !access.kind.is_atomic() => Strength::Weak,
-            Order::Volatile if !access.kind.is_atomic() && !self.publishes(at, access) => {
-                Strength::Volatile
-            }
+            Order::Volatile if !access.kind.is_atomic() && !publishes => Strength::Volatile,
             _ => Strength::Strong,
         };
         let entry = self.entry(at, strength, access.scope);
