@@ -132,9 +132,8 @@ W:
 #[test]
 fn a_volatile_flag_behind_a_fence_is_no_race() {
     let fence = "fence.acq_rel.gpu;";
-    let flag = |before: &str, after: &str| {
-        module(&FLAG.replace("BEFORE", before).replace("AFTER", after))
-    };
+    let flag =
+        |before: &str, after: &str| module(&FLAG.replace("BEFORE", before).replace("AFTER", after));
     for schedule in SCHEDULES {
         let (device, ..) = run(&flag(fence, fence), schedule, 2, 1);
         assert!(device.findings().is_empty(), "{schedule}: {}", device.said());
@@ -177,7 +176,11 @@ fn tickets_of_too_narrow_a_scope_race() {
         ("atom.cta.global.inc.u32 %r4, [%rd1], 9;", 9, false),
         ("atom.cta.global.inc.u32 %r4, [%rd1], 9;", 1, true),
         ("atom.gpu.global.inc.u32 %r4, [%rd1], 9;", 9, true),
-        ("fence.acq_rel.gpu;\natom.cta.global.inc.u32 %r4, [%rd1], 9;\nfence.acq_rel.gpu;", 9, false),
+        (
+            "fence.acq_rel.gpu;\natom.cta.global.inc.u32 %r4, [%rd1], 9;\nfence.acq_rel.gpu;",
+            9,
+            false,
+        ),
         ("membar.gl;\natom.global.cta.inc.u32 %r4, [%rd1], 9;\nmembar.gl;", 9, false),
         ("red.cta.global.add.u32 [%rd1], 9;", 9, false),
     ] {

@@ -58,8 +58,7 @@ fn wrong(foreign: &Foreign, module: &Module, n: usize, schedule: Schedule) -> Op
     if foreign.zeroed {
         gpu.fill(output, 0, size).unwrap();
     }
-    let mut args =
-        vec![Arg::U64(input), Arg::U64(output), Arg::U32(n as u32), Arg::U64(scratch)];
+    let mut args = vec![Arg::U64(input), Arg::U64(output), Arg::U32(n as u32), Arg::U64(scratch)];
     args.truncate(module.kernel("run").unwrap().params().count());
     let launch = Launch {
         entry: "run",
@@ -102,7 +101,7 @@ fn none_is_wrong_and_none_is_accused() {
     let all: Vec<String> = FOREIGN
         .iter()
         .flat_map(|foreign| {
-            let t = std::time::Instant::now();let c=compiled(&compiler, foreign.name, &source(foreign.name)); let t1=t.elapsed();let x = all_wrong(foreign, &c);if t.elapsed().as_secs()>0 {eprintln!("{} {t1:?} {:?}", foreign.name, t.elapsed())}; x
+            all_wrong(foreign, &compiled(&compiler, foreign.name, &source(foreign.name)))
         })
         .collect();
     assert!(all.is_empty(), "{} runs:\n{}", all.len(), all.join("\n"));

@@ -83,7 +83,9 @@ pub static FOREIGN: [Foreign; 41] = [
     of("fixed-point", Floats, |v| Output::Longs(vec![(i64::from(sum(v)) << 29) as u64])).adds(),
     of("float-atomics", Floats, float_total).adds().per(512),
     of("float-order", Floats, float_order).adds(),
-    of("half2", Halves, |v| float_total(&v.iter().map(|x| x & 1).collect::<Vec<_>>())).adds().per(512),
+    of("half2", Halves, |v| float_total(&v.iter().map(|x| x & 1).collect::<Vec<_>>()))
+        .adds()
+        .per(512),
     of("hillis-steele", Ints, |v| by_blocks(v, 128, inclusive)),
     of("kahan", Floats, float_total).per(0),
     of("kogge-stone", Ints, |v| by_blocks(v, 128, inclusive)),
@@ -213,7 +215,9 @@ fn barrier_votes(values: &[i32]) -> Output {
 }
 
 fn dot(values: &[i32]) -> Output {
-    Output::Floats(vec![values.iter().zip(values.iter().rev()).map(|(a, b)| f64::from(a * b)).sum()])
+    Output::Floats(vec![
+        values.iter().zip(values.iter().rev()).map(|(a, b)| f64::from(a * b)).sum(),
+    ])
 }
 
 fn norm(values: &[i32]) -> Output {
@@ -305,6 +309,7 @@ fn first<T: std::fmt::Debug + Copy>(
     expected: &[T],
     same: impl Fn((T, &T)) -> bool,
 ) -> Option<String> {
-    let (i, (found, expected)) = found.zip(expected).enumerate().find(|(_, (a, b))| !same((*a, b)))?;
+    let (i, (found, expected)) =
+        found.zip(expected).enumerate().find(|(_, (a, b))| !same((*a, b)))?;
     Some(format!("out[{i}] is {found:?}, expected {expected:?}"))
 }
