@@ -30,14 +30,16 @@ const SOURCES: [&str; 10] = [
     "steps",
     "rust-toolchain.toml",
 ];
-const ASIDE: [&str; 10] = [
+const ASIDE: [&str; 12] = [
     "simt/src/cli",
     "common/src/device/chosen.rs",
     "common/src/device/cuda.rs",
+    "common/src/device/cupti/",
     "common/src/device/driver.rs",
     "common/src/device/gate.rs",
     "common/src/device/program.rs",
     "common/src/device/stopwatch.rs",
+    "common/src/run/counted.rs",
     "/src/main.rs",
     "/tests/",
     "/benches/",
