@@ -5,6 +5,8 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use xshell::{Shell, cmd};
 
+use super::serve;
+
 pub(crate) fn run(sh: &Shell, html: &Path) -> Result<()> {
     let there = |name: &str| cmd!(sh, "{name} --version").quiet().ignore_stderr().read().is_ok();
     let browsers = ["chromium", "chromium-browser", "google-chrome"];
@@ -19,7 +21,10 @@ pub(crate) fn run(sh: &Shell, html: &Path) -> Result<()> {
     // The programs that the pages are held against lie beside this one.
     let programs = xtask::programs::path("weave")?;
     let programs = programs.parent().unwrap_or(Path::new("."));
+    // Served, too, where CUDA can be edited; the server lives as long as this program.
+    let served = serve::start(html, 0)?;
     cmd!(sh, "node book/test/live.mjs {browser} {html} {programs}")
+        .env("LIVE_SERVED", served)
         .run()
         .context("node runs book/test/live.mjs")
 }
