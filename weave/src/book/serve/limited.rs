@@ -9,6 +9,8 @@ use std::{
 
 /// The most that is read of what it says.
 const MOST: u64 = 1 << 24;
+/// The most memory that it is given, in kB.
+const MEMORY: u64 = 1 << 22;
 
 /// What a program says to its input; nothing, if it has not ended in time.
 pub(super) fn run(
@@ -41,11 +43,14 @@ pub(super) fn run(
 }
 
 /// A program that also gives up by itself: whoever it has started in its turn is out of reach when it is
-/// ended, and has the same limit of seconds on a processor.
+/// ended, and has the same limit of seconds on a processor. Where the system can, memory is limited too.
 pub(super) fn program(path: &std::path::Path, word: &str, limit: Duration) -> Command {
     if cfg!(unix) {
         let mut shell = Command::new("sh");
-        let limit = format!("ulimit -t {}; exec \"$0\" \"$@\"", limit.as_secs().max(1));
+        let limit = format!(
+            "ulimit -t {}; ulimit -v {MEMORY} 2>/dev/null; exec \"$0\" \"$@\"",
+            limit.as_secs().max(1)
+        );
         shell.args(["-c", &limit]).arg(path).arg(word);
         shell
     } else {
