@@ -1,4 +1,5 @@
-//! `cargo x book --test`: every page in headless Chromium, as a reader opens it.
+//! `cargo x book --test`: every page in headless Chromium, as a reader opens it; the live figures
+//! in Firefox too.
 
 use std::path::Path;
 
@@ -26,5 +27,12 @@ pub(crate) fn run(sh: &Shell, html: &Path) -> Result<()> {
     cmd!(sh, "node book/test/live.mjs {browser} {html} {programs}")
         .env("LIVE_SERVED", served)
         .run()
-        .context("node runs book/test/live.mjs")
+        .context("node runs book/test/live.mjs")?;
+    let Some(firefox) = ["firefox", "firefox-esr"].into_iter().find(|name| there(name)) else {
+        println!("SKIPPED: trying the live figures in a second browser takes Firefox");
+        return Ok(());
+    };
+    cmd!(sh, "node book/test/firefox.mjs {firefox} {html} {programs}")
+        .run()
+        .context("node runs book/test/firefox.mjs")
 }

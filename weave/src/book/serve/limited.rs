@@ -66,14 +66,17 @@ mod tests {
 
     fn shell(script: &str, limit: u64) -> Option<String> {
         let mut command = Command::new("sh");
-        let said =
-            run(command.args(["-c", script]), b"to and fro".to_vec(), Duration::from_millis(limit));
+        let said = run(
+            command.args(["-c", script]),
+            b"there and back".to_vec(),
+            Duration::from_millis(limit),
+        );
         said.unwrap().map(|said| String::from_utf8(said).unwrap())
     }
 
     #[test]
     fn what_ends_is_heard_and_what_does_not_is_ended() {
-        assert_eq!(shell("cat; echo .", 20_000).as_deref(), Some("to and fro.\n"));
+        assert_eq!(shell("cat; echo .", 20_000).as_deref(), Some("there and back.\n"));
         assert_eq!(shell("exit 1", 20_000).as_deref(), Some(""));
         let began = Instant::now();
         assert_eq!(shell("while :; do :; done", 300), None);
