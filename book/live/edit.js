@@ -28,11 +28,12 @@
             this.numbers.scrollTop = this.area.scrollTop;
         }
 
-        // A line, a few below the top.
+        // A line, a few below the top, with the caret in it.
         show(line) {
             const { area } = this;
+            const at = Number.isFinite(line) ? area.value.split("\n").slice(0, line - 1).join("\n").length + (line > 1) : 0;
             area.focus();
-            area.setSelectionRange(0, 0);
+            area.setSelectionRange(at, at);
             if (Number.isFinite(line)) area.scrollTop = (line - 4) * parseFloat(getComputedStyle(area).lineHeight);
         }
     };

@@ -117,6 +117,9 @@ async function edited(page) {
     expect(said.startsWith("exercise 2") && said.endsWith("passed"), `exercise 2: ${said}`);
     await page.eval(`(document.querySelector(".lv-bar button").click(), 0)`);
     expect(await page.until(`!!document.querySelector(".lv-edit textarea")`), "the PTX cannot be edited");
+    await sleep(300);
+    const beside = await page.eval(`(() => { const [a, n] = [".lv-edit textarea", ".lv-numbers"].map(name => document.querySelector(name)); return [a.getBoundingClientRect().top - n.getBoundingClientRect().top, a.scrollTop - n.scrollTop, a.scrollTop]; })()`);
+    expect(Math.abs(beside[0]) < 1 && Math.abs(beside[1]) <= 1 && beside[2] > 100, `the numbers of lines stand not beside them: ${beside}`);
     await page.eval(`(() => { const area = document.querySelector(".lv-edit textarea"); area.value = area.value.replace("add.f32", "sub.f32"); area.dispatchEvent(new Event("input")); })()`);
     expect(await page.until(`document.querySelector(".lv-said").textContent.includes("is wrong")`), "a subtraction is not found");
     const { stopped, ms } = await page.eval(`(async () => {
