@@ -176,6 +176,7 @@ pub enum Error {
     #[error("{0}")]
     Trap(String),
     /// CUPTI does not say what the GPU counted or did.
+    #[cfg(not(target_family = "wasm"))]
     #[error(transparent)]
     Cupti(#[from] crate::device::cupti::Fault),
     /// The sum is wrong.
