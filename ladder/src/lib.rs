@@ -41,7 +41,7 @@ pub static STEPS: [&Step; 13] = [
 ];
 
 /// What is measured beside the ladder.
-pub static STUDIES: [&Study; 1] = [&small_sum::STUDY];
+pub static STUDIES: [&Study; 2] = [&small_sum::STUDY, &matrix_sum::STUDY];
 
 /// The kernels that no sum can be faster than.
 static LIMITS: Kernel = common::kernel!();

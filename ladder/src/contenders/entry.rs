@@ -102,6 +102,7 @@ impl<'p> Entry<'p> {
     pub fn blocks(&self, asked: &[Block]) -> Vec<Block> {
         match self {
             Entry::Step(step) | Entry::Experiment(step) => step.among(asked),
+            Entry::Way(_, step) => step.among(&asked[..asked.len().min(1)]),
             _ => asked.iter().take(1).copied().collect(),
         }
     }
