@@ -1,6 +1,9 @@
 //! The sum of many 2 × 2 matrices: four sums, in seven ways, over two orders of the same numbers.
 
+pub mod command;
+pub mod file;
 pub mod plan;
+pub mod sums;
 
 use common::{
     Kernel, Step, Study, kernel,

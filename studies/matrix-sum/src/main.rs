@@ -1,5 +1,5 @@
-//! Many 2 × 2 matrices to one, in both orders: `cargo run -p matrix-sum`.
+//! Many 2 × 2 matrices to one: `cargo run -p matrix-sum`.
 
 fn main() -> std::process::ExitCode {
-    common::cli::study(&matrix_sum::STUDY)
+    matrix_sum::command::run()
 }

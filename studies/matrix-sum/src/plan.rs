@@ -109,12 +109,8 @@ pub fn wide(problem: &Problem, order: Order, entry: &str) -> Plan {
 pub fn one_pass(problem: &Problem, order: Order, entry: &str) -> Plan {
     let most = Parts::of(problem).count;
     let tile = matrices(problem.n).div_ceil(most).next_multiple_of(LINE).max(LINE);
-    let level = Level {
-        n: problem.n,
-        input: Buffer::Input,
-        tile,
-        depth: depth(problem, order, tile),
-    };
+    let level =
+        Level { n: problem.n, input: Buffer::Input, tile, depth: depth(problem, order, tile) };
     let parts = level.blocks();
     let partials = Buffer::Scratch(1);
     let last = Level { n: ENTRIES * parts, input: partials, tile: u64::MAX, depth: 5 + 4 };
