@@ -10,6 +10,7 @@ pub mod contenders;
 mod counted;
 pub mod counters;
 pub mod date;
+pub mod device;
 pub mod library;
 pub mod measure;
 mod names;

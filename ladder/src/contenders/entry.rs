@@ -199,8 +199,12 @@ mod tests {
         let names: Vec<&str> = all.iter().map(Entry::name).collect();
         assert_eq!(names[..4], ["empty-kernel", "read-only", "copy", "v0-naive"]);
         assert_eq!(names[15..18], ["v12-bulk-copy", "v0-naive/and", "v8-wide-loads/one-word"]);
-        let ways = names.len() - 5;
-        assert_eq!(names[ways..], ["one-block", "one-cluster", "counter", "mailbox", "reduce"]);
+        let ways: Vec<&str> =
+            STUDIES.iter().flat_map(|study| study.ways).map(|way| way.name).collect();
+        assert_eq!(ways[..5], ["one-block", "one-cluster", "counter", "mailbox", "naive-row"]);
+        let first = names.len() - ways.len() - 1;
+        assert_eq!(names[first..names.len() - 1], ways);
+        assert_eq!(names[names.len() - 1], "reduce");
         let distinct: std::collections::HashSet<_> = names.iter().collect();
         assert_eq!(distinct.len(), names.len());
     }
@@ -238,6 +242,10 @@ mod tests {
         assert!(way.is_for(STUDIES[0].up_to) && !way.is_for(STUDIES[0].up_to + 1));
         assert!(Entry::Step(STEPS[0]).is_for(1 << 40));
         assert_eq!(way.blocks(&Block::ALL), Block::ALL[..1]);
+        // A way that does not take the first one that is asked for has its own.
+        let matrices = Entry::Way(STUDIES[1], STUDIES[1].ways[0]);
+        assert!(matrices.is_for(1 << 40));
+        assert_eq!(matrices.blocks(&Block::ALL), [Block::USUAL]);
         assert_eq!(Entry::Step(STEPS[10]).blocks(&Block::ALL), [Block::new(512).unwrap()]);
         assert_eq!(Entry::Step(STEPS[0]).blocks(&Block::ALL), Block::ALL);
     }
