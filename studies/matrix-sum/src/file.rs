@@ -40,21 +40,34 @@ pub struct Matrices {
     pub order: Order,
 }
 
-/// Reads a file, in pieces: a file that is cut short while it is read is an error, where memory that
+/// Reads a file, in pieces: one that is cut short while it is read is an error, where memory that
 /// is mapped to it would end the program.
 pub fn read(path: &Path) -> Result<Matrices> {
     let name = path.display();
     let failed = |source| Error::File { doing: format!("reading {name}"), source };
     let wrong = |text: String| Err(Error::Usage(format!("{name} {text}")));
-    let mut file = File::open(path).map_err(failed)?;
-    let facts = file.metadata().map_err(failed)?;
+    // Asked before it is opened: a pipe without a writer would be waited for.
+    let facts = fs::metadata(path).map_err(failed)?;
     if facts.is_dir() {
         return wrong("is a folder: name a file that `matrix-sum generate` wrote".into());
     }
     if !facts.is_file() {
         return wrong("is no file that has a length: copy it into one".into());
     }
-    let length = facts.len();
+    let mut file = File::open(path).map_err(failed)?;
+    let length = file.metadata().map_err(failed)?.len();
+    parse(&name.to_string(), &mut file, length)
+}
+
+/// What a file of that name and length holds.
+fn parse(name: &str, file: &mut impl Read, length: u64) -> Result<Matrices> {
+    let wrong = |text: String| Err(Error::Usage(format!("{name} {text}")));
+    let failed = |source: io::Error| match source.kind() {
+        io::ErrorKind::UnexpectedEof => Error::Usage(format!(
+            "{name} became shorter while it was read: it had {length} bytes, and then fewer; let whoever writes it end first"
+        )),
+        _ => Error::File { doing: format!("reading {name}"), source },
+    };
     if length < HEADER {
         return wrong(match length {
             0 => "is empty: write it with `matrix-sum generate`".into(),
@@ -96,12 +109,7 @@ pub fn read(path: &Path) -> Result<Matrices> {
     if values.try_reserve_exact(n).is_err() {
         return Err(Error::Refused { what: format!("the numbers of {name}"), needed: bytes });
     }
-    numbers(&mut file, bytes, &mut values).map_err(|source| match source.kind() {
-        io::ErrorKind::UnexpectedEof => Error::Usage(format!(
-            "{name} became shorter while it was read: {count} matrices were there, and then less; let whoever writes it end first"
-        )),
-        _ => failed(source),
-    })?;
+    numbers(file, bytes, &mut values).map_err(failed)?;
     match values.iter().position(|value| !value.is_finite()) {
         None => Ok(Matrices { values, order }),
         Some(at) => {
@@ -188,9 +196,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_ends_before_its_numbers_do_is_no_sum() {
-        let mut values = Vec::new();
-        let error = numbers(&mut &[0u8; 60][..], 64, &mut values).unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+    fn a_file_that_shrinks_while_it_is_read_is_no_sum() {
+        let mut file = [&b"2x2 row1"[..], &10u64.to_le_bytes(), &[0; 160]].concat();
+        assert_eq!(parse("FILE", &mut &file[..], 176).unwrap().values, [0.0; 40]);
+        for left in [175, 100, 16, 15, 0] {
+            file.truncate(left);
+            let said = parse("FILE", &mut &file[..], 176).unwrap_err().to_string();
+            assert_eq!(
+                said,
+                "FILE became shorter while it was read: it had 176 bytes, and then fewer; let whoever writes it end first"
+            );
+        }
     }
 }

@@ -136,6 +136,15 @@ fn a_bad_file_is_one_sentence() {
     assert!(said.contains("to the first ones, and there are 10: take `--pad`"), "{said}");
 }
 
+#[cfg(unix)]
+#[test]
+fn a_pipe_that_nobody_writes_to_is_not_waited_for() {
+    let pipe = folder("pipe").join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let said = refused(&["sum", "--device", "simt"], &pipe);
+    assert!(said.contains("FILE is no file that has a length: copy it into one"), "{said}");
+}
+
 /// A limit on a file's size fails a write as a full disk does.
 #[cfg(unix)]
 #[test]
