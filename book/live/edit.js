@@ -1,53 +1,102 @@
-// The PTX as a text to be edited: a plain text area, whose lines are numbered, and a verdict while
-// one types.
+// A kernel as a text to be edited: its PTX, and its CUDA source where the book is served. A plain text
+// area, whose lines are numbered, and a verdict while one types.
 "use strict";
 
-live.edit = (lines, parent) => {
+(() => {
     const { html } = book;
-    const { figure, ptx, button } = lines;
-    const box = html("div", "lv-edit");
-    const numbers = html("pre", "lv-numbers", box);
-    numbers.setAttribute("aria-hidden", "true");
-    const area = html("textarea", "", box);
-    Object.assign(area, { spellcheck: false, wrap: "off", value: figure.shown.ptx });
-    area.setAttribute("autocapitalize", "off");
-    area.setAttribute("aria-label", "PTX, to be edited; Escape leaves");
-    ptx.box.replaceWith(box);
-    const wrong = () => {
-        const { findings, stopped } = figure.answer;
-        const of = stopped?.match(/PTX line (\d+)/);
-        return new Set([...findings.flatMap(f => f.ptx_lines), Number(of?.[1])]);
+
+    live.Editor = class {
+        constructor(text, name, changed) {
+            this.box = html("div", "lv-edit");
+            this.box.dataset.keys = "";
+            this.numbers = html("pre", "lv-numbers", this.box);
+            this.numbers.setAttribute("aria-hidden", "true");
+            const area = this.area = html("textarea", "", this.box);
+            Object.assign(area, { spellcheck: false, wrap: "off", value: text });
+            area.setAttribute("autocapitalize", "off");
+            area.setAttribute("aria-label", name);
+            area.addEventListener("input", () => { this.number(); changed(); });
+            area.addEventListener("scroll", () => { this.numbers.scrollTop = area.scrollTop; });
+            // The arrow keys would turn the page.
+            area.addEventListener("keydown", event => event.stopPropagation());
+            this.number();
+        }
+
+        number(bad = new Set()) {
+            const count = this.area.value.split("\n").length;
+            this.numbers.replaceChildren(...Array.from({ length: count }, (_, i) => html("span", bad.has(i + 1) ? "lv-wrong" : "", null, `${i + 1}\n`)));
+            this.numbers.scrollTop = this.area.scrollTop;
+        }
+
+        // A line, a few below the top, with the caret in it.
+        show(line) {
+            const { area } = this;
+            const at = Number.isFinite(line) ? area.value.split("\n").slice(0, line - 1).join("\n").length + (line > 1) : 0;
+            area.focus();
+            area.setSelectionRange(at, at);
+            if (Number.isFinite(line)) area.scrollTop = (line - 4) * parseFloat(getComputedStyle(area).lineHeight);
+        }
     };
-    const number = () => {
-        const bad = wrong();
-        const count = area.value.split("\n").length;
-        numbers.replaceChildren(...Array.from({ length: count }, (_, i) => html("span", bad.has(i + 1) ? "lv-wrong" : "", null, `${i + 1}\n`)));
+
+    // PTX of a source, for each of these types; or why there is none, and at which line.
+    live.compile = async (kernel, types, source) => {
+        try {
+            const answer = await fetch("/compile", { method: "POST", headers: { "X-Compile": live.served }, body: JSON.stringify({ kernel, types, source }) });
+            return await answer.json();
+        } catch (error) {
+            return { error: `nobody compiles here any more (${error.message}): start \`cargo x book --serve\` and load this page again` };
+        }
     };
-    const first = Math.min(...Object.keys(lines.answer.ptx).map(Number));
-    let timer = 0;
-    area.addEventListener("input", () => {
-        clearTimeout(timer);
-        number();
-        timer = setTimeout(() => figure.edit(area.value).then(number), 120);
-    });
-    area.addEventListener("scroll", () => { numbers.scrollTop = area.scrollTop; });
-    const back = html("button", "", button.parentElement, "Back to the committed PTX");
-    back.type = "button";
-    const leave = () => {
-        clearTimeout(timer);
-        if (!box.isConnected) return;
-        box.replaceWith(ptx.box);
-        button.hidden = false;
-        back.remove();
-        lines.leave = undefined;
+
+    // What is edited, and where it stands.
+    live.edit = (lines, what) => {
+        lines.leave?.();
+        const { figure } = lines;
+        const cuda = what === "source";
+        const { box } = lines[what];
+        const wrong = () => {
+            const { findings, stopped } = figure.answer;
+            const of = stopped?.match(cuda ? / at line (\d+)/ : /PTX line (\d+)/);
+            return new Set([...findings.flatMap(f => cuda ? f.lines : f.ptx_lines), Number(of?.[1])]);
+        };
+        let timer = 0, turn = 0;
+        const again = async () => {
+            const mine = ++turn, text = editor.area.value;
+            if (!cuda) return figure.edit({ ptx: text }).then(() => editor.number(wrong()));
+            const made = await live.compile(figure.kernel.name, [figure.type], text);
+            if (mine !== turn || !editor.box.isConnected) return;
+            if (made.error) {
+                editor.number(new Set([made.line]));
+                return figure.refuse(made.error);
+            }
+            await figure.edit({ source: text, ptx: made.ptx[figure.type] });
+            editor.number(wrong());
+        };
+        const editor = new live.Editor(figure.shown[what], `${cuda ? "CUDA source" : "PTX"}, to be edited; Escape leaves`, () => {
+            clearTimeout(timer);
+            timer = setTimeout(again, cuda ? 250 : 120);
+        });
+        box.replaceWith(editor.box);
+        const button = lines.buttons[what];
+        const back = html("button", "", button.parentElement, `Back to the committed ${cuda ? "kernel" : "PTX"}`);
+        back.type = "button";
+        const leave = () => {
+            clearTimeout(timer);
+            turn += 1;
+            if (!editor.box.isConnected) return;
+            editor.box.replaceWith(box);
+            button.hidden = false;
+            back.remove();
+            lines.leave = lines.again = undefined;
+        };
+        lines.leave = leave;
+        // Another type: the same text is compiled for it.
+        lines.again = cuda ? again : undefined;
+        back.addEventListener("click", () => { leave(); figure.edit(null); button.focus(); });
+        editor.area.addEventListener("keydown", event => { if (event.key === "Escape") { leave(); button.focus(); } });
+        button.hidden = true;
+        editor.number(wrong());
+        // The first instruction.
+        editor.show(cuda ? 1 : Math.min(...Object.keys(lines.answer.ptx).map(Number)));
     };
-    lines.leave = leave;
-    back.addEventListener("click", () => { leave(); figure.edit(null); button.focus(); });
-    area.addEventListener("keydown", event => { if (event.key === "Escape") { leave(); button.focus(); } });
-    button.hidden = true;
-    number();
-    area.focus();
-    area.setSelectionRange(0, 0);
-    // The first instruction is a few lines below the top.
-    if (Number.isFinite(first)) area.scrollTop = (first - 4) * parseFloat(getComputedStyle(area).lineHeight);
-};
+})();

@@ -1,14 +1,13 @@
-// The interpreter in this page: a question as an object, a promise of its answer.
+// The interpreter in this page: a question as an object, a promise of its answer; and the judge of the
+// exercises, which is a module of its own.
 //
-// It runs in a Worker, which is ended when a question takes longer than two seconds. A page on a
-// disk may load scripts and nothing else: so the WebAssembly comes as text, and the Worker is made
-// of a function of this file.
+// Each runs in a Worker, which is ended when a question takes too long. A page on a disk may load
+// scripts and nothing else: so the WebAssembly comes as text, and the Worker is made of a function of
+// this file.
 "use strict";
 
 window.live ||= {};
 (() => {
-    const LIMIT = 2000;
-
     // What the Worker runs.
     function worker() {
         let ready, exports;
@@ -32,72 +31,80 @@ window.live ||= {};
         };
     }
 
-    let module, running, waiting, thread;
+    // A module: its script, the function that the script calls, how many milliseconds a question may
+    // take, and an answer of which only the reason is missing.
+    function engine(file, handed, limit, none) {
+        let module, running, waiting, thread;
 
-    // The module's bytes, unpacked once.
-    function bytes() {
-        return module ||= new Promise((done, failed) => {
-            live.interpreter = async text => {
-                try {
-                    const packed = Uint8Array.from(atob(text), c => c.charCodeAt(0));
-                    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-                    done(await new Response(stream).arrayBuffer());
-                } catch (error) {
-                    failed(new Error(`this browser cannot run the interpreter (${error.message})`));
-                }
+        // The module's bytes, unpacked once.
+        function bytes() {
+            return module ||= new Promise((done, failed) => {
+                live[handed] = async text => {
+                    try {
+                        const packed = Uint8Array.from(atob(text), c => c.charCodeAt(0));
+                        const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+                        done(await new Response(stream).arrayBuffer());
+                    } catch (error) {
+                        failed(new Error(`this browser cannot run the interpreter (${error.message})`));
+                    }
+                };
+                book.script(file).catch(error => { module = undefined; failed(error); });
+            });
+        }
+
+        async function start() {
+            const wasm = await bytes();
+            const url = URL.createObjectURL(new Blob([`(${worker})()`], { type: "text/javascript" }));
+            thread = new Worker(url);
+            URL.revokeObjectURL(url);
+            thread.onmessage = ({ data }) => {
+                if (data.begun) running.timer = setTimeout(() => stop(
+                    `the interpreter was ended after ${limit / 1000} s: take fewer elements, or look for a loop without end`), limit);
+                else if (data.fault) stop(`the interpreter has met a fault of its own (${data.fault}); this is a bug of it, not of the kernel`);
+                else end(data.answer);
             };
-            book.script("live/interpreter.js").catch(failed);
+            thread.onerror = event => stop(`the interpreter does not start here (${event.message})`);
+            thread.postMessage({ wasm });
+        }
+
+        // Ends the Worker; the next question has a new one.
+        function stop(why) {
+            thread.terminate();
+            thread = undefined;
+            end({ ...none(running.question), stopped: why });
+        }
+
+        function end(answer) {
+            const { done, timer } = running;
+            clearTimeout(timer);
+            running = undefined;
+            done(answer);
+            if (waiting) [waiting, running] = [undefined, waiting], run();
+        }
+
+        function run() {
+            (thread ? Promise.resolve() : start())
+                .then(() => thread.postMessage({ question: running.question }))
+                .catch(error => { const { failed } = running; running = undefined; failed(error); });
+        }
+
+        // One question at a time. Of those that come meanwhile the last is kept, and the others are
+        // answered with null: who moves a slider wants the picture of where it is.
+        return question => new Promise((done, failed) => {
+            const asked = { question, done, failed };
+            if (running) {
+                waiting?.done(null);
+                waiting = asked;
+            } else {
+                running = asked;
+                run();
+            }
         });
     }
 
-    async function start() {
-        const wasm = await bytes();
-        const url = URL.createObjectURL(new Blob([`(${worker})()`], { type: "text/javascript" }));
-        thread = new Worker(url);
-        URL.revokeObjectURL(url);
-        thread.onmessage = ({ data }) => {
-            if (data.begun) running.timer = setTimeout(() => stop(
-                `the interpreter was ended after ${LIMIT / 1000} s: take fewer elements, or look for a loop without end`), LIMIT);
-            else if (data.fault) stop(`the interpreter has met a fault of its own (${data.fault}); this is a bug of it, not of the kernel`);
-            else end(data.answer);
-        };
-        thread.onerror = event => stop(`the interpreter does not start here (${event.message})`);
-        thread.postMessage({ wasm });
-    }
-
-    // Ends the Worker; the next question has a new one.
-    function stop(why) {
-        thread.terminate();
-        thread = undefined;
-        end({ stopped: why, launches: [], findings: [], total: {}, lines: {}, ptx: {}, frames: [], verified: false, threads: running.question.threads });
-    }
-
-    function end(answer) {
-        const { done, timer } = running;
-        clearTimeout(timer);
-        running = undefined;
-        done(answer);
-        if (waiting) [waiting, running] = [undefined, waiting], run();
-    }
-
-    function run() {
-        (thread ? Promise.resolve() : start())
-            .then(() => thread.postMessage({ question: running.question }))
-            .catch(error => { const { failed } = running; running = undefined; failed(error); });
-    }
-
-    // One question at a time. Of those that come meanwhile the last is kept, and the others are
-    // answered with null: who moves a slider wants the picture of where it is.
-    live.ask = question => new Promise((done, failed) => {
-        const asked = { question, done, failed };
-        if (running) {
-            waiting?.done(null);
-            waiting = asked;
-        } else {
-            running = asked;
-            run();
-        }
-    });
+    live.ask = engine("live/interpreter.js", "interpreter", 2000,
+        question => ({ launches: [], findings: [], total: {}, lines: {}, ptx: {}, frames: [], verified: false, threads: question.threads }));
+    live.judge = engine("live/judge.wasm.js", "judges", 30000, () => ({ passed: false, page: "", lines: [] }));
 
     // Kernels, as `live/NAME.TYPE.js` has them: each calls `live.kernel`.
     const kernels = {};

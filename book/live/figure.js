@@ -34,10 +34,16 @@ window.live ||= {};
             this.sms = get("sms", SMS, this.facts.sms ? 8 : 132);
             this.variant = get("variant", this.facts.variants.map(v => v.name), this.step);
             this.edited = null;
-            this.last = {};
+            // A number in a variant that a slider sets.
+            this.knob = this.facts.variants.find(v => v.knob);
+            const knob = Number(state.get("knob") ?? NaN);
+            if (this.knob) this.set = knob >= this.knob.knob.from && knob <= this.knob.knob.to ? Math.floor(knob) : this.knob.knob.at;
             const { select } = stepper;
             if ([...select.options].some(o => o.value === state.get("threads"))) select.value = stepper.threads = state.get("threads");
+            // It opens where something is to be seen: at the first conflict, if there is one.
             this.round = state.get("round");
+            const clash = stepper.frames.findIndex(frame => frame.groups.some(g => g.ops.some(op => op.conflicts)));
+            if (this.round === null && stepper.at === 0 && clash > 0) this.round = clash;
             this.build();
             stepper.live = this;
         }
@@ -54,7 +60,7 @@ window.live ||= {};
                     option.value = key;
                     option.selected = key === value;
                 }
-                node.addEventListener("change", () => { act(node.value); this.changed(); });
+                node.addEventListener("change", () => { act(node.value); if (!this.lines.again) return this.changed(); this.lines.again(); });
                 return node;
             };
             const sizes = label("n");
@@ -71,9 +77,10 @@ window.live ||= {};
                 this.sized();
                 this.changed();
             });
-            select("type", TYPES.map(t => [t, t]), this.type, value => { this.type = value; this.leave(); });
+            select("type", TYPES.map(t => [t, t]), this.type, value => { this.type = value; if (!this.lines.again) this.leave(); });
             select("lanes run", ORDERS, this.order, value => { this.order = value; });
             if (this.facts.sms) select("multiprocessors", SMS.map(s => [String(s), String(s)]), this.sms, value => { this.sms = value; });
+            if (this.knob) this.dial(label);
             this.kernels = html("div", "lv-kernels", panel);
             this.kernels.setAttribute("role", "group");
             this.kernels.setAttribute("aria-label", "Kernel");
@@ -95,6 +102,31 @@ window.live ||= {};
             this.table.setAttribute("aria-label", "Counts");
             this.lines = new live.Lines(html("div", "lv-code", below), this);
             this.sized();
+        }
+
+        // A slider that sets a number in a variant of the kernel; whoever moves it sees that variant.
+        dial(label) {
+            const { name, knob } = this.knob;
+            const box = label(knob.label);
+            box.className = "lv-size";
+            const input = html("input", "", box);
+            Object.assign(input, { type: "range", min: knob.from, max: knob.to, step: 1, value: this.set });
+            input.setAttribute("aria-label", knob.label);
+            const shown = html("output", "", box, this.set);
+            input.addEventListener("input", () => {
+                this.set = Number(input.value);
+                shown.textContent = this.set;
+                this.variant = name;
+                this.leave();
+                this.changed();
+            });
+        }
+
+        // A kernel with the slider's number in it, in its source and in its PTX.
+        given(kernel) {
+            if (this.variant !== this.knob?.name) return kernel;
+            const put = text => text.replace(/(mov\.u32 \s*[^,]+, )\d+(; \/\/ the slider)/, `$1${this.set}$2`);
+            return { source: put(kernel.source), ptx: put(kernel.ptx) };
         }
 
         sized() {
@@ -121,7 +153,7 @@ window.live ||= {};
             const began = performance.now();
             try {
                 const { name, step } = this.kernel;
-                const kernel = this.shown = this.edited ?? await live.bring(name, this.type);
+                const kernel = this.shown = this.edited ?? this.given(await live.bring(name, this.type));
                 const answer = await live.ask(this.question(kernel, step, { checks: true, frames: true }));
                 if (!answer) return;
                 this.show(kernel, answer);
@@ -208,30 +240,31 @@ window.live ||= {};
         }
 
         // An edited kernel takes the place of the variant.
-        edit(ptx) {
-            this.edited = ptx === null ? null : { ...this.shown, ptx };
+        edit(change) {
+            this.edited = change && { ...this.shown, ...change, compiled: change.source !== undefined };
             return this.changed();
+        }
+
+        // No kernel, and why; the picture stays, of the one before.
+        refuse(why) {
+            this.said.className = "lv-said lv-bad";
+            this.said.textContent = why;
+            this.found.replaceChildren();
+            this.stepper.figure.classList.add("lv-stale");
         }
 
         // What is shown stands in the address, so that it can be sent; an edited text does not fit there.
         write() {
             const state = new URLSearchParams({ live: this.step, n: this.n, threads: this.stepper.threads, type: this.type, order: this.order, variant: this.variant, round: this.stepper.at });
             if (this.facts.sms) state.set("sms", this.sms);
+            if (this.knob && this.variant === this.knob.name) state.set("knob", this.set);
             history.replaceState(history.state, "", `#${state}`);
         }
     }
 
-    function style() {
-        const node = document.createElement("link");
-        Object.assign(node, { rel: "stylesheet", href: "live/live.css" });
-        document.head.append(node);
-    }
-
     live.open = async (stepper, state = new URLSearchParams()) => {
-        if (!live.ask) {
-            style();
-            await Promise.all([book.script("live/engine.js"), book.script("live/lines.js")]);
-        }
+        book.sheet("live/live.css");
+        await Promise.all([book.script("live/engine.js"), book.script("live/lines.js")]);
         const figure = new Live(stepper, state);
         await figure.changed();
         stepper.change.remove();

@@ -11,9 +11,7 @@ window.live ||= {};
 
     live.ladder = async (figure, button) => {
         await book.script("live/engine.js");
-        const sheet = document.createElement("link");
-        Object.assign(sheet, { rel: "stylesheet", href: "live/live.css" });
-        document.head.append(sheet);
+        book.sheet("live/live.css");
         const steps = JSON.parse(figure.querySelector("script").textContent);
         const sent = new URLSearchParams(location.hash.slice(1));
         const bar = html("div", "lv-controls");

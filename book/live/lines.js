@@ -64,17 +64,19 @@
             const side = name => { const node = html("div", "lv-side", parent); node.dataset.side = name; return node; };
             this.source = new Listing(side("source"), "Kernel", line => this.choose(line));
             this.source.prefix = `${figure.step}-cu`;
-            const right = side("ptx");
-            this.ptx = new Listing(right, "PTX", line => this.choose(this.from.get(line) ?? 0, line));
+            this.ptx = new Listing(side("ptx"), "PTX", line => this.choose(this.from.get(line) ?? 0, line));
             this.ptx.prefix = `${figure.step}-ptx`;
             this.told = html("p", "lv-told", parent, "");
             this.told.setAttribute("aria-live", "polite");
             const bar = html("div", "lv-bar", parent);
-            this.button = html("button", "", bar, "Edit the PTX");
-            this.button.type = "button";
-            this.button.addEventListener("click", () => this.edit(right));
-            // A place for what judges an edited kernel: exercises in the page.
-            this.judge = html("div", "lv-judge", parent);
+            // CUDA takes a compiler, which a server has.
+            live.served = document.querySelector("meta[name=compile]")?.content;
+            this.buttons = {};
+            for (const [what, said] of [...(live.served ? [["source", "Edit the CUDA"]] : []), ["ptx", "Edit the PTX"]]) {
+                const node = this.buttons[what] = html("button", "", bar, said);
+                node.type = "button";
+                node.addEventListener("click", () => this.edit(what));
+            }
         }
 
         show(kernel, answer) {
@@ -129,9 +131,9 @@
             }
         }
 
-        async edit(parent) {
+        async edit(what) {
             await book.script("live/edit.js");
-            live.edit(this, parent);
+            live.edit(this, what);
         }
     };
 })();

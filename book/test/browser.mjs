@@ -56,12 +56,14 @@ class Page {
         this.browser = browser;
         this.session = session;
         this.errors = [];
+        // Where a page may ask beside the disk.
+        this.served = "";
         browser.listeners.add(({ method, params, sessionId }) => {
             if (sessionId !== session) return;
             if (method === "Runtime.exceptionThrown") this.errors.push(params.exceptionDetails.exception?.description ?? params.exceptionDetails.text);
             if (method === "Runtime.consoleAPICalled" && params.type === "error") this.errors.push(params.args.map(a => a.value ?? a.description).join(" "));
             if (method === "Log.entryAdded" && params.entry.level === "error") this.errors.push(`${params.entry.text} ${params.entry.url ?? ""}`);
-            if (method === "Network.requestWillBeSent" && !/^(file|data|about|blob):/.test(params.request.url)) this.errors.push(`asks for ${params.request.url}`);
+            if (method === "Network.requestWillBeSent" && !/^(file|data|about|blob):/.test(params.request.url) && !(this.served && params.request.url.startsWith(this.served))) this.errors.push(`asks for ${params.request.url}`);
         });
     }
 

@@ -2,13 +2,15 @@
 //
 // From a disk: nothing is loaded before the first touch; every count of every step is that of the
 // native program; a slider is followed by hand; a kernel without an end is ended, and the page goes on;
-// by keys alone, on a phone, in the dark, from a link that was sent.
+// by keys alone, on a phone, in the dark, from a link that was sent; exercises are judged. From a server, whose
+// address is LIVE_SERVED: CUDA is edited. LIVE_PARTS=strides,edit runs those parts alone.
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { gzipSync } from "node:zlib";
 import { Browser } from "./browser.mjs";
+import { serve } from "./served.mjs";
 
 const [program, book, programs, only] = process.argv.slice(2);
 const shots = join(dirname(fileURLToPath(import.meta.url)), "shots");
@@ -89,26 +91,35 @@ async function counts(page) {
     console.log(`${asked} sums counted in the page as by the programs`);
 }
 
-// Prepared kernels that are wrong: the page finds what the program finds, which is given the same kernel.
+// What a program found, as it prints it: each with its details, and how many there are.
+function printed(said) {
+    const all = said.split(/^ {2}FOUND /m).slice(1).map(part => part.split(/\n\n|\nerror: |\n {12}and \d+ more/)[0].replace(/\s+/g, " ").trim());
+    return { all, count: all.length + Number(said.match(/^ {12}and (\d+) more like these/m)?.[1] ?? 0) };
+}
+
+// Prepared kernels that are wrong: the page finds what the program finds, which is given the same kernel on
+// the same GPU, and nothing else.
 async function findings(page) {
+    let compared = 0;
     for (const step of steps) {
         if (!await touch(page, step)) continue;
-        const names = await page.eval(`${LIVE}.facts.variants.filter(v => v.step === "${step}" && v.name.startsWith("${step}/")).map(v => v.name)`);
+        const names = await page.eval(`${LIVE}.facts.variants.filter(v => v.step === "${step}" && v.name.startsWith("${step}/") && !v.knob).map(v => v.name)`);
         for (const name of names) {
             await page.eval(`(${LIVE}.variant = "${name}", ${LIVE}.changed())`);
             const { findings, stopped, wrong } = await page.eval(`(({ findings, stopped, wrong }) => ({ findings, stopped, wrong }))(${LIVE}.answer)`);
             expect(findings.length > 0 || stopped || wrong, `${name}: nothing is found`);
-            const [n, threads] = await page.eval(`[${LIVE}.n, ${FIGURE}.stepper.threads]`);
-            const more = await page.eval(`${LIVE}.facts.sms`);
-            if (more) continue; // Another GPU than the program plays.
+            const [n, threads, sms] = await page.eval(`[${LIVE}.n, ${FIGURE}.stepper.threads, ${LIVE}.facts.sms ? ${LIVE}.sms : null]`);
             let said;
-            const words = ["--device", "simt", "--n", n, "--threads", threads, "--kernel", join(dirname(dirname(shots)), "live/kernels", `${name}.cu`)].map(String);
-            try { said = execFileSync(join(programs, step), words, { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, COLUMNS: "4000", NO_COLOR: "1" } }); } catch (error) { said = error.stdout + error.stderr; }
-            if (/no compiler|NVRTC/.test(said) && !/compiled by NVRTC/.test(said)) { console.log(`not compared: ${name}: there is no NVRTC here`); continue; }
-            const flat = said.replace(/\s+/g, " ");
-            for (const { sentence } of findings) expect(flat.includes(sentence.replace(/\s+/g, " ")), `${name}: the page finds "${sentence}", the program says:\n${said}`);
-            const count = (said.match(/ while | nobody has written| which /g) ?? []).length;
-            expect(findings.length === 0 || count > 0, `${name}: the program finds nothing`);
+            const words = ["--device", "simt", "--n", n, "--threads", threads, ...(sms ? ["--gpu", `sm_90:${sms}`] : []), "--kernel", join(dirname(dirname(shots)), "live/kernels", `${name}.cu`)].map(String);
+            try { said = execFileSync(join(programs, step), words, { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, NO_COLOR: "1" } }); } catch (error) { said = error.stdout + error.stderr; }
+            if (/no compiler|NVRTC/.test(said) && !/compiled by\s+NVRTC/.test(said)) { console.log(`not compared: ${name}: there is no NVRTC here`); continue; }
+            // The committed PTX has a stamp above it, so its lines are others.
+            const plain = text => text.replace(/\s+/g, " ").replace(/; PTX lines? [\d and]+\)$/, ")");
+            const native = printed(said), here = findings.map(f => plain(`${f.sentence} (${f.details})`));
+            expect(native.count === here.length && JSON.stringify(native.all.map(plain)) === JSON.stringify(here.slice(0, native.all.length)),
+                `${name}: the page finds\n${here.join("\n")}\nthe program\n${native.all.join("\n")}\nof ${native.count}; it says\n${said}`);
+            expect(/, WRONG,/.test(said) === !!wrong, `${name}: the page's sum is ${wrong ?? "right"}, the program says\n${said}`);
+            compared += 1;
             await sleep(150);
             const lit = await page.eval(`document.querySelectorAll(".lv-side[data-side=source] .lv-wrong").length`);
             expect(lit > 0, `${name}: no line of the source is lit`);
@@ -118,6 +129,68 @@ async function findings(page) {
             writeFileSync(join(shots, `live-${step}-variant.png`), await page.shot({ x: 0, width: 1000, scale: 1, ...box }));
         }
     }
+    console.log(`${compared} wrong kernels: findings as of the programs, in both directions`);
+}
+
+// The slider of v1's figure: which distances between lanes conflict, and which do not.
+async function strides(page) {
+    const step = steps.find(step => step.startsWith("v1-"));
+    if (!step || !await touch(page, step)) return;
+    const extra = `(${FIGURE}.stepper.frames[${FIGURE}.stepper.at].groups[0].ops.reduce((most, op) => Math.max(most, op.conflicts), 0))`;
+    expect(await page.eval(extra) > 0, "v1's figure does not open at a conflict");
+    const told = await page.eval(`${FIGURE}.textContent`);
+    expect(told.includes("words from lane to lane"), "v1's figure has no slider for the distance between lanes");
+    for (let distance = 1; distance <= 33; distance++) {
+        const answer = await page.eval(`(async () => {
+            const input = document.querySelector("input[aria-label='words from lane to lane']"), live = ${LIVE}, before = live.answer;
+            input.value = ${distance};
+            input.dispatchEvent(new Event("input"));
+            while (live.answer === before) await new Promise(next => setTimeout(next));
+            const { verified, findings, stopped, total } = live.answer;
+            return { verified, findings: findings.length, stopped, extra: total.shared_ld_conflicts, variant: live.variant };
+        })()`);
+        expect(answer.verified && !answer.findings && !answer.stopped, `a distance of ${distance}: ${JSON.stringify(answer)}`);
+        expect(distance % 2 ? answer.extra === 0 : answer.extra > 0, `a distance of ${distance} words: ${answer.extra} extra passes`);
+    }
+    await page.open("about:blank");
+    await touch(page, step, `#live=${step}&variant=${step}/distance&knob=16`);
+    expect(await page.eval(`${LIVE}.shown.source.includes("mov.u32 %0, 16;") && ${LIVE}.shown.ptx.includes(", 16; // the slider")`), "a link with a distance does not open with it");
+    const box = await page.eval(`(b => ({ y: Math.floor(b.top + scrollY) - 10, height: Math.ceil(b.height) + 20 }))(${FIGURE}.getBoundingClientRect())`);
+    writeFileSync(join(shots, "live-strides.png"), await page.shot({ x: 0, width: 1000, scale: 1, ...box }));
+}
+
+// The judge in the page, from a disk: on a step's own kernel, and on edited PTX.
+async function exercises(page) {
+    const verdict = async act => {
+        await page.eval(`(delete document.querySelector(".judge").dataset.judged, ${act})`);
+        const there = await until(page, `!!document.querySelector(".judge").dataset.judged`, 60000);
+        const { page: said, judged } = await page.eval(`({ page: document.querySelector(".lv-verdict")?.textContent ?? "", judged: JSON.parse(document.querySelector(".judge").dataset.judged ?? "{}") })`);
+        return { said: there ? said : `no verdict: ${said} ${page.errors.join(" | ")}`, ...judged };
+    };
+    const press = `document.querySelector(".judge button").click()`;
+    const all = [];
+    for (const step of steps) {
+        await page.open(url(step));
+        const loaded = await page.eval(`document.querySelectorAll(".judge button").length`);
+        expect(loaded === 1, `${step}: ${loaded} buttons for its exercise`);
+        const { said, passed, ms } = await verdict(press);
+        all.push(`${step.split("-")[0]} ${(ms / 1000).toFixed(1)}`);
+        // Up to v6 a step's kernel is what its exercise asks for; later ones are launched in other ways.
+        const number = Number(step.slice(1).split("-")[0]);
+        expect(number > 6 ? /^exercise \d+/.test(said) : passed && /^exercise \d+[^]*, 3 types[^]*\npassed$/.test(said), `${step}: ${said}`);
+        expect(page.errors.length === 0, `${step}: ${page.errors.join(" | ")}`);
+    }
+    console.log(`from button to verdict of an exercise, s: ${all.join(", ")}`);
+    const step = steps[0];
+    await touch(page, step);
+    const edited = change => verdict(`${LIVE}.edit({ ptx: ${LIVE}.shown.ptx${change} }).then(() => ${press})`);
+    const same = await edited(`+ "\\n"`);
+    expect(same.passed && same.said.includes("float alone"), `PTX that is edited and right: ${same.said}`);
+    const wrong = await edited(`.replace("add.f32", "sub.f32")`);
+    expect(!wrong.passed && wrong.said.includes("instead of") && wrong.said.endsWith("not yet"), `PTX that subtracts: ${wrong.said}`);
+    await page.eval(`(${LIVE}.leave(), ${LIVE}.type = "f64", ${LIVE}.changed())`);
+    const other = await edited(`+ "\\n"`);
+    expect(!other.passed && other.said.includes("no PTX for `float`"), `PTX for double alone: ${other.said}`);
 }
 
 // From a slider to its picture.
@@ -172,6 +245,8 @@ async function edit(page) {
     if (!await touch(page, steps[0])) return;
     await page.eval(`document.querySelector(".lv-bar button").click()`);
     expect(await until(page, `!!document.querySelector(".lv-edit textarea")`), "the PTX cannot be edited");
+    const beside = await page.eval(`(() => { const [a, n] = [".lv-edit textarea", ".lv-numbers"].map(name => document.querySelector(name)); return [a.getBoundingClientRect().top - n.getBoundingClientRect().top, a.scrollTop - n.scrollTop, a.scrollTop]; })()`);
+    expect(Math.abs(beside[0]) < 1 && Math.abs(beside[1]) <= 1 && beside[2] > 100, `the numbers of lines stand not beside them: ${beside}`);
     const type = text => page.eval(`(async () => {
         const area = document.querySelector(".lv-edit textarea"), before = ${LIVE}.answer, began = performance.now();
         area.value = ${text};
@@ -259,7 +334,8 @@ try {
     const page = await browser.page();
     await page.size(1000, 900, false);
     const parts = process.env.LIVE_PARTS?.split(",");
-    for (const part of [payload, counts, findings, latency, endless, edit, readers, ladder].filter(part => !parts || parts.includes(part.name))) {
+    const served = page => serve(page, { expect, until, steps, shots, FIGURE, LIVE });
+    for (const part of [payload, counts, findings, strides, exercises, latency, endless, edit, served, readers, ladder].filter(part => !parts || parts.includes(part.name))) {
         const began = Date.now();
         await part(page).catch(error => expect(false, `${part.name}: ${error.stack}`));
         console.log(`${part.name}: ${((Date.now() - began) / 1000).toFixed(1)} s`);

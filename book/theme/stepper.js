@@ -79,6 +79,14 @@
         });
     }
 
+    // A style sheet of the book, loaded once.
+    function sheet(path) {
+        if (document.querySelector(`link[href="${path}"]`)) return;
+        const node = document.createElement("link");
+        Object.assign(node, { rel: "stylesheet", href: path });
+        document.head.append(node);
+    }
+
     const maskOf = ops => ops.reduce((mask, op) => mask | op.mask, 0);
     const lanes = frame => frame.groups.reduce((n, g) => n + (g.last - g.first + 1) * count(maskOf(g.ops)), 0);
     const warps = frame => frame.groups.reduce((n, g) => n + g.last - g.first + 1, 0);
@@ -410,7 +418,7 @@
         }
     }
 
-    window.book = { script, html, svg, plural };
+    window.book = { script, sheet, html, svg, plural };
     for (const figure of document.querySelectorAll("figure.stepper:not(.live-ladder)")) figure.stepper = new Stepper(figure);
 
     // The whole ladder, counted in the page: its script comes at the first touch, too.
@@ -426,6 +434,20 @@
         };
         button.addEventListener("click", wake);
         if (location.hash.startsWith("#live=ladder")) wake();
+    }
+
+    // An exercise: the judge comes at the first touch, too. Where the book is served there is a compiler,
+    // and a kernel can be written here.
+    for (const box of document.querySelectorAll(".judge")) {
+        const figure = document.querySelector("figure.stepper:not(.live-ladder)");
+        const above = figure?.stepper.change && ["Judge the kernel of the figure", figure.stepper];
+        const here = document.querySelector("meta[name=compile]") && ["Write it here", null];
+        for (const [said, stepper] of [above, here].filter(Boolean)) {
+            const button = html("button", "", box, said);
+            button.type = "button";
+            button.addEventListener("click", () => script("live/judge.js").then(() => window.live.exercises(box, stepper))
+                .catch(error => { button.textContent = `${error.message}: once more`; }));
+        }
     }
 
     // A link that somebody sent: `#live=v1-divergence&n=1000&threads=64`.

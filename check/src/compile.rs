@@ -46,7 +46,7 @@ pub fn compile(
 }
 
 /// The first error of a compiler's log, with the lines that belong to it.
-fn first(log: &str) -> String {
+pub fn first(log: &str) -> String {
     let is_error = |line: &str| line.contains("error:") || line.contains("error #");
     let starts =
         |line: &str| is_error(line) || line.contains(": warning") || line.contains(" generated");

@@ -103,7 +103,11 @@ pub fn judged(
     let made = compile::compile(compiler, source, path)?;
     Ok(made.map(|ptx| {
         let [f32, i32, f64] = &ptx;
-        judge::judge(exercise.task, &Kernel { source, ptx: [f32, i32, f64] }, seed)
+        judge::judge(
+            exercise.task,
+            &Kernel { source, ptx: [f32, i32, f64].map(|ptx| Some(ptx.as_str())) },
+            seed,
+        )
     }))
 }
 

@@ -181,7 +181,8 @@ pub fn fate(
         return Ok(Fate::Same);
     }
     let [f32, i32, f64] = &ptx;
-    let kernel = Kernel { source: &mutant.source, ptx: [f32, i32, f64] };
+    let kernel =
+        Kernel { source: &mutant.source, ptx: [f32, i32, f64].map(|ptx| Some(ptx.as_str())) };
     let verdict = judge::judge(exercise.task, &kernel, seed);
     Ok(verdict.failure.map_or(Fate::Passed, |failure| Fate::Rejected(failure.stage)))
 }

@@ -116,7 +116,7 @@ pub enum Error {
     },
     /// A kernel takes other things than the host passes.
     #[error(
-        "the host passes `{entry}` {passes}, and the one in {file} takes {takes}: give it the parameters of the step's own kernel"
+        "the host passes `{entry}` {passes}, and the one in {file} takes {takes}: let it take what is passed, in this order"
     )]
     Signature {
         /// The kernel's file.
@@ -176,6 +176,7 @@ pub enum Error {
     #[error("{0}")]
     Trap(String),
     /// CUPTI does not say what the GPU counted or did.
+    #[cfg(not(target_family = "wasm"))]
     #[error(transparent)]
     Cupti(#[from] crate::device::cupti::Fault),
     /// The sum is wrong.

@@ -20,7 +20,7 @@ pub(crate) fn clean(case: &Case) -> Said {
         };
         // Full blocks and one that is not, in turn with one block; the types in turn too.
         let n = [1025, 257, 513][order as usize % 3];
-        let element = Element::ALL[(order / 3) as usize % 3];
+        let element = case.modules[(order / 3) as usize % case.modules.len()].0;
         for grid in task.shape.grids(n, threads) {
             let scene = case.scene(element, n, threads, grid);
             held(&crate::scene::Scene { schedule, ..scene }, case.seed ^ order)?;

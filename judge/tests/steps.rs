@@ -8,9 +8,9 @@ macro_rules! step {
         Kernel {
             source: include_str!(concat!("../../steps/", $name, "/src/kernel.cu")),
             ptx: [
-                include_str!(concat!("../../steps/", $name, "/src/kernel.f32.ptx")),
-                include_str!(concat!("../../steps/", $name, "/src/kernel.i32.ptx")),
-                include_str!(concat!("../../steps/", $name, "/src/kernel.f64.ptx")),
+                Some(include_str!(concat!("../../steps/", $name, "/src/kernel.f32.ptx"))),
+                Some(include_str!(concat!("../../steps/", $name, "/src/kernel.i32.ptx"))),
+                Some(include_str!(concat!("../../steps/", $name, "/src/kernel.f64.ptx"))),
             ],
         }
     };
@@ -66,12 +66,25 @@ fn the_same_seed_gives_the_same_verdict_and_another_one_other_numbers() {
 
 #[test]
 fn what_is_no_ptx_and_what_has_no_kernel_is_a_sentence() {
-    let bad = Kernel { source: "", ptx: ["nothing"; 3] };
+    let bad = Kernel { source: "", ptx: [Some("nothing"); 3] };
     let verdict = judge(&TASKS[0], &bad, 1);
     assert!(page(&verdict, &bad).contains("its PTX cannot be run: PTX line 1"), "{verdict:?}");
-    let other: Vec<String> =
-        STEPS[0].ptx.iter().map(|ptx| ptx.replace(".entry reduce(", ".entry sum(")).collect();
-    let other = Kernel { source: "", ptx: [&other[0], &other[1], &other[2]] };
+    let other = STEPS[0].ptx.map(|ptx| ptx.unwrap().replace(".entry reduce(", ".entry sum("));
+    let other = Kernel { source: "", ptx: other.each_ref().map(|ptx| Some(ptx.as_str())) };
     let text = page(&judge(&TASKS[0], &other, 1), &other);
     assert!(text.contains("there is no kernel `reduce` and no `reduce_256`"), "{text}");
+}
+
+#[test]
+fn a_kernel_for_float_alone_is_judged_as_that_and_none_without_float() {
+    for (kernel, task) in STEPS.iter().zip(&TASKS) {
+        let alone = Kernel { ptx: [kernel.ptx[0], None, None], ..*kernel };
+        let verdict = judge(task, &alone, 5);
+        assert!(verdict.passed(), "{}", page(&verdict, kernel));
+        assert!(page(&verdict, kernel).contains("float alone"), "{verdict:?}");
+    }
+    let single = include_str!("../../steps/v0-naive/src/kernel.f64.ptx");
+    let without = Kernel { source: "", ptx: [None, None, Some(single)] };
+    let text = page(&judge(&TASKS[0], &without, 5), &without);
+    assert!(text.contains("no PTX for `float`"), "{text}");
 }

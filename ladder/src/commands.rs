@@ -7,7 +7,7 @@ use common::cli;
 
 use crate::{
     baseline::{self, Baseline},
-    compare, compilers, counters, library, measure, rows, sweep, zoo,
+    compare, compilers, counters, device, library, measure, rows, sweep, zoo,
 };
 
 /// What else the ladder does.
@@ -30,6 +30,8 @@ enum Command {
     Counters(counters::Options),
     /// Run one step once, verified and untimed: what a profiler is put around
     Once(counters::Once),
+    /// Print what the device says of itself, with the limits that plans go by marked
+    Device(device::Options),
     /// Run a broken sum of the zoo many times, and count the right ones
     Zoo(zoo::Options),
 }
@@ -65,6 +67,7 @@ pub fn run() -> ExitCode {
             Command::Compilers(options) => compilers::run(&options),
             Command::Counters(options) => counters::run(&options),
             Command::Once(options) => counters::once(&options),
+            Command::Device(options) => device::run(&options),
             Command::Zoo(options) => zoo::run(&options),
         }),
         Err(error) => cli::refused(&error),

@@ -10,6 +10,7 @@ pub mod contenders;
 mod counted;
 pub mod counters;
 pub mod date;
+pub mod device;
 pub mod library;
 pub mod measure;
 mod names;
@@ -42,7 +43,7 @@ pub static STEPS: [&Step; 13] = [
 ];
 
 /// What is measured beside the ladder.
-pub static STUDIES: [&Study; 2] = [&small_sum::STUDY, &row_sum::STUDY];
+pub static STUDIES: [&Study; 3] = [&small_sum::STUDY, &row_sum::STUDY, &matrix_sum::STUDY];
 
 /// The kernels that no sum can be faster than.
 static LIMITS: Kernel = common::kernel!();

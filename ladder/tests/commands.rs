@@ -78,12 +78,12 @@ fn the_beginning_of_a_step_s_name_is_enough() {
 
 #[test]
 fn what_shows_one_kernel_is_refused_for_many() {
-    for option in [&["--lines"][..], &["--trace", "x.json"]] {
+    for option in [&["--lines"][..], &["--counters"], &["--trace", "x.json"]] {
         let output =
             ladder(&[option, &["--device", "simt", "--n", "1"]].concat()).output().unwrap();
         let text = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2));
-        assert!(text.contains("`--lines` and `--trace` show one kernel"), "{text}");
+        assert!(text.contains("`--lines`, `--counters` and `--trace` show one kernel"), "{text}");
     }
 }
 

@@ -93,6 +93,27 @@ fn a_group_too_few_is_a_race_and_comes_too_late() {
     }
 }
 
+/// A copy that is told to read fewer bytes than it writes touches no others: the rest are zeros, and
+/// with none to read the address may be anyone's.
+#[test]
+fn a_copy_reads_no_more_than_it_is_told() {
+    for (read, from, right) in [(0, 1 << 20, [0, 0]), (0, 256, [0, 0]), (1, 252, [63, 0])] {
+        let module = module(&format!(
+            ".shared .align 16 .b8 row[256];\nshl.b32 %r5, %r1, 2;\nmov.u32 %r4, row;\n\
+             add.u32 %r6, %r4, %r5;\nst.shared.u32 [%r6], 77;\n\
+             setp.ne.u32 %p1, %r1, 0;\nst.global.u32 [%rd4+512], %r1;\n\
+             @!%p1 cp.async.ca.shared.global [%r6], [%rd1+{from}], 4, {read};\n\
+             @%p1 cp.async.ca.shared.global [%r6], [%rd1+512], 4, 0;\n\
+             cp.async.wait_all;\nld.shared.u32 %r8, [%r6];\nst.global.u32 [%rd5], %r8;"
+        ));
+        for schedule in schedules() {
+            let (device, out) = run(&module, schedule);
+            assert!(device.findings().is_empty(), "{read} {schedule}: {}", device.said());
+            assert_eq!(out[..2], right, "{read} {schedule}");
+        }
+    }
+}
+
 /// Each thread copies its word, and reads its neighbour's.
 const NEIGHBOUR: &str = ".shared .align 16 .b8 rows[256];
     mov.u32 %r4, rows;

@@ -112,3 +112,83 @@ fn what_an_atomic_saw_is_no_order_for_other_memory() {
     let (device, ..) = run(&module, Schedule::Converged, 9, 32);
     assert!(device.findings().iter().any(|f| f.fault == Fault::DataRace), "{}", device.said());
 }
+
+/// The first block stores a value and raises a volatile flag; the second waits for the flag and reads.
+const FLAG: &str = "mov.u32 %r3, %ctaid.x;
+    setp.ne.u32 %p1, %r3, 0;
+    @%p1 bra W;
+    st.global.u32 [%rd1+4], 7;
+    BEFORE
+    st.volatile.global.u32 [%rd1], 1;
+    ret;
+W:
+    ld.volatile.global.u32 %r4, [%rd1];
+    setp.eq.u32 %p1, %r4, 0;
+    @%p1 bra W;
+    AFTER
+    ld.global.u32 %r5, [%rd1+4];";
+
+/// A fence makes of a volatile store a flag, which nobody need wait for in another way.
+#[test]
+fn a_volatile_flag_behind_a_fence_is_no_race() {
+    let fence = "fence.acq_rel.gpu;";
+    let flag =
+        |before: &str, after: &str| module(&FLAG.replace("BEFORE", before).replace("AFTER", after));
+    for schedule in SCHEDULES {
+        let (device, ..) = run(&flag(fence, fence), schedule, 2, 1);
+        assert!(device.findings().is_empty(), "{schedule}: {}", device.said());
+        let (device, ..) = run(&flag(fence, ""), schedule, 2, 1);
+        let faults: Vec<Fault> = device.findings().iter().map(|f| f.fault).collect();
+        assert_eq!(faults, [Fault::DataRace], "{schedule}: {}", device.said());
+        // Without the first, both are said: the flag publishes nothing.
+        let (device, ..) = run(&flag("", fence), schedule, 2, 1);
+        let mut faults: Vec<Fault> = device.findings().iter().map(|f| f.fault).collect();
+        faults.sort();
+        assert_eq!(
+            faults,
+            [Fault::DataRace, Fault::UnorderedVolatile],
+            "{schedule}: {}",
+            device.said()
+        );
+    }
+}
+
+/// One flag a fence: what is stored behind it may be seen before it.
+#[test]
+fn a_fence_makes_one_flag() {
+    let module = module(
+        "mov.u32 %r3, %ctaid.x;\nsetp.ne.u32 %p1, %r3, 0;\n@%p1 bra W;\nfence.acq_rel.gpu;\n\
+         st.volatile.global.u32 [%rd1+4], 7;\nst.volatile.global.u32 [%rd1], 1;\nret;\n\
+         W: ld.volatile.global.u32 %r4, [%rd1];\nsetp.eq.u32 %p1, %r4, 0;\n@%p1 bra W;\n\
+         fence.acq_rel.gpu;\nld.volatile.global.u32 %r5, [%rd1+4];",
+    );
+    for schedule in SCHEDULES {
+        let (device, ..) = run(&module, schedule, 2, 1);
+        let faults: Vec<Fault> = device.findings().iter().map(|f| f.fault).collect();
+        assert_eq!(faults, [Fault::UnorderedVolatile], "{schedule}: {}", device.said());
+    }
+}
+
+/// A ticket that only its own block sees as atomic is none for the others.
+#[test]
+fn tickets_of_too_narrow_a_scope_race() {
+    for (body, grid, fine) in [
+        ("atom.cta.global.inc.u32 %r4, [%rd1], 9;", 9, false),
+        ("atom.cta.global.inc.u32 %r4, [%rd1], 9;", 1, true),
+        ("atom.gpu.global.inc.u32 %r4, [%rd1], 9;", 9, true),
+        (
+            "fence.acq_rel.gpu;\natom.cta.global.inc.u32 %r4, [%rd1], 9;\nfence.acq_rel.gpu;",
+            9,
+            false,
+        ),
+        ("membar.gl;\natom.global.cta.inc.u32 %r4, [%rd1], 9;\nmembar.gl;", 9, false),
+        ("red.cta.global.add.u32 [%rd1], 9;", 9, false),
+    ] {
+        let module = module(body);
+        for schedule in SCHEDULES {
+            let (device, ..) = run(&module, schedule, grid, 1);
+            let raced = device.findings().iter().any(|f| f.fault == Fault::DataRace);
+            assert_eq!(raced, !fine, "{body} {grid} {schedule}: {}", device.said());
+        }
+    }
+}

@@ -66,3 +66,27 @@ fn the_whole_matrix_loads() {
     let Some(dir) = std::env::var_os("SIMT_CORPUS") else { return };
     assert_eq!(missing(&ptx(Path::new(&dir))), "");
 }
+
+/// Code of another file is where its caller in the first one is, however deep.
+#[test]
+fn what_was_inlined_is_where_its_caller_is() {
+    let line = |loc: &str| {
+        let text = format!(
+            ".version 8.3\n.target sm_70\n.address_size 64\n.file 1 \"kernel.cu\"\n.file 2 \"sum.cuh\"\n\
+             .visible .entry test()\n{{\n.reg .b32 %r<2>;\n{loc}\nmov.u32 %r1, 0;\nret;\n}}\n"
+        );
+        let module = Module::parse(&text).unwrap_or_else(|error| panic!("{loc}: {error}"));
+        module.kernel("test").unwrap().line(0)
+    };
+    assert_eq!(line(".loc 1 7 3"), 7);
+    assert_eq!(line(".loc 2 7 3"), 0);
+    assert_eq!(line(".loc 2 7 3, function_name $L__info_string0, inlined_at 1 12 5"), 12);
+    assert_eq!(line(".loc 2 7 3, function_name $L__info_string0+40, inlined_at 1 12 5"), 12);
+    // Within the first file the line is the code's own.
+    assert_eq!(line(".loc 1 7 3, function_name $L__info_string0, inlined_at 1 12 5"), 7);
+    // Twice: the nearest caller that is in the first file.
+    let deep = ".loc 2 7 3, function_name $L__info_string0, inlined_at 2 20 1, \
+                function_name $L__info_string1, inlined_at 1 30 9";
+    assert_eq!(line(deep), 30);
+    assert_eq!(line(".loc 2 7 3, function_name $L__info_string0, inlined_at 2 20 1"), 0);
+}

@@ -14,6 +14,10 @@ use xshell::Shell;
 use xtask::Task;
 
 fn main() -> ExitCode {
+    // Asked by itself alone: it serves the book, and compiles a kernel for one of its pages.
+    if std::env::args().nth(1).as_deref() == Some(book::serve::WORD) {
+        return book::serve::child();
+    }
     match run(&Task::asked()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

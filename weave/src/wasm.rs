@@ -15,29 +15,64 @@ use sha2::{Digest, Sha256};
 use xshell::{Shell, cmd};
 
 const TARGET: &str = "wasm32-unknown-unknown";
-/// What is made, from the workspace.
-pub(crate) const FILE: &str = "book/live/interpreter.js";
-/// Folders of what it is made from; of `common`, what a page has no use for is left out.
-const SOURCES: [&str; 10] = [
-    "live/src",
-    "simt/src",
-    "numbers/src",
-    "common/src/plan",
-    "common/src/run",
-    "common/src/sum",
-    "common/src/device",
-    "common/src/error.rs",
-    "steps",
-    "rust-toolchain.toml",
+
+/// A module: a crate as a script.
+pub(crate) struct Module {
+    /// The crate.
+    package: &'static str,
+    /// What is made, from the workspace.
+    pub(crate) file: &'static str,
+    /// The function that the script calls.
+    handed: &'static str,
+    /// Folders of what it is made from.
+    sources: &'static [&'static str],
+}
+
+/// What a figure brings at its first touch, and what an exercise does at its own.
+pub(crate) const MODULES: [Module; 2] = [
+    Module {
+        package: "live",
+        file: "book/live/interpreter.js",
+        handed: "live.interpreter",
+        sources: &[
+            "live/src",
+            "simt/src",
+            "numbers/src",
+            "common/src/plan",
+            "common/src/run",
+            "common/src/sum",
+            "common/src/device",
+            "common/src/error.rs",
+            "steps",
+            "rust-toolchain.toml",
+        ],
+    },
+    Module {
+        package: "exercise",
+        file: "book/live/judge.wasm.js",
+        handed: "live.judges",
+        sources: &[
+            "live/exercise/src",
+            "live/src/export.rs",
+            "judge/src",
+            "simt/src",
+            "numbers/src",
+            "rust-toolchain.toml",
+        ],
+    },
 ];
-const ASIDE: [&str; 10] = [
+
+/// Of `common` and `simt`, what a page has no use for.
+const ASIDE: [&str; 12] = [
     "simt/src/cli",
     "common/src/device/chosen.rs",
     "common/src/device/cuda.rs",
+    "common/src/device/cupti/",
     "common/src/device/driver.rs",
     "common/src/device/gate.rs",
     "common/src/device/program.rs",
     "common/src/device/stopwatch.rs",
+    "common/src/run/counted.rs",
     "/src/main.rs",
     "/tests/",
     "/benches/",
@@ -49,42 +84,52 @@ const FLAGS: [&str; 2] =
 
 pub(crate) fn run(sh: &Shell, check: bool) -> Result<()> {
     let root = xtask::root();
-    let sources = sources(&root)?;
-    let kept = fs::read_to_string(root.join(FILE)).unwrap_or_default();
     if check {
-        let stamp = format!("// sources sha256 {sources}");
-        ensure!(
-            kept.lines().any(|line| line == stamp),
-            "{FILE} is older than the interpreter's sources; run `cargo x wasm`"
-        );
+        for Module { file, sources, .. } in &MODULES {
+            let kept = fs::read_to_string(root.join(file)).unwrap_or_default();
+            let stamp = format!("// sources sha256 {}", stamp(&root, sources)?);
+            ensure!(
+                kept.lines().any(|line| line == stamp),
+                "{file} is older than its sources; run `cargo x wasm`"
+            );
+        }
     }
     let installed = cmd!(sh, "rustup target list --installed").quiet().ignore_stderr().read();
     let there = installed.is_ok_and(|targets| targets.lines().any(|line| line == TARGET));
     if !there && cmd!(sh, "rustup target add {TARGET}").quiet().ignore_stderr().run().is_err() {
         match check {
-            true => println!("SKIPPED: {FILE} is not compared: there is no target {TARGET} here"),
+            true => println!(
+                "SKIPPED: the page's modules are not compared: there is no target {TARGET} here"
+            ),
             false => bail!("there is no target {TARGET} here, and rustup cannot bring it"),
         }
         return Ok(());
     }
-    let wasm = compile(sh, &root)?;
-    let text = script(&wasm, &sources)?;
+    MODULES.iter().try_for_each(|module| make(sh, &root, module, check))
+}
+
+/// Makes one, or holds what is kept against it.
+fn make(sh: &Shell, root: &Path, module: &Module, check: bool) -> Result<()> {
+    let Module { package, file, sources, .. } = module;
+    let kept = fs::read_to_string(root.join(file)).unwrap_or_default();
+    let wasm = compile(sh, root, package)?;
+    let text = script(module, &wasm, &stamp(root, sources)?)?;
     let bytes = format!("{} bytes, {} compressed", wasm.len(), compressed(&wasm)?.len());
     match (text == kept, check) {
-        (true, _) => println!("{FILE} is what its sources become: {bytes}"),
+        (true, _) => println!("{file} is what its sources become: {bytes}"),
         (false, false) => {
-            fs::write(root.join(FILE), text)?;
-            println!("wrote {FILE}: {bytes}");
+            fs::write(root.join(file), text)?;
+            println!("wrote {file}: {bytes}");
         }
         (false, true) => {
-            bail!("{FILE} is not what its sources become here ({bytes}); run `cargo x wasm`")
+            bail!("{file} is not what its sources become here ({bytes}); run `cargo x wasm`")
         }
     }
     Ok(())
 }
 
 /// The same bytes on every machine: no path of this one stays in them.
-fn compile(sh: &Shell, root: &Path) -> Result<Vec<u8>> {
+fn compile(sh: &Shell, root: &Path, package: &str) -> Result<Vec<u8>> {
     let home = |name: &str, folder: &str| {
         std::env::var_os(name)
             .map(PathBuf::from)
@@ -100,17 +145,20 @@ fn compile(sh: &Shell, root: &Path) -> Result<Vec<u8>> {
     let paths = paths.map(|(from, to)| format!("--remap-path-prefix={}={to}", from.display()));
     let flags = [&paths[..], &FLAGS.map(str::to_owned)[..]].concat();
     let _flags = sh.push_env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"));
-    cmd!(sh, "cargo build --quiet --package live --lib --profile page --target {TARGET}").run()?;
-    let path = root.join("target").join(TARGET).join("page/live.wasm");
+    cmd!(sh, "cargo build --quiet --package {package} --lib --profile page --target {TARGET}")
+        .run()?;
+    let path = root.join("target").join(TARGET).join(format!("page/{package}.wasm"));
     fs::read(&path).with_context(|| format!("reading {}", path.display()))
 }
 
 /// The script: a page that loads it is handed the module, as base64 of gzip.
-fn script(wasm: &[u8], sources: &str) -> Result<String> {
+fn script(module: &Module, wasm: &[u8], sources: &str) -> Result<String> {
     let wasm_hash = hex(&Sha256::digest(wasm));
     Ok(format!(
-        "// The interpreter (live/, simt/), made by `cargo x wasm`; never edited by hand.\n\
-         // sources sha256 {sources}\n// wasm sha256 {wasm_hash}\nlive.interpreter(\"{}\");\n",
+        "// The crate `{}`, made by `cargo x wasm`; never edited by hand.\n\
+         // sources sha256 {sources}\n// wasm sha256 {wasm_hash}\n{}(\"{}\");\n",
+        module.package,
+        module.handed,
         base64(&compressed(wasm)?)
     ))
 }
@@ -143,9 +191,9 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// The stamp of the sources: their names and texts, with either kind of line ends.
-fn sources(root: &Path) -> Result<String> {
+fn stamp(root: &Path, sources: &[&str]) -> Result<String> {
     let mut files = Vec::new();
-    for source in SOURCES {
+    for source in sources {
         find(&root.join(source), &mut files);
     }
     let mut hash = Sha256::new();
@@ -187,16 +235,23 @@ mod tests {
     }
 
     #[test]
-    fn the_stamp_is_of_the_interpreter_and_not_of_the_command_line() {
+    fn each_module_has_a_stamp_of_its_own_sources() {
         let root = xtask::root();
-        let stamp = sources(&root).unwrap();
-        assert_eq!(stamp.len(), 64);
-        assert_eq!(stamp, sources(&root).unwrap());
+        let stamps: Vec<String> =
+            MODULES.iter().map(|module| stamp(&root, module.sources).unwrap()).collect();
+        assert!(
+            stamps.iter().all(|stamp| stamp.len() == 64) && stamps[0] != stamps[1],
+            "{stamps:?}"
+        );
+        assert_eq!(stamps[0], stamp(&root, MODULES[0].sources).unwrap());
+        for source in MODULES.iter().flat_map(|module| module.sources) {
+            assert!(root.join(source).exists(), "there is no {source}");
+        }
     }
 
     #[test]
     fn a_script_has_its_stamp_and_no_path() {
-        let text = script(b"\0asm", "abc").unwrap();
+        let text = script(&MODULES[0], b"\0asm", "abc").unwrap();
         assert!(text.contains("\n// sources sha256 abc\n") && text.ends_with("\");\n"), "{text}");
     }
 }

@@ -80,7 +80,8 @@ pub fn zoo() -> Result<Vec<Kernel>> {
 }
 
 /// What the figures of the book offer beside a step's own kernel: `STEP/NAME`, each with the fault that
-/// its first line names. They are launched by the plan of their step.
+/// its first line names, or with a number that the slider of its second line sets. They are launched by
+/// the plan of their step.
 pub fn page() -> Result<Vec<Kernel>> {
     let mut kernels = Vec::new();
     for folder in entries(&crate::root().join("book/live/kernels")) {

@@ -43,7 +43,9 @@ pub fn by(
     let unchanged = !committed.is_empty()
         && Stamp::read(committed, &format!("kernel.{element}.ptx"))?.source == hash(&whole);
     if unchanged && asked.is_none() {
-        let origin = format!("committed PTX, {} for {}", version(committed), target(committed));
+        let own = if other.is_some() { "the step's own kernel: " } else { "" };
+        let origin =
+            format!("{own}committed PTX, {} for {}", version(committed), target(committed));
         return Ok(Ptx {
             text: committed.to_owned(),
             source,

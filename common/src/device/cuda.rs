@@ -256,12 +256,15 @@ impl Cuda {
         Ok(format!("GPU-{}", parts.join("-")))
     }
 
+    /// A property; what is below zero is none.
+    pub(super) fn number(&self, attribute: Attribute) -> Result<u64> {
+        let value = self.context.attribute(attribute).map_err(failed("asking the GPU"))?;
+        Ok(value.max(0) as u64)
+    }
+
     /// Figures that no report prints, and that a measurement records.
     pub fn hardware(&self) -> Result<Hardware> {
-        let number = |attribute| {
-            let value = self.context.attribute(attribute).map_err(failed("asking the GPU"));
-            value.map(|value| value.max(0) as u32)
-        };
+        let number = |attribute| self.number(attribute).map(|value| value as u32);
         let (_, memory_bytes) = self.context.mem_get_info().map_err(failed("asking the GPU"))?;
         Ok(Hardware {
             memory_bytes: memory_bytes as u64,

@@ -26,6 +26,8 @@ pub mod host;
 pub mod interpreter;
 #[cfg(not(target_family = "wasm"))]
 mod program;
+#[cfg(not(target_family = "wasm"))]
+pub mod properties;
 pub mod ptx;
 #[cfg(not(target_family = "wasm"))]
 mod stopwatch;

@@ -16,6 +16,10 @@ pub enum Memory {}
 #[derive(Debug)]
 pub enum Program {}
 
+/// What it has counted.
+#[derive(Clone, Debug)]
+pub enum Counted {}
+
 /// Its stopwatch.
 #[derive(Debug)]
 pub enum Stopwatch {}

@@ -23,16 +23,40 @@ pub enum Holds {
         /// Elements of a word.
         word: u64,
     },
+    /// Matrices of [`ENTRIES`](Holds::ENTRIES) elements, and a matrix of sums for each of `count` even
+    /// parts of them, in the same order: a sum holds one entry of every matrix in its part. What is
+    /// left for the last matrix may be less than a whole one.
+    Matrices {
+        /// In which order elements lie, and sums.
+        order: Order,
+        /// Matrices of each part but the last.
+        tile: u64,
+        /// How many parts there are.
+        count: u64,
+    },
+}
+
+/// The order in which the elements of many matrices lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Row major: each matrix together.
+    Row,
+    /// Column major: the first element of every matrix, then the second of every one.
+    Column,
 }
 
 impl Holds {
     /// One sum of everything.
     pub const ALL: Holds = Holds::Parts { each: u64::MAX, count: 1 };
 
+    /// Elements of a matrix.
+    pub const ENTRIES: u64 = 4;
+
     /// How many sums there are.
     pub fn count(&self) -> u64 {
         match *self {
             Holds::Parts { count, .. } | Holds::Strides { count, .. } => count,
+            Holds::Matrices { count, .. } => Holds::ENTRIES * count,
         }
     }
 
@@ -48,6 +72,19 @@ impl Holds {
             Holds::Strides { tile, count, word } => {
                 let end = n - n % word;
                 (index * tile, tile, tile * count, end, if index == 0 { end..n } else { 0..0 })
+            }
+            Holds::Matrices { order: Order::Row, tile, .. } => {
+                let (part, entry) = (index / Holds::ENTRIES, index % Holds::ENTRIES);
+                let first = Holds::ENTRIES.saturating_mul(part.saturating_mul(tile));
+                let end = first.saturating_add(Holds::ENTRIES.saturating_mul(tile)).min(n);
+                (first + entry, 1, Holds::ENTRIES, end, 0..0)
+            }
+            Holds::Matrices { order: Order::Column, tile, count } => {
+                let (entry, part) = (index / count, index % count);
+                let matrices = n.div_ceil(Holds::ENTRIES);
+                let end = ((entry + 1) * matrices).min(n);
+                let first = (entry * matrices).saturating_add(part.saturating_mul(tile)).min(end);
+                (first, tile, u64::MAX, end, 0..0)
             }
         };
         std::iter::successors(Some(first), move |at| at.checked_add(stride))
@@ -100,6 +137,33 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_sum_of_matrices_holds_one_entry_of_a_part_of_them() {
+        for n in AWKWARD.into_iter().chain([2, 3, 5, 6, 7, 4 * 257]) {
+            let matrices = n.div_ceil(4);
+            for tile in [1, 3, 64, 1000, u64::MAX] {
+                let count = matrices.div_ceil(tile).max(1);
+                for order in [Order::Row, Order::Column] {
+                    let owner = owners(Holds::Matrices { order, tile, count }, n);
+                    for (at, owner) in owner.into_iter().enumerate() {
+                        let (matrix, entry) = match order {
+                            Order::Row => (at as u64 / 4, at as u64 % 4),
+                            Order::Column => (at as u64 % matrices, at as u64 / matrices),
+                        };
+                        let place = match order {
+                            Order::Row => 4 * (matrix / tile) + entry,
+                            Order::Column => entry * count + matrix / tile,
+                        };
+                        assert_eq!(owner, place, "{at} of {n}, {order:?}, {tile}");
+                    }
+                }
+            }
+        }
+        let parts = |order| Holds::Matrices { order, tile: 2, count: 3 };
+        assert_eq!(parts(Order::Row).ranges(18, 5).collect::<Vec<_>>(), [9..10, 13..14]);
+        assert_eq!(parts(Order::Column).ranges(18, 4).collect::<Vec<_>>(), [7..9]);
     }
 
     #[test]

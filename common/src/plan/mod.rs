@@ -12,7 +12,7 @@ mod step;
 
 pub use call::{Call, Number};
 pub use chip::Chip;
-pub use holds::Holds;
+pub use holds::{Holds, Order};
 pub use launch::{Arg, Buffer, Launch, Plan, Scratch, Stage, additions};
 pub use numbers::Element;
 pub use parts::Parts;

@@ -88,7 +88,7 @@ pub struct Study {
     /// The sizes that it is about, as `--n` takes them.
     pub sizes: &'static str,
     /// Bytes of the largest input that it is about: above it its ways are right, and no longer what
-    /// one would take.
+    /// one would take. 0 where it is about all.
     pub up_to: u64,
     /// The ways, in the order of every table.
     pub ways: &'static [&'static Step],

@@ -4,7 +4,7 @@
 use crate::{
     Error, Result,
     device::{Ptx, ptx},
-    plan::{Arg, Buffer, Launch, Plan},
+    plan::{Arg, Buffer, Launch, Plan, Scratch},
 };
 
 /// Holds the launches of a plan against the entry points of PTX.
@@ -27,7 +27,7 @@ pub(super) fn fits(plan: &Plan, ptx: &Ptx) -> Result<()> {
         return Err(Error::Signature {
             file: ptx.file.clone(),
             entry: launch.entry.clone(),
-            passes: passes(launch),
+            passes: passes(launch, &plan.scratch),
             takes: describe(&takes, &names),
         });
     }
@@ -43,11 +43,16 @@ fn size(arg: &Arg) -> u32 {
 }
 
 /// What the host hands over, as a sentence has it.
-fn passes(launch: &Launch) -> String {
+fn passes(launch: &Launch, scratch: &[Scratch]) -> String {
     let arg = |arg: &Arg| match *arg {
         Arg::Address(Buffer::Input) => "the address of the elements".to_owned(),
         Arg::Address(Buffer::Result) => "the address of the sum".to_owned(),
-        Arg::Address(Buffer::Scratch(_)) => "the address of partial sums".to_owned(),
+        Arg::Address(Buffer::Scratch(index)) => match scratch.get(index) {
+            Some(Scratch::Zeroed(_)) => "the address of zeros to count in",
+            Some(Scratch::Mail(_)) => "the address of a mailbox",
+            Some(Scratch::Partials(_)) | None => "the address of partial sums",
+        }
+        .to_owned(),
         Arg::U64(value) => format!("the 64-bit number {value}"),
         Arg::U32(value) => format!("the 32-bit number {value}"),
     };
@@ -137,7 +142,7 @@ mod tests {
         let source = "extern \"C\" __global__ void reduce(const Element* in, Element* out, unsigned int n) {}";
         assert_eq!(
             said("reduce(.param .u64 a, .param .u64 b, .param .u32 c)", source),
-            "the host passes `reduce` 3 arguments (the address of the elements, the address of the sum, the 64-bit number 7), and the one in kernel.cu takes 3 (`in`, 64 bits; `out`, 64 bits; `n`, 32 bits): give it the parameters of the step's own kernel"
+            "the host passes `reduce` 3 arguments (the address of the elements, the address of the sum, the 64-bit number 7), and the one in kernel.cu takes 3 (`in`, 64 bits; `out`, 64 bits; `n`, 32 bits): let it take what is passed, in this order"
         );
         assert!(said("reduce(.param .u64 a)", "").contains("takes 1 (64 bits): give it"));
         assert!(said("reduce()", "").contains("takes none: give it"));

@@ -219,8 +219,8 @@ impl<'d> Job<'d> {
         Ok(true)
     }
 
-    /// The first `count` elements of what a stage wrote.
-    fn output<T: Scalar>(&self, buffer: Buffer, count: u64) -> Result<Vec<T>> {
+    /// The first `count` elements of what a stage wrote, in the last run.
+    pub fn output<T: Scalar>(&self, buffer: Buffer, count: u64) -> Result<Vec<T>> {
         let (memory, mail) = match buffer {
             Buffer::Scratch(index) => {
                 (&self.scratch[index], matches!(self.plan.scratch[index], Scratch::Mail(_)))

@@ -1,11 +1,15 @@
 //! One step on one problem: the job, what came of it, and how long it took.
 
+#[cfg(not(target_family = "wasm"))]
 mod counted;
 mod fits;
 mod job;
 mod outcome;
 mod timing;
 
+#[cfg(target_family = "wasm")]
+pub use crate::device::cuda::Counted;
+#[cfg(not(target_family = "wasm"))]
 pub use counted::{Counted, Drawn, SAME, by_hardware, count};
 pub use job::{Checked, Job};
 pub use outcome::{Outcome, Refusal, Samples, run};

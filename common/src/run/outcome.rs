@@ -1,7 +1,7 @@
 //! One step on one problem: plan, run, verify, time.
 
 use super::{
-    counted::Counted,
+    Counted,
     job::{Checked, Job},
     timing::{Timing, WARM_UP},
 };

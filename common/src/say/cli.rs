@@ -101,13 +101,19 @@ pub fn ladder(options: &Options, steps: &[&'static Step]) -> ExitCode {
 
 /// Runs the program of a study: several ways to one sum, in one table, at sizes of its own.
 pub fn study(study: &'static Study) -> ExitCode {
+    main(study_command(study), study.ways, |outcomes, refusals, _| {
+        report::ladder(outcomes, refusals)
+    })
+}
+
+/// The command line of a study, to which one that does more adds its commands.
+pub fn study_command(study: &'static Study) -> clap::Command {
     let help = "How many elements to add: 1048576, 2^20, 3*2^19+77, 1Mi, or a list such as 1,257,2^10..2^18";
-    let command = Program::command()
+    Program::command()
         .name(study.name)
         .bin_name(study.name)
         .about(study.about)
-        .mut_arg("n", |arg| arg.default_value(study.sizes).help(help).long_help(help));
-    main(command, study.ways, |outcomes, refusals, _| report::ladder(outcomes, refusals))
+        .mut_arg("n", |arg| arg.default_value(study.sizes).help(help).long_help(help))
 }
 
 /// Says what is wrong with a command line, or prints the help that it asked for.

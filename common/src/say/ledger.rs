@@ -108,7 +108,8 @@ fn checks(observed: &Observed) -> String {
     let names: Vec<&str> = names.collect();
     let mut text = String::from("\n");
     if names.is_empty() {
-        text += &line("checks", "none (`--check races,memory,sync` asks for them)");
+        text +=
+            &line("checks", "none: too many elements; `--check races,memory,sync` asks for them");
     } else if observed.findings.is_empty() {
         text += &line("checks", &format!("no {}", names.join(", no ")));
     }

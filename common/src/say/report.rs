@@ -10,7 +10,7 @@ use numbers::{group, size};
 use crate::{
     Step,
     device::Facts,
-    plan::{Buffer, Holds, Launch, Plan, Problem},
+    plan::{Buffer, Holds, Launch, Order, Plan, Problem},
     run::{Outcome, Refusal, Timing},
     sum::{Input, Value},
 };
@@ -154,6 +154,19 @@ fn shares(holds: &Holds, n: u64) -> String {
             group(count),
             group(tile),
             group(count)
+        ),
+        Holds::Matrices { order, tile, count } => format!(
+            "Matrices of {} elements, {}: each of {} blocks of sums holds {}, entry by entry.",
+            Holds::ENTRIES,
+            match order {
+                Order::Row => "each together",
+                Order::Column => "the first element of each, then the second of each, and so forth",
+            },
+            group(count),
+            match tile {
+                u64::MAX => "all of them".to_owned(),
+                _ => format!("{} neighbouring ones, the last one what is left", group(tile)),
+            }
         ),
     }
 }

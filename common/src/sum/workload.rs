@@ -68,65 +68,13 @@ impl<T: Scalar> Workload<T> {
         seed: u64,
         offset: u64,
     ) -> Result<Workload<T>> {
-        let bytes = (n + offset) * T::ELEMENT.size();
-        let what = format!("the input of {n} {}", T::ELEMENT);
-        let (stride, copies) = match device {
-            Device::Cuda(cuda) => {
-                let free = cuda.free_bytes();
-                if bytes > free {
-                    return Err(Error::Memory { what, place: "device", needed: bytes, free });
-                }
-                let stride = bytes.next_multiple_of(256).max(256);
-                // Half of what is free stays free, for partial sums and for others.
-                (stride, (ROTATION.div_ceil(stride) + 1).min(free / 2 / stride).max(1))
-            }
-            Device::Simt(_) => (bytes, 1),
-        };
-        let free = host::free_bytes();
-        if bytes > free {
-            return Err(Error::Memory { what, place: "host", needed: bytes, free });
-        }
-        let values: Vec<T> = input.draw(n, seed)?;
-        let chunks = Elements::drawn(&values).chunks();
-        let reference = Elements::drawn(&values).with(&chunks).total();
-        let memory = device.alloc(&what, stride * copies)?;
-        if stride != bytes {
-            // What lies between two copies is copied with them, and would be found uninitialised.
-            device.fill(&memory, 0)?;
-        }
-        // The interpreter is not timed, and a page of the book has no such clock.
-        let started = matches!(device, Device::Cuda(_)).then(Instant::now);
-        let size = T::ELEMENT.size();
-        // Ones before the first element: a kernel that adds them is wrong.
-        device.write(&memory, 0, bytemuck::cast_slice(&vec![T::ONE; offset as usize]))?;
-        device.write(&memory, offset * size, bytemuck::cast_slice(&values))?;
-        let mut copy = None;
-        if let (Device::Cuda(cuda), Memory::Cuda(memory)) = (device, &memory) {
-            copy = started.map(|started| started.elapsed().as_secs_f64());
-            // Each copy doubles what is there.
-            let mut there = 1;
-            while there < copies {
-                let more = there.min(copies - there);
-                cuda.repeat(memory, more * stride, there * stride)?;
-                there += more;
-            }
-            cuda.finish()?;
-        }
-        let (next, slip) = (Cell::new(0), Cell::new(None));
-        let offset = offset * size;
-        Ok(Workload {
-            values,
-            reference,
-            copy,
-            memory,
-            offset,
-            stride,
-            copies,
-            next,
-            slip,
-            chunks,
-            exact_chunks: OnceCell::new(),
-        })
+        let place = Place::of::<T>(device, n, offset)?;
+        place.hold(device, input.draw(n, seed)?, offset)
+    }
+
+    /// As [`new`](Workload::new), of elements that are there already, as those of a file.
+    pub fn holding(device: &Device, values: Vec<T>) -> Result<Workload<T>> {
+        Place::of::<T>(device, values.len() as u64, 0)?.hold(device, values, 0)
     }
 
     /// The elements.
@@ -198,6 +146,85 @@ impl<T: Scalar> Workload<T> {
         let next = self.next.get();
         self.next.set((next + 1) % self.copies);
         self.memory.address() + next * self.stride + self.offset
+    }
+}
+
+/// Where on a device an input will lie.
+struct Place {
+    what: String,
+    bytes: u64,
+    stride: u64,
+    copies: u64,
+}
+
+impl Place {
+    /// Of `n` elements behind `offset` others, in as many copies as the device's L2 cache asks for;
+    /// refused where host or device has no room.
+    fn of<T: Scalar>(device: &Device, n: u64, offset: u64) -> Result<Place> {
+        let bytes = (n + offset) * T::ELEMENT.size();
+        let what = format!("the input of {n} {}", T::ELEMENT);
+        let (stride, copies) = match device {
+            Device::Cuda(cuda) => {
+                let free = cuda.free_bytes();
+                if bytes > free {
+                    return Err(Error::Memory { what, place: "device", needed: bytes, free });
+                }
+                let stride = bytes.next_multiple_of(256).max(256);
+                // Half of what is free stays free, for partial sums and for others.
+                (stride, (ROTATION.div_ceil(stride) + 1).min(free / 2 / stride).max(1))
+            }
+            Device::Simt(_) => (bytes, 1),
+        };
+        let free = host::free_bytes();
+        if bytes > free {
+            return Err(Error::Memory { what, place: "host", needed: bytes, free });
+        }
+        Ok(Place { what, bytes, stride, copies })
+    }
+
+    /// Adds the elements up, and copies them to the device.
+    fn hold<T: Scalar>(self, device: &Device, values: Vec<T>, offset: u64) -> Result<Workload<T>> {
+        let Place { what, bytes, stride, copies } = self;
+        let chunks = Elements::drawn(&values).chunks();
+        let reference = Elements::drawn(&values).with(&chunks).total();
+        let memory = device.alloc(&what, stride * copies)?;
+        if stride != bytes {
+            // What lies between two copies is copied with them, and would be found uninitialised.
+            device.fill(&memory, 0)?;
+        }
+        // The interpreter is not timed, and a page of the book has no such clock.
+        let started = matches!(device, Device::Cuda(_)).then(Instant::now);
+        let size = T::ELEMENT.size();
+        // Ones before the first element: a kernel that adds them is wrong.
+        device.write(&memory, 0, bytemuck::cast_slice(&vec![T::ONE; offset as usize]))?;
+        device.write(&memory, offset * size, bytemuck::cast_slice(&values))?;
+        let mut copy = None;
+        if let (Device::Cuda(cuda), Memory::Cuda(memory)) = (device, &memory) {
+            copy = started.map(|started| started.elapsed().as_secs_f64());
+            // Each copy doubles what is there.
+            let mut there = 1;
+            while there < copies {
+                let more = there.min(copies - there);
+                cuda.repeat(memory, more * stride, there * stride)?;
+                there += more;
+            }
+            cuda.finish()?;
+        }
+        let (next, slip) = (Cell::new(0), Cell::new(None));
+        let offset = offset * size;
+        Ok(Workload {
+            values,
+            reference,
+            copy,
+            memory,
+            offset,
+            stride,
+            copies,
+            next,
+            slip,
+            chunks,
+            exact_chunks: OnceCell::new(),
+        })
     }
 }
 

@@ -102,6 +102,7 @@ impl<'p> Entry<'p> {
     pub fn blocks(&self, asked: &[Block]) -> Vec<Block> {
         match self {
             Entry::Step(step) | Entry::Experiment(step) => step.among(asked),
+            Entry::Way(_, step) => step.among(&asked[..asked.len().min(1)]),
             _ => asked.iter().take(1).copied().collect(),
         }
     }
@@ -244,6 +245,10 @@ mod tests {
         assert!(way.is_for(STUDIES[0].up_to) && !way.is_for(STUDIES[0].up_to + 1));
         assert!(Entry::Step(STEPS[0]).is_for(1 << 40));
         assert_eq!(way.blocks(&Block::ALL), Block::ALL[..1]);
+        // A way that does not take the first one that is asked for has its own.
+        let matrices = Entry::Way(STUDIES[1], STUDIES[1].ways[0]);
+        assert!(matrices.is_for(1 << 40));
+        assert_eq!(matrices.blocks(&Block::ALL), [Block::USUAL]);
         assert_eq!(Entry::Step(STEPS[10]).blocks(&Block::ALL), [Block::new(512).unwrap()]);
         assert_eq!(Entry::Step(STEPS[0]).blocks(&Block::ALL), Block::ALL);
     }

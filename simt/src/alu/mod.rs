@@ -30,8 +30,9 @@ pub(crate) fn eval(op: &Alu, [a, b, c, d]: [u64; 4]) -> u64 {
     match op.f {
         F::Cvt { from, int } => return convert::convert(op, from, int, a),
         F::CvtPack => return convert::pack(op, a, b),
-        F::Set(cmp, from) if ty.is_packed() => {
-            let (from, ty) = (from.half(), ty.half());
+        F::Set(cmp, from) if from.is_packed() => {
+            // As halves, or as masks in one word.
+            let (from, ty) = (from.half(), if ty.is_packed() { ty.half() } else { Ty::U16 });
             let one = Alu { f: F::Set(cmp, from), ty, ..*op };
             let half = |shift: u32| eval(&one, [a >> shift & 0xffff, b >> shift & 0xffff, 0, 0]);
             return half(0) | half(16) << 16;

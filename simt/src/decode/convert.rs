@@ -9,7 +9,8 @@ use crate::parse::ast::Operand;
 impl Decoder<'_, '_> {
     pub(super) fn set(&self, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {
         let (Some(from), Some(ty)) = (mods.ty(), mods.ty()) else { return Err(UNKNOWN.into()) };
-        if from.is_packed() != ty.is_packed() || from.bits() < 16 {
+        let masks = from.is_packed() && matches!(ty, Ty::U32 | Ty::S32);
+        if (from.is_packed() != ty.is_packed() && !masks) || from.bits() < 16 {
             return Err(UNKNOWN.into());
         }
         let Some(cmp) = mods.find(comparison) else { return Err("lacks a comparison".into()) };

@@ -222,10 +222,10 @@ impl Decoder<'_, '_> {
             (_, [addr, b]) => (addr, self.src(b, ty)?, Src::Imm(0)),
             _ => return Err("takes an address and one operand".into()),
         };
-        let mut memory = self.memory(mods, addr, ty)?;
+        let scope = mods.scope().unwrap_or(Scope::Gpu);
+        let mut memory = Memory { scope, ..self.memory(mods, addr, ty)? };
         if memory.order == Order::Weak {
             memory.order = Order::Relaxed;
-            memory.scope = Scope::Gpu;
         }
         if matches!(memory.window, Window::Generic | Window::Global) {
             self.interacts = true;

@@ -69,7 +69,8 @@ impl Team<'_> {
                         format!("global address {source:#x} is no multiple of {align}"),
                     ));
                 }
-                if self.env.global.find(source, read.into()).is_none() {
+                // What is not read may lie anywhere.
+                if read > 0 && self.env.global.find(source, read.into()).is_none() {
                     return Err(self.no_such_global(source, lane, Want::raw(read)));
                 }
                 (Space::Global, source, From::Global(source, read as usize))
@@ -105,6 +106,7 @@ impl Team<'_> {
                     to,
                     target,
                     bytes,
+                    read,
                     mbarrier: None,
                     bulk: copy.bulk,
                 },
@@ -147,6 +149,7 @@ impl Team<'_> {
                     to,
                     target,
                     bytes,
+                    read,
                     mbarrier,
                     bulk: copy.bulk,
                 },

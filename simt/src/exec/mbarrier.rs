@@ -196,6 +196,7 @@ impl Team<'_> {
             return Err(Fault::new(TrapKind::BadBarrier, lane, detail));
         }
         self.vain_waits = 0;
+        self.moved = self.executed;
         let phase = object.phase;
         let token = phase | u64::from(object.pending) << 40;
         object.pending -= arrivals;
@@ -298,6 +299,10 @@ impl Team<'_> {
                 return;
             }
             passes |= u32::from(done) << lane;
+            match done {
+                true => self.moves(),
+                false => self.looks(addr),
+            }
             let op = if done { MbarrierOp::TestPasses } else { MbarrierOp::TestFails };
             obs.mbarrier(
                 at,

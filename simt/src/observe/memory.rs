@@ -334,10 +334,13 @@ impl Observer for Memory {
     }
 
     fn copy(&mut self, at: &At<'_>, copy: &Copy) {
-        let bytes = u64::from(copy.bytes);
-        for (space, address, reads) in
-            [(copy.from, copy.source, true), (copy.to, copy.target, false)]
-        {
+        for (space, address, bytes, reads) in [
+            (copy.from, copy.source, u64::from(copy.read), true),
+            (copy.to, copy.target, u64::from(copy.bytes), false),
+        ] {
+            if bytes == 0 {
+                continue;
+            }
             match space {
                 Space::Shared => self.shared(at, copy.lane, address, bytes, reads, !reads),
                 Space::Global if reads => {

@@ -211,8 +211,10 @@ pub struct Copy {
     pub to: Space,
     /// First byte that is written; a shared address as in [`Space::Shared`].
     pub target: u64,
-    /// Bytes.
+    /// Bytes that are written.
     pub bytes: u32,
+    /// Bytes that are read; those beyond them are written as zeros.
+    pub read: u32,
     /// Shared address of the `mbarrier` that counts them.
     pub mbarrier: Option<u64>,
     /// Whether it is a `cp.async.bulk`.

@@ -18,7 +18,7 @@ const MORE: u64 = 1 << 16;
 
 /// What a stepper says of its step for its live figure; nothing where there is no interpreter.
 pub(crate) fn facts(sources: &Sources, name: &str) -> Result<Value> {
-    if !sources.root.join(crate::wasm::FILE).exists() {
+    if !sources.root.join(crate::wasm::MODULES[0].file).exists() {
         return Ok(Value::Null);
     }
     let step = ::live::step(name).map_err(|error| anyhow::anyhow!("{error}"))?;
@@ -27,7 +27,7 @@ pub(crate) fn facts(sources: &Sources, name: &str) -> Result<Value> {
     let sized = at(name) >= at(SIZED);
     let variants: Vec<Value> = variants(step, before)?
         .into_iter()
-        .map(|v| json!({ "name": v.name, "step": v.step, "label": v.label }))
+        .map(|v| json!({ "name": v.name, "step": v.step, "label": v.label, "knob": v.knob }))
         .collect();
     let n = if sized { MORE } else { N };
     Ok(json!({ "before": before, "n": n, "sms": sized, "variants": variants }))
@@ -40,6 +40,18 @@ struct Variant {
     step: String,
     /// What its button says.
     label: String,
+    /// The slider that sets a number in it: what it says, its ends, and where it stands at first.
+    knob: Option<Value>,
+}
+
+/// What a kernel's second line may say: `// Slider: words from lane to lane, 1 to 33, first 2.`
+fn knob(source: &str) -> Option<Value> {
+    let line = source.lines().nth(1)?.strip_prefix("// Slider: ")?.strip_suffix('.')?;
+    let (label, numbers) = line.split_once(", ")?;
+    let (ends, at) = numbers.split_once(", first ")?;
+    let (from, to) = ends.split_once(" to ")?;
+    let [from, to, at] = [from, to, at].map(|number| number.parse::<u32>().ok());
+    Some(json!({ "label": label, "from": from?, "to": to?, "at": at? }))
 }
 
 fn variants(step: &Step, before: Option<&str>) -> Result<Vec<Variant>> {
@@ -52,6 +64,7 @@ fn variants(step: &Step, before: Option<&str>) -> Result<Vec<Variant>> {
             name: before.to_owned(),
             step: step.name.to_owned(),
             label: format!("that of {}", before.split('-').next().unwrap_or(before)),
+            knob: None,
         });
     }
     for broken in broken(step.name)? {
@@ -60,12 +73,14 @@ fn variants(step: &Step, before: Option<&str>) -> Result<Vec<Variant>> {
             name: broken.name.clone(),
             step: step.name.to_owned(),
             label: label.trim_start_matches("// ").trim_end_matches('.').to_owned(),
+            knob: knob(&broken.source),
         });
     }
     all.extend(step.variants.iter().map(|variant| Variant {
         name: variant.name.to_owned(),
         step: variant.name.to_owned(),
         label: variant.name.rsplit('/').next().unwrap_or_default().replace('-', " "),
+        knob: None,
     }));
     Ok(all)
 }
@@ -143,5 +158,35 @@ pub(crate) fn write(html: &Path) -> Result<()> {
             fs::write(folder.join(format!("{name}.{element}.js")), script)?;
         }
     }
+    // What an exercise begins with, for whoever writes it in a served page.
+    for task in &judge::TASKS {
+        let exercise = check::exercise::Exercise::of(task.number)?;
+        let script = format!("live.task({}, {});\n", task.number, json!(read(&exercise.kernel())?));
+        fs::write(folder.join(format!("task-{}.js", task.number)), script)?;
+    }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slider_is_in_the_second_line_and_its_number_is_in_source_and_ptx() {
+        let head = "// A.\n// Slider: words from lane to lane, 1 to 33, first 2.\n";
+        let one = json!({ "label": "words from lane to lane", "from": 1, "to": 33, "at": 2 });
+        assert_eq!(knob(head), Some(one));
+        assert_eq!(knob("// A.\n// Slider: words, 1 to many, first 2.\n"), None);
+        assert_eq!(knob("// A.\n"), None);
+        let all = kernels::page().unwrap();
+        let turned: Vec<&Kernel> = all.iter().filter(|k| knob(&k.source).is_some()).collect();
+        assert!(!turned.is_empty());
+        for kernel in turned {
+            assert_eq!(kernel.source.matches("; // the slider").count(), 1, "{}", kernel.name);
+            for element in common::Element::ALL {
+                let ptx = read(&kernel.folder.join(kernel.ptx(element.name()))).unwrap();
+                assert_eq!(ptx.matches("; // the slider").count(), 1, "{} {element}", kernel.name);
+            }
+        }
+    }
 }

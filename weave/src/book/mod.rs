@@ -25,7 +25,7 @@ mod repeated;
 mod ring;
 mod sass;
 mod segment;
-mod serve;
+pub(crate) mod serve;
 mod slider;
 mod sources;
 mod stepper;

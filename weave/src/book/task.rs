@@ -25,7 +25,8 @@ pub(crate) fn html(number: usize) -> Result<String> {
         out +=
             &format!("\n<details>\n<summary>Hint {}</summary>\n\n{hint}\n\n</details>\n", at + 1);
     }
-    Ok(out + "</section>\n\n")
+    // With a script it has buttons: the same judge, in the page.
+    Ok(out + &format!("\n<div class=\"judge\" data-task=\"{number}\"></div>\n</section>\n\n"))
 }
 
 #[cfg(test)]
@@ -41,6 +42,7 @@ mod tests {
             "{html}"
         );
         assert_eq!(html.matches("<details>").count(), 3);
+        assert_eq!(html.matches("data-task=\"3\"").count(), 1);
         assert_eq!(html.matches("<section").count(), html.matches("</section>").count());
         assert!(super::html(15).unwrap_err().to_string().contains("take 1 to 14"));
     }

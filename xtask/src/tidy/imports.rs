@@ -157,6 +157,10 @@ impl<'f> Tree<'f> {
                 self.modules[module].children.insert(name, child);
                 return self.walk(body.stream(), child, true);
             }
+            // Another crate's file is read with that crate.
+            (_, Some(place)) if place.matches("../").count() > within.file.matches('/').count() => {
+                return Ok(());
+            }
             (_, Some(place)) => {
                 let file = joined(&folder(within.file), &place);
                 self.file(&file, folder(&file), Some(module))?
@@ -408,6 +412,9 @@ mod tests {
             |text: &str| format!("{:#}", edges(&files(&[("src/lib.rs", text)])).unwrap_err());
         assert!(error("fn f( {").contains("src/lib.rs is no Rust"), "{}", error("fn f( {"));
         assert_eq!(error("mod gone;"), "there is no src/gone.rs");
+        assert_eq!(error("#[path = \"../gone.rs\"] mod gone;"), "there is no gone.rs");
+        // Another crate's is no concern of this one.
+        assert_eq!(found(&[("src/lib.rs", "#[path = \"../../b/src/a.rs\"] mod a;")]), [""; 0]);
         // Names that only lead to each other lead nowhere.
         assert_eq!(of_a("use self::x::y; mod x { pub use super::y; } fn f() { y::z() }"), [""; 0]);
     }

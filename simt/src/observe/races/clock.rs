@@ -57,6 +57,8 @@ pub(super) struct WarpClock {
     pub(super) refs: Vec<(u32, Ref)>,
     pub(super) pending: Vec<(u32, Ref)>,
     pub(super) fenced: Vec<(u32, Arc<Release>)>,
+    /// Lanes that have stored nothing to global memory since they were fenced for release.
+    pub(super) fresh: u32,
     /// Copies of its threads, where there are any.
     pub(super) copies: Option<Box<Unwaited>>,
 }

@@ -194,6 +194,20 @@ impl Races {
         add_for(if acquires { &mut warp.refs } else { &mut warp.pending }, lanes, r);
     }
 
+    /// Whether a store to global memory is the first after a fence: a flag for other blocks, which
+    /// are meant to see it come.
+    fn publishes(&mut self, at: &At<'_>, access: &Access<'_>) -> bool {
+        if access.space != Space::Global || access.wrote == 0 {
+            return false;
+        }
+        let place = self.place(&at.block);
+        let block = &mut self.clusters[place].blocks[at.block.rank as usize];
+        let fresh = &mut block.warps[at.warp as usize].fresh;
+        let publishes = access.wrote & !*fresh == 0;
+        *fresh &= !access.wrote;
+        publishes
+    }
+
     /// What a lane knew at its last releasing fence.
     fn fenced(&self, place: usize, rank: usize, warp: u32, lane: u32) -> Option<Arc<Release>> {
         let fenced = &self.clusters[place].blocks[rank].warps[warp as usize].fenced;
@@ -368,9 +382,10 @@ impl Observer for Races {
         if self.engine && access.space == Space::Shared && access.wrote != 0 {
             self.write_unfenced(at, access);
         }
+        let publishes = self.publishes(at, access);
         let strength = match access.order {
             Order::Weak if !access.kind.is_atomic() => Strength::Weak,
-            Order::Volatile if !access.kind.is_atomic() => Strength::Volatile,
+            Order::Volatile if !access.kind.is_atomic() && !publishes => Strength::Volatile,
             _ => Strength::Strong,
         };
         let entry = self.entry(at, strength, access.scope);
@@ -392,12 +407,13 @@ impl Observer for Races {
     }
 
     fn copy(&mut self, at: &At<'_>, copy: &Copy) {
-        let bytes = u64::from(copy.bytes);
         let mine = self.entry(at, Strength::Weak, Scope::Sys).by(1 << copy.lane);
-        for (space, address, kind) in
-            [(copy.from, copy.source, Kind::READ), (copy.to, copy.target, Kind::WRITE)]
-        {
-            if !matches!(space, Space::Global | Space::Shared) {
+        for (space, address, bytes, kind) in [
+            (copy.from, copy.source, copy.read, Kind::READ),
+            (copy.to, copy.target, copy.bytes, Kind::WRITE),
+        ] {
+            let bytes = u64::from(bytes);
+            if bytes == 0 || !matches!(space, Space::Global | Space::Shared) {
                 continue;
             }
             let waits = kind.writes && !copy.bulk && copy.mbarrier.is_none();

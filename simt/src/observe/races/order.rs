@@ -101,7 +101,9 @@ impl Races {
         }
         if order != Order::Acquire {
             let release = Arc::new(cluster.release(rank, at.warp, at.mask, scope as u8));
-            let fenced = &mut cluster.blocks[rank].warps[warp].fenced;
+            let clock = &mut cluster.blocks[rank].warps[warp];
+            clock.fresh |= at.mask;
+            let fenced = &mut clock.fenced;
             fenced.iter_mut().for_each(|(m, _)| *m &= !at.mask);
             fenced.retain(|(m, _)| *m != 0);
             fenced.push((at.mask, release));

@@ -1,0 +1,31 @@
+// with other distances between lanes.
+// Slider: words from lane to lane, 1 to 33, first 2.
+extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
+{
+    extern __shared__ Element shared[];
+    unsigned int tid = threadIdx.x;
+    unsigned long long i = (unsigned long long)blockIdx.x * blockDim.x + tid;
+    unsigned int distance;
+    asm("mov.u32 %0, 2; // the slider" : "=r"(distance));
+
+    // Place: value j is that many words behind value j - 1, round and round, and no two share a word.
+    unsigned int even = distance & (0 - distance);
+    auto place = [=](unsigned int j) { return (j * distance + j * even / blockDim.x) % blockDim.x; };
+
+    // Load: one element a thread, zero beyond the end.
+    shared[tid] = i < n ? in[i] : 0;
+    __syncthreads();
+
+    // Reduce: the block's elements to one.
+    for (unsigned int s = blockDim.x / 2; s > 0; s /= 2) {
+        if (tid < s) {
+            shared[place(tid)] += shared[place(tid + s)];
+        }
+        __syncthreads();
+    }
+
+    // Store: the block's partial sum.
+    if (tid == 0) {
+        out[blockIdx.x] = shared[0];
+    }
+}

@@ -1,0 +1,53 @@
+//! What a GPU says of itself, number by number.
+
+use cudarc::driver::sys::CUdevice_attribute as Attribute;
+
+use super::Cuda;
+use crate::Result;
+
+/// A property, and what it is counted in.
+type Row = (&'static str, Attribute, &'static str);
+
+/// What no plan asks for; what plans ask for is the [`Chip`](crate::plan::Chip).
+const ROWS: [Row; 18] = [
+    ("lanes of a warp", Attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE, ""),
+    ("threads of a block", Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, ""),
+    ("blocks of a grid, x", Attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, ""),
+    ("blocks of a grid, y", Attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, ""),
+    (
+        "registers of a multiprocessor",
+        Attribute::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR,
+        "",
+    ),
+    ("registers of a block", Attribute::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK, ""),
+    (
+        "shared memory of a block, unasked",
+        Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK,
+        "B",
+    ),
+    (
+        "shared memory that CUDA keeps in a block",
+        Attribute::CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK,
+        "B",
+    ),
+    ("constant memory", Attribute::CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY, "B"),
+    ("L2 cache", Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, "B"),
+    (
+        "L2 cache that can be set aside",
+        Attribute::CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE,
+        "B",
+    ),
+    ("width of the memory bus", Attribute::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, "bits"),
+    ("clock of the memory", Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, "kHz"),
+    ("clock of the multiprocessors, at most", Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE, "kHz"),
+    ("engines that copy beside kernels", Attribute::CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT, ""),
+    ("kernels beside each other", Attribute::CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS, "yes/no"),
+    ("ECC", Attribute::CU_DEVICE_ATTRIBUTE_ECC_ENABLED, "yes/no"),
+    ("a time limit for kernels", Attribute::CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT, "yes/no"),
+];
+
+/// The properties of a GPU: what, how much, and of what.
+pub fn properties(gpu: &Cuda) -> Result<Vec<(&'static str, u64, &'static str)>> {
+    let row = |(what, attribute, unit): &Row| Ok((*what, gpu.number(*attribute)?, *unit));
+    ROWS.iter().map(row).collect()
+}

@@ -1,0 +1,32 @@
+// The lower half adds the upper half: neighbouring lanes have neighbouring matrices.
+// Still costs: half of the threads load a matrix, and never add one.
+#include "matrix.cuh"
+
+template <class Order>
+__device__ void reduce(const Element* in, Element* out, unsigned long long n, Element* total)
+{
+    extern __shared__ Element shared[];
+    unsigned int tid = threadIdx.x, block = blockDim.x;
+    unsigned long long i = (unsigned long long)blockIdx.x * block + tid;
+
+    // Load: one matrix a thread, zero beyond the end.
+    for (unsigned int e = 0; e < Entries; e++) shared[Order::at(tid, e, block)] = entry<Order>(in, n, i, e);
+    __syncthreads();
+
+    // Reduce: the block's matrices to one.
+    for (unsigned int s = block / 2; s > 0; s /= 2) {
+        if (tid < s) {
+            for (unsigned int e = 0; e < Entries; e++)
+                shared[Order::at(tid, e, block)] += shared[Order::at(tid + s, e, block)];
+        }
+        __syncthreads();
+    }
+
+    if (tid == 0) store<Order>(shared, Order::at(0u, 1, block), out, total);
+}
+
+// One entry point for each order.
+#define ENTRY(name, Order) \
+    extern "C" __global__ void reduce_##name(const Element* in, Element* out, unsigned long long n, Element* total) \
+    { reduce<Order>(in, out, n, total); }
+ENTRY(row, Row) ENTRY(column, Column)

@@ -1,0 +1,211 @@
+//! Matrices in a file: a header of 16 bytes, and the numbers behind it as they are added.
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 0 to 7 | `2x2 row1` or `2x2 col1`: what it is, the order of the numbers, and the version of this |
+//! | 8 to 15 | how many matrices, little-endian |
+//! | 16 … | four `f32` for each, little-endian |
+
+use std::{
+    fs::{self, File},
+    io::{self, BufWriter, Read, Write},
+    path::{Path, PathBuf},
+};
+
+use common::{
+    Error, Result,
+    device::host,
+    plan::{Holds, Order},
+};
+use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
+
+/// What a file starts with.
+const MAGICS: [(&[u8; 8], Order); 2] = [(b"2x2 row1", Order::Row), (b"2x2 col1", Order::Column)];
+
+/// Bytes of the header.
+const HEADER: u64 = 16;
+
+/// Bytes of a matrix.
+const MATRIX: u64 = 4 * Holds::ENTRIES;
+
+/// Bytes that are read or written at once.
+const PIECE: usize = 1 << 20;
+
+/// Matrices, and the order in which their numbers lie.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Matrices {
+    /// Four numbers for each.
+    pub values: Vec<f32>,
+    /// How they lie.
+    pub order: Order,
+}
+
+/// Reads a file, in pieces: one that is cut short while it is read is an error, where memory that
+/// is mapped to it would end the program.
+pub fn read(path: &Path) -> Result<Matrices> {
+    let name = path.display();
+    let failed = |source| Error::File { doing: format!("reading {name}"), source };
+    let wrong = |text: String| Err(Error::Usage(format!("{name} {text}")));
+    // Asked before it is opened: a pipe without a writer would be waited for.
+    let facts = fs::metadata(path).map_err(failed)?;
+    if facts.is_dir() {
+        return wrong("is a folder: name a file that `matrix-sum generate` wrote".into());
+    }
+    if !facts.is_file() {
+        return wrong("is no file that has a length: copy it into one".into());
+    }
+    let mut file = File::open(path).map_err(failed)?;
+    let length = file.metadata().map_err(failed)?.len();
+    parse(&name.to_string(), &mut file, length)
+}
+
+/// What a file of that name and length holds.
+fn parse(name: &str, file: &mut impl Read, length: u64) -> Result<Matrices> {
+    let wrong = |text: String| Err(Error::Usage(format!("{name} {text}")));
+    let failed = |source: io::Error| match source.kind() {
+        io::ErrorKind::UnexpectedEof => Error::Usage(format!(
+            "{name} became shorter while it was read: it had {length} bytes, and then fewer; let whoever writes it end first"
+        )),
+        _ => Error::File { doing: format!("reading {name}"), source },
+    };
+    if length < HEADER {
+        return wrong(match length {
+            0 => "is empty: write it with `matrix-sum generate`".into(),
+            _ => format!("has {length} bytes, and the header alone has {HEADER}: it was cut off"),
+        });
+    }
+    let mut header = [0; HEADER as usize];
+    file.read_exact(&mut header).map_err(failed)?;
+    let (magic, count) = header.split_at(8);
+    let Some((_, order)) = MAGICS.into_iter().find(|(known, _)| known[..] == *magic) else {
+        return wrong(format!(
+            "starts with `{}`, and a file of matrices with `2x2 row1` or `2x2 col1`: write it with `matrix-sum generate`",
+            magic.escape_ascii()
+        ));
+    };
+    let count = u64::from_le_bytes(count.try_into().unwrap_or_default());
+    let (told, bytes) = (u128::from(count) * u128::from(MATRIX), length - HEADER);
+    if told != u128::from(bytes) {
+        let there = match (bytes / MATRIX, bytes % MATRIX) {
+            (whole, 0) => format!("{whole}"),
+            (whole, odd) => format!("{whole} and {odd} bytes of another"),
+        };
+        return wrong(format!(
+            "says that it has {count} matrices, and has {there}: {}",
+            if told > u128::from(bytes) {
+                "it was cut off, so write or copy it again"
+            } else {
+                "something was added to it, so write it again"
+            }
+        ));
+    }
+    let free = host::free_bytes();
+    if bytes > free {
+        let what = format!("what is in {name}");
+        return Err(Error::Memory { what, place: "host", needed: bytes, free });
+    }
+    let mut values: Vec<f32> = Vec::new();
+    let n = usize::try_from(bytes / 4).unwrap_or(usize::MAX);
+    if values.try_reserve_exact(n).is_err() {
+        return Err(Error::Refused { what: format!("the numbers of {name}"), needed: bytes });
+    }
+    numbers(file, bytes, &mut values).map_err(failed)?;
+    match values.iter().position(|value| !value.is_finite()) {
+        None => Ok(Matrices { values, order }),
+        Some(at) => {
+            let (matrix, entry) = place(at as u64, count, order);
+            wrong(format!(
+                "holds {}, entry {entry} of matrix {matrix}: only finite numbers have a sum",
+                values[at]
+            ))
+        }
+    }
+}
+
+/// The numbers of so many bytes, which are a multiple of four.
+fn numbers(from: &mut impl Read, bytes: u64, values: &mut Vec<f32>) -> io::Result<()> {
+    let mut piece = vec![0; PIECE];
+    let mut left = bytes;
+    while left > 0 {
+        let now = &mut piece[..left.min(PIECE as u64) as usize];
+        from.read_exact(now)?;
+        values.extend(now.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])));
+        left -= now.len() as u64;
+    }
+    Ok(())
+}
+
+/// Which matrix and entry an element is.
+fn place(at: u64, count: u64, order: Order) -> (u64, u64) {
+    match order {
+        Order::Row => (at / Holds::ENTRIES, at % Holds::ENTRIES),
+        Order::Column => (at % count, at / count),
+    }
+}
+
+/// Writes so many matrices with numbers from -1 to 1: the same matrices in both orders.
+///
+/// They are written beside the file, which appears when all is on the disk: where that fails, nothing
+/// stays, and what was there before is still there.
+pub fn generate(path: &Path, order: Order, count: u64, seed: u64) -> Result<()> {
+    if path.is_dir() {
+        let text = format!("{} is a folder: name a file", path.display());
+        return Err(Error::Usage(text));
+    }
+    let beside = PathBuf::from(format!("{}.part", path.display()));
+    let written = write(&beside, order, count, seed).and_then(|()| fs::rename(&beside, path));
+    written.map_err(|source| {
+        // Where it was never made, there is nothing to take away.
+        let _ = fs::remove_file(&beside);
+        let bytes = u128::from(HEADER) + u128::from(count) * u128::from(MATRIX);
+        Error::File {
+            doing: format!(
+                "writing {bytes} bytes to {}, of which nothing was kept",
+                path.display()
+            ),
+            source,
+        }
+    })
+}
+
+fn write(path: &Path, order: Order, count: u64, seed: u64) -> io::Result<()> {
+    let mut file = BufWriter::with_capacity(PIECE, File::create(path)?);
+    let magic = MAGICS.iter().find(|(_, of)| *of == order).map_or(b"        ", |(magic, _)| *magic);
+    file.write_all(magic)?;
+    file.write_all(&count.to_le_bytes())?;
+    // Entry e comes from stream e: so each can be drawn by itself.
+    let stream = |entry| {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        rng.set_stream(entry);
+        rng
+    };
+    let mut streams: Vec<ChaCha8Rng> = (0..Holds::ENTRIES).map(stream).collect();
+    let mut put =
+        |rng: &mut ChaCha8Rng| file.write_all(&rng.random_range(-1.0f32..=1.0).to_le_bytes());
+    match order {
+        Order::Row => (0..count).try_for_each(|_| streams.iter_mut().try_for_each(&mut put))?,
+        Order::Column => {
+            streams.iter_mut().try_for_each(|rng| (0..count).try_for_each(|_| put(rng)))?;
+        }
+    }
+    file.into_inner()?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_shrinks_while_it_is_read_is_no_sum() {
+        let mut file = [&b"2x2 row1"[..], &10u64.to_le_bytes(), &[0; 160]].concat();
+        assert_eq!(parse("FILE", &mut &file[..], 176).unwrap().values, [0.0; 40]);
+        for left in [175, 100, 16, 15, 0] {
+            file.truncate(left);
+            let said = parse("FILE", &mut &file[..], 176).unwrap_err().to_string();
+            assert_eq!(
+                said,
+                "FILE became shorter while it was read: it had 176 bytes, and then fewer; let whoever writes it end first"
+            );
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! The sum of many 2 × 2 matrices: four sums, in seven ways, over two orders of the same numbers.
+
+pub mod command;
+pub mod file;
+pub mod plan;
+pub mod sums;
+
+use common::{
+    Kernel, Step, Study, kernel,
+    plan::{Order, Plan, Problem},
+};
+
+/// The study: seven ways, each in both orders.
+pub static STUDY: Study = Study {
+    name: env!("CARGO_PKG_NAME"),
+    about: "Many 2 x 2 matrices to one, four sums, in row and column major order",
+    sizes: "2^14,2^20",
+    up_to: 0,
+    ways: &[
+        &way("naive-row", NAIVE, |p| plan::until_one(p, Order::Row, "reduce_row", 1)),
+        &way("naive-column", NAIVE, |p| plan::until_one(p, Order::Column, "reduce_column", 1)),
+        &way("compressed-row", COMPRESSED, |p| plan::until_one(p, Order::Row, "reduce_row", 1)),
+        &way("compressed-column", COMPRESSED, |p| {
+            plan::until_one(p, Order::Column, "reduce_column", 1)
+        }),
+        &way("banks-row", BANKS, |p| plan::until_one(p, Order::Row, "reduce_row", 1)),
+        &way("banks-column", BANKS, |p| plan::until_one(p, Order::Column, "reduce_column", 1)),
+        &way("first-row", FIRST, |p| plan::until_one(p, Order::Row, "reduce_row", 2)),
+        &way("first-column", FIRST, |p| plan::until_one(p, Order::Column, "reduce_column", 2)),
+        &way("unrolled-row", UNROLLED, |p| plan::until_one(p, Order::Row, &sized("row", p), 2)),
+        &way("unrolled-column", UNROLLED, |p| {
+            plan::until_one(p, Order::Column, &sized("column", p), 2)
+        }),
+        &way("wide-row", WIDE, |p| plan::wide(p, Order::Row, "reduce_row")),
+        &way("wide-column", WIDE, |p| plan::wide(p, Order::Column, "reduce_column")),
+        &way("one-pass-row", ONE_PASS, |p| plan::one_pass(p, Order::Row, "reduce_row")),
+        &way("one-pass-column", ONE_PASS, |p| plan::one_pass(p, Order::Column, "reduce_column")),
+    ],
+};
+
+/// What the two orders of a way have in common.
+struct Way {
+    cures: &'static str,
+    costs: &'static str,
+    kernel: Kernel,
+    blocks: &'static [u32],
+    aligned: u64,
+}
+
+const NAIVE: Way = Way {
+    cures: "nothing yet: a matrix a thread, neighbours first",
+    costs: "`%`, and warps in which most lanes have nothing to add",
+    kernel: kernel!("naive", "matrix.cuh"),
+    blocks: &[256, 1024],
+    aligned: 1,
+};
+
+const COMPRESSED: Way = Way {
+    cures: "divergence: the first threads add, and whole warps leave",
+    costs: "bank conflicts: lanes are 2, 4, 8 … matrices apart",
+    kernel: kernel!("compressed", "matrix.cuh"),
+    ..NAIVE
+};
+
+const BANKS: Way = Way {
+    cures: "bank conflicts between rounds: the lower half adds the upper half",
+    costs: "half of the threads load a matrix, and never add one",
+    kernel: kernel!("banks", "matrix.cuh"),
+    ..NAIVE
+};
+
+const FIRST: Way = Way {
+    cures: "threads that only load: the first round is made while loading",
+    costs: "a loop with a barrier in each round, though the last rounds are one warp's",
+    kernel: kernel!("first", "matrix.cuh"),
+    ..NAIVE
+};
+
+const UNROLLED: Way = Way {
+    cures: "the loop: every round is written out, and the last six have no barrier of the block",
+    costs: "a load brings one entry, and every round goes through shared memory",
+    kernel: kernel!("unrolled", "matrix.cuh"),
+    ..NAIVE
+};
+
+const WIDE: Way = Way {
+    cures: "narrow loads: words of 16 bytes, eight in flight, added in registers",
+    costs: "a second launch, and parts that depend on the GPU",
+    kernel: kernel!("wide", "matrix.cuh", "words.cuh"),
+    blocks: &[512],
+    aligned: 16,
+};
+
+const ONE_PASS: Way = Way {
+    cures: "the second launch, and sums that depend on the GPU: parts by length alone",
+    costs: "the end: a fence, a ticket and the partial sums, each waiting for the one before it",
+    kernel: kernel!("one-pass", "matrix.cuh", "words.cuh"),
+    ..WIDE
+};
+
+/// A way in one order.
+const fn way(name: &'static str, way: Way, plan: fn(&Problem) -> Plan) -> Step {
+    let Way { cures, costs, kernel, blocks, aligned } = way;
+    Step { name, cures, costs, kernel, blocks, aligned, plan, variants: &[] }
+}
+
+/// The entry point of an order that is made for the problem's block size.
+fn sized(order: &str, problem: &Problem) -> String {
+    format!("reduce_{order}_{}", problem.block.threads())
+}

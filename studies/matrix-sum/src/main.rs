@@ -1,0 +1,5 @@
+//! Many 2 × 2 matrices to one: `cargo run -p matrix-sum`.
+
+fn main() -> std::process::ExitCode {
+    matrix_sum::command::run()
+}

@@ -1,0 +1,121 @@
+//! The four sums of a file, by one of the ways.
+
+use common::{
+    Element, Error, Result, Step,
+    device::Device,
+    plan::{Holds, Order},
+    ptx,
+    run::{Checked, Job},
+    sum::{Elements, Reference, Workload},
+};
+
+use crate::{STUDY, file::Matrices, plan};
+
+/// What is done on the host before the device is given the matrices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Before {
+    /// Nothing: the kernels take any number.
+    Nothing,
+    /// Zeros, up to a multiple of [`WHOLE`].
+    Pad,
+    /// Those beyond the last multiple of [`WHOLE`] are added to the first ones.
+    PreReduce,
+}
+
+/// What the seed's kernels need a multiple of: the threads of its blocks.
+pub const WHOLE: u64 = 1024;
+
+/// The four sums, and what they should be.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sums {
+    /// As the device has them.
+    pub sums: [f32; 4],
+    /// As they are.
+    pub exact: [f64; 4],
+    /// Matrices that the device was given.
+    pub given: u64,
+}
+
+/// Adds matrices by the way of that name, which the order completes: `one-pass`.
+pub fn sums(device: &Device, name: &str, matrices: Matrices, before: Before) -> Result<Sums> {
+    let Matrices { values, order } = matrices;
+    let way = way(name, order)?;
+    let exact = exact(&values, order).map(|sum| sum.float());
+    let values = prepared(values, order, before)?;
+    let magnitude: f64 = values.iter().map(|value| f64::from(value.abs())).sum();
+    if magnitude > f64::from(f32::MAX) {
+        return Err(Error::Usage(format!(
+            "the numbers add up to {magnitude:.3e}, signs left out, and an f32 ends at {:.3e}: scale them down",
+            f32::MAX
+        )));
+    }
+    let workload = Workload::holding(device, values)?;
+    let n = workload.values.len() as u64;
+    let problem = device.problem(n, way.block(None), Element::F32);
+    let job = Job::load(device, way, &ptx::of(&way.kernel, Element::F32, None)?, problem)?;
+    job.verify(&workload).and_then(Checked::right)?;
+    // The second half of that ran on other numbers.
+    job.launch(&job.calls(workload.warm()))?;
+    job.verify_last(&workload).and_then(Checked::right)?;
+    let sums = job.output::<f32>(plan::SUMS, plan::ENTRIES)?;
+    Ok(Sums { sums: [sums[0], sums[1], sums[2], sums[3]], exact, given: n / plan::ENTRIES })
+}
+
+fn way(name: &str, order: Order) -> Result<&'static Step> {
+    let suffix = match order {
+        Order::Row => "-row",
+        Order::Column => "-column",
+    };
+    let known = |way: &&'static Step| way.name.strip_suffix(suffix) == Some(name);
+    STUDY.ways.iter().copied().find(known).ok_or_else(|| {
+        let names: Vec<&str> =
+            STUDY.ways.iter().filter_map(|way| way.name.strip_suffix("-row")).collect();
+        Error::Usage(format!("`{name}` is no way: take {}", names.join(", ")))
+    })
+}
+
+/// The exact sum of each entry.
+fn exact(values: &[f32], order: Order) -> [Reference; 4] {
+    let all = Holds::Matrices { order, tile: u64::MAX, count: 1 };
+    let elements = Elements::drawn(values);
+    [0, 1, 2, 3].map(|entry| {
+        let ranges = all.ranges(elements.count(), entry);
+        ranges.fold(elements.sum(0..0), |sum, range| sum.plus(elements.sum(range)))
+    })
+}
+
+/// The numbers that the device is given, in the same order.
+fn prepared(values: Vec<f32>, order: Order, before: Before) -> Result<Vec<f32>> {
+    let (entries, whole) = (plan::ENTRIES as usize, WHOLE as usize);
+    let count = values.len() / entries;
+    let given = match before {
+        Before::Nothing => count,
+        Before::Pad => count.next_multiple_of(whole),
+        Before::PreReduce if count > 0 && count < whole => {
+            return Err(Error::Usage(format!(
+                "`--pre-reduce` adds what is beyond a multiple of {whole} matrices to the first ones, and there are {count}: take `--pad`, or neither"
+            )));
+        }
+        Before::PreReduce => count - count % whole,
+    };
+    if given == count {
+        return Ok(values);
+    }
+    let at = |matrix: usize, entry: usize, count: usize| match order {
+        Order::Row => entries * matrix + entry,
+        Order::Column => entry * count + matrix,
+    };
+    let mut prepared = Vec::new();
+    if prepared.try_reserve_exact(entries * given).is_err() {
+        let needed = 4 * (entries * given) as u64;
+        return Err(Error::Refused { what: "the matrices and their padding".into(), needed });
+    }
+    prepared.resize(entries * given, 0.0);
+    for entry in 0..entries {
+        for matrix in 0..count {
+            let to = if matrix < given { matrix } else { matrix - given };
+            prepared[at(to, entry, given)] += values[at(matrix, entry, count)];
+        }
+    }
+    Ok(prepared)
+}

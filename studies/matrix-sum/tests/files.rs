@@ -1,0 +1,171 @@
+//! Files of matrices: written, added up, and every way in which they can be bad.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+use common::plan::Order;
+use matrix_sum::file;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_matrix-sum");
+
+/// An empty folder for a test.
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn run(args: &[&str], path: &Path) -> Output {
+    Command::new(PROGRAM).args(args).arg(path).output().unwrap()
+}
+
+/// What a command that fails says: one line.
+fn refused(args: &[&str], path: &Path) -> String {
+    let output = run(args, path);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(output.stdout.is_empty(), "{said}");
+    assert_eq!(said.trim_end().lines().count(), 1, "{said}");
+    said.replace(&path.display().to_string(), "FILE")
+}
+
+/// The four sums that a command prints.
+fn sums(args: &[&str], path: &Path) -> Vec<f64> {
+    let output = run(&[&["sum", "--device", "simt"], args].concat(), path);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let lines = text.lines().filter_map(|line| line.trim().strip_prefix("sum "));
+    lines.map(|line| line.split_whitespace().nth(1).unwrap().parse().unwrap()).collect()
+}
+
+#[test]
+fn both_orders_hold_the_same_matrices() {
+    let folder = folder("orders");
+    for count in [0usize, 1, 31, 1025] {
+        let read = |order| {
+            let path = folder.join(format!("{order:?}"));
+            file::generate(&path, order, count as u64, 7).unwrap();
+            let read = file::read(&path).unwrap();
+            assert_eq!((read.order, read.values.len()), (order, 4 * count));
+            read.values
+        };
+        let (row, column) = (read(Order::Row), read(Order::Column));
+        for (at, value) in column.iter().enumerate() {
+            assert_eq!(*value, row[4 * (at % count) + at / count]);
+        }
+    }
+    assert_eq!(fs::read_dir(folder).unwrap().count(), 2, "nothing else is left there");
+}
+
+#[test]
+fn every_way_has_the_four_sums_of_a_file() {
+    let folder = folder("sums");
+    for (name, order) in [("row", Order::Row), ("column", Order::Column)] {
+        for count in [0, 1, 1023, 1025, 2500] {
+            let path = folder.join(format!("{name}-{count}"));
+            file::generate(&path, order, count, 7).unwrap();
+            let values = file::read(&path).unwrap().values;
+            let mut exact = [0.0; 4];
+            for (at, value) in values.iter().enumerate() {
+                let entry = if name == "row" { at % 4 } else { at / count as usize };
+                exact[entry] += f64::from(*value);
+            }
+            let ways = ["naive", "compressed", "banks", "first", "unrolled", "wide", "one-pass"];
+            let ways = ways.map(|way| vec!["--way", way]);
+            let before = [vec!["--pad"], vec!["--pre-reduce"]];
+            for args in ways.into_iter().chain(before) {
+                if args == ["--pre-reduce"] && (1..1024).contains(&count) {
+                    continue;
+                }
+                for (sum, exact) in sums(&args, &path).into_iter().zip(exact) {
+                    assert!((sum - exact).abs() < 1e-4, "{args:?} {name} {count}: {sum}, {exact}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_bad_file_is_one_sentence() {
+    let folder = folder("bad");
+    let path = folder.join("file");
+    file::generate(&path, Order::Row, 10, 7).unwrap();
+    let good = fs::read(&path).unwrap();
+    let said = |bytes: &[u8]| {
+        fs::write(&path, bytes).unwrap();
+        refused(&["sum", "--device", "simt"], &path)
+    };
+    let mut odd = good.clone();
+    odd.truncate(good.len() - 3);
+    let mut magic = good.clone();
+    magic[7] = b'2';
+    let mut many = good.clone();
+    many[8..16].fill(0xff);
+    let mut nan = good.clone();
+    nan[16 + 4 * 6..][..4].copy_from_slice(&f32::NAN.to_le_bytes());
+    let mut large = good.clone();
+    large[16..].chunks_exact_mut(4).for_each(|v| v.copy_from_slice(&3e38f32.to_le_bytes()));
+    for (bytes, why) in [
+        (&b""[..], "FILE is empty: write it with `matrix-sum generate`"),
+        (&good[..9], "FILE has 9 bytes, and the header alone has 16: it was cut off"),
+        (&good[..good.len() - 16], "FILE says that it has 10 matrices, and has 9: it was cut off"),
+        (&odd, "says that it has 10 matrices, and has 9 and 13 bytes of another: it was cut off"),
+        (&[&good[..], &[0; 16]].concat(), "has 10 matrices, and has 11: something was added"),
+        (&magic, "FILE starts with `2x2 row2`, and a file of matrices with `2x2 row1`"),
+        (&many, "says that it has 18446744073709551615 matrices, and has 10"),
+        (&nan, "FILE holds NaN, entry 2 of matrix 1: only finite numbers have a sum"),
+        (&large, "the numbers add up to 1.200e40, signs left out, and an f32 ends at 3.403e38"),
+    ] {
+        let said = said(bytes);
+        assert!(said.contains(why), "{said}");
+    }
+    let said = refused(&["sum", "--device", "simt"], &folder);
+    assert!(said.contains("FILE is a folder: name a file"), "{said}");
+    let said = refused(&["generate"], &folder);
+    assert!(said.contains("FILE is a folder: name a file"), "{said}");
+    let said = refused(&["sum", "--device", "simt"], &folder.join("none"));
+    assert!(said.contains("reading FILE: No such file"), "{said}");
+    file::generate(&path, Order::Row, 10, 7).unwrap();
+    let said = refused(&["sum", "--device", "simt", "--way", "best"], &path);
+    assert!(said.contains("`best` is no way: take naive, compressed, banks"), "{said}");
+    let said = refused(&["sum", "--device", "simt", "--pre-reduce"], &path);
+    assert!(said.contains("to the first ones, and there are 10: take `--pad`"), "{said}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_that_nobody_writes_to_is_not_waited_for() {
+    let pipe = folder("pipe").join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let said = refused(&["sum", "--device", "simt"], &pipe);
+    assert!(said.contains("FILE is no file that has a length: copy it into one"), "{said}");
+}
+
+/// A limit on a file's size fails a write as a full disk does.
+#[cfg(unix)]
+#[test]
+fn a_full_disk_leaves_no_half_file() {
+    let folder = folder("full");
+    let path = folder.join("file");
+    let generate = || {
+        let script = "trap '' XFSZ; ulimit -f 64; exec \"$0\" generate --matrices 2^20 \"$1\"";
+        Command::new("bash").args(["-c", script, PROGRAM]).arg(&path).output().unwrap()
+    };
+    for before in [None, Some(b"what was there")] {
+        if let Some(text) = before {
+            fs::write(&path, text).unwrap();
+        }
+        let output = generate();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("writing 16777232 bytes to "), "{said}");
+        assert!(said.contains("of which nothing was kept: File too large"), "{said}");
+        let kept: Vec<_> = fs::read_dir(&folder).unwrap().collect();
+        assert_eq!(kept.len(), usize::from(before.is_some()), "{kept:?}");
+        assert_eq!(fs::read(&path).ok(), before.map(|text| text.to_vec()));
+    }
+}

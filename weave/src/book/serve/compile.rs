@@ -1,0 +1,203 @@
+//! An edited kernel, compiled: by this program once more, as a child that is ended if it takes long.
+//!
+//! The compiler is a library that was made for texts of whoever calls it, and here a text comes from a
+//! page: so it has a process of its own.
+
+use std::{
+    io::{self, Read, Write},
+    process::ExitCode,
+    sync::Mutex,
+    time::Duration,
+};
+
+use anyhow::Result;
+use compiler::{Compiler, ELEMENTS, Error, Unit, beside, includes, woven};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use xtask::kernels::{self, Kernel};
+
+use super::{include::refused, limited, request::Refusal};
+
+/// What the child is called with.
+pub(crate) const WORD: &str = "compile-for-a-page";
+/// What messages call the file.
+const FILE: &str = "kernel.cu";
+/// The most that a source may have, in bytes.
+const MOST: usize = 64_000;
+/// A kernel takes a third of a second, three times over where it is judged; the machine may be busy.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// What a page sends.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Order {
+    /// The kernel that was edited: what it includes of ours may be included.
+    kernel: String,
+    /// Types of its elements, as `--type` takes them.
+    types: Vec<String>,
+    source: String,
+}
+
+/// What the child is handed.
+#[derive(Debug, Deserialize, Serialize)]
+struct Text {
+    types: Vec<String>,
+    source: String,
+}
+
+/// PTX for each type, or the compiler's message and its line.
+pub(super) fn answer(body: &[u8]) -> Result<Vec<u8>, Refusal> {
+    let order: Order = serde_json::from_slice(body)
+        .map_err(|error| Refusal::bad(format!("this is no kernel to be compiled: {error}")))?;
+    if order.source.len() > MOST {
+        return Err(Refusal::large(format!(
+            "a page's kernel has at most {MOST} bytes, and this one {}: compile it with `--kernel`",
+            order.source.len()
+        )));
+    }
+    if let Some(other) = order.types.iter().find(|name| !ELEMENTS.iter().any(|e| e.0 == **name)) {
+        return Err(Refusal::bad(format!("there is no type `{other}`: take f32, i32 or f64")));
+    }
+    let failed = |line: Option<usize>, why: String| {
+        Ok(json!({ "error": why, "line": line }).to_string().into_bytes())
+    };
+    let source = match with_own(&order) {
+        Ok(source) => source,
+        Err(error) => return failed(None, error.to_string()),
+    };
+    if let Some((line, why)) = refused(&source) {
+        return failed(Some(line), format!("{FILE}({line}): {why}"));
+    }
+    // One at a time: a page asks again at each pause of whoever types.
+    static ONE: Mutex<()> = Mutex::new(());
+    let _one = ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let text = json!(Text { types: order.types, source }).to_string().into_bytes();
+    let said = std::env::current_exe()
+        .and_then(|path| limited::run(&mut limited::program(&path, WORD, LIMIT), text, LIMIT));
+    match said {
+        Ok(Some(said)) if said.starts_with(b"{") => Ok(said),
+        Ok(Some(_)) => failed(None, "the compiler has ended without a word: it may be out of time or memory; take out what you wrote last".into()),
+        Ok(None) => failed(
+            None,
+            format!("the compiler was ended after {} s: look for a template or a `#pragma unroll` without end", LIMIT.as_secs()),
+        ),
+        Err(error) => failed(None, format!("the compiler cannot be started: {error}")),
+    }
+}
+
+/// The source, with the files that our own kernel of this name includes, where it does so too.
+fn with_own(order: &Order) -> Result<String> {
+    let all = kernels::all()?.into_iter().chain(kernels::page()?);
+    let own: Vec<Kernel> = all.filter(|kernel| kernel.name == order.kernel).collect();
+    let find = |name: &str| {
+        let kernel = own.iter().find(|kernel| includes(&kernel.source).any(|own| own == name))?;
+        beside(&kernel.folder.join(&kernel.file), name)
+    };
+    let known = |line: &str| includes(line).next().is_none_or(|name| find(name).is_some());
+    match order.source.lines().all(known) {
+        true => Ok(woven(&order.source, FILE, find)?),
+        // It is refused, at its line.
+        false => Ok(order.source.clone()),
+    }
+}
+
+/// The child: a text from standard input, an answer to standard output.
+pub(crate) fn child() -> ExitCode {
+    let mut text = String::new();
+    let made = io::stdin().read_to_string(&mut text).map_err(anyhow::Error::from);
+    let made =
+        made.and_then(|_| Ok(serde_json::from_str::<Text>(&text)?)).and_then(|text| made_of(&text));
+    let answer = match made {
+        Ok(answer) => answer,
+        Err(error) => json!({ "error": format!("{error:#}") }),
+    };
+    match io::stdout().write_all(answer.to_string().as_bytes()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+fn made_of(text: &Text) -> Result<serde_json::Value> {
+    let compiler = Compiler::find(None)?;
+    let mut ptx = serde_json::Map::new();
+    for (name, element) in
+        ELEMENTS.into_iter().filter(|(name, _)| text.types.iter().any(|t| t == name))
+    {
+        match compiler.compile(&Unit::of_kernel(&text.source, FILE, element)) {
+            Ok(made) => ptx.insert(name.into(), made.into()),
+            Err(Error::Compile { log, .. }) => {
+                let message = check::compile::first(&log);
+                let line = line(&message);
+                let error = format!("{compiler} does not take it: {message}");
+                return Ok(json!({ "error": error, "line": line }));
+            }
+            Err(other) => return Err(other.into()),
+        };
+    }
+    Ok(json!({ "ptx": ptx, "compiler": compiler.to_string() }))
+}
+
+/// The line that a message is about: `kernel.cu(12): error` says NVRTC, `kernel.cu:12:5: error` clang.
+fn line(message: &str) -> Option<u32> {
+    let rest = message.split_once(FILE)?.1.strip_prefix(['(', ':'])?;
+    rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_compilers_name_a_line() {
+        assert_eq!(line("kernel.cu(12): error: expected a \";\"\n  a\n"), Some(12));
+        assert_eq!(line("kernel.cu:7:5: error: use of undeclared identifier"), Some(7));
+        assert_eq!(line("bulk.cuh(3): error: no"), None);
+        assert_eq!(line(""), None);
+    }
+
+    fn said(order: serde_json::Value) -> String {
+        match answer(order.to_string().as_bytes()) {
+            Ok(said) => String::from_utf8(said).unwrap(),
+            Err(refusal) => {
+                format!("{} {}", refusal.status, String::from_utf8(refusal.body).unwrap())
+            }
+        }
+    }
+
+    #[test]
+    fn what_no_compiler_is_asked_for_is_a_sentence() {
+        let order =
+            |source: &str| json!({ "kernel": "v0-naive", "types": ["f32"], "source": source });
+        let large = said(order(&" ".repeat(65_000)));
+        assert!(
+            large.starts_with("413") && large.contains("at most 64000 bytes, and this one 65000"),
+            "{large}"
+        );
+        let include = said(order("int a;\n#include \"/etc/passwd\"\n"));
+        assert!(
+            include.contains("kernel.cu(2): `#include` is refused")
+                && include.contains("\"line\":2"),
+            "{include}"
+        );
+        // That of another kernel, too.
+        let other = said(order("#include \"bulk.cuh\"\n"));
+        assert!(other.contains("`#include` is refused"), "{other}");
+        let kind = said(json!({ "kernel": "", "types": ["f16"], "source": "" }));
+        assert!(kind.starts_with("400") && kind.contains("no type `f16`"), "{kind}");
+        let none = answer(b"what").unwrap_err();
+        assert!(String::from_utf8(none.body).unwrap().contains("no kernel to be compiled"));
+    }
+
+    #[test]
+    fn a_kernel_may_include_what_ours_includes() {
+        let of = |kernel: &str, source: &str| {
+            with_own(&Order { kernel: kernel.into(), types: vec![], source: source.into() })
+                .unwrap()
+        };
+        let source = "#include \"bulk.cuh\"\nint a;\n";
+        assert!(of("v12-bulk-copy", source).starts_with("#line 1 \"/bulk.cuh\"\n"));
+        assert_eq!(of("v0-naive", source), source);
+        let two = format!("{source}#include \"driver.rs\"\n");
+        assert_eq!(of("v12-bulk-copy", &two), two);
+    }
+}

@@ -1,0 +1,210 @@
+//! `cargo x book --serve`: the pages on this machine only, built again when something changes. They can
+//! ask for one thing more than files: that an edited kernel be compiled.
+
+mod compile;
+mod include;
+mod limited;
+mod request;
+
+pub(crate) use compile::{WORD, child};
+
+use std::{
+    collections::hash_map::RandomState,
+    fs,
+    hash::BuildHasher,
+    io::{self, Read, Write},
+    net::{Ipv4Addr, Shutdown, TcpListener, TcpStream},
+    path::{Component, Path, PathBuf},
+    sync::Arc,
+    thread,
+    time::{Duration, SystemTime},
+};
+
+use anyhow::{Context, Result};
+use request::{Refusal, Request};
+
+const PORT: u16 = 3000;
+/// The most that is read of a request that was refused, in bytes.
+const REST: u64 = 1 << 22;
+
+/// Serves a folder until the program is stopped.
+pub(crate) fn run(html: &Path, build: impl Fn() -> Result<()>) -> Result<()> {
+    let address = start(html, PORT)?;
+    println!("serving on {address}/; stop with Ctrl-C");
+    let mut seen = newest(&watched());
+    loop {
+        thread::sleep(Duration::from_millis(500));
+        let now = newest(&watched());
+        if now > seen {
+            seen = now;
+            if let Err(error) = build() {
+                println!("error: {error:#}");
+            }
+        }
+    }
+}
+
+/// Serves a folder as long as this program runs; where. Port 0 is one that is free.
+pub(crate) fn start(html: &Path, port: u16) -> Result<String> {
+    let compiled = |body: &[u8]| compile::answer(body);
+    Server::start(html, port, compiled)
+}
+
+/// What an edited kernel comes to: JSON in, JSON out.
+type Compiled = fn(&[u8]) -> Result<Vec<u8>, Refusal>;
+
+/// A folder, and who may ask for what.
+struct Server {
+    folder: PathBuf,
+    port: u16,
+    /// What a page of ours knows, and no other one.
+    token: String,
+    compiled: Compiled,
+}
+
+impl Server {
+    fn start(html: &Path, port: u16, compiled: Compiled) -> Result<String> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
+            .with_context(|| format!("serving on {}:{port}", Ipv4Addr::LOCALHOST))?;
+        let address = listener.local_addr()?;
+        let (folder, port, token) = (html.to_owned(), address.port(), token());
+        let server = Arc::new(Server { folder, port, token, compiled });
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let server = server.clone();
+                // A browser that hangs up has no reader for the error.
+                thread::spawn(move || server.serve(&stream));
+            }
+        });
+        Ok(format!("http://{address}"))
+    }
+
+    fn serve(&self, stream: &TcpStream) -> Result<()> {
+        let answer = request::read(stream).and_then(|request| self.answer(&request));
+        let refused = answer.is_err();
+        let (status, kind, body) = match answer {
+            Ok((kind, body)) => ("200 OK", kind, body),
+            Err(refusal) => (refusal.status, refusal.kind, refusal.body),
+        };
+        let head = format!(
+            "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nCache-Control: no-store\r\n\
+             Cross-Origin-Resource-Policy: same-origin\r\nConnection: close\r\n\r\n",
+            body.len()
+        );
+        let mut stream = stream;
+        stream.write_all(head.as_bytes())?;
+        stream.write_all(&body)?;
+        if refused {
+            // Whoever is still writing would be hung up on, and never read why.
+            stream.shutdown(Shutdown::Write)?;
+            io::copy(&mut stream.take(REST), &mut io::sink())?;
+        }
+        Ok(())
+    }
+
+    /// The kind of an answer, and the answer.
+    fn answer(&self, request: &Request) -> Result<(&'static str, Vec<u8>), Refusal> {
+        // Another name that leads here is that of a page which wants to read ours.
+        let names = ["127.0.0.1", "localhost"].map(|name| format!("{name}:{}", self.port));
+        if !names.contains(&request.host) {
+            return Err(Refusal::forbidden(format!(
+                "this is {}, and `{}` was asked for",
+                names[0], request.host
+            )));
+        }
+        match (request.method.as_str(), request.path.as_str()) {
+            ("GET", path) => self.file(path),
+            ("POST", "/compile") => {
+                let own = format!("http://{}", request.host);
+                if request.origin != own {
+                    return Err(Refusal::forbidden(format!(
+                        "kernels are compiled for pages of {own}, and not for those of {}",
+                        if request.origin.is_empty() { "nobody" } else { &request.origin }
+                    )));
+                }
+                if request.token != self.token {
+                    return Err(Refusal::forbidden(
+                        "this page is not of the server that runs now: load it again".into(),
+                    ));
+                }
+                Ok(("application/json", (self.compiled)(&request.body)?))
+            }
+            (method, path) => Err(Refusal::new(
+                "405 Method Not Allowed",
+                format!(
+                    "there is no {method} for {path}: pages are read, and /compile takes a POST"
+                ),
+            )),
+        }
+    }
+
+    fn file(&self, path: &str) -> Result<(&'static str, Vec<u8>), Refusal> {
+        let path = Path::new(path.trim_start_matches('/'));
+        let path = if path.as_os_str().is_empty() { Path::new("index.html") } else { path };
+        // Nothing above the folder.
+        let safe = path.components().all(|part| matches!(part, Component::Normal(_)));
+        let body = fs::read(self.folder.join(path)).ok().filter(|_| safe).ok_or_else(|| {
+            let page = fs::read(self.folder.join("404.html")).unwrap_or_default();
+            Refusal { status: "404 Not Found", kind: HTML, body: self.with_token(page) }
+        })?;
+        Ok(match path.extension().and_then(|extension| extension.to_str()) {
+            Some("css") => ("text/css", body),
+            Some("js") => ("text/javascript", body),
+            Some("json") => ("application/json", body),
+            Some("svg") => ("image/svg+xml", body),
+            Some("png") => ("image/png", body),
+            _ => (HTML, self.with_token(body)),
+        })
+    }
+
+    /// A page that may ask for a compiler: by that it knows that there is one.
+    fn with_token(&self, page: Vec<u8>) -> Vec<u8> {
+        let meta = format!("<meta name=\"compile\" content=\"{}\"></head>", self.token);
+        match String::from_utf8(page) {
+            Ok(text) => text.replacen("</head>", &meta, 1).into_bytes(),
+            Err(other) => other.into_bytes(),
+        }
+    }
+}
+
+const HTML: &str = "text/html; charset=utf-8";
+
+/// 128 bits that nobody can guess: the standard library draws its hashers' keys from the system.
+fn token() -> String {
+    let random = || RandomState::new().hash_one(SystemTime::now());
+    format!("{:016x}{:016x}", random(), random())
+}
+
+/// What the book is made from.
+fn watched() -> Vec<PathBuf> {
+    let root = xtask::root();
+    [
+        "book/src",
+        "book/theme",
+        "book/live",
+        "book/figures",
+        "book/generated",
+        "book/book.toml",
+        "book/cite.toml",
+        "exercises",
+        "results",
+        "steps",
+    ]
+    .map(|path| root.join(path))
+    .into()
+}
+
+fn newest(paths: &[PathBuf]) -> Option<SystemTime> {
+    let time = |path: &PathBuf| -> Option<SystemTime> {
+        if path.is_dir() {
+            let inner: Vec<PathBuf> =
+                fs::read_dir(path).ok()?.flatten().map(|e| e.path()).collect();
+            return newest(&inner);
+        }
+        fs::metadata(path).ok()?.modified().ok()
+    };
+    paths.iter().filter_map(time).max()
+}
+
+#[cfg(test)]
+mod tests;

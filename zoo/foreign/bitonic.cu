@@ -1,0 +1,17 @@
+// Bitonic sort of a block (Batcher, 1968): then any order statistic is a load; all are stored.
+extern "C" __global__ void run(const int* in, int* out, unsigned int n)
+{
+    __shared__ int row[128];
+    unsigned int tid = threadIdx.x, i = blockIdx.x * 128 + tid;
+    row[tid] = i < n ? in[i] : 0x7fffffff;
+    for (unsigned int size = 2; size <= 128; size *= 2)
+        for (unsigned int s = size / 2; s > 0; s /= 2) {
+            __syncthreads();
+            unsigned int other = tid ^ s;
+            if (other < tid) continue; // The other one does it for both.
+            int mine = row[tid], theirs = row[other];
+            if ((mine > theirs) == ((tid & size) == 0)) row[tid] = theirs, row[other] = mine;
+        }
+    __syncthreads();
+    if (i < n) out[i] = row[tid];
+}

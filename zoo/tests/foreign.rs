@@ -1,0 +1,156 @@
+//! Reductions, scans and histograms by others' ideas, written anew: `foreign/*.cu`.
+//!
+//! Each is right and clean, so each must give its result under every schedule, with all checks on
+//! and nothing found. They are compiled here, so that what a compiler makes of them today is run.
+
+mod foreign_results;
+
+use std::{fs, path::Path};
+
+use compiler::{Compiler, Unit};
+use foreign_results::{FOREIGN, Foreign, Input, Output, value};
+use simt::observe::{Memory, Races, Sync};
+use simt::{Arch, Arg, Config, Gpu, Launch, Module, Schedule};
+
+const SCHEDULES: [Schedule; 5] = [
+    Schedule::Converged,
+    Schedule::MinPc,
+    Schedule::Adversarial(1),
+    Schedule::Adversarial(2),
+    Schedule::Adversarial(3),
+];
+
+/// Elements.
+const SIZES: [usize; 6] = [0, 1, 33, 65, 257, 1025];
+
+fn folder() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("foreign")
+}
+
+fn source(name: &str) -> String {
+    let path = folder().join(format!("{name}.cu"));
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn compiled(compiler: &Compiler, name: &str, source: &str) -> Module {
+    let text = compiler
+        .compile(&Unit::of_kernel(source, "kernel.cu", "int"))
+        .unwrap_or_else(|error| panic!("{name}: {error}"));
+    Module::parse(&text).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// What is wrong with a run, in words; nothing, if all is well.
+fn wrong(foreign: &Foreign, module: &Module, n: usize, schedule: Schedule) -> Option<String> {
+    let mut config = Config::default();
+    config.play(Arch::that_runs(module.kernel("run").unwrap().target()).unwrap());
+    config.schedule = schedule;
+    let mut gpu = Gpu::with(config);
+    let values: Vec<i32> = (0..n).map(value).collect();
+    let expected = (foreign.expected)(&values);
+    let mut put = |bytes: &[u8]| {
+        let address = gpu.alloc(bytes.len().max(4) as u64).unwrap();
+        gpu.write(address, bytes).unwrap();
+        address
+    };
+    let (input, scratch) = (put(&foreign.input.bytes(&values)), put(&[0; 4096]));
+    let size = expected.bytes() as u64;
+    let output = gpu.alloc(size.max(4)).unwrap();
+    if foreign.zeroed {
+        gpu.fill(output, 0, size).unwrap();
+    }
+    let mut args = vec![Arg::U64(input), Arg::U64(output), Arg::U32(n as u32), Arg::U64(scratch)];
+    args.truncate(module.kernel("run").unwrap().params().count());
+    let launch = Launch {
+        entry: "run",
+        grid: [foreign.blocks(n), 1, 1],
+        block: [foreign.threads, 1, 1],
+        cluster: [1, 1, 1],
+        shared: 0,
+        args,
+    };
+    let mut checks = (Memory::new(), Races::new(), Sync::new());
+    if let Err(error) = gpu.launch(module, &launch, &mut checks) {
+        return Some(error.to_string());
+    }
+    let (memory, races, sync) = &checks;
+    let findings = memory.findings().iter().chain(races.findings()).chain(sync.findings());
+    if let Some(finding) = findings.into_iter().next() {
+        return Some(finding.to_string());
+    }
+    let mut bytes = vec![0; size as usize];
+    gpu.read(output, &mut bytes).unwrap();
+    expected.differs(&bytes)
+}
+
+/// All that is wrong with a kernel.
+fn all_wrong(foreign: &Foreign, module: &Module) -> Vec<String> {
+    let runs = SIZES.iter().flat_map(|&n| SCHEDULES.map(|schedule| (n, schedule)));
+    runs.filter_map(|(n, schedule)| {
+        let what = wrong(foreign, module, n, schedule)?;
+        Some(format!("{} of {n} under {schedule}: {what}", foreign.name))
+    })
+    .collect()
+}
+
+#[test]
+fn none_is_wrong_and_none_is_accused() {
+    let compiler = match Compiler::find(None) {
+        Ok(compiler) => compiler,
+        Err(missing) => return eprintln!("skipped: {missing}"),
+    };
+    let all: Vec<String> = FOREIGN
+        .iter()
+        .flat_map(|foreign| {
+            all_wrong(foreign, &compiled(&compiler, foreign.name, &source(foreign.name)))
+        })
+        .collect();
+    assert!(all.is_empty(), "{} runs:\n{}", all.len(), all.join("\n"));
+}
+
+/// The test of the test: a kernel without a barrier, or with another number, is seen.
+#[test]
+fn an_edit_that_breaks_one_is_seen() {
+    let compiler = match Compiler::find(None) {
+        Ok(compiler) => compiler,
+        Err(missing) => return eprintln!("skipped: {missing}"),
+    };
+    for (name, from, to, said) in [
+        ("kogge-stone", "        __syncthreads();\n        row", "        row", "row["),
+        ("chained-scan", "        __threadfence();\n        flags", "        flags", "row"),
+        ("spin-lock", "    __threadfence();\n    atomicExch", "    atomicExch", "out["),
+        ("redux", "0xf,", "0x7,", "mask"),
+        ("dot", "cache[0]", "cache[1]", "expected"),
+    ] {
+        let text = source(name);
+        assert_eq!(text.matches(from).count(), 1, "{name} has not one `{from}`");
+        let module = compiled(&compiler, name, &text.replace(from, to));
+        let foreign = FOREIGN.iter().find(|foreign| foreign.name == name).unwrap();
+        let all = all_wrong(foreign, &module);
+        assert!(all.iter().any(|what| what.contains(said)), "{name} passes: {all:?}");
+    }
+}
+
+#[test]
+fn each_is_short_says_whose_idea_it_is_and_is_run() {
+    let mut names: Vec<String> = fs::read_dir(folder())
+        .unwrap()
+        .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    assert!(names.len() >= 30, "{}", names.len());
+    assert_eq!(names, FOREIGN.iter().map(|foreign| foreign.name).collect::<Vec<_>>());
+    for name in &names {
+        let text = source(name);
+        let head = text.lines().next().unwrap();
+        assert!(head.starts_with("// ") && head.contains('('), "{name}: {head}");
+        assert!(text.lines().count() <= 40, "{name} has {} lines", text.lines().count());
+    }
+    // An output that compares nothing would be right with anything.
+    for foreign in &FOREIGN {
+        let expected = (foreign.expected)(&(0..1025).map(value).collect::<Vec<_>>());
+        let nothing = vec![0xff; expected.bytes()];
+        assert!(expected.differs(&nothing).is_some(), "{}", foreign.name);
+        assert!(!matches!(expected, Output::Ints(ref all) if all.is_empty()), "{}", foreign.name);
+        assert!(!foreign.input.bytes(&[1]).is_empty() || foreign.input == Input::Ints);
+    }
+}
