@@ -11,7 +11,8 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n, El
 
     // Load: two matrices a thread, zero beyond the end; their sum is the first round.
     for (unsigned int e = 0; e < Entries; e++)
-        shared[Order::at(tid, e, block)] = entry<Order>(in, n, i, e) + entry<Order>(in, n, i + block, e);
+        shared[Order::at(tid, e, block)] =
+            entry<Order>(in, n, i, e) + entry<Order>(in, n, i + block, e);
     __syncthreads();
 
     // Reduce: the block's matrices to one.
@@ -28,6 +29,7 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n, El
 
 // One entry point for each order.
 #define ENTRY(name, Order) \
-    extern "C" __global__ void reduce_##name(const Element* in, Element* out, unsigned long long n, Element* total) \
+    extern "C" __global__ void reduce_##name( \
+        const Element* in, Element* out, unsigned long long n, Element* total) \
     { reduce<Order>(in, out, n, total); }
 ENTRY(row, Row) ENTRY(column, Column)

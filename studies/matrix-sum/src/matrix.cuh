@@ -4,17 +4,20 @@ const unsigned int Entries = 4;
 
 // Each matrix together: its four entries are neighbours.
 struct Row {
-    template <class Index> static __device__ Index at(Index matrix, unsigned int e, Index) { return Entries * matrix + e; }
+    template <class Index>
+    static __device__ Index at(Index matrix, unsigned int e, Index) { return Entries * matrix + e; }
 };
 
 // All first entries, then all second ones: neighbours belong to neighbouring matrices.
 struct Column {
-    template <class Index> static __device__ Index at(Index matrix, unsigned int e, Index matrices) { return e * matrices + matrix; }
+    template <class Index>
+    static __device__ Index at(Index matrix, unsigned int e, Index all) { return e * all + matrix; }
 };
 
 // An entry of a matrix, zero beyond the end; the last matrix may lack some.
 template <class Order>
-__device__ Element entry(const Element* in, unsigned long long n, unsigned long long matrix, unsigned int e)
+__device__ Element entry(const Element* in, unsigned long long n, unsigned long long matrix,
+                         unsigned int e)
 {
     unsigned long long matrices = (n + Entries - 1) / Entries, i = Order::at(matrix, e, matrices);
     return matrix < matrices && i < n ? in[i] : 0;
@@ -24,6 +27,7 @@ __device__ Element entry(const Element* in, unsigned long long n, unsigned long 
 template <class Order>
 __device__ void store(const Element* sums, unsigned int step, Element* out, Element* total)
 {
-    for (unsigned int e = 0; e < Entries; e++) out[Order::at(blockIdx.x, e, gridDim.x)] = sums[e * step];
+    for (unsigned int e = 0; e < Entries; e++)
+        out[Order::at(blockIdx.x, e, gridDim.x)] = sums[e * step];
     if (gridDim.x == 1) *total = (sums[0] + sums[step]) + (sums[2 * step] + sums[3 * step]);
 }

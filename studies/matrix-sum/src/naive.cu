@@ -10,7 +10,8 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n, El
     unsigned long long i = (unsigned long long)blockIdx.x * block + tid;
 
     // Load: one matrix a thread, zero beyond the end.
-    for (unsigned int e = 0; e < Entries; e++) shared[Order::at(tid, e, block)] = entry<Order>(in, n, i, e);
+    for (unsigned int e = 0; e < Entries; e++)
+        shared[Order::at(tid, e, block)] = entry<Order>(in, n, i, e);
     __syncthreads();
 
     // Reduce: the block's matrices to one.
@@ -27,6 +28,7 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n, El
 
 // One entry point for each order.
 #define ENTRY(name, Order) \
-    extern "C" __global__ void reduce_##name(const Element* in, Element* out, unsigned long long n, Element* total) \
+    extern "C" __global__ void reduce_##name( \
+        const Element* in, Element* out, unsigned long long n, Element* total) \
     { reduce<Order>(in, out, n, total); }
 ENTRY(row, Row) ENTRY(column, Column)

@@ -11,7 +11,8 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n, El
 
     // Load: two matrices a thread, zero beyond the end; their sum is the first round.
     for (unsigned int e = 0; e < Entries; e++)
-        shared[Order::at(tid, e, Block)] = entry<Order>(in, n, i, e) + entry<Order>(in, n, i + Block, e);
+        shared[Order::at(tid, e, Block)] =
+            entry<Order>(in, n, i, e) + entry<Order>(in, n, i + Block, e);
     __syncthreads();
 
     // Reduce: the block's matrices to one.

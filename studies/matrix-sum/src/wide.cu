@@ -4,7 +4,8 @@
 #include "words.cuh"
 
 template <class Order>
-__device__ void reduce(const Element* in, Element* out, unsigned long long n, unsigned long long part, Element* total)
+__device__ void reduce(const Element* in, Element* out, unsigned long long n,
+                       unsigned long long part, Element* total)
 {
     unsigned long long matrices = (n + Entries - 1) / Entries, begin = blockIdx.x * part;
     Element sums[Entries] = {};
@@ -16,6 +17,7 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n, un
 // One entry point for each order.
 #define ENTRY(name, Order) \
     extern "C" __global__ void __launch_bounds__(Block) reduce_##name( \
-        const Element* in, Element* out, unsigned long long n, unsigned long long part, Element* total) \
+        const Element* in, Element* out, unsigned long long n, unsigned long long part, \
+        Element* total) \
     { reduce<Order>(in, out, n, part, total); }
 ENTRY(row, Row) ENTRY(column, Column)

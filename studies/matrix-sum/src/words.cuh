@@ -15,8 +15,10 @@ __device__ Word add(const Element* in, unsigned long long begin, unsigned long l
     #pragma unroll 1
     for (unsigned long long i = first + tid; i < last; i += Flight * Block) {
         Word next[Flight] = {};
-        for (unsigned int k = 0; k < Flight; k++) if (i + k * Block < last) next[k] = words[i + k * Block];
-        for (unsigned int k = 0; k < Flight; k++) for (unsigned int l = 0; l < Lanes; l++) sums.at[l] += next[k].at[l];
+        for (unsigned int k = 0; k < Flight; k++)
+            if (i + k * Block < last) next[k] = words[i + k * Block];
+        for (unsigned int k = 0; k < Flight; k++)
+            for (unsigned int l = 0; l < Lanes; l++) sums.at[l] += next[k].at[l];
     }
     if (tid < Lanes) {
         unsigned long long head = begin + tid, tail = max(first, last) * Lanes + tid;
@@ -36,7 +38,10 @@ template <> struct Share<Row> {
                                unsigned long long begin, unsigned long long end)
     {
         Word word = ::add<8>(in, Entries * begin, min(Entries * end, n),
-                             [&](unsigned long long i, Element value) { for (unsigned int e = 0; e < Entries; e++) if (i % Entries == e) sums[e] += value; });
+                             [&](unsigned long long i, Element value) {
+                                 for (unsigned int e = 0; e < Entries; e++)
+                                     if (i % Entries == e) sums[e] += value;
+                             });
         for (unsigned int e = 0; e < Entries; e++)
             if (e / Lanes == threadIdx.x % (Entries / Lanes)) sums[e] += word.at[e % Lanes];
     }
