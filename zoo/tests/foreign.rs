@@ -115,9 +115,14 @@ fn an_edit_that_breaks_one_is_seen() {
         Err(missing) => return eprintln!("skipped: {missing}"),
     };
     for (name, from, to, said) in [
-        ("kogge-stone", "        __syncthreads();\n        row", "        row", "row["),
-        ("chained-scan", "        __threadfence();\n        flags", "        flags", "row"),
-        ("spin-lock", "    __threadfence();\n    atomicExch", "    atomicExch", "out["),
+        ("kogge-stone", "        __syncthreads();\n        row", "        row", "data race"),
+        (
+            "chained-scan",
+            "        __threadfence();\n        flags",
+            "        flags",
+            "volatile pair",
+        ),
+        ("spin-lock", "    __threadfence();\n    atomicExch", "    atomicExch", "data race"),
         ("redux", "0xf,", "0x7,", "mask"),
         ("dot", "cache[0]", "cache[1]", "expected"),
     ] {
