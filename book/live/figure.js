@@ -80,7 +80,7 @@ window.live ||= {};
             select("type", TYPES.map(t => [t, t]), this.type, value => { this.type = value; if (!this.lines.again) this.leave(); });
             select("lanes run", ORDERS, this.order, value => { this.order = value; });
             if (this.facts.sms) select("multiprocessors", SMS.map(s => [String(s), String(s)]), this.sms, value => { this.sms = value; });
-            if (this.knob) this.dial(label);
+            if (this.knob) live.dial(this, label(this.knob.knob.label));
             this.kernels = html("div", "lv-kernels", panel);
             this.kernels.setAttribute("role", "group");
             this.kernels.setAttribute("aria-label", "Kernel");
@@ -104,30 +104,8 @@ window.live ||= {};
             this.sized();
         }
 
-        // A slider that sets a number in a variant of the kernel; whoever moves it sees that variant.
-        dial(label) {
-            const { name, knob } = this.knob;
-            const box = label(knob.label);
-            box.className = "lv-size";
-            const input = html("input", "", box);
-            Object.assign(input, { type: "range", min: knob.from, max: knob.to, step: 1, value: this.set });
-            input.setAttribute("aria-label", knob.label);
-            const shown = html("output", "", box, this.set);
-            input.addEventListener("input", () => {
-                this.set = Number(input.value);
-                shown.textContent = this.set;
-                this.variant = name;
-                this.leave();
-                this.changed();
-            });
-        }
-
-        // A kernel with the slider's number in it, in its source and in its PTX.
-        given(kernel) {
-            if (this.variant !== this.knob?.name) return kernel;
-            const put = text => text.replace(/(mov\.u32 \s*[^,]+, )\d+(; \/\/ the slider)/, `$1${this.set}$2`);
-            return { source: put(kernel.source), ptx: put(kernel.ptx) };
-        }
+        // A kernel with the slider's number in it.
+        given(kernel) { return this.knob && this.variant === this.knob.name ? live.put(kernel, this.set) : kernel; }
 
         sized() {
             const nearest = SIZES.reduce((best, n, i) => Math.abs(n - this.n) < Math.abs(SIZES[best] - this.n) ? i : best, 0);
@@ -265,6 +243,7 @@ window.live ||= {};
     live.open = async (stepper, state = new URLSearchParams()) => {
         book.sheet("live/live.css");
         await Promise.all([book.script("live/engine.js"), book.script("live/lines.js")]);
+        if (stepper.data.live.variants.some(v => v.knob)) await book.script("live/dial.js");
         const figure = new Live(stepper, state);
         await figure.changed();
         stepper.change.remove();

@@ -82,6 +82,7 @@ window.live ||= {};
 
     // What a first touch brings, and what it was for.
     live.exercises = async (box, stepper) => {
+        // For its editor.
         book.sheet("live/live.css");
         live.served ??= document.querySelector("meta[name=compile]")?.content;
         await book.script("live/engine.js");
