@@ -23,7 +23,7 @@ fn a_solution_is_broken_where_it_means_something() {
         "a.cu:10 `__syncthreads();` to ``",
         "a.cu:9 `<` to `<=`",
         "a.cu:13 `1` to `2`",
-        "a.cu:7 `unsigned long long` to `int`",
+        "a.cu:6 `unsigned long long` to `int`",
         "a.cu:14 `if (tid % (2 * s) == 0)` to `if (true)`",
     ] {
         assert!(has(name), "{name} is not in {all:#?}");
