@@ -34,6 +34,12 @@ impl Exercise {
         self.folder.join("kernel.cu")
     }
 
+    /// Whether a path leads to that file, however it is written.
+    pub fn is_own(&self, path: &Path) -> bool {
+        let whole = |path: &Path| fs::canonicalize(path).ok();
+        whole(path).is_some_and(|path| Some(path) == whole(&self.kernel()))
+    }
+
     /// What is asked, in Markdown, and three hints.
     ///
     /// # Errors

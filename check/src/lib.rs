@@ -54,6 +54,9 @@ pub fn run(options: &Options) -> Result<Ended> {
         return Ok(Ended::Well);
     };
     let exercise = Exercise::of(number)?;
+    if options.task {
+        return asked(&exercise);
+    }
     if options.hint {
         return hint(&exercise, &mut progress);
     }
@@ -71,7 +74,7 @@ pub fn run(options: &Options) -> Result<Ended> {
     let mut check = |source: &str| {
         let seed = options.seed.unwrap_or_else(|| RandomState::new().hash_one(0) % 1_000_000);
         let ended = checked(&exercise, &compiler, source, &path, seed)?;
-        if ended == Ended::Well && options.kernel.is_none() {
+        if ended == Ended::Well && exercise.is_own(&path) {
             // What another program has written meanwhile is kept.
             progress = Progress::load(options.progress.as_deref());
             progress.note(number, Known { passed: true, ..progress.of(number) })?;
@@ -137,6 +140,11 @@ fn checked(
         say!("not yet (seed {seed}; {}). A hint: {hint}", shown(path));
         return Ok(Ended::Failed);
     }
+    if !exercise.is_own(path) {
+        let own = shown(&exercise.kernel());
+        say!("passed (seed {seed}). Not kept: {} is not {own}", shown(path));
+        return Ok(Ended::Well);
+    }
     let left = |number: &usize| *number > task.number;
     match TASKS.iter().map(|task| task.number).find(left) {
         Some(next) => say!("passed (seed {seed}). Next: cargo x check {next}"),
@@ -155,16 +163,29 @@ fn list(progress: &Progress) -> Result<Ended> {
     Ok(Ended::Well)
 }
 
-/// The next hint.
+/// What is asked, and what it may spend.
+fn asked(exercise: &Exercise) -> Result<Ended> {
+    let (text, _) = exercise.text()?;
+    say!("exercise {}: {}\n\n{text}\n", exercise.task.number, exercise.task.name);
+    write!(io::stdout(), "{}", judge::paragraph("", &exercise.task.asked()))?;
+    Ok(Ended::Well)
+}
+
+/// The next hint; behind the last one, that one again.
 fn hint(exercise: &Exercise, progress: &mut Progress) -> Result<Ended> {
     let (_, hints) = exercise.text()?;
     let (number, known) = (exercise.task.number, progress.of(exercise.task.number));
-    let at = known.hints.min(hints.len().saturating_sub(1));
-    say!("exercise {number}, hint {} of {}:\n\n{}", at + 1, hints.len(), hints[at]);
-    if at + 1 == hints.len() {
+    let many = hints.len();
+    let Some(last) = hints.last() else { bail!("{}/task.md has no hint", exercise.task.folder) };
+    match hints.get(known.hints) {
+        Some(hint) => say!("exercise {number}, hint {} of {many}:\n\n{hint}", known.hints + 1),
+        None => say!("exercise {number}, no more: all {many} hints are seen. The last:\n\n{last}"),
+    }
+    let seen = many.min(known.hints.saturating_add(1));
+    if seen == many {
         say!("\nThat was the last one. `cargo x check {number} --show` shows a solution.");
     }
-    progress.note(number, Known { hints: at + 1, ..known })?;
+    progress.note(number, Known { hints: seen, ..known })?;
     Ok(Ended::Well)
 }
 

@@ -1,6 +1,6 @@
 //! The judge is judged: right solutions are broken in one place, and each is to be rejected.
 //!
-//! A mutant that is passed stands in `exercises/harmless.txt`, with the reason why it is as right as what
+//! A mutant that is passed stands in `check/harmless.txt`, with the reason why it is as right as what
 //! it was made from, or why nobody could tell. One that compiles to the same PTX is none.
 
 use std::{collections::BTreeMap, path::Path};
@@ -12,13 +12,13 @@ use judge::{Kernel, Stage, TASKS};
 use crate::{
     compile,
     ended::Ended,
-    exercise::{Exercise, exercises, read},
+    exercise::{Exercise, read},
 };
 
 /// A solution, broken in one place.
 #[derive(Clone, Debug)]
 pub struct Mutant {
-    /// Where, and what became what: its name in `exercises/harmless.txt`.
+    /// Where, and what became what: its name in `check/harmless.txt`.
     pub name: String,
     /// The source.
     pub source: String,
@@ -192,14 +192,14 @@ fn instructions(ptx: &str) -> impl Iterator<Item = &str> {
     ptx.lines().take_while(|line| !line.contains(".section")).filter(|line| !line.contains(".loc"))
 }
 
-/// The names in `exercises/harmless.txt`; above some of them stands why they are that.
+/// The names in `check/harmless.txt`; above some of them stands why they are that.
 ///
 /// # Errors
 /// The file cannot be read, or a name of it has no reason.
 pub fn harmless() -> Result<Vec<String>> {
     let mut known = Vec::new();
     let mut reason = "";
-    let text = read(&exercises().join("harmless.txt"))?;
+    let text = read(&xtask::root().join("check/harmless.txt"))?;
     for line in text.lines() {
         match line.strip_prefix("    ") {
             Some(name) if reason.is_empty() => bail!("`{name}` has no reason above it"),
@@ -283,7 +283,7 @@ pub(crate) fn run(number: Option<usize>, step: usize, asked: Option<Kind>) -> Re
         say!("    {name}");
     }
     for name in &tally.stale {
-        say!("is in exercises/harmless.txt, and rejected: {name}");
+        say!("is in check/harmless.txt, and rejected: {name}");
     }
     let known = tally.unknown.is_empty() && tally.stale.is_empty();
     Ok(if known { Ended::Well } else { Ended::Failed })

@@ -20,13 +20,16 @@ pub struct Options {
     /// Check again whenever the file is saved
     #[arg(long, conflicts_with_all = ["list", "hint", "show"])]
     pub watch: bool,
+    /// What is asked, and what it may spend
+    #[arg(long, conflicts_with_all = ["list", "watch", "hint", "show"])]
+    pub task: bool,
     /// A hint; asked again, the next one
     #[arg(long, conflicts_with_all = ["list", "show"])]
     pub hint: bool,
     /// A solution, after a question
     #[arg(long, conflicts_with = "list")]
     pub show: bool,
-    /// Another file than the exercise's own
+    /// Another file than the exercise's own; that it passes is not kept
     #[arg(long, value_name = "FILE")]
     pub kernel: Option<PathBuf>,
     /// The numbers and orders of an earlier check, by the seed that it printed

@@ -10,8 +10,8 @@ fn a_broken_solution_is_rejected_or_known_to_be_harmless() {
     let Some(compiler) = compiler() else { return };
     let tally = tally(None, 29, &compiler).unwrap();
     let rejected: usize = tally.rejected.iter().sum();
-    assert!(tally.unknown.is_empty(), "passed, and not in exercises/harmless.txt: {tally:#?}");
-    assert!(tally.stale.is_empty(), "in exercises/harmless.txt, and rejected: {tally:#?}");
+    assert!(tally.unknown.is_empty(), "passed, and not in check/harmless.txt: {tally:#?}");
+    assert!(tally.stale.is_empty(), "in check/harmless.txt, and rejected: {tally:#?}");
     assert!(rejected > 80, "{tally:?}");
 }
 

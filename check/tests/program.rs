@@ -35,7 +35,7 @@ fn text(output: &Output) -> String {
 #[test]
 fn hints_come_one_after_the_other_and_are_noted() {
     let folder = folder("hints");
-    for hint in ["hint 1 of 3", "hint 2 of 3", "hint 3 of 3", "hint 3 of 3"] {
+    for hint in ["hint 1 of 3", "hint 2 of 3", "hint 3 of 3", "no more: all 3 hints are seen"] {
         let said = text(&check(&folder, &["3", "--hint"]).output().unwrap());
         assert!(said.contains(hint), "{said}");
     }
@@ -44,6 +44,20 @@ fn hints_come_one_after_the_other_and_are_noted() {
     let said = text(&check(&folder, &["--list"]).output().unwrap());
     assert!(said.contains(" 3  no bank conflicts             open, 3 hints"), "{said}");
     assert_eq!(said.lines().filter(|line| line.contains("open")).count(), 14);
+}
+
+#[test]
+fn what_is_asked_ends_with_the_budget() {
+    let folder = folder("task");
+    let said = text(&check(&folder, &["3", "--task"]).output().unwrap());
+    assert!(said.contains("Add so that no two lanes"), "{said}");
+    let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let budget = "it may take at most 0 shared conflicts, 45 shared accesses and 72 barriers.";
+    assert!(words.ends_with(budget), "{said}");
+    assert!(!said.contains("Hint"), "{said}");
+    assert!(said.lines().all(|line| line.chars().count() <= 80), "{said}");
+    let said = text(&check(&folder, &["--list"]).output().unwrap());
+    assert!(said.contains(" 8  sixteen bytes a load"), "{said}");
 }
 
 #[test]
@@ -93,12 +107,15 @@ fn a_kernel_is_judged_and_one_without_an_end_is_stopped() {
     };
     let (code, said, _) = judged(&reference(1));
     assert_eq!(code, Some(0), "{said}");
-    assert!(said.ends_with("passed (seed 5). Next: cargo x check 2\n"), "{said}");
-    // The reader's own file is another one, so nothing is noted.
+    // The reader's own file is another one, so nothing is noted, and nothing comes next.
+    let last = said.lines().last().unwrap();
+    assert!(last.starts_with("passed (seed 5). Not kept: "), "{said}");
+    assert!(last.contains("exercises/01-tree/kernel.cu") && !said.contains("Next"), "{said}");
     assert!(!folder.join("progress.txt").exists());
     let (code, said, took) = judged(&reference(1).replace("s *= 2", "s *= 1"));
     assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("no end in sight at line") && !said.contains("raise"), "{said}");
+    let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("no end in sight at line") && !words.contains("raise"), "{said}");
     assert!(
         took < Duration::from_secs(10),
         "{took:?}, and 2 s is what it takes on an idle machine"

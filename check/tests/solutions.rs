@@ -31,6 +31,7 @@ fn what_is_given_to_begin_with_fails_with_a_size_and_what_is_missing() {
         let (passed, text) = said(&compiler, task.number, &stub, 1);
         assert!(!passed, "{text}");
         let empty = stub.ends_with("{\n}\n");
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let telling = if empty { "wrote its" } else { "n = " };
         assert!(text.contains(telling) || text.contains("has written its"), "{text}");
     }
@@ -64,5 +65,16 @@ fn each_exercise_has_a_text_and_three_hints() {
         assert!(asked.len() > 60 && hints.len() == 3, "{}", task.folder);
         assert!(hints.iter().all(|hint| hint.len() > 40), "{}", task.folder);
         assert!(xtask::root().join("book/src").join(task.chapter).with_extension("md").exists());
+    }
+}
+
+#[test]
+fn a_file_is_the_reader_s_own_however_its_path_is_written() {
+    let exercise = Exercise::of(3).unwrap();
+    let folder = exercise.folder.clone();
+    assert!(exercise.is_own(&folder.join("kernel.cu")));
+    assert!(exercise.is_own(&folder.join("solutions/../kernel.cu")));
+    for other in ["task.md", "solutions/reference.cu", "nowhere.cu", "../01-tree/kernel.cu"] {
+        assert!(!exercise.is_own(&folder.join(other)), "{other}");
     }
 }

@@ -15,6 +15,8 @@ pub(crate) struct Case {
     pub(crate) task: &'static Task,
     /// The kernel for each type that there is, `float` first.
     pub(crate) modules: Vec<(Element, Module)>,
+    /// Of each line of the source, whether it is the reader's own.
+    pub(crate) own: Vec<bool>,
     pub(crate) seed: u64,
 }
 

@@ -7,7 +7,7 @@
 //!
 //! # Map
 //!
-//! [`Task`] and [`TASKS`], what is asked; `case`, a kernel before its judge; `values`, the numbers that a kernel is given, whose sums are
+//! [`Task`] and [`TASKS`], what is asked; [`Cost`], what is counted, with its advice; `case`, a kernel before its judge; `values`, the numbers that a kernel is given, whose sums are
 //! exact; `scene`, a kernel with its memory, run twice; `right`, `clean` and `budget`, the three
 //! stages; [`Verdict`], what came of it.
 #![forbid(unsafe_code)]
@@ -15,6 +15,7 @@
 mod budget;
 mod case;
 mod clean;
+mod cost;
 mod long;
 mod right;
 mod scene;
@@ -23,9 +24,10 @@ mod tasks;
 mod values;
 mod verdict;
 
+pub use cost::Cost;
 pub use task::{Budget, Operation, Shape, Task};
 pub use tasks::TASKS;
-pub use verdict::{Failure, Stage, Verdict};
+pub use verdict::{Failure, Stage, Verdict, paragraph};
 
 use case::{Case, Said};
 use numbers::Element;
@@ -60,7 +62,7 @@ pub fn judge(task: &'static Task, kernel: &Kernel<'_>, seed: u64) -> Verdict {
             }
         }
     }
-    let case = Case { task, modules, seed };
+    let case = Case { task, modules, own: budget::own(kernel.source, task.reference), seed };
     for (stage, of) in STAGES {
         match of(&case) {
             Ok(said) => verdict.passed.push((stage, said)),

@@ -60,8 +60,8 @@ pub(crate) fn long(case: &Case) -> Result<bool, Box<Failure>> {
             if given != expected {
                 let range = range.start as usize..range.end as usize;
                 let said = format!(
-                    "n = {} f32: block {block}, which has {}, gave {} instead of {}: an index of 32 bits goes round at 2^32; make it `unsigned long long`, and cast `blockIdx.x` to that before it is multiplied",
-                    numbers::size(N),
+                    "{}: block {block}, which has {}, gave {} instead of {}: an index of 32 bits goes round at 2^32; make it `unsigned long long`, and cast `blockIdx.x` to that before it is multiplied",
+                    scene.what(),
                     elements(&range),
                     shown(Element::F32, given),
                     shown(Element::F32, expected)

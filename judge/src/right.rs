@@ -6,7 +6,7 @@ use numbers::Element;
 
 use crate::case::{Case, Said};
 use crate::long;
-use crate::scene::{Left, Scene, Seen, elements};
+use crate::scene::{Left, Scene, Seen, blocks, elements};
 use crate::task::{Operation, SIZES, Shape};
 use crate::values::{Draw, Values, shown};
 use crate::verdict::{Failure, Stage};
@@ -210,10 +210,11 @@ fn same_bits(case: &Case) -> Result<(), Box<Failure>> {
             match &first {
                 Some((other, before, was)) if *before != bits => {
                     let said = format!(
-                        "n = {n} {element}: the sum is {} on a grid of {} and {} on one of {grid}, of the same elements",
+                        "n = {n} {element}: the sum is {} on a grid of {} and {} on one of {grid}, of the same elements, in blocks of {} threads",
                         shown(element, *was),
                         blocks(*other),
-                        shown(element, sum)
+                        shown(element, sum),
+                        scene.threads
                     );
                     let failure = Failure::new(Stage::Right, said);
                     return Err(Box::new(Failure { idea: Some(case.task.idea.1), ..failure }));
@@ -224,8 +225,4 @@ fn same_bits(case: &Case) -> Result<(), Box<Failure>> {
         }
     }
     Ok(())
-}
-
-fn blocks(grid: u32) -> String {
-    if grid == 1 { "1 block".into() } else { format!("{grid} blocks") }
 }

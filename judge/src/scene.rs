@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use numbers::Element;
+use numbers::{Element, group};
 use simt::observe::{Finding, Memory, Races, State, Sync};
 use simt::{Arg, Config, Counters, Error, Gpu, Launch, Module, Schedule};
 
@@ -154,7 +154,10 @@ impl Scene<'_> {
             Error::Trap(trap) => {
                 let said = format!("{}, {}", self.what(), trap.sentence());
                 // What a reader cannot do is no way out.
-                let said = said.replace(" If it only takes long, raise the budget", "");
+                let said = said
+                    .replace(" If it only takes long, raise the budget", "")
+                    .replace("ask for more bytes at the launch, or keep", "keep")
+                    .replace(", or ask for more at the launch", "");
                 Failure::new(Stage::Right, said).at([trap.line])
             }
             Error::Launch(why) if why.contains("parameter") => {
@@ -171,23 +174,20 @@ impl Scene<'_> {
 
     /// The launch, for people.
     pub(crate) fn what(&self) -> String {
-        let blocks = match (self.task.shape, self.grid) {
-            (Shape::Tiles { .. } | Shape::Alone, _) => String::new(),
-            (_, 1) => " in 1 block".into(),
-            (_, grid) => format!(" in {grid} blocks"),
-        };
-        let threads = match self.task.blocks.first() {
-            Some(usual) if *usual == self.threads => String::new(),
-            _ => format!(" of {} threads", self.threads),
-        };
-        let blocks =
-            if blocks.is_empty() && !threads.is_empty() { " in blocks".into() } else { blocks };
+        let none = if self.n == 0 { " (no element)" } else { "" };
+        let blocks = blocks(self.grid);
         let order = match self.schedule {
             Schedule::Converged => String::new(),
             other => format!(" under the order {other}"),
         };
-        format!("n = {} {}{blocks}{threads}{order}", numbers::size(self.n), self.element)
+        let (n, threads) = (numbers::size(self.n), self.threads);
+        format!("n = {n} {}{none} in {blocks} of {threads} threads{order}", self.element)
     }
+}
+
+/// A grid, for people.
+pub(crate) fn blocks(grid: u32) -> String {
+    if grid == 1 { "1 block".into() } else { format!("{} blocks", group(grid.into())) }
 }
 
 /// Some neighbours, for people.

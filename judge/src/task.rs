@@ -3,7 +3,8 @@
 use std::fmt;
 
 use numbers::{Element, group};
-use simt::Counts;
+
+use crate::cost::Cost;
 
 /// An exercise: what is launched, what it has to give, and what it may spend.
 #[derive(Debug)]
@@ -12,6 +13,8 @@ pub struct Task {
     pub number: usize,
     /// Its folder in `exercises/`.
     pub folder: &'static str,
+    /// A right solution: what stands in it is not what makes another one dear.
+    pub reference: &'static str,
     /// What it is about, in a few words.
     pub name: &'static str,
     /// The page of the book that ends with it.
@@ -35,24 +38,24 @@ pub struct Task {
     pub measured: (u64, u32),
     /// What it may spend on that launch.
     pub budgets: &'static [Budget],
-    /// What a kernel lacks that is wrong from this size on, but not before, or over a budget.
+    /// What a kernel lacks that is wrong from this size on, but not before, or over a budget of its own.
     pub idea: (u64, &'static str),
 }
 
-/// The most that a kernel may spend of something.
+/// The most that a kernel may spend of something on the launch that is measured.
 #[derive(Clone, Copy)]
 pub struct Budget {
-    /// What is counted, in the plural.
-    pub what: &'static str,
-    /// How.
-    pub of: fn(&Counts) -> u64,
-    /// At most that much on the launch that is measured.
+    /// Of what.
+    pub cost: Cost,
+    /// How much.
     pub most: u64,
+    /// Whether the idea of the exercise is what saves it: else the advice of the cost is given.
+    pub idea: bool,
 }
 
 impl fmt::Debug for Budget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "at most {} {}", self.most, self.what)
+        write!(f, "at most {} {}", self.most, self.cost.what)
     }
 }
 
@@ -152,7 +155,7 @@ impl Task {
         }
         said += &format!(", and clean under {} orders of execution.", self.orders);
         let budgets: Vec<String> =
-            self.budgets.iter().map(|b| format!("{} {}", group(b.most), b.what)).collect();
+            self.budgets.iter().map(|b| format!("{} {}", group(b.most), b.cost.what)).collect();
         let (n, blocks) = self.measured;
         let on = if blocks == 1 { "one block".into() } else { format!("{blocks} blocks") };
         said + &format!(

@@ -1,13 +1,23 @@
 //! The fourteen.
 
-use simt::Counts;
-
+use crate::cost::{
+    ATOMICS, BARRIERS, CONFLICTS, Cost, DIVERGENT, INSTRUCTIONS, REQUESTS, SECTORS, SHARED,
+    SHUFFLES, WARP_BARRIERS,
+};
 use crate::task::{Budget, Operation, Shape, Task};
+
+/// A right solution of a folder.
+macro_rules! reference {
+    ($folder:literal) => {
+        include_str!(concat!("../../exercises/", $folder, "/solutions/reference.cu"))
+    };
+}
 
 /// A first tree, and what most exercises share.
 const TREE: Task = Task {
     number: 1,
     folder: "01-tree",
+    reference: reference!("01-tree"),
     name: "a tree that is right",
     chapter: "v0-naive",
     operation: Operation::Sum,
@@ -18,7 +28,7 @@ const TREE: Task = Task {
     volatile: true,
     orders: 12,
     measured: (256, 1),
-    budgets: &[at_most("barriers", |c| c.barriers, 72), at_most("shared accesses", shared, 150)],
+    budgets: &[idea(BARRIERS, 72), at_most(SHARED, 150)],
     idea: (
         u64::MAX,
         "One barrier after the load and one in each of eight rounds are nine, for each of eight warps.",
@@ -34,13 +44,10 @@ pub static TASKS: [Task; 14] = [
     Task {
         number: 2,
         folder: "02-side-by-side",
+        reference: reference!("02-side-by-side"),
         name: "lanes side by side",
         chapter: "v1-divergence",
-        budgets: &[
-            at_most("barriers", |c| c.barriers, 72),
-            at_most("divergent branches", |c| c.divergent_branches, 6),
-            at_most("shared accesses", shared, 45),
-        ],
+        budgets: &[at_most(BARRIERS, 72), idea(DIVERGENT, 6), at_most(SHARED, 45)],
         idea: (
             u64::MAX,
             "Let the lanes that add be neighbours: thread t does the t-th addition of a round, so that whole warps work or rest.",
@@ -50,13 +57,10 @@ pub static TASKS: [Task; 14] = [
     Task {
         number: 3,
         folder: "03-no-conflicts",
+        reference: reference!("03-no-conflicts"),
         name: "no bank conflicts",
         chapter: "v2-bank-conflicts",
-        budgets: &[
-            at_most("shared conflicts", conflicts, 0),
-            at_most("shared accesses", shared, 45),
-            at_most("barriers", |c| c.barriers, 72),
-        ],
+        budgets: &[idea(CONFLICTS, 0), at_most(SHARED, 45), at_most(BARRIERS, 72)],
         idea: (
             u64::MAX,
             "Let neighbouring lanes use neighbouring banks: add the upper half of what is left to the lower half.",
@@ -66,13 +70,15 @@ pub static TASKS: [Task; 14] = [
     Task {
         number: 4,
         folder: "04-first-add",
+        reference: reference!("04-first-add"),
         name: "add while loading",
         chapter: "v3-first-add",
         budgets: &[
-            at_most("instructions", |c| c.warp_insts, 870),
-            at_most("shared conflicts", conflicts, 0),
-            at_most("shared accesses", shared, 45),
-            at_most("barriers", |c| c.barriers, 72),
+            idea(SECTORS, 64),
+            at_most(INSTRUCTIONS, 870),
+            at_most(CONFLICTS, 0),
+            at_most(SHARED, 45),
+            at_most(BARRIERS, 72),
         ],
         idea: (
             257,
@@ -84,15 +90,12 @@ pub static TASKS: [Task; 14] = [
         number: 5,
         warps: true,
         folder: "05-last-warp",
+        reference: reference!("05-last-warp"),
         name: "the last warp",
         chapter: "v4-unroll-warp",
         volatile: false,
         orders: 100,
-        budgets: &[
-            at_most("barriers", |c| c.barriers, 24),
-            at_most("shared accesses", shared, 45),
-            at_most("shared conflicts", conflicts, 0),
-        ],
+        budgets: &[idea(BARRIERS, 24), at_most(SHARED, 45), at_most(CONFLICTS, 0)],
         idea: (
             u64::MAX,
             "When 32 threads are left, one warp works alone: it needs `__syncwarp()`, and the others need not wait for it.",
@@ -103,14 +106,11 @@ pub static TASKS: [Task; 14] = [
         number: 6,
         warps: true,
         folder: "06-no-loop",
+        reference: reference!("06-no-loop"),
         name: "no loop",
         chapter: "v5-template-unroll",
         blocks: &[256, 64, 128, 512, 1024],
-        budgets: &[
-            at_most("instructions", |c| c.warp_insts, 410),
-            at_most("shared accesses", shared, 45),
-            at_most("barriers", |c| c.barriers, 24),
-        ],
+        budgets: &[idea(INSTRUCTIONS, 410), at_most(SHARED, 45), at_most(BARRIERS, 24)],
         idea: (
             u64::MAX,
             "The block size is a template parameter: rounds that it decides need no loop, no halving and no jump.",
@@ -121,18 +121,19 @@ pub static TASKS: [Task; 14] = [
         number: 7,
         warps: true,
         folder: "07-shuffles",
+        reference: reference!("07-shuffles"),
         name: "shuffles",
         chapter: "v6-shuffle",
         blocks: &[256, 64, 128, 512, 1024],
         budgets: &[
-            at_most("shared accesses", shared, 9),
-            at_most("warp barriers", |c| c.warp_barriers, 0),
-            at_most("shuffles", |c| c.shuffles, 45),
-            at_most("barriers", |c| c.barriers, 16),
+            idea(SHARED, 9),
+            idea(WARP_BARRIERS, 0),
+            at_most(SHUFFLES, 45),
+            at_most(BARRIERS, 8),
         ],
         idea: (
             u64::MAX,
-            "Inside a warp no shared memory is needed: lanes hand their sums over by shuffle, and a warp stores one value.",
+            "Inside a warp no shared memory is needed: lanes hand their sums over by shuffle, and a warp stores one value. The first warp loads those values, one a lane, and does the same.",
         ),
         ..TWO
     },
@@ -140,14 +141,16 @@ pub static TASKS: [Task; 14] = [
         number: 8,
         warps: true,
         folder: "08-wide-loads",
-        name: "many loads",
+        reference: reference!("08-wide-loads"),
+        name: "sixteen bytes a load",
         chapter: "v8-wide-loads",
         shape: Shape::Shares { grids: &[1, 3, 8] },
         blocks: &[256],
         measured: ((1 << 15) + 3, 4),
         budgets: &[
-            at_most("global load requests", |c| c.global_ld_requests, (1 << 15) / 128 + 8),
-            at_most("barriers", |c| c.barriers, 4 * 16),
+            idea(REQUESTS, (1 << 15) / 128 + 8),
+            at_most(SECTORS, (1 << 15) / 8 + 1),
+            at_most(BARRIERS, 4 * 8),
         ],
         idea: (
             513,
@@ -159,15 +162,13 @@ pub static TASKS: [Task; 14] = [
         number: 9,
         warps: true,
         folder: "09-one-launch",
+        reference: reference!("09-one-launch"),
         name: "one launch",
         chapter: "v9-single-pass",
         shape: Shape::Single { grids: &[1, 2, 5] },
         blocks: &[256],
         measured: ((1 << 15) + 3, 5),
-        budgets: &[
-            at_most("atomics", |c| c.atomics, 5),
-            at_most("global load requests", |c| c.global_ld_requests, (1 << 15) / 128 + 18),
-        ],
+        budgets: &[at_most(ATOMICS, 5), at_most(REQUESTS, (1 << 15) / 128 + 18)],
         idea: (
             0,
             "There is no second launch: the block that takes the last ticket adds the partial sums of all.",
@@ -178,16 +179,14 @@ pub static TASKS: [Task; 14] = [
         number: 10,
         warps: true,
         folder: "10-same-bits",
+        reference: reference!("10-same-bits"),
         name: "the same bits",
         chapter: "v10-fixed-tree",
         shape: Shape::Single { grids: &[1, 2, 5] },
         blocks: &[256],
         same_bits: true,
         measured: ((1 << 15) + 3, 5),
-        budgets: &[
-            at_most("atomics", |c| c.atomics, 5),
-            at_most("instructions", |c| c.warp_insts, 22_250),
-        ],
+        budgets: &[at_most(ATOMICS, 5), at_most(INSTRUCTIONS, 22_250)],
         idea: (
             0,
             "Cut the elements into parts by their number alone, and let blocks take parts: then no bracket depends on the grid.",
@@ -198,15 +197,13 @@ pub static TASKS: [Task; 14] = [
         number: 11,
         warps: true,
         folder: "11-small-sum",
+        reference: reference!("11-small-sum"),
         name: "a small sum",
         chapter: "small-sum",
         shape: Shape::Alone,
         blocks: &[512],
         measured: (1 << 14, 1),
-        budgets: &[
-            at_most("instructions", |c| c.warp_insts, 2048),
-            at_most("barriers", |c| c.barriers, 16),
-        ],
+        budgets: &[idea(INSTRUCTIONS, 2048), at_most(BARRIERS, 16)],
         idea: (
             0,
             "One block does all: nothing to agree on, no partial sums, no ticket; wide loads, shuffles and one barrier.",
@@ -216,12 +213,13 @@ pub static TASKS: [Task; 14] = [
     Task {
         number: 12,
         folder: "12-ninety-six",
+        reference: reference!("12-ninety-six"),
         name: "a block of 96 threads",
         chapter: "v7-grid-stride",
         shape: Shape::Tiles { each: 1 },
         blocks: &[96, 32, 160],
         measured: (96, 1),
-        budgets: &[at_most("barriers", |c| c.barriers, 24), at_most("shared accesses", shared, 28)],
+        budgets: &[at_most(BARRIERS, 24), at_most(SHARED, 28)],
         idea: (
             3,
             "Half of 96 is 48, 24, 12, 6, 3, and half of 3 is no whole number: the middle one is left over.",
@@ -231,10 +229,11 @@ pub static TASKS: [Task; 14] = [
     Task {
         number: 13,
         folder: "13-maximum",
+        reference: reference!("13-maximum"),
         name: "the maximum",
         chapter: "v11-mailbox",
         operation: Operation::Max,
-        budgets: &[at_most("barriers", |c| c.barriers, 72), at_most("shared accesses", shared, 72)],
+        budgets: &[at_most(BARRIERS, 72), at_most(SHARED, 72)],
         idea: (
             0,
             "What a thread without an element brings must not win: the neutral element of the maximum is the lowest value, and not 0.",
@@ -245,15 +244,13 @@ pub static TASKS: [Task; 14] = [
         number: 14,
         warps: true,
         folder: "14-sum-and-maximum",
+        reference: reference!("14-sum-and-maximum"),
         name: "sum and maximum in one pass",
         chapter: "v12-bulk-copy",
         operation: Operation::SumAndMax,
         shape: Shape::Tiles { each: 2 },
         measured: (512, 1),
-        budgets: &[
-            at_most("barriers", |c| c.barriers, 16),
-            at_most("global load requests", |c| c.global_ld_requests, 16),
-        ],
+        budgets: &[idea(BARRIERS, 8), at_most(REQUESTS, 16)],
         idea: (
             u64::MAX,
             "Two values go through the same tree, side by side: one barrier between the warps is enough for both.",
@@ -262,14 +259,11 @@ pub static TASKS: [Task; 14] = [
     },
 ];
 
-const fn at_most(what: &'static str, of: fn(&Counts) -> u64, most: u64) -> Budget {
-    Budget { what, of, most }
+const fn at_most(cost: Cost, most: u64) -> Budget {
+    Budget { cost, most, idea: false }
 }
 
-fn conflicts(c: &Counts) -> u64 {
-    c.shared_ld_conflicts + c.shared_st_conflicts
-}
-
-fn shared(c: &Counts) -> u64 {
-    c.shared_ld + c.shared_st
+/// A count that the idea of the exercise is about.
+const fn idea(cost: Cost, most: u64) -> Budget {
+    Budget { cost, most, idea: true }
 }

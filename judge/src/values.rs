@@ -108,10 +108,10 @@ impl Values {
     /// random, so that it is hardly by chance.
     pub(crate) fn looks(&self, range: Range<usize>, given: f64) -> Option<String> {
         let (from, of) = (range.start, &self.units[range.clone()]);
-        if of.len() < 2 {
-            return None;
-        }
         let right = self.sum(of);
+        if of.len() < 2 {
+            return self.repeated(from, of, given);
+        }
         let one = |missing: bool| {
             of.iter().position(|u| {
                 let off = if missing { -u } else { *u };
@@ -140,7 +140,18 @@ impl Values {
         if given == 0.0 {
             return Some("that is the sum of no element".into());
         }
-        None
+        self.repeated(from, of, given)
+    }
+
+    /// Whether one of a few elements was taken more than twice: by every block, say.
+    fn repeated(&self, from: usize, of: &[i64], given: f64) -> Option<String> {
+        // So few tries that hardly one fits by chance.
+        let most = 512 / of.len().max(1) as i64;
+        let right = (self.sum(of) / unit(self.element)) as i64;
+        (from..).zip(of).find_map(|(at, units)| {
+            let times = (3..=most).find(|k| self.wrapped(right + (k - 1) * units) == given)?;
+            Some(format!("as if element {at} were taken {times} times"))
+        })
     }
 }
 
@@ -222,12 +233,23 @@ mod tests {
         for element in Element::ALL {
             let values = Values::draw(element, 300, 3, Draw::Signed);
             let sum = |range: Range<usize>| values.result(range, Operation::Sum, false);
+            let wrapped = |sum: f64| match element {
+                Element::I32 => f64::from(sum as i64 as i32),
+                _ => sum,
+            };
             let looks = |given| values.looks(0..256, given).unwrap_or_default();
             assert_eq!(looks(sum(1..256)), "as if element 0 were left out");
             assert_eq!(looks(sum(0..1)), "that is element 0 alone");
             assert_eq!(looks(sum(0..100)), "that is the sum of the elements 0 to 99 alone");
             assert_eq!(looks(0.0), "that is the sum of no element");
             assert_eq!(values.looks(0..256, sum(5..250)), None);
+            assert_eq!(looks(wrapped(sum(0..256) + sum(7..8))), "as if element 7 were taken twice");
+            let looks = |n, given| values.looks(0..n, given).unwrap_or_default();
+            let three = wrapped(3.0 * sum(0..1));
+            assert_eq!(looks(1, three), "as if element 0 were taken 3 times");
+            let eight = wrapped(sum(0..33) + 7.0 * sum(32..33));
+            assert_eq!(looks(33, eight), "as if element 32 were taken 8 times");
+            assert_eq!(values.looks(0..1, 0.5 * sum(0..1)), None);
         }
     }
 

@@ -91,7 +91,7 @@ impl fmt::Display for Stage {
 }
 
 /// Words in lines of 80 columns, behind a head and below it.
-fn paragraph(head: &str, words: &str) -> String {
+pub fn paragraph(head: &str, words: &str) -> String {
     let (mut out, mut line) = (String::new(), head.to_owned());
     let mut empty = true;
     for word in words.split_whitespace() {
