@@ -254,7 +254,7 @@ const EDITS: &[Edit] = &[
         edits: &[("unsigned long long n)", "unsigned int n, int extra)")],
         n: EVEN,
         code: 2,
-        said: &["the host passes `reduce` 3 arguments", "takes 4", "give it the parameters"],
+        said: &["the host passes `reduce` 3 arguments", "takes 4", "let it take what is passed"],
     },
     Edit {
         name: "20-second-kernel",

@@ -144,8 +144,8 @@ mod tests {
             said("reduce(.param .u64 a, .param .u64 b, .param .u32 c)", source),
             "the host passes `reduce` 3 arguments (the address of the elements, the address of the sum, the 64-bit number 7), and the one in kernel.cu takes 3 (`in`, 64 bits; `out`, 64 bits; `n`, 32 bits): let it take what is passed, in this order"
         );
-        assert!(said("reduce(.param .u64 a)", "").contains("takes 1 (64 bits): give it"));
-        assert!(said("reduce()", "").contains("takes none: give it"));
+        assert!(said("reduce(.param .u64 a)", "").contains("takes 1 (64 bits): let it"));
+        assert!(said("reduce()", "").contains("takes none: let it"));
     }
 
     #[test]

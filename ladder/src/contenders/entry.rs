@@ -246,7 +246,7 @@ mod tests {
         assert!(Entry::Step(STEPS[0]).is_for(1 << 40));
         assert_eq!(way.blocks(&Block::ALL), Block::ALL[..1]);
         // A way that does not take the first one that is asked for has its own.
-        let matrices = Entry::Way(STUDIES[1], STUDIES[1].ways[0]);
+        let matrices = Entry::Way(STUDIES[2], STUDIES[2].ways[0]);
         assert!(matrices.is_for(1 << 40));
         assert_eq!(matrices.blocks(&Block::ALL), [Block::USUAL]);
         assert_eq!(Entry::Step(STEPS[10]).blocks(&Block::ALL), [Block::new(512).unwrap()]);
