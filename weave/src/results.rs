@@ -414,7 +414,7 @@ mod tests {
         assert!(page.contains("2000-01-02-synthetic-gpu") && page.contains("<svg"), "{page}");
         let twice = fs::read_to_string(root.join("results").join(repeat::FILE)).unwrap();
         assert!(twice.contains("From [2000-01-01-synthetic-gpu]"), "{twice}");
-        assert!(twice.contains("held another run's median in 12 of 12"), "{twice}");
+        assert!(twice.contains("held another run's median in 20 of 20"), "{twice}");
         for plot in ["bandwidth", "time", "sweep", "history"] {
             let svg = fs::read_to_string(root.join(PLOTS).join(format!("{plot}.svg"))).unwrap();
             assert!(svg.starts_with("<svg") && svg.contains("currentColor"), "{plot}");

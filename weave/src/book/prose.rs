@@ -25,6 +25,22 @@ const UNITS: [&str; 17] = [
 const FACTORS: [&str; 10] =
     ["faster", "slower", "as", "the", "more", "fewer", "less", "better", "worse", "longer"];
 
+/// The text without what stands in blocks of `cargo x results`, line for line; `made` says whether a
+/// block is open, before and behind it.
+pub(crate) fn typed(text: &str, made: &mut bool) -> String {
+    let line = |line: &str| {
+        if line.contains("<!-- results:begin") {
+            *made = true;
+        }
+        let kept = if *made { "" } else { line }.to_owned();
+        if line.contains("<!-- results:end -->") {
+            *made = false;
+        }
+        kept
+    };
+    text.split('\n').map(line).collect::<Vec<_>>().join("\n")
+}
+
 /// The first thing in a piece of prose that looks measured, as it is written.
 ///
 /// Link targets and attributes of HTML tags are skipped.
@@ -128,6 +144,19 @@ fn visible(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_made_is_not_typed() {
+        let text = "typed\n<!-- results:begin rows -->\n| 1.5× |\n<!-- results:end -->\n2 ms";
+        let mut made = false;
+        assert_eq!(typed(text, &mut made), "typed\n\n\n\n2 ms");
+        assert!(!made);
+        assert_eq!(typed("a\n<!-- results:begin x -->\n3 ms", &mut made), "a\n\n");
+        assert_eq!(
+            (typed("4 ms\n<!-- results:end -->\n5 ms", &mut made), made),
+            ("\n\n5 ms".into(), false)
+        );
+    }
 
     #[test]
     fn what_looks_measured_is_found() {

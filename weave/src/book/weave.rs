@@ -62,11 +62,14 @@ impl Weave {
         let mut boxes: Vec<Open> = Vec::new();
         // A figure whose caption goes on to the end of the line.
         let mut caption = false;
+        // Inside of a block that `cargo x results` writes, and holds fresh.
+        let mut made = false;
         for (line, part) in segment::split(&text) {
             let woven = match part {
                 Part::Text(text) => {
-                    if let Some(found) = prose::measured(text) {
-                        let at = line + line_of(text, &found);
+                    let typed = prose::typed(text, &mut made);
+                    if let Some(found) = prose::measured(&typed) {
+                        let at = line + line_of(&typed, &found);
                         out += &fault(
                             at,
                             &format!(
@@ -88,6 +91,7 @@ impl Weave {
                     }
                 }
                 Part::Opaque(text) => {
+                    prose::typed(text, &mut made);
                     if text.contains("{{#include") && !text.starts_with('`') {
                         out += &fault(
                             line,
