@@ -2,7 +2,7 @@
 //! have given, whatever their number.
 //!
 //! The shape of the sum is that of the global length, as [`reduce`] cuts it. Each rank adds whole parts
-//! ([`shard`]), the parts' sums are exchanged as raw bytes, and every rank finishes over all of them in
+//! ([`shard()`]), the parts' sums are exchanged as raw bytes, and every rank finishes over all of them in
 //! the same order. So nothing depends on who added what.
 //!
 //! [`Local`] has all GPUs in one process, and exchanges inside the kernels, through the GPUs' own links.

@@ -109,7 +109,7 @@ impl Local {
         self.seats.len() as u32
     }
 
-    /// What is added again and again: `n` elements in all, cut as [`shard`](crate::shard) says.
+    /// What is added again and again: `n` elements in all, cut as [`shard`](crate::shard()) says.
     pub fn plan<T: Element>(&self, n: u64, operation: Operation) -> Result<LocalPlan<'_, T>> {
         let layout = Layout::even::<T>(n, self.world())?;
         let stages = match layout.is_small() {
