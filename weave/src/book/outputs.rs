@@ -187,8 +187,9 @@ fn on_the_interpreter(command: &str) -> Option<String> {
     const MOST: u64 = 1 << 20;
     let command = command.strip_prefix("cargo run ")?.replace("--release ", "");
     let (package, options) = command.split_once(" -- ").unwrap_or((&command, ""));
-    // What is measured takes a GPU.
-    if !options.is_empty() && !options.starts_with('-') {
+    // What is measured takes a GPU, and so does what a GPU counts.
+    let asks_a_gpu = ["--counters", "--profile"].iter().any(|flag| options.contains(flag));
+    if asks_a_gpu || !options.is_empty() && !options.starts_with('-') {
         return None;
     }
     let mut words: Vec<String> = Vec::new();
