@@ -16,6 +16,36 @@ use measured::{
 
 use crate::plots;
 
+/// The folders of `results/library`, oldest first.
+fn folders(results: &Path) -> Result<Vec<PathBuf>> {
+    let Ok(entries) = fs::read_dir(results.join("library")) else { return Ok(Vec::new()) };
+    let folders = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
+    let mut folders: Vec<_> = folders.into_iter().filter(|path| path.is_dir()).collect();
+    folders.sort();
+    Ok(folders)
+}
+
+/// The calls of a folder's file; none, if it is not there.
+fn calls(folder: &Path, name: &str) -> Result<Vec<Taken>> {
+    let path = folder.join(name);
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    Taken::read(&path).with_context(|| path.display().to_string())
+}
+
+fn name(folder: &Path) -> String {
+    folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// The newest folder of a kind of GPU, and its calls at the named sizes.
+pub(crate) fn named(results: &Path, gpu: &str) -> Result<(String, Vec<Taken>)> {
+    let folders = folders(results)?;
+    let newest = folders.iter().rev().find(|folder| name(folder).contains(gpu));
+    let newest = newest.with_context(|| format!("results/library has no folder of an {gpu}"))?;
+    Ok((name(newest), calls(newest, "named.csv.gz")?))
+}
+
 /// What was measured of the library on one GPU.
 #[derive(Debug)]
 pub(crate) struct Library {
@@ -29,31 +59,18 @@ pub(crate) struct Library {
 impl Library {
     /// All folders, oldest first.
     pub(crate) fn all(results: &Path) -> Result<Vec<Library>> {
-        let Ok(entries) = fs::read_dir(results.join("library")) else { return Ok(Vec::new()) };
-        let folders = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
-        let mut folders: Vec<_> = folders.into_iter().filter(|path| path.is_dir()).collect();
-        folders.sort();
-        folders.into_iter().map(Library::read).collect()
+        folders(results)?.into_iter().map(Library::read).collect()
     }
 
     fn read(folder: PathBuf) -> Result<Library> {
-        let there = |name: &str| Some(folder.join(name)).filter(|path| path.exists());
-        let calls = |name: &str| {
-            there(name).map_or(Ok(Vec::new()), |path| {
-                Taken::read(&path).with_context(|| path.display().to_string())
-            })
-        };
+        let first = folder.join("first.csv");
         Ok(Library {
-            named: calls("named.csv.gz")?,
-            types: calls("types.csv.gz")?,
-            drawn: calls("drawn.csv.gz")?,
-            first: there("first.csv").map_or(Ok(Vec::new()), |path| First::read(&path))?,
+            named: calls(&folder, "named.csv.gz")?,
+            types: calls(&folder, "types.csv.gz")?,
+            drawn: calls(&folder, "drawn.csv.gz")?,
+            first: if first.exists() { First::read(&first)? } else { Vec::new() },
             folder,
         })
-    }
-
-    fn name(&self) -> String {
-        self.folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
     /// The folder's page and plots.
@@ -61,7 +78,7 @@ impl Library {
         let mut files = BTreeMap::new();
         let mut page = format!(
             "# `reduce` beside CUB: {}\n\nMade by `cargo x results` from the files beside it; never edited by hand. [What the files hold, and how each library was called](../README.md).\n\nTimes are µs; a ratio is that of the faster CUB's time to ours, the median of paired rounds with this run's interval.\n\n",
-            self.name()
+            name(&self.folder)
         );
         for (taken, clock, says) in [
             (&self.named, Clock::Gpu, "on the device: gated events, L2 cold"),
@@ -95,7 +112,7 @@ impl Library {
         let of = |clock| -> Result<Series> {
             let all = series(&self.named, clock);
             let found = all.into_iter().find(|series| series.title == "sum of f32");
-            found.with_context(|| format!("{} has no sum of f32", self.name()))
+            found.with_context(|| format!("{} has no sum of f32", name(&self.folder)))
         };
         let (device, caller) = (of(Clock::Gpu)?, of(Clock::Host)?);
         let mut table = Table::new([
@@ -118,7 +135,7 @@ impl Library {
             };
             table.row([numbers::size(n)].into_iter().chain(on_device).chain(waited));
         }
-        let name = self.name();
+        let name = name(&self.folder);
         Ok(format!(
             "{table}\nOne GPU, one program, paired rounds, with that run's interval; CUB is the faster of CCCL 3.5.0 and CUDA 13.0's 3.0.1, and called in the fastest of its ways. On the device: gated events, the input not in L2. A caller waits from the call until the sum is on the host. Every call, all types, other sizes, first answers, and where `reduce` is behind: [results/library/{name}](RESULTS/library/{name}).\n"
         ))

@@ -277,7 +277,7 @@ impl Prepared<'_> {
 }
 
 /// Beside this program, or where `cargo x peers` puts it in the source tree.
-fn find(file: &str) -> Option<PathBuf> {
+pub(crate) fn find(file: &str) -> Option<PathBuf> {
     let beside = env::current_exe().ok().and_then(|exe| Some(exe.parent()?.join(file)));
     let built = Path::new("target/peers").join(file);
     beside.into_iter().chain([built]).find(|path| path.exists())

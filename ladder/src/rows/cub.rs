@@ -5,15 +5,16 @@
 #![expect(unsafe_code, reason = "CUB is called through C functions")]
 
 use std::{
-    env,
     ffi::{CStr, c_char, c_int, c_void},
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 use common::{
     Error, Result,
     device::{Cuda, cuda::Memory},
 };
+
+use crate::contenders::cub::find;
 
 /// The layout that this file knows.
 const ABI: c_int = 1;
@@ -56,7 +57,7 @@ impl Cub {
         let path = match path {
             Some(path) => path.to_owned(),
             None => {
-                find().ok_or(format!("`cargo x peers` has not been run: there is no {FILE}"))?
+                find(FILE).ok_or(format!("`cargo x peers` has not been run: there is no {FILE}"))?
             }
         };
         let failed = |why: String| format!("{} cannot be used: {why}", path.display());
@@ -161,13 +162,6 @@ impl Prepared<'_> {
         let code = self.call(input, scratch as *mut c_void, &mut bytes);
         self.library.check(self.way, code)
     }
-}
-
-/// Beside this program, or where `cargo x peers` puts it in the source tree.
-fn find() -> Option<PathBuf> {
-    let beside = env::current_exe().ok().and_then(|exe| Some(exe.parent()?.join(FILE)));
-    let built = Path::new("target/peers").join(FILE);
-    beside.into_iter().chain([built]).find(|path| path.exists())
 }
 
 #[cfg(test)]

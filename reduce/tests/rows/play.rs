@@ -1,5 +1,9 @@
 //! A launch for rows on the interpreter, as the crate would launch it, under all of its checks.
 
+#[path = "../bytes/mod.rs"]
+mod bytes;
+
+pub(crate) use bytes::Bytes;
 use reduce::{
     Accumulator, Element, Rows,
     rows::{Begin, Plan, Shape, plan},
@@ -8,22 +12,6 @@ use simt::{
     Arg, Config, Counters, Gpu, Launch, Module, Schedule,
     observe::{Memory, Races, Sync},
 };
-
-/// An element as it lies in memory.
-pub(crate) trait Bytes {
-    fn bytes(self) -> Vec<u8>;
-}
-
-macro_rules! bytes {
-    ($($type:ty)+) => {$(
-        impl Bytes for $type {
-            fn bytes(self) -> Vec<u8> {
-                self.to_le_bytes().to_vec()
-            }
-        }
-    )+};
-}
-bytes! { f32 f64 i32 u32 i64 u64 half::f16 half::bf16 }
 
 /// What the program does not decide.
 #[derive(Clone, Copy, Debug)]

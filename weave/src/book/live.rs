@@ -189,4 +189,12 @@ mod tests {
             }
         }
     }
+
+    /// A page's steps are listed apart, since the ladder takes a GPU's libraries.
+    #[test]
+    fn a_page_has_the_steps_of_the_ladder() {
+        let names =
+            |steps: &[&common::Step]| steps.iter().map(|step| step.name).collect::<Vec<_>>();
+        assert_eq!(names(&::live::STEPS), names(&ladder::STEPS));
+    }
 }

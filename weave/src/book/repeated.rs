@@ -9,6 +9,8 @@ use measured::{
     table::micros,
 };
 
+use crate::library;
+
 use super::{
     highlight::escape,
     quantity::{Quantity, Unit, power},
@@ -127,9 +129,9 @@ pub(crate) fn clocks(sources: &Sources, names: &[&str]) -> Result<String> {
 /// `{{calls sum f32}}`: a caller's times of `reduce` and CUB, in microseconds, and the ratio; each
 /// called as its callers would.
 pub(crate) fn calls(sources: &Sources, operation: &str, element: &str) -> Result<String> {
-    let (folder, taken) = sources.library()?;
+    let (folder, taken) = library::named(&sources.root.join("results"), "h200")?;
     let title = format!("{operation} of {element}");
-    let series = measured::library::series(taken, Clock::Host);
+    let series = measured::library::series(&taken, Clock::Host);
     let series = series.iter().find(|series| series.title == title);
     let series = series.with_context(|| {
         format!("results/library/{folder} has no {title} on the caller's clock")

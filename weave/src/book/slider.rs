@@ -1,5 +1,5 @@
-//! `{{slider}}`: the times of one run at a size, and which step is first in all runs. A table
-//! without JavaScript, bars with it.
+//! `{{slider}}`: the times of one run at a size, and which step is first in all runs. Bars that a
+//! script draws; without one, a sentence that sends to the table.
 
 use anyhow::{Result, ensure};
 use measured::{Cache, Clock, Role, repeat};

@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, Result, anyhow, bail};
 use common::plan::Size;
-use measured::{Run, counters::Count, history::History, library::Taken as Call};
+use measured::{Run, counters::Count, history::History};
 use serde::Deserialize;
 use xtask::kernels::{self, Kernel};
 
@@ -38,8 +38,6 @@ pub(crate) struct Sources {
     pub(crate) counts: Counts,
     /// Opcodes of the machine code.
     pub(crate) sass: Sass,
-    /// `reduce` called by a program beside CUB, by folder of `results/library`, oldest first.
-    pub(crate) library: Vec<(String, Vec<Call>)>,
     /// Figures from elsewhere.
     pub(crate) cites: BTreeMap<String, Cite>,
 }
@@ -76,7 +74,6 @@ impl Sources {
             runs,
             counters,
             history,
-            library: library(&root.join("results/library"))?,
             cites,
             root,
         })
@@ -112,13 +109,6 @@ impl Sources {
         self.ladder().first().context("there are no steps")
     }
 
-    /// The newest folder of a caller's times on an H200.
-    pub(crate) fn library(&self) -> Result<(&str, &[Call])> {
-        let h200 = self.library.iter().rev().find(|(name, _)| name.contains("h200"));
-        let (name, calls) = h200.context("results/library has no folder of an H200")?;
-        Ok((name, calls))
-    }
-
     /// The run that numbers come from: the folder that is named, or the newest on an H200.
     pub(crate) fn run(&self, on: Option<&str>) -> Result<&Run> {
         match on {
@@ -150,21 +140,6 @@ fn counters(results: &Path) -> Result<Vec<(String, Vec<Count>)>> {
         }
     }
     found.sort_by(|a, b| b.0.cmp(&a.0));
-    Ok(found)
-}
-
-/// Every `named.csv.gz`, oldest folder first.
-fn library(results: &Path) -> Result<Vec<(String, Vec<Call>)>> {
-    let Ok(entries) = fs::read_dir(results) else { return Ok(Vec::new()) };
-    let mut found = Vec::new();
-    for entry in entries {
-        let path = entry?.path().join("named.csv.gz");
-        if path.exists() {
-            let folder = path.parent().and_then(Path::file_name).unwrap_or_default();
-            found.push((folder.to_string_lossy().into_owned(), Call::read(&path)?));
-        }
-    }
-    found.sort_by(|a, b| a.0.cmp(&b.0));
     Ok(found)
 }
 

@@ -1,0 +1,17 @@
+//! An element as the interpreter takes it.
+
+/// An element as it lies in memory.
+pub(crate) trait Bytes {
+    fn bytes(self) -> Vec<u8>;
+}
+
+macro_rules! bytes {
+    ($($type:ty)+) => {$(
+        impl Bytes for $type {
+            fn bytes(self) -> Vec<u8> {
+                self.to_le_bytes().to_vec()
+            }
+        }
+    )+};
+}
+bytes! { f32 f64 i32 u32 i64 u64 half::f16 half::bf16 }
