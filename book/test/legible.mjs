@@ -49,5 +49,5 @@ export const LEGIBLE = `(() => {
         if (shown(tap) && box.height > 0 && Math.min(box.width, box.height) < 23.5)
             faults.push("small for a finger, " + Math.round(box.width) + " × " + Math.round(box.height) + ": " + (tap.textContent.trim() || tap.type).slice(0, 30));
     }
-    return [...new Set(faults)].slice(0, 6);
+    return [...new Set(faults)].slice(0, 12);
 })()`;

@@ -9,9 +9,9 @@ use super::{highlight::escape, sources::Sources, timed::place};
 
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 400.0;
-const LEFT: f64 = 72.0;
+const LEFT: f64 = 80.0;
 const RIGHT: f64 = 156.0;
-const TOP: f64 = 16.0;
+const TOP: f64 = 26.0;
 const BOTTOM: f64 = 44.0;
 
 /// A line of a plot.
@@ -203,7 +203,7 @@ fn figure(series: &[Series], axis: &Axis, sizes: &[u64], label: &str) -> String 
         (LEFT + WIDTH - RIGHT) / 2.0,
         HEIGHT - 6.0
     );
-    let _ = write!(svg, "<text class=\"title\" x=\"{LEFT}\" y=\"11\">{}</text>", axis.title);
+    let _ = write!(svg, "<text class=\"title\" x=\"{LEFT}\" y=\"18\">{}</text>", axis.title);
     for line in series {
         let path: Vec<String> =
             line.points.iter().map(|(px, py)| format!("{:.1} {:.1}", x(*px), y(*py))).collect();
