@@ -31,7 +31,7 @@ pub fn same_bits(step: &Step) {
     if let Some(device) = gpu(step) {
         // The interpreter's bits at the largest size too: the GPU has them, or is wrong.
         let most = (1 << 24) + 13;
-        bits(step, &interpreter(&Settings::default()), &[most], 132..=132, &mut patterns);
+        patterns.insert(most, interpreted(step, most));
         // Ten thousand runs: 5 block sizes, 2 offsets, and as many grids at 5 sizes.
         bits(step, &device, &[&SIZES[..], &[most]].concat(), 1..=200, &mut patterns);
     }
@@ -48,6 +48,27 @@ pub fn same_bits_at(step: &Step, n: u64) {
         });
         bits(step, &device, &[n], 132..=132, &mut Patterns::new());
     }
+}
+
+/// The interpreter's sum of the elements that [`bits`] adds: once, without a check, in blocks of the
+/// first size.
+fn interpreted(step: &Step, n: u64) -> f64 {
+    let device = interpreter(&Settings::default());
+    let text = ptx::of(&step.kernel, Element::F32, None).expect("the committed PTX");
+    let program = Rc::new(device.load(&text).unwrap_or_else(|error| panic!("{error}")));
+    let workload = Workload::<f32>::shifted(&device, Input::Signed, n, 7, 0).unwrap();
+    let problem = Problem {
+        n,
+        block: blocks(step).next().expect("a block size"),
+        element: Element::F32,
+        chip: device.facts().chip,
+    };
+    let job = Job::with(&device, step, &program, problem).unwrap();
+    job.verify(&workload)
+        .and_then(Checked::right)
+        .unwrap_or_else(|error| panic!("{error}"))
+        .sum
+        .as_f64()
 }
 
 /// The first sum that was seen of each size.
