@@ -77,7 +77,7 @@ pub(crate) fn times(sources: &Sources, step: &str) -> Result<String> {
     row.resize(head.len(), "–".into());
     rows.push(row);
     let caption = format!(
-        "Median times on one {}, f32, L2 cold. What is right of the times is at {}; factors are medians of paired rounds.",
+        "Median times of the GPU's clock (gated) on one {}, f32, L2 cold. What is right of the times is at {}; factors are medians of paired rounds.",
         escape(&run.env.gpu.name),
         power(largest)
     );
@@ -119,8 +119,11 @@ pub(crate) fn ladder(sources: &Sources, n: u64, peers: &[&str]) -> Result<String
     let floor = floor.map_or(String::new(), |floor| {
         format!(" An empty kernel takes {}.", micros(floor.median / 1e9))
     });
-    let caption =
-        format!("{} f32 on one {}, L2 cold: medians.{floor}", power(n), escape(&run.env.gpu.name));
+    let caption = format!(
+        "{} f32 on one {}, gated, L2 cold: medians.{floor}",
+        power(n),
+        escape(&run.env.gpu.name)
+    );
     Ok(table(&caption, &head, &rows))
 }
 
@@ -136,7 +139,7 @@ struct Line {
 }
 
 /// Two metrics in a line: the first less the second.
-const LEDGER: [Line; 12] = [
+const LEDGER: [Line; 14] = [
     Line {
         what: "warp instructions",
         count: "warp_insts",
@@ -227,12 +230,28 @@ const LEDGER: [Line; 12] = [
         conflicts_of: None,
         meaning: "executed by a warp",
     },
+    Line {
+        what: "atomics",
+        count: "atomics",
+        metrics: &["sass__inst_executed_per_opcode:ATOMG"],
+        conflicts_of: None,
+        meaning: "on global memory, executed by a warp; who waits for mail asks again, and how often is the clock's affair",
+    },
+    Line {
+        what: "bytes of copies",
+        count: "copied_bytes",
+        metrics: &[],
+        conflicts_of: None,
+        meaning: "moved by an engine, with no thread's load",
+    },
 ];
 
 /// `{{ledger STEP}}`: predicted, counted, and what it means.
 pub(crate) fn ledger(sources: &Sources, step: &str) -> Result<String> {
     let case = Case::of(step);
     let counted = sources.counts.get(&case)?;
+    let before = sources.before(step)?;
+    let before = before.map(|before| sources.counts.get(&Case::of(&before.name))).transpose()?;
     let blocks = counted.blocks(false);
     let mut rows = Vec::new();
     for line in &LEDGER {
@@ -242,7 +261,8 @@ pub(crate) fn ledger(sources: &Sources, step: &str) -> Result<String> {
             .iter()
             .map(|name| metric(sources, None, &case, name).ok().map(|m| m.value))
             .collect();
-        let hardware = values.map(|values| values[0] - values[1..].iter().sum::<f64>());
+        let hardware = values.as_deref().and_then(<[f64]>::split_first);
+        let hardware = hardware.map(|(all, less)| all - less.iter().sum::<f64>());
         // What an access of 8 or 16 bytes a lane needs beyond one pass is no conflict.
         let hardware = match line.conflicts_of {
             Some(access) => {
@@ -252,8 +272,13 @@ pub(crate) fn ledger(sources: &Sources, step: &str) -> Result<String> {
             }
             None => hardware,
         };
-        // A line that says nothing on this step: neither predicts nor counts anything.
+        let last = match &before {
+            Some(before) => before.count(line.count, false)?,
+            None => 0,
+        };
+        // A line that says nothing on this step: neither predicts nor counts anything, nor did the step before.
         if predicted == 0.0
+            && last == 0
             && hardware.is_none_or(|value| value == 0.0)
             && line.count != "divergent_branches"
         {
@@ -417,7 +442,10 @@ pub(crate) fn sass(sources: &Sources, step: &str) -> Result<String> {
     } else {
         head.push(link(step, step));
     }
-    let caption = "Instructions in the machine code for sm_90, blocks of 256: each is counted once, however often it runs.";
-    Ok(table(caption, &head, &rows)
+    let caption = format!(
+        "Instructions in the machine code for sm_90, blocks of {}: each is counted once, however often it runs.",
+        Case::of(step).threads
+    );
+    Ok(table(&caption, &head, &rows)
         .replace("<table class=\"figures\">", "<table class=\"figures opcodes\">"))
 }
