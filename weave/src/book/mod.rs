@@ -31,6 +31,7 @@ mod sources;
 mod stepper;
 mod table;
 mod task;
+mod terms;
 mod timed;
 mod trial;
 mod weave;

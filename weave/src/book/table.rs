@@ -77,12 +77,15 @@ pub(crate) fn times(sources: &Sources, step: &str) -> Result<String> {
     row.resize(head.len(), "–".into());
     rows.push(row);
     let caption = format!(
-        "Median times of the GPU's clock (gated) on one {}, f32, L2 cold. What is right of the times is at {}; factors are medians of paired rounds.",
+        "Median times on one {}, f32, {CLOCK}. What is right of the times is at {}; factors are medians of paired rounds.",
         escape(&run.env.gpu.name),
         power(largest)
     );
     Ok(table(&caption, &head, &rows))
 }
+
+/// How the times of the tables were taken, each word with a link to what it means.
+const CLOCK: &str = "<a href=\"measuring.html#the-floor\">gated</a>, <a href=\"measuring.html#a-gpu-has-two-places-to-hide-the-data\">L2 cold</a>";
 
 /// `{{ladder N PEERS…}}`: all steps at one size.
 pub(crate) fn ladder(sources: &Sources, n: u64, peers: &[&str]) -> Result<String> {
@@ -119,11 +122,8 @@ pub(crate) fn ladder(sources: &Sources, n: u64, peers: &[&str]) -> Result<String
     let floor = floor.map_or(String::new(), |floor| {
         format!(" An empty kernel takes {}.", micros(floor.median / 1e9))
     });
-    let caption = format!(
-        "{} f32 on one {}, gated, L2 cold: medians.{floor}",
-        power(n),
-        escape(&run.env.gpu.name)
-    );
+    let caption =
+        format!("{} f32 on one {}, {CLOCK}: medians.{floor}", power(n), escape(&run.env.gpu.name));
     Ok(table(&caption, &head, &rows))
 }
 

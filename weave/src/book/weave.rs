@@ -1,6 +1,7 @@
 //! The preprocessor: each chapter's directives are replaced, and its prose is held against the rules.
 
 use std::{
+    collections::BTreeSet,
     path::Path,
     sync::{Arc, Mutex},
 };
@@ -15,6 +16,7 @@ use super::{
     listing, maths, prose,
     segment::{self, Part},
     sources::Sources,
+    terms::{self, Terms},
 };
 
 /// The preprocessor.
@@ -33,9 +35,23 @@ impl Preprocessor for Weave {
 
     fn run(&self, context: &PreprocessorContext, mut book: Book) -> Result<Book> {
         let src = context.root.join(&context.config.book.src);
+        let mut pages = Vec::new();
+        let mut glossary = String::new();
+        book.for_each_mut(|item| {
+            if let BookItem::Chapter(Chapter { source_path: Some(path), content, .. }) = item {
+                if path.as_os_str() == terms::PAGE {
+                    glossary.clone_from(content);
+                    *content = terms::anchored(content);
+                }
+                pages.push(path.display().to_string());
+            }
+        });
+        let terms = Terms::read(&glossary, &pages);
         book.for_each_mut(|item| {
             if let BookItem::Chapter(chapter) = item {
-                self.chapter(chapter, &src);
+                let path = chapter.source_path.as_ref().map(|path| path.display().to_string());
+                let page = path.and_then(|path| pages.iter().position(|page| *page == path));
+                self.chapter(chapter, &src, &terms, page.unwrap_or(pages.len()));
             }
         });
         Ok(book)
@@ -46,7 +62,7 @@ impl Preprocessor for Weave {
 type Open = (&'static str, usize, bool);
 
 impl Weave {
-    fn chapter(&self, chapter: &mut Chapter, src: &Path) {
+    fn chapter(&self, chapter: &mut Chapter, src: &Path, terms: &Terms, page: usize) {
         let Some(name) = chapter.source_path.clone() else { return };
         let path = src.join(&name);
         let text = std::mem::take(&mut chapter.content);
@@ -60,6 +76,9 @@ impl Weave {
         };
         let mut out = String::with_capacity(2 * text.len());
         let mut boxes: Vec<Open> = Vec::new();
+        // Terms of the glossary that the page has had; the glossary itself needs none.
+        let mut used = BTreeSet::new();
+        let linked = name.as_os_str() != terms::PAGE;
         // A figure whose caption goes on to the end of the line.
         let mut caption = false;
         // Inside of a block that `cargo x results` writes, and holds fresh.
@@ -80,6 +99,10 @@ impl Weave {
                     if text.contains("{{") {
                         out += &fault(line, "a `{{` without its `}}`");
                     }
+                    let text = match linked {
+                        true => &terms.link(text, page, &mut used),
+                        false => text,
+                    };
                     match text.split_once('\n').filter(|_| caption) {
                         Some((end, rest)) => {
                             caption = false;
