@@ -29,7 +29,8 @@ pub(crate) enum Draw {
     Signed,
     /// All below zero.
     Negative,
-    /// Of both signs, one in eight no number, where the type has such.
+    /// All below zero, one in eight no number, where the type has such: who takes 0 for what is no
+    /// number has the largest of all.
     SomeNan,
 }
 
@@ -57,7 +58,7 @@ impl Values {
             let size = 1 + ((random >> 8) & ((1 << bits) - 2)) as i64;
             match draw {
                 Draw::SomeNan if element != Element::I32 && random & 0xe0 == 0 => NAN,
-                Draw::Negative => -size,
+                Draw::Negative | Draw::SomeNan => -size,
                 _ if random & 1 == 0 => -size,
                 _ => size,
             }
@@ -257,7 +258,8 @@ mod tests {
     fn the_largest_passes_over_what_is_no_number() {
         let values = Values::draw(Element::F32, 200, 5, Draw::SomeNan);
         assert!(read(Element::F32, &values.bytes()).iter().any(|v| v.is_nan()));
-        assert!(values.result(0..200, Operation::Max, false).is_finite());
+        let most = values.result(0..200, Operation::Max, false);
+        assert!(most.is_finite() && most < 0.0, "{most}");
         assert_eq!(values.result(0..0, Operation::Max, false), f64::NEG_INFINITY);
         let negative = Values::draw(Element::I32, 200, 5, Draw::Negative);
         assert!(negative.result(0..200, Operation::Max, false) < 0.0);
