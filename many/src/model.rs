@@ -84,6 +84,15 @@ impl Gated {
         Some(all.iter().enumerate().map(|(i, time)| time * (below(i + 1) - below(i))).sum())
     }
 
+    /// The length from which on, at all that were measured, two GPUs take less than one.
+    pub fn pays_from(&self, contender: &str) -> Option<u64> {
+        let pays = |n: &u64| match (self.median(contender, *n), self.median("one", *n)) {
+            (Some(two), Some(one)) => two < one,
+            _ => false,
+        };
+        self.lengths(contender).into_iter().rev().take_while(pays).last()
+    }
+
     /// Microseconds above the slowest share, in the median over powers of two.
     pub fn alpha(&self, contender: &str) -> Option<f64> {
         let powers = self.lengths(contender).into_iter().filter(|n| n.is_power_of_two());
@@ -156,6 +165,21 @@ mod tests {
         let eight = gated.predict("kernel", 512, 8).unwrap();
         assert!((eight - (12.0 - 2.0 / 256.0 + 2.5)).abs() < 1e-9, "{eight}");
         assert_eq!(gated.predict("kernel", 512, 64), None);
+    }
+
+    #[test]
+    fn two_pay_from_where_they_are_ahead_to_the_end() {
+        let line = |(n, one, two): &(u64, f64, f64)| {
+            format!(
+                "{n},one,gated,0,0,{one}\n{n},kernel,gated,0,0,{two}\n{n},kernel,gated,0,1,{two}\n"
+            )
+        };
+        let of = |times: &[(u64, f64, f64)]| {
+            let lines: String = times.iter().map(line).collect();
+            Gated::read(&format!("head\n{lines}")).unwrap().pays_from("kernel")
+        };
+        assert_eq!(of(&[(4, 1.0, 0.9), (8, 1.0, 1.0), (16, 2.0, 1.5), (32, 4.0, 2.5)]), Some(16));
+        assert_eq!(of(&[(4, 1.0, 0.9), (8, 1.0, 1.0)]), None);
     }
 
     #[test]

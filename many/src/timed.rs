@@ -126,6 +126,12 @@ pub(crate) fn model(asked: &Model) -> Result<()> {
     }
     say("Gated, two GPUs, medians, µs; Δ is what is above the slower GPU's own share:\n");
     table(&gated);
+    let ways = [("in-kernel", "kernel"), ("all-gather", "gather"), ("all-reduce", "reduce")];
+    let from = ways.map(|(name, contender)| match gated.pays_from(contender) {
+        Some(n) => format!("{name} from {n} elements on"),
+        None => format!("{name} at no length"),
+    });
+    say(&format!("\nTwo GPUs take less than one: {}.", from.join(", ")));
     say(
         "\nHeld out, two GPUs, µs:\n\n| contender | n | model | measured | error |\n|:--|--:|--:|--:|--:|",
     );
