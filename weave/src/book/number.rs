@@ -261,8 +261,9 @@ fn gpu(sources: &Sources, on: Option<&str>, key: &str) -> Result<Quantity> {
         "name" => (0.0, Unit::Text(gpu.name.clone())),
         "driver" => (0.0, Unit::Text(gpu.driver.clone())),
         "date" => (0.0, Unit::Text(run.env.run.date.clone())),
+        "libraries" => (0.0, Unit::Text(run.env.method.peers.clone())),
         _ => bail!(
-            "`num gpu {key}`: take name, sms, l2, memory, bus, bus-width, memory-clock, sm-clock, sm-clock-max, driver or date"
+            "`num gpu {key}`: take name, sms, l2, memory, bus, bus-width, memory-clock, sm-clock, sm-clock-max, driver, date or libraries"
         ),
     };
     Ok(Quantity { value, unit, origin: format!("results/{}/env.toml", run.name) })
