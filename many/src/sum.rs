@@ -22,6 +22,7 @@ use crate::{
 pub(crate) fn run(asked: &Sum) -> Result<()> {
     let launched = launched(&|name| env::var(name).ok(), asked.meeting.launcher)?;
     if let Some(launched) = launched {
+        decided(asked, launched.rank.world)?;
         start::leash();
         return of_type!(asked.element, rank(asked, &launched));
     }
@@ -33,6 +34,19 @@ pub(crate) fn run(asked: &Sum) -> Result<()> {
         };
     }
     start::run(world, asked.meeting.port)
+}
+
+/// What a launcher has decided is not asked for otherwise.
+fn decided(asked: &Sum, started: u32) -> Result<()> {
+    match asked.gpus {
+        Some(gpus) if gpus != started => Err(failed(format!(
+            "--gpus asks for {gpus} ranks, and a launcher has started {started}: leave --gpus away, or start {gpus}"
+        ))),
+        _ if asked.one_process => Err(failed(format!(
+            "--one-process wants all ranks in one process, and a launcher has started {started}: start it without the launcher"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// What plays the ranks, and how many there are.

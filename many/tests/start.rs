@@ -139,6 +139,20 @@ fn launchers_that_do_not_fit_have_a_sentence() {
         ("MASTER_ADDR", "h"),
     ];
     assert!(says(&two).contains("name one with --launcher"));
+    // What the launcher has decided is not asked for otherwise.
+    let environment =
+        [("RANK", "0"), ("WORLD_SIZE", "2"), ("MASTER_ADDR", "127.0.0.1"), ("MASTER_PORT", "9")];
+    let asked = |extra: &[&str]| {
+        crate::says(&many(&[&PLAYED[..], extra].concat(), &environment).output().unwrap())
+    };
+    assert_eq!(
+        asked(&["--gpus", "3"]),
+        "many: --gpus asks for 3 ranks, and a launcher has started 2: leave --gpus away, or start 3\n"
+    );
+    assert_eq!(
+        asked(&["--one-process"]),
+        "many: --one-process wants all ranks in one process, and a launcher has started 2: start it without the launcher\n"
+    );
 }
 
 /// As torchrun starts them: two processes that find each other by their environment.
