@@ -128,6 +128,7 @@ pub(crate) fn quantity(sources: &Sources, text: &str) -> Result<Quantity> {
         }
         ["gpu", key] => gpu(sources, on, key),
         ["zoo", what] => zoo::number(sources, what),
+        ["zoo", what, bug] => zoo::of(sources, what, bug),
         ["history", table, row, column] => history::cell(sources, table, row, column),
         ["ratio", a, b] => both(sources, a, b, Unit::Factor, |a, b| a / b),
         ["share", a, b] => both(sources, a, b, Unit::Share, |a, b| a / b),

@@ -160,6 +160,19 @@ pub(crate) fn number(sources: &Sources, what: &str) -> Result<Quantity> {
     Ok(Quantity::counted(f64::from(count), "results/zoo, by xtask/gpu.sh zoo".into()))
 }
 
+/// `{{num zoo WHAT BUG}}`: what one bug's runs gave: `right` of a thousand, or a tool's `reports`.
+pub(crate) fn of(sources: &Sources, what: &str, bug: &str) -> Result<Quantity> {
+    let log = log(sources)?;
+    let origin = "results/zoo, by xtask/gpu.sh zoo";
+    let count = match what {
+        "right" => log.line(bug, "plain")?.sums.map(|(right, _)| right),
+        tool if TOOLS.contains(&tool) => log.line(bug, tool)?.reports,
+        _ => bail!("`num zoo {what} {bug}`: take right or {}", TOOLS.join(", ")),
+    };
+    let count = count.with_context(|| format!("the runs of {bug} were stopped"))?;
+    Ok(Quantity::counted(f64::from(count), origin.into()))
+}
+
 fn named(name: &str) -> Result<&'static Bug> {
     let bug = BUGS.iter().find(|bug| bug.name == name);
     bug.with_context(|| format!("`zoo {name}`: the zoo has no such bug"))
