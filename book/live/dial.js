@@ -28,7 +28,7 @@ live.dial = figure => {
         box.classList.toggle("lv-off", !mine);
         shown.textContent = mine ? figure.set : "–";
         said.textContent = !mine ? `It belongs to the kernel “${kernel}”: move it to see that one.`
-            : `${turned ? "You moved it, so the kernel is now the one" : "In the kernel"} “${kernel}”.${room()}`;
+            : `${turned ? "You moved it: the kernel is now the one" : "In the kernel"} “${kernel}”.${room()}`;
     };
 
     // Why a block shows fewer words in a bank than the distance asks for: where it has no more.

@@ -10,6 +10,7 @@ import { dirname, join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { gzipSync } from "node:zlib";
 import { Browser } from "./browser.mjs";
+import { spoken } from "./spoken.mjs";
 import { serve } from "./served.mjs";
 
 const [program, book, programs, only] = process.argv.slice(2);
@@ -133,33 +134,6 @@ async function findings(page) {
         }
     }
     console.log(`${compared} wrong kernels: findings as of the programs, in both directions`);
-}
-
-// The slider of v1's figure: which distances between lanes conflict, and which do not.
-async function strides(page) {
-    const step = steps.find(step => step.startsWith("v1-"));
-    if (!step || !await touch(page, step)) return;
-    const extra = `(${FIGURE}.stepper.frames[${FIGURE}.stepper.at].groups[0].ops.reduce((most, op) => Math.max(most, op.conflicts), 0))`;
-    expect(await page.eval(extra) > 0, "v1's figure does not open at a conflict");
-    const told = await page.eval(`${FIGURE}.textContent`);
-    expect(told.includes("words from lane to lane"), "v1's figure has no slider for the distance between lanes");
-    for (let distance = 1; distance <= 33; distance++) {
-        const answer = await page.eval(`(async () => {
-            const input = document.querySelector("input[aria-label='words from lane to lane']"), live = ${LIVE}, before = live.answer;
-            input.value = ${distance};
-            input.dispatchEvent(new Event("input"));
-            while (live.answer === before) await new Promise(next => setTimeout(next));
-            const { verified, findings, stopped, total } = live.answer;
-            return { verified, findings: findings.length, stopped, extra: total.shared_ld_conflicts, variant: live.variant };
-        })()`);
-        expect(answer.verified && !answer.findings && !answer.stopped, `a distance of ${distance}: ${JSON.stringify(answer)}`);
-        expect(distance % 2 ? answer.extra === 0 : answer.extra > 0, `a distance of ${distance} words: ${answer.extra} extra passes`);
-    }
-    await page.open("about:blank");
-    await touch(page, step, `#live=${step}&variant=${step}/distance&knob=16`);
-    expect(await page.eval(`${LIVE}.shown.source.includes("mov.u32 %0, 16;") && ${LIVE}.shown.ptx.includes(", 16; // the slider")`), "a link with a distance does not open with it");
-    const box = await page.eval(`(b => ({ y: Math.floor(b.top + scrollY) - 10, height: Math.ceil(b.height) + 20 }))(${FIGURE}.getBoundingClientRect())`);
-    writeFileSync(join(shots, "live-strides.png"), await page.shot({ x: 0, width: 1000, scale: 1, ...box }));
 }
 
 // The judge in the page, from a disk: on a step's own kernel, and on edited PTX.
@@ -337,6 +311,7 @@ try {
     const page = await browser.page();
     await page.size(1000, 900, false);
     const parts = process.env.LIVE_PARTS?.split(",");
+    const strides = page => spoken(page, { expect, until, touch, url, steps, shots, FIGURE, LIVE });
     const served = page => serve(page, { expect, until, steps, shots, FIGURE, LIVE });
     for (const part of [payload, counts, findings, strides, exercises, latency, endless, edit, served, readers, ladder].filter(part => !parts || parts.includes(part.name))) {
         const began = Date.now();

@@ -249,14 +249,15 @@
             const foot = this.narrow ? 30 : 18;
             const root = svg("svg", { viewBox: `0 0 ${width} ${height + 4 + foot}`, role: "img", "aria-label": "All rounds: lanes at work, and barriers between them" });
             const most = Math.max(...frames.map(lanes));
-            const fits = text => text.length * (this.narrow ? 13 : 6.5) <= step;
-            const cut = new Set();
+            const fits = text => text.length * (this.narrow ? 13 : 7) <= step;
+            const cut = new Map();
             const short = name => {
                 if (fits(name)) return name;
                 const [word, number = ""] = name.split(/ (?=\d+$)/);
-                if (word === "Round") return cut.add(`1: ${frames.find(f => f.name.startsWith(word)).name}`), number;
-                if (!number && fits(word.slice(0, 4))) return word;
-                return cut.add(`${word[0]}: ${word.toLowerCase()}`), word[0] + number;
+                if (!number && word.length < 6 && fits(word.slice(0, 4))) return word;
+                const rest = (word === "Round" ? "" : word[0]) + number;
+                if (!cut.has(word)) cut.set(word, `${rest}: ${name}`);
+                return rest;
             };
             frames.forEach((frame, index) => {
                 const group = svg("g", { class: index === this.at ? "now" : "" }, root);
@@ -271,10 +272,13 @@
                 // A bar too narrow for its name has a part of it, and where there are many, every few bars one.
                 svg("title", {}, group).textContent = frame.name;
                 const every = Math.ceil((this.narrow ? 52 : 28) / step);
-                if (index % every === 0) svg("text", { class: "soft bar-name", x: index || step > 40 ? x + step / 2 : 0, y: height + foot, "text-anchor": index || step > 40 ? "middle" : "start" }, group).textContent = short(frame.name);
+                if (index % every === 0) {
+                    const [at, anchor] = !index && step <= 40 ? [0, "start"] : x + step > width - 9 ? [x + step, "end"] : [x + step / 2, "middle"];
+                    svg("text", { class: "soft bar-name", x: at, y: height + foot, "text-anchor": anchor }, group).textContent = short(frame.name);
+                }
                 if (frame.end) svg("line", { class: frame.end, x1: x + step, x2: x + step, y1: 0, y2: height + 4 }, root);
             });
-            const label = html("div", "st-label", null, `lanes at work in each round, of ${this.threads}${frames.some(extra) ? "; red: the part of its passes that bank conflicts add" : ""}${[...cut].map(said => `; ${said}`).join("")}`);
+            const label = html("div", "st-label", null, `lanes at work in each round, of ${this.threads}${frames.some(extra) ? "; red: the part of its passes that bank conflicts add" : ""}${[...cut.values()].map(said => `; ${said}`).join("")}`);
             this.time.replaceChildren(label, root);
         }
 
@@ -285,7 +289,7 @@
             const root = book.lanesWide(top + rows * tall + 2, narrow, `${lanes(this.frame)} of ${this.threads} lanes at work`);
             book.axis(root, top - 5, "lane");
             for (const lane of [0, 8, 16, 24, 31]) book.axis(root, top - 5, lane, lane < 31 && "column").setAttribute("x", lane < 31 ? (lane + 0.5) * CELL : LANES * CELL - 1);
-            const every = rows <= 8 ? 1 : rows <= 16 ? 2 : 4;
+            const every = rows <= 8 && !narrow ? 1 : rows <= 16 ? 2 : 4;
             for (let warp = 0; warp < rows; warp++) {
                 const { ops } = warpOf(this.frame, warp), y = top + warp * tall;
                 const mask = maskOf(ops);

@@ -88,7 +88,7 @@
             this.usesBanks = ops.some(shared);
             const stores = ops.length > 0 && ops.every(op => op.what === "st");
             const clashes = this.usesBanks && ops.some(op => op.conflicts);
-            const root = this.root = lanesWide(this.usesBanks ? bottom + tall + (clashes ? 24 : 2) : bottom - 20, narrow, `Warp ${warp}: its lanes and the banks that they touch`);
+            const root = this.root = lanesWide(this.usesBanks ? bottom + tall + (clashes ? 24 : 2) : 80, narrow, `Warp ${warp}: its lanes and the banks that they touch`);
             const x = index => index * CELL + CELL / 2;
             const most = new Array(LANES).fill(0);
             this.wires = [];

@@ -112,16 +112,20 @@ fn lean(text: &str) -> String {
     lines.map(|line| line.to_owned() + "\n").collect()
 }
 
-/// PTX without what a page has no use for: comments, the tree's stamp among them, and the names of
-/// functions that were inlined. Lines keep their numbers.
+/// PTX without what a page has no use for: comments, the tree's stamp among them, columns, and the names
+/// of functions that were inlined. Lines keep their numbers.
 fn lean_ptx(ptx: &str) -> String {
     let ptx = ptx.split_once("\t.section\t.debug_str").map_or(ptx, |(code, _)| code);
     let mut text = String::with_capacity(ptx.len());
     for line in ptx.lines() {
-        let parts = line.split(", ").filter(|part| !part.starts_with("function_name "));
         match line.trim_start() {
             comment if comment.starts_with("//") => {}
-            word if word.starts_with(".loc") => text += &parts.collect::<Vec<_>>().join(", "),
+            word if word.starts_with(".loc") => {
+                let parts = line.split(", ").filter(|part| !part.starts_with("function_name "));
+                let parts =
+                    parts.filter_map(|part| Some(part.rsplit_once(' ')?.0.to_owned() + " 0"));
+                text += &parts.collect::<Vec<_>>().join(", ");
+            }
             _ => text += line,
         }
         text.push('\n');
@@ -188,7 +192,7 @@ mod tests {
     #[test]
     fn lean_ptx_keeps_its_lines() {
         let ptx = "// stamp\n.target sm_60\n\t// a note\n\t.loc\t1 12 5, function_name $L__info_string0, inlined_at 1 48 5\n\tmov.u32 %r1, 2; // the slider\n\t.section\t.debug_str\n\t{\n";
-        let lean = "\n.target sm_60\n\n\t.loc\t1 12 5, inlined_at 1 48 5\n\tmov.u32 %r1, 2; // the slider\n";
+        let lean = "\n.target sm_60\n\n\t.loc\t1 12 0, inlined_at 1 48 0\n\tmov.u32 %r1, 2; // the slider\n";
         assert_eq!(lean_ptx(ptx), lean);
     }
 
