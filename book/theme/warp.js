@@ -23,7 +23,7 @@
     }
 
     // Left of the lanes, their names: on a phone letters are larger than cells.
-    const gutter = narrow => narrow ? 96 : 52;
+    const gutter = narrow => narrow ? 99 : 52;
 
     // A drawing whose columns are lanes, with room for names at its left.
     function lanesWide(height, narrow, label) {
@@ -31,7 +31,7 @@
     }
 
     function name(root, y, text, more = "") {
-        const node = svg("text", { class: `soft axis ${more}`, x: -6, y }, root);
+        const node = svg("text", { class: `soft axis ${more}`, x: -3, y }, root);
         node.textContent = text;
         return node;
     }
