@@ -40,8 +40,9 @@ live.dial = figure => {
             banks.set(bank, (banks.get(bank) ?? 0) + 1);
         }
         const meet = Math.max(...banks.values());
-        if (meet <= each) return "";
-        return ` So far apart, ${meet} lanes of a warp would meet in a bank. But a block of ${threads} has ${threads * wide} words, ${each} in each bank: past the last word it goes on at the first free one, and at most ${each} meet. With 1024 threads all ${meet} do.`;
+        const round = "past the last word it goes on from the front, at free ones";
+        if (meet <= each) return 32 * figure.set > threads ? ` The block has ${threads * wide} words; ${round}.` : "";
+        return ` So far apart, ${meet} lanes of a warp would meet in a bank. But a block of ${threads} has ${threads * wide} words, ${each} in each bank: ${round}, and at most ${each} meet. With 1024 threads all ${meet} do.`;
     }
     figure.dialled();
 };

@@ -273,8 +273,10 @@
                 svg("title", {}, group).textContent = frame.name;
                 const every = Math.ceil((this.narrow ? 52 : 28) / step);
                 if (index % every === 0) {
-                    const [at, anchor] = !index && step <= 40 ? [0, "start"] : x + step > width - 9 ? [x + step, "end"] : [x + step / 2, "middle"];
-                    svg("text", { class: "soft bar-name", x: at, y: height + foot, "text-anchor": anchor }, group).textContent = short(frame.name);
+                    // The first and the last stay inside.
+                    const said = short(frame.name), out = x + step > width - 9 && !fits(said);
+                    const [at, anchor] = !index && step <= 40 ? [0, "start"] : out ? [x + step, "end"] : [x + step / 2, "middle"];
+                    svg("text", { class: "soft bar-name", x: at, y: height + foot, "text-anchor": anchor }, group).textContent = said;
                 }
                 if (frame.end) svg("line", { class: frame.end, x1: x + step, x2: x + step, y1: 0, y2: height + 4 }, root);
             });
@@ -287,17 +289,20 @@
             const rows = this.threads / LANES, { narrow } = this;
             const tall = (rows <= 8 ? 14 : rows <= 16 ? 9 : 6) * (narrow ? 1.7 : 1), top = narrow ? 26 : 16;
             const root = book.lanesWide(top + rows * tall + 2, narrow, `${lanes(this.frame)} of ${this.threads} lanes at work`);
-            book.axis(root, top - 5, "lane");
+            book.axis(root, top - 5, "lane").setAttribute("x", -9);
             for (const lane of [0, 8, 16, 24, 31]) book.axis(root, top - 5, lane, lane < 31 && "column").setAttribute("x", lane < 31 ? (lane + 0.5) * CELL : LANES * CELL - 1);
             const every = rows <= 8 && !narrow ? 1 : rows <= 16 ? 2 : 4;
             for (let warp = 0; warp < rows; warp++) {
                 const { ops } = warpOf(this.frame, warp), y = top + warp * tall;
                 const mask = maskOf(ops);
                 const clash = ops.reduce((m, op) => op.conflicts ? m | op.mask : m, 0);
+                // A node for each kind, not for each lane: a block has up to 1024 of them.
+                const cells = { clash: "", on: "", off: "" };
                 for (let lane = 0; lane < LANES; lane++) {
                     const kind = on(clash, lane) ? "clash" : on(mask, lane) ? "on" : "off";
-                    svg("rect", { class: kind, x: lane * CELL + 1, y: y + 1, width: CELL - 2, height: tall - 2 }, root);
+                    cells[kind] += `M${lane * CELL + 1} ${y + 1}h${CELL - 2}v${tall - 2}h${2 - CELL}z`;
                 }
+                for (const kind in cells) if (cells[kind]) svg("path", { class: `cells ${kind}`, d: cells[kind] }, root);
                 if (warp % every === 0) book.axis(root, y + (narrow ? 20 : 11), warp ? warp : "warp 0");
                 const pick = svg("rect", { class: warp === this.warp ? "picked" : "pick", x: 0.7, y: y + 0.2, width: LANES * CELL - 1.4, height: tall - 0.4, rx: 2, "pointer-events": "all" }, root);
                 pick.addEventListener("click", () => this.pick(warp));
