@@ -271,6 +271,8 @@ async function readers(page) {
     await page.send("Input.dispatchKeyEvent", { type: "keyDown", key: "ArrowRight", code: "ArrowRight", windowsVirtualKeyCode: 39 });
     expect(await until(page, `${LIVE}.n > ${was} && ${LIVE}.answer.launches[0]?.n === ${LIVE}.n`), "an arrow key does not move the slider");
     expect((await page.eval("location.pathname")).endsWith(`${step}.html`), "an arrow key on the slider turns the page");
+    // The listing comes a moment behind the picture.
+    expect(await until(page, `${LIVE}.lines.answer === ${LIVE}.answer`), "the listing is not that of the answer");
     await page.eval(`document.querySelector(".lv-lines").focus()`);
     for (let i = 0; i < 14; i++) await page.key("ArrowDown");
     const told = await page.eval(`document.querySelector(".lv-told").textContent`);
