@@ -165,7 +165,7 @@ async function phone(page, step, { expect, url, touch, FIGURE }) {
     await page.open(url(step));
     const change = await page.eval(`${FIGURE}.stepper.change.textContent`);
     expect(["size", "type", "order", "kernel", "distance"].every(what => change.includes(what)), `the button says ${change}`);
-    for (const [knob, threads] of [[2, 256], [16, 256], [31, 1024]]) {
+    for (const [knob, threads] of [[2, 256], [32, 256], [31, 1024]]) {
         await page.open("about:blank");
         await touch(page, step, `#live=${step}&variant=${step}/distance&knob=${knob}&threads=${threads}&round=1`);
         const { far, cut } = await page.eval(`(() => {

@@ -33,24 +33,24 @@ window.book ||= {};
     const short = (list, head) => list.length > head + 1 ? `${list.slice(0, head).join(", ")} … ${list.at(-1)}` : list.join(", ");
 
     // Any numbers in order, and their distance: where it changes now and then, in runs; where it always
-    // does, one by one.
-    function series(numbers) {
+    // does, one by one, or only so many of them.
+    function series(numbers, most = LANES) {
         const list = [...new Set(numbers)];
         if (list.length < 2) return { text: list.join(), apart: 0 };
         const apart = list[1] - list[0];
         const runs = [[list[0]]];
         for (let i = 1; i < list.length; i++) list[i] - list[i - 1] === apart ? runs.at(-1).push(list[i]) : runs.push([list[i]]);
         if (runs.length === 1) return { text: short(list, 3), apart };
-        if (2 * runs.length > list.length || runs.length > 8) return { text: list.join(", "), apart: 0 };
+        if (2 * runs.length > list.length || runs.length > 8) return { text: short(list, most), apart: 0 };
         return { text: runs.map(run => short(run, 2)).join("; "), apart };
     }
 
     const named = (list, one) => `${one}${list.length > 1 ? "s" : ""} ${series(list).text}`;
 
     // The words of a shared access, with their distance: `words 0, 2, 4 … 62 (2 apart)`.
-    function words(op, by) {
+    function words(op, by, most) {
         const list = [...new Set(touched(op, by).filter(word => word !== undefined))];
-        const { text, apart } = series(list);
+        const { text, apart } = series(list, most);
         const notes = [apart ? `${apart} apart` : "", op.wide > 1 ? `${op.wide} to a lane` : ""].filter(Boolean);
         return `${list.length > 1 ? "words" : "word"} ${text}${notes.length ? ` (${notes.join(", ")})` : ""}`;
     }
@@ -64,7 +64,7 @@ window.book ||= {};
     // An access as its button has it: `shared load: words 0, 2, 4 … 62 (2 apart), 2 passes`.
     function access(op, by) {
         const name = NAMES[op.what] || op.what, all = count(op.mask);
-        if (shared(op)) return `${name}${all < LANES ? `, ${plural(all, "lane")}` : ""}: ${words(op, by)}, ${plural(op.cost, "pass", "passes")}`;
+        if (shared(op)) return `${name}${all < LANES ? `, ${plural(all, "lane")}` : ""}: ${words(op, by, 8)}, ${plural(op.cost, "pass", "passes")}`;
         const what = [name, plural(all, "lane")];
         if (op.what === "gld" || op.what === "gst") what.push(plural(op.cost, "sector"));
         if (op.input) what.push(elements(op, by));

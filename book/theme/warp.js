@@ -113,7 +113,7 @@
                 if (this.usesBanks) this.cells.bank.push(cell(most[index] > 1 ? "clash" : most[index] ? (stores ? "bank stored" : "bank") : "off", index, bottom));
                 if (most[index] > 1) svg("text", { class: "count", x: x(index), y: bottom + tall + 18 }, root).textContent = most[index];
             }
-            name(root, top + tall - 4, "lanes");
+            name(root, top + tall - (narrow ? 1 : 4), "lanes");
             if (this.usesBanks) name(root, bottom + tall - 4, "banks");
             const said = ops.length === 1 && shared(ops[0]) ? `: ${words(ops[0], by)} of shared memory` : "";
             this.above.textContent = `warp ${warp}, lanes 0 to 31${said}`;
