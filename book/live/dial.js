@@ -1,20 +1,50 @@
-// A slider that sets a number in a variant of a kernel; whoever moves it sees that variant.
+// A slider that sets a number in one variant of a kernel; whoever moves it sees that variant. It stands
+// above the picture that it changes.
 "use strict";
 
-live.dial = (figure, box) => {
-    const { name, knob } = figure.knob;
-    box.className = "lv-size";
-    const input = book.html("input", "", box);
+live.dial = figure => {
+    const { name, label: kernel, knob } = figure.knob, { stepper } = figure;
+    const box = book.html("div", "st-live lv-dial"), label = book.html("label", "", box, `${knob.label} `);
+    stepper.ops.before(box);
+    const input = book.html("input", "", label);
     Object.assign(input, { type: "range", min: knob.from, max: knob.to, step: 1, value: figure.set });
-    input.setAttribute("aria-label", knob.label);
-    const shown = book.html("output", "", box, figure.set);
+    input.setAttribute("aria-label", `${knob.label}, in the kernel “${kernel}”`);
+    const shown = book.html("output", "", label);
+    const said = book.html("p", "lv-of", box);
+    said.setAttribute("role", "status");
+    let turned = false;
     input.addEventListener("input", () => {
+        turned ||= figure.variant !== name || figure.edited !== null;
         figure.set = Number(input.value);
-        shown.textContent = figure.set;
         figure.variant = name;
         figure.leave();
         figure.changed();
     });
+
+    // With other kernels it is grey, and without a number.
+    figure.dialled = () => {
+        const mine = figure.variant === name && figure.edited === null;
+        turned &&= mine;
+        box.classList.toggle("lv-off", !mine);
+        shown.textContent = mine ? figure.set : "–";
+        said.textContent = !mine ? `It belongs to the kernel “${kernel}”: move it to see that one.`
+            : `${turned ? "You moved it: the kernel is now the one" : "In the kernel"} “${kernel}”.${room()}`;
+    };
+
+    // Why a block shows fewer words in a bank than the distance asks for: where it has no more.
+    function room() {
+        const wide = figure.type === "f64" ? 2 : 1, threads = Number(stepper.threads), each = threads * wide / 32;
+        const banks = new Map();
+        for (let lane = 0; lane < 32; lane++) {
+            const bank = lane * figure.set * wide % 32;
+            banks.set(bank, (banks.get(bank) ?? 0) + 1);
+        }
+        const meet = Math.max(...banks.values());
+        const round = "past the last word it goes on from the front, at free ones";
+        if (meet <= each) return 32 * figure.set > threads ? ` The block has ${threads * wide} words; ${round}.` : "";
+        return ` So far apart, ${meet} lanes of a warp would meet in a bank. But a block of ${threads} has ${threads * wide} words, ${each} in each bank: ${round}, and at most ${each} meet. With 1024 threads all ${meet} do.`;
+    }
+    figure.dialled();
 };
 
 // The number in a kernel's source and in its PTX.

@@ -6,7 +6,7 @@ window.live ||= {};
     const { html } = book;
     const SIZES = [0, 1, 31, 32, 33, 63, 65, 255, 256, 257, 512, 1023, 1024, 1025, 2048, 4096, 4109, 8192, 16384, 32768, 65536, 65549, 131072, 262144];
     const TYPES = ["f32", "i32", "f64"];
-    const ORDERS = [["converged", "in step"], ["min-pc", "the last lane first"], ["adversarial:1", "at random, 1"], ["adversarial:2", "at random, 2"], ["adversarial:3", "at random, 3"]];
+    const ORDERS = [["converged", "in step"], ["min-pc", "hindmost first"], ["adversarial:1", "at random, 1"], ["adversarial:2", "at random, 2"], ["adversarial:3", "at random, 3"]];
     const SMS = [1, 4, 8, 16, 132];
     // What is counted, in words; the others are of no use in a chapter.
     const COUNTS = [
@@ -78,9 +78,9 @@ window.live ||= {};
                 this.changed();
             });
             select("type", TYPES.map(t => [t, t]), this.type, value => { this.type = value; if (!this.lines.again) this.leave(); });
-            select("lanes run", ORDERS, this.order, value => { this.order = value; });
+            select("order of lanes", ORDERS, this.order, value => { this.order = value; })
+                .parentNode.title = "In step, lanes that part at a branch meet again behind it. A GPU may take the other orders too, and a right kernel has the same sum in all.";
             if (this.facts.sms) select("multiprocessors", SMS.map(s => [String(s), String(s)]), this.sms, value => { this.sms = value; });
-            if (this.knob) live.dial(this, label(this.knob.knob.label));
             this.kernels = html("div", "lv-kernels", panel);
             this.kernels.setAttribute("role", "group");
             this.kernels.setAttribute("aria-label", "Kernel");
@@ -102,6 +102,7 @@ window.live ||= {};
             this.table.setAttribute("aria-label", "Counts");
             this.lines = new live.Lines(html("div", "lv-code", below), this);
             this.sized();
+            if (this.knob) live.dial(this);
         }
 
         // A kernel with the slider's number in it.
@@ -117,6 +118,9 @@ window.live ||= {};
         // The variant's row: its name, and the step whose plan it is launched by.
         get kernel() { return this.facts.variants.find(v => v.name === this.variant) ?? { name: this.step, step: this.step, label: "as it is" }; }
 
+        // What its counts are called.
+        get named() { return this.edited ? "edited" : this.variant === this.step ? this.step : this.kernel.label; }
+
         question(kernel, step, more) {
             return { step, ptx: kernel.ptx, source: kernel.source, n: this.n, type: this.type, threads: Number(this.stepper.threads),
                 schedule: this.order, sms: this.facts.sms ? Number(this.sms) : undefined, ...more };
@@ -128,6 +132,7 @@ window.live ||= {};
         async changed() {
             this.write();
             for (const node of this.kernels.querySelectorAll("button")) node.setAttribute("aria-pressed", String(this.edited === null && node.value === this.variant));
+            this.dialled?.();
             const began = performance.now();
             try {
                 const { name, step } = this.kernel;
@@ -156,6 +161,7 @@ window.live ||= {};
         show(kernel, answer) {
             const { stepper } = this;
             this.answer = answer;
+            stepper.kernel = this.named;
             stepper.source = kernel.source.split("\n");
             if (answer.frames.length) {
                 stepper.threads = String(answer.threads);
@@ -200,8 +206,7 @@ window.live ||= {};
             const made = html("table", "figures");
             html("caption", "", made, `All launches, n = ${size(this.n)}, ${this.type}, blocks of ${this.answer.threads}.`);
             const head = html("tr", "", html("thead", "", made));
-            const mine = this.edited ? "edited" : this.kernel.label === "as it is" ? this.step : this.kernel.label;
-            for (const text of ["count", mine, ...(before ? [before.name] : [])]) html("th", "", head, text).scope = "col";
+            for (const text of ["count", this.named, ...(before ? [before.name] : [])]) html("th", "", head, text).scope = "col";
             const body = html("tbody", "", made);
             for (const [key, said] of rows) {
                 const row = html("tr", "", body);

@@ -4,32 +4,9 @@
 "use strict";
 
 (() => {
-    const LANES = 32;
+    const { svg, html, plural } = book;
+    const { LANES, on, count, shared, access } = book.access;
     const CELL = 20;
-    const SVG = "http://www.w3.org/2000/svg";
-    const NAMES = {
-        ld: "shared load", st: "shared store", at: "shared atomic", gld: "global load",
-        gst: "global store", gat: "global atomic", shfl: "shuffle",
-    };
-
-    const on = (mask, lane) => (mask >>> lane) & 1;
-    const count = mask => { let n = 0; for (let l = 0; l < LANES; l++) n += on(mask, l); return n; };
-    const plural = (n, one, many = one + "s") => `${n} ${n === 1 ? one : many}`;
-
-    function svg(name, attributes, parent) {
-        const node = document.createElementNS(SVG, name);
-        for (const key in attributes) node.setAttribute(key, attributes[key]);
-        if (parent) parent.append(node);
-        return node;
-    }
-
-    function html(name, className, parent, text) {
-        const node = document.createElement(name);
-        if (className) node.className = className;
-        if (text !== undefined) node.textContent = text;
-        if (parent) parent.append(node);
-        return node;
-    }
 
     // The ops of a warp in a frame, and its distance from the first warp of its group.
     function warpOf(frame, warp) {
@@ -37,34 +14,9 @@
         return group ? { ops: group.ops, by: warp - group.first } : { ops: [], by: 0 };
     }
 
-    // The shared word that each lane touches, by lane; undefined for lanes at rest.
-    function words(op, by) {
-        const list = [];
-        if (op.what !== "ld" && op.what !== "st" && op.what !== "at") return list;
-        let nth = 0;
-        for (let lane = 0; lane < LANES; lane++) {
-            if (!on(op.mask, lane)) continue;
-            const own = op.words && op.words.length ? op.words[nth++] : op.base + op.stride * lane;
-            list[lane] = own + op.step * by;
-        }
-        return list;
-    }
-
     function sum(frame, of) {
         return frame.groups.reduce((total, g) =>
             total + (g.last - g.first + 1) * g.ops.reduce((t, op) => t + of(op), 0), 0);
-    }
-
-    // What a warp loads of the input: its first and last element.
-    function elements(op, by) {
-        let first = Infinity, last = -Infinity, nth = 0;
-        for (let lane = 0; lane < LANES; lane++) {
-            if (!on(op.mask, lane)) continue;
-            const own = (op.words && op.words.length ? op.words[nth++] : op.base + op.stride * lane) + op.step * by;
-            first = Math.min(first, own);
-            last = Math.max(last, own + (op.wide || 1) - 1);
-        }
-        return `elements ${first} to ${last}`;
     }
 
     // A script of the book, loaded once.
@@ -90,7 +42,6 @@
     const maskOf = ops => ops.reduce((mask, op) => mask | op.mask, 0);
     const lanes = frame => frame.groups.reduce((n, g) => n + (g.last - g.first + 1) * count(maskOf(g.ops)), 0);
     const warps = frame => frame.groups.reduce((n, g) => n + g.last - g.first + 1, 0);
-    const shared = op => op.what === "ld" || op.what === "st" || op.what === "at";
     const passes = frame => sum(frame, op => shared(op) ? op.cost : 0);
     const extra = frame => sum(frame, op => op.conflicts);
 
@@ -102,6 +53,8 @@
             this.source = data.source;
             this.all = data.frames;
             this.threads = figure.dataset.threads;
+            this.kernel = data.step;
+            this.worded = this.frames;
             this.at = 0;
             this.warp = 0;
             this.timer = 0;
@@ -147,16 +100,17 @@
             });
             this.select = select;
             if (this.data.live) {
-                this.change = button("Change …", "Change n, type, order and kernel: brings the interpreter into this page", () => this.wake());
+                this.change = button(this.changes(), "", () => this.wake());
+                this.change.setAttribute("aria-label", `${this.changes()} It brings the interpreter into this page`);
                 this.panel = html("div", "st-live", stage);
             }
             this.time = html("div", "st-time", stage);
             this.block = html("div", "st-block", stage);
             this.ops = html("div", "st-ops", stage);
-            this.lines = html("div", "st-warp", stage);
+            this.lines = new book.Warp(html("div", "st-warp", stage));
             const key = html("div", "st-key", stage);
             for (const [colour, text] of [["on", "at work"], ["off", "at rest"], ["read", "reads"],
-                ["write", "writes"], ["clash", "conflict"]]) {
+                ["write", "writes"], ["clash", "waits for a bank"]]) {
                 const item = html("span", "", key);
                 html("i", "", item).style.background = `var(--f-${colour})`;
                 item.append(text);
@@ -180,6 +134,13 @@
             });
         }
 
+        // What can be changed once the interpreter is there: a slider has the name of what it sets.
+        changes() {
+            const { variants, sms } = this.data.live, knob = variants.find(v => v.knob);
+            const all = ["size", "type", "order", sms && "multiprocessors", variants.length && "kernel", knob && knob.name.split("/").pop()];
+            return `Change ${all.filter(Boolean).join(", ")}\u00a0…`;
+        }
+
         // One instruction is shown at first, the others by their buttons: one that waits for banks, or
         // the first on shared memory. Below 0: all at once.
         alone() {
@@ -195,7 +156,7 @@
             this.change.textContent = "Loading …";
             return script("live/figure.js").then(() => window.live.open(this, state)).catch(error => {
                 this.change.disabled = false;
-                this.change.textContent = "Change …";
+                this.change.textContent = this.changes();
                 this.say.textContent = `${error.message}. The recorded figure stays.`;
             });
         }
@@ -277,6 +238,7 @@
             this.drawOps();
             this.drawWarp();
             this.tell();
+            this.word();
         }
 
         // The rounds from left to right: a bar for the lanes at work, red for passes that conflicts
@@ -287,6 +249,16 @@
             const foot = this.narrow ? 30 : 18;
             const root = svg("svg", { viewBox: `0 0 ${width} ${height + 4 + foot}`, role: "img", "aria-label": "All rounds: lanes at work, and barriers between them" });
             const most = Math.max(...frames.map(lanes));
+            const fits = text => text.length * (this.narrow ? 13 : 7) <= step;
+            const cut = new Map();
+            const short = name => {
+                if (fits(name)) return name;
+                const [word, number = ""] = name.split(/ (?=\d+$)/);
+                if (!number && word.length < 6 && fits(word.slice(0, 4))) return word;
+                const rest = (word === "Round" ? "" : word[0]) + number;
+                if (!cut.has(word)) cut.set(word, `${rest}: ${name}`);
+                return rest;
+            };
             frames.forEach((frame, index) => {
                 const group = svg("g", { class: index === this.at ? "now" : "" }, root);
                 const x = index * step, tall = Math.max(2, (height - 6) * lanes(frame) / most);
@@ -297,50 +269,56 @@
                 const bar = (name, y, h) => svg("rect", { class: name, x: x + pad, y, width: step - 2 * pad, height: h, "pointer-events": "none" }, group);
                 bar("bar", height - tall, tall - red);
                 if (red) bar("bar extra", height - red, red);
-                // A narrow bar has a short name, and where there are many, every few bars one.
+                // A bar too narrow for its name has a part of it, and where there are many, every few bars one.
+                svg("title", {}, group).textContent = frame.name;
                 const every = Math.ceil((this.narrow ? 52 : 28) / step);
-                if (index % every === 0 || index === this.at) {
-                    const short = step < (this.narrow ? 110 : 62) ? frame.name.replace(/^Round /, "").replace(/^([A-Z])[a-z ]+/, "$1") : frame.name;
-                    if (index % every === 0) svg("text", { class: "soft bar-name", x: index || step > 40 ? x + step / 2 : 0, y: height + foot, "text-anchor": index || step > 40 ? "middle" : "start" }, group).textContent = short;
+                if (index % every === 0) {
+                    // The first and the last stay inside.
+                    const said = short(frame.name), out = x + step > width - 9 && !fits(said);
+                    const [at, anchor] = !index && step <= 40 ? [0, "start"] : out ? [x + step, "end"] : [x + step / 2, "middle"];
+                    svg("text", { class: "soft bar-name", x: at, y: height + foot, "text-anchor": anchor }, group).textContent = said;
                 }
                 if (frame.end) svg("line", { class: frame.end, x1: x + step, x2: x + step, y1: 0, y2: height + 4 }, root);
             });
-            const label = html("div", "st-label", null, `lanes at work in each round, of ${this.threads}${frames.some(extra) ? "; red: the part of its passes that bank conflicts add" : ""}`);
+            const label = html("div", "st-label", null, `lanes at work in each round, of ${this.threads}${frames.some(extra) ? "; red: the part of its passes that bank conflicts add" : ""}${[...cut.values()].map(said => `; ${said}`).join("")}`);
             this.time.replaceChildren(label, root);
         }
 
-        // Every lane of the block: a row for each warp.
+        // Every lane of the block: a row for each warp, a column for each lane.
         drawBlock() {
-            const rows = this.threads / LANES;
-            const tall = (rows <= 8 ? 14 : rows <= 16 ? 9 : 6) * (this.narrow ? 1.7 : 1);
-            const root = svg("svg", { viewBox: `0 0 ${LANES * CELL} ${rows * tall + 2}`, role: "img", "aria-label": `${lanes(this.frame)} of ${this.threads} lanes at work` });
+            const rows = this.threads / LANES, { narrow } = this;
+            const tall = (rows <= 8 ? 14 : rows <= 16 ? 9 : 6) * (narrow ? 1.7 : 1), top = narrow ? 26 : 16;
+            const root = book.lanesWide(top + rows * tall + 2, narrow, `${lanes(this.frame)} of ${this.threads} lanes at work`);
+            book.axis(root, top - 5, "lane").setAttribute("x", -9);
+            for (const lane of [0, 8, 16, 24, 31]) book.axis(root, top - 5, lane, lane < 31 && "column").setAttribute("x", lane < 31 ? (lane + 0.5) * CELL : LANES * CELL - 1);
+            const every = rows <= 8 && !narrow ? 1 : rows <= 16 ? 2 : 4;
             for (let warp = 0; warp < rows; warp++) {
-                const { ops } = warpOf(this.frame, warp);
+                const { ops } = warpOf(this.frame, warp), y = top + warp * tall;
                 const mask = maskOf(ops);
                 const clash = ops.reduce((m, op) => op.conflicts ? m | op.mask : m, 0);
+                // A node for each kind, not for each lane: a block has up to 1024 of them.
+                const cells = { clash: "", on: "", off: "" };
                 for (let lane = 0; lane < LANES; lane++) {
                     const kind = on(clash, lane) ? "clash" : on(mask, lane) ? "on" : "off";
-                    svg("rect", { class: kind, x: lane * CELL + 1, y: warp * tall + 1, width: CELL - 2, height: tall - 2 }, root);
+                    cells[kind] += `M${lane * CELL + 1} ${y + 1}h${CELL - 2}v${tall - 2}h${2 - CELL}z`;
                 }
-                const pick = svg("rect", { class: warp === this.warp ? "picked" : "pick", x: 0.7, y: warp * tall + 0.2, width: LANES * CELL - 1.4, height: tall - 0.4, rx: 2, "pointer-events": "all" }, root);
+                for (const kind in cells) if (cells[kind]) svg("path", { class: `cells ${kind}`, d: cells[kind] }, root);
+                if (warp % every === 0) book.axis(root, y + (narrow ? 20 : 11), warp ? warp : "warp 0");
+                const pick = svg("rect", { class: warp === this.warp ? "picked" : "pick", x: 0.7, y: y + 0.2, width: LANES * CELL - 1.4, height: tall - 0.4, rx: 2, "pointer-events": "all" }, root);
                 pick.addEventListener("click", () => this.pick(warp));
             }
-            this.block.replaceChildren(root);
+            const label = html("div", "st-label", null, rows > 1 ? `a row for each warp, a column for each lane; the framed row, warp ${this.warp}, is shown below: pick another` : "the lanes of the block's one warp");
+            this.block.replaceChildren(label, root);
         }
 
         // What the picked warp does, as buttons that show one of them alone.
         drawOps() {
-            const { ops } = warpOf(this.frame, this.warp);
+            const { ops, by } = warpOf(this.frame, this.warp);
             this.ops.replaceChildren();
             html("span", "", this.ops, `warp ${this.warp}: `);
             if (!ops.length) html("span", "", this.ops, "at rest");
             ops.forEach((op, index) => {
-                const what = [NAMES[op.what] || op.what, plural(count(op.mask), "lane")];
-                if (shared(op)) what.push(plural(op.cost, "pass", "passes"));
-                if (op.what === "gld" || op.what === "gst") what.push(plural(op.cost, "sector"));
-                if (op.input) what.push(elements(op, warpOf(this.frame, this.warp).by));
-                if (op.what === "shfl" && op.cost) what.push(`from ${op.cost} further on`);
-                const node = html("button", op.conflicts ? "clash" : op.what, this.ops, what.join(", "));
+                const node = html("button", op.conflicts ? "clash" : op.what, this.ops, access(op, by));
                 node.type = "button";
                 node.setAttribute("aria-pressed", index === this.only);
                 node.addEventListener("click", () => {
@@ -352,62 +330,44 @@
             });
         }
 
-        // The picked warp: its lanes above, the banks below, a line for each access.
+        // The picked warp, with the access that its button picks.
         drawWarp() {
             const { ops, by } = warpOf(this.frame, this.warp);
             const seen = this.only < 0 ? ops : ops.slice(this.only, this.only + 1);
-            const tall = this.narrow ? 22 : 16;
-            const top = 1, bottom = this.narrow ? 190 : 135;
-            const usesBanks = seen.some(shared);
-            const stores = seen.length > 0 && seen.every(op => op.what === "st");
-            const clashes = usesBanks && seen.some(op => op.conflicts);
-            const height = usesBanks ? bottom + tall + (clashes ? 24 : 2) : bottom - 20;
-            const root = svg("svg", { viewBox: `0 0 ${LANES * CELL} ${height}`, role: "img", "aria-label": `Warp ${this.warp}: its lanes and the banks that they touch` });
-            const x = index => index * CELL + CELL / 2;
-            const most = new Array(LANES).fill(0);
-            for (const op of seen) {
-                const kind = op.conflicts ? "clash" : op.what === "st" ? "write" : "read";
-                const banks = Array.from({ length: LANES }, () => new Set());
-                words(op, by).forEach((word, lane) => {
-                    const bank = ((word % LANES) + LANES) % LANES;
-                    for (let next = 0; next < (op.wide || 1); next++) banks[(bank + next) % LANES].add(word + next);
-                    svg("path", { class: kind, d: `M${x(lane)} ${top + tall}L${x(bank)} ${bottom}` }, root);
-                });
-                // A lane of 8 or 16 bytes takes more than one pass, and that is no conflict.
-                banks.forEach((set, bank) => { most[bank] = Math.max(most[bank], op.conflicts ? set.size : Math.min(1, set.size)); });
-                if (op.what === "shfl" && op.cost) {
-                    for (let lane = 0; lane + op.cost < LANES; lane++) {
-                        const from = x(lane + op.cost), to = x(lane);
-                        svg("path", { class: "read", d: `M${from} ${top + tall}Q${(from + to) / 2} ${top + tall + 18 + 5 * op.cost} ${to} ${top + tall}` }, root);
-                    }
-                }
-            }
-            const mask = maskOf(seen);
-            for (let index = 0; index < LANES; index++) {
-                svg("rect", { class: on(mask, index) ? "on" : "off", x: index * CELL + 1, y: top, width: CELL - 2, height: tall }, root);
-                const kind = most[index] > 1 ? "clash" : most[index] ? (stores ? "bank stored" : "bank") : "off";
-                if (usesBanks) svg("rect", { class: kind, x: index * CELL + 1, y: bottom, width: CELL - 2, height: tall }, root);
-                if (most[index] > 1) svg("text", { class: "count", x: x(index), y: bottom + tall + 18 }, root).textContent = most[index];
-            }
-            const above = html("div", "st-label", null, `lanes 0 to 31 of warp ${this.warp}`);
-            const below = html("div", "st-label", null, clashes ? "banks 0 to 31, and how many words each is asked for at once" : "banks 0 to 31");
-            this.lines.replaceChildren(above, root, ...(usesBanks ? [below] : []));
+            this.lines.draw({ warp: this.warp, ops: seen, by, narrow: this.narrow });
         }
 
-        tell() {
-            const { frame } = this;
+        // What a frame does, in words.
+        describe(frame) {
             const is = what => sum(frame, op => Number(op.what === what));
-            const before = this.frames.slice(0, this.at + 1).filter(f => f.end === "block").length;
             const parts = [`${lanes(frame)} of ${this.threads} lanes in ${plural(warps(frame), "warp")} at work`];
             if (is("gld")) parts.push(plural(is("gld"), "global load"));
             const touched = [is("ld") && plural(is("ld"), "shared load"), is("st") && plural(is("st"), "shared store")].filter(Boolean);
             if (touched.length) parts.push(`${touched.join(" and ")} in ${plural(passes(frame), "pass", "passes")}`);
             if (is("shfl")) parts.push(plural(is("shfl"), "shuffle"));
             if (extra(frame)) parts.push(`${extra(frame)} of the passes only for bank conflicts`);
-            let text = parts.join("; ") + ".";
-            if (frame.end) text += ` A ${frame.end} barrier ends it.`;
-            text += ` Block barriers so far: ${before}.`;
-            this.say.textContent = text;
+            return `${parts.join("; ")}.${frame.end ? ` A ${frame.end} barrier ends it.` : ""}`;
+        }
+
+        // "The same in words" follows what is shown; at first it is as it was woven.
+        word() {
+            const table = this.figure.querySelector("table.words");
+            if (!table || this.worded === this.frames) return;
+            this.worded = this.frames;
+            table.caption.textContent = `The rounds of the first block, of ${this.threads} threads. Kernel: ${this.kernel}.`;
+            const rows = this.frames.map(frame => {
+                const row = html("tr");
+                html("th", "", row, frame.name).scope = "row";
+                html("td", "", row, this.describe(frame));
+                return row;
+            });
+            table.tBodies[0].replaceChildren(...rows);
+        }
+
+        tell() {
+            const { frame } = this;
+            const before = this.frames.slice(0, this.at + 1).filter(f => f.end === "block").length;
+            this.say.textContent = `${this.describe(frame)} Block barriers so far: ${before}.`;
             const numbers = new Set(frame.groups.flatMap(g => g.ops.map(op => op.line)).filter(line => line > 0));
             this.code.replaceChildren();
             for (const line of [...numbers].sort((a, b) => a - b).slice(0, 3)) {
@@ -418,7 +378,7 @@
         }
     }
 
-    window.book = { script, sheet, html, svg, plural };
+    Object.assign(book, { script, sheet });
     for (const figure of document.querySelectorAll("figure.stepper:not(.live-ladder)")) figure.stepper = new Stepper(figure);
 
     // The whole ladder, counted in the page: its script comes at the first touch, too.

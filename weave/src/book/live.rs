@@ -112,6 +112,27 @@ fn lean(text: &str) -> String {
     lines.map(|line| line.to_owned() + "\n").collect()
 }
 
+/// PTX without what a page has no use for: comments, the tree's stamp among them, columns, and the names
+/// of functions that were inlined. Lines keep their numbers.
+fn lean_ptx(ptx: &str) -> String {
+    let ptx = ptx.split_once("\t.section\t.debug_str").map_or(ptx, |(code, _)| code);
+    let mut text = String::with_capacity(ptx.len());
+    for line in ptx.lines() {
+        match line.trim_start() {
+            comment if comment.starts_with("//") => {}
+            word if word.starts_with(".loc") => {
+                let parts = line.split(", ").filter(|part| !part.starts_with("function_name "));
+                let parts =
+                    parts.filter_map(|part| Some(part.rsplit_once(' ')?.0.to_owned() + " 0"));
+                text += &parts.collect::<Vec<_>>().join(", ");
+            }
+            _ => text += line,
+        }
+        text.push('\n');
+    }
+    text
+}
+
 /// `{{live-ladder}}`: all steps at one size, counted in the page; before the first touch a button, and
 /// without a script nothing but what stands beside it.
 pub(crate) fn ladder(sources: &Sources) -> Result<String> {
@@ -148,10 +169,7 @@ pub(crate) fn write(html: &Path) -> Result<()> {
     all.extend(kernels::page()?);
     for kernel in all {
         for element in common::Element::ALL {
-            let ptx = read(&kernel.folder.join(kernel.ptx(element.name())))?;
-            // The stamp is for the tree, not for a page; lines keep their numbers.
-            let below = ptx.lines().map(|line| if line.starts_with("// ") { "//" } else { line });
-            let ptx = below.collect::<Vec<_>>().join("\n");
+            let ptx = lean_ptx(&read(&kernel.folder.join(kernel.ptx(element.name())))?);
             let text = json!({ "source": kernel.source, "ptx": ptx });
             let name = kernel.name.replace('/', "--");
             let script = format!("live.kernel({:?}, {:?}, {text});\n", kernel.name, element.name());
@@ -170,6 +188,13 @@ pub(crate) fn write(html: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lean_ptx_keeps_its_lines() {
+        let ptx = "// stamp\n.target sm_60\n\t// a note\n\t.loc\t1 12 5, function_name $L__info_string0, inlined_at 1 48 5\n\tmov.u32 %r1, 2; // the slider\n\t.section\t.debug_str\n\t{\n";
+        let lean = "\n.target sm_60\n\n\t.loc\t1 12 0, inlined_at 1 48 0\n\tmov.u32 %r1, 2; // the slider\n";
+        assert_eq!(lean_ptx(ptx), lean);
+    }
 
     #[test]
     fn a_slider_is_in_the_second_line_and_its_number_is_in_source_and_ptx() {

@@ -40,7 +40,7 @@ pub(crate) fn html(sources: &Sources, step: &str, threads: u32) -> Result<String
          <script type=\"application/json\">{data}</script>\n",
         still(rounds.first()),
         if rounds.len() > 1 { still(rounds.last()) } else { String::new() },
-        words(step, own, &frames),
+        words(step, threads, own, &frames),
     ))
 }
 
@@ -70,9 +70,9 @@ pub(crate) fn describe(frame: &Frame) -> String {
 }
 
 /// The alternative text: a table of all frames, folded, and one of all block sizes.
-fn words(step: &str, own: &[Frame], all: &Frames) -> String {
+fn words(step: &str, threads: u32, own: &[Frame], all: &Frames) -> String {
     let mut text = format!(
-        "<details class=\"stepper-words\"><summary>The same in words</summary>\n<div class=\"table-wrapper\"><table class=\"words\"><caption>The rounds of {step}, first block.</caption><tbody>\n"
+        "<details class=\"stepper-words\"><summary>The same in words</summary>\n<div class=\"table-wrapper\"><table class=\"words\"><caption>The rounds of the first block, of {threads} threads. Kernel: {step}.</caption><tbody>\n"
     );
     for frame in own {
         let _ = writeln!(
@@ -82,7 +82,10 @@ fn words(step: &str, own: &[Frame], all: &Frames) -> String {
             describe(frame)
         );
     }
-    text += "</tbody></table></div>\n<div class=\"table-wrapper\"><table class=\"figures\"><caption>One block, by its size.</caption><thead><tr><th>threads</th><th>rounds</th><th>block barriers</th><th>shared accesses</th><th>extra passes</th></tr></thead><tbody>\n";
+    let _ = write!(
+        text,
+        "</tbody></table></div>\n<div class=\"table-wrapper\"><table class=\"figures\"><caption>A block of {step} as it is, f32, by its size.</caption><thead><tr><th>threads</th><th>rounds</th><th>block barriers</th><th>shared accesses</th><th>extra passes</th></tr></thead><tbody>\n"
+    );
     for (threads, frames) in all {
         let sum = |of: &dyn Fn(&frame::Op) -> u32| frames.iter().map(|f| f.sum(of)).sum::<u32>();
         let _ = writeln!(
@@ -112,9 +115,9 @@ fn picture(step: &str, frame: &Frame, threads: u32) -> String {
     let _ = write!(svg, "<text x=\"0\" y=\"12\">{}: {warps} warps of 32 lanes</text>", frame.name);
     for warp in 0..warps {
         let doing = frame.warp(warp);
-        let mask = doing.map_or(0, |(ops, _)| ops.iter().fold(0, |mask, op| mask | op.mask));
+        let (mask, waits) = doing.map_or((0, 0), |(ops, _)| masks(ops));
         for lane in 0..LANES {
-            let class = if mask >> lane & 1 == 1 { "on" } else { "off" };
+            let class = colour(mask, waits, lane);
             let _ = write!(
                 svg,
                 "<rect class=\"{class}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>",
@@ -132,6 +135,22 @@ fn picture(step: &str, frame: &Frame, threads: u32) -> String {
     );
     svg += &lines(frame, banks);
     svg + "</svg>"
+}
+
+/// The lanes at work, and those of them that wait for a bank.
+fn masks(ops: &[frame::Op]) -> (u32, u32) {
+    ops.iter().fold((0, 0), |(mask, waits), op| {
+        (mask | op.mask, if op.conflicts > 0 { waits | op.mask } else { waits })
+    })
+}
+
+/// What a lane is drawn as.
+fn colour(mask: u32, waits: u32, lane: u32) -> &'static str {
+    match (waits >> lane & 1, mask >> lane & 1) {
+        (1, _) => "clash",
+        (_, 1) => "on",
+        _ => "off",
+    }
 }
 
 /// Warp 0: its lanes, the banks, and a line for each access.
@@ -179,9 +198,9 @@ fn lines(frame: &Frame, top: u32) -> String {
             );
         }
     }
-    let mask = ops.iter().fold(0, |mask, op| mask | op.mask);
+    let (mask, waits) = masks(ops);
     for index in 0..LANES {
-        let on = if mask >> index & 1 == 1 { "on" } else { "off" };
+        let on = colour(mask, waits, index);
         let bank = match load[index as usize] {
             0 => "off",
             1 => "bank",
