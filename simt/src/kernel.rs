@@ -43,6 +43,8 @@ pub struct Kernel {
     /// The architecture that the text is made for, such as `sm_60`.
     pub(crate) target: String,
     pub(crate) interacts: bool,
+    /// Whether it asks where the system's own shared memory lies.
+    pub(crate) reserved: bool,
     pub(crate) cluster: Option<[u32; 3]>,
     pub(crate) reqntid: Option<[u32; 3]>,
     pub(crate) maxntid: Option<[u32; 3]>,

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::arch::Arch;
 use crate::global::Global;
 use crate::observer::LaunchInfo;
 use crate::progress::Progress;
@@ -18,6 +19,7 @@ pub(crate) struct Env<'a> {
     pub(crate) block_budget: u64,
     pub(crate) patience: Option<Duration>,
     pub(crate) sm_count: u32,
+    pub(crate) arch: Arch,
 }
 
 impl<'a> Env<'a> {
@@ -39,6 +41,7 @@ impl<'a> Env<'a> {
             block_budget: config.block_budget,
             patience: config.patience,
             sm_count: config.sm_count,
+            arch: config.arch,
         }
     }
 }

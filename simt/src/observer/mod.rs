@@ -10,6 +10,8 @@
 
 mod compose;
 
+use std::ops::Range;
+
 use crate::Trap;
 use crate::kernel::Kernel;
 pub use crate::model::{AccessKind, Buffer, CopyGroup, Order, Scope, Space};
@@ -46,6 +48,18 @@ impl LaunchInfo<'_> {
     /// Warps of a block.
     pub fn warps(&self) -> u32 {
         self.threads().div_ceil(32)
+    }
+
+    /// The system's own shared memory, behind the block's: of GPUs since sm_80.
+    pub(crate) fn reserved(&self) -> Range<u32> {
+        let from = self.shared.next_multiple_of(128);
+        from..from + (1 << 10)
+    }
+
+    /// Bytes of shared memory that an access of a block may touch: its own, and those of the system
+    /// where the kernel asks for them.
+    pub(crate) fn shared_room(&self) -> u32 {
+        if self.kernel.reserved { self.reserved().end } else { self.shared }
     }
 
     /// Blocks of the grid.
