@@ -76,6 +76,8 @@ pub struct Mismatch {
     pub run: Run,
     /// Where it went wrong first, if that can be told.
     pub first: Option<WrongPartial>,
+    /// What a run leaves to the next one, where that is why.
+    pub left: Option<String>,
 }
 
 impl Mismatch {
@@ -88,7 +90,16 @@ impl Mismatch {
         first: Option<WrongPartial>,
     ) -> Mismatch {
         let (n, element, threads) = (problem.n, problem.element, problem.block.threads());
-        Mismatch { step: step.name.to_owned(), n, element, threads, verdict, run, first }
+        Mismatch {
+            step: step.name.to_owned(),
+            n,
+            element,
+            threads,
+            verdict,
+            run,
+            first,
+            left: None,
+        }
     }
 }
 
@@ -210,10 +221,11 @@ impl fmt::Display for Mismatch {
             }
         }
         match &self.first {
-            None => Ok(()),
-            Some(wrong) if verdict.verified() => wrong.fmt(f),
-            Some(wrong) => write!(f, "; {wrong}"),
+            None => {}
+            Some(wrong) if verdict.verified() => wrong.fmt(f)?,
+            Some(wrong) => write!(f, "; {wrong}")?,
         }
+        self.left.as_ref().map_or(Ok(()), |left| write!(f, "; {left}"))
     }
 }
 
