@@ -114,11 +114,32 @@ impl<'d> Job<'d> {
             self.device.restart();
             self.launch(&self.calls(workload.warm())).map_err(|error| error.in_second_run())?;
             let mut checked = self.hold(elements, elements.total(), Run::Exact)?;
-            if let Some(wrong) = &mut checked.wrong {
-                wrong.left = self.left_behind(workload.warm())?;
+            match &mut checked.wrong {
+                Some(wrong) => wrong.left = self.left_behind(workload.warm())?,
+                None => checked.wrong = self.flags_up(checked.verdict)?,
             }
             Ok(checked)
         })
+    }
+
+    /// Flags of mail that are left up, though the sums are right: the order in which the blocks ran
+    /// hid that the next run takes old mail for its own.
+    fn flags_up(&self, verdict: Verdict) -> Result<Option<Box<Mismatch>>> {
+        for (memory, kind) in self.scratch.iter().zip(&self.plan.scratch) {
+            let Scratch::Mail(count) = *kind else { continue };
+            let mut boxes = vec![0; (2 * count * self.problem.element.size()) as usize];
+            self.device.read(memory, &mut boxes)?;
+            let up = |mail: &[u8]| mail[4..].iter().any(|&byte| byte != 0);
+            let (all, left) = (boxes.len() / 8, boxes.chunks(8).filter(|mail| up(mail)).count());
+            if let Some(first) = boxes.chunks(8).position(up) {
+                let mut wrong = Mismatch::of(self.step, &self.problem, Run::Mail, verdict, None);
+                wrong.left = Some(format!(
+                    "{left} of {all} flags of its mailbox are up when it ends, that of box {first} first, and a later run would take this one's values for its own: take each flag down when its value is taken"
+                ));
+                return Ok(Some(Box::new(wrong)));
+            }
+        }
+        Ok(None)
     }
 
     /// What a run leaves to the next one, as a sentence: of a sum that is wrong in its second run.

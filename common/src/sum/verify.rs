@@ -55,6 +55,8 @@ pub enum Run {
     First,
     /// The one behind it, on exact [`Elements`], over the memory that it left.
     Exact,
+    /// Two were right, and what they left in their mailbox is not.
+    Mail,
     /// A later one, of that number: the last that was timed.
     Later(u32),
 }
@@ -193,6 +195,10 @@ impl fmt::Display for Mismatch {
         write!(f, "{step} is wrong")?;
         match self.run {
             Run::First => {}
+            Run::Mail => {
+                let left = self.left.as_deref().unwrap_or("its flags are up when it ends");
+                return write!(f, ", though its sums are right: {left}");
+            }
             Run::Exact => {
                 f.write_str(match element {
                     Element::I32 => ", though its first run looked right, on other integers",
