@@ -122,7 +122,7 @@ impl Arch {
 }
 
 /// 90 of `sm_90a`.
-fn number(name: &str) -> Option<u32> {
+pub(crate) fn number(name: &str) -> Option<u32> {
     name.strip_prefix("sm_")?.trim_end_matches(['a', 'f']).parse().ok()
 }
 

@@ -82,6 +82,11 @@ impl Kernel {
         &self.target
     }
 
+    /// Whether it is made for GPUs whose lanes have no program counters of their own.
+    pub(crate) fn is_before_volta(&self) -> bool {
+        crate::arch::number(&self.target).is_some_and(|number| number < 70)
+    }
+
     /// Bytes of static shared memory.
     pub fn static_shared(&self) -> u32 {
         self.static_shared

@@ -20,6 +20,8 @@ pub(crate) struct Env<'a> {
     pub(crate) patience: Option<Duration>,
     pub(crate) sm_count: u32,
     pub(crate) arch: Arch,
+    /// Whether the text asks for all lanes of a warp barrier at one instruction.
+    pub(crate) in_convergence: bool,
 }
 
 impl<'a> Env<'a> {
@@ -31,6 +33,7 @@ impl<'a> Env<'a> {
         module_base: u64,
         dynamic_shared: u32,
     ) -> Env<'a> {
+        let in_convergence = info.kernel.is_before_volta();
         Env {
             info,
             global,
@@ -42,6 +45,7 @@ impl<'a> Env<'a> {
             patience: config.patience,
             sm_count: config.sm_count,
             arch: config.arch,
+            in_convergence,
         }
     }
 }
