@@ -115,7 +115,7 @@ fn mistakes() -> Vec<Mistake<'static>> {
             )],
             &[
                 "clean",
-                "16 of the 32 lanes that its mask names come to the `__syncwarp()` at line 23",
+                "16 of the 32 lanes that its mask names come to the `__syncwarp()` at line 23, and 16 to another one there too",
                 "put the condition around the work, and not around the `__syncwarp()`",
             ],
         ),
