@@ -104,6 +104,11 @@ impl Arch {
         self.blocks_per_sm.min(by_threads).min(by_shared.max(1)).max(1)
     }
 
+    /// Bytes in whose multiples a block has shared memory.
+    pub(crate) fn shared_unit(&self) -> u32 {
+        if self.number() < 80 { 256 } else { 128 }
+    }
+
     /// The oldest that runs text made for a target such as `sm_60` or `sm_90a`.
     pub fn that_runs(target: &str) -> Option<Arch> {
         let needs = number(target)?;
@@ -117,7 +122,7 @@ impl Arch {
 }
 
 /// 90 of `sm_90a`.
-fn number(name: &str) -> Option<u32> {
+pub(crate) fn number(name: &str) -> Option<u32> {
     name.strip_prefix("sm_")?.trim_end_matches(['a', 'f']).parse().ok()
 }
 

@@ -43,6 +43,8 @@ pub struct Kernel {
     /// The architecture that the text is made for, such as `sm_60`.
     pub(crate) target: String,
     pub(crate) interacts: bool,
+    /// Whether it asks where the system's own shared memory lies.
+    pub(crate) reserved: bool,
     pub(crate) cluster: Option<[u32; 3]>,
     pub(crate) reqntid: Option<[u32; 3]>,
     pub(crate) maxntid: Option<[u32; 3]>,
@@ -78,6 +80,11 @@ impl Kernel {
     /// The architecture that the text is made for, such as `sm_60`.
     pub fn target(&self) -> &str {
         &self.target
+    }
+
+    /// Whether it is made for GPUs whose lanes have no program counters of their own.
+    pub(crate) fn is_before_volta(&self) -> bool {
+        crate::arch::number(&self.target).is_some_and(|number| number < 70)
     }
 
     /// Bytes of static shared memory.

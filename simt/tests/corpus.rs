@@ -460,3 +460,18 @@ fn cooperative_groups() {
         assert_eq!(sum, total(&values), "{}", text.name);
     });
 }
+
+#[test]
+fn tiles_of_several_warps() {
+    each("tiles", |text, device| {
+        for (blocks, n) in [(1, 1), (2, 500), (3, 3 * 256)] {
+            let (bytes, values) = text.element.input(n);
+            let (input, out) = (device.put(&bytes), device.room(64));
+            let args = vec![Arg::U64(input), Arg::U64(out), Arg::U64(n as u64)];
+            let shared = 256 * text.element.size() as u32;
+            let launch = launch("tiles", blocks, 256, shared, args);
+            let sum = sum_of(text, device, &launch, out, 2 * blocks as usize);
+            assert_eq!(sum, total(&values), "{} n {n}", text.name);
+        }
+    });
+}

@@ -176,6 +176,27 @@ fn an_array_has_bounds_of_its_own() {
     }
 }
 
+/// So has what the launch sizes, though the system's memory lies behind it.
+#[test]
+fn dynamic_memory_ends_before_that_of_the_system() {
+    let error = |offset: u32| {
+        let text = format!(
+            ".version 8.4\n.target sm_80\n.address_size 64\n\
+             .extern .shared .align 4 .b8 shared[];\n.visible .entry test()\n{{\n\
+             .shared .align 4 .b8 few[16];\n.reg .b32 %r<9>;\nmov.u32 %r1, shared;\n\
+             mov.u32 %r2, few;\nst.shared.u32 [%r2], 0;\n\
+             mov.u32 %r3, %reserved_smem_offset_1;\nst.shared.u32 [%r3], 0;\n\
+             st.shared.u32 [%r1+{offset}], %r3;\nret;\n}}\n"
+        );
+        let mut device = Device::new(Schedule::Converged);
+        let module = Module::parse(&text).unwrap();
+        let result = device.launch(&module, &launch("test", 1, 1, 64, vec![]));
+        result.err().map(|e| e.to_string()).unwrap_or_default()
+    };
+    assert_eq!(error(60), "");
+    assert!(error(64).contains("`shared[16]` is outside of `shared`, which has 64 bytes"));
+}
+
 /// Below as well as above, and for some lanes of a warp only.
 #[test]
 fn an_array_has_a_beginning_of_its_own() {
@@ -337,119 +358,5 @@ fn functions_are_called() {
             }
             assert_eq!(out[tid], a + b + once, "{schedule} thread {tid}");
         }
-    }
-}
-
-/// What is not imitated refuses the entry that calls it, and no other.
-#[test]
-fn a_call_that_cannot_be_run_refuses_its_entry_alone() {
-    let module = module("tests/faults/heap.ptx");
-    assert_eq!(module.entries().collect::<Vec<_>>(), ["fine"]);
-    assert_eq!(module.refused().map(|(name, _)| name).collect::<Vec<_>>(), ["reduce"]);
-    let error = run_module(&module, Schedule::Converged, 1, 32, 32).error();
-    assert_eq!(
-        error,
-        "entry `reduce` cannot be run: PTX line 46, column 2: the call of `malloc` at source line \
-         3 cannot be run: there is no heap of the device here; give the kernel a buffer of the \
-         host instead; PTX line 63, column 2: the call of `free` at source line 6 cannot be run: \
-         there is no heap of the device here; give the kernel a buffer of the host instead"
-    );
-}
-
-fn refusal(body: &str) -> String {
-    let text = format!(
-        ".version 8.4\n.target sm_60\n.address_size 64\n{body}\n\
-         .visible .entry fine() {{ ret; }}\n"
-    );
-    let missing = Module::missing(&text);
-    missing.iter().map(|e| format!("{e}\n")).collect()
-}
-
-#[test]
-fn a_function_that_calls_itself_is_refused() {
-    let said = refusal(
-        ".func again() { call again; ret; }\n.func other() { call.uni again, (); ret; }\n\
-         .entry test() { call other; ret; }",
-    );
-    assert!(said.contains("the call of `again` cannot be run: it calls itself"), "{said}");
-}
-
-#[test]
-fn a_pointer_to_a_function_is_refused() {
-    let said = refusal(
-        ".func f() { ret; }\n.entry test() { .reg .b64 %rd<2>;\nmov.u64 %rd1, 0;\n\
-         call %rd1, (), proto;\nproto: .callprototype ()_ ();\nret; }",
-    );
-    assert!(said.contains("a call through a pointer to a function cannot be run"), "{said}");
-    let said = refusal(".entry test() { .reg .b64 %rd<2>;\ncall %rd1;\nret; }");
-    assert!(said.contains("a pointer to a function is not followed"), "{said}");
-}
-
-#[test]
-fn a_function_takes_what_it_says() {
-    let said = refusal(".func f(.param .b32 a) { ret; }\n.entry test() { call f; ret; }");
-    assert!(said.contains("the call of `f` hands over 0 values where it takes 1"), "{said}");
-}
-
-/// What is handed over has the bytes that are taken.
-#[test]
-fn an_argument_has_its_bytes() {
-    let said = refusal(
-        ".extern .func vprintf(.param .b64 a, .param .b64 b);\n\
-         .entry test() { .param .b32 a;\n.param .b64 b;\ncall vprintf, (a, b);\nret; }",
-    );
-    assert!(said.contains("`a` has 4 bytes, where 8 are to be handed over"), "{said}");
-}
-
-/// Each of thirty functions calls the next one twice: too much is said, and said at once.
-#[test]
-fn calls_do_not_grow_without_bound() {
-    let mut text = String::from(".func f30() { ret; }\n");
-    for i in (0..30).rev() {
-        text += &format!(".func f{i}() {{ call f{}; call f{}; ret; }}\n", i + 1, i + 1);
-    }
-    let said = refusal(&format!("{text}.entry test() {{ call f0; ret; }}"));
-    assert!(said.contains("more than 262144 instructions, calls included"), "{said}");
-}
-
-fn text_error(text: &str) -> String {
-    Module::parse(text).unwrap_err().to_string()
-}
-
-#[test]
-fn two_of_one_name_are_refused() {
-    let head = ".version 8.4\n.target sm_60\n.address_size 64\n";
-    assert_eq!(
-        text_error(&format!("{head}.entry reduce() {{ ret; }}\n.entry reduce() {{ ret; }}\n")),
-        "PTX line 5, column 8: entry `reduce` is defined twice, first on line 4: rename one of them"
-    );
-    assert_eq!(
-        text_error(&format!("{head}.func f() {{ ret; }}\n.func f() {{ ret; }}\n")),
-        "PTX line 5, column 7: function `f` is defined twice, first on line 4: rename one of them"
-    );
-    // To declare and then to define is no fault.
-    let twice =
-        format!("{head}.func f();\n.func f() {{ ret; }}\n.func f();\n.entry e() {{ call f; }}");
-    assert!(Module::parse(&twice).is_ok());
-}
-
-#[test]
-fn unknown_versions_and_targets_are_refused() {
-    assert_eq!(
-        text_error(".version 99.9\n.target sm_60\n"),
-        "PTX line 1, column 10: PTX 99.9 is no version known here, which are those up to 9.x: \
-         compile with a toolkit that writes one of them"
-    );
-    for target in ["sm_999", "sm_91", "compute_60", "sm_"] {
-        assert_eq!(
-            text_error(&format!(".version 8.4\n.target {target}\n")),
-            format!(
-                "PTX line 2, column 9: `{target}` is no target known here, which are sm_10 to \
-                 sm_121: compile for one of them"
-            )
-        );
-    }
-    for target in ["sm_60", "sm_90a", "sm_120f", "sm_75, debug"] {
-        assert!(Module::parse(&format!(".version 8.4\n.target {target}\n")).is_ok(), "{target}");
     }
 }

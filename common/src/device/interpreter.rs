@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, rc::Rc, str::FromStr, time::Duration};
 
-use simt::observe::{Finding, Printed, Prints, Races, Sync, Trace};
+use simt::observe::{Fault, Finding, Printed, Prints, Races, State, Sync, Trace};
 
 use super::{
     facts::Facts,
@@ -88,7 +88,7 @@ type Observers = (
     Option<Races>,
     Option<simt::observe::Memory>,
     Option<Sync>,
-    Option<Trace>,
+    (Option<Trace>, Option<State>),
 );
 
 /// What was seen of one run.
@@ -259,13 +259,13 @@ impl Interpreter {
             on(Check::Races).then(Races::new),
             on(Check::Memory).then(simt::observe::Memory::new),
             on(Check::Sync).then(Sync::new),
-            (self.settings.traced > 0).then(|| Trace::new(self.settings.traced)),
+            ((self.settings.traced > 0).then(|| Trace::new(self.settings.traced)), None),
         ));
     }
 
     /// What was seen since [`watch`](Interpreter::watch).
     pub fn observed(&self) -> Observed {
-        let (counted, races, memory, sync, trace) = self.observers.take().unwrap_or_default();
+        let (counted, races, memory, sync, (trace, _)) = self.observers.take().unwrap_or_default();
         let (counters, prints) = counted.unwrap_or_default();
         let on = [
             (Check::Races, races.as_ref().map(Races::findings)),
@@ -274,9 +274,25 @@ impl Interpreter {
         ];
         let checks =
             on.iter().filter(|(_, found)| found.is_some()).map(|(check, _)| *check).collect();
-        let findings = on.iter().filter_map(|(_, found)| *found).flatten().cloned().collect();
+        let found = on.iter().filter_map(|(_, found)| *found).flatten();
+        let mut findings: Vec<Finding> = found.cloned().collect();
+        // Races behind a barrier that is not met as it should be have their cause in it.
+        findings.sort_by_key(|finding| finding.fault != Fault::DivergentBarrier);
         let (printed, prints) = (prints.printed().to_vec(), prints.total());
         Observed { counters, checks, findings, printed, prints, trace }
+    }
+
+    /// What some launches on `n` elements leave to each other, as far as their atomics tell.
+    pub fn state_of(&self, n: u64, work: impl FnOnce() -> Result<()>) -> Vec<Finding> {
+        if n > CHECKED {
+            return Vec::new();
+        }
+        let watch = (None, None, None, None, (None, Some(State::new())));
+        let before = self.observers.replace(Some(watch));
+        // Whether they come to their end or not.
+        let _ = work();
+        let watched = self.observers.replace(before).unwrap_or_default();
+        watched.4.1.map_or(Vec::new(), |state| state.findings().to_vec())
     }
 
     /// Does something that nobody watches.

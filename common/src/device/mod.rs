@@ -43,6 +43,7 @@ pub use cuda::Stopwatch;
 pub use facts::Facts;
 pub use interpreter::{Check, Interpreter, Observed, Settings};
 pub use ptx::Ptx;
+pub use simt::observe::Finding;
 #[cfg(not(target_family = "wasm"))]
 pub use stopwatch::Stopwatch;
 
@@ -194,6 +195,14 @@ impl Device {
         match self {
             Device::Cuda(_) => work(),
             Device::Simt(simt) => simt.unwatched(work),
+        }
+    }
+
+    /// What some launches on `n` elements leave to each other, where the interpreter runs them.
+    pub fn state_of(&self, n: u64, work: impl FnOnce() -> Result<()>) -> Vec<Finding> {
+        match self {
+            Device::Cuda(_) => Vec::new(),
+            Device::Simt(simt) => simt.state_of(n, work),
         }
     }
 

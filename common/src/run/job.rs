@@ -13,12 +13,12 @@ use crate::{
 /// A step, ready to run again and again.
 #[derive(Debug)]
 pub struct Job<'d> {
-    device: &'d Device,
-    step: &'d Step,
-    problem: Problem,
-    plan: Plan,
+    pub(super) device: &'d Device,
+    pub(super) step: &'d Step,
+    pub(super) problem: Problem,
+    pub(super) plan: Plan,
     program: Rc<Program>,
-    scratch: Vec<Memory>,
+    pub(super) scratch: Vec<Memory>,
     result: Memory,
     runs: Cell<u32>,
 }
@@ -113,7 +113,12 @@ impl<'d> Job<'d> {
             self.poison_sum()?;
             self.device.restart();
             self.launch(&self.calls(workload.warm())).map_err(|error| error.in_second_run())?;
-            self.hold(elements, elements.total(), Run::Exact)
+            let mut checked = self.hold(elements, elements.total(), Run::Exact)?;
+            match &mut checked.wrong {
+                Some(wrong) => wrong.left = self.left_behind(workload.warm())?,
+                None => checked.wrong = self.flags_up(checked.verdict)?,
+            }
+            Ok(checked)
         })
     }
 
@@ -200,23 +205,6 @@ impl<'d> Job<'d> {
     /// who wants nothing else.
     pub fn fetch(&self, sum: &mut [u8]) -> Result<()> {
         self.device.read(&self.result, sum)
-    }
-
-    /// Whether what runs find zero, they have left zero: counters, and the flags of mail.
-    pub fn left_as_found(&self) -> Result<bool> {
-        for (memory, kind) in self.scratch.iter().zip(&self.plan.scratch) {
-            let (bytes, kept) = match *kind {
-                Scratch::Partials(_) => continue,
-                Scratch::Zeroed(bytes) => (bytes, 0),
-                Scratch::Mail(count) => (2 * count * self.problem.element.size(), 4),
-            };
-            let mut found = vec![0; bytes as usize];
-            self.device.read(memory, &mut found)?;
-            if found.chunks(8).flat_map(|mail| mail.iter().skip(kept)).any(|&byte| byte != 0) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
     }
 
     /// The first `count` elements of what a stage wrote, in the last run.
@@ -329,6 +317,10 @@ mod tests {
         device.write(&job.scratch[0], 0, bytemuck::cast_slice(&[20i32, 13])).unwrap();
         job.launch(&job.calls(workload.warm())).unwrap();
         assert!(job.verify_last(&workload).unwrap().wrong.is_none(), "they were right");
+        // Where two of them are wrong, their sum may be right.
+        device.write(&job.scratch[0], 0, bytemuck::cast_slice(&[19i32, 14])).unwrap();
+        let wrong = job.verify_last(&workload).unwrap().wrong.expect("one in the wrong part");
+        assert!(wrong.verdict.verified() && wrong.first.is_some_and(|first| first.index == 0));
         let wrong = job.verify_once(&workload).unwrap().wrong.expect("nobody made them");
         assert!(
             wrong.to_string().ends_with(
@@ -336,6 +328,17 @@ mod tests {
             ),
             "{wrong}"
         );
+    }
+
+    #[test]
+    fn a_trap_has_the_number_of_its_launch() {
+        let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
+        let text = LAZY.replace("[%partials+4]", "[%partials+4096]");
+        let ptx = Ptx { text, source: String::new(), origin: String::new(), file: String::new() };
+        let problem = device.problem(33, Block::new(64).unwrap(), Element::I32);
+        let job = Job::load(&device, &STEP, &ptx, problem).unwrap();
+        let error = job.launch(&job.calls(0)).unwrap_err().to_string();
+        assert!(error.starts_with("launch 1, 2 blocks of 64 threads on 33 elements: "), "{error}");
     }
 
     #[test]

@@ -263,9 +263,16 @@ mod tests {
     };
 
     fn on_the_interpreter<R>(work: impl FnOnce(&Job<'_>, &Workload<i32>) -> R) -> R {
+        on_the_interpreter_with(FORGETFUL, work)
+    }
+
+    fn on_the_interpreter_with<R>(
+        text: &str,
+        work: impl FnOnce(&Job<'_>, &Workload<i32>) -> R,
+    ) -> R {
         let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
         let ptx = Ptx {
-            text: FORGETFUL.into(),
+            text: text.into(),
             source: String::new(),
             origin: String::new(),
             file: "forgetful.ptx".into(),
@@ -284,6 +291,37 @@ mod tests {
                 wrong.starts_with("forgetful is wrong, though its first run looked right, on other integers over the memory that the first run left: the sum of 33 i32"),
                 "{wrong}"
             );
+            assert!(
+                wrong.ends_with("; `runs[0]` is 1 for the first atomic of launch 2, at PTX line 16, and was 0 for that of launch 1: let the last of a launch set it back, as `atomicInc` does by itself"),
+                "{wrong}"
+            );
+        });
+    }
+
+    #[test]
+    fn what_is_left_behind_by_a_store_is_told_too() {
+        let stores = FORGETFUL.replace(
+            "atom.global.add.u32 %old, [%runs], 1;",
+            "ld.global.u32 %old, [%runs];\nadd.u32 %sum, %old, 1;\nst.global.u32 [%runs], %sum;",
+        );
+        on_the_interpreter_with(&stores, |job, workload| {
+            let wrong = job.verify(workload).unwrap().wrong.expect("it gives n + 1").to_string();
+            assert!(
+                wrong.ends_with("; it found its tickets or mail zero, and did not leave them so: let the last block set them back"),
+                "{wrong}"
+            );
+        });
+    }
+
+    /// What is wrong in the second run for another reason has none of these.
+    #[test]
+    fn who_leaves_nothing_behind_is_not_accused() {
+        let constant =
+            FORGETFUL.replace("atom.global.add.u32 %old, [%runs], 1;", "mov.u32 %old, 0;");
+        on_the_interpreter_with(&constant, |job, workload| {
+            let wrong = job.verify(workload).unwrap().wrong.expect("it gives n").to_string();
+            assert!(wrong.contains(" over the memory that the first run left"), "{wrong}");
+            assert!(!wrong.contains("launch 2") && !wrong.contains("tickets"), "{wrong}");
         });
     }
 

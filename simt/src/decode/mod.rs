@@ -244,7 +244,7 @@ impl<'a> Decoder<'_, 'a> {
                     self.mention(src, window);
                     Ok(src)
                 }
-                _ => Err(format!("reads `{name}`, which is no register here")),
+                _ => Err(special::unknown(name)),
             },
             Operand::Sum(name, offset) => match self.names.find(name) {
                 Some(Symbol::Address(src, window)) => {

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::mods::{Decoded, Mods};
-use super::special::special;
+use super::special::{is_reserved, special};
 use crate::inst::{Dst, Inst, Op, Special, Src, Ty, Window};
 use crate::kernel::{Kernel, Param, SharedVar};
 use crate::parse::ast::{Base, Entry, Operand, Stmt, Text, Var, VarSpace};
@@ -61,6 +61,8 @@ pub(super) struct Names<'a> {
     shared: u64,
     dynamic: u64,
     local: u64,
+    /// Whether the system's own shared memory is named.
+    reserved: bool,
 }
 
 impl<'a> Names<'a> {
@@ -85,6 +87,7 @@ impl<'a> Names<'a> {
             shared: 0,
             dynamic: 0,
             local: 0,
+            reserved: false,
         };
         let mut end = 0u32;
         for param in &entry.params {
@@ -104,6 +107,7 @@ impl<'a> Names<'a> {
         }
         let bodies = reached(text, &entry.body);
         let used = used_names(&bodies);
+        names.reserved = used.iter().any(|name| is_reserved(name));
         for (var, offset) in text.vars.iter().zip(module_offsets) {
             match var.space {
                 VarSpace::Global | VarSpace::Const => {
@@ -389,6 +393,7 @@ impl<'a> Names<'a> {
         kernel.static_shared = self.shared as u32;
         kernel.dynamic_base = self.dynamic as u32;
         kernel.local = self.local as u32;
+        kernel.reserved = self.reserved;
         kernel.shared_vars = self.shared_vars;
     }
 }

@@ -85,7 +85,7 @@ fn bounds(vars: &[SharedVar], arrays: Arrays) -> Bounds {
     Bounds {
         from: own().map(|var| var.offset).min().unwrap_or(0),
         to: own()
-            .map(|var| var.bytes.map_or(u32::MAX, |n| var.offset + n))
+            .map(|var| var.bytes.map_or(Bounds::DYNAMIC, |n| var.offset + n))
             .max()
             .unwrap_or(u32::MAX),
     }

@@ -47,7 +47,30 @@ pub(super) fn special(name: &str) -> Option<Special> {
         "%is_explicit_cluster" => Special::IsExplicitCluster,
         "%dynamic_smem_size" => Special::DynamicSmemSize,
         "%total_smem_size" => Special::TotalSmemSize,
+        "%aggr_smem_size" => Special::AggrSmemSize,
+        // On GPUs that were asked, both parts begin where all of it does.
+        "%reserved_smem_offset_begin" | "%reserved_smem_offset_0" | "%reserved_smem_offset_1" => {
+            Special::ReservedBegin
+        }
+        "%reserved_smem_offset_end" => Special::ReservedEnd,
+        "%reserved_smem_offset_cap" => Special::ReservedCap,
         "WARP_SZ" => Special::NWarpSize,
         _ => return None,
     })
+}
+
+/// What is said of a name that stands for nothing here.
+pub(super) fn unknown(name: &str) -> String {
+    match name.strip_prefix("%envreg") {
+        Some(n) if n.parse::<u32>().is_ok() => format!(
+            "reads `{name}`, which the driver sets, as for a cooperative launch (`this_grid()`): \
+             such a launch is not imitated; launch one kernel for each phase instead"
+        ),
+        _ => format!("reads `{name}`, which is no register here"),
+    }
+}
+
+/// Whether a name asks where the system's own shared memory lies.
+pub(super) fn is_reserved(name: &str) -> bool {
+    name.starts_with("%reserved_smem_offset_")
 }

@@ -6,7 +6,7 @@ use super::warp::{Flow, State, each};
 use crate::TrapKind;
 use crate::alu::{compare, eval};
 use crate::inst::{Alu, AtomOp, Cmp, F, Op, Rounding, Shfl, Src, Sync, Ty};
-use crate::observer::{Arrive, Collective, Complete, Level, Observer};
+use crate::observer::{Arrive, Collective, Complete, Level, Observer, Parted};
 
 /// What a lane gets from one that does not take part: no number that a test would expect.
 const UNDEFINED: u32 = 0xffff_dead;
@@ -198,10 +198,38 @@ impl Team<'_> {
             }
         }
         if asked == Some(&Sync::Barrier) {
+            if self.env.in_convergence {
+                self.in_convergence(w, parts, members, obs);
+            }
             let mut lanes = vec![0; self.per_block()];
             lanes[self.warps[w].index as usize] = here;
             let block = self.blocks[self.warps[w].block].id;
             obs.complete(&Complete { level: Level::Warp, id: 0, block, lanes: &lanes });
+        }
+    }
+}
+
+impl Team<'_> {
+    /// Text for targets before sm_70 has all members of a warp barrier at one instruction.
+    fn in_convergence<O: Observer>(
+        &self,
+        w: usize,
+        parts: &[(u32, u32)],
+        members: u32,
+        obs: &mut O,
+    ) {
+        let warp = &self.warps[w];
+        let born = (self.env.info.threads() - warp.index * 32).min(32);
+        let members = members & (u32::MAX >> (32 - born));
+        let [(pc, _), ..] = *parts else { return };
+        let lanes = |here: bool| {
+            let parts = parts.iter().filter(|(at, _)| (*at == pc) == here);
+            parts.fold(0, |all, (_, mask)| all | mask)
+        };
+        let (here, elsewhere) = (lanes(true), lanes(false));
+        if here != members {
+            let other = parts.iter().find(|(at, _)| *at != pc).map(|(at, _)| *at);
+            obs.parted(&self.at(w, pc, here), &Parted { members, elsewhere, other });
         }
     }
 }

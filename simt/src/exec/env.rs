@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::arch::Arch;
 use crate::global::Global;
 use crate::observer::LaunchInfo;
 use crate::progress::Progress;
@@ -18,6 +19,9 @@ pub(crate) struct Env<'a> {
     pub(crate) block_budget: u64,
     pub(crate) patience: Option<Duration>,
     pub(crate) sm_count: u32,
+    pub(crate) arch: Arch,
+    /// Whether the text asks for all lanes of a warp barrier at one instruction.
+    pub(crate) in_convergence: bool,
 }
 
 impl<'a> Env<'a> {
@@ -29,6 +33,7 @@ impl<'a> Env<'a> {
         module_base: u64,
         dynamic_shared: u32,
     ) -> Env<'a> {
+        let in_convergence = info.kernel.is_before_volta();
         Env {
             info,
             global,
@@ -39,6 +44,8 @@ impl<'a> Env<'a> {
             block_budget: config.block_budget,
             patience: config.patience,
             sm_count: config.sm_count,
+            arch: config.arch,
+            in_convergence,
         }
     }
 }

@@ -168,7 +168,11 @@ impl<'e> Team<'e> {
                     false => Ok(Place::Global),
                 };
             }
-            Space::Shared => (want.bounds.from.into(), env.info.shared.min(want.bounds.to).into()),
+            Space::Shared => {
+                let Bounds { from, to } = want.bounds;
+                let all = if to == u32::MAX { env.info.shared_room() } else { env.info.shared };
+                (from.into(), all.min(to).into())
+            }
             Space::Local => (0, u64::from(env.info.kernel.local)),
             Space::Param => (0, env.info.params.len() as u64),
         };
@@ -237,7 +241,7 @@ impl<'e> Team<'e> {
             ));
         }
         let (rank, offset) = (addr >> 24, addr & 0xff_ffff);
-        let limit = u64::from(self.env.info.shared);
+        let limit = u64::from(self.env.info.shared_room());
         if addr >> 40 != 0 || rank > self.blocks.len() as u64 || offset + u64::from(bytes) > limit {
             let detail =
                 format!("{bytes} bytes at shared address {addr:#x}, where there are {limit} bytes");

@@ -6,6 +6,7 @@ use super::locate::{Group, Want};
 use super::team::Team;
 use crate::TrapKind;
 use crate::global::Miss;
+use crate::inst::Bounds;
 use crate::model::{Buffer, Space};
 use crate::place::{Places, count, element};
 
@@ -85,7 +86,7 @@ impl Team<'_> {
         let offset = address & 0xff_ffff;
         let var = |from: u32, to: u32| {
             info.kernel.shared_vars.iter().find(|var| {
-                var.offset == from && to == var.bytes.map_or(u32::MAX, |bytes| from + bytes)
+                var.offset == from && to == var.bytes.map_or(Bounds::DYNAMIC, |bytes| from + bytes)
             })
         };
         let (width, bounds) = (want.width, want.bounds);

@@ -69,7 +69,13 @@ impl Team<'_> {
             Special::ClusterNctaRank => info.cluster.iter().product::<u32>().into(),
             Special::IsExplicitCluster => u64::from(info.cluster != [1, 1, 1]),
             Special::DynamicSmemSize => self.env.dynamic_shared.into(),
-            Special::TotalSmemSize => info.shared.into(),
+            Special::TotalSmemSize => {
+                info.shared.next_multiple_of(self.env.arch.shared_unit()).into()
+            }
+            Special::AggrSmemSize | Special::ReservedCap => info.reserved().end.into(),
+            Special::ReservedBegin => info.reserved().start.into(),
+            // As much as cooperative groups may expect, and as the GPUs say that were asked.
+            Special::ReservedEnd => (info.reserved().start + 288).into(),
             Special::Module(offset) => self.env.module_base.wrapping_add(offset),
         }
     }

@@ -148,7 +148,7 @@ impl<'e> Team<'e> {
                 info.kernel.local as usize,
             );
         }
-        self.stride = (info.shared as usize).next_multiple_of(16);
+        self.stride = (info.shared_room() as usize).next_multiple_of(16);
         self.shared.clear();
         self.shared.resize(self.stride * size as usize, crate::global::POISON);
         self.mbarriers.clear();

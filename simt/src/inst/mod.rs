@@ -36,6 +36,12 @@ pub(crate) struct Bounds {
     pub(crate) to: u32,
 }
 
+impl Bounds {
+    /// Where an array ends that the launch sizes: with the block's own memory, behind which the
+    /// system's may lie.
+    pub(crate) const DYNAMIC: u32 = u32::MAX - 1;
+}
+
 impl Default for Bounds {
     /// All of it.
     fn default() -> Bounds {

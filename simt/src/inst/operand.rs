@@ -61,6 +61,10 @@ pub(crate) enum Special {
     IsExplicitCluster,
     DynamicSmemSize,
     TotalSmemSize,
+    AggrSmemSize,
+    ReservedBegin,
+    ReservedEnd,
+    ReservedCap,
     /// Address of a module variable, at this offset from the first.
     Module(u64),
 }

@@ -97,7 +97,7 @@ impl Site {
         if with_block { format!("{thread} of {}", place::block(self.block)) } else { thread }
     }
 
-    fn at(&self) -> String {
+    pub(super) fn at(&self) -> String {
         place::line(self.line, self.ptx_line)
     }
 

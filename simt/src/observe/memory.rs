@@ -277,7 +277,7 @@ impl Observer for Memory {
         self.locals.clear();
         self.blocks.clear();
         self.current = (u64::MAX, Bits::default());
-        self.shared = launch.shared;
+        self.shared = launch.shared_room();
         self.scene = Some(Arc::new(Scene::new(launch)));
     }
 
@@ -285,10 +285,14 @@ impl Observer for Memory {
         self.settle();
     }
 
-    fn block_begin(&mut self, _: &LaunchInfo<'_>, block: &Block) {
+    fn block_begin(&mut self, launch: &LaunchInfo<'_>, block: &Block) {
         let shared = u64::from(self.shared);
         let bits = self.block(block.index);
         bits.reset(shared);
+        // What the system keeps in its own is its business.
+        if launch.kernel.reserved {
+            bits.set(launch.reserved().start.into(), launch.reserved().len() as u64);
+        }
     }
 
     fn block_end(&mut self, _: &LaunchInfo<'_>, block: &Block) {

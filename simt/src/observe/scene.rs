@@ -16,6 +16,8 @@ pub(super) struct Scene {
     params: Vec<u8>,
     /// Allocations that parameters point into.
     buffers: Vec<Buffer>,
+    /// Where the system's own shared memory begins.
+    reserved: u32,
     /// Number of the launch, from 1.
     pub(super) launch: u64,
 }
@@ -29,6 +31,7 @@ impl Scene {
             cluster: launch.cluster,
             params: launch.params.to_vec(),
             buffers: launch.buffers.to_vec(),
+            reserved: launch.reserved().start,
             launch: launch.number,
         }
     }
@@ -61,6 +64,14 @@ impl Scene {
         let places = Places { kernel: &self.kernel, params: &self.params };
         let buffer = self.buffers.iter().find(|b| address.wrapping_sub(b.base) < b.bytes.max(1));
         places.name(space, address, width, buffer.copied())
+    }
+
+    /// Whether an address is in shared memory that belongs to the system, where its headers know what
+    /// they do.
+    pub(super) fn is_reserved(&self, space: Space, address: u64) -> bool {
+        space == Space::Shared
+            && self.kernel.reserved
+            && address & 0xff_ffff >= u64::from(self.reserved)
     }
 
     /// Bytes of an element that an instruction accesses.

@@ -2,7 +2,7 @@
 
 use super::{
     Access, Arrive, At, Block, Collective, Complete, Copy, CopyGroup, HostEvent, LaunchInfo,
-    Mbarrier, Observer, Order, Scope,
+    Mbarrier, Observer, Order, Parted, Scope,
 };
 use crate::Trap;
 
@@ -70,6 +70,9 @@ macro_rules! tuple {
             }
             fn undefined_lanes(&mut self, at: &At<'_>, lanes: u32) {
                 $(self.$n.undefined_lanes(at, lanes);)+
+            }
+            fn parted(&mut self, at: &At<'_>, parted: &Parted) {
+                $(self.$n.parted(at, parted);)+
             }
             fn cluster_wait(&mut self, at: &At<'_>) {
                 $(self.$n.cluster_wait(at);)+
@@ -156,6 +159,9 @@ impl<O: Observer> Observer for Option<O> {
     }
     fn undefined_lanes(&mut self, at: &At<'_>, lanes: u32) {
         self.iter_mut().for_each(|o| o.undefined_lanes(at, lanes));
+    }
+    fn parted(&mut self, at: &At<'_>, parted: &Parted) {
+        self.iter_mut().for_each(|o| o.parted(at, parted));
     }
     fn cluster_wait(&mut self, at: &At<'_>) {
         self.iter_mut().for_each(|o| o.cluster_wait(at));

@@ -10,6 +10,8 @@
 
 mod compose;
 
+use std::ops::Range;
+
 use crate::Trap;
 use crate::kernel::Kernel;
 pub use crate::model::{AccessKind, Buffer, CopyGroup, Order, Scope, Space};
@@ -46,6 +48,18 @@ impl LaunchInfo<'_> {
     /// Warps of a block.
     pub fn warps(&self) -> u32 {
         self.threads().div_ceil(32)
+    }
+
+    /// The system's own shared memory, behind the block's: of GPUs since sm_80.
+    pub(crate) fn reserved(&self) -> Range<u32> {
+        let from = self.shared.next_multiple_of(128);
+        from..from + (1 << 10)
+    }
+
+    /// Bytes of shared memory that an access of a block may touch: its own, and those of the system
+    /// where the kernel asks for them.
+    pub(crate) fn shared_room(&self) -> u32 {
+        if self.kernel.reserved { self.reserved().end } else { self.shared }
     }
 
     /// Blocks of the grid.
@@ -252,6 +266,17 @@ pub struct Arrive {
     pub aligned: bool,
 }
 
+/// Which members of a warp barrier are not at the instruction that it is reported for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parted {
+    /// Lanes that the mask names.
+    pub members: u32,
+    /// Those of them that came to another barrier; the rest have exited.
+    pub elsewhere: u32,
+    /// The instruction that these came to.
+    pub other: Option<u32>,
+}
+
 /// A barrier opens.
 #[derive(Debug, Clone, Copy)]
 pub struct Complete<'a> {
@@ -431,6 +456,9 @@ pub trait Observer: Send + Sized {
 
     /// `lanes` of a shuffle read a lane that does not take part: what they get is undefined.
     fn undefined_lanes(&mut self, at: &At<'_>, lanes: u32) {}
+
+    /// A warp barrier opens whose members are not all at one instruction, as the text's target asks.
+    fn parted(&mut self, at: &At<'_>, parted: &Parted) {}
 
     /// Lanes come to the wait of a cluster barrier at which they have arrived before.
     fn cluster_wait(&mut self, at: &At<'_>) {}

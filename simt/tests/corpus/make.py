@@ -37,6 +37,7 @@ KERNELS = {
     "numbers": (["int"], 60),
     "halves": (["float"], 60),
     "groups": (FLOATS, 70),
+    "tiles": (["float"], 80),
 }
 ARCHES = {
     "12": [60, 70, 75, 80, 90],
@@ -85,7 +86,7 @@ def main():
             for arch in ARCHES[major]:
                 if arch < least or (name == "halves" and (major == "12" or arch < 75)):
                     continue  # Only the headers of 13 are at hand, and 12 refuses them.
-                if name == "groups" and major == "12":
+                if name in ("groups", "tiles") and major == "12":
                     continue
                 if not everything and not select(name, step, version, arch):
                     continue
@@ -95,7 +96,7 @@ def main():
                     if not everything and step and ty != "float":
                         continue
                     options = [f"--gpu-architecture=compute_{arch}", f"-DElement={ty}", "--std=c++17"]
-                    if name != "groups":  # Its inlined headers would be 100 kB of debug strings.
+                    if name not in ("groups", "tiles"):  # Its inlined headers would be 100 kB of debug strings.
                         options.append("-lineinfo")
                     text = compile(lib, source, options + include)
                     (out / f"{name}.{ty}.{version}.{arch}.ptx").write_text(text)

@@ -327,7 +327,7 @@ impl Observer for Races {
         self.reads_only = touches::reads(&launch.kernel.insts);
         self.unfenced.clear();
         self.engine = unwaited::uses_engine(&launch.kernel.insts);
-        self.shared_bytes = launch.shared;
+        self.shared_bytes = launch.shared_room();
         self.reports.found.begin(launch.kernel.name(), launch.number);
         self.reports.scene = Some(Arc::new(Scene::new(launch)));
     }

@@ -77,6 +77,9 @@ impl Reports {
             _ => Fault::DataRace,
         };
         let Some(scene) = &self.scene else { return };
+        if scene.is_reserved(space, address) {
+            return;
+        }
         let (cure, rank) = cure(&a, &b, apart, space);
         let key = Key { fault, space: Some(space), pcs: (a.pc, b.pc), rank };
         self.found.add(key, 1, || {

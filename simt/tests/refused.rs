@@ -1,0 +1,166 @@
+//! What cannot be run is refused: the entry alone where it can be, and with what to do instead.
+
+mod common;
+
+use common::{Device, launch, module};
+use simt::{Module, Schedule};
+
+/// What is not imitated refuses the entry that calls it, and no other.
+#[test]
+fn a_call_that_cannot_be_run_refuses_its_entry_alone() {
+    let module = module("tests/faults/heap.ptx");
+    assert_eq!(module.entries().collect::<Vec<_>>(), ["fine"]);
+    assert_eq!(module.refused().map(|(name, _)| name).collect::<Vec<_>>(), ["reduce"]);
+    let launch = launch("reduce", 1, 32, 0, vec![]);
+    let error = Device::new(Schedule::Converged).launch(&module, &launch).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "entry `reduce` cannot be run: PTX line 46, column 2: the call of `malloc` at source line \
+         3 cannot be run: there is no heap of the device here; give the kernel a buffer of the \
+         host instead; PTX line 63, column 2: the call of `free` at source line 6 cannot be run: \
+         there is no heap of the device here; give the kernel a buffer of the host instead"
+    );
+}
+
+/// An instruction that nobody knows, a statement that is none, a directive: each refuses its entry.
+#[test]
+fn what_cannot_be_run_refuses_its_entry_alone() {
+    for bad in ["tcgen05.mma.sync %r1;", "mov.u32 %r1 %r1;", ".branchtargets a, b;"] {
+        let text = format!(
+            ".version 8.4\n.target sm_60\n.address_size 64\n\
+             .visible .entry bad()\n{{\n.reg .b32 %r<2>;\n{bad}\nret;\n}}\n\
+             .visible .entry fine()\n{{\nret;\n}}\n"
+        );
+        let module = Module::parse(&text).unwrap();
+        assert_eq!(module.entries().collect::<Vec<_>>(), ["fine"], "{bad}");
+        let [(name, errors)] = module.refused().collect::<Vec<_>>()[..] else { panic!("{bad}") };
+        assert_eq!((name, errors.len(), errors[0].line), ("bad", 1, 7), "{bad}: {errors:?}");
+        let mut device = Device::new(Schedule::Converged);
+        assert!(device.launch(&module, &launch("fine", 1, 1, 0, vec![])).is_ok());
+        let error = device.launch(&module, &launch("bad", 1, 1, 0, vec![])).unwrap_err();
+        let error = error.to_string();
+        assert!(error.starts_with("entry `bad` cannot be run: PTX line 7, column "), "{error}");
+    }
+}
+
+fn refusal(body: &str) -> String {
+    let text = format!(
+        ".version 8.4\n.target sm_60\n.address_size 64\n{body}\n\
+         .visible .entry fine() {{ ret; }}\n"
+    );
+    let missing = Module::missing(&text);
+    missing.iter().map(|e| format!("{e}\n")).collect()
+}
+
+#[test]
+fn a_function_that_calls_itself_is_refused() {
+    let said = refusal(
+        ".func again() { call again; ret; }\n.func other() { call.uni again, (); ret; }\n\
+         .entry test() { call other; ret; }",
+    );
+    assert!(said.contains("the call of `again` cannot be run: it calls itself"), "{said}");
+}
+
+/// What only a cooperative launch has is named, as a call or as the registers that it sets.
+#[test]
+fn a_cooperative_launch_is_named() {
+    let said = refusal(
+        ".extern .func (.param .b64 out) cudaCGGetIntrinsicHandle(.param .b32 which);\n\
+         .entry test() { .param .b64 out;\n.param .b32 which;\n\
+         call (out), cudaCGGetIntrinsicHandle, (which);\nret; }",
+    );
+    assert!(
+        said.contains(
+            "the call of `cudaCGGetIntrinsicHandle` cannot be run: a cooperative launch is not \
+             imitated; launch one kernel for each phase instead"
+        ),
+        "{said}"
+    );
+    let said = refusal(".entry test() { .reg .b32 %r<2>;\nmov.u32 %r1, %envreg2;\nret; }");
+    assert_eq!(
+        said,
+        "PTX line 5, column 1: `mov.u32` reads `%envreg2`, which the driver sets, as for a \
+         cooperative launch (`this_grid()`): such a launch is not imitated; launch one kernel for \
+         each phase instead\n"
+    );
+}
+
+#[test]
+fn a_pointer_to_a_function_is_refused() {
+    let said = refusal(
+        ".func f() { ret; }\n.entry test() { .reg .b64 %rd<2>;\nmov.u64 %rd1, 0;\n\
+         call %rd1, (), proto;\nproto: .callprototype ()_ ();\nret; }",
+    );
+    assert!(said.contains("a call through a pointer to a function cannot be run"), "{said}");
+    let said = refusal(".entry test() { .reg .b64 %rd<2>;\ncall %rd1;\nret; }");
+    assert!(said.contains("a pointer to a function is not followed"), "{said}");
+}
+
+#[test]
+fn a_function_takes_what_it_says() {
+    let said = refusal(".func f(.param .b32 a) { ret; }\n.entry test() { call f; ret; }");
+    assert!(said.contains("the call of `f` hands over 0 values where it takes 1"), "{said}");
+}
+
+/// What is handed over has the bytes that are taken.
+#[test]
+fn an_argument_has_its_bytes() {
+    let said = refusal(
+        ".extern .func vprintf(.param .b64 a, .param .b64 b);\n\
+         .entry test() { .param .b32 a;\n.param .b64 b;\ncall vprintf, (a, b);\nret; }",
+    );
+    assert!(said.contains("`a` has 4 bytes, where 8 are to be handed over"), "{said}");
+}
+
+/// Each of thirty functions calls the next one twice: too much is said, and said at once.
+#[test]
+fn calls_do_not_grow_without_bound() {
+    let mut text = String::from(".func f30() { ret; }\n");
+    for i in (0..30).rev() {
+        text += &format!(".func f{i}() {{ call f{}; call f{}; ret; }}\n", i + 1, i + 1);
+    }
+    let said = refusal(&format!("{text}.entry test() {{ call f0; ret; }}"));
+    assert!(said.contains("more than 262144 instructions, calls included"), "{said}");
+}
+
+fn text_error(text: &str) -> String {
+    Module::parse(text).unwrap_err().to_string()
+}
+
+#[test]
+fn two_of_one_name_are_refused() {
+    let head = ".version 8.4\n.target sm_60\n.address_size 64\n";
+    assert_eq!(
+        text_error(&format!("{head}.entry reduce() {{ ret; }}\n.entry reduce() {{ ret; }}\n")),
+        "PTX line 5, column 8: entry `reduce` is defined twice, first on line 4: rename one of them"
+    );
+    assert_eq!(
+        text_error(&format!("{head}.func f() {{ ret; }}\n.func f() {{ ret; }}\n")),
+        "PTX line 5, column 7: function `f` is defined twice, first on line 4: rename one of them"
+    );
+    // To declare and then to define is no fault.
+    let twice =
+        format!("{head}.func f();\n.func f() {{ ret; }}\n.func f();\n.entry e() {{ call f; }}");
+    assert!(Module::parse(&twice).is_ok());
+}
+
+#[test]
+fn unknown_versions_and_targets_are_refused() {
+    assert_eq!(
+        text_error(".version 99.9\n.target sm_60\n"),
+        "PTX line 1, column 10: PTX 99.9 is no version known here, which are those up to 9.x: \
+         compile with a toolkit that writes one of them"
+    );
+    for target in ["sm_999", "sm_91", "compute_60", "sm_"] {
+        assert_eq!(
+            text_error(&format!(".version 8.4\n.target {target}\n")),
+            format!(
+                "PTX line 2, column 9: `{target}` is no target known here, which are sm_10 to \
+                 sm_121: compile for one of them"
+            )
+        );
+    }
+    for target in ["sm_60", "sm_90a", "sm_120f", "sm_75, debug"] {
+        assert!(Module::parse(&format!(".version 8.4\n.target {target}\n")).is_ok(), "{target}");
+    }
+}

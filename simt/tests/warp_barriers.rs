@@ -1,0 +1,111 @@
+//! A `__syncwarp()` that not all lanes of its mask come to together.
+//!
+//! From sm_70 on, lanes may come to different ones, and who has exited is not waited for. Text that
+//! is made for older targets asks for all lanes at one instruction, in convergence (PTX manual,
+//! `bar.warp.sync`), whichever GPU runs it; so it is held to that.
+
+mod common;
+
+use common::{Device, launch};
+use simt::observe::Fault;
+use simt::{Module, Schedule};
+
+const SCHEDULES: [Schedule; 6] = [
+    Schedule::Converged,
+    Schedule::MinPc,
+    Schedule::Adversarial(1),
+    Schedule::Adversarial(2),
+    Schedule::Adversarial(3),
+    Schedule::Adversarial(4),
+];
+
+/// Runs a body in one warp or more: the error, if any, and the findings as they are told.
+fn run(
+    target: u32,
+    body: &str,
+    threads: u32,
+    schedule: Schedule,
+) -> (String, Vec<(Fault, String)>) {
+    let text = format!(
+        ".version 8.4\n.target sm_{target}\n.address_size 64\n.visible .entry test()\n{{\n\
+         .reg .b32 %r<9>;\n.reg .pred %p<9>;\nmov.u32 %r1, %tid.x;\nsetp.lt.u32 %p1, %r1, 16;\n{body}\nret;\n}}\n"
+    );
+    let mut device = Device::new(schedule);
+    let module = Module::parse(&text).unwrap();
+    let launch = launch("test", 1, threads, 0, vec![]);
+    let error = device.launch(&module, &launch).err().map(|e| e.to_string()).unwrap_or_default();
+    let findings = device.findings();
+    (error, findings.iter().map(|f| (f.fault, f.sentence())).collect())
+}
+
+/// Half of the warp goes round it, and on to the end.
+const ROUND: &str = "@!%p1 bra after;\nbar.warp.sync -1;\nafter:\nadd.u32 %r2, %r1, 1;";
+/// Half of the warp goes round it, and to another one.
+const LATER: &str = "@!%p1 bra after;\nbar.warp.sync -1;\nafter:\nbar.warp.sync -1;";
+/// Each half has its own.
+const APART: &str =
+    "@!%p1 bra other;\nbar.warp.sync -1;\nbra after;\nother:\nbar.warp.sync -1;\nafter:";
+/// Half of the warp has returned.
+const RETURNED: &str = "@!%p1 bra end;\nbar.warp.sync -1;\nend:";
+/// The mask names those that come.
+const NAMED: &str = "@!%p1 bra after;\nbar.warp.sync 0xffff;\nafter:\nbar.warp.sync -1;";
+/// Half of the warp waits for the block.
+const BLOCK: &str = "@!%p1 bra after;\nbar.warp.sync -1;\nafter:\nbarrier.sync 0;";
+
+#[test]
+fn since_volta_lanes_may_come_to_different_ones() {
+    for schedule in SCHEDULES {
+        for body in [ROUND, LATER, APART, RETURNED, NAMED] {
+            assert_eq!(run(70, body, 32, schedule), Default::default(), "{schedule}: {body}");
+        }
+    }
+}
+
+#[test]
+fn before_volta_all_come_to_one() {
+    for schedule in SCHEDULES {
+        for (body, threads) in [(ROUND, 32), (LATER, 32), (APART, 64), (RETURNED, 32)] {
+            let (error, found) = run(60, body, threads, schedule);
+            assert_eq!(error, "", "{schedule}: {body}");
+            assert!(!found.is_empty(), "{schedule}: {body}");
+            for (fault, said) in found {
+                assert_eq!(fault, Fault::DivergentBarrier, "{schedule}: {said}");
+                assert!(said.ends_with("put the condition around the work, and not around the `__syncwarp()`, or name those that come in its mask"), "{said}");
+            }
+        }
+        for threads in [32, 33, 48, 64] {
+            assert_eq!(run(60, "bar.warp.sync -1;", threads, schedule), Default::default());
+            assert_eq!(run(60, NAMED, threads, schedule), Default::default(), "{schedule}");
+        }
+    }
+}
+
+#[test]
+fn who_comes_and_who_does_not_is_told() {
+    let said = |body| run(60, body, 32, Schedule::Converged).1[0].1.clone();
+    assert_eq!(
+        said(RETURNED),
+        "16 of the 32 lanes that its mask names come to the `__syncwarp()` at PTX line 11, and 16 \
+         have exited: text for sm_60 asks for all of them at once (sm_70 does not): put the \
+         condition around the work, and not around the `__syncwarp()`, or name those that come in \
+         its mask"
+    );
+    assert!(said(APART).starts_with(
+        "16 of the 32 lanes that its mask names come to the `__syncwarp()` at PTX line 11, and 16 to \
+         another one at PTX line 14: "
+    ));
+}
+
+#[test]
+fn a_barrier_that_some_wait_for_elsewhere_never_opens() {
+    for target in [60, 70] {
+        for schedule in SCHEDULES {
+            let (error, found) = run(target, BLOCK, 64, schedule);
+            assert!(error.starts_with("deadlock at PTX line 11 by thread "), "{schedule}: {error}");
+            assert!(error.contains("16 threads wait at a warp-wide operation on PTX line 11"));
+            assert!(error.contains("48 threads wait at a block barrier on PTX line 13"), "{error}");
+            assert!(error.contains("or move it out of the condition"), "{error}");
+            assert_eq!(found.len(), 1, "{found:?}");
+        }
+    }
+}
