@@ -15,9 +15,10 @@ use common::{
     run::{self, Job},
     sum::{Scalar, Value, Workload},
 };
-use measured::counters::{Count, MARK, from_ncu};
+use measured::counters::{Count, MARK, Twice, from_ncu};
 
 use crate::{
+    STUDIES,
     cell::{INPUT, SEED},
     names::find,
     steps_and_ways,
@@ -76,6 +77,14 @@ pub struct Options {
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 
+    /// Count these only: steps, ways and their variants by their whole names, or studies: row-sum
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub only: Vec<String>,
+
+    /// With CUPTI: write what the interpreter counts beside it, of all that both count
+    #[arg(long)]
+    pub twice: bool,
+
     /// What is counted on
     #[command(flatten)]
     pub problems: Problems,
@@ -132,7 +141,7 @@ pub fn run(options: &Options) -> Result<(), Stop> {
     }
     let mut out = anstream::stdout();
     let Some(path) = options.out.as_ref().filter(|_| !options.read.is_empty()) else {
-        for step in steps_and_ways() {
+        for step in asked(&options.only)? {
             writeln!(out, "{}", command(step.name, options))?;
         }
         return Ok(());
@@ -180,7 +189,24 @@ fn from_cupti(options: &Options) -> Result<(), Stop> {
     let device = Device::open(options.device, &Settings::default())?;
     let session = Session::open(device.gpu()?)?;
     let (mut out, mut counts) = (anstream::stdout(), Vec::new());
-    for step in steps_and_ways() {
+    if options.twice {
+        let mut twice = Vec::new();
+        for step in asked(&options.only)? {
+            each(step, &options.problems, |step, element, n, block| {
+                twice.extend(match element {
+                    Element::F32 => counted_twice::<f32>(&session, &device, step, n, block),
+                    Element::I32 => counted_twice::<i32>(&session, &device, step, n, block),
+                    Element::F64 => counted_twice::<f64>(&session, &device, step, n, block),
+                }?);
+                Ok(())
+            })?;
+        }
+        Twice::write(path, &twice).map_err(file)?;
+        let unlike = twice.iter().filter(|count| !count.equal()).count();
+        writeln!(out, "{} counts, of which {unlike} differ, to {}", twice.len(), path.display())?;
+        return Ok(());
+    }
+    for step in asked(&options.only)? {
         each(step, &options.problems, |step, element, n, block| {
             let ptx = ptx::of(&step.kernel, element, None)?;
             let job = Job::load(&device, step, &ptx, device.problem(n, block, element))?;
@@ -211,6 +237,55 @@ fn from_cupti(options: &Options) -> Result<(), Stop> {
     let by = format!("CUPTI {}, in {} passes", session.version(), session.passes);
     writeln!(out, "wrote {} counts to {}, by {by}", counts.len(), path.display())?;
     Ok(())
+}
+
+/// Who is named: all, if nobody is. A study's name means its ways, and their variants.
+fn asked(only: &[String]) -> Result<Vec<&'static Step>> {
+    let mut asked = Vec::new();
+    for name in only {
+        let named: Vec<&Step> = match STUDIES.into_iter().find(|study| study.name == name) {
+            Some(study) => {
+                study.ways.iter().flat_map(|way| [*way].into_iter().chain(way.variants)).collect()
+            }
+            None => steps_and_ways().filter(|step| step.name == name).collect(),
+        };
+        if named.is_empty() {
+            return Err(Error::Usage(format!("`{name}` is neither a step nor a study")));
+        }
+        asked.extend(named);
+    }
+    Ok(if only.is_empty() { steps_and_ways().collect() } else { asked })
+}
+
+/// What the GPU and the interpreter count of each launch of a step.
+fn counted_twice<T: Scalar>(
+    session: &Session<'_>,
+    device: &Device,
+    step: &Step,
+    n: u64,
+    block: Block,
+) -> Result<Vec<Twice>> {
+    let workload = Workload::<T>::new(device, INPUT, n, SEED)?;
+    let ptx = ptx::of(&step.kernel, T::ELEMENT, None)?;
+    let drawn = run::Drawn { input: INPUT, seed: SEED, offset: 0 };
+    let counted = run::count(session, step, &ptx, device, &workload, block, drawn)?;
+    let interpreter = counted.interpreter.map_err(Error::Usage)?;
+    let launches = (1..).zip(interpreter.iter().zip(&counted.hardware));
+    Ok(launches
+        .flat_map(|(launch, (ours, theirs))| {
+            let twins = COUNTED.iter().zip(run::SAME).zip(theirs);
+            twins.map(move |((metric, same), hardware)| Twice {
+                variant: step.name.to_owned(),
+                element: T::ELEMENT.to_string(),
+                threads: block.threads(),
+                n,
+                launch,
+                metric: (*metric).to_owned(),
+                interpreter: same(ours),
+                hardware: *hardware,
+            })
+        })
+        .collect())
 }
 
 /// What the GPU counts of a job's launches; its sum is verified before.
@@ -278,6 +353,8 @@ mod tests {
         let options = Options {
             read: vec![],
             out: None,
+            only: vec![],
+            twice: false,
             from: From::Ncu,
             device: Choice::Auto,
             problems: Problems {
