@@ -81,8 +81,8 @@ pub struct Options {
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub only: Vec<String>,
 
-    /// With CUPTI: write what the interpreter counts beside it, of all that both count
-    #[arg(long)]
+    /// With `--read COUNTERS.CSV`: write what the interpreter counts beside it, of all that both count
+    #[arg(long, requires = "read", conflicts_with = "from")]
     pub twice: bool,
 
     /// What is counted on
@@ -146,6 +146,16 @@ pub fn run(options: &Options) -> Result<(), Stop> {
         }
         return Ok(());
     };
+    if options.twice {
+        let mut twice = Vec::new();
+        for source in &options.read {
+            twice.extend(beside(&Count::read(source).map_err(file)?)?);
+        }
+        Twice::write(path, &twice).map_err(file)?;
+        let unlike = twice.iter().filter(|count| !count.equal()).count();
+        writeln!(out, "{} counts, of which {unlike} differ, to {}", twice.len(), path.display())?;
+        return Ok(());
+    }
     let mut counts: Vec<Count> = Vec::new();
     for source in &options.read {
         let name = source.display().to_string();
@@ -189,23 +199,6 @@ fn from_cupti(options: &Options) -> Result<(), Stop> {
     let device = Device::open(options.device, &Settings::default())?;
     let session = Session::open(device.gpu()?)?;
     let (mut out, mut counts) = (anstream::stdout(), Vec::new());
-    if options.twice {
-        let mut twice = Vec::new();
-        for step in asked(&options.only)? {
-            each(step, &options.problems, |step, element, n, block| {
-                twice.extend(match element {
-                    Element::F32 => counted_twice::<f32>(&session, &device, step, n, block),
-                    Element::I32 => counted_twice::<i32>(&session, &device, step, n, block),
-                    Element::F64 => counted_twice::<f64>(&session, &device, step, n, block),
-                }?);
-                Ok(())
-            })?;
-        }
-        Twice::write(path, &twice).map_err(file)?;
-        let unlike = twice.iter().filter(|count| !count.equal()).count();
-        writeln!(out, "{} counts, of which {unlike} differ, to {}", twice.len(), path.display())?;
-        return Ok(());
-    }
     for step in asked(&options.only)? {
         each(step, &options.problems, |step, element, n, block| {
             let ptx = ptx::of(&step.kernel, element, None)?;
@@ -257,35 +250,57 @@ fn asked(only: &[String]) -> Result<Vec<&'static Step>> {
     Ok(if only.is_empty() { steps_and_ways().collect() } else { asked })
 }
 
-/// What the GPU and the interpreter count of each launch of a step.
-fn counted_twice<T: Scalar>(
-    session: &Session<'_>,
-    device: &Device,
-    step: &Step,
-    n: u64,
-    block: Block,
-) -> Result<Vec<Twice>> {
-    let workload = Workload::<T>::new(device, INPUT, n, SEED)?;
-    let ptx = ptx::of(&step.kernel, T::ELEMENT, None)?;
-    let drawn = run::Drawn { input: INPUT, seed: SEED, offset: 0 };
-    let counted = run::count(session, step, &ptx, device, &workload, block, drawn)?;
-    let interpreter = counted.interpreter.map_err(Error::Usage)?;
-    let launches = (1..).zip(interpreter.iter().zip(&counted.hardware));
-    Ok(launches
-        .flat_map(|(launch, (ours, theirs))| {
-            let twins = COUNTED.iter().zip(run::SAME).zip(theirs);
-            twins.map(move |((metric, same), hardware)| Twice {
-                variant: step.name.to_owned(),
-                element: T::ELEMENT.to_string(),
-                threads: block.threads(),
-                n,
-                launch,
-                metric: (*metric).to_owned(),
-                interpreter: same(ours),
-                hardware: *hardware,
-            })
-        })
-        .collect())
+/// What the interpreter counts of the same launches, where it is the same thing.
+fn beside(hardware: &[Count]) -> Result<Vec<Twice>> {
+    let mut runs: Vec<&[Count]> = Vec::new();
+    let run =
+        |count: &Count| (count.variant.clone(), count.element.clone(), count.threads, count.n);
+    runs.extend(hardware.chunk_by(|a, b| run(a) == run(b)));
+    let mut twice = Vec::new();
+    for counts in runs {
+        let Count { variant, element, threads, n, .. } = &counts[0];
+        let step = steps_and_ways().find(|step| step.name == variant).ok_or_else(|| {
+            Error::Usage(format!("`{variant}` was counted, and is no step: count again"))
+        })?;
+        let element: Element = element.parse().map_err(Error::Usage)?;
+        let device = Device::open(
+            Choice::Simt,
+            &Settings { checks: Some(Vec::new()), ..Settings::default() },
+        )?;
+        let block = Block::new(*threads)?;
+        let ptx = ptx::of(&step.kernel, element, None)?;
+        let job = Job::load(&device, step, &ptx, device.problem(*n, block, element))?;
+        let Device::Simt(simt) = &device else { return Err(Error::NoGpu) };
+        simt.watch(*n);
+        match element {
+            Element::F32 => verified::<f32>(&device, &job, *n),
+            Element::I32 => verified::<i32>(&device, &job, *n),
+            Element::F64 => verified::<f64>(&device, &job, *n),
+        }?;
+        let launches = simt.observed().counters.launches;
+        for count in counts {
+            let Some(at) =
+                COUNTED.iter().zip(run::SAME).position(|(name, _)| *name == count.metric)
+            else {
+                continue;
+            };
+            let launch = launches.get(count.launch as usize - 1);
+            let Some(ours) = launch.map(|launch| run::SAME[at](&launch.counts)) else {
+                return Err(Error::Usage(format!("{variant} has no launch {}", count.launch)));
+            };
+            twice.push(Twice {
+                variant: variant.clone(),
+                element: element.to_string(),
+                threads: *threads,
+                n: *n,
+                launch: count.launch,
+                metric: count.metric.clone(),
+                interpreter: ours,
+                hardware: count.value,
+            });
+        }
+    }
+    Ok(twice)
 }
 
 /// What the GPU counts of a job's launches; its sum is verified before.
