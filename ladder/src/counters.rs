@@ -149,7 +149,10 @@ pub fn run(options: &Options) -> Result<(), Stop> {
     if options.twice {
         let mut twice = Vec::new();
         for source in &options.read {
-            twice.extend(beside(&Count::read(source).map_err(file)?)?);
+            let mut counts = Count::read(source).map_err(file)?;
+            let asked = asked(&options.only)?;
+            counts.retain(|count| asked.iter().any(|step| step.name == count.variant));
+            twice.extend(beside(&counts)?);
         }
         Twice::write(path, &twice).map_err(file)?;
         let unlike = twice.iter().filter(|count| !count.equal()).count();

@@ -42,7 +42,9 @@ pub(crate) fn block(root: &Path, name: &str) -> Result<String> {
         "map" => {
             let cells = cells(&folder.join("map"))?;
             let bus = bus(&folder.join("map"))?;
-            Ok(["reduce", "cub", "torch"].map(|way| map(&cells, way, bus)).join("\n"))
+            let there = |way: &&str| cells.values().any(|ways| ways.contains_key(*way));
+            let ways = ["reduce", "cub", "torch"].into_iter().filter(there);
+            Ok(ways.map(|way| map(&cells, way, bus)).collect::<Vec<_>>().join("\n"))
         }
         _ => Ok(rows::table(&cells(&folder.join(name))?)),
     }

@@ -87,7 +87,7 @@ impl<'c> Feed<'c> {
     }
 
     /// The piece of the host that is sent next, once its last copy has ended.
-    pub fn next(&mut self) -> Result<&mut [u8]> {
+    pub fn piece(&mut self) -> Result<&mut [u8]> {
         let place = &mut self.places[self.spans.len() % 2];
         if let Some(last) = place.last {
             self.spans[last][1].synchronize().map_err(failed("waiting for a copy"))?;
@@ -112,7 +112,7 @@ impl<'c> Feed<'c> {
         }
         span[0].record(&self.stream).map_err(doing())?;
         // SAFETY: both places are live and that large; the host's is not written before the copy has
-        // ended, which `next` waits for.
+        // ended, which `piece` waits for.
         unsafe {
             let from = std::slice::from_raw_parts(place.host.at.cast::<u8>(), bytes);
             result::memcpy_htod_async(place.device.address(), from, self.stream.cu_stream())

@@ -109,7 +109,7 @@ fn pass(streamed: &mut Streamed<'_>, feed: &mut Feed<'_>, which: Pass) -> Result
         feed.start()?;
         for piece in 0..streamed.pieces().min(2) {
             let (range, bytes) = (streamed.range(piece), streamed.bytes(piece));
-            streamed.opened.piece(range, &mut feed.next()?[..bytes as usize])?;
+            streamed.opened.piece(range, &mut feed.piece()?[..bytes as usize])?;
             feed.send(bytes, |_| Ok(()))?;
         }
     }
@@ -117,7 +117,7 @@ fn pass(streamed: &mut Streamed<'_>, feed: &mut Feed<'_>, which: Pass) -> Result
     for piece in 0..streamed.pieces() {
         let (range, bytes) = (streamed.range(piece), streamed.bytes(piece));
         if which == Pass::File {
-            streamed.opened.piece(range, &mut feed.next()?[..bytes as usize])?;
+            streamed.opened.piece(range, &mut feed.piece()?[..bytes as usize])?;
         }
         let add = |address| if which == Pass::Copy { Ok(()) } else { streamed.add(piece, address) };
         feed.send(bytes, add)?;

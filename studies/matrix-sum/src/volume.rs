@@ -161,7 +161,7 @@ pub fn add(device: &Device, path: &Path, way: &str, bytes: u64) -> Result<Volume
             let started = Instant::now();
             for piece in 0..streamed.pieces() {
                 let (range, bytes) = (streamed.range(piece), streamed.bytes(piece));
-                streamed.opened.piece(range, &mut feed.next()?[..bytes as usize])?;
+                streamed.opened.piece(range, &mut feed.piece()?[..bytes as usize])?;
                 feed.send(bytes, |address| streamed.add(piece, address))?;
             }
             feed.finish()?;
