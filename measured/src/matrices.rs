@@ -243,7 +243,7 @@ mod tests {
         ];
         let text = threshold(&waited);
         let line = text.lines().last().unwrap();
-        for cell in ["900.0", "12.00", "20.00", "15.00", "2048"] {
+        for cell in ["900.0", "12.00", "20.00", "15.00", "2^11"] {
             assert!(line.contains(cell), "{cell}: {line}");
         }
         assert!(!line.contains("17.00"), "{line}");
