@@ -1,4 +1,4 @@
-"""The ways of studies/row-sum, their first launch alone: registers, blocks of a multiprocessor, time.
+"""The ways of studies/row-sum, without the launch that makes one sum of all rows': registers, blocks of a multiprocessor, time.
 
     python3 peers/row_sum.py --out results/rows/RUN --ptx studies/row-sum/src
 
@@ -12,7 +12,8 @@ import os
 
 from python import Cuda
 
-SIZES = [(3000, 2048), (3000, 2047), (24000, 2048), (23989, 2047), (1 << 17, 2048), (1 << 22, 64), (1 << 12, 1 << 16)]
+SIZES = [(3000, 2048), (3000, 2047), (24000, 2048), (23989, 2047), (1 << 17, 2048), (1 << 22, 64), (1 << 12, 1 << 16), (16, 1 << 20)]
+SLICE = 1 << 13
 ACCUMULATORS = [1, 2, 3, 5, 10]
 
 
@@ -25,6 +26,7 @@ def ways():
     yield "shuffle-tail", "tail", "rows", 0
     yield "block-a-row", "wide", "rows", -4
     yield "lanes-a-row", "lanes", "rows", -4
+    yield "blocks-a-row", "split", "rows", -SLICE
 
 
 def main():
@@ -41,7 +43,7 @@ def main():
         stream = torch.cuda.current_stream().cuda_stream
         pool, out = torch.rand(1 << 29, device="cuda"), torch.empty(1 << 23, device="cuda")
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        found = []
+        found, slices, parts = [], ctypes.c_void_p(), torch.empty(1 << 16, device="cuda")
         for name, file, entry, takes in ways():
             module, function, number = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_int()
             path = os.path.join(args.ptx, f"{file}.f32.ptx").encode()
@@ -51,8 +53,20 @@ def main():
             registers = number.value
             Cuda.check(lib.cuOccupancyMaxActiveBlocksPerMultiprocessor(ctypes.byref(number), function, 256, ctypes.c_size_t(0)))
             found.append((name, function, takes, registers, number.value))
+            if file == "split":
+                Cuda.check(lib.cuModuleGetFunction(ctypes.byref(slices), module, b"slices"))
+
+        def call(function, grid, *args):
+            held = [ctypes.c_uint64(x) for x in args]
+            params = (ctypes.c_void_p * len(held))(*[ctypes.cast(ctypes.byref(x), ctypes.c_void_p) for x in held])
+            Cuda.check(lib.cuLaunchKernel(function, grid, 1, 1, 256, 1, 1, 0, ctypes.c_void_p(stream), params, None))
 
         def launch(function, name, at, rows, length):
+            if name == "blocks-a-row":
+                each = length // SLICE
+                call(function, rows * each, at, parts.data_ptr(), rows * length, SLICE)
+                call(slices, -(-rows // 8), parts.data_ptr(), out.data_ptr(), rows * each, each)
+                return
             lanes = max(1, min(32, length // 4)) if name == "lanes-a-row" else 0
             grid = -(-rows * lanes // 256) if lanes else rows
             held = [ctypes.c_uint64(x) for x in (at, out.data_ptr(), rows * length, length)] + [ctypes.c_uint32(lanes)]
@@ -63,7 +77,7 @@ def main():
         with open(os.path.join(args.out, "ways.csv"), "w") as file:
             file.write("way,rows,elements,registers,blocks,threads,round,ns\n")
             for rows, length in SIZES:
-                runs = [w for w in found if w[2] in (0, length) or (w[2] < 0 and length % 4 == 0)]
+                runs = [w for w in found if w[2] in (0, length) or (w[2] < 0 and length % -w[2] == 0)]
                 slot = (rows * length + 31) // 32 * 32
                 copies, turn = pool.numel() // slot, 0
                 view = pool[: rows * length].view(rows, length)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs what `cargo x bundle` gathered, on a GPU machine that needs no Rust.
 #
-#   bash dist/gpu.sh OUT [ladder|logs|large|tests|sanitizer|bench|measure|counters|errors|zoo|cupti ...]
+#   bash dist/gpu.sh OUT [ladder|logs|large|tests|sanitizer|bench|measure|counters|errors|zoo|cupti|rows|matrices ...]
 #
 # OUT receives a log for each part. DEVICE=simt tries the script where there is no GPU.
 set -u
@@ -146,6 +146,50 @@ cupti() {
     "${step[@]}" --counters >"$folder/counters.txt" 2>&1
     part cupti.txt "$here/bin/ladder" counters --from cupti --out "$folder/counters.csv" --device "$device" \
         --n 2^20,2^20+13 --type f32,i32 --threads 128,256,512
+}
+
+# Rows of any length against CUB and torch: a folder for results/rows. Two minutes and a half.
+rows() {
+    local name folder what
+    name=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1 | tr 'A-Z ' 'a-z-')
+    folder=$out/rows/$(date +%F)-${name:-no-gpu}
+    rows_of() { # a folder, options
+        local what=$1
+        shift
+        part "rows-$what.txt" "$here/bin/ladder" rows --device "$device" --cub "$here/bin/librows.so" --out "$folder/$what" "$@"
+        part "rows-$what-python.txt" python3 "$here/bin/rows.py" --peers "$here/bin/librows.so" --rounds 16 --out "$folder/$what"
+    }
+    rows_of drawn --drawn 100 --rounds 20
+    rows_of powers --rounds 30
+    rows_of small --total 2^16,2^20,2^24 --rounds 30 --n "1,2,3,4,8,9,16,32,33,64,100,128,256,512,1000,2^10,2^11,2^12,5001,$(seq -s , -f '2^%.0f' 13 24)"
+    rows_of map --map --rounds 12
+    part rows-study.txt python3 "$here/bin/row_sum.py" --ptx "$here/bin/row-sum-ptx" --rounds 24 --out "$folder/study"
+    part rows-counters.txt "$here/bin/ladder" counters --device "$device" --from cupti --only row-sum,matrix-sum --n 2^20 \
+        --threads 256 --out "$folder/counters.csv"
+    for what in memcheck racecheck initcheck synccheck; do
+        part "$what-rows.txt" compute-sanitizer --tool "$what" --error-exitcode 9 "$here/bin/ladder" rows \
+            --device "$device" --cub /nonexistent --total 2^18 --rounds 2 \
+            --n 1,3,33,257,513,4097,5000,12289,20001,49153,65536,100003,200001
+    done
+}
+
+# The ways of matrix-sum, files in pieces, and the CPU's share: a folder for results/matrices.
+matrices() {
+    local name folder study tool ways
+    name=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1 | tr 'A-Z ' 'a-z-')
+    folder=$out/matrices/$(date +%F)-${name:-no-gpu}
+    part matrices.txt "$here/bin/matrix-sum" measure --device "$device" --volume 2^29 --bytes 2^30 --out "$folder"
+    ways=$(printf '%s-row,%s-column,' $(printf '%s %s ' {naive,compressed,banks,first,unrolled,wide,one-pass}{,}))
+    part matrices-ways.txt "$here/bin/ladder" measure --device "$device" --minutes 0.4 --n 2^20,2^24,2^28 --type f32 \
+        --cache cold --only "${ways}reduce,read-only" --out "$folder/measure"
+    mv "$folder"/measure/20* "$folder/ways"
+    rmdir "$folder/measure"
+    for study in row-sum matrix-sum; do
+        for tool in memcheck racecheck initcheck synccheck; do
+            part "$tool-$study.txt" compute-sanitizer --tool "$tool" --error-exitcode 9 \
+                "$here/bin/$study" --device "$device" --n 1,31,1000,2^16+13 --samples 0
+        done
+    done
 }
 
 one_of_the_zoo() { # bug, tool, folder, seconds, options of initcheck

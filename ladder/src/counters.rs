@@ -15,9 +15,10 @@ use common::{
     run::{self, Job},
     sum::{Scalar, Value, Workload},
 };
-use measured::counters::{Count, MARK, from_ncu};
+use measured::counters::{Count, MARK, Twice, from_ncu};
 
 use crate::{
+    STUDIES,
     cell::{INPUT, SEED},
     names::find,
     steps_and_ways,
@@ -76,6 +77,14 @@ pub struct Options {
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 
+    /// Count these only: steps, ways and their variants by their whole names, or studies: row-sum
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub only: Vec<String>,
+
+    /// With `--read COUNTERS.CSV`: write what the interpreter counts beside it, of all that both count
+    #[arg(long, requires = "read", conflicts_with = "from")]
+    pub twice: bool,
+
     /// What is counted on
     #[command(flatten)]
     pub problems: Problems,
@@ -132,11 +141,24 @@ pub fn run(options: &Options) -> Result<(), Stop> {
     }
     let mut out = anstream::stdout();
     let Some(path) = options.out.as_ref().filter(|_| !options.read.is_empty()) else {
-        for step in steps_and_ways() {
+        for step in asked(&options.only)? {
             writeln!(out, "{}", command(step.name, options))?;
         }
         return Ok(());
     };
+    if options.twice {
+        let mut twice = Vec::new();
+        for source in &options.read {
+            let mut counts = Count::read(source).map_err(file)?;
+            let asked = asked(&options.only)?;
+            counts.retain(|count| asked.iter().any(|step| step.name == count.variant));
+            twice.extend(beside(&counts)?);
+        }
+        Twice::write(path, &twice).map_err(file)?;
+        let unlike = twice.iter().filter(|count| !count.equal()).count();
+        writeln!(out, "{} counts, of which {unlike} differ, to {}", twice.len(), path.display())?;
+        return Ok(());
+    }
     let mut counts: Vec<Count> = Vec::new();
     for source in &options.read {
         let name = source.display().to_string();
@@ -180,7 +202,7 @@ fn from_cupti(options: &Options) -> Result<(), Stop> {
     let device = Device::open(options.device, &Settings::default())?;
     let session = Session::open(device.gpu()?)?;
     let (mut out, mut counts) = (anstream::stdout(), Vec::new());
-    for step in steps_and_ways() {
+    for step in asked(&options.only)? {
         each(step, &options.problems, |step, element, n, block| {
             let ptx = ptx::of(&step.kernel, element, None)?;
             let job = Job::load(&device, step, &ptx, device.problem(n, block, element))?;
@@ -211,6 +233,77 @@ fn from_cupti(options: &Options) -> Result<(), Stop> {
     let by = format!("CUPTI {}, in {} passes", session.version(), session.passes);
     writeln!(out, "wrote {} counts to {}, by {by}", counts.len(), path.display())?;
     Ok(())
+}
+
+/// Who is named: all, if nobody is. A study's name means its ways, and their variants.
+fn asked(only: &[String]) -> Result<Vec<&'static Step>> {
+    let mut asked = Vec::new();
+    for name in only {
+        let named: Vec<&Step> = match STUDIES.into_iter().find(|study| study.name == name) {
+            Some(study) => {
+                study.ways.iter().flat_map(|way| [*way].into_iter().chain(way.variants)).collect()
+            }
+            None => steps_and_ways().filter(|step| step.name == name).collect(),
+        };
+        if named.is_empty() {
+            return Err(Error::Usage(format!("`{name}` is neither a step nor a study")));
+        }
+        asked.extend(named);
+    }
+    Ok(if only.is_empty() { steps_and_ways().collect() } else { asked })
+}
+
+/// What the interpreter counts of the same launches, where it is the same thing.
+fn beside(hardware: &[Count]) -> Result<Vec<Twice>> {
+    let mut runs: Vec<&[Count]> = Vec::new();
+    let run =
+        |count: &Count| (count.variant.clone(), count.element.clone(), count.threads, count.n);
+    runs.extend(hardware.chunk_by(|a, b| run(a) == run(b)));
+    let mut twice = Vec::new();
+    for counts in runs {
+        let Count { variant, element, threads, n, .. } = &counts[0];
+        let step = steps_and_ways().find(|step| step.name == variant).ok_or_else(|| {
+            Error::Usage(format!("`{variant}` was counted, and is no step: count again"))
+        })?;
+        let element: Element = element.parse().map_err(Error::Usage)?;
+        let device = Device::open(
+            Choice::Simt,
+            &Settings { checks: Some(Vec::new()), ..Settings::default() },
+        )?;
+        let block = Block::new(*threads)?;
+        let ptx = ptx::of(&step.kernel, element, None)?;
+        let job = Job::load(&device, step, &ptx, device.problem(*n, block, element))?;
+        let Device::Simt(simt) = &device else { return Err(Error::NoGpu) };
+        simt.watch(*n);
+        match element {
+            Element::F32 => verified::<f32>(&device, &job, *n),
+            Element::I32 => verified::<i32>(&device, &job, *n),
+            Element::F64 => verified::<f64>(&device, &job, *n),
+        }?;
+        let launches = simt.observed().counters.launches;
+        for count in counts {
+            let Some(at) =
+                COUNTED.iter().zip(run::SAME).position(|(name, _)| *name == count.metric)
+            else {
+                continue;
+            };
+            let launch = launches.get(count.launch as usize - 1);
+            let Some(ours) = launch.map(|launch| run::SAME[at](&launch.counts)) else {
+                return Err(Error::Usage(format!("{variant} has no launch {}", count.launch)));
+            };
+            twice.push(Twice {
+                variant: variant.clone(),
+                element: element.to_string(),
+                threads: *threads,
+                n: *n,
+                launch: count.launch,
+                metric: count.metric.clone(),
+                interpreter: ours,
+                hardware: count.value,
+            });
+        }
+    }
+    Ok(twice)
 }
 
 /// What the GPU counts of a job's launches; its sum is verified before.
@@ -278,6 +371,8 @@ mod tests {
         let options = Options {
             read: vec![],
             out: None,
+            only: vec![],
+            twice: false,
             from: From::Ncu,
             device: Choice::Auto,
             problems: Problems {

@@ -49,6 +49,46 @@ impl Count {
     }
 }
 
+/// What the interpreter and the GPU counted of one launch: the same thing, by CUPTI's name for it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Twice {
+    /// The step.
+    pub variant: String,
+    /// The type of an element.
+    #[serde(rename = "type")]
+    pub element: String,
+    /// Threads of a block.
+    pub threads: u32,
+    /// Elements.
+    pub n: u64,
+    /// Which launch of the sum, from 1.
+    pub launch: u32,
+    /// CUPTI's name.
+    pub metric: String,
+    /// By the interpreter.
+    pub interpreter: u64,
+    /// By the GPU.
+    pub hardware: f64,
+}
+
+impl Twice {
+    /// Reads `counted.csv`.
+    pub fn read(path: &Path) -> Result<Vec<Twice>> {
+        read_csv(path)
+    }
+
+    /// Writes `counted.csv`.
+    pub fn write(path: &Path, counts: &[Twice]) -> Result<()> {
+        write_csv(path, counts)
+    }
+
+    /// Whether both agree.
+    pub fn equal(&self) -> bool {
+        self.interpreter as f64 == self.hardware
+    }
+}
+
 /// Reads what `ncu --csv … ladder once STEP` printed: both programs' lines, in any order. The
 /// launches are those of the sums that the marks announce, one sum after the other.
 pub fn from_ncu(text: &str, file: &str) -> Result<Vec<Count>> {

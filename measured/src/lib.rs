@@ -12,6 +12,7 @@ mod env;
 mod error;
 pub mod history;
 pub mod library;
+pub mod matrices;
 pub mod page;
 pub mod pair;
 pub mod repeat;

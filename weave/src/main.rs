@@ -2,6 +2,7 @@
 
 mod book;
 mod library;
+mod matrices;
 mod plots;
 mod results;
 mod rows;

@@ -176,6 +176,9 @@ impl Results {
         if let Some(name) = name.strip_prefix("rows ") {
             return crate::rows::block(&xtask::root(), name);
         }
+        if let Some(name) = name.strip_prefix("matrices ") {
+            return crate::matrices::block(&xtask::root(), name);
+        }
         if let Some(from) = name.strip_prefix("library") {
             // Where the page's links begin: the folder of results, as seen from it.
             let newest = self.library.last().context("results/library is empty")?;
@@ -210,7 +213,7 @@ impl Results {
             _ => bail!(
                 "there is no block `{name}`: take ladder, library, machine, runs, repeat, counters, history, \
                  times, warm, host, rates, against-cub, against-before (each with a type), \
-                 step NAME, plot NAME, or rows NAME"
+                 step NAME, plot NAME, rows NAME or matrices NAME"
             ),
         })
     }

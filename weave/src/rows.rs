@@ -9,33 +9,42 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use measured::{
+    counters::Twice,
     rows::{self, About, Cells, Launched, Taken},
     table::Table,
 };
 
-/// The newest folder of measurements.
-fn newest(root: &Path) -> Option<PathBuf> {
+/// The newest folder of measurements that has something of that name.
+fn newest(root: &Path, name: &str) -> Option<PathBuf> {
     let entries = fs::read_dir(root.join("results/rows")).ok()?;
     let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    folders.retain(|path| path.is_dir());
+    folders.retain(|path| path.join(name).exists());
     folders.sort();
     folders.pop()
 }
 
 /// The text of a block: `rows study`, `rows map`, `rows powers`; `rows below drawn` counts what is slow.
 pub(crate) fn block(root: &Path, name: &str) -> Result<String> {
-    let Some(folder) = newest(root) else {
+    let (below, what) = match name.strip_prefix("below ") {
+        Some(what) => (true, what),
+        None => (false, name),
+    };
+    let file = if what == "counted" { "counted.csv" } else { what };
+    let Some(folder) = newest(root, file) else {
         return Ok("Nothing has been measured yet: `ladder rows` does it.".into());
     };
-    if let Some(name) = name.strip_prefix("below ") {
-        return Ok(rows::below(&cells(&folder.join(name))?));
+    if below {
+        return Ok(rows::below(&cells(&folder.join(what))?));
     }
     match name {
+        "counted" => Ok(crate::matrices::counted(&Twice::read(&folder.join(file))?)),
         "study" => study(&folder),
         "map" => {
             let cells = cells(&folder.join("map"))?;
             let bus = bus(&folder.join("map"))?;
-            Ok(["reduce", "cub", "torch"].map(|way| map(&cells, way, bus)).join("\n"))
+            let there = |way: &&str| cells.values().any(|ways| ways.contains_key(*way));
+            let ways = ["reduce", "cub", "torch"].into_iter().filter(there);
+            Ok(ways.map(|way| map(&cells, way, bus)).collect::<Vec<_>>().join("\n"))
         }
         _ => Ok(rows::table(&cells(&folder.join(name))?)),
     }

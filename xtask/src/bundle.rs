@@ -28,10 +28,19 @@ pub(crate) fn run(sh: &Shell) -> Result<()> {
     collect(&built, "bench", &dist.join("bench"))?;
     sh.copy_file("xtask/gpu.sh", dist.join("gpu.sh"))?;
     // The peers: beside `ladder`, which looks for them there.
-    for file in ["target/peers/libpeers.so", "target/peers/libpeers-toolkit.so", "peers/python.py"]
-    {
-        if sh.path_exists(file) {
-            sh.copy_file(file, dist.join("bin"))?;
+    let libraries = ["libpeers.so", "libpeers-toolkit.so", "librows.so"];
+    let scripts = ["python.py", "rows.py", "row_sum.py"];
+    let libraries = libraries.map(|file| format!("target/peers/{file}"));
+    for file in libraries.into_iter().chain(scripts.map(|file| format!("peers/{file}"))) {
+        if sh.path_exists(&file) {
+            sh.copy_file(&file, dist.join("bin"))?;
+        }
+    }
+    // Whose ways the last of them times.
+    sh.create_dir(dist.join("bin/row-sum-ptx"))?;
+    for file in sh.read_dir("studies/row-sum/src")? {
+        if file.extension().is_some_and(|extension| extension == "ptx") {
+            sh.copy_file(&file, dist.join("bin/row-sum-ptx"))?;
         }
     }
     for folder in ["bin", "bench", "test"] {

@@ -79,7 +79,7 @@ const ROWS: [Family; 5] = [
         rows: 4,
         resident: 4,
     },
-    Family { name: "rows_spread", sources: PARTS, threads: 256, rows: 4, resident: 6 },
+    Family { name: "rows_spread", sources: PARTS, threads: 256, rows: 8, resident: 4 },
     Family { name: "rows_chunks", sources: PARTS, threads: 512, rows: 8, resident: 2 },
 ];
 const PARTS: &[&str] = &["mailbox", "rows", "rows_parts"];
@@ -113,9 +113,10 @@ pub(crate) fn variants() -> Result<Vec<Variant>> {
         for (family, aligned) in
             ROWS.into_iter().flat_map(|family| [(family, true), (family, false)])
         {
-            // Loads of single elements take more registers.
-            let (rows, resident) = (family.rows.min(4), family.resident.min(4));
-            let family = if aligned { family } else { Family { rows, resident, ..family } };
+            // Loads of single elements take more registers; chunks of wide types have whole words.
+            let words = aligned || family.name == "rows_chunks" && of.3.is_none();
+            let rows = if words { family.rows } else { family.rows.min(4) };
+            let family = Family { rows, ..family };
             let mut variant =
                 variant(of, OPERATIONS[0], family, if aligned { "" } else { "_across" }, 70)?;
             variant.options.insert(0, format!("--define-macro=ALIGNED={aligned}"));

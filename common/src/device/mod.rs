@@ -21,6 +21,8 @@ pub mod cupti;
 mod driver;
 mod facts;
 #[cfg(not(target_family = "wasm"))]
+pub mod feed;
+#[cfg(not(target_family = "wasm"))]
 mod gate;
 pub mod host;
 pub mod interpreter;

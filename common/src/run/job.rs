@@ -175,12 +175,17 @@ impl<'d> Job<'d> {
 
     /// The launches with their arguments resolved, on the elements at that address.
     pub fn calls(&self, input: u64) -> Vec<Call> {
-        let address = |buffer| match buffer {
+        let address = |buffer| self.address(buffer, input);
+        self.plan.launches.iter().map(|launch| Call::of(launch, address)).collect()
+    }
+
+    /// Where a buffer lies, whose input lies at that address.
+    pub fn address(&self, buffer: Buffer, input: u64) -> u64 {
+        match buffer {
             Buffer::Input => input,
             Buffer::Scratch(index) => self.scratch[index].address(),
             Buffer::Result => self.result.address(),
-        };
-        self.plan.launches.iter().map(|launch| Call::of(launch, address)).collect()
+        }
     }
 
     /// Launches calls that [`calls`](Job::calls) made. On a GPU this does not wait.

@@ -47,6 +47,14 @@ pub(super) struct Input {
     out: Memory,
 }
 
+/// A row's sum, as it should be.
+struct Expected {
+    row: u64,
+    sum: f32,
+    /// That of its elements without their signs.
+    magnitude: f64,
+}
+
 impl Input {
     /// Draws elements for shapes of up to `most`.
     pub(super) fn new(rig: &Rig, most: u64, seed: u64) -> Result<Input> {
@@ -70,7 +78,34 @@ impl Input {
 
     /// A row that begins at that element.
     fn row(&self, begin: u64, elements: u64) -> Vec<f32> {
-        (begin..begin + elements).map(|at| self.values[(at % DRAWN) as usize]).collect()
+        let mut row = Vec::with_capacity(elements as usize);
+        while (row.len() as u64) < elements {
+            let from = ((begin + row.len() as u64) % DRAWN) as usize;
+            let some = self.values.len().min(from + elements as usize - row.len());
+            row.extend_from_slice(&self.values[from..some]);
+        }
+        row
+    }
+
+    /// What the host makes of some rows, on all cores: all of few, and of more the first, the last, and
+    /// those between at even distances. Long rows take it long.
+    fn expected(&self, rows: u64, elements: u64) -> Vec<Expected> {
+        let some = LOOKED_AT.min((1 << 26) / elements).clamp(2, rows.max(2));
+        let one = |at: u64| {
+            let row = if rows == 1 { 0 } else { (at * (rows - 1)) / (some - 1) };
+            let values = self.row(row * elements, elements);
+            let magnitude = values.iter().map(|value| f64::from(value.abs())).sum();
+            Expected { row, sum: host::sum(&values), magnitude }
+        };
+        let (one, some) = (&one, if rows == 1 { 1 } else { some });
+        let threads = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
+        std::thread::scope(|scope| {
+            let share = move |first| (first..some).step_by(threads as usize).map(one);
+            let started: Vec<_> = (0..threads)
+                .map(|first| scope.spawn(move || share(first).collect::<Vec<_>>()))
+                .collect();
+            started.into_iter().flat_map(|share| share.join().expect("it does not panic")).collect()
+        })
     }
 }
 
@@ -101,8 +136,9 @@ pub(super) fn measure(
             ways.push((WAYS[way], Box::new(move |at| prepared.launch(at))));
         }
     }
+    let expected = input.expected(rows, elements);
     for (name, run) in &ways {
-        verify(rig, input, name, run, (rows, elements))?;
+        verify(rig, input, name, run, (rows, elements), &expected)?;
     }
     let slot = (4 * rows * elements).next_multiple_of(128);
     let count = (input.bytes / slot).max(1);
@@ -153,24 +189,19 @@ fn verify(
     name: &str,
     run: &Run<'_>,
     (rows, elements): (u64, u64),
+    expected: &[Expected],
 ) -> Result<()> {
     let cuda = rig.device.gpu()?;
     cuda.fill(&input.out, 0xff)?;
     run(input.memory.address())?;
     let mut sums = vec![0f32; rows as usize];
     cuda.read(&input.out, bytemuck::cast_slice_mut(&mut sums))?;
-    // All of few rows; of more, the first, the last, and those between at even distances. Long
-    // rows take the host long.
-    let some = LOOKED_AT.min((1 << 26) / elements).clamp(2, rows.max(2));
-    for at in 0..some {
-        let row = if rows == 1 { 0 } else { (at * (rows - 1)) / (some - 1) };
-        let values = input.row(row * elements, elements);
-        let (exact, got) = (host::sum(&values), sums[row as usize]);
+    for Expected { row, sum: exact, magnitude } in expected {
+        let got = sums[*row as usize];
         let right = match name {
             "reduce" => got.to_bits() == exact.to_bits(),
             _ => {
-                let magnitude: f64 = values.iter().map(|value| f64::from(value.abs())).sum();
-                let off = (f64::from(got) - f64::from(exact)).abs();
+                let off = (f64::from(got) - f64::from(*exact)).abs();
                 off <= DEPTH * f64::from(f32::EPSILON) * magnitude
             }
         };

@@ -1,67 +1,158 @@
 // Rows of more than 48 KiB, in the parts of a slice of their length. A block has `each` of them, four at
 // once, or one where parts are long. Where that is all of a row it joins their values itself; otherwise the
 // block with the last of them waits for the mail of the others, which have started before it.
-enum : u32 { Warps = THREADS / 32, Most = 256 };
+enum : u32 { Warps = THREADS / 32, Most = 256, Step = THREADS * Lanes, Slots = 32 };
 
 // Of a spread the values of all warps are collected, and of chunks those of the parts.
 enum : bool { Spread = THREADS == 256 };
 
-// The sum of a warp's share of one part, of `count` elements: its loads differ by what the compiler knows.
-__device__ Acc alone(const In* at, u32 count)
+// Whether whole words of memory are read though rows begin between two. Each thread then has its sums by
+// places of memory: at those below `skew`, of words of the thread before.
+enum : bool { Skewed = !Aligned && !Spread && !Narrow };
+
+// The part from the first word of memory on that it has something of: its places `skew` to `end`.
+struct Places {
+    const In* at;
+    u32 skew, end;
+    __device__ bool whole(u32 begin) const { return begin >= skew && begin + Lanes <= end; }
+    __device__ bool cut(u32 begin) const { return begin < end && !whole(begin); }
+    // Of a word that is there in part, what there is.
+    __device__ void elements(Word& word, u32 begin) const
+    {
+        const u32 before = begin < skew ? skew : 0, rest = end - begin;
+        u32 wanted = (1u << (rest < Lanes ? rest : Lanes)) - (1u << before);
+        if (!cut(begin)) wanted = 0;
+        for (u32 e = 0; e < Lanes; e++) load_one(word.at[e], at + begin + e, wanted >> e & 1);
+    }
+    // `place` is `begin`, or what the compiler knows of it.
+    __device__ void ask(Word& word, const In* place, u32 begin) const
+    {
+        if (!Skewed) return fetch(word, place, begin, end);
+        word = blank();
+        load(word, place, whole(begin));
+    }
+};
+
+// Sums by places become those of words: what is below `skew` goes to the thread before. How a thread's sums
+// are joined does not change, since to turn them changes no pair.
+template <u32 Runs>
+__device__ void hand_over(Sums* sums, u32 skew, Acc* border)
 {
-    const u32 lane = threadIdx.x % 32 * Lanes, row = THREADS * Lanes;
+    if (!Skewed) return;
+    const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    if (lane == 0)
+        for (u32 u = 0; u < Runs; u++)
+            for (u32 e = 0; e < Lanes - 1; e++) border[(u * Warps + warp) * Lanes + e] = sums[u].at[e];
+    __syncthreads();
+    for (u32 e = 0; e < Lanes - 1; e++) {
+        if (e >= skew) break;
+        for (u32 u = 0; u < Runs; u++) {
+            Acc next = __shfl_down_sync(~0u, sums[u].at[e], 1);
+            sums[u].at[e] = lane < 31 ? next : border[(u * Warps + (warp + 1) % Warps) * Lanes + e];
+        }
+    }
+}
+
+// The sum of a warp's share of one part: its loads differ by what the compiler knows.
+__device__ Acc alone(const Places& part, Acc* border)
+{
+    const u32 lane = threadIdx.x % 32 * Lanes;
     Sums sums;
     #pragma unroll 1
-    for (u32 begin = threadIdx.x * Lanes; begin - lane < count; begin += ROWS * row) {
-        Word words[ROWS];
-        for (int r = 0; r < ROWS; r++) fetch(words[r], at + begin + r * row, begin + r * row, count);
-        for (int r = 0; r < ROWS; r++) sums.add(words[r]);
+    for (u32 begin = threadIdx.x * Lanes; begin - lane < part.end; begin += ROWS * Step) {
+        Word words[ROWS], last = blank();
+        for (u32 r = 0; r < ROWS; r++) part.ask(words[r], part.at + begin + r * Step, begin + r * Step);
+        if (Skewed) {
+            if (begin < part.skew) part.elements(words[0], begin);
+            const u32 ahead = part.end / Lanes * Lanes - begin;
+            if (ahead > 0 && ahead < ROWS * Step && ahead % Step == 0) part.elements(last, begin + ahead);
+            else if (ahead == 0 && begin >= part.skew) part.elements(words[0], begin);
+        }
+        for (u32 r = 0; r < ROWS; r++) sums.add(words[r]);
+        if (Skewed) sums.add(last);
     }
+    hand_over<1>(&sums, part.skew, border);
     return warp(sums.all());
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     const In* in, Acc* out, u64 m, u64 n, u64 pitch, u32 words, u32 parts, u32 each, u64* state)
 {
-    __shared__ alignas(16) Acc kept[Most], warps[2][4 * Warps];
-    const u32 t = threadIdx.x, shares = (parts + each - 1) / each, count = Spread ? parts * Warps : parts;
-    const u32 full = words * Lanes;
+    __shared__ alignas(16) Acc kept[Most], warps[2][Slots * Warps];
+    __shared__ alignas(16) Acc border[2][Skewed ? 4 * Warps * Lanes : 1];
+    const u32 t = threadIdx.x, lane = t % 32, shares = (parts + each - 1) / each;
+    const u32 count = Spread ? parts * Warps : parts, full = words * Lanes;
     // Of short parts four are in flight at once, and of long ones one.
-    const bool single = Spread || words >= 3 * THREADS || each == 1;
-    u32 set = 0;
+    const bool single = Spread && !Aligned || words >= (Skewed ? 6 : 4) * THREADS || each == 1;
+    u32 set = 0, edge = 0;
     #pragma unroll 1
     for (u64 item = blockIdx.x; item < m * shares; item += gridDim.x) {
         const u64 row = item / shares;
-        const u32 share = (u32)(item % shares), end = parts - share * each < each ? parts : (share + 1) * each;
+        const u32 share = (u32)(item % shares), first = share * each;
+        const u32 behind = parts - first < each ? parts : first + each;
         u64* box = state + row * count * Halves;
+        const In* at = in + row * pitch;
+        const u32 skew = Skewed ? (u32)((u64)at / sizeof(In)) % Lanes : 0;
+        at -= skew;
+        auto leave = [&](u32 place, Acc value) {
+            if (shares == 1) kept[place] = value;
+            else post(box + (u64)place * Halves, value);
+        };
+        // Parts whose warps meet once.
         #pragma unroll 1
-        for (u32 p = share * each; p < end; p += single ? 1 : 4, set ^= 1) {
-            const In* at = in + row * pitch + (u64)p * full;
-            const u64 rest = n - (u64)p * full;
-            u32 place = Spread ? p * Warps + t / 32 : p + t;
-            bool mine = Spread ? t % 32 == 0 : t < (single ? 1 : 4) && place < end;
-            Acc value;
+        for (u32 from = first, to; from < behind; from = to) {
+            to = single ? from + 1 : behind - from < Slots ? behind : from + Slots;
             if (single) {
-                value = alone(at, rest < full ? (u32)rest : full);
-                if (!Spread && t % 32 == 0) warps[set][t / 32] = value;
+                const u64 before = (u64)from * full, rest = n - before;
+                Acc value = alone(Places{at + before, skew, (rest < full ? (u32)rest : full) + skew}, border[edge]);
+                if (lane == 0 && Spread) leave(from * Warps + t / 32, value);
+                if (lane == 0 && !Spread) warps[set][t / 32] = value;
+                edge ^= 1;
             } else {
-                Runs runs;
-                for (u32 u = 0; u < 4; u++) {
-                    const u64 before = (u64)u * full;
-                    runs.at[u] = at + before;
-                    runs.count[u] = p + u >= end ? 0 : rest - before < full ? (u32)(rest - before) : full;
-                }
                 Sums sums[4];
-                add(sums, runs, full, t, THREADS, false);
-                value = four(sums);
-                if (t % 8 == 0) warps[set][t % 32 / 8 * Warps + t / 32] = value;
+                Word asked[4];
+                // Warps take turns, so that none has the longest share of every part.
+                u32 turn = t, begin = turn * Lanes;
+                #pragma unroll 1
+                for (u32 p = from;;) {
+                    // What is first asked of the next parts is asked before the values of these are joined.
+                    const u64 before = (u64)p * full, rest = n - before;
+                    const u32 most = (to - p) * full, left = p >= to ? 0 : rest < most ? (u32)rest : most;
+                    auto part = [&](u32 u) {
+                        const u32 skipped = u * full, here = left > skipped ? left - skipped : 0;
+                        return Places{at + before + skipped, skew, here == 0 ? 0 : (here < full ? here : full) + skew};
+                    };
+                    bool cut = false;
+                    for (u32 u = 0; u < 4; u++) {
+                        Places places = part(u);
+                        places.ask(asked[u], places.at + begin, begin);
+                        cut = cut || places.cut(begin);
+                    }
+                    if (Skewed && cut) for (u32 u = 0; u < 4; u++) part(u).elements(asked[u], begin);
+                    if (begin == turn * Lanes && p > from) {
+                        hand_over<4>(sums, skew, border[edge]);
+                        edge ^= 1;
+                        Acc value = four(sums);
+                        for (u32 u = 0; u < 4; u++) sums[u] = Sums();
+                        const u32 mine = p - 4 + lane / 8, w = (turn - 32) % THREADS / 32;
+                        if (lane % 8 == 0 && mine < to) {
+                            if (Spread) leave(mine * Warps + w, value);
+                            else warps[set][(mine - from) * Warps + w] = value;
+                        }
+                        if (p >= to) break;
+                    }
+                    for (u32 u = 0; u < 4; u++) sums[u].add(asked[u]);
+                    begin += Step;
+                    if (begin - lane * Lanes < full + skew) continue;
+                    p += 4;
+                    turn = (turn + 32) % THREADS;
+                    begin = turn * Lanes;
+                }
             }
-            if (!Spread) {
-                __syncthreads();
-                if (mine) value = few(warps[set] + t * Warps, Warps);
-            }
-            if (mine && shares == 1) kept[place] = value;
-            if (mine && shares > 1) post(box + (u64)place * Halves, value);
+            if (Spread) continue;
+            __syncthreads();
+            if (t < to - from) leave(from + t, few(warps[set] + t * Warps, Warps));
+            set ^= 1;
         }
         if (share < shares - 1) continue;
         if (shares > 1) {

@@ -5,13 +5,14 @@ use std::{io::Write, path::PathBuf, process::ExitCode};
 use clap::{Args, FromArgMatches, Subcommand};
 use common::{
     cli,
-    device::{Choice, Device, Settings},
+    device::{Choice, Device, Settings, feed::Span},
     plan::{Order, Size},
 };
 
 use crate::{
-    STUDY, file,
+    STUDY, file, measure,
     sums::{self, Before, Sums},
+    volume,
 };
 
 /// What else the program does.
@@ -21,6 +22,8 @@ enum Command {
     Generate(Generate),
     /// Print the four sums of a file of matrices
     Sum(Sum),
+    /// Time a file in pieces, and who adds few matrices soonest, on a GPU
+    Measure(Measure),
 }
 
 #[derive(Args, Debug)]
@@ -54,6 +57,14 @@ struct Sum {
     #[arg(long, value_name = "DEVICE", default_value = "auto", env = "REDUCE_DEVICE")]
     device: Choice,
 
+    /// Bytes of the device that the file may take: it goes there in pieces, two at a time
+    #[arg(long, value_name = "BYTES", allow_hyphen_values = true, conflicts_with_all = ["pad", "pre_reduce", "cpu_threshold"])]
+    volume: Option<Size>,
+
+    /// Let the CPU add what is left, once it is that many matrices or fewer
+    #[arg(long, value_name = "COUNT", default_value = "0", allow_hyphen_values = true)]
+    cpu_threshold: Size,
+
     /// Fill up with zeros to a multiple of 1024 matrices, as kernels without a bounds check need it
     #[arg(long, conflicts_with = "pre_reduce")]
     pad: bool,
@@ -61,6 +72,29 @@ struct Sum {
     /// Add the matrices beyond the last multiple of 1024 to the first ones, on the host
     #[arg(long)]
     pre_reduce: bool,
+}
+
+#[derive(Args, Debug)]
+struct Measure {
+    /// The folder that receives the samples, and for a while two files of matrices
+    #[arg(long, value_name = "FOLDER")]
+    out: PathBuf,
+
+    /// Bytes of the device that the pieces of a file may take
+    #[arg(long, value_name = "BYTES", default_value = "2^30", allow_hyphen_values = true)]
+    volume: Size,
+
+    /// Bytes of each file, of which there is one in each order
+    #[arg(long, value_name = "BYTES", default_value = "2^31", allow_hyphen_values = true)]
+    bytes: Size,
+
+    /// Rounds of each
+    #[arg(long, value_name = "COUNT", default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    rounds: u32,
+
+    /// The GPU
+    #[arg(long, value_name = "DEVICE", default_value = "auto", env = "REDUCE_DEVICE")]
+    device: Choice,
 }
 
 fn order(text: &str) -> Result<Order, String> {
@@ -91,6 +125,7 @@ pub fn run() -> ExitCode {
     match Command::from_arg_matches(&matches) {
         Ok(Command::Generate(asked)) => cli::exit(generate(&asked)),
         Ok(Command::Sum(asked)) => cli::exit(sum(&asked)),
+        Ok(Command::Measure(asked)) => cli::exit(measured(&asked)),
         Err(error) => cli::refused(&error),
     }
 }
@@ -108,17 +143,77 @@ fn sum(asked: &Sum) -> Result<(), cli::Stop> {
         Sum { pre_reduce: true, .. } => Before::PreReduce,
         _ => Before::Nothing,
     };
+    if let Some(Size(bytes)) = asked.volume {
+        return volume(asked, bytes);
+    }
     let matrices = file::read(&asked.file)?;
     let count = matrices.values.len() / 4;
     let device = Device::open(asked.device, &Settings::default())?;
-    let Sums { sums, exact, given } = sums::sums(&device, &asked.way, matrices, before)?;
+    let Size(most_left) = asked.cpu_threshold;
+    let Sums { sums, exact, given, left } =
+        sums::sums(&device, &asked.way, matrices, before, most_left)?;
     let mut out = anstream::stdout();
     writeln!(out, "{}", device.facts().line)?;
     writeln!(out, "  matrices  {count}, of which the device was given {given}")?;
+    if most_left > 0 {
+        writeln!(out, "  finished  by the CPU, from {left} matrices on")?;
+    }
+    lines(&mut out, sums.map(f64::from), exact)?;
+    Ok(())
+}
+
+/// A file in pieces.
+fn volume(asked: &Sum, bytes: u64) -> Result<(), cli::Stop> {
+    let device = Device::open(asked.device, &Settings::default())?;
+    let volume = volume::add(&device, &asked.file, &asked.way, bytes)?;
+    let mut out = anstream::stdout();
+    writeln!(out, "{}", device.facts().line)?;
+    writeln!(out, "  matrices  {}, in {} pieces", volume.matrices, volume.pieces)?;
+    if let Some(seconds) = volume.seconds {
+        let total = |part: fn(&Span) -> [f64; 2]| {
+            let spans = volume.spans.iter().map(part);
+            spans.map(|[from, to]| to - from).sum::<f64>() / 1e3
+        };
+        let (copied, added) = (total(|span| span.copied), total(|span| span.added));
+        writeln!(out, "  copied    {copied:.2} ms")?;
+        writeln!(out, "  added     {added:.2} ms, behind the copies")?;
+        writeln!(out, "  in all    {:.2} ms, reading included", 1e3 * seconds)?;
+    }
+    lines(&mut out, volume.sums, volume.exact)?;
+    Ok(())
+}
+
+/// The four sums.
+fn lines(out: &mut impl Write, sums: [f64; 4], exact: [f64; 4]) -> std::io::Result<()> {
     for (entry, (sum, exact)) in sums.into_iter().zip(exact).enumerate() {
-        let error = (f64::from(sum) - exact).abs();
+        let error = (sum - exact).abs();
         writeln!(out, "  sum {entry}     {sum:<16} exactly {exact:<22} off by {error:.1e}")?;
     }
-    writeln!(out, "  verified  all four, and every partial sum")?;
+    writeln!(out, "  verified  all four, and every partial sum")
+}
+
+fn measured(asked: &Measure) -> Result<(), cli::Stop> {
+    let (Size(volume), Size(bytes)) = (asked.volume, asked.bytes);
+    let device = Device::open(asked.device, &Settings::default())?;
+    device.gpu()?;
+    let failed = |source| {
+        let doing = format!("making {}", asked.out.display());
+        common::Error::File { doing, source }
+    };
+    std::fs::create_dir_all(&asked.out).map_err(failed)?;
+    let files = [("row", Order::Row), ("column", Order::Column)]
+        .map(|(name, order)| (asked.out.join(format!("{name}.matrices")), order));
+    let mut done = Ok(());
+    for (path, order) in &files {
+        done = done.and_then(|()| file::generate(path, *order, bytes / 16, 42));
+    }
+    let paths = files.each_ref().map(|(path, _)| path.as_path());
+    done = done.and_then(|()| measure::run(&device, &paths, volume, asked.rounds, &asked.out));
+    for path in paths {
+        // Where it was never made, there is nothing to take away.
+        let _ = std::fs::remove_file(path);
+    }
+    done?;
+    writeln!(anstream::stdout(), "every sample is in {}", asked.out.display())?;
     Ok(())
 }

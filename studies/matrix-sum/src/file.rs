@@ -8,7 +8,8 @@
 
 use std::{
     fs::{self, File},
-    io::{self, BufWriter, Read, Write},
+    io::{self, BufWriter, Read, Seek, SeekFrom, Write},
+    ops::Range,
     path::{Path, PathBuf},
 };
 
@@ -40,10 +41,22 @@ pub struct Matrices {
     pub order: Order,
 }
 
-/// Reads a file, in pieces: one that is cut short while it is read is an error, where memory that
-/// is mapped to it would end the program.
-pub fn read(path: &Path) -> Result<Matrices> {
-    let name = path.display();
+/// A file that is open, of which the header has been read.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    /// As messages name it.
+    pub(crate) name: String,
+    /// How the numbers lie.
+    pub(crate) order: Order,
+    /// How many matrices there are.
+    pub(crate) count: u64,
+    file: File,
+    length: u64,
+}
+
+/// Opens a file, and reads its header.
+pub(crate) fn open(path: &Path) -> Result<Opened> {
+    let name = path.display().to_string();
     let failed = |source| Error::File { doing: format!("reading {name}"), source };
     let wrong = |text: String| Err(Error::Usage(format!("{name} {text}")));
     // Asked before it is opened: a pipe without a writer would be waited for.
@@ -56,18 +69,30 @@ pub fn read(path: &Path) -> Result<Matrices> {
     }
     let mut file = File::open(path).map_err(failed)?;
     let length = file.metadata().map_err(failed)?.len();
-    parse(&name.to_string(), &mut file, length)
+    let (order, count) = header(&name, &mut file, length)?;
+    Ok(Opened { name, order, count, file, length })
 }
 
-/// What a file of that name and length holds.
-fn parse(name: &str, file: &mut impl Read, length: u64) -> Result<Matrices> {
-    let wrong = |text: String| Err(Error::Usage(format!("{name} {text}")));
-    let failed = |source: io::Error| match source.kind() {
+/// Reads a file as a whole. It is not mapped: one that is cut short while it is read is an error, where
+/// memory that is mapped to it would end the program.
+pub fn read(path: &Path) -> Result<Matrices> {
+    let Opened { name, order, count, mut file, length } = open(path)?;
+    rest(&name, &mut file, length, (order, count))
+}
+
+/// What is said of a file that cannot be read, or not as far as it should be.
+fn failed(name: &str, length: u64, source: io::Error) -> Error {
+    match source.kind() {
         io::ErrorKind::UnexpectedEof => Error::Usage(format!(
             "{name} became shorter while it was read: it had {length} bytes, and then fewer; let whoever writes it end first"
         )),
         _ => Error::File { doing: format!("reading {name}"), source },
-    };
+    }
+}
+
+/// The order of the numbers and how many matrices there are, in a file of that name and length.
+fn header(name: &str, file: &mut impl Read, length: u64) -> Result<(Order, u64)> {
+    let wrong = |text: String| Err(Error::Usage(format!("{name} {text}")));
     if length < HEADER {
         return wrong(match length {
             0 => "is empty: write it with `matrix-sum generate`".into(),
@@ -75,7 +100,7 @@ fn parse(name: &str, file: &mut impl Read, length: u64) -> Result<Matrices> {
         });
     }
     let mut header = [0; HEADER as usize];
-    file.read_exact(&mut header).map_err(failed)?;
+    file.read_exact(&mut header).map_err(|source| failed(name, length, source))?;
     let (magic, count) = header.split_at(8);
     let Some((_, order)) = MAGICS.into_iter().find(|(known, _)| known[..] == *magic) else {
         return wrong(format!(
@@ -99,6 +124,17 @@ fn parse(name: &str, file: &mut impl Read, length: u64) -> Result<Matrices> {
             }
         ));
     }
+    Ok((order, count))
+}
+
+/// All that follows the header.
+fn rest(
+    name: &str,
+    file: &mut impl Read,
+    length: u64,
+    (order, count): (Order, u64),
+) -> Result<Matrices> {
+    let bytes = length - HEADER;
     let free = host::free_bytes();
     if bytes > free {
         let what = format!("what is in {name}");
@@ -109,17 +145,52 @@ fn parse(name: &str, file: &mut impl Read, length: u64) -> Result<Matrices> {
     if values.try_reserve_exact(n).is_err() {
         return Err(Error::Refused { what: format!("the numbers of {name}"), needed: bytes });
     }
-    numbers(file, bytes, &mut values).map_err(failed)?;
+    numbers(file, bytes, &mut values).map_err(|source| failed(name, length, source))?;
     match values.iter().position(|value| !value.is_finite()) {
         None => Ok(Matrices { values, order }),
-        Some(at) => {
-            let (matrix, entry) = place(at as u64, count, order);
-            wrong(format!(
-                "holds {}, entry {entry} of matrix {matrix}: only finite numbers have a sum",
-                values[at]
-            ))
-        }
+        Some(at) => Err(endless(name, values[at], place(at as u64, count, order))),
     }
+}
+
+/// What is said of a number that has no place in a sum.
+fn endless(name: &str, value: f32, (matrix, entry): (u64, u64)) -> Error {
+    Error::Usage(format!(
+        "{name} holds {value}, entry {entry} of matrix {matrix}: only finite numbers have a sum"
+    ))
+}
+
+impl Opened {
+    /// Matrices `range` of it, in its order, as bytes.
+    pub(crate) fn piece(&mut self, range: Range<u64>, into: &mut [u8]) -> Result<()> {
+        let matrices = range.end - range.start;
+        let (order, count, length) = (self.order, self.count, self.length);
+        // Row major they lie together, column major an entry at a time.
+        let (runs, bytes) = match order {
+            Order::Row => (vec![range.start * MATRIX], matrices * MATRIX),
+            Order::Column => {
+                let run = |entry| 4 * (entry * count + range.start);
+                ((0..Holds::ENTRIES).map(run).collect(), 4 * matrices)
+            }
+        };
+        for (run, from) in runs.into_iter().enumerate() {
+            let into = &mut into[run * bytes as usize..][..bytes as usize];
+            let file = &mut self.file;
+            let read =
+                file.seek(SeekFrom::Start(HEADER + from)).and_then(|_| file.read_exact(into));
+            read.map_err(|source| failed(&self.name, length, source))?;
+            let mut values = into.chunks_exact(4).map(float);
+            if let Some(at) = values.position(|value| !value.is_finite()) {
+                let value = float(&into[4 * at..][..4]);
+                return Err(endless(&self.name, value, place(from / 4 + at as u64, count, order)));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A number of four bytes.
+pub(crate) fn float(bytes: &[u8]) -> f32 {
+    f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
 }
 
 /// The numbers of so many bytes, which are a multiple of four.
@@ -129,7 +200,7 @@ fn numbers(from: &mut impl Read, bytes: u64, values: &mut Vec<f32>) -> io::Resul
     while left > 0 {
         let now = &mut piece[..left.min(PIECE as u64) as usize];
         from.read_exact(now)?;
-        values.extend(now.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])));
+        values.extend(now.chunks_exact(4).map(float));
         left -= now.len() as u64;
     }
     Ok(())
@@ -194,6 +265,11 @@ fn write(path: &Path, order: Order, count: u64, seed: u64) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn parse(name: &str, file: &mut impl Read, length: u64) -> Result<Matrices> {
+        let facts = header(name, file, length)?;
+        rest(name, file, length, facts)
+    }
 
     #[test]
     fn a_file_that_shrinks_while_it_is_read_is_no_sum() {

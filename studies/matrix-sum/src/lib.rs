@@ -2,8 +2,11 @@
 
 pub mod command;
 pub mod file;
+pub mod measure;
 pub mod plan;
 pub mod sums;
+pub mod threshold;
+pub mod volume;
 
 use common::{
     Kernel, Step, Study, kernel,

@@ -6,10 +6,15 @@ use common::{
     plan::{Holds, Order},
     ptx,
     run::{Checked, Job},
-    sum::{Elements, Reference, Workload},
+    sum::{Elements, Reference, Verdict, Workload},
 };
 
-use crate::{STUDY, file::Matrices, plan};
+use crate::{
+    STUDY,
+    file::Matrices,
+    plan,
+    threshold::{self, Cut},
+};
 
 /// What is done on the host before the device is given the matrices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,13 +39,22 @@ pub struct Sums {
     pub exact: [f64; 4],
     /// Matrices that the device was given.
     pub given: u64,
+    /// Matrices that it left to the CPU; one, where it left none.
+    pub left: u64,
 }
 
-/// Adds matrices by the way of that name, which the order completes: `one-pass`.
-pub fn sums(device: &Device, name: &str, matrices: Matrices, before: Before) -> Result<Sums> {
+/// Adds matrices by the way of that name, which the order completes: `one-pass`. Where at most
+/// `most_left` are left, the CPU adds these.
+pub fn sums(
+    device: &Device,
+    name: &str,
+    matrices: Matrices,
+    before: Before,
+    most_left: u64,
+) -> Result<Sums> {
     let Matrices { values, order } = matrices;
     let way = way(name, order)?;
-    let exact = exact(&values, order).map(|sum| sum.float());
+    let exact = references(Elements::drawn(&values), order).map(|sum| sum.float());
     let values = prepared(values, order, before)?;
     let magnitude: f64 = values.iter().map(|value| f64::from(value.abs())).sum();
     if magnitude > f64::from(f32::MAX) {
@@ -54,14 +68,34 @@ pub fn sums(device: &Device, name: &str, matrices: Matrices, before: Before) -> 
     let problem = device.problem(n, way.block(None), Element::F32);
     let job = Job::load(device, way, &ptx::of(&way.kernel, Element::F32, None)?, problem)?;
     job.verify(&workload).and_then(Checked::right)?;
+    let given = n / plan::ENTRIES;
+    let cut = Cut::of(job.plan(), given, most_left);
     // The second half of that ran on other numbers.
-    job.launch(&job.calls(workload.warm()))?;
-    job.verify_last(&workload).and_then(Checked::right)?;
-    let sums = job.output::<f32>(plan::SUMS, plan::ENTRIES)?;
-    Ok(Sums { sums: [sums[0], sums[1], sums[2], sums[3]], exact, given: n / plan::ENTRIES })
+    let sums = if most_left == 0 {
+        job.launch(&job.calls(workload.warm()))?;
+        job.verify_last(&workload).and_then(Checked::right)?;
+        let sums = job.output::<f32>(plan::SUMS, plan::ENTRIES)?;
+        [sums[0], sums[1], sums[2], sums[3]]
+    } else {
+        let sums = cut.sums(&job, &workload.values, order, workload.warm())?;
+        let depth = job.plan().depth() + threshold::depth(cut.matrices);
+        for (entry, (sum, reference)) in
+            sums.into_iter().zip(references(workload.elements(), order)).enumerate()
+        {
+            if !Verdict::of(sum, &reference, depth).verified() {
+                return Err(Error::Wrong(format!(
+                    "entry {entry} is {sum}, and exactly {}: the CPU added {} matrices wrongly",
+                    reference.float(),
+                    cut.matrices
+                )));
+            }
+        }
+        sums
+    };
+    Ok(Sums { sums, exact, given, left: cut.matrices })
 }
 
-fn way(name: &str, order: Order) -> Result<&'static Step> {
+pub(crate) fn way(name: &str, order: Order) -> Result<&'static Step> {
     let suffix = match order {
         Order::Row => "-row",
         Order::Column => "-column",
@@ -75,9 +109,8 @@ fn way(name: &str, order: Order) -> Result<&'static Step> {
 }
 
 /// The exact sum of each entry.
-fn exact(values: &[f32], order: Order) -> [Reference; 4] {
+pub(crate) fn references(elements: Elements<'_, f32>, order: Order) -> [Reference; 4] {
     let all = Holds::Matrices { order, tile: u64::MAX, count: 1 };
-    let elements = Elements::drawn(values);
     [0, 1, 2, 3].map(|entry| {
         let ranges = all.ranges(elements.count(), entry);
         ranges.fold(elements.sum(0..0), |sum, range| sum.plus(elements.sum(range)))

@@ -90,6 +90,73 @@ fn every_way_has_the_four_sums_of_a_file() {
 }
 
 #[test]
+fn pieces_have_the_sums_of_the_whole() {
+    let folder = folder("pieces");
+    for (name, order) in [("row", Order::Row), ("column", Order::Column)] {
+        for count in [0, 1, 31, 33, 2500] {
+            let path = folder.join(format!("{name}-{count}"));
+            file::generate(&path, order, count, 7).unwrap();
+            let whole = sums(&[], &path);
+            // 1, 2 and 32 matrices of room, and as much as the file takes.
+            for volume in ["1024", "2049", "32768", "2^20"] {
+                for (sum, whole) in sums(&["--volume", volume], &path).into_iter().zip(&whole) {
+                    assert!((sum - whole).abs() < 1e-4, "{volume} {name} {count}: {sum}, {whole}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_cpu_may_finish() {
+    let folder = folder("threshold");
+    for (name, order) in [("row", Order::Row), ("column", Order::Column)] {
+        for count in [0, 1, 33, 2500] {
+            let path = folder.join(format!("{name}-{count}"));
+            file::generate(&path, order, count, 7).unwrap();
+            let whole = sums(&[], &path);
+            // A block of `first` leaves one of 512.
+            let blocks = if count <= 5 { count } else { count.div_ceil(512) };
+            for (threshold, left) in [("1", 1.min(count)), ("5", blocks), ("2^20", count)] {
+                let args =
+                    ["sum", "--device", "simt", "--way", "first", "--cpu-threshold", threshold];
+                let text = String::from_utf8(run(&args, &path).stdout).unwrap();
+                let line = format!("by the CPU, from {left} matrices on");
+                assert!(text.contains(&line), "{threshold}, {count}: {text}");
+                for (sum, whole) in sums(&args[3..], &path).into_iter().zip(&whole) {
+                    assert!(
+                        (sum - whole).abs() < 1e-4,
+                        "{threshold} {name} {count}: {sum}, {whole}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_bad_volume_is_one_sentence() {
+    let folder = folder("volume");
+    let path = folder.join("file");
+    file::generate(&path, Order::Row, 100, 7).unwrap();
+    let said = |volume| refused(&["sum", "--device", "simt", "--volume", volume], &path);
+    for volume in ["0", "1", "1023"] {
+        let text = said(volume);
+        assert!(text.contains(&format!("is {volume} bytes, and two pieces of 32")), "{text}");
+    }
+    // What only a piece shows: a number without a sum, told by its place in the file.
+    for order in [Order::Row, Order::Column] {
+        file::generate(&path, order, 100, 7).unwrap();
+        let mut bytes = fs::read(&path).unwrap();
+        let at = if order == Order::Row { 4 * 70 + 2 } else { 2 * 100 + 70 };
+        bytes[16 + 4 * at..][..4].copy_from_slice(&f32::INFINITY.to_le_bytes());
+        fs::write(&path, bytes).unwrap();
+        let text = said("1024");
+        assert!(text.contains("FILE holds inf, entry 2 of matrix 70"), "{text}");
+    }
+}
+
+#[test]
 fn a_bad_file_is_one_sentence() {
     let folder = folder("bad");
     let path = folder.join("file");

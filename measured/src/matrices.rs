@@ -1,0 +1,251 @@
+//! `volume.csv` and `threshold.csv`: files of matrices in pieces, and who adds few matrices soonest.
+
+use std::{collections::BTreeMap, path::Path};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Result,
+    env::read_toml,
+    sample::read_csv,
+    table::{Table, micros},
+};
+
+/// `matrices.toml`: what the passes ran on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct About {
+    /// The GPU, as one line.
+    pub gpu: String,
+    /// Bytes of the device that two pieces had.
+    pub volume: u64,
+}
+
+impl About {
+    /// Reads a file.
+    pub fn read(path: &Path) -> Result<About> {
+        read_toml(path)
+    }
+}
+
+/// When a piece of a file was copied and added, in microseconds since its pass began.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Piece {
+    /// The order of the numbers: row or column.
+    pub order: String,
+    /// Matrices of the file.
+    pub matrices: u64,
+    /// What the pass does: copy, both, file.
+    pub pass: String,
+    /// Passes of a round were made one after the other.
+    pub round: u32,
+    /// Which piece.
+    pub piece: u32,
+    /// When its copy began.
+    pub copied: f64,
+    /// When its copy ended.
+    pub copied_end: f64,
+    /// When its sum began.
+    pub added: f64,
+    /// When its sum ended.
+    pub added_end: f64,
+}
+
+impl Piece {
+    /// Reads a file of pieces.
+    pub fn read(path: &Path) -> Result<Vec<Piece>> {
+        read_csv(path)
+    }
+}
+
+/// The time until a caller had four sums.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Waited {
+    /// How many matrices.
+    pub matrices: u64,
+    /// The way.
+    pub way: String,
+    /// Where they lay: device or host.
+    pub from: String,
+    /// How many matrices the CPU added: one, where the GPU left none to add.
+    pub left: u64,
+    /// Calls of a round were made one after the other.
+    pub round: u32,
+    /// Nanoseconds.
+    pub ns: u64,
+}
+
+impl Waited {
+    /// Reads a file of calls.
+    pub fn read(path: &Path) -> Result<Vec<Waited>> {
+        read_csv(path)
+    }
+}
+
+fn median(values: &[f64]) -> f64 {
+    numbers::quantile(&numbers::sorted(values.iter().copied()), 0.5)
+}
+
+/// Passes by order and name: for each round the time of all, of the copies, and of the sums.
+fn passes(pieces: &[Piece]) -> BTreeMap<(&str, &str), BTreeMap<u32, [f64; 3]>> {
+    let mut passes: BTreeMap<(&str, &str), BTreeMap<u32, [f64; 3]>> = BTreeMap::new();
+    for piece in pieces {
+        let rounds = passes.entry((&piece.order, &piece.pass)).or_default();
+        let [all, copied, added] = rounds.entry(piece.round).or_default();
+        *all = all.max(piece.added_end).max(piece.copied_end);
+        *copied += piece.copied_end - piece.copied;
+        *added += piece.added_end - piece.added;
+    }
+    passes
+}
+
+/// A line for each order: the copy alone, copy and sum together and apart, and behind the file.
+pub fn volume(pieces: &[Piece]) -> String {
+    let passes = passes(pieces);
+    let mut table = Table::new([
+        "order",
+        "bytes",
+        "pieces",
+        "copy alone ms",
+        "GB/s",
+        "copied and added ms",
+        "of the copy alone",
+        "sums alone ms",
+        "read, copied and added ms",
+    ]);
+    for order in ["row", "column"] {
+        let of = |pass: &'static str| passes.get(&(order, pass));
+        let (Some(copy), Some(both), Some(file)) = (of("copy"), of("both"), of("file")) else {
+            continue;
+        };
+        let Some(first) = pieces.iter().find(|piece| piece.order == order) else { continue };
+        let count = pieces.iter().filter(|p| p.order == order).map(|p| p.piece + 1).max();
+        let times = |rounds: &BTreeMap<u32, [f64; 3]>, which: usize| {
+            median(&rounds.values().map(|times| times[which]).collect::<Vec<f64>>())
+        };
+        // Of the same round: a copy's speed goes by what else the host does.
+        let ratios: Vec<f64> =
+            both.iter().filter_map(|(round, times)| Some(times[0] / copy.get(round)?[0])).collect();
+        let bytes = 16 * first.matrices;
+        let alone = times(copy, 0);
+        table.row([
+            order.to_owned(),
+            numbers::size(bytes),
+            count.unwrap_or(0).to_string(),
+            format!("{:.2}", alone / 1e3),
+            format!("{:.1}", bytes as f64 / alone / 1e3),
+            format!("{:.2}", times(both, 0) / 1e3),
+            format!("{:.3}×", median(&ratios)),
+            format!("{:.3}", times(both, 2) / 1e3),
+            format!("{:.1}", times(file, 0) / 1e3),
+        ]);
+    }
+    table.to_string()
+}
+
+/// A line for each count of matrices: the CPU alone, the GPU alone, and both, from each memory.
+pub fn threshold(waited: &[Waited]) -> String {
+    let mut times: BTreeMap<(u64, &str, &str, u64), Vec<f64>> = BTreeMap::new();
+    for call in waited {
+        let key = (call.matrices, call.way.as_str(), call.from.as_str(), call.left);
+        times.entry(key).or_default().push(call.ns as f64);
+    }
+    let mut counts: Vec<u64> = waited.iter().map(|call| call.matrices).collect();
+    counts.dedup();
+    let mut table = Table::new([
+        "matrices",
+        "the CPU µs",
+        "one launch µs",
+        "from the host µs",
+        "launches to one µs",
+        "the CPU finishes µs",
+        "from how many",
+    ]);
+    for matrices in counts {
+        let of = |way: &str, from: &str, left: u64| {
+            times.get(&(matrices, way, from, left)).map(|times| median(times))
+        };
+        let told = |time: Option<f64>| time.map_or_else(|| "–".into(), micros);
+        // What the CPU may be left with, short of all and of nothing.
+        let finish = times
+            .iter()
+            .filter(|((count, way, from, left), _)| {
+                *count == matrices && *way == "first" && *from == "device" && *left > 1
+            })
+            .map(|((.., left), times)| (median(times), *left))
+            .min_by(|a, b| a.0.total_cmp(&b.0));
+        table.row([
+            numbers::size(matrices),
+            told(of("first", "host", matrices).filter(|_| matrices > 1)),
+            told(of("one-pass", "device", 1)),
+            told(of("one-pass", "host", 1)),
+            told(of("first", "device", 1)),
+            told(finish.map(|(time, _)| time)),
+            finish.map_or_else(|| "–".into(), |(_, left)| numbers::size(left)),
+        ]);
+    }
+    table.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn piece(pass: &str, round: u32, piece: u32, times: [f64; 4]) -> Piece {
+        let [copied, copied_end, added, added_end] = times;
+        Piece {
+            order: "row".into(),
+            matrices: 1 << 20,
+            pass: pass.into(),
+            round,
+            piece,
+            copied,
+            copied_end,
+            added,
+            added_end,
+        }
+    }
+
+    #[test]
+    fn a_pass_ends_with_its_last_sum() {
+        let pieces = [
+            piece("copy", 0, 0, [0.0, 100.0, 100.0, 100.0]),
+            piece("copy", 0, 1, [100.0, 200.0, 200.0, 200.0]),
+            piece("both", 0, 0, [0.0, 100.0, 100.0, 130.0]),
+            piece("both", 0, 1, [100.0, 200.0, 200.0, 230.0]),
+            piece("file", 0, 0, [900.0, 1000.0, 1000.0, 1030.0]),
+        ];
+        let text = volume(&pieces);
+        for cell in ["| row ", "2^24", "1.150×", "0.060", " 83.9 ", " 1.0 "] {
+            assert!(text.contains(cell), "{cell}: {text}");
+        }
+        assert_eq!(text.lines().count(), 3, "{text}");
+    }
+
+    #[test]
+    fn whoever_finishes_soonest_is_told() {
+        let call = |way: &str, from: &str, left, ns| Waited {
+            matrices: 1 << 20,
+            way: way.into(),
+            from: from.into(),
+            left,
+            round: 0,
+            ns,
+        };
+        let waited = [
+            call("first", "device", 1, 20_000),
+            call("first", "device", 4, 17_000),
+            call("first", "device", 2048, 15_000),
+            call("first", "host", 1 << 20, 900_000),
+            call("one-pass", "device", 1, 12_000),
+        ];
+        let text = threshold(&waited);
+        let line = text.lines().last().unwrap();
+        for cell in ["900.0", "12.00", "20.00", "15.00", "2^11"] {
+            assert!(line.contains(cell), "{cell}: {line}");
+        }
+        assert!(!line.contains("17.00"), "{line}");
+    }
+}

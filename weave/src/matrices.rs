@@ -1,0 +1,227 @@
+//! Many small matrices: the tables and the picture of `results/matrices`.
+
+use std::{
+    fmt::Write,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Result, bail};
+use measured::{
+    Cache, Clock, Place, Run,
+    counters::Twice,
+    matrices::{self, About, Piece, Waited},
+    table::{Table, micros},
+};
+
+/// The newest folder that has a file of that name.
+fn newest(root: &Path, name: &str) -> Option<PathBuf> {
+    let entries = fs::read_dir(root.join("results/matrices")).ok()?;
+    let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    folders.retain(|path| path.join(name).exists());
+    folders.sort();
+    folders.pop()
+}
+
+/// The text of a block: `matrices ways`, `matrices volume`, `matrices overlap`, `matrices threshold`.
+pub(crate) fn block(root: &Path, name: &str) -> Result<String> {
+    let file = match name {
+        "ways" => "ways",
+        "volume" | "overlap" => "volume.csv",
+        "threshold" => "threshold.csv",
+        "counted" => "counted.csv",
+        _ => bail!(
+            "there is no block `matrices {name}`: take ways, volume, overlap, threshold or counted"
+        ),
+    };
+    let Some(folder) = newest(root, file) else {
+        return Ok("Nothing has been measured yet: `matrix-sum measure` does it.".into());
+    };
+    let path = folder.join(file);
+    Ok(match name {
+        "ways" => ways(&Run::read(&path)?)?,
+        "counted" => counted(&Twice::read(&path)?),
+        "threshold" => matrices::threshold(&Waited::read(&path)?),
+        "volume" => {
+            let volume = About::read(&folder.join("matrices.toml"))?.volume;
+            let table = matrices::volume(&Piece::read(&path)?);
+            format!("Two pieces have {} bytes of the device.\n\n{table}", numbers::size(volume))
+        }
+        _ => overlap(&Piece::read(&path)?)?,
+    })
+}
+
+/// A line for each way: its time at each size in both orders, and `reduce` over it.
+fn ways(run: &Run) -> Result<String> {
+    let sizes = run.sizes("f32", Cache::Cold, Clock::Gpu);
+    let names: Vec<&str> =
+        run.env.variant.iter().filter_map(|variant| variant.name.strip_suffix("-row")).collect();
+    if names.is_empty() {
+        bail!("{} has none of the ways of matrix-sum", run.name);
+    }
+    let heads = sizes.iter().flat_map(|n| {
+        let n = numbers::size(*n);
+        [
+            format!("{n}: row µs"),
+            "column µs".into(),
+            "row over column".into(),
+            "`reduce` over the faster".into(),
+        ]
+    });
+    let mut table = Table::new(["way".to_owned()].into_iter().chain(heads));
+    let none = || "–".to_owned();
+    for name in names {
+        let (row, column) = (format!("{name}-row"), format!("{name}-column"));
+        let cells = sizes.iter().flat_map(|&n| {
+            let at = Place { element: "f32", n, cache: Cache::Cold, clock: Clock::Gpu };
+            let time = |way: &str| run.time(way, &at).map(|time| time.median);
+            let ratio = |a: &str, b: &str| run.ratio(a, b, &at).map(|ratio| ratio.0.median);
+            let told = |way: &str| time(way).map_or_else(none, micros);
+            let faster = if time(&row) < time(&column) { &row } else { &column };
+            let times =
+                |ratio: Option<f64>| ratio.map_or_else(none, |ratio| format!("{ratio:.3}×"));
+            [told(&row), told(&column), times(ratio(&row, &column)), times(ratio("reduce", faster))]
+        });
+        table.row([name.to_owned()].into_iter().chain(cells));
+    }
+    let reduce = sizes.iter().flat_map(|&n| {
+        let at = Place { element: "f32", n, cache: Cache::Cold, clock: Clock::Gpu };
+        let time = run.time("reduce", &at).map_or_else(none, |time| micros(time.median));
+        [time, String::new(), String::new(), String::new()]
+    });
+    table.row(["reduce".to_owned()].into_iter().chain(reduce));
+    Ok(table.to_string())
+}
+
+/// How many counts agree, and a line for each that does not.
+pub(crate) fn counted(counts: &[Twice]) -> String {
+    let unlike: Vec<&Twice> = counts.iter().filter(|count| !count.equal()).collect();
+    let mut ways: Vec<&str> = counts.iter().map(|count| count.variant.as_str()).collect();
+    ways.dedup();
+    let mut text = format!(
+        "{} counts of {} ways, of every launch: {} are equal, and {} are not.",
+        counts.len(),
+        ways.len(),
+        counts.len() - unlike.len(),
+        unlike.len()
+    );
+    if unlike.is_empty() {
+        return text;
+    }
+    let mut table = Table::new(["way", "launch", "count", "interpreter", "GPU"]);
+    for count in unlike {
+        table.row([
+            count.variant.clone(),
+            count.launch.to_string(),
+            count.metric.clone(),
+            numbers::group(count.interpreter),
+            format!("{}", count.hardware),
+        ]);
+    }
+    let _ = write!(text, "\n\n{table}");
+    text
+}
+
+/// One round of the pass that copies and adds, row major: copies above, sums below, and the copy alone.
+fn overlap(pieces: &[Piece]) -> Result<String> {
+    const WIDTH: f64 = 560.0;
+    const LEFT: f64 = 96.0;
+    let of = |pass: &str| -> Vec<&Piece> {
+        let of = |piece: &&Piece| piece.order == "row" && piece.pass == pass && piece.round == 0;
+        pieces.iter().filter(of).collect()
+    };
+    let (alone, both) = (of("copy"), of("both"));
+    let end = alone.iter().chain(&both).map(|piece| piece.added_end.max(piece.copied_end));
+    let end = end.fold(0.0, f64::max);
+    if end == 0.0 || both.is_empty() {
+        bail!("volume.csv has no pass that copies and adds in row major order");
+    }
+    let scale = WIDTH / end;
+    let mut svg = format!(
+        "<svg viewBox=\"0 0 {} 150\" role=\"img\" aria-label=\"copies and sums of one file, by time\" style=\"display: block; width: 100%\" font-size=\"13\" fill=\"currentColor\">\n",
+        LEFT + WIDTH + 34.0
+    );
+    let lanes = [
+        ("copy alone", &alone, false, 10.0, "hsl(210 15% 60%)"),
+        ("copy", &both, false, 50.0, "hsl(210 70% 50%)"),
+        ("sum", &both, true, 76.0, "hsl(25 85% 50%)"),
+    ];
+    for (name, pieces, sums, y, colour) in lanes {
+        let _ = writeln!(svg, "<text x=\"0\" y=\"{}\">{name}</text>", y + 14.0);
+        for piece in pieces.iter() {
+            let (from, to) = if sums {
+                (piece.added, piece.added_end)
+            } else {
+                (piece.copied, piece.copied_end)
+            };
+            let _ = writeln!(
+                svg,
+                "<rect x=\"{:.2}\" y=\"{y}\" width=\"{:.2}\" height=\"20\" fill=\"{colour}\"><title>{name} of piece {}: {:.2} ms, from {:.2} ms on</title></rect>",
+                LEFT + from * scale,
+                ((to - from) * scale - 1.0).max(1.0),
+                piece.piece,
+                (to - from) / 1e3,
+                from / 1e3
+            );
+        }
+    }
+    let step = step(end / 1e3);
+    let mut at = 0.0;
+    while at <= end / 1e3 {
+        let x = LEFT + at * 1e3 * scale;
+        let _ = writeln!(
+            svg,
+            "<path d=\"M{x:.2} 104v6\" stroke=\"currentColor\"/><text x=\"{x:.2}\" y=\"126\" text-anchor=\"middle\">{at}</text>"
+        );
+        at += step;
+    }
+    let _ = writeln!(
+        svg,
+        "<text x=\"{}\" y=\"146\" text-anchor=\"middle\">milliseconds</text>",
+        LEFT + WIDTH / 2.0
+    );
+    Ok(svg + "</svg>")
+}
+
+/// The distance of marks on an axis up to `most`: 1, 2 or 5 times a power of ten.
+fn step(most: f64) -> f64 {
+    let power = 10f64.powf((most / 8.0).log10().floor());
+    let fit = |step: &f64| most / step <= 8.0;
+    [1.0, 2.0, 5.0].map(|by| by * power).into_iter().find(fit).unwrap_or(10.0 * power)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_axis_has_a_few_marks() {
+        for most in [0.3, 7.0, 19.4, 48.0, 350.0] {
+            let marks = most / step(most);
+            assert!((2.0..=8.0).contains(&marks), "{most}: {marks}");
+        }
+    }
+
+    #[test]
+    fn what_disagrees_is_listed() {
+        let twice = |interpreter| Twice {
+            variant: "wide-row".into(),
+            element: "f32".into(),
+            threads: 256,
+            n: 1 << 20,
+            launch: 1,
+            metric: "m".into(),
+            interpreter,
+            hardware: 7.0,
+        };
+        assert_eq!(
+            counted(&[twice(7)]),
+            "1 counts of 1 ways, of every launch: 1 are equal, and 0 are not."
+        );
+        let text = counted(&[twice(7), twice(8)]);
+        assert!(
+            text.contains("1 are equal, and 1 are not") && text.contains("| wide-row"),
+            "{text}"
+        );
+    }
+}
