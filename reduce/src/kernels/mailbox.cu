@@ -17,41 +17,47 @@ __device__ u64 peek(const u64* box)
     return word;
 }
 
-// A thread's share of `count` values, in their order: it waits for what has not come, and leaves the
-// boxes empty.
+// A thread's share of `count` values, in their order: it looks at four boxes at once until all have come,
+// and leaves them empty. A box that is not there is its first once more.
 __device__ Acc collect(u64* box, u32 count, u32 threads)
 {
     Acc value = Op::none();
     #pragma unroll 1
     for (u32 first = threadIdx.x; first < count; first += 4 * threads) {
+        u64* mail[4];
         u64 words[4][Halves];
         for (int k = 0; k < 4; k++)
-            for (int h = 0; h < Halves; h++) {
-                u32 i = first + k * threads;
-                words[k][h] = i < count ? peek(box + (u64)i * Halves + h) : 0;
-            }
+            mail[k] = box + (u64)(first + k * threads < count ? first + k * threads : first) * Halves;
+        bool all = false;
+        #pragma unroll 1
+        while (!all) {
+            all = true;
+            for (int k = 0; k < 4; k++)
+                for (int h = 0; h < Halves; h++) {
+                    words[k][h] = peek(mail[k] + h);
+                    all &= words[k][h] >> 32 != 0;
+                }
+        }
         for (int k = 0; k < 4; k++) {
-            u32 i = first + k * threads;
-            if (i >= count) break;
             union { Acc value; u32 half[Halves]; } parts;
             for (int h = 0; h < Halves; h++) {
-                u64* mail = box + (u64)i * Halves + h;
-                while (words[k][h] >> 32 == 0) words[k][h] = peek(mail);
-                asm volatile("st.relaxed.gpu.global.u64 [%0], 0;" :: "l"(mail) : "memory");
+                asm volatile("st.relaxed.gpu.global.u64 [%0], 0;" :: "l"(mail[k] + h) : "memory");
                 parts.half[h] = (u32)words[k][h];
             }
-            value = Op::join(value, parts.value);
+            if (first + k * threads < count) value = Op::join(value, parts.value);
         }
     }
     return value;
 }
 
-// The last block waits for the mail of all, in `count` boxes. One warp has it done before a block would
-// have met at a barrier, if each lane has four.
+// So few boxes that one warp has it done, if each lane has four, before a block would have met at a barrier.
+__device__ bool one_warp(u32 count) { return count <= 128; }
+
+// The last block waits for the mail of all, in `count` boxes.
 template <u32 Warps>
 __device__ void finish(void* out, u64* box, u32 count, Acc* warps, u32 epoch)
 {
-    u32 threads = count <= 128 ? 32 : blockDim.x;
+    u32 threads = one_warp(count) ? 32 : blockDim.x;
     if (threadIdx.x >= threads) return;
     Acc value = warp(collect(box, count, threads));
     if (threads > 32) {
