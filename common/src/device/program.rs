@@ -23,7 +23,8 @@ use crate::{Error, Result, plan::Call};
 pub struct Program {
     module: sys::CUmodule,
     file: String,
-    entries: Vec<String>,
+    /// What each entry point takes.
+    entries: Vec<(String, Vec<Option<u32>>)>,
     functions: RefCell<HashMap<String, sys::CUfunction>>,
     context: Arc<CudaContext>,
 }
@@ -58,7 +59,10 @@ impl Program {
             Code::CUDA_SUCCESS => Ok(Program {
                 module,
                 file: ptx.file.clone(),
-                entries: ptx::entries(&ptx.text),
+                entries: ptx::entries(&ptx.text)
+                    .into_iter()
+                    .map(|entry| (entry.clone(), ptx::takes(&ptx.text, &entry)))
+                    .collect(),
                 functions: RefCell::default(),
                 context: context.clone(),
             }),
@@ -81,8 +85,8 @@ impl Program {
 
     /// Blocks of the largest cluster of a kernel, small as it may be; an H200 has 16, a slice of one
     /// perhaps fewer.
-    fn cluster(&self, call: &Call) -> Result<u32> {
-        let function = self.function(call)?;
+    fn cluster(&self, call: &Call<'_>) -> Result<u32> {
+        let function = self.function(&self.context, call)?;
         let config = sys::CUlaunchConfig {
             gridDimX: call.grid,
             gridDimY: 1,
@@ -103,8 +107,20 @@ impl Program {
         Ok(most.max(1).unsigned_abs())
     }
 
-    /// The function of an entry point, with room for the shared memory of the call.
-    pub(super) fn function(&self, call: &Call) -> Result<sys::CUfunction> {
+    /// The function of an entry point, with room for the shared memory of the call, for who launches
+    /// it in that context with its arguments.
+    pub(super) fn function(
+        &self,
+        context: &CudaContext,
+        call: &Call<'_>,
+    ) -> Result<sys::CUfunction> {
+        if context.cu_ctx() != self.context.cu_ctx() {
+            return Err(Error::Usage(format!(
+                "{} was loaded on another GPU: load it on the one that launches",
+                self.file
+            )));
+        }
+        self.fits(call)?;
         if let Some(&function) = self.functions.borrow().get(&call.entry) {
             return Ok(function);
         }
@@ -119,7 +135,7 @@ impl Program {
                 return Err(Error::NoEntry {
                     file: self.file.clone(),
                     entry: call.entry.clone(),
-                    entries: self.entries.clone(),
+                    entries: self.entries.iter().map(|(entry, _)| entry.clone()).collect(),
                 });
             }
             Err(error) => return Err(failed(doing())(error)),
@@ -143,6 +159,25 @@ impl Program {
         }
         self.functions.borrow_mut().insert(call.entry.clone(), function);
         Ok(function)
+    }
+
+    /// Refuses arguments of which the driver would read more than there are.
+    fn fits(&self, call: &Call<'_>) -> Result<()> {
+        let Some((entry, takes)) = self.entries.iter().find(|(entry, _)| *entry == call.entry)
+        else {
+            return Ok(());
+        };
+        let (given, file) = (call.args.len(), &self.file);
+        if takes.len() == given && takes.iter().all(Option::is_some) {
+            return Ok(());
+        }
+        let takes = match takes.iter().filter(|bytes| bytes.is_none()).count() {
+            0 => format!("{} parameters", takes.len()),
+            many => format!("{} parameters, structures {many} of them", takes.len()),
+        };
+        Err(Error::Usage(format!(
+            "the kernel `{entry}` of {file} takes {takes}, and the launch has {given} numbers: it needs one for each"
+        )))
     }
 }
 

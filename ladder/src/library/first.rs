@@ -97,7 +97,7 @@ fn typed<T: Drawn>(cuda: &Cuda, operation: Operation) -> common::Result<(f64, f6
     let memory = cuda.alloc("the elements", N * size_of::<T>() as u64)?;
     cuda.fill(&memory, 0)?;
     let stream = cuda.shared_stream();
-    let slice = Borrowed { address: memory.address(), len: N as usize, stream };
+    let slice = Borrowed::<T>::new(cuda, memory.address(), N)?;
     let answer = || -> common::Result<f64> {
         let started = Instant::now();
         match operation {

@@ -55,7 +55,7 @@ pub fn sums(device: &Device, name: &str, matrices: Matrices, before: Before) -> 
     let job = Job::load(device, way, &ptx::of(&way.kernel, Element::F32, None)?, problem)?;
     job.verify(&workload).and_then(Checked::right)?;
     // The second half of that ran on other numbers.
-    job.launch(&job.calls(workload.warm()))?;
+    job.launch(&job.calls(workload.warm())?)?;
     job.verify_last(&workload).and_then(Checked::right)?;
     let sums = job.output::<f32>(plan::SUMS, plan::ENTRIES)?;
     Ok(Sums { sums: [sums[0], sums[1], sums[2], sums[3]], exact, given: n / plan::ENTRIES })
