@@ -1,5 +1,5 @@
-// Many parts, a block each, or drawn by whoever is free; the last block waits for the mail of all, and joins
-// it as it has joined a part: so the driver compiles that once. `state` is the next ticket, then the boxes.
+// Many parts, a block each, or drawn by whoever is free; the last block waits for the mail of all.
+// `state` is the next ticket, then the boxes.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     const In* in, void* out, u64 n, u32 words, u32 parts, u64* state, u32 epoch)
 {
@@ -10,31 +10,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     u32 turn = 0;
     u64* box = state + 2;
     #pragma unroll 1
-    for (u32 p = blockIdx.x;; turn ^= 1) {
-        const bool ends = p >= parts, alone = ends && one_warp(parts);
-        Acc value;
-        if (ends) {
-            if (blockIdx.x < gridDim.x - 1 || alone && threadIdx.x >= 32) return;
-            value = collect(box, parts, alone ? 32 : THREADS);
-        } else {
-            // The draws of one launch are as many as its parts, so the counter ends where it began.
-            if (threadIdx.x == 0)
-                next[turn] = parts > gridDim.x ? atomicInc((u32*)state, parts - 1) + gridDim.x : parts;
-            Sums sums;
-            batches<THREADS, ROWS>(sums, part(in, n, words, p));
-            value = sums.all();
-        }
-        value = warp(value);
-        if (!alone) {
-            if (threadIdx.x % 32 == 0) warps[turn][threadIdx.x / 32] = value;
-            __syncthreads();
-        }
-        if (threadIdx.x == 0) {
-            if (!alone) value = few(warps[turn], Warps);
-            if (ends) store(out, value, epoch);
-            else post(box + (u64)p * Halves, value);
-        }
-        if (ends) return;
+    for (u32 p = blockIdx.x; p < parts; turn ^= 1) {
+        // The draws of one launch are as many as its parts, so the counter ends where it began.
+        if (threadIdx.x == 0)
+            next[turn] = parts > gridDim.x ? atomicInc((u32*)state, parts - 1) + gridDim.x : parts;
+        Acc value = tile<THREADS, ROWS, true>(part(in, n, words, p));
+        if (threadIdx.x % 32 == 0) warps[turn][threadIdx.x / 32] = value;
+        __syncthreads();
+        if (threadIdx.x == 0) post(box + (u64)p * Halves, few(warps[turn], Warps));
         p = next[turn];
     }
+    if (blockIdx.x == gridDim.x - 1) finish<Warps>(out, box, parts, warps[turn], epoch);
 }

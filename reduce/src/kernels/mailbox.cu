@@ -50,14 +50,12 @@ __device__ Acc collect(u64* box, u32 count, u32 threads)
     return value;
 }
 
-// So few boxes that one warp has it done, if each lane has four, before a block would have met at a barrier.
-__device__ bool one_warp(u32 count) { return count <= 128; }
-
-// The last block waits for the mail of all, in `count` boxes.
+// The last block waits for the mail of all, in `count` boxes. One warp has it done before a block would
+// have met at a barrier, if each lane has four.
 template <u32 Warps>
 __device__ void finish(void* out, u64* box, u32 count, Acc* warps, u32 epoch)
 {
-    u32 threads = one_warp(count) ? 32 : blockDim.x;
+    u32 threads = count <= 128 ? 32 : blockDim.x;
     if (threadIdx.x >= threads) return;
     Acc value = warp(collect(box, count, threads));
     if (threads > 32) {
