@@ -211,19 +211,13 @@ impl Interpreter {
     /// Copies bytes from the host, to so many bytes behind the start of the memory.
     pub fn write(&self, memory: &Memory, at: u64, bytes: &[u8]) -> Result<()> {
         let to = self.own(memory.address().behind(at), bytes.len() as u64)?;
-        self.gpu
-            .borrow_mut()
-            .write(to, bytes)
-            .map_err(stopped("copying to the interpreter"))
+        self.gpu.borrow_mut().write(to, bytes).map_err(stopped("copying to the interpreter"))
     }
 
     /// Copies bytes to the host.
     pub fn read(&self, memory: &Memory, bytes: &mut [u8]) -> Result<()> {
         let from = self.own(memory.address(), bytes.len() as u64)?;
-        self.gpu
-            .borrow_mut()
-            .read(from, bytes)
-            .map_err(stopped("copying from the interpreter"))
+        self.gpu.borrow_mut().read(from, bytes).map_err(stopped("copying from the interpreter"))
     }
 
     /// Sets every byte.

@@ -72,9 +72,7 @@ impl Step {
         }
         Err(Error::Usage(format!(
             "{} reads words of {} bytes, and the first element is {} bytes behind such a word: leave `--offset` out; the library `reduce` takes any",
-            self.name,
-            self.aligned,
-            beside
+            self.name, self.aligned, beside
         )))
     }
 }

@@ -178,7 +178,8 @@ impl Prepared<'_> {
         let size = self.out.address().bytes();
         let own = |at, bytes| self.cuda.own(at, bytes).map(|at| at as *mut c_void);
         let (input, out) = (own(input, *n as u64 * size)?, own(self.out.address(), size)?);
-        let ones = self.ones.as_ref().map(|ones| own(ones.address(), *n as u64 * size)).transpose()?;
+        let ones =
+            self.ones.as_ref().map(|ones| own(ones.address(), *n as u64 * size)).transpose()?;
         // SAFETY: both vectors have n elements, as was just asked; the scalar is device memory, as was
         // set.
         let code = unsafe {
