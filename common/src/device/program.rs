@@ -120,7 +120,9 @@ impl Program {
                 self.file
             )));
         }
-        self.fits(call)?;
+        if let Some((_, takes)) = self.entries.iter().find(|(entry, _)| *entry == call.entry) {
+            fits(&self.file, &call.entry, takes, call.args.len())?;
+        }
         if let Some(&function) = self.functions.borrow().get(&call.entry) {
             return Ok(function);
         }
@@ -160,25 +162,6 @@ impl Program {
         self.functions.borrow_mut().insert(call.entry.clone(), function);
         Ok(function)
     }
-
-    /// Refuses arguments of which the driver would read more than there are.
-    fn fits(&self, call: &Call<'_>) -> Result<()> {
-        let Some((entry, takes)) = self.entries.iter().find(|(entry, _)| *entry == call.entry)
-        else {
-            return Ok(());
-        };
-        let (given, file) = (call.args.len(), &self.file);
-        if takes.len() == given && takes.iter().all(Option::is_some) {
-            return Ok(());
-        }
-        let takes = match takes.iter().filter(|bytes| bytes.is_none()).count() {
-            0 => format!("{} parameters", takes.len()),
-            many => format!("{} parameters, structures {many} of them", takes.len()),
-        };
-        Err(Error::Usage(format!(
-            "the kernel `{entry}` of {file} takes {takes}, and the launch has {given} numbers: it needs one for each"
-        )))
-    }
 }
 
 impl Drop for Program {
@@ -217,9 +200,42 @@ const NOTHING: &str = ".version 7.8
 .visible .entry nothing() { ret; }
 ";
 
+/// Refuses arguments of which the driver would read more than there are.
+fn fits(file: &str, entry: &str, takes: &[Option<u32>], given: usize) -> Result<()> {
+    let structures = takes.iter().filter(|bytes| bytes.is_none()).count();
+    if takes.len() == given && structures == 0 {
+        return Ok(());
+    }
+    let but =
+        if structures > 0 { format!(", {structures} of them structures") } else { String::new() };
+    Err(Error::Usage(format!(
+        "the kernel `{entry}` of {file} takes {} parameters{but}, and is given {given} numbers: it needs one for each",
+        takes.len()
+    )))
+}
+
 /// Whether the GPU is older than what the PTX was made for.
 fn older(context: &CudaContext, ptx: &str) -> bool {
     let number =
         |name: &str| name.trim_start_matches("sm_").trim_end_matches('a').parse::<u32>().ok();
     number(ptx::target(ptx)) > number(&architecture(context))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kernel_is_given_a_number_for_each_parameter() {
+        let said = |takes: &[Option<u32>], given| match fits("a.ptx", "reduce", takes, given) {
+            Ok(()) => String::new(),
+            Err(error) => error.to_string(),
+        };
+        assert_eq!(said(&[], 0), "");
+        assert_eq!(said(&[Some(8), Some(8), Some(4)], 3), "");
+        let nine = said(&[Some(8); 9], 3);
+        assert!(nine.contains("`reduce` of a.ptx takes 9 parameters, and is given 3"), "{nine}");
+        let structure = said(&[Some(8), None], 2);
+        assert!(structure.contains("2 parameters, 1 of them structures"), "{structure}");
+    }
 }
