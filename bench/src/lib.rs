@@ -47,7 +47,7 @@ fn interpret(step: &Step, device: &Device, criterion: &mut Criterion) -> Result<
     let workload = Workload::<f32>::new(device, Input::Uniform, N, 42)?;
     let job = Job::load(device, step, &ptx, device.problem(N, block, element))?;
     job.verify(&workload)?.right()?;
-    let calls = job.calls(workload.warm());
+    let calls = job.calls(workload.warm())?;
     let name = BenchmarkId::new("interpreter", numbers::size(N));
     let mut group = criterion.benchmark_group(step.name);
     group.sample_size(10).bench_function(name, |bencher| {
@@ -79,7 +79,8 @@ fn bench(step: &Step, device: &Device, criterion: &mut Criterion) -> Result<()> 
                 let mut seconds = 0.0;
                 for _ in 0..iterations {
                     let calls = job.calls(workload.cold());
-                    match stopwatch.time(|| job.launch(&calls)) {
+                    let timed = calls.and_then(|calls| stopwatch.time(|| job.launch(&calls)));
+                    match timed {
                         Ok(time) => seconds += time,
                         Err(error) => {
                             failure = Some(error);

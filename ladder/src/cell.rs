@@ -7,7 +7,7 @@ use std::{
 
 use common::{
     Element, Error, Result,
-    device::Stopwatch,
+    device::{Address, Stopwatch},
     plan::Block,
     sum::{Input, Scalar, Verdict, Workload},
 };
@@ -237,12 +237,12 @@ impl Rig {
 /// What ran before leaves the multiprocessors in a state that changes the next kernel's time by
 /// up to a third, and that lasts for tens of microseconds of work. So each is timed after
 /// itself, as often as it takes for that. Warm: the input is in L2 by this.
-fn settled(
+fn settled<'w>(
     racing: &[&Contender<'_>],
     pairs: &[(usize, usize)],
     until: &Until,
     held: &mut Held<'_>,
-    input: &dyn Fn() -> u64,
+    input: &dyn Fn() -> Address<'w>,
     mut time: impl FnMut(&Contender<'_>) -> Result<u64>,
 ) -> Result<Rounds> {
     let mut sample = |at: usize, before: u64| {

@@ -8,7 +8,7 @@ use common::{
     Error, Result,
     cli::Stop,
     device::{Choice, Device, Memory, Ptx, Settings},
-    plan::{Call, Number},
+    plan::{Call, Value},
 };
 
 /// Which sum, where, and how often.
@@ -84,13 +84,14 @@ impl Tally {
         let input = input(device, bug)?;
         let bytes = 4 * u64::from(bug.outputs());
         let output = device.alloc("output", bytes)?;
-        let mut args = vec![input.address(), output.address(), bug.n];
+        let addresses = [&input, &output].map(|memory| Value::Address(memory.address()));
+        let mut args = [&addresses[..], &[Value::U64(bug.n)]].concat();
         // Partial sums, and a ticket, which is zero before the first launch only.
         let scratch =
             [device.alloc("partial sums", 4 * u64::from(bug.blocks))?, device.alloc("tickets", 4)?];
         device.fill(&scratch[1], 0)?;
         if bug.scratch {
-            args.extend(scratch.iter().map(Memory::address));
+            args.extend(scratch.iter().map(|memory| Value::Address(memory.address())));
         }
         let call = Call {
             entry: "reduce".into(),
@@ -99,7 +100,7 @@ impl Tally {
             cluster: 1,
             shared: 0,
             early: false,
-            args: args.into_iter().map(Number::U64).collect(),
+            args,
         };
         let expected = bug.expected();
         for _ in 0..runs {

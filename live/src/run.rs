@@ -67,8 +67,8 @@ fn of<T: Scalar>(question: &Question, device: &Device, answer: &mut Answer) -> R
     answer.counts(&observed.counters);
     answer.found(&observed.findings);
     if let Some(trace) = &observed.trace {
-        let (first, size) = (workload.warm(), T::ELEMENT.size());
-        let input = Input { bytes: first..first + problem.n * size, size };
+        let size = T::ELEMENT.size();
+        let input = Input { bytes: workload.warm().first(problem.n * size)?.numbers(), size };
         answer.frames = frame::of_trace(trace, &question.ptx, &input);
     }
     let Checked { verdict, mut wrong } = first?;

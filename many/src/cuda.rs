@@ -315,18 +315,3 @@ pub(crate) fn is_idle(stream: &CudaStream) -> Result<bool> {
         Err(error) => Err(doing("waiting for a sum")(error)),
     }
 }
-
-/// Fills a device's memory by copying what stands in its first `have` bytes behind it, again and again.
-/// The caller has the memory for itself, and so many bytes of it.
-pub(crate) fn repeat(stream: &CudaStream, at: u64, have: u64, bytes: u64) -> Result<()> {
-    let mut done = have;
-    while have > 0 && done < bytes {
-        // A whole number of times: so all that follows begins where a repetition does.
-        let more = done.min(bytes - done);
-        // SAFETY: what is copied lies before where it goes, and both are the caller's.
-        unsafe { result::memcpy_dtod_async(at + done, at, more as usize, stream.cu_stream()) }
-            .map_err(doing("filling a slice"))?;
-        done += more;
-    }
-    Ok(())
-}

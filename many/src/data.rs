@@ -2,7 +2,7 @@
 
 use std::{ops::Range, sync::Arc};
 
-use cudarc::driver::{CudaSlice, CudaStream, DevicePtrMut, DeviceRepr, ValidAsZeroBits};
+use cudarc::driver::{CudaSlice, CudaStream, DeviceRepr, ValidAsZeroBits};
 use half::{bf16, f16};
 
 use crate::{Result, cuda, error::doing, played::Bytes};
@@ -77,9 +77,16 @@ impl Data {
         if !once.is_empty() {
             let mut front = slice.slice_mut(..once.len());
             stream.memcpy_htod(&once, &mut front).map_err(copying())?;
-            let (at, _writes) = slice.device_ptr_mut(stream);
-            let have = size_of_val(once.as_slice()) as u64;
-            cuda::repeat(stream, at, have, n * size_of::<T>() as u64)?;
+        }
+        let mut done = once.len();
+        while 0 < done && done < slice.len() {
+            // A whole number of times: so all that follows begins where a repetition does.
+            let (front, mut back) = slice.split_at_mut(done);
+            let more = done.min(back.len());
+            stream
+                .memcpy_dtod(&front.slice(..more), &mut back.slice_mut(..more))
+                .map_err(copying())?;
+            done += more;
         }
         stream.synchronize().map_err(copying())?;
         Ok(slice)

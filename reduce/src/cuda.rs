@@ -5,6 +5,7 @@ use std::{
     cell::Cell,
     ffi::c_void,
     hint,
+    marker::PhantomData,
     ptr::NonNull,
     sync::{
         Arc, OnceLock,
@@ -14,7 +15,7 @@ use std::{
 };
 
 use cudarc::driver::{
-    CudaContext, CudaFunction, CudaStream,
+    CudaContext, CudaFunction, CudaStream, DevicePtr, DevicePtrMut, SyncOnDrop,
     result::{self, DriverError},
     sys::{self, CUresult, CUstreamCaptureStatus_enum},
 };
@@ -99,29 +100,83 @@ pub(crate) fn is_capturing(stream: &CudaStream) -> Result<bool> {
     }
 }
 
-/// A launch. The caller has its addresses from slices that live, and that are long enough.
+/// Elements in device memory: where they begin, and how many they are. Lent by what owns them, and made
+/// by nobody else.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Call {
+pub(crate) struct Address<'m> {
+    at: u64,
+    len: u64,
+    owner: PhantomData<&'m ()>,
+}
+
+impl<'m> Address<'m> {
+    /// Of a slice, for work of the stream that is queued while the second value lives.
+    pub(crate) fn of<T>(
+        slice: &'m impl DevicePtr<T>,
+        stream: &'m CudaStream,
+    ) -> Result<(Address<'m>, SyncOnDrop<'m>)> {
+        let (at, reads) = slice.device_ptr(stream);
+        Ok((Address::aligned::<T>("slice", at, slice.len())?, reads))
+    }
+
+    /// Of a slice that is written.
+    pub(crate) fn of_result<T>(
+        result: &'m mut impl DevicePtrMut<T>,
+        stream: &'m CudaStream,
+    ) -> Result<(Address<'m>, SyncOnDrop<'m>)> {
+        let len = result.len();
+        let (at, writes) = result.device_ptr_mut(stream);
+        Ok((Address::aligned::<T>("result", at, len)?, writes))
+    }
+
+    /// Refused, where no kernel can read an element.
+    fn aligned<T>(what: &'static str, address: u64, len: usize) -> Result<Address<'m>> {
+        let size = size_of::<T>() as u64;
+        if !address.is_multiple_of(size) {
+            return Err(Error::Misaligned { what, address, size });
+        }
+        Ok(Address { at: address, len: len as u64, owner: PhantomData })
+    }
+
+    /// How many elements lie there.
+    pub(crate) fn len(self) -> u64 {
+        self.len
+    }
+
+    /// No more than so many of them.
+    pub(crate) fn first(self, len: u64) -> Address<'m> {
+        Address { len: len.min(self.len), ..self }
+    }
+
+    /// Whether a word of 16 bytes begins there.
+    pub(crate) fn begins_a_word(self) -> bool {
+        self.at.is_multiple_of(16)
+    }
+}
+
+/// A launch, on all elements of its input.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Call<'m> {
     pub(crate) grid: u32,
     pub(crate) threads: u32,
-    pub(crate) input: u64,
-    pub(crate) output: u64,
-    pub(crate) n: u64,
+    pub(crate) input: Address<'m>,
+    pub(crate) output: Address<'m>,
     pub(crate) words: u32,
     pub(crate) parts: u32,
     pub(crate) epoch: u32,
 }
 
-/// Launches a kernel on a stream whose context is current. `state` has room for its values, in zeros.
+/// Launches a kernel on a stream whose context is current. `state` has room for its values, in zeros,
+/// where it has any.
 pub(crate) fn launch(
     function: &CudaFunction,
     stream: &CudaStream,
-    call: Call,
-    state: u64,
+    call: Call<'_>,
+    state: Option<Address<'_>>,
 ) -> Result<()> {
-    let Call { grid, threads, .. } = call;
-    let Call { mut input, mut output, mut n, mut words, mut parts, mut epoch, .. } = call;
-    let mut state = state;
+    let Call { grid, threads, input, output, mut words, mut parts, mut epoch } = call;
+    let (Address { at: mut input, len: mut n, .. }, mut output) = (input, output.at);
+    let mut state = state.map_or(0, |state| state.at);
     let mut params: [*mut c_void; 7] = [
         (&raw mut input).cast(),
         (&raw mut output).cast(),
@@ -133,7 +188,7 @@ pub(crate) fn launch(
     ];
     let (function, stream) = (function.cu_function(), stream.cu_stream());
     // SAFETY: the seven parameters are those of every entry point; the addresses are of live memory,
-    // as the caller says.
+    // and `n` elements are at the first.
     unsafe {
         result::launch_kernel(function, (grid, 1, 1), (threads, 1, 1), 0, stream, &mut params)
     }
@@ -142,11 +197,11 @@ pub(crate) fn launch(
 
 /// A launch for rows, as [`Call`] is one for a slice.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct RowsCall {
+pub(crate) struct RowsCall<'m> {
     pub(crate) grid: u32,
     pub(crate) threads: u32,
-    pub(crate) input: u64,
-    pub(crate) output: u64,
+    pub(crate) input: Address<'m>,
+    pub(crate) output: Address<'m>,
     pub(crate) rows: u64,
     pub(crate) elements: u64,
     pub(crate) pitch: u64,
@@ -157,10 +212,12 @@ pub(crate) struct RowsCall {
 pub(crate) fn launch_rows(
     function: &CudaFunction,
     stream: &CudaStream,
-    call: RowsCall,
-    mut state: u64,
+    call: RowsCall<'_>,
+    state: Option<Address<'_>>,
 ) -> Result<()> {
-    let RowsCall { grid, threads, mut input, mut output, .. } = call;
+    let RowsCall { grid, threads, input, output, .. } = call;
+    let (mut input, mut output) = (input.at, output.at);
+    let mut state = state.map_or(0, |state| state.at);
     let RowsCall { mut rows, mut elements, mut pitch, told: [mut a, mut b, mut c], .. } = call;
     let mut params: [*mut c_void; 9] = [
         (&raw mut input).cast(),
@@ -175,7 +232,7 @@ pub(crate) fn launch_rows(
     ];
     let (function, stream) = (function.cu_function(), stream.cu_stream());
     // SAFETY: the nine parameters are those of every entry point of rows; the addresses are of live
-    // memory, as the caller says.
+    // memory, in which the caller has looked for so many rows.
     unsafe {
         result::launch_kernel(function, (grid, 1, 1), (threads, 1, 1), 0, stream, &mut params)
     }
@@ -186,6 +243,7 @@ pub(crate) fn launch_rows(
 #[derive(Debug)]
 pub(crate) struct State {
     address: u64,
+    bytes: usize,
     stream: Arc<CudaStream>,
 }
 
@@ -200,15 +258,16 @@ impl State {
             } else {
                 result::malloc_sync(bytes)
             };
-            let state = State { address: address.map_err(allocating())?, stream: stream.clone() };
+            let address = address.map_err(allocating())?;
+            let state = State { address, bytes, stream: stream.clone() };
             result::memset_d8_async(state.address, 0, bytes, stream.cu_stream())
                 .map_err(allocating())?;
             Ok(state)
         }
     }
 
-    pub(crate) fn address(&self) -> u64 {
-        self.address
+    pub(crate) fn address(&self) -> Address<'_> {
+        Address { at: self.address, len: self.bytes as u64, owner: PhantomData }
     }
 }
 
@@ -237,16 +296,17 @@ impl Drop for State {
 pub(crate) fn with_captured_state(
     stream: &CudaStream,
     bytes: usize,
-    launch: impl FnOnce(u64) -> Result<()>,
+    launch: impl FnOnce(Option<Address<'_>>) -> Result<()>,
 ) -> Result<()> {
     let capturing = || doing("capturing the state of a reduction");
     let raw = stream.cu_stream();
     // SAFETY: all three become nodes of the graph in the order of the stream, around the launch.
     unsafe {
         let state = result::malloc_async(raw, bytes).map_err(capturing())?;
-        let launched = result::memset_d8_async(state, 0, bytes, raw)
-            .map_err(capturing())
-            .and_then(|()| launch(state));
+        let launched =
+            result::memset_d8_async(state, 0, bytes, raw).map_err(capturing()).and_then(|()| {
+                launch(Some(Address { at: state, len: bytes as u64, owner: PhantomData }))
+            });
         let freed = result::free_async(state, raw).map_err(capturing());
         launched.and(freed)
     }
@@ -288,8 +348,8 @@ impl Answer {
     }
 
     /// Where a kernel writes it.
-    pub(crate) fn address(&self) -> u64 {
-        self.address
+    pub(crate) fn address(&self) -> Address<'_> {
+        Address { at: self.address, len: 2, owner: PhantomData }
     }
 
     /// The result of `bytes` bytes, once all of it carries the epoch. Spins, because a stream that is

@@ -10,7 +10,7 @@ use cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut};
 
 use crate::{
     Accumulator, Element, Error, Operation, Result,
-    cuda::{self, Answer, Call, State},
+    cuda::{self, Address, Answer, Call, State},
     element::Sealed,
     kernels::Family,
     modules::{self, Loaded},
@@ -128,8 +128,7 @@ impl<T: Element> Reducer<T> {
         }
         self.same_context("result", result.stream())?;
         self.bind()?;
-        let (output, _writes) = result.device_ptr_mut(&self.stream);
-        aligned::<T::Output>("result", output)?;
+        let (output, _writes) = Address::of_result(result, &self.stream)?;
         self.launch(operation, slice, output, 0)
     }
 
@@ -150,41 +149,40 @@ impl<T: Element> Reducer<T> {
         &self,
         operation: Operation,
         slice: &impl DevicePtr<T>,
-        output: u64,
+        output: Address<'_>,
         epoch: u32,
     ) -> Result<()> {
         self.same_context("slice", slice.stream())?;
-        let (input, _reads) = slice.device_ptr(&self.stream);
-        aligned::<T>("slice", input)?;
-        self.launch_at(operation, input, slice.len() as u64, output, epoch)
+        let (input, _reads) = Address::of(slice, &self.stream)?;
+        self.launch_at(operation, input, output, epoch)
     }
 
-    /// Of `n` elements at an address that has been looked at.
+    /// Of all elements of that address.
     pub(crate) fn launch_at(
         &self,
         operation: Operation,
-        input: u64,
-        n: u64,
-        output: u64,
+        input: Address<'_>,
+        output: Address<'_>,
         epoch: u32,
     ) -> Result<()> {
-        let size = size_of::<T>() as u64;
+        let (n, size) = (input.len(), size_of::<T>() as u64);
         let shape = shape::pick(n, size).ok_or(Error::TooLong { n, size, most: shape::LONGEST })?;
         let (parts, words, threads) = (shape.parts(), shape.words(), shape.threads());
-        let family = Family::of(shape, input.is_multiple_of(16));
+        let family = Family::of(shape, input.begins_a_word());
         let loaded = self.load(operation, family)?;
         let grid = parts.min(loaded.blocks);
-        let call = Call { grid, threads, input, output, n, words, parts, epoch };
-        let run = |state| cuda::launch(&loaded.function, &self.stream, call, state);
+        let call = Call { grid, threads, input, output, words, parts, epoch };
+        let run =
+            |state: Option<Address<'_>>| cuda::launch(&loaded.function, &self.stream, call, state);
         if shape.values() == 0 {
-            return run(0);
+            return run(None);
         }
         // Whoever waits for the result is not captured: that was asked.
         if epoch == 0 && cuda::is_capturing(&self.stream)? {
             let bytes = state_bytes::<T>(u64::from(shape.values()));
             return cuda::with_captured_state(&self.stream, bytes, run);
         }
-        run(self.state()?.address())
+        run(Some(self.state()?.address()))
     }
 
     pub(crate) fn stream(&self) -> &Arc<CudaStream> {
@@ -230,15 +228,6 @@ impl<T: Element> Reducer<T> {
 /// The ticket, and mail of so many values.
 pub(crate) fn state_bytes<T: Element>(values: u64) -> usize {
     16 + values as usize * size_of::<T::Output>() * 2
-}
-
-pub(crate) fn aligned<T>(what: &'static str, address: u64) -> Result<()> {
-    let size = size_of::<T>() as u64;
-    if address.is_multiple_of(size) {
-        Ok(())
-    } else {
-        Err(Error::Misaligned { what, address, size })
-    }
 }
 
 pub(crate) fn get_or_try<T>(cell: &OnceCell<T>, make: impl FnOnce() -> Result<T>) -> Result<&T> {

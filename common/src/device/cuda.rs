@@ -13,6 +13,7 @@ use cudarc::driver::{
 
 pub use super::program::Program;
 use super::{
+    address::Address,
     driver::{self, failed},
     facts::Facts,
     program,
@@ -20,7 +21,7 @@ use super::{
 };
 use crate::{
     Error, Result,
-    plan::{Call, Chip, Number},
+    plan::{Call, Chip, Value},
 };
 
 /// A GPU with one stream.
@@ -148,32 +149,33 @@ impl Cuda {
 
     /// Copies bytes from the host, to so many bytes behind the start of the memory, and waits for them.
     pub fn write(&self, memory: &Memory, at: u64, bytes: &[u8]) -> Result<()> {
-        fits(memory, (at as usize).saturating_add(bytes.len()))?;
+        let to = self.own(memory.address().behind(at), bytes.len() as u64)?;
         if bytes.is_empty() {
             return Ok(());
         }
         // SAFETY: the destination is live and large enough; the source outlives the wait.
-        unsafe { result::memcpy_htod_async(memory.address + at, bytes, self.stream.cu_stream()) }
+        unsafe { result::memcpy_htod_async(to, bytes, self.stream.cu_stream()) }
             .map_err(failed("copying to the device"))?;
         self.finish()
     }
 
     /// Copies bytes to the host, after all that was launched.
     pub fn read(&self, memory: &Memory, bytes: &mut [u8]) -> Result<()> {
-        fits(memory, bytes.len())?;
+        let from = self.own(memory.address(), bytes.len() as u64)?;
         // SAFETY: the source is live and large enough; the destination outlives the wait.
-        unsafe { result::memcpy_dtoh_async(bytes, memory.address, self.stream.cu_stream()) }
+        unsafe { result::memcpy_dtoh_async(bytes, from, self.stream.cu_stream()) }
             .map_err(failed("copying from the device"))?;
         self.finish()
     }
 
     /// As [`read`](Cuda::read), the first eight bytes or fewer, into pinned memory.
     pub fn read_pinned(&self, memory: &Memory, to: &Pinned) -> Result<()> {
-        let bytes = memory.bytes.min(8) as usize;
+        let bytes = memory.bytes.min(8);
+        let from = self.own(memory.address(), bytes)?;
         // SAFETY: the source is live and that large; the destination has eight bytes, which nobody
         // looks at before the wait.
         unsafe {
-            sys::cuMemcpyDtoHAsync_v2(to.0, memory.address, bytes, self.stream.cu_stream()).result()
+            sys::cuMemcpyDtoHAsync_v2(to.0, from, bytes as usize, self.stream.cu_stream()).result()
         }
         .map_err(failed("copying from the device"))?;
         self.finish()
@@ -189,43 +191,39 @@ impl Cuda {
 
     /// Sets every byte.
     pub fn fill(&self, memory: &Memory, byte: u8) -> Result<()> {
+        let to = self.own(memory.address(), memory.bytes)?;
         // SAFETY: the memory is live and that large.
         unsafe {
-            result::memset_d8_async(
-                memory.address,
-                byte,
-                memory.bytes as usize,
-                self.stream.cu_stream(),
-            )
+            result::memset_d8_async(to, byte, memory.bytes as usize, self.stream.cu_stream())
         }
         .map_err(failed("filling device memory"))?;
         self.finish()
     }
 
-    /// Copies the first `bytes` of a buffer to another place in it.
-    pub fn repeat(&self, memory: &Memory, bytes: u64, at: u64) -> Result<()> {
-        fits(memory, (at + bytes) as usize)?;
-        // SAFETY: both ranges are inside live memory, and `at` is not below `bytes`.
-        unsafe {
-            result::memcpy_dtod_async(
-                memory.address + at,
-                memory.address,
-                bytes as usize,
-                self.stream.cu_stream(),
-            )
+    /// Fills memory with its own first bytes, again and again, and waits for it.
+    pub fn repeat(&self, memory: &Memory, bytes: u64) -> Result<()> {
+        let (whole, mut filled) = (memory.address(), bytes);
+        // Each copy doubles what is there, so all that follows begins where a repetition does.
+        while 0 < filled && filled < whole.bytes() {
+            let more = filled.min(whole.bytes() - filled);
+            self.copy(whole.first(more)?, whole.behind(filled))?;
+            filled += more;
         }
-        .map_err(failed("copying on the device"))
+        self.finish()
     }
 
-    /// Copies bytes at a device address to other device memory. This does not wait.
-    pub fn copy(&self, from: u64, to: &Memory, bytes: u64) -> Result<()> {
-        fits(to, bytes as usize)?;
-        // SAFETY: the destination is live and large enough; the source is an input's address, as
-        // a launch would read it.
-        unsafe {
-            result::memcpy_dtod_async(to.address, from, bytes as usize, self.stream.cu_stream())
-        }
-        .map_err(failed("copying on the device"))
+    /// Copies bytes on the device. This does not wait.
+    pub fn copy(&self, from: Address<'_>, to: Address<'_>) -> Result<()> {
+        let bytes = from.bytes();
+        let (from, to) = (self.own(from, bytes)?, self.own(to, bytes)?);
+        // SAFETY: both are live, and large enough; memory that is freed waits for the device.
+        unsafe { result::memcpy_dtod_async(to, from, bytes as usize, self.stream.cu_stream()) }
+            .map_err(failed("copying on the device"))
+    }
+
+    /// The address of so many bytes, if they are there and this GPU's: for libraries that take numbers.
+    pub fn own(&self, address: Address<'_>, bytes: u64) -> Result<u64> {
+        address.first(bytes)?.on(identity(&self.context))
     }
 
     /// The context, for events.
@@ -276,24 +274,22 @@ impl Cuda {
     }
 
     /// Launches a kernel.
-    pub fn launch(&self, program: &Program, call: &Call) -> Result<()> {
+    pub fn launch(&self, program: &Program, call: &Call<'_>) -> Result<()> {
         let doing = || {
             format!("launching {} with {} blocks of {} threads", call.entry, call.grid, call.block)
         };
-        let function = program.function(call)?;
-        let mut numbers: Vec<u64> = call
-            .args
-            .iter()
-            .map(|number| match *number {
-                Number::U32(value) => u64::from(value),
-                Number::U64(value) => value,
-            })
-            .collect();
+        let function = program.function(&self.context, call)?;
+        let number = |value: &Value<'_>| match *value {
+            Value::U32(value) => Ok(u64::from(value)),
+            Value::U64(value) => Ok(value),
+            Value::Address(address) => address.on(identity(&self.context)),
+        };
+        let mut numbers = call.args.iter().map(number).collect::<Result<Vec<u64>>>()?;
         // A 32-bit argument is read from the first four bytes, where little-endian hosts have it.
         let mut params: Vec<*mut c_void> =
             numbers.iter_mut().map(|number| std::ptr::from_mut(number).cast()).collect();
         // SAFETY: the plan's arguments are those of the entry point, which a test holds against
-        // the PTX; addresses are of live buffers of the sizes that the plan states.
+        // the PTX; addresses are of live buffers of this GPU, of the sizes that the plan states.
         let launched = unsafe {
             let mut attributes = attributes(call);
             if !attributes.is_empty() {
@@ -335,9 +331,9 @@ impl Cuda {
 }
 
 impl Memory {
-    /// Its device address.
-    pub fn address(&self) -> u64 {
-        self.address
+    /// Where all of it lies.
+    pub fn address(&self) -> Address<'_> {
+        Address::of(self, self.address, self.bytes, identity(&self.context))
     }
 }
 
@@ -349,16 +345,14 @@ impl Drop for Memory {
     }
 }
 
-fn fits(memory: &Memory, bytes: usize) -> Result<()> {
-    if bytes as u64 <= memory.bytes {
-        return Ok(());
-    }
-    Err(Error::Usage(format!("{bytes} bytes do not fit into device memory of {}", memory.bytes)))
+/// What tells a GPU's memory from all other: GPUs that were opened twice share it.
+fn identity(context: &CudaContext) -> usize {
+    context.cu_ctx().addr()
 }
 
 /// The launch attributes of a call that is more than a grid of blocks: clusters of them, or a start
 /// before the call in front has ended.
-fn attributes(call: &Call) -> Vec<sys::CUlaunchAttribute> {
+fn attributes(call: &Call<'_>) -> Vec<sys::CUlaunchAttribute> {
     use sys::CUlaunchAttributeID as Id;
     let mut attributes = Vec::new();
     if call.cluster > 1 {

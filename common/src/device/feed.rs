@@ -9,6 +9,7 @@ use std::{ffi::c_void, sync::Arc};
 use cudarc::driver::{CudaEvent, CudaStream, result, sys};
 
 use super::{
+    address::Address,
     cuda::{Cuda, Memory},
     driver::failed,
 };
@@ -99,7 +100,7 @@ impl<'c> Feed<'c> {
 
     /// Sends that piece's first bytes, and calls `add` with their address: what it launches follows the
     /// copy, and the next copy to the same place follows that. Nobody waits.
-    pub fn send(&mut self, bytes: u64, add: impl FnOnce(u64) -> Result<()>) -> Result<()> {
+    pub fn send(&mut self, bytes: u64, add: impl FnOnce(Address<'_>) -> Result<()>) -> Result<()> {
         let doing = || failed("sending a piece to the GPU");
         let piece = self.spans.len();
         let cuda = self.cuda;
@@ -110,12 +111,13 @@ impl<'c> Feed<'c> {
             Some(last) => self.stream.wait(&self.spans[last][3]).map_err(doing())?,
             None => self.stream.wait(&self.started).map_err(doing())?,
         }
+        let to = cuda.own(place.device.address(), bytes as u64)?;
         span[0].record(&self.stream).map_err(doing())?;
         // SAFETY: both places are live and that large; the host's is not written before the copy has
         // ended, which `piece` waits for.
         unsafe {
             let from = std::slice::from_raw_parts(place.host.at.cast::<u8>(), bytes);
-            result::memcpy_htod_async(place.device.address(), from, self.stream.cu_stream())
+            result::memcpy_htod_async(to, from, self.stream.cu_stream())
         }
         .map_err(doing())?;
         span[1].record(&self.stream).map_err(doing())?;

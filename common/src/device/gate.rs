@@ -9,6 +9,7 @@ use std::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicU32, Ordering},
     },
+    thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
@@ -27,6 +28,7 @@ pub(crate) struct Gate {
     address: u64,
     closings: u32,
     watch: Arc<Watchdog>,
+    keeper: Option<JoinHandle<()>>,
 }
 
 /// Pinned host memory of one number, which the GPU reads.
@@ -79,12 +81,13 @@ impl Gate {
         unsafe { sys::cuMemHostGetDevicePointer_v2(&mut address, flag.0.cast(), 0) }
             .result()
             .ok()?;
-        let gate = Gate { flag: Arc::new(flag), address, closings: 0, watch: Arc::default() };
+        let (flag, watch) = (Arc::new(flag), Arc::default());
+        let mut gate = Gate { flag, address, closings: 0, watch, keeper: None };
         // The wait that is tried here is for the value that is already there.
         gate.wait(cuda.shared_stream(), 0).ok()?;
         cuda.finish().ok()?;
         let (watch, flag) = (gate.watch.clone(), gate.flag.clone());
-        std::thread::spawn(move || watch.keep(&flag));
+        gate.keeper = Some(thread::spawn(move || watch.keep(&flag)));
         Some(gate)
     }
 
@@ -124,7 +127,7 @@ impl Watchdog {
     /// Opens a gate that has been closed for too long; ends with the gate.
     fn keep(&self, flag: &Flag) {
         while !self.over.load(Ordering::Relaxed) {
-            std::thread::sleep(PATIENCE / 20);
+            thread::park_timeout(PATIENCE / 20);
             let closed = self.closed.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some((_, closings)) = closed.filter(|(since, _)| since.elapsed() > PATIENCE) {
                 self.broken.store(true, Ordering::Relaxed);
@@ -144,5 +147,11 @@ impl Drop for Closed<'_> {
 impl Drop for Gate {
     fn drop(&mut self) {
         self.watch.over.store(true, Ordering::Relaxed);
+        // Its memory is freed here, and not by the watchdog some time later: the driver waits for the
+        // GPU before it frees, and whoever holds back the next stream would wait for the driver.
+        if let Some(keeper) = self.keeper.take() {
+            keeper.thread().unpark();
+            let _ = keeper.join();
+        }
     }
 }

@@ -5,13 +5,14 @@ use std::{cell::RefCell, rc::Rc, str::FromStr, time::Duration};
 use simt::observe::{Fault, Finding, Printed, Prints, Races, State, Sync, Trace};
 
 use super::{
+    address::Address,
     facts::Facts,
     host,
     ptx::{self, Ptx},
 };
 use crate::{
     Error, Result,
-    plan::{Call, Chip},
+    plan::{Call, Chip, Value},
 };
 
 /// How the interpreter runs, and what it looks at.
@@ -197,35 +198,43 @@ impl Interpreter {
         Ok(Memory { address, bytes, gpu: self.gpu.clone() })
     }
 
+    /// What tells its memory from that of all others.
+    fn identity(&self) -> usize {
+        Rc::as_ptr(&self.gpu).addr()
+    }
+
+    /// The address of so many bytes, if they are there and its own.
+    fn own(&self, address: Address<'_>, bytes: u64) -> Result<u64> {
+        address.first(bytes)?.on(self.identity())
+    }
+
     /// Copies bytes from the host, to so many bytes behind the start of the memory.
     pub fn write(&self, memory: &Memory, at: u64, bytes: &[u8]) -> Result<()> {
-        self.gpu
-            .borrow_mut()
-            .write(memory.address + at, bytes)
-            .map_err(stopped("copying to the interpreter"))
+        let to = self.own(memory.address().behind(at), bytes.len() as u64)?;
+        self.gpu.borrow_mut().write(to, bytes).map_err(stopped("copying to the interpreter"))
     }
 
     /// Copies bytes to the host.
     pub fn read(&self, memory: &Memory, bytes: &mut [u8]) -> Result<()> {
-        self.gpu
-            .borrow_mut()
-            .read(memory.address, bytes)
-            .map_err(stopped("copying from the interpreter"))
+        let from = self.own(memory.address(), bytes.len() as u64)?;
+        self.gpu.borrow_mut().read(from, bytes).map_err(stopped("copying from the interpreter"))
     }
 
     /// Sets every byte.
     pub fn fill(&self, memory: &Memory, byte: u8) -> Result<()> {
+        let to = self.own(memory.address(), memory.bytes)?;
         self.gpu
             .borrow_mut()
-            .fill(memory.address, byte, memory.bytes)
+            .fill(to, byte, memory.bytes)
             .map_err(stopped("filling memory of the interpreter"))
     }
 
     /// The memory holds nothing, as if it were new.
     pub fn forget(&self, memory: &Memory) -> Result<()> {
+        let at = self.own(memory.address(), memory.bytes)?;
         self.gpu
             .borrow_mut()
-            .forget(memory.address, memory.bytes)
+            .forget(at, memory.bytes)
             .map_err(stopped("forgetting memory of the interpreter"))
     }
 
@@ -235,8 +244,9 @@ impl Interpreter {
     }
 
     /// Runs a kernel to its end.
-    pub fn launch(&self, program: &Program, call: &Call) -> Result<()> {
-        let (mut gpu, launch) = (self.gpu.borrow_mut(), call.interpreted());
+    pub fn launch(&self, program: &Program, call: &Call<'_>) -> Result<()> {
+        let launch = self.interpreted(call)?;
+        let mut gpu = self.gpu.borrow_mut();
         let result = match &mut *self.observers.borrow_mut() {
             Some(observers) => gpu.launch(&program.module, &launch, observers),
             // Nobody watches: the interpreter is compiled a second time for that, and is faster. A
@@ -247,6 +257,22 @@ impl Interpreter {
             None => gpu.launch(&program.module, &launch, &mut ()),
         };
         result.map_err(stopped(format!("interpreting {}", call.entry)))
+    }
+
+    fn interpreted<'c>(&self, call: &'c Call<'_>) -> Result<simt::Launch<'c>> {
+        let arg = |value: &Value<'_>| match *value {
+            Value::U32(value) => Ok(simt::Arg::U32(value)),
+            Value::U64(value) => Ok(simt::Arg::U64(value)),
+            Value::Address(address) => address.on(self.identity()).map(simt::Arg::U64),
+        };
+        Ok(simt::Launch {
+            entry: &call.entry,
+            grid: [call.grid, 1, 1],
+            block: [call.block, 1, 1],
+            cluster: [call.cluster, 1, 1],
+            shared: call.shared,
+            args: call.args.iter().map(arg).collect::<Result<_>>()?,
+        })
     }
 
     /// Starts to watch a run on `n` elements.
@@ -305,9 +331,9 @@ impl Interpreter {
 }
 
 impl Memory {
-    /// Its address.
-    pub fn address(&self) -> u64 {
-        self.address
+    /// Where all of it lies.
+    pub fn address(&self) -> Address<'_> {
+        Address::of(self, self.address, self.bytes, Rc::as_ptr(&self.gpu).addr())
     }
 }
 

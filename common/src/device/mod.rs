@@ -11,6 +11,7 @@ use crate::{
     plan::{Block, Call, Problem},
 };
 
+mod address;
 #[cfg(not(target_family = "wasm"))]
 mod chosen;
 #[cfg(not(target_family = "wasm"))]
@@ -39,6 +40,7 @@ mod stopwatch;
 #[path = "nowhere.rs"]
 pub mod cuda;
 
+pub use address::Address;
 pub use cuda::Cuda;
 #[cfg(target_family = "wasm")]
 pub use cuda::Stopwatch;
@@ -184,7 +186,7 @@ impl Device {
     }
 
     /// Launches a kernel; on a GPU it may still run when this returns.
-    pub fn launch(&self, program: &Program, call: &Call) -> Result<()> {
+    pub fn launch(&self, program: &Program, call: &Call<'_>) -> Result<()> {
         match (self, program) {
             (Device::Cuda(cuda), Program::Cuda(program)) => cuda.launch(program, call),
             (Device::Simt(simt), Program::Simt(program)) => simt.launch(program, call),
@@ -236,8 +238,8 @@ fn instead(reason: &Error) -> Option<String> {
 }
 
 impl Memory {
-    /// Its device address.
-    pub fn address(&self) -> u64 {
+    /// Where all of it lies.
+    pub fn address(&self) -> Address<'_> {
         match self {
             Memory::Cuda(memory) => memory.address(),
             Memory::Simt(memory) => memory.address(),

@@ -1,7 +1,7 @@
 //! A GPU where there can be no driver: types that nobody can have, so that all who match on a
 //! device are written once.
 
-use super::{facts::Facts, ptx::Ptx};
+use super::{address::Address, facts::Facts, ptx::Ptx};
 use crate::{Error, Result, plan::Call};
 
 /// A GPU that is nowhere.
@@ -66,17 +66,17 @@ impl Cuda {
     }
 
     /// Nobody repeats.
-    pub fn repeat(&self, _memory: &Memory, _bytes: u64, _at: u64) -> Result<()> {
+    pub fn repeat(&self, _memory: &Memory, _bytes: u64) -> Result<()> {
         match *self {}
     }
 
     /// Nobody copies.
-    pub fn copy(&self, _from: u64, _to: &Memory, _bytes: u64) -> Result<()> {
+    pub fn copy(&self, _from: Address<'_>, _to: Address<'_>) -> Result<()> {
         match *self {}
     }
 
     /// Nobody launches.
-    pub fn launch(&self, _program: &Program, _call: &Call) -> Result<()> {
+    pub fn launch(&self, _program: &Program, _call: &Call<'_>) -> Result<()> {
         match *self {}
     }
 
@@ -88,7 +88,7 @@ impl Cuda {
 
 impl Memory {
     /// Nowhere.
-    pub fn address(&self) -> u64 {
+    pub fn address(&self) -> Address<'_> {
         match *self {}
     }
 }

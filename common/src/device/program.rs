@@ -23,7 +23,8 @@ use crate::{Error, Result, plan::Call};
 pub struct Program {
     module: sys::CUmodule,
     file: String,
-    entries: Vec<String>,
+    /// What each entry point takes.
+    entries: Vec<(String, Vec<Option<u32>>)>,
     functions: RefCell<HashMap<String, sys::CUfunction>>,
     context: Arc<CudaContext>,
 }
@@ -58,7 +59,10 @@ impl Program {
             Code::CUDA_SUCCESS => Ok(Program {
                 module,
                 file: ptx.file.clone(),
-                entries: ptx::entries(&ptx.text),
+                entries: ptx::entries(&ptx.text)
+                    .into_iter()
+                    .map(|entry| (entry.clone(), ptx::takes(&ptx.text, &entry)))
+                    .collect(),
                 functions: RefCell::default(),
                 context: context.clone(),
             }),
@@ -81,8 +85,8 @@ impl Program {
 
     /// Blocks of the largest cluster of a kernel, small as it may be; an H200 has 16, a slice of one
     /// perhaps fewer.
-    fn cluster(&self, call: &Call) -> Result<u32> {
-        let function = self.function(call)?;
+    fn cluster(&self, call: &Call<'_>) -> Result<u32> {
+        let function = self.function(&self.context, call)?;
         let config = sys::CUlaunchConfig {
             gridDimX: call.grid,
             gridDimY: 1,
@@ -103,8 +107,22 @@ impl Program {
         Ok(most.max(1).unsigned_abs())
     }
 
-    /// The function of an entry point, with room for the shared memory of the call.
-    pub(super) fn function(&self, call: &Call) -> Result<sys::CUfunction> {
+    /// The function of an entry point, with room for the shared memory of the call, for who launches
+    /// it in that context with its arguments.
+    pub(super) fn function(
+        &self,
+        context: &CudaContext,
+        call: &Call<'_>,
+    ) -> Result<sys::CUfunction> {
+        if context.cu_ctx() != self.context.cu_ctx() {
+            return Err(Error::Usage(format!(
+                "{} was loaded on another GPU: load it on the one that launches",
+                self.file
+            )));
+        }
+        if let Some((_, takes)) = self.entries.iter().find(|(entry, _)| *entry == call.entry) {
+            fits(&self.file, &call.entry, takes, call.args.len())?;
+        }
         if let Some(&function) = self.functions.borrow().get(&call.entry) {
             return Ok(function);
         }
@@ -119,7 +137,7 @@ impl Program {
                 return Err(Error::NoEntry {
                     file: self.file.clone(),
                     entry: call.entry.clone(),
-                    entries: self.entries.clone(),
+                    entries: self.entries.iter().map(|(entry, _)| entry.clone()).collect(),
                 });
             }
             Err(error) => return Err(failed(doing())(error)),
@@ -182,9 +200,42 @@ const NOTHING: &str = ".version 7.8
 .visible .entry nothing() { ret; }
 ";
 
+/// Refuses arguments of which the driver would read more than there are.
+fn fits(file: &str, entry: &str, takes: &[Option<u32>], given: usize) -> Result<()> {
+    let structures = takes.iter().filter(|bytes| bytes.is_none()).count();
+    if takes.len() == given && structures == 0 {
+        return Ok(());
+    }
+    let but =
+        if structures > 0 { format!(", {structures} of them structures") } else { String::new() };
+    Err(Error::Usage(format!(
+        "the kernel `{entry}` of {file} takes {} parameters{but}, and is given {given} numbers: it needs one for each",
+        takes.len()
+    )))
+}
+
 /// Whether the GPU is older than what the PTX was made for.
 fn older(context: &CudaContext, ptx: &str) -> bool {
     let number =
         |name: &str| name.trim_start_matches("sm_").trim_end_matches('a').parse::<u32>().ok();
     number(ptx::target(ptx)) > number(&architecture(context))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kernel_is_given_a_number_for_each_parameter() {
+        let said = |takes: &[Option<u32>], given| match fits("a.ptx", "reduce", takes, given) {
+            Ok(()) => String::new(),
+            Err(error) => error.to_string(),
+        };
+        assert_eq!(said(&[], 0), "");
+        assert_eq!(said(&[Some(8), Some(8), Some(4)], 3), "");
+        let nine = said(&[Some(8); 9], 3);
+        assert!(nine.contains("`reduce` of a.ptx takes 9 parameters, and is given 3"), "{nine}");
+        let structure = said(&[Some(8), None], 2);
+        assert!(structure.contains("2 parameters, 1 of them structures"), "{structure}");
+    }
 }

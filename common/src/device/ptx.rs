@@ -41,6 +41,26 @@ pub fn entries(ptx: &str) -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
+/// Bytes of each parameter of an entry point; `None` where it is no number.
+pub(crate) fn takes(text: &str, entry: &str) -> Vec<Option<u32>> {
+    let starts = text.split(".entry ").skip(1).filter_map(|rest| rest.strip_prefix(entry));
+    let lists = starts.filter_map(|rest| rest.trim_start().strip_prefix('('));
+    let list = lists.filter_map(|rest| rest.split(')').next()).next().unwrap_or_default();
+    list.split(',').map(str::trim).filter(|parameter| !parameter.is_empty()).map(bytes).collect()
+}
+
+/// Bytes of a parameter such as `.param .u64 reduce_param_0`.
+fn bytes(parameter: &str) -> Option<u32> {
+    if parameter.contains('[') {
+        return None;
+    }
+    let words = parameter.split_whitespace().filter_map(|word| word.strip_prefix(['.']));
+    words
+        .filter_map(|word| word.strip_prefix(['u', 's', 'b', 'f'])?.parse::<u32>().ok())
+        .next()
+        .map(|bits| bits / 8)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,10 +1,11 @@
 //! A launch as a device receives it.
 
 use super::launch::{Arg, Buffer, Launch};
+use crate::device::Address;
 
-/// A launch with its arguments as numbers.
+/// A launch with its arguments as a device takes them.
 #[derive(Clone, Debug)]
-pub struct Call {
+pub struct Call<'m> {
     /// The entry point.
     pub entry: String,
     /// Blocks.
@@ -18,16 +19,16 @@ pub struct Call {
     /// Whether it starts before the call in front of it has ended.
     pub early: bool,
     /// The arguments.
-    pub args: Vec<Number>,
+    pub args: Vec<Value<'m>>,
 }
 
-impl Call {
+impl<'m> Call<'m> {
     /// A plan's launch, its buffers at these addresses.
-    pub fn of(launch: &Launch, address: impl Fn(Buffer) -> u64) -> Call {
-        let number = |arg: &Arg| match *arg {
-            Arg::Address(buffer) => Number::U64(address(buffer)),
-            Arg::U64(value) => Number::U64(value),
-            Arg::U32(value) => Number::U32(value),
+    pub fn of(launch: &Launch, address: impl Fn(Buffer) -> Address<'m>) -> Call<'m> {
+        let value = |arg: &Arg| match *arg {
+            Arg::Address(buffer) => Value::Address(address(buffer)),
+            Arg::U64(value) => Value::U64(value),
+            Arg::U32(value) => Value::U32(value),
         };
         Call {
             entry: launch.entry.clone(),
@@ -36,32 +37,18 @@ impl Call {
             cluster: launch.cluster,
             shared: launch.shared,
             early: launch.early,
-            args: launch.args.iter().map(number).collect(),
-        }
-    }
-
-    /// The call, as the interpreter takes it.
-    pub fn interpreted(&self) -> simt::Launch<'_> {
-        let arg = |number: &Number| match *number {
-            Number::U32(value) => simt::Arg::U32(value),
-            Number::U64(value) => simt::Arg::U64(value),
-        };
-        simt::Launch {
-            entry: &self.entry,
-            grid: [self.grid, 1, 1],
-            block: [self.block, 1, 1],
-            cluster: [self.cluster, 1, 1],
-            shared: self.shared,
-            args: self.args.iter().map(arg).collect(),
+            args: launch.args.iter().map(value).collect(),
         }
     }
 }
 
 /// An argument as the kernel receives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Number {
+pub enum Value<'m> {
     /// Four bytes.
     U32(u32),
-    /// Eight bytes; addresses too.
+    /// Eight bytes.
     U64(u64),
+    /// A place in memory, in eight bytes.
+    Address(Address<'m>),
 }

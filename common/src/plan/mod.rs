@@ -10,7 +10,7 @@ mod scheme;
 mod size;
 mod step;
 
-pub use call::{Call, Number};
+pub use call::{Call, Value};
 pub use chip::Chip;
 pub use holds::{Holds, Order};
 pub use launch::{Arg, Buffer, Launch, Plan, Scratch, Stage, additions};

@@ -6,7 +6,7 @@ use super::{
     launch::Plan,
     problem::{Block, Problem},
 };
-use crate::{Error, Result};
+use crate::{Error, Result, device::Address};
 
 /// One kernel and how it is launched. What differs between two steps differs in this literal.
 #[derive(Debug)]
@@ -65,15 +65,14 @@ impl Step {
     }
 
     /// Refuses elements whose first one is at an address that the kernel cannot read.
-    pub fn reads(&self, address: u64) -> Result<()> {
-        if address.is_multiple_of(self.aligned) {
+    pub fn reads(&self, address: Address<'_>) -> Result<()> {
+        let beside = address.beside(self.aligned);
+        if beside == 0 {
             return Ok(());
         }
         Err(Error::Usage(format!(
             "{} reads words of {} bytes, and the first element is {} bytes behind such a word: leave `--offset` out; the library `reduce` takes any",
-            self.name,
-            self.aligned,
-            address % self.aligned
+            self.name, self.aligned, beside
         )))
     }
 }
@@ -154,6 +153,7 @@ macro_rules! kernel {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::device::{Choice, Device, Settings};
 
     const STEP: Step = Step {
         name: "v99-fixed",
@@ -184,12 +184,16 @@ mod tests {
 
     #[test]
     fn what_a_step_does_not_take_is_a_sentence() {
-        assert!(STEP.takes(block(512)).is_ok() && STEP.reads(0x100).is_ok());
+        assert!(STEP.takes(block(512)).is_ok());
         let said = STEP.takes(block(256)).unwrap_err().to_string();
         assert!(said.contains("v99-fixed does not run in blocks of 256 threads"), "{said}");
-        let said = STEP.reads(0x104).unwrap_err().to_string();
+        let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
+        let memory = device.alloc("elements", 64).unwrap();
+        assert!(STEP.reads(memory.address().behind(16)).is_ok());
+        let shifted = memory.address().behind(4);
+        let said = STEP.reads(shifted).unwrap_err().to_string();
         assert!(said.contains("words of 16 bytes") && said.contains("is 4 bytes behind"), "{said}");
-        assert!(Step { aligned: 1, ..STEP }.reads(0x104).is_ok());
+        assert!(Step { aligned: 1, ..STEP }.reads(shifted).is_ok());
     }
 
     #[test]

@@ -97,7 +97,7 @@ pub fn by_hardware<T: Scalar>(
     workload: &Workload<T>,
 ) -> Result<Vec<Values>> {
     job.poison_sum()?;
-    let calls = job.calls(workload.warm());
+    let calls = job.calls(workload.warm())?;
     let hardware = session.count(calls.len(), || {
         job.launch(&calls)?;
         device.finish()

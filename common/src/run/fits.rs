@@ -15,7 +15,7 @@ pub(super) fn fits(plan: &Plan, ptx: &Ptx) -> Result<()> {
             let (file, entry) = (ptx.file.clone(), launch.entry.clone());
             return Err(Error::NoEntry { file, entry, entries });
         }
-        let takes = parameters(&ptx.text, &launch.entry);
+        let takes = ptx::takes(&ptx.text, &launch.entry);
         let given = launch.args.iter().map(size);
         // What cannot be read is left to the device.
         if given.clone().eq(takes.iter().map(|bytes| bytes.unwrap_or(0)))
@@ -79,26 +79,6 @@ fn describe(takes: &[Option<u32>], names: &[&str]) -> String {
 
 fn numbered(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
-}
-
-/// Bytes of each parameter of an entry point; `None` where it is no number.
-fn parameters(text: &str, entry: &str) -> Vec<Option<u32>> {
-    let starts = text.split(".entry ").skip(1).filter_map(|rest| rest.strip_prefix(entry));
-    let lists = starts.filter_map(|rest| rest.trim_start().strip_prefix('('));
-    let list = lists.filter_map(|rest| rest.split(')').next()).next().unwrap_or_default();
-    list.split(',').map(str::trim).filter(|parameter| !parameter.is_empty()).map(bytes).collect()
-}
-
-/// Bytes of a parameter such as `.param .u64 reduce_param_0`.
-fn bytes(parameter: &str) -> Option<u32> {
-    if parameter.contains('[') {
-        return None;
-    }
-    let words = parameter.split_whitespace().filter_map(|word| word.strip_prefix(['.']));
-    words
-        .filter_map(|word| word.strip_prefix(['u', 's', 'b', 'f'])?.parse::<u32>().ok())
-        .next()
-        .map(|bits| bits / 8)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::{cell::Cell, rc::Rc};
 use super::fits::fits;
 use crate::{
     Error, Result, Step,
-    device::{Device, Memory, POISON, Program, Ptx},
+    device::{Address, Device, Memory, POISON, Program, Ptx},
     plan::{Buffer, Call, Launch, Plan, Problem, Scratch},
     sum::{Elements, Mismatch, Reference, Run, Scalar, Verdict, Workload, first_wrong},
 };
@@ -98,10 +98,10 @@ impl<'d> Job<'d> {
     /// The first half of [`verify`](Job::verify): one run, on the workload alone.
     pub fn verify_once<T: Scalar>(&self, workload: &Workload<T>) -> Result<Checked> {
         self.fits(workload)?;
-        self.step.reads(workload.warm())?;
+        let calls = self.calls(workload.warm())?;
         self.forget()?;
         self.device.restart();
-        self.launch(&self.calls(workload.warm()))?;
+        self.launch(&calls)?;
         self.hold(workload.elements(), workload.reference, Run::First)
     }
 
@@ -112,7 +112,8 @@ impl<'d> Job<'d> {
             let elements = workload.exact();
             self.poison_sum()?;
             self.device.restart();
-            self.launch(&self.calls(workload.warm())).map_err(|error| error.in_second_run())?;
+            let calls = self.calls(workload.warm())?;
+            self.launch(&calls).map_err(|error| error.in_second_run())?;
             let mut checked = self.hold(elements, elements.total(), Run::Exact)?;
             match &mut checked.wrong {
                 Some(wrong) => wrong.left = self.left_behind(workload.warm())?,
@@ -173,14 +174,17 @@ impl<'d> Job<'d> {
         self.device.forget(&self.result)
     }
 
-    /// The launches with their arguments resolved, on the elements at that address.
-    pub fn calls(&self, input: u64) -> Vec<Call> {
+    /// The launches with their arguments resolved, on the elements at that address; refused where
+    /// there are fewer, or the kernel cannot read the first one.
+    pub fn calls<'c>(&'c self, input: Address<'c>) -> Result<Vec<Call<'c>>> {
+        let input = input.first(self.problem.n * self.problem.element.size())?;
+        self.step.reads(input)?;
         let address = |buffer| self.address(buffer, input);
-        self.plan.launches.iter().map(|launch| Call::of(launch, address)).collect()
+        Ok(self.plan.launches.iter().map(|launch| Call::of(launch, address)).collect())
     }
 
     /// Where a buffer lies, whose input lies at that address.
-    pub fn address(&self, buffer: Buffer, input: u64) -> u64 {
+    pub fn address<'c>(&'c self, buffer: Buffer, input: Address<'c>) -> Address<'c> {
         match buffer {
             Buffer::Input => input,
             Buffer::Scratch(index) => self.scratch[index].address(),
@@ -189,7 +193,7 @@ impl<'d> Job<'d> {
     }
 
     /// Launches calls that [`calls`](Job::calls) made. On a GPU this does not wait.
-    pub fn launch(&self, calls: &[Call]) -> Result<()> {
+    pub fn launch(&self, calls: &[Call<'_>]) -> Result<()> {
         self.runs.set(self.runs.get().saturating_add(1));
         let launches = calls.iter().zip(&self.plan.launches).enumerate();
         launches.into_iter().try_for_each(|(index, (call, launch))| {
@@ -320,7 +324,7 @@ mod tests {
         let job = Job::load(&device, &STEP, &ptx, problem).unwrap();
         let workload = Workload::<i32>::new(&device, Input::Ones, 33, 1).unwrap();
         device.write(&job.scratch[0], 0, bytemuck::cast_slice(&[20i32, 13])).unwrap();
-        job.launch(&job.calls(workload.warm())).unwrap();
+        job.launch(&job.calls(workload.warm()).unwrap()).unwrap();
         assert!(job.verify_last(&workload).unwrap().wrong.is_none(), "they were right");
         // Where two of them are wrong, their sum may be right.
         device.write(&job.scratch[0], 0, bytemuck::cast_slice(&[19i32, 14])).unwrap();
@@ -336,13 +340,28 @@ mod tests {
     }
 
     #[test]
+    fn elements_that_are_not_there_are_not_launched_on() {
+        let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
+        let (origin, source) = (String::new(), String::new());
+        let ptx = Ptx { text: LAZY.into(), source, origin, file: "lazy.ptx".into() };
+        let problem = device.problem(33, Block::new(64).unwrap(), Element::I32);
+        let job = Job::load(&device, &STEP, &ptx, problem).unwrap();
+        let memory = device.alloc("the input", 33 * 4).unwrap();
+        assert_eq!(job.calls(memory.address()).unwrap().len(), 1);
+        let error = job.calls(memory.address().behind(4)).unwrap_err().to_string();
+        assert!(error.contains("132 bytes do not fit into device memory of 128"), "{error}");
+    }
+
+    #[test]
     fn a_trap_has_the_number_of_its_launch() {
         let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
         let text = LAZY.replace("[%partials+4]", "[%partials+4096]");
         let ptx = Ptx { text, source: String::new(), origin: String::new(), file: String::new() };
         let problem = device.problem(33, Block::new(64).unwrap(), Element::I32);
         let job = Job::load(&device, &STEP, &ptx, problem).unwrap();
-        let error = job.launch(&job.calls(0)).unwrap_err().to_string();
+        let memory = device.alloc("the input", 33 * 4).unwrap();
+        let calls = job.calls(memory.address()).unwrap();
+        let error = job.launch(&calls).unwrap_err().to_string();
         assert!(error.starts_with("launch 1, 2 blocks of 64 threads on 33 elements: "), "{error}");
     }
 

@@ -3,6 +3,7 @@
 use super::job::Job;
 use crate::{
     Result,
+    device::Address,
     plan::Scratch,
     sum::{Mismatch, Run, Verdict},
 };
@@ -29,13 +30,14 @@ impl Job<'_> {
     }
 
     /// What a run leaves to the next one, as a sentence: of a sum that is wrong in its second run.
-    pub(super) fn left_behind(&self, input: u64) -> Result<Option<String>> {
+    pub(super) fn left_behind(&self, input: Address<'_>) -> Result<Option<String>> {
         let found = self.left_as_found()?;
         // Two more runs, from the start, and this time their atomics are watched. What stops them is
         // no news.
         let findings = self.device.state_of(self.problem.n, || {
             self.start_anew()?;
-            (0..2).try_for_each(|_| self.launch(&self.calls(input)))
+            let calls = self.calls(input)?;
+            (0..2).try_for_each(|_| self.launch(&calls))
         });
         // Old values may lie in boxes whose flags are down.
         let told = findings.iter().find(|finding| !found || !self.is_scratch(finding.address));
@@ -47,11 +49,7 @@ impl Job<'_> {
     }
 
     fn is_scratch(&self, address: u64) -> bool {
-        let bytes = |index| self.plan.scratch_bytes(index, self.problem.element);
-        let mut all = self.scratch.iter().enumerate();
-        all.any(|(index, memory)| {
-            (memory.address()..memory.address() + bytes(index)).contains(&address)
-        })
+        self.scratch.iter().any(|memory| memory.address().numbers().contains(&address))
     }
 
     /// Scratch memory is as it was before the first run.

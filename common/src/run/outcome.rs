@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     Element, Error, Result, Step,
-    device::{Check, Device, Facts, Observed, Ptx, Stopwatch},
+    device::{Address, Check, Device, Facts, Observed, Ptx, Stopwatch},
     plan::{Block, Plan},
     sum::{Mismatch, Run, Scalar, Verdict, Workload},
 };
@@ -124,7 +124,7 @@ pub struct Samples {
 
 impl Samples {
     /// Where the next one finds its input: in L2, if it may stay there.
-    fn input<T: Scalar>(self, workload: &Workload<T>) -> u64 {
+    fn input<T: Scalar>(self, workload: &Workload<T>) -> Address<'_> {
         if self.warm { workload.warm() } else { workload.cold() }
     }
 
@@ -190,7 +190,7 @@ fn time<T: Scalar>(
     job.poison_sum()?;
     let mut seconds = Vec::with_capacity(samples.count + WARM_UP);
     for _ in 0..samples.count + WARM_UP {
-        let calls = job.calls(samples.input(workload));
+        let calls = job.calls(samples.input(workload))?;
         seconds.push(clock(&|| job.launch(&calls))?);
     }
     seconds.drain(..WARM_UP);
@@ -354,11 +354,12 @@ mod tests {
     #[test]
     fn a_cold_sample_reads_another_copy_and_says_so() {
         let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
-        let workload = Workload::<i32>::new(&device, Input::Ones, 33, 1).unwrap().in_copies(2);
+        let workload = Workload::<i32>::new(&device, Input::Ones, 33, 1).unwrap();
+        let workload = workload.in_copies(&device, 2);
         for (warm, apart) in [(true, 0), (false, 33 * 4)] {
             let samples = Samples { count: 1, warm };
             let [first, second] = [0, 1].map(|_| samples.input(&workload));
-            assert_eq!(second - first, apart);
+            assert_eq!(second, first.behind(apart));
             let timing = samples.timing(vec![1e-6], true);
             assert_eq!((timing.cold, timing.gated), (!warm, true));
         }

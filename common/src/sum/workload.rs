@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     Error, Result,
-    device::{Device, Memory, host},
+    device::{Address, Device, Memory, host},
 };
 
 /// Device memory that timing walks through, so that each sample finds its input outside of L2.
@@ -96,7 +96,8 @@ impl<T: Scalar> Workload<T> {
             (Device::Cuda(cuda), Memory::Cuda(memory))
                 if self.copies > 1 && self.slip.get().is_none() =>
             {
-                cuda.copy(self.memory.address() + self.stride, memory, self.stride)?;
+                let second = memory.address().behind(self.stride).first(self.stride)?;
+                cuda.copy(second, memory.address())?;
                 cuda.finish()?;
             }
             _ => self.put(device, self.elements())?,
@@ -137,15 +138,15 @@ impl<T: Scalar> Workload<T> {
     }
 
     /// The address of the elements.
-    pub fn warm(&self) -> u64 {
-        self.memory.address() + self.offset
+    pub fn warm(&self) -> Address<'_> {
+        self.memory.address().behind(self.offset)
     }
 
     /// The address of a copy that has not been read for as long as there are copies.
-    pub fn cold(&self) -> u64 {
+    pub fn cold(&self) -> Address<'_> {
         let next = self.next.get();
         self.next.set((next + 1) % self.copies);
-        self.memory.address() + next * self.stride + self.offset
+        self.memory.address().behind(next * self.stride + self.offset)
     }
 }
 
@@ -201,14 +202,7 @@ impl Place {
         let mut copy = None;
         if let (Device::Cuda(cuda), Memory::Cuda(memory)) = (device, &memory) {
             copy = started.map(|started| started.elapsed().as_secs_f64());
-            // Each copy doubles what is there.
-            let mut there = 1;
-            while there < copies {
-                let more = there.min(copies - there);
-                cuda.repeat(memory, more * stride, there * stride)?;
-                there += more;
-            }
-            cuda.finish()?;
+            cuda.repeat(memory, stride)?;
         }
         let (next, slip) = (Cell::new(0), Cell::new(None));
         let offset = offset * size;
@@ -231,8 +225,9 @@ impl Place {
 #[cfg(test)]
 impl<T> Workload<T> {
     /// As if there were so many copies, as on a GPU: the interpreter has one.
-    pub(crate) fn in_copies(self, copies: u64) -> Workload<T> {
-        Workload { copies, ..self }
+    pub(crate) fn in_copies(self, device: &Device, copies: u64) -> Workload<T> {
+        let memory = device.alloc("copies", self.stride * copies).unwrap();
+        Workload { copies, memory, ..self }
     }
 }
 
@@ -245,12 +240,12 @@ mod tests {
     fn cold_samples_walk_through_the_copies_and_warm_ones_stay() {
         let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
         let one = Workload::<f32>::shifted(&device, Input::Ones, 33, 1, 2).unwrap();
-        let first = one.warm();
-        assert_eq!([one.cold(), one.cold()], [first; 2]);
-        let three = one.in_copies(3);
+        assert_eq!([one.cold(), one.cold()], [one.warm(); 2]);
+        let three = one.in_copies(&device, 3);
         let stride = 35 * 4;
-        let walked = [0, 0, 0, 0].map(|_| three.cold() - first);
-        assert_eq!(walked, [0, stride, 2 * stride, 0]);
-        assert_eq!((three.warm(), three.pool()), (first, 3 * stride));
+        for copy in [0, 1, 2, 0] {
+            assert_eq!(three.cold(), three.warm().behind(copy * stride));
+        }
+        assert_eq!((three.warm().bytes(), three.pool()), (3 * stride - 2 * 4, 3 * stride));
     }
 }

@@ -114,7 +114,7 @@ fn bits(
                     }
                     let sum = job.verify(&workload).and_then(Checked::right);
                     // What a run leaves behind is what the next one finds.
-                    job.launch(&job.calls(workload.warm())).unwrap();
+                    job.launch(&job.calls(workload.warm()).unwrap()).unwrap();
                     job.verify_last(&workload).and_then(Checked::right).unwrap();
                     assert!(job.left_as_found().unwrap(), "{} leaves something behind", step.name);
                     if let Some(finding) = watched.and_then(|s| s.observed().findings.pop()) {

@@ -11,7 +11,7 @@ use std::{
 
 use common::{
     Element, Error, Result,
-    device::{Cuda, cuda::Memory},
+    device::{Address, Cuda, cuda::Memory},
 };
 
 type Create = unsafe extern "C" fn(*mut *mut c_void) -> c_int;
@@ -148,14 +148,8 @@ fn ones_into(cuda: &Cuda, memory: &Memory, element: Element, n: u64) -> Result<(
         Element::F64 => 1f64.to_ne_bytes().to_vec(),
         _ => 1f32.to_ne_bytes().to_vec(),
     };
-    let (size, mut there) = (element.size(), first);
     cuda.write(memory, 0, &one.repeat(first as usize))?;
-    while there < n {
-        let more = there.min(n - there);
-        cuda.repeat(memory, more * size, there * size)?;
-        there += more;
-    }
-    cuda.finish()
+    cuda.repeat(memory, first * element.size())
 }
 
 impl Drop for Blas {
@@ -179,17 +173,19 @@ pub(super) struct Prepared<'b> {
 
 impl Prepared<'_> {
     /// Launches the sum of the elements at that address.
-    pub(super) fn launch(&self, input: u64) -> Result<()> {
+    pub(super) fn launch(&self, input: Address<'_>) -> Result<()> {
         let Prepared { blas, n, .. } = self;
-        let (input, out) = (input as *const c_void, self.out.address() as *mut c_void);
-        // SAFETY: both vectors have n elements; the scalar is device memory, as was set.
+        let size = self.out.address().bytes();
+        let own = |at, bytes| self.cuda.own(at, bytes).map(|at| at as *mut c_void);
+        let (input, out) = (own(input, *n as u64 * size)?, own(self.out.address(), size)?);
+        let ones =
+            self.ones.as_ref().map(|ones| own(ones.address(), *n as u64 * size)).transpose()?;
+        // SAFETY: both vectors have n elements, as was just asked; the scalar is device memory, as was
+        // set.
         let code = unsafe {
-            match &self.ones {
+            match ones {
                 None => blas.asum[self.index](blas.handle, *n, input, 1, out),
-                Some(ones) => {
-                    let ones = ones.address() as *const c_void;
-                    blas.dot[self.index](blas.handle, *n, input, 1, ones, 1, out)
-                }
+                Some(ones) => blas.dot[self.index](blas.handle, *n, input, 1, ones, 1, out),
             }
         };
         match code {

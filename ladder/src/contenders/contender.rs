@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use common::{
     Result,
-    device::{Device, Stopwatch},
+    device::{Address, Device, Stopwatch},
     plan::Call,
     run::Job,
     sum::{Scalar, Verdict, Workload},
@@ -93,20 +93,20 @@ impl<'d> Contender<'d> {
     }
 
     /// Runs it once on the elements at that address; on a GPU it may still run when this returns.
-    pub fn start(&self, input: u64) -> Result<()> {
-        self.launch(&self.calls(input), input)
+    pub fn start(&self, input: Address<'_>) -> Result<()> {
+        self.launch(&self.calls(input)?, input)
     }
 
     /// Nanoseconds by the GPU's events, as that stopwatch takes them.
-    pub fn gpu_time(&self, stopwatch: &mut Stopwatch<'_>, input: u64) -> Result<u64> {
-        let calls = self.calls(input);
+    pub fn gpu_time(&self, stopwatch: &mut Stopwatch<'_>, input: Address<'_>) -> Result<u64> {
+        let calls = self.calls(input)?;
         stopwatch.time(|| self.launch(&calls, input)).map(nanoseconds)
     }
 
     /// Nanoseconds by the host's clock, from the call on an idle stream until the sum is in host
     /// memory: a launch, a copy and a wait, unless it has a call of its own for that.
-    pub fn host_time(&self, input: u64) -> Result<u64> {
-        let calls = self.calls(input);
+    pub fn host_time(&self, input: Address<'_>) -> Result<u64> {
+        let calls = self.calls(input)?;
         // Four bytes of eight are one small copy too.
         let mut sum = [0u8; 4];
         self.device.finish()?;
@@ -122,15 +122,15 @@ impl<'d> Contender<'d> {
     }
 
     /// Makes everything that a launch needs but the launch.
-    fn calls(&self, input: u64) -> Vec<Call> {
+    fn calls<'c>(&'c self, input: Address<'c>) -> Result<Vec<Call<'c>>> {
         match &self.work {
             Work::Step(job) => job.calls(input),
             Work::Limit(limit) => limit.calls(input),
-            Work::Reduce(_) | Work::Cub(_) | Work::Blas(_) => Vec::new(),
+            Work::Reduce(_) | Work::Cub(_) | Work::Blas(_) => Ok(Vec::new()),
         }
     }
 
-    fn launch(&self, calls: &[Call], input: u64) -> Result<()> {
+    fn launch(&self, calls: &[Call<'_>], input: Address<'_>) -> Result<()> {
         match &self.work {
             Work::Step(job) => job.launch(calls),
             Work::Reduce(reduce) => reduce.launch(input),

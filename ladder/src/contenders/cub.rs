@@ -13,7 +13,7 @@ use std::{
 
 use common::{
     Element, Error, Result,
-    device::{Cuda, cuda::Memory},
+    device::{Address, Cuda, cuda::Memory},
 };
 
 /// The layout that this file knows.
@@ -29,6 +29,11 @@ pub(crate) struct Reduction {
 }
 
 impl Reduction {
+    /// Bytes of an element.
+    fn bytes(&self) -> u64 {
+        [4, 4, 8, 4, 8, 8, 2, 2][self.element as usize]
+    }
+
     /// A sum of the ladder.
     fn sum(element: Element) -> Reduction {
         let number = match element {
@@ -209,10 +214,8 @@ impl Cub {
             stream: cuda.stream(),
         };
         // With no scratch memory, the call only says how much it needs.
-        let mut bytes = 0;
-        self.check(peer, prepared.call(0, std::ptr::null_mut(), &mut bytes))?;
-        prepared.bytes = bytes;
-        prepared.scratch = Some(cuda.alloc("a peer's scratch memory", bytes as u64)?);
+        prepared.bytes = prepared.call(None)?;
+        prepared.scratch = Some(cuda.alloc("a peer's scratch memory", prepared.bytes as u64)?);
         Ok(prepared)
     }
 }
@@ -234,31 +237,37 @@ pub(crate) struct Prepared<'p> {
 }
 
 impl Prepared<'_> {
-    fn call(&self, input: u64, scratch: *mut c_void, bytes: &mut usize) -> c_int {
-        let mut host = self.host.borrow_mut();
-        // SAFETY: the input has n elements at that address; the other buffers are live and as
-        // large as the library asked for.
-        unsafe {
+    /// Bytes of scratch memory that it takes; launches it, if there is an input, and that memory.
+    fn call(&self, input: Option<Address<'_>>) -> Result<usize> {
+        let own = |at: Address<'_>, bytes| self.cuda.own(at, bytes).map(|at| at as *mut c_void);
+        let none = std::ptr::null_mut;
+        let input = input.map(|at| own(at, self.n * self.what.bytes())).transpose()?;
+        let scratch = self.scratch.as_ref().map(|memory| own(memory.address(), self.bytes as u64));
+        let (scratch, out) = (scratch.transpose()?, own(self.out.address(), self.what.size)?);
+        let (mut host, mut bytes) = (self.host.borrow_mut(), self.bytes);
+        // SAFETY: the input has n elements, as was just asked; the other buffers are live and as
+        // large as the library wants them; with no scratch memory it touches none.
+        let code = unsafe {
             (self.library.reduce)(
                 self.peer.index,
                 self.what.operation,
                 self.what.element,
-                input as *const c_void,
+                input.unwrap_or_else(none),
                 self.n,
-                self.out.address() as *mut c_void,
+                out,
                 host.as_mut_ptr().cast(),
-                scratch,
-                bytes,
+                scratch.unwrap_or_else(none),
+                &mut bytes,
                 self.stream,
             )
-        }
+        };
+        self.library.check(self.peer, code)?;
+        Ok(bytes)
     }
 
     /// Launches the sum of the elements at that address; one that waits has finished after it.
-    pub(crate) fn launch(&self, input: u64) -> Result<()> {
-        let scratch = self.scratch.as_ref().map_or(0, Memory::address) as *mut c_void;
-        let mut bytes = self.bytes;
-        self.library.check(self.peer, self.call(input, scratch, &mut bytes))
+    pub(crate) fn launch(&self, input: Address<'_>) -> Result<()> {
+        self.call(Some(input)).map(drop)
     }
 
     /// Where its result is on the device.

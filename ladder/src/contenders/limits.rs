@@ -2,8 +2,8 @@
 
 use common::{
     Element, Kernel, Result,
-    device::{Cuda, Device, Memory, Program, cuda},
-    plan::{Call, Number},
+    device::{Address, Cuda, Device, Memory, Program, cuda},
+    plan::{Call, Value},
     ptx,
 };
 
@@ -35,7 +35,7 @@ impl Limits {
 pub(super) enum Prepared<'d> {
     Empty { program: &'d Program },
     Read { program: &'d Program, out: Memory, words: u64, part: u32, parts: u32, blocks: u32 },
-    Copy { cuda: &'d Cuda, to: cuda::Memory, bytes: u64 },
+    Copy { cuda: &'d Cuda, to: cuda::Memory },
 }
 
 impl<'d> Prepared<'d> {
@@ -59,11 +59,11 @@ impl<'d> Prepared<'d> {
 
     pub(super) fn copy(cuda: &'d Cuda, bytes: u64) -> Result<Prepared<'d>> {
         let to = cuda.alloc("a copy of the input", bytes)?;
-        Ok(Prepared::Copy { cuda, to, bytes })
+        Ok(Prepared::Copy { cuda, to })
     }
 
     /// Everything that a launch needs but the launch.
-    pub(super) fn calls(&self, input: u64) -> Vec<Call> {
+    pub(super) fn calls<'c>(&'c self, input: Address<'c>) -> Result<Vec<Call<'c>>> {
         let call = |entry: &str, grid, block, args| {
             vec![Call {
                 entry: entry.into(),
@@ -75,27 +75,35 @@ impl<'d> Prepared<'d> {
                 args,
             }]
         };
-        match self {
+        Ok(match self {
             Prepared::Empty { .. } => call("empty", 1, 32, vec![]),
             Prepared::Read { out, words, part, parts, blocks, .. } => {
-                let [input, out, words] = [input, out.address(), *words].map(Number::U64);
-                call(
-                    "read",
-                    *blocks,
-                    512,
-                    vec![input, out, words, Number::U32(*part), Number::U32(*parts)],
-                )
+                let args = vec![
+                    Value::Address(input.first(words * 16)?),
+                    Value::Address(out.address()),
+                    Value::U64(*words),
+                    Value::U32(*part),
+                    Value::U32(*parts),
+                ];
+                call("read", *blocks, 512, args)
             }
             Prepared::Copy { .. } => Vec::new(),
-        }
+        })
     }
 
-    pub(super) fn launch(&self, device: &Device, calls: &[Call], input: u64) -> Result<()> {
+    pub(super) fn launch(
+        &self,
+        device: &Device,
+        calls: &[Call<'_>],
+        input: Address<'_>,
+    ) -> Result<()> {
         match self {
             Prepared::Empty { program } | Prepared::Read { program, .. } => {
                 calls.iter().try_for_each(|call| device.launch(program, call))
             }
-            Prepared::Copy { cuda, to, bytes } => cuda.copy(input, to, *bytes),
+            Prepared::Copy { cuda, to } => {
+                cuda.copy(input.first(to.address().bytes())?, to.address())
+            }
         }
     }
 }

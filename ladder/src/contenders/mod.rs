@@ -12,4 +12,4 @@ pub use contender::Contender;
 pub use entry::{Entry, all};
 pub use limits::Limits;
 pub use peers::Peers;
-pub(crate) use reduce::Borrowed;
+pub(crate) use reduce::{Borrowed, Run};

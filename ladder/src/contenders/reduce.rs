@@ -1,10 +1,10 @@
 //! `reduce`, the crate that the ladder ends in, measured like everything else.
 
-use std::{fmt, rc::Rc, sync::Arc};
+use std::{fmt, marker::PhantomData, rc::Rc, sync::Arc};
 
 use common::{
     Error, Result,
-    device::{Cuda, cuda::Memory},
+    device::{Address, Cuda, cuda::Memory},
 };
 use cudarc::driver::{
     CudaStream, DevicePtr, DevicePtrMut, DeviceSlice, SyncOnDrop, sys::CUdeviceptr,
@@ -13,12 +13,15 @@ use cudarc::driver::{
 /// Its name in every table.
 pub(super) const NAME: &str = "reduce";
 
+/// One who adds the elements at an address.
+pub(crate) type Run<'r> = Box<dyn Fn(Address<'_>) -> Result<()> + 'r>;
+
 /// A sum of it with its buffers.
 pub(super) struct Prepared<'b> {
-    launch: Box<dyn Fn(u64) -> Result<()> + 'b>,
-    sum: Box<dyn Fn(u64) -> Result<()> + 'b>,
+    launch: Run<'b>,
+    sum: Run<'b>,
     cuda: &'b Cuda,
-    out: Memory,
+    out: Rc<Memory>,
 }
 
 impl fmt::Debug for Prepared<'_> {
@@ -27,17 +30,24 @@ impl fmt::Debug for Prepared<'_> {
     }
 }
 
-/// Device memory that somebody else owns, as it takes it.
-pub(crate) struct Borrowed<'c> {
-    /// Its address on the device.
-    pub(crate) address: u64,
-    /// Elements.
-    pub(crate) len: usize,
-    /// The stream that it is used on.
-    pub(crate) stream: &'c Arc<CudaStream>,
+/// Device memory of ours, as it takes it.
+pub(crate) struct Borrowed<'m, T> {
+    address: CUdeviceptr,
+    len: usize,
+    stream: &'m Arc<CudaStream>,
+    memory: PhantomData<&'m [T]>,
 }
 
-impl<T> DeviceSlice<T> for Borrowed<'_> {
+impl<'m, T> Borrowed<'m, T> {
+    /// So many elements at an address; refused where there are fewer, or it is another GPU's.
+    pub(crate) fn new(cuda: &'m Cuda, at: Address<'m>, len: u64) -> Result<Borrowed<'m, T>> {
+        let address = cuda.own(at, len * size_of::<T>() as u64)?;
+        let (len, stream) = (len as usize, cuda.shared_stream());
+        Ok(Borrowed { address, len, stream, memory: PhantomData })
+    }
+}
+
+impl<T> DeviceSlice<T> for Borrowed<'_, T> {
     fn len(&self) -> usize {
         self.len
     }
@@ -47,14 +57,14 @@ impl<T> DeviceSlice<T> for Borrowed<'_> {
     }
 }
 
-impl<T> DevicePtr<T> for Borrowed<'_> {
+impl<T> DevicePtr<T> for Borrowed<'_, T> {
     fn device_ptr<'a>(&'a self, _: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
         // One stream is used: order needs no events.
         (self.address, SyncOnDrop::Record(None))
     }
 }
 
-impl<T> DevicePtrMut<T> for Borrowed<'_> {
+impl<T> DevicePtrMut<T> for Borrowed<'_, T> {
     fn device_ptr_mut<'a>(&'a mut self, _: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
         (self.address, SyncOnDrop::Record(None))
     }
@@ -63,31 +73,30 @@ impl<T> DevicePtrMut<T> for Borrowed<'_> {
 impl<'b> Prepared<'b> {
     /// A sum of `n` elements, ready to run.
     pub(super) fn new<T: reduce::Element + 'b>(cuda: &'b Cuda, n: u64) -> Result<Prepared<'b>> {
-        let out = cuda.alloc("the sum", 8)?;
-        let address = out.address();
-        let stream = cuda.shared_stream();
+        let out = Rc::new(cuda.alloc("the sum", 8)?);
         let failed = |error: reduce::Error| Error::Cuda {
             doing: "summing with reduce".into(),
             text: error.to_string(),
         };
-        let reducer = Rc::new(reduce::Reducer::<T>::new(stream).map_err(failed)?);
-        let slice = move |input| Borrowed { address: input, len: n as usize, stream };
-        let into = reducer.clone();
-        let launch = move |input| {
-            let mut out = Borrowed { address, len: 1, stream };
-            into.sum_into(&slice(input), &mut out).map_err(failed)
+        let reducer = Rc::new(reduce::Reducer::<T>::new(cuda.shared_stream()).map_err(failed)?);
+        let (into, to) = (reducer.clone(), out.clone());
+        let launch = move |input: Address<'_>| {
+            let mut out = Borrowed::new(cuda, to.address(), 1)?;
+            into.sum_into(&Borrowed::new(cuda, input, n)?, &mut out).map_err(failed)
         };
-        let sum = move |input| reducer.sum(&slice(input)).map(drop).map_err(failed);
+        let sum = move |input: Address<'_>| {
+            reducer.sum(&Borrowed::new(cuda, input, n)?).map(drop).map_err(failed)
+        };
         Ok(Prepared { launch: Box::new(launch), sum: Box::new(sum), cuda, out })
     }
 
     /// The sum of the elements at that address, on the host, as its callers ask for it.
-    pub(super) fn sum(&self, input: u64) -> Result<()> {
+    pub(super) fn sum(&self, input: Address<'_>) -> Result<()> {
         (self.sum)(input)
     }
 
     /// Launches the sum of the elements at that address.
-    pub(super) fn launch(&self, input: u64) -> Result<()> {
+    pub(super) fn launch(&self, input: Address<'_>) -> Result<()> {
         (self.launch)(input)
     }
 

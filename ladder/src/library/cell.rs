@@ -7,14 +7,14 @@ use std::{
 
 use common::{
     Error, Result,
-    device::{Cuda, Stopwatch, cuda::Memory},
+    device::{Address, Cuda, Stopwatch, cuda::Memory},
 };
 use measured::{Clock, library::Taken};
 use reduce::{Operation, Reducer};
 
 use super::{drawn::Drawn, options::Options};
 use crate::{
-    contenders::{Borrowed, cub},
+    contenders::{Borrowed, Run, cub},
     rig::Rig,
     rounds::{self, Held, Until},
 };
@@ -32,9 +32,6 @@ const SETTLE: u64 = 100_000;
 /// Additions in a row that CUB's sum may have.
 const DEPTH: f64 = 4096.0;
 
-/// One who reduces the elements at an address.
-type Run<'r> = Box<dyn Fn(u64) -> Result<()> + 'r>;
-
 /// A way to a result, by its name in every table.
 struct Way<'r> {
     name: String,
@@ -45,7 +42,6 @@ struct Way<'r> {
 pub(super) struct Input<T> {
     values: Vec<T>,
     memory: Memory,
-    bytes: u64,
 }
 
 impl<T: Drawn> Input<T> {
@@ -62,14 +58,8 @@ impl<T: Drawn> Input<T> {
         let memory = cuda.alloc("the elements", bytes)?;
         cuda.fill(&memory, 0)?;
         cuda.write(&memory, 0, bytemuck::cast_slice(&values))?;
-        let mut filled = used;
-        while filled < bytes {
-            let more = filled.min(bytes - filled);
-            cuda.repeat(&memory, more, filled)?;
-            filled += more;
-        }
-        cuda.finish()?;
-        Ok(Input { values, memory, bytes })
+        cuda.repeat(&memory, used)?;
+        Ok(Input { values, memory })
     }
 }
 
@@ -86,13 +76,11 @@ where
     T::Output: bytemuck::Pod,
 {
     let cuda = rig.device.gpu()?;
-    let stream = cuda.shared_stream();
-    let reducer = Reducer::<T>::new(stream).map_err(failed)?;
+    let reducer = Reducer::<T>::new(cuda.shared_stream()).map_err(failed)?;
     let out = cuda.alloc("the result", 8)?;
-    let slice = |address| Borrowed { address, len: n as usize, stream };
-    let into = |address| {
-        let mut out = Borrowed { address: out.address(), len: 1, stream };
-        let slice = slice(address);
+    let into = |at: Address<'_>| {
+        let mut out = Borrowed::new(cuda, out.address(), 1)?;
+        let slice = Borrowed::new(cuda, at, n)?;
         match operation {
             Operation::Sum => reducer.sum_into(&slice, &mut out),
             Operation::Min => reducer.min_into(&slice, &mut out),
@@ -100,12 +88,15 @@ where
         }
         .map_err(failed)
     };
-    let here = |address| match operation {
-        Operation::Sum => reducer.sum(&slice(address)),
-        Operation::Min => reducer.min(&slice(address)),
-        Operation::Max => reducer.max(&slice(address)),
+    let here = |at: Address<'_>| {
+        let slice = Borrowed::new(cuda, at, n)?;
+        match operation {
+            Operation::Sum => reducer.sum(&slice),
+            Operation::Min => reducer.min(&slice),
+            Operation::Max => reducer.max(&slice),
+        }
+        .map_err(failed)
     };
-    let here = |address| here(address).map_err(failed);
     let pinned = cuda.pinned()?;
     let asked = cub::Reduction::of(operation, T::NAME)
         .ok_or_else(|| Error::Usage(format!("CUB is not asked for {}", T::NAME)))?;
@@ -182,7 +173,8 @@ where
 
     let size = size_of::<T>() as u64;
     let slot = (n * size).next_multiple_of(128).max(128);
-    let slots = Slots { first, slot, count: (input.bytes / slot).max(1), last: Cell::new(1) };
+    let slots = Slots { slot, count: (first.bytes() / slot).max(1), last: Cell::new(1) };
+    let next = || first.behind(slots.next());
     let mut taken = Vec::new();
     let mut keep = |clock, ways: &[Way<'_>], times: Vec<Vec<(u32, u64)>>| {
         for (way, times) in ways.iter().zip(times) {
@@ -210,9 +202,9 @@ where
         let mut before = vec![1u64; launches.len()];
         let mut sample = |at: usize, before: u64| -> Result<u64> {
             for _ in 0..before {
-                (launches[at].run)(slots.next())?;
+                (launches[at].run)(next())?;
             }
-            let address = slots.next();
+            let address = next();
             stopwatch.time(|| (launches[at].run)(address)).map(nanoseconds)
         };
         for (at, before) in before.iter_mut().enumerate() {
@@ -237,9 +229,9 @@ where
     Ok(taken)
 }
 
-/// Places for one input after the other, in a random order that is the same in every run.
+/// Places for one input after the other, in bytes behind the first, in a random order that is the same
+/// in every run.
 struct Slots {
-    first: u64,
     slot: u64,
     count: u64,
     last: Cell<u64>,
@@ -250,7 +242,7 @@ impl Slots {
         let mut x = self.last.get().wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(1);
         self.last.set(x);
         x ^= x >> 32;
-        self.first + x % self.count * self.slot
+        x % self.count * self.slot
     }
 }
 
@@ -292,9 +284,9 @@ mod tests {
 
     #[test]
     fn slots_are_inside_and_all_are_met() {
-        let slots = Slots { first: 1000, slot: 128, count: 7, last: Cell::new(1) };
+        let slots = Slots { slot: 128, count: 7, last: Cell::new(1) };
         let met: std::collections::HashSet<u64> = (0..200).map(|_| slots.next()).collect();
         assert_eq!(met.len(), 7);
-        assert!(met.iter().all(|at| (at - 1000) % 128 == 0 && *at < 1000 + 7 * 128));
+        assert!(met.iter().all(|at| at % 128 == 0 && *at < 7 * 128));
     }
 }

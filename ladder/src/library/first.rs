@@ -35,8 +35,10 @@ pub(super) fn run(rig: &Rig, options: &Options) -> Result<(), Stop> {
     let mut all = Vec::new();
     let asked =
         options.element.iter().flat_map(|kind| options.operation.iter().map(move |o| (kind, o)));
-    for (kind, operation) in asked {
-        for process in 1..=PROCESSES {
+    // All in turn, and a round before that is not kept: a machine that was asleep is slow at first,
+    // whatever it is asked.
+    for process in 0..=PROCESSES {
+        for (place, (kind, operation)) in asked.clone().enumerate() {
             let output = Command::new(&program)
                 .args(["library", "--alone", "--device", &device])
                 .args(["--type", &word(kind), "--operation", &word(operation)])
@@ -50,17 +52,16 @@ pub(super) fn run(rig: &Rig, options: &Options) -> Result<(), Stop> {
                 let text = format!("a first answer failed, {}: {said}", output.status);
                 return Err(Error::Usage(text).into());
             };
-            all.push(First {
-                process,
-                element: word(kind),
-                operation: word(operation),
-                n: N,
-                context_ms: context,
-                first_ms: first,
-                second_ms: second,
-            });
+            let (element, operation) = (word(kind), word(operation));
+            let (context_ms, first_ms, second_ms) = (context, first, second);
+            let taken =
+                First { process, element, operation, n: N, context_ms, first_ms, second_ms };
+            all.push((place, taken));
         }
     }
+    all.retain(|(_, taken)| taken.process > 0);
+    all.sort_by_key(|(place, _)| *place);
+    let all: Vec<First> = all.into_iter().map(|(_, taken)| taken).collect();
     let mut out = anstream::stdout();
     writeln!(out, "{}\n\n{}", rig.device.facts().line, first_table(&all))?;
     if let Some(folder) = &options.out {
@@ -97,7 +98,7 @@ fn typed<T: Drawn>(cuda: &Cuda, operation: Operation) -> common::Result<(f64, f6
     let memory = cuda.alloc("the elements", N * size_of::<T>() as u64)?;
     cuda.fill(&memory, 0)?;
     let stream = cuda.shared_stream();
-    let slice = Borrowed { address: memory.address(), len: N as usize, stream };
+    let slice = Borrowed::<T>::new(cuda, memory.address(), N)?;
     let answer = || -> common::Result<f64> {
         let started = Instant::now();
         match operation {

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use common::{
     Error, Result,
-    device::{Stopwatch, cuda::Memory},
+    device::{Address, Stopwatch, cuda::Memory},
 };
 use measured::rows::Taken;
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
@@ -15,7 +15,7 @@ use super::{
     cub::{Cub, WAYS},
 };
 use crate::{
-    contenders::Borrowed,
+    contenders::{Borrowed, Run},
     rig::Rig,
     rounds::{self, Held, Until},
 };
@@ -36,14 +36,10 @@ const LOOKED_AT: u64 = 1 << 12;
 /// Additions in a row that CUB's sum may have.
 const DEPTH: f64 = 4096.0;
 
-/// One who adds the rows at an address.
-type Run<'r> = Box<dyn Fn(u64) -> Result<()> + 'r>;
-
 /// The elements on host and device.
 pub(super) struct Input {
     values: Vec<f32>,
     memory: Memory,
-    bytes: u64,
     out: Memory,
 }
 
@@ -65,15 +61,9 @@ impl Input {
         let bytes = (2 * used).max(ROTATION);
         let memory = cuda.alloc("the elements", bytes)?;
         cuda.write(&memory, 0, bytemuck::cast_slice(&values))?;
-        let mut filled = 4 * DRAWN;
-        while filled < bytes {
-            let more = filled.min(bytes - filled);
-            cuda.repeat(&memory, more, filled)?;
-            filled += more;
-        }
+        cuda.repeat(&memory, 4 * DRAWN)?;
         let out = cuda.alloc("the sums", 4 * most)?;
-        cuda.finish()?;
-        Ok(Input { values, memory, bytes, out })
+        Ok(Input { values, memory, out })
     }
 
     /// A row that begins at that element.
@@ -119,12 +109,11 @@ pub(super) fn measure(
     mhz: &mut u32,
 ) -> Result<Vec<Taken>> {
     let cuda = rig.device.gpu()?;
-    let stream = cuda.shared_stream();
-    let reducer = Reducer::<f32>::new(stream).map_err(failed)?;
+    let reducer = Reducer::<f32>::new(cuda.shared_stream()).map_err(failed)?;
     let out = input.out.address();
-    let ours = |address| {
-        let slice = Borrowed { address, len: (rows * elements) as usize, stream };
-        let mut sums = Borrowed { address: out, len: rows as usize, stream };
+    let ours = |at: Address<'_>| {
+        let slice = Borrowed::new(cuda, at, rows * elements)?;
+        let mut sums = Borrowed::new(cuda, out, rows)?;
         reducer.sum_rows_into(&slice, Rows::new(rows, elements), &mut sums).map_err(failed)
     };
     let mut ways: Vec<(&str, Run<'_>)> = vec![("reduce", Box::new(ours))];
@@ -141,11 +130,11 @@ pub(super) fn measure(
         verify(rig, input, name, run, (rows, elements), &expected)?;
     }
     let slot = (4 * rows * elements).next_multiple_of(128);
-    let count = (input.bytes / slot).max(1);
+    let count = (input.memory.address().bytes() / slot).max(1);
     let mut turn = 0u64;
     let mut next = || {
         turn = turn.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(1);
-        input.memory.address() + (turn ^ turn >> 32) % count * slot
+        input.memory.address().behind((turn ^ turn >> 32) % count * slot)
     };
     let mut stopwatch = Stopwatch::gated(cuda)?;
     let mut before = vec![1u64; ways.len()];

@@ -11,7 +11,7 @@ use std::{
 
 use common::{
     Error, Result,
-    device::{Cuda, cuda::Memory},
+    device::{Address, Cuda, cuda::Memory},
 };
 
 use crate::contenders::cub::find;
@@ -87,23 +87,23 @@ impl Cub {
         cuda: &'c Cuda,
         way: usize,
         (rows, elements): (u64, u64),
-        out: u64,
+        out: Address<'c>,
     ) -> Result<Prepared<'c>> {
         cuda.bind()?;
         let mut prepared = Prepared {
             library: self,
+            cuda,
             way,
             rows,
             elements,
             out,
             scratch: None,
+            bytes: 0,
             stream: cuda.stream(),
         };
         // With no scratch memory, the call only says how much it needs.
-        let mut bytes = 0;
-        self.check(way, prepared.call(0, std::ptr::null_mut(), &mut bytes))?;
-        prepared.scratch =
-            Some((cuda.alloc("CUB's scratch memory", (bytes as u64).max(1))?, bytes));
+        prepared.bytes = prepared.call(None)?;
+        prepared.scratch = Some(cuda.alloc("CUB's scratch memory", prepared.bytes as u64)?);
         Ok(prepared)
     }
 
@@ -128,39 +128,47 @@ impl Cub {
 #[derive(Debug)]
 pub(super) struct Prepared<'c> {
     library: &'c Cub,
+    cuda: &'c Cuda,
     way: usize,
     rows: u64,
     elements: u64,
-    out: u64,
-    scratch: Option<(Memory, usize)>,
+    out: Address<'c>,
+    scratch: Option<Memory>,
+    bytes: usize,
     stream: *mut c_void,
 }
 
 impl Prepared<'_> {
-    fn call(&self, input: u64, scratch: *mut c_void, bytes: &mut usize) -> c_int {
-        // SAFETY: the input has the rows at that address, and the output room for their sums, as the
-        // caller says; the scratch memory is live and as large as the library asked for.
-        unsafe {
+    /// Bytes of scratch memory that it takes; launches it, if there is an input, and that memory.
+    fn call(&self, input: Option<Address<'_>>) -> Result<usize> {
+        let own = |at: Address<'_>, bytes| self.cuda.own(at, bytes).map(|at| at as *mut c_void);
+        let none = std::ptr::null_mut;
+        let input = input.map(|at| own(at, 4 * self.rows * self.elements)).transpose()?;
+        let scratch = self.scratch.as_ref().map(|memory| own(memory.address(), self.bytes as u64));
+        let (scratch, out) = (scratch.transpose()?, own(self.out, 4 * self.rows)?);
+        let mut bytes = self.bytes;
+        // SAFETY: the input has the rows, and the output room for their sums, as was just asked; the
+        // scratch memory is live and as large as the library wants it, and without it none is touched.
+        let code = unsafe {
             (self.library.sum)(
                 self.way as c_int,
                 0,
-                input as *const c_void,
+                input.unwrap_or_else(none),
                 self.rows,
                 self.elements,
-                self.out as *mut c_void,
-                scratch,
-                bytes,
+                out,
+                scratch.unwrap_or_else(none),
+                &mut bytes,
                 self.stream,
             )
-        }
+        };
+        self.library.check(self.way, code)?;
+        Ok(bytes)
     }
 
     /// Launches the sums of the rows at that address.
-    pub(super) fn launch(&self, input: u64) -> Result<()> {
-        let (scratch, mut bytes) =
-            self.scratch.as_ref().map_or((0, 0), |(memory, bytes)| (memory.address(), *bytes));
-        let code = self.call(input, scratch as *mut c_void, &mut bytes);
-        self.library.check(self.way, code)
+    pub(super) fn launch(&self, input: Address<'_>) -> Result<()> {
+        self.call(Some(input)).map(drop)
     }
 }
 

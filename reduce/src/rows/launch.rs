@@ -12,10 +12,10 @@ use super::{
 };
 use crate::{
     Element, Error, Operation, Reducer, Result,
-    cuda::{self, RowsCall, State},
+    cuda::{self, Address, RowsCall, State},
     element::Sealed,
     modules::{self, Loaded},
-    reducer::{aligned, get_or_try, state_bytes},
+    reducer::{get_or_try, state_bytes},
     shape,
 };
 
@@ -23,8 +23,8 @@ use crate::{
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
     loaded: [OnceCell<Loaded>; Family::ALL.len()],
-    /// Mail, zeros between launches, and its bytes: as much as the largest call has taken.
-    state: RefCell<Option<(State, usize)>>,
+    /// Mail, zeros between launches: as much as the largest call has taken.
+    state: RefCell<Option<State>>,
 }
 
 impl<T: Element> Reducer<T> {
@@ -43,23 +43,20 @@ impl<T: Element> Reducer<T> {
         self.same_context("result", result.stream())?;
         self.same_context("slice", slice.stream())?;
         self.bind()?;
-        let (output, _writes) = result.device_ptr_mut(self.stream());
-        let (input, _reads) = slice.device_ptr(self.stream());
-        aligned::<T::Output>("result", output)?;
-        aligned::<T>("slice", input)?;
+        let (output, _writes) = Address::of_result(result, self.stream())?;
+        let (input, _reads) = Address::of(slice, self.stream())?;
         let size = size_of::<T>() as u64;
         let bytes = u128::from(count) * u128::from(elements) * u128::from(size);
         let too_long = || Error::TooLong { n: elements, size, most: shape::LONGEST };
         let shape =
             pick(rows, size).filter(|_| bytes <= u128::from(u64::MAX)).ok_or_else(too_long)?;
         if matches!(shape, Shape::One(_)) {
-            return self.launch_at(Operation::Sum, input, elements, output, 0);
+            return self.launch_at(Operation::Sum, input.first(elements), output, 0);
         }
         let lanes = 16 / size;
         let whole = pitch.is_multiple_of(lanes) && elements.is_multiple_of(lanes);
         let whole = whole || matches!(shape, Shape::Short);
-        let begin =
-            Begin { rows: input.is_multiple_of(16) && whole, sums: output.is_multiple_of(16) };
+        let begin = Begin { rows: input.begins_a_word() && whole, sums: output.begins_a_word() };
         let mut blocks = Ok(0);
         let planned = plan(rows, shape, begin, |family| {
             blocks = self.load_rows(family).map(|loaded| loaded.blocks);
@@ -70,15 +67,16 @@ impl<T: Element> Reducer<T> {
         let Plan { family, grid, threads, told, values } = planned;
         let function = &self.load_rows(family)?.function;
         let call = RowsCall { grid, threads, input, output, rows: count, elements, pitch, told };
-        let run = |state| cuda::launch_rows(function, self.stream(), call, state);
+        let run =
+            |state: Option<Address<'_>>| cuda::launch_rows(function, self.stream(), call, state);
         if values == 0 {
-            return run(0);
+            return run(None);
         }
         let bytes = state_bytes::<T>(values);
         if cuda::is_capturing(self.stream())? {
             return cuda::with_captured_state(self.stream(), bytes, run);
         }
-        run(self.rows_state(bytes)?)
+        self.with_rows_state(bytes, run)
     }
 
     fn load_rows(&self, family: Family) -> Result<&Loaded> {
@@ -88,15 +86,19 @@ impl<T: Element> Reducer<T> {
         })
     }
 
-    /// Room for mail; what there was is freed behind the work that uses it.
-    fn rows_state(&self, bytes: usize) -> Result<u64> {
+    /// With room for mail; what there was is freed behind the work that uses it.
+    fn with_rows_state(
+        &self,
+        bytes: usize,
+        run: impl FnOnce(Option<Address<'_>>) -> Result<()>,
+    ) -> Result<()> {
         let mut kept = self.rows().state.borrow_mut();
         match &*kept {
-            Some((state, room)) if *room >= bytes => Ok(state.address()),
+            Some(state) if state.address().len() >= bytes as u64 => run(Some(state.address())),
             _ => {
                 let bytes = bytes.next_power_of_two();
                 let state = cuda::outside_of_captures(|| State::new(self.stream(), bytes))?;
-                Ok(kept.insert((state, bytes)).0.address())
+                run(Some(kept.insert(state).address()))
             }
         }
     }

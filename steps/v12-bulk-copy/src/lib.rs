@@ -22,7 +22,8 @@ mod variants;
 /// Bytes of the ring: three stages of 2048 words.
 const RING: u64 = 3 * 2048 * 16;
 
-/// As v11, and two rings a multiprocessor: at least 128 KiB are on their way.
+/// As v11, and two rings a multiprocessor: at least 128 KiB are on their way. A block counts its stages in
+/// 32 bits, which go round after 128 TiB.
 fn plan(problem: &Problem) -> Plan {
     let parts = Parts::of(problem);
     let pass = Pass {

@@ -119,8 +119,10 @@ fn pass(streamed: &mut Streamed<'_>, feed: &mut Feed<'_>, which: Pass) -> Result
         if which == Pass::File {
             streamed.opened.piece(range, &mut feed.piece()?[..bytes as usize])?;
         }
-        let add = |address| if which == Pass::Copy { Ok(()) } else { streamed.add(piece, address) };
-        feed.send(bytes, add)?;
+        feed.send(bytes, |address| match which {
+            Pass::Copy => Ok(()),
+            _ => streamed.add(piece, address),
+        })?;
     }
     feed.spans()
 }

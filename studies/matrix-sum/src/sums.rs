@@ -72,7 +72,7 @@ pub fn sums(
     let cut = Cut::of(job.plan(), given, most_left);
     // The second half of that ran on other numbers.
     let sums = if most_left == 0 {
-        job.launch(&job.calls(workload.warm()))?;
+        job.launch(&job.calls(workload.warm())?)?;
         job.verify_last(&workload).and_then(Checked::right)?;
         let sums = job.output::<f32>(plan::SUMS, plan::ENTRIES)?;
         [sums[0], sums[1], sums[2], sums[3]]

@@ -2,6 +2,7 @@
 
 use common::{
     Result,
+    device::Address,
     plan::{Buffer, Holds, Order, Plan},
     run::Job,
 };
@@ -42,11 +43,17 @@ impl Cut {
 
     /// The four sums: the device is left to this cut, and the CPU adds what it finds there. `values`
     /// are the elements, which lie at the address too.
-    pub fn sums(&self, job: &Job<'_>, values: &[f32], order: Order, at: u64) -> Result<[f32; 4]> {
+    pub fn sums(
+        &self,
+        job: &Job<'_>,
+        values: &[f32],
+        order: Order,
+        at: Address<'_>,
+    ) -> Result<[f32; 4]> {
         if self.launches == 0 {
             return Ok(host(values, order));
         }
-        job.launch(&job.calls(at)[..self.launches])?;
+        job.launch(&job.calls(at)?[..self.launches])?;
         Ok(host(&job.output::<f32>(self.buffer, ENTRIES * self.matrices)?, order))
     }
 }

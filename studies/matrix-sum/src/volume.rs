@@ -6,10 +6,9 @@ use std::{ops::Range, path::Path, time::Instant};
 use common::{
     Element, Error, Result, Step,
     device::{
-        Device, Memory,
+        Address, Device, Memory,
         feed::{Feed, Span},
     },
-    plan::Call,
     ptx,
     run::Job,
     sum::{Elements, Verdict},
@@ -104,13 +103,14 @@ impl<'d> Streamed<'d> {
     }
 
     /// Launches what adds a piece at that address, and what keeps its four sums.
-    pub(crate) fn add(&self, piece: u64, address: u64) -> Result<()> {
+    pub(crate) fn add(&self, piece: u64, address: Address<'_>) -> Result<()> {
         let job = self.job(piece);
-        let calls: Vec<Call> = job.calls(address);
-        job.launch(&calls)?;
+        job.launch(&job.calls(address)?)?;
         let sums = job.address(plan::SUMS, address);
         match (self.device, &self.left[piece as usize]) {
-            (Device::Cuda(cuda), Memory::Cuda(left)) => cuda.copy(sums, left, MATRIX),
+            (Device::Cuda(cuda), Memory::Cuda(left)) => {
+                cuda.copy(sums.first(MATRIX)?, left.address())
+            }
             (device, left) => {
                 let sums = job.output::<f32>(plan::SUMS, ENTRIES)?;
                 device.write(left, 0, &bytes_of(&sums))

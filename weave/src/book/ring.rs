@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, fmt::Write as _};
 use anyhow::{Context, Result, anyhow, ensure};
 use common::{
     Element,
-    plan::{Arg, Block, Buffer, Call, Chip, Problem},
+    plan::{Arg, Block, Buffer, Chip, Launch, Problem},
 };
 use simt::observer::{Access, AccessKind, At, Copy, Observer, Space};
 
@@ -100,8 +100,21 @@ fn events(step: &str, ptx: &str) -> Result<Vec<Event>> {
     };
     let mut watch = Watch::default();
     let module = simt::Module::parse(ptx)?;
-    let call = Call::of(&plan.launches[0], address);
-    gpu.launch(&module, &call.interpreted(), &mut watch)?;
+    let Launch { entry, grid, block, cluster, shared, args, .. } = &plan.launches[0];
+    let arg = |arg: &Arg| match *arg {
+        Arg::Address(buffer) => simt::Arg::U64(address(buffer)),
+        Arg::U64(value) => simt::Arg::U64(value),
+        Arg::U32(value) => simt::Arg::U32(value),
+    };
+    let launch = simt::Launch {
+        entry,
+        grid: [*grid, 1, 1],
+        block: [*block, 1, 1],
+        cluster: [*cluster, 1, 1],
+        shared: *shared,
+        args: args.iter().map(arg).collect(),
+    };
+    gpu.launch(&module, &launch, &mut watch)?;
     Ok(watch.0)
 }
 

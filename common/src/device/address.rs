@@ -1,0 +1,144 @@
+//! A place in a device's memory, as data: what plans bind to their arguments, and copies go between.
+
+use std::{marker::PhantomData, ops::Range};
+
+use crate::{Error, Result};
+
+/// Where bytes lie on a device, and how many: lent by the memory that owns them, and made by nobody else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Address<'m> {
+    number: u64,
+    bytes: u64,
+    /// What tells its device from all others, while the memory lives.
+    device: usize,
+    memory: PhantomData<&'m ()>,
+}
+
+impl<'m> Address<'m> {
+    /// All of the bytes that an owner has.
+    pub(super) fn of<M>(_: &'m M, number: u64, bytes: u64, device: usize) -> Address<'m> {
+        Address { number, bytes, device, memory: PhantomData }
+    }
+
+    /// How many bytes lie there.
+    pub fn bytes(self) -> u64 {
+        self.bytes
+    }
+
+    /// What lies behind so many of the bytes; nothing, where there are no more.
+    pub fn behind(self, bytes: u64) -> Address<'m> {
+        let bytes = bytes.min(self.bytes);
+        Address { number: self.number + bytes, bytes: self.bytes - bytes, ..self }
+    }
+
+    /// The first of the bytes; refused where there are fewer.
+    pub fn first(self, bytes: u64) -> Result<Address<'m>> {
+        if bytes <= self.bytes {
+            return Ok(Address { bytes, ..self });
+        }
+        Err(Error::Usage(format!(
+            "{bytes} bytes do not fit into device memory of {}: ask for fewer, or allocate more",
+            self.bytes
+        )))
+    }
+
+    /// What its device calls the bytes, as a trace has it: numbers, which nothing can be read by.
+    pub fn numbers(self) -> Range<u64> {
+        self.number..self.number + self.bytes
+    }
+
+    /// As a number, on its own device.
+    pub(super) fn on(self, device: usize) -> Result<u64> {
+        if self.device == device {
+            return Ok(self.number);
+        }
+        Err(Error::Usage(format!(
+            "memory of {} bytes on one device was given to another: allocate and load on the device that launches",
+            self.bytes
+        )))
+    }
+
+    /// How far it lies behind a multiple of so many bytes.
+    pub(crate) fn beside(self, alignment: u64) -> u64 {
+        self.number % alignment
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        Result,
+        device::{Choice, Device, Memory, Ptx, Settings},
+        plan::{Call, Value},
+    };
+
+    const STORE: &str = "
+.version 8.4
+.target sm_60
+.address_size 64
+.visible .entry store(.param .u64 to)
+{
+    .reg .u64 %to;
+    ld.param.u64 %to, [to];
+    st.global.u32 [%to], 7;
+    ret;
+}
+";
+
+    fn device() -> Device {
+        Device::open(Choice::Simt, &Settings::default()).unwrap()
+    }
+
+    fn refused<T>(tried: Result<T>, sentence: &str) {
+        let error = tried.err().expect("it is refused").to_string();
+        assert!(error.contains(sentence), "{error}");
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_with_both_sizes() {
+        let device = device();
+        let memory = device.alloc("sums", 12).unwrap();
+        let all = memory.address();
+        assert_eq!(all.first(12).unwrap().bytes(), 12);
+        refused(all.first(13), "13 bytes do not fit into device memory of 12");
+        assert_eq!(all.behind(8).bytes(), 4);
+        refused(all.behind(8).first(5), "5 bytes do not fit into device memory of 4");
+        assert_eq!(all.behind(u64::MAX).bytes(), 0);
+        refused(device.write(&memory, 8, &[0; 5]), "5 bytes do not fit into device memory of 4");
+        refused(device.write(&memory, u64::MAX, &[0]), "1 bytes do not fit");
+        refused(device.read(&memory, &mut [0; 16]), "16 bytes do not fit");
+        device.write(&memory, 8, &[0; 4]).unwrap();
+    }
+
+    /// Two interpreters count their addresses alike: nothing but its owner tells one's memory from the
+    /// other's.
+    #[test]
+    fn memory_of_another_device_is_refused() {
+        let (device, other) = (device(), device());
+        let own = device.alloc("own", 4).unwrap();
+        let foreign = other.alloc("foreign", 4).unwrap();
+        device.write(&own, 0, &[1; 4]).unwrap();
+        let sentence = "memory of 4 bytes on one device was given to another";
+        refused(device.write(&foreign, 0, &[2; 4]), sentence);
+        refused(device.read(&foreign, &mut [0; 4]), sentence);
+        refused(device.fill(&foreign, 2), sentence);
+        refused(device.forget(&foreign), sentence);
+        let (source, origin, file) = (String::new(), String::new(), "store.ptx".into());
+        let program = device.load(&Ptx { text: STORE.into(), source, origin, file }).unwrap();
+        let store = |memory: &Memory| {
+            let args = vec![Value::Address(memory.address())];
+            let entry = "store".into();
+            device.launch(
+                &program,
+                &Call { entry, grid: 1, block: 1, cluster: 1, shared: 0, early: false, args },
+            )
+        };
+        refused(store(&foreign), sentence);
+        let mut bytes = [0; 4];
+        device.read(&own, &mut bytes).unwrap();
+        assert_eq!(bytes, [1; 4], "nothing was done to memory of the same address");
+        store(&own).unwrap();
+        device.read(&own, &mut bytes).unwrap();
+        assert_eq!(u32::from_le_bytes(bytes), 7);
+    }
+}
