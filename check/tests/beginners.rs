@@ -1,4 +1,4 @@
-//! Twelve mistakes of a beginner in the exercises 1 to 5: what each is told. Every message names a line, a
+//! Thirteen mistakes of a beginner in the exercises 1 to 5: what each is told. Every message names a line, a
 //! size or a count.
 
 mod said;
@@ -106,6 +106,19 @@ fn mistakes() -> Vec<Mistake<'static>> {
             )],
             &["clean", "at line 22", "a `__syncwarp()` is missing"],
         ),
+        (
+            5,
+            "the barrier of the warp in an if",
+            vec![(
+                "sum += shared[tid + 8];  __syncwarp(); shared",
+                "if (tid < 16) { sum += shared[tid + 8]; __syncwarp(); } shared",
+            )],
+            &[
+                "clean",
+                "16 of the 32 lanes that its mask names come to the `__syncwarp()` at line 23, and 16 to another one there too",
+                "put the condition around the work, and not around the `__syncwarp()`",
+            ],
+        ),
     ]
 }
 
@@ -113,7 +126,7 @@ fn mistakes() -> Vec<Mistake<'static>> {
 fn each_mistake_is_told_with_a_line_a_size_or_a_count() {
     let Some(compiler) = compiler() else { return };
     let mut faults = String::new();
-    assert_eq!(mistakes().len(), 12);
+    assert_eq!(mistakes().len(), 13);
     for (number, name, edits, words) in mistakes() {
         let (passed, page) = said(&compiler, number, &edited(number, &edits), 1);
         println!("{number}, {name}:\n{page}");

@@ -90,7 +90,7 @@ pub(crate) fn held(scene: &Scene<'_>, seed: u64) -> Result<Seen, Box<Failure>> {
     if let Some(finding) = seen.findings.first() {
         let mut said = format!("{}: {}", scene.what(), finding.sentence());
         if !scene.task.warps {
-            said = said.replace("`__syncwarp()`", "`__syncthreads()`");
+            said = said.replace("a `__syncwarp()` is missing", "a `__syncthreads()` is missing");
         }
         let lines = finding.sites.iter().map(|site| site.line);
         return Err(Box::new(Failure::new(Stage::Clean, said).at(lines)));

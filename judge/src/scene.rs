@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use numbers::{Element, group};
-use simt::observe::{Finding, Memory, Races, State, Sync};
+use simt::observe::{Fault, Finding, Memory, Races, State, Sync};
 use simt::{Arg, Config, Counters, Error, Gpu, Launch, Module, Schedule};
 
 use crate::task::{PARTIALS, Shape, Task};
@@ -107,7 +107,9 @@ impl Scene<'_> {
         }
         let ((memory, races, sync), state, counters) = watch.unwrap_or_default();
         let found = memory.findings().iter().chain(races.findings()).chain(sync.findings());
-        let findings = found.cloned().collect();
+        let mut findings: Vec<Finding> = found.cloned().collect();
+        // Races behind a barrier that is not met as it should be have their cause in it.
+        findings.sort_by_key(|finding| finding.fault != Fault::DivergentBarrier);
         Ok(Seen { left, findings, state: state.findings().to_vec(), counters })
     }
 

@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, rc::Rc, str::FromStr, time::Duration};
 
-use simt::observe::{Finding, Printed, Prints, Races, State, Sync, Trace};
+use simt::observe::{Fault, Finding, Printed, Prints, Races, State, Sync, Trace};
 
 use super::{
     facts::Facts,
@@ -274,7 +274,10 @@ impl Interpreter {
         ];
         let checks =
             on.iter().filter(|(_, found)| found.is_some()).map(|(check, _)| *check).collect();
-        let findings = on.iter().filter_map(|(_, found)| *found).flatten().cloned().collect();
+        let found = on.iter().filter_map(|(_, found)| *found).flatten();
+        let mut findings: Vec<Finding> = found.cloned().collect();
+        // Races behind a barrier that is not met as it should be have their cause in it.
+        findings.sort_by_key(|finding| finding.fault != Fault::DivergentBarrier);
         let (printed, prints) = (prints.printed().to_vec(), prints.total());
         Observed { counters, checks, findings, printed, prints, trace }
     }

@@ -70,7 +70,9 @@ impl Observer for Sync {
             let mut others = Vec::new();
             if let Some(pc) = parted.other {
                 let other = scene.site(at.block.index, at.linear(lane), pc, "wait");
-                others.push(format!("{} to another one at {}", count(parted.elsewhere), other.at()));
+                let same = other.at() == site.at();
+                let there = if same { "there too".into() } else { format!("at {}", other.at()) };
+                others.push(format!("{} to another one {there}", count(parted.elsewhere)));
             }
             let exited = count(parted.members & !at.mask & !parted.elsewhere);
             if exited != 0 {
