@@ -13,12 +13,12 @@ use crate::{
 /// A step, ready to run again and again.
 #[derive(Debug)]
 pub struct Job<'d> {
-    device: &'d Device,
-    step: &'d Step,
-    problem: Problem,
-    plan: Plan,
+    pub(super) device: &'d Device,
+    pub(super) step: &'d Step,
+    pub(super) problem: Problem,
+    pub(super) plan: Plan,
     program: Rc<Program>,
-    scratch: Vec<Memory>,
+    pub(super) scratch: Vec<Memory>,
     result: Memory,
     runs: Cell<u32>,
 }
@@ -122,64 +122,6 @@ impl<'d> Job<'d> {
         })
     }
 
-    /// Flags of mail that are left up, though the sums are right: the order in which the blocks ran
-    /// hid that the next run takes old mail for its own.
-    fn flags_up(&self, verdict: Verdict) -> Result<Option<Box<Mismatch>>> {
-        for (memory, kind) in self.scratch.iter().zip(&self.plan.scratch) {
-            let Scratch::Mail(count) = *kind else { continue };
-            let mut boxes = vec![0; (2 * count * self.problem.element.size()) as usize];
-            self.device.read(memory, &mut boxes)?;
-            let up = |mail: &[u8]| mail[4..].iter().any(|&byte| byte != 0);
-            let (all, left) = (boxes.len() / 8, boxes.chunks(8).filter(|mail| up(mail)).count());
-            if let Some(first) = boxes.chunks(8).position(up) {
-                let mut wrong = Mismatch::of(self.step, &self.problem, Run::Mail, verdict, None);
-                wrong.left = Some(format!(
-                    "{left} of {all} flags of its mailbox are up when it ends, that of box {first} first, and a later run would take this one's values for its own: take each flag down when its value is taken"
-                ));
-                return Ok(Some(Box::new(wrong)));
-            }
-        }
-        Ok(None)
-    }
-
-    /// What a run leaves to the next one, as a sentence: of a sum that is wrong in its second run.
-    fn left_behind(&self, input: u64) -> Result<Option<String>> {
-        let found = self.left_as_found()?;
-        // Two more runs, from the start, and this time their atomics are watched. What stops them is
-        // no news.
-        let findings = self.device.state_of(self.problem.n, || {
-            self.start_anew()?;
-            (0..2).try_for_each(|_| self.launch(&self.calls(input)))
-        });
-        // Old values may lie in boxes whose flags are down.
-        let told = findings.iter().find(|finding| !found || !self.is_scratch(finding.address));
-        Ok(match told {
-            Some(finding) => Some(finding.sentence()),
-            None if found => None,
-            None => Some("it found its tickets or mail zero, and did not leave them so: let the last block set them back".into()),
-        })
-    }
-
-    fn is_scratch(&self, address: u64) -> bool {
-        let bytes = |index| self.plan.scratch_bytes(index, self.problem.element);
-        let mut all = self.scratch.iter().enumerate();
-        all.any(|(index, memory)| {
-            (memory.address()..memory.address() + bytes(index)).contains(&address)
-        })
-    }
-
-    /// Scratch memory is as it was before the first run.
-    fn start_anew(&self) -> Result<()> {
-        for (memory, kind) in self.scratch.iter().zip(&self.plan.scratch) {
-            match kind {
-                Scratch::Zeroed(_) | Scratch::Mail(_) => self.device.fill(memory, 0)?,
-                Scratch::Partials(_) => self.device.forget(memory)?,
-            }
-        }
-        self.device.restart();
-        Ok(())
-    }
-
     /// Holds the sums of the last run against the exact ones, whatever ran before it: a kernel that
     /// leaves something behind is right once, and then wrong.
     pub fn verify_last<T: Scalar>(&self, workload: &Workload<T>) -> Result<Checked> {
@@ -263,23 +205,6 @@ impl<'d> Job<'d> {
     /// who wants nothing else.
     pub fn fetch(&self, sum: &mut [u8]) -> Result<()> {
         self.device.read(&self.result, sum)
-    }
-
-    /// Whether what runs find zero, they have left zero: counters, and the flags of mail.
-    pub fn left_as_found(&self) -> Result<bool> {
-        for (memory, kind) in self.scratch.iter().zip(&self.plan.scratch) {
-            let (bytes, kept) = match *kind {
-                Scratch::Partials(_) => continue,
-                Scratch::Zeroed(bytes) => (bytes, 0),
-                Scratch::Mail(count) => (2 * count * self.problem.element.size(), 4),
-            };
-            let mut found = vec![0; bytes as usize];
-            self.device.read(memory, &mut found)?;
-            if found.chunks(8).flat_map(|mail| mail.iter().skip(kept)).any(|&byte| byte != 0) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
     }
 
     /// The first `count` elements of what a stage wrote, in the last run.
@@ -392,6 +317,10 @@ mod tests {
         device.write(&job.scratch[0], 0, bytemuck::cast_slice(&[20i32, 13])).unwrap();
         job.launch(&job.calls(workload.warm())).unwrap();
         assert!(job.verify_last(&workload).unwrap().wrong.is_none(), "they were right");
+        // Where two of them are wrong, their sum may be right.
+        device.write(&job.scratch[0], 0, bytemuck::cast_slice(&[19i32, 14])).unwrap();
+        let wrong = job.verify_last(&workload).unwrap().wrong.expect("one in the wrong part");
+        assert!(wrong.verdict.verified() && wrong.first.is_some_and(|first| first.index == 0));
         let wrong = job.verify_once(&workload).unwrap().wrong.expect("nobody made them");
         assert!(
             wrong.to_string().ends_with(
@@ -399,6 +328,17 @@ mod tests {
             ),
             "{wrong}"
         );
+    }
+
+    #[test]
+    fn a_trap_has_the_number_of_its_launch() {
+        let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
+        let text = LAZY.replace("[%partials+4]", "[%partials+4096]");
+        let ptx = Ptx { text, source: String::new(), origin: String::new(), file: String::new() };
+        let problem = device.problem(33, Block::new(64).unwrap(), Element::I32);
+        let job = Job::load(&device, &STEP, &ptx, problem).unwrap();
+        let error = job.launch(&job.calls(0)).unwrap_err().to_string();
+        assert!(error.starts_with("launch 1, 2 blocks of 64 threads on 33 elements: "), "{error}");
     }
 
     #[test]

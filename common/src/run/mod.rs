@@ -4,6 +4,7 @@
 mod counted;
 mod fits;
 mod job;
+mod left;
 mod outcome;
 mod timing;
 

@@ -376,6 +376,39 @@ mod tests {
     }
 
     #[test]
+    fn a_mismatch_is_said_with_what_explains_it() {
+        let verdict = |sum: f64, error: f64, bound: f64| Verdict {
+            sum: Value::Float(sum),
+            expected: Value::Float(2.0),
+            error,
+            bound,
+        };
+        let first = found(&plan(200), &[1; 200], &[64, 63, 65, 8], 200);
+        let said = |element, run, verdict, first| {
+            let (step, left) = ("v".to_owned(), None);
+            Mismatch { step, n: 9, element, threads: 64, verdict, run, first, left }.to_string()
+        };
+        let wrong = verdict(2.5, 0.5, 0.25);
+        let parts = "block 1 of launch 1, which adds the elements 64 to 127, gave 63 instead of 64 (off by 1)";
+        assert_eq!(
+            said(Element::F32, Run::First, wrong, None),
+            "v is wrong: the sum of 9 f32 in blocks of 64 is 2, the kernel gave 2.5 (off by 0.500, where its own rounding explains at most 2.5e-1)"
+        );
+        for (element, run) in [(Element::I32, Run::First), (Element::F64, Run::Exact)] {
+            let text = said(element, run, wrong, first);
+            assert!(text.ends_with(&format!("gave 2.5 (off by 0.500); {parts}")), "{text}");
+        }
+        let text = said(Element::F32, Run::First, verdict(f64::NAN, f64::NAN, 0.25), None);
+        assert!(text.ends_with("is 2, the kernel gave NaN"), "{text}");
+        let text = said(Element::F32, Run::First, verdict(2.125, 0.125, 0.25), first);
+        assert!(
+            text.ends_with(&format!("is off by 0.125, which rounding could explain, but {parts}"))
+        );
+        let distances = [7.0, 0.5, 0.001, 1e15, 1e16].map(about);
+        assert_eq!(distances, ["7", "0.500", "1.00e-3", "1.00e15", "1.00e16"]);
+    }
+
+    #[test]
     fn what_a_stride_holds_is_said() {
         let mut strided = plan(1000);
         strided.launches.truncate(1);

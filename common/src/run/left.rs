@@ -1,0 +1,204 @@
+//! What a run leaves to the next one: tickets that are not reset, flags of mail that are left up.
+
+use super::job::Job;
+use crate::{
+    Result,
+    plan::Scratch,
+    sum::{Mismatch, Run, Verdict},
+};
+
+impl Job<'_> {
+    /// Flags of mail that are left up, though the sums are right: the order in which the blocks ran
+    /// hid that the next run takes old mail for its own.
+    pub(super) fn flags_up(&self, verdict: Verdict) -> Result<Option<Box<Mismatch>>> {
+        for (memory, kind) in self.scratch.iter().zip(&self.plan.scratch) {
+            let Scratch::Mail(count) = *kind else { continue };
+            let mut boxes = vec![0; (2 * count * self.problem.element.size()) as usize];
+            self.device.read(memory, &mut boxes)?;
+            let up = |mail: &[u8]| mail[4..].iter().any(|&byte| byte != 0);
+            let (all, left) = (boxes.len() / 8, boxes.chunks(8).filter(|mail| up(mail)).count());
+            if let Some(first) = boxes.chunks(8).position(up) {
+                let mut wrong = Mismatch::of(self.step, &self.problem, Run::Mail, verdict, None);
+                wrong.left = Some(format!(
+                    "{left} of {all} flags of its mailbox are up when it ends, that of box {first} first, and a later run would take this one's values for its own: take each flag down when its value is taken"
+                ));
+                return Ok(Some(Box::new(wrong)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What a run leaves to the next one, as a sentence: of a sum that is wrong in its second run.
+    pub(super) fn left_behind(&self, input: u64) -> Result<Option<String>> {
+        let found = self.left_as_found()?;
+        // Two more runs, from the start, and this time their atomics are watched. What stops them is
+        // no news.
+        let findings = self.device.state_of(self.problem.n, || {
+            self.start_anew()?;
+            (0..2).try_for_each(|_| self.launch(&self.calls(input)))
+        });
+        // Old values may lie in boxes whose flags are down.
+        let told = findings.iter().find(|finding| !found || !self.is_scratch(finding.address));
+        Ok(match told {
+            Some(finding) => Some(finding.sentence()),
+            None if found => None,
+            None => Some("it found its tickets or mail zero, and did not leave them so: let the last block set them back".into()),
+        })
+    }
+
+    fn is_scratch(&self, address: u64) -> bool {
+        let bytes = |index| self.plan.scratch_bytes(index, self.problem.element);
+        let mut all = self.scratch.iter().enumerate();
+        all.any(|(index, memory)| {
+            (memory.address()..memory.address() + bytes(index)).contains(&address)
+        })
+    }
+
+    /// Scratch memory is as it was before the first run.
+    fn start_anew(&self) -> Result<()> {
+        for (memory, kind) in self.scratch.iter().zip(&self.plan.scratch) {
+            match kind {
+                Scratch::Zeroed(_) | Scratch::Mail(_) => self.device.fill(memory, 0)?,
+                Scratch::Partials(_) => self.device.forget(memory)?,
+            }
+        }
+        self.device.restart();
+        Ok(())
+    }
+
+    /// Whether what runs find zero, they have left zero: counters, and the flags of mail.
+    pub fn left_as_found(&self) -> Result<bool> {
+        for (memory, kind) in self.scratch.iter().zip(&self.plan.scratch) {
+            let (bytes, kept) = match *kind {
+                Scratch::Partials(_) => continue,
+                Scratch::Zeroed(bytes) => (bytes, 0),
+                Scratch::Mail(count) => (2 * count * self.problem.element.size(), 4),
+            };
+            let mut found = vec![0; bytes as usize];
+            self.device.read(memory, &mut found)?;
+            if found.chunks(8).flat_map(|mail| mail.iter().skip(kept)).any(|&byte| byte != 0) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Element, Kernel, Step,
+        device::{Choice, Device, Ptx, Settings},
+        plan::{Arg, Block, Buffer, Holds, Launch, Plan, Stage},
+        sum::{Input, Workload},
+    };
+
+    /// A kernel whose only thread adds all elements, and then stores to the second of two boxes.
+    const POSTING: &str = "
+.version 8.4
+.target sm_60
+.address_size 64
+.visible .entry reduce(.param .u64 in, .param .u64 out, .param .u64 n, .param .u64 boxes)
+{
+    .reg .pred %p;
+    .reg .u32 %sum, %x, %lane;
+    .reg .u64 %in, %out, %n, %boxes;
+    mov.u32 %lane, %tid.x;
+    setp.ne.u32 %p, %lane, 0;
+    @%p ret;
+    ld.param.u64 %in, [in];
+    ld.param.u64 %out, [out];
+    ld.param.u64 %n, [n];
+    ld.param.u64 %boxes, [boxes];
+    mov.u32 %sum, 0;
+again:
+    setp.eq.u64 %p, %n, 0;
+    @%p bra done;
+    ld.global.u32 %x, [%in];
+    add.u32 %sum, %sum, %x;
+    add.u64 %in, %in, 4;
+    sub.u64 %n, %n, 1;
+    bra again;
+done:
+    st.global.u32 [%out], %sum;
+    atom.global.exch.b32 %x, [%boxes+12], 5;
+    ret;
+}
+";
+
+    static POSTS: Step = Step {
+        name: "posting",
+        cures: "",
+        costs: "",
+        kernel: Kernel { path: "", source: "", includes: &[], ptx: ["", "", ""] },
+        blocks: &[64],
+        aligned: 1,
+        plan: |problem| {
+            let launch = Launch {
+                entry: "reduce".into(),
+                grid: 1,
+                block: problem.block.threads(),
+                cluster: 1,
+                shared: 0,
+                early: false,
+                n: problem.n,
+                input: Buffer::Input,
+                args: vec![
+                    Arg::Address(Buffer::Input),
+                    Arg::Address(Buffer::Result),
+                    Arg::U64(problem.n),
+                    Arg::Address(Buffer::Scratch(0)),
+                ],
+                stages: vec![Stage { sums: Buffer::Result, holds: Holds::ALL, depth: 1 }],
+            };
+            Plan { launches: vec![launch], scratch: vec![Scratch::Mail(2)] }
+        },
+        variants: &[],
+    };
+
+    /// What is wrong with it, at 33 elements; none where it is verified.
+    fn posted(text: &str) -> Option<String> {
+        let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
+        let (origin, source) = (String::new(), String::new());
+        let ptx = Ptx { text: text.into(), source, origin, file: "posting.ptx".into() };
+        let problem = device.problem(33, Block::new(64).unwrap(), Element::I32);
+        let job = Job::load(&device, &POSTS, &ptx, problem).unwrap();
+        let workload = Workload::<i32>::new(&device, Input::Ones, 33, 1).unwrap();
+        job.verify(&workload).unwrap().wrong.map(|wrong| wrong.to_string())
+    }
+
+    #[test]
+    fn flags_that_are_left_up_are_told_though_the_sums_are_right() {
+        assert_eq!(
+            posted(POSTING).expect("a flag is up"),
+            "posting is wrong, though its sums are right: 1 of 2 flags of its mailbox are up when \
+             it ends, that of box 1 first, and a later run would take this one's values for its \
+             own: take each flag down when its value is taken"
+        );
+        // The value may stay.
+        assert_eq!(posted(&POSTING.replace("[%boxes+12]", "[%boxes+8]")), None);
+        assert_eq!(posted(&POSTING.replace("[%boxes+12]", "[%boxes]")), None);
+    }
+
+    /// Old values in boxes whose flags are down are no reason for a wrong second run.
+    #[test]
+    fn values_that_stay_in_boxes_are_not_accused() {
+        let constant = POSTING.replace("%sum;\n    atom", "33;\n    atom");
+        assert_ne!(constant, POSTING);
+        let wrong = posted(&constant.replace("[%boxes+12]", "[%boxes+8]")).expect("it gives 33");
+        assert!(wrong.contains(" over the memory that the first run left"), "{wrong}");
+        assert!(!wrong.contains("launch 2") && !wrong.contains("mail"), "{wrong}");
+        // A variable of the kernel's own is nobody's mailbox.
+        let own = constant
+            .replace(".visible", ".global .align 4 .u32 counter;\n.visible")
+            .replace("exch.b32 %x, [%boxes+12], 5", "add.u32 %x, [counter], 1");
+        let wrong = posted(&own).expect("it gives 33");
+        assert!(
+            wrong.contains(" is 3 for the first atomic of launch 2, at PTX line 29"),
+            "{wrong}"
+        );
+        let wrong = posted(&constant).expect("it gives 33, and a flag is up");
+        assert!(wrong.contains("is 5 for the first atomic of launch 2, at PTX line 28"), "{wrong}");
+    }
+}
