@@ -138,7 +138,7 @@ fn overlap(pieces: &[Piece]) -> Result<String> {
     }
     let scale = WIDTH / end;
     let mut svg = format!(
-        "<svg viewBox=\"0 0 {} 150\" role=\"img\" aria-label=\"copies and sums of one file, by time\" style=\"display: block; width: 100%\" font-size=\"13\" fill=\"currentColor\">\n",
+        "<div class=\"drawing\"><svg viewBox=\"0 0 {} 150\" role=\"img\" aria-label=\"copies and sums of one file, by time\">\n",
         LEFT + WIDTH + 34.0
     );
     let lanes = [
@@ -180,7 +180,7 @@ fn overlap(pieces: &[Piece]) -> Result<String> {
         "<text x=\"{}\" y=\"146\" text-anchor=\"middle\">milliseconds</text>",
         LEFT + WIDTH / 2.0
     );
-    Ok(svg + "</svg>")
+    Ok(svg + "</svg></div>")
 }
 
 /// The distance of marks on an axis up to `most`: 1, 2 or 5 times a power of ten.

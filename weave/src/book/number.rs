@@ -34,8 +34,10 @@ pub(crate) fn html(sources: &Sources, text: &str) -> Result<String> {
     let digits = words.keys.get("digits").map(|d| d.parse::<usize>()).transpose()?;
     let bare = words.plain.iter().any(|word| word == "bare");
     let printed = quantity.print(digits, bare);
+    // A figure is not broken into two lines; words are.
+    let class = if matches!(quantity.unit, Unit::Text(_)) { "words" } else { "num" };
     Ok(format!(
-        "<span class=\"num\" title=\"{}\">{}</span>",
+        "<span class=\"{class}\" title=\"{}\">{}</span>",
         escape(&quantity.origin),
         escape(&printed)
     ))
