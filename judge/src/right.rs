@@ -34,6 +34,7 @@ pub(crate) fn right(case: &Case) -> Said {
             }
         }
     }
+    peaks(case)?;
     let types = case.modules.len();
     let types = if types == 1 { "float alone".into() } else { format!("{types} types") };
     let mut said = format!("on {} awkward sizes, {types}", SIZES.len());
@@ -61,6 +62,27 @@ pub(crate) fn right(case: &Case) -> Said {
         said += "; the same bits on every grid";
     }
     Ok(said)
+}
+
+/// Where the largest is asked for, every warp of a block has it once.
+fn peaks(case: &Case) -> Result<(), Box<Failure>> {
+    let Shape::Tiles { each } = case.task.shape else { return Ok(()) };
+    if case.task.operation == Operation::Sum {
+        return Ok(());
+    }
+    for threads in case.task.blocks {
+        let tile = each * u64::from(*threads);
+        let n = 32 * tile;
+        for grid in case.task.shape.grids(n, *threads) {
+            let scene = Scene { watched: false, ..case.scene(Element::F32, n, *threads, grid) };
+            let values = Values::draw(Element::F32, n, case.seed, Draw::Peaks(tile));
+            let seen = scene.run(std::slice::from_ref(&values))?;
+            if let Some(failure) = wrong(&scene, &seen.left[0], &values) {
+                return Err(Box::new(failure));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Holds one launch against the exact results: a kernel that is counted is right there too.

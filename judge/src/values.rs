@@ -19,6 +19,12 @@ pub(crate) struct Values {
     units: Vec<i64>,
 }
 
+/// Where the largest of a tile lies.
+fn peak(seed: u64, tile: u64, elements: u64) -> u64 {
+    let part = (elements / 32).max(1);
+    (tile % 32 * part + mixed(seed ^ !tile) % part) % elements
+}
+
 /// No number.
 const NAN: i64 = i64::MIN;
 
@@ -32,6 +38,9 @@ pub(crate) enum Draw {
     /// All below zero, one in eight no number, where the type has such: who takes 0 for what is no
     /// number has the largest of all.
     SomeNan,
+    /// All below zero but one in each tile of so many, in another thirty-second of it from tile to
+    /// tile: whoever leaves a warp out misses the largest.
+    Peaks(u64),
 }
 
 impl Values {
@@ -59,6 +68,8 @@ impl Values {
             match draw {
                 Draw::SomeNan if element != Element::I32 && random & 0xe0 == 0 => NAN,
                 Draw::Negative | Draw::SomeNan => -size,
+                Draw::Peaks(tile) if place % tile == peak(seed, place / tile, tile) => size,
+                Draw::Peaks(_) => -size,
                 _ if random & 1 == 0 => -size,
                 _ => size,
             }
@@ -261,6 +272,12 @@ mod tests {
         let most = values.result(0..200, Operation::Max, false);
         assert!(most.is_finite() && most < 0.0, "{most}");
         assert_eq!(values.result(0..0, Operation::Max, false), f64::NEG_INFINITY);
+        let peaks = Values::draw(Element::F32, 64 * 32, 5, Draw::Peaks(64));
+        for tile in 0..32 {
+            let above = |at: &usize| peaks.result(*at..at + 1, Operation::Max, false) > 0.0;
+            let found: Vec<usize> = (64 * tile..64 * (tile + 1)).filter(above).collect();
+            assert!(found.len() == 1 && found[0] % 64 / 2 == tile, "{tile}: {found:?}");
+        }
         let negative = Values::draw(Element::I32, 200, 5, Draw::Negative);
         assert!(negative.result(0..200, Operation::Max, false) < 0.0);
     }
