@@ -2,7 +2,9 @@
 
 use std::{cell::RefCell, rc::Rc, str::FromStr, time::Duration};
 
-use simt::observe::{Fault, Finding, Printed, Prints, Races, State, Sync, Trace};
+#[cfg(not(target_family = "wasm"))]
+use simt::observe::State;
+use simt::observe::{Fault, Finding, Printed, Prints, Races, Sync, Trace};
 
 use super::{
     address::Address,
@@ -89,8 +91,14 @@ type Observers = (
     Option<Races>,
     Option<simt::observe::Memory>,
     Option<Sync>,
-    (Option<Trace>, Option<State>),
+    (Option<Trace>, Leaves),
 );
+
+/// What launches leave to each other. A page, which fetches all of this, is told without the line.
+#[cfg(not(target_family = "wasm"))]
+type Leaves = Option<State>;
+#[cfg(target_family = "wasm")]
+type Leaves = ();
 
 /// What was seen of one run.
 #[derive(Clone, Debug)]
@@ -285,7 +293,10 @@ impl Interpreter {
             on(Check::Races).then(Races::new),
             on(Check::Memory).then(simt::observe::Memory::new),
             on(Check::Sync).then(Sync::new),
-            ((self.settings.traced > 0).then(|| Trace::new(self.settings.traced)), None),
+            (
+                (self.settings.traced > 0).then(|| Trace::new(self.settings.traced)),
+                Leaves::default(),
+            ),
         ));
     }
 
@@ -309,6 +320,13 @@ impl Interpreter {
     }
 
     /// What some launches on `n` elements leave to each other, as far as their atomics tell.
+    #[cfg(target_family = "wasm")]
+    pub fn state_of(&self, _: u64, _: impl FnOnce() -> Result<()>) -> Vec<Finding> {
+        Vec::new()
+    }
+
+    /// What some launches on `n` elements leave to each other, as far as their atomics tell.
+    #[cfg(not(target_family = "wasm"))]
     pub fn state_of(&self, n: u64, work: impl FnOnce() -> Result<()>) -> Vec<Finding> {
         if n > CHECKED {
             return Vec::new();
