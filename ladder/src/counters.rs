@@ -255,12 +255,10 @@ fn asked(only: &[String]) -> Result<Vec<&'static Step>> {
 
 /// What the interpreter counts of the same launches, where it is the same thing.
 fn beside(hardware: &[Count]) -> Result<Vec<Twice>> {
-    let mut runs: Vec<&[Count]> = Vec::new();
-    let run =
-        |count: &Count| (count.variant.clone(), count.element.clone(), count.threads, count.n);
-    runs.extend(hardware.chunk_by(|a, b| run(a) == run(b)));
     let mut twice = Vec::new();
-    for counts in runs {
+    for counts in hardware.chunk_by(|a, b| {
+        (&a.variant, &a.element, a.threads, a.n) == (&b.variant, &b.element, b.threads, b.n)
+    }) {
         let Count { variant, element, threads, n, .. } = &counts[0];
         let step = steps_and_ways().find(|step| step.name == variant).ok_or_else(|| {
             Error::Usage(format!("`{variant}` was counted, and is no step: count again"))

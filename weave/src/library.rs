@@ -3,7 +3,6 @@
 
 use std::{
     collections::BTreeMap,
-    fs,
     path::{Path, PathBuf},
 };
 
@@ -14,16 +13,7 @@ use measured::{
     table::{Table, micros},
 };
 
-use crate::plots;
-
-/// The folders of `results/library`, oldest first.
-fn folders(results: &Path) -> Result<Vec<PathBuf>> {
-    let Ok(entries) = fs::read_dir(results.join("library")) else { return Ok(Vec::new()) };
-    let folders = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
-    let mut folders: Vec<_> = folders.into_iter().filter(|path| path.is_dir()).collect();
-    folders.sort();
-    Ok(folders)
-}
+use crate::{plots, results::folders};
 
 /// The calls of a folder's file; none, if it is not there.
 fn calls(folder: &Path, name: &str) -> Result<Vec<Taken>> {
@@ -40,7 +30,7 @@ fn name(folder: &Path) -> String {
 
 /// The newest folder of a kind of GPU, and its calls at the named sizes.
 pub(crate) fn named(results: &Path, gpu: &str) -> Result<(String, Vec<Taken>)> {
-    let folders = folders(results)?;
+    let folders = folders(results, "library")?;
     let newest = folders.iter().rev().find(|folder| name(folder).contains(gpu));
     let newest = newest.with_context(|| format!("results/library has no folder of an {gpu}"))?;
     Ok((name(newest), calls(newest, "named.csv.gz")?))
@@ -59,7 +49,7 @@ pub(crate) struct Library {
 impl Library {
     /// All folders, oldest first.
     pub(crate) fn all(results: &Path) -> Result<Vec<Library>> {
-        folders(results)?.into_iter().map(Library::read).collect()
+        folders(results, "library")?.into_iter().map(Library::read).collect()
     }
 
     fn read(folder: PathBuf) -> Result<Library> {

@@ -1,10 +1,6 @@
 //! Many small matrices: the tables and the picture of `results/matrices`.
 
-use std::{
-    fmt::Write,
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{fmt::Write, path::Path};
 
 use anyhow::{Result, bail};
 use measured::{
@@ -14,14 +10,7 @@ use measured::{
     table::{Table, micros},
 };
 
-/// The newest folder that has a file of that name.
-fn newest(root: &Path, name: &str) -> Option<PathBuf> {
-    let entries = fs::read_dir(root.join("results/matrices")).ok()?;
-    let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    folders.retain(|path| path.join(name).exists());
-    folders.sort();
-    folders.pop()
-}
+use crate::results::newest;
 
 /// The text of a block: `matrices ways`, `matrices volume`, `matrices overlap`, `matrices threshold`.
 pub(crate) fn block(root: &Path, name: &str) -> Result<String> {
@@ -34,7 +23,7 @@ pub(crate) fn block(root: &Path, name: &str) -> Result<String> {
             "there is no block `matrices {name}`: take ways, volume, overlap, threshold or counted"
         ),
     };
-    let Some(folder) = newest(root, file) else {
+    let Some(folder) = newest(root, "matrices", file)? else {
         return Ok("Nothing has been measured yet: `matrix-sum measure` does it.".into());
     };
     let path = folder.join(file);

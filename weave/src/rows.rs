@@ -1,11 +1,6 @@
 //! Sums of rows: the tables and the map of `results/rows`.
 
-use std::{
-    collections::BTreeMap,
-    fmt::Write,
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeMap, fmt::Write, path::Path};
 
 use anyhow::{Context, Result, bail};
 use measured::{
@@ -14,14 +9,7 @@ use measured::{
     table::Table,
 };
 
-/// The newest folder of measurements that has something of that name.
-fn newest(root: &Path, name: &str) -> Option<PathBuf> {
-    let entries = fs::read_dir(root.join("results/rows")).ok()?;
-    let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    folders.retain(|path| path.join(name).exists());
-    folders.sort();
-    folders.pop()
-}
+use crate::results::newest;
 
 /// The text of a block: `rows study`, `rows map`, `rows powers`; `rows below drawn` counts what is slow.
 pub(crate) fn block(root: &Path, name: &str) -> Result<String> {
@@ -30,7 +18,7 @@ pub(crate) fn block(root: &Path, name: &str) -> Result<String> {
         None => (false, name),
     };
     let file = if what == "counted" { "counted.csv" } else { what };
-    let Some(folder) = newest(root, file) else {
+    let Some(folder) = newest(root, "rows", file)? else {
         return Ok("Nothing has been measured yet: `ladder rows` does it.".into());
     };
     if below {
