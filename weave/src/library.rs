@@ -13,7 +13,7 @@ use measured::{
     table::{Table, micros},
 };
 
-use crate::{plots, results::folders};
+use crate::{folders::folders, plots};
 
 /// The calls of a folder's file; none, if it is not there.
 fn calls(folder: &Path, name: &str) -> Result<Vec<Taken>> {

@@ -1,6 +1,7 @@
 //! The book's weaver: what `cargo x book`, `cargo x results` and `cargo x wasm` run, and nothing else builds.
 
 mod book;
+mod folders;
 mod library;
 mod matrices;
 mod plots;

@@ -10,7 +10,7 @@ use measured::{
     table::{Table, micros},
 };
 
-use crate::results::newest;
+use crate::folders::newest;
 
 /// The text of a block: `matrices ways`, `matrices volume`, `matrices overlap`, `matrices threshold`.
 pub(crate) fn block(root: &Path, name: &str) -> Result<String> {

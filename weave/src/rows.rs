@@ -9,7 +9,7 @@ use measured::{
     table::Table,
 };
 
-use crate::results::newest;
+use crate::folders::newest;
 
 /// The text of a block: `rows study`, `rows map`, `rows powers`; `rows below drawn` counts what is slow.
 pub(crate) fn block(root: &Path, name: &str) -> Result<String> {
