@@ -256,9 +256,10 @@ fn described(number: usize, launch: &Launch) -> String {
 mod tests {
     use super::*;
     use crate::{
-        Element, Kernel,
+        Element,
         device::{Choice, Settings},
         plan::{Arg, Block, Holds, Stage},
+        run::played,
         sum::Input,
     };
 
@@ -285,41 +286,31 @@ mod tests {
 }
 ";
 
-    static STEP: Step = Step {
-        name: "lazy",
-        cures: "",
-        costs: "",
-        kernel: Kernel { path: "", source: "", includes: &[], ptx: ["", "", ""] },
-        blocks: &[64],
-        aligned: 1,
-        plan: |problem| {
-            let partials = Buffer::Scratch(0);
-            let launch = Launch {
-                entry: "reduce".into(),
-                grid: 2,
-                block: problem.block.threads(),
-                cluster: 1,
-                shared: 0,
-                early: false,
-                n: problem.n,
-                input: Buffer::Input,
-                args: vec![Arg::Address(partials), Arg::Address(Buffer::Result)],
-                stages: vec![
-                    Stage { sums: partials, holds: Holds::Parts { each: 20, count: 2 }, depth: 1 },
-                    Stage { sums: Buffer::Result, holds: Holds::ALL, depth: 1 },
-                ],
-            };
-            Plan { launches: vec![launch], scratch: vec![Scratch::Partials(2)] }
-        },
-        variants: &[],
-    };
+    static STEP: Step = played::step("lazy", |problem| {
+        let partials = Buffer::Scratch(0);
+        let launch = Launch {
+            entry: "reduce".into(),
+            grid: 2,
+            block: problem.block.threads(),
+            cluster: 1,
+            shared: 0,
+            early: false,
+            n: problem.n,
+            input: Buffer::Input,
+            args: vec![Arg::Address(partials), Arg::Address(Buffer::Result)],
+            stages: vec![
+                Stage { sums: partials, holds: Holds::Parts { each: 20, count: 2 }, depth: 1 },
+                Stage { sums: Buffer::Result, holds: Holds::ALL, depth: 1 },
+            ],
+        };
+        Plan { launches: vec![launch], scratch: vec![Scratch::Partials(2)] }
+    });
 
     #[test]
     fn partial_sums_of_before_are_forgotten() {
         let settings = Settings { checks: Some(Vec::new()), ..Settings::default() };
         let device = Device::open(Choice::Simt, &settings).unwrap();
-        let (origin, source) = (String::new(), String::new());
-        let ptx = Ptx { text: LAZY.into(), source, origin, file: "lazy.ptx".into() };
+        let ptx = played::ptx(LAZY);
         let problem = device.problem(33, Block::new(64).unwrap(), Element::I32);
         let job = Job::load(&device, &STEP, &ptx, problem).unwrap();
         let workload = Workload::<i32>::new(&device, Input::Ones, 33, 1).unwrap();
@@ -342,8 +333,7 @@ mod tests {
     #[test]
     fn elements_that_are_not_there_are_not_launched_on() {
         let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
-        let (origin, source) = (String::new(), String::new());
-        let ptx = Ptx { text: LAZY.into(), source, origin, file: "lazy.ptx".into() };
+        let ptx = played::ptx(LAZY);
         let problem = device.problem(33, Block::new(64).unwrap(), Element::I32);
         let job = Job::load(&device, &STEP, &ptx, problem).unwrap();
         let memory = device.alloc("the input", 33 * 4).unwrap();
@@ -356,7 +346,7 @@ mod tests {
     fn a_trap_has_the_number_of_its_launch() {
         let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
         let text = LAZY.replace("[%partials+4]", "[%partials+4096]");
-        let ptx = Ptx { text, source: String::new(), origin: String::new(), file: String::new() };
+        let ptx = played::ptx(text);
         let problem = device.problem(33, Block::new(64).unwrap(), Element::I32);
         let job = Job::load(&device, &STEP, &ptx, problem).unwrap();
         let memory = device.alloc("the input", 33 * 4).unwrap();

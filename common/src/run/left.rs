@@ -12,16 +12,12 @@ impl Job<'_> {
     /// Flags of mail that are left up, though the sums are right: the order in which the blocks ran
     /// hid that the next run takes old mail for its own.
     pub(super) fn flags_up(&self, verdict: Verdict) -> Result<Option<Box<Mismatch>>> {
-        for (memory, kind) in self.scratch.iter().zip(&self.plan.scratch) {
-            let Scratch::Mail(count) = *kind else { continue };
-            let mut boxes = vec![0; (2 * count * self.problem.element.size()) as usize];
-            self.device.read(memory, &mut boxes)?;
-            let up = |mail: &[u8]| mail[4..].iter().any(|&byte| byte != 0);
-            let (all, left) = (boxes.len() / 8, boxes.chunks(8).filter(|mail| up(mail)).count());
-            if let Some(first) = boxes.chunks(8).position(up) {
+        for Found { kind, words, changed } in self.found()? {
+            if let (Scratch::Mail(_), [first, ..]) = (kind, &changed[..]) {
                 let mut wrong = Mismatch::of(self.step, &self.problem, Run::Mail, verdict, None);
                 wrong.left = Some(format!(
-                    "{left} of {all} flags of its mailbox are up when it ends, that of box {first} first, and a later run would take this one's values for its own: take each flag down when its value is taken"
+                    "{} of {words} flags of its mailbox are up when it ends, that of box {first} first, and a later run would take this one's values for its own: take each flag down when its value is taken",
+                    changed.len()
                 ));
                 return Ok(Some(Box::new(wrong)));
             }
@@ -66,29 +62,46 @@ impl Job<'_> {
 
     /// Whether what runs find zero, they have left zero: counters, and the flags of mail.
     pub fn left_as_found(&self) -> Result<bool> {
-        for (memory, kind) in self.scratch.iter().zip(&self.plan.scratch) {
-            let (bytes, kept) = match *kind {
+        Ok(self.found()?.iter().all(|found| found.changed.is_empty()))
+    }
+
+    /// What runs find zero, as it is now.
+    fn found(&self) -> Result<Vec<Found>> {
+        let mut all = Vec::new();
+        for (memory, &kind) in self.scratch.iter().zip(&self.plan.scratch) {
+            // Of mail the value, which comes first, may stay.
+            let (bytes, kept) = match kind {
                 Scratch::Partials(_) => continue,
                 Scratch::Zeroed(bytes) => (bytes, 0),
                 Scratch::Mail(count) => (2 * count * self.problem.element.size(), 4),
             };
             let mut found = vec![0; bytes as usize];
             self.device.read(memory, &mut found)?;
-            if found.chunks(8).flat_map(|mail| mail.iter().skip(kept)).any(|&byte| byte != 0) {
-                return Ok(false);
-            }
+            let words = found.chunks(8);
+            let changed = |word: &[u8]| word.iter().skip(kept).any(|&byte| byte != 0);
+            let numbers = words.clone().zip(0..).filter(|(word, _)| changed(word));
+            let changed = numbers.map(|(_, number)| number).collect();
+            all.push(Found { kind, words: words.len(), changed });
         }
-        Ok(true)
+        Ok(all)
     }
+}
+
+/// Memory that runs find zero: how many words of eight bytes it has, and which of them are not zero.
+struct Found {
+    kind: Scratch,
+    words: usize,
+    changed: Vec<usize>,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{
-        Element, Kernel, Step,
-        device::{Choice, Device, Ptx, Settings},
+        Element, Step,
+        device::{Choice, Device, Settings},
         plan::{Arg, Block, Buffer, Holds, Launch, Plan, Stage},
+        run::played,
         sum::{Input, Workload},
     };
 
@@ -125,41 +138,31 @@ done:
 }
 ";
 
-    static POSTS: Step = Step {
-        name: "posting",
-        cures: "",
-        costs: "",
-        kernel: Kernel { path: "", source: "", includes: &[], ptx: ["", "", ""] },
-        blocks: &[64],
-        aligned: 1,
-        plan: |problem| {
-            let launch = Launch {
-                entry: "reduce".into(),
-                grid: 1,
-                block: problem.block.threads(),
-                cluster: 1,
-                shared: 0,
-                early: false,
-                n: problem.n,
-                input: Buffer::Input,
-                args: vec![
-                    Arg::Address(Buffer::Input),
-                    Arg::Address(Buffer::Result),
-                    Arg::U64(problem.n),
-                    Arg::Address(Buffer::Scratch(0)),
-                ],
-                stages: vec![Stage { sums: Buffer::Result, holds: Holds::ALL, depth: 1 }],
-            };
-            Plan { launches: vec![launch], scratch: vec![Scratch::Mail(2)] }
-        },
-        variants: &[],
-    };
+    static POSTS: Step = played::step("posting", |problem| {
+        let launch = Launch {
+            entry: "reduce".into(),
+            grid: 1,
+            block: problem.block.threads(),
+            cluster: 1,
+            shared: 0,
+            early: false,
+            n: problem.n,
+            input: Buffer::Input,
+            args: vec![
+                Arg::Address(Buffer::Input),
+                Arg::Address(Buffer::Result),
+                Arg::U64(problem.n),
+                Arg::Address(Buffer::Scratch(0)),
+            ],
+            stages: vec![Stage { sums: Buffer::Result, holds: Holds::ALL, depth: 1 }],
+        };
+        Plan { launches: vec![launch], scratch: vec![Scratch::Mail(2)] }
+    });
 
     /// What is wrong with it, at 33 elements; none where it is verified.
     fn posted(text: &str) -> Option<String> {
         let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
-        let (origin, source) = (String::new(), String::new());
-        let ptx = Ptx { text: text.into(), source, origin, file: "posting.ptx".into() };
+        let ptx = played::ptx(text);
         let problem = device.problem(33, Block::new(64).unwrap(), Element::I32);
         let job = Job::load(&device, &POSTS, &ptx, problem).unwrap();
         let workload = Workload::<i32>::new(&device, Input::Ones, 33, 1).unwrap();

@@ -6,6 +6,8 @@ mod fits;
 mod job;
 mod left;
 mod outcome;
+#[cfg(test)]
+mod played;
 mod timing;
 
 #[cfg(target_family = "wasm")]

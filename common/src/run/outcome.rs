@@ -201,9 +201,9 @@ fn time<T: Scalar>(
 mod tests {
     use super::*;
     use crate::{
-        Kernel,
         device::{Choice, Settings},
         plan::{Arg, Buffer, Holds, Launch, Scratch, Stage},
+        run::played,
         sum::Input,
     };
 
@@ -232,35 +232,26 @@ mod tests {
 }
 ";
 
-    static STEP: Step = Step {
-        name: "forgetful",
-        cures: "",
-        costs: "",
-        kernel: Kernel { path: "", source: "", includes: &[], ptx: ["", "", ""] },
-        blocks: &[64],
-        aligned: 1,
-        plan: |problem| {
-            let args = vec![
-                Arg::Address(Buffer::Result),
-                Arg::U64(problem.n),
-                Arg::Address(Buffer::Scratch(0)),
-            ];
-            let launch = Launch {
-                entry: "reduce".into(),
-                grid: 1,
-                block: problem.block.threads(),
-                cluster: 1,
-                shared: 0,
-                early: false,
-                n: problem.n,
-                input: Buffer::Input,
-                args,
-                stages: vec![Stage { sums: Buffer::Result, holds: Holds::ALL, depth: 1 }],
-            };
-            Plan { launches: vec![launch], scratch: vec![Scratch::Zeroed(4)] }
-        },
-        variants: &[],
-    };
+    static STEP: Step = played::step("forgetful", |problem| {
+        let args = vec![
+            Arg::Address(Buffer::Result),
+            Arg::U64(problem.n),
+            Arg::Address(Buffer::Scratch(0)),
+        ];
+        let launch = Launch {
+            entry: "reduce".into(),
+            grid: 1,
+            block: problem.block.threads(),
+            cluster: 1,
+            shared: 0,
+            early: false,
+            n: problem.n,
+            input: Buffer::Input,
+            args,
+            stages: vec![Stage { sums: Buffer::Result, holds: Holds::ALL, depth: 1 }],
+        };
+        Plan { launches: vec![launch], scratch: vec![Scratch::Zeroed(4)] }
+    });
 
     fn on_the_interpreter<R>(work: impl FnOnce(&Job<'_>, &Workload<i32>) -> R) -> R {
         on_the_interpreter_with(FORGETFUL, work)
@@ -271,12 +262,7 @@ mod tests {
         work: impl FnOnce(&Job<'_>, &Workload<i32>) -> R,
     ) -> R {
         let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
-        let ptx = Ptx {
-            text: text.into(),
-            source: String::new(),
-            origin: String::new(),
-            file: "forgetful.ptx".into(),
-        };
+        let ptx = played::ptx(text);
         let problem = device.problem(33, Block::new(64).unwrap(), Element::I32);
         let job = Job::load(&device, &STEP, &ptx, problem).unwrap();
         let workload = Workload::<i32>::new(&device, Input::Ones, 33, 1).unwrap();
