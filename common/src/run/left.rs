@@ -12,17 +12,16 @@ impl Job<'_> {
     /// Flags of mail that are left up, though the sums are right: the order in which the blocks ran
     /// hid that the next run takes old mail for its own.
     pub(super) fn flags_up(&self, verdict: Verdict) -> Result<Option<Box<Mismatch>>> {
-        for Found { kind, words, changed } in self.found()? {
-            if let (Scratch::Mail(_), [first, ..]) = (kind, &changed[..]) {
-                let mut wrong = Mismatch::of(self.step, &self.problem, Run::Mail, verdict, None);
-                wrong.left = Some(format!(
-                    "{} of {words} flags of its mailbox are up when it ends, that of box {first} first, and a later run would take this one's values for its own: take each flag down when its value is taken",
-                    changed.len()
-                ));
-                return Ok(Some(Box::new(wrong)));
-            }
-        }
-        Ok(None)
+        let mut changed = self.changed()?;
+        changed.retain(|(kind, _)| matches!(kind, Scratch::Mail(_)));
+        let Some(&(Scratch::Mail(count), first)) = changed.first() else { return Ok(None) };
+        let mut wrong = Mismatch::of(self.step, &self.problem, Run::Mail, verdict, None);
+        wrong.left = Some(format!(
+            "{} of {} flags of its mailbox are up when it ends, that of box {first} first, and a later run would take this one's values for its own: take each flag down when its value is taken",
+            changed.len(),
+            count * self.problem.element.size() / 4
+        ));
+        Ok(Some(Box::new(wrong)))
     }
 
     /// What a run leaves to the next one, as a sentence: of a sum that is wrong in its second run.
@@ -62,12 +61,12 @@ impl Job<'_> {
 
     /// Whether what runs find zero, they have left zero: counters, and the flags of mail.
     pub fn left_as_found(&self) -> Result<bool> {
-        Ok(self.found()?.iter().all(|found| found.changed.is_empty()))
+        Ok(self.changed()?.is_empty())
     }
 
-    /// What runs find zero, as it is now.
-    fn found(&self) -> Result<Vec<Found>> {
-        let mut all = Vec::new();
+    /// The words of eight bytes that runs find zero and that are not, each as its buffer and number.
+    fn changed(&self) -> Result<Vec<(Scratch, usize)>> {
+        let mut changed = Vec::new();
         for (memory, &kind) in self.scratch.iter().zip(&self.plan.scratch) {
             // Of mail the value, which comes first, may stay.
             let (bytes, kept) = match kind {
@@ -77,21 +76,14 @@ impl Job<'_> {
             };
             let mut found = vec![0; bytes as usize];
             self.device.read(memory, &mut found)?;
-            let words = found.chunks(8);
-            let changed = |word: &[u8]| word.iter().skip(kept).any(|&byte| byte != 0);
-            let numbers = words.clone().zip(0..).filter(|(word, _)| changed(word));
-            let changed = numbers.map(|(_, number)| number).collect();
-            all.push(Found { kind, words: words.len(), changed });
+            for (number, word) in found.chunks(8).enumerate() {
+                if word[kept..].iter().any(|&byte| byte != 0) {
+                    changed.push((kind, number));
+                }
+            }
         }
-        Ok(all)
+        Ok(changed)
     }
-}
-
-/// Memory that runs find zero: how many words of eight bytes it has, and which of them are not zero.
-struct Found {
-    kind: Scratch,
-    words: usize,
-    changed: Vec<usize>,
 }
 
 #[cfg(test)]
