@@ -32,11 +32,15 @@ ladder() {
     part ladder-warm.txt "$here/bin/ladder" --device "$device" --n "$sizes" --warm
 }
 
-# What a reader's own run prints, for the book: logs/ belongs into the run's folder of results/.
+# What a reader's own run prints, for the book: a folder for results/logs.
 logs() {
-    mkdir -p "$out/logs"
+    local name folder
+    name=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1 | tr 'A-Z ' 'a-z-')
+    folder=logs/$(date +%F)-${name:-no-gpu}
+    mkdir -p "$out/$folder"
+    nvidia-smi --query-gpu=name,driver_version,clocks.max.sm --format=csv,noheader >"$out/$folder/machine.txt" 2>&1
     for step in $steps small-sum; do
-        [ -x "$here/bin/$step" ] && part "logs/$step.txt" "$here/bin/$step" --device "$device"
+        [ -x "$here/bin/$step" ] && part "$folder/$step.txt" "$here/bin/$step" --device "$device"
     done
 }
 

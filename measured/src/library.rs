@@ -213,11 +213,14 @@ impl Series {
             );
             let above = series.above_the_line(way);
             if let Some((n, most)) = above.iter().max_by(|a, b| a.1.total_cmp(&b.1)) {
+                let far: Vec<u64> =
+                    above.iter().filter(|(_, above)| *above > 1.075).map(|(n, _)| *n).collect();
                 text += &format!(
-                    "its time is at most {most:.3} times the line between the powers of two around it (at {}), and more than 1.075 times at {} of {} sizes\n",
+                    "its time is at most {most:.3} times the line between the powers of two around it (at {}), and more than 1.075 times at {} of {} sizes: {}\n",
                     numbers::group(*n),
-                    above.iter().filter(|(_, above)| *above > 1.075).count(),
-                    above.len()
+                    far.len(),
+                    above.len(),
+                    list(&far)
                 );
             }
         }
@@ -315,5 +318,7 @@ mod tests {
             .collect();
         let above = series(&all, Clock::Gpu)[0].above_the_line("reduce");
         assert_eq!(above, [(1536, 1.2)]);
+        let text = &tables(&all, Clock::Gpu)[0].1;
+        assert!(text.contains("at 1 of 1 sizes: 1,536\n"), "{text}");
     }
 }

@@ -79,16 +79,20 @@ impl Library {
                 page += &format!("## {title}, {says}\n\n{table}\n");
             }
         }
-        for drawn in series(&self.drawn, Clock::Gpu) {
-            let element = drawn.title.rsplit(' ').next().unwrap_or_default();
-            let file = format!("drawn-{element}.svg");
-            page += &format!(
-                "## {}, {} sizes drawn, on the device\n\n![CUB's time over that of reduce, by size]({file})\n{}\n",
-                drawn.title,
-                drawn.times.len(),
-                drawn.sentences()
-            );
-            files.insert(self.folder.join(file), plots::drawn(&drawn)?);
+        for (clock, says, suffix) in
+            [(Clock::Gpu, "on the device", ""), (Clock::Host, "on the caller's clock", "-waited")]
+        {
+            for drawn in series(&self.drawn, clock) {
+                let element = drawn.title.rsplit(' ').next().unwrap_or_default();
+                let file = format!("drawn-{element}{suffix}.svg");
+                page += &format!(
+                    "## {}, {} sizes drawn, {says}\n\n![CUB's time over that of reduce, by size]({file})\n{}\n",
+                    drawn.title,
+                    drawn.times.len(),
+                    drawn.sentences()
+                );
+                files.insert(self.folder.join(file), plots::drawn(&drawn)?);
+            }
         }
         if !self.first.is_empty() {
             page += &format!("## First answers\n\n{}\n", first_table(&self.first));

@@ -9,6 +9,7 @@ use super::{
     highlight::{self, Language},
     sources::Sources,
 };
+use crate::folders;
 
 /// A command of the book, in the words of its directive: `v3-first-add -- --device simt`.
 pub(crate) fn command(words: &str) -> String {
@@ -33,18 +34,14 @@ pub(crate) fn run(sources: &Sources, words: &str) -> Result<String> {
     Ok(block(&text))
 }
 
-/// `{{gpu STEP}}`: the same step on a GPU, as its log in `results/` has it.
+/// `{{gpu STEP}}`: the same step on a GPU, as the newest of `results/logs` has it.
 pub(crate) fn gpu(sources: &Sources, step: &str) -> Result<String> {
     sources.kernel(step)?;
-    let run = sources.run(None)?;
-    let path =
-        sources.root.join("results").join(&run.name).join("logs").join(format!("{step}.txt"));
-    let text = fs::read_to_string(&path).with_context(|| {
-        format!(
-            "results/{}/logs has no {step}.txt: `xtask/gpu.sh OUT logs` makes it on the GPU",
-            run.name
-        )
+    let file = format!("{step}.txt");
+    let folder = folders::newest(&sources.root, "logs", &file)?.with_context(|| {
+        format!("results/logs has no {file}: `xtask/gpu.sh OUT logs` makes it on the GPU")
     })?;
+    let text = fs::read_to_string(folder.join(file))?;
     Ok(block(&format!("$ cargo run -p {step}\n{text}")))
 }
 
