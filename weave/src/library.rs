@@ -28,11 +28,14 @@ fn name(folder: &Path) -> String {
     folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// The newest folder of a kind of GPU, and its calls at the named sizes.
+/// The newest folder of a kind of GPU that has calls at the named sizes, and these.
 pub(crate) fn named(results: &Path, gpu: &str) -> Result<(String, Vec<Taken>)> {
     let folders = folders(results, "library")?;
-    let newest = folders.iter().rev().find(|folder| name(folder).contains(gpu));
-    let newest = newest.with_context(|| format!("results/library has no folder of an {gpu}"))?;
+    let newest = folders
+        .iter()
+        .rfind(|folder| name(folder).contains(gpu) && folder.join("named.csv.gz").exists());
+    let newest =
+        newest.with_context(|| format!("results/library has no named.csv.gz of an {gpu}"))?;
     Ok((name(newest), calls(newest, "named.csv.gz")?))
 }
 

@@ -7,7 +7,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     u64* box = state + 2;
     #pragma unroll 1
     for (u32 p = blockIdx.x; p < parts; p += gridDim.x) {
-        Acc value = tile<THREADS, ROWS, false>(part(in, n, words, p));
+        Acc value = tile<THREADS, ROWS, false, true>(part(in, n, words, p));
         if (threadIdx.x % 32 == 0) post(box + (u64)(p * Warps + threadIdx.x / 32) * Halves, value);
     }
     if (blockIdx.x == gridDim.x - 1) finish<1>(out, box, parts * Warps, nullptr, epoch);
