@@ -4,6 +4,7 @@ use super::copies::Copies;
 use super::env::{Env, Fault};
 use super::mbarrier::Mbarriers;
 use super::rng::Rng;
+use super::stuck::Sample;
 use super::warp::Warp;
 use crate::observer::{At, Block, Observer, thread_of};
 use crate::{Schedule, Trap};
@@ -50,8 +51,8 @@ pub(super) struct Team<'e> {
     pub(super) rng: Rng,
     /// Waits at `mbarrier`s that ended with nothing done, since the last change of one.
     pub(super) vain_waits: u32,
-    /// Whether it only goes on to show where it is.
-    pub(super) sampled: bool,
+    /// Which instructions it runs, once it only goes on to show where it is.
+    pub(super) sample: Option<Sample>,
     pub(super) copies: Copies,
     /// When it last did more than look at what it looked at before, and when it last looked: so many
     /// instructions from its start.
@@ -81,7 +82,7 @@ impl<'e> Team<'e> {
             executed: 0,
             rng: Rng::default(),
             vain_waits: 0,
-            sampled: false,
+            sample: None,
             copies: Copies::default(),
             moved: 0,
             looked: 0,
@@ -156,7 +157,7 @@ impl<'e> Team<'e> {
         self.cluster_arrived.resize(warps, 0);
         self.executed = 0;
         self.vain_waits = 0;
-        self.sampled = false;
+        self.sample = None;
         self.copies.clear();
         (self.moved, self.looked) = (0, 0);
         self.polled = [0; POLLED];
