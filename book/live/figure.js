@@ -43,7 +43,7 @@ window.live ||= {};
             const { select } = stepper;
             if ([...select.options].some(o => o.value === state.get("threads"))) select.value = stepper.threads = state.get("threads");
             // It opens where something is to be seen: at the first conflict, if there is one.
-            const round = parseInt(state.get("round"));
+            const round = Math.floor(state.get("round") || NaN);
             this.round = round >= 0 ? round : null;
             const clash = stepper.frames.findIndex(frame => frame.groups.some(g => g.ops.some(op => op.conflicts)));
             if (this.round === null && stepper.at === 0 && clash > 0) this.round = clash;
