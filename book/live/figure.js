@@ -125,7 +125,10 @@ window.live ||= {};
         get kernel() { return this.facts.variants.find(v => v.name === this.variant) ?? { name: this.step, step: this.step, label: "as it is" }; }
 
         // What its counts are called.
-        get named() { return this.edited ? "edited" : this.variant === this.step ? this.step : this.kernel.label; }
+        get named() {
+            const knob = this.knob?.name === this.variant ? `: ${this.set}` : "";
+            return this.edited ? "edited" : this.variant === this.step ? this.step : this.kernel.label + knob;
+        }
 
         question(kernel, step, more) {
             return { step, ptx: kernel.ptx, source: kernel.source, n: this.n, type: this.type, threads: Number(this.stepper.threads),
