@@ -121,7 +121,7 @@ async function paper(page, { expect, touch, until, steps, FIGURE }) {
     const seen = await page.eval(`(() => {
         const shown = name => [...${FIGURE}.querySelectorAll(name)].filter(n => n.checkVisibility()).length;
         const lines = document.querySelector(".lv-side[data-side=source] .lv-lines");
-        return { findings: shown(".lv-found button"), controls: shown("select, input, .lv-controls, .lv-kernels, .lv-bar"), hidden: lines.scrollHeight - lines.clientHeight, counts: shown(".lv-counts tr") };
+        return { findings: shown(".lv-found button"), controls: shown("label, select, input, .st-ops, .lv-controls, .lv-kernels, .lv-bar"), hidden: lines.scrollHeight - lines.clientHeight, counts: shown(".lv-counts tr") };
     })()`);
     expect(seen.findings > 0 && seen.controls === 0 && seen.hidden <= 1 && seen.counts > 3, `on paper: ${JSON.stringify(seen)}`);
     await page.send("Emulation.setEmulatedMedia", { media: "" });
