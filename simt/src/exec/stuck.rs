@@ -1,10 +1,10 @@
 //! Nothing goes on, or nothing ends: who waits where, and which loop it is.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use super::env::Fault;
-use super::team::Team;
+use super::team::{Sample, Team};
 use super::warp::{Split, State};
 use crate::inst::Op;
 use crate::observer::Observer;
@@ -250,12 +250,6 @@ fn list(parts: &[String]) -> String {
         [head @ .., last] if !head.is_empty() => format!("{} and {last}", head.join(", ")),
         _ => parts.concat(),
     }
-}
-
-/// How many instructions each warp of each block runs, and which.
-#[derive(Clone, Default)]
-pub(super) struct Sample {
-    warps: BTreeMap<(u64, u32), (u64, BTreeSet<u32>)>,
 }
 
 /// The budget in time: whether a block has ended since it was last asked.

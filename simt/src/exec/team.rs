@@ -1,10 +1,11 @@
 //! A team: the blocks of one cluster, most often one block.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::copies::Copies;
 use super::env::{Env, Fault};
 use super::mbarrier::Mbarriers;
 use super::rng::Rng;
-use super::stuck::Sample;
 use super::warp::Warp;
 use crate::observer::{At, Block, Observer, thread_of};
 use crate::{Schedule, Trap};
@@ -31,6 +32,12 @@ pub(super) struct BlockState {
     pub(super) id: Block,
     pub(super) bars: Vec<Bar>,
     pub(super) ended: bool,
+}
+
+/// How many instructions each warp of each block runs, and which.
+#[derive(Clone, Default)]
+pub(super) struct Sample {
+    pub(super) warps: BTreeMap<(u64, u32), (u64, BTreeSet<u32>)>,
 }
 
 /// The blocks of a cluster.
