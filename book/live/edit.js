@@ -22,8 +22,12 @@
             this.number();
         }
 
+        // Lines that are at fault have a mark at their number, and a band that scrolls with the text.
         number(bad = new Set()) {
             const count = this.area.value.split("\n").length;
+            const lines = [...bad].filter(line => line <= count), { style } = this.area;
+            style.backgroundImage = lines.map(() => "linear-gradient(var(--lv-band), var(--lv-band))").join();
+            style.backgroundPosition = lines.map(line => `0 calc(0.3em + ${line - 1}lh)`).join();
             this.numbers.replaceChildren(...Array.from({ length: count }, (_, i) => html("span", bad.has(i + 1) ? "lv-wrong" : "", null, `${i + 1}\n`)));
             this.numbers.scrollTop = this.area.scrollTop;
         }
@@ -87,9 +91,10 @@
             editor.box.replaceWith(box);
             button.hidden = false;
             back.remove();
-            lines.leave = lines.again = undefined;
+            lines.leave = lines.again = lines.open = undefined;
         };
         lines.leave = leave;
+        lines.open = { what, editor };
         // Another type: the same text is compiled for it.
         lines.again = cuda ? again : undefined;
         back.addEventListener("click", () => { leave(); figure.edit(null); button.focus(); });

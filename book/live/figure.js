@@ -20,6 +20,9 @@ window.live ||= {};
     ];
     const size = n => n > 64 && Number.isInteger(Math.log2(n)) ? `2^${Math.log2(n)}` : n.toLocaleString("en");
     const number = n => n.toLocaleString("en");
+    // As many elements as a page adds; nothing where that is no number.
+    const MOST = 1 << 20;
+    const elements = said => Number.isNaN(Number(said)) ? undefined : Math.max(0, Math.min(MOST, Math.floor(Number(said))));
 
     class Live {
         constructor(stepper, state) {
@@ -27,8 +30,7 @@ window.live ||= {};
             this.facts = stepper.data.live;
             this.step = stepper.data.step;
             const get = (name, among, usual) => among.map(String).includes(state.get(name)) ? state.get(name) : String(usual);
-            const n = Number(state.get("n") ?? NaN);
-            this.n = Number.isInteger(n) && n >= 0 && n <= 1 << 20 ? n : this.facts.n;
+            this.n = elements(state.get("n") || this.facts.n) ?? this.facts.n;
             this.type = get("type", TYPES, "f32");
             this.order = get("order", ORDERS.map(o => o[0]), "converged");
             this.sms = get("sms", SMS, this.facts.sms ? 8 : 132);
@@ -41,7 +43,8 @@ window.live ||= {};
             const { select } = stepper;
             if ([...select.options].some(o => o.value === state.get("threads"))) select.value = stepper.threads = state.get("threads");
             // It opens where something is to be seen: at the first conflict, if there is one.
-            this.round = state.get("round");
+            const round = Math.floor(state.get("round") || NaN);
+            this.round = round >= 0 ? round : null;
             const clash = stepper.frames.findIndex(frame => frame.groups.some(g => g.ops.some(op => op.conflicts)));
             if (this.round === null && stepper.at === 0 && clash > 0) this.round = clash;
             this.build();
@@ -50,6 +53,9 @@ window.live ||= {};
 
         build() {
             const panel = this.stepper.panel;
+            // Another link may come while it is open.
+            for (const part of [panel, this.stepper.below]) part.replaceChildren();
+            this.stepper.figure.querySelector(".lv-dial")?.remove();
             panel.dataset.keys = "";
             const controls = html("div", "lv-controls", panel);
             const label = (text, parent = controls) => html("label", "", parent, text + " ");
@@ -70,10 +76,10 @@ window.live ||= {};
             this.slider.setAttribute("aria-label", "Number of elements, from a list");
             this.slider.addEventListener("input", () => { this.n = SIZES[this.slider.value]; this.sized(); this.changed(); });
             this.field = html("input", "lv-n", sizes);
-            Object.assign(this.field, { type: "number", min: 0, max: 1 << 20 });
+            Object.assign(this.field, { type: "number", min: 0, max: MOST });
             this.field.setAttribute("aria-label", "Number of elements, any");
             this.field.addEventListener("change", () => {
-                this.n = Math.max(0, Math.min(1 << 20, Math.floor(Number(this.field.value) || 0)));
+                this.n = elements(this.field.value) ?? 0;
                 this.sized();
                 this.changed();
             });
@@ -119,7 +125,10 @@ window.live ||= {};
         get kernel() { return this.facts.variants.find(v => v.name === this.variant) ?? { name: this.step, step: this.step, label: "as it is" }; }
 
         // What its counts are called.
-        get named() { return this.edited ? "edited" : this.variant === this.step ? this.step : this.kernel.label; }
+        get named() {
+            const knob = this.knob?.name === this.variant ? `: ${this.set}` : "";
+            return this.edited ? "edited" : this.variant === this.step ? this.step : this.kernel.label + knob;
+        }
 
         question(kernel, step, more) {
             return { step, ptx: kernel.ptx, source: kernel.source, n: this.n, type: this.type, threads: Number(this.stepper.threads),
@@ -166,7 +175,7 @@ window.live ||= {};
             if (answer.frames.length) {
                 stepper.threads = String(answer.threads);
                 stepper.all = { ...stepper.all, [stepper.threads]: answer.frames };
-                stepper.at = Math.min(this.round === null ? stepper.at : Number(this.round) || 0, answer.frames.length - 1);
+                stepper.at = Math.min(this.round ?? stepper.at, answer.frames.length - 1);
                 this.round = null;
                 stepper.alone();
                 stepper.show();

@@ -122,11 +122,12 @@
             this.told.textContent = `Line ${line}: ${counts.join(", ") || "nothing is run for it"}.`;
         }
 
-        // A finding's lines, brought into view.
+        // A finding's lines, brought into view, in a text that is edited too.
         point(lines, ptxLines) {
             this.choose(lines.find(Boolean) ?? 0, ptxLines[0]);
-            for (const [listing, at] of [[this.source, lines.find(Boolean)], [this.ptx, ptxLines[0]]]) {
-                const row = listing.rows.get(at);
+            for (const [what, at] of [["source", lines.find(Boolean)], ["ptx", ptxLines[0]]]) {
+                const listing = this[what], row = listing.rows.get(at);
+                if (this.open?.what === what && at) this.open.editor.show(at);
                 if (row) listing.box.scrollTop = row.offsetTop - listing.box.offsetTop - listing.box.clientHeight / 3;
             }
         }

@@ -1,21 +1,21 @@
 // The live figures in Firefox: `node book/test/firefox.mjs FIREFOX BOOK PROGRAMS`.
 //
-// From a disk: each step's figure opens, its counts are those of the native program, PTX is edited, a kernel
+// From a disk: each step's figure opens, its counts and findings are those of the native program, PTX is edited, a kernel
 // without an end is ended, an exercise is judged. Firefox is led by Marionette, its own remote control: no package is needed
 // beside Node.
-import { execFileSync, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { counts, findings } from "./equal.mjs";
 
 const [program, book, programs] = process.argv.slice(2);
 const steps = readdirSync(book).filter(name => /^v\d+-.*\.html$/.test(name)).map(name => name.replace(".html", ""))
     .sort((a, b) => parseInt(a.slice(1)) - parseInt(b.slice(1)));
 const FIGURE = `document.querySelector("figure.stepper")`;
 const LIVE = `${FIGURE}.stepper.live`;
-const SIZES = [33, 4109], TYPES = ["f32", "i32", "f64"];
 const faults = [];
 let checks = 0;
 
@@ -93,20 +93,15 @@ class Firefox {
     }
 }
 
-async function step(page, name) {
+// A step's figure, opened as a reader opens it.
+async function touch(page, name) {
     await page.open(pathToFileURL(join(resolve(book), `${name}.html`)).href);
     const loaded = await page.eval(`performance.getEntriesByType("resource").map(e => e.name).filter(name => name.includes("/book/live/"))`);
     expect(loaded.length === 0, `${name}: before the first touch it loads ${loaded}`);
     await page.eval(`(${FIGURE}.stepper.change.click(), 0)`);
-    if (!await page.until(`!!${FIGURE}.dataset.live`)) return expect(false, `${name}: no live figure: ${await page.eval(`${FIGURE}.textContent.slice(0, 300)`)}`);
-    const threads = await page.eval(`${FIGURE}.stepper.threads`);
-    const text = execFileSync(join(programs, name), ["--device", "simt", "--n", SIZES.join(), "--type", TYPES.join(), "--threads", threads, "--format", "json"], { encoding: "utf8", maxBuffer: 1 << 26 });
-    for (const record of text.trim().split("\n").map(line => JSON.parse(line))) {
-        const answer = await page.eval(`live.bring("${name}", "${record.type}").then(kernel => live.ask({ step: "${name}", ptx: kernel.ptx, source: kernel.source, n: ${record.n}, type: "${record.type}", threads: ${record.threads}, checks: true }))`);
-        const { launches, ...total } = record.counts;
-        expect(Object.keys(total).length > 10 && Object.keys(total).every(key => answer.total[key] === total[key]) && answer.sum === record.sum && answer.verified && !answer.findings.length,
-            `${name}, ${record.type}, n = ${record.n}: the page counts ${JSON.stringify(answer.total)} (${answer.stopped}), the program ${JSON.stringify(total)}`);
-    }
+    const there = await page.until(`!!${FIGURE}.dataset.live`);
+    expect(there, `${name}: no live figure: ${await page.eval(`${FIGURE}.textContent.slice(0, 300)`)}`);
+    return there;
 }
 
 async function edited(page) {
@@ -139,8 +134,8 @@ async function edited(page) {
 const page = new Firefox();
 try {
     await page.start();
-    for (const name of steps) await step(page, name).catch(error => expect(false, `${name}: ${error.stack}`));
-    await edited(page).catch(error => expect(false, `edited: ${error.stack}`));
+    const tools = { expect, touch, steps, programs, FIGURE, LIVE };
+    for (const part of [counts, findings, edited]) await part(page, tools).catch(error => expect(false, `${part.name}: ${error.stack}`));
 } finally {
     await page.close();
 }

@@ -99,7 +99,8 @@ async function distances(page, step, { expect, touch, shots, FIGURE, LIVE }) {
         while (live.answer === before) await new Promise(next => setTimeout(next));
         const { verified, findings, stopped, total, frames } = live.answer;
         const most = Math.max(...frames.flatMap(f => f.groups.flatMap(g => g.ops.map(op => /^(ld|st)$/.test(op.what) ? op.cost : 0))));
-        return { verified, findings: findings.length, stopped, extra: total.shared_ld_conflicts, variant: live.variant, most };
+        const said = ${FIGURE}.querySelector(".st-spot").textContent, column = ${FIGURE}.querySelectorAll(".lv-counts th")[1].textContent;
+        return { verified, findings: findings.length, stopped, extra: total.shared_ld_conflicts, variant: live.variant, most, said, column };
     })()`);
     const turn = threads => page.eval(`(async () => { const s = ${FIGURE}.querySelector("select"), live = ${LIVE}, before = live.answer; s.value = "${threads}"; s.dispatchEvent(new Event("change")); while (live.answer === before) await new Promise(next => setTimeout(next)); })()`);
     const kernel = text => page.eval(`(async () => { const live = ${LIVE}, before = live.answer; [...${FIGURE}.querySelectorAll(".lv-kernels button")].find(b => b.textContent.startsWith("${text}")).click(); while (live.answer === before) await new Promise(next => setTimeout(next)); })()`);
@@ -122,11 +123,14 @@ async function distances(page, step, { expect, touch, shots, FIGURE, LIVE }) {
     const meet = distance => Math.max(...range(32, bank => range(32, lane => lane * distance % 32).filter(b => b === bank).length));
     for (const threads of [256, 1024]) {
         await turn(threads);
+        await page.eval(`(${FIGURE}.stepper.lines.pick(null), ${FIGURE}.stepper.pick(0), ${FIGURE}.stepper.go(1))`);
         for (let distance = 1; distance <= 33; distance++) {
             const answer = await move(distance), { text } = await dial(), place = `a distance of ${distance} words, blocks of ${threads}`;
             expect(answer.verified && !answer.findings && !answer.stopped, `${place}: ${JSON.stringify(answer)}`);
             expect(distance % 2 ? answer.extra === 0 : answer.extra > 0, `${place}: ${answer.extra} extra passes`);
             expect(answer.most === Math.min(meet(distance), threads / 32), `${place}: ${answer.most} passes at the most`);
+            const calm = answer.said.startsWith("No bank is asked for more than one word: no lane waits.");
+            expect(calm === (distance % 2 === 1) && answer.column === `${own}: ${distance}`, `${place}: it says ${answer.said}, and counts ${answer.column}`);
             const why = `a block of ${threads} has ${threads} words, ${threads / 32} in each bank`;
             expect(text.includes(why) === answer.most < meet(distance), `${place}, ${answer.most} passes: ${text}`);
         }

@@ -410,11 +410,14 @@
         }
     }
 
-    // A link that somebody sent: `#live=v1-divergence&n=1000&threads=64`.
-    const state = new URLSearchParams(location.hash.slice(1));
-    const sent = state.get("live") && document.getElementById(`stepper-${state.get("live")}`);
-    if (sent?.stepper.change) {
+    // A link that somebody sent: `#live=v1-divergence&n=1000&threads=64`; or, by Back, one of before.
+    const follow = () => {
+        const state = new URLSearchParams(location.hash.slice(1));
+        const sent = state.get("live") && document.getElementById(`stepper-${state.get("live")}`);
+        if (!sent?.stepper?.change) return;
         sent.scrollIntoView();
         sent.stepper.wake(state);
-    }
+    };
+    follow();
+    window.addEventListener("hashchange", follow);
 })();

@@ -117,12 +117,14 @@
             if (this.usesBanks) name(root, bottom + tall - 4, "banks");
             const said = ops.length === 1 && shared(ops[0]) ? `: ${words(ops[0], by)} of shared memory` : "";
             this.above.textContent = `warp ${warp}, lanes 0 to 31${said}`;
-            this.below.textContent = !this.usesBanks ? "" : `banks 0 to 31${clashes ? ", and how many words each is asked for at once; point at any" : ""}`;
+            this.below.textContent = !this.usesBanks ? "" : `banks 0 to 31${clashes ? ", and how many words each is asked for at once: it gives one in a pass; point at any" : ""}`;
             this.box.setAttribute("aria-label", `Lanes${this.usesBanks ? " and banks" : ""} of warp ${warp}: left and right go from one to the next${this.usesBanks ? ", up and down from lanes to banks" : ""}`);
             this.stage.replaceChildren(root);
             // What is shown before anybody points: a bank that is asked for most.
             this.usual = { bank: this.usesBanks, at: Math.max(0, most.indexOf(Math.max(...most))) };
             this.clashes = clashes;
+            this.calm = !this.usesBanks || clashes ? "" : most.some(count => count) && ops.every(op => banks(op, by).every(asked => asked.size < 2))
+                ? "No bank is asked for more than one word: no lane waits. " : "No lane waits for a bank. ";
             this.point(this.spot);
         }
 
@@ -132,7 +134,7 @@
             for (const kind of ["lane", "bank"]) this.cells[kind].forEach((node, index) => node.classList.toggle("spot", !!shown && shown.at === index && shown.bank === (kind === "bank")));
             for (const { node, lane, bank } of this.wires) node.classList.toggle("spot", !!shown && (shown.bank ? bank : lane) === shown.at);
             const text = shown ? (shown.bank ? ofBank : ofLane)(this.ops, this.by, shown.at)
-                : this.ops.length ? `Point at a lane${this.usesBanks ? " or a bank" : ""}: what it touches is said here.` : "";
+                : this.ops.length ? `${this.calm}Point at a lane${this.usesBanks ? " or a bank" : ""}: what it touches is said here.` : "";
             if (this.told.textContent !== text) this.told.textContent = text;
         }
     }

@@ -1,6 +1,6 @@
 //! The device: global memory, and launches.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 use crate::check::check;
@@ -17,7 +17,7 @@ pub struct Gpu {
     config: Config,
     global: Global,
     /// Where the variables of each module lie.
-    modules: HashMap<u64, u64>,
+    modules: FxHashMap<u64, u64>,
     events: Vec<HostEvent>,
     /// Launches so far, those that were refused aside.
     launches: u64,

@@ -78,9 +78,13 @@ const ASIDE: [&str; 12] = [
     "/benches/",
 ];
 
-/// Small, and never more than a gigabyte of a reader's memory.
-const FLAGS: [&str; 2] =
-    ["-Cllvm-args=--inline-threshold=25", "-Clink-arg=--max-memory=1073741824"];
+/// Small, with no number of the code padded to five bytes, as a linker leaves them for others; and never
+/// more than a gigabyte of a reader's memory.
+const FLAGS: [&str; 3] = [
+    "-Cllvm-args=--inline-threshold=25",
+    "-Clink-arg=--compress-relocations",
+    "-Clink-arg=--max-memory=1073741824",
+];
 
 pub(crate) fn run(sh: &Shell, check: bool) -> Result<()> {
     let root = xtask::root();

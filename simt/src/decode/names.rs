@@ -1,6 +1,6 @@
 //! What names stand for: registers, variables, labels, special registers, by scope.
 
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::mods::{Decoded, Mods};
 use super::special::{is_reserved, special};
@@ -22,9 +22,9 @@ pub(super) enum Symbol {
 
 #[derive(Default)]
 struct Scope<'a> {
-    names: HashMap<&'a str, Symbol>,
+    names: FxHashMap<&'a str, Symbol>,
     /// `%r<9>`: prefix to width, first register and count.
-    families: HashMap<&'a str, (u32, Dst, u32)>,
+    families: FxHashMap<&'a str, (u32, Dst, u32)>,
     labels: usize,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct Names<'a> {
     /// Where the scopes of the entry, and of each function that is being called, begin.
     frames: Vec<usize>,
     /// Labels of each scope, in the order of the text, and its parent; the root is its own.
-    labels: Vec<(HashMap<&'a str, u32>, usize)>,
+    labels: Vec<(FxHashMap<&'a str, u32>, usize)>,
     /// Of each body that is being decoded: its first scope of labels, and how many it opened.
     bodies: Vec<(usize, usize)>,
     /// Where each label stands, once that is known.
@@ -52,10 +52,10 @@ pub(super) struct Names<'a> {
     params: Vec<Param>,
     /// Shared variables of bodies, by their place in the text: one each, however often a
     /// function is called.
-    placed: HashMap<usize, u64>,
+    placed: FxHashMap<usize, u64>,
     shared_vars: Vec<SharedVar>,
     /// Bytes of a thread's own variables, by their offsets.
-    locals: HashMap<u64, u64>,
+    locals: FxHashMap<u64, u64>,
     /// The predicate that carries are kept in, once one is.
     carry: Option<u16>,
     shared: u64,
@@ -80,9 +80,9 @@ impl<'a> Names<'a> {
             places: Vec::new(),
             planes: [0; 3],
             params: Vec::new(),
-            placed: HashMap::new(),
+            placed: FxHashMap::default(),
             shared_vars: Vec::new(),
-            locals: HashMap::new(),
+            locals: FxHashMap::default(),
             carry: None,
             shared: 0,
             dynamic: 0,
@@ -323,12 +323,12 @@ impl<'a> Names<'a> {
     /// Notes the labels of a body, before the first branch is decoded.
     pub(super) fn enter_body(&mut self, body: &[Stmt<'a>], error: &mut dyn FnMut(usize, String)) {
         let first = self.labels.len();
-        self.labels.push((HashMap::new(), first));
+        self.labels.push((FxHashMap::default(), first));
         let mut scope = first;
         for stmt in body {
             match stmt {
                 Stmt::Open => {
-                    self.labels.push((HashMap::new(), scope));
+                    self.labels.push((FxHashMap::default(), scope));
                     scope = self.labels.len() - 1;
                 }
                 Stmt::Close => scope = self.labels[scope].1,
@@ -409,7 +409,7 @@ fn no_values(var: &Var<'_>) -> Decoded<()> {
 /// A body, and those of all functions that it calls, each once.
 fn reached<'t, 'a>(text: &'t Text<'a>, body: &'t [Stmt<'a>]) -> Vec<&'t [Stmt<'a>]> {
     let mut bodies = vec![body];
-    let mut names = HashSet::new();
+    let mut names = FxHashSet::default();
     let mut next = 0;
     while let Some(body) = bodies.get(next).copied() {
         next += 1;
@@ -434,8 +434,8 @@ fn reached<'t, 'a>(text: &'t Text<'a>, body: &'t [Stmt<'a>]) -> Vec<&'t [Stmt<'a
 }
 
 /// Names that instructions mention: shared variables of other kernels take no room.
-fn used_names<'a>(bodies: &[&[Stmt<'a>]]) -> HashSet<&'a str> {
-    let mut used = HashSet::new();
+fn used_names<'a>(bodies: &[&[Stmt<'a>]]) -> FxHashSet<&'a str> {
+    let mut used = FxHashSet::default();
     for stmt in bodies.iter().copied().flatten() {
         if let Stmt::Inst(inst) = stmt {
             for operand in &inst.operands {

@@ -4,7 +4,7 @@
 //! they are several, any of them will do. What comes from memory or from another lane is taken
 //! for a number.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use crate::inst::{Bounds, Dst, Op, Src};
 use crate::kernel::{Kernel, SharedVar};
@@ -18,13 +18,13 @@ pub(super) fn set_bounds(kernel: &mut Kernel, vars: &[SharedVar], mentions: &[(u
     if vars.is_empty() {
         return;
     }
-    let mut named: HashMap<u32, Arrays> = HashMap::new();
+    let mut named: FxHashMap<u32, Arrays> = FxHashMap::default();
     for (pc, offset) in mentions {
         for (i, _) in vars.iter().enumerate().filter(|(_, var)| var.offset == *offset) {
             *named.entry(*pc).or_default() |= 1 << i.min(63);
         }
     }
-    let mut found: [HashMap<u16, Arrays>; 2] = Default::default();
+    let mut found: [FxHashMap<u16, Arrays>; 2] = Default::default();
     loop {
         let mut changed = false;
         for (pc, inst) in kernel.insts.iter().enumerate() {

@@ -130,9 +130,9 @@ fn chunk<O: Observer>(
         team.start(cluster, obs);
         while team.turn(QUANTUM, obs)? == Turn::More {
             if executed + team.executed > budget {
-                return Err(team.endless(&spent(config)));
+                return Err(team.endless(&spent(config), obs));
             }
-            watch.check(team)?;
+            watch.check(team, obs)?;
         }
         executed += team.executed;
         if executed > budget {
@@ -176,11 +176,11 @@ fn in_turns<O: Observer>(
         let turn = running[at].turn(quantum, obs)?;
         executed += running[at].executed - before;
         if executed > config.budget {
-            return Err(running[at].endless(&spent(config)));
+            return Err(running[at].endless(&spent(config), obs));
         }
         if executed >= look {
             look = executed + QUANTUM;
-            watch.check(&mut running[at])?;
+            watch.check(&mut running[at], obs)?;
         }
         match turn {
             Turn::Done => {
@@ -201,7 +201,7 @@ fn in_turns<O: Observer>(
         // The device is full, and all that run only wait for those that have no room.
         if running.len() == room && next < clusters.end && running.iter().all(Team::waits) {
             at %= running.len();
-            return Err(running[at].crowded(room as u64 * size, config));
+            return Err(running[at].crowded(room as u64 * size, config, obs));
         }
     }
     Ok(())

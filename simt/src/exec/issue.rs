@@ -31,6 +31,9 @@ impl Team<'_> {
             }
         };
         self.executed += 1;
+        if self.sample.is_some() {
+            self.sample(w, pc);
+        }
         match &inst.op {
             Op::Alu { alu, fast, dst, src } => {
                 obs.inst(&self.at(w, pc, active));

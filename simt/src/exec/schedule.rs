@@ -59,7 +59,7 @@ impl Team<'_> {
                 }
                 Schedule::Adversarial(_) => progress = self.run_adversarial(obs)?,
             }
-            self.check_budget()?;
+            self.check_budget(obs)?;
             if !progress {
                 progress = self.one_arrives(obs)?;
             }

@@ -1,13 +1,13 @@
 //! Nothing goes on, or nothing ends: who waits where, and which loop it is.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use super::env::Fault;
-use super::team::Team;
+use super::team::{Sample, Team};
 use super::warp::{Split, State};
 use crate::inst::Op;
-use crate::observer::{At, Observer};
+use crate::observer::Observer;
 use crate::place::count;
 use crate::{Trap, TrapKind};
 
@@ -22,23 +22,23 @@ struct Place {
 }
 
 impl Team<'_> {
-    pub(super) fn check_budget(&mut self) -> Result<(), Box<Trap>> {
-        if self.executed <= self.env.block_budget || self.sampled {
+    pub(super) fn check_budget<O: Observer>(&mut self, obs: &mut O) -> Result<(), Box<Trap>> {
+        if self.executed <= self.env.block_budget || self.sample.is_some() {
             return Ok(());
         }
-        Err(self.endless(&format!(
-            "a block may execute {} warp instructions, and this one has",
-            self.env.block_budget
-        )))
+        let budget = self.env.block_budget;
+        let spent = format!("a block may execute {budget} warp instructions, and this one has");
+        Err(self.endless(&spent, obs))
     }
 
     /// Does not end: the loop that it is in.
     #[cold]
-    pub(super) fn endless(&mut self, what: &str) -> Box<Trap> {
-        self.sampled = true;
-        let mut sample = Sample::default();
-        // What becomes of the kernel no longer matters.
-        let _ = self.turn(SAMPLE, &mut sample);
+    pub(super) fn endless<O: Observer>(&mut self, what: &str, obs: &mut O) -> Box<Trap> {
+        self.sample = Some(Sample::default());
+        // What becomes of the kernel no longer matters. Its observer looks on, since with one of its own
+        // the whole interpreter would be compiled, and fetched by a page, a second time.
+        let _ = self.turn(SAMPLE, obs);
+        let sample = self.sample.clone().unwrap_or_default();
         let (env, kernel) = (self.env, self.env.info.kernel);
         let most = sample.warps.iter().max_by_key(|(_, (times, _))| *times);
         let blocks = env.info.blocks();
@@ -73,11 +73,28 @@ impl Team<'_> {
         self.trap(w, pc.copied().unwrap_or(0), Fault::new(TrapKind::Budget, lane, detail))
     }
 
+    /// An instruction of one that does not end.
+    #[cold]
+    pub(super) fn sample(&mut self, w: usize, pc: u32) {
+        let warp = &self.warps[w];
+        let of = (self.blocks[warp.block].id.index, warp.index);
+        if let Some(sample) = &mut self.sample {
+            let (times, pcs) = sample.warps.entry(of).or_default();
+            *times += 1;
+            pcs.insert(pc);
+        }
+    }
+
     /// It waits for blocks that have no room.
     #[cold]
-    pub(super) fn crowded(&mut self, room: u64, config: &crate::Config) -> Box<Trap> {
+    pub(super) fn crowded<O: Observer>(
+        &mut self,
+        room: u64,
+        config: &crate::Config,
+        obs: &mut O,
+    ) -> Box<Trap> {
         let blocks = self.env.info.blocks();
-        let mut trap = self.endless("");
+        let mut trap = self.endless("", obs);
         let (sms, threads) = (config.sm_count, self.env.info.threads());
         trap.kind = TrapKind::Deadlock;
         trap.detail = format!(
@@ -235,26 +252,6 @@ fn list(parts: &[String]) -> String {
     }
 }
 
-/// How many instructions each warp of each block runs, and which.
-#[derive(Default)]
-struct Sample {
-    warps: BTreeMap<(u64, u32), (u64, BTreeSet<u32>)>,
-}
-
-impl Observer for Sample {
-    fn fork(&self) -> Sample {
-        Sample::default()
-    }
-
-    fn merge(&mut self, _: Sample) {}
-
-    fn inst(&mut self, at: &At<'_>) {
-        let (times, pcs) = self.warps.entry((at.block.index, at.warp)).or_default();
-        *times += 1;
-        pcs.insert(at.pc);
-    }
-}
-
 /// The budget in time: whether a block has ended since it was last asked.
 #[derive(Default)]
 pub(super) struct Watch {
@@ -264,13 +261,18 @@ pub(super) struct Watch {
 
 impl Watch {
     /// Called after many instructions of one team.
-    pub(super) fn check(&mut self, team: &mut Team<'_>) -> Result<(), Box<Trap>> {
+    pub(super) fn check<O: Observer>(
+        &mut self,
+        team: &mut Team<'_>,
+        obs: &mut O,
+    ) -> Result<(), Box<Trap>> {
         let Some(patience) = team.env.patience else { return Ok(()) };
         let ended = team.env.progress.ended();
         match self.since {
             Some((since, before)) if before == ended => {
                 if since.elapsed() > patience {
-                    return Err(team.endless(&format!("no block has ended for {}", said(patience))));
+                    let waited = format!("no block has ended for {}", said(patience));
+                    return Err(team.endless(&waited, obs));
                 }
             }
             _ => self.since = Some((Instant::now(), ended)),

@@ -1,5 +1,7 @@
 //! A team: the blocks of one cluster, most often one block.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::copies::Copies;
 use super::env::{Env, Fault};
 use super::mbarrier::Mbarriers;
@@ -32,6 +34,12 @@ pub(super) struct BlockState {
     pub(super) ended: bool,
 }
 
+/// How many instructions each warp of each block runs, and which.
+#[derive(Clone, Default)]
+pub(super) struct Sample {
+    pub(super) warps: BTreeMap<(u64, u32), (u64, BTreeSet<u32>)>,
+}
+
 /// The blocks of a cluster.
 pub(super) struct Team<'e> {
     pub(super) env: &'e Env<'e>,
@@ -50,8 +58,8 @@ pub(super) struct Team<'e> {
     pub(super) rng: Rng,
     /// Waits at `mbarrier`s that ended with nothing done, since the last change of one.
     pub(super) vain_waits: u32,
-    /// Whether it only goes on to show where it is.
-    pub(super) sampled: bool,
+    /// Which instructions it runs, once it only goes on to show where it is.
+    pub(super) sample: Option<Sample>,
     pub(super) copies: Copies,
     /// When it last did more than look at what it looked at before, and when it last looked: so many
     /// instructions from its start.
@@ -81,7 +89,7 @@ impl<'e> Team<'e> {
             executed: 0,
             rng: Rng::default(),
             vain_waits: 0,
-            sampled: false,
+            sample: None,
             copies: Copies::default(),
             moved: 0,
             looked: 0,
@@ -156,7 +164,7 @@ impl<'e> Team<'e> {
         self.cluster_arrived.resize(warps, 0);
         self.executed = 0;
         self.vain_waits = 0;
-        self.sampled = false;
+        self.sample = None;
         self.copies.clear();
         (self.moved, self.looked) = (0, 0);
         self.polled = [0; POLLED];

@@ -1,7 +1,7 @@
 //! The findings of a check: each fault once, whatever launch, block or instruction of the same
 //! lines shows it.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use super::finding::{Fault, Finding, Site};
 use crate::Trap;
@@ -39,10 +39,10 @@ pub(super) struct Found {
     /// Of each: the last launch that showed it, and the rank of its example.
     last: Vec<(u64, u8)>,
     /// Where each pair of instructions is booked, with the number of its entry.
-    seen: HashMap<(usize, Key), usize>,
+    seen: FxHashMap<(usize, Key), usize>,
     /// The same in the order in which they were met, for forks to hand over.
     keys: Vec<(Key, usize)>,
-    same: HashMap<Same, usize>,
+    same: FxHashMap<Same, usize>,
     /// Entries so far, which of them is in hand, and its launch.
     entries: Vec<String>,
     entry: usize,

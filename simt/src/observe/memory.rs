@@ -3,7 +3,7 @@
 //! Bounds, alignment and use after free stop the kernel by themselves; this observer turns the
 //! trap into a finding, and adds what the core does not look for.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use std::mem;
 use std::ops::Range;
 use std::sync::Arc;
@@ -23,14 +23,14 @@ pub struct Memory {
     /// What was written before this launch; forks share it.
     known: Arc<Vec<Written>>,
     /// What this launch wrote: a bit a byte, by 64-byte line.
-    fresh: HashMap<u64, u64>,
+    fresh: FxHashMap<u64, u64>,
     /// Shared memory of the running blocks.
-    blocks: HashMap<u64, Bits>,
+    blocks: FxHashMap<u64, Bits>,
     /// The last of them, out of the table.
     current: (u64, Bits),
     shared: u32,
     /// Threads' own memory in the running blocks, one thread's behind the other's.
-    locals: HashMap<u64, Bits>,
+    locals: FxHashMap<u64, Bits>,
 }
 
 /// The bytes of an allocation that hold a value.

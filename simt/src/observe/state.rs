@@ -4,7 +4,7 @@
 //! finds what the one before left is no fault in itself, for a counter may well go on; it explains
 //! a second sum that differs from the first, so this is asked where one does.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 use super::finding::{Fault, Finding};
@@ -20,7 +20,7 @@ pub struct State {
     found: Found,
     scene: Option<Arc<Scene>>,
     /// By address: what the first atomic of a launch found there.
-    first: HashMap<u64, First>,
+    first: FxHashMap<u64, First>,
     launch: u64,
 }
 

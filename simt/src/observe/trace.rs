@@ -2,7 +2,7 @@
 //!
 //! It keeps every access of a few blocks, as plain data and as JSON.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use serde::Serialize;
 
@@ -19,7 +19,7 @@ pub struct Trace {
     /// The recorded blocks, in order.
     pub blocks: Vec<BlockTrace>,
     #[serde(skip)]
-    open: HashMap<u64, usize>,
+    open: FxHashMap<u64, usize>,
     #[serde(skip)]
     launch: u32,
 }
@@ -90,7 +90,7 @@ fn is_zero(n: &u32) -> bool {
 impl Trace {
     /// Records the first blocks of every launch.
     pub fn new(blocks: u64) -> Trace {
-        Trace { limit: blocks, blocks: Vec::new(), open: HashMap::new(), launch: 0 }
+        Trace { limit: blocks, blocks: Vec::new(), open: FxHashMap::default(), launch: 0 }
     }
 
     /// The trace as JSON.

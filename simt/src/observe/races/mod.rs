@@ -20,7 +20,7 @@ mod shadow;
 mod touches;
 mod unwaited;
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 use self::accessor::{Accessor, Target};
@@ -48,7 +48,7 @@ pub struct Races {
     clusters: Vec<Cluster>,
     /// Shared memory, by the place of the cluster and the rank of the block.
     shared: Vec<Vec<Shared>>,
-    places: HashMap<u64, usize>,
+    places: FxHashMap<u64, usize>,
     free: Vec<usize>,
     /// Index of the last cluster and its place.
     current: Option<(u64, usize)>,

@@ -3,7 +3,7 @@
 //! A release appends what the thread knows; an acquire remembers how much of the log there was.
 //! So the last of a thousand blocks knows them all, without a thousand copies of a clock.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 use super::shadow::{Entry, Strength};
@@ -113,15 +113,15 @@ struct Log {
     length: u32,
     entries: Vec<LogEntry>,
     /// By block and warp.
-    warps: HashMap<(u32, u32), Releases>,
+    warps: FxHashMap<(u32, u32), Releases>,
     /// By block, as if it were one lane: what its barriers order is the same for all.
-    blocks: HashMap<u32, Releases>,
+    blocks: FxHashMap<u32, Releases>,
     /// By block and warp, those whose threads had met other blocks of a cluster.
-    met: HashMap<(u32, u32), Releases>,
+    met: FxHashMap<(u32, u32), Releases>,
     /// What of other logs those who released here knew: releases that reach all blocks, and by block
     /// all of its own.
     wide: Beyond,
-    own: HashMap<u32, Beyond>,
+    own: FxHashMap<u32, Beyond>,
     /// Of an `mbarrier`: the length at the end of each phase, and when that was.
     phases: Vec<(u32, u32)>,
 }
@@ -131,7 +131,7 @@ struct Log {
 #[derive(Debug, Clone, Default)]
 struct Beyond(Vec<(u32, Arc<Lengths>)>);
 
-type Lengths = HashMap<(u32, u8), u32>;
+type Lengths = FxHashMap<(u32, u8), u32>;
 
 impl Beyond {
     fn add(&mut self, at: u32, refs: &[Ref]) {
@@ -162,7 +162,7 @@ impl Beyond {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Logs {
     logs: Vec<Log>,
-    keys: HashMap<(u64, u64), u32>,
+    keys: FxHashMap<(u64, u64), u32>,
 }
 
 impl Logs {
@@ -252,7 +252,7 @@ impl Logs {
         let mut missing = e.lanes & !known;
         let mut open: Vec<Ref> = refs.collect();
         // Of one log and scope, the longest part counts: a thread knows ever more.
-        let mut seen = Lengths::new();
+        let mut seen = Lengths::default();
         while let Some(r) = open.pop() {
             let length = seen.entry((r.log, r.scope)).or_default();
             if r.length <= *length {

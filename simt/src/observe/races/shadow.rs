@@ -1,6 +1,6 @@
 //! What is remembered of memory: of each word who wrote it last, and who has read it since.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// Words of a line; a warp's coalesced access is one line, and one entry.
 pub(super) const LINE: usize = 32;
@@ -374,7 +374,7 @@ impl Line {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Global {
     pages: Vec<Page>,
-    table: HashMap<u64, usize>,
+    table: FxHashMap<u64, usize>,
     /// The page that was used last.
     last: (u64, usize),
     pub(super) spill: Spill,

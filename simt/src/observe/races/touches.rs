@@ -1,6 +1,6 @@
 //! What only `ld.global.nc` may touch: lines of memory that are read so, or written.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use super::reports::Side;
 use super::shadow::{LINE, Strength};
@@ -9,7 +9,7 @@ use crate::inst::{Inst, Op};
 /// Lines of memory that are read so, or written. Empty where a kernel has no such load.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Readonly {
-    pub(super) lines: HashMap<u64, Vec<Touch>>,
+    pub(super) lines: FxHashMap<u64, Vec<Touch>>,
 }
 
 /// Words of one line that lanes of a warp touch, one behind the other.

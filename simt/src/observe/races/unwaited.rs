@@ -1,6 +1,6 @@
 //! Copies that their threads have not waited for, and writes that no proxy fence has come behind.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use super::shadow::Entry;
 use crate::inst::{Inst, Op};
@@ -24,7 +24,7 @@ pub(super) struct One {
 
 /// Writes of threads to shared memory that no proxy fence has come behind, by place and rank of the
 /// block and word.
-pub(super) type Unfenced = HashMap<(usize, usize, u64), Entry>;
+pub(super) type Unfenced = FxHashMap<(usize, usize, u64), Entry>;
 
 /// Whether a kernel uses the copy engine.
 pub(super) fn uses_engine(insts: &[Inst]) -> bool {
