@@ -172,6 +172,8 @@ done:
         // The first flag, and the last of both.
         let first = posted(&POSTING.replace("[%boxes+12]", "[%boxes+4]")).expect("a flag is up");
         assert!(first.contains("that of box 0 first"), "{first}");
+        let last = posted(&POSTING.replace("[%boxes+12]", "[%boxes+20]")).expect("a flag is up");
+        assert!(last.contains("that of box 2 first"), "{last}");
         // The value may stay.
         assert_eq!(posted(&POSTING.replace("[%boxes+12]", "[%boxes+8]")), None);
         assert_eq!(posted(&POSTING.replace("[%boxes+12]", "[%boxes]")), None);

@@ -134,6 +134,7 @@ mod tests {
         let reference = Elements::drawn(&[i32::MAX; 5]).total();
         assert_eq!(reference.integer(), 5 * i128::from(i32::MAX));
         assert_eq!(i32::MAX.wrapping_mul(5).distance(&reference), 0.0);
+        assert_eq!([3.0, 9.0].map(|value| i32::sum(&[5]).distance(value)), [2.0, 4.0]);
     }
 
     #[test]
