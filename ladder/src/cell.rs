@@ -399,6 +399,62 @@ mod tests {
         }
     }
 
+    /// Contenders by name and part, all launched alike.
+    fn named<'d>(
+        device: &'d Device,
+        limits: &'d Limits,
+        all: &[(&str, Role)],
+    ) -> Vec<Contender<'d>> {
+        let block = Block::new(64).unwrap();
+        let made = |&(name, role): &(&str, Role)| {
+            let mut made =
+                Entry::Step(STEPS[3]).contender::<i32>(device, limits, 33, block).unwrap();
+            (made.variant.name, made.variant.role) = (name.to_owned(), role);
+            made
+        };
+        all.iter().map(made).collect()
+    }
+
+    #[test]
+    fn every_step_is_paired_with_the_one_before_and_every_sum_with_cub() {
+        let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
+        let limits = Limits::load(&device, &LIMITS).unwrap();
+        let of = |all: &[(&str, Role)]| {
+            let all = named(&device, &limits, all);
+            pairs(&all.iter().collect::<Vec<_>>())
+        };
+        let floor = ("empty-kernel", Role::Floor);
+        let [a, b, c] = ["a", "b", "c"].map(|name| (name, Role::Step));
+        let (cub, reduce) = (("cub", Role::Peer), ("reduce", Role::Reduce));
+        assert_eq!(
+            of(&[floor, a, b, cub, reduce, c]),
+            [(1, 2), (2, 5), (3, 1), (3, 2), (3, 4), (3, 5)]
+        );
+        // Without CUB the first sum takes its place.
+        assert_eq!(of(&[floor, a, reduce]), [(1, 2)]);
+        assert_eq!(of(&[floor]), []);
+    }
+
+    #[test]
+    fn a_peer_that_is_wrong_is_absent_and_one_of_ours_a_finding_too() {
+        let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
+        let limits = Limits::load(&device, &LIMITS).unwrap();
+        let all = [("cub", Role::Peer), ("reduce", Role::Reduce)];
+        let exact = i32::sum(&[5]);
+        for (contender, wrong) in named(&device, &limits, &all).iter().zip([0, 1]) {
+            let mut found = Found::default();
+            let verdict = Ok(Some(Verdict::of(4, &exact, 1)));
+            assert_eq!(found.judge::<i32>(contender, "sum", 33, verdict), None);
+            let reason = "its sum of 33 i32 is wrong: 4 instead of 5";
+            assert_eq!(found.absent[0].reason, reason);
+            assert_eq!(found.wrong.len(), wrong);
+            assert!(found.wrong.iter().all(|said| said.ends_with(reason)), "{:?}", found.wrong);
+            let right =
+                found.judge::<i32>(contender, "sum", 33, Ok(Some(Verdict::of(5, &exact, 1))));
+            assert_eq!(right.unwrap().map(|sum| (sum.sum, sum.error, sum.n)), Some((5.0, 0.0, 33)));
+        }
+    }
+
     #[test]
     fn what_adds_nothing_is_not_asked_for_a_sum() {
         let found = kept(Entry::Floor, Input::OneHot(7));

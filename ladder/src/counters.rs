@@ -364,6 +364,63 @@ fn verified<T: Scalar>(device: &Device, job: &Job<'_>, n: u64) -> Result<Value> 
 mod tests {
     use super::*;
 
+    /// As a GPU would have counted them.
+    fn count(variant: &str, threads: u32, launch: u32, metric: &str, value: f64) -> Count {
+        Count {
+            variant: variant.into(),
+            element: "i32".into(),
+            threads,
+            n: 1025,
+            launch,
+            kernel: "reduce".into(),
+            grid: 1,
+            metric: metric.into(),
+            value,
+        }
+    }
+
+    #[test]
+    fn the_interpreter_counts_the_same_launches_beside_the_gpu() {
+        let stores = COUNTED[1];
+        let hardware = [
+            count("v0-naive", 64, 1, stores, 7.0),
+            count("v0-naive", 64, 1, "dram__bytes_read.sum", 1.0),
+            count("v0-naive", 64, 2, stores, 9.0),
+            count("v1-divergence", 128, 1, stores, 7.0),
+        ];
+        let twice = beside(&hardware).unwrap();
+        let told: Vec<(&str, u32, u32, f64)> =
+            twice.iter().map(|t| (t.variant.as_str(), t.threads, t.launch, t.hardware)).collect();
+        assert_eq!(
+            told,
+            [("v0-naive", 64, 1, 7.0), ("v0-naive", 64, 2, 9.0), ("v1-divergence", 128, 1, 7.0)]
+        );
+        assert!(twice.iter().all(|t| t.metric == stores && t.n == 1025 && t.interpreter > 0));
+        // The first launch has seventeen blocks, the second one.
+        assert!(twice[0].interpreter > 8 * twice[1].interpreter, "{twice:?}");
+        for (wrong, why) in [
+            (count("v99", 64, 1, stores, 1.0), "`v99` was counted, and is no step"),
+            (count("v0-naive", 64, 9, stores, 1.0), "v0-naive has no launch 9"),
+        ] {
+            let said = beside(&[wrong]).unwrap_err().to_string();
+            assert!(said.contains(why), "{said}");
+        }
+    }
+
+    #[test]
+    fn only_who_is_asked_for_is_counted() {
+        let names = |only: &[&str]| -> Vec<&str> {
+            let only: Vec<String> = only.iter().map(|&name| name.to_owned()).collect();
+            asked(&only).unwrap().iter().map(|step| step.name).collect()
+        };
+        assert_eq!(names(&["v1-divergence", "v0-naive"]), ["v1-divergence", "v0-naive"]);
+        let study = STUDIES.into_iter().find(|study| study.name == "small-sum").unwrap();
+        let ways = names(&["small-sum"]);
+        assert!(study.ways.iter().all(|way| ways.contains(&way.name)), "{ways:?}");
+        assert!(!ways.contains(&"v0-naive") && ways.len() < names(&[]).len());
+        assert!(asked(&["nobody".into()]).is_err());
+    }
+
     #[test]
     fn the_command_can_be_pasted() {
         let options = Options {

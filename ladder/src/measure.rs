@@ -375,6 +375,87 @@ mod tests {
     }
 
     #[test]
+    fn a_run_gets_a_folder_of_its_own() {
+        let results = std::env::temp_dir().join(format!("ladder-{}-made", std::process::id()));
+        let made = || make(&results, "2026-11-21", "NVIDIA H200").unwrap();
+        let names =
+            ["2026-11-21-nvidia-h200", "2026-11-21-nvidia-h200-2", "2026-11-21-nvidia-h200-3"];
+        assert_eq!([made(), made(), made()], names.map(|name| results.join(name)));
+        assert!(names.iter().all(|name| results.join(name).is_dir()));
+        fs::remove_dir_all(results).unwrap();
+    }
+
+    #[test]
+    fn sizes_are_added_up_and_a_variant_is_named_once() {
+        let variant = |name: &str| Variant {
+            name: name.into(),
+            role: Role::Step,
+            what: String::new(),
+            moves: 1,
+            up_to: 0,
+        };
+        let found = |names: &[&str], pool, gated| Found {
+            variants: names.iter().map(|name| variant(name)).collect(),
+            wrong: vec![names.join(" ")],
+            pool,
+            gated,
+            ..Found::default()
+        };
+        let mut all = Found { gated: true, ..Found::default() };
+        add(&mut all, found(&["a", "b"], 5, true));
+        add(&mut all, found(&["b", "c"], 3, true));
+        let names: Vec<&str> = all.variants.iter().map(|v| v.name.as_str()).collect();
+        assert_eq!((names.as_slice(), all.pool, all.gated), (&["a", "b", "c"][..], 5, true));
+        assert_eq!(all.wrong, ["a b", "b c"]);
+        // One size that could not be held back is enough to say so.
+        add(&mut all, found(&[], 0, false));
+        add(&mut all, found(&[], 0, true));
+        assert!(!all.gated);
+    }
+
+    #[test]
+    fn a_cell_is_said_in_a_line() {
+        let cell = Cell {
+            element: "f32".into(),
+            n: 1 << 20,
+            cache: Cache::Cold,
+            rounds: 40,
+            rejected: 3,
+            widest: 0.0042,
+            pair: "a / b".into(),
+            converged: true,
+            sm_mhz: 1980,
+            seconds: 1.26,
+        };
+        assert_eq!(
+            said(&cell),
+            "  2^20 f32 cold: 40 rounds and 3 thrown away, widest interval 0.42 % (a / b), 1.3 s"
+        );
+        let other = said(&Cell { rejected: 0, converged: false, ..cell });
+        assert!(other.contains("40 rounds, widest") && other.contains("(a / b), not converged"));
+    }
+
+    #[test]
+    fn the_short_table_is_that_of_the_first_type_with_its_ratios() {
+        let made_up = Path::new(env!("CARGO_MANIFEST_DIR")).join("../measured/tests/synthetic");
+        let text = short(&Run::read(&made_up).unwrap());
+        assert!(text.starts_with("f32, L2 cold, medians in µs\n\n"), "{text}");
+        assert!(
+            text.contains("\nhow many times faster than CUB\n") && text.contains("0.249"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn what_the_kernels_were_made_for_is_said_once() {
+        let text = kernels();
+        let kinds: Vec<&str> = text.split(", ").collect();
+        assert!(kinds.iter().all(|kind| kind.contains(" for sm_")), "{text}");
+        let distinct: HashSet<&&str> = kinds.iter().collect();
+        assert!(distinct.len() == kinds.len() && kinds.len() < STEPS.len(), "{text}");
+    }
+
+    #[test]
     fn the_command_names_no_path() {
         let words = "/x/dist/bin/ladder measure --out /y --minutes 10 --peers=/z".split(' ');
         assert_eq!(command(words.map(str::to_owned)), "ladder measure --minutes 10");

@@ -26,3 +26,24 @@ pub(crate) fn needs_a_gpu(command: &str) -> impl Fn(Error) -> Stop {
 pub(crate) fn file(error: measured::Error) -> Stop {
     Error::Usage(error.to_string()).into()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_gpu_it_is_said_why() {
+        for (error, why) in [
+            (
+                Error::NoDriver,
+                format!("there is no NVIDIA driver here ({DRIVER} cannot be loaded)"),
+            ),
+            (Error::NoGpu, "no GPU was found or asked for".to_owned()),
+        ] {
+            let Stop::Error(Error::Usage(said)) = needs_a_gpu("compare")(error) else {
+                panic!("{why}")
+            };
+            assert!(said.contains("`ladder compare`") && said.contains(&why), "{said}");
+        }
+    }
+}

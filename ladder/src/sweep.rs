@@ -133,3 +133,46 @@ fn table(samples: &[Sample]) -> table::Table {
     }
     table
 }
+
+#[cfg(test)]
+mod tests {
+    use measured::Clock;
+
+    use super::*;
+
+    #[test]
+    fn a_row_has_the_medians_of_a_step_and_marks_its_best() {
+        let sample = |variant: &str, threads, round, ns| Sample {
+            variant: variant.into(),
+            element: "f32".into(),
+            threads,
+            n: 1 << 20,
+            cache: Cache::Cold,
+            clock: Clock::Gpu,
+            round,
+            ns,
+        };
+        let samples: Vec<Sample> = [(64, 3000), (128, 2000), (256, 2500)]
+            .into_iter()
+            .flat_map(|(threads, ns)| {
+                (0..3).map(move |round| (threads, round, ns + u64::from(round)))
+            })
+            .flat_map(|(threads, round, ns)| {
+                [
+                    sample("v1-divergence", threads, round, ns),
+                    sample("v9-made-up", threads, round, 1),
+                ]
+            })
+            .collect();
+        let text = table(&samples).to_string();
+        let lines: Vec<Vec<&str>> =
+            text.lines().map(|line| line.split('|').map(str::trim).collect()).collect();
+        assert_eq!(lines.len(), 3, "{text}");
+        let cells = |head: &str| {
+            let at = lines[0].iter().position(|cell| *cell == head);
+            lines[2][at.unwrap_or_else(|| panic!("no {head}: {text}"))]
+        };
+        let found = ["step", "64", "128", "256", "512"].map(cells);
+        assert_eq!(found, ["v1-divergence", "3.00", "2.00 *", "2.50", "–"], "{text}");
+    }
+}

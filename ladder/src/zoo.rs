@@ -147,6 +147,14 @@ mod tests {
     }
 
     #[test]
+    fn a_tally_is_a_line_of_the_log() {
+        let tally = Tally { right: 3, wrong: 4, error: None };
+        assert_eq!(tally.to_string(), "right 3 wrong 4 error none");
+        let ended = Tally { error: Some("a, b".into()), ..tally };
+        assert_eq!(ended.to_string(), "right 3 wrong 4 error a, b");
+    }
+
+    #[test]
     fn runs_are_counted_right_and_wrong() {
         let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
         let mut tally = Tally::default();

@@ -135,6 +135,10 @@ mod tests {
         assert_eq!(printed("7.46", "562.2", 4 << 20, "x"), None);
         let fault = printed("7.46", "571.2", 4 << 20, "x").unwrap();
         assert!(fault.contains("4194304"), "{fault}");
+        // 0.3 % is more than the time's third digit leaves open.
+        assert!(printed("7.46", "563.9", 4 << 20, "x").is_some());
+        // Both figures were rounded down by nearly half a digit: that is no fault.
+        assert_eq!(printed("5000", "1.00", 5_025_502, "x"), None);
         // MiB taken for MB: off by 4.9 %.
         assert!(printed("7.46", "536.2", 4 << 20, "x").is_some());
     }

@@ -228,6 +228,38 @@ mod tests {
     }
 
     #[test]
+    fn what_was_counted_twice_is_read_back_and_compared() {
+        let twice = |hardware| Twice {
+            variant: "v0-naive".into(),
+            element: "f32".into(),
+            threads: 256,
+            n: 1 << 20,
+            launch: 1,
+            metric: "smsp__inst_executed.sum".into(),
+            interpreter: 1_000_001,
+            hardware,
+        };
+        let counts = [twice(1_000_001.0), twice(1_000_000.0)];
+        assert_eq!(counts.each_ref().map(Twice::equal), [true, false]);
+        let path = std::env::temp_dir().join(format!("counted-{}.csv", std::process::id()));
+        Twice::write(&path, &counts).unwrap();
+        assert_eq!(Twice::read(&path).unwrap(), counts);
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn a_fault_in_the_table_has_its_line() {
+        for (broken, line) in [
+            (NCU.replace("Grid Size", "Grid"), 5),
+            (NCU.replace("(64, 1, 1)", "(many)"), 9),
+            (NCU.replace("\"byte\",\"65536.5\"", "\"byte\""), 9),
+        ] {
+            let message = from_ncu(&broken, "v0.csv").unwrap_err().to_string();
+            assert!(message.contains(&format!("line {line}")), "{message}");
+        }
+    }
+
+    #[test]
     fn what_is_missing_is_named() {
         for (broken, why) in [
             ("", "no line"),

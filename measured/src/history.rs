@@ -106,3 +106,47 @@ impl Published {
         self.row.first().map_or(f64::NAN, |first| self.rate(row) / self.rate(first))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(step: &str, us: Option<f64>, gb_per_s: Option<f64>) -> Row {
+        Row { step: step.into(), name: step.into(), us, gb_per_s, printed: None }
+    }
+
+    /// Of a million doubles: 8 MB.
+    fn published(bus: f64, row: Vec<Row>) -> Published {
+        Published {
+            gpu: "made up".into(),
+            year: 2000,
+            bus_gb_per_s: Some(bus),
+            n: 1_000_000,
+            bytes: 8,
+            source: "nowhere".into(),
+            mended: String::new(),
+            row,
+        }
+    }
+
+    #[test]
+    fn a_rate_is_bytes_over_time_and_a_speedup_is_to_the_first() {
+        let table = published(
+            100.0,
+            vec![row("v0-naive", Some(400.0), None), row("v1-divergence", None, Some(50.0))],
+        );
+        let second = table.step("v1-divergence").unwrap();
+        assert_eq!(table.rate(&table.row[0]), 20.0);
+        assert_eq!((table.rate(second), table.speedup(second)), (50.0, 2.5));
+        assert_eq!(table.step("v2-bank-conflicts"), None);
+    }
+
+    #[test]
+    fn half_a_percent_above_the_bus_is_rounding_and_more_is_a_fault() {
+        let faults = |rate| {
+            let table = vec![published(100.0, vec![row("", None, Some(rate))])];
+            History { table }.faults().len()
+        };
+        assert_eq!([100.0, 100.4, 100.8].map(faults), [0, 0, 1]);
+    }
+}

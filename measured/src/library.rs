@@ -294,20 +294,64 @@ mod tests {
     }
 
     #[test]
-    fn first_answers_are_the_middle_one_and_the_slowest() {
-        let row = |process, first_ms| First {
-            element: "f32".into(),
-            operation: "sum".into(),
+    fn equal_times_are_level() {
+        let all = [taken("reduce", 10, |_| 1000), taken("cub", 10, |_| 1000)].concat();
+        let series = &series(&all, Clock::Gpu)[0];
+        assert_eq!(series.behind_and_level("reduce"), (vec![], vec![10]));
+    }
+
+    #[test]
+    fn a_table_has_times_and_ratios_of_every_size() {
+        let all = [
+            taken("reduce", 1024, |_| 10_000),
+            taken("cub", 1024, |_| 15_000),
+            taken("reduce", 4096, |_| 20_000),
+        ];
+        let text = series(&all.concat(), Clock::Gpu)[0].table();
+        let cells = |line: &str| -> Vec<String> {
+            line.split('|').map(|cell| cell.trim().to_owned()).collect()
+        };
+        let lines: Vec<_> = text.lines().map(cells).collect();
+        assert_eq!(lines[0][1..5], ["n", "reduce", "cub", "CUB / reduce"], "{text}");
+        assert_eq!(lines[2][1..5], ["2^10", "10.00", "15.00", "1.500 [1.500, 1.500]"], "{text}");
+        assert_eq!(lines[3][1..5], ["2^12", "20.00", "–", "–"], "{text}");
+    }
+
+    #[test]
+    fn calls_and_first_answers_are_read_back() {
+        let path = std::env::temp_dir().join(format!("library-{}.csv", std::process::id()));
+        let calls = taken("reduce", 10, |round| u64::from(round) + 1);
+        Taken::write(&path, &calls).unwrap();
+        assert_eq!(Taken::read(&path).unwrap(), calls);
+        let first = [first("sum", "f32", 1, 70.0)];
+        First::write(&path, &first).unwrap();
+        assert_eq!(First::read(&path).unwrap(), first);
+        std::fs::remove_file(path).unwrap();
+    }
+
+    fn first(operation: &str, element: &str, process: u32, first_ms: f64) -> First {
+        First {
+            element: element.into(),
+            operation: operation.into(),
             n: 1,
             process,
             context_ms: 100.0,
             first_ms,
             second_ms: 0.012,
-        };
+        }
+    }
+
+    #[test]
+    fn first_answers_are_the_middle_one_and_the_slowest() {
+        let row = |process, first_ms| first("sum", "f32", process, first_ms);
         let text = first_table(&[row(1, 70.0), row(2, 40.0), row(3, 44.0)]);
         let line = text.lines().last().unwrap();
         assert!(line.contains("44.0") && line.contains("70.0") && line.contains("12.0"), "{text}");
         assert_eq!(text.lines().count(), 3, "{text}");
+        // Another type, and another operation, has a line of its own.
+        let text =
+            first_table(&[row(1, 70.0), first("sum", "f64", 1, 1.0), first("min", "f64", 1, 1.0)]);
+        assert_eq!(text.lines().count(), 5, "{text}");
     }
 
     #[test]

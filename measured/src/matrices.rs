@@ -88,14 +88,13 @@ fn median(values: &[f64]) -> f64 {
     numbers::quantile(&numbers::sorted(values.iter().copied()), 0.5)
 }
 
-/// Passes by order and name: for each round the time of all, of the copies, and of the sums.
-fn passes(pieces: &[Piece]) -> BTreeMap<(&str, &str), BTreeMap<u32, [f64; 3]>> {
-    let mut passes: BTreeMap<(&str, &str), BTreeMap<u32, [f64; 3]>> = BTreeMap::new();
+/// Passes by order and name: for each round the time of all, and of the sums.
+fn passes(pieces: &[Piece]) -> BTreeMap<(&str, &str), BTreeMap<u32, [f64; 2]>> {
+    let mut passes: BTreeMap<(&str, &str), BTreeMap<u32, [f64; 2]>> = BTreeMap::new();
     for piece in pieces {
         let rounds = passes.entry((&piece.order, &piece.pass)).or_default();
-        let [all, copied, added] = rounds.entry(piece.round).or_default();
+        let [all, added] = rounds.entry(piece.round).or_default();
         *all = all.max(piece.added_end).max(piece.copied_end);
-        *copied += piece.copied_end - piece.copied;
         *added += piece.added_end - piece.added;
     }
     passes
@@ -122,7 +121,7 @@ pub fn volume(pieces: &[Piece]) -> String {
         };
         let Some(first) = pieces.iter().find(|piece| piece.order == order) else { continue };
         let count = pieces.iter().filter(|p| p.order == order).map(|p| p.piece + 1).max();
-        let times = |rounds: &BTreeMap<u32, [f64; 3]>, which: usize| {
+        let times = |rounds: &BTreeMap<u32, [f64; 2]>, which: usize| {
             median(&rounds.values().map(|times| times[which]).collect::<Vec<f64>>())
         };
         // Of the same round: a copy's speed goes by what else the host does.
@@ -138,7 +137,7 @@ pub fn volume(pieces: &[Piece]) -> String {
             format!("{:.1}", bytes as f64 / alone / 1e3),
             format!("{:.2}", times(both, 0) / 1e3),
             format!("{:.3}×", median(&ratios)),
-            format!("{:.3}", times(both, 2) / 1e3),
+            format!("{:.3}", times(both, 1) / 1e3),
             format!("{:.1}", times(file, 0) / 1e3),
         ]);
     }
@@ -218,22 +217,84 @@ mod tests {
             piece("file", 0, 0, [900.0, 1000.0, 1000.0, 1030.0]),
         ];
         let text = volume(&pieces);
-        for cell in ["| row ", "2^24", "1.150×", "0.060", " 83.9 ", " 1.0 "] {
+        for cell in [
+            "| row ",
+            " 2^24 ",
+            " 2 |",
+            " 0.20 ",
+            " 0.23 ",
+            " 1.150× ",
+            " 0.060 ",
+            " 83.9 ",
+            " 1.0 ",
+        ] {
             assert!(text.contains(cell), "{cell}: {text}");
         }
         assert_eq!(text.lines().count(), 3, "{text}");
     }
 
     #[test]
-    fn whoever_finishes_soonest_is_told() {
-        let call = |way: &str, from: &str, left, ns| Waited {
-            matrices: 1 << 20,
-            way: way.into(),
-            from: from.into(),
-            left,
-            round: 0,
-            ns,
+    fn an_order_has_its_own_pieces() {
+        let mut pieces = Vec::new();
+        for (order, count) in [("row", 2), ("column", 3)] {
+            for (pass, at) in
+                ["copy", "both", "file"].into_iter().flat_map(|p| (0..count).map(move |at| (p, at)))
+            {
+                pieces.push(Piece {
+                    order: order.into(),
+                    ..piece(pass, 0, at, [0.0, 100.0, 100.0, 130.0])
+                });
+            }
+        }
+        let text = volume(&pieces);
+        let count = |order: &str| {
+            let line = text.lines().find(|line| line.contains(order)).unwrap();
+            line.split('|').nth(3).unwrap().trim().to_owned()
         };
+        assert_eq!(["| row ", "| column "].map(count), ["2", "3"], "{text}");
+    }
+
+    #[test]
+    fn pieces_and_calls_are_read_with_their_columns() {
+        let path = std::env::temp_dir().join(format!("matrices-{}.csv", std::process::id()));
+        std::fs::write(
+            &path,
+            "order,matrices,pass,round,piece,copied,copied_end,added,added_end\nrow,1048576,both,3,7,0.5,1.5,2.5,3.5\n",
+        )
+        .unwrap();
+        assert_eq!(Piece::read(&path).unwrap(), [piece("both", 3, 7, [0.5, 1.5, 2.5, 3.5])]);
+        std::fs::write(&path, "matrices,way,from,left,round,ns\n5,first,device,1,0,900\n").unwrap();
+        assert_eq!(Waited::read(&path).unwrap(), [waited(5, "first", "device", 1, 900)]);
+        std::fs::remove_file(path).unwrap();
+    }
+
+    fn waited(matrices: u64, way: &str, from: &str, left: u64, ns: u64) -> Waited {
+        Waited { matrices, way: way.into(), from: from.into(), left, round: 0, ns }
+    }
+
+    #[test]
+    fn the_cpu_finishes_what_this_many_matrices_left_it_on_the_device() {
+        let others = [
+            waited(1 << 10, "first", "device", 4, 1000),
+            waited(1 << 20, "first", "device", 1, 2000),
+            waited(1 << 20, "first", "device", 4, 9000),
+            waited(1 << 20, "first", "host", 8, 3000),
+            waited(1 << 20, "one-pass", "device", 16, 4000),
+        ];
+        let text = threshold(&others);
+        let cells: Vec<&str> = text.lines().last().unwrap().split('|').map(str::trim).collect();
+        assert_eq!(cells[6..8], ["9.00", "4"], "{text}");
+    }
+
+    #[test]
+    fn of_one_matrix_the_cpu_adds_nothing() {
+        let text = threshold(&[waited(1, "first", "host", 1, 500)]);
+        assert!(!text.contains("0.50"), "{text}");
+    }
+
+    #[test]
+    fn whoever_finishes_soonest_is_told() {
+        let call = |way, from, left, ns| waited(1 << 20, way, from, left, ns);
         let waited = [
             call("first", "device", 1, 20_000),
             call("first", "device", 4, 17_000),

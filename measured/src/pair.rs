@@ -122,6 +122,52 @@ mod tests {
     }
 
     #[test]
+    fn a_pair_is_the_mean_of_both_orders() {
+        let times = [(0, 100), (1, 300), (3, 500), (4, 50), (6, 10), (7, 30)];
+        // 3 has lost the 2 before it, and 4 its 5.
+        assert_eq!(there_and_back(&times), [(0, 200.0), (3, 20.0)]);
+    }
+
+    #[test]
+    fn quartiles_of_a_ratio_are_those_of_the_pairs() {
+        // Five pairs a batch: 1, 2, 3, 4 and 5 times as long.
+        let first = times(0..400, |round| 100 * (1 + u64::from(round / 2 % 5)));
+        let ratio = Ratio::of(&first, &times(0..400, |_| 100)).unwrap().0;
+        assert_eq!((ratio.low, ratio.median, ratio.high), (3.0, 3.0, 3.0));
+        assert_eq!((ratio.count, ratio.q1, ratio.q3), (200, 2.0, 4.0));
+    }
+
+    #[test]
+    fn a_verdict_needs_the_whole_interval_and_half_a_percent() {
+        let verdict = |median, low, high| {
+            Ratio(Summary { count: 40, median, q1: low, q3: high, low, high }).verdict()
+        };
+        for (median, low, high, is) in [
+            (1.2, 1.1, 1.3, Verdict::Faster),
+            (1.2, 1.0, 1.3, Verdict::NoDifference),
+            (1.004, 1.003, 1.005, Verdict::NoDifference),
+            (0.8, 0.7, 0.9, Verdict::Slower),
+            (0.8, 0.7, 1.0, Verdict::NoDifference),
+            (0.997, 0.996, 0.998, Verdict::NoDifference),
+        ] {
+            assert_eq!(verdict(median, low, high), is, "{median} [{low}, {high}]");
+        }
+        let words =
+            [Verdict::Faster, Verdict::Slower, Verdict::NoDifference].map(|v| v.to_string());
+        assert_eq!(words, ["faster", "slower", "no difference at this size"]);
+    }
+
+    #[test]
+    fn ten_times_and_more_has_two_digits() {
+        let shown = |median| {
+            let (low, high) = (median, median);
+            Ratio(Summary { count: 40, median, q1: low, q3: high, low, high }).to_string()
+        };
+        assert_eq!(shown(9.5), "9.500 [9.500, 9.500]");
+        assert_eq!(shown(10.0), "10.00 [10.00, 10.00]");
+    }
+
+    #[test]
     fn only_rounds_that_have_both_count() {
         let first = times(0..10, |_| 100);
         let second = times(5..20, |round| 50 + u64::from(round));
@@ -140,7 +186,8 @@ mod tests {
         assert_eq!((ratio.0.low, ratio.0.median, ratio.0.high), (1.0, 1.0, 1.0));
         assert!((order_effect(&first).unwrap() - 2.0 / 9.0).abs() < 1e-9);
         assert_eq!(order_effect(&second), Some(0.0));
-        assert_eq!(order_effect(&second[..8]), None);
+        // Five rounds of each order are too few, six are not.
+        assert_eq!([10, 11, 12].map(|few| order_effect(&second[..few])), [None, None, Some(0.0)]);
     }
 
     #[test]

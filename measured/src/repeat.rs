@@ -380,10 +380,29 @@ mod tests {
     }
 
     #[test]
+    fn twenty_runs_take_the_last_of_student_s_points() {
+        // Ten at 1 and ten at e: a mean of one half, and a deviation of √(20 / 4 / 19).
+        let ratios: Vec<f64> = (0..20).map(|run| f64::from(run % 2).exp()).collect();
+        let all = Between::of(&ratios).unwrap();
+        let half = 2.179 * (5.0f64 / 19.0 * 21.0 / 20.0).sqrt();
+        let (low, high) = all.interval.unwrap();
+        assert!((low.ln() - (0.5 - half)).abs() < 1e-9 && (high.ln() - (0.5 + half)).abs() < 1e-9);
+    }
+
+    #[test]
+    fn ten_times_and_more_has_two_digits_and_one_run_is_no_tie() {
+        let shown = |ratio: f64| Between::of(&[ratio]).unwrap().to_string();
+        assert_eq!([9.5, 10.0, 1.0].map(shown), ["9.500", "10.00", "1.000"]);
+        assert_eq!(Held { held: 3, tried: 8 }.to_string(), "3 of 8 (37.5 %)");
+    }
+
+    #[test]
     fn a_tie_is_a_quarrel_about_the_sign_or_a_trifle() {
         let tie = |ratios: &[f64]| Between::of(ratios).unwrap().tie();
         assert!(tie(&[0.98, 1.03]) && tie(&[1.001, 1.004, 1.002]) && tie(&[1.0]));
         assert!(!tie(&[1.004, 1.03]) && !tie(&[0.96, 0.99]));
+        // Level in one run is no quarrel with the other.
+        assert!(!tie(&[1.0, 1.03]) && !tie(&[0.97, 1.0]));
         assert!(Between::of(&[0.98, 1.03]).unwrap().to_string().ends_with(" tie"));
     }
 }

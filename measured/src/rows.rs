@@ -264,6 +264,51 @@ mod tests {
     }
 
     #[test]
+    fn calls_are_read_back() {
+        let path = std::env::temp_dir().join(format!("rows-{}.csv", std::process::id()));
+        let calls = taken("reduce", 1000);
+        Taken::write(&path, &calls).unwrap();
+        assert_eq!(Taken::read(&path).unwrap(), calls);
+        fs::write(
+            &path,
+            "way,rows,elements,registers,blocks,threads,round,ns\nwarp,4,8,32,16,128,3,900\n",
+        )
+        .unwrap();
+        let launched = Launched::read(&path).unwrap();
+        assert_eq!((launched.len(), launched[0].way.as_str(), launched[0].ns), (1, "warp", 900));
+        fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn a_rate_counts_what_is_read_and_a_sum_a_row() {
+        let cells = of_cells(&taken("reduce", 999));
+        let ways = &cells[&(8, 4)];
+        // Rounds take 999 and 1000 ns: 4 rows of 8 floats, and 4 sums.
+        assert_eq!(time(ways, "reduce").unwrap().median, 999.5);
+        assert_eq!(rate((8, 4), ways, "reduce"), Some((128.0 + 16.0) / 999.5));
+        assert_eq!(rate((8, 4), ways, "cub"), None);
+    }
+
+    #[test]
+    fn lengths_are_told_apart_where_the_spans_meet() {
+        // Times without noise: a ratio of 0.97 is as fast as was wanted.
+        let even = |elements, way: &str, ns| {
+            let calls = taken(way, ns).into_iter();
+            calls.map(move |call| Taken { elements, ns, ..call }).collect::<Vec<_>>()
+        };
+        let shape = |n, cub| [even(n, "reduce", 1000), even(n, "cub", cub)].concat();
+        let text = below(&of_cells(&[shape(1 << 20, 970), shape((1 << 20) + 4, 960)].concat()));
+        assert!(text.contains("1 of 2 shapes"), "{text}");
+        let line = |span: &str| -> Vec<String> {
+            let lines: Vec<&str> = text.lines().filter(|line| line.contains(span)).collect();
+            assert_eq!(lines.len(), 1, "{span}: {text}");
+            lines[0].split('|').map(|cell| cell.trim().to_owned()).collect()
+        };
+        assert_eq!(line(" to 2^20")[3..6], ["1", "0", "0.970×"], "{text}");
+        assert_eq!(line("| from ")[3..6], ["1", "1", "0.960×"], "{text}");
+    }
+
+    #[test]
     fn torch_is_compared_by_way_of_cub() {
         let ours = of_cells(&[taken("reduce", 1000), taken("cub", 2000)].concat());
         // The other program's GPU was a fourth slower.

@@ -143,10 +143,18 @@ mod tests {
             assert_eq!(ranks(count), Some((low - 1, high - 1)), "{count}");
         }
         assert_eq!(ranks(5), None);
+        // Of more than a thousand the ranks are the exact tail's too, added up by big integers.
+        assert_eq!([1500, 2000].map(ranks), [Some((711, 788)), Some((955, 1044))]);
         // Exact and approximate meet.
         let (low, high) = ranks(1000).unwrap();
         let (low_, high_) = ranks(1001).unwrap();
         assert!(low.abs_diff(low_) <= 1 && high.abs_diff(high_) <= 2);
+    }
+
+    #[test]
+    fn the_width_is_a_share_of_the_median() {
+        let summary = Summary { median: 10.0, low: 9.0, high: 12.0, ..Summary::of([1.0]).unwrap() };
+        assert_eq!(summary.width(), 0.3);
     }
 
     /// The share of experiments whose interval holds the true median.
@@ -192,6 +200,15 @@ mod tests {
         let few = [3.0, 1.0, 2.0, 9.0, 5.0, 4.0, 7.0];
         assert_eq!(Summary::batched(&few), Summary::of(few));
         assert_eq!(Summary::batched(&[]), None);
+    }
+
+    #[test]
+    fn quartiles_of_batches_are_those_of_all_samples() {
+        // 40 batches of 0, 100, 200, 300, 400: every mean is 200, and the samples scatter.
+        let values: Vec<f64> = (0..200).map(|at| f64::from(at % 5) * 100.0).collect();
+        let summary = Summary::batched(&values).unwrap();
+        assert_eq!((summary.low, summary.median, summary.high), (200.0, 200.0, 200.0));
+        assert_eq!((summary.count, summary.q1, summary.q3), (200, 100.0, 300.0));
     }
 
     /// A time as two stamps give it: ticks that begin at a random moment.

@@ -110,6 +110,8 @@ mod tests {
     #[test]
     fn quantities_keep_their_digits() {
         assert_eq!([4032.0, 243_650.0, 3_780_300.0].map(micros), ["4.03", "243.7", "3780"]);
+        assert_eq!([99_990.0, 100_000.0, 1e6].map(micros), ["99.99", "100.0", "1000"]);
+        assert_eq!([9.99e9, 10e9, 1e12].map(gigabytes), ["9.99", "10.0", "1000"]);
         assert_eq!([1.0166e9, 416e9, 4622e9].map(gigabytes), ["1.02", "416.0", "4622"]);
     }
 }

@@ -83,6 +83,7 @@ fn what_is_written_is_read_back() {
     Sum::write(&path, &sums).unwrap();
     assert_eq!(Sum::read(&path).unwrap(), sums);
     let counts = Count::read(&folder.join("counters.csv")).unwrap();
+    assert!(!counts.is_empty());
     Count::write(&path, &counts).unwrap();
     assert_eq!(Count::read(&path).unwrap(), counts);
     let env = Env::read(&folder.join("env.toml")).unwrap();
@@ -103,6 +104,8 @@ fn what_is_broken_is_named_with_its_line() {
             ",f32,256,1024,cold,gpu,0",
             "line 2: a sample has",
         ),
+        ("size", "256,1024,cold,gpu,0,", "256,0,cold,gpu,0,", "line 2: a sample has"),
+        ("instant", ",cold,gpu,0,3070", ",cold,gpu,0,0", "line 2: a sample has"),
         ("header", "variant,type", "variant,kind", "kind"),
     ] {
         let path = broken(name, "raw.csv", from, to);
@@ -110,6 +113,14 @@ fn what_is_broken_is_named_with_its_line() {
         assert!(message.contains(why) && message.contains(name), "{message}");
         fs::remove_file(path).unwrap();
     }
+    let path = broken("text", "raw.csv", "v0-naive", "v0-naive");
+    let mut text = fs::read(&path).unwrap();
+    let at = text.iter().position(|&byte| byte == b'\n').unwrap() + 1;
+    text[at] = 0xff;
+    fs::write(&path, text).unwrap();
+    let message = Sample::read(&path).unwrap_err().to_string();
+    assert!(message.contains("it is no UTF-8"), "{message}");
+    fs::remove_file(path).unwrap();
     let path = broken("env", "env.toml", "sms = 10", "sms = ten");
     assert!(Env::read(&path).unwrap_err().to_string().contains("sms"));
     fs::remove_file(path).unwrap();

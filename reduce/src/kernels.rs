@@ -122,3 +122,30 @@ macro_rules! kernels {
     };
 }
 pub(crate) use kernels;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slice_between_two_words_has_a_kernel_of_its_own() {
+        let words = 8;
+        for (shape, family) in [
+            (Shape::Block { threads: 32 }, Family::Block32),
+            (Shape::Block { threads: 256 }, Family::Block256),
+            (Shape::Block { threads: 1024 }, Family::Block1024),
+            (Shape::Spread { parts: 8, words }, Family::Spread),
+            (Shape::Chunks { parts: 32, words }, Family::Chunks),
+        ] {
+            assert_eq!([true, false].map(|a| Family::of(shape, a)), [family, Family::Across]);
+        }
+    }
+
+    #[test]
+    fn hopper_has_a_text_of_its_own_where_there_is_one() {
+        let both = Kernel { name: "", ptx_70: "seven", ptx_90: "nine" };
+        let old = Kernel { ptx_90: "", ..both };
+        assert_eq!([7, 8, 9, 10].map(|major| both.ptx(major)), ["seven", "seven", "nine", "nine"]);
+        assert_eq!([8, 9].map(|major| old.ptx(major)), ["seven", "seven"]);
+    }
+}

@@ -239,3 +239,15 @@ pub(crate) fn get_or_try<T>(cell: &OnceCell<T>, make: impl FnOnce() -> Result<T>
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_of_the_mail_has_its_flags_beside_it() {
+        assert_eq!([0, 100].map(state_bytes::<f32>), [16, 816]);
+        // Halves are added as floats.
+        assert_eq!([state_bytes::<half::f16>(100), state_bytes::<f64>(3)], [816, 64]);
+    }
+}

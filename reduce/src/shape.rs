@@ -161,6 +161,13 @@ mod tests {
     }
 
     #[test]
+    fn a_warp_of_a_spread_has_a_value_and_so_has_a_part_of_chunks() {
+        assert_eq!(Shape::Block { threads: 1024 }.values(), 0);
+        assert_eq!(Shape::Spread { parts: 8, words: 512 }.values(), 64);
+        assert_eq!(Shape::Chunks { parts: 160, words: 2192 }.values(), 160);
+    }
+
+    #[test]
     fn every_part_has_something_to_add_and_all_is_added() {
         for (bytes, size) in bytes().flat_map(|bytes| [2, 4, 8].map(|size| (bytes, size))) {
             let shape = pick(bytes / size, size).unwrap();

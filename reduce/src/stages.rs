@@ -65,3 +65,34 @@ pub fn finish<T: Element>(partials: &[T::Output], operation: Operation) -> T::Ou
     }
     .canonical()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{host, shape};
+
+    /// Shards cut between parts, added apart, and finished: the bits of one slice.
+    #[test]
+    fn the_stages_on_the_host_have_the_bits_of_the_whole() {
+        // 32, 160 and 192 parts: a warp collects them, or a block.
+        for n in [60_000, 1_400_003, 5_000_001] {
+            let values: Vec<f32> = (0..n).map(|i| (i % 1013) as f32 * 0.1 - 31.0).collect();
+            let shape = shape::pick(n as u64, 4).unwrap();
+            let part = shape.words() as usize * 4;
+            let (head, tail) = values.split_at(3 * part);
+            for (operation, whole) in [
+                (Operation::Sum, host::sum(&values)),
+                (Operation::Min, host::min(&values)),
+                (Operation::Max, host::max(&values)),
+            ] {
+                let mut sums = partials(head, shape, operation);
+                assert_eq!(sums.len(), 3);
+                sums.extend(partials(tail, shape, operation));
+                assert_eq!(sums.len(), shape.parts() as usize);
+                let finished = finish::<f32>(&sums, operation);
+                assert_eq!(finished.to_bits(), whole.to_bits(), "{operation:?} of {n}");
+            }
+        }
+        assert_eq!(finish::<f32>(&[], Operation::Min), f32::INFINITY);
+    }
+}

@@ -238,7 +238,8 @@ mod tests {
         let plan = plan(1 << 20, 64);
         assert_eq!(plan.scratch, [16384, 256, 4].map(Scratch::Partials));
         assert_eq!(plan.launches[0].input, Buffer::Input);
-        for pair in plan.launches.windows(2) {
+        for (index, pair) in plan.launches.windows(2).enumerate() {
+            assert_eq!(pair[0].output(), Buffer::Scratch(index));
             assert_eq!(pair[1].input, pair[0].output());
             assert_eq!(pair[1].n, pair[0].sums());
         }
@@ -311,8 +312,47 @@ mod tests {
     }
 
     #[test]
+    fn a_part_is_as_deep_as_its_words_a_word_and_two_trees() {
+        for (element, lanes) in [(Element::F32, 4), (Element::F64, 2)] {
+            let problem = Problem { element, ..problem(1 << 26, 132) };
+            let parts = Parts::of(&problem);
+            let pass = |threads| Pass {
+                entry: "reduce".into(),
+                threads,
+                resident: 2,
+                shared: 0,
+                scratch: vec![Scratch::Mail(parts.count)],
+            };
+            // 256 parts of 2^16 words or of 2^17: as many for each thread as there are, and one more
+            // where they are not even.
+            let words = parts.words as u32;
+            for (threads, turns) in [(512, words / 512), (96, words / 96 + 1)] {
+                let plan = Plan::over_parts(&problem, &parts, pass(threads));
+                let [part, all] = &plan.launches[0].stages[..] else { panic!("{element}") };
+                assert_eq!(
+                    (part.depth, all.depth),
+                    (turns + lanes + 10, 10),
+                    "{element} {threads}"
+                );
+                assert_eq!((part.sums, all.sums), (Buffer::Scratch(0), Buffer::Result));
+                let each = parts.words * u64::from(lanes);
+                assert_eq!(part.holds, Holds::Parts { each, count: 256 });
+            }
+        }
+    }
+
+    #[test]
     fn what_no_device_holds_is_refused() {
         assert!(plan(1 << 36, 64).check(&Chip::H200).is_ok());
+        // The last grid, block, memory and cluster that there is room for.
+        let mut last = plan(64 * u64::from(i32::MAX as u32), 64);
+        assert_eq!(last.launches[0].grid, i32::MAX as u32);
+        let Chip { threads, shared_block, cluster, .. } = Chip::H200;
+        let launch = &mut last.launches[0];
+        (launch.block, launch.shared, launch.cluster) = (threads, shared_block, cluster);
+        assert!(last.check(&Chip::H200).is_ok());
+        last.launches[0].cluster += 1;
+        assert!(last.check(&Chip::H200).is_err());
         let refused = plan(1 << 38, 64).check(&Chip::H200).unwrap_err().to_string();
         assert!(refused.contains("2147483647 blocks"), "{refused}");
         let mut large = plan(1, 64);

@@ -97,7 +97,7 @@ mod tests {
         sum::{Input, Workload},
     };
 
-    /// A kernel whose only thread adds all elements, and then stores to the second of two boxes.
+    /// A kernel whose only thread adds all elements, and then stores to the second of three boxes.
     const POSTING: &str = "
 .version 8.4
 .target sm_60
@@ -148,7 +148,7 @@ done:
             ],
             stages: vec![Stage { sums: Buffer::Result, holds: Holds::ALL, depth: 1 }],
         };
-        Plan { launches: vec![launch], scratch: vec![Scratch::Mail(2)] }
+        Plan { launches: vec![launch], scratch: vec![Scratch::Mail(3)] }
     });
 
     /// What is wrong with it, at 33 elements; none where it is verified.
@@ -165,10 +165,15 @@ done:
     fn flags_that_are_left_up_are_told_though_the_sums_are_right() {
         assert_eq!(
             posted(POSTING).expect("a flag is up"),
-            "posting is wrong, though its sums are right: 1 of 2 flags of its mailbox are up when \
+            "posting is wrong, though its sums are right: 1 of 3 flags of its mailbox are up when \
              it ends, that of box 1 first, and a later run would take this one's values for its \
              own: take each flag down when its value is taken"
         );
+        // The first flag, and the last of both.
+        let first = posted(&POSTING.replace("[%boxes+12]", "[%boxes+4]")).expect("a flag is up");
+        assert!(first.contains("that of box 0 first"), "{first}");
+        let last = posted(&POSTING.replace("[%boxes+12]", "[%boxes+20]")).expect("a flag is up");
+        assert!(last.contains("that of box 2 first"), "{last}");
         // The value may stay.
         assert_eq!(posted(&POSTING.replace("[%boxes+12]", "[%boxes+8]")), None);
         assert_eq!(posted(&POSTING.replace("[%boxes+12]", "[%boxes]")), None);

@@ -198,6 +198,36 @@ fn time<T: Scalar>(
 }
 
 #[cfg(test)]
+impl Outcome {
+    /// As a GPU with a bus of 10¹² bytes a second would have it: a right sum of ones in f64.
+    pub(crate) fn made_up(step: &'static str, n: u64, samples: &[f64]) -> Outcome {
+        let chip = crate::plan::Chip::H200;
+        let device =
+            Facts { name: "made up".into(), chip, l2: 0, bus: Some(1e12), line: "made up".into() };
+        let reference = f64::sum(&[n as f64]);
+        let block = Block::new(64).unwrap();
+        let problem = crate::plan::Problem { n, block, element: Element::F64, chip };
+        let phase = crate::plan::Phase { entry: "reduce".into(), tile: 64, shared: 0, depth: 6 };
+        Outcome {
+            step,
+            device,
+            n,
+            element: Element::F64,
+            threads: 64,
+            plan: Plan::until_one(&problem, &phase),
+            origin: String::new(),
+            verdict: Verdict::of(n as f64, &reference, 1),
+            wrong: None,
+            timing: Some(Timing { samples: samples.to_vec(), cold: true, gated: true }),
+            copy: None,
+            observed: None,
+            counted: None,
+            source: String::new(),
+        }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::{

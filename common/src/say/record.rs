@@ -224,6 +224,28 @@ mod tests {
     }
 
     #[test]
+    fn times_are_in_microseconds_and_rates_are_those_of_the_median() {
+        // A million doubles, 8 MB, at a median of 10 µs: 800 GB/s of 1000.
+        let mut outcome = Outcome::made_up("v0-naive", 1_000_000, &[8e-6, 10e-6, 16e-6]);
+        outcome.copy = Some(0.25);
+        let record = Record::of(&outcome);
+        let times = record.timing.unwrap();
+        let near = |a: f64, b: f64| assert!((a / b - 1.0).abs() < 1e-12, "{a} {b}");
+        for (found, expected) in [
+            (times.median_us, 10.0),
+            (times.q1_us, 9.0),
+            (times.q3_us, 13.0),
+            (times.gb_per_s, 800.0),
+            (times.bus_share.unwrap(), 0.8),
+            (times.elements_per_s, 1e11),
+            (times.copy_us.unwrap(), 250_000.0),
+        ] {
+            near(found, expected);
+        }
+        assert_eq!((times.samples, times.cold, record.verified), (3, true, true));
+    }
+
+    #[test]
     fn a_comma_in_a_name_stays_in_its_cell() {
         let text = Record::csv_header().unwrap() + &record().csv().unwrap();
         let mut reader = csv::Reader::from_reader(text.as_bytes());

@@ -321,9 +321,12 @@ fn place(buffer: Buffer) -> String {
 
 /// A labelled text of at most 80 columns.
 pub(crate) fn line(label: &str, text: &str) -> String {
-    let mut lines = wrapped(&" ".repeat(12), text);
-    lines.replace_range(..12, &format!("  {DIM}{label:<9}{DIM:#} "));
-    lines
+    let lines = wrapped(&" ".repeat(12), text);
+    // A text without words has left nothing behind the label.
+    match lines.get(12..) {
+        Some(words) => format!("  {DIM}{label:<9}{DIM:#} {words}"),
+        None => format!("  {DIM}{label}{DIM:#}\n"),
+    }
 }
 
 /// A paragraph of at most 80 columns, behind a label.
@@ -375,11 +378,56 @@ mod tests {
     }
 
     #[test]
+    fn a_run_s_speed_is_its_bytes_over_its_median() {
+        let mut run = Outcome::made_up("v0-naive", 1_000_000, &[8e-6, 10e-6, 16e-6]);
+        run.copy = Some(0.002);
+        let text = outcome(&run, Input::Uniform, 7);
+        let text = anstream::adapter::strip_str(&text).to_string();
+        for part in [
+            "1000000 f64, uniform, seed 7, 8 MB",
+            "10.00 µs median, 9.00 µs to 13.00 µs quartiles, 3 samples, L2 cold",
+            "800.0 GB/s, 80.0 % of the bus, 100.00 Gelements/s",
+            "2.00 ms to the device (4.0 GB/s)",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        // What lay in L2 is no share of the bus.
+        run.timing.as_mut().unwrap().cold = false;
+        let text = outcome(&run, Input::Ones, 7);
+        assert!(text.contains("L2 warm") && !text.contains("of the bus"), "{text}");
+        assert!(!text.contains("seed"), "{text}");
+    }
+
+    #[test]
+    fn steps_are_held_against_the_first_and_the_one_before() {
+        let timed = |step, seconds| Outcome::made_up(step, 1_000_000, &[seconds]);
+        let mut lost = timed("c", 1.0);
+        lost.timing = None;
+        let text =
+            times(&[timed("a", 40e-6), timed("b", 20e-6), lost, timed("d", 10e-6)]).to_string();
+        let rows: Vec<Vec<&str>> = text
+            .lines()
+            .map(|line| line.split("  ").map(str::trim).filter(|c| !c.is_empty()).collect())
+            .collect();
+        let row = |step: &str| rows.iter().find(|row| row[0] == step).unwrap()[1..].to_vec();
+        assert_eq!(row("a"), ["40.00 µs", "200.0", "20.0", "1.00x", "1.00x"], "{text}");
+        assert_eq!(row("b"), ["20.00 µs", "400.0", "40.0", "2.00x", "2.00x"], "{text}");
+        assert_eq!(row("c"), ["-", "-", "-", "-", "-"], "{text}");
+        assert_eq!(row("d"), ["10.00 µs", "800.0", "80.0", "4.00x", "2.00x"], "{text}");
+    }
+
+    #[test]
     fn a_time_that_holds_the_host_s_part_is_called_so() {
         let timing = |gated| Timing { samples: vec![1e-6], cold: true, gated };
         assert_eq!(ungated(&[]), "");
         assert_eq!(ungated(&[timing(true)]), "");
         assert!(ungated(&[timing(true), timing(false)]).contains("ungated"));
+    }
+
+    #[test]
+    fn a_label_needs_no_text() {
+        let plain = |text: &str| anstream::adapter::strip_str(&line("kernel", text)).to_string();
+        assert_eq!([plain(""), plain("a b")], ["  kernel\n", "  kernel    a b\n"]);
     }
 
     #[test]

@@ -160,4 +160,19 @@ mod tests {
             }
         }
     }
+
+    /// Sums of chunks that are all wrong show where they are taken: of whole chunks alone.
+    #[test]
+    fn chunks_that_are_known_are_not_added_again() {
+        let known = [i32::sum(&[1]); 4];
+        let elements = Elements::<i32>::exact(4 * CHUNK).with(&known);
+        let exact = Elements::<i32>::exact(4 * CHUNK);
+        assert_eq!(elements.total().integer(), 4);
+        let ends = exact.sum(CHUNK - 5..CHUNK).plus(exact.sum(3 * CHUNK..3 * CHUNK + 7));
+        assert_eq!(elements.sum(CHUNK - 5..3 * CHUNK + 7), ends.plus(i32::sum(&[2])));
+        let inside = CHUNK + 1..2 * CHUNK - 1;
+        assert_eq!(elements.sum(inside.clone()), exact.sum(inside));
+        // Drawn elements are rounded when they are added, exact ones are not.
+        assert!(!exact.round() && Elements::drawn(&[1]).round());
+    }
 }

@@ -109,6 +109,19 @@ mod tests {
     }
 
     #[test]
+    fn what_rounding_left_over_counts_in_sums_and_distances() {
+        let rest = 2f64.powi(-60);
+        let some = Elements::drawn(&[1.0, rest]).total();
+        assert_eq!((some.float(), some.distance(1.0)), (1.0, rest));
+        // On the side of the value where it lies.
+        let above = 1.0 + f64::EPSILON;
+        assert_eq!(some.distance(above), f64::EPSILON - rest);
+        assert_eq!(some.plus(some).distance(2.0), 2.0 * rest);
+        let less = Elements::drawn(&[1.0, 3.0 * rest]).total();
+        assert_eq!(some.plus(less).distance(2.0), 4.0 * rest);
+    }
+
+    #[test]
     fn chunks_change_nothing() {
         let values: Vec<f32> = (0..3 << 19).map(|i| (i % 1000) as f32 * 0.1).collect();
         let whole = f32::sum(&values);
@@ -121,6 +134,7 @@ mod tests {
         let reference = Elements::drawn(&[i32::MAX; 5]).total();
         assert_eq!(reference.integer(), 5 * i128::from(i32::MAX));
         assert_eq!(i32::MAX.wrapping_mul(5).distance(&reference), 0.0);
+        assert_eq!([3.0, 9.0].map(|value| i32::sum(&[5]).distance(value)), [2.0, 4.0]);
     }
 
     #[test]

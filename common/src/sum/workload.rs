@@ -237,6 +237,26 @@ mod tests {
     use crate::device::{Choice, Settings};
 
     #[test]
+    fn a_shifted_input_lies_behind_ones() {
+        let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
+        let shifted = Workload::<f32>::shifted(&device, Input::Uniform, 33, 1, 2).unwrap();
+        let mut found = vec![0.0f32; 35];
+        device.read(&shifted.memory, bytemuck::cast_slice_mut(&mut found)).unwrap();
+        assert_eq!(found[..2], [1.0, 1.0]);
+        assert_eq!(found[2..], shifted.values);
+        // Exact elements take the same place, and only while something is done.
+        let exact: Vec<f32> = (0..33).map(f32::exact).collect();
+        let during = shifted.while_exact(&device, || {
+            let mut found = vec![0.0f32; 35];
+            device.read(&shifted.memory, bytemuck::cast_slice_mut(&mut found))?;
+            Ok(found)
+        });
+        assert_eq!(during.unwrap()[2..], exact);
+        device.read(&shifted.memory, bytemuck::cast_slice_mut(&mut found)).unwrap();
+        assert_eq!(found[2..], shifted.values);
+    }
+
+    #[test]
     fn cold_samples_walk_through_the_copies_and_warm_ones_stay() {
         let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
         let one = Workload::<f32>::shifted(&device, Input::Ones, 33, 1, 2).unwrap();

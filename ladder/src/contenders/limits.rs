@@ -107,3 +107,53 @@ impl<'d> Prepared<'d> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use common::{
+        device::{Choice, Settings},
+        sum::{Input, Workload},
+    };
+
+    use super::*;
+    use crate::LIMITS;
+
+    #[test]
+    fn every_word_is_in_a_part_and_a_part_has_no_more_than_the_most() {
+        let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
+        let limits = Limits::load(&device, &LIMITS).unwrap();
+        let fit = 2 * device.facts().chip.sms;
+        for bytes in [0, 16, 4096, 1 << 20, 1 << 24, DRAWN, DRAWN + 16, 4 * DRAWN] {
+            let read = Prepared::read(&device, &limits, bytes).unwrap();
+            let Prepared::Read { words, part, parts, blocks, .. } = read else { panic!("{bytes}") };
+            assert_eq!(words, bytes / 16);
+            let (part, parts) = (u64::from(part), u64::from(parts));
+            assert!(
+                part * parts >= words && part * (parts - 1) <= words,
+                "{bytes}: {parts} of {part}"
+            );
+            // Up to the most, a block for each part; above it parts are drawn, all of one size.
+            match bytes > DRAWN {
+                false => assert!(parts <= u64::from(fit) && u64::from(blocks) == parts, "{bytes}"),
+                true => assert!(part == PART && blocks == fit && parts > u64::from(fit), "{bytes}"),
+            }
+        }
+    }
+
+    #[test]
+    fn an_empty_kernel_and_a_read_are_a_launch_each() {
+        let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
+        let limits = Limits::load(&device, &LIMITS).unwrap();
+        let workload = Workload::<f32>::new(&device, Input::Ones, 1025, 1).unwrap();
+        let read = Prepared::read(&device, &limits, 4 * 1025).unwrap();
+        for (limit, entry) in [(Prepared::empty(&limits), "empty"), (read, "read")] {
+            let calls = limit.calls(workload.warm()).unwrap();
+            let names: Vec<&str> = calls.iter().map(|call| call.entry.as_str()).collect();
+            assert_eq!(names, [entry]);
+            let Device::Simt(simt) = &device else { panic!("it was asked for") };
+            simt.watch(1025);
+            limit.launch(&device, &calls, workload.warm()).unwrap();
+            assert_eq!(simt.observed().counters.launches.len(), 1, "{entry}");
+        }
+    }
+}

@@ -65,6 +65,7 @@ mod tests {
     #[test]
     fn what_cannot_be_added_is_a_sentence() {
         assert!(Rows::new(3, 4).check(12).is_ok());
+        assert!(Rows::new(1, LONGEST).check(LONGEST).is_ok());
         assert!(Rows::new(3, 4).pitch(5).check(14).is_ok());
         assert!(said(Rows::new(0, 4), 12).contains("0 rows of 4"));
         assert!(said(Rows::new(4, 0), 12).contains("4 rows of 0"));

@@ -85,3 +85,45 @@ pub fn plan(
         Shape::One(_) => return None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BEGIN: Begin = Begin { rows: true, sums: true };
+
+    fn planned(rows: Rows, shape: Shape, resident: u32) -> Plan {
+        plan(rows, shape, BEGIN, |_| resident).unwrap()
+    }
+
+    #[test]
+    fn a_block_has_as_many_rows_as_its_lanes_and_turns_hold() {
+        let rows = Rows::new(1000, 32);
+        let lanes = Shape::Lanes { lanes: 8, turns: 4, threads: 64 };
+        // Eight rows of eight lanes, four times.
+        assert_eq!(planned(rows, lanes, 1).grid, 1000u32.div_ceil(32));
+        let block = Shape::Block { quarters: false, turns: 4 };
+        assert_eq!((planned(rows, block, 1).grid, planned(rows, Shape::Short, 1).grid), (250, 1));
+    }
+
+    #[test]
+    fn only_blocks_that_share_a_row_wait_and_have_values() {
+        let rows = Rows::new(1000, 1 << 18);
+        let slice = shape::pick(1 << 18, 4).unwrap();
+        let parts = |each| Shape::Parts { slice, each };
+        assert_eq!((slice.parts(), slice.values()), (32, 32));
+        // One block a row waits for nobody: all are launched.
+        let alone = planned(rows, parts(32), 264);
+        assert_eq!((alone.grid, alone.values), (1000, 0));
+        // Two blocks a row, of which no more than can run at once.
+        let shared = planned(rows, parts(16), 264);
+        assert_eq!((shared.grid, shared.values), (264, 32_000));
+        assert_eq!(planned(rows, parts(16), 4000).grid, 2000);
+    }
+
+    #[test]
+    fn one_row_has_no_launch_of_rows() {
+        let one = Shape::One(shape::pick(1 << 18, 4).unwrap());
+        assert_eq!(plan(Rows::new(1, 1 << 18), one, BEGIN, |_| 1), None);
+    }
+}

@@ -136,6 +136,37 @@ mod tests {
         // 178 blocks would leave a third of it idle, and 383 half of the second wave.
         assert!(each(178, 160) < 160 && each(383, 160) < 160);
         assert_eq!(each(1 << 20, 32), 32);
+        // Eighteen blocks for each of 100 rows: seven waves of blocks of nine parts.
+        assert_eq!((each(100, 160), each(100, 32)), (9, 7));
+    }
+
+    #[test]
+    fn a_row_below_a_word_is_a_thread_s_and_one_to_2_kib_a_part_of_a_warp_s() {
+        let of = |count, elements| pick(Rows::new(count, elements), 4).unwrap();
+        let lanes = |lanes, turns, threads| Shape::Lanes { lanes, turns, threads };
+        assert_eq!([3, 4].map(|elements| of(33, elements)), [Shape::Short, lanes(1, 1, 64)]);
+        // Rows of 8 words: from 2048 warps on two at once, from 4096 on four, and larger blocks.
+        for (count, turns, threads) in [
+            ((1 << 13) - 4, 1, 64),
+            (1 << 13, 2, 64),
+            ((1 << 14) - 4, 2, 64),
+            (1 << 14, 4, 64),
+            ((1 << 18) - 4, 4, 64),
+            (1 << 18, 4, 128),
+        ] {
+            assert_eq!(of(count, 32), lanes(8, turns, threads), "{count}");
+        }
+        // Of more than 96 words one row at once.
+        assert_eq!([384, 385].map(|n| of(1 << 20, n)), [lanes(32, 4, 128), lanes(32, 1, 128)]);
+    }
+
+    #[test]
+    fn a_block_has_as_many_rows_at_once_as_there_are_enough_of() {
+        let of = |count, elements| pick(Rows::new(count, elements), 4).unwrap();
+        for (count, turns) in [(511, 1), (512, 2), (1023, 2), (1024, 4)] {
+            assert_eq!(of(count, 1024), Shape::Block { quarters: false, turns }, "{count}");
+            assert_eq!(of(count, 5000), Shape::Block { quarters: true, turns: 1 }, "{count}");
+        }
     }
 
     #[test]
