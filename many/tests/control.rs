@@ -1,5 +1,7 @@
 //! The control plane on the loopback: meeting, agreeing, strangers, garbage, and connections that end.
 
+mod ranks;
+
 use std::{
     io::{Read, Write},
     net::{SocketAddr, TcpListener, TcpStream},
@@ -8,25 +10,10 @@ use std::{
 };
 
 use many::control::{
-    Control, Meeting, meet,
+    Control, Meeting,
     wire::{Hello, MAGIC, Message},
 };
-
-/// A meeting at a port that is free.
-fn meeting(token: &str) -> Meeting {
-    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    Meeting { address, token: token.into(), timeout: Duration::from_secs(20) }
-}
-
-fn hello(rank: u32, world: u32) -> Hello {
-    let (host, gpu) = ("h".to_owned(), format!("GPU-{rank}"));
-    Hello { rank, world, job: "j".into(), host, pid: 100 + rank, gpu, nccl: 22809 }
-}
-
-fn join(meeting: &Meeting, hello: Hello) -> thread::JoinHandle<many::Result<Control>> {
-    let meeting = meeting.clone();
-    thread::spawn(move || meet(&meeting, hello, || Ok(vec![7; 128])))
-}
+use ranks::{hello, join, meeting, says};
 
 /// All ranks of a world, met.
 fn met(world: u32) -> Vec<Control> {
@@ -37,10 +24,6 @@ fn met(world: u32) -> Vec<Control> {
         ranks.into_iter().map(|rank| rank.join().unwrap().unwrap()).collect();
     ranks.reverse();
     ranks
-}
-
-fn says(joined: thread::JoinHandle<many::Result<Control>>) -> String {
-    joined.join().unwrap().unwrap_err().to_string()
 }
 
 #[test]
@@ -190,45 +173,6 @@ fn strangers_hold_nobody_up() {
     zero.alive().unwrap();
     one.alive().unwrap();
     drop(silent);
-}
-
-/// Random bytes, and hellos with bytes changed, for as long as the test is given: rank 0 lives.
-/// `MANY_FUZZ=60` fuzzes for a minute.
-#[test]
-fn fuzzed_hellos() {
-    let seconds = std::env::var("MANY_FUZZ").ok().and_then(|text| text.parse().ok()).unwrap_or(1.0);
-    let long = Meeting { timeout: Duration::from_secs_f64(seconds + 60.0), ..meeting("secret") };
-    let zero = join(&long, hello(0, 2));
-    let mut seed = 7u64;
-    let mut draw = |below: usize| {
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (seed >> 33) as usize % below
-    };
-    let whole = [MAGIC.as_slice(), &Message::Hello(hello(1, 2), "x".repeat(64)).encode()].concat();
-    let start = Instant::now();
-    let mut tried = 0;
-    while start.elapsed().as_secs_f64() < seconds {
-        let Ok(mut stream) = TcpStream::connect(long.address) else { continue };
-        let mut text = whole.clone();
-        for _ in 0..=draw(6) {
-            let (at, byte) = (draw(text.len()), draw(256) as u8);
-            match draw(4) {
-                0 => text.truncate(at.max(1)),
-                1 => text.insert(at, byte),
-                _ => text[at] = byte,
-            }
-        }
-        let _ = stream.write_all(&text);
-        tried += 1;
-    }
-    assert!(tried > 10, "{tried} hellos");
-    let deadline = Instant::now() + Duration::from_secs(30);
-    // At worst every place of a stranger is taken for as long as one may take.
-    while join(&long, hello(1, 2)).join().unwrap().is_err() {
-        assert!(Instant::now() < deadline, "rank 0 no longer answers");
-    }
-    zero.join().unwrap().unwrap();
-    eprintln!("{tried} hellos in {seconds} s");
 }
 
 #[test]

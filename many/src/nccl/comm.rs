@@ -310,8 +310,7 @@ fn split(nccl: &Nccl, comms: &mut [Comm], deadline: Instant, alive: Alive<'_>) -
     // SAFETY: begun above.
     let code = unsafe { (nccl.functions.group_end)() };
     let ended = nccl.check(JOINING, code, ptr::null_mut());
-    let done =
-        begun.and(ended).and_then(|()| settle(JOINING, comms, Kind::Raw, deadline, alive));
+    let done = begun.and(ended).and_then(|()| settle(JOINING, comms, Kind::Raw, deadline, alive));
     if done.is_err() {
         // Before the places go.
         comms.iter_mut().for_each(Comm::abort);
@@ -338,8 +337,7 @@ pub(crate) fn grouped(
     let code = unsafe { (nccl.functions.group_end)() };
     let ended = nccl.check(QUEUEING, code, comms[0].of(kind));
     let deadline = Instant::now() + timeout;
-    let done =
-        worked.and(ended).and_then(|()| settle(QUEUEING, comms, kind, deadline, alive));
+    let done = worked.and(ended).and_then(|()| settle(QUEUEING, comms, kind, deadline, alive));
     if done.is_err() {
         comms.iter_mut().for_each(Comm::abort);
     }
@@ -385,4 +383,3 @@ fn bind(place: &Place) -> Result<()> {
 fn handle(place: &Place) -> Raw {
     place.as_ref().map_or(ptr::null_mut(), |stream| stream.cu_stream().cast())
 }
-
