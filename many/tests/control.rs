@@ -192,6 +192,32 @@ fn someone_else_listens_there() {
     }
 }
 
+/// Whoever knows the token, or has taken the port, and is no rank 0 of this sum.
+#[test]
+fn a_rank_0_whose_numbers_do_not_fit() {
+    let members = |ranks: &[u32]| ranks.iter().map(|rank| hello(*rank, 2)).collect::<Vec<_>>();
+    let cases = [
+        (members(&[0, 1, 2]), vec![], "it knows 3 ranks, and WORLD_SIZE is 2 here"),
+        (members(&[1, 0]), vec![], "its ranks are not in order"),
+        (members(&[0, 1]), vec![1], "rank 0 sent 1 lengths for 2 ranks"),
+        (members(&[0, 1]), vec![1, 2, 3], "rank 0 sent 3 lengths for 2 ranks"),
+    ];
+    for (members, lengths, expected) in cases {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let there = Meeting { address: listener.local_addr().unwrap(), ..meeting("t") };
+        let joined = join(&there, hello(1, 2));
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.write_all(&[MAGIC.as_slice(), &[7; 16]].concat()).unwrap();
+        stream.read_exact(&mut [0; 8]).unwrap();
+        assert!(matches!(Message::receive(&mut stream), Ok(Message::Hello(..))));
+        Message::Welcome(vec![7; 128], members).send(&mut stream).unwrap();
+        let _ = Message::Agreed(lengths).send(&mut stream);
+        let met = joined.join().unwrap();
+        let said = met.and_then(|control| control.agree("f32", "sum", 1)).unwrap_err().to_string();
+        assert!(said.contains(expected), "{said}");
+    }
+}
+
 /// A rank whose connection ends without leave is gone, and all others know within a second.
 #[test]
 fn a_connection_that_ends_is_a_rank_that_is_gone() {

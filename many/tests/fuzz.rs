@@ -205,6 +205,8 @@ fn a_false_rank_0(draw: &mut Draw) -> &'static str {
         if draw.below(2) > 0 {
             let welcome = Message::Welcome(vec![7; 128], vec![hello(0, 2), hello(1, 2)]);
             let _ = welcome.send(&mut stream);
+            let lengths = (0..draw.below(4)).map(|_| draw.of(&[1, u64::MAX])).collect();
+            let _ = Message::Agreed(lengths).send(&mut stream);
         }
         let _ = stream.write_all(&draw.chatter());
     }
