@@ -77,7 +77,7 @@ impl Local {
                 }
                 if !cuda::let_in(writer, owner)? {
                     return Err(Error::Gpus(format!(
-                        "GPU {} cannot write to GPU {}'s memory (no peer access): use --exchange nccl",
+                        "GPU {} cannot write to GPU {}'s memory (no peer access): let NCCL carry it, with --exchange gather",
                         ours.ordinal(),
                         theirs.ordinal()
                     )));

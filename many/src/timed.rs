@@ -39,11 +39,11 @@ pub(crate) fn measure(asked: &Measure) -> Result<()> {
     let nccl = match asked.without_nccl {
         true => None,
         false => {
-            sum::multicast(asked.meeting.multicast)?;
-            Some(Nccl::find(asked.meeting.nccl.as_deref())?)
+            sum::multicast(asked.engine.multicast)?;
+            Some(Nccl::find(asked.engine.nccl.as_deref())?)
         }
     };
-    let options = Options { timeout: asked.meeting.timeout, ..Options::default() };
+    let options = Options { timeout: asked.engine.timeout, ..Options::default() };
     let bench = Bench::new(world as usize, nccl.as_ref(), &options)?;
     let start = Instant::now();
     let mut csv = HEAD.to_owned();
