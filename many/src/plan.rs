@@ -55,6 +55,11 @@ impl<T: Datum> Plan<'_, T> {
         &self.layout
     }
 
+    /// The elements of each rank, as all have agreed.
+    pub fn lengths(&self) -> &[u64] {
+        &self.lengths
+    }
+
     /// The result over all ranks, of the slices of those in this process. Waits for it.
     pub fn run(&self, slices: &[&dyn Slice<T>]) -> Result<T::Output> {
         let call = self.queue(slices)?;

@@ -74,12 +74,19 @@ fn who(asked: &Sum) -> Result<(Device, u32)> {
     if world == 0 || world > 1024 {
         return Err(failed(format!("{world} ranks: there are 1 to 1024")));
     }
-    if device == Device::Cuda && world > gpus && !asked.share {
-        return Err(failed(format!(
-            "{world} GPUs are asked for, and this machine has {gpus}: ask for fewer, for --share, or for --device simt"
-        )));
+    if device == Device::Cuda && !asked.share {
+        enough(world, gpus)?;
     }
     Ok((device, world))
+}
+
+fn enough(world: u32, gpus: u32) -> Result<()> {
+    if world <= gpus {
+        return Ok(());
+    }
+    Err(failed(format!(
+        "{world} GPUs are asked for, and this machine has {gpus}: ask for fewer, for --share, or for --device simt"
+    )))
 }
 
 pub(crate) fn gpus() -> u32 {
@@ -316,7 +323,7 @@ fn rank<T: Datum>(asked: &Sum, launched: &Launched) -> Result<()> {
     let lengths = lengths::<T>(asked, world)?;
     if device == Device::Simt {
         let control = control::meet(&meeting, hello, || Ok(Vec::new()))?;
-        let done = played_rank::<T>(asked, &control, lengths[rank as usize]);
+        let done = played_rank::<T>(asked, &control, &lengths);
         return gave_up(&control, done);
     }
     let local = launched.local as usize;
@@ -350,6 +357,7 @@ fn ranked<T: Datum>(
     let range = ranges(lengths)[rank as usize].clone();
     let slice = Data::on::<T>(stream, range)?;
     let plan = group.plan::<T>(asked.op.into(), &[slice.len() as u64])?;
+    same(lengths, plan.lengths())?;
     let bits = repeated(asked, |call| {
         if call == 2 {
             hold(asked, "during", rank);
@@ -365,11 +373,22 @@ fn ranked<T: Datum>(
     tell::<T>(asked, n, group.world(), how, bits, || one_gpu::<T>(stream, n, asked))
 }
 
-fn played_rank<T: Datum>(asked: &Sum, control: &Control, here: u64) -> Result<()> {
+/// Whether all ranks have what they would have by what this one was asked.
+fn same(here: &[u64], agreed: &[u64]) -> Result<()> {
+    let other = |rank: &usize| here.get(*rank) != agreed.get(*rank);
+    let Some(rank) = (0..agreed.len()).find(other) else { return Ok(()) };
+    Err(Error::Shard(format!(
+        "rank {rank} has {} elements, and by what was asked here it has {}: start all ranks with the same --elements or --lengths",
+        agreed[rank], here[rank]
+    )))
+}
+
+fn played_rank<T: Datum>(asked: &Sum, control: &Control, asked_of: &[u64]) -> Result<()> {
     let many::Rank { rank, world } = control.rank();
     let operation = reduce::Operation::from(asked.op);
     let name = format!("{operation:?}").to_lowercase();
-    let lengths = control.agree(T::NAME, &name, here)?;
+    let lengths = control.agree(T::NAME, &name, asked_of[rank as usize])?;
+    same(asked_of, &lengths)?;
     let (layout, moves) = Layout::ragged::<T>(&lengths)?;
     let own = match layout.is_small() || moves.is_empty() {
         true => ranges(&lengths)[rank as usize].clone(),
@@ -405,4 +424,18 @@ fn hostname() -> String {
     let name = fs::read_to_string("/proc/sys/kernel/hostname").ok();
     let name = name.or_else(|| env::var("HOSTNAME").ok()).or_else(|| env::var("COMPUTERNAME").ok());
     name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).unwrap_or("?".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_gpus_than_there_are() {
+        assert!(enough(2, 2).is_ok());
+        assert_eq!(
+            enough(3, 2).unwrap_err().to_string(),
+            "3 GPUs are asked for, and this machine has 2: ask for fewer, for --share, or for --device simt"
+        );
+    }
 }

@@ -87,6 +87,33 @@ fn a_rank_that_never_comes_is_named() {
 }
 
 #[test]
+fn a_rank_that_comes_twice_is_named() {
+    let meeting = meeting("t");
+    let zero = join(&meeting, hello(0, 3));
+    let twins = [7, 8].map(|pid| join(&meeting, Hello { pid, ..hello(1, 3) }));
+    let said = says(zero);
+    assert!(said.starts_with("two processes say that they are rank 1: h, pid "), "{said}");
+    for twin in twins {
+        assert_eq!(says(twin), said);
+    }
+}
+
+/// Loopback has many addresses: a port of another one is nobody's.
+#[cfg(target_os = "linux")]
+#[test]
+fn rank_0_listens_at_its_own_address_alone() {
+    let meeting = Meeting { timeout: Duration::from_secs(2), ..meeting("t") };
+    let zero = join(&meeting, hello(0, 2));
+    let start = Instant::now();
+    while TcpStream::connect(meeting.address).is_err() {
+        assert!(start.elapsed() < Duration::from_secs(2), "rank 0 does not listen");
+    }
+    let other = SocketAddr::from(([127, 0, 0, 2], meeting.address.port()));
+    assert!(TcpStream::connect(other).is_err(), "rank 0 listens at {other} too");
+    assert!(says(zero).contains("did not come within 2 s"));
+}
+
+#[test]
 fn two_that_cannot_be_one_group_are_told_both() {
     let meeting = meeting("t");
     let (zero, twin) =

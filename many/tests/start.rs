@@ -202,6 +202,11 @@ fn ranks_of_a_launcher() {
     for output in [one.join().unwrap(), zero.join().unwrap()] {
         assert!(says(&output).contains("rank 0 adds f32, rank 1 f64"));
     }
+    let (one, zero) = (rank("1", &["--lengths", "30k,20k"]), rank("0", &[]));
+    for output in [one.join().unwrap(), zero.join().unwrap()] {
+        let error = says(&output);
+        assert!(error.contains("start all ranks with the same --elements or --lengths"), "{error}");
+    }
 }
 
 #[test]

@@ -117,8 +117,12 @@ impl Nccl {
         if let Some(path) = named {
             return Nccl::open(path);
         }
-        let places = places();
-        for path in &places {
+        Nccl::among(&places())
+    }
+
+    /// The first of these that is there.
+    fn among(places: &[PathBuf]) -> Result<Nccl> {
+        for path in places {
             if !path.has_root() || path.exists() {
                 match Nccl::open(path) {
                     Err(Error::Nccl(why)) if why.starts_with("NCCL was not found") => {}
@@ -210,6 +214,16 @@ impl Nccl {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whoever_looks_everywhere_says_where() {
+        let nowhere = ["/nowhere/a/libnccl.so.2", "libnccl-nowhere.so.2"].map(PathBuf::from);
+        let error = Nccl::among(&nowhere).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "NCCL was not found: looked for /nowhere/a/libnccl.so.2, libnccl-nowhere.so.2; `cargo x nccl` brings it, or name it with --nccl"
+        );
+    }
 
     #[test]
     fn a_library_that_is_not_there_has_a_sentence() {
