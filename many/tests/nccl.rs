@@ -116,6 +116,23 @@ fn an_error_that_comes_later_is_a_sentence() {
     assert!(text.contains("unhandled system error") && text.contains("no more to say"), "{text}");
 }
 
+/// A second communicator that does not come: an error is a sentence, and none at all is done without.
+#[test]
+fn one_that_is_not_split() {
+    let join = |library: &Path| {
+        let nccl = Nccl::find(Some(library)).unwrap();
+        let (id, ranks) = (nccl.id().unwrap(), [(0, None), (1, None)]);
+        Comm::join(&nccl, &id, 2, &ranks, Duration::from_secs(5), &|| Ok(()))
+    };
+    let library = fake("split", &["-DVERSION=21800", "-DNO_SPLIT=2"]);
+    let _kept = Nccl::find(Some(&library)).unwrap();
+    let error = join(&library).unwrap_err().to_string();
+    assert!(error.contains("joining the other ranks") && error.contains("system error"), "{error}");
+    assert_eq!(aborted(&library), 2);
+    let library = fake("nothing", &["-DVERSION=21800", "-DNO_SPLIT=0"]);
+    join(&library).unwrap().iter().for_each(|comm| comm.check().unwrap());
+}
+
 /// Who waits for NCCL hears at once that a rank is gone.
 #[test]
 fn a_rank_that_is_gone_ends_the_waiting() {
