@@ -123,7 +123,7 @@ pub(crate) struct Sum {
     #[arg(long, value_enum, default_value_t = Operation::Sum)]
     pub(crate) op: Operation,
     /// Calls, which all must have the same bits
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) repeat: u32,
     /// Shards of these lengths instead of even ones: as many as ranks, with commas
     #[arg(long, value_delimiter = ',', value_parser = length)]
@@ -148,8 +148,15 @@ pub(crate) struct Meeting {
     #[arg(long)]
     pub(crate) bind: Option<IpAddr>,
     /// The port of rank 0; the one after MASTER_PORT if not given
-    #[arg(long)]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) port: Option<u16>,
+    #[command(flatten)]
+    pub(crate) engine: Engine,
+}
+
+/// What carries between GPUs.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Engine {
     /// Seconds that anything may take which needs all ranks
     #[arg(long, default_value = "60", value_parser = seconds)]
     pub(crate) timeout: Duration,
@@ -170,7 +177,7 @@ pub(crate) struct Measure {
     #[arg(long = "elements", short, value_delimiter = ',', value_parser = length, required = true)]
     pub(crate) n: Vec<u64>,
     /// Rounds of each length; in a round every contender runs once there and once back
-    #[arg(long, default_value_t = 40)]
+    #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rounds: u32,
     /// Seconds that all of it may take: then no further length is begun
     #[arg(long, default_value = "120", value_parser = seconds)]
@@ -182,12 +189,12 @@ pub(crate) struct Measure {
     #[arg(long)]
     pub(crate) without_nccl: bool,
     #[command(flatten)]
-    pub(crate) meeting: Meeting,
+    pub(crate) engine: Engine,
 }
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Model {
-    /// The samples of `many measure` on two GPUs
+    /// The samples of `many measure` on two GPUs; packed, if the name ends in .gz
     pub(crate) csv: PathBuf,
 }
 

@@ -123,16 +123,11 @@ impl Words {
     /// Puts a number in one of the words, in the order of the stream.
     pub(crate) fn put(&self, at: u64, value: u64) -> Result<()> {
         assert!(at < self.count, "word {at} of {}", self.count);
-        let stream = self.stream.cu_stream();
-        for half in 0..2 {
-            let value = (value >> (32 * half)) as u32;
-            // SAFETY: half of one of the words.
-            unsafe {
-                sys::cuMemsetD32Async(self.address + at * 8 + half * 4, value, 1, stream).result()
-            }
-            .map_err(doing("stamping a block"))?;
-        }
-        Ok(())
+        let (stream, address) = (self.stream.cu_stream(), self.address + at * 8);
+        // SAFETY: one of the words.
+        unsafe { sys::cuStreamWriteValue64_v2(stream, address, value, 0) }
+            .result()
+            .map_err(doing("stamping a block"))
     }
 
     /// Zeros in all of it, in the order of the stream.
@@ -164,17 +159,6 @@ impl Words {
             result::memcpy_dtod_async(self.address + behind, from, bytes as usize, stream)
         }
         .map_err(doing("copying on the device"))
-    }
-
-    /// All words, once the stream has passed.
-    pub(crate) fn read(&self) -> Result<Vec<u64>> {
-        bind(&self.stream)?;
-        let reading = || doing("copying from the device");
-        self.stream.synchronize().map_err(reading())?;
-        let mut words = vec![0u64; self.count as usize];
-        // SAFETY: as many as there are, and nobody writes to them.
-        unsafe { result::memcpy_dtoh_sync(&mut words, self.address) }.map_err(reading())?;
-        Ok(words)
     }
 }
 
@@ -211,6 +195,8 @@ pub(crate) fn let_in(writer: &CudaStream, owner: &CudaStream) -> Result<bool> {
 #[derive(Debug)]
 pub(crate) struct Pinned {
     words: NonNull<u64>,
+    /// Words behind the first ones, for what a device copies there.
+    room: usize,
     address: u64,
     stream: Arc<CudaStream>,
 }
@@ -236,21 +222,57 @@ pub(crate) enum News {
 
 impl Pinned {
     pub(crate) fn new(stream: &Arc<CudaStream>) -> Result<Pinned> {
+        Pinned::with(stream, 0)
+    }
+
+    /// With room for so many bytes.
+    pub(crate) fn with(stream: &Arc<CudaStream>, bytes: u64) -> Result<Pinned> {
         bind(stream)?;
         let allocating = || doing("allocating pinned memory for a result");
         let flags = sys::CU_MEMHOSTALLOC_PORTABLE | sys::CU_MEMHOSTALLOC_DEVICEMAP;
+        let room = bytes.div_ceil(8) as usize;
         // SAFETY: the memory is owned by the value, which frees it. It is aligned to pages, and zeroed
         // before anybody else knows it: no epoch is zero.
         unsafe {
-            let words = result::malloc_host(PINNED * 8, flags).map_err(allocating())?;
+            let words = result::malloc_host((PINNED + room) * 8, flags).map_err(allocating())?;
             let words = NonNull::new(words.cast::<u64>()).ok_or(reduce::Error::Lost)?;
-            words.write_bytes(0, PINNED);
-            let mut pinned = Pinned { words, address: 0, stream: stream.clone() };
+            words.write_bytes(0, PINNED + room);
+            let mut pinned = Pinned { words, room, address: 0, stream: stream.clone() };
             sys::cuMemHostGetDevicePointer_v2(&mut pinned.address, words.as_ptr().cast(), 0)
                 .result()
                 .map_err(allocating())?;
             Ok(pinned)
         }
+    }
+
+    /// Copies so many bytes of the device to the host, and says so as an epoch's result, both in the order
+    /// of the stream.
+    ///
+    /// # Safety
+    /// There are so many bytes at the address, on this device, until the stream has passed.
+    pub(crate) unsafe fn take(&self, from: u64, bytes: u64, epoch: u32) -> Result<()> {
+        let copying = || doing("copying from the device");
+        assert!(bytes as usize <= self.room * 8, "{bytes} bytes, and {} words", self.room);
+        let stream = self.stream.cu_stream();
+        bind(&self.stream)?;
+        if bytes > 0 {
+            // SAFETY: there is room, as was just asked; the rest is the caller's.
+            unsafe {
+                let to = self.words.as_ptr().add(PINNED).cast();
+                sys::cuMemcpyDtoHAsync_v2(to, from, bytes as usize, stream).result()
+            }
+            .map_err(copying())?;
+        }
+        // SAFETY: the upper half of the first word: the epoch of a result.
+        unsafe { sys::cuStreamWriteValue32_v2(stream, self.address + 4, epoch, 0) }
+            .result()
+            .map_err(copying())
+    }
+
+    /// The first bytes of what was copied: whoever has seen its epoch may read them.
+    pub(crate) fn bytes(&self, count: u64) -> Vec<u8> {
+        let words = (0..self.room).flat_map(|at| self.word(PINNED + at).to_le_bytes());
+        words.take(count as usize).collect()
     }
 
     /// Where kernels write it.
@@ -259,7 +281,7 @@ impl Pinned {
     }
 
     fn word(&self, at: usize) -> u64 {
-        assert!(at < PINNED);
+        assert!(at < PINNED + self.room);
         // SAFETY: one of the words, aligned, and used as an atomic one by the host and the devices.
         unsafe { AtomicU64::from_ptr(self.words.as_ptr().add(at)) }.load(Ordering::Acquire)
     }

@@ -54,6 +54,8 @@ pub struct LocalPlan<'l, T> {
     layout: Layout,
     operation: Operation,
     stages: Vec<Loaded>,
+    /// Room on the host for the elements of each GPU, of a small sum.
+    rows: Vec<Pinned>,
     element: PhantomData<T>,
 }
 
@@ -75,7 +77,7 @@ impl Local {
                 }
                 if !cuda::let_in(writer, owner)? {
                     return Err(Error::Gpus(format!(
-                        "GPU {} cannot write to GPU {}'s memory (no peer access): use --exchange nccl",
+                        "GPU {} cannot write to GPU {}'s memory (no peer access): let NCCL carry it, with --exchange gather",
                         ours.ordinal(),
                         theirs.ordinal()
                     )));
@@ -120,7 +122,15 @@ impl Local {
                 .map(|seat| cuda::load::<T>(&seat.stream, operation, Stage::Exchange))
                 .collect::<Result<_>>()?,
         };
-        Ok(LocalPlan { local: self, layout, operation, stages, element: PhantomData })
+        let room = |(rank, seat): (u32, &Seat)| {
+            let own = layout.elements(rank);
+            Pinned::with(&seat.stream, (own.end - own.start) * size_of::<T>() as u64)
+        };
+        let rows = match layout.is_small() {
+            true => (0..).zip(&self.seats).map(room).collect::<Result<_>>()?,
+            false => Vec::new(),
+        };
+        Ok(LocalPlan { local: self, layout, operation, stages, rows, element: PhantomData })
     }
 
     /// The sum of these slices, one behind the other, each on its GPU. Waits for it.
@@ -137,9 +147,6 @@ pub trait Slice<T> {
 
     /// Its address, for work of this stream, while the answer lives.
     fn address(&self, stream: &CudaStream) -> u64;
-
-    /// Its elements on the host.
-    fn fetch(&self, stream: &Arc<CudaStream>) -> Result<Vec<T>>;
 }
 
 impl<T: Datum, S: DevicePtr<T>> Slice<T> for S {
@@ -151,18 +158,6 @@ impl<T: Datum, S: DevicePtr<T>> Slice<T> for S {
         // The event that follows a use is that of the slice's own stream, which is this one.
         self.device_ptr(stream).0
     }
-
-    fn fetch(&self, stream: &Arc<CudaStream>) -> Result<Vec<T>> {
-        if self.is_empty() {
-            return Ok(Vec::new());
-        }
-        cuda::bind(stream)?;
-        let mut elements = vec![T::take(&[0; 8][..size_of::<T>()]); self.len()];
-        let copying = || crate::error::doing("copying from the device");
-        stream.memcpy_dtoh(self, &mut elements).map_err(copying())?;
-        stream.synchronize().map_err(copying())?;
-        Ok(elements)
-    }
 }
 
 impl<T: Datum> LocalPlan<'_, T> {
@@ -173,24 +168,21 @@ impl<T: Datum> LocalPlan<'_, T> {
 
     /// The result of these slices, each on its GPU. Waits for it.
     pub fn run(&self, slices: &[&dyn Slice<T>]) -> Result<T::Output> {
-        self.fits(slices)?;
-        if self.layout.is_small() {
-            return self.small(slices);
-        }
         let epoch = self.queue(slices)?;
         self.wait(epoch)
     }
 
     /// Launches, and does not wait: the epoch that the result will have.
     pub fn queue(&self, slices: &[&dyn Slice<T>]) -> Result<u32> {
-        self.launch(slices)
-    }
-
-    fn launch(&self, slices: &[&dyn Slice<T>]) -> Result<u32> {
+        self.fits(slices)?;
         let Local { seats, shared, timeout, .. } = self.local;
         // Zero is what a box holds that was never used.
         let epoch = self.local.epoch.get().wrapping_add(1).max(1);
         self.local.epoch.set(epoch);
+        if self.layout.is_small() {
+            self.fetch(slices, epoch)?;
+            return Ok(epoch);
+        }
         let patience = (timeout.as_secs_f64() * LOOKS).clamp(1.0, f64::from(u32::MAX)) as u64;
         for rank in 0..seats.len() {
             let (seat, stage) = (&seats[rank], &self.stages[rank]);
@@ -229,12 +221,16 @@ impl<T: Datum> LocalPlan<'_, T> {
         // A GPU waits so long by itself, and its clock is not ours.
         let deadline = Instant::now() + self.local.timeout * 3 + Duration::from_secs(1);
         let seats = &self.local.seats;
-        let waiting = if self.local.shared { &seats[seats.len() - 1..] } else { &seats[..] };
+        let small = self.layout.is_small();
+        // A small sum is the host's: it waits for the elements of all.
+        let bytes = if small { 0 } else { size_of::<T::Output>() };
+        let first = if self.local.shared && !small { seats.len() - 1 } else { 0 };
         let mut result = None;
-        for seat in waiting {
+        for (rank, seat) in seats.iter().enumerate().skip(first) {
+            let pinned = self.rows.get(rank).unwrap_or(&seat.pinned);
             let mut looks = 0u32;
             let bits = loop {
-                match seat.pinned.look(epoch, size_of::<T::Output>()) {
+                match pinned.look(epoch, bytes) {
                     News::Result(bits) => break bits,
                     News::Wrong(part) => return Err(self.missing(part)),
                     News::None => {}
@@ -244,7 +240,7 @@ impl<T: Datum> LocalPlan<'_, T> {
                     std::hint::spin_loop();
                     continue;
                 }
-                let news = || seat.pinned.look(epoch, size_of::<T::Output>());
+                let news = || pinned.look(epoch, bytes);
                 if cuda::is_idle(&seat.stream)? && news() == News::None {
                     return Err(reduce::Error::Lost.into());
                 }
@@ -263,6 +259,9 @@ impl<T: Datum> LocalPlan<'_, T> {
                 ));
             }
             result = Some(bits);
+        }
+        if small {
+            return Ok(self.small());
         }
         Ok(T::Output::from_word(result.unwrap_or_default()))
     }
@@ -299,13 +298,24 @@ impl<T: Datum> LocalPlan<'_, T> {
         Ok(())
     }
 
-    /// So few that a host adds them while GPUs would still exchange mail.
-    fn small(&self, slices: &[&dyn Slice<T>]) -> Result<T::Output> {
-        let mut all = Vec::new();
-        for (slice, seat) in slices.iter().zip(&self.local.seats) {
-            all.extend(slice.fetch(&seat.stream)?);
+    /// So few that a host adds them while GPUs would still exchange mail: they are copied there.
+    fn fetch(&self, slices: &[&dyn Slice<T>], epoch: u32) -> Result<()> {
+        for ((slice, seat), row) in slices.iter().zip(&self.local.seats).zip(&self.rows) {
+            let bytes = slice.count() as u64 * size_of::<T>() as u64;
+            // SAFETY: so many bytes lie at the slice, which whoever queues keeps until it has waited.
+            unsafe { row.take(slice.address(&seat.stream), bytes, epoch) }?;
         }
-        Ok(on_the_host(&all, self.operation))
+        Ok(())
+    }
+
+    fn small(&self) -> T::Output {
+        let mut all = Vec::new();
+        for (rank, row) in (0..).zip(&self.rows) {
+            let own = self.layout.elements(rank);
+            let bytes = row.bytes((own.end - own.start) * size_of::<T>() as u64);
+            all.extend(bytes.chunks(size_of::<T>()).map(T::take));
+        }
+        on_the_host(&all, self.operation)
     }
 }
 

@@ -15,6 +15,7 @@ use args::{Command, What};
 use clap::Parser;
 
 fn main() -> ExitCode {
+    many::nccl::connect_early();
     let done = match Command::parse().what {
         // On any machine, and nothing asked: all ranks in this process.
         None => {

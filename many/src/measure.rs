@@ -293,7 +293,9 @@ impl Bench {
             }
         }
         let mut turn = 0;
-        for round in 0..rounds {
+        // The host adds small sums: a GPU's clock knows nothing of them.
+        let gated = if layout.is_small() { 0 } else { rounds };
+        for round in 0..gated {
             let there = 0..contenders.len();
             for which in there.clone().chain(there.rev()) {
                 let contender = &contenders[which];

@@ -15,9 +15,30 @@ const NCCL: [(u32, f64, f64); 5] =
 /// Those whose GPUs wait for each other.
 const EXCHANGING: [&str; 4] = ["kernel", "gather", "reduce", "totals"];
 
-/// The samples of gated runs: by contender and length, each the times of all GPUs.
+/// One gated run: in which round, and the times of all GPUs.
+#[derive(Clone, Debug)]
+struct Run {
+    round: u32,
+    gpus: Vec<f64>,
+}
+
+/// The samples of `many measure`, by contender and length.
 #[derive(Clone, Debug, Default)]
-pub struct Gated(BTreeMap<(String, u64), Vec<Vec<f64>>>);
+pub struct Times {
+    gated: BTreeMap<(String, u64), Vec<Run>>,
+    caller: BTreeMap<(String, u64), Vec<f64>>,
+}
+
+/// A difference that was taken within each round: its median over the rounds, and its quartiles.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Paired {
+    /// A quarter of the rounds had less.
+    pub low: f64,
+    /// Half of them.
+    pub median: f64,
+    /// Three quarters of them.
+    pub high: f64,
+}
 
 /// A line of the model.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,51 +53,93 @@ pub struct Line {
     pub measured: f64,
 }
 
-impl Gated {
+impl Times {
     /// Reads what `many measure` has written.
-    pub fn read(csv: &str) -> Result<Gated, String> {
-        let mut gated = Gated::default();
+    pub fn read(csv: &str) -> Result<Times, String> {
+        let mut times = Times::default();
         for (number, line) in (2..).zip(csv.lines().skip(1)) {
             let wrong =
                 || format!("line {number} is {line:?}, and not n,contender,clock,round,gpu,us");
             let cells: Vec<&str> = line.split(',').collect();
-            let [n, contender, clock, _, gpu, micros] = cells[..] else { return Err(wrong()) };
-            if clock != "gated" {
-                continue;
-            }
+            let [n, contender, clock, round, gpu, micros] = cells[..] else {
+                return Err(wrong());
+            };
             let (n, gpu) =
                 (n.parse().map_err(|_| wrong())?, gpu.parse::<usize>().map_err(|_| wrong())?);
+            let round = round.parse().map_err(|_| wrong())?;
             let micros: f64 = micros.parse().map_err(|_| wrong())?;
-            let times = gated.0.entry((contender.to_owned(), n)).or_default();
-            match gpu {
-                0 => times.push(vec![micros]),
-                _ => times.last_mut().ok_or_else(wrong)?.push(micros),
+            let key = (contender.to_owned(), n);
+            match (clock, gpu) {
+                ("gated", 0) => {
+                    times.gated.entry(key).or_default().push(Run { round, gpus: vec![micros] });
+                }
+                ("gated", _) => {
+                    let run = times.gated.get_mut(&key).and_then(|runs| runs.last_mut());
+                    run.ok_or_else(wrong)?.gpus.push(micros);
+                }
+                ("caller", _) => times.caller.entry(key).or_default().push(micros),
+                _ => {}
             }
         }
-        Ok(gated)
+        Ok(times)
     }
 
-    /// The lengths that a contender has.
+    /// The lengths that a contender has, of gated runs.
     pub fn lengths(&self, contender: &str) -> Vec<u64> {
-        self.0.keys().filter(|(name, _)| name == contender).map(|(_, n)| *n).collect()
+        self.gated.keys().filter(|(name, _)| name == contender).map(|(_, n)| *n).collect()
+    }
+
+    /// What a caller waits for, in the median.
+    pub fn caller(&self, contender: &str, n: u64) -> Option<f64> {
+        median(self.caller.get(&(contender.to_owned(), n))?.clone())
+    }
+
+    /// The lengths at which a contender's callers were timed.
+    pub fn called(&self, contender: &str) -> Vec<u64> {
+        self.caller.keys().filter(|(name, _)| name == contender).map(|(_, n)| *n).collect()
     }
 
     /// The median time: of the slower GPU where each has its own work. Where they exchange, all end
     /// together, and one that passed the gate before another waited for it: so it is the time of the
     /// GPU that began last.
     pub fn median(&self, contender: &str, n: u64) -> Option<f64> {
-        let times = self.0.get(&(contender.to_owned(), n))?;
-        let of = |gpus: &Vec<f64>| match EXCHANGING.contains(&contender) {
-            true => gpus.iter().copied().fold(f64::INFINITY, f64::min),
-            false => gpus.iter().copied().fold(0.0, f64::max),
+        median(self.runs(contender, n)?.map(|(_, micros)| micros).collect())
+    }
+
+    /// Every run's round and time.
+    fn runs(&self, contender: &str, n: u64) -> Option<impl Iterator<Item = (u32, f64)>> {
+        let exchanging = EXCHANGING.contains(&contender);
+        let of = move |run: &Run| match exchanging {
+            true => run.gpus.iter().copied().fold(f64::INFINITY, f64::min),
+            false => run.gpus.iter().copied().fold(0.0, f64::max),
         };
-        median(times.iter().map(of).collect())
+        let runs = self.gated.get(&(contender.to_owned(), n))?;
+        Some(runs.iter().map(move |run| (run.round, of(run))))
+    }
+
+    /// What a contender takes above another, round by round: of each the mean of its runs there and
+    /// back, so that what drifts evenly within a round is nobody's.
+    pub fn above(&self, contender: &str, base: &str, n: u64) -> Option<Paired> {
+        let mut sums: BTreeMap<u32, [(f64, f64); 2]> = BTreeMap::new();
+        for (side, name) in [contender, base].into_iter().enumerate() {
+            for (round, micros) in self.runs(name, n)? {
+                let (sum, count) = &mut sums.entry(round).or_default()[side];
+                (*sum, *count) = (*sum + micros, *count + 1.0);
+            }
+        }
+        let both = sums.values().filter(|[ours, theirs]| ours.1 > 0.0 && theirs.1 > 0.0);
+        let mut all: Vec<f64> =
+            both.map(|[ours, theirs]| ours.0 / ours.1 - theirs.0 / theirs.1).collect();
+        all.sort_by(f64::total_cmp);
+        let quarter = all.len() / 4;
+        let (low, high) = (*all.get(quarter)?, *all.get(all.len() - 1 - quarter)?);
+        Some(Paired { low, median: median(all)?, high })
     }
 
     /// The expected maximum of `p` local times at a length of two GPUs: each GPU's is one of the samples.
     pub fn slowest(&self, contender: &str, n: u64, p: u32) -> Option<f64> {
-        let times = self.0.get(&(contender.to_owned(), n))?;
-        let mut all: Vec<f64> = times.iter().flatten().copied().collect();
+        let runs = self.gated.get(&(contender.to_owned(), n))?;
+        let mut all: Vec<f64> = runs.iter().flat_map(|run| run.gpus.iter().copied()).collect();
         all.sort_by(f64::total_cmp);
         let count = all.len() as f64;
         // P(max ≤ the i-th) = (i / count)^p.
@@ -96,11 +159,8 @@ impl Gated {
     /// Microseconds above the slowest share, in the median over powers of two.
     pub fn alpha(&self, contender: &str) -> Option<f64> {
         let powers = self.lengths(contender).into_iter().filter(|n| n.is_power_of_two());
-        median(powers.filter_map(|n| self.above(contender, n)).collect())
-    }
-
-    fn above(&self, contender: &str, n: u64) -> Option<f64> {
-        Some(self.median(contender, n)? - self.slowest("share", n, 2)?)
+        let above = |n| Some(self.median(contender, n)? - self.slowest("share", n, 2)?);
+        median(powers.filter_map(above).collect())
     }
 
     /// The model on two GPUs at lengths that it was not fitted to.
@@ -156,15 +216,15 @@ mod tests {
 
     #[test]
     fn a_sum_is_its_slowest_share_and_what_was_above_it_elsewhere() {
-        let gated = Gated::read(CSV).unwrap();
+        let times = Times::read(CSV).unwrap();
         // Of 10 and 12, the larger of two draws is 12 three times of four.
-        assert_eq!(gated.slowest("share", 1024, 2), Some(11.5));
-        assert_eq!(gated.alpha("kernel"), Some(2.5));
+        assert_eq!(times.slowest("share", 1024, 2), Some(11.5));
+        assert_eq!(times.alpha("kernel"), Some(2.5));
         let line = Line { contender: "kernel", n: 1025, model: 22.5, measured: 22.5 };
-        assert_eq!(gated.held_out(), [line]);
-        let eight = gated.predict("kernel", 512, 8).unwrap();
+        assert_eq!(times.held_out(), [line]);
+        let eight = times.predict("kernel", 512, 8).unwrap();
         assert!((eight - (12.0 - 2.0 / 256.0 + 2.5)).abs() < 1e-9, "{eight}");
-        assert_eq!(gated.predict("kernel", 512, 64), None);
+        assert_eq!(times.predict("kernel", 512, 64), None);
     }
 
     #[test]
@@ -176,16 +236,49 @@ mod tests {
         };
         let of = |times: &[(u64, f64, f64)]| {
             let lines: String = times.iter().map(line).collect();
-            Gated::read(&format!("head\n{lines}")).unwrap().pays_from("kernel")
+            Times::read(&format!("head\n{lines}")).unwrap().pays_from("kernel")
         };
         assert_eq!(of(&[(4, 1.0, 0.9), (8, 1.0, 1.0), (16, 2.0, 1.5), (32, 4.0, 2.5)]), Some(16));
         assert_eq!(of(&[(4, 1.0, 0.9), (8, 1.0, 1.0)]), None);
     }
 
+    /// A GPU that warms up takes longer from round to round: no difference between two contenders.
+    #[test]
+    fn a_difference_is_that_of_each_round() {
+        let line = |name: &str, round: u32, micros: u32| {
+            format!("8,{name},gated,{round},0,{micros}\n8,{name},gated,{round},1,{micros}\n")
+        };
+        let mut csv = "head\n".to_owned();
+        for round in 0..9 {
+            let slow = 100 * round;
+            csv += &line("share", round, 10 + slow);
+            csv += &line("kernel", round, 13 + slow);
+            csv += &line("kernel", round, 15 + slow);
+            csv += &line("share", round, 12 + slow);
+        }
+        let above = Times::read(&csv).unwrap().above("kernel", "share", 8);
+        assert_eq!(above, Some(Paired { low: 3.0, median: 3.0, high: 3.0 }));
+        assert_eq!(Times::read(&csv).unwrap().above("gather", "share", 8), None);
+    }
+
+    #[test]
+    fn callers_have_a_clock_of_their_own() {
+        let csv = "head\n8,torch,caller,0,0,5\n8,torch,caller,1,0,7\n8,torch,queued,0,0,1\n";
+        let times = Times::read(csv).unwrap();
+        assert_eq!((times.caller("torch", 8), times.called("torch")), (Some(6.0), vec![8]));
+        assert!(times.lengths("torch").is_empty());
+    }
+
     #[test]
     fn lines_that_are_none_have_a_sentence() {
-        for line in ["1,one", "x,one,gated,0,0,1", "1,one,gated,0,0,x", "1,one,gated,0,1,2"] {
-            assert!(Gated::read(&format!("head\n{line}\n")).unwrap_err().starts_with("line 2 is"));
+        for line in [
+            "1,one",
+            "x,one,gated,0,0,1",
+            "1,one,gated,0,0,x",
+            "1,one,gated,0,1,2",
+            "1,one,gated,x,0,2",
+        ] {
+            assert!(Times::read(&format!("head\n{line}\n")).unwrap_err().starts_with("line 2 is"));
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::{
     Datum, Error, Group, Layout, Move, Result,
     cuda::{self, Loaded, News, Pinned, Words},
     local::{Slice, on_the_host},
-    nccl::{self, Comm},
+    nccl::{self, Comm, Kind},
     stamp,
 };
 
@@ -55,6 +55,11 @@ impl<T: Datum> Plan<'_, T> {
         &self.layout
     }
 
+    /// The elements of each rank, as all have agreed.
+    pub fn lengths(&self) -> &[u64] {
+        &self.lengths
+    }
+
     /// The result over all ranks, of the slices of those in this process. Waits for it.
     pub fn run(&self, slices: &[&dyn Slice<T>]) -> Result<T::Output> {
         let call = self.queue(slices)?;
@@ -81,9 +86,7 @@ impl<T: Datum> Plan<'_, T> {
             self.local(seat, *slice, stamp)?;
         }
         self.exchange()?;
-        if !self.layout.is_small() {
-            self.seats.iter().try_for_each(|seat| self.finish(seat, stamp, call))?;
-        }
+        self.seats.iter().try_for_each(|seat| self.finish(seat, stamp, call))?;
         Ok(call)
     }
 
@@ -101,7 +104,7 @@ impl<T: Datum> Plan<'_, T> {
                 unsafe { seat.last.take(0, at, (own - first) * size) }?;
             }
         }
-        self.collectives(|comms| {
+        self.grouped(Kind::Raw, |comms| {
             for (seat, (comm, slice)) in self.seats.iter().zip(comms.iter().zip(slices)) {
                 for m in &self.moves {
                     let bytes = (m.elements.end - m.elements.start) * size;
@@ -145,14 +148,10 @@ impl<T: Datum> Plan<'_, T> {
         }
         let at = slice.address(&seat.stream);
         if self.layout.is_small() {
-            let head = u64::from(seat.rank) * self.stride * 8;
-            seat.tickets.put(2, stamp)?;
-            // SAFETY: the slice is as long as was agreed, and the stamp lies in the third ticket.
-            unsafe {
-                seat.row.take(head, seat.tickets.address() + 16, 8)?;
-                seat.row.take(head + 16, at, slice.count() as u64 * size)?;
-            }
-            return Ok(());
+            let head = u64::from(seat.rank) * self.stride;
+            seat.row.put(head, stamp)?;
+            // SAFETY: the slice is as long as was agreed.
+            return unsafe { seat.row.take(head * 8 + 16, at, slice.count() as u64 * size) };
         }
         let own = self.layout.of(seat.rank);
         let (whole, next) = self.in_place(seat.rank);
@@ -184,12 +183,17 @@ impl<T: Datum> Plan<'_, T> {
         Ok(())
     }
 
+    /// Bytes of the blocks of all ranks.
+    fn row_bytes(&self) -> u64 {
+        self.stride * 8 * u64::from(self.group.world)
+    }
+
     fn exchange(&self) -> Result<()> {
         if self.group.world == 1 {
             return Ok(());
         }
         let each = self.stride * 8;
-        self.collectives(|comms| {
+        self.grouped(Kind::Ready, |comms| {
             for (seat, comm) in self.seats.iter().zip(comms) {
                 let row = seat.row.address();
                 // SAFETY: the row has a block for each rank, until the plan is dropped, which waits.
@@ -204,12 +208,16 @@ impl<T: Datum> Plan<'_, T> {
         })
     }
 
-    fn collectives(&self, work: impl FnOnce(&[Comm]) -> Result<()>) -> Result<()> {
+    fn grouped(&self, kind: Kind, work: impl FnOnce(&[Comm]) -> Result<()>) -> Result<()> {
         let mut comms = self.group.comms.borrow_mut();
-        nccl::grouped(&mut comms, self.group.options.timeout, &|| self.group.alive(), work)
+        nccl::grouped(&mut comms, kind, self.group.options.timeout, &|| self.group.alive(), work)
     }
 
     fn finish(&self, seat: &Seat, stamp: u64, call: u32) -> Result<()> {
+        if self.layout.is_small() {
+            // SAFETY: the row has a block for each rank, until the plan is dropped, which waits.
+            return unsafe { seat.pinned.take(seat.row.address(), self.row_bytes(), call) };
+        }
         cuda::bind(&seat.stream)?;
         let mut arguments = [
             seat.row.address(),
@@ -244,9 +252,12 @@ impl<T: Datum> Plan<'_, T> {
             let news = || seat.pinned.look(call, size_of::<T::Output>());
             let bits = loop {
                 match news() {
-                    News::Result(bits) if !self.layout.is_small() => break bits,
-                    News::Wrong(rank) if !self.layout.is_small() => return Err(stamp::other(rank)),
-                    _ => {}
+                    News::Result(_) if self.layout.is_small() => {
+                        break self.small(seat, call)?.to_word();
+                    }
+                    News::Result(bits) => break bits,
+                    News::Wrong(rank) => return Err(stamp::other(rank)),
+                    News::None => {}
                 }
                 looks = looks.wrapping_add(1);
                 if !looks.is_multiple_of(1024) {
@@ -255,13 +266,8 @@ impl<T: Datum> Plan<'_, T> {
                 }
                 self.group.alive()?;
                 self.group.comms.borrow().iter().try_for_each(Comm::check)?;
-                if cuda::is_idle(&seat.stream)? {
-                    if self.layout.is_small() {
-                        break self.small(seat, call)?.to_word();
-                    }
-                    if news() == News::None {
-                        return Err(reduce::Error::Lost.into());
-                    }
+                if cuda::is_idle(&seat.stream)? && news() == News::None {
+                    return Err(reduce::Error::Lost.into());
                 }
                 if Instant::now() >= deadline {
                     return Err(Error::Gone(format!(
@@ -278,8 +284,7 @@ impl<T: Datum> Plan<'_, T> {
 
     /// The elements of all ranks, added on the host, with the bits that any GPU has.
     fn small(&self, seat: &Seat, call: u32) -> Result<T::Output> {
-        let words = seat.row.read()?;
-        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let bytes = seat.pinned.bytes(self.row_bytes());
         let mut all = Vec::new();
         for (rank, length) in self.lengths.iter().enumerate() {
             let block = &bytes[rank * self.stride as usize * 8..];
@@ -345,7 +350,7 @@ impl Group {
             true => 2 + most.div_ceil(16) * 2,
             false => layout.stride(size_of::<T::Output>()),
         };
-        let firsts = pairs(layout.firsts());
+        let (firsts, row) = (pairs(layout.firsts()), stride * 8 * u64::from(self.world));
         let seats = self
             .ranks
             .iter()
@@ -356,10 +361,10 @@ impl Group {
                     rank: *rank,
                     stream: stream.clone(),
                     row: Words::new(stream, stride * u64::from(self.world))?,
-                    tickets: Words::new(stream, 4)?,
+                    tickets: Words::new(stream, 2)?,
                     firsts: Words::holding(stream, &firsts)?,
                     last: Words::new(stream, last.div_ceil(8))?,
-                    pinned: Pinned::new(stream)?,
+                    pinned: Pinned::with(stream, if layout.is_small() { row } else { 0 })?,
                     partials: cuda::load::<T>(stream, operation, Stage::Partials)?,
                     finish: cuda::load::<T>(stream, operation, Stage::Finish)?,
                 })
@@ -385,7 +390,7 @@ impl Group {
     /// The sum of one float of each rank, in place, in NCCL's order: what this crate is held against.
     pub(crate) fn add_totals(&self, totals: &mut [CudaSlice<f32>]) -> Result<()> {
         let mut comms = self.comms.borrow_mut();
-        nccl::grouped(&mut comms, self.options.timeout, &|| self.alive(), |comms| {
+        nccl::grouped(&mut comms, Kind::Ready, self.options.timeout, &|| self.alive(), |comms| {
             for ((_, stream), (comm, total)) in self.ranks.iter().zip(comms.iter().zip(totals)) {
                 // SAFETY: each slice has an element, and its stream is the communicator's.
                 unsafe { comm.all_reduce(total.device_ptr_mut(stream).0, 1, true) }?;

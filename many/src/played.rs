@@ -249,3 +249,65 @@ pub fn exchange<T: Bytes>(
     }
     told::<T>(&played.read(output, 32)?, epoch)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Data, Datum};
+
+    /// The order in which a thread joins its values shows from three of them on, and slices that have so
+    /// many parts are too long to be played: so parts are short here.
+    fn finished<T: Datum>(parts: u32, world: u32) {
+        let layout = Layout::of_parts::<T>(parts, world);
+        let elements = Data::of::<T>(0..layout.n);
+        let sums = stages::partials(&elements, layout.shape, Operation::Sum);
+        let block = |rank| {
+            let own = layout.of(rank);
+            let mut block = [7u64.to_le_bytes(), [0; 8]].concat();
+            for sum in &sums[own.start as usize..own.end as usize] {
+                let word = reduce::Accumulator::to_word(*sum).to_le_bytes();
+                block.extend(&word[..size_of::<T::Output>()]);
+            }
+            block.resize(layout.stride(size_of::<T::Output>()) as usize * 8, 0xee);
+            block
+        };
+        let blocks: Vec<_> = (0..world).map(block).collect();
+        let bits = finish::<T>(&blocks, &layout, Operation::Sum, 7).unwrap();
+        let right = stages::finish::<T>(&sums, Operation::Sum);
+        let right = reduce::Accumulator::to_word(right);
+        assert_eq!(bits, right, "{parts} parts of {}, {world} ranks", T::NAME);
+    }
+
+    #[test]
+    fn a_finish_over_many_parts_joins_them_in_order() {
+        for parts in [3, 65, 97, 128, 129, 513, 1100, 4097, 9001, 16_384] {
+            for world in [1, 2, 3, 64] {
+                finished::<f32>(parts, world);
+            }
+            finished::<f64>(parts, 5);
+            finished::<half::f16>(parts, 2);
+        }
+    }
+
+    #[test]
+    fn mail_of_many_parts_is_joined_in_order() {
+        fn mailed<T: Datum>(parts: u32, world: u32) {
+            let layout = Layout::of_parts::<T>(parts, world);
+            let elements = Data::of::<T>(0..layout.n);
+            let of = |rank| {
+                let own = layout.elements(rank);
+                &elements[own.start as usize..own.end as usize]
+            };
+            let shards: Vec<&[T]> = (0..world).map(of).collect();
+            let own: Vec<_> = (0..world).map(|rank| layout.of(rank)).collect();
+            let told = exchange(&shards, layout.shape, &own, Operation::Sum, 3, 1000).unwrap();
+            let sums = stages::partials(&elements, layout.shape, Operation::Sum);
+            let right = stages::finish::<T>(&sums, Operation::Sum);
+            let right = reduce::Accumulator::to_word(right);
+            assert_eq!(told, Ok(right), "{parts} parts of {}, {world} GPUs", T::NAME);
+        }
+        mailed::<f32>(97, 2);
+        mailed::<f32>(5003, 2);
+        mailed::<f64>(2500, 3);
+    }
+}

@@ -95,6 +95,16 @@ impl Layout {
         Ok(Layout { n, shape, part: words * lanes, firsts: Vec::new() })
     }
 
+    /// As many parts as a test likes, each of eight words, where a slice would be too long to be played.
+    #[cfg(test)]
+    pub(crate) fn of_parts<T: Element>(parts: u32, world: u32) -> Layout {
+        let part = 8 * 16 / size_of::<T>() as u64;
+        let each = parts.div_ceil(world);
+        let firsts = (0..=world).map(|rank| parts.min(rank * each)).collect();
+        let shape = Shape::Chunks { parts, words: 8 };
+        Layout { n: u64::from(parts) * part, shape, part, firsts }
+    }
+
     /// How many ranks there are.
     pub fn world(&self) -> u32 {
         self.firsts.len() as u32 - 1

@@ -35,7 +35,7 @@ pub(crate) fn run(world: u32, port: Option<u16>) -> Result<()> {
             .env("WORLD_SIZE", world.to_string())
             .env("LOCAL_WORLD_SIZE", world.to_string())
             .env("MASTER_ADDR", "127.0.0.1")
-            .env("MASTER_PORT", (port - 1).to_string())
+            .env("MASTER_PORT", port.saturating_sub(1).to_string())
             .env("MANY_TOKEN", format!("{token:032x}"))
             .env("MANY_LEASH", "1")
             .stdin(Stdio::piped());

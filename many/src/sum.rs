@@ -33,6 +33,13 @@ pub(crate) fn run(asked: &Sum) -> Result<()> {
             _ => of_type!(asked.element, here(asked, world)),
         };
     }
+    if let Some(Exchange::Kernel) = asked.exchange {
+        return Err(failed(
+            "--exchange kernel wants all ranks in one process: ask for --one-process too".into(),
+        ));
+    }
+    // What no rank could do is said once, and nobody is started.
+    of_type!(asked.element, lengths(asked, world))?;
     start::run(world, asked.meeting.port)
 }
 
@@ -58,18 +65,28 @@ fn who(asked: &Sum) -> Result<(Device, u32)> {
         device => device,
     };
     if device == Device::Cuda && gpus == 0 {
-        reduce::open(0)?;
+        let why = reduce::open(0).err().map_or("it has none".to_owned(), |why| why.to_string());
+        return Err(failed(format!(
+            "--device cuda wants GPUs: {why}; or ask for --device simt, which needs none"
+        )));
     }
     let world = asked.gpus.unwrap_or(if device == Device::Simt { 2 } else { gpus.max(1) });
     if world == 0 || world > 1024 {
         return Err(failed(format!("{world} ranks: there are 1 to 1024")));
     }
-    if device == Device::Cuda && world > gpus && !asked.share {
-        return Err(failed(format!(
-            "{world} GPUs are asked for, and this machine has {gpus}: ask for fewer, for --share, or for --device simt"
-        )));
+    if device == Device::Cuda && !asked.share {
+        enough(world, gpus)?;
     }
     Ok((device, world))
+}
+
+fn enough(world: u32, gpus: u32) -> Result<()> {
+    if world <= gpus {
+        return Ok(());
+    }
+    Err(failed(format!(
+        "{world} GPUs are asked for, and this machine has {gpus}: ask for fewer, for --share, or for --device simt"
+    )))
 }
 
 pub(crate) fn gpus() -> u32 {
@@ -117,6 +134,9 @@ fn played_here<T: Datum>(asked: &Sum, world: u32) -> Result<()> {
     }
     let operation = asked.op.into();
     let mut bits = None;
+    if let Some(Exchange::Kernel) = asked.exchange {
+        return mailed(asked, &layout, &shards);
+    }
     for call in 1..=asked.repeat {
         let block =
             |rank| played::block(&shards[rank as usize], &layout, rank, operation, call.into());
@@ -132,6 +152,28 @@ fn played_here<T: Datum>(asked: &Sum, world: u32) -> Result<()> {
     tell::<T>(asked, layout.n, world, &how, bits.unwrap_or_default(), || {
         played::one(&Data::of::<T>(0..layout.n), operation)
     })
+}
+
+/// All ranks in this process, as interpreters whose kernels post mail to each other.
+fn mailed<T: Datum>(asked: &Sum, layout: &Layout, shards: &[Vec<T>]) -> Result<()> {
+    let (world, operation) = (layout.world(), asked.op.into());
+    let shards: Vec<&[T]> = shards.iter().map(Vec::as_slice).collect();
+    let parts: Vec<_> = (0..world).map(|rank| layout.of(rank)).collect();
+    let one = || played::one(&Data::of::<T>(0..layout.n), operation);
+    let bits = repeated(asked, |call| match layout.is_small() {
+        // Elements go to the host, which adds them.
+        true => played::one(&shards.concat(), operation),
+        false => played::exchange(&shards, layout.shape, &parts, operation, call, 1000)?
+            .map_err(|part| failed(format!("the sum of part {part} did not come"))),
+    })?;
+    tell::<T>(
+        asked,
+        layout.n,
+        world,
+        "interpreters in one process, mail inside the kernels",
+        bits,
+        one,
+    )
 }
 
 /// All GPUs in this process.
@@ -150,7 +192,7 @@ fn here<T: Datum>(asked: &Sum, world: u32) -> Result<()> {
     let operation = asked.op.into();
     let one = || one_gpu::<T>(&streams[0], n, asked);
     if let Some(Exchange::Kernel) | None = asked.exchange {
-        let local = Local::new(&streams, asked.meeting.timeout)?;
+        let local = Local::new(&streams, asked.meeting.engine.timeout)?;
         let plan = local.plan::<T>(n, operation)?;
         let bits = repeated(asked, |_| Ok(plan.run(&slices)?.to_word()))?;
         return tell::<T>(
@@ -170,12 +212,16 @@ fn here<T: Datum>(asked: &Sum, world: u32) -> Result<()> {
 
 pub(crate) fn options(asked: &Sum) -> Options {
     let reduce = asked.exchange.map(|exchange| exchange == Exchange::Reduce);
-    Options { timeout: asked.meeting.timeout, nccl: asked.meeting.nccl.clone(), reduce }
+    Options {
+        timeout: asked.meeting.engine.timeout,
+        nccl: asked.meeting.engine.nccl.clone(),
+        reduce,
+    }
 }
 
 fn nccl(asked: &Sum) -> Result<Nccl> {
-    multicast(asked.meeting.multicast)?;
-    Nccl::find(asked.meeting.nccl.as_deref())
+    multicast(asked.meeting.engine.multicast)?;
+    Nccl::find(asked.meeting.engine.nccl.as_deref())
 }
 
 /// Multicast reaches into what GPUs of one host share, and sums of bytes gain nothing by it.
@@ -226,6 +272,10 @@ fn tell<T: Datum>(
 ) -> Result<()> {
     let what = format!("{:?}", reduce::Operation::from(asked.op)).to_lowercase();
     let value = T::Output::from_word(bits);
+    let how = match world {
+        1 => how.replacen("interpreters", "interpreter", 1).replacen("GPUs", "GPU", 1),
+        _ => how.to_owned(),
+    };
     say(&format!("the {what} of {n} {} over {world} {how}: {value:?} (bits {bits:#x})", T::NAME));
     if asked.repeat > 1 {
         say(&format!("{} calls have the same bits", asked.repeat));
@@ -259,7 +309,7 @@ fn rank<T: Datum>(asked: &Sum, launched: &Launched) -> Result<()> {
     let meeting = control::Meeting {
         address: resolve(&host, asked.meeting.port.unwrap_or(launched.port))?,
         token: env::var("MANY_TOKEN").unwrap_or_default(),
-        timeout: asked.meeting.timeout,
+        timeout: asked.meeting.engine.timeout,
     };
     let many::Rank { rank, world } = launched.rank;
     let hello = Hello {
@@ -273,7 +323,7 @@ fn rank<T: Datum>(asked: &Sum, launched: &Launched) -> Result<()> {
     let lengths = lengths::<T>(asked, world)?;
     if device == Device::Simt {
         let control = control::meet(&meeting, hello, || Ok(Vec::new()))?;
-        let done = played_rank::<T>(asked, &control, lengths[rank as usize]);
+        let done = played_rank::<T>(asked, &control, &lengths);
         return gave_up(&control, done);
     }
     let local = launched.local as usize;
@@ -307,6 +357,7 @@ fn ranked<T: Datum>(
     let range = ranges(lengths)[rank as usize].clone();
     let slice = Data::on::<T>(stream, range)?;
     let plan = group.plan::<T>(asked.op.into(), &[slice.len() as u64])?;
+    same(lengths, plan.lengths())?;
     let bits = repeated(asked, |call| {
         if call == 2 {
             hold(asked, "during", rank);
@@ -322,11 +373,22 @@ fn ranked<T: Datum>(
     tell::<T>(asked, n, group.world(), how, bits, || one_gpu::<T>(stream, n, asked))
 }
 
-fn played_rank<T: Datum>(asked: &Sum, control: &Control, here: u64) -> Result<()> {
+/// Whether all ranks have what they would have by what this one was asked.
+fn same(here: &[u64], agreed: &[u64]) -> Result<()> {
+    let other = |rank: &usize| here.get(*rank) != agreed.get(*rank);
+    let Some(rank) = (0..agreed.len()).find(other) else { return Ok(()) };
+    Err(Error::Shard(format!(
+        "rank {rank} has {} elements, and by what was asked here it has {}: start all ranks with the same --elements or --lengths",
+        agreed[rank], here[rank]
+    )))
+}
+
+fn played_rank<T: Datum>(asked: &Sum, control: &Control, asked_of: &[u64]) -> Result<()> {
     let many::Rank { rank, world } = control.rank();
     let operation = reduce::Operation::from(asked.op);
     let name = format!("{operation:?}").to_lowercase();
-    let lengths = control.agree(T::NAME, &name, here)?;
+    let lengths = control.agree(T::NAME, &name, asked_of[rank as usize])?;
+    same(asked_of, &lengths)?;
     let (layout, moves) = Layout::ragged::<T>(&lengths)?;
     let own = match layout.is_small() || moves.is_empty() {
         true => ranges(&lengths)[rank as usize].clone(),
@@ -362,4 +424,18 @@ fn hostname() -> String {
     let name = fs::read_to_string("/proc/sys/kernel/hostname").ok();
     let name = name.or_else(|| env::var("HOSTNAME").ok()).or_else(|| env::var("COMPUTERNAME").ok());
     name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).unwrap_or("?".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_gpus_than_there_are() {
+        assert!(enough(2, 2).is_ok());
+        assert_eq!(
+            enough(3, 2).unwrap_err().to_string(),
+            "3 GPUs are asked for, and this machine has 2: ask for fewer, for --share, or for --device simt"
+        );
+    }
 }

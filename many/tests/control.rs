@@ -1,5 +1,7 @@
 //! The control plane on the loopback: meeting, agreeing, strangers, garbage, and connections that end.
 
+mod ranks;
+
 use std::{
     io::{Read, Write},
     net::{SocketAddr, TcpListener, TcpStream},
@@ -8,25 +10,10 @@ use std::{
 };
 
 use many::control::{
-    Control, Meeting, meet,
+    Control, Meeting,
     wire::{Hello, MAGIC, Message},
 };
-
-/// A meeting at a port that is free.
-fn meeting(token: &str) -> Meeting {
-    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    Meeting { address, token: token.into(), timeout: Duration::from_secs(20) }
-}
-
-fn hello(rank: u32, world: u32) -> Hello {
-    let (host, gpu) = ("h".to_owned(), format!("GPU-{rank}"));
-    Hello { rank, world, job: "j".into(), host, pid: 100 + rank, gpu, nccl: 22809 }
-}
-
-fn join(meeting: &Meeting, hello: Hello) -> thread::JoinHandle<many::Result<Control>> {
-    let meeting = meeting.clone();
-    thread::spawn(move || meet(&meeting, hello, || Ok(vec![7; 128])))
-}
+use ranks::{hello, join, meeting, says};
 
 /// All ranks of a world, met.
 fn met(world: u32) -> Vec<Control> {
@@ -37,10 +24,6 @@ fn met(world: u32) -> Vec<Control> {
         ranks.into_iter().map(|rank| rank.join().unwrap().unwrap()).collect();
     ranks.reverse();
     ranks
-}
-
-fn says(joined: thread::JoinHandle<many::Result<Control>>) -> String {
-    joined.join().unwrap().unwrap_err().to_string()
 }
 
 #[test]
@@ -101,6 +84,33 @@ fn a_rank_that_never_comes_is_named() {
     assert_eq!([says(zero), says(two)], [expected.clone(), expected]);
     let alone = says(join(&short, hello(1, 2)));
     assert!(alone.starts_with("rank 0 did not answer at 127.0.0.1:"), "{alone}");
+}
+
+#[test]
+fn a_rank_that_comes_twice_is_named() {
+    let meeting = meeting("t");
+    let zero = join(&meeting, hello(0, 3));
+    let twins = [7, 8].map(|pid| join(&meeting, Hello { pid, ..hello(1, 3) }));
+    let said = says(zero);
+    assert!(said.starts_with("two processes say that they are rank 1: h, pid "), "{said}");
+    for twin in twins {
+        assert_eq!(says(twin), said);
+    }
+}
+
+/// Loopback has many addresses: a port of another one is nobody's.
+#[cfg(target_os = "linux")]
+#[test]
+fn rank_0_listens_at_its_own_address_alone() {
+    let meeting = Meeting { timeout: Duration::from_secs(2), ..meeting("t") };
+    let zero = join(&meeting, hello(0, 2));
+    let start = Instant::now();
+    while TcpStream::connect(meeting.address).is_err() {
+        assert!(start.elapsed() < Duration::from_secs(2), "rank 0 does not listen");
+    }
+    let other = SocketAddr::from(([127, 0, 0, 2], meeting.address.port()));
+    assert!(TcpStream::connect(other).is_err(), "rank 0 listens at {other} too");
+    assert!(says(zero).contains("did not come within 2 s"));
 }
 
 #[test]
@@ -192,45 +202,6 @@ fn strangers_hold_nobody_up() {
     drop(silent);
 }
 
-/// Random bytes, and hellos with bytes changed, for as long as the test is given: rank 0 lives.
-/// `MANY_FUZZ=60` fuzzes for a minute.
-#[test]
-fn fuzzed_hellos() {
-    let seconds = std::env::var("MANY_FUZZ").ok().and_then(|text| text.parse().ok()).unwrap_or(1.0);
-    let long = Meeting { timeout: Duration::from_secs_f64(seconds + 60.0), ..meeting("secret") };
-    let zero = join(&long, hello(0, 2));
-    let mut seed = 7u64;
-    let mut draw = |below: usize| {
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (seed >> 33) as usize % below
-    };
-    let whole = [MAGIC.as_slice(), &Message::Hello(hello(1, 2), "x".repeat(64)).encode()].concat();
-    let start = Instant::now();
-    let mut tried = 0;
-    while start.elapsed().as_secs_f64() < seconds {
-        let Ok(mut stream) = TcpStream::connect(long.address) else { continue };
-        let mut text = whole.clone();
-        for _ in 0..=draw(6) {
-            let (at, byte) = (draw(text.len()), draw(256) as u8);
-            match draw(4) {
-                0 => text.truncate(at.max(1)),
-                1 => text.insert(at, byte),
-                _ => text[at] = byte,
-            }
-        }
-        let _ = stream.write_all(&text);
-        tried += 1;
-    }
-    assert!(tried > 10, "{tried} hellos");
-    let deadline = Instant::now() + Duration::from_secs(30);
-    // At worst every place of a stranger is taken for as long as one may take.
-    while join(&long, hello(1, 2)).join().unwrap().is_err() {
-        assert!(Instant::now() < deadline, "rank 0 no longer answers");
-    }
-    zero.join().unwrap().unwrap();
-    eprintln!("{tried} hellos in {seconds} s");
-}
-
 #[test]
 fn someone_else_listens_there() {
     for (says_first, expected) in
@@ -245,6 +216,32 @@ fn someone_else_listens_there() {
         let said = says(join(&there, hello(1, 2)));
         assert!(said.contains("is not rank 0 of this sum") && said.contains(expected), "{said}");
         other.join().unwrap();
+    }
+}
+
+/// Whoever knows the token, or has taken the port, and is no rank 0 of this sum.
+#[test]
+fn a_rank_0_whose_numbers_do_not_fit() {
+    let members = |ranks: &[u32]| ranks.iter().map(|rank| hello(*rank, 2)).collect::<Vec<_>>();
+    let cases = [
+        (members(&[0, 1, 2]), vec![], "it knows 3 ranks, and WORLD_SIZE is 2 here"),
+        (members(&[1, 0]), vec![], "its ranks are not in order"),
+        (members(&[0, 1]), vec![1], "rank 0 sent 1 lengths for 2 ranks"),
+        (members(&[0, 1]), vec![1, 2, 3], "rank 0 sent 3 lengths for 2 ranks"),
+    ];
+    for (members, lengths, expected) in cases {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let there = Meeting { address: listener.local_addr().unwrap(), ..meeting("t") };
+        let joined = join(&there, hello(1, 2));
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.write_all(&[MAGIC.as_slice(), &[7; 16]].concat()).unwrap();
+        stream.read_exact(&mut [0; 8]).unwrap();
+        assert!(matches!(Message::receive(&mut stream), Ok(Message::Hello(..))));
+        Message::Welcome(vec![7; 128], members).send(&mut stream).unwrap();
+        let _ = Message::Agreed(lengths).send(&mut stream);
+        let met = joined.join().unwrap();
+        let said = met.and_then(|control| control.agree("f32", "sum", 1)).unwrap_err().to_string();
+        assert!(said.contains(expected), "{said}");
     }
 }
 

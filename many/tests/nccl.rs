@@ -57,12 +57,34 @@ fn join(library: &Path, timeout: Duration) -> many::Result<Vec<Comm>> {
     Comm::join(&nccl, &id, 2, &[(0, None), (1, None)], timeout, &|| Ok(()))
 }
 
-/// How many communicators the library was asked to abort: it is loaded once, whoever asks.
-fn aborted(library: &Path) -> i32 {
-    // SAFETY: the fake has no initialisers, and its function takes nothing.
+/// What the library counted: it is loaded once, whoever asks.
+fn counted(library: &Path, what: &[u8]) -> i32 {
+    // SAFETY: the fake has no initialisers, and its functions take nothing.
     let library = unsafe { libloading::Library::new(library) }.unwrap();
     // SAFETY: as above.
-    unsafe { library.get::<extern "C" fn() -> i32>(b"fakeAborted\0").unwrap()() }
+    unsafe { library.get::<extern "C" fn() -> i32>(what).unwrap()() }
+}
+
+/// How many communicators the library was asked to abort.
+fn aborted(library: &Path) -> i32 {
+    counted(library, b"fakeAborted\0")
+}
+
+/// Collectives have a communicator that may block if ranks are connected as they join, which all
+/// versions did before 2.22: else the first one would wait for a rank that may be gone.
+#[test]
+fn who_is_connected_may_block() {
+    for (name, version, split) in [("early", 21_800, 2), ("late", 22_200, 0)] {
+        let library = fake(name, &[&format!("-DVERSION={version}")]);
+        let nccl = Nccl::find(Some(&library)).unwrap();
+        let id = nccl.id().unwrap();
+        let (ranks, timeout) = ([(0, None), (1, None)], Duration::from_secs(5));
+        let comms = Comm::join(&nccl, &id, 2, &ranks, timeout, &|| Ok(())).unwrap();
+        comms.iter().for_each(|comm| comm.check().unwrap());
+        assert_eq!(counted(&library, b"fakeSplit\0"), split, "{name}");
+        drop(comms);
+        assert_eq!(aborted(&library), 0);
+    }
 }
 
 #[test]
@@ -92,6 +114,23 @@ fn an_error_that_comes_later_is_a_sentence() {
     let error = join(&fake("system", &["-DSTATE=2"]), Duration::from_secs(5)).unwrap_err();
     let text = error.to_string();
     assert!(text.contains("unhandled system error") && text.contains("no more to say"), "{text}");
+}
+
+/// A second communicator that does not come: an error is a sentence, and none at all is done without.
+#[test]
+fn one_that_is_not_split() {
+    let join = |library: &Path| {
+        let nccl = Nccl::find(Some(library)).unwrap();
+        let (id, ranks) = (nccl.id().unwrap(), [(0, None), (1, None)]);
+        Comm::join(&nccl, &id, 2, &ranks, Duration::from_secs(5), &|| Ok(()))
+    };
+    let library = fake("split", &["-DVERSION=21800", "-DNO_SPLIT=2"]);
+    let _kept = Nccl::find(Some(&library)).unwrap();
+    let error = join(&library).unwrap_err().to_string();
+    assert!(error.contains("joining the other ranks") && error.contains("system error"), "{error}");
+    assert_eq!(aborted(&library), 2);
+    let library = fake("nothing", &["-DVERSION=21800", "-DNO_SPLIT=0"]);
+    join(&library).unwrap().iter().for_each(|comm| comm.check().unwrap());
 }
 
 /// Who waits for NCCL hears at once that a rank is gone.

@@ -42,8 +42,9 @@ fn every_way_to_start_has_the_same_bits() {
     let one =
         text(&run(&[&PLAYED[..], &["--one-process", "--gpus", "1", "-n", "100k"]].concat()).stdout);
     let bits = one.split_once("(bits ").unwrap().1.split(')').next().unwrap().to_owned();
-    let ways: [&[&str]; 4] = [
+    let ways: [&[&str]; 5] = [
         &["--one-process", "--gpus", "3", "-n", "100k"],
+        &["--one-process", "--gpus", "3", "-n", "100k", "--exchange", "kernel", "--repeat", "2"],
         &["--gpus", "3", "-n", "100k", "--repeat", "2"],
         &["--gpus", "3", "--lengths", "10,49990,50k"],
         &["--one-process", "--gpus", "3", "--lengths", "0,99999,1"],
@@ -155,6 +156,26 @@ fn launchers_that_do_not_fit_have_a_sentence() {
     );
 }
 
+/// What no rank could do is said by the one that would have started them, once.
+#[test]
+fn a_sentence_is_said_once() {
+    let error = says(&run(&[&PLAYED[..], &["--gpus", "3", "--lengths", "1,2"]].concat()));
+    assert_eq!(error, "many: --lengths has 2 of them, and there are 3 ranks\n");
+}
+
+/// A port that is taken: by whoever listens there, and says nothing of ours.
+#[test]
+fn a_port_that_is_taken() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let start = Instant::now();
+    let (taken, port) = (format!("port {port} is taken: choose --port"), port.to_string());
+    let error =
+        says(&run(&[&PLAYED[..], &["--port", &port, "-n", "60k", "--timeout", "5"]].concat()));
+    assert!(error.contains(&taken), "{error}");
+    assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
+}
+
 /// As torchrun starts them: two processes that find each other by their environment.
 #[test]
 fn ranks_of_a_launcher() {
@@ -181,11 +202,31 @@ fn ranks_of_a_launcher() {
     for output in [one.join().unwrap(), zero.join().unwrap()] {
         assert!(says(&output).contains("rank 0 adds f32, rank 1 f64"));
     }
+    let (one, zero) = (rank("1", &["--lengths", "30k,20k"]), rank("0", &[]));
+    for output in [one.join().unwrap(), zero.join().unwrap()] {
+        let error = says(&output);
+        assert!(error.contains("start all ranks with the same --elements or --lengths"), "{error}");
+    }
 }
 
 #[test]
 fn what_cannot_be_has_a_sentence() {
-    let cases: [(&[&str], &str); 6] = [
+    let cases: [(&[&str], &str); 12] = [
+        (
+            &["sum", "--device", "simt", "--gpus", "2", "--exchange", "kernel"],
+            "--exchange kernel wants all ranks in one process: ask for --one-process too",
+        ),
+        (&["sum", "--device", "simt", "--port", "0"], "0 is not in 1..=65535"),
+        (&["sum", "--device", "simt", "--repeat", "0"], "0 is not in 1.."),
+        (
+            &["sum", "--device", "simt", "--bind", "192.0.2.1", "-n", "10"],
+            "name an address of this machine with --bind",
+        ),
+        (&["sum", "--device", "simt", "--bind", "here"], "invalid IP address"),
+        (
+            &["sum", "--device", "simt", "--launcher", "srun"],
+            "--launcher names one that has not set SLURM_PROCID",
+        ),
         (&["sum", "--device", "simt", "--gpus", "0"], "0 ranks: there are 1 to 1024"),
         (&["sum", "--device", "simt", "--gpus", "2000"], "2000 ranks: there are 1 to 1024"),
         (

@@ -14,7 +14,7 @@ use std::{
 
 use super::{
     seats,
-    wire::{Hello, Message},
+    wire::{Hello, Message, said},
 };
 
 /// How long a connection may say nothing until its rank counts as gone. A process that dies closes its
@@ -121,7 +121,7 @@ impl Connection {
                         return;
                     }
                     Ok(Message::Gone(sentence)) => {
-                        shared.declare(sentence, &others);
+                        shared.declare(said(&sentence), &others);
                         return;
                     }
                     Ok(message) => {

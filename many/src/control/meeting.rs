@@ -18,7 +18,7 @@ use super::{
     Control, Meeting,
     connection::{self, Connection, Shared},
     seats,
-    wire::{Hello, MAGIC, Message, Nonce, seal},
+    wire::{Hello, MAGIC, Message, Nonce, said, seal},
 };
 use crate::{Error, Result};
 
@@ -241,20 +241,31 @@ fn guest(meeting: &Meeting, own: Hello) -> Result<Control> {
     let sealed = seal(&meeting.token, &nonce, &own);
     let gone = |_| Error::Gone("rank 0 is gone before all ranks had come".to_owned());
     stream.write_all(&MAGIC).map_err(gone)?;
-    let rank = own.rank;
+    let (rank, world) = (own.rank, own.world);
     Message::Hello(own, sealed).send(&mut stream).map_err(gone)?;
     // Rank 0 gives up first, and says for whom it waited.
     let mut within = Within { stream: &stream, deadline: deadline + Duration::from_secs(2) };
     match Message::receive(&mut within) {
-        Ok(Message::Welcome(id, members)) if members.len() > rank as usize => {
+        Ok(Message::Welcome(_, members)) if members.len() != world as usize => {
+            Err(other(&format!("it knows {} ranks, and WORLD_SIZE is {world} here", members.len())))
+        }
+        Ok(Message::Welcome(_, members)) if !in_order(&members) => {
+            Err(other("its ranks are not in order"))
+        }
+        Ok(Message::Welcome(id, members)) => {
             let connection = Connection::new(0, stream).map_err(gone)?;
             open(meeting, rank, members, id, vec![connection])
         }
-        Ok(Message::Refused(why)) => Err(Error::Meeting(why)),
+        Ok(Message::Refused(why)) => Err(Error::Meeting(said(&why))),
         Ok(_) => Err(other("it answers a hello with something else")),
         Err(error) if error.kind() == ErrorKind::InvalidData => Err(other(&error.to_string())),
         Err(error) => Err(gone(error)),
     }
+}
+
+/// Whether each member is the rank of its place.
+fn in_order(members: &[Hello]) -> bool {
+    (0..).zip(members).all(|(rank, member)| member.rank == rank)
 }
 
 fn open(

@@ -18,7 +18,7 @@ use std::{
 
 use crate::{Error, Rank, Result};
 use connection::{Connection, Shared};
-use wire::{Hello, Message};
+use wire::{Hello, Message, said};
 
 pub use connection::SILENCE;
 pub use meeting::meet;
@@ -74,9 +74,14 @@ impl Control {
     pub fn agree(&self, element: &str, operation: &str, here: u64) -> Result<Vec<u64>> {
         if self.rank > 0 {
             self.tell(&Message::Propose(element.into(), operation.into(), here))?;
+            let world = self.members.len();
             return match self.next("the ranks' agreement")? {
-                (_, Message::Agreed(lengths)) => Ok(lengths),
-                (_, Message::Refused(why)) => Err(Error::Meeting(why)),
+                (_, Message::Agreed(lengths)) if lengths.len() == world => Ok(lengths),
+                (_, Message::Agreed(lengths)) => Err(Error::Gone(format!(
+                    "rank 0 sent {} lengths for {world} ranks: do all ranks run the same program?",
+                    lengths.len()
+                ))),
+                (_, Message::Refused(why)) => Err(Error::Meeting(said(&why))),
                 (_, other) => Err(unexpected(0, &other)),
             };
         }

@@ -108,6 +108,12 @@ pub fn seal(token: &str, nonce: &Nonce, hello: &Hello) -> String {
     outer.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// What another rank says, as a line that can be shown: it may be nothing, or anything.
+pub fn said(text: &str) -> String {
+    let line: String = text.chars().filter(|c| !c.is_control()).take(1000).collect();
+    if line.trim().is_empty() { "another rank gave up, and did not say why".into() } else { line }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -162,6 +168,13 @@ mod tests {
         assert_ne!(sealed, seal("Token", &[1; 16], &hello));
         assert_ne!(sealed, seal("token", &[2; 16], &hello));
         assert_ne!(sealed, seal("token", &[1; 16], &Hello { rank: 0, ..hello }));
+    }
+
+    #[test]
+    fn what_others_say_is_a_line() {
+        assert_eq!(said("rank 1\r\n is\u{1b}[2J gone"), "rank 1 is[2J gone");
+        assert_eq!(said(" \n"), "another rank gave up, and did not say why");
+        assert_eq!(said(&"x".repeat(5000)).len(), 1000);
     }
 
     proptest! {

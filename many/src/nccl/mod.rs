@@ -1,9 +1,9 @@
-//! NCCL, found at run time and called through fifteen of its C functions.
+//! NCCL, found at run time and called through sixteen of its C functions.
 //!
-//! One of the files with `unsafe`. A communicator never blocks: whatever takes its time is asked for its
-//! state, until a deadline, or until someone else has gone.
+//! One of the files with `unsafe`.
 #![expect(unsafe_code, reason = "NCCL is loaded at run time, and called through its C functions")]
 
+mod comm;
 mod places;
 
 use std::{
@@ -11,13 +11,12 @@ use std::{
     path::{Path, PathBuf},
     ptr,
     sync::Arc,
-    thread,
-    time::{Duration, Instant},
 };
 
-use cudarc::driver::CudaStream;
 use libloading::Library;
 
+pub use comm::{Alive, Comm, Place, connect_early};
+pub(crate) use comm::{Kind, grouped};
 pub use places::{places, version};
 
 use crate::{Error, Result};
@@ -85,6 +84,7 @@ functions! {
     error_string "ncclGetErrorString" (Code) -> *const c_char;
     last_error "ncclGetLastError" (Raw) -> *const c_char;
     init "ncclCommInitRankConfig" (*mut Raw, c_int, Id, c_int, *mut Config) -> Code;
+    split "ncclCommSplit" (Raw, c_int, c_int, *mut Raw, *mut Config) -> Code;
     async_error "ncclCommGetAsyncError" (Raw, *mut Code) -> Code;
     finalize "ncclCommFinalize" (Raw) -> Code;
     destroy "ncclCommDestroy" (Raw) -> Code;
@@ -117,8 +117,12 @@ impl Nccl {
         if let Some(path) = named {
             return Nccl::open(path);
         }
-        let places = places();
-        for path in &places {
+        Nccl::among(&places())
+    }
+
+    /// The first of these that is there.
+    fn among(places: &[PathBuf]) -> Result<Nccl> {
+        for path in places {
             if !path.has_root() || path.exists() {
                 match Nccl::open(path) {
                     Err(Error::Nccl(why)) if why.starts_with("NCCL was not found") => {}
@@ -207,270 +211,19 @@ impl Nccl {
     }
 }
 
-/// Who is asked whether to wait on: an error ends the waiting.
-pub type Alive<'a> = &'a dyn Fn() -> Result<()>;
-
-/// A rank's stream; nothing where a library is tried that has no GPU.
-pub type Place = Option<Arc<CudaStream>>;
-
-/// One rank's communicator, on a stream.
-pub struct Comm {
-    nccl: Nccl,
-    raw: Raw,
-    stream: Place,
-    broken: bool,
-}
-
-// SAFETY: NCCL's communicators may be used by one thread at a time, whichever it is; this is not `Sync`.
-unsafe impl Send for Comm {}
-
-impl std::fmt::Debug for Comm {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "a communicator of {:?}", self.nccl)
-    }
-}
-
-impl Comm {
-    /// The communicators of this process's ranks: each with its stream, and which of `world` it is.
-    pub fn join(
-        nccl: &Nccl,
-        id: &[u8],
-        world: u32,
-        ranks: &[(u32, Place)],
-        timeout: Duration,
-        alive: Alive<'_>,
-    ) -> Result<Vec<Comm>> {
-        let id: [u8; 128] = id.try_into().map_err(|_| {
-            Error::Nccl(format!("NCCL's id has 128 bytes, and rank 0 sent {}", id.len()))
-        })?;
-        let mut comms = Vec::new();
-        // SAFETY: a group is begun, and ended below on every path.
-        unsafe { (nccl.functions.group_start)() };
-        let mut begun = Ok(());
-        for (rank, stream) in ranks {
-            begun = bind(stream);
-            if begun.is_err() {
-                break;
-            }
-            let mut config = Config {
-                size: size_of::<Config>(),
-                magic: 0xcafe_beef,
-                version: OLDEST,
-                blocking: 0,
-                cga_cluster_size: UNSET,
-                min_ctas: UNSET,
-                max_ctas: UNSET,
-                net_name: ptr::null(),
-                split_share: UNSET,
-            };
-            let mut raw = ptr::null_mut();
-            // SAFETY: the context of the rank's GPU is current; the configuration is copied.
-            let code = unsafe {
-                let (world, rank) = (world as c_int, *rank as c_int);
-                (nccl.functions.init)(&mut raw, world, Id(id), rank, &mut config)
-            };
-            comms.push(Comm {
-                nccl: nccl.clone(),
-                raw,
-                stream: stream.clone(),
-                broken: raw.is_null(),
-            });
-            begun = nccl.check("joining the other ranks", code, ptr::null_mut());
-            if begun.is_err() {
-                break;
-            }
-        }
-        // SAFETY: begun above.
-        let code = unsafe { (nccl.functions.group_end)() };
-        let ended = nccl.check("joining the other ranks", code, ptr::null_mut());
-        let joined = begun.and(ended).and_then(|()| {
-            settle("joining the other ranks", &mut comms, Instant::now() + timeout, alive)
-        });
-        if joined.is_err() {
-            comms.iter_mut().for_each(Comm::abort);
-        }
-        joined.map(|()| comms)
-    }
-
-    /// NCCL's name for its state: whether what was asked for is under way yet.
-    fn state(&self) -> Result<bool> {
-        let mut code = SUCCESS;
-        // SAFETY: the communicator lives, and the answer has a place.
-        let asked = unsafe { (self.nccl.functions.async_error)(self.raw, &mut code) };
-        self.nccl.check("asking NCCL", asked, self.raw)?;
-        if code == REMOTE {
-            return Err(Error::Nccl("NCCL says that another rank is gone".into()));
-        }
-        self.nccl.check("NCCL's own work", code, self.raw)?;
-        Ok(code == SUCCESS)
-    }
-
-    /// Whether all is well.
-    pub fn check(&self) -> Result<()> {
-        if self.broken {
-            return Err(Error::Nccl("NCCL's communicator was aborted: join again".into()));
-        }
-        self.state().map(drop)
-    }
-
-    /// Ends what runs, on the GPU too: kernels that wait for a rank that is gone.
-    pub fn abort(&mut self) {
-        if !std::mem::replace(&mut self.broken, true) {
-            let _ = bind(&self.stream);
-            // SAFETY: the communicator lives, and is not used again.
-            unsafe { (self.nccl.functions.abort)(self.raw) };
-        }
-    }
-
-    /// Every rank's bytes to every rank: `each` of them lie in a row, and this rank's are in place.
-    ///
-    /// # Safety
-    /// At the address are `world` times as many bytes on the device, until the stream has passed.
-    pub(crate) unsafe fn all_gather(&self, row: u64, each: u64, rank: u32) -> Result<()> {
-        let own = (row + u64::from(rank) * each) as *const c_void;
-        let (row, stream) = (row as *mut c_void, handle(&self.stream));
-        // SAFETY: as the caller says.
-        let code = unsafe {
-            (self.nccl.functions.all_gather)(own, row, each as usize, UINT8, self.raw, stream)
-        };
-        self.nccl.check("gathering", code, self.raw)
-    }
-
-    /// The sum of all ranks' words of 32 bits, in place, as integers or as floats.
-    ///
-    /// # Safety
-    /// At the address are so many words on the device, until the stream has passed.
-    pub(crate) unsafe fn all_reduce(&self, words: u64, count: u64, float: bool) -> Result<()> {
-        let (at, stream) = (words as *mut c_void, handle(&self.stream));
-        let kind = if float { FLOAT32 } else { UINT32 };
-        // SAFETY: as the caller says.
-        let code = unsafe {
-            (self.nccl.functions.all_reduce)(at, at, count as usize, kind, SUM, self.raw, stream)
-        };
-        self.nccl.check("adding what ranks have", code, self.raw)
-    }
-
-    /// Sends bytes to a rank.
-    ///
-    /// # Safety
-    /// At the address are so many bytes on the device, until the stream has passed.
-    pub(crate) unsafe fn send(&self, from: u64, bytes: u64, to: u32) -> Result<()> {
-        let (from, stream) = (from as *const c_void, handle(&self.stream));
-        // SAFETY: as the caller says.
-        let code = unsafe {
-            (self.nccl.functions.send)(from, bytes as usize, UINT8, to as c_int, self.raw, stream)
-        };
-        self.nccl.check("sending", code, self.raw)
-    }
-
-    /// Receives bytes from a rank.
-    ///
-    /// # Safety
-    /// At the address is room for so many bytes on the device, until the stream has passed.
-    pub(crate) unsafe fn receive(&self, to: u64, bytes: u64, from: u32) -> Result<()> {
-        let (to, stream) = (to as *mut c_void, handle(&self.stream));
-        // SAFETY: as the caller says.
-        let code = unsafe {
-            (self.nccl.functions.receive)(
-                to,
-                bytes as usize,
-                UINT8,
-                from as c_int,
-                self.raw,
-                stream,
-            )
-        };
-        self.nccl.check("receiving", code, self.raw)
-    }
-
-    /// Takes leave of the other ranks, and waits for them.
-    fn leave(&mut self) -> Result<()> {
-        bind(&self.stream)?;
-        // SAFETY: the communicator lives.
-        let code = unsafe { (self.nccl.functions.finalize)(self.raw) };
-        self.nccl.check("taking leave", code, self.raw)?;
-        let deadline = Instant::now() + Duration::from_secs(2);
-        while !self.state()? {
-            if Instant::now() >= deadline {
-                return Err(Error::Nccl("the others did not take leave".into()));
-            }
-            thread::sleep(Duration::from_micros(200));
-        }
-        // SAFETY: finalised, and not used again.
-        let code = unsafe { (self.nccl.functions.destroy)(self.raw) };
-        self.broken = true;
-        self.nccl.check("taking leave", code, ptr::null_mut())
-    }
-}
-
-impl Drop for Comm {
-    fn drop(&mut self) {
-        if !self.broken && self.leave().is_err() {
-            self.abort();
-        }
-    }
-}
-
-/// Does the collectives of several ranks of this process as one, and waits until they are queued.
-pub(crate) fn grouped(
-    comms: &mut [Comm],
-    timeout: Duration,
-    alive: Alive<'_>,
-    work: impl FnOnce(&[Comm]) -> Result<()>,
-) -> Result<()> {
-    let Some(nccl) = comms.first().map(|comm| comm.nccl.clone()) else { return Ok(()) };
-    // SAFETY: a group is begun, and ended below on every path.
-    unsafe { (nccl.functions.group_start)() };
-    let worked = work(comms);
-    // SAFETY: begun above.
-    let code = unsafe { (nccl.functions.group_end)() };
-    let ended = nccl.check("queueing what ranks exchange", code, comms[0].raw);
-    let done = worked.and(ended).and_then(|()| {
-        settle("queueing what ranks exchange", comms, Instant::now() + timeout, alive)
-    });
-    if done.is_err() {
-        comms.iter_mut().for_each(Comm::abort);
-    }
-    done
-}
-
-/// Waits until no communicator is at work.
-fn settle(doing: &str, comms: &mut [Comm], deadline: Instant, alive: Alive<'_>) -> Result<()> {
-    let started = Instant::now();
-    let mut looks = 0u32;
-    for comm in comms.iter() {
-        while !comm.state()? {
-            alive()?;
-            if Instant::now() >= deadline {
-                let waited = deadline.duration_since(started).as_secs_f64().max(0.0);
-                return Err(Error::Nccl(format!(
-                    "{doing}: NCCL was not ready within {waited:.0} s; it was aborted"
-                )));
-            }
-            looks += 1;
-            if looks > 10_000 {
-                thread::sleep(Duration::from_micros(100))
-            } else {
-                std::hint::spin_loop()
-            }
-        }
-    }
-    Ok(())
-}
-
-/// NCCL asks which device is current.
-fn bind(place: &Place) -> Result<()> {
-    let Some(stream) = place else { return Ok(()) };
-    stream.context().bind_to_thread().map_err(crate::error::doing("using the context"))
-}
-
-fn handle(place: &Place) -> Raw {
-    place.as_ref().map_or(ptr::null_mut(), |stream| stream.cu_stream().cast())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whoever_looks_everywhere_says_where() {
+        let nowhere = ["/nowhere/a/libnccl.so.2", "libnccl-nowhere.so.2"].map(PathBuf::from);
+        let error = Nccl::among(&nowhere).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "NCCL was not found: looked for /nowhere/a/libnccl.so.2, libnccl-nowhere.so.2; `cargo x nccl` brings it, or name it with --nccl"
+        );
+    }
 
     #[test]
     fn a_library_that_is_not_there_has_a_sentence() {

@@ -22,6 +22,18 @@ int ncclCommInitRankConfig(void** comm, int world, Id id, int rank, void* config
     return 7;
 }
 #endif
+static int split; // How many were split off that may block.
+int ncclCommSplit(void* comm, int color, int key, void** other, void* config)
+{
+#ifndef NO_SPLIT
+    *other = &split;
+#else
+    return NO_SPLIT;
+#endif
+    split += ((int*)config)[4] == 1;
+    return 7;
+}
+int fakeSplit(void) { return split; }
 int ncclCommGetAsyncError(void* comm, int* code) { *code = STATE; return 0; }
 int ncclCommFinalize(void* comm) { return 0; }
 int ncclCommDestroy(void* comm) { return 0; }

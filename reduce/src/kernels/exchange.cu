@@ -22,20 +22,22 @@ __device__ u64 look(const u64* box)
     return word;
 }
 
-// A thread's share of `count` values, in their order. It looks `patience` times for what has not come,
-// and then says which part is missing.
+// A thread's share of `count` values, in their order: so many words asked for at once, as the longest
+// sums have 32 values a thread. It looks `patience` times for what has not come, and then says which part
+// is missing.
 __device__ Acc await(const u64* box, u32 count, u32 threads, u32 epoch, u32 patience, u32* missing)
 {
+    const int Asked = 8 / Halves;
     Acc value = Op::none();
     #pragma unroll 1
-    for (u32 first = threadIdx.x; first < count; first += 4 * threads) {
-        u64 words[4][Halves];
-        for (int k = 0; k < 4; k++)
+    for (u32 first = threadIdx.x; first < count; first += Asked * threads) {
+        u64 words[Asked][Halves];
+        for (int k = 0; k < Asked; k++)
             for (int h = 0; h < Halves; h++) {
                 u32 i = first + k * threads;
                 words[k][h] = i < count ? look(box + (u64)i * Halves + h) : 0;
             }
-        for (int k = 0; k < 4; k++) {
+        for (int k = 0; k < Asked; k++) {
             u32 i = first + k * threads;
             if (i >= count) break;
             union { Acc value; u32 half[Halves]; } parts;

@@ -11,20 +11,25 @@ __device__ void tell(void* out, u32 epoch, u32 what)
 // A thread's share, in the order in which mail is collected.
 __device__ Acc gather(const u64* blocks, u64 stride, u32 count, const u32* first, u32 threads)
 {
+    const int Asked = 8;
     Acc value = Op::none();
-    u32 rank = 0;
+    u32 rank = 0, begin = 0, end = first[1];
     #pragma unroll 1
-    for (u32 from = threadIdx.x; from < count; from += 4 * threads) {
-        Acc values[4];
-        for (int k = 0; k < 4; k++) {
+    for (u32 from = threadIdx.x; from < count; from += Asked * threads) {
+        Acc values[Asked];
+        for (int k = 0; k < Asked; k++) {
             u32 i = from + k * threads;
             values[k] = Op::none();
             if (i >= count) continue;
             #pragma unroll 1
-            while (i >= first[rank + 1]) rank++;
-            values[k] = ((const Acc*)(blocks + rank * stride + 2))[i - first[rank]];
+            while (i >= end) {
+                rank++;
+                begin = end;
+                end = first[rank + 1];
+            }
+            values[k] = ((const Acc*)(blocks + rank * stride + 2))[i - begin];
         }
-        for (int k = 0; k < 4; k++) value = Op::join(value, values[k]);
+        for (int k = 0; k < Asked; k++) value = Op::join(value, values[k]);
     }
     return value;
 }
