@@ -51,13 +51,12 @@ pub fn plan(
             told: [0; 3],
             values: 0,
         },
-        Shape::Lanes { lanes, turns, threads } => Plan {
-            family: Family::Lanes { aligned },
-            grid: grid(u64::from(threads / lanes * turns)),
-            threads,
-            told: [lanes, turns, 0],
-            values: 0,
-        },
+        Shape::Lanes { lanes, turns, threads, stay } => {
+            let family = Family::Lanes { aligned };
+            let all = grid(u64::from(threads / lanes * turns));
+            let most = if stay { resident(family).max(1).saturating_mul(8) } else { all };
+            Plan { family, grid: all.min(most), threads, told: [lanes, turns, 0], values: 0 }
+        }
         Shape::Block { quarters, turns } => Plan {
             family: Family::Block { aligned },
             grid: grid(turns.into()),
@@ -84,4 +83,24 @@ pub fn plan(
         }
         Shape::One(_) => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rows::pick;
+
+    /// Warps that stay have no more blocks than eight times what runs at once; all others have a block for
+    /// every so many rows, however few run.
+    #[test]
+    fn blocks_that_stay_are_few() {
+        let begin = Begin { rows: false, sums: true };
+        let grid = |count, elements| {
+            let rows = Rows::new(count, elements);
+            plan(rows, pick(rows, 4).unwrap(), begin, |_| 100).unwrap().grid
+        };
+        assert_eq!((grid(10_000_000, 9), grid(10_000_000, 33)), (800, 800));
+        assert_eq!(grid(1000, 33), 32);
+        assert_eq!((grid(1 << 24, 16), grid(1 << 20, 256)), (1 << 18, 1 << 17));
+    }
 }
