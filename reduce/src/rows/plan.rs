@@ -100,7 +100,7 @@ mod tests {
             plan(rows, pick(rows, 4).unwrap(), begin, |_| 100).unwrap().grid
         };
         assert_eq!((grid(10_000_000, 9), grid(10_000_000, 33)), (800, 800));
-        assert_eq!(grid(1000, 33), 32);
+        assert_eq!(grid(1000, 33), 250);
         assert_eq!((grid(1 << 24, 16), grid(1 << 20, 256)), (1 << 18, 1 << 17));
     }
 }

@@ -87,7 +87,7 @@ fn check<T: Drawn + Bytes + Copy>() {
             placed::<T>(
                 count,
                 elements,
-                |_| Shape::Lanes { lanes, turns, threads, stay: turn % 2 == 0 },
+                |_| Shape::Lanes { lanes, turns, threads, stay: turn.is_multiple_of(2) },
                 turn,
             );
             placed::<T>(2 + turn % 5, elements, picked::<T>, turn);
