@@ -127,13 +127,11 @@ pub(crate) fn variants() -> Result<Vec<Variant>> {
     Ok(variants)
 }
 
-/// Blocks of a multiprocessor, of rows that begin between words: as many as have their registers with
-/// next to nothing spilled, for who reads element by element waits longer.
+/// Blocks of a multiprocessor, of rows that begin between words: more, where next to no register is spilled,
+/// for who reads element by element waits longer.
 fn between(family: Family, element: &str) -> u32 {
     match (family.name, element) {
-        (_, "f16" | "bf16") => family.resident,
         ("rows_block", "f32" | "i32" | "f64") => 6,
-        ("rows_spread", _) => 5,
         _ => family.resident,
     }
 }

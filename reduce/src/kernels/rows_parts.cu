@@ -82,10 +82,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     __shared__ alignas(16) Acc border[2][Skewed ? 4 * Warps * Lanes : 1];
     const u32 t = threadIdx.x, lane = t % 32, shares = (parts + each - 1) / each;
     const u32 count = Spread ? parts * Warps : parts, full = words * Lanes;
-    // Of short parts four are in flight at once, and of long ones one; a part read element by element is long
-    // as soon as it has two words for each thread.
-    const bool single = Spread && !Aligned && (Narrow || words >= 2 * THREADS)
-        || words >= (Skewed ? 6 : 4) * THREADS || each == 1;
+    // Of short parts four are in flight at once, and of long ones one.
+    const bool single = Spread && !Aligned || words >= (Skewed ? 6 : 4) * THREADS || each == 1;
     u32 set = 0, edge = 0;
     #pragma unroll 1
     for (u64 item = blockIdx.x; item < m * shares; item += gridDim.x) {
