@@ -1,4 +1,4 @@
-//! `cargo bench -p STEP`: criterion, with the times of CUDA events.
+//! `cargo bench -p STEP`, or of a study: criterion, with the times of CUDA events.
 
 use std::time::Duration;
 
@@ -13,12 +13,28 @@ use criterion::{BenchmarkId, Criterion, SamplingMode, Throughput};
 /// The sizes that are timed.
 const SIZES: [u64; 3] = [1 << 20, 1 << 24, 1 << 28];
 
+/// What the interpreter is given.
+const SMALL: u64 = 1 << 16;
+
 /// Benches a step on the GPU, or, where there is none, the interpreter on it.
 pub fn main(step: &'static Step) {
+    ways(&[step]);
+}
+
+/// Benches the ways of a study, one after the other: `cargo bench -p row-sum -- NAME` takes those whose
+/// names have that in them.
+pub fn ways(ways: &[&Step]) {
     let mut criterion = Criterion::default().configure_from_args();
-    let benched = open().and_then(|device| match device {
-        Device::Cuda(_) => bench(step, &device, &mut criterion),
-        Device::Simt(_) => interpret(step, &device, &mut criterion),
+    let benched = open().and_then(|device| {
+        if device.gpu().is_err() {
+            eprintln!(
+                "no GPU is benched here, but the interpreter: its own speed, on {SMALL} elements"
+            );
+        }
+        ways.iter().try_for_each(|way| match device {
+            Device::Cuda(_) => bench(way, &device, &mut criterion),
+            Device::Simt(_) => interpret(way, &device, &mut criterion),
+        })
     });
     if let Err(error) = benched {
         eprintln!("error: {error}");
@@ -40,15 +56,13 @@ fn open() -> Result<Device> {
 
 /// The interpreter's own speed, by the host's clock: it says nothing of a GPU's.
 fn interpret(step: &Step, device: &Device, criterion: &mut Criterion) -> Result<()> {
-    const N: u64 = 1 << 16;
-    eprintln!("no GPU is benched here, but the interpreter: its own speed, on {N} elements");
     let (block, element) = (step.block(None), Element::F32);
     let ptx = ptx::of(&step.kernel, element, None)?;
-    let workload = Workload::<f32>::new(device, Input::Uniform, N, 42)?;
-    let job = Job::load(device, step, &ptx, device.problem(N, block, element))?;
+    let workload = Workload::<f32>::new(device, Input::Uniform, SMALL, 42)?;
+    let job = Job::load(device, step, &ptx, device.problem(SMALL, block, element))?;
     job.verify(&workload)?.right()?;
     let calls = job.calls(workload.warm())?;
-    let name = BenchmarkId::new("interpreter", numbers::size(N));
+    let name = BenchmarkId::new("interpreter", numbers::size(SMALL));
     let mut group = criterion.benchmark_group(step.name);
     group.sample_size(10).bench_function(name, |bencher| {
         bencher.iter(|| job.launch(&calls).expect("a verified run runs again"));

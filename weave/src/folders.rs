@@ -16,8 +16,15 @@ pub(crate) fn folders(results: &Path, kind: &str) -> Result<Vec<PathBuf>> {
     Ok(folders)
 }
 
-/// The newest of them that has something of that name.
-pub(crate) fn newest(root: &Path, kind: &str, name: &str) -> Result<Option<PathBuf>> {
+/// The newest of them that has something of that name, of a GPU whose name has `gpu` in it.
+pub(crate) fn newest(root: &Path, kind: &str, gpu: &str, name: &str) -> Result<Option<PathBuf>> {
     let folders = folders(&root.join("results"), kind)?;
-    Ok(folders.into_iter().rfind(|folder| folder.join(name).exists()))
+    let of =
+        |folder: &PathBuf| folder.file_name().is_some_and(|n| n.to_string_lossy().contains(gpu));
+    Ok(folders.into_iter().rfind(|folder| of(folder) && folder.join(name).exists()))
+}
+
+/// What is asked for, and of which GPU: `powers on h200`. Of any, where none is named.
+pub(crate) fn of_gpu(name: &str) -> (&str, &str) {
+    name.split_once(" on ").unwrap_or((name, ""))
 }

@@ -10,10 +10,12 @@ use measured::{
     table::{Table, micros},
 };
 
-use crate::folders::newest;
+use crate::folders::{newest, of_gpu};
 
-/// The text of a block: `matrices ways`, `matrices volume`, `matrices overlap`, `matrices threshold`.
+/// The text of a block: `matrices ways`, `matrices volume`, `matrices overlap`, `matrices threshold`;
+/// each of the newest folder, or, with ` on h200`, of that GPU's.
 pub(crate) fn block(root: &Path, name: &str) -> Result<String> {
+    let (name, gpu) = of_gpu(name);
     let file = match name {
         "ways" => "ways",
         "volume" | "overlap" => "volume.csv",
@@ -23,7 +25,7 @@ pub(crate) fn block(root: &Path, name: &str) -> Result<String> {
             "there is no block `matrices {name}`: take ways, volume, overlap, threshold or counted"
         ),
     };
-    let Some(folder) = newest(root, "matrices", file)? else {
+    let Some(folder) = newest(root, "matrices", gpu, file)? else {
         return Ok("Nothing has been measured yet: `matrix-sum measure` does it.".into());
     };
     let path = folder.join(file);

@@ -9,16 +9,18 @@ use measured::{
     table::Table,
 };
 
-use crate::folders::newest;
+use crate::folders::{newest, of_gpu};
 
-/// The text of a block: `rows study`, `rows map`, `rows powers`; `rows below drawn` counts what is slow.
+/// The text of a block: `rows study`, `rows map`, `rows powers`; `rows below drawn` counts what is slow;
+/// each of the newest folder, or, with ` on h200`, of that GPU's.
 pub(crate) fn block(root: &Path, name: &str) -> Result<String> {
+    let (name, gpu) = of_gpu(name);
     let (below, what) = match name.strip_prefix("below ") {
         Some(what) => (true, what),
         None => (false, name),
     };
     let file = if what == "counted" { "counted.csv" } else { what };
-    let Some(folder) = newest(root, "rows", file)? else {
+    let Some(folder) = newest(root, "rows", gpu, file)? else {
         return Ok("Nothing has been measured yet: `ladder rows` does it.".into());
     };
     if below {

@@ -116,7 +116,8 @@ pub(crate) fn variants() -> Result<Vec<Variant>> {
             // Loads of single elements take more registers; chunks of wide types have whole words.
             let words = aligned || family.name == "rows_chunks" && of.3.is_none();
             let rows = if words { family.rows } else { family.rows.min(4) };
-            let family = Family { rows, ..family };
+            let resident = if aligned { family.resident } else { between(family, of.0) };
+            let family = Family { rows, resident, ..family };
             let mut variant =
                 variant(of, OPERATIONS[0], family, if aligned { "" } else { "_across" }, 70)?;
             variant.options.insert(0, format!("--define-macro=ALIGNED={aligned}"));
@@ -124,6 +125,15 @@ pub(crate) fn variants() -> Result<Vec<Variant>> {
         }
     }
     Ok(variants)
+}
+
+/// Blocks of a multiprocessor, of rows that begin between words: more, where next to no register is spilled,
+/// for who reads element by element waits longer.
+fn between(family: Family, element: &str) -> u32 {
+    match (family.name, element) {
+        ("rows_block", "f32" | "i32" | "f64") => 6,
+        _ => family.resident,
+    }
 }
 
 /// One text of it.

@@ -17,6 +17,7 @@ use super::{
     profile::Profile,
     record::Record,
     report,
+    sizes::Sizes,
 };
 use crate::{
     Element, Error, Result, Step, Study,
@@ -230,10 +231,14 @@ fn print(
     let mut wrong = None;
     let mut traces = Vec::new();
     let mut uncounted = None;
+    let mut sizes = Sizes::default();
     each(steps, options, &device, &mut |outcomes, refusals, missing| {
         uncounted = uncounted.take().or(missing);
         match options.format {
-            Format::Table => write!(out, "{}", show(outcomes, refusals, options))?,
+            Format::Table => {
+                outcomes.iter().for_each(|outcome| sizes.add(outcome));
+                write!(out, "{}", show(outcomes, refusals, options))?
+            }
             Format::Csv => {
                 outcomes.iter().try_for_each(|o| write!(out, "{}", Record::of(o).csv()?))?
             }
@@ -247,6 +252,9 @@ fn print(
         traces.extend(observed.filter_map(|observed| observed.trace.clone()));
         Ok(())
     })?;
+    if steps.len() == 1 {
+        write!(out, "{}", sizes.table())?;
+    }
     if let Some(path) = &options.trace {
         let failed = |source| Error::File { doing: format!("writing {}", path.display()), source };
         let text = serde_json::to_string(&traces).map_err(io::Error::from).map_err(failed)?;

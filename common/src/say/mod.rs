@@ -8,6 +8,7 @@ mod options;
 pub mod profile;
 pub mod record;
 pub mod report;
+mod sizes;
 pub mod trace;
 
 pub use options::{Checks, Format, Options};

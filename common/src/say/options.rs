@@ -29,8 +29,9 @@ pub struct Options {
     #[arg(long = "type", value_name = "TYPE", value_delimiter = ',', default_value = "f32")]
     pub element: Vec<Element>,
 
-    /// What the elements are: uniform (floats 0 to 1, integers 0 to 255), ones, signed
-    /// (floats -1 to 1, any integer), or one-hot:INDEX
+    /// What the elements are: uniform (floats 0 to 1, integers 0 to 255), int
+    /// (whole numbers -100 to 99), ones, signed (floats -1 to 1, any integer), or
+    /// one-hot:INDEX
     #[arg(long, value_name = "INPUT", default_value = "uniform")]
     pub input: Input,
 

@@ -32,7 +32,7 @@ pub fn head(step: &Step, facts: &Facts) -> String {
 pub fn outcome(outcome: &Outcome, input: Input, seed: u64) -> String {
     let Outcome { n, element, plan, verdict, .. } = outcome;
     let source = match input {
-        Input::Uniform | Input::Signed => format!("{input}, seed {seed}"),
+        Input::Uniform | Input::Int | Input::Signed => format!("{input}, seed {seed}"),
         _ => input.to_string(),
     };
     let bytes = scaled(outcome.bytes() as f64, "B");
@@ -351,7 +351,7 @@ fn width(text: &str) -> usize {
 }
 
 /// A quantity with the prefix that gives it one to three digits before the point.
-fn scaled(value: f64, unit: &str) -> String {
+pub(crate) fn scaled(value: f64, unit: &str) -> String {
     let prefixes =
         [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ")];
     let (factor, prefix) =

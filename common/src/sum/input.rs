@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-use rand::{SeedableRng, rngs::ChaCha8Rng};
+use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 #[cfg(not(target_family = "wasm"))]
 use rayon::prelude::*;
 
@@ -17,6 +17,8 @@ use crate::{Error, plan::Size};
 pub enum Input {
     /// Floats from 0 to 1, integers from 0 to 255.
     Uniform,
+    /// Whole numbers from −100 to 99, of every type.
+    Int,
     /// All one.
     Ones,
     /// Floats from −1 to 1, integers of any value: sums cancel.
@@ -45,6 +47,7 @@ impl Input {
             Input::Ones => values.fill(T::ONE),
             Input::OneHot(index) => values[index as usize] = T::ONE,
             Input::Uniform => fill(&mut values, seed, T::uniform),
+            Input::Int => fill(&mut values, seed, |rng| T::whole(rng.random_range(-100..100))),
             Input::Signed => fill(&mut values, seed, T::signed),
         }
         Ok(values)
@@ -75,6 +78,7 @@ impl fmt::Display for Input {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Input::Uniform => f.write_str("uniform"),
+            Input::Int => f.write_str("int"),
             Input::Ones => f.write_str("ones"),
             Input::Signed => f.write_str("signed"),
             Input::OneHot(index) => write!(f, "one-hot:{index}"),
@@ -88,12 +92,13 @@ impl FromStr for Input {
     fn from_str(text: &str) -> Result<Self, Error> {
         match text {
             "uniform" => Ok(Input::Uniform),
+            "int" => Ok(Input::Int),
             "ones" => Ok(Input::Ones),
             "signed" => Ok(Input::Signed),
             _ => match text.strip_prefix("one-hot:").map(str::parse::<Size>) {
                 Some(index) => Ok(Input::OneHot(index?.0)),
                 None => Err(Error::Usage(format!(
-                    "`{text}` is no input: take uniform, ones, signed or one-hot:INDEX"
+                    "`{text}` is no input: take uniform, int, ones, signed or one-hot:INDEX"
                 ))),
             },
         }
@@ -134,6 +139,10 @@ mod tests {
         assert!(signed.iter().all(|v| (-1.0..=1.0).contains(v)) && signed.iter().any(|v| *v < 0.0));
         let bytes: Vec<i32> = Input::Uniform.draw(10_000, 1).unwrap();
         assert!(bytes.iter().all(|v| (0..256).contains(v)));
+        let whole: Vec<i32> = Input::Int.draw(10_000, 1).unwrap();
+        assert_eq!((whole.iter().min(), whole.iter().max()), (Some(&-100), Some(&99)));
+        let floats: Vec<f32> = Input::Int.draw(10_000, 1).unwrap();
+        assert!(floats.iter().zip(&whole).all(|(float, whole)| *float == *whole as f32));
     }
 
     #[test]
@@ -153,7 +162,9 @@ mod tests {
 
     #[test]
     fn inputs_are_read_as_they_are_written() {
-        for input in [Input::Uniform, Input::Ones, Input::Signed, Input::OneHot(1 << 20)] {
+        for input in
+            [Input::Uniform, Input::Int, Input::Ones, Input::Signed, Input::OneHot(1 << 20)]
+        {
             assert_eq!(input.to_string().parse::<Input>().unwrap(), input);
         }
         assert_eq!("one-hot:2^4".parse::<Input>().unwrap(), Input::OneHot(16));

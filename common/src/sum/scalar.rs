@@ -24,6 +24,8 @@ pub trait Scalar: bytemuck::Pod + PartialEq + fmt::Debug + Send + Sync + 'static
     fn uniform(rng: &mut ChaCha8Rng) -> Self;
     /// A value as `--input signed` draws it: floats from −1 to 1, integers of any value.
     fn signed(rng: &mut ChaCha8Rng) -> Self;
+    /// A small whole number in this type.
+    fn whole(value: i8) -> Self;
     /// A value at a place of exact [`Elements`](super::Elements): floats +1 or −1, any integer.
     fn exact(place: u64) -> Self;
     /// What one addition makes of two.
@@ -83,6 +85,10 @@ macro_rules! float {
                 2.0 * rng.random::<$type>() - 1.0
             }
 
+            fn whole(value: i8) -> Self {
+                value.into()
+            }
+
             fn exact(place: u64) -> Self {
                 if mixed(place / 64) >> (place % 64) & 1 == 0 { 1.0 } else { -1.0 }
             }
@@ -124,6 +130,10 @@ impl Scalar for i32 {
 
     fn signed(rng: &mut ChaCha8Rng) -> Self {
         rng.random()
+    }
+
+    fn whole(value: i8) -> Self {
+        value.into()
     }
 
     fn exact(place: u64) -> Self {

@@ -24,12 +24,13 @@ const INTERPRETED: u64 = 1 << 17;
 const SCHEDULED: [u64; 3] = [31, 1025, (1 << 14) + 13];
 
 /// Holds a step's plans against its PTX, and its sums against the exact ones: on the
-/// interpreter, in several orders and as several GPUs, and on the GPU if there is one. Its variants too.
+/// interpreter, in four orders and as several GPUs, and on the GPU if there is one. Its variants too.
 pub fn check(step: &Step) {
     plans(step);
     let interpreted: Vec<u64> = AWKWARD.into_iter().filter(|&n| n < INTERPRETED).collect();
     sums(step, &interpreter(&Settings::default()), &interpreted);
-    for schedule in [simt::Schedule::MinPc, simt::Schedule::Adversarial(1)] {
+    let adversarial = [1, 2].map(simt::Schedule::Adversarial);
+    for schedule in adversarial.into_iter().chain([simt::Schedule::MinPc]) {
         let settings = Settings { schedule, ..Settings::default() };
         sums(step, &interpreter(&settings), &SCHEDULED);
     }

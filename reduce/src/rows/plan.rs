@@ -51,13 +51,12 @@ pub fn plan(
             told: [0; 3],
             values: 0,
         },
-        Shape::Lanes { lanes, turns, threads } => Plan {
-            family: Family::Lanes { aligned },
-            grid: grid(u64::from(threads / lanes * turns)),
-            threads,
-            told: [lanes, turns, 0],
-            values: 0,
-        },
+        Shape::Lanes { lanes, turns, threads, stay } => {
+            let family = Family::Lanes { aligned };
+            let all = grid(u64::from(threads / lanes * turns));
+            let most = if stay { resident(family).max(1).saturating_mul(8) } else { all };
+            Plan { family, grid: all.min(most), threads, told: [lanes, turns, 0], values: 0 }
+        }
         Shape::Block { quarters, turns } => Plan {
             family: Family::Block { aligned },
             grid: grid(turns.into()),
@@ -89,6 +88,7 @@ pub fn plan(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rows::pick;
 
     const BEGIN: Begin = Begin { rows: true, sums: true };
 
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn a_block_has_as_many_rows_as_its_lanes_and_turns_hold() {
         let rows = Rows::new(1000, 32);
-        let lanes = Shape::Lanes { lanes: 8, turns: 4, threads: 64 };
+        let lanes = Shape::Lanes { lanes: 8, turns: 4, threads: 64, stay: false };
         // Eight rows of eight lanes, four times.
         assert_eq!(planned(rows, lanes, 1).grid, 1000u32.div_ceil(32));
         let block = Shape::Block { quarters: false, turns: 4 };
@@ -125,5 +125,19 @@ mod tests {
     fn one_row_has_no_launch_of_rows() {
         let one = Shape::One(shape::pick(1 << 18, 4).unwrap());
         assert_eq!(plan(Rows::new(1, 1 << 18), one, BEGIN, |_| 1), None);
+    }
+
+    /// Warps that stay have no more blocks than eight times what runs at once; all others have a block for
+    /// every so many rows, however few run.
+    #[test]
+    fn blocks_that_stay_are_few() {
+        let begin = Begin { rows: false, sums: true };
+        let grid = |count, elements| {
+            let rows = Rows::new(count, elements);
+            plan(rows, pick(rows, 4).unwrap(), begin, |_| 100).unwrap().grid
+        };
+        assert_eq!((grid(10_000_000, 9), grid(10_000_000, 33)), (800, 800));
+        assert_eq!(grid(1000, 33), 250);
+        assert_eq!((grid(1 << 24, 16), grid(1 << 20, 256)), (1 << 18, 1 << 17));
     }
 }

@@ -17,6 +17,8 @@ pub enum Shape {
         turns: u32,
         /// Threads of a block.
         threads: u32,
+        /// Whether there are no more blocks than a device has room for a few times.
+        stay: bool,
     },
     /// A block; up to 48 KiB.
     Block {
@@ -56,13 +58,19 @@ pub fn pick(rows: Rows, size: u64) -> Option<Shape> {
             let lanes = words.next_power_of_two().min(32) as u32;
             let warps = count.saturating_mul(lanes.into()) / 32;
             // Four rows at once share their shuffles; of few rows, or long ones, one has its words at once.
+            let whole = (elements * size).is_multiple_of(16);
             let turns = match warps {
-                _ if words > 96 => 1,
+                _ if words > 96 && (whole || warps < 1 << 14) => 1,
                 4096.. => 4,
                 2048.. => 2,
                 _ => 1,
             };
-            Shape::Lanes { lanes, turns, threads: if warps >= 1 << 16 { 128 } else { 64 } }
+            // Where lanes are idle, or words are read element by element, warps that stay are faster than
+            // warps that are replaced.
+            let full = whole && words.is_power_of_two();
+            let stay = warps >= 1 << 15 && words <= 64 && !full;
+            let threads = if stay || (2048..1 << 15).contains(&warps) { 256 } else { 64 };
+            Shape::Lanes { lanes, turns, threads, stay }
         }
         shape::Shape::Block { threads } => {
             let quarters = threads == 1024;
@@ -88,10 +96,18 @@ fn each(count: u64, parts: u32) -> u32 {
         let shares = (waves * BLOCKS / count).clamp(1, parts);
         parts.div_ceil(shares).min(most.into())
     };
-    // What the busiest place of the device adds, in eighths of a part, and a little for each block.
+    // What the busiest place of the device adds, in eighths of a part, and a little for each block: more for
+    // one that has mail. Whole rows are given out as blocks end, and few blocks read faster than all: so a
+    // last wave of them takes two thirds of a full one, or as much as it has.
+    let all = u128::from(BLOCKS);
     let cost = |each: &u64| {
-        let blocks = u128::from(count) * u128::from(parts.div_ceil(*each));
-        blocks.div_ceil(BLOCKS.into()) * u128::from(8 * each + 1)
+        let (blocks, mail) = (u128::from(count) * u128::from(parts.div_ceil(*each)), *each < parts);
+        let last = match blocks % all {
+            0 => 0,
+            _ if mail || blocks < all => 3 * all,
+            rest => (3 * rest).max(2 * all),
+        };
+        (blocks / all * 3 * all + last) * u128::from(8 * each + if mail { 2 } else { 1 })
     };
     (1..=16).map(each).min_by_key(cost).unwrap_or(1) as u32
 }
@@ -109,7 +125,7 @@ mod tests {
                     let words = (elements * size).div_ceil(16);
                     match shape {
                         Shape::Short => assert!(elements * size < 16),
-                        Shape::Lanes { lanes, turns, threads } => {
+                        Shape::Lanes { lanes, turns, threads, .. } => {
                             assert!(lanes.is_power_of_two() && lanes <= 32, "{shape:?}");
                             assert!(words <= u64::from(lanes) || lanes == 32, "{shape:?}");
                             assert!([1, 2, 4].contains(&turns), "{shape:?}");
@@ -135,29 +151,48 @@ mod tests {
         assert_eq!((each(2, 256), each(16, 32), each(256, 160), each(64, 256)), (2, 2, 160, 64));
         // 178 blocks would leave a third of it idle, and 383 half of the second wave.
         assert!(each(178, 160) < 160 && each(383, 160) < 160);
+        // Nearly two waves are as good as two.
+        assert_eq!(each(480, 48), 48);
         assert_eq!(each(1 << 20, 32), 32);
-        // Eighteen blocks for each of 100 rows: seven waves of blocks of nine parts.
-        assert_eq!((each(100, 160), each(100, 32)), (9, 7));
+        // Five blocks for each of 100 rows are two waves of 32 parts; eighteen would be seven of nine, and mail.
+        assert_eq!((each(100, 160), each(100, 32)), (32, 7));
     }
 
     #[test]
     fn a_row_below_a_word_is_a_thread_s_and_one_to_2_kib_a_part_of_a_warp_s() {
         let of = |count, elements| pick(Rows::new(count, elements), 4).unwrap();
-        let lanes = |lanes, turns, threads| Shape::Lanes { lanes, turns, threads };
+        let lanes = |lanes, turns, threads| Shape::Lanes { lanes, turns, threads, stay: false };
         assert_eq!([3, 4].map(|elements| of(33, elements)), [Shape::Short, lanes(1, 1, 64)]);
-        // Rows of 8 words: from 2048 warps on two at once, from 4096 on four, and larger blocks.
+        // Rows of 8 words: from 2048 warps on two at once, from 4096 on four; larger blocks up to 2^15.
         for (count, turns, threads) in [
             ((1 << 13) - 4, 1, 64),
-            (1 << 13, 2, 64),
-            ((1 << 14) - 4, 2, 64),
-            (1 << 14, 4, 64),
-            ((1 << 18) - 4, 4, 64),
-            (1 << 18, 4, 128),
+            (1 << 13, 2, 256),
+            ((1 << 14) - 4, 2, 256),
+            (1 << 14, 4, 256),
+            ((1 << 17) - 4, 4, 256),
+            (1 << 17, 4, 64),
         ] {
             assert_eq!(of(count, 32), lanes(8, turns, threads), "{count}");
         }
-        // Of more than 96 words one row at once.
-        assert_eq!([384, 385].map(|n| of(1 << 20, n)), [lanes(32, 4, 128), lanes(32, 1, 128)]);
+        // Of more than 96 whole words one row at once; where the last is not whole, of few rows alone.
+        assert_eq!([384, 385, 388].map(|n| of(1 << 20, n)), [4, 4, 1].map(|at| lanes(32, at, 64)));
+        assert_eq!(
+            [(1 << 14) - 1, 1 << 14].map(|m| of(m, 385)),
+            [1, 4].map(|at| lanes(32, at, 256))
+        );
+    }
+
+    #[test]
+    fn warps_stay_where_lanes_are_idle_or_a_word_is_not_whole() {
+        let stay = |count, elements| {
+            let shape = pick(Rows::new(count, elements), 4).unwrap();
+            matches!(shape, Shape::Lanes { stay: true, threads: 256, .. })
+        };
+        // 9 words of 16 lanes; 8 words, the last not whole; 8 whole ones.
+        assert_eq!([36, 31, 32].map(|elements| stay(1 << 20, elements)), [true, true, false]);
+        // Fewer than 2^15 warps end as soon as others would begin; 65 words are more than two turns.
+        assert_eq!([stay((1 << 16) - 2, 36), stay(1 << 16, 36)], [false, true]);
+        assert_eq!([stay(1 << 20, 255), stay(1 << 20, 257)], [true, false]);
     }
 
     #[test]

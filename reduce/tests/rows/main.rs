@@ -84,7 +84,12 @@ fn check<T: Drawn + Bytes + Copy>() {
             let lanes = (elements * size).div_ceil(16).next_power_of_two().min(32) as u32;
             let turns = [1, 2, 4][turn as usize % 3];
             let threads = [32, 64, 256][turn as usize / 3 % 3];
-            placed::<T>(count, elements, |_| Shape::Lanes { lanes, turns, threads }, turn);
+            placed::<T>(
+                count,
+                elements,
+                |_| Shape::Lanes { lanes, turns, threads, stay: turn.is_multiple_of(2) },
+                turn,
+            );
             placed::<T>(2 + turn % 5, elements, picked::<T>, turn);
         }
     }

@@ -223,6 +223,11 @@ pub fn generate(path: &Path, order: Order, count: u64, seed: u64) -> Result<()> 
         let text = format!("{} is a folder: name a file", path.display());
         return Err(Error::Usage(text));
     }
+    // A file takes the place of what was there: not of a pipe or a device, which others have open.
+    if path.exists() && !path.is_file() {
+        let text = format!("{} is there, and is no file: name another", path.display());
+        return Err(Error::Usage(text));
+    }
     let beside = PathBuf::from(format!("{}.part", path.display()));
     let written = write(&beside, order, count, seed).and_then(|()| fs::rename(&beside, path));
     written.map_err(|source| {

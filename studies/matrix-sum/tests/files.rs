@@ -205,11 +205,14 @@ fn a_bad_file_is_one_sentence() {
 
 #[cfg(unix)]
 #[test]
-fn a_pipe_that_nobody_writes_to_is_not_waited_for() {
+fn a_pipe_is_neither_waited_for_nor_replaced() {
     let pipe = folder("pipe").join("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let said = refused(&["sum", "--device", "simt"], &pipe);
     assert!(said.contains("FILE is no file that has a length: copy it into one"), "{said}");
+    let said = refused(&["generate", "--matrices", "1"], &pipe);
+    assert!(said.contains("FILE is there, and is no file: name another"), "{said}");
+    assert!(!pipe.is_file(), "the pipe is still one");
 }
 
 /// A limit on a file's size fails a write as a full disk does.

@@ -1,0 +1,77 @@
+//! A step at several sizes, types or block sizes: a line for each, below what each run says of itself.
+
+use anstyle::{AnsiColor, Style};
+use comfy_table::Table;
+use numbers::size;
+
+use super::report::{columns, lines, right, scaled};
+use crate::run::Outcome;
+
+const GOOD: Style = AnsiColor::Green.on_default().bold();
+const BAD: Style = AnsiColor::Red.on_default().bold();
+
+/// The lines; times and rates only where there are any.
+#[derive(Debug, Default)]
+pub(crate) struct Sizes {
+    rows: Vec<[String; 8]>,
+    timed: bool,
+}
+
+impl Sizes {
+    /// Keeps what the table says of a run.
+    pub(crate) fn add(&mut self, outcome: &Outcome) {
+        let right = outcome.fault().is_none();
+        let median = outcome.timing.as_ref().map(|timing| timing.median());
+        self.timed |= median.is_some();
+        let rate = |count: u64| {
+            median.map_or("-".into(), |median| format!("{:.2}", count as f64 / median / 1e9))
+        };
+        self.rows.push([
+            size(outcome.n),
+            outcome.element.to_string(),
+            outcome.threads.to_string(),
+            outcome.verdict.sum.to_string(),
+            if right { format!("{GOOD}right{GOOD:#}") } else { format!("{BAD}WRONG{BAD:#}") },
+            median.map_or("-".into(), |median| scaled(median, "s")),
+            rate(outcome.n),
+            rate(outcome.bytes()),
+        ]);
+    }
+
+    /// The table; nothing of a single run.
+    pub(crate) fn table(self) -> String {
+        if self.rows.len() < 2 {
+            return String::new();
+        }
+        let heads = ["elements", "type", "block", "sum", "", "time", "GElements/s", "GB/s"];
+        let shown = if self.timed { heads.len() } else { 5 };
+        let mut table: Table = columns(&heads[..shown]);
+        for row in self.rows {
+            table.add_row(row.into_iter().take(shown));
+        }
+        let indices = 0..shown;
+        let table = indices
+            .filter(|index| ![1, 4].contains(index))
+            .fold(table, |mut table, index| right(&mut table, index..index + 1));
+        format!("\n{}", lines(&table))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(n: &str) -> [String; 8] {
+        [n, "i32", "256", "-5", "right", "2.00 µs", "0.50", "2.00"].map(str::to_owned)
+    }
+
+    #[test]
+    fn one_run_needs_no_table_and_an_interpreter_has_no_time() {
+        let table = |count: usize, timed| Sizes { rows: vec![row("2^20"); count], timed }.table();
+        assert_eq!(table(0, true) + &table(1, true), "");
+        assert!(table(2, true).contains("GElements/s") && table(2, true).contains("2.00 µs"));
+        assert!(!table(2, false).contains("GB/s") && !table(2, false).contains("µs"));
+        assert_eq!(table(3, false).lines().filter(|line| line.contains("right")).count(), 3);
+        assert!(table(2, true).lines().all(|line| line.chars().count() <= 80));
+    }
+}

@@ -1,0 +1,5 @@
+//! The times of each way: `cargo bench -p row-sum`.
+
+fn main() {
+    bench::ways(row_sum::STUDY.ways);
+}
