@@ -270,9 +270,13 @@ impl Pinned {
     }
 
     /// The first bytes of what was copied: whoever has seen its epoch may read them.
-    pub(crate) fn bytes(&self, count: u64) -> Vec<u8> {
-        let words = (0..self.room).flat_map(|at| self.word(PINNED + at).to_le_bytes());
-        words.take(count as usize).collect()
+    pub(crate) fn bytes(&self, count: u64) -> &[u8] {
+        assert!(count as usize <= self.room * 8, "{count} bytes, and {} words", self.room);
+        // SAFETY: so many bytes are there, zeroed at first. A copy writes them before its epoch is put in
+        // the first word, which was read with acquire; the next one is queued by who had this result.
+        unsafe {
+            std::slice::from_raw_parts(self.words.as_ptr().add(PINNED).cast(), count as usize)
+        }
     }
 
     /// Where kernels write it.

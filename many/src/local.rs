@@ -313,7 +313,7 @@ impl<T: Datum> LocalPlan<'_, T> {
         for (rank, row) in (0..).zip(&self.rows) {
             let own = self.layout.elements(rank);
             let bytes = row.bytes((own.end - own.start) * size_of::<T>() as u64);
-            all.extend(bytes.chunks(size_of::<T>()).map(T::take));
+            all.extend(bytes.chunks_exact(size_of::<T>()).map(T::take));
         }
         on_the_host(&all, self.operation)
     }

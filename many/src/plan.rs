@@ -292,7 +292,7 @@ impl<T: Datum> Plan<'_, T> {
                 return Err(stamp::other(rank as u32));
             }
             let elements = &block[16..16 + *length as usize * size_of::<T>()];
-            all.extend(elements.chunks(size_of::<T>()).map(T::take));
+            all.extend(elements.chunks_exact(size_of::<T>()).map(T::take));
         }
         Ok(on_the_host(&all, self.operation))
     }
