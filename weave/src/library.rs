@@ -13,7 +13,10 @@ use measured::{
     table::{Table, micros},
 };
 
-use crate::{folders::folders, plots};
+use crate::{
+    folders::{folders, newest},
+    plots,
+};
 
 /// The calls of a folder's file; none, if it is not there.
 fn calls(folder: &Path, name: &str) -> Result<Vec<Taken>> {
@@ -29,14 +32,10 @@ fn name(folder: &Path) -> String {
 }
 
 /// The newest folder of a kind of GPU that has calls at the named sizes, and these.
-pub(crate) fn named(results: &Path, gpu: &str) -> Result<(String, Vec<Taken>)> {
-    let folders = folders(results, "library")?;
-    let newest = folders
-        .iter()
-        .rfind(|folder| name(folder).contains(gpu) && folder.join("named.csv.gz").exists());
-    let newest =
-        newest.with_context(|| format!("results/library has no named.csv.gz of an {gpu}"))?;
-    Ok((name(newest), calls(newest, "named.csv.gz")?))
+pub(crate) fn named(root: &Path, gpu: &str) -> Result<(String, Vec<Taken>)> {
+    let folder = newest(root, "library", gpu, "named.csv.gz")?
+        .with_context(|| format!("results/library has no named.csv.gz of an {gpu}"))?;
+    Ok((name(&folder), calls(&folder, "named.csv.gz")?))
 }
 
 /// What was measured of the library on one GPU.

@@ -38,7 +38,7 @@ pub(crate) fn run(sources: &Sources, words: &str) -> Result<String> {
 pub(crate) fn gpu(sources: &Sources, step: &str) -> Result<String> {
     sources.kernel(step)?;
     let file = format!("{step}.txt");
-    let folder = folders::newest(&sources.root, "logs", &file)?.with_context(|| {
+    let folder = folders::newest(&sources.root, "logs", "", &file)?.with_context(|| {
         format!("results/logs has no {file}: `xtask/gpu.sh OUT logs` makes it on the GPU")
     })?;
     let text = fs::read_to_string(folder.join(file))?;

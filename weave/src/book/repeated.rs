@@ -129,7 +129,7 @@ pub(crate) fn clocks(sources: &Sources, names: &[&str]) -> Result<String> {
 /// `{{calls sum f32}}`: a caller's times of `reduce` and CUB, in microseconds, and the ratio; each
 /// called as its callers would.
 pub(crate) fn calls(sources: &Sources, operation: &str, element: &str) -> Result<String> {
-    let (folder, taken) = library::named(&sources.root.join("results"), "h200")?;
+    let (folder, taken) = library::named(&sources.root, "h200")?;
     let title = format!("{operation} of {element}");
     let series = measured::library::series(&taken, Clock::Host);
     let series = series.iter().find(|series| series.title == title);
