@@ -120,7 +120,7 @@ pub(crate) fn variants() -> Result<Vec<Variant>> {
             let family = Family { rows, resident, ..family };
             let mut variant =
                 variant(of, OPERATIONS[0], family, if aligned { "" } else { "_across" }, 70)?;
-            variant.options.insert(0, format!("--define-macro=ALIGNED={aligned}"));
+            variant.options.insert(0, format!("-DALIGNED={aligned}"));
             variants.push(variant);
         }
     }
@@ -155,7 +155,8 @@ fn variant(
         format!("RESIDENT={}", family.resident),
     ];
     let defined = defined.into_iter().chain(widen.map(str::to_owned));
-    let defined = defined.map(|name| format!("--define-macro={name}"));
+    // The short spelling: stamps are in every program too.
+    let defined = defined.map(|name| format!("-D{name}"));
     Ok(Variant {
         path: format!("reduce/src/ptx/{stem}.{architecture}.ptx"),
         source: source(family.sources)?,
