@@ -288,21 +288,12 @@ mod tests {
 
     static STEP: Step = played::step("lazy", |problem| {
         let partials = Buffer::Scratch(0);
-        let launch = Launch {
-            entry: "reduce".into(),
-            grid: 2,
-            block: problem.block.threads(),
-            cluster: 1,
-            shared: 0,
-            early: false,
-            n: problem.n,
-            input: Buffer::Input,
-            args: vec![Arg::Address(partials), Arg::Address(Buffer::Result)],
-            stages: vec![
-                Stage { sums: partials, holds: Holds::Parts { each: 20, count: 2 }, depth: 1 },
-                Stage { sums: Buffer::Result, holds: Holds::ALL, depth: 1 },
-            ],
-        };
+        let args = vec![Arg::Address(partials), Arg::Address(Buffer::Result)];
+        let stages = vec![
+            Stage { sums: partials, holds: Holds::Parts { each: 20, count: 2 }, depth: 1 },
+            Stage { sums: Buffer::Result, holds: Holds::ALL, depth: 1 },
+        ];
+        let launch = played::launch(problem, 2, args, stages);
         Plan { launches: vec![launch], scratch: vec![Scratch::Partials(2)] }
     });
 

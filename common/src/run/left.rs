@@ -92,7 +92,7 @@ mod tests {
     use crate::{
         Element, Step,
         device::{Choice, Device, Settings},
-        plan::{Arg, Block, Buffer, Holds, Launch, Plan, Stage},
+        plan::{Arg, Block, Buffer, Holds, Plan, Stage},
         run::played,
         sum::{Input, Workload},
     };
@@ -131,23 +131,14 @@ done:
 ";
 
     static POSTS: Step = played::step("posting", |problem| {
-        let launch = Launch {
-            entry: "reduce".into(),
-            grid: 1,
-            block: problem.block.threads(),
-            cluster: 1,
-            shared: 0,
-            early: false,
-            n: problem.n,
-            input: Buffer::Input,
-            args: vec![
-                Arg::Address(Buffer::Input),
-                Arg::Address(Buffer::Result),
-                Arg::U64(problem.n),
-                Arg::Address(Buffer::Scratch(0)),
-            ],
-            stages: vec![Stage { sums: Buffer::Result, holds: Holds::ALL, depth: 1 }],
-        };
+        let args = vec![
+            Arg::Address(Buffer::Input),
+            Arg::Address(Buffer::Result),
+            Arg::U64(problem.n),
+            Arg::Address(Buffer::Scratch(0)),
+        ];
+        let stages = vec![Stage { sums: Buffer::Result, holds: Holds::ALL, depth: 1 }];
+        let launch = played::launch(problem, 1, args, stages);
         Plan { launches: vec![launch], scratch: vec![Scratch::Mail(3)] }
     });
 

@@ -232,7 +232,7 @@ mod tests {
     use super::*;
     use crate::{
         device::{Choice, Settings},
-        plan::{Arg, Buffer, Holds, Launch, Scratch, Stage},
+        plan::{Arg, Buffer, Holds, Scratch, Stage},
         run::played,
         sum::Input,
     };
@@ -268,18 +268,8 @@ mod tests {
             Arg::U64(problem.n),
             Arg::Address(Buffer::Scratch(0)),
         ];
-        let launch = Launch {
-            entry: "reduce".into(),
-            grid: 1,
-            block: problem.block.threads(),
-            cluster: 1,
-            shared: 0,
-            early: false,
-            n: problem.n,
-            input: Buffer::Input,
-            args,
-            stages: vec![Stage { sums: Buffer::Result, holds: Holds::ALL, depth: 1 }],
-        };
+        let stages = vec![Stage { sums: Buffer::Result, holds: Holds::ALL, depth: 1 }];
+        let launch = played::launch(problem, 1, args, stages);
         Plan { launches: vec![launch], scratch: vec![Scratch::Zeroed(4)] }
     });
 
