@@ -44,7 +44,7 @@ macro_rules! element {
 
         impl Sealed for $type {
             const KERNELS: [Kernels; 3] = kernels!($kind $name);
-            const ROWS: rows::Kernels = rows::rows!($rows);
+            const ROWS: rows::Kernels = rows::rows!($kind $rows);
             const STAGES: [Stages; 3] = stages!($kind $name);
 
             fn widened($elements: &[$type], $each: impl FnMut(usize, &[$output])) {

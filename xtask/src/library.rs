@@ -11,7 +11,8 @@ const SOURCES: &str = "reduce/src/kernels";
 const COMMON: [&str; 3] = ["word", "operation", "tile"];
 
 /// The types: name, what an element is loaded as, what it is added as, and how it is widened.
-const TYPES: [(&str, &str, &str, Option<&str>); 8] = [
+type Type = (&'static str, &'static str, &'static str, Option<&'static str>);
+const TYPES: [Type; 8] = [
     ("f32", "float", "float", None),
     ("f64", "double", "double", None),
     ("i32", "int", "int", None),
@@ -34,6 +35,17 @@ struct Family {
     threads: u32,
     rows: u32,
     resident: u32,
+}
+
+/// Which texts a shape of rows has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Begin {
+    /// One for rows that begin with words, and one for those that do not.
+    Either,
+    /// Only the latter: the former are no other shape.
+    Between,
+    /// Only the latter, where memory can be copied in the background, and elements are no halves.
+    Copied,
 }
 
 const FAMILIES: [Family; 9] = [
@@ -63,26 +75,26 @@ const FAMILIES: [Family; 9] = [
 
 /// What adds rows: sums alone, and for all devices, as each text is in every program that takes the
 /// crate. Rows that begin between two words have a text of their own, named `across`.
-const ROWS: [Family; 5] = [
-    Family { name: "rows_short", sources: &["rows_short"], threads: 256, rows: 1, resident: 4 },
-    Family {
-        name: "rows_lanes",
-        sources: &["rows", "rows_lanes"],
-        threads: 256,
-        rows: 4,
-        resident: 4,
-    },
-    Family {
-        name: "rows_block",
-        sources: &["rows", "rows_block"],
-        threads: 256,
-        rows: 4,
-        resident: 4,
-    },
-    Family { name: "rows_spread", sources: PARTS, threads: 256, rows: 8, resident: 4 },
-    Family { name: "rows_chunks", sources: PARTS, threads: 512, rows: 8, resident: 2 },
+const ROWS: [(Family, Begin); 7] = [
+    (family("rows_short", &["rows_short"], 256, 1, 4), Begin::Either),
+    (family("rows_lanes", &["rows", "rows_lanes"], 256, 4, 4), Begin::Either),
+    (family("rows_block", &["rows", "rows_block"], 256, 4, 4), Begin::Either),
+    (family("rows_spread", PARTS, 256, 8, 4), Begin::Either),
+    (family("rows_chunks", PARTS, 512, 8, 2), Begin::Either),
+    (family("rows_long", PARTS, 512, 8, 2), Begin::Between),
+    (family("rows_ring", &["mailbox", "rows", "rows_ring"], 256, 4, 4), Begin::Copied),
 ];
 const PARTS: &[&str] = &["mailbox", "rows", "rows_parts"];
+
+const fn family(
+    name: &'static str,
+    sources: &'static [&'static str],
+    threads: u32,
+    rows: u32,
+    resident: u32,
+) -> Family {
+    Family { name, sources, threads, rows, resident }
+}
 
 /// One PTX file.
 #[derive(Debug)]
@@ -110,35 +122,48 @@ pub(crate) fn variants() -> Result<Vec<Variant>> {
         if of.0.starts_with('u') {
             continue;
         }
-        for (family, aligned) in
-            ROWS.into_iter().flat_map(|family| [(family, true), (family, false)])
-        {
-            // Loads of single elements take more registers; chunks of wide types have whole words.
-            let words = aligned || family.name == "rows_chunks" && of.3.is_none();
-            let rows = if words { family.rows } else { family.rows.min(4) };
-            let resident = if aligned { family.resident } else { between(family, of.0) };
-            let family = Family { rows, resident, ..family };
-            let mut variant =
-                variant(of, OPERATIONS[0], family, if aligned { "" } else { "_across" }, 70)?;
-            variant.options.insert(0, format!("-DALIGNED={aligned}"));
-            variants.push(variant);
+        for (family, begin) in ROWS {
+            if begin == Begin::Either {
+                variants.push(rows(of, family, true)?);
+            }
+            if begin != Begin::Copied || of.3.is_none() {
+                variants.push(rows(of, family, false)?);
+            }
         }
     }
     Ok(variants)
 }
 
-/// Blocks of a multiprocessor, of rows that begin between words: more, where next to no register is spilled,
-/// for who reads element by element waits longer.
-fn between(family: Family, element: &str) -> u32 {
-    match (family.name, element) {
-        ("rows_block", "f32" | "i32" | "f64") => 6,
+/// A text for rows.
+fn rows(of: Type, family: Family, aligned: bool) -> Result<Variant> {
+    // Loads of single elements take more registers; chunks of wide types have whole words.
+    let words = aligned || matches!(family.name, "rows_chunks" | "rows_long") && of.3.is_none();
+    let rows = if words { family.rows } else { family.rows.min(4) };
+    // More blocks, where next to no register is spilled, for who reads element by element waits longer.
+    let resident = match (family.name, of.0) {
+        ("rows_block", "f32" | "i32" | "f64") if !aligned => 6,
         _ => family.resident,
+    };
+    let architecture = if family.name == "rows_ring" { 90 } else { 70 };
+    let family = Family { rows, resident, ..family };
+    let suffix = if aligned { "" } else { "_across" };
+    let mut variant = variant(of, OPERATIONS[0], family, suffix, architecture)?;
+    variant.options.insert(0, format!("-DALIGNED={aligned}"));
+    if family.sources == PARTS {
+        // Parts one by one, four at once, or both: a text with one way has registers to spare.
+        let ways = match (family.name, aligned) {
+            (_, true) => 3,
+            ("rows_chunks", false) => 2,
+            _ => 1,
+        };
+        variant.options.insert(1, format!("-DWAYS={ways}"));
     }
+    Ok(variant)
 }
 
 /// One text of it.
 fn variant(
-    (name, load, add, widen): (&str, &str, &str, Option<&str>),
+    (name, load, add, widen): Type,
     (operation, in_source): (&str, &str),
     family: Family,
     suffix: &str,

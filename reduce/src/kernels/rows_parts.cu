@@ -1,10 +1,10 @@
 // Rows of more than 48 KiB, in the parts of a slice of their length. A block has `each` of them, four at
-// once, or one where parts are long. Where that is all of a row it joins their values itself; otherwise the
+// once, or one where parts are long: an entry has one of the two ways or both. Where that is all of a row it joins their values itself; otherwise the
 // block with the last of them waits for the mail of the others, which have started before it.
 enum : u32 { Warps = THREADS / 32, Most = 256, Step = THREADS * Lanes, Slots = 32 };
 
 // Of a spread the values of all warps are collected, and of chunks those of the parts.
-enum : bool { Spread = THREADS == 256 };
+enum : bool { Spread = THREADS == 256, One = WAYS & 1, Four = WAYS & 2 };
 
 // Whether whole words of memory are read though rows begin between two. Each thread then has its sums by
 // places of memory: at those below `skew`, of words of the thread before.
@@ -33,25 +33,51 @@ struct Places {
     }
 };
 
-// Sums by places become those of words: what is below `skew` goes to the thread before. How a thread's sums
-// are joined does not change, since to turn them changes no pair.
-template <u32 Runs>
-__device__ void hand_over(Sums* sums, u32 skew, Acc* border)
+// Sums by places become those of words: what is below `skew` goes to the thread before, and the last lane of
+// a warp has it from `behind`. How a thread's sums are joined does not change, since to turn them changes no
+// pair.
+template <u32 Runs, class Behind>
+__device__ void hand_over(Sums* sums, u32 skew, Behind behind)
 {
-    if (!Skewed) return;
-    const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    if (lane == 0)
-        for (u32 u = 0; u < Runs; u++)
-            for (u32 e = 0; e < Lanes - 1; e++) border[(u * Warps + warp) * Lanes + e] = sums[u].at[e];
-    __syncthreads();
     for (u32 e = 0; e < Lanes - 1; e++) {
         if (e >= skew) break;
         for (u32 u = 0; u < Runs; u++) {
-            Acc next = __shfl_down_sync(~0u, sums[u].at[e], 1);
-            sums[u].at[e] = lane < 31 ? next : border[(u * Warps + (warp + 1) % Warps) * Lanes + e];
+            Acc next = __shfl_down_sync(~0u, sums[u].at[e], 1), last = behind(u, e);
+            sums[u].at[e] = threadIdx.x % 32 < 31 ? next : last;
         }
     }
 }
+
+// In a long part it is from the next warp.
+__device__ void hand_over_to_warps(Sums& sums, u32 skew, Acc* border)
+{
+    if (!Skewed) return;
+    const u32 warp = threadIdx.x / 32;
+    if (threadIdx.x % 32 == 0)
+        for (u32 e = 0; e < Lanes - 1; e++) border[warp * Lanes + e] = sums.at[e];
+    __syncthreads();
+    hand_over<1>(&sums, skew, [&](u32, u32 e) { return border[(warp + 1) % Warps * Lanes + e]; });
+}
+
+// Of four parts at once each warp adds it itself: lane u * Lanes + e has place e behind the words of part u.
+// So short parts need no barrier; of longer ones it keeps warps together, which read faster then.
+struct Behind {
+    Acc sum;
+    In asked;
+    __device__ void ask(const In* at, u32 begin, u32 skew, u32 end)
+    {
+        const u32 e = threadIdx.x % Lanes, place = begin + 32 * Lanes + e;
+        asked = blank().at[0];
+        load_one(asked, at + place, threadIdx.x % 32 < 4 * Lanes && e < skew && place < end);
+    }
+    __device__ void hand_over(Sums* sums, u32 skew, bool meet)
+    {
+        if (!Skewed) return;
+        if (meet) __syncthreads();
+        ::hand_over<4>(sums, skew, [&](u32 u, u32 e) { return __shfl_sync(~0u, sum, u * Lanes + e); });
+        sum = Op::none();
+    }
+};
 
 // The sum of a warp's share of one part: its loads differ by what the compiler knows.
 __device__ Acc alone(const Places& part, Acc* border)
@@ -71,7 +97,7 @@ __device__ Acc alone(const Places& part, Acc* border)
         for (u32 r = 0; r < ROWS; r++) sums.add(words[r]);
         if (Skewed) sums.add(last);
     }
-    hand_over<1>(&sums, part.skew, border);
+    hand_over_to_warps(sums, part.skew, border);
     return warp(sums.all());
 }
 
@@ -79,11 +105,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     const In* in, Acc* out, u64 m, u64 n, u64 pitch, u32 words, u32 parts, u32 each, u64* state)
 {
     __shared__ alignas(16) Acc kept[Most], warps[2][Slots * Warps];
-    __shared__ alignas(16) Acc border[2][Skewed ? 4 * Warps * Lanes : 1];
+    __shared__ alignas(16) Acc border[2][Skewed && One ? Warps * Lanes : 1];
     const u32 t = threadIdx.x, lane = t % 32, shares = (parts + each - 1) / each;
     const u32 count = Spread ? parts * Warps : parts, full = words * Lanes;
-    // Of short parts four are in flight at once, and of long ones one.
-    const bool single = Spread && !Aligned || words >= (Skewed ? 6 : 4) * THREADS || each == 1;
+    const bool single = One && (!Four || words >= 4 * THREADS || each == 1);
     u32 set = 0, edge = 0;
     #pragma unroll 1
     for (u64 item = blockIdx.x; item < m * shares; item += gridDim.x) {
@@ -111,6 +136,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
             } else {
                 Sums sums[4];
                 Word asked[4];
+                Behind last{Op::none()};
                 // Warps take turns, so that none has the longest share of every part.
                 u32 turn = t, begin = turn * Lanes;
                 #pragma unroll 1
@@ -128,10 +154,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
                         places.ask(asked[u], places.at + begin, begin);
                         cut = cut || places.cut(begin);
                     }
-                    if (Skewed && cut) for (u32 u = 0; u < 4; u++) part(u).elements(asked[u], begin);
+                    if (Skewed) {
+                        const Places of = part(lane / Lanes % 4);
+                        last.ask(of.at, begin - lane * Lanes, skew, of.end);
+                        if (cut) for (u32 u = 0; u < 4; u++) part(u).elements(asked[u], begin);
+                    }
                     if (begin == turn * Lanes && p > from) {
-                        hand_over<4>(sums, skew, border[edge]);
-                        edge ^= 1;
+                        last.hand_over(sums, skew, words >= 640);
                         Acc value = four(sums);
                         for (u32 u = 0; u < 4; u++) sums[u] = Sums();
                         const u32 mine = p - 4 + lane / 8, w = (turn - 32) % THREADS / 32;
@@ -142,6 +171,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
                         if (p >= to) break;
                     }
                     for (u32 u = 0; u < 4; u++) sums[u].add(asked[u]);
+                    if (Skewed) last.sum = Op::join(last.sum, widen(last.asked));
                     begin += Step;
                     if (begin - lane * Lanes < full + skew) continue;
                     p += 4;

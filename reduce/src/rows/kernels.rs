@@ -30,11 +30,15 @@ pub enum Family {
         /// As above.
         aligned: bool,
     },
+    /// Rows of many long parts, which do not begin with words.
+    Long,
+    /// Rows of a few parts, which do not begin with words, where memory is copied in the background.
+    Ring,
 }
 
 impl Family {
     /// All of them.
-    pub const ALL: [Family; 10] = [
+    pub const ALL: [Family; 12] = [
         Family::Short { aligned: true },
         Family::Short { aligned: false },
         Family::Lanes { aligned: true },
@@ -45,6 +49,8 @@ impl Family {
         Family::Spread { aligned: false },
         Family::Chunks { aligned: true },
         Family::Chunks { aligned: false },
+        Family::Long,
+        Family::Ring,
     ];
 
     /// Its place among all.
@@ -55,12 +61,14 @@ impl Family {
             Family::Block { aligned } => 4 + usize::from(!aligned),
             Family::Spread { aligned } => 6 + usize::from(!aligned),
             Family::Chunks { aligned } => 8 + usize::from(!aligned),
+            Family::Long => 10,
+            Family::Ring => 11,
         }
     }
 
     /// The most threads of a block.
     pub fn threads(self) -> u32 {
-        if matches!(self, Family::Chunks { .. }) { 512 } else { 256 }
+        if matches!(self, Family::Chunks { .. } | Family::Long) { 512 } else { 256 }
     }
 }
 
@@ -68,9 +76,15 @@ impl Family {
 pub(crate) type Kernels = [Kernel; Family::ALL.len()];
 
 /// The kernels of a type, by the name of its texts. Unsigned integers have those of signed ones: both
-/// wrap, to the same bits.
+/// wrap, to the same bits. `halves` have no ring: two bytes are too few to be copied.
 macro_rules! rows {
-    ($type:literal) => {
+    (halves $type:literal) => {
+        $crate::rows::kernels::rows!($type, $crate::rows::kernels::rows!($type "spread_across"))
+    };
+    ($kind:ident $type:literal) => {
+        $crate::rows::kernels::rows!($type, $crate::rows::kernels::rows!($type "ring_across" 90))
+    };
+    ($type:literal, $ring:expr) => {
         [
             $crate::rows::kernels::rows!($type "short"),
             $crate::rows::kernels::rows!($type "short_across"),
@@ -82,6 +96,8 @@ macro_rules! rows {
             $crate::rows::kernels::rows!($type "spread_across"),
             $crate::rows::kernels::rows!($type "chunks"),
             $crate::rows::kernels::rows!($type "chunks_across"),
+            $crate::rows::kernels::rows!($type "long_across"),
+            $ring,
         ]
     };
     ($type:literal $family:literal) => {
@@ -89,6 +105,13 @@ macro_rules! rows {
             name: concat!($type, "_sum_rows_", $family),
             ptx_70: include_str!(concat!("ptx/", $type, "_sum_rows_", $family, ".70.ptx")),
             ptx_90: "",
+        }
+    };
+    ($type:literal $family:literal 90) => {
+        $crate::kernels::Kernel {
+            name: concat!($type, "_sum_rows_", $family),
+            ptx_70: "",
+            ptx_90: include_str!(concat!("ptx/", $type, "_sum_rows_", $family, ".90.ptx")),
         }
     };
 }

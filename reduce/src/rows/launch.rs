@@ -14,6 +14,7 @@ use crate::{
     Element, Error, Operation, Reducer, Result,
     cuda::{self, Address, RowsCall, State},
     element::Sealed,
+    error::doing,
     modules::{self, Loaded},
     reducer::{get_or_try, state_bytes},
     shape,
@@ -23,6 +24,8 @@ use crate::{
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
     loaded: [OnceCell<Loaded>; Family::ALL.len()],
+    /// Whether the device copies in the background.
+    copies: OnceCell<bool>,
     /// Mail, zeros between launches: as much as the largest call has taken.
     state: RefCell<Option<State>>,
 }
@@ -56,7 +59,11 @@ impl<T: Element> Reducer<T> {
         let lanes = 16 / size;
         let whole = pitch.is_multiple_of(lanes) && elements.is_multiple_of(lanes);
         let whole = whole || matches!(shape, Shape::Short);
-        let begin = Begin { rows: input.begins_a_word() && whole, sums: output.begins_a_word() };
+        let begin = Begin {
+            rows: input.begins_a_word() && whole,
+            sums: output.begins_a_word(),
+            copied: size >= 4 && self.copies()?,
+        };
         let mut blocks = Ok(0);
         let planned = plan(rows, shape, begin, |family| {
             blocks = self.load_rows(family).map(|loaded| loaded.blocks);
@@ -77,6 +84,14 @@ impl<T: Element> Reducer<T> {
             return cuda::with_captured_state(self.stream(), bytes, run);
         }
         self.with_rows_state(bytes, run)
+    }
+
+    fn copies(&self) -> Result<bool> {
+        let ask = || {
+            let capability = self.stream().context().compute_capability();
+            Ok(capability.map_err(doing("asking what the device has"))?.0 >= 9)
+        };
+        get_or_try(&self.rows().copies, ask).copied()
     }
 
     fn load_rows(&self, family: Family) -> Result<&Loaded> {

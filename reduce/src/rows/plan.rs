@@ -21,7 +21,7 @@ pub struct Plan {
 /// More blocks than this are not launched: each has several rows then.
 const MOST: u64 = 1 << 30;
 
-/// Where rows and their sums begin.
+/// Where rows and their sums begin, and how elements can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Begin {
     /// Whether every row begins with a word and has whole ones; of rows shorter than one, whether the
@@ -29,7 +29,13 @@ pub struct Begin {
     pub rows: bool,
     /// Whether the sums do.
     pub sums: bool,
+    /// Whether elements can be copied to shared memory in the background: on devices of compute
+    /// capability 9 and newer, those of 4 bytes or more.
+    pub copied: bool,
 }
+
+/// Words of a part from which on a thread has as many loads at once as it can of one part.
+const LONG: u32 = 2560;
 
 /// The launch of a shape, of a device that runs at most `resident` blocks of that kernel at once. None
 /// for one row.
@@ -66,13 +72,16 @@ pub fn plan(
         },
         Shape::Parts { slice, each } => {
             let family = match slice {
+                shape::Shape::Spread { .. } if begin.copied && !aligned => Family::Ring,
                 shape::Shape::Spread { .. } => Family::Spread { aligned },
+                _ if !aligned && (slice.words() >= LONG || each == 1) => Family::Long,
                 _ => Family::Chunks { aligned },
             };
             let shares = slice.parts().div_ceil(each);
             let items = count.saturating_mul(shares.into());
-            // Who waits for others waits for those that run: all do.
-            let most = if shares > 1 { u64::from(resident(family).max(1)) } else { MOST };
+            // Who waits for others waits for those that run: all do. And a ring goes on to the next row.
+            let few = shares > 1 || family == Family::Ring;
+            let most = if few { u64::from(resident(family).max(1)) } else { MOST };
             Plan {
                 family,
                 grid: items.min(most) as u32,
@@ -90,7 +99,7 @@ mod tests {
     use super::*;
     use crate::rows::pick;
 
-    const BEGIN: Begin = Begin { rows: true, sums: true };
+    const BEGIN: Begin = Begin { rows: true, sums: true, copied: true };
 
     fn planned(rows: Rows, shape: Shape, resident: u32) -> Plan {
         plan(rows, shape, BEGIN, |_| resident).unwrap()
@@ -121,6 +130,27 @@ mod tests {
         assert_eq!(planned(rows, parts(16), 4000).grid, 2000);
     }
 
+    /// Between words: rows of a few parts go round in a ring where elements can be copied, and of many
+    /// parts long ones are added one by one.
+    #[test]
+    fn rows_between_words_have_kernels_of_their_own() {
+        let of = |elements, each, copied| {
+            let slice = shape::pick(elements, 4).unwrap();
+            let begin = Begin { rows: false, copied, ..BEGIN };
+            let each = if each == 0 { slice.parts() } else { each };
+            let rows = Rows::new(1000, elements);
+            let planned = plan(rows, Shape::Parts { slice, each }, begin, |_| 300).unwrap();
+            (planned.family, planned.grid)
+        };
+        assert_eq!(of(20_001, 0, true), (Family::Ring, 300));
+        assert_eq!(of(20_001, 0, false), (Family::Spread { aligned: false }, 1000));
+        // 32 parts of 2559 words, or 2560.
+        assert_eq!(of(32 * 2552 * 4, 0, true).0, Family::Chunks { aligned: false });
+        assert_eq!(of(32 * 2552 * 4 + 1, 0, true), (Family::Long, 1000));
+        // One part a block.
+        assert_eq!(of(100_001, 1, true), (Family::Long, 300));
+    }
+
     #[test]
     fn one_row_has_no_launch_of_rows() {
         let one = Shape::One(shape::pick(1 << 18, 4).unwrap());
@@ -131,7 +161,7 @@ mod tests {
     /// every so many rows, however few run.
     #[test]
     fn blocks_that_stay_are_few() {
-        let begin = Begin { rows: false, sums: true };
+        let begin = Begin { rows: false, sums: true, copied: true };
         let grid = |count, elements| {
             let rows = Rows::new(count, elements);
             plan(rows, pick(rows, 4).unwrap(), begin, |_| 100).unwrap().grid

@@ -27,9 +27,40 @@ pub(crate) struct Way {
     pub(crate) sums: bool,
 }
 
-/// The bits of each row's sum, after two launches. Panics where the state is not left as it was found,
-/// where a check finds something, where the two differ, and where more is written than the sums.
+/// The bits of each row's sum, on devices before Hopper and on Hopper, which must be the same.
 pub(crate) fn play<T: Element + Bytes>(
+    values: &[T],
+    rows: Rows,
+    shape: Shape,
+    way: Way,
+) -> Vec<u64> {
+    let newer = play_on(9, values, rows, shape, way);
+    if planned::<T>(9, rows, shape, way) != planned::<T>(7, rows, shape, way) {
+        let older = play_on(7, values, rows, shape, way);
+        assert_eq!(older, newer, "before Hopper, and on it: {rows:?}, {shape:?}, {way:?}");
+    }
+    newer
+}
+
+/// The launch on devices of that compute capability.
+fn planned<T: Element>(major: i32, rows: Rows, shape: Shape, way: Way) -> Plan {
+    let size = size_of::<T>() as u64;
+    let (_, elements, pitch) = rows.numbers();
+    let lanes = 16 / size;
+    let whole = pitch.is_multiple_of(lanes) && elements.is_multiple_of(lanes);
+    let whole = whole || matches!(shape, Shape::Short);
+    let begin = Begin {
+        rows: way.shift.is_multiple_of(lanes) && whole,
+        sums: way.sums,
+        copied: major >= 9 && size >= 4,
+    };
+    plan(rows, shape, begin, |_| way.resident).expect("more than one row")
+}
+
+/// The bits after two launches. Panics where the state is not left as it was found, where a check finds
+/// something, where the two differ, and where more is written than the sums.
+fn play_on<T: Element + Bytes>(
+    major: i32,
     values: &[T],
     rows: Rows,
     shape: Shape,
@@ -37,14 +68,10 @@ pub(crate) fn play<T: Element + Bytes>(
 ) -> Vec<u64> {
     let size = size_of::<T>() as u64;
     let (count, elements, pitch) = rows.numbers();
-    let lanes = 16 / size;
-    let whole = pitch.is_multiple_of(lanes) && elements.is_multiple_of(lanes);
-    let whole = whole || matches!(shape, Shape::Short);
-    let begin = Begin { rows: way.shift.is_multiple_of(lanes) && whole, sums: way.sums };
-    let Plan { family, grid, threads, told, values: boxes } =
-        plan(rows, shape, begin, |_| way.resident).expect("more than one row");
+    let Plan { family, grid, threads, told, values: boxes } = planned::<T>(major, rows, shape, way);
     let kernel = reduce::rows_kernel::<T>(family);
-    let module = Module::parse(kernel.ptx_70).unwrap_or_else(|e| panic!("{}: {e}", kernel.name));
+    let module =
+        Module::parse(kernel.ptx(major)).unwrap_or_else(|e| panic!("{}: {e}", kernel.name));
     let mut config = Config::default();
     config.schedule = way.schedule;
     let mut gpu = Gpu::with(config);
