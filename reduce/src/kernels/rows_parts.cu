@@ -64,11 +64,11 @@ __device__ void hand_over_to_warps(Sums& sums, u32 skew, Acc* border)
 struct Behind {
     Acc sum;
     In asked;
-    __device__ void ask(const In* at, u32 begin, u32 skew, u32 end)
+    __device__ void ask(const In* at, u32 begin, u32 skew, u64 apart, u32 end)
     {
         const u32 e = threadIdx.x % Lanes, place = begin + 32 * Lanes + e;
         asked = blank().at[0];
-        load_one(asked, at + place, threadIdx.x % 32 < 4 * Lanes && e < skew && place < end);
+        load_one(asked, at + apart + place, e < skew && place < end);
     }
     __device__ void hand_over(Sums* sums, u32 skew, bool meet)
     {
@@ -155,8 +155,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
                         cut = cut || places.cut(begin);
                     }
                     if (Skewed) {
-                        const Places of = part(lane / Lanes % 4);
-                        last.ask(of.at, begin - lane * Lanes, skew, of.end);
+                        const u32 u = lane / Lanes % 4, mine = lane / Lanes < 4 ? skew : 0;
+                        last.ask(at + before, begin - lane * Lanes, mine, u * full, part(u).end);
                         if (cut) for (u32 u = 0; u < 4; u++) part(u).elements(asked[u], begin);
                     }
                     if (begin == turn * Lanes && p > from) {
