@@ -98,6 +98,29 @@ impl Launched {
     }
 }
 
+/// A kernel that was tried for long rows that begin between words, and CUB in the same rounds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tried {
+    /// One run of the device; those of two are of two GPUs.
+    pub run: u32,
+    /// What was tried.
+    pub kernel: String,
+    /// Elements of a row; as many rows as 2^28 elements hold.
+    pub elements: u64,
+    /// Its median, in microseconds.
+    pub reduce_us: f64,
+    /// CUB's.
+    pub cub_us: f64,
+}
+
+impl Tried {
+    /// Reads a file of trials.
+    pub fn read(path: &Path) -> Result<Vec<Tried>> {
+        read_csv(path)
+    }
+}
+
 /// The times of one shape, by who took them.
 pub type Ways = BTreeMap<String, Vec<(u32, u64)>>;
 

@@ -5,15 +5,18 @@ use std::{collections::BTreeMap, fmt::Write, path::Path};
 use anyhow::{Context, Result, bail};
 use measured::{
     counters::Twice,
-    rows::{self, About, Cells, Launched, Taken},
+    rows::{self, About, Cells, Launched, Taken, Tried},
     table::Table,
 };
 
 use crate::folders::{newest, of_gpu};
 
 /// The text of a block: `rows study`, `rows map`, `rows powers`; `rows below drawn` counts what is slow;
-/// each of the newest folder, or, with ` on h200`, of that GPU's.
+/// each of the newest folder, or, with ` on h200`, of that GPU's. `rows tried` is what was tried.
 pub(crate) fn block(root: &Path, name: &str) -> Result<String> {
+    if name == "tried" {
+        return tried(&Tried::read(&root.join("results/rows/tried/tried.csv"))?);
+    }
     let (name, gpu) = of_gpu(name);
     let (below, what) = match name.strip_prefix("below ") {
         Some(what) => (true, what),
@@ -94,6 +97,23 @@ fn study(folder: &Path) -> Result<String> {
     }
     if samples.is_empty() {
         bail!("{} has no sample", path.display());
+    }
+    Ok(table.to_string())
+}
+
+/// How many times as fast as CUB each kernel was, in the same rounds: a line for each kernel and run.
+fn tried(all: &[Tried]) -> Result<String> {
+    const SHOWN: [u64; 6] = [49_155, 70_777, 194_053, 737_297, 2_518_271, 26_928_346];
+    let mut lines: BTreeMap<(u32, &str), BTreeMap<u64, f64>> = BTreeMap::new();
+    for one in all {
+        let line = lines.entry((one.run, one.kernel.as_str())).or_default();
+        line.insert(one.elements, one.cub_us / one.reduce_us);
+    }
+    let heads = ["run".to_owned(), "kernel".to_owned()].into_iter();
+    let mut table = Table::of_words(heads.chain(SHOWN.map(|n| n.to_string())));
+    for ((run, kernel), times) in lines {
+        let cell = |n| times.get(n).map_or("–".into(), |times| format!("{times:.2}"));
+        table.row([run.to_string(), kernel.to_owned()].into_iter().chain(SHOWN.iter().map(cell)));
     }
     Ok(table.to_string())
 }
