@@ -289,4 +289,39 @@ mod tests {
             );
         }
     }
+
+    /// A file of ten matrices, row major, of which every number is its place.
+    fn opened(test: &str) -> (std::path::PathBuf, Opened) {
+        let path = std::env::temp_dir().join(format!("matrix-sum-{}-{test}", std::process::id()));
+        let numbers = (0..40).flat_map(|at| (at as f32).to_le_bytes());
+        let bytes: Vec<u8> = b"2x2 row1".iter().copied().chain(10u64.to_le_bytes()).collect();
+        fs::write(&path, bytes.into_iter().chain(numbers).collect::<Vec<u8>>()).unwrap();
+        let file = open(&path).unwrap();
+        (path, file)
+    }
+
+    /// What is open is there until it is closed: its sum is that of what was opened.
+    #[test]
+    fn a_file_that_disappears_while_it_is_read_has_its_sum() {
+        let (path, mut file) = opened("gone");
+        let mut into = [0; 5 * MATRIX as usize];
+        file.piece(0..5, &mut into).unwrap();
+        fs::remove_file(&path).unwrap();
+        file.piece(5..10, &mut into).unwrap();
+        let numbers: Vec<f32> = into.chunks(4).map(float).collect();
+        assert_eq!(numbers, (20..40).map(|at| at as f32).collect::<Vec<_>>());
+        let said = open(&path).unwrap_err().to_string();
+        assert!(said.starts_with("reading ") && said.contains("No such file"), "{said}");
+    }
+
+    #[test]
+    fn a_piece_that_is_no_longer_there_is_no_sum() {
+        let (path, mut file) = opened("cut");
+        let mut into = [0; 5 * MATRIX as usize];
+        file.piece(0..5, &mut into).unwrap();
+        File::options().write(true).open(&path).unwrap().set_len(100).unwrap();
+        let said = file.piece(5..10, &mut into).unwrap_err().to_string();
+        fs::remove_file(&path).unwrap();
+        assert!(said.contains("became shorter while it was read: it had 176 bytes"), "{said}");
+    }
 }
