@@ -117,4 +117,20 @@ mod tests {
             "kernel.f32.ptx is made for f32, as its stamp says, and `--type i32` asks for another: take `--type f32`, or the PTX for i32"
         );
     }
+
+    #[test]
+    fn what_is_no_ptx_is_refused_with_what_it_lacks() {
+        let said = |text| looks_like_ptx(text, "own.ptx").map_err(|error| error.to_string());
+        for (text, lacks) in [
+            ("", "it is empty"),
+            (" \n", "it is empty"),
+            ("this is no PTX", "it has no .version line"),
+            (".target sm_60\n", "it has no .version line"),
+            (".version 8.4\n", "it has no .target line"),
+        ] {
+            let error = said(text).unwrap_err();
+            assert!(error.contains("own.ptx") && error.contains(lacks), "{text}: {error}");
+        }
+        assert_eq!(said(".version 8.4\n.target sm_60\n"), Ok(()));
+    }
 }

@@ -268,4 +268,35 @@ mod tests {
         }
         assert_eq!((three.warm().bytes(), three.pool()), (3 * stride - 2 * 4, 3 * stride));
     }
+
+    #[test]
+    fn more_than_the_host_has_is_refused() {
+        let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
+        let error = Workload::<f32>::new(&device, Input::Ones, 1 << 45, 1).unwrap_err();
+        assert!(matches!(error, Error::Memory { place: "host", needed, .. } if needed == 1 << 47));
+    }
+
+    /// Elements are put down some millions at a time.
+    #[test]
+    fn what_is_put_down_in_pieces_lies_in_one_piece() {
+        let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
+        let n = CHUNK + 13;
+        let workload = Workload::<i32>::shifted(&device, Input::Ones, n, 1, 3).unwrap();
+        assert_eq!(workload.warm().bytes(), n * 4);
+        let slip = Slip { at: CHUNK + 5, twice: true };
+        workload.trip(&device, slip).unwrap();
+        let mut found = vec![0; (n + 3) as usize];
+        device.read(&workload.memory, bytemuck::cast_slice_mut(&mut found)).unwrap();
+        let twice = (CHUNK + 5 + 3) as usize;
+        assert!(
+            found.iter().enumerate().all(|(at, value)| *value == if at == twice { 2 } else { 1 })
+        );
+        let during = workload.while_exact(&device, || {
+            device.read(&workload.memory, bytemuck::cast_slice_mut(&mut found))
+        });
+        during.unwrap();
+        for at in [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, n - 1] {
+            assert_eq!(found[at as usize + 3], i32::exact(at), "{at}");
+        }
+    }
 }

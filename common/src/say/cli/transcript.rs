@@ -1,0 +1,228 @@
+//! What whole runs print, to the letter: of a small kernel that is right, and of four that are not.
+
+use std::fmt::Write as _;
+
+use clap::FromArgMatches;
+use expect_test::expect_file;
+
+use super::*;
+use crate::{
+    Kernel,
+    plan::{Phase, Plan},
+};
+
+/// As a reader would write it; the interpreter runs [`PTX`].
+const SOURCE: &str = "// Lanes that add are neighbours.
+extern \"C\" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
+{
+    extern __shared__ Element shared[];
+    unsigned long long i = (unsigned long long)blockIdx.x * blockDim.x + threadIdx.x;
+    shared[threadIdx.x] = i < n ? in[i] : 0;
+    __syncthreads();
+    for (unsigned int s = 1; s < blockDim.x; s *= 2) {
+        unsigned int left = 2 * s * threadIdx.x;
+        if (left < blockDim.x) shared[left] += shared[left + s];
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) out[blockIdx.x] = shared[0];
+}
+";
+
+/// Of no compiler: what this prints changes with what is printed alone.
+const PTX: &str = "
+.version 8.4
+.target sm_60
+.address_size 64
+.extern .shared .align 16 .b8 shared[];
+.visible .entry reduce(.param .u64 in, .param .u64 out, .param .u64 n)
+{
+    .reg .pred %p;
+    .reg .b32 %tid, %block, %threads, %x, %y, %s, %two, %left, %at;
+    .reg .b64 %i, %n, %from, %to, %byte;
+    .loc 1 5 5
+    mov.u32 %tid, %tid.x;
+    mov.u32 %block, %ctaid.x;
+    mov.u32 %threads, %ntid.x;
+    mul.wide.u32 %i, %block, %threads;
+    cvt.u64.u32 %byte, %tid;
+    add.u64 %i, %i, %byte;
+    .loc 1 6 5
+    ld.param.u64 %n, [n];
+    ld.param.u64 %from, [in];
+    mov.b32 %x, 0;
+    setp.ge.u64 %p, %i, %n;
+    @%p bra Put;
+    shl.b64 %byte, %i, 2;
+    add.u64 %from, %from, %byte;
+    ld.global.b32 %x, [%from];
+Put:
+    shl.b32 %at, %tid, 2;
+    mov.u32 %y, shared;
+    add.u32 %at, %at, %y;
+    st.shared.b32 [%at], %x;
+    .loc 1 7 5
+    bar.sync 0;
+    .loc 1 8 5
+    mov.b32 %s, 1;
+Round:
+    .loc 1 9 9
+    shl.b32 %two, %s, 1;
+    mul.lo.u32 %left, %two, %tid;
+    .loc 1 10 9
+    setp.ge.u32 %p, %left, %threads;
+    @%p bra Rest;
+    shl.b32 %at, %left, 2;
+    mov.u32 %y, shared;
+    add.u32 %at, %at, %y;
+    ld.shared.b32 %x, [%at];
+    shl.b32 %left, %s, 2;
+    add.u32 %left, %at, %left;
+    ld.shared.b32 %y, [%left];
+    ADD %x, %x, %y;
+    st.shared.b32 [%at], %x;
+Rest:
+    .loc 1 11 9
+    bar.sync 0;
+    .loc 1 8 5
+    mov.b32 %s, %two;
+    setp.lt.u32 %p, %s, %threads;
+    @%p bra Round;
+    .loc 1 13 5
+    setp.ne.u32 %p, %tid, 0;
+    @%p bra End;
+    ld.param.u64 %to, [out];
+    mul.wide.u32 %byte, %block, 4;
+    add.u64 %to, %to, %byte;
+    ld.shared.b32 %x, [shared];
+    st.global.b32 [%to], %x;
+End:
+    ret;
+}
+.file 1 \"kernel.cu\"
+";
+
+/// A step with that kernel, but for one change of its text.
+fn step(name: &'static str, change: Option<(&str, &str)>) -> &'static Step {
+    let text = change.map_or(PTX.to_owned(), |(old, new)| {
+        assert!(PTX.contains(old), "{name}: there is no {old}");
+        PTX.replacen(old, new, 1)
+    });
+    let ptx = |add: &str| -> &'static str {
+        compiler::Stamp::put(&text.replace("ADD", add), SOURCE, "by hand").leak()
+    };
+    let kernel = Kernel {
+        path: "",
+        source: SOURCE,
+        includes: &[],
+        ptx: [ptx("add.f32"), ptx("add.s32"), ptx("add.f32")],
+    };
+    let plan = |problem: &Problem| {
+        let tile = problem.threads();
+        let (entry, shared, depth) = ("reduce".into(), tile * 4, problem.block.rounds());
+        Plan::until_one(problem, &Phase { entry, tile, shared, depth })
+    };
+    Box::leak(Box::new(Step {
+        name,
+        cures: "warps that half work and half wait, one lane beside the other, in every round of the tree",
+        costs: "lanes of a warp that meet in the same banks",
+        kernel,
+        blocks: &[64, 128],
+        aligned: 1,
+        plan,
+        variants: &[],
+    }))
+}
+
+/// What a program of these steps prints, and what it says at its end.
+fn printed(steps: &[&'static Step], show: Show, args: &str) -> String {
+    let names: Vec<&str> = steps.iter().map(|step| step.name).collect();
+    let mut text = format!("$ {} {args}\n", names.join(","));
+    let words = ["many", "--device", "simt"].into_iter().chain(args.split_whitespace());
+    let matches = Program::command().try_get_matches_from(words).expect(args);
+    let Program { options } = Program::from_arg_matches(&matches).expect(args);
+    let mut out = Vec::new();
+    let result = print(steps, &options, show, &mut out);
+    let out = String::from_utf8(out).expect("it is text");
+    text += &anstream::adapter::strip_str(&out).to_string();
+    match result {
+        Ok(()) => {}
+        Err(Stop::Error(error)) => {
+            let _ = writeln!(text, "error: {error} [{}]", error.exit_code());
+        }
+        Err(Stop::Closed) => text += "closed\n",
+    }
+    text + "\n"
+}
+
+/// `UPDATE_EXPECT=1 cargo test -p common` writes the files anew: look at what has changed in them.
+#[test]
+fn a_step_alone_prints_its_counts() {
+    let tree = step("tree", None);
+    let text: String = [
+        "--explain --n 2^20,5",
+        "--explain --n 2^31*64+1 --threads 64",
+        "--n 0 --type i32",
+        "--n 1,65 --type i32,f32",
+        "--n 2^13 --threads 64,128",
+        "--n 130 --threads 64 --lines --gpu sm_86:7",
+        "--n 2^10 --type i32 --input one-hot:77 --check none --schedule min-pc",
+        "--n 33 --type i32 --input int --seed 7 --check races,sync --schedule adversarial:1",
+        "--n 33 --offset 3 --input signed --type i32 --format csv",
+        "--n 33 --type i32 --format json",
+        "--n 33 --counters --format csv",
+        "--n 33 --type i32 --counters",
+        "--n 33 --type i32 --profile",
+        "--n 33 --threads 256",
+    ]
+    .into_iter()
+    .map(|args| printed(&[tree], alone, args))
+    .collect();
+    expect_file!["../said/alone.txt"].assert_eq(&text);
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_reason() {
+    let minus = step("minus", Some(("ADD %x, %x, %y;", "sub.s32 %x, %x, %y;")));
+    let racy = step("racy", Some(("    .loc 1 11 9\n    bar.sync 0;\n", "")));
+    let unsure = step("unsure", Some(("setp.ge.u64 %p, %i, %n;", "setp.gt.u64 %p, %i, %n;")));
+    let silent = step("silent", Some(("st.global.b32 [%to], %x;", "")));
+    let mut text = String::new();
+    for (step, args) in [
+        (minus, "--n 65 --type i32 --input int"),
+        (minus, "--n 65 --type i32 --input int --check none"),
+        (minus, "--n 1,2,65 --type i32 --input int"),
+        (racy, "--n 65 --type i32 --threads 64"),
+        (racy, "--n 65 --type i32 --threads 128"),
+        (racy, "--n 2^11 --type i32 --threads 128 --schedule adversarial:3"),
+        (unsure, "--n 65 --type i32"),
+        (unsure, "--n 64 --type i32 --threads 64"),
+        (silent, "--n 65 --type i32"),
+    ] {
+        text += &printed(&[step], alone, args);
+    }
+    expect_file!["../said/wrong.txt"].assert_eq(&text);
+}
+
+#[test]
+fn the_ladder_has_one_table_for_each_problem() {
+    let [tree, minus] =
+        [("tree", None), ("minus", Some(("ADD %x, %x, %y;", "sub.s32 %x, %x, %y;")))]
+            .map(|(name, change)| step(name, change));
+    let racy = step("racy", Some(("    .loc 1 11 9\n    bar.sync 0;\n", "")));
+    let show: Show = |outcomes, refusals, _| report::ladder(outcomes, refusals);
+    let mut text = String::new();
+    for (steps, args) in [
+        (&[tree, tree][..], "--n 65,2^12 --type i32"),
+        (&[tree, minus, racy], "--n 2^12 --type i32 --input int --threads 64,128"),
+        (&[tree, tree], "--n 33 --type i32 --format csv"),
+        (&[tree, tree], "--n 33 --explain"),
+        (&[tree, tree], "--explain --n 2^31*128+1"),
+        (&[tree, tree], "--n 33 --lines"),
+        (&[tree, tree], "--n 33 --trace trace.json"),
+        (&[tree, tree], "--n 33 --counters"),
+        (&[tree, tree], "--n 33 --kernel kernel.cu"),
+    ] {
+        text += &printed(steps, show, args);
+    }
+    expect_file!["../said/ladder.txt"].assert_eq(&text);
+}
