@@ -459,7 +459,7 @@ mod tests {
     #[test]
     fn a_line_has_room_for_80_columns_and_no_more() {
         let full = format!("{} {}", "a".repeat(40), "b".repeat(38));
-        assert_eq!(wrapped("", &full), full.replace(' ', " ") + "\n");
+        assert_eq!(wrapped("", &full), format!("{full}\n"));
         assert_eq!(full.len(), 79);
         let words = format!("{} {}", "a".repeat(40), "b".repeat(39));
         assert_eq!(wrapped("", &words).lines().count(), 1, "80 columns");
