@@ -133,4 +133,28 @@ mod tests {
         }
         assert_eq!(said(".version 8.4\n.target sm_60\n"), Ok(()));
     }
+
+    /// The committed PTX runs for its own source alone, and where no compiler is asked for.
+    #[test]
+    fn a_changed_kernel_never_runs_from_the_committed_ptx() {
+        let file = std::env::temp_dir().join(format!("chosen-{}.cu", std::process::id()));
+        let source = "extern \"C\" __global__ void reduce() {}\n";
+        let ptx: &str = Stamp::put(".version 8.4\n.target sm_60\n", source, "by hand").leak();
+        let kernel = Kernel { path: "", source, includes: &[], ptx: [ptx, ptx, ""] };
+        let origin = |text: &str, asked, element| {
+            std::fs::write(&file, text).unwrap();
+            // A machine without a compiler says so.
+            by(asked, &kernel, element, Some(&file))
+                .map_or_else(|e| e.to_string(), |ptx| ptx.origin)
+        };
+        let own = origin(source, None, Element::I32);
+        assert_eq!(own, "the step's own kernel: committed PTX, 8.4 for sm_60");
+        let changed = origin(&format!("{source}// More.\n"), None, Element::I32);
+        let asked = origin(source, Some(Kind::Nvrtc), Element::I32);
+        let none = origin(source, None, Element::F64);
+        for other in [changed, asked, none] {
+            assert!(!other.contains("committed PTX, 8.4"), "{other}");
+        }
+        std::fs::remove_file(file).unwrap();
+    }
 }

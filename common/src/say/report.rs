@@ -472,6 +472,7 @@ mod tests {
 
     #[test]
     fn bytes_are_whole_below_a_thousand() {
+        assert_eq!(scaled(1e15, "B"), "1000.00 TB");
         assert_eq!(
             [999.0, 1000.0, 2000.0].map(|bytes| scaled(bytes, "B")),
             ["999 B", "1 kB", "2 kB"]

@@ -175,12 +175,15 @@ mod tests {
     }
 
     #[test]
-    fn signed_integers_are_any() {
+    fn signed_and_exact_integers_are_any() {
         let mut rng = ChaCha8Rng::seed_from_u64(1);
         let drawn: Vec<i32> = (0..1000).map(|_| i32::signed(&mut rng)).collect();
+        let exact: Vec<i32> = (0..1000).map(i32::exact).collect();
         // Of each bit there are about as many ones as zeros.
-        for bit in 0..32 {
-            let ones = drawn.iter().filter(|value| *value >> bit & 1 == 1).count();
+        for (values, bit) in
+            [drawn, exact].iter().flat_map(|values| (0..32).map(move |b| (values, b)))
+        {
+            let ones = values.iter().filter(|value| *value >> bit & 1 == 1).count();
             assert!((400..600).contains(&ones), "bit {bit}: {ones} of 1000");
         }
     }

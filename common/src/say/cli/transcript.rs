@@ -133,6 +133,17 @@ fn step(name: &'static str, change: Option<(&str, &str)>) -> &'static Step {
     }))
 }
 
+/// The same in clusters that no GPU has.
+fn clustered() -> &'static Step {
+    let tree = step("clustered", None);
+    let plan = |problem: &Problem| {
+        let mut plan = (step("tree", None).plan)(problem);
+        plan.launches.iter_mut().for_each(|launch| launch.cluster = 32);
+        plan
+    };
+    Box::leak(Box::new(Step { plan, variants: &[], kernel: Kernel { ..tree.kernel }, ..*tree }))
+}
+
 /// What a program of these steps prints, and what it says at its end.
 fn printed(steps: &[&'static Step], show: Show, args: &str) -> String {
     let names: Vec<&str> = steps.iter().map(|step| step.name).collect();
@@ -161,7 +172,7 @@ fn a_step_alone_prints_its_counts() {
     let text: String = [
         "--explain --n 2^20,5",
         "--explain --n 2^31*64+1 --threads 64",
-        "--n 0 --type i32",
+        "--n 0 --type i32,f32",
         "--n 1,65 --type i32,f32",
         "--n 2^13 --threads 64,128",
         "--n 130 --threads 64 --lines --gpu sm_86:7",
@@ -186,6 +197,16 @@ fn what_is_wrong_is_said_with_its_reason() {
     let racy = step("racy", Some(("    .loc 1 11 9\n    bar.sync 0;\n", "")));
     let unsure = step("unsure", Some(("setp.ge.u64 %p, %i, %n;", "setp.gt.u64 %p, %i, %n;")));
     let silent = step("silent", Some(("st.global.b32 [%to], %x;", "")));
+    let ones = step("ones", Some(("ld.global.b32 %x, [%from];", "mov.b32 %x, 1;")));
+    // Who does not add does not wait either.
+    let apart = step(
+        "apart",
+        Some((
+            "Rest:\n    .loc 1 11 9\n    bar.sync 0;\n",
+            "    .loc 1 11 9\n    bar.sync 0;\nRest:\n",
+        )),
+    );
+    let clustered = clustered();
     let mut text = String::new();
     for (step, args) in [
         (minus, "--n 65 --type i32 --input int"),
@@ -197,6 +218,11 @@ fn what_is_wrong_is_said_with_its_reason() {
         (unsure, "--n 65 --type i32"),
         (unsure, "--n 64 --type i32 --threads 64"),
         (silent, "--n 65 --type i32"),
+        (silent, "--n 33 --type i32"),
+        (ones, "--n 33 --type i32 --input ones"),
+        (apart, "--n 64 --type i32"),
+        (clustered, "--n 64 --type i32"),
+        (clustered, "--n 64 --explain"),
     ] {
         text += &printed(&[step], alone, args);
     }
@@ -209,6 +235,7 @@ fn the_ladder_has_one_table_for_each_problem() {
         [("tree", None), ("minus", Some(("ADD %x, %x, %y;", "sub.s32 %x, %x, %y;")))]
             .map(|(name, change)| step(name, change));
     let racy = step("racy", Some(("    .loc 1 11 9\n    bar.sync 0;\n", "")));
+    let clustered = clustered();
     let show: Show = |outcomes, refusals, _| report::ladder(outcomes, refusals);
     let mut text = String::new();
     for (steps, args) in [
@@ -216,6 +243,9 @@ fn the_ladder_has_one_table_for_each_problem() {
         (&[tree, minus, racy], "--n 2^12 --type i32 --input int --threads 64,128"),
         (&[tree, tree], "--n 33 --type i32 --format csv"),
         (&[tree, tree], "--n 33 --explain"),
+        (&[tree, clustered], "--n 33 --explain"),
+        (&[tree, clustered], "--n 33 --type i32"),
+        (&[clustered, clustered], "--n 33 --type i32"),
         (&[tree, tree], "--explain --n 2^31*128+1"),
         (&[tree, tree], "--n 33 --lines"),
         (&[tree, tree], "--n 33 --trace trace.json"),
