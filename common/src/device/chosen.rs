@@ -155,6 +155,15 @@ mod tests {
         for other in [changed, asked, none] {
             assert!(!other.contains("committed PTX, 8.4"), "{other}");
         }
+        // Where the compiler that is asked for is missing, a kernel that is not changed is not why.
+        for kind in [Kind::Nvrtc, Kind::Clang] {
+            if let Err(missing) = Compiler::find(Some(kind)) {
+                assert_eq!(
+                    origin(source, Some(kind), Element::I32),
+                    Error::from(missing).to_string()
+                );
+            }
+        }
         std::fs::remove_file(file).unwrap();
     }
 }

@@ -165,6 +165,19 @@ fn printed(steps: &[&'static Step], show: Show, args: &str) -> String {
     text + "\n"
 }
 
+#[test]
+fn a_kernel_of_one_s_own_takes_the_place_of_the_step_s() {
+    let file = std::env::temp_dir().join(format!("own-{}.ptx", std::process::id()));
+    std::fs::write(&file, PTX.replace("ADD", "add.s32")).unwrap();
+    let tree = step("tree", None);
+    let said = printed(&[tree], alone, &format!("--n 33 --type i32 --kernel {}", file.display()));
+    let lines: Vec<&str> = said.lines().collect();
+    let path = said.split_whitespace().collect::<String>();
+    assert!(path.contains(&format!("{},asitis", file.display())), "{said}");
+    assert!(lines.contains(&"  sum       4687, verified, exact modulo 2^32"), "{said}");
+    std::fs::remove_file(file).unwrap();
+}
+
 /// `UPDATE_EXPECT=1 cargo test -p common` writes the files anew: look at what has changed in them.
 #[test]
 fn a_step_alone_prints_its_counts() {
@@ -206,6 +219,16 @@ fn what_is_wrong_is_said_with_its_reason() {
             "    .loc 1 11 9\n    bar.sync 0;\nRest:\n",
         )),
     );
+    // The lanes of a warp meet at two places in place of one, and warps not at all.
+    let parted = step(
+        "parted",
+        Some((
+            "Rest:\n    .loc 1 11 9\n    bar.sync 0;\n",
+            "Rest:\n    .loc 1 11 9\n    and.b32 %y, %tid, 1;\n    setp.eq.u32 %p, %y, 0;\n    \
+             @%p bra Other;\n    bar.warp.sync 0xffffffff;\n    bra Next;\n\
+             Other:\n    bar.warp.sync 0xffffffff;\nNext:\n",
+        )),
+    );
     let clustered = clustered();
     let mut text = String::new();
     for (step, args) in [
@@ -221,6 +244,7 @@ fn what_is_wrong_is_said_with_its_reason() {
         (silent, "--n 33 --type i32"),
         (ones, "--n 33 --type i32 --input ones"),
         (apart, "--n 64 --type i32"),
+        (parted, "--n 128 --type i32 --threads 128"),
         (clustered, "--n 64 --type i32"),
         (clustered, "--n 64 --explain"),
     ] {
