@@ -155,6 +155,10 @@ mod tests {
         for other in [changed, asked, none] {
             assert!(!other.contains("committed PTX, 8.4"), "{other}");
         }
+        // What a program was not built with has to be there.
+        let nowhere = Kernel { path: "nowhere/kernel.cu", source: "", ..kernel };
+        let said = by(None, &nowhere, Element::I32, None).unwrap_err().to_string();
+        assert!(said.starts_with("reading nowhere/kernel.cu"), "{said}");
         // Where the compiler that is asked for is missing, a kernel that is not changed is not why.
         for kind in [Kind::Nvrtc, Kind::Clang] {
             if let Err(missing) = Compiler::find(Some(kind)) {

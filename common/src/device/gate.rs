@@ -87,7 +87,8 @@ impl Gate {
         gate.wait(cuda.shared_stream(), 0).ok()?;
         cuda.finish().ok()?;
         let (watch, flag) = (gate.watch.clone(), gate.flag.clone());
-        gate.keeper = Some(thread::spawn(move || watch.keep(&flag)));
+        gate.keeper =
+            Some(thread::spawn(move || watch.keep(PATIENCE, |closings| flag.set(closings))));
         Some(gate)
     }
 
@@ -125,13 +126,13 @@ impl Watchdog {
     }
 
     /// Opens a gate that has been closed for too long; ends with the gate.
-    fn keep(&self, flag: &Flag) {
+    fn keep(&self, patience: Duration, open: impl Fn(u32)) {
         while !self.over.load(Ordering::Relaxed) {
-            thread::park_timeout(PATIENCE / 20);
+            thread::park_timeout(patience / 20);
             let closed = self.closed.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some((_, closings)) = closed.filter(|(since, _)| since.elapsed() > PATIENCE) {
+            if let Some((_, closings)) = closed.filter(|(since, _)| since.elapsed() > patience) {
                 self.broken.store(true, Ordering::Relaxed);
-                flag.set(closings);
+                open(closings);
             }
         }
     }
@@ -153,5 +154,38 @@ impl Drop for Gate {
             keeper.thread().unpark();
             let _ = keeper.join();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a watchdog opened in a while, of a gate that was closed for the seventh time so long ago.
+    fn opened(ago: Option<Duration>, patience: Duration) -> (Vec<u32>, bool) {
+        let watch = Watchdog::default();
+        watch.set(ago.map(|ago| (Instant::now() - ago, 7)));
+        let opened = Mutex::new(Vec::new());
+        thread::scope(|scope| {
+            let keeper = scope.spawn(|| {
+                watch.keep(patience, |closings| opened.lock().unwrap().push(closings));
+            });
+            thread::sleep(patience / 4);
+            watch.over.store(true, Ordering::Relaxed);
+            keeper.thread().unpark();
+            keeper.join().unwrap();
+        });
+        // It opens the gate again and again: whoever waits may come late.
+        let mut opened = opened.into_inner().unwrap();
+        opened.dedup();
+        (opened, watch.broken.into_inner())
+    }
+
+    #[test]
+    fn a_gate_that_is_closed_for_too_long_is_opened_for_good_and_no_other() {
+        let patience = Duration::from_secs(1);
+        assert_eq!(opened(Some(2 * patience), patience), (vec![7], true));
+        assert_eq!(opened(Some(Duration::ZERO), patience), (vec![], false));
+        assert_eq!(opened(None, patience), (vec![], false));
     }
 }

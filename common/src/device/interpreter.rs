@@ -493,4 +493,26 @@ mod tests {
         let again = load(COUNTS, "a");
         assert!(!Rc::ptr_eq(&again, &load(&format!("{COUNTS}\n"), "a")));
     }
+
+    #[test]
+    fn checks_are_read_as_they_are_called() {
+        let read = ["races", "memory", "sync"].map(|text| text.parse::<Check>().unwrap());
+        assert_eq!(read, Check::ALL);
+        let said = "all".parse::<Check>().unwrap_err().to_string();
+        assert!(said.contains("`all` is no check: take races, memory or sync, or none"), "{said}");
+    }
+
+    /// PTX of our own that cannot be read is the interpreter's fault, and a file's is the file's.
+    #[test]
+    fn text_that_cannot_be_read_is_told_apart() {
+        let simt = Interpreter::new(&Settings::default());
+        let said = |source: &str| {
+            let (text, source) = ("no PTX".to_owned(), source.to_owned());
+            simt.load(&Ptx { text, source, ..counts() }).unwrap_err()
+        };
+        assert!(matches!(said(""), Error::BadPtx { file, .. } if file == "count.ptx"));
+        assert!(
+            matches!(said("a source"), Error::Simt { doing, .. } if doing == "interpreting count.ptx")
+        );
+    }
 }

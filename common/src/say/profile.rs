@@ -207,4 +207,9 @@ mod tests {
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         assert!(tables(&events[..3]).contains("GPU") && !tables(&events[..3]).contains("API"));
     }
+
+    #[test]
+    fn a_program_is_called_as_its_file_is() {
+        assert!(program().starts_with("common-"), "{}", program());
+    }
 }

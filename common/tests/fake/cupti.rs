@@ -265,7 +265,7 @@ pub extern "C" fn cuptiActivityFlushAll(_: u32) -> u32 {
         (kernel.put(52, 40i32), kernel.put(56, 1i32), kernel.put(60, 1i32));
         kernel.put(104, c"reduce".as_ptr());
         let copy = record(1);
-        (copy.put(4, 1u8), copy.put(8, 4096u64), copy.put(16, 2000u64), copy.put(24, 3000u64));
+        (copy.put(4, said("way").unwrap_or(1) as u8), copy.put(8, 4096u64), copy.put(16, 2000u64), copy.put(24, 3000u64));
         copy.put(40, 13u32);
         record(8);
         let set = record(2);

@@ -261,6 +261,11 @@ fn records_become_events_by_time() {
     let recording = Recording::with(fake.says("nameless=1").library).unwrap();
     let (events, _) = recording.finish().unwrap();
     assert_eq!(&*events[0].name, "function 307");
+    for (way, name) in [(2, "[memcpy DtoH]"), (8, "[memcpy DtoD]"), (3, "[memcpy]")] {
+        let recording = Recording::with(fake.says(&format!("way={way}")).library).unwrap();
+        let (events, _) = recording.finish().unwrap();
+        assert_eq!(&*events[1].name, name);
+    }
 }
 
 #[test]

@@ -280,3 +280,34 @@ fn the_ladder_has_one_table_for_each_problem() {
     }
     expect_file!["../said/ladder.txt"].assert_eq(&text);
 }
+
+/// Nobody reads on.
+struct Gone(io::ErrorKind);
+
+impl Write for Gone {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        Err(self.0.into())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_closed_pipe_is_no_error_and_a_full_disk_is_one() {
+    let words = ["many", "--device", "simt", "--n", "33", "--type", "i32"];
+    let matches = Program::command().try_get_matches_from(words).unwrap();
+    let Program { options } = Program::from_arg_matches(&matches).unwrap();
+    let tree = step("tree", None);
+    let ended = |kind| print(&[tree], &options, alone, &mut Gone(kind));
+    let closed = ended(io::ErrorKind::BrokenPipe);
+    assert!(matches!(closed, Err(Stop::Closed)));
+    // An exit code has no other face.
+    assert_eq!(format!("{:?}", exit(closed)), format!("{:?}", ExitCode::SUCCESS));
+    assert_eq!(format!("{:?}", exit(Ok(()))), format!("{:?}", ExitCode::SUCCESS));
+    let full = ended(io::ErrorKind::StorageFull);
+    let Err(Stop::Error(error)) = &full else { panic!("{full:?}") };
+    assert!(error.to_string().starts_with("writing to standard output"), "{error}");
+    assert_eq!(format!("{:?}", exit(full)), format!("{:?}", ExitCode::from(2)));
+}
