@@ -144,14 +144,16 @@ fn clustered() -> &'static Step {
     Box::leak(Box::new(Step { plan, variants: &[], kernel: Kernel { ..tree.kernel }, ..*tree }))
 }
 
-/// What a program of these steps prints, and what it says at its end.
+/// What is typed, what a program of these steps prints, and what it says at its end.
 fn printed(steps: &[&'static Step], show: Show, args: &str) -> String {
     let names: Vec<&str> = steps.iter().map(|step| step.name).collect();
-    let mut text = format!("$ {} {args}\n", names.join(","));
-    let words = ["many", "--device", "simt"].into_iter().chain(args.split_whitespace());
-    let matches = Program::command().try_get_matches_from(words).expect(args);
-    let Program { options } = Program::from_arg_matches(&matches).expect(args);
-    let mut out = Vec::new();
+    let words: Vec<&str> = args.split_whitespace().collect();
+    format!("$ {} {args}\n{}\n", names.join(","), said(steps, show, &words))
+}
+
+fn said(steps: &[&'static Step], show: Show, words: &[&str]) -> String {
+    let options = options(words);
+    let (mut text, mut out) = (String::new(), Vec::new());
     let result = print(steps, &options, show, &mut out);
     let out = String::from_utf8(out).expect("it is text");
     text += &anstream::adapter::strip_str(&out).to_string();
@@ -162,7 +164,13 @@ fn printed(steps: &[&'static Step], show: Show, args: &str) -> String {
         }
         Err(Stop::Closed) => text += "closed\n",
     }
-    text + "\n"
+    text
+}
+
+fn options(words: &[&str]) -> Options {
+    let words = ["many", "--device", "simt"].iter().chain(words);
+    let matches = Program::command().try_get_matches_from(words).expect("they are options");
+    Program::from_arg_matches(&matches).expect("they are options").options
 }
 
 #[test]
@@ -170,11 +178,11 @@ fn a_kernel_of_one_s_own_takes_the_place_of_the_step_s() {
     let file = std::env::temp_dir().join(format!("own-{}.ptx", std::process::id()));
     std::fs::write(&file, PTX.replace("ADD", "add.s32")).unwrap();
     let tree = step("tree", None);
-    let said = printed(&[tree], alone, &format!("--n 33 --type i32 --kernel {}", file.display()));
-    let lines: Vec<&str> = said.lines().collect();
-    let path = said.split_whitespace().collect::<String>();
-    assert!(path.contains(&format!("{},asitis", file.display())), "{said}");
-    assert!(lines.contains(&"  sum       4687, verified, exact modulo 2^32"), "{said}");
+    let path = file.to_str().unwrap();
+    let said = said(&[tree], alone, &["--n", "33", "--type", "i32", "--kernel", path]);
+    let joined = |text: &str| text.split_whitespace().collect::<String>();
+    assert!(joined(&said).contains(&joined(&format!("kernel {path}, as it is"))), "{said}");
+    assert!(said.contains("  sum       4687, verified, exact modulo 2^32\n"), "{said}");
     std::fs::remove_file(file).unwrap();
 }
 
@@ -296,9 +304,7 @@ impl Write for Gone {
 
 #[test]
 fn a_closed_pipe_is_no_error_and_a_full_disk_is_one() {
-    let words = ["many", "--device", "simt", "--n", "33", "--type", "i32"];
-    let matches = Program::command().try_get_matches_from(words).unwrap();
-    let Program { options } = Program::from_arg_matches(&matches).unwrap();
+    let options = options(&["--n", "33", "--type", "i32"]);
     let tree = step("tree", None);
     let ended = |kind| print(&[tree], &options, alone, &mut Gone(kind));
     let closed = ended(io::ErrorKind::BrokenPipe);
