@@ -309,7 +309,7 @@ fn explain(
                         Ok(()) => writeln!(out, "{}", report::explain(step, &problem))?,
                         Err(error) if steps.len() > 1 => {
                             let Refusal { step, why, .. } = Refusal::of(step.name, error)?;
-                            writeln!(out, "{step}\n{why}\n")?;
+                            writeln!(out, "{step}\n{}", report::wrapped("", &why))?;
                         }
                         Err(error) => return Err(error.into()),
                     }

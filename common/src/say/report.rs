@@ -330,7 +330,7 @@ pub(crate) fn line(label: &str, text: &str) -> String {
 }
 
 /// A paragraph of at most 80 columns, behind a label.
-fn wrapped(label: &str, text: &str) -> String {
+pub(super) fn wrapped(label: &str, text: &str) -> String {
     let indent = " ".repeat(label.len());
     let mut lines = vec![label.to_owned()];
     for word in text.split_whitespace() {

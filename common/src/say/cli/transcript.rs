@@ -148,7 +148,14 @@ fn clustered() -> &'static Step {
 fn printed(steps: &[&'static Step], show: Show, args: &str) -> String {
     let names: Vec<&str> = steps.iter().map(|step| step.name).collect();
     let words: Vec<&str> = args.split_whitespace().collect();
-    format!("$ {} {args}\n{}\n", names.join(","), said(steps, show, &words))
+    let text = said(steps, show, &words);
+    // Records, sentences on standard error and a reader's own source are as wide as they are.
+    let free = |line: &str| line.starts_with("error: ") || line.contains(" | ");
+    let wide = |line: &&str| line.chars().count() > 80 && !free(line);
+    if !args.contains("--format") {
+        assert_eq!(text.lines().find(wide), None, "{args}: more than 80 columns");
+    }
+    format!("$ {} {args}\n{text}\n", names.join(","))
 }
 
 fn said(steps: &[&'static Step], show: Show, words: &[&str]) -> String {
