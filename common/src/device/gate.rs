@@ -161,17 +161,19 @@ impl Drop for Gate {
 mod tests {
     use super::*;
 
-    /// What a watchdog opened in a while, of a gate that was closed for the seventh time so long ago.
-    fn opened(ago: Option<Duration>, patience: Duration) -> (Option<u32>, bool) {
+    /// What a watchdog opened in a while, of a gate that was closed for the seventh time then; and whether
+    /// it is broken.
+    fn opened(since: Option<Instant>, patience: Duration) -> (Option<u32>, bool) {
         let watch = Watchdog::default();
-        watch.set(ago.map(|ago| (Instant::now() - ago, 7)));
+        watch.set(since.map(|since| (since, 7)));
         let opened = Mutex::new(Vec::<u32>::new());
         thread::scope(|scope| {
             let keeper = scope.spawn(|| {
                 watch.keep(patience, |closings| opened.lock().unwrap().push(closings));
             });
             // One that is to be opened is so soon; of the others nothing is heard for a while.
-            let most = if ago > Some(patience) { 5 * patience } else { patience / 4 };
+            let late = since.is_some_and(|since| since.elapsed() > patience);
+            let most = if late { 5 * patience } else { patience / 4 };
             let started = Instant::now();
             while started.elapsed() < most && opened.lock().unwrap().is_empty() {
                 thread::sleep(patience / 20);
@@ -186,9 +188,10 @@ mod tests {
 
     #[test]
     fn a_gate_that_is_closed_for_too_long_is_opened_for_good_and_no_other() {
-        let patience = Duration::from_secs(1);
-        assert_eq!(opened(Some(2 * patience), patience), (Some(7), true));
-        assert_eq!(opened(Some(Duration::ZERO), patience), (None, false));
+        let (now, patience) = (Instant::now(), Duration::from_secs(1));
+        assert_eq!(opened(now.checked_sub(2 * patience), patience), (Some(7), true));
+        // Closed a moment ago, however slow this machine is.
+        assert_eq!(opened(Some(now + 1000 * patience), patience), (None, false));
         assert_eq!(opened(None, patience), (None, false));
     }
 }
