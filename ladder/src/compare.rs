@@ -206,4 +206,26 @@ mod tests {
         assert!(answer(&samples, "b", "a").unwrap().contains("a against b: slower"));
         assert_eq!(answer(&samples, "a", "c"), None);
     }
+
+    #[test]
+    fn a_step_is_not_compared_with_itself() {
+        #[derive(clap::Parser)]
+        struct Program {
+            #[command(flatten)]
+            options: Options,
+        }
+        let words = ["compare", "v3", "v3-first"];
+        let Program { options } = <Program as clap::Parser>::try_parse_from(words).unwrap();
+        assert!(distinct("v3-first-add", "v4-unroll-warp", &options).is_ok());
+        assert_eq!(
+            distinct("v3-first-add", "v3-first-add", &options).unwrap_err().to_string(),
+            "`v3` and `v3-first` are both v3-first-add: name two that differ"
+        );
+    }
+
+    #[test]
+    fn sizes_that_nobody_asks_for_are_small_ones_and_large_ones() {
+        assert_eq!(SIZES, [65_536, 1_048_576, 16_777_216, 268_435_456]);
+        assert_eq!(COUNTED, [1_048_576]);
+    }
 }

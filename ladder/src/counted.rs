@@ -118,4 +118,94 @@ mod tests {
         assert_eq!([ratio(4, 2), ratio(3, 3), ratio(2, 5)], ["0.50x", "1.00x", "2.50x"]);
         assert_eq!([ratio(0, 0), ratio(0, 7)], ["-", "-"]);
     }
+
+    fn run(names: [&str; 2]) -> [Outcome; 2] {
+        use common::device::{Choice, Settings};
+        let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
+        let step = |name: &str| *crate::STEPS.iter().find(|step| step.name == name).unwrap();
+        let threads = common::plan::Block::new(64).unwrap();
+        let how = How { element: vec![Element::I32], threads, warm: false, seconds: 1.0 };
+        both::<i32>(&device, names.map(step), 1000, &how).unwrap()
+    }
+
+    fn rows(both: &[Outcome; 2]) -> Vec<(String, Vec<String>)> {
+        let text = beside(both);
+        let cells = |line: &str| -> Vec<String> {
+            let cells = line.split("  ").map(str::trim).filter(|cell| !cell.is_empty());
+            cells.map(str::to_owned).collect()
+        };
+        let rows = text.lines().skip(2).map(cells);
+        rows.map(|row| (row[0].clone(), row[1..].join(" ").split(' ').map(str::to_owned).collect()))
+            .collect()
+    }
+
+    #[test]
+    fn each_count_stands_in_its_row_and_what_neither_does_is_left_out() {
+        let mut both = run(["v1-divergence", "v2-bank-conflicts"]);
+        let counts = |outcome: &mut Outcome, counts| {
+            outcome.observed.as_mut().unwrap().counters.total = counts;
+        };
+        let first = Counts {
+            warp_insts: 1000,
+            shared_ld: 20,
+            shared_st: 3,
+            shared_ld_conflicts: 40,
+            shared_st_conflicts: 5,
+            global_ld_requests: 60,
+            global_st_requests: 7,
+            global_ld_sectors: 800,
+            global_st_sectors: 9,
+            barriers: 7,
+            ..Counts::default()
+        };
+        counts(&mut both[0], first);
+        counts(&mut both[1], Counts { warp_insts: 1500, shuffles: 2, ..Counts::default() });
+        let found = rows(&both);
+        let expected = [
+            ("threads of a block", "64 64"),
+            ("instructions of warps", "1,000 1,500 1.50x"),
+            ("shared loads and stores", "23 0 0.00x"),
+            ("bank conflicts", "45 0 0.00x"),
+            ("barriers", "7 0 0.00x"),
+            ("shuffles", "0 2 -"),
+            ("global requests", "67 0 0.00x"),
+            ("global sectors", "809 0 0.00x"),
+            ("the sum", "verified verified"),
+        ];
+        let found: Vec<(&str, String)> =
+            found.iter().map(|(name, cells)| (name.as_str(), cells.join(" "))).collect();
+        assert_eq!(found, expected.map(|(name, cells)| (name, cells.to_owned())));
+    }
+
+    #[test]
+    fn a_fault_of_either_kind_is_in_the_last_row() {
+        use common::sum::{Mismatch, Run};
+        let [right, mut found] = run(["v1-divergence", "v2-bank-conflicts"]);
+        let finding = simt::observe::Finding {
+            fault: simt::observe::Fault::DataRace,
+            entry: "reduce".into(),
+            launch: 1,
+            launches: 1,
+            space: None,
+            address: 0,
+            place: String::new(),
+            sites: Vec::new(),
+            lines: Vec::new(),
+            detail: String::new(),
+            cure: String::new(),
+            places: 1,
+            times: 1,
+        };
+        found.observed.as_mut().unwrap().findings.push(finding);
+        let mut wrong = right.clone();
+        let step = crate::STEPS[1];
+        let chip = common::plan::Chip::H200;
+        let block = common::plan::Block::new(64).unwrap();
+        let problem = common::plan::Problem { n: 1000, block, element: Element::I32, chip };
+        let verdict = wrong.verdict;
+        wrong.wrong = Some(Box::new(Mismatch::of(step, &problem, Run::First, verdict, None)));
+        let last = |both: &[Outcome; 2]| rows(both).pop().unwrap().1;
+        assert_eq!(last(&[right, found.clone()]), ["verified", "FOUND"]);
+        assert_eq!(last(&[wrong, found]), ["WRONG", "FOUND"]);
+    }
 }

@@ -160,11 +160,19 @@ fn a_baseline_is_compared_with_what_has_changed_since() {
     prints(&[&["--save-baseline", &name], &few[..]].concat());
     let again = [&["--baseline", &name], &few[..]].concat();
     assert_eq!(prints(&again), "", "nothing has changed");
+    let told = |args: &[&str]| String::from_utf8(ladder(args).output().unwrap().stderr).unwrap();
+    let same = told(&again);
+    assert!(same.contains(&format!("13 of 13 kernels for f32 are those of {name}")), "{same}");
     // Yesterday's v3 is v2 today: the plans pass the same arguments.
     let [v2, v3] = ["v2-bank-conflicts.f32.ptx", "v3-first-add.f32.ptx"].map(|f| folder.join(f));
     let comment = format!("{}\n// Another day's.\n", std::fs::read_to_string(&v3).unwrap());
     std::fs::write(&v3, comment).unwrap();
     let text = prints(&again);
+    let but_one = told(&again);
+    assert!(
+        but_one.contains(&format!("12 of 13 kernels for f32 are those of {name}")),
+        "{but_one}"
+    );
     assert!(text.contains(&format!("v3-first-add@{name}")) && text.contains("1.00x"), "{text}");
     // A kernel that is wrong today, or was, has no counts that anyone should compare.
     std::fs::copy(v2, v3).unwrap();

@@ -100,6 +100,7 @@ mod tests {
         let memory = device.alloc("sums", 12).unwrap();
         let all = memory.address();
         assert_eq!(all.first(12).unwrap().bytes(), 12);
+        assert_eq!(all.first(8).unwrap().bytes(), 8);
         refused(all.first(13), "13 bytes do not fit into device memory of 12");
         assert_eq!(all.behind(8).bytes(), 4);
         refused(all.behind(8).first(5), "5 bytes do not fit into device memory of 4");

@@ -117,4 +117,57 @@ mod tests {
             "kernel.f32.ptx is made for f32, as its stamp says, and `--type i32` asks for another: take `--type f32`, or the PTX for i32"
         );
     }
+
+    #[test]
+    fn what_is_no_ptx_is_refused_with_what_it_lacks() {
+        let said = |text| looks_like_ptx(text, "own.ptx").map_err(|error| error.to_string());
+        for (text, lacks) in [
+            ("", "it is empty"),
+            (" \n", "it is empty"),
+            ("this is no PTX", "it has no .version line"),
+            (".target sm_60\n", "it has no .version line"),
+            (".version 8.4\n", "it has no .target line"),
+        ] {
+            let error = said(text).unwrap_err();
+            assert!(error.contains("own.ptx") && error.contains(lacks), "{text}: {error}");
+        }
+        assert_eq!(said(".version 8.4\n.target sm_60\n"), Ok(()));
+    }
+
+    /// The committed PTX runs for its own source alone, and where no compiler is asked for.
+    #[test]
+    fn a_changed_kernel_never_runs_from_the_committed_ptx() {
+        let file = std::env::temp_dir().join(format!("chosen-{}.cu", std::process::id()));
+        let source = "extern \"C\" __global__ void reduce() {}\n";
+        let ptx: &str = Stamp::put(".version 8.4\n.target sm_60\n", source, "by hand").leak();
+        let kernel = Kernel { path: "", source, includes: &[], ptx: [ptx, ptx, ""] };
+        let origin = |text: &str, asked, element| {
+            std::fs::write(&file, text).unwrap();
+            // A machine without a compiler says so.
+            by(asked, &kernel, element, Some(&file))
+                .map_or_else(|e| e.to_string(), |ptx| ptx.origin)
+        };
+        let own = origin(source, None, Element::I32);
+        assert_eq!(own, "the step's own kernel: committed PTX, 8.4 for sm_60");
+        let changed = origin(&format!("{source}// More.\n"), None, Element::I32);
+        let asked = origin(source, Some(Kind::Nvrtc), Element::I32);
+        let none = origin(source, None, Element::F64);
+        for other in [changed, asked, none] {
+            assert!(!other.contains("committed PTX, 8.4"), "{other}");
+        }
+        // What a program was not built with has to be there.
+        let nowhere = Kernel { path: "nowhere/kernel.cu", source: "", ..kernel };
+        let said = by(None, &nowhere, Element::I32, None).unwrap_err().to_string();
+        assert!(said.starts_with("reading nowhere/kernel.cu"), "{said}");
+        // Where the compiler that is asked for is missing, a kernel that is not changed is not why.
+        for kind in [Kind::Nvrtc, Kind::Clang] {
+            if let Err(missing) = Compiler::find(Some(kind)) {
+                assert_eq!(
+                    origin(source, Some(kind), Element::I32),
+                    Error::from(missing).to_string()
+                );
+            }
+        }
+        std::fs::remove_file(file).unwrap();
+    }
 }

@@ -86,7 +86,7 @@ impl Cuda {
         let mut version = 0;
         // SAFETY: writes one integer.
         unsafe { sys::cuDriverGetVersion(&mut version) }.result().map_err(opening())?;
-        let driver = format!("{}.{}", version / 1000, version % 1000 / 10);
+        let driver = dotted(version);
         let facts = facts(&context, &driver).map_err(opening())?;
         Ok(Cuda { context, stream, facts, driver, launched: Cell::new(0) })
     }
@@ -383,14 +383,70 @@ fn facts(context: &Arc<CudaContext>, driver: &str) -> Result<Facts, DriverError>
             as u32,
         cluster: program::largest_cluster(context, driver),
     };
-    let sms = chip.sms;
     let l2 = number(Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?;
     let kilohertz = number(Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE)?;
     let bits = number(Attribute::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH)?;
+    let bus = bus(kilohertz, bits);
+    let line = line(&name, chip.sms, l2, bus, driver);
+    Ok(Facts { name, chip, l2, bus, line })
+}
+
+/// Bytes a second of a memory bus; none where the driver does not tell of it.
+fn bus(kilohertz: u64, bits: u64) -> Option<f64> {
     // Memory moves data on both edges of its clock.
     let bus = 2.0 * kilohertz as f64 * 1e3 * bits as f64 / 8.0;
-    let bus = (bus > 0.0).then_some(bus);
+    (bus > 0.0).then_some(bus)
+}
+
+fn line(name: &str, sms: u32, l2: u64, bus: Option<f64>, driver: &str) -> String {
     let speed = bus.map_or(String::new(), |bus| format!(", {:.0} GB/s bus", bus / 1e9));
-    let line = format!("{name}, {sms} SMs, {} MB L2{speed}, CUDA {driver} driver", l2 >> 20);
-    Ok(Facts { name, chip, l2, bus, line })
+    format!("{name}, {sms} SMs, {} MB L2{speed}, CUDA {driver} driver", l2 >> 20)
+}
+
+/// CUDA's version of a number such as 12040.
+fn dotted(version: i32) -> String {
+    format!("{}.{}", version / 1000, version % 1000 / 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the vendor's pages say of three GPUs.
+    #[test]
+    fn a_bus_is_twice_its_clock_times_its_width() {
+        for (megahertz, bits, gigabytes) in
+            [(3201, 6144, 4917), (2619, 5120, 3352), (10_501, 384, 1008)]
+        {
+            let bus = bus(megahertz * 1000, bits).unwrap();
+            assert_eq!((bus / 1e9).round(), f64::from(gigabytes));
+        }
+        assert_eq!([bus(0, 6144), bus(3_201_000, 0)], [None, None]);
+    }
+
+    #[test]
+    fn a_gpu_says_what_it_is_in_one_line() {
+        let said = line("NVIDIA H200", 132, 60 << 20, Some(4.9167e12), &dotted(12040));
+        assert_eq!(said, "NVIDIA H200, 132 SMs, 60 MB L2, 4917 GB/s bus, CUDA 12.4 driver");
+        let said = line("a GPU", 7, 0, None, &dotted(13000));
+        assert_eq!(said, "a GPU, 7 SMs, 0 MB L2, CUDA 13.0 driver");
+    }
+
+    #[test]
+    fn a_call_says_more_than_its_grid_only_where_there_is_more() {
+        use sys::CUlaunchAttributeID as Id;
+        let (clusters, starts) = (
+            Id::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+            Id::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+        );
+        let asked = |cluster, early| {
+            let entry = "reduce".into();
+            let call = Call { entry, grid: 8, block: 64, cluster, shared: 0, early, args: vec![] };
+            attributes(&call).iter().map(|attribute| attribute.id).collect::<Vec<_>>()
+        };
+        assert_eq!(asked(1, false), []);
+        assert_eq!(asked(2, false), [clusters]);
+        assert_eq!(asked(1, true), [starts]);
+        assert_eq!(asked(16, true), [clusters, starts]);
+    }
 }

@@ -65,6 +65,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn without_the_library_there_is_no_driver() {
+        // SAFETY: it only opens the library by name.
+        let present = unsafe { sys::is_culib_present() };
+        for _ in 0..2 {
+            assert_eq!(matches!(start(), Err(Error::NoDriver)), !present);
+        }
+    }
+
+    #[test]
     fn the_function_that_a_library_lacks_is_named() {
         // A library that every system has, and two of its functions.
         let (library, [one, other]) = match () {

@@ -87,7 +87,8 @@ impl Gate {
         gate.wait(cuda.shared_stream(), 0).ok()?;
         cuda.finish().ok()?;
         let (watch, flag) = (gate.watch.clone(), gate.flag.clone());
-        gate.keeper = Some(thread::spawn(move || watch.keep(&flag)));
+        gate.keeper =
+            Some(thread::spawn(move || watch.keep(PATIENCE, |closings| flag.set(closings))));
         Some(gate)
     }
 
@@ -125,13 +126,13 @@ impl Watchdog {
     }
 
     /// Opens a gate that has been closed for too long; ends with the gate.
-    fn keep(&self, flag: &Flag) {
+    fn keep(&self, patience: Duration, open: impl Fn(u32)) {
         while !self.over.load(Ordering::Relaxed) {
-            thread::park_timeout(PATIENCE / 20);
+            thread::park_timeout(patience / 20);
             let closed = self.closed.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some((_, closings)) = closed.filter(|(since, _)| since.elapsed() > PATIENCE) {
+            if let Some((_, closings)) = closed.filter(|(since, _)| since.elapsed() > patience) {
                 self.broken.store(true, Ordering::Relaxed);
-                flag.set(closings);
+                open(closings);
             }
         }
     }
@@ -153,5 +154,44 @@ impl Drop for Gate {
             keeper.thread().unpark();
             let _ = keeper.join();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a watchdog opened in a while, of a gate that was closed for the seventh time then; and whether
+    /// it is broken.
+    fn opened(since: Option<Instant>, patience: Duration) -> (Option<u32>, bool) {
+        let watch = Watchdog::default();
+        watch.set(since.map(|since| (since, 7)));
+        let opened = Mutex::new(Vec::<u32>::new());
+        thread::scope(|scope| {
+            let keeper = scope.spawn(|| {
+                watch.keep(patience, |closings| opened.lock().unwrap().push(closings));
+            });
+            // One that is to be opened is so soon; of the others nothing is heard for a while.
+            let late = since.is_some_and(|since| since.elapsed() > patience);
+            let most = if late { 5 * patience } else { patience / 4 };
+            let started = Instant::now();
+            while started.elapsed() < most && opened.lock().unwrap().is_empty() {
+                thread::sleep(patience / 20);
+            }
+            let found = opened.lock().unwrap().first().copied();
+            watch.over.store(true, Ordering::Relaxed);
+            keeper.thread().unpark();
+            keeper.join().unwrap();
+            (found, watch.broken.load(Ordering::Relaxed))
+        })
+    }
+
+    #[test]
+    fn a_gate_that_is_closed_for_too_long_is_opened_for_good_and_no_other() {
+        let (now, patience) = (Instant::now(), Duration::from_secs(1));
+        assert_eq!(opened(now.checked_sub(2 * patience), patience), (Some(7), true));
+        // Closed a moment ago, however slow this machine is.
+        assert_eq!(opened(Some(now + 1000 * patience), patience), (None, false));
+        assert_eq!(opened(None, patience), (None, false));
     }
 }

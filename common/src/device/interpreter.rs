@@ -387,3 +387,6 @@ fn stopped(doing: impl Into<String>) -> impl FnOnce(simt::Error) -> Error {
         other => Error::Simt { doing, text: other.to_string() },
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -71,7 +71,7 @@ impl Program {
                 driver: driver.to_owned(),
             }),
             Code::CUDA_ERROR_NO_BINARY_FOR_GPU | Code::CUDA_ERROR_INVALID_PTX
-                if older(context, &ptx.text) =>
+                if older(&architecture(context), ptx::target(&ptx.text)) =>
             {
                 Err(Error::OldGpu {
                     target: ptx::target(&ptx.text).to_owned(),
@@ -214,11 +214,11 @@ fn fits(file: &str, entry: &str, takes: &[Option<u32>], given: usize) -> Result<
     )))
 }
 
-/// Whether the GPU is older than what the PTX was made for.
-fn older(context: &CudaContext, ptx: &str) -> bool {
+/// Whether a GPU, as `sm_90`, is older than what PTX was made for.
+fn older(gpu: &str, target: &str) -> bool {
     let number =
         |name: &str| name.trim_start_matches("sm_").trim_end_matches('a').parse::<u32>().ok();
-    number(ptx::target(ptx)) > number(&architecture(context))
+    number(target) > number(gpu)
 }
 
 #[cfg(test)]
@@ -237,5 +237,20 @@ mod tests {
         assert!(nine.contains("`reduce` of a.ptx takes 9 parameters, and is given 3"), "{nine}");
         let structure = said(&[Some(8), None], 2);
         assert!(structure.contains("2 parameters, 1 of them structures"), "{structure}");
+    }
+
+    #[test]
+    fn a_gpu_is_older_than_the_targets_above_its_own() {
+        for (gpu, target, expected) in [
+            ("sm_90", "sm_90", false),
+            ("sm_90", "sm_90a", false),
+            ("sm_90", "sm_60", false),
+            ("sm_86", "sm_90a", true),
+            ("sm_90", "sm_120", true),
+            ("sm_120", "sm_90", false),
+            ("sm_90", "unknown", false),
+        ] {
+            assert_eq!(older(gpu, target), expected, "{gpu} and {target}");
+        }
     }
 }

@@ -203,6 +203,14 @@ mod tests {
     }
 
     #[test]
+    fn a_sum_may_be_as_large_as_64_bits_on_its_way() {
+        let most = u64::MAX;
+        assert_eq!(format!("{most}-{most}+5").parse::<Size>().unwrap(), Size(5));
+        assert_eq!(format!("5-{most}+{most}").parse::<Size>().unwrap(), Size(5));
+        assert!(format!("{most}+1-{most}").parse::<Size>().is_err());
+    }
+
+    #[test]
     fn a_range_doubles_from_one_size_to_the_next() {
         let sizes = |text: &str| text.parse::<Sizes>().map(|sizes| sizes.0);
         let powers: Vec<Size> = (10..=28).map(|power| Size(1 << power)).collect();

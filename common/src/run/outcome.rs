@@ -372,6 +372,23 @@ mod tests {
     }
 
     #[test]
+    fn a_gpu_s_wrong_sum_is_looked_into_by_the_interpreter() {
+        let mut outcome = Outcome::made_up("v0-naive", 33, &[]);
+        assert!(outcome.fault().is_none());
+        let block = Block::new(64).unwrap();
+        let chip = outcome.device.chip;
+        let problem = crate::plan::Problem { n: 33, block, element: Element::F64, chip };
+        let verdict = Verdict::of(32.0, &f64::sum(&[33.0]), 6);
+        outcome.wrong = Some(Box::new(Mismatch::of(&STEP, &problem, Run::First, verdict, None)));
+        let said = outcome.fault().unwrap().to_string();
+        assert!(said.starts_with("forgetful is wrong: the sum of 33 f64"), "{said}");
+        assert!(
+            said.ends_with("; `--device simt` looks for the reason, in a smaller sum"),
+            "{said}"
+        );
+    }
+
+    #[test]
     fn a_timed_run_that_writes_nothing_is_found() {
         on_the_interpreter(|job, workload| {
             assert!(job.verify_once(workload).unwrap().wrong.is_none());

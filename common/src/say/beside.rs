@@ -213,4 +213,27 @@ mod tests {
         assert_eq!(row(&table, "conflicts"), ["–", "–", "–"]);
         assert!(summary(&counted).ends_with(&why));
     }
+
+    #[test]
+    fn looking_again_is_said_where_the_chip_loads_more() {
+        for (loads, more) in [(0.0, false), (5.0, true)] {
+            let said = notes(&counted(|values| values[4] += loads));
+            assert_eq!(said.contains("in global loads"), more, "{said}");
+        }
+        let fewer = Counts { global_ld_requests: 3, ..Counts::default() };
+        let fewer = Counted { interpreter: Ok(vec![fewer]), ..counted(|values| values[4] = 2.0) };
+        assert!(!looked(&fewer), "fewer loads are no looking again");
+    }
+
+    #[test]
+    fn each_launch_has_a_table() {
+        let mut outcome = Outcome::made_up("v0-naive", 1000, &[1e-6]);
+        assert_eq!(beside(&outcome), "");
+        let one = counted(|_| ());
+        outcome.counted = Some(Counted { hardware: vec![one.hardware[0]; 2], ..one });
+        let text = beside(&outcome);
+        let text = anstream::adapter::strip_str(&text).to_string();
+        // The interpreter has counted the first alone.
+        expect_test::expect_file!["said/beside.txt"].assert_eq(&text);
+    }
 }

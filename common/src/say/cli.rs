@@ -65,16 +65,19 @@ pub fn run(step: &'static Step) -> ExitCode {
         .about(about)
         .long_about(page)
         .after_long_help(examples);
-    main(command, &[step], |outcomes, _, options| {
-        let show = |outcome| {
-            let lines = if options.lines { ledger::lines(outcome) } else { String::new() };
-            report::outcome(outcome, options.input, options.seed)
-                + &ledger::ledger(outcome)
-                + &beside::beside(outcome)
-                + &lines
-        };
-        outcomes.iter().map(show).collect()
-    })
+    main(command, &[step], alone)
+}
+
+/// What a step's own program shows of its runs.
+fn alone(outcomes: &[Outcome], _: &[Refusal], options: &Options) -> String {
+    let show = |outcome| {
+        let lines = if options.lines { ledger::lines(outcome) } else { String::new() };
+        report::outcome(outcome, options.input, options.seed)
+            + &ledger::ledger(outcome)
+            + &beside::beside(outcome)
+            + &lines
+    };
+    outcomes.iter().map(show).collect()
 }
 
 /// The command line of the whole ladder, to which the ladder adds its further commands.
@@ -97,7 +100,8 @@ pub fn options(matches: &clap::ArgMatches) -> Result<Options, clap::Error> {
 
 /// Runs the program of the whole ladder.
 pub fn ladder(options: &Options, steps: &[&'static Step]) -> ExitCode {
-    exit(print(steps, options, |outcomes, refusals, _| report::ladder(outcomes, refusals)))
+    let show: Show = |outcomes, refusals, _| report::ladder(outcomes, refusals);
+    exit(print(steps, options, show, &mut anstream::stdout()))
 }
 
 /// Runs the program of a study: several ways to one sum, in one table, at sizes of its own.
@@ -121,21 +125,30 @@ pub fn study_command(study: &'static Study) -> clap::Command {
 pub fn refused(error: &clap::Error) -> ExitCode {
     // A closed pipe has no reader for this either.
     let _ = error.print();
-    // Nobody looks for a wrong value where nobody wrote it.
-    let written =
-        |option: &str| std::env::args().any(|word| word.split('=').next() == Some(option));
-    for (variable, option) in [("REDUCE_N", "--n"), ("REDUCE_DEVICE", "--device")] {
-        if let (Ok(value), false, true) =
-            (std::env::var(variable), written(option), error.exit_code() != 0)
-            && error.to_string().contains(&format!("{option} <"))
-        {
-            let _ = writeln!(
-                anstream::stderr(),
-                "note: the value is that of the variable {variable}, which is `{value}`: change or unset it"
-            );
-        }
+    let words: Vec<String> = std::env::args().collect();
+    if let Some(note) = note(error, &words, |variable| std::env::var(variable).ok()) {
+        let _ = writeln!(anstream::stderr(), "{note}");
     }
     ExitCode::from(error.exit_code() as u8)
+}
+
+/// Where a refused value comes from, if it is a variable's: nobody looks for a wrong value where nobody
+/// wrote it.
+fn note(
+    error: &clap::Error,
+    words: &[String],
+    variable: impl Fn(&str) -> Option<String>,
+) -> Option<String> {
+    let options =
+        [("REDUCE_N", "--n"), ("REDUCE_DEVICE", "--device"), ("REDUCE_COMPILER", "--compiler")];
+    let (name, option) = options
+        .into_iter()
+        .find(|(_, option)| error.to_string().contains(&format!("{option} <")))?;
+    let written = words.iter().any(|word| word.split('=').next() == Some(option));
+    let value = variable(name).filter(|_| !written && error.exit_code() != 0)?;
+    Some(format!(
+        "note: the value is that of the variable {name}, which is `{value}`: change or unset it"
+    ))
 }
 
 /// Says how a command went: an error is a sentence, a closed pipe is none.
@@ -150,20 +163,19 @@ pub fn exit(result: Result<(), Stop>) -> ExitCode {
 }
 
 /// Parses, runs, prints, and says how it went.
-fn main(
-    command: clap::Command,
-    steps: &[&'static Step],
-    show: fn(&[Outcome], &[Refusal], &Options) -> String,
-) -> ExitCode {
+fn main(command: clap::Command, steps: &[&'static Step], show: Show) -> ExitCode {
     let parsed = command
         .term_width(80)
         .try_get_matches()
         .and_then(|matches| Program::from_arg_matches(&matches));
     match parsed {
-        Ok(Program { options }) => exit(print(steps, &options, show)),
+        Ok(Program { options }) => exit(print(steps, &options, show, &mut anstream::stdout())),
         Err(error) => refused(&error),
     }
 }
+
+/// What is shown of the outcomes of one problem, and of the steps that could not run.
+type Show = fn(&[Outcome], &[Refusal], &Options) -> String;
 
 /// What is done with the outcomes of one problem, with the steps that could not run, and with why a
 /// sum was not counted.
@@ -196,12 +208,13 @@ impl From<io::Error> for Stop {
     }
 }
 
+/// Runs all steps on all problems, and prints what came of them.
 fn print(
     steps: &[&'static Step],
     options: &Options,
-    show: fn(&[Outcome], &[Refusal], &Options) -> String,
+    show: Show,
+    out: &mut impl Write,
 ) -> Result<(), Stop> {
-    let mut out = anstream::stdout();
     if !options.explain && steps.len() > 1 && options.kernel.is_some() {
         let text = "`--kernel` takes the place of one step's kernel, and the ladder has many: run a step with it";
         return Err(Error::Usage(text.into()).into());
@@ -218,7 +231,7 @@ fn print(
     let profile = options.profile.as_ref().filter(|_| !options.explain).map(|_| Profile::start());
     let device = Device::open(options.device, &options.settings())?;
     if options.explain {
-        return explain(steps, options, device.facts(), &mut out);
+        return explain(steps, options, device.facts(), out);
     }
     match options.format {
         Format::Table if steps.len() == 1 => {
@@ -261,8 +274,7 @@ fn print(
         std::fs::write(path, text).map_err(failed)?;
     }
     if let (Some(profile), Some(file)) = (profile, &options.profile) {
-        let told =
-            profile.tell(&device, options.format == Format::Table, file.as_deref(), &mut out);
+        let told = profile.tell(&device, options.format == Format::Table, file.as_deref(), out);
         match told {
             Ok(()) => {}
             Err(Stop::Error(error)) => uncounted = uncounted.take().or(Some(error)),
@@ -297,7 +309,7 @@ fn explain(
                         Ok(()) => writeln!(out, "{}", report::explain(step, &problem))?,
                         Err(error) if steps.len() > 1 => {
                             let Refusal { step, why, .. } = Refusal::of(step.name, error)?;
-                            writeln!(out, "{step}\n{why}\n")?;
+                            writeln!(out, "{step}\n{}", report::wrapped("", &why))?;
                         }
                         Err(error) => return Err(error.into()),
                     }
@@ -406,94 +418,6 @@ fn progress() -> ProgressBar {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{
-        Kernel,
-        device::{Choice, Settings},
-        plan::{Phase, Plan},
-    };
-
-    /// A step of as many elements a block as the device has multiprocessors.
-    static STEP: Step = Step {
-        name: "by-sms",
-        cures: "",
-        costs: "",
-        kernel: Kernel { path: "", source: "", includes: &[], ptx: ["", "", ""] },
-        blocks: &[64, 128, 256, 512, 1024],
-        aligned: 1,
-        plan: |problem| {
-            let tile = u64::from(problem.chip.sms);
-            let entry = "reduce".into();
-            Plan::until_one(problem, &Phase { entry, tile, shared: 0, depth: 1 })
-        },
-        variants: &[],
-    };
-
-    /// Two steps for the youngest GPU, one of them in clusters that are larger than any.
-    fn young() -> [&'static Step; 2] {
-        const SOURCE: &str = "// By hand.\n";
-        let ptx = ".version 8.4\n.target sm_120\n.address_size 64\n.visible .entry \
-                   reduce(.param .u64 a, .param .u64 b, .param .u64 c)\n{\n    ret;\n}\n";
-        let ptx: &str = compiler::Stamp::put(ptx, SOURCE, "by hand").leak();
-        let young = Step {
-            name: "young",
-            kernel: Kernel { source: SOURCE, ptx: [ptx, ptx, ptx], ..STEP.kernel },
-            variants: &[],
-            ..STEP
-        };
-        let plan = |problem: &Problem| {
-            let mut plan = (STEP.plan)(problem);
-            plan.launches.iter_mut().for_each(|launch| launch.cluster = 32);
-            plan
-        };
-        let clustered = Step { name: "clustered", plan, ..young };
-        [Box::leak(Box::new(young)), Box::leak(Box::new(clustered))]
-    }
-
-    fn ran(steps: &[&'static Step], gpu: &str) -> Result<Vec<String>, String> {
-        let arguments = ["many", "--n", "0", "--device", "simt", "--gpu", gpu];
-        let matches = Program::command().try_get_matches_from(arguments).unwrap();
-        let Program { options } = Program::from_arg_matches(&matches).unwrap();
-        let device = Device::open(Choice::Simt, &options.settings()).unwrap();
-        let mut refused = Vec::new();
-        let result = each(steps, &options, &device, &mut |_, refusals, _| {
-            refused.extend(refusals.iter().map(|refusal| refusal.needs.clone()));
-            Ok(())
-        });
-        match result {
-            Ok(()) => Ok(refused),
-            Err(Stop::Error(error)) => Err(format!("{} {error}", error.exit_code())),
-            Err(Stop::Closed) => unreachable!("nothing is printed"),
-        }
-    }
-
-    #[test]
-    fn where_no_step_of_many_can_run_it_is_said_why() {
-        let [young, clustered] = young();
-        let said = ran(&[young, clustered], "sm_90").unwrap_err();
-        let start = "2 nothing of this runs here: young: the kernel is built for sm_120, and this GPU is sm_90";
-        assert!(said.starts_with(start), "{said}");
-        let said = ran(&[clustered, clustered], "sm_120").unwrap_err();
-        let part =
-            "clustered: `reduce` needs clusters of 32 blocks, and this GPU has clusters of 8";
-        assert_eq!(said.matches(part).count(), 2, "{said}");
-    }
-
-    #[test]
-    fn explain_plans_for_the_device_s_own_multiprocessors() {
-        let arguments = ["by-sms", "--explain", "--n", "700"];
-        let matches = Program::command().try_get_matches_from(arguments).unwrap();
-        let Program { options } = Program::from_arg_matches(&matches).unwrap();
-        for (sms, blocks) in [(7, 100), (10, 70)] {
-            let gpu = format!("sm_90:{sms}").parse().unwrap();
-            let settings = Settings { gpu, ..Settings::default() };
-            let device = Device::open(Choice::Simt, &settings).unwrap();
-            let mut text = Vec::new();
-            explain(&[&STEP], &options, device.facts(), &mut text).unwrap();
-            let text = String::from_utf8(text).unwrap();
-            assert!(text.contains(&format!("on a device of {sms} SMs")), "{text}");
-            assert!(text.contains(&format!("| reduce | {blocks} ")), "{text}");
-        }
-    }
-}
+mod tests;
+#[cfg(test)]
+mod transcript;

@@ -211,5 +211,31 @@ mod tests {
         let said = printed(&observed);
         assert!(said.contains("block 7, thread 3: x = 7") && !said.contains("x = 8"), "{said}");
         assert!(said.contains("and 2,992 more"), "{said}");
+        assert_eq!(said.matches("printed").count(), 1, "the first line alone is labelled: {said}");
+        assert!(said.lines().next().unwrap().contains("printed"), "{said}");
+    }
+
+    #[test]
+    fn one_round_is_the_launch_and_not_told_again() {
+        let mut launch = simt::LaunchCounts::default();
+        launch.rounds = vec![Counts::default()];
+        let mut observed = Observed {
+            counters: Counters::default(),
+            checks: Vec::new(),
+            findings: Vec::new(),
+            printed: Vec::new(),
+            prints: 0,
+            trace: None,
+        };
+        observed.counters.launches.push(launch);
+        assert_eq!(rounds(&observed), "");
+        observed.counters.launches[0].rounds.push(Counts::default());
+        assert_eq!(
+            rounds(&observed)
+                .lines()
+                .filter(|line| line.contains("0.0") || line.contains('-'))
+                .count(),
+            2
+        );
     }
 }

@@ -216,3 +216,60 @@ impl Options {
         Samples { count: self.samples as usize, warm: self.warm }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_is_a_number_of_seconds() {
+        assert_eq!(seconds("0"), Ok(Duration::ZERO));
+        assert_eq!(seconds("2.5"), Ok(Duration::from_millis(2500)));
+        assert_eq!(seconds("1e9"), Ok(Duration::from_secs(1_000_000_000)));
+        for text in ["-1", "1e10", "NaN", "inf", "ten", ""] {
+            assert!(seconds(text).unwrap_err().contains(&format!("`--budget {text}`")), "{text}");
+        }
+    }
+
+    #[test]
+    fn checks_are_a_list_or_none() {
+        let read =
+            |text| checks(text).map(|Checks(checks)| checks).map_err(|error| error.to_string());
+        assert_eq!(read("none"), Ok(vec![]));
+        assert_eq!(read("sync,races"), Ok(vec![Check::Sync, Check::Races]));
+        for text in ["races,none", "none,none"] {
+            assert!(read(text).unwrap_err().contains("asks for checks and for none"), "{text}");
+        }
+        assert!(read("races,").unwrap_err().contains("`` is no check"));
+    }
+
+    #[test]
+    fn an_offset_and_a_seed_are_whole_numbers() {
+        assert_eq!(
+            (offset("0"), offset("2^12-1"), seed("18446744073709551615")),
+            (Ok(0), Ok(4095), Ok(u64::MAX))
+        );
+        for text in ["4096", "-1", "1.5", ""] {
+            assert!(offset(text).unwrap_err().contains(&format!("`--offset {text}`")), "{text}");
+        }
+        for text in ["-1", "18446744073709551616", "x"] {
+            assert!(seed(text).unwrap_err().contains(&format!("`--seed {text}`")), "{text}");
+        }
+    }
+
+    #[test]
+    fn sizes_that_nobody_asks_for_are_the_usual_ones() {
+        #[derive(clap::Parser)]
+        struct Program {
+            #[command(flatten)]
+            options: Options,
+        }
+        let sizes = |args: &[&str], usual| {
+            let words = ["v0"].iter().chain(args);
+            <Program as clap::Parser>::try_parse_from(words).unwrap().options.sizes(usual)
+        };
+        assert_eq!(sizes(&[], 1), [1 << 20]);
+        assert_eq!(sizes(&[], 2), [1 << 20, 1 << 28]);
+        assert_eq!(sizes(&["--n", "0,257"], 2), [0, 257]);
+    }
+}

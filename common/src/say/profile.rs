@@ -165,7 +165,9 @@ mod tests {
             (0.0, "0.00 ns"),
             (79.4, "79.4 ns"),
             (999.9, "1.00 µs"),
+            (9_995.0, "10.0 µs"),
             (12_345.0, "12.3 µs"),
+            (99_950.0, "100 µs"),
             (99_960.0, "100 µs"),
             (146_310_000.0, "146 ms"),
             (2.5e9, "2.50 s"),
@@ -204,5 +206,10 @@ mod tests {
         assert!(text.contains("API calls") && text.contains("cuOccupancyMaxPotential…"), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         assert!(tables(&events[..3]).contains("GPU") && !tables(&events[..3]).contains("API"));
+    }
+
+    #[test]
+    fn a_program_is_called_as_its_file_is() {
+        assert!(program().starts_with("common-"), "{}", program());
     }
 }

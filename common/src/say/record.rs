@@ -256,4 +256,36 @@ mod tests {
         assert_eq!((&row[6], &row[7], &row[10]), ("0.00000025", "33", "0.0000001"));
         assert_eq!(&row[11], "", "no time was taken");
     }
+
+    #[test]
+    fn a_line_of_json_is_one_object() {
+        let line = record().json().unwrap();
+        let read: Json = serde_json::from_str(&line).unwrap();
+        assert_eq!((line.lines().count(), &line[line.len() - 1..]), (1, "\n"));
+        assert_eq!(read["device"], "GPU, the \"first\"");
+        assert_eq!((&read["sum"], &read["timing"]), (&Json::from(2.5e-7), &Json::Null));
+        assert!(read.get("counted").is_none(), "the GPU was not asked");
+    }
+
+    #[test]
+    fn what_the_gpu_counted_has_the_names_of_its_counters() {
+        let mut outcome = Outcome::made_up("v0-naive", 1000, &[1e-6]);
+        let mut values = [0.0; METRICS.len()];
+        values.iter_mut().enumerate().for_each(|(index, value)| *value = index as f64);
+        let counts = simt::Counts { shared_ld: 7, ..Default::default() };
+        outcome.counted = Some(Counted {
+            version: "13.0".into(),
+            passes: 4,
+            hardware: vec![values],
+            interpreter: Ok(vec![counts]),
+        });
+        let read: Json = serde_json::from_str(&Record::of(&outcome).json().unwrap()).unwrap();
+        let counted = &read["counted"];
+        assert_eq!((&counted["cupti"], &counted["passes"]), (&Json::from("13.0"), &Json::from(4)));
+        // Where the hardware has 0, and the interpreter 7, and six times the other way round.
+        assert_eq!((&counted["equal"], &counted["differ"]), (&Json::from(0), &Json::from(8)));
+        for (index, name) in METRICS.iter().enumerate() {
+            assert_eq!(counted["launches"][0][*name], index as f64, "{name}");
+        }
+    }
 }

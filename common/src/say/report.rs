@@ -330,7 +330,7 @@ pub(crate) fn line(label: &str, text: &str) -> String {
 }
 
 /// A paragraph of at most 80 columns, behind a label.
-fn wrapped(label: &str, text: &str) -> String {
+pub(super) fn wrapped(label: &str, text: &str) -> String {
     let indent = " ".repeat(label.len());
     let mut lines = vec![label.to_owned()];
     for word in text.split_whitespace() {
@@ -435,5 +435,52 @@ mod tests {
         let text = wrapped("cures ", &"word ".repeat(60));
         assert!(text.lines().count() > 3 && text.lines().all(|line| line.len() <= 80));
         assert!(text.lines().skip(1).all(|line| line.starts_with("      w")));
+    }
+
+    #[test]
+    fn it_is_said_which_elements_each_sum_holds() {
+        assert_eq!(shares(&Holds::ALL, 1025), "One sum holds all 1,025 elements.");
+        let strides = Holds::Strides { tile: 512, count: 132, word: 4 };
+        assert_eq!(
+            shares(&strides, 1 << 20),
+            "Each of 132 partial sums holds a tile of 512 neighbouring elements, the tile that is 132 tiles further on, and so forth."
+        );
+        let matrices = |order, tile| shares(&Holds::Matrices { order, tile, count: 3 }, 1000);
+        assert_eq!(
+            matrices(Order::Row, u64::MAX),
+            "Matrices of 4 elements, each together: each of 3 blocks of sums holds all of them, entry by entry."
+        );
+        assert_eq!(
+            matrices(Order::Column, 1000),
+            "Matrices of 4 elements, the first element of each, then the second of each, and so forth: each of 3 blocks of sums holds 1,000 neighbouring ones, the last one what is left, entry by entry."
+        );
+    }
+
+    #[test]
+    fn a_line_has_room_for_80_columns_and_no_more() {
+        let full = format!("{} {}", "a".repeat(40), "b".repeat(38));
+        assert_eq!(wrapped("", &full), format!("{full}\n"));
+        assert_eq!(full.len(), 79);
+        let words = format!("{} {}", "a".repeat(40), "b".repeat(39));
+        assert_eq!(wrapped("", &words).lines().count(), 1, "80 columns");
+        let words = format!("{} {}", "a".repeat(40), "b".repeat(40));
+        assert_eq!(wrapped("", &words).lines().count(), 2, "81 columns");
+        // What a style takes of a text takes no column.
+        let words = format!("{GOOD}{}{GOOD:#} {}", "a".repeat(40), "b".repeat(39));
+        assert_eq!(wrapped("", &words).lines().count(), 1);
+    }
+
+    #[test]
+    fn bytes_are_whole_below_a_thousand() {
+        assert_eq!(scaled(1e15, "B"), "1000.00 TB");
+        assert_eq!(
+            [999.0, 1000.0, 2000.0].map(|bytes| scaled(bytes, "B")),
+            ["999 B", "1 kB", "2 kB"]
+        );
+        assert_eq!([3.0, 4.5].map(|seconds| scaled(seconds, "s")), ["3.00 s", "4.50 s"]);
+        assert_eq!(
+            [5e12, 1e12, 5e-7, 2e-9].map(|x| scaled(x, "s")),
+            ["5.00 Ts", "1.00 Ts", "500.00 ns", "2.00 ns"]
+        );
     }
 }

@@ -74,4 +74,19 @@ mod tests {
         assert_eq!(table(3, false).lines().filter(|line| line.contains("right")).count(), 3);
         assert!(table(2, true).lines().all(|line| line.chars().count() <= 80));
     }
+
+    #[test]
+    fn one_time_among_the_runs_has_its_column() {
+        let timed = Outcome::made_up("v0-naive", 1_000_000, &[10e-6]);
+        let mut wrong = timed.clone();
+        wrong.timing = None;
+        let mut sizes = Sizes::default();
+        [&wrong, &timed, &wrong].into_iter().for_each(|outcome| sizes.add(outcome));
+        let table = anstream::adapter::strip_str(&sizes.table()).to_string();
+        let rows: Vec<Vec<&str>> =
+            table.lines().skip(2).map(|line| line.split_whitespace().collect()).collect();
+        let untimed = ["1000000", "f64", "64", "1000000", "right", "-", "-", "-"];
+        let timed = ["1000000", "f64", "64", "1000000", "right", "10.00", "µs", "100.00", "800.00"];
+        assert_eq!(rows, [&untimed[..], &timed, &untimed], "{table}");
+    }
 }

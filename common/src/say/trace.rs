@@ -151,4 +151,22 @@ mod tests {
         assert_eq!(found[&1], [(0, 100), (10, 20), (100, 120), (130, 131)]);
         assert_eq!(found[&2], [(90, 130)]);
     }
+
+    #[test]
+    fn each_kind_of_event_has_its_category_and_its_amount() {
+        let kinds = [Kind::Call, Kind::Kernel, Kind::Copy, Kind::Fill];
+        let events = kinds.map(|kind| Event { kind, ..event(Place::Stream(7), "e", 0, 1) });
+        let trace = trace("v1", &events);
+        let rows = trace["traceEvents"].as_array().unwrap().iter().filter(|row| row["ph"] == "X");
+        let found: Vec<Json> = rows.map(|row| json!([row["cat"], row["args"]])).collect();
+        assert_eq!(
+            found,
+            [
+                json!(["driver", {}]),
+                json!(["kernel", { "blocks": 7 }]),
+                json!(["copy", { "bytes": 7 }]),
+                json!(["fill", { "bytes": 7 }]),
+            ]
+        );
+    }
 }

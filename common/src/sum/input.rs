@@ -170,4 +170,12 @@ mod tests {
         assert_eq!("one-hot:2^4".parse::<Input>().unwrap(), Input::OneHot(16));
         assert!("zeros".parse::<Input>().is_err());
     }
+
+    #[test]
+    fn more_than_the_host_has_is_refused() {
+        for n in [1 << 61, u64::MAX] {
+            let error = Input::Ones.draw::<f64>(n, 0).unwrap_err();
+            assert!(matches!(&error, Error::Refused { what, .. } if *what == format!("{n} f64")));
+        }
+    }
 }

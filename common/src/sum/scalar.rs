@@ -160,3 +160,40 @@ impl Scalar for i32 {
         f64::from(self.wrapping_sub(reference.integer() as i32)).abs()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+
+    use super::*;
+
+    #[test]
+    fn one_addition_is_that_of_the_kernel() {
+        assert_eq!((3.plus(4), i32::MAX.plus(1), i32::MIN.plus(-1)), (7, i32::MIN, i32::MAX));
+        assert_eq!((0.5f32.plus(0.25), 0.1f64.plus(0.2)), (0.75, 0.1 + 0.2));
+        assert_eq!(16_777_216.0f32.plus(1.0), 16_777_216.0, "rounded to 24 bits");
+    }
+
+    #[test]
+    fn signed_and_exact_integers_are_any() {
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let drawn: Vec<i32> = (0..1000).map(|_| i32::signed(&mut rng)).collect();
+        let exact: Vec<i32> = (0..1000).map(i32::exact).collect();
+        // Of each bit there are about as many ones as zeros.
+        for (values, bit) in
+            [drawn, exact].iter().flat_map(|values| (0..32).map(move |b| (values, b)))
+        {
+            let ones = values.iter().filter(|value| *value >> bit & 1 == 1).count();
+            assert!((400..600).contains(&ones), "bit {bit}: {ones} of 1000");
+        }
+    }
+
+    #[test]
+    fn a_value_is_a_number_of_either_kind() {
+        assert_eq!((Value::Int(-7).as_f64(), Value::Float(2.5).as_f64()), (-7.0, 2.5));
+        assert_eq!(
+            (Value::Int(-7).to_string(), Value::Float(2.5).to_string()),
+            ("-7".into(), "2.5".into())
+        );
+    }
+}

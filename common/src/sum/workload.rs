@@ -150,6 +150,14 @@ impl<T: Scalar> Workload<T> {
     }
 }
 
+/// Bytes from one copy of so many bytes to the next, and how many copies there are, where so many bytes
+/// are free.
+fn pool(bytes: u64, free: u64) -> (u64, u64) {
+    let stride = bytes.next_multiple_of(256).max(256);
+    // Half of what is free stays free, for partial sums and for others.
+    (stride, (ROTATION.div_ceil(stride) + 1).min(free / 2 / stride).max(1))
+}
+
 /// Where on a device an input will lie.
 struct Place {
     what: String,
@@ -170,9 +178,7 @@ impl Place {
                 if bytes > free {
                     return Err(Error::Memory { what, place: "device", needed: bytes, free });
                 }
-                let stride = bytes.next_multiple_of(256).max(256);
-                // Half of what is free stays free, for partial sums and for others.
-                (stride, (ROTATION.div_ceil(stride) + 1).min(free / 2 / stride).max(1))
+                pool(bytes, free)
             }
             Device::Simt(_) => (bytes, 1),
         };
@@ -267,5 +273,51 @@ mod tests {
             assert_eq!(three.cold(), three.warm().behind(copy * stride));
         }
         assert_eq!((three.warm().bytes(), three.pool()), (3 * stride - 2 * 4, 3 * stride));
+    }
+
+    #[test]
+    fn more_than_the_host_has_is_refused() {
+        let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
+        let error = Workload::<f32>::new(&device, Input::Ones, 1 << 45, 1).unwrap_err();
+        assert!(matches!(error, Error::Memory { place: "host", needed, .. } if needed == 1 << 47));
+    }
+
+    /// Elements are put down some millions at a time.
+    #[test]
+    fn what_is_put_down_in_pieces_lies_in_one_piece() {
+        let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
+        let n = CHUNK + 13;
+        let workload = Workload::<i32>::shifted(&device, Input::Ones, n, 1, 3).unwrap();
+        assert_eq!(workload.warm().bytes(), n * 4);
+        let slip = Slip { at: CHUNK + 5, twice: true };
+        workload.trip(&device, slip).unwrap();
+        let mut found = vec![0; (n + 3) as usize];
+        device.read(&workload.memory, bytemuck::cast_slice_mut(&mut found)).unwrap();
+        let twice = (CHUNK + 5 + 3) as usize;
+        assert!(
+            found.iter().enumerate().all(|(at, value)| *value == if at == twice { 2 } else { 1 })
+        );
+        let during = workload.while_exact(&device, || {
+            device.read(&workload.memory, bytemuck::cast_slice_mut(&mut found))
+        });
+        during.unwrap();
+        for at in [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, n - 1] {
+            assert_eq!(found[at as usize + 3], i32::exact(at), "{at}");
+        }
+    }
+
+    #[test]
+    fn there_are_as_many_copies_as_a_cache_asks_for_and_half_of_the_memory_holds() {
+        let plenty = 1 << 40;
+        assert_eq!(pool(0, plenty), (256, (1 << 22) + 1));
+        assert_eq!(pool(256, plenty), (256, (1 << 22) + 1));
+        assert_eq!(pool(257, plenty), (512, (1 << 21) + 1));
+        assert_eq!(pool(1 << 30, plenty), (1 << 30, 2));
+        assert_eq!(pool((1 << 30) - 1, plenty), (1 << 30, 2));
+        assert_eq!(pool(3 << 30, plenty), (3 << 30, 2));
+        // Half of 6 GiB has room for three, half of 3 GiB for one, and one there is always.
+        assert_eq!(pool(1 << 28, 6 << 28), (1 << 28, 3));
+        assert_eq!(pool(1 << 28, 3 << 28), (1 << 28, 1));
+        assert_eq!(pool(1 << 28, 0), (1 << 28, 1));
     }
 }

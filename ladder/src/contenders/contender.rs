@@ -156,3 +156,13 @@ impl<'d> Contender<'d> {
 fn nanoseconds(seconds: f64) -> u64 {
     (seconds * 1e9).round().max(1.0) as u64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_whole_nanoseconds_and_never_none() {
+        assert_eq!([0.0, 1e-12, 1.4e-9, 1.6e-9, 2e-3].map(nanoseconds), [1, 1, 1, 2, 2_000_000]);
+    }
+}

@@ -303,4 +303,12 @@ mod tests {
         let reason = Cub::load(Some(Path::new("/nonexistent/libpeers.so"))).unwrap_err();
         assert!(reason.contains("cannot be used"), "{reason}");
     }
+
+    #[test]
+    fn a_library_is_looked_for_beside_this_program() {
+        let program = env::current_exe().unwrap();
+        let name = program.file_name().unwrap().to_str().unwrap();
+        assert_eq!(find(name).as_ref(), Some(&program));
+        assert_eq!(find("no library of this name"), None);
+    }
 }

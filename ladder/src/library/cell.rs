@@ -289,4 +289,13 @@ mod tests {
         assert_eq!(met.len(), 7);
         assert!(met.iter().all(|at| at % 128 == 0 && *at < 7 * 128));
     }
+
+    #[test]
+    fn a_time_is_whole_nanoseconds_and_never_none() {
+        assert_eq!([0.0, 1e-12, 1.4e-9, 1.6e-9, 2e-3].map(nanoseconds), [1, 1, 1, 2, 2_000_000]);
+        assert_eq!(
+            [Operation::Sum, Operation::Min, Operation::Max].map(name),
+            ["sum", "min", "max"]
+        );
+    }
 }

@@ -124,3 +124,27 @@ fn word(choice: &impl clap::ValueEnum) -> String {
 fn spawning(source: std::io::Error) -> Stop {
     Error::File { doing: "starting a process for a first answer".into(), source }.into()
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::ValueEnum;
+
+    use super::*;
+
+    #[test]
+    fn a_choice_is_typed_as_the_next_process_reads_it() {
+        let kinds: Vec<String> = Kind::value_variants().iter().map(word).collect();
+        assert_eq!(kinds, ["f32", "f64", "i32", "u32", "i64", "u64", "f16", "bf16"]);
+        for name in &kinds {
+            assert!(<Kind as ValueEnum>::from_str(name, false).is_ok());
+        }
+    }
+
+    #[test]
+    fn what_has_passed_is_told_in_milliseconds() {
+        let ago = Instant::now() - std::time::Duration::from_millis(1500);
+        let found = milliseconds(ago);
+        assert!((1500.0..2500.0).contains(&found), "{found}");
+        assert_eq!((found * 1e3).round() / 1e3, found, "to the microsecond");
+    }
+}

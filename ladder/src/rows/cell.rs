@@ -65,38 +65,38 @@ impl Input {
         let out = cuda.alloc("the sums", 4 * most)?;
         Ok(Input { values, memory, out })
     }
+}
 
-    /// A row that begins at that element.
-    fn row(&self, begin: u64, elements: u64) -> Vec<f32> {
-        let mut row = Vec::with_capacity(elements as usize);
-        while (row.len() as u64) < elements {
-            let from = ((begin + row.len() as u64) % DRAWN) as usize;
-            let some = self.values.len().min(from + elements as usize - row.len());
-            row.extend_from_slice(&self.values[from..some]);
-        }
-        row
+/// A row of values that are repeated, which begins at that element.
+fn row(values: &[f32], begin: u64, elements: u64) -> Vec<f32> {
+    let mut row = Vec::with_capacity(elements as usize);
+    while (row.len() as u64) < elements {
+        let from = ((begin + row.len() as u64) % values.len() as u64) as usize;
+        let some = values.len().min(from + elements as usize - row.len());
+        row.extend_from_slice(&values[from..some]);
     }
+    row
+}
 
-    /// What the host makes of some rows, on all cores: all of few, and of more the first, the last, and
-    /// those between at even distances. Long rows take it long.
-    fn expected(&self, rows: u64, elements: u64) -> Vec<Expected> {
-        let some = LOOKED_AT.min((1 << 26) / elements).clamp(2, rows.max(2));
-        let one = |at: u64| {
-            let row = if rows == 1 { 0 } else { (at * (rows - 1)) / (some - 1) };
-            let values = self.row(row * elements, elements);
-            let magnitude = values.iter().map(|value| f64::from(value.abs())).sum();
-            Expected { row, sum: host::sum(&values), magnitude }
-        };
-        let (one, some) = (&one, if rows == 1 { 1 } else { some });
-        let threads = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
-        std::thread::scope(|scope| {
-            let share = move |first| (first..some).step_by(threads as usize).map(one);
-            let started: Vec<_> = (0..threads)
-                .map(|first| scope.spawn(move || share(first).collect::<Vec<_>>()))
-                .collect();
-            started.into_iter().flat_map(|share| share.join().expect("it does not panic")).collect()
-        })
-    }
+/// What the host makes of some rows, on all cores: all of few, and of more the first, the last, and
+/// those between at even distances. Long rows take it long.
+fn expected(values: &[f32], rows: u64, elements: u64) -> Vec<Expected> {
+    let some = LOOKED_AT.min((1 << 26) / elements).clamp(2, rows.max(2));
+    let one = |at: u64| {
+        let at = if rows == 1 { 0 } else { (at * (rows - 1)) / (some - 1) };
+        let values = row(values, at * elements, elements);
+        let magnitude = values.iter().map(|value| f64::from(value.abs())).sum();
+        Expected { row: at, sum: host::sum(&values), magnitude }
+    };
+    let (one, some) = (&one, if rows == 1 { 1 } else { some });
+    let threads = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
+    std::thread::scope(|scope| {
+        let share = move |first| (first..some).step_by(threads as usize).map(one);
+        let started: Vec<_> = (0..threads)
+            .map(|first| scope.spawn(move || share(first).collect::<Vec<_>>()))
+            .collect();
+        started.into_iter().flat_map(|share| share.join().expect("it does not panic")).collect()
+    })
 }
 
 /// Verifies and times one shape.
@@ -125,7 +125,7 @@ pub(super) fn measure(
             ways.push((WAYS[way], Box::new(move |at| prepared.launch(at))));
         }
     }
-    let expected = input.expected(rows, elements);
+    let expected = expected(&input.values, rows, elements);
     for (name, run) in &ways {
         verify(rig, input, name, run, (rows, elements), &expected)?;
     }
@@ -185,16 +185,9 @@ fn verify(
     run(input.memory.address())?;
     let mut sums = vec![0f32; rows as usize];
     cuda.read(&input.out, bytemuck::cast_slice_mut(&mut sums))?;
-    for Expected { row, sum: exact, magnitude } in expected {
-        let got = sums[*row as usize];
-        let right = match name {
-            "reduce" => got.to_bits() == exact.to_bits(),
-            _ => {
-                let off = (f64::from(got) - f64::from(*exact)).abs();
-                off <= DEPTH * f64::from(f32::EPSILON) * magnitude
-            }
-        };
-        if !right {
+    for one in expected {
+        let (row, got, exact) = (one.row, sums[one.row as usize], one.sum);
+        if !right(name, got, one) {
             return Err(Error::Findings(format!(
                 "{name}: row {row} of {rows} rows of {elements} has {got:?}, where reduce::host has {exact:?}"
             )));
@@ -203,6 +196,75 @@ fn verify(
     Ok(())
 }
 
+/// Whether a row's sum is right: ours to the bit, and others' within what rounding explains.
+fn right(name: &str, got: f32, expected: &Expected) -> bool {
+    match name {
+        "reduce" => got.to_bits() == expected.sum.to_bits(),
+        _ => {
+            let off = (f64::from(got) - f64::from(expected.sum)).abs();
+            off <= DEPTH * f64::from(f32::EPSILON) * expected.magnitude
+        }
+    }
+}
+
 fn failed(error: reduce::Error) -> Error {
     Error::Cuda { doing: "summing rows with reduce".into(), text: error.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_goes_on_at_the_start_of_what_is_repeated() {
+        let values = [1.0, 2.0, 3.0, 4.0, 5.0];
+        for begin in [0, 1, 4, 5, 12, 1 << 40] {
+            for elements in [0, 1, 4, 5, 6, 17] {
+                let expected: Vec<f32> =
+                    (begin..begin + elements).map(|at| values[(at % 5) as usize]).collect();
+                assert_eq!(row(&values, begin, elements), expected, "{elements} from {begin}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_the_last_and_even_ones_between_are_looked_at() {
+        let values: Vec<f32> =
+            (0..1009).map(|at| if at % 3 == 0 { -0.5 } else { at as f32 }).collect();
+        let rows_of = |rows, elements| -> Vec<u64> {
+            let mut found: Vec<u64> =
+                expected(&values, rows, elements).iter().map(|one| one.row).collect();
+            found.sort_unstable();
+            found
+        };
+        assert_eq!(rows_of(1, 7), [0]);
+        assert_eq!(rows_of(2, 7), [0, 1]);
+        assert_eq!(rows_of(33, 7), (0..33).collect::<Vec<_>>());
+        let many = rows_of(1_000_003, 3);
+        assert_eq!((many.len(), many[0], many[4095]), (4096, 0, 1_000_002));
+        assert!(many.windows(2).all(|pair| (244..=245).contains(&(pair[1] - pair[0]))));
+        // Of long rows there are as many as are 2^26 elements, and two at least.
+        assert_eq!(rows_of(40, 1 << 22).len(), 16);
+        assert_eq!(rows_of(3, 1 << 26), [0, 2]);
+        for one in expected(&values, 5, 33) {
+            let of = row(&values, one.row * 33, 33);
+            assert_eq!(one.sum.to_bits(), host::sum(&of).to_bits());
+            let magnitude: f64 = of.iter().map(|value| f64::from(value.abs())).sum();
+            assert_eq!(one.magnitude, magnitude);
+        }
+    }
+
+    #[test]
+    fn ours_is_right_to_the_bit_and_others_within_rounding() {
+        let one = Expected { row: 0, sum: 1.0, magnitude: 2.0 };
+        assert!(right("reduce", 1.0, &one) && !right("reduce", 1.0f32.next_up(), &one));
+        // 4096 additions of 2^-23 each, of a magnitude of 2: 2^-10.
+        let most = 1.0 / 1024.0;
+        for (off, expected) in
+            [(0.0, true), (most, true), (-most, true), (1.01 * most, false), (-1.01 * most, false)]
+        {
+            assert_eq!(right("cub", 1.0 + off, &one), expected, "{off}");
+        }
+        assert!(!right("cub", f32::NAN, &one));
+    }
 }

@@ -17,7 +17,7 @@ fn of(total: u64, options: &Options) -> Vec<(u64, u64)> {
     if options.map {
         let powers = 0..=total.ilog2();
         let all = powers.clone().flat_map(|rows| powers.clone().map(move |n| (1 << rows, 1 << n)));
-        return all.filter(|(rows, n): &(u64, u64)| rows * n <= total).collect();
+        return all.filter(|(rows, n): &(u64, u64)| *n <= total / rows).collect();
     }
     let lengths: Vec<u64> = match options.drawn {
         0 => options.n.iter().map(|size| size.0).collect(),
@@ -48,5 +48,35 @@ mod tests {
         assert!(lengths.iter().all(|n| (1..=(1 << 28) + 1).contains(n)));
         let short = lengths.iter().filter(|n| **n < 1 << 14).count();
         assert!((35..=65).contains(&short), "{short}");
+    }
+
+    fn asked(args: &str) -> Vec<(u64, u64)> {
+        #[derive(clap::Parser)]
+        struct Program {
+            #[command(flatten)]
+            options: Options,
+        }
+        let words = ["rows"].into_iter().chain(args.split_whitespace());
+        cells(&<Program as clap::Parser>::try_parse_from(words).unwrap().options)
+    }
+
+    #[test]
+    fn each_length_has_as_many_rows_as_fit_once() {
+        assert_eq!(asked("--n 1,3,7,8 --total 7"), [(7, 1), (2, 3), (1, 7)]);
+        assert_eq!(asked("--n 2,1 --total 4,4,5"), [(4, 1), (5, 1), (2, 2)]);
+        assert_eq!(asked("--n 0,9 --total 8"), []);
+        assert_eq!([asked("--n 1 --total 0"), asked("--map --total 0")], [[], []]);
+        let lengths = asked("--drawn 40 --total 1000 --n 5");
+        assert!(lengths.len() > 20 && lengths.iter().all(|&(rows, n)| rows == 1000 / n));
+    }
+
+    #[test]
+    fn a_map_has_every_power_of_two_that_fits() {
+        assert_eq!(asked("--map --total 4"), [(1, 1), (2, 1), (4, 1), (1, 2), (2, 2), (1, 4)]);
+        assert_eq!(asked("--map --total 5"), asked("--map --total 4"));
+        // Of 34 powers, those whose product is no larger; 2^33 rows of 2^33 would be more than 64 bits.
+        let large = asked("--map --total 2^33");
+        assert_eq!(large.len(), 34 * 35 / 2);
+        assert!(large.iter().all(|&(rows, n)| u128::from(rows) * u128::from(n) <= 1 << 33));
     }
 }

@@ -334,6 +334,8 @@ mod tests {
             "fn f(b: &super::b::B) -> u8 { 1 }",
             "const fn f() {} fn g() { assert!(crate::b::inner::f() == ()); }",
             "struct S<T = super::b::B>(T);",
+            "struct S(pub (super::b::B, u8));",
+            "fn f() { g(crate::b::inner::f()) }",
             "#[cfg(unix)] use crate::b::B;",
         ] {
             assert_eq!(of_a(text), ["a>b"], "{text}");
@@ -370,6 +372,7 @@ mod tests {
             "#[cfg(test)] mod tests { use super::*; use crate::b::B; }",
             "#[cfg(test)] use crate::b::B; fn f<'b>(b: &'b u8) { b.b() }",
             "mod inside { use super::g; } fn g() { self::inside::h() }",
+            "#![custom(crate::b::B)] #[custom(crate::b::B)] fn f() {}",
         ] {
             assert_eq!(of_a(text), [""; 0], "{text}");
         }
@@ -388,6 +391,17 @@ mod tests {
         };
         assert_eq!(with("pub fn f() {}"), ["room/mod>room/x", "room/x>room/mod"]);
         assert_eq!(with("pub use x::f;"), [""; 0]);
+    }
+
+    /// A file below a module's own is no root, and a variable is no module.
+    #[test]
+    fn modules_lie_in_the_folder_of_their_own_module() {
+        let sources = [
+            ("src/lib.rs", "mod a; fn f(a: u8) -> u8 { a }"),
+            ("src/a.rs", "mod b; fn f() { b::g() }"),
+            ("src/a/b.rs", "pub fn g() {}"),
+        ];
+        assert_eq!(found(&sources), ["a>a/b"]);
     }
 
     #[test]

@@ -180,8 +180,10 @@ mod tests {
         ] {
             assert_eq!(head(&kernel(bad)).len(), 1, "{bad}");
         }
-        let long = format!("// Adds.\n// Still costs: time.\n{}\n", "x".repeat(105));
-        assert_eq!(head(&kernel(&long)).len(), 1);
+        for (columns, faults) in [(104, 0), (105, 1)] {
+            let long = format!("// Adds.\n// Still costs: time.\n{}\n", "x".repeat(columns));
+            assert_eq!(head(&kernel(&long)).len(), faults, "{columns}");
+        }
     }
 
     #[test]

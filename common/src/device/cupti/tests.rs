@@ -133,7 +133,7 @@ fn a_launch_that_fails_is_its_own_error_and_leaves_nothing_open() {
 }
 
 /// What the library says, and a part of the sentence that follows.
-const FAULTS: [(&str, &str); 22] = [
+const FAULTS: [(&str, &str); 24] = [
     ("cuptiProfilerGetCounterAvailability=35", "NVreg_RestrictProfilingToAdminUsers=0"),
     ("cuptiRangeProfilerEnable=35", "run this as root"),
     ("cuptiRangeProfilerStart=35", "/proc/driver/nvidia/params"),
@@ -154,6 +154,11 @@ const FAULTS: [(&str, &str); 22] = [
     ("unsubmitted=1", "cuptiRangeProfilerStop answers 13"),
     ("cuptiProfilerHostConfigAddMetrics=17", "answers 17 (CUPTI_ERROR_OF_SOME_KIND)"),
     ("cuptiRangeProfilerSetConfig=10", "cuptiRangeProfilerSetConfig answers 10"),
+    (
+        "cuptiRangeProfilerSetConfig=10 nameless=1",
+        "cuptiRangeProfilerSetConfig answers 10 (no name)",
+    ),
+    ("cuptiRangeProfilerStart=15", "cuptiRangeProfilerStart answers 15"),
     ("cuptiRangeProfilerDecodeData=7 version=28", "CUPTI API 28 does not go along"),
     ("cuptiProfilerHostEvaluateToGpuValues=999", "cuptiProfilerHostEvaluateToGpuValues answers"),
 ];
@@ -252,6 +257,15 @@ fn records_become_events_by_time() {
         ]
     );
     assert_eq!((fake.open(), version.as_str()), (0, "13.5"));
+    // A function that CUPTI has no name for keeps its number.
+    let recording = Recording::with(fake.says("nameless=1").library).unwrap();
+    let (events, _) = recording.finish().unwrap();
+    assert_eq!(&*events[0].name, "function 307");
+    for (way, name) in [(2, "[memcpy DtoH]"), (8, "[memcpy DtoD]"), (3, "[memcpy]")] {
+        let recording = Recording::with(fake.says(&format!("way={way}")).library).unwrap();
+        let (events, _) = recording.finish().unwrap();
+        assert_eq!(&*events[1].name, name);
+    }
 }
 
 #[test]

@@ -1,0 +1,123 @@
+use super::*;
+
+/// Counts its launches in its only parameter.
+const COUNTS: &str = "
+.version 8.4
+.target sm_60
+.address_size 64
+.visible .entry count(.param .u64 to)
+{
+    .reg .u64 %to;
+    .reg .u32 %old;
+    ld.param.u64 %to, [to];
+    atom.global.add.u32 %old, [%to], 1;
+    ret;
+}
+";
+
+fn counts() -> Ptx {
+    let (source, origin, file) = (String::new(), String::new(), "count.ptx".into());
+    Ptx { text: COUNTS.into(), source, origin, file }
+}
+
+fn call(memory: &Memory) -> Call<'_> {
+    let args = vec![Value::Address(memory.address())];
+    Call { entry: "count".into(), grid: 1, block: 1, cluster: 1, shared: 0, early: false, args }
+}
+
+#[test]
+fn what_is_large_is_not_checked_unless_it_is_asked_for() {
+    let checks = |n, asked: Option<Vec<Check>>| {
+        let simt = Interpreter::new(&Settings { checks: asked, ..Settings::default() });
+        simt.watch(n);
+        simt.observed().checks
+    };
+    assert_eq!(
+        [checks(0, None), checks(CHECKED, None)],
+        [Check::ALL.to_vec(), Check::ALL.to_vec()]
+    );
+    assert_eq!(checks(CHECKED + 1, None), []);
+    assert_eq!(checks(u64::MAX, Some(vec![Check::Sync])), [Check::Sync]);
+    assert_eq!(checks(1, Some(Vec::new())), []);
+}
+
+#[test]
+fn a_trace_is_kept_where_it_is_asked_for() {
+    for traced in [0, 1, 2] {
+        let simt = Interpreter::new(&Settings { traced, ..Settings::default() });
+        simt.watch(1);
+        assert_eq!(simt.observed().trace.is_some(), traced > 0);
+    }
+}
+
+#[test]
+fn what_launches_leave_to_each_other_is_looked_for_up_to_a_size() {
+    let simt = Interpreter::new(&Settings::default());
+    let program = simt.load(&counts()).unwrap();
+    let memory = simt.alloc("tickets", 4).unwrap();
+    let left = |n| {
+        simt.fill(&memory, 0).unwrap();
+        simt.restart();
+        let twice = || (0..2).try_for_each(|_| simt.launch(&program, &call(&memory)));
+        simt.state_of(n, twice).len()
+    };
+    assert_eq!([left(1), left(CHECKED), left(CHECKED + 1)], [1, 1, 0]);
+}
+
+#[test]
+fn more_than_the_host_has_is_refused_with_both_sizes() {
+    let simt = Interpreter::new(&Settings::default());
+    let error = simt.alloc("the sums", u64::MAX - 1).unwrap_err();
+    assert!(matches!(error, Error::Memory { place: "host", needed, .. } if needed == u64::MAX - 1));
+}
+
+/// As much as there is fits once, again and again, and not twice at a time.
+#[test]
+fn memory_that_is_dropped_is_free_again() {
+    let mut config = simt::Config::default();
+    config.memory = 1000;
+    let simt = Interpreter::new(&Settings::default());
+    simt.gpu.replace(simt::Gpu::with(config));
+    for _ in 0..3 {
+        let memory = simt.alloc("most of it", 600).unwrap();
+        assert!(simt.alloc("the same again", 600).is_err());
+        drop(memory);
+    }
+}
+
+/// What was loaded last is loaded again only with the same text and the same source.
+#[test]
+fn a_module_is_kept_for_its_own_text_and_source() {
+    let simt = Interpreter::new(&Settings::default());
+    let load = |text: &str, source: &str| {
+        let (text, source) = (text.to_owned(), source.to_owned());
+        simt.load(&Ptx { text, source, ..counts() }).unwrap().module
+    };
+    let first = load(COUNTS, "a");
+    assert!(Rc::ptr_eq(&first, &load(COUNTS, "a")));
+    assert!(!Rc::ptr_eq(&first, &load(COUNTS, "b")));
+    let again = load(COUNTS, "a");
+    assert!(!Rc::ptr_eq(&again, &load(&format!("{COUNTS}\n"), "a")));
+}
+
+#[test]
+fn checks_are_read_as_they_are_called() {
+    let read = ["races", "memory", "sync"].map(|text| text.parse::<Check>().unwrap());
+    assert_eq!(read, Check::ALL);
+    let said = "all".parse::<Check>().unwrap_err().to_string();
+    assert!(said.contains("`all` is no check: take races, memory or sync, or none"), "{said}");
+}
+
+/// PTX of our own that cannot be read is the interpreter's fault, and a file's is the file's.
+#[test]
+fn text_that_cannot_be_read_is_told_apart() {
+    let simt = Interpreter::new(&Settings::default());
+    let said = |source: &str| {
+        let (text, source) = ("no PTX".to_owned(), source.to_owned());
+        simt.load(&Ptx { text, source, ..counts() }).unwrap_err()
+    };
+    assert!(matches!(said(""), Error::BadPtx { file, .. } if file == "count.ptx"));
+    assert!(
+        matches!(said("a source"), Error::Simt { doing, .. } if doing == "interpreting count.ptx")
+    );
+}
