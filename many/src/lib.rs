@@ -31,4 +31,4 @@ pub use group::{Group, Options};
 pub use launcher::{Launched, Launcher, Rank, launched, resolve};
 pub use local::{Local, LocalPlan, Slice};
 pub use plan::Plan;
-pub use shard::{Layout, Move, shard};
+pub use shard::{Layout, Move, Places, shard};

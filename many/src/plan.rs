@@ -9,7 +9,7 @@ use cudarc::driver::{CudaSlice, CudaStream, DevicePtrMut};
 use reduce::{Accumulator, Operation, stages::Stage};
 
 use crate::{
-    Datum, Error, Group, Layout, Move, Result,
+    Datum, Error, Group, Layout, Move, Places, Result,
     cuda::{self, Loaded, News, Pinned, Words},
     local::{Slice, on_the_host},
     nccl::{self, Comm, Kind},
@@ -24,7 +24,8 @@ struct Seat {
     /// The blocks of all ranks.
     row: Words,
     tickets: Words,
-    firsts: Words,
+    /// Where the parts' sums lie, of ragged shards.
+    places: Words,
     /// A part whose end other ranks have.
     last: Words,
     pinned: Pinned,
@@ -42,6 +43,7 @@ pub struct Plan<'g, T> {
     operation: Operation,
     /// Words of a rank's block.
     stride: u64,
+    places: Places,
     reduce: bool,
     seats: Vec<Seat>,
     number: u32,
@@ -225,7 +227,9 @@ impl<T: Datum> Plan<'_, T> {
             self.stride,
             self.group.world.into(),
             self.layout.parts().into(),
-            seat.firsts.address(),
+            self.places.share.into(),
+            self.places.gap.into(),
+            seat.places.address(),
             stamp,
             call.into(),
         ];
@@ -350,7 +354,8 @@ impl Group {
             true => 2 + most.div_ceil(16) * 2,
             false => layout.stride(size_of::<T::Output>()),
         };
-        let (firsts, row) = (pairs(layout.firsts()), stride * 8 * u64::from(self.world));
+        let places = layout.places(size_of::<T::Output>());
+        let (table, row) = (pairs(&places.table), stride * 8 * u64::from(self.world));
         let seats = self
             .ranks
             .iter()
@@ -362,7 +367,7 @@ impl Group {
                     stream: stream.clone(),
                     row: Words::new(stream, stride * u64::from(self.world))?,
                     tickets: Words::new(stream, 2)?,
-                    firsts: Words::holding(stream, &firsts)?,
+                    places: Words::holding(stream, &table)?,
                     last: Words::new(stream, last.div_ceil(8))?,
                     pinned: Pinned::with(stream, if layout.is_small() { row } else { 0 })?,
                     partials: cuda::load::<T>(stream, operation, Stage::Partials)?,
@@ -379,6 +384,7 @@ impl Group {
             moves,
             operation,
             stride,
+            places,
             reduce,
             seats,
             number,

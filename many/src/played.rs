@@ -146,8 +146,9 @@ pub fn finish<T: Bytes>(
     }
     let mut played = Played::new();
     let stride = layout.stride(size_of::<T::Output>());
-    let firsts: Vec<u8> = layout.firsts().iter().flat_map(|first| first.to_le_bytes()).collect();
-    let (row, firsts) = (played.holding(&blocks.concat())?, played.holding(&firsts)?);
+    let places = layout.places(size_of::<T::Output>());
+    let table: Vec<u8> = places.table.iter().flat_map(|place| place.to_le_bytes()).collect();
+    let (row, table) = (played.holding(&blocks.concat())?, played.holding(&table)?);
     let output = played.room(32)?;
     let args = vec![
         Arg::U64(row),
@@ -155,7 +156,9 @@ pub fn finish<T: Bytes>(
         Arg::U64(stride),
         Arg::U32(layout.world()),
         Arg::U32(layout.parts()),
-        Arg::U64(firsts),
+        Arg::U32(places.share),
+        Arg::U32(places.gap),
+        Arg::U64(table),
         Arg::U64(stamp),
         Arg::U32(1),
     ];
