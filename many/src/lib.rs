@@ -22,6 +22,7 @@ pub mod nccl;
 mod plan;
 pub mod played;
 mod shard;
+mod small;
 mod stamp;
 
 pub use cuda::name_of;

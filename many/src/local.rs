@@ -12,12 +12,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cudarc::driver::{CudaStream, DevicePtr};
+use cudarc::driver::{CudaEvent, CudaStream, DevicePtr};
 use reduce::{Accumulator, Element, Operation, shape, stages::Stage};
 
 use crate::{
     Datum, Error, Layout, Result,
     cuda::{self, Loaded, News, Pinned, Words},
+    error::doing,
+    small::Small,
 };
 
 /// The most GPUs of one process: a thread of a warp posts to each.
@@ -42,7 +44,10 @@ struct Seat {
     stream: Arc<CudaStream>,
     boxes: Words,
     tickets: Words,
+    result: Words,
     pinned: Pinned,
+    /// How far its stream has come, for another that waits.
+    event: CudaEvent,
     /// Where the boxes of all are, in this GPU's memory.
     table: Words,
 }
@@ -52,10 +57,9 @@ struct Seat {
 pub struct LocalPlan<'l, T> {
     local: &'l Local,
     layout: Layout,
-    operation: Operation,
     stages: Vec<Loaded>,
-    /// Room on the host for the elements of each GPU, of a small sum.
-    rows: Vec<Pinned>,
+    /// So few elements that the first GPU reads them from all, instead of the stages.
+    small: Option<Small>,
     element: PhantomData<T>,
 }
 
@@ -98,7 +102,9 @@ impl Local {
                 stream: stream.clone(),
                 boxes,
                 tickets: Words::new(stream, 2)?,
+                result: Words::new(stream, 4)?,
                 pinned: Pinned::new(stream)?,
+                event: stream.context().new_event(None).map_err(doing("making an event"))?,
                 table: Words::holding(stream, &table)?,
             })
         };
@@ -114,23 +120,18 @@ impl Local {
     /// What is added again and again: `n` elements in all, cut as [`shard`](crate::shard()) says.
     pub fn plan<T: Element>(&self, n: u64, operation: Operation) -> Result<LocalPlan<'_, T>> {
         let layout = Layout::even::<T>(n, self.world())?;
+        let small = layout.is_small().then(|| {
+            let lengths = layout.lengths();
+            Small::new::<T>(&self.seats[0].stream, operation, &layout, &lengths)
+        });
+        let load =
+            |seat: &Seat| cuda::load::<T>(&seat.stream, operation, Stage::Exchange, Stage::THREADS);
         let stages = match layout.is_small() {
             true => Vec::new(),
-            false => self
-                .seats
-                .iter()
-                .map(|seat| cuda::load::<T>(&seat.stream, operation, Stage::Exchange))
-                .collect::<Result<_>>()?,
+            false => self.seats.iter().map(load).collect::<Result<_>>()?,
         };
-        let room = |(rank, seat): (u32, &Seat)| {
-            let own = layout.elements(rank);
-            Pinned::with(&seat.stream, (own.end - own.start) * size_of::<T>() as u64)
-        };
-        let rows = match layout.is_small() {
-            true => (0..).zip(&self.seats).map(room).collect::<Result<_>>()?,
-            false => Vec::new(),
-        };
-        Ok(LocalPlan { local: self, layout, operation, stages, rows, element: PhantomData })
+        let small = small.transpose()?;
+        Ok(LocalPlan { local: self, layout, stages, small, element: PhantomData })
     }
 
     /// The sum of these slices, one behind the other, each on its GPU. Waits for it.
@@ -174,13 +175,17 @@ impl<T: Datum> LocalPlan<'_, T> {
 
     /// Launches, and does not wait: the epoch that the result will have.
     pub fn queue(&self, slices: &[&dyn Slice<T>]) -> Result<u32> {
+        self.queue_to(slices, false)
+    }
+
+    pub(crate) fn queue_to(&self, slices: &[&dyn Slice<T>], device: bool) -> Result<u32> {
         self.fits(slices)?;
         let Local { seats, shared, timeout, .. } = self.local;
         // Zero is what a box holds that was never used.
         let epoch = self.local.epoch.get().wrapping_add(1).max(1);
         self.local.epoch.set(epoch);
-        if self.layout.is_small() {
-            self.fetch(slices, epoch)?;
+        if let Some(small) = &self.small {
+            self.read(small, slices, epoch)?;
             return Ok(epoch);
         }
         let patience = (timeout.as_secs_f64() * LOOKS).clamp(1.0, f64::from(u32::MAX)) as u64;
@@ -194,7 +199,7 @@ impl<T: Datum> LocalPlan<'_, T> {
             cuda::bind(&seat.stream)?;
             let mut arguments = [
                 slices[rank].address(&seat.stream),
-                seat.pinned.address(),
+                if device { seat.result.address() } else { seat.pinned.address() },
                 slices[rank].count() as u64,
                 self.layout.shape.words().into(),
                 own.len() as u64,
@@ -220,17 +225,18 @@ impl<T: Datum> LocalPlan<'_, T> {
     pub fn wait(&self, epoch: u32) -> Result<T::Output> {
         // A GPU waits so long by itself, and its clock is not ours.
         let deadline = Instant::now() + self.local.timeout * 3 + Duration::from_secs(1);
-        let seats = &self.local.seats;
-        let small = self.layout.is_small();
-        // A small sum is the host's: it waits for the elements of all.
-        let bytes = if small { 0 } else { size_of::<T::Output>() };
-        let first = if self.local.shared && !small { seats.len() - 1 } else { 0 };
+        let (seats, bytes) = (&self.local.seats[..], size_of::<T::Output>());
+        // Who has a result: all, or the one that had the others' mail or elements.
+        let has = match &self.small {
+            Some(_) => &seats[..1],
+            None if self.local.shared => &seats[seats.len() - 1..],
+            None => seats,
+        };
         let mut result = None;
-        for (rank, seat) in seats.iter().enumerate().skip(first) {
-            let pinned = self.rows.get(rank).unwrap_or(&seat.pinned);
+        for seat in has {
             let mut looks = 0u32;
             let bits = loop {
-                match pinned.look(epoch, bytes) {
+                match seat.pinned.look(epoch, bytes) {
                     News::Result(bits) => break bits,
                     News::Wrong(part) => return Err(self.missing(part)),
                     News::None => {}
@@ -240,7 +246,7 @@ impl<T: Datum> LocalPlan<'_, T> {
                     std::hint::spin_loop();
                     continue;
                 }
-                let news = || pinned.look(epoch, bytes);
+                let news = || seat.pinned.look(epoch, bytes);
                 if cuda::is_idle(&seat.stream)? && news() == News::None {
                     return Err(reduce::Error::Lost.into());
                 }
@@ -259,9 +265,6 @@ impl<T: Datum> LocalPlan<'_, T> {
                 ));
             }
             result = Some(bits);
-        }
-        if small {
-            return Ok(self.small());
         }
         Ok(T::Output::from_word(result.unwrap_or_default()))
     }
@@ -298,37 +301,28 @@ impl<T: Datum> LocalPlan<'_, T> {
         Ok(())
     }
 
-    /// So few that a host adds them while GPUs would still exchange mail: they are copied there.
-    fn fetch(&self, slices: &[&dyn Slice<T>], epoch: u32) -> Result<()> {
-        for ((slice, seat), row) in slices.iter().zip(&self.local.seats).zip(&self.rows) {
-            let bytes = slice.count() as u64 * size_of::<T>() as u64;
-            // SAFETY: so many bytes lie at the slice, which whoever queues keeps until it has waited.
-            unsafe { row.take(slice.address(&seat.stream), bytes, epoch) }?;
+    /// The first GPU reads the elements of all, once their streams have come so far; and these do not go
+    /// on before it has.
+    fn read(&self, small: &Small, slices: &[&dyn Slice<T>], epoch: u32) -> Result<()> {
+        let seats = &self.local.seats;
+        let (reader, others) = (&seats[0], &seats[1..]);
+        let addresses: Vec<u64> =
+            slices.iter().zip(seats).map(|(slice, seat)| slice.address(&seat.stream)).collect();
+        let after = || doing("letting a GPU wait for another");
+        for other in others {
+            other.event.record(&other.stream).map_err(after())?;
+            reader.stream.wait(&other.event).map_err(after())?;
         }
-        Ok(())
-    }
-
-    fn small(&self) -> T::Output {
-        let mut all = Vec::new();
-        for (rank, row) in (0..).zip(&self.rows) {
-            let own = self.layout.elements(rank);
-            let bytes = row.bytes((own.end - own.start) * size_of::<T>() as u64);
-            all.extend(bytes.chunks_exact(size_of::<T>()).map(T::take));
-        }
-        on_the_host(&all, self.operation)
-    }
-}
-
-pub(crate) fn on_the_host<T: Element>(all: &[T], operation: Operation) -> T::Output {
-    match operation {
-        Operation::Sum => reduce::host::sum(all),
-        Operation::Min => reduce::host::min(all),
-        Operation::Max => reduce::host::max(all),
+        // SAFETY: the slices were measured, each GPU is let into the others' memory, and whoever queues
+        // keeps the slices until it has waited.
+        unsafe { small.queue(&addresses, reader.pinned.address(), 0, epoch) }?;
+        reader.event.record(&reader.stream).map_err(after())?;
+        others.iter().try_for_each(|other| other.stream.wait(&reader.event).map_err(after()))
     }
 }
 
 fn wait_for(stream: &CudaStream) -> Result<()> {
-    stream.synchronize().map_err(crate::error::doing("waiting for a rank of the same GPU"))
+    stream.synchronize().map_err(doing("waiting for a rank of the same GPU"))
 }
 
 impl Drop for Local {

@@ -144,6 +144,11 @@ impl Layout {
         at(start)..at(end)
     }
 
+    /// How many elements each rank has.
+    pub fn lengths(&self) -> Vec<u64> {
+        (0..self.world()).map(|rank| self.elements(rank)).map(|of| of.end - of.start).collect()
+    }
+
     /// Elements of a part; the last one may have fewer.
     pub fn part(&self) -> u64 {
         self.part
@@ -236,7 +241,8 @@ mod tests {
         let check = |layout: &Layout, bytes: usize, computed: bool| {
             let Places { share, gap, table } = layout.places(bytes);
             assert_eq!(table.is_empty(), computed, "{layout:?}");
-            let (head, stride) = (16 / bytes as u32, layout.stride(bytes) as u32 * 8 / bytes as u32);
+            let (head, stride) =
+                (16 / bytes as u32, layout.stride(bytes) as u32 * 8 / bytes as u32);
             for rank in 0..layout.world() {
                 for (at, part) in (rank * stride + head..).zip(layout.of(rank)) {
                     let of = (u64::from(part) * u64::from(share)) >> 32;

@@ -13,13 +13,6 @@ struct Row {
     }
 };
 
-// What went wrong instead of a result, beside it: which rank, or which part.
-__device__ void tell(void* out, u32 epoch, u32 what)
-{
-    asm volatile("st.relaxed.sys.global.u64 [%0], %1;"
-                 :: "l"((u64*)out + 2), "l"((u64)epoch << 32 | what) : "memory");
-}
-
 // A thread's share, in the order in which mail is collected. So many are asked for at once, and
 // no branch waits between them; where they lie is computed, as a table would be waited for first.
 __device__ Acc gather(const Acc* values, Row row, u32 count, u32 threads)
