@@ -72,25 +72,8 @@ impl Local {
                 streams.len()
             )));
         }
-        let mut shared = false;
-        for (i, writer) in streams.iter().enumerate() {
-            for owner in streams {
-                let (ours, theirs) = (writer.context(), owner.context());
-                if Arc::ptr_eq(writer, owner) || ours.cu_ctx() == theirs.cu_ctx() {
-                    continue;
-                }
-                if !cuda::let_in(writer, owner)? {
-                    return Err(Error::Gpus(format!(
-                        "GPU {} cannot write to GPU {}'s memory (no peer access): let NCCL carry it, with --exchange gather",
-                        ours.ordinal(),
-                        theirs.ordinal()
-                    )));
-                }
-            }
-            let twin =
-                |other: &Arc<CudaStream>| other.context().cu_ctx() == writer.context().cu_ctx();
-            shared |= streams[..i].iter().any(twin);
-        }
+        let gpus: Vec<usize> = streams.iter().map(|stream| stream.context().ordinal()).collect();
+        let shared = open(&gpus, |writer, owner| cuda::let_in(&streams[writer], &streams[owner]))?;
         // The widest values take two halves; two sets, for even and odd epochs.
         let boxes: Vec<Words> = streams
             .iter()
@@ -321,6 +304,22 @@ impl<T: Datum> LocalPlan<'_, T> {
     }
 }
 
+/// Has every GPU let in by all others, each named by its place among them. Whether two of them are one.
+fn open(gpus: &[usize], mut let_in: impl FnMut(usize, usize) -> Result<bool>) -> Result<bool> {
+    let mut shared = false;
+    for (writer, ours) in gpus.iter().enumerate() {
+        shared |= gpus[..writer].contains(ours);
+        for (owner, theirs) in gpus.iter().enumerate().filter(|(_, theirs)| *theirs != ours) {
+            if !let_in(writer, owner)? {
+                return Err(Error::Gpus(format!(
+                    "GPU {ours} cannot write to GPU {theirs}'s memory (no peer access): let NCCL carry it, with --exchange gather"
+                )));
+            }
+        }
+    }
+    Ok(shared)
+}
+
 fn wait_for(stream: &CudaStream) -> Result<()> {
     stream.synchronize().map_err(doing("waiting for a rank of the same GPU"))
 }
@@ -332,5 +331,35 @@ impl Drop for Local {
             let _ = cuda::bind(&seat.stream).and_then(|()| wait_for(&seat.stream));
             let _ = seat.boxes.address();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_gpu_is_let_in_by_all_others() {
+        let mut asked = Vec::new();
+        let shared = open(&[4, 1, 4], |writer, owner| {
+            asked.push((writer, owner));
+            Ok(true)
+        });
+        assert!(shared.unwrap());
+        assert_eq!(asked, [(0, 1), (1, 0), (1, 2), (2, 1)]);
+        assert!(!open(&[0, 1], |_, _| Ok(true)).unwrap());
+        assert!(!open(&[0], |_, _| Ok(false)).unwrap());
+    }
+
+    /// Peer access in one direction is none.
+    #[test]
+    fn a_gpu_that_is_not_let_in_is_named() {
+        let error = open(&[0, 1, 2], |writer, owner| Ok((writer, owner) != (2, 0))).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "GPU 2 cannot write to GPU 0's memory (no peer access): let NCCL carry it, with --exchange gather"
+        );
+        let failed = |_, _| Err(Error::Gpus("the driver failed".into()));
+        assert_eq!(open(&[0, 1], failed).unwrap_err().to_string(), "the driver failed");
     }
 }
