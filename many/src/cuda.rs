@@ -122,6 +122,17 @@ impl Words {
         self.address
     }
 
+    /// The words, once the stream has come so far.
+    pub(crate) fn read(&self) -> Result<Vec<u64>> {
+        bind(&self.stream)?;
+        let reading = || doing("reading what a GPU was told");
+        self.stream.synchronize().map_err(reading())?;
+        let mut words = vec![0u64; self.count as usize];
+        // SAFETY: there are as many words.
+        unsafe { result::memcpy_dtoh_sync(&mut words, self.address) }.map_err(reading())?;
+        Ok(words)
+    }
+
     /// Puts a number in one of the words, in the order of the stream.
     pub(crate) fn put(&self, at: u64, value: u64) -> Result<()> {
         assert!(at < self.count, "word {at} of {}", self.count);
@@ -220,6 +231,61 @@ pub(crate) enum News {
     Wrong(u32),
 }
 
+impl News {
+    fn of(word: impl Fn(usize) -> u64, epoch: u32, bytes: usize) -> News {
+        let half = |at| Some(word(at)).filter(|word| (word >> 32) as u32 == epoch);
+        if let Some(wrong) = half(2) {
+            return News::Wrong(wrong as u32);
+        }
+        let Some(low) = half(0) else { return News::None };
+        let high = if bytes == 8 { half(1) } else { Some(0) };
+        match high {
+            Some(high) => News::Result(low & 0xffff_ffff | high << 32),
+            None => News::None,
+        }
+    }
+}
+
+/// Where a result is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Where {
+    /// In memory of the host, which waits for it.
+    Host,
+    /// In memory of the GPU.
+    Device,
+}
+
+/// The places of a GPU's results.
+#[derive(Debug)]
+pub(crate) struct Results {
+    host: Pinned,
+    device: Words,
+}
+
+impl Results {
+    pub(crate) fn new(stream: &Arc<CudaStream>) -> Result<Results> {
+        Ok(Results { host: Pinned::new(stream)?, device: Words::new(stream, PINNED as u64)? })
+    }
+
+    pub(crate) fn address(&self, place: Where) -> u64 {
+        match place {
+            Where::Host => self.host.address,
+            Where::Device => self.device.address,
+        }
+    }
+
+    /// What has come to the host of an epoch, of a result of so many bytes.
+    pub(crate) fn look(&self, epoch: u32, bytes: usize) -> News {
+        self.host.look(epoch, bytes)
+    }
+
+    /// What was left on the GPU, once its stream has come so far.
+    pub(crate) fn left(&self, epoch: u32, bytes: usize) -> Result<News> {
+        let words = self.device.read()?;
+        Ok(News::of(|at| words[at], epoch, bytes))
+    }
+}
+
 impl Pinned {
     pub(crate) fn new(stream: &Arc<CudaStream>) -> Result<Pinned> {
         bind(stream)?;
@@ -239,11 +305,6 @@ impl Pinned {
         }
     }
 
-    /// Where kernels write it.
-    pub(crate) fn address(&self) -> u64 {
-        self.address
-    }
-
     fn word(&self, at: usize) -> u64 {
         assert!(at < PINNED);
         // SAFETY: one of the words, aligned, and used as an atomic one by the host and the devices.
@@ -252,16 +313,7 @@ impl Pinned {
 
     /// What has come of an epoch, of a result of so many bytes.
     pub(crate) fn look(&self, epoch: u32, bytes: usize) -> News {
-        let half = |at| Some(self.word(at)).filter(|word| (word >> 32) as u32 == epoch);
-        if let Some(wrong) = half(2) {
-            return News::Wrong(wrong as u32);
-        }
-        let Some(low) = half(0) else { return News::None };
-        let high = if bytes == 8 { half(1) } else { Some(0) };
-        match high {
-            Some(high) => News::Result(low & 0xffff_ffff | high << 32),
-            None => News::None,
-        }
+        News::of(|at| self.word(at), epoch, bytes)
     }
 
     /// Puts a number there, for streams that wait for it.

@@ -13,6 +13,7 @@ pub mod control;
 mod cuda;
 mod data;
 mod error;
+mod gate;
 mod group;
 mod launcher;
 mod local;

@@ -17,7 +17,7 @@ use reduce::{Accumulator, Element, Operation, shape, stages::Stage};
 
 use crate::{
     Datum, Error, Layout, Result,
-    cuda::{self, Loaded, News, Pinned, Words},
+    cuda::{self, Loaded, News, Results, Where, Words},
     error::doing,
     small::Small,
 };
@@ -44,8 +44,7 @@ struct Seat {
     stream: Arc<CudaStream>,
     boxes: Words,
     tickets: Words,
-    result: Words,
-    pinned: Pinned,
+    results: Results,
     /// How far its stream has come, for another that waits.
     event: CudaEvent,
     /// Where the boxes of all are, in this GPU's memory.
@@ -85,8 +84,7 @@ impl Local {
                 stream: stream.clone(),
                 boxes,
                 tickets: Words::new(stream, 2)?,
-                result: Words::new(stream, 4)?,
-                pinned: Pinned::new(stream)?,
+                results: Results::new(stream)?,
                 event: stream.context().new_event(None).map_err(doing("making an event"))?,
                 table: Words::holding(stream, &table)?,
             })
@@ -158,17 +156,18 @@ impl<T: Datum> LocalPlan<'_, T> {
 
     /// Launches, and does not wait: the epoch that the result will have.
     pub fn queue(&self, slices: &[&dyn Slice<T>]) -> Result<u32> {
-        self.queue_to(slices, false)
+        self.queue_to(slices, Where::Host)
     }
 
-    pub(crate) fn queue_to(&self, slices: &[&dyn Slice<T>], device: bool) -> Result<u32> {
+    /// As [`queue`](LocalPlan::queue), with the result left there.
+    pub(crate) fn queue_to(&self, slices: &[&dyn Slice<T>], place: Where) -> Result<u32> {
         self.fits(slices)?;
         let Local { seats, shared, timeout, .. } = self.local;
         // Zero is what a box holds that was never used.
         let epoch = self.local.epoch.get().wrapping_add(1).max(1);
         self.local.epoch.set(epoch);
         if let Some(small) = &self.small {
-            self.read(small, slices, epoch)?;
+            self.read(small, slices, place, epoch)?;
             return Ok(epoch);
         }
         let patience = (timeout.as_secs_f64() * LOOKS).clamp(1.0, f64::from(u32::MAX)) as u64;
@@ -182,7 +181,7 @@ impl<T: Datum> LocalPlan<'_, T> {
             cuda::bind(&seat.stream)?;
             let mut arguments = [
                 slices[rank].address(&seat.stream),
-                if device { seat.result.address() } else { seat.pinned.address() },
+                seat.results.address(place),
                 slices[rank].count() as u64,
                 self.layout.shape.words().into(),
                 own.len() as u64,
@@ -208,18 +207,12 @@ impl<T: Datum> LocalPlan<'_, T> {
     pub fn wait(&self, epoch: u32) -> Result<T::Output> {
         // A GPU waits so long by itself, and its clock is not ours.
         let deadline = Instant::now() + self.local.timeout * 3 + Duration::from_secs(1);
-        let (seats, bytes) = (&self.local.seats[..], size_of::<T::Output>());
-        // Who has a result: all, or the one that had the others' mail or elements.
-        let has = match &self.small {
-            Some(_) => &seats[..1],
-            None if self.local.shared => &seats[seats.len() - 1..],
-            None => seats,
-        };
+        let bytes = size_of::<T::Output>();
         let mut result = None;
-        for seat in has {
+        for seat in self.has() {
             let mut looks = 0u32;
             let bits = loop {
-                match seat.pinned.look(epoch, bytes) {
+                match seat.results.look(epoch, bytes) {
                     News::Result(bits) => break bits,
                     News::Wrong(part) => return Err(self.missing(part)),
                     News::None => {}
@@ -229,7 +222,7 @@ impl<T: Datum> LocalPlan<'_, T> {
                     std::hint::spin_loop();
                     continue;
                 }
-                let news = || seat.pinned.look(epoch, bytes);
+                let news = || seat.results.look(epoch, bytes);
                 if cuda::is_idle(&seat.stream)? && news() == News::None {
                     return Err(reduce::Error::Lost.into());
                 }
@@ -242,14 +235,32 @@ impl<T: Datum> LocalPlan<'_, T> {
                 }
                 thread::yield_now();
             };
-            if result.is_some_and(|other| other != bits) {
-                return Err(Error::Gone(
-                    "two GPUs have different bits of one sum: please report it".into(),
-                ));
-            }
-            result = Some(bits);
+            agree(&mut result, bits)?;
         }
         Ok(T::Output::from_word(result.unwrap_or_default()))
+    }
+
+    /// The result that an epoch has left on the GPUs. Waits for it.
+    pub(crate) fn left(&self, epoch: u32) -> Result<T::Output> {
+        let mut result = None;
+        for seat in self.has() {
+            match seat.results.left(epoch, size_of::<T::Output>())? {
+                News::Result(bits) => agree(&mut result, bits)?,
+                News::Wrong(part) => return Err(self.missing(part)),
+                News::None => return Err(reduce::Error::Lost.into()),
+            }
+        }
+        Ok(T::Output::from_word(result.unwrap_or_default()))
+    }
+
+    /// Who has a result: all, or the one that had the others' mail or elements.
+    fn has(&self) -> &[Seat] {
+        let seats = &self.local.seats[..];
+        match &self.small {
+            Some(_) => &seats[..1],
+            None if self.local.shared => &seats[seats.len() - 1..],
+            None => seats,
+        }
     }
 
     fn missing(&self, part: u32) -> Error {
@@ -286,7 +297,13 @@ impl<T: Datum> LocalPlan<'_, T> {
 
     /// The first GPU reads the elements of all, once their streams have come so far; and these do not go
     /// on before it has.
-    fn read(&self, small: &Small, slices: &[&dyn Slice<T>], epoch: u32) -> Result<()> {
+    fn read(
+        &self,
+        small: &Small,
+        slices: &[&dyn Slice<T>],
+        place: Where,
+        epoch: u32,
+    ) -> Result<()> {
         let seats = &self.local.seats;
         let (reader, others) = (&seats[0], &seats[1..]);
         let addresses: Vec<u64> =
@@ -298,7 +315,7 @@ impl<T: Datum> LocalPlan<'_, T> {
         }
         // SAFETY: the slices were measured, each GPU is let into the others' memory, and whoever queues
         // keeps the slices until it has waited.
-        unsafe { small.queue(&addresses, reader.pinned.address(), 0, epoch) }?;
+        unsafe { small.queue(&addresses, reader.results.address(place), 0, epoch) }?;
         reader.event.record(&reader.stream).map_err(after())?;
         others.iter().try_for_each(|other| other.stream.wait(&reader.event).map_err(after()))
     }
@@ -318,6 +335,16 @@ fn open(gpus: &[usize], mut let_in: impl FnMut(usize, usize) -> Result<bool>) ->
         }
     }
     Ok(shared)
+}
+
+/// All GPUs have the bits of one sum.
+pub(crate) fn agree(result: &mut Option<u64>, bits: u64) -> Result<()> {
+    match result.replace(bits) {
+        Some(other) if other != bits => {
+            Err(Error::Gone("two GPUs have different bits of one sum: please report it".into()))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn wait_for(stream: &CudaStream) -> Result<()> {

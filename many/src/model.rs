@@ -13,7 +13,7 @@ const NCCL: [(u32, f64, f64); 5] =
     [(2, 7.2, 8.0), (4, 8.4, 10.4), (8, 10.8, 15.2), (64, 82.0, 45.0), (1024, 1246.0, 85.0)];
 
 /// Those whose GPUs wait for each other.
-const EXCHANGING: [&str; 4] = ["kernel", "gather", "reduce", "totals"];
+const EXCHANGING: [&str; 5] = ["kernel", "told", "gather", "reduce", "totals"];
 
 /// One gated run: in which round, and the times of all GPUs.
 #[derive(Clone, Debug)]
@@ -100,8 +100,7 @@ impl Times {
     }
 
     /// The median time: of the slower GPU where each has its own work. Where they exchange, all end
-    /// together, and one that passed the gate before another waited for it: so it is the time of the
-    /// GPU that began last.
+    /// together, and one that began before another waited for it: so it is the mean of their times.
     pub fn median(&self, contender: &str, n: u64) -> Option<f64> {
         median(self.runs(contender, n)?.map(|(_, micros)| micros).collect())
     }
@@ -110,7 +109,7 @@ impl Times {
     fn runs(&self, contender: &str, n: u64) -> Option<impl Iterator<Item = (u32, f64)>> {
         let exchanging = EXCHANGING.contains(&contender);
         let of = move |run: &Run| match exchanging {
-            true => run.gpus.iter().copied().fold(f64::INFINITY, f64::min),
+            true => run.gpus.iter().sum::<f64>() / run.gpus.len() as f64,
             false => run.gpus.iter().copied().fold(0.0, f64::max),
         };
         let runs = self.gated.get(&(contender.to_owned(), n))?;
@@ -134,6 +133,12 @@ impl Times {
         let quarter = all.len() / 4;
         let (low, high) = (*all.get(quarter)?, *all.get(all.len() - 1 - quarter)?);
         Some(Paired { low, median: median(all)?, high })
+    }
+
+    /// The median of what a contender takes above another, over all lengths.
+    pub fn above_at_all(&self, contender: &str, base: &str) -> Option<f64> {
+        let lengths = self.lengths(contender).into_iter();
+        median(lengths.filter_map(|n| Some(self.above(contender, base, n)?.median)).collect())
     }
 
     /// The expected maximum of `p` local times at a length of two GPUs: each GPU's is one of the samples.
@@ -210,9 +215,9 @@ mod tests {
     use super::*;
 
     const CSV: &str = "n,contender,clock,round,gpu,us\n\
-        1024,share,gated,0,0,10\n1024,share,gated,0,1,12\n1024,kernel,gated,0,0,21\n1024,kernel,gated,0,1,14\n\
+        1024,share,gated,0,0,10\n1024,share,gated,0,1,12\n1024,kernel,gated,0,0,15\n1024,kernel,gated,0,1,13\n\
         1024,kernel,caller,0,0,99\n\
-        1025,share,gated,0,0,20\n1025,share,gated,0,1,20\n1025,kernel,gated,0,0,22.5\n1025,kernel,gated,0,1,29\n";
+        1025,share,gated,0,0,20\n1025,share,gated,0,1,20\n1025,kernel,gated,0,0,22\n1025,kernel,gated,0,1,23\n";
 
     #[test]
     fn a_sum_is_its_slowest_share_and_what_was_above_it_elsewhere() {
@@ -259,6 +264,8 @@ mod tests {
         let above = Times::read(&csv).unwrap().above("kernel", "share", 8);
         assert_eq!(above, Some(Paired { low: 3.0, median: 3.0, high: 3.0 }));
         assert_eq!(Times::read(&csv).unwrap().above("gather", "share", 8), None);
+        assert_eq!(Times::read(&csv).unwrap().above_at_all("kernel", "share"), Some(3.0));
+        assert_eq!(Times::read(&csv).unwrap().above_at_all("gather", "share"), None);
     }
 
     #[test]

@@ -10,8 +10,8 @@ use reduce::{Accumulator, Operation, stages::Stage};
 
 use crate::{
     Datum, Error, Group, Layout, Move, Places, Result,
-    cuda::{self, Loaded, News, Pinned, Words},
-    local::Slice,
+    cuda::{self, Loaded, News, Results, Where, Words},
+    local::{Slice, agree},
     nccl::{self, Comm, Kind},
     small::Small,
     stamp,
@@ -25,12 +25,11 @@ struct Seat {
     /// The blocks of all ranks.
     row: Words,
     tickets: Words,
-    result: Words,
     /// Where the parts' sums lie, of ragged shards.
     places: Words,
     /// A part whose end other ranks have.
     last: Words,
-    pinned: Pinned,
+    results: Results,
     stages: Stages,
 }
 
@@ -83,10 +82,11 @@ impl<T: Datum> Plan<'_, T> {
 
     /// Queues all of it, and does not wait for the result.
     pub fn queue(&self, slices: &[&dyn Slice<T>]) -> Result<u32> {
-        self.queue_to(slices, false)
+        self.queue_to(slices, Where::Host)
     }
 
-    pub(crate) fn queue_to(&self, slices: &[&dyn Slice<T>], device: bool) -> Result<u32> {
+    /// As [`queue`](Plan::queue), with the result left there.
+    pub(crate) fn queue_to(&self, slices: &[&dyn Slice<T>], place: Where) -> Result<u32> {
         self.fits(slices)?;
         self.group.alive()?;
         let call = self.calls.get().wrapping_add(1).max(1);
@@ -99,7 +99,7 @@ impl<T: Datum> Plan<'_, T> {
             self.local(seat, *slice, stamp)?;
         }
         self.exchange()?;
-        self.seats.iter().try_for_each(|seat| self.finish(seat, stamp, call, device))?;
+        self.seats.iter().try_for_each(|seat| self.finish(seat, stamp, call, place))?;
         Ok(call)
     }
 
@@ -221,8 +221,8 @@ impl<T: Datum> Plan<'_, T> {
         nccl::grouped(&mut comms, kind, self.group.options.timeout, &|| self.group.alive(), work)
     }
 
-    fn finish(&self, seat: &Seat, stamp: u64, call: u32, device: bool) -> Result<()> {
-        let out = if device { seat.result.address() } else { seat.pinned.address() };
+    fn finish(&self, seat: &Seat, stamp: u64, call: u32, place: Where) -> Result<()> {
+        let out = seat.results.address(place);
         let finish = match &seat.stages {
             Stages::Parts { finish, .. } => finish,
             Stages::Elements(small) => {
@@ -265,7 +265,7 @@ impl<T: Datum> Plan<'_, T> {
         let mut result = None;
         for seat in &self.seats {
             let mut looks = 0u32;
-            let news = || seat.pinned.look(call, size_of::<T::Output>());
+            let news = || seat.results.look(call, size_of::<T::Output>());
             let bits = loop {
                 match news() {
                     News::Result(bits) => break bits,
@@ -290,7 +290,20 @@ impl<T: Datum> Plan<'_, T> {
                 }
                 thread::yield_now();
             };
-            result = Some(bits);
+            agree(&mut result, bits)?;
+        }
+        Ok(T::Output::from_word(result.unwrap_or_default()))
+    }
+
+    /// The result that a call has left on the GPUs of this process. Waits for it.
+    pub(crate) fn left(&self, call: u32) -> Result<T::Output> {
+        let mut result = None;
+        for seat in &self.seats {
+            match seat.results.left(call, size_of::<T::Output>())? {
+                News::Result(bits) => agree(&mut result, bits)?,
+                News::Wrong(rank) => return Err(stamp::other(rank)),
+                News::None => return Err(reduce::Error::Lost.into()),
+            }
         }
         Ok(T::Output::from_word(result.unwrap_or_default()))
     }
@@ -368,10 +381,9 @@ impl Group {
                     stream: stream.clone(),
                     row: Words::new(stream, stride * u64::from(self.world))?,
                     tickets: Words::new(stream, 2)?,
-                    result: Words::new(stream, 4)?,
                     places: Words::holding(stream, &table)?,
                     last: Words::new(stream, last.div_ceil(8))?,
-                    pinned: Pinned::new(stream)?,
+                    results: Results::new(stream)?,
                     stages: stages(stream)?,
                 })
             })

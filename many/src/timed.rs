@@ -95,7 +95,7 @@ fn cell(time: Option<f64>) -> String {
 
 /// Medians of gated runs, in microseconds, and what they are above others in their own round.
 fn table(times: &Times) {
-    let names = ["n", "one GPU", "its share", "in-kernel", "Δ", "all-gather", "Δ"];
+    let names = ["n", "one GPU", "its share", "the cut", "in-kernel", "Δ", "all-gather", "Δ"];
     let more = ["integer all-reduce", "Δ", "totals", "the same bits"];
     say(&format!("| {} | {} |", names.join(" | "), more.join(" | ")));
     say(&format!("|{}", "--:|".repeat(names.len() + more.len())));
@@ -107,6 +107,7 @@ fn table(times: &Times) {
             n.to_string(),
             of("one"),
             of("share"),
+            above("parts", "share"),
             of("kernel"),
             above("kernel", "share"),
             of("gather"),
@@ -117,6 +118,9 @@ fn table(times: &Times) {
             above("gather", "totals"),
         ];
         say(&format!("| {} |", cells.join(" | ")));
+    }
+    if let Some(told) = times.above_at_all("told", "kernel") {
+        say(&format!("\nIn-kernel, a result that the host is told of takes {told:.2} µs more."));
     }
 }
 
