@@ -100,11 +100,13 @@ impl Words {
         let allocating = || doing("allocating room for what GPUs tell each other");
         let count = count.max(2);
         // SAFETY: the memory is owned by the value, which frees it, and zeroed before anybody else
-        // knows it.
+        // knows it. The driver returns before it has done so, and other streams do not wait for its own:
+        // so it is done on this one, and waited for.
         unsafe {
             let address = result::malloc_sync(count as usize * 8).map_err(allocating())?;
             let words = Words { address, count, stream: stream.clone() };
-            result::memset_d8_sync(address, 0, count as usize * 8).map_err(allocating())?;
+            words.clear()?;
+            stream.synchronize().map_err(allocating())?;
             Ok(words)
         }
     }
@@ -112,9 +114,11 @@ impl Words {
     /// With these in it.
     pub(crate) fn holding(stream: &Arc<CudaStream>, values: &[u64]) -> Result<Words> {
         let words = Words::new(stream, values.len() as u64)?;
-        // SAFETY: there is room for as many.
-        unsafe { result::memcpy_htod_sync(words.address, values) }
-            .map_err(doing("copying to the device"))?;
+        let copying = || doing("copying to the device");
+        // SAFETY: there is room for as many, and the values live until it is done.
+        unsafe { result::memcpy_htod_async(words.address, values, stream.cu_stream()) }
+            .map_err(copying())?;
+        stream.synchronize().map_err(copying())?;
         Ok(words)
     }
 
@@ -157,20 +161,27 @@ impl Words {
         .map_err(doing("clearing what GPUs tell each other"))
     }
 
-    /// Copies bytes to this, behind so many of its own, in the order of the stream.
+    /// Copies bytes to this, behind so many of its own, in the order of a stream, which may be another GPU's.
     ///
     /// # Safety
-    /// There are so many bytes at the address, on this device, until the stream has passed.
-    pub(crate) unsafe fn take(&self, behind: u64, from: u64, bytes: u64) -> Result<()> {
+    /// There are so many bytes at the address, on the stream's device, until the stream has passed.
+    pub(crate) unsafe fn take(
+        &self,
+        stream: &CudaStream,
+        behind: u64,
+        from: u64,
+        bytes: u64,
+    ) -> Result<()> {
         if bytes == 0 {
             return Ok(());
         }
         assert!(behind + bytes <= self.count * 8, "{behind} + {bytes} of {} words", self.count);
+        bind(stream)?;
         // SAFETY: there is room, as was just asked; the rest is the caller's.
         unsafe {
-            let stream = self.stream.cu_stream();
-            result::memcpy_dtod_async(self.address + behind, from, bytes as usize, stream)
+            sys::cuMemcpyAsync(self.address + behind, from, bytes as usize, stream.cu_stream())
         }
+        .result()
         .map_err(doing("copying on the device"))
     }
 }

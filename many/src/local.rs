@@ -57,8 +57,8 @@ pub struct LocalPlan<'l, T> {
     local: &'l Local,
     layout: Layout,
     stages: Vec<Loaded>,
-    /// So few elements that the first GPU reads them from all, instead of the stages.
-    small: Option<Small>,
+    /// So few elements that the first GPU is sent them by all, instead of the stages.
+    small: Option<Sent>,
     element: PhantomData<T>,
 }
 
@@ -101,17 +101,16 @@ impl Local {
     /// What is added again and again: `n` elements in all, cut as [`shard`](crate::shard()) says.
     pub fn plan<T: Element>(&self, n: u64, operation: Operation) -> Result<LocalPlan<'_, T>> {
         let layout = Layout::even::<T>(n, self.world())?;
-        let small = layout.is_small().then(|| {
-            let lengths = layout.lengths();
-            Small::new::<T>(&self.seats[0].stream, operation, &layout, &lengths)
-        });
         let load =
             |seat: &Seat| cuda::load::<T>(&seat.stream, operation, Stage::Exchange, Stage::THREADS);
         let stages = match layout.is_small() {
             true => Vec::new(),
             false => self.seats.iter().map(load).collect::<Result<_>>()?,
         };
-        let small = small.transpose()?;
+        let small = match layout.is_small() {
+            true => Some(Sent::new::<T>(&self.seats[0].stream, operation, &layout)?),
+            false => None,
+        };
         Ok(LocalPlan { local: self, layout, stages, small, element: PhantomData })
     }
 
@@ -167,7 +166,7 @@ impl<T: Datum> LocalPlan<'_, T> {
         let epoch = self.local.epoch.get().wrapping_add(1).max(1);
         self.local.epoch.set(epoch);
         if let Some(small) = &self.small {
-            self.read(small, slices, place, epoch)?;
+            self.send(small, slices, place, epoch)?;
             return Ok(epoch);
         }
         let patience = (timeout.as_secs_f64() * LOOKS).clamp(1.0, f64::from(u32::MAX)) as u64;
@@ -295,29 +294,55 @@ impl<T: Datum> LocalPlan<'_, T> {
         Ok(())
     }
 
-    /// The first GPU reads the elements of all, once their streams have come so far; and these do not go
-    /// on before it has.
-    fn read(
-        &self,
-        small: &Small,
-        slices: &[&dyn Slice<T>],
-        place: Where,
-        epoch: u32,
-    ) -> Result<()> {
-        let seats = &self.local.seats;
-        let (reader, others) = (&seats[0], &seats[1..]);
-        let addresses: Vec<u64> =
-            slices.iter().zip(seats).map(|(slice, seat)| slice.address(&seat.stream)).collect();
-        let after = || doing("letting a GPU wait for another");
-        for other in others {
-            other.event.record(&other.stream).map_err(after())?;
-            reader.stream.wait(&other.event).map_err(after())?;
+    /// The first GPU adds the elements of all, once the others have sent theirs; and these send no more
+    /// before it has.
+    fn send(&self, small: &Sent, slices: &[&dyn Slice<T>], place: Where, epoch: u32) -> Result<()> {
+        let (adds, others) = self.local.seats.split_at(1);
+        let adds = &adds[0];
+        let ordering = || doing("letting a GPU wait for another");
+        for (rank, other) in (1..).zip(others) {
+            let (from, bytes) = (slices[rank].address(&other.stream), small.bytes[rank]);
+            // SAFETY: the slice was measured, and whoever queues keeps it until it has waited.
+            unsafe { small.row.take(&other.stream, small.behind[rank], from, bytes) }?;
+            other.event.record(&other.stream).map_err(ordering())?;
+            adds.stream.wait(&other.event).map_err(ordering())?;
         }
-        // SAFETY: the slices were measured, each GPU is let into the others' memory, and whoever queues
-        // keeps the slices until it has waited.
-        unsafe { small.queue(&addresses, reader.results.address(place), 0, epoch) }?;
-        reader.event.record(&reader.stream).map_err(after())?;
-        others.iter().try_for_each(|other| other.stream.wait(&reader.event).map_err(after()))
+        let sent = small.behind.iter().map(|behind| small.row.address() + behind);
+        let own = slices[0].address(&adds.stream);
+        let addresses: Vec<u64> = [own].into_iter().chain(sent.skip(1)).collect();
+        // SAFETY: there lie the elements of each rank, once the streams have come so far.
+        unsafe { small.kernel.queue(&addresses, adds.results.address(place), 0, epoch) }?;
+        adds.event.record(&adds.stream).map_err(ordering())?;
+        others.iter().try_for_each(|other| other.stream.wait(&adds.event).map_err(ordering()))
+    }
+}
+
+/// Where the elements of a small slice come together.
+#[derive(Debug)]
+struct Sent {
+    kernel: Small,
+    /// Those of each rank behind so many bytes of it, but the first one's, which are read where they are:
+    /// a GPU is let into no memory of a pool, which slices lie in.
+    row: Words,
+    behind: Vec<u64>,
+    bytes: Vec<u64>,
+}
+
+impl Sent {
+    fn new<T: Element>(
+        stream: &Arc<CudaStream>,
+        operation: Operation,
+        layout: &Layout,
+    ) -> Result<Sent> {
+        let lengths = layout.lengths();
+        let bytes: Vec<u64> = lengths.iter().map(|length| length * size_of::<T>() as u64).collect();
+        let next = |next: &mut u64, bytes: &u64| {
+            Some(std::mem::replace(next, *next + bytes.next_multiple_of(16)))
+        };
+        let behind: Vec<u64> = bytes.iter().scan(0, next).collect();
+        let all: u64 = bytes.iter().map(|bytes| bytes.next_multiple_of(16)).sum();
+        let kernel = Small::new::<T>(stream, operation, layout, &lengths)?;
+        Ok(Sent { kernel, row: Words::new(stream, all / 8)?, behind, bytes })
     }
 }
 

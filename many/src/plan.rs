@@ -114,7 +114,7 @@ impl<T: Datum> Plan<'_, T> {
                 let at = slice.address(&seat.stream) + (first - self.begin(seat.rank)) * size;
                 debug_assert!(whole <= self.layout.of(seat.rank).len() as u32);
                 // SAFETY: what the rank has of its last part lies at the end of its slice.
-                unsafe { seat.last.take(0, at, (own - first) * size) }?;
+                unsafe { seat.last.take(&seat.stream, 0, at, (own - first) * size) }?;
             }
         }
         self.grouped(Kind::Raw, |comms| {
@@ -164,7 +164,9 @@ impl<T: Datum> Plan<'_, T> {
             let head = u64::from(seat.rank) * self.stride;
             seat.row.put(head, stamp)?;
             // SAFETY: the slice is as long as was agreed.
-            return unsafe { seat.row.take(head * 8 + 16, at, slice.count() as u64 * size) };
+            return unsafe {
+                seat.row.take(&seat.stream, head * 8 + 16, at, slice.count() as u64 * size)
+            };
         };
         let own = self.layout.of(seat.rank);
         let (whole, next) = self.in_place(seat.rank);

@@ -334,6 +334,7 @@ mod tests {
         }
         mailed::<f32>(97, 2);
         mailed::<f32>(5003, 2);
-        mailed::<f64>(2500, 3);
+        mailed::<f32>(16_384, 3);
+        mailed::<f64>(9001, 3);
     }
 }

@@ -1,4 +1,5 @@
-//! A small sum: a GPU reads the elements of all ranks where they lie, and adds them as it would its own.
+//! A small sum: a GPU reads the elements of all ranks where they lie, each rank's in a piece of its own, and
+//! adds them as it would one slice.
 //!
 //! One of the files with `unsafe`: a kernel is given the addresses of all ranks' elements.
 #![expect(unsafe_code, reason = "a kernel has the addresses of all ranks' elements")]
@@ -69,6 +70,7 @@ impl Small {
         stamp: u64,
         epoch: u32,
     ) -> Result<()> {
+        cuda::bind(&self.stream)?;
         let mut told = self.told.borrow_mut();
         for (rank, (address, told)) in (0..).zip(addresses.iter().zip(told.iter_mut())) {
             if address != told {
@@ -76,7 +78,6 @@ impl Small {
                 *told = *address;
             }
         }
-        cuda::bind(&self.stream)?;
         let mut arguments = [
             self.at.address(),
             out,
