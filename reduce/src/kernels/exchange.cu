@@ -22,45 +22,38 @@ __device__ u64 look(const u64* box)
     return word;
 }
 
-// A thread's share of `count` values, in their order. What has come is kept, in whatever order it comes:
-// so of a GPU that is late nothing else is waited for but its mail. A thread looks `patience` times for what
-// has not come, and then says which part is missing.
+// A thread's share of `count` values, in their order: so many words asked for at once, as the longest
+// sums have 32 values a thread. It looks `patience` times for what has not come, and then says which part
+// is missing.
 __device__ Acc await(const u64* box, u32 count, u32 threads, u32 epoch, u32 patience, u32* missing)
 {
-    const u32 Asked = 8 / Halves, Most = 16384 / THREADS;
-    Acc come[Most];
-    u32 mine = count > threadIdx.x ? (count - threadIdx.x - 1) / threads + 1 : 0;
-    // A bit for each that has not come.
-    u32 absent = mine < 32 ? (1u << mine) - 1 : ~0u;
-    while (absent != 0) {
-        #pragma unroll 1
-        for (u32 k = 0; k < mine; k += Asked) {
-            if ((absent >> k) % (1u << Asked) == 0) continue;
-            u64 words[Asked][Halves];
-            for (u32 j = 0; j < Asked; j++) {
-                const u64* mail = box + (u64)((k + j) * threads + threadIdx.x) * Halves;
-                for (int h = 0; h < Halves; h++) words[j][h] = absent >> (k + j) & 1 ? look(mail + h) : 0;
-            }
-            for (u32 j = 0; j < Asked; j++) {
-                union { Acc value; u32 half[Halves]; } parts;
-                bool whole = absent >> (k + j) & 1;
-                for (int h = 0; h < Halves; h++) {
-                    whole = whole && (u32)(words[j][h] >> 32) == epoch;
-                    parts.half[h] = (u32)words[j][h];
-                }
-                if (!whole) continue;
-                come[k + j] = parts.value;
-                absent &= ~(1u << (k + j));
-            }
-            if (absent != 0 && patience-- == 0) {
-                atomicMin(missing, (__ffs(absent) - 1) * threads + threadIdx.x);
-                return Op::none();
-            }
-        }
-    }
+    const int Asked = 8 / Halves;
     Acc value = Op::none();
     #pragma unroll 1
-    for (u32 k = 0; k < mine; k++) value = Op::join(value, come[k]);
+    for (u32 first = threadIdx.x; first < count; first += Asked * threads) {
+        u64 words[Asked][Halves];
+        for (int k = 0; k < Asked; k++)
+            for (int h = 0; h < Halves; h++) {
+                u32 i = first + k * threads;
+                words[k][h] = i < count ? look(box + (u64)i * Halves + h) : 0;
+            }
+        for (int k = 0; k < Asked; k++) {
+            u32 i = first + k * threads;
+            if (i >= count) break;
+            union { Acc value; u32 half[Halves]; } parts;
+            for (int h = 0; h < Halves; h++) {
+                while ((u32)(words[k][h] >> 32) != epoch) {
+                    if (patience-- == 0) {
+                        atomicMin(missing, i);
+                        return value;
+                    }
+                    words[k][h] = look(box + (u64)i * Halves + h);
+                }
+                parts.half[h] = (u32)words[k][h];
+            }
+            value = Op::join(value, parts.value);
+        }
+    }
     return value;
 }
 
