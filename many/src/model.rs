@@ -163,7 +163,8 @@ impl Times {
 
     /// Microseconds above the slowest share, in the median over powers of two.
     pub fn alpha(&self, contender: &str) -> Option<f64> {
-        let powers = self.lengths(contender).into_iter().filter(|n| n.is_power_of_two());
+        let powers =
+            self.lengths(contender).into_iter().filter(|n| n.is_power_of_two() && parts(*n));
         let above = |n| Some(self.median(contender, n)? - self.slowest("share", n, 2)?);
         median(powers.filter_map(above).collect())
     }
@@ -173,7 +174,8 @@ impl Times {
         let mut lines = Vec::new();
         for contender in ["kernel", "gather", "reduce"] {
             let Some(alpha) = self.alpha(contender) else { continue };
-            for n in self.lengths(contender).into_iter().filter(|n| !n.is_power_of_two()) {
+            let others = self.lengths(contender).into_iter().filter(|n| !n.is_power_of_two());
+            for n in others.filter(|n| parts(*n)) {
                 if let (Some(share), Some(measured)) =
                     (self.slowest("share", n, 2), self.median(contender, n))
                 {
@@ -200,6 +202,11 @@ impl Times {
     }
 }
 
+/// Whether a sum of so many floats has parts, which the model is of: fewer elements travel themselves.
+pub fn parts(n: u64) -> bool {
+    matches!(reduce::shape::pick(n, 4), Some(reduce::Shape::Chunks { .. }))
+}
+
 fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
@@ -215,21 +222,23 @@ mod tests {
     use super::*;
 
     const CSV: &str = "n,contender,clock,round,gpu,us\n\
-        1024,share,gated,0,0,10\n1024,share,gated,0,1,12\n1024,kernel,gated,0,0,15\n1024,kernel,gated,0,1,13\n\
-        1024,kernel,caller,0,0,99\n\
-        1025,share,gated,0,0,20\n1025,share,gated,0,1,20\n1025,kernel,gated,0,0,22\n1025,kernel,gated,0,1,23\n";
+        131072,share,gated,0,0,10\n131072,share,gated,0,1,12\n131072,kernel,gated,0,0,15\n131072,kernel,gated,0,1,13\n\
+        131072,kernel,caller,0,0,99\n\
+        131073,share,gated,0,0,20\n131073,share,gated,0,1,20\n131073,kernel,gated,0,0,22\n131073,kernel,gated,0,1,23\n";
 
     #[test]
     fn a_sum_is_its_slowest_share_and_what_was_above_it_elsewhere() {
-        let times = Times::read(CSV).unwrap();
+        // A length without parts is no part of the model.
+        let small = "1024,share,gated,0,0,1\n1024,kernel,gated,0,0,99\n1000,share,gated,0,0,1\n1000,kernel,gated,0,0,99\n";
+        let times = Times::read(&format!("{CSV}{small}")).unwrap();
         // Of 10 and 12, the larger of two draws is 12 three times of four.
-        assert_eq!(times.slowest("share", 1024, 2), Some(11.5));
+        assert_eq!(times.slowest("share", 131_072, 2), Some(11.5));
         assert_eq!(times.alpha("kernel"), Some(2.5));
-        let line = Line { contender: "kernel", n: 1025, model: 22.5, measured: 22.5 };
+        let line = Line { contender: "kernel", n: 131_073, model: 22.5, measured: 22.5 };
         assert_eq!(times.held_out(), [line]);
-        let eight = times.predict("kernel", 512, 8).unwrap();
+        let eight = times.predict("kernel", 65_536, 8).unwrap();
         assert!((eight - (12.0 - 2.0 / 256.0 + 2.5)).abs() < 1e-9, "{eight}");
-        assert_eq!(times.predict("kernel", 512, 64), None);
+        assert_eq!(times.predict("kernel", 65_536, 64), None);
     }
 
     #[test]

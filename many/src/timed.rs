@@ -11,7 +11,7 @@ use std::{
 use many::{
     Error, Options, Result,
     measure::{Bench, Sample},
-    model::Times,
+    model::{self, Times},
     nccl::Nccl,
 };
 
@@ -196,7 +196,8 @@ pub(crate) fn model(asked: &Model) -> Result<()> {
     say(
         "\nModel, eight GPUs a host, µs:\n\n| elements a GPU | contender | 2 | 4 | 8 | 64 | 1024 |\n|--:|:--|--:|--:|--:|--:|--:|",
     );
-    for n in times.lengths("share").into_iter().filter(|n| n.is_power_of_two()) {
+    let powers = times.lengths("share").into_iter().filter(|n| n.is_power_of_two());
+    for n in powers.filter(|n| model::parts(*n)) {
         for contender in ["kernel", "gather", "reduce"] {
             let of = |p| times.predict(contender, n / 2, p);
             let cell =
