@@ -1,6 +1,6 @@
 //! What holds all GPUs of a process back until everything is queued: no gap is the host's.
 //!
-//! One word in pinned memory holds all streams. GPUs see it at different times, up to eight microseconds
+//! One word in pinned memory holds all streams. GPUs see it at different times, up to nine microseconds
 //! apart; so behind it they meet, by something of which each needs the other's, and begin within about one.
 
 use std::{
