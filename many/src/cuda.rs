@@ -41,15 +41,17 @@ pub fn name_of(stream: &CudaStream) -> Result<String> {
 #[derive(Clone, Debug)]
 pub(crate) struct Loaded {
     function: CudaFunction,
+    threads: u32,
     /// The most blocks of a grid: so many run at once.
     pub(crate) blocks: u32,
 }
 
-/// The kernel of a stage, compiled for the stream's GPU.
+/// The kernel of a stage, compiled for the stream's GPU, in blocks of so many threads.
 pub(crate) fn load<T: Element>(
     stream: &CudaStream,
     operation: Operation,
     stage: Stage,
+    threads: u32,
 ) -> Result<Loaded> {
     let context = stream.context();
     let asking = || doing("asking what the device has");
@@ -58,10 +60,10 @@ pub(crate) fn load<T: Element>(
     let module = context.load_module(Ptx::from_src(kernel.ptx(major)));
     let module = module.map_err(doing("compiling a kernel"))?;
     let function = module.load_function(kernel.name).map_err(doing("finding a kernel"))?;
-    let each = function.occupancy_max_active_blocks_per_multiprocessor(Stage::THREADS, 0, None);
+    let each = function.occupancy_max_active_blocks_per_multiprocessor(threads, 0, None);
     let sms = context.attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
     let blocks = each.map_err(asking())?.max(1) * sms.map_err(asking())?.max(1) as u32;
-    Ok(Loaded { function, blocks })
+    Ok(Loaded { function, threads, blocks })
 }
 
 /// Launches a stage: each argument in eight bytes, of which the kernel reads as many as it wants.
@@ -77,7 +79,7 @@ pub(crate) unsafe fn launch(
     let mut params: Vec<*mut c_void> =
         arguments.iter_mut().map(|word| (word as *mut u64).cast()).collect();
     let (function, stream) = (stage.function.cu_function(), stream.cu_stream());
-    let block = (Stage::THREADS, 1, 1);
+    let block = (stage.threads, 1, 1);
     // SAFETY: as the caller says.
     unsafe { result::launch_kernel(function, (grid, 1, 1), block, 0, stream, &mut params) }
         .map_err(doing("launching a stage"))
@@ -98,11 +100,13 @@ impl Words {
         let allocating = || doing("allocating room for what GPUs tell each other");
         let count = count.max(2);
         // SAFETY: the memory is owned by the value, which frees it, and zeroed before anybody else
-        // knows it.
+        // knows it. The driver returns before it has done so, and other streams do not wait for its own:
+        // so it is done on this one, and waited for.
         unsafe {
             let address = result::malloc_sync(count as usize * 8).map_err(allocating())?;
             let words = Words { address, count, stream: stream.clone() };
-            result::memset_d8_sync(address, 0, count as usize * 8).map_err(allocating())?;
+            words.clear()?;
+            stream.synchronize().map_err(allocating())?;
             Ok(words)
         }
     }
@@ -110,14 +114,27 @@ impl Words {
     /// With these in it.
     pub(crate) fn holding(stream: &Arc<CudaStream>, values: &[u64]) -> Result<Words> {
         let words = Words::new(stream, values.len() as u64)?;
-        // SAFETY: there is room for as many.
-        unsafe { result::memcpy_htod_sync(words.address, values) }
-            .map_err(doing("copying to the device"))?;
+        let copying = || doing("copying to the device");
+        // SAFETY: there is room for as many, and the values live until it is done.
+        unsafe { result::memcpy_htod_async(words.address, values, stream.cu_stream()) }
+            .map_err(copying())?;
+        stream.synchronize().map_err(copying())?;
         Ok(words)
     }
 
     pub(crate) fn address(&self) -> u64 {
         self.address
+    }
+
+    /// The words, once the stream has come so far.
+    pub(crate) fn read(&self) -> Result<Vec<u64>> {
+        bind(&self.stream)?;
+        let reading = || doing("reading what a GPU was told");
+        self.stream.synchronize().map_err(reading())?;
+        let mut words = vec![0u64; self.count as usize];
+        // SAFETY: there are as many words.
+        unsafe { result::memcpy_dtoh_sync(&mut words, self.address) }.map_err(reading())?;
+        Ok(words)
     }
 
     /// Puts a number in one of the words, in the order of the stream.
@@ -144,20 +161,27 @@ impl Words {
         .map_err(doing("clearing what GPUs tell each other"))
     }
 
-    /// Copies bytes to this, behind so many of its own, in the order of the stream.
+    /// Copies bytes to this, behind so many of its own, in the order of a stream, which may be another GPU's.
     ///
     /// # Safety
-    /// There are so many bytes at the address, on this device, until the stream has passed.
-    pub(crate) unsafe fn take(&self, behind: u64, from: u64, bytes: u64) -> Result<()> {
+    /// There are so many bytes at the address, on the stream's device, until the stream has passed.
+    pub(crate) unsafe fn take(
+        &self,
+        stream: &CudaStream,
+        behind: u64,
+        from: u64,
+        bytes: u64,
+    ) -> Result<()> {
         if bytes == 0 {
             return Ok(());
         }
         assert!(behind + bytes <= self.count * 8, "{behind} + {bytes} of {} words", self.count);
+        bind(stream)?;
         // SAFETY: there is room, as was just asked; the rest is the caller's.
         unsafe {
-            let stream = self.stream.cu_stream();
-            result::memcpy_dtod_async(self.address + behind, from, bytes as usize, stream)
+            sys::cuMemcpyAsync(self.address + behind, from, bytes as usize, stream.cu_stream())
         }
+        .result()
         .map_err(doing("copying on the device"))
     }
 }
@@ -195,8 +219,6 @@ pub(crate) fn let_in(writer: &CudaStream, owner: &CudaStream) -> Result<bool> {
 #[derive(Debug)]
 pub(crate) struct Pinned {
     words: NonNull<u64>,
-    /// Words behind the first ones, for what a device copies there.
-    room: usize,
     address: u64,
     stream: Arc<CudaStream>,
 }
@@ -220,79 +242,9 @@ pub(crate) enum News {
     Wrong(u32),
 }
 
-impl Pinned {
-    pub(crate) fn new(stream: &Arc<CudaStream>) -> Result<Pinned> {
-        Pinned::with(stream, 0)
-    }
-
-    /// With room for so many bytes.
-    pub(crate) fn with(stream: &Arc<CudaStream>, bytes: u64) -> Result<Pinned> {
-        bind(stream)?;
-        let allocating = || doing("allocating pinned memory for a result");
-        let flags = sys::CU_MEMHOSTALLOC_PORTABLE | sys::CU_MEMHOSTALLOC_DEVICEMAP;
-        let room = bytes.div_ceil(8) as usize;
-        // SAFETY: the memory is owned by the value, which frees it. It is aligned to pages, and zeroed
-        // before anybody else knows it: no epoch is zero.
-        unsafe {
-            let words = result::malloc_host((PINNED + room) * 8, flags).map_err(allocating())?;
-            let words = NonNull::new(words.cast::<u64>()).ok_or(reduce::Error::Lost)?;
-            words.write_bytes(0, PINNED + room);
-            let mut pinned = Pinned { words, room, address: 0, stream: stream.clone() };
-            sys::cuMemHostGetDevicePointer_v2(&mut pinned.address, words.as_ptr().cast(), 0)
-                .result()
-                .map_err(allocating())?;
-            Ok(pinned)
-        }
-    }
-
-    /// Copies so many bytes of the device to the host, and says so as an epoch's result, both in the order
-    /// of the stream.
-    ///
-    /// # Safety
-    /// There are so many bytes at the address, on this device, until the stream has passed.
-    pub(crate) unsafe fn take(&self, from: u64, bytes: u64, epoch: u32) -> Result<()> {
-        let copying = || doing("copying from the device");
-        assert!(bytes as usize <= self.room * 8, "{bytes} bytes, and {} words", self.room);
-        let stream = self.stream.cu_stream();
-        bind(&self.stream)?;
-        if bytes > 0 {
-            // SAFETY: there is room, as was just asked; the rest is the caller's.
-            unsafe {
-                let to = self.words.as_ptr().add(PINNED).cast();
-                sys::cuMemcpyDtoHAsync_v2(to, from, bytes as usize, stream).result()
-            }
-            .map_err(copying())?;
-        }
-        // SAFETY: the upper half of the first word: the epoch of a result.
-        unsafe { sys::cuStreamWriteValue32_v2(stream, self.address + 4, epoch, 0) }
-            .result()
-            .map_err(copying())
-    }
-
-    /// The first bytes of what was copied: whoever has seen its epoch may read them.
-    pub(crate) fn bytes(&self, count: u64) -> &[u8] {
-        assert!(count as usize <= self.room * 8, "{count} bytes, and {} words", self.room);
-        // SAFETY: so many bytes are there, zeroed at first. A copy writes them before its epoch is put in
-        // the first word, which was read with acquire; the next one is queued by who had this result.
-        unsafe {
-            std::slice::from_raw_parts(self.words.as_ptr().add(PINNED).cast(), count as usize)
-        }
-    }
-
-    /// Where kernels write it.
-    pub(crate) fn address(&self) -> u64 {
-        self.address
-    }
-
-    fn word(&self, at: usize) -> u64 {
-        assert!(at < PINNED + self.room);
-        // SAFETY: one of the words, aligned, and used as an atomic one by the host and the devices.
-        unsafe { AtomicU64::from_ptr(self.words.as_ptr().add(at)) }.load(Ordering::Acquire)
-    }
-
-    /// What has come of an epoch, of a result of so many bytes.
-    pub(crate) fn look(&self, epoch: u32, bytes: usize) -> News {
-        let half = |at| Some(self.word(at)).filter(|word| (word >> 32) as u32 == epoch);
+impl News {
+    fn of(word: impl Fn(usize) -> u64, epoch: u32, bytes: usize) -> News {
+        let half = |at| Some(word(at)).filter(|word| (word >> 32) as u32 == epoch);
         if let Some(wrong) = half(2) {
             return News::Wrong(wrong as u32);
         }
@@ -302,6 +254,77 @@ impl Pinned {
             Some(high) => News::Result(low & 0xffff_ffff | high << 32),
             None => News::None,
         }
+    }
+}
+
+/// Where a result is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Where {
+    /// In memory of the host, which waits for it.
+    Host,
+    /// In memory of the GPU.
+    Device,
+}
+
+/// The places of a GPU's results.
+#[derive(Debug)]
+pub(crate) struct Results {
+    host: Pinned,
+    device: Words,
+}
+
+impl Results {
+    pub(crate) fn new(stream: &Arc<CudaStream>) -> Result<Results> {
+        Ok(Results { host: Pinned::new(stream)?, device: Words::new(stream, PINNED as u64)? })
+    }
+
+    pub(crate) fn address(&self, place: Where) -> u64 {
+        match place {
+            Where::Host => self.host.address,
+            Where::Device => self.device.address,
+        }
+    }
+
+    /// What has come to the host of an epoch, of a result of so many bytes.
+    pub(crate) fn look(&self, epoch: u32, bytes: usize) -> News {
+        self.host.look(epoch, bytes)
+    }
+
+    /// What was left on the GPU, once its stream has come so far.
+    pub(crate) fn left(&self, epoch: u32, bytes: usize) -> Result<News> {
+        let words = self.device.read()?;
+        Ok(News::of(|at| words[at], epoch, bytes))
+    }
+}
+
+impl Pinned {
+    pub(crate) fn new(stream: &Arc<CudaStream>) -> Result<Pinned> {
+        bind(stream)?;
+        let allocating = || doing("allocating pinned memory for a result");
+        let flags = sys::CU_MEMHOSTALLOC_PORTABLE | sys::CU_MEMHOSTALLOC_DEVICEMAP;
+        // SAFETY: the memory is owned by the value, which frees it. It is aligned to pages, and zeroed
+        // before anybody else knows it: no epoch is zero.
+        unsafe {
+            let words = result::malloc_host(PINNED * 8, flags).map_err(allocating())?;
+            let words = NonNull::new(words.cast::<u64>()).ok_or(reduce::Error::Lost)?;
+            words.write_bytes(0, PINNED);
+            let mut pinned = Pinned { words, address: 0, stream: stream.clone() };
+            sys::cuMemHostGetDevicePointer_v2(&mut pinned.address, words.as_ptr().cast(), 0)
+                .result()
+                .map_err(allocating())?;
+            Ok(pinned)
+        }
+    }
+
+    fn word(&self, at: usize) -> u64 {
+        assert!(at < PINNED);
+        // SAFETY: one of the words, aligned, and used as an atomic one by the host and the devices.
+        unsafe { AtomicU64::from_ptr(self.words.as_ptr().add(at)) }.load(Ordering::Acquire)
+    }
+
+    /// What has come of an epoch, of a result of so many bytes.
+    pub(crate) fn look(&self, epoch: u32, bytes: usize) -> News {
+        News::of(|at| self.word(at), epoch, bytes)
     }
 
     /// Puts a number there, for streams that wait for it.
@@ -329,6 +352,12 @@ impl Drop for Pinned {
         // SAFETY: allocated by `new`, freed once.
         let _ = unsafe { result::free_host(self.words.as_ptr().cast()) };
     }
+}
+
+/// Numbers of 32 bits, two a word.
+pub(crate) fn pairs(numbers: &[u32]) -> Vec<u64> {
+    let pair = |two: &[u32]| u64::from(two[0]) | u64::from(two.get(1).copied().unwrap_or(0)) << 32;
+    numbers.chunks(2).map(pair).collect()
 }
 
 /// Whether a stream has done all that was queued, or how it failed.

@@ -12,12 +12,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cudarc::driver::{CudaStream, DevicePtr};
+use cudarc::driver::{CudaEvent, CudaStream, DevicePtr};
 use reduce::{Accumulator, Element, Operation, shape, stages::Stage};
 
 use crate::{
     Datum, Error, Layout, Result,
-    cuda::{self, Loaded, News, Pinned, Words},
+    cuda::{self, Loaded, News, Results, Where, Words},
+    error::doing,
+    small::Small,
 };
 
 /// The most GPUs of one process: a thread of a warp posts to each.
@@ -42,7 +44,9 @@ struct Seat {
     stream: Arc<CudaStream>,
     boxes: Words,
     tickets: Words,
-    pinned: Pinned,
+    results: Results,
+    /// How far its stream has come, for another that waits.
+    event: CudaEvent,
     /// Where the boxes of all are, in this GPU's memory.
     table: Words,
 }
@@ -52,10 +56,9 @@ struct Seat {
 pub struct LocalPlan<'l, T> {
     local: &'l Local,
     layout: Layout,
-    operation: Operation,
     stages: Vec<Loaded>,
-    /// Room on the host for the elements of each GPU, of a small sum.
-    rows: Vec<Pinned>,
+    /// So few elements that the first GPU is sent them by all, instead of the stages.
+    small: Option<Sent>,
     element: PhantomData<T>,
 }
 
@@ -68,25 +71,8 @@ impl Local {
                 streams.len()
             )));
         }
-        let mut shared = false;
-        for (i, writer) in streams.iter().enumerate() {
-            for owner in streams {
-                let (ours, theirs) = (writer.context(), owner.context());
-                if Arc::ptr_eq(writer, owner) || ours.cu_ctx() == theirs.cu_ctx() {
-                    continue;
-                }
-                if !cuda::let_in(writer, owner)? {
-                    return Err(Error::Gpus(format!(
-                        "GPU {} cannot write to GPU {}'s memory (no peer access): let NCCL carry it, with --exchange gather",
-                        ours.ordinal(),
-                        theirs.ordinal()
-                    )));
-                }
-            }
-            let twin =
-                |other: &Arc<CudaStream>| other.context().cu_ctx() == writer.context().cu_ctx();
-            shared |= streams[..i].iter().any(twin);
-        }
+        let gpus: Vec<usize> = streams.iter().map(|stream| stream.context().ordinal()).collect();
+        let shared = open(&gpus, |writer, owner| cuda::let_in(&streams[writer], &streams[owner]))?;
         // The widest values take two halves; two sets, for even and odd epochs.
         let boxes: Vec<Words> = streams
             .iter()
@@ -98,7 +84,8 @@ impl Local {
                 stream: stream.clone(),
                 boxes,
                 tickets: Words::new(stream, 2)?,
-                pinned: Pinned::new(stream)?,
+                results: Results::new(stream)?,
+                event: stream.context().new_event(None).map_err(doing("making an event"))?,
                 table: Words::holding(stream, &table)?,
             })
         };
@@ -114,23 +101,17 @@ impl Local {
     /// What is added again and again: `n` elements in all, cut as [`shard`](crate::shard()) says.
     pub fn plan<T: Element>(&self, n: u64, operation: Operation) -> Result<LocalPlan<'_, T>> {
         let layout = Layout::even::<T>(n, self.world())?;
+        let load =
+            |seat: &Seat| cuda::load::<T>(&seat.stream, operation, Stage::Exchange, Stage::THREADS);
         let stages = match layout.is_small() {
             true => Vec::new(),
-            false => self
-                .seats
-                .iter()
-                .map(|seat| cuda::load::<T>(&seat.stream, operation, Stage::Exchange))
-                .collect::<Result<_>>()?,
+            false => self.seats.iter().map(load).collect::<Result<_>>()?,
         };
-        let room = |(rank, seat): (u32, &Seat)| {
-            let own = layout.elements(rank);
-            Pinned::with(&seat.stream, (own.end - own.start) * size_of::<T>() as u64)
+        let small = match layout.is_small() {
+            true => Some(Sent::new::<T>(&self.seats[0].stream, operation, &layout)?),
+            false => None,
         };
-        let rows = match layout.is_small() {
-            true => (0..).zip(&self.seats).map(room).collect::<Result<_>>()?,
-            false => Vec::new(),
-        };
-        Ok(LocalPlan { local: self, layout, operation, stages, rows, element: PhantomData })
+        Ok(LocalPlan { local: self, layout, stages, small, element: PhantomData })
     }
 
     /// The sum of these slices, one behind the other, each on its GPU. Waits for it.
@@ -174,13 +155,18 @@ impl<T: Datum> LocalPlan<'_, T> {
 
     /// Launches, and does not wait: the epoch that the result will have.
     pub fn queue(&self, slices: &[&dyn Slice<T>]) -> Result<u32> {
+        self.queue_to(slices, Where::Host)
+    }
+
+    /// As [`queue`](LocalPlan::queue), with the result left there.
+    pub(crate) fn queue_to(&self, slices: &[&dyn Slice<T>], place: Where) -> Result<u32> {
         self.fits(slices)?;
         let Local { seats, shared, timeout, .. } = self.local;
         // Zero is what a box holds that was never used.
         let epoch = self.local.epoch.get().wrapping_add(1).max(1);
         self.local.epoch.set(epoch);
-        if self.layout.is_small() {
-            self.fetch(slices, epoch)?;
+        if let Some(small) = &self.small {
+            self.send(small, slices, place, epoch)?;
             return Ok(epoch);
         }
         let patience = (timeout.as_secs_f64() * LOOKS).clamp(1.0, f64::from(u32::MAX)) as u64;
@@ -194,7 +180,7 @@ impl<T: Datum> LocalPlan<'_, T> {
             cuda::bind(&seat.stream)?;
             let mut arguments = [
                 slices[rank].address(&seat.stream),
-                seat.pinned.address(),
+                seat.results.address(place),
                 slices[rank].count() as u64,
                 self.layout.shape.words().into(),
                 own.len() as u64,
@@ -220,17 +206,12 @@ impl<T: Datum> LocalPlan<'_, T> {
     pub fn wait(&self, epoch: u32) -> Result<T::Output> {
         // A GPU waits so long by itself, and its clock is not ours.
         let deadline = Instant::now() + self.local.timeout * 3 + Duration::from_secs(1);
-        let seats = &self.local.seats;
-        let small = self.layout.is_small();
-        // A small sum is the host's: it waits for the elements of all.
-        let bytes = if small { 0 } else { size_of::<T::Output>() };
-        let first = if self.local.shared && !small { seats.len() - 1 } else { 0 };
+        let bytes = size_of::<T::Output>();
         let mut result = None;
-        for (rank, seat) in seats.iter().enumerate().skip(first) {
-            let pinned = self.rows.get(rank).unwrap_or(&seat.pinned);
+        for seat in self.has() {
             let mut looks = 0u32;
             let bits = loop {
-                match pinned.look(epoch, bytes) {
+                match seat.results.look(epoch, bytes) {
                     News::Result(bits) => break bits,
                     News::Wrong(part) => return Err(self.missing(part)),
                     News::None => {}
@@ -240,7 +221,7 @@ impl<T: Datum> LocalPlan<'_, T> {
                     std::hint::spin_loop();
                     continue;
                 }
-                let news = || pinned.look(epoch, bytes);
+                let news = || seat.results.look(epoch, bytes);
                 if cuda::is_idle(&seat.stream)? && news() == News::None {
                     return Err(reduce::Error::Lost.into());
                 }
@@ -253,17 +234,32 @@ impl<T: Datum> LocalPlan<'_, T> {
                 }
                 thread::yield_now();
             };
-            if result.is_some_and(|other| other != bits) {
-                return Err(Error::Gone(
-                    "two GPUs have different bits of one sum: please report it".into(),
-                ));
-            }
-            result = Some(bits);
-        }
-        if small {
-            return Ok(self.small());
+            agree(&mut result, bits)?;
         }
         Ok(T::Output::from_word(result.unwrap_or_default()))
+    }
+
+    /// The result that an epoch has left on the GPUs. Waits for it.
+    pub(crate) fn left(&self, epoch: u32) -> Result<T::Output> {
+        let mut result = None;
+        for seat in self.has() {
+            match seat.results.left(epoch, size_of::<T::Output>())? {
+                News::Result(bits) => agree(&mut result, bits)?,
+                News::Wrong(part) => return Err(self.missing(part)),
+                News::None => return Err(reduce::Error::Lost.into()),
+            }
+        }
+        Ok(T::Output::from_word(result.unwrap_or_default()))
+    }
+
+    /// Who has a result: all, or the one that had the others' mail or elements.
+    fn has(&self) -> &[Seat] {
+        let seats = &self.local.seats[..];
+        match &self.small {
+            Some(_) => &seats[..1],
+            None if self.local.shared => &seats[seats.len() - 1..],
+            None => seats,
+        }
     }
 
     fn missing(&self, part: u32) -> Error {
@@ -298,37 +294,86 @@ impl<T: Datum> LocalPlan<'_, T> {
         Ok(())
     }
 
-    /// So few that a host adds them while GPUs would still exchange mail: they are copied there.
-    fn fetch(&self, slices: &[&dyn Slice<T>], epoch: u32) -> Result<()> {
-        for ((slice, seat), row) in slices.iter().zip(&self.local.seats).zip(&self.rows) {
-            let bytes = slice.count() as u64 * size_of::<T>() as u64;
-            // SAFETY: so many bytes lie at the slice, which whoever queues keeps until it has waited.
-            unsafe { row.take(slice.address(&seat.stream), bytes, epoch) }?;
+    /// The first GPU adds the elements of all, once the others have sent theirs; and these send no more
+    /// before it has.
+    fn send(&self, small: &Sent, slices: &[&dyn Slice<T>], place: Where, epoch: u32) -> Result<()> {
+        let (adds, others) = self.local.seats.split_at(1);
+        let adds = &adds[0];
+        let ordering = || doing("letting a GPU wait for another");
+        for (rank, other) in (1..).zip(others) {
+            let (from, bytes) = (slices[rank].address(&other.stream), small.bytes[rank]);
+            // SAFETY: the slice was measured, and whoever queues keeps it until it has waited.
+            unsafe { small.row.take(&other.stream, small.behind[rank], from, bytes) }?;
+            other.event.record(&other.stream).map_err(ordering())?;
+            adds.stream.wait(&other.event).map_err(ordering())?;
         }
-        Ok(())
-    }
-
-    fn small(&self) -> T::Output {
-        let mut all = Vec::new();
-        for (rank, row) in (0..).zip(&self.rows) {
-            let own = self.layout.elements(rank);
-            let bytes = row.bytes((own.end - own.start) * size_of::<T>() as u64);
-            all.extend(bytes.chunks_exact(size_of::<T>()).map(T::take));
-        }
-        on_the_host(&all, self.operation)
+        let sent = small.behind.iter().map(|behind| small.row.address() + behind);
+        let own = slices[0].address(&adds.stream);
+        let addresses: Vec<u64> = [own].into_iter().chain(sent.skip(1)).collect();
+        // SAFETY: there lie the elements of each rank, once the streams have come so far.
+        unsafe { small.kernel.queue(&addresses, adds.results.address(place), 0, epoch) }?;
+        adds.event.record(&adds.stream).map_err(ordering())?;
+        others.iter().try_for_each(|other| other.stream.wait(&adds.event).map_err(ordering()))
     }
 }
 
-pub(crate) fn on_the_host<T: Element>(all: &[T], operation: Operation) -> T::Output {
-    match operation {
-        Operation::Sum => reduce::host::sum(all),
-        Operation::Min => reduce::host::min(all),
-        Operation::Max => reduce::host::max(all),
+/// Where the elements of a small slice come together.
+#[derive(Debug)]
+struct Sent {
+    kernel: Small,
+    /// Those of each rank behind so many bytes of it, but the first one's, which are read where they are:
+    /// a GPU is let into no memory of a pool, which slices lie in.
+    row: Words,
+    behind: Vec<u64>,
+    bytes: Vec<u64>,
+}
+
+impl Sent {
+    fn new<T: Element>(
+        stream: &Arc<CudaStream>,
+        operation: Operation,
+        layout: &Layout,
+    ) -> Result<Sent> {
+        let lengths = layout.lengths();
+        let bytes: Vec<u64> = lengths.iter().map(|length| length * size_of::<T>() as u64).collect();
+        let next = |next: &mut u64, bytes: &u64| {
+            Some(std::mem::replace(next, *next + bytes.next_multiple_of(16)))
+        };
+        let behind: Vec<u64> = bytes.iter().scan(0, next).collect();
+        let all: u64 = bytes.iter().map(|bytes| bytes.next_multiple_of(16)).sum();
+        let kernel = Small::new::<T>(stream, operation, layout, &lengths)?;
+        Ok(Sent { kernel, row: Words::new(stream, all / 8)?, behind, bytes })
+    }
+}
+
+/// Has every GPU let in by all others, each named by its place among them. Whether two of them are one.
+fn open(gpus: &[usize], mut let_in: impl FnMut(usize, usize) -> Result<bool>) -> Result<bool> {
+    let mut shared = false;
+    for (writer, ours) in gpus.iter().enumerate() {
+        shared |= gpus[..writer].contains(ours);
+        for (owner, theirs) in gpus.iter().enumerate().filter(|(_, theirs)| *theirs != ours) {
+            if !let_in(writer, owner)? {
+                return Err(Error::Gpus(format!(
+                    "GPU {ours} cannot write to GPU {theirs}'s memory (no peer access): let NCCL carry it, with --exchange gather"
+                )));
+            }
+        }
+    }
+    Ok(shared)
+}
+
+/// All GPUs have the bits of one sum.
+pub(crate) fn agree(result: &mut Option<u64>, bits: u64) -> Result<()> {
+    match result.replace(bits) {
+        Some(other) if other != bits => {
+            Err(Error::Gone("two GPUs have different bits of one sum: please report it".into()))
+        }
+        _ => Ok(()),
     }
 }
 
 fn wait_for(stream: &CudaStream) -> Result<()> {
-    stream.synchronize().map_err(crate::error::doing("waiting for a rank of the same GPU"))
+    stream.synchronize().map_err(doing("waiting for a rank of the same GPU"))
 }
 
 impl Drop for Local {
@@ -338,5 +383,35 @@ impl Drop for Local {
             let _ = cuda::bind(&seat.stream).and_then(|()| wait_for(&seat.stream));
             let _ = seat.boxes.address();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_gpu_is_let_in_by_all_others() {
+        let mut asked = Vec::new();
+        let shared = open(&[4, 1, 4], |writer, owner| {
+            asked.push((writer, owner));
+            Ok(true)
+        });
+        assert!(shared.unwrap());
+        assert_eq!(asked, [(0, 1), (1, 0), (1, 2), (2, 1)]);
+        assert!(!open(&[0, 1], |_, _| Ok(true)).unwrap());
+        assert!(!open(&[0], |_, _| Ok(false)).unwrap());
+    }
+
+    /// Peer access in one direction is none.
+    #[test]
+    fn a_gpu_that_is_not_let_in_is_named() {
+        let error = open(&[0, 1, 2], |writer, owner| Ok((writer, owner) != (2, 0))).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "GPU 2 cannot write to GPU 0's memory (no peer access): let NCCL carry it, with --exchange gather"
+        );
+        let failed = |_, _| Err(Error::Gpus("the driver failed".into()));
+        assert_eq!(open(&[0, 1], failed).unwrap_err().to_string(), "the driver failed");
     }
 }

@@ -1,25 +1,19 @@
-//! Times on all GPUs of a process at once: gated by one word, and paired.
+//! Times on all GPUs of a process at once, gated and paired: in a round every contender runs there and
+//! back.
 //!
-//! All streams are held back by one number in pinned memory until everything is queued, so that no GPU
-//! begins before another, and no gap is the host's. In a round every contender runs there and back.
+//! On the gate's clock every result stays on the GPUs, as that of one GPU's sum does that waits for nobody;
+//! what a host waits for has a clock of its own.
 
-use std::{
-    cell::RefCell,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
-    thread,
-    time::{Duration, Instant},
-};
+use std::{cell::RefCell, sync::Arc, time::Instant};
 
-use cudarc::driver::{CudaEvent, CudaSlice, CudaStream, sys};
+use cudarc::driver::{CudaSlice, CudaStream};
 use reduce::{Operation, Reducer};
 
 use crate::{
     Data, Error, Group, Layout, Local, Options, Result, Slice,
-    cuda::{self, Pinned},
+    cuda::{self, Where},
     error::doing,
+    gate::Gate,
     nccl::Nccl,
 };
 
@@ -43,53 +37,18 @@ pub struct Sample {
 /// Calls one behind the other.
 const QUEUED: u32 = 50;
 
+/// Elements of the sum by which GPUs meet: the fewest whose parts' sums travel.
+const MEETING: u64 = 1 << 16;
+
 /// So much is touched before an input is read again: more than any L2 holds.
 const ROTATED: u64 = 512 << 20;
 
 /// The GPUs, and what holds them back.
 pub struct Bench {
     streams: Vec<Arc<CudaStream>>,
-    events: Vec<(CudaEvent, CudaEvent)>,
-    gate: Arc<Gate>,
+    gate: Gate,
     local: Local,
     group: Option<Group>,
-}
-
-/// The word, and since when it is closed.
-struct Gate {
-    pinned: Pinned,
-    closings: AtomicU64,
-    opened: AtomicU64,
-    broken: AtomicBool,
-    over: AtomicBool,
-}
-
-impl Gate {
-    fn open(&self, closing: u64) {
-        self.pinned.put(closing as u32);
-        self.opened.store(closing, Ordering::Release);
-    }
-
-    /// Opens what stays closed: a library that waits for the device while it queues would hang.
-    fn watch(&self) {
-        let (mut seen, mut since) = (0, Instant::now());
-        while !self.over.load(Ordering::Acquire) {
-            let closings = self.closings.load(Ordering::Acquire);
-            if closings == self.opened.load(Ordering::Acquire) || closings != seen {
-                (seen, since) = (closings, Instant::now());
-            } else if since.elapsed() > Duration::from_secs(2) {
-                self.broken.store(true, Ordering::Release);
-                self.open(closings);
-            }
-            thread::sleep(Duration::from_millis(20));
-        }
-    }
-}
-
-impl Drop for Bench {
-    fn drop(&mut self) {
-        self.gate.over.store(true, Ordering::Release);
-    }
 }
 
 /// Copies of a GPU's input, read in turn.
@@ -131,52 +90,10 @@ impl Bench {
     /// The first GPUs of this machine; with NCCL if it is given.
     pub fn new(gpus: usize, nccl: Option<&Nccl>, options: &Options) -> Result<Bench> {
         let streams = (0..gpus).map(reduce::open).collect::<Result<Vec<_>, _>>()?;
-        let event = |stream: &Arc<CudaStream>| {
-            let flags = Some(sys::CUevent_flags::CU_EVENT_DEFAULT);
-            stream.context().new_event(flags).map_err(doing("making an event"))
-        };
-        let events = streams.iter().map(|s| Ok((event(s)?, event(s)?))).collect::<Result<_>>()?;
-        let gate = Arc::new(Gate {
-            pinned: Pinned::new(&streams[0])?,
-            closings: 0.into(),
-            opened: 0.into(),
-            broken: false.into(),
-            over: false.into(),
-        });
-        let watched = gate.clone();
-        thread::spawn(move || watched.watch());
+        let gate = Gate::new(&streams)?;
         let local = Local::new(&streams, options.timeout)?;
         let group = nccl.map(|nccl| Group::local(&streams, nccl, options)).transpose()?;
-        Ok(Bench { streams, events, gate, local, group })
-    }
-
-    /// Microseconds of each GPU, for what is queued.
-    fn gated(&self, queue: impl FnOnce() -> Result<()>) -> Result<Vec<f64>> {
-        let timing = || doing("timing");
-        let closing = self.gate.closings.fetch_add(1, Ordering::AcqRel) + 1;
-        let queued = self.streams.iter().zip(&self.events).try_for_each(|(stream, (start, _))| {
-            self.gate.pinned.hold(stream, closing as u32)?;
-            start.record(stream).map_err(timing())
-        });
-        let queued = queued.and_then(|()| queue());
-        let ended = self.streams.iter().zip(&self.events).try_for_each(|(stream, (_, end))| {
-            cuda::bind(stream)?;
-            end.record(stream).map_err(timing())
-        });
-        // On every path: a stream that is held back hangs the program.
-        self.gate.open(closing);
-        queued.and(ended)?;
-        if self.gate.broken.load(Ordering::Acquire) {
-            return Err(Error::Gpus(
-                "something waited for a GPU that was held back: no times".into(),
-            ));
-        }
-        let micros = |(stream, (start, end)): (&Arc<CudaStream>, &(CudaEvent, CudaEvent))| {
-            cuda::bind(stream)?;
-            stream.synchronize().map_err(timing())?;
-            start.elapsed_ms(end).map(|ms| f64::from(ms) * 1e3).map_err(timing())
-        };
-        self.streams.iter().zip(&self.events).map(micros).collect()
+        Ok(Bench { streams, gate, local, group })
     }
 
     /// All times at one length, whose every result has the bits that one GPU has.
@@ -204,12 +121,20 @@ impl Bench {
         };
         let (gather, reduce) = (plan(false)?, plan(true)?);
 
+        let ranks = self.local.plan::<f32>(MEETING, Operation::Sum)?;
+        let met = (0..world)
+            .zip(&self.streams)
+            .map(|(rank, stream)| Data::on::<f32>(stream, ranks.layout().elements(rank)))
+            .collect::<Result<Vec<_>>>()?;
+        let met: Vec<&dyn Slice<f32>> = met.iter().map(|slice| slice as _).collect();
+        let meet = || ranks.queue(&met).map(drop);
+
         // What a contender queues in a turn, and what then waits for its bits.
-        let one = |turn: usize| -> Result<u32> {
+        let one = |turn: usize, _| -> Result<u32> {
             reducers[0].sum_into(&alone.at(turn), &mut outputs.borrow_mut()[0])?;
             Ok(0)
         };
-        let share = |turn: usize| -> Result<u32> {
+        let share = |turn: usize, _| -> Result<u32> {
             for (rank, reducer) in reducers.iter().enumerate() {
                 reducer.sum_into(&inputs[rank].at(turn), &mut outputs.borrow_mut()[rank])?;
             }
@@ -220,109 +145,111 @@ impl Bench {
             let slices: Vec<&dyn Slice<f32>> = views.iter().map(|view| view as _).collect();
             queue(&slices)
         };
+        let in_kernel = |turn, place| with(turn, &|slices| kernel.queue_to(slices, place));
+        let bits = |sum: Result<f32>| sum.map(f32::to_bits);
         let mut contenders: Vec<Contender<'_>> = vec![
-            Contender {
-                name: "one",
-                queue: Box::new(one),
-                wait: Box::new(|_| Ok(reducers[0].sum(&alone.at(0))?.to_bits())),
-                waits: false,
-            },
-            Contender {
-                name: "share",
-                queue: Box::new(share),
-                wait: Box::new(|_| Ok(0)),
-                waits: false,
-            },
+            Contender { name: "one", queue: Box::new(one), wait: None },
+            Contender { name: "share", queue: Box::new(share), wait: None },
             Contender {
                 name: "kernel",
-                queue: Box::new(|turn| with(turn, &|slices| kernel.queue(slices))),
-                wait: Box::new(|epoch| kernel.wait(epoch).map(f32::to_bits)),
-                waits: true,
+                queue: Box::new(in_kernel),
+                wait: Some(Box::new(|call, place| match place {
+                    Where::Host => bits(kernel.wait(call)),
+                    Where::Device => bits(kernel.left(call)),
+                })),
+            },
+            // What it takes to tell the host, who is told in every other clock.
+            Contender {
+                name: "told",
+                queue: Box::new(|turn, _| in_kernel(turn, Where::Host)),
+                wait: Some(Box::new(|call, _| bits(kernel.wait(call)))),
             },
         ];
         for (name, plan) in [("gather", &gather), ("reduce", &reduce)] {
             let Some(plan) = plan else { continue };
             contenders.push(Contender {
                 name,
-                queue: Box::new(move |turn| with(turn, &|slices| plan.queue(slices))),
-                wait: Box::new(move |call| plan.wait(call).map(f32::to_bits)),
-                waits: true,
+                queue: Box::new(move |turn, place| {
+                    with(turn, &|slices| plan.queue_to(slices, place))
+                }),
+                wait: Some(Box::new(move |call, place| match place {
+                    Where::Host => bits(plan.wait(call)),
+                    Where::Device => bits(plan.left(call)),
+                })),
             });
         }
         if let (Some(group), Some(plan)) = (&self.group, &gather) {
+            // A GPU's parts of the whole, and nothing else: cut as the whole is.
             contenders.push(Contender {
                 name: "parts",
-                queue: Box::new(move |turn| {
+                queue: Box::new(move |turn, _| {
                     with(turn, &|slices| plan.queue_local(slices).map(|()| 0))
                 }),
-                wait: Box::new(|_| Ok(0)),
-                waits: false,
+                wait: None,
             });
             // What everybody does: a total each, and the sum of the totals. Other bits.
             contenders.push(Contender {
                 name: "totals",
-                queue: Box::new(|turn| {
-                    share(turn)?;
+                queue: Box::new(|turn, place| {
+                    share(turn, place)?;
                     group.add_totals(&mut outputs.borrow_mut())?;
                     Ok(0)
                 }),
-                wait: Box::new(|_| Ok(0)),
-                waits: false,
+                wait: None,
             });
         }
-        let expected = (contenders[0].wait)(0)?;
-        let finish = |contender: &Contender<'_>, call: u32| -> Result<()> {
+        let expected = reducers[0].sum(&alone.at(0))?.to_bits();
+        let finish = |contender: &Contender<'_>, call: u32, place: Where| -> Result<()> {
             for stream in &self.streams {
                 cuda::bind(stream)?;
                 stream.synchronize().map_err(doing("waiting for all GPUs"))?;
             }
-            let bits = if contender.waits { (contender.wait)(call)? } else { expected };
-            if bits != expected {
-                return Err(Error::Gpus(format!(
+            let Some(wait) = &contender.wait else { return Ok(()) };
+            match wait(call, place)? {
+                bits if bits == expected => Ok(()),
+                bits => Err(Error::Gpus(format!(
                     "{} has the bits {bits:#x} of {n}, and one GPU {expected:#x}: no times",
                     contender.name
-                )));
+                ))),
             }
-            Ok(())
         };
         // Everything once, so that nothing is compiled, allocated or connected in a time.
         for contender in &contenders {
-            for turn in 0..5 {
-                let call = (contender.queue)(turn)?;
-                finish(contender, call)?;
+            for (turn, place) in (0..).zip([Where::Host, Where::Device, Where::Host]) {
+                let call = (contender.queue)(turn, place)?;
+                finish(contender, call, place)?;
             }
         }
         let mut turn = 0;
-        // The host adds small sums: a GPU's clock knows nothing of them.
-        let gated = if layout.is_small() { 0 } else { rounds };
-        for round in 0..gated {
+        for round in 0..rounds {
             let there = 0..contenders.len();
             for which in there.clone().chain(there.rev()) {
                 let contender = &contenders[which];
                 turn += 2;
-                let call = (contender.queue)(turn)?;
-                finish(contender, call)?;
+                let call = (contender.queue)(turn, Where::Device)?;
+                finish(contender, call, Where::Device)?;
                 let mut call = 0;
-                let micros = self.gated(|| {
-                    call = (contender.queue)(turn + 1)?;
+                let micros = self.gate.time(meet, || {
+                    call = (contender.queue)(turn + 1, Where::Device)?;
                     Ok(())
                 })?;
-                finish(contender, call)?;
+                finish(contender, call, Where::Device)?;
                 for (gpu, micros) in (0..).zip(micros) {
                     let (contender, clock) = (contender.name, "gated");
                     sample(Sample { n, contender, clock, round, gpu, micros });
                 }
             }
         }
+        contenders.retain(|contender| contender.name != "told");
         for round in 0..rounds {
             for contender in &contenders {
                 turn += 1;
                 // The caller's: from the call to the result in its hand.
                 let start = Instant::now();
-                match contender.name {
-                    "one" => drop(reducers[0].sum(&alone.at(turn))?),
-                    _ if contender.waits => drop((contender.wait)((contender.queue)(turn)?)?),
-                    _ => continue,
+                match &contender.wait {
+                    None if contender.name == "one" => drop(reducers[0].sum(&alone.at(turn))?),
+                    None => continue,
+                    Some(wait) => drop(wait((contender.queue)(turn, Where::Host)?, Where::Host)?),
                 }
                 let micros = start.elapsed().as_secs_f64() * 1e6;
                 let (contender, clock) = (contender.name, "caller");
@@ -335,9 +262,9 @@ impl Bench {
                 let mut call = 0;
                 for _ in 0..QUEUED {
                     turn += 1;
-                    call = (contender.queue)(turn)?;
+                    call = (contender.queue)(turn, Where::Host)?;
                 }
-                finish(contender, call)?;
+                finish(contender, call, Where::Host)?;
                 let micros = start.elapsed().as_secs_f64() * 1e6 / f64::from(QUEUED);
                 let (contender, clock) = (contender.name, "queued");
                 sample(Sample { n, contender, clock, round, gpu: 0, micros });
@@ -350,11 +277,16 @@ impl Bench {
 /// Queues a sum of these slices.
 type Queue<'q> = &'q dyn Fn(&[&dyn Slice<f32>]) -> Result<u32>;
 
-/// Who is timed: it queues a turn, and its result can be waited for by the number that it had.
+/// Queues a turn, with the result left there, and says by which number it is waited for.
+type Turn<'c> = dyn Fn(usize, Where) -> Result<u32> + 'c;
+
+/// The bits of a call's result.
+type Wait<'c> = dyn Fn(u32, Where) -> Result<u32> + 'c;
+
+/// Who is timed.
 struct Contender<'c> {
     name: &'static str,
-    queue: Box<dyn Fn(usize) -> Result<u32> + 'c>,
-    wait: Box<dyn Fn(u32) -> Result<u32> + 'c>,
-    /// Whether its result comes to the host, so that its bits can be held against one GPU's.
-    waits: bool,
+    queue: Box<Turn<'c>>,
+    /// None if its bits are no concern of this: its own sum, or other bits.
+    wait: Option<Box<Wait<'c>>>,
 }

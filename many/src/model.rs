@@ -13,7 +13,7 @@ const NCCL: [(u32, f64, f64); 5] =
     [(2, 7.2, 8.0), (4, 8.4, 10.4), (8, 10.8, 15.2), (64, 82.0, 45.0), (1024, 1246.0, 85.0)];
 
 /// Those whose GPUs wait for each other.
-const EXCHANGING: [&str; 4] = ["kernel", "gather", "reduce", "totals"];
+const EXCHANGING: [&str; 5] = ["kernel", "told", "gather", "reduce", "totals"];
 
 /// One gated run: in which round, and the times of all GPUs.
 #[derive(Clone, Debug)]
@@ -100,8 +100,7 @@ impl Times {
     }
 
     /// The median time: of the slower GPU where each has its own work. Where they exchange, all end
-    /// together, and one that passed the gate before another waited for it: so it is the time of the
-    /// GPU that began last.
+    /// together, and one that began before another waited for it: so it is the mean of their times.
     pub fn median(&self, contender: &str, n: u64) -> Option<f64> {
         median(self.runs(contender, n)?.map(|(_, micros)| micros).collect())
     }
@@ -110,7 +109,7 @@ impl Times {
     fn runs(&self, contender: &str, n: u64) -> Option<impl Iterator<Item = (u32, f64)>> {
         let exchanging = EXCHANGING.contains(&contender);
         let of = move |run: &Run| match exchanging {
-            true => run.gpus.iter().copied().fold(f64::INFINITY, f64::min),
+            true => run.gpus.iter().sum::<f64>() / run.gpus.len() as f64,
             false => run.gpus.iter().copied().fold(0.0, f64::max),
         };
         let runs = self.gated.get(&(contender.to_owned(), n))?;
@@ -136,6 +135,12 @@ impl Times {
         Some(Paired { low, median: median(all)?, high })
     }
 
+    /// The median of what a contender takes above another, over all lengths.
+    pub fn above_at_all(&self, contender: &str, base: &str) -> Option<f64> {
+        let lengths = self.lengths(contender).into_iter();
+        median(lengths.filter_map(|n| Some(self.above(contender, base, n)?.median)).collect())
+    }
+
     /// The expected maximum of `p` local times at a length of two GPUs: each GPU's is one of the samples.
     pub fn slowest(&self, contender: &str, n: u64, p: u32) -> Option<f64> {
         let runs = self.gated.get(&(contender.to_owned(), n))?;
@@ -158,7 +163,8 @@ impl Times {
 
     /// Microseconds above the slowest share, in the median over powers of two.
     pub fn alpha(&self, contender: &str) -> Option<f64> {
-        let powers = self.lengths(contender).into_iter().filter(|n| n.is_power_of_two());
+        let powers =
+            self.lengths(contender).into_iter().filter(|n| n.is_power_of_two() && parts(*n));
         let above = |n| Some(self.median(contender, n)? - self.slowest("share", n, 2)?);
         median(powers.filter_map(above).collect())
     }
@@ -168,7 +174,8 @@ impl Times {
         let mut lines = Vec::new();
         for contender in ["kernel", "gather", "reduce"] {
             let Some(alpha) = self.alpha(contender) else { continue };
-            for n in self.lengths(contender).into_iter().filter(|n| !n.is_power_of_two()) {
+            let others = self.lengths(contender).into_iter().filter(|n| !n.is_power_of_two());
+            for n in others.filter(|n| parts(*n)) {
                 if let (Some(share), Some(measured)) =
                     (self.slowest("share", n, 2), self.median(contender, n))
                 {
@@ -195,6 +202,11 @@ impl Times {
     }
 }
 
+/// Whether a sum of so many floats has parts, which the model is of: fewer elements travel themselves.
+pub fn parts(n: u64) -> bool {
+    matches!(reduce::shape::pick(n, 4), Some(reduce::Shape::Chunks { .. }))
+}
+
 fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
@@ -210,21 +222,23 @@ mod tests {
     use super::*;
 
     const CSV: &str = "n,contender,clock,round,gpu,us\n\
-        1024,share,gated,0,0,10\n1024,share,gated,0,1,12\n1024,kernel,gated,0,0,21\n1024,kernel,gated,0,1,14\n\
-        1024,kernel,caller,0,0,99\n\
-        1025,share,gated,0,0,20\n1025,share,gated,0,1,20\n1025,kernel,gated,0,0,22.5\n1025,kernel,gated,0,1,29\n";
+        131072,share,gated,0,0,10\n131072,share,gated,0,1,12\n131072,kernel,gated,0,0,15\n131072,kernel,gated,0,1,13\n\
+        131072,kernel,caller,0,0,99\n\
+        131073,share,gated,0,0,20\n131073,share,gated,0,1,20\n131073,kernel,gated,0,0,22\n131073,kernel,gated,0,1,23\n";
 
     #[test]
     fn a_sum_is_its_slowest_share_and_what_was_above_it_elsewhere() {
-        let times = Times::read(CSV).unwrap();
+        // A length without parts is no part of the model.
+        let small = "1024,share,gated,0,0,1\n1024,kernel,gated,0,0,99\n1000,share,gated,0,0,1\n1000,kernel,gated,0,0,99\n";
+        let times = Times::read(&format!("{CSV}{small}")).unwrap();
         // Of 10 and 12, the larger of two draws is 12 three times of four.
-        assert_eq!(times.slowest("share", 1024, 2), Some(11.5));
+        assert_eq!(times.slowest("share", 131_072, 2), Some(11.5));
         assert_eq!(times.alpha("kernel"), Some(2.5));
-        let line = Line { contender: "kernel", n: 1025, model: 22.5, measured: 22.5 };
+        let line = Line { contender: "kernel", n: 131_073, model: 22.5, measured: 22.5 };
         assert_eq!(times.held_out(), [line]);
-        let eight = times.predict("kernel", 512, 8).unwrap();
+        let eight = times.predict("kernel", 65_536, 8).unwrap();
         assert!((eight - (12.0 - 2.0 / 256.0 + 2.5)).abs() < 1e-9, "{eight}");
-        assert_eq!(times.predict("kernel", 512, 64), None);
+        assert_eq!(times.predict("kernel", 65_536, 64), None);
     }
 
     #[test]
@@ -259,6 +273,8 @@ mod tests {
         let above = Times::read(&csv).unwrap().above("kernel", "share", 8);
         assert_eq!(above, Some(Paired { low: 3.0, median: 3.0, high: 3.0 }));
         assert_eq!(Times::read(&csv).unwrap().above("gather", "share", 8), None);
+        assert_eq!(Times::read(&csv).unwrap().above_at_all("kernel", "share"), Some(3.0));
+        assert_eq!(Times::read(&csv).unwrap().above_at_all("gather", "share"), None);
     }
 
     #[test]

@@ -9,10 +9,11 @@ use cudarc::driver::{CudaSlice, CudaStream, DevicePtrMut};
 use reduce::{Accumulator, Operation, stages::Stage};
 
 use crate::{
-    Datum, Error, Group, Layout, Move, Result,
-    cuda::{self, Loaded, News, Pinned, Words},
-    local::{Slice, on_the_host},
+    Datum, Error, Group, Layout, Move, Places, Result,
+    cuda::{self, Loaded, News, Results, Where, Words},
+    local::{Slice, agree},
     nccl::{self, Comm, Kind},
+    small::Small,
     stamp,
 };
 
@@ -24,12 +25,19 @@ struct Seat {
     /// The blocks of all ranks.
     row: Words,
     tickets: Words,
-    firsts: Words,
+    /// Where the parts' sums lie, of ragged shards.
+    places: Words,
     /// A part whose end other ranks have.
     last: Words,
-    pinned: Pinned,
-    partials: Loaded,
-    finish: Loaded,
+    results: Results,
+    stages: Stages,
+}
+
+/// The kernels: of parts, or of elements that are too few for them.
+#[derive(Debug)]
+enum Stages {
+    Parts { partials: Loaded, finish: Loaded },
+    Elements(Small),
 }
 
 /// A sum of one type, operation and length, over and over.
@@ -39,9 +47,9 @@ pub struct Plan<'g, T> {
     lengths: Vec<u64>,
     layout: Layout,
     moves: Vec<Move>,
-    operation: Operation,
     /// Words of a rank's block.
     stride: u64,
+    places: Places,
     reduce: bool,
     seats: Vec<Seat>,
     number: u32,
@@ -74,6 +82,11 @@ impl<T: Datum> Plan<'_, T> {
 
     /// Queues all of it, and does not wait for the result.
     pub fn queue(&self, slices: &[&dyn Slice<T>]) -> Result<u32> {
+        self.queue_to(slices, Where::Host)
+    }
+
+    /// As [`queue`](Plan::queue), with the result left there.
+    pub(crate) fn queue_to(&self, slices: &[&dyn Slice<T>], place: Where) -> Result<u32> {
         self.fits(slices)?;
         self.group.alive()?;
         let call = self.calls.get().wrapping_add(1).max(1);
@@ -86,7 +99,7 @@ impl<T: Datum> Plan<'_, T> {
             self.local(seat, *slice, stamp)?;
         }
         self.exchange()?;
-        self.seats.iter().try_for_each(|seat| self.finish(seat, stamp, call))?;
+        self.seats.iter().try_for_each(|seat| self.finish(seat, stamp, call, place))?;
         Ok(call)
     }
 
@@ -101,7 +114,7 @@ impl<T: Datum> Plan<'_, T> {
                 let at = slice.address(&seat.stream) + (first - self.begin(seat.rank)) * size;
                 debug_assert!(whole <= self.layout.of(seat.rank).len() as u32);
                 // SAFETY: what the rank has of its last part lies at the end of its slice.
-                unsafe { seat.last.take(0, at, (own - first) * size) }?;
+                unsafe { seat.last.take(&seat.stream, 0, at, (own - first) * size) }?;
             }
         }
         self.grouped(Kind::Raw, |comms| {
@@ -147,12 +160,14 @@ impl<T: Datum> Plan<'_, T> {
             seat.row.clear()?;
         }
         let at = slice.address(&seat.stream);
-        if self.layout.is_small() {
+        let Stages::Parts { partials, .. } = &seat.stages else {
             let head = u64::from(seat.rank) * self.stride;
             seat.row.put(head, stamp)?;
             // SAFETY: the slice is as long as was agreed.
-            return unsafe { seat.row.take(head * 8 + 16, at, slice.count() as u64 * size) };
-        }
+            return unsafe {
+                seat.row.take(&seat.stream, head * 8 + 16, at, slice.count() as u64 * size)
+            };
+        };
         let own = self.layout.of(seat.rank);
         let (whole, next) = self.in_place(seat.rank);
         let first = self.layout.elements(seat.rank).start;
@@ -169,10 +184,10 @@ impl<T: Datum> Plan<'_, T> {
                 stamp,
                 to.into(),
             ];
-            let grid = parts.clamp(1, seat.partials.blocks);
+            let grid = parts.clamp(1, partials.blocks);
             // SAFETY: these are the arguments of the entry; there are `n` elements at `input`, and a
             // block has room for the sums of as many parts as any rank has.
-            unsafe { cuda::launch(&seat.partials, &seat.stream, grid, &mut arguments) }
+            unsafe { cuda::launch(partials, &seat.stream, grid, &mut arguments) }
         };
         let end = next.min(self.layout.n);
         launch(at + first.saturating_sub(begin) * size, end.saturating_sub(first), whole, 0)?;
@@ -181,11 +196,6 @@ impl<T: Datum> Plan<'_, T> {
             launch(seat.last.address(), rest, 1, whole)?;
         }
         Ok(())
-    }
-
-    /// Bytes of the blocks of all ranks.
-    fn row_bytes(&self) -> u64 {
-        self.stride * 8 * u64::from(self.group.world)
     }
 
     fn exchange(&self) -> Result<()> {
@@ -213,24 +223,32 @@ impl<T: Datum> Plan<'_, T> {
         nccl::grouped(&mut comms, kind, self.group.options.timeout, &|| self.group.alive(), work)
     }
 
-    fn finish(&self, seat: &Seat, stamp: u64, call: u32) -> Result<()> {
-        if self.layout.is_small() {
-            // SAFETY: the row has a block for each rank, until the plan is dropped, which waits.
-            return unsafe { seat.pinned.take(seat.row.address(), self.row_bytes(), call) };
-        }
+    fn finish(&self, seat: &Seat, stamp: u64, call: u32, place: Where) -> Result<()> {
+        let out = seat.results.address(place);
+        let finish = match &seat.stages {
+            Stages::Parts { finish, .. } => finish,
+            Stages::Elements(small) => {
+                let at = |rank| seat.row.address() + u64::from(rank) * self.stride * 8 + 16;
+                let addresses: Vec<u64> = (0..self.group.world).map(at).collect();
+                // SAFETY: the row has a block for each rank, until the plan is dropped, which waits.
+                return unsafe { small.queue(&addresses, out, stamp, call) };
+            }
+        };
         cuda::bind(&seat.stream)?;
         let mut arguments = [
             seat.row.address(),
-            seat.pinned.address(),
+            out,
             self.stride,
             self.group.world.into(),
             self.layout.parts().into(),
-            seat.firsts.address(),
+            self.places.share.into(),
+            self.places.gap.into(),
+            seat.places.address(),
             stamp,
             call.into(),
         ];
         // SAFETY: these are the arguments of the entry, and all of it lives as long as the plan.
-        unsafe { cuda::launch(&seat.finish, &seat.stream, 1, &mut arguments) }
+        unsafe { cuda::launch(finish, &seat.stream, 1, &mut arguments) }
     }
 
     /// The result of a call. While it has not come, the other ranks are asked for; whatever goes wrong
@@ -249,12 +267,9 @@ impl<T: Datum> Plan<'_, T> {
         let mut result = None;
         for seat in &self.seats {
             let mut looks = 0u32;
-            let news = || seat.pinned.look(call, size_of::<T::Output>());
+            let news = || seat.results.look(call, size_of::<T::Output>());
             let bits = loop {
                 match news() {
-                    News::Result(_) if self.layout.is_small() => {
-                        break self.small(seat, call)?.to_word();
-                    }
                     News::Result(bits) => break bits,
                     News::Wrong(rank) => return Err(stamp::other(rank)),
                     News::None => {}
@@ -277,24 +292,22 @@ impl<T: Datum> Plan<'_, T> {
                 }
                 thread::yield_now();
             };
-            result = Some(bits);
+            agree(&mut result, bits)?;
         }
         Ok(T::Output::from_word(result.unwrap_or_default()))
     }
 
-    /// The elements of all ranks, added on the host, with the bits that any GPU has.
-    fn small(&self, seat: &Seat, call: u32) -> Result<T::Output> {
-        let bytes = seat.pinned.bytes(self.row_bytes());
-        let mut all = Vec::new();
-        for (rank, length) in self.lengths.iter().enumerate() {
-            let block = &bytes[rank * self.stride as usize * 8..];
-            if block[..8] != stamp::of(self.number, call).to_le_bytes() {
-                return Err(stamp::other(rank as u32));
+    /// The result that a call has left on the GPUs of this process. Waits for it.
+    pub(crate) fn left(&self, call: u32) -> Result<T::Output> {
+        let mut result = None;
+        for seat in &self.seats {
+            match seat.results.left(call, size_of::<T::Output>())? {
+                News::Result(bits) => agree(&mut result, bits)?,
+                News::Wrong(rank) => return Err(stamp::other(rank)),
+                News::None => return Err(reduce::Error::Lost.into()),
             }
-            let elements = &block[16..16 + *length as usize * size_of::<T>()];
-            all.extend(elements.chunks_exact(size_of::<T>()).map(T::take));
         }
-        Ok(on_the_host(&all, self.operation))
+        Ok(T::Output::from_word(result.unwrap_or_default()))
     }
 
     fn fits(&self, slices: &[&dyn Slice<T>]) -> Result<()> {
@@ -350,7 +363,15 @@ impl Group {
             true => 2 + most.div_ceil(16) * 2,
             false => layout.stride(size_of::<T::Output>()),
         };
-        let (firsts, row) = (pairs(layout.firsts()), stride * 8 * u64::from(self.world));
+        let places = layout.places(size_of::<T::Output>());
+        let table = cuda::pairs(&places.table);
+        let stages = |stream| {
+            if layout.is_small() {
+                return Small::new::<T>(stream, operation, &layout, &lengths).map(Stages::Elements);
+            }
+            let load = |stage| cuda::load::<T>(stream, operation, stage, Stage::THREADS);
+            Ok(Stages::Parts { partials: load(Stage::Partials)?, finish: load(Stage::Finish)? })
+        };
         let seats = self
             .ranks
             .iter()
@@ -362,11 +383,10 @@ impl Group {
                     stream: stream.clone(),
                     row: Words::new(stream, stride * u64::from(self.world))?,
                     tickets: Words::new(stream, 2)?,
-                    firsts: Words::holding(stream, &firsts)?,
+                    places: Words::holding(stream, &table)?,
                     last: Words::new(stream, last.div_ceil(8))?,
-                    pinned: Pinned::with(stream, if layout.is_small() { row } else { 0 })?,
-                    partials: cuda::load::<T>(stream, operation, Stage::Partials)?,
-                    finish: cuda::load::<T>(stream, operation, Stage::Finish)?,
+                    results: Results::new(stream)?,
+                    stages: stages(stream)?,
                 })
             })
             .collect::<Result<_>>()?;
@@ -377,8 +397,8 @@ impl Group {
             lengths,
             layout,
             moves,
-            operation,
             stride,
+            places,
             reduce,
             seats,
             number,
@@ -403,10 +423,4 @@ impl Group {
 /// What one rank receives.
 fn of(moves: &[Move], rank: u32) -> impl Iterator<Item = &Move> {
     moves.iter().filter(move |m| m.to == rank)
-}
-
-/// Numbers of 32 bits, two a word.
-fn pairs(numbers: &[u32]) -> Vec<u64> {
-    let pair = |two: &[u32]| u64::from(two[0]) | u64::from(two.get(1).copied().unwrap_or(0)) << 32;
-    numbers.chunks(2).map(pair).collect()
 }

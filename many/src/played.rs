@@ -11,9 +11,6 @@ use crate::{Error, Layout, Result};
 pub trait Bytes: Element {
     /// Its bytes, added to a row of them.
     fn put(self, row: &mut Vec<u8>);
-
-    /// The element that has these bytes.
-    fn take(bytes: &[u8]) -> Self;
 }
 
 macro_rules! bytes {
@@ -21,10 +18,6 @@ macro_rules! bytes {
         impl Bytes for $type {
             fn put(self, row: &mut Vec<u8>) {
                 row.extend(self.to_le_bytes());
-            }
-
-            fn take(bytes: &[u8]) -> Self {
-                Self::from_le_bytes(bytes.try_into().expect("as many bytes as an element has"))
             }
         }
     )+};
@@ -135,19 +128,15 @@ pub fn finish<T: Bytes>(
     stamp: u64,
 ) -> Result<u64> {
     if layout.is_small() {
-        for (rank, block) in (0..).zip(blocks) {
-            stamped(rank, block.get(..8), stamp)?;
-        }
-        let elements: Vec<T> = blocks
-            .iter()
-            .flat_map(|block| block[16..].chunks(size_of::<T>()).map(T::take))
-            .collect();
-        return one::<T>(&elements, operation);
+        let blocks: Vec<&[u8]> = blocks.iter().map(Vec::as_slice).collect();
+        return elements::<T>(&blocks, 16, layout.shape, operation, stamp)?
+            .map_err(crate::stamp::other);
     }
     let mut played = Played::new();
     let stride = layout.stride(size_of::<T::Output>());
-    let firsts: Vec<u8> = layout.firsts().iter().flat_map(|first| first.to_le_bytes()).collect();
-    let (row, firsts) = (played.holding(&blocks.concat())?, played.holding(&firsts)?);
+    let places = layout.places(size_of::<T::Output>());
+    let table: Vec<u8> = places.table.iter().flat_map(|place| place.to_le_bytes()).collect();
+    let (row, table) = (played.holding(&blocks.concat())?, played.holding(&table)?);
     let output = played.room(32)?;
     let args = vec![
         Arg::U64(row),
@@ -155,7 +144,9 @@ pub fn finish<T: Bytes>(
         Arg::U64(stride),
         Arg::U32(layout.world()),
         Arg::U32(layout.parts()),
-        Arg::U64(firsts),
+        Arg::U32(places.share),
+        Arg::U32(places.gap),
+        Arg::U64(table),
         Arg::U64(stamp),
         Arg::U32(1),
     ];
@@ -163,12 +154,47 @@ pub fn finish<T: Bytes>(
     told::<T>(&played.read(output, 32)?, 1)?.map_err(crate::stamp::other)
 }
 
-fn stamped(rank: u32, head: Option<&[u8]>, stamp: u64) -> Result<()> {
-    if head == Some(stamp.to_le_bytes().as_slice()) {
-        Ok(())
-    } else {
-        Err(crate::stamp::other(rank))
+/// What a GPU makes of a small slice, whose elements lie with their ranks behind so many bytes: the bits,
+/// or whose stamp is another.
+fn elements<T: Bytes>(
+    ranks: &[&[u8]],
+    head: usize,
+    shape: Shape,
+    operation: Operation,
+    stamp: u64,
+) -> Result<std::result::Result<u64, u32>> {
+    let mut played = Played { threads: shape.threads(), ..Played::new() };
+    let (mut table, mut firsts, mut first) = (Vec::new(), vec![0; 4], 0u32);
+    for rank in ranks {
+        // In a block of its own, so that nothing behind it is read.
+        let at = played.holding(rank)? + head as u64;
+        table.extend(at.to_le_bytes());
+        first += ((rank.len() - head) / size_of::<T>()) as u32;
+        firsts.extend(first.to_le_bytes());
     }
+    let (table, firsts) = (played.holding(&table)?, played.holding(&firsts)?);
+    let output = played.room(32)?;
+    let state = played.room(16 + u64::from(shape.values()) * size_of::<T::Output>() as u64 * 2)?;
+    let args = vec![
+        Arg::U64(table),
+        Arg::U64(output),
+        Arg::U64(firsts),
+        Arg::U32(ranks.len() as u32),
+        Arg::U32(shape.words()),
+        Arg::U32(shape.parts()),
+        Arg::U64(state),
+        Arg::U64(stamp),
+        Arg::U32(1),
+    ];
+    played.launch(stages::kernel::<T>(operation, Stage::Elements), shape.parts(), args)?;
+    told::<T>(&played.read(output, 32)?, 1)
+}
+
+/// The GPUs of one host and a small slice: one of them reads the elements where they lie.
+pub fn read<T: Bytes>(shards: &[&[T]], shape: Shape, operation: Operation) -> Result<u64> {
+    let rows: Vec<Vec<u8>> = shards.iter().map(|shard| row(shard)).collect();
+    let rows: Vec<&[u8]> = rows.iter().map(Vec::as_slice).collect();
+    elements::<T>(&rows, 0, shape, operation, 0)?.map_err(crate::stamp::other)
 }
 
 /// The bits of a result, or the number of who is wrong.
@@ -308,6 +334,7 @@ mod tests {
         }
         mailed::<f32>(97, 2);
         mailed::<f32>(5003, 2);
-        mailed::<f64>(2500, 3);
+        mailed::<f32>(16_384, 3);
+        mailed::<f64>(9001, 3);
     }
 }

@@ -47,6 +47,18 @@ pub struct Move {
     pub elements: Range<u64>,
 }
 
+/// Where the sums of parts lie in what was gathered: computed where ranks have as many each, or else a
+/// table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Places {
+    /// What a part is of 2^32 if that is all parts of a rank, rounded up; or 0.
+    pub share: u32,
+    /// How many sums would fit between those of one rank and the next.
+    pub gap: u32,
+    /// The place of each part's sum, if they are not computed.
+    pub table: Vec<u32>,
+}
+
 impl Layout {
     /// Ranks of about as many parts each.
     pub fn even<T: Element>(n: u64, world: u32) -> Result<Layout> {
@@ -132,6 +144,11 @@ impl Layout {
         at(start)..at(end)
     }
 
+    /// How many elements each rank has.
+    pub fn lengths(&self) -> Vec<u64> {
+        (0..self.world()).map(|rank| self.elements(rank)).map(|of| of.end - of.start).collect()
+    }
+
     /// Elements of a part; the last one may have fewer.
     pub fn part(&self) -> u64 {
         self.part
@@ -140,6 +157,21 @@ impl Layout {
     /// The first part of each rank, and how many there are.
     pub fn firsts(&self) -> &[u32] {
         &self.firsts
+    }
+
+    /// Where the sum of each part lies in the blocks of all ranks, one behind the other: counted in sums of
+    /// so many bytes.
+    pub fn places(&self, bytes: usize) -> Places {
+        let each = self.of(0).len() as u32;
+        let even = (0..=self.world()).map(|rank| self.parts().min(rank.saturating_mul(each)));
+        let stride = self.stride(bytes) as u32 * 8 / bytes as u32;
+        if each > 1 && even.eq(self.firsts.iter().copied()) {
+            let share = (1u64 << 32).div_ceil(each.into()) as u32;
+            return Places { share, gap: stride - each, table: Vec::new() };
+        }
+        let head = 16 / bytes as u32;
+        let of = |rank| (0..self.of(rank).len() as u32).map(move |i| rank * stride + head + i);
+        Places { share: 0, gap: 0, table: (0..self.world()).flat_map(of).collect() }
     }
 
     /// Words of 8 bytes of a rank's block: a stamp in two, then the sums, of so many bytes each, of as
@@ -201,6 +233,36 @@ mod tests {
             let most = (0..world).map(|rank| layout.of(rank).len()).max();
             assert_eq!(most, Some(256usize.div_ceil(world as usize)));
         }
+    }
+
+    /// What the kernel computes, and what its table says.
+    #[test]
+    fn every_sum_has_its_place() {
+        let check = |layout: &Layout, bytes: usize, computed: bool| {
+            let Places { share, gap, table } = layout.places(bytes);
+            assert_eq!(table.is_empty(), computed, "{layout:?}");
+            let (head, stride) =
+                (16 / bytes as u32, layout.stride(bytes) as u32 * 8 / bytes as u32);
+            for rank in 0..layout.world() {
+                for (at, part) in (rank * stride + head..).zip(layout.of(rank)) {
+                    let of = (u64::from(part) * u64::from(share)) >> 32;
+                    let place = match computed {
+                        true => part + of as u32 * gap + head,
+                        false => table[part as usize],
+                    };
+                    assert_eq!(place, at, "part {part} of {layout:?}");
+                }
+            }
+        };
+        for parts in [2, 3, 65, 129, 9001, 16_383, 16_384] {
+            for world in [1, 2, 3, 5, 7, 8, 64, 1000, 1024] {
+                let computed = parts > world;
+                check(&Layout::of_parts::<f32>(parts, world), 4, computed);
+                check(&Layout::of_parts::<f64>(parts, world), 8, computed);
+            }
+        }
+        let (ragged, _) = Layout::ragged::<f32>(&[10, 10_000, 0, 1_038_579]).unwrap();
+        check(&ragged, 4, false);
     }
 
     #[test]

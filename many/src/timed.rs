@@ -11,7 +11,7 @@ use std::{
 use many::{
     Error, Options, Result,
     measure::{Bench, Sample},
-    model::Times,
+    model::{self, Times},
     nccl::Nccl,
 };
 
@@ -95,7 +95,7 @@ fn cell(time: Option<f64>) -> String {
 
 /// Medians of gated runs, in microseconds, and what they are above others in their own round.
 fn table(times: &Times) {
-    let names = ["n", "one GPU", "its share", "in-kernel", "Δ", "all-gather", "Δ"];
+    let names = ["n", "one GPU", "its share", "the cut", "in-kernel", "Δ", "all-gather", "Δ"];
     let more = ["integer all-reduce", "Δ", "totals", "the same bits"];
     say(&format!("| {} | {} |", names.join(" | "), more.join(" | ")));
     say(&format!("|{}", "--:|".repeat(names.len() + more.len())));
@@ -107,6 +107,7 @@ fn table(times: &Times) {
             n.to_string(),
             of("one"),
             of("share"),
+            above("parts", "share"),
             of("kernel"),
             above("kernel", "share"),
             of("gather"),
@@ -117,6 +118,9 @@ fn table(times: &Times) {
             above("gather", "totals"),
         ];
         say(&format!("| {} |", cells.join(" | ")));
+    }
+    if let Some(told) = times.above_at_all("told", "kernel") {
+        say(&format!("\nIn-kernel, a result that the host is told of takes {told:.2} µs more."));
     }
 }
 
@@ -192,7 +196,8 @@ pub(crate) fn model(asked: &Model) -> Result<()> {
     say(
         "\nModel, eight GPUs a host, µs:\n\n| elements a GPU | contender | 2 | 4 | 8 | 64 | 1024 |\n|--:|:--|--:|--:|--:|--:|--:|",
     );
-    for n in times.lengths("share").into_iter().filter(|n| n.is_power_of_two()) {
+    let powers = times.lengths("share").into_iter().filter(|n| n.is_power_of_two());
+    for n in powers.filter(|n| model::parts(*n)) {
         for contender in ["kernel", "gather", "reduce"] {
             let of = |p| times.predict(contender, n / 2, p);
             let cell =

@@ -4,8 +4,9 @@ use half::{bf16, f16};
 use many::{Data, Datum, Layout, played};
 use reduce::{Accumulator, Operation, host, stages};
 
-/// Lengths in bytes: small ones, whose elements are gathered, and ones of 32, 48 and 160 parts, ragged.
-const BYTES: [usize; 5] = [0, 4_104, 196_608, 196_624, 400_040];
+/// Lengths in bytes: small ones, whose elements are gathered, for each of their shapes, and ones of 32, 48
+/// and 160 parts, ragged.
+const BYTES: [usize; 7] = [0, 4_104, 40_040, 180_008, 196_608, 196_624, 400_040];
 
 fn on_the_host<T: Datum>(elements: &[T], operation: Operation) -> u64 {
     match operation {
@@ -65,7 +66,8 @@ types! {
 /// Nothing, one, and both sides of a warp, a word and a part.
 #[test]
 fn awkward_lengths() {
-    for n in [0, 1, 31, 32, 33, 63, 65, 255, 257, 1023, 1025, 49_153, 650_001] {
+    let small = [0, 1, 31, 32, 33, 63, 65, 255, 257, 1023, 1025, 12_288, 12_289, 49_152];
+    for n in small.into_iter().chain([49_153, 650_001]) {
         holds::<f32>(Operation::Sum, n, &[1, 2, 3, 5, 8, 64]);
     }
     for n in [(1 << 20) + 13, 1_572_941] {
@@ -164,6 +166,48 @@ fn mail_between_gpus() {
     check::<f32>(650_001, 8, Operation::Sum, 3);
     // More parts than a warp collects.
     check::<f32>((1 << 20) + 13, 3, Operation::Sum, 3);
+}
+
+/// A small slice that one GPU reads from all: shards of any length, of none, and of part of a word.
+#[test]
+fn elements_are_read_where_they_lie() {
+    fn check<T: Datum>(lengths: &[usize]) {
+        let elements = Data::of::<T>(0..lengths.iter().sum::<usize>() as u64);
+        let (layout, _) =
+            Layout::ragged::<T>(&lengths.iter().map(|n| *n as u64).collect::<Vec<_>>()).unwrap();
+        assert!(layout.is_small(), "{lengths:?}");
+        let mut rest = elements.as_slice();
+        let shards: Vec<&[T]> = lengths
+            .iter()
+            .map(|n| {
+                let (shard, behind) = rest.split_at(*n);
+                rest = behind;
+                shard
+            })
+            .collect();
+        for operation in Operation::ALL {
+            let bits = played::read(&shards, layout.shape, operation).unwrap();
+            let right = on_the_host(&elements, operation);
+            assert_eq!(bits, right, "{operation:?} of {lengths:?} {}", T::NAME);
+        }
+    }
+    for lengths in [
+        &[0][..],
+        &[0, 0, 0],
+        &[1],
+        &[0, 1, 0],
+        &[3, 5, 0, 1, 502],
+        &[1, 4095, 1],
+        &[6000, 7, 6000],
+        &[24_571, 0, 3, 2],
+    ] {
+        check::<f32>(lengths);
+        check::<f64>(lengths);
+        check::<bf16>(lengths);
+    }
+    check::<f32>(&[1, 2, 49_149]);
+    check::<u32>(&[20_001, 20_001]);
+    check::<f16>(&[90_001, 2, 8_301]);
 }
 
 /// Mail that does not come ends the wait, and the part that is missing is named.

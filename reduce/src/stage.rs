@@ -2,7 +2,8 @@
 
 use crate::Kernel;
 
-/// A kernel of several GPUs' sum, for slices whose shape is [`Shape::Chunks`](crate::Shape::Chunks).
+/// A kernel of several GPUs' sum: of slices whose shape is [`Shape::Chunks`](crate::Shape::Chunks), but
+/// the last one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stage {
     /// The sums of a shard's parts, in a block behind a stamp.
@@ -11,13 +12,16 @@ pub enum Stage {
     Finish,
     /// Both in one launch, and the mail between the GPUs of one host.
     Exchange,
+    /// All of a slice in any other shape, whose elements lie with their ranks: too few for parts that
+    /// would be worth their own launch. Its blocks are as large as the shape's.
+    Elements,
 }
 
 impl Stage {
     /// All of them.
-    pub const ALL: [Stage; 3] = [Stage::Partials, Stage::Finish, Stage::Exchange];
+    pub const ALL: [Stage; 4] = [Stage::Partials, Stage::Finish, Stage::Exchange, Stage::Elements];
 
-    /// Threads of a block.
+    /// Threads of a block, of those that have parts.
     pub const THREADS: u32 = 512;
 }
 
@@ -42,6 +46,7 @@ macro_rules! stages {
             $crate::kernels::kernels!(# $texts $type $operation "partials"),
             $crate::kernels::kernels!(# $texts $type $operation "finish"),
             $crate::kernels::kernels!(# $texts $type $operation "exchange"),
+            $crate::kernels::kernels!(# $texts $type $operation "elements"),
         ]
     };
 }

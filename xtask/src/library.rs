@@ -48,7 +48,7 @@ enum Begin {
     Copied,
 }
 
-const FAMILIES: [Family; 9] = [
+const FAMILIES: [Family; 10] = [
     Family { name: "block_32", sources: &["block"], threads: 32, rows: 4, resident: 1 },
     Family { name: "block_256", sources: &["block"], threads: 256, rows: 4, resident: 1 },
     Family { name: "block_1024", sources: &["block"], threads: 1024, rows: 4, resident: 1 },
@@ -63,13 +63,20 @@ const FAMILIES: [Family; 9] = [
         rows: 8,
         resident: 2,
     },
-    Family { name: "finish", sources: &["finish"], threads: 512, rows: 1, resident: 1 },
+    Family { name: "finish", sources: &["tell", "finish"], threads: 512, rows: 1, resident: 1 },
     Family {
         name: "exchange",
-        sources: &["shard", "exchange"],
+        sources: &["shard", "tell", "exchange"],
         threads: 512,
         rows: 8,
         resident: 2,
+    },
+    Family {
+        name: "elements",
+        sources: &["mailbox", "tell", "elements"],
+        threads: 1024,
+        rows: 1,
+        resident: 1,
     },
 ];
 

@@ -57,13 +57,6 @@ __device__ Acc await(const u64* box, u32 count, u32 threads, u32 epoch, u32 pati
     return value;
 }
 
-// What went wrong instead of a result, beside it: which part has not come.
-__device__ void tell(void* out, u32 epoch, u32 what)
-{
-    asm volatile("st.relaxed.sys.global.u64 [%0], %1;"
-                 :: "l"((u64*)out + 2), "l"((u64)epoch << 32 | what) : "memory");
-}
-
 // `boxes` are those of every GPU, this one's that of `rank`. Its parts are the `parts` from `first` on,
 // of `count` in all. The result goes to the stream if `told` is 0, or to a host that waits for it.
 // Nobody waits whose patience is 0: so ranks that share a GPU post, one after the other.
