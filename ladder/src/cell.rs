@@ -263,7 +263,7 @@ fn settled<'w>(
 /// the first, without CUB).
 fn pairs(contenders: &[&Contender<'_>]) -> Vec<(usize, usize)> {
     let sums: Vec<usize> = (0..contenders.len()).filter(|&at| contenders[at].sums()).collect();
-    let peer = contenders.iter().position(|c| c.variant.name == measured::page::PEER);
+    let peer = contenders.iter().position(|c| c.variant.name == measured::PEER);
     let Some(base) = peer.or(sums.first().copied()) else { return Vec::new() };
     let to_base = sums.iter().filter(|&&at| at != base).map(|&at| (base, at));
     let steps: Vec<usize> =

@@ -160,6 +160,9 @@ pub enum Role {
     Floor,
 }
 
+/// The peer that everything is held against, if it was there.
+pub const PEER: &str = "cub";
+
 impl Role {
     /// Whether it computes the sum.
     pub fn sums(self) -> bool {

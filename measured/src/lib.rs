@@ -24,7 +24,7 @@ mod sum;
 pub mod table;
 
 pub use cell::Cell;
-pub use env::{Absent, Env, Gpu, Method, More, Role, Taken, Variant};
+pub use env::{Absent, Env, Gpu, Method, More, PEER, Role, Taken, Variant};
 pub use error::{Error, Result};
 pub use run::{Place, Run, contender_order, folders};
 pub use sample::{Cache, Clock, Sample};

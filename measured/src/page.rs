@@ -3,13 +3,10 @@
 use std::fmt::Write as _;
 
 use crate::{
-    Cache, Clock, Place, Role, Run, Variant, check,
+    Cache, Clock, PEER, Place, Role, Run, Variant, check,
     repeat::Between,
     table::{self, Table, gigabytes, micros, size},
 };
-
-/// The peer that everything is held against, if it was there.
-pub const PEER: &str = "cub";
 
 /// The `README.md` of a run's folder.
 pub fn of(run: &Run) -> String {

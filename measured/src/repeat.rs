@@ -8,8 +8,7 @@
 use std::fmt::{self, Write as _};
 
 use crate::{
-    Cache, Clock, Place, Role, Run, Variant,
-    page::PEER,
+    Cache, Clock, PEER, Place, Role, Run, Variant,
     pair::MATTERS,
     table::{Table, micros, size},
 };

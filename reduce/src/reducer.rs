@@ -14,7 +14,7 @@ use crate::{
     element::Sealed,
     kernels::Family,
     modules::{self, Loaded},
-    rows::launch::Kept,
+    rows::kept::Kept,
     shape,
 };
 

@@ -280,7 +280,7 @@ fn step(run: &Run, name: &str) -> Result<Table> {
             table::gigabytes(rate),
             if bus > 0.0 { format!("{:.1}", 100.0 * rate / bus) } else { "–".into() },
             ratio(before),
-            ratio(Some(page::PEER)),
+            ratio(Some(measured::PEER)),
         ]);
     }
     Ok(table)

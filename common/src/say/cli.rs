@@ -10,6 +10,7 @@ use clap::{CommandFactory, FromArgMatches};
 use indicatif::{ProgressBar, ProgressStyle};
 use once_cell::unsync::OnceCell;
 
+pub use super::stop::{Stop, exit};
 use super::{
     beside, ledger,
     next::next,
@@ -151,17 +152,6 @@ fn note(
     ))
 }
 
-/// Says how a command went: an error is a sentence, a closed pipe is none.
-pub fn exit(result: Result<(), Stop>) -> ExitCode {
-    match result {
-        Ok(()) | Err(Stop::Closed) => ExitCode::SUCCESS,
-        Err(Stop::Error(error)) => {
-            let _ = writeln!(anstream::stderr(), "error: {error}");
-            ExitCode::from(error.exit_code())
-        }
-    }
-}
-
 /// Parses, runs, prints, and says how it went.
 fn main(command: clap::Command, steps: &[&'static Step], show: Show) -> ExitCode {
     let parsed = command
@@ -180,33 +170,6 @@ type Show = fn(&[Outcome], &[Refusal], &Options) -> String;
 /// What is done with the outcomes of one problem, with the steps that could not run, and with why a
 /// sum was not counted.
 type Done<'d> = dyn FnMut(&[Outcome], &[Refusal], Option<Error>) -> Result<(), Stop> + 'd;
-
-/// Why printing stopped.
-#[derive(Debug)]
-pub enum Stop {
-    /// Nobody reads standard output any more, as behind `| head -1`.
-    Closed,
-    /// Something went wrong.
-    Error(Error),
-}
-
-impl From<Error> for Stop {
-    fn from(error: Error) -> Stop {
-        Stop::Error(error)
-    }
-}
-
-impl From<io::Error> for Stop {
-    fn from(error: io::Error) -> Stop {
-        match error.kind() {
-            io::ErrorKind::BrokenPipe => Stop::Closed,
-            _ => Stop::Error(Error::File {
-                doing: "writing to standard output".into(),
-                source: error,
-            }),
-        }
-    }
-}
 
 /// Runs all steps on all problems, and prints what came of them.
 fn print(

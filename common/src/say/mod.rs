@@ -9,6 +9,7 @@ pub mod profile;
 pub mod record;
 pub mod report;
 mod sizes;
+mod stop;
 pub mod trace;
 
 pub use options::{Checks, Format, Options};

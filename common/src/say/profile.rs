@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, fs, io::Write, path::Path};
 use numbers::group;
 
 use super::{
-    cli::Stop,
     report::{columns, line, lines, right},
+    stop::Stop,
     trace::trace,
 };
 use crate::{

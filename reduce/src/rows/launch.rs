@@ -1,7 +1,5 @@
 //! Sums of rows on a stream.
 
-use std::cell::{OnceCell, RefCell};
-
 use cudarc::driver::{DevicePtr, DevicePtrMut};
 
 use super::{
@@ -19,16 +17,6 @@ use crate::{
     reducer::{get_or_try, state_bytes},
     shape,
 };
-
-/// What a reducer has for rows.
-#[derive(Debug, Default)]
-pub(crate) struct Kept {
-    loaded: [OnceCell<Loaded>; Family::ALL.len()],
-    /// Whether the device copies in the background.
-    copies: OnceCell<bool>,
-    /// Mail, zeros between launches: as much as the largest call has taken.
-    state: RefCell<Option<State>>,
-}
 
 impl<T: Element> Reducer<T> {
     /// Leaves the sum of each row in a slice on the device, one behind the other: each has the bits of

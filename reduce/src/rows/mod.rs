@@ -13,8 +13,9 @@
 //! every device. How rows are shared out ([`pick`]) changes how fast that is, and nothing else.
 
 pub(crate) mod host;
+pub(crate) mod kept;
 pub(crate) mod kernels;
-pub(crate) mod launch;
+mod launch;
 mod layout;
 mod plan;
 mod shape;

@@ -1,28 +1,12 @@
-//! `mbarrier` objects: arrivals and bytes, phase after phase.
-
-use std::collections::BTreeMap;
+//! What is done with `mbarrier` objects: arrivals and bytes, phase after phase.
 
 use super::env::Fault;
+use super::mbarriers::Object;
 use super::team::Team;
 use super::warp::{Flow, State, each};
 use crate::TrapKind;
 use crate::inst::{Mbar, MbarOp, Op};
 use crate::observer::{At, Mbarrier, MbarrierOp, Observer, Order, Scope};
-
-/// One object.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Object {
-    /// Arrivals that a phase takes.
-    count: u32,
-    /// Those that the current phase still lacks.
-    pending: u32,
-    /// Bytes that are still to come.
-    bytes: i64,
-    phase: u64,
-}
-
-/// The objects of a team, by their index in its shared memory.
-pub(super) type Mbarriers = BTreeMap<usize, Object>;
 
 /// Most arrivals of a phase.
 const MOST: u64 = (1 << 20) - 1;

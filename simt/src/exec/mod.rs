@@ -13,6 +13,7 @@ mod host;
 mod issue;
 mod locate;
 mod mbarrier;
+mod mbarriers;
 mod misses;
 mod pending;
 mod rng;

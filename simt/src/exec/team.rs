@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::copies::Copies;
 use super::env::{Env, Fault};
-use super::mbarrier::Mbarriers;
+use super::mbarriers::Mbarriers;
 use super::rng::Rng;
 use super::warp::Warp;
 use crate::observer::{At, Block, Observer, thread_of};

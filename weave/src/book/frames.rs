@@ -6,7 +6,7 @@ use ::live::{Question, frame::Frame};
 use anyhow::{Context, Result, bail};
 use common::plan::Block;
 
-use super::sources::read as text;
+use super::file::read as text;
 
 /// The frames of a step, by threads of a block.
 pub(crate) type Frames = BTreeMap<u32, Vec<Frame>>;

@@ -4,6 +4,7 @@ mod compilers;
 mod console;
 mod counts;
 mod directive;
+mod file;
 mod flight;
 mod frames;
 mod highlight;

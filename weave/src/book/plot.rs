@@ -59,8 +59,8 @@ pub(crate) fn html(sources: &Sources, kind: &str, names: &[&str]) -> Result<Stri
             "bandwidth" => Some(100.0 * place(n).bytes() as f64 / seconds / bus),
             "time" => Some(1e6 * seconds),
             _ => {
-                let peer = run.ratio(measured::page::PEER, name, &place(n));
-                peer.map(|ratio| ratio.0.median).filter(|_| name != measured::page::PEER)
+                let peer = run.ratio(measured::PEER, name, &place(n));
+                peer.map(|ratio| ratio.0.median).filter(|_| name != measured::PEER)
             }
         }
     };

@@ -3,8 +3,7 @@
 
 use anyhow::{Context, Result, ensure};
 use measured::{
-    Cache, Clock, Place,
-    page::PEER,
+    Cache, Clock, PEER, Place,
     repeat::{self, Between, Kind},
     table::micros,
 };

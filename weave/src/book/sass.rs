@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 use anyhow::{Context, Result, ensure};
 use xtask::kernels::Kernel;
 
-use super::sources::read;
+use super::file::read;
 
 /// Opcodes that a step's table shows, and what they do.
 pub(crate) const OPCODES: [(&str, &str); 9] = [

@@ -12,6 +12,7 @@ use measured::{Run, counters::Count, history::History};
 use serde::Deserialize;
 use xtask::kernels::{self, Kernel};
 
+pub(crate) use super::file::read;
 use super::{counts::Counts, sass::Sass};
 
 /// Where the book lies.
@@ -141,11 +142,6 @@ fn counters(results: &Path) -> Result<Vec<(String, Vec<Count>)>> {
     }
     found.sort_by(|a, b| b.0.cmp(&a.0));
     Ok(found)
-}
-
-/// A file's text.
-pub(crate) fn read(path: &Path) -> Result<String> {
-    fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))
 }
 
 /// A size as people write it.
