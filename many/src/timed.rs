@@ -17,7 +17,7 @@ use many::{
 
 use crate::{
     args::{Measure, Model},
-    say::{failed, say},
+    say::{self, failed, say},
     sum,
 };
 
@@ -70,7 +70,7 @@ pub(crate) fn measure(asked: &Measure) -> Result<()> {
                 .map_err(|error| failed(format!("cannot write {}: {error}", path.display())))?;
         }
     }
-    table(&read(&csv)?);
+    gated(&read(&csv)?);
     Ok(())
 }
 
@@ -88,23 +88,29 @@ fn read(csv: &str) -> Result<Times> {
     Times::read(csv).map_err(failed)
 }
 
-/// A number of microseconds, if there is one.
+/// A number of microseconds, if there is one, to four digits and to a hundredth at most.
 fn cell(time: Option<f64>) -> String {
-    time.map_or("–".to_owned(), |time| format!("{time:.2}"))
+    let digits = |time: f64| match time.abs() {
+        1000.0.. => 0,
+        100.0.. => 1,
+        _ => 2,
+    };
+    time.map_or("–".to_owned(), |time| format!("{time:.*}", digits(time)))
 }
 
 /// Medians of gated runs, in microseconds, and what they are above others in their own round.
-fn table(times: &Times) {
-    let names = ["n", "one GPU", "its share", "the cut", "in-kernel", "Δ", "all-gather", "Δ"];
-    let more = ["integer all-reduce", "Δ", "totals", "the same bits"];
-    say(&format!("| {} | {} |", names.join(" | "), more.join(" | ")));
-    say(&format!("|{}", "--:|".repeat(names.len() + more.len())));
-    for n in times.lengths("one") {
+fn gated(times: &Times) {
+    say("Two GPUs, gated, medians, µs.");
+    say("one: one GPU. share: the slower GPU's own share. cut: the parts alone above it.");
+    say("kernel, gather, reduce: exchanged in the kernel, by an all-gather, by an");
+    say("all-reduce of integers; Δ: that above the share, in the same round.");
+    say("totals: an all-reduce of totals. bits: the all-gather above it.\n");
+    let row = |n: u64| {
         let of = |contender| cell(times.median(contender, n));
         let above =
             |contender, base| cell(times.above(contender, base, n).map(|above| above.median));
-        let cells = [
-            n.to_string(),
+        [
+            numbers::size(n),
             of("one"),
             of("share"),
             above("parts", "share"),
@@ -116,9 +122,13 @@ fn table(times: &Times) {
             above("reduce", "share"),
             of("totals"),
             above("gather", "totals"),
-        ];
-        say(&format!("| {} |", cells.join(" | ")));
-    }
+        ]
+    };
+    let rows: Vec<_> = times.lengths("one").into_iter().map(row).collect();
+    let ways = ["kernel", "Δ", "gather", "Δ", "reduce", "Δ"];
+    let [kernel, a, gather, b, reduce, c] = ways;
+    let head = ["n", "one", "share", "cut", kernel, a, gather, b, reduce, c, "totals", "bits"];
+    say::table(head, &rows);
     if let Some(told) = times.above_at_all("told", "kernel") {
         say(&format!("\nIn-kernel, a result that the host is told of takes {told:.2} µs more."));
     }
@@ -131,40 +141,31 @@ fn callers(times: &Times) {
         return;
     }
     say("\nA caller waits, two GPUs, medians, µs:\n");
-    say(
-        "| n | one GPU | in-kernel | all-gather | integer all-reduce | torch |\n|--:|--:|--:|--:|--:|--:|",
-    );
-    for n in torch {
-        let names = ["one", "kernel", "gather", "reduce", "torch"];
-        let cells = names.map(|name| cell(times.caller(name, n)));
-        say(&format!("| {n} | {} |", cells.join(" | ")));
-    }
+    let names = ["one", "kernel", "gather", "reduce", "torch"];
+    let row = |n| {
+        let [one, kernel, gather, reduce, torch] = names.map(|name| cell(times.caller(name, n)));
+        [numbers::size(n), one, kernel, gather, reduce, torch]
+    };
+    let rows: Vec<_> = torch.into_iter().map(row).collect();
+    say::table(["n", "one", "kernel", "gather", "reduce", "torch"], &rows);
 }
 
 /// How much two GPUs are worth: of one sum in less time, and of twice as many elements in the same.
 fn scaling(times: &Times) {
-    let ways = [("in-kernel", "kernel"), ("all-gather", "gather"), ("all-reduce", "reduce")];
-    let from = ways.map(|(name, contender)| match times.pays_from(contender) {
-        Some(n) => format!("{name} from {n} elements on"),
-        None => format!("{name} at no length"),
-    });
-    say(&format!("\nTwo GPUs take less than one: {}.", from.join(", ")));
     let over = |one: u64, contender: &str, two: u64| {
         Some(times.median("one", one)? / times.median(contender, two)?)
     };
-    let each = |of: &dyn Fn(&str) -> Option<String>| {
-        let all = ways.map(|(name, contender)| Some(format!("{name} {}", of(contender)?)));
-        all.into_iter().collect::<Option<Vec<_>>>().map(|all| all.join(", "))
-    };
-    let strong = |contender: &str| Some(format!("{:.2}", over(1 << 28, contender, 1 << 28)?));
-    let weak =
-        |contender: &str| Some(format!("{:.1} %", 100.0 * over(1 << 30, contender, 1 << 31)?));
-    if let Some(strong) = each(&strong) {
-        say(&format!("Strong scaling at 2^28, times one GPU: {strong}."));
-    }
-    if let Some(weak) = each(&weak) {
-        say(&format!("Weak scaling at 2^30 a GPU: {weak}."));
-    }
+    let or_none = |figure: Option<String>| figure.unwrap_or_else(|| "–".to_owned());
+    let rows = ["kernel", "gather", "reduce"].map(|way| {
+        let strong = over(1 << 28, way, 1 << 28).map(|times| format!("{times:.2}"));
+        let weak = over(1 << 30, way, 1 << 31).map(|times| format!("{:.1} %", 100.0 * times));
+        let from = times.pays_from(way).map(numbers::size);
+        [way.to_owned(), or_none(from), or_none(strong), or_none(weak)]
+    });
+    say("\nTwo GPUs: from which length on they take less than one; how many times as fast");
+    say("they add 2^28 elements (strong scaling); and 2^30 elements each, as a share of");
+    say("one GPU's speed (weak scaling).\n");
+    say::table(["way", "less from", "strong", "weak"], &rows);
 }
 
 /// The model's lines: held against what was not fitted, and beyond two GPUs.
@@ -177,34 +178,37 @@ pub(crate) fn model(asked: &Model) -> Result<()> {
             "{path} has no gated times of two GPUs: make some with many measure --csv"
         )));
     }
-    say(
-        "Gated, two GPUs, medians, µs; Δ is what is above the slower GPU's own share in the same round, and the same bits cost what an all-gather is above totals:\n",
-    );
-    table(&times);
+    gated(&times);
     scaling(&times);
     callers(&times);
-    say(
-        "\nHeld out, two GPUs, µs:\n\n| contender | n | model | measured | error |\n|:--|--:|--:|--:|--:|",
-    );
-    for line in times.held_out() {
+    say("\nHeld out of the fit, two GPUs, µs:\n");
+    let row = |line: model::Line| {
         let error = 100.0 * (line.model / line.measured - 1.0);
-        say(&format!(
-            "| {} | {} | {:.2} | {:.2} | {error:+.1} % |",
-            line.contender, line.n, line.model, line.measured
-        ));
-    }
-    say(
-        "\nModel, eight GPUs a host, µs:\n\n| elements a GPU | contender | 2 | 4 | 8 | 64 | 1024 |\n|--:|:--|--:|--:|--:|--:|--:|",
-    );
+        let times = [line.model, line.measured].map(|time| cell(Some(time)));
+        let [model, measured] = times;
+        [
+            line.contender.to_owned(),
+            numbers::size(line.n),
+            model,
+            measured,
+            format!("{error:+.1} %"),
+        ]
+    };
+    let rows: Vec<_> = times.held_out().into_iter().map(row).collect();
+    say::table(["way", "n", "model", "measured", "error"], &rows);
+    say("\nModel, eight GPUs a host, µs, by how many GPUs there are:\n");
     let powers = times.lengths("share").into_iter().filter(|n| n.is_power_of_two());
-    for n in powers.filter(|n| model::parts(*n)) {
-        for contender in ["kernel", "gather", "reduce"] {
-            let of = |p| times.predict(contender, n / 2, p);
-            let cell =
-                |time: Option<f64>| time.map_or("–".to_owned(), |time| format!("{time:.1}"));
-            let cells = [2, 4, 8, 64, 1024].map(|p| cell(of(p)));
-            say(&format!("| {} | {contender} | {} |", n / 2, cells.join(" | ")));
-        }
-    }
+    let row = |contender: &str, n: u64| {
+        let [a, b, c, d, e] = [2, 4, 8, 64, 1024].map(|p| {
+            let time = times.predict(contender, n / 2, p);
+            time.map_or("–".to_owned(), |time| format!("{time:.1}"))
+        });
+        [contender.to_owned(), numbers::size(n / 2), a, b, c, d, e]
+    };
+    let rows: Vec<_> = powers
+        .filter(|n| model::parts(*n))
+        .flat_map(|n| ["kernel", "gather", "reduce"].map(|contender| row(contender, n)))
+        .collect();
+    say::table(["way", "elements a GPU", "2", "4", "8", "64", "1024"], &rows);
     Ok(())
 }
