@@ -125,10 +125,10 @@ fn gated(times: &Times) {
         ]
     };
     let rows: Vec<_> = times.lengths("one").into_iter().map(row).collect();
-    let ways = ["kernel", "Δ", "gather", "Δ", "reduce", "Δ"];
-    let [kernel, a, gather, b, reduce, c] = ways;
-    let head = ["n", "one", "share", "cut", kernel, a, gather, b, reduce, c, "totals", "bits"];
-    say::table(head, &rows);
+    say::table(
+        ["n", "one", "share", "cut", "kernel", "Δ", "gather", "Δ", "reduce", "Δ", "totals", "bits"],
+        &rows,
+    );
     if let Some(told) = times.above_at_all("told", "kernel") {
         say(&format!("\nIn-kernel, a result that the host is told of takes {told:.2} µs more."));
     }
@@ -184,13 +184,11 @@ pub(crate) fn model(asked: &Model) -> Result<()> {
     say("\nHeld out of the fit, two GPUs, µs:\n");
     let row = |line: model::Line| {
         let error = 100.0 * (line.model / line.measured - 1.0);
-        let times = [line.model, line.measured].map(|time| cell(Some(time)));
-        let [model, measured] = times;
         [
             line.contender.to_owned(),
             numbers::size(line.n),
-            model,
-            measured,
+            cell(Some(line.model)),
+            cell(Some(line.measured)),
             format!("{error:+.1} %"),
         ]
     };

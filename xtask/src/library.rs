@@ -10,7 +10,7 @@ use compiler::Unit;
 const SOURCES: &str = "reduce/src/kernels";
 const COMMON: [&str; 3] = ["word", "operation", "tile"];
 
-/// The types: name, what an element is loaded as, what it is added as, and how it is widened.
+/// A type: its name, what an element is loaded as, what it is added as, and how it is widened.
 type Type = (&'static str, &'static str, &'static str, Option<&'static str>);
 const TYPES: [Type; 8] = [
     ("f32", "float", "float", None),
@@ -39,7 +39,7 @@ struct Family {
 
 /// Which texts a shape of rows has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Begin {
+enum Texts {
     /// One for rows that begin with words, and one for those that do not.
     Either,
     /// Only the latter: the former are no other shape.
@@ -82,14 +82,14 @@ const FAMILIES: [Family; 10] = [
 
 /// What adds rows: sums alone, and for all devices, as each text is in every program that takes the
 /// crate. Rows that begin between two words have a text of their own, named `across`.
-const ROWS: [(Family, Begin); 7] = [
-    (family("rows_short", &["rows_short"], 256, 1, 4), Begin::Either),
-    (family("rows_lanes", &["rows", "rows_lanes"], 256, 4, 4), Begin::Either),
-    (family("rows_block", &["rows", "rows_block"], 256, 4, 4), Begin::Either),
-    (family("rows_spread", PARTS, 256, 8, 4), Begin::Either),
-    (family("rows_chunks", PARTS, 512, 8, 2), Begin::Either),
-    (family("rows_long", PARTS, 512, 8, 2), Begin::Between),
-    (family("rows_ring", &["mailbox", "rows", "rows_ring"], 256, 4, 4), Begin::Copied),
+const ROWS: [(Family, Texts); 7] = [
+    (family("rows_short", &["rows_short"], 256, 1, 4), Texts::Either),
+    (family("rows_lanes", &["rows", "rows_lanes"], 256, 4, 4), Texts::Either),
+    (family("rows_block", &["rows", "rows_block"], 256, 4, 4), Texts::Either),
+    (family("rows_spread", PARTS, 256, 8, 4), Texts::Either),
+    (family("rows_chunks", PARTS, 512, 8, 2), Texts::Either),
+    (family("rows_long", PARTS, 512, 8, 2), Texts::Between),
+    (family("rows_ring", &["mailbox", "rows", "rows_ring"], 256, 4, 4), Texts::Copied),
 ];
 const PARTS: &[&str] = &["mailbox", "rows", "rows_parts"];
 
@@ -129,11 +129,11 @@ pub(crate) fn variants() -> Result<Vec<Variant>> {
         if of.0.starts_with('u') {
             continue;
         }
-        for (family, begin) in ROWS {
-            if begin == Begin::Either {
+        for (family, texts) in ROWS {
+            if texts == Texts::Either {
                 variants.push(rows(of, family, true)?);
             }
-            if begin != Begin::Copied || of.3.is_none() {
+            if texts != Texts::Copied || of.3.is_none() {
                 variants.push(rows(of, family, false)?);
             }
         }

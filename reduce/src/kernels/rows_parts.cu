@@ -1,6 +1,7 @@
 // Rows of more than 48 KiB, in the parts of a slice of their length. A block has `each` of them, four at
-// once, or one where parts are long: an entry has one of the two ways or both. Where that is all of a row it joins their values itself; otherwise the
-// block with the last of them waits for the mail of the others, which have started before it.
+// once, or one where parts are long; WAYS says which of the two an entry has, or both. Where that is all of a
+// row it joins their values itself; otherwise the block with the last of them waits for the mail of the
+// others, which have started before it.
 enum : u32 { Warps = THREADS / 32, Most = 256, Step = THREADS * Lanes, Slots = 32 };
 
 // Of a spread the values of all warps are collected, and of chunks those of the parts.

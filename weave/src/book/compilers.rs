@@ -2,7 +2,10 @@
 
 use anyhow::{Result, ensure};
 
-use super::sources::{BOOK, GENERATED, Sources, read};
+use super::{
+    file::read,
+    sources::{BOOK, GENERATED, Sources},
+};
 
 /// Whether a step's counter is the same by both compilers, for every architecture of the table.
 pub(crate) fn agree(sources: &Sources, step: &str, counter: &str) -> Result<bool> {

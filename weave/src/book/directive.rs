@@ -4,9 +4,10 @@ use anyhow::{Context, Result, bail};
 
 use super::{
     console, counts,
+    file::read,
     highlight::escape,
     history, inflight, listing, live, number, plot, profiled, repeated, ring, slider,
-    sources::{Sources, read, size},
+    sources::{Sources, size},
     stepper, table, task, zoo,
 };
 

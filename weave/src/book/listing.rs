@@ -6,8 +6,9 @@ use anyhow::{Context, Result, bail, ensure};
 use similar::TextDiff;
 
 use super::{
+    file::read,
     highlight::{self, Language},
-    sources::{Sources, read},
+    sources::Sources,
 };
 
 /// A listing under the name of its file.

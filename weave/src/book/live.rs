@@ -8,7 +8,10 @@ use common::{Step, plan::Block};
 use serde_json::{Value, json};
 use xtask::kernels::{self, Kernel};
 
-use super::sources::{BOOK, Sources, read};
+use super::{
+    file::read,
+    sources::{BOOK, Sources},
+};
 
 /// From this step on the grid is sized by the multiprocessors.
 const SIZED: &str = "v7-grid-stride";

@@ -18,11 +18,12 @@ use xtask::programs::{self, Which};
 use super::{
     console,
     counts::{Case, Counts},
+    file::read,
     frames,
     highlight::Language,
     number, plan,
     segment::{self, Part},
-    sources::{BOOK, GENERATED, read, size},
+    sources::{BOOK, GENERATED, size},
 };
 
 /// What a chapter asks to be run.

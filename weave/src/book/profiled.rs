@@ -6,10 +6,7 @@ use std::{collections::BTreeMap, fs, path::PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 
-use super::{
-    highlight::escape,
-    sources::{Sources, read},
-};
+use super::{file::read, highlight::escape, sources::Sources};
 
 /// The step whose run is shown.
 const STEP: &str = "v1-divergence";

@@ -12,7 +12,7 @@ use common::{
 };
 use simt::observer::{Access, AccessKind, At, Copy, Observer, Space};
 
-use super::sources::{Sources, read};
+use super::{file::read, sources::Sources};
 
 /// Elements: the first of their parts has eight pieces.
 const N: u64 = 1 << 24;

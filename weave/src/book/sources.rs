@@ -12,8 +12,7 @@ use measured::{Run, counters::Count, history::History};
 use serde::Deserialize;
 use xtask::kernels::{self, Kernel};
 
-pub(crate) use super::file::read;
-use super::{counts::Counts, sass::Sass};
+use super::{counts::Counts, file::read, sass::Sass};
 
 /// Where the book lies.
 pub(crate) const BOOK: &str = "book";

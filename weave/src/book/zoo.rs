@@ -6,12 +6,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 use ::zoo::{BUGS, Bug};
 use anyhow::{Context, Result, bail, ensure};
 
-use super::{
-    highlight::escape,
-    listing,
-    quantity::Quantity,
-    sources::{Sources, read},
-};
+use super::{file::read, highlight::escape, listing, quantity::Quantity, sources::Sources};
 
 /// The tools of NVIDIA's compute-sanitizer, in the order of the columns.
 const TOOLS: [&str; 4] = ["memcheck", "racecheck", "initcheck", "synccheck"];
