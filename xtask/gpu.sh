@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Runs what `cargo x bundle` gathered, on a GPU machine that needs no Rust.
+# Runs the programs that `cargo x bundle` collected, on a GPU machine without Rust.
 #
 #   bash dist/gpu.sh OUT [ladder|logs|large|tests|sanitizer|bench|measure|counters|errors|zoo|cupti|rows|matrices ...]
 #
-# OUT receives a log for each part. DEVICE=simt tries the script where there is no GPU.
+# OUT receives a log for each part. DEVICE=simt tries the script without a GPU.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
-out=${1:?where the logs go}
+out=${1:?name the folder for the logs}
 shift
 parts=${*:-ladder logs large tests sanitizer}
 device=${DEVICE:-cuda}
@@ -32,7 +32,7 @@ ladder() {
     part ladder-warm.txt "$here/bin/ladder" --device "$device" --n "$sizes" --warm
 }
 
-# What a reader's own run prints, for the book: a folder for results/logs.
+# The output of a reader's run, for the book: a folder for results/logs.
 logs() {
     local name folder
     name=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1 | tr 'A-Z ' 'a-z-')
@@ -44,7 +44,7 @@ logs() {
     done
 }
 
-# Beyond 2^32 elements: 17 GB of f32.
+# More than 2^32 elements, 17 GB of f32.
 large() {
     for step in v0-naive v6-shuffle; do
         part "large-$step.txt" "$here/bin/$step" --device "$device" --n "${LARGE:-2^32+13}" --samples 11
@@ -57,11 +57,11 @@ tests() {
     done
 }
 
-# Every step under all four tools; the gate of the stopwatch cannot work there, so nothing is timed.
+# Every step under all four tools. Nothing is timed, because GPU-gating does not work under them.
 sanitizer() {
     local tool step more
     for tool in memcheck racecheck initcheck synccheck; do
-        # A ring has a barrier for each stage of each block, more than the tool keeps unasked.
+        # A ring has a barrier for each stage of each block, more than synccheck tracks by default.
         more=()
         [ "$tool" = synccheck ] && more=(--num-cuda-barriers 65536)
         for step in $steps; do
@@ -78,7 +78,7 @@ bench() {
     done
 }
 
-# Everything against its peers, and the block sizes: a folder for results/.
+# Measures every step and its peers, and all block sizes: a folder for results/ladder.
 measure() {
     part measure.txt "$here/bin/ladder" measure --minutes "${MINUTES:-8}" --out "$out"
     local run
@@ -87,7 +87,8 @@ measure() {
     part python.txt python3 "$here/bin/python.py" --peers "$here/bin/libpeers.so" --minutes 1 --out "$run"
 }
 
-# Hardware counters: what the interpreter is held against, and what the book's ledgers show.
+# Hardware counters, which are compared with the interpreter's counts and shown in the book's
+# ledgers.
 counters() {
     local commands problems=${PROBLEMS:---n 2^20,2^20+13,2^22 --type f32,i32 --threads 128,256,512}
     # shellcheck disable=SC2086
@@ -95,10 +96,10 @@ counters() {
     while read -r command; do
         part "ncu-$(sed 's/.*> //; s/.ncu$//' <<<"$command").txt" bash -c "cd '$out' && $command"
     done <<<"$commands"
-    part counters.txt "$here/bin/ladder" counters --out "$out/counters.csv" --read "$out"/*.ncu
+    part counters.txt "$here/bin/ladder" counters --out "$out/counters.csv.gz" --read "$out"/*.ncu
 }
 
-# What goes wrong on purpose: each is one sentence and a non-zero exit code.
+# Deliberate errors: each prints one sentence and returns a non-zero exit code.
 errors() {
     local step=$here/bin/v3-first-add ptx=$out/ptx
     mkdir -p "$ptx"
@@ -115,8 +116,9 @@ errors() {
     done
 }
 
-# The broken sums, plain 1000 times and ten times under each tool: a log of each run, and zoo.csv, which
-# the book's table is made of. Some hang a GPU for ever, so each has its time. ZOO names some of them.
+# Runs each broken sum 1000 times without a tool and ten times under each: a log for each, and
+# zoo.csv, from which the book's table is made. Some hang the GPU, so each run has a time limit. ZOO
+# selects some of them.
 zoo() {
     local bugs=${ZOO:-$("$here/bin/ladder" zoo)} limit=${ZOO_SECONDS:-20} shared= name folder
     name=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1 | tr 'A-Z ' 'a-z-')
@@ -126,7 +128,7 @@ zoo() {
         nvidia-smi --query-gpu=name,driver_version --format=csv
         compute-sanitizer --version
     } >"$folder/machine.txt" 2>&1
-    # Shared memory too, where the tool can.
+    # Shared memory too, if this version of the tool supports it.
     compute-sanitizer --tool initcheck --initcheck-address-space all true >/dev/null 2>&1 &&
         shared="--initcheck-address-space all"
     echo "options of initcheck:${shared:- none}" >>"$folder/machine.txt"
@@ -138,8 +140,8 @@ zoo() {
     done
 }
 
-# What a run says of itself, by CUPTI: a folder for results/cupti. Nothing is compiled before, so that
-# the first call waits for it. The logs are those of a step that needs no flag but this one.
+# A step's profile and counters, by CUPTI: a folder for results/cupti. The driver's cache is off, so
+# that the first call includes compilation.
 cupti() {
     local name folder step=("$here/bin/v1-divergence" --device "$device" --n 2^20)
     name=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1 | tr 'A-Z ' 'a-z-')
@@ -148,11 +150,11 @@ cupti() {
     nvidia-smi --query-gpu=name,driver_version,compute_cap --format=csv >"$folder/machine.txt" 2>&1
     CUDA_CACHE_DISABLE=1 "${step[@]}" --profile="$folder/trace.json" >"$folder/profile.txt" 2>&1
     "${step[@]}" --counters >"$folder/counters.txt" 2>&1
-    part cupti.txt "$here/bin/ladder" counters --from cupti --out "$folder/counters.csv" --device "$device" \
+    part cupti.txt "$here/bin/ladder" counters --from cupti --out "$folder/counters.csv.gz" --device "$device" \
         --n 2^20,2^20+13 --type f32,i32 --threads 128,256,512
 }
 
-# Rows of any length against CUB and torch: a folder for results/rows. Two minutes and a half.
+# Rows of any length against CUB and torch: a folder for results/rows. Takes two and a half minutes.
 rows() {
     local name folder what
     name=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1 | tr 'A-Z ' 'a-z-')
@@ -169,7 +171,7 @@ rows() {
     rows_of map --map --rounds 12
     part rows-study.txt python3 "$here/bin/row_sum.py" --ptx "$here/bin/row-sum-ptx" --rounds 24 --out "$folder/study"
     part rows-counters.txt "$here/bin/ladder" counters --device "$device" --from cupti --only row-sum,matrix-sum --n 2^20 \
-        --threads 256 --out "$folder/counters.csv"
+        --threads 256 --out "$folder/counters.csv.gz"
     for what in memcheck racecheck initcheck synccheck; do
         part "$what-rows.txt" compute-sanitizer --tool "$what" --error-exitcode 9 "$here/bin/ladder" rows \
             --device "$device" --cub /nonexistent --total 2^18 --rounds 2 \
@@ -177,7 +179,8 @@ rows() {
     done
 }
 
-# The ways of matrix-sum, files in pieces, and the CPU's share: a folder for results/matrices.
+# The kernels of matrix-sum, files in pieces, and splits between GPU and CPU: a folder for
+# results/matrices.
 matrices() {
     local name folder study tool ways
     name=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1 | tr 'A-Z ' 'a-z-')
@@ -205,9 +208,9 @@ one_of_the_zoo() { # bug, tool, folder, seconds, options of initcheck
     timeout -s KILL "$limit" "${around[@]}" "$here/bin/ladder" zoo "$bug" --device "$device" --runs "$runs" \
         >"$log" 2>&1
     code=$?
-    # `right 3 wrong 7 error none`; nothing where it was stopped.
+    # `right 3 wrong 7 error none`; nothing if it was stopped.
     tally=$(grep -m 1 '^right [0-9]* wrong [0-9]* error ' "$log")
-    # `ERROR SUMMARY: 12 errors`, `RACECHECK SUMMARY: 2 hazards displayed`: the last counts.
+    # `ERROR SUMMARY: 12 errors`, `RACECHECK SUMMARY: 2 hazards displayed`: the number is from the last such line.
     reports=$(sed -nE 's/.*SUMMARY: ([0-9]+) .*/\1/p' "$log" | tail -n 1)
     sed -nE 's/^right ([0-9]+) wrong ([0-9]+) error (.*)$/\1,\2,\3/p' <<<"$tally" | {
         IFS=, read -r right wrong error

@@ -1,4 +1,4 @@
-//! `cargo bench -p STEP`, or of a study: criterion, with the times of CUDA events.
+//! Benchmarks of a step or a study, `cargo bench -p NAME`: criterion, with times from CUDA events.
 
 use std::time::Duration;
 
@@ -10,25 +10,25 @@ use common::{
 };
 use criterion::{BenchmarkId, Criterion, SamplingMode, Throughput};
 
-/// The sizes that are timed.
+/// The timed sizes, in elements.
 const SIZES: [u64; 3] = [1 << 20, 1 << 24, 1 << 28];
 
-/// What the interpreter is given.
+/// The number of elements for the interpreter.
 const SMALL: u64 = 1 << 16;
 
-/// Benches a step on the GPU, or, where there is none, the interpreter on it.
+/// Benchmarks a step on the GPU, or, without a GPU, the interpreter's own speed.
 pub fn main(step: &'static Step) {
     ways(&[step]);
 }
 
-/// Benches the ways of a study, one after the other: `cargo bench -p row-sum -- NAME` takes those whose
-/// names have that in them.
+/// Benchmarks the steps of a study: `cargo bench -p row-sum -- NAME` runs those whose names contain
+/// NAME.
 pub fn ways(ways: &[&Step]) {
     let mut criterion = Criterion::default().configure_from_args();
     let benched = open().and_then(|device| {
         if device.gpu().is_err() {
             eprintln!(
-                "no GPU is benched here, but the interpreter: its own speed, on {SMALL} elements"
+                "there is no GPU here: this measures the interpreter's own speed, on {SMALL} elements"
             );
         }
         ways.iter().try_for_each(|way| match device {
@@ -43,7 +43,7 @@ pub fn ways(ways: &[&Step]) {
     criterion.final_summary();
 }
 
-/// The device of `REDUCE_DEVICE`: the GPU if there is one where it says nothing.
+/// Opens the device that `REDUCE_DEVICE` names; by default the GPU if there is one.
 fn open() -> Result<Device> {
     let choice = match std::env::var("REDUCE_DEVICE") {
         Ok(text) => {
@@ -54,13 +54,13 @@ fn open() -> Result<Device> {
     Device::open(choice, &Settings { checks: Some(Vec::new()), ..Settings::default() })
 }
 
-/// The interpreter's own speed, by the host's clock: it says nothing of a GPU's.
+/// Measures the interpreter's own speed, in wall time. The result says nothing about a GPU.
 fn interpret(step: &Step, device: &Device, criterion: &mut Criterion) -> Result<()> {
     let (block, element) = (step.block(None), Element::F32);
     let ptx = ptx::of(&step.kernel, element, None)?;
     let workload = Workload::<f32>::new(device, Input::Uniform, SMALL, 42)?;
     let job = Job::load(device, step, &ptx, device.problem(SMALL, block, element))?;
-    job.verify(&workload)?.right()?;
+    job.verify(&workload)?.into_verified()?;
     let calls = job.calls(workload.warm())?;
     let name = BenchmarkId::new("interpreter", numbers::size(SMALL));
     let mut group = criterion.benchmark_group(step.name);
@@ -74,7 +74,7 @@ fn interpret(step: &Step, device: &Device, criterion: &mut Criterion) -> Result<
 fn bench(step: &Step, device: &Device, criterion: &mut Criterion) -> Result<()> {
     let (block, element) = (step.block(None), Element::F32);
     let ptx = ptx::of(&step.kernel, element, None)?;
-    // The group carries the step's name: all steps share one folder of results.
+    // The group has the step's name, because all steps share one folder of results.
     let mut group = criterion.benchmark_group(step.name);
     group
         .sampling_mode(SamplingMode::Flat)
@@ -84,7 +84,7 @@ fn bench(step: &Step, device: &Device, criterion: &mut Criterion) -> Result<()> 
     for n in SIZES {
         let workload = Workload::<f32>::new(device, Input::Uniform, n, 42)?;
         let job = Job::load(device, step, &ptx, device.problem(n, block, element))?;
-        job.verify(&workload)?.right()?;
+        job.verify(&workload)?.into_verified()?;
         let mut stopwatch = Stopwatch::gated(device.gpu()?)?;
         let mut failure = None;
         group.throughput(Throughput::BytesDecimal(n * element.size()));
@@ -98,7 +98,7 @@ fn bench(step: &Step, device: &Device, criterion: &mut Criterion) -> Result<()> 
                         Ok(time) => seconds += time,
                         Err(error) => {
                             failure = Some(error);
-                            // criterion divides by the time: it must not be zero.
+                            // criterion divides by the time, so it must not be zero.
                             seconds += 1.0;
                         }
                     }
@@ -109,7 +109,7 @@ fn bench(step: &Step, device: &Device, criterion: &mut Criterion) -> Result<()> 
         if let Some(error) = failure {
             return Err(error);
         }
-        job.verify_last(&workload)?.right()?;
+        job.verify_last(&workload)?.into_verified()?;
     }
     group.finish();
     Ok(())

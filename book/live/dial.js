@@ -1,5 +1,5 @@
-// A slider that sets a number in one variant of a kernel; whoever moves it sees that variant. It stands
-// above the picture that it changes.
+// A slider that sets a number in one variant of a kernel, and switches to that variant when it is moved. It
+// is placed above the picture that it changes.
 "use strict";
 
 live.dial = figure => {
@@ -21,7 +21,7 @@ live.dial = figure => {
         figure.changed();
     });
 
-    // With other kernels it is grey, and without a number.
+    // While another kernel is shown, the slider is grey and shows no number.
     figure.dialled = () => {
         const mine = figure.variant === name && figure.edited === null;
         turned &&= mine;
@@ -31,7 +31,8 @@ live.dial = figure => {
             : `${turned ? "You moved it: the kernel is now the one" : "In the kernel"} “${kernel}”.${room()}`;
     };
 
-    // Why a block shows fewer words in a bank than the distance asks for: where it has no more.
+    // Explains why a bank of this block holds fewer words than the distance would give: the block
+    // has no more words.
     function room() {
         const wide = figure.type === "f64" ? 2 : 1, threads = Number(stepper.threads), each = threads * wide / 32;
         const banks = new Map();
@@ -47,7 +48,7 @@ live.dial = figure => {
     figure.dialled();
 };
 
-// The number in a kernel's source and in its PTX.
+// Replaces the number in a kernel's source and in its PTX.
 live.put = ({ source, ptx }, number) => {
     const put = text => text.replace(/(mov\.u32 \s*[^,]+, )\d+(; \/\/ the slider)/, `$1${number}$2`);
     return { source: put(source), ptx: put(ptx) };

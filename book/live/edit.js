@@ -1,5 +1,5 @@
-// A kernel as a text to be edited: its PTX, and its CUDA source where the book is served. A plain text
-// area, whose lines are numbered, and a verdict while one types.
+// The editor of a kernel: of its PTX, and of its CUDA source where the book is served. It is a plain
+// text area with line numbers and a verdict that follows the typing.
 "use strict";
 
 (() => {
@@ -17,12 +17,12 @@
             area.setAttribute("aria-label", name);
             area.addEventListener("input", () => { this.number(); changed(); });
             area.addEventListener("scroll", () => { this.numbers.scrollTop = area.scrollTop; });
-            // The arrow keys would turn the page.
+            // Keep the arrow keys from turning the page.
             area.addEventListener("keydown", event => event.stopPropagation());
             this.number();
         }
 
-        // Lines that are at fault have a mark at their number, and a band that scrolls with the text.
+        // Faulty lines have a mark at their number, and a band that scrolls with the text.
         number(bad = new Set()) {
             const count = this.area.value.split("\n").length;
             const lines = [...bad].filter(line => line <= count), { style } = this.area;
@@ -32,7 +32,7 @@
             this.numbers.scrollTop = this.area.scrollTop;
         }
 
-        // A line, a few below the top, with the caret in it.
+        // Puts the caret in a line, and scrolls so that the line is a few below the top.
         show(line) {
             const { area } = this;
             const at = Number.isFinite(line) ? area.value.split("\n").slice(0, line - 1).join("\n").length + (line > 1) : 0;
@@ -42,7 +42,7 @@
         }
     };
 
-    // PTX of a source, for each of these types; or why there is none, and at which line.
+    // Returns the PTX of a source for each of these types, or an error with its line.
     live.compile = async (kernel, types, source) => {
         try {
             const answer = await fetch("/compile", { method: "POST", headers: { "X-Compile": live.served }, body: JSON.stringify({ kernel, types, source }) });
@@ -52,7 +52,7 @@
         }
     };
 
-    // What is edited, and where it stands.
+    // Opens an editor for one of the two listings: `what` is "source" or "ptx".
     live.edit = (lines, what) => {
         lines.leave?.();
         const { figure } = lines;
@@ -95,13 +95,13 @@
         };
         lines.leave = leave;
         lines.open = { what, editor };
-        // Another type: the same text is compiled for it.
+        // When the type changes, the same text is compiled again.
         lines.again = cuda ? again : undefined;
         back.addEventListener("click", () => { leave(); figure.edit(null); button.focus(); });
         editor.area.addEventListener("keydown", event => { if (event.key === "Escape") { leave(); button.focus(); } });
         button.hidden = true;
         editor.number(wrong());
-        // The first instruction.
+        // Show the first instruction.
         editor.show(cuda ? 1 : Math.min(...Object.keys(lines.answer.ptx).map(Number)));
     };
 })();

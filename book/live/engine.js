@@ -1,20 +1,20 @@
-// The interpreter in this page: a question as an object, a promise of its answer; and the judge of the
-// exercises, which is a module of its own.
+// The interpreter in this page, which takes a question as an object and returns a promise of its
+// answer; and the judge of the exercises, which is a separate module.
 //
-// Each runs in a Worker, which is ended when a question takes too long. A page on a disk may load
-// scripts and nothing else: so the WebAssembly comes as text, and the Worker is made of a function of
-// this file.
+// Each runs in a Worker, which is terminated when a question takes too long. A page opened from a
+// disk can load only scripts, so the WebAssembly arrives as text, and the Worker is created from a
+// function of this file.
 "use strict";
 
 window.live ||= {};
 (() => {
-    // What the Worker runs.
+    // The Worker's program.
     function worker() {
         let ready, exports;
         const start = bytes => WebAssembly.instantiate(bytes, {}).then(made => { exports = made.instance.exports; });
         const ask = question => {
             const text = new TextEncoder().encode(JSON.stringify(question));
-            // Memory may move when it grows, so it is looked at afterwards.
+            // Memory may be reallocated when it grows, so its buffer is read only after `room`.
             const at = exports.room(text.length);
             new Uint8Array(exports.memory.buffer, at, text.length).set(text);
             const length = exports.reply();
@@ -31,8 +31,9 @@ window.live ||= {};
         };
     }
 
-    // A module: its script, the function that the script calls, how many milliseconds a question may
-    // take, and an answer of which only the reason is missing.
+    // Creates the function that asks a module: its script, the name of the callback that the script
+    // calls, the time limit of a question in milliseconds, and the answer to return when the module
+    // is stopped, without the reason.
     function engine(file, handed, limit, none) {
         let module, running, waiting, thread;
 
@@ -67,7 +68,7 @@ window.live ||= {};
             thread.postMessage({ wasm });
         }
 
-        // Ends the Worker; the next question has a new one.
+        // Terminates the Worker; the next question starts a new one.
         function stop(why) {
             thread.terminate();
             thread = undefined;
@@ -88,8 +89,9 @@ window.live ||= {};
                 .catch(error => { const { failed } = running; running = undefined; failed(error); });
         }
 
-        // One question at a time. Of those that come meanwhile the last is kept, and the others are
-        // answered with null: who moves a slider wants the picture of where it is.
+        // One question runs at a time. Of the questions that arrive meanwhile, only the last is
+        // kept; the others are answered with null, because a moving slider needs only its latest
+        // position.
         return question => new Promise((done, failed) => {
             const asked = { question, done, failed };
             if (running) {
@@ -106,7 +108,7 @@ window.live ||= {};
         question => ({ launches: [], findings: [], total: {}, lines: {}, ptx: {}, frames: [], verified: false, threads: question.threads }));
     live.judge = engine("live/judge.wasm.js", "judges", 30000, () => ({ passed: false, page: "", lines: [] }));
 
-    // Kernels, as `live/NAME.TYPE.js` has them: each calls `live.kernel`.
+    // Kernels, as defined by `live/NAME.TYPE.js`: each of these scripts calls `live.kernel`.
     const kernels = {};
     live.kernel = (name, type, kernel) => { kernels[`${name.replace("/", "--")}.${type}`] = kernel; };
     live.bring = async (name, type) => {

@@ -1,4 +1,4 @@
-// The live figure: what a reader changes below a stepper, and what becomes of it.
+// The live figure: the controls below a stepper, and the results of the reader's changes.
 "use strict";
 
 window.live ||= {};
@@ -8,7 +8,7 @@ window.live ||= {};
     const TYPES = ["f32", "i32", "f64"];
     const ORDERS = [["converged", "in step"], ["min-pc", "hindmost first"], ["adversarial:1", "at random, 1"], ["adversarial:2", "at random, 2"], ["adversarial:3", "at random, 3"]];
     const SMS = [1, 4, 8, 16, 132];
-    // What is counted, in words; the others are of no use in a chapter.
+    // The names of the counts that are shown; chapters do not use the others.
     const COUNTS = [
         ["warp_insts", "warp instructions"], ["divergent_branches", "branches that part a warp"],
         ["shared_ld", "shared loads"], ["shared_st", "shared stores"],
@@ -20,7 +20,7 @@ window.live ||= {};
     ];
     const size = n => n > 64 && Number.isInteger(Math.log2(n)) ? `2^${Math.log2(n)}` : n.toLocaleString("en");
     const number = n => n.toLocaleString("en");
-    // As many elements as a page adds; nothing where that is no number.
+    // Clamps a number of elements to what a page can add; undefined if it is not a number.
     const MOST = 1 << 20;
     const elements = said => Number.isNaN(Number(said)) ? undefined : Math.max(0, Math.min(MOST, Math.floor(Number(said))));
 
@@ -36,13 +36,13 @@ window.live ||= {};
             this.sms = get("sms", SMS, this.facts.sms ? 8 : 132);
             this.variant = get("variant", this.facts.variants.map(v => v.name), this.step);
             this.edited = null;
-            // A number in a variant that a slider sets.
+            // The variant whose number a slider sets, if there is one.
             this.knob = this.facts.variants.find(v => v.knob);
             const knob = Number(state.get("knob") ?? NaN);
             if (this.knob) this.set = knob >= this.knob.knob.from && knob <= this.knob.knob.to ? Math.floor(knob) : this.knob.knob.at;
             const { select } = stepper;
             if ([...select.options].some(o => o.value === state.get("threads"))) select.value = stepper.threads = state.get("threads");
-            // It opens where something is to be seen: at the first conflict, if there is one.
+            // Open at the first bank conflict, if there is one.
             const round = Math.floor(state.get("round") || NaN);
             this.round = round >= 0 ? round : null;
             const clash = stepper.frames.findIndex(frame => frame.groups.some(g => g.ops.some(op => op.conflicts)));
@@ -53,7 +53,7 @@ window.live ||= {};
 
         build() {
             const panel = this.stepper.panel;
-            // Another link may come while it is open.
+            // Another link may be followed while the figure is open.
             for (const part of [panel, this.stepper.below]) part.replaceChildren();
             this.stepper.figure.querySelector(".lv-dial")?.remove();
             panel.dataset.keys = "";
@@ -111,7 +111,7 @@ window.live ||= {};
             if (this.knob) live.dial(this);
         }
 
-        // A kernel with the slider's number in it.
+        // Returns a kernel with the slider's number in it.
         given(kernel) { return this.knob && this.variant === this.knob.name ? live.put(kernel, this.set) : kernel; }
 
         sized() {
@@ -121,10 +121,10 @@ window.live ||= {};
             this.field.value = this.n;
         }
 
-        // The variant's row: its name, and the step whose plan it is launched by.
+        // The variant's row: its name, and the step whose launch plan it uses.
         get kernel() { return this.facts.variants.find(v => v.name === this.variant) ?? { name: this.step, step: this.step, label: "as it is" }; }
 
-        // What its counts are called.
+        // The title of its column of counts.
         get named() {
             const knob = this.knob?.name === this.variant ? `: ${this.set}` : "";
             return this.edited ? "edited" : this.variant === this.step ? this.step : this.kernel.label + knob;
@@ -137,7 +137,8 @@ window.live ||= {};
 
         moved() { this.write(); }
 
-        // Everything anew: the picture, the counts, and those of the step before.
+        // Updates everything: the picture, the counts, and the counts of the kernel to compare
+        // with.
         async changed() {
             this.write();
             for (const node of this.kernels.querySelectorAll("button")) node.setAttribute("aria-pressed", String(this.edited === null && node.value === this.variant));
@@ -159,7 +160,8 @@ window.live ||= {};
         }
 
         async compare() {
-            // Beside the step stands the one before it; beside a variant or an edited kernel, the step.
+            // A step is compared with the previous step; a variant or an edited kernel is compared with
+            // the step.
             const own = this.variant !== this.step || this.edited !== null;
             const name = own ? this.step : this.facts.before;
             if (!name) return;
@@ -183,7 +185,7 @@ window.live ||= {};
             stepper.figure.classList.toggle("lv-stale", !answer.frames.length);
             this.say(answer);
             this.count(answer);
-            // The picture first: hundreds of lines take longer than it does.
+            // Draw the picture first: filling hundreds of lines takes longer.
             clearTimeout(this.listing);
             this.listing = setTimeout(() => this.lines.show(kernel, answer), this.lines.answer ? 60 : 0);
         }
@@ -231,13 +233,13 @@ window.live ||= {};
             this.lines.leave?.();
         }
 
-        // An edited kernel takes the place of the variant.
+        // Replaces the variant by an edited kernel.
         edit(change) {
             this.edited = change && { ...this.shown, ...change, compiled: change.source !== undefined };
             return this.changed();
         }
 
-        // No kernel, and why; the picture stays, of the one before.
+        // Shows why there is no kernel; the picture of the previous one stays.
         refuse(why) {
             this.said.className = "lv-said lv-bad";
             this.said.textContent = why;
@@ -245,7 +247,8 @@ window.live ||= {};
             this.stepper.figure.classList.add("lv-stale");
         }
 
-        // What is shown stands in the address, so that it can be sent; an edited text does not fit there.
+        // The address holds the figure's state, so that a reader can send a link; an edited text is too long for
+        // it.
         write() {
             const state = new URLSearchParams({ live: this.step, n: this.n, threads: this.stepper.threads, type: this.type, order: this.order, variant: this.variant, round: this.stepper.at });
             if (this.facts.sms) state.set("sms", this.sms);

@@ -1,5 +1,5 @@
-// An exercise in the page: the judge of `cargo x check`, on the kernel of the figure above; where the book is
-// served, on a kernel that is written here.
+// An exercise in the page: runs the judge of `cargo x check` on the kernel of the figure above, or, where the
+// book is served, on a kernel written here.
 "use strict";
 
 window.live ||= {};
@@ -7,7 +7,7 @@ window.live ||= {};
     const { html } = book;
     const TYPES = ["f32", "i32", "f64"];
 
-    // The texts that exercises begin with, as `live/task-N.js` has them.
+    // The initial texts of the exercises, as defined by `live/task-N.js`.
     const tasks = {};
     live.task = (number, source) => { tasks[number] = source; };
 
@@ -20,12 +20,12 @@ window.live ||= {};
             this.said.tabIndex = 0;
         }
 
-        // The judge is the same; its numbers are others each time.
+        // The judge is the one of the command line; each run draws another input.
         async judge(source, ptx) {
             this.say("Judging …");
             const began = performance.now();
             const answer = await live.judge({ task: this.number, source, ptx, seed: Math.floor(Math.random() * 1e6) });
-            // Whoever asked again meanwhile has the answer.
+            // A later request replaced this one, and gets the answer.
             if (!answer) return null;
             this.say(answer.stopped ?? `${answer.page}${answer.passed ? "passed" : "not yet"}`, answer.passed);
             this.box.dataset.judged = JSON.stringify({ passed: answer.passed, ms: performance.now() - began });
@@ -37,12 +37,16 @@ window.live ||= {};
             this.said.className = `lv-verdict ${good ? "lv-good" : ""}`;
         }
 
-        // What the figure shows. PTX that was edited by hand is there for one type.
+        // Judges the figure's kernel. PTX that was edited by hand exists for one type only.
         async figure(stepper) {
             if (!stepper.live) await stepper.wake();
             const figure = stepper.live;
             if (!figure) return;
             const { edited, shown, type } = figure;
+            // The chapter shows this solution, so judging it would teach nothing.
+            if (!edited && figure.kernel.name === figure.step) {
+                return this.say("The figure shows this chapter's own kernel. Edit it, or choose another kernel there, and press again.");
+            }
             let ptx = TYPES.map(t => t === type ? shown.ptx : null);
             if (!edited) ptx = await Promise.all(TYPES.map(async t => figure.given(await live.bring(figure.kernel.name, t)).ptx));
             else if (edited.compiled) {
@@ -54,7 +58,7 @@ window.live ||= {};
             if (answer?.lines.length) figure.lines.point(answer.lines, []);
         }
 
-        // A kernel of one's own, from the text that the exercise begins with.
+        // Opens an editor for the reader's own kernel, with the initial text of the exercise.
         async write() {
             if (this.editor) return this.editor.area.focus();
             await Promise.all([book.script("live/edit.js"), book.script(`live/task-${this.number}.js`)]);
@@ -80,9 +84,9 @@ window.live ||= {};
         }
     };
 
-    // What a first touch brings, and what it was for.
+    // Loads the judge at the first click, then does what the clicked button asks for.
     live.exercises = async (box, stepper) => {
-        // For its editor.
+        // The editor needs this style sheet.
         book.sheet("live/live.css");
         live.served ??= document.querySelector("meta[name=compile]")?.content;
         await book.script("live/engine.js");

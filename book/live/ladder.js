@@ -1,4 +1,5 @@
-// The whole ladder in the page: one n, one block, one type, all steps, their counts side by side.
+// The whole ladder in the page: all steps for one n, one block size and one type, with their counts
+// side by side.
 "use strict";
 
 window.live ||= {};

@@ -1,11 +1,11 @@
-// The kernel and its PTX, side by side: each line with what it costs; a line of one lights those of
-// the other. The PTX can be edited.
+// The kernel and its PTX, side by side, with the cost of each line. Selecting a line of one
+// highlights the corresponding lines of the other. The PTX can be edited.
 "use strict";
 
 (() => {
     const { html } = book;
 
-    // One listing: rows that are reached by arrow keys, with one stop for Tab.
+    // A listing, whose rows are reached by arrow keys; Tab stops at it once.
     class Listing {
         constructor(parent, title, chosen) {
             this.title = html("div", "lv-title", parent, title);
@@ -28,7 +28,7 @@
             });
         }
 
-        // Rows of the same text get new counts, and nothing else is drawn again.
+        // If the text is the same, only the counts change.
         fill(rows) {
             const texts = rows.map(row => row.line + row.text).join("\n");
             if (texts === this.texts) {
@@ -69,7 +69,7 @@
             this.told = html("p", "lv-told", parent, "");
             this.told.setAttribute("aria-live", "polite");
             const bar = html("div", "lv-bar", parent);
-            // CUDA takes a compiler, which a server has.
+            // Editing CUDA needs a compiler, which only a server has.
             live.served = document.querySelector("meta[name=compile]")?.content;
             this.buttons = {};
             for (const [what, said] of [...(live.served ? [["source", "Edit the CUDA"]] : []), ["ptx", "Edit the PTX"]]) {
@@ -84,7 +84,7 @@
             const insts = line => answer.lines[line]?.warp_insts;
             const count = n => n === undefined ? "" : n.toLocaleString("en");
             this.source.fill(kernel.source.trimEnd().split("\n").map((text, i) => ({ line: i + 1, text, count: count(insts(i + 1)), said: "warp instructions of this line" })));
-            // Of the PTX, what was run, and what stands around it.
+            // Show the PTX that was executed, and a few lines around it.
             this.from = new Map(Object.entries(answer.ptx).map(([line, [source]]) => [Number(line), source]));
             const lines = kernel.ptx.split("\n"), ran = [...this.from.keys(), ...answer.findings.flatMap(f => f.ptx_lines), answer.stopped_at?.[0] ?? 0].filter(Boolean);
             const first = Math.max(1, Math.min(...ran, lines.length) - 3), last = Math.min(lines.length, Math.max(...ran, 1) + 3);
@@ -100,7 +100,7 @@
             this.told.textContent = "A line with its number of warp instructions. Point at one: its PTX is lit, and its counts stand here.";
         }
 
-        // Lights a line of the source, with its PTX.
+        // Highlights a line of the source, with its PTX.
         choose(line, ptxLine) {
             const of = new Set([...this.from].filter(([, source]) => source === line && line > 0).map(([ptx]) => ptx));
             if (ptxLine) of.add(ptxLine);
@@ -122,7 +122,7 @@
             this.told.textContent = `Line ${line}: ${counts.join(", ") || "nothing is run for it"}.`;
         }
 
-        // A finding's lines, brought into view, in a text that is edited too.
+        // Brings the lines of a finding into view, also in an open editor.
         point(lines, ptxLines) {
             this.choose(lines.find(Boolean) ?? 0, ptxLines[0]);
             for (const [what, at] of [["source", lines.find(Boolean)], ["ptx", ptxLines[0]]]) {

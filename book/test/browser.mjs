@@ -1,4 +1,4 @@
-// A headless Chromium over its debugging pipe: no package is needed beside Node.
+// A headless Chromium, controlled through its debugging pipe; it needs no package besides Node.
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,7 +7,7 @@ import { join } from "node:path";
 export class Browser {
     constructor(program) {
         this.profile = mkdtempSync(join(tmpdir(), "book-test-"));
-        // A container has no sandbox of its own to give, and little shared memory.
+        // Chromium's sandbox does not work in a container, where shared memory is small too.
         const flags = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
             "--remote-debugging-pipe", `--user-data-dir=${this.profile}`];
         this.process = spawn(program, flags, { stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"] });
@@ -56,7 +56,7 @@ class Page {
         this.browser = browser;
         this.session = session;
         this.errors = [];
-        // Where a page may ask beside the disk.
+        // The prefix of the addresses, besides files, that a page may request.
         this.served = "";
         browser.listeners.add(({ method, params, sessionId }) => {
             if (sessionId !== session) return;
@@ -92,7 +92,7 @@ class Page {
         await loaded;
     }
 
-    // The value of an expression in the page; a promise is awaited.
+    // Returns the value of an expression in the page; a promise is awaited.
     async eval(expression) {
         const { result, exceptionDetails } = await this.send("Runtime.evaluate", { expression, awaitPromise: true, returnByValue: true });
         if (exceptionDetails) throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text);

@@ -1,4 +1,4 @@
-// A page's counts and findings, held against those of the native programs; in any browser.
+// Compares a page's counts and findings with those of the native programs, in any browser.
 import { execFileSync } from "node:child_process";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -7,7 +7,7 @@ const TYPES = ["f32", "i32", "f64"], SIZES = [1, 33, 257, 1025, 4109, 65549];
 const KERNELS = join(dirname(dirname(fileURLToPath(import.meta.url))), "live/kernels");
 const sleep = ms => new Promise(done => setTimeout(done, ms));
 
-// Every count of a page is that of the program.
+// Checks that each count of the page equals the program's.
 export async function counts(page, { expect, touch, steps, programs, FIGURE }) {
     let asked = 0;
     for (const step of steps) {
@@ -34,14 +34,14 @@ export async function counts(page, { expect, touch, steps, programs, FIGURE }) {
     console.log(`${asked} sums counted in the page as by the programs`);
 }
 
-// What a program found, as it prints it: each with its details, and how many there are.
+// Parses the findings that a program printed: each with its details, and their number.
 function printed(said) {
     const all = said.split(/^ {2}FOUND /m).slice(1).map(part => part.split(/\n\n|\nerror: |\n {12}and \d+ more/)[0].replace(/\s+/g, " ").trim());
     return { all, count: all.length + Number(said.match(/^ {12}and (\d+) more like these/m)?.[1] ?? 0) };
 }
 
-// Prepared kernels that are wrong: the page finds what the program finds, which is given the same kernel on
-// the same GPU, and nothing else.
+// Checks the prepared wrong kernels: the page must report the same findings as the program, which runs the
+// same kernel on the same GPU, and no others.
 export async function findings(page, { expect, touch, steps, programs, FIGURE, LIVE }, look = () => {}) {
     let compared = 0;
     for (const step of steps) {
@@ -56,11 +56,11 @@ export async function findings(page, { expect, touch, steps, programs, FIGURE, L
             const words = ["--device", "simt", "--n", n, "--threads", threads, ...(sms ? ["--gpu", `sm_90:${sms}`] : []), "--kernel", join(KERNELS, `${name}.cu`)].map(String);
             try { said = execFileSync(join(programs, step), words, { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, NO_COLOR: "1" } }); } catch (error) { said = error.stdout + error.stderr; }
             if (/no compiler|NVRTC/.test(said) && !/compiled by\s+NVRTC/.test(said)) { console.log(`not compared: ${name}: there is no NVRTC here`); continue; }
-            // The committed PTX has a stamp above it, so its lines are others.
+            // The committed PTX has a stamp above it, so its line numbers differ.
             const plain = text => text.replace(/\s+/g, " ").replace(/; PTX lines? [\d and]+\)$/, ")");
             const native = printed(said), here = findings.map(f => plain(`${f.sentence} (${f.details})`));
             const same = JSON.stringify(native.all.map(plain)) === JSON.stringify(here.slice(0, native.all.length)) && native.count === here.length;
-            // What stops a kernel is all that the program says.
+            // If the kernel is stopped, the program prints only that error.
             const flat = text => text.replace(/\s+/g, " ").replace(/PTX line \d+/g, "");
             const stops = stopped && flat(said).includes(flat(stopped)) && findings.every(f => flat(stopped).includes(flat(f.sentence)));
             expect(stopped ? stops : same, `${name}: the page finds\n${here.join("\n")}\nand says ${stopped}\nthe program\n${native.all.join("\n")}\nof ${native.count}; it says\n${said}`);

@@ -1,8 +1,8 @@
 // The live figures in Firefox: `node book/test/firefox.mjs FIREFOX BOOK PROGRAMS`.
 //
-// From a disk: each step's figure opens, its counts and findings are those of the native program, PTX is edited, a kernel
-// without an end is ended, an exercise is judged. Firefox is led by Marionette, its own remote control: no package is needed
-// beside Node.
+// From a disk: each step's figure opens with the counts and findings of the native program, PTX can be edited, an endless
+// kernel is stopped, and an exercise is judged. Firefox is controlled through Marionette, its own remote control, which
+// needs no package besides Node.
 import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
@@ -46,7 +46,7 @@ class Firefox {
         await this.send("WebDriver:SetTimeouts", { script: 120000, pageLoad: 60000 });
     }
 
-    // A message is its length, a colon, and JSON.
+    // A message consists of its length, a colon, and JSON.
     receive(data) {
         this.rest = Buffer.concat([this.rest, data]);
         for (;;) {
@@ -70,7 +70,7 @@ class Firefox {
 
     open(url) { return this.send("WebDriver:Navigate", { url }); }
 
-    // The value of an expression in the page; a promise is awaited.
+    // Returns the value of an expression in the page; a promise is awaited.
     async eval(expression) {
         const script = `const done = arguments[arguments.length - 1];
             Promise.resolve().then(() => window.eval(${JSON.stringify(expression)})).then(value => done({ value }), error => done({ error: String(error) }));`;
@@ -93,7 +93,7 @@ class Firefox {
     }
 }
 
-// A step's figure, opened as a reader opens it.
+// Opens a step's figure as a reader does.
 async function touch(page, name) {
     await page.open(pathToFileURL(join(resolve(book), `${name}.html`)).href);
     const loaded = await page.eval(`performance.getEntriesByType("resource").map(e => e.name).filter(name => name.includes("/book/live/"))`);

@@ -1,12 +1,13 @@
-// What is hard to read on a page: text with too little contrast, too small, or a table that is cut
-// without a sign; and what is too small for a finger. Evaluated in the page; a list of sentences.
+// Finds what is hard to read or to tap: text with too little contrast or too small, a table that is
+// cut without a sign, and controls too small for a finger. The expression is evaluated in the page
+// and returns a list of sentences.
 export const LEGIBLE = `(() => {
     const faults = [];
     const channel = c => (c /= 255, c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
     const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
     const contrast = (a, b) => (Math.max(light(a), light(b)) + 0.05) / (Math.min(light(a), light(b)) + 0.05);
     const canvas = Object.assign(document.createElement("canvas"), { width: 1, height: 1 }).getContext("2d", { willReadFrequently: true });
-    // Any CSS colour, over the one behind it.
+    // Blends a CSS colour with the one behind it.
     const over = (colour, behind) => {
         canvas.fillStyle = "rgb(" + behind.join(",") + ")";
         canvas.fillRect(0, 0, 1, 1);
@@ -29,7 +30,7 @@ export const LEGIBLE = `(() => {
         seen.add(node);
         const style = getComputedStyle(node);
         const svg = node.closest("svg");
-        // In a drawing, text stands on what is drawn below it: on the page, or on a box of its own.
+        // In a drawing, text is on top of what was drawn before it: the page, or a box of its own.
         let size = parseFloat(style.fontSize);
         if (svg && svg.viewBox.baseVal?.width) size *= svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
         if (size < 10.9) faults.push(size.toFixed(1) + " px: " + words.slice(0, 30));

@@ -1,9 +1,10 @@
-// The live figures as a reader moves them: `node book/test/live.mjs CHROMIUM BOOK PROGRAMS [STEP]`.
+// The live figures, operated as a reader does: `node book/test/live.mjs CHROMIUM BOOK PROGRAMS
+// [STEP]`.
 //
-// From a disk: nothing is loaded before the first touch; every count of every step is that of the
-// native program; a slider is followed by hand; a kernel without an end is ended, and the page goes on;
-// by keys alone, on a phone, in the dark, from a link that was sent, off the path; exercises are judged. From a server, whose
-// address is LIVE_SERVED: CUDA is edited. LIVE_PARTS=strides,edit runs those parts alone.
+// From a disk: nothing is loaded before the first click; every count of every step equals the native program's; a slider can
+// be followed by hand; an endless kernel is stopped, and the page goes on; the figures work by keyboard alone, on a phone, in
+// the dark theme, from a shared link and with odd input; exercises are judged. From a server, whose address is LIVE_SERVED:
+// CUDA can be edited. LIVE_PARTS=strides,edit runs only those parts.
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -17,7 +18,9 @@ import { serve } from "./served.mjs";
 const [program, book, programs, only] = process.argv.slice(2);
 const shots = join(dirname(fileURLToPath(import.meta.url)), "shots");
 const steps = readdirSync(book).filter(name => /^v\d+-.*\.html$/.test(name)).map(name => name.replace(".html", ""))
-    .filter(name => !only || name === only).sort((a, b) => parseInt(a.slice(1)) - parseInt(b.slice(1)));
+    .filter(name => !only || name === only)
+    // v13 has no live figure: its bins take the interpreter too long.
+    .filter(name => name !== "v13-exact-sum").sort((a, b) => parseInt(a.slice(1)) - parseInt(b.slice(1)));
 const url = (page, rest = "") => pathToFileURL(join(resolve(book), `${page}.html`)).href + rest;
 const FIGURE = `document.querySelector("figure.stepper")`;
 const LIVE = `${FIGURE}.stepper.live`;
@@ -44,7 +47,7 @@ async function touch(page, step, rest = "") {
     return there;
 }
 
-// What is loaded, and when.
+// Checks which files are loaded, and when.
 async function payload(page) {
     for (const step of steps) {
         const loaded = [];
@@ -59,7 +62,8 @@ async function payload(page) {
         page.browser.listeners.delete(listen);
         const files = loaded.filter(name => name.includes("/book/live/")).map(name => name.split("/").pop());
         const size = names => names.reduce((sum, name) => sum + gzipSync(readFileSync(join(book, "live", name)), { level: 9 }).length, 0);
-        // The kernel of the step before comes when the picture stands, for a column of the table below it.
+        // The kernel of the previous step is loaded after the picture is drawn, for a column of the table
+        // below it.
         const picture = files.filter(name => !/^v\d+-/.test(name) || name.startsWith(step));
         const [bytes, all] = [size(picture), size(files)];
         console.log(`${step}: ${Math.round(bytes / 1000)} kB compressed to the first picture, ${Math.round(all / 1000)} with the step before: ${files.join(", ")}`);
@@ -69,7 +73,8 @@ async function payload(page) {
     }
 }
 
-// The judge in the page, from a disk: on a step's own kernel, and on edited PTX.
+// The judge in the page, from a disk: it refuses a step's own kernel until it is edited, and it judges edited
+// PTX.
 async function exercises(page) {
     const verdict = async act => {
         await page.eval(`(delete document.querySelector(".judge").dataset.judged, ${act})`);
@@ -83,11 +88,13 @@ async function exercises(page) {
         await page.open(url(step));
         const loaded = await page.eval(`document.querySelectorAll(".judge button").length`);
         expect(loaded === 1, `${step}: ${loaded} buttons for its exercise`);
-        const { said, passed, ms } = await verdict(press);
+        await page.eval(press);
+        expect(await until(page, `(document.querySelector(".lv-verdict")?.textContent ?? "").startsWith("The figure shows this chapter's own kernel")`), `${step}: its own kernel is judged, unedited`);
+        const { said, passed, ms } = await verdict(`${LIVE}.edit({ ptx: ${LIVE}.shown.ptx + "\\n" }).then(() => ${press})`);
         all.push(`${step.split("-")[0]} ${(ms / 1000).toFixed(1)}`);
-        // Up to v6 a step's kernel is what its exercise asks for; later ones are launched in other ways.
+        // Up to v6, a step's kernel solves its exercise; later kernels are launched in other ways.
         const number = Number(step.slice(1).split("-")[0]);
-        expect(number > 6 ? /^exercise \d+/.test(said) : passed && /^exercise \d+[^]*, 3 types[^]*\npassed$/.test(said), `${step}: ${said}`);
+        expect(number > 6 ? /^exercise \d+/.test(said) : passed && /^exercise \d+[^]*\npassed$/.test(said), `${step}: ${said}`);
         expect(page.errors.length === 0, `${step}: ${page.errors.join(" | ")}`);
     }
     console.log(`from button to verdict of an exercise, s: ${all.join(", ")}`);
@@ -103,9 +110,9 @@ async function exercises(page) {
     expect(!other.passed && other.said.includes("no PTX for `float`"), `PTX for double alone: ${other.said}`);
 }
 
-// From a slider to its picture: by the clock, and by what the page's processes took of a processor, its
-// Worker among them. The machine may have other work, which the second hardly sees: that one is asserted.
-// A wait costs no processor, so of the clock at least the quickest move is held, to twice the limit.
+// The latency from a slider to its picture: in wall time, and in CPU time of the page's processes,
+// including its Worker. Only the CPU time is held to the limit, because other work on the machine hardly
+// affects it. Waiting uses no CPU time, so the shortest wall time is held to twice the limit.
 async function latency(page) {
     const cpu = async () => (await page.browser.send("SystemInfo.getProcessInfo")).processInfo
         .reduce((sum, { type, cpuTime }) => type === "renderer" ? sum + 1000 * cpuTime : sum, 0);
@@ -115,7 +122,8 @@ async function latency(page) {
             if (!await touch(page, step)) continue;
             const moves = count => page.eval(`(async () => {
                 const times = [], live = ${LIVE};
-                // What comes behind the picture: the step before is counted, the listing filled.
+                // Leave out the work after the picture: counting the previous step and filling the
+                // listing.
                 live.compare = async () => {};
                 live.lines.show = () => {};
                 for (let i = 0; i < ${count}; i++) {
@@ -140,7 +148,8 @@ async function latency(page) {
     }
 }
 
-// A kernel without an end, by the budget and by the clock; then the page goes on.
+// An endless kernel, stopped by the instruction budget and by the time limit; the page then goes
+// on.
 async function endless(page) {
     if (!await touch(page, steps[0])) return;
     const ask = (edit, more = "") => page.eval(`(async () => {
@@ -159,7 +168,7 @@ async function endless(page) {
     console.log(`an endless kernel is ended after ${budget.ms.toFixed(0)} ms by its budget, after ${clock.ms.toFixed(0)} ms by the clock`);
 }
 
-// The PTX edited: a verdict while one types.
+// Edited PTX, with a verdict that follows the typing.
 async function edit(page) {
     if (!await touch(page, steps[0])) return;
     await page.eval(`document.querySelector(".lv-bar button").click()`);
@@ -182,7 +191,7 @@ async function edit(page) {
     expect(wrong.said.includes("is wrong"), `a subtraction: ${wrong.said}`);
     const broken = await type(`area.value.replace("bar.sync", "bar.sink")`);
     expect(broken.said.includes("bar.sink") && await until(page, `document.querySelectorAll(".lv-numbers .lv-wrong").length === 1`), `a word that is none: ${broken.said}`);
-    // Its number is marked, and the line itself: the band lies at the line's height in the text.
+    // The line number is marked, and so is the line: the band is at the line's height in the text.
     const [band, top] = await page.eval(`(() => {
         const area = document.querySelector(".lv-edit textarea"), wrong = document.querySelector(".lv-numbers .lv-wrong");
         return [parseFloat(getComputedStyle(area).backgroundPositionY.match(/([\\d.]+)px/)?.[1]), wrong.offsetTop - wrong.parentNode.firstChild.offsetTop + parseFloat(getComputedStyle(area).paddingTop)];
@@ -193,7 +202,8 @@ async function edit(page) {
     expect(await until(page, `document.querySelector(".lv-said").textContent.includes("find nothing")`), "the committed PTX does not come back");
 }
 
-// A link that was sent, keys alone, names for a screen reader, a phone, the dark, no motion.
+// A shared link, the keyboard alone, names for a screen reader, a phone, the dark theme, reduced
+// motion.
 async function readers(page) {
     const step = steps[Math.min(1, steps.length - 1)];
     await touch(page, step, `#live=${step}&n=1000&threads=64&type=i32&order=adversarial:2&round=3`);
@@ -210,7 +220,7 @@ async function readers(page) {
     await page.send("Input.dispatchKeyEvent", { type: "keyDown", key: "ArrowRight", code: "ArrowRight", windowsVirtualKeyCode: 39 });
     expect(await until(page, `${LIVE}.n > ${was} && ${LIVE}.answer.launches[0]?.n === ${LIVE}.n`), "an arrow key does not move the slider");
     expect((await page.eval("location.pathname")).endsWith(`${step}.html`), "an arrow key on the slider turns the page");
-    // The listing comes a moment behind the picture.
+    // The listing is filled shortly after the picture is drawn.
     expect(await until(page, `${LIVE}.lines.answer === ${LIVE}.answer`), "the listing is not that of the answer");
     await page.eval(`document.querySelector(".lv-lines").focus()`);
     for (let i = 0; i < 14; i++) await page.key("ArrowDown");
@@ -249,7 +259,7 @@ async function ladder(page) {
     await page.eval(`document.querySelector(".live-ladder button").click()`);
     expect(await until(page, `!!document.querySelector(".live-ladder").dataset.live`, 20000), `the ladder is not counted: ${page.errors.join(" | ")}`);
     const { rows, said } = await page.eval(`({ rows: document.querySelectorAll(".live-ladder tbody tr").length, said: document.querySelector(".live-ladder .lv-said").textContent })`);
-    expect(rows === steps.length && said.startsWith(`${rows} of ${rows} `) || only, `the ladder: ${rows} rows; ${said}`);
+    expect(rows === steps.length + 1 && said.startsWith(`${rows} of ${rows} `) || only, `the ladder: ${rows} rows; ${said}`);
     const box = await page.eval(`(b => ({ y: Math.floor(b.top + scrollY) - 10, height: Math.ceil(b.height) + 20 }))(document.querySelector(".live-ladder").getBoundingClientRect())`);
     writeFileSync(join(shots, "live-ladder.png"), await page.shot({ x: 0, width: 1000, scale: 1, ...box }));
     expect(page.errors.length === 0, `the ladder: ${page.errors.join(" | ")}`);
@@ -263,7 +273,7 @@ try {
     const parts = process.env.LIVE_PARTS?.split(",");
     const strides = page => spoken(page, { expect, until, touch, url, steps, shots, FIGURE, LIVE });
     const counts = page => compared(page, { expect, touch, steps, programs, FIGURE });
-    // A picture of each step's last wrong kernel.
+    // Takes a screenshot of each step's last wrong kernel.
     const findings = page => found(page, { expect, touch, steps, programs, FIGURE, LIVE }, async step => {
         const box = await page.eval(`(b => ({ y: Math.floor(b.top + scrollY) - 10, height: Math.ceil(b.height) + 20 }))(${FIGURE}.getBoundingClientRect())`);
         writeFileSync(join(shots, `live-${step}-variant.png`), await page.shot({ x: 0, width: 1000, scale: 1, ...box }));

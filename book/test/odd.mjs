@@ -1,5 +1,5 @@
-// The live figure off the path: addresses that nobody wrote, Back and Forward, a page of 320 px, a zoom of
-// 200 %, paper.
+// The live figure with odd input: hand-made addresses, Back and Forward, a page of 320 px, a zoom of 200
+// %, print.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -13,8 +13,8 @@ export async function odd(page, tools) {
 const state = (page, { FIGURE, LIVE }) => page.eval(`({ n: ${LIVE}.n, threads: ${FIGURE}.stepper.threads, type: ${LIVE}.type, order: ${LIVE}.order, variant: ${LIVE}.variant, knob: ${LIVE}.set ?? null,
     at: Number(${FIGURE}.dataset.at), frames: ${FIGURE}.stepper.frames.length, said: document.querySelector(".lv-said").textContent })`);
 
-// What is no value is left aside, and what is too much is the most; a figure comes in any case, and it is right
-// (on a busy machine, the most elements may take more than the two seconds that they have).
+// An invalid value is ignored, and a value that is too large is clamped. A figure opens in every case, and its
+// sum is correct (on a busy machine, the largest number of elements may exceed its two seconds).
 async function addresses(page, tools) {
     const { expect, touch, steps } = tools;
     const step = steps.find(step => step.startsWith("v1-")) ?? steps[0];
@@ -47,7 +47,7 @@ async function addresses(page, tools) {
         expect(page.errors.length === 0, `#${words}: ${page.errors.join(" | ")}`);
         tried += 1;
     }
-    // Of a step that is not on this page, and of none: the page as it is.
+    // An address of a step that is not on this page, or does not exist, leaves the page as it is.
     for (const words of ["live=v99-none", "live=", "live=menu-bar", "live=%", "live=v0-naive"]) {
         await page.open("about:blank");
         await page.open(tools.url(step, `#${words}`));
@@ -58,7 +58,8 @@ async function addresses(page, tools) {
     console.log(`${tried} odd addresses open a figure that is right, or the page as it is`);
 }
 
-// A link within the page, then Back: what the address says is what is shown. Then another page, and Back.
+// A link within the page, then Back: the figure shows the state that the address names. Then another
+// page, and Back.
 async function back(page, tools) {
     const { expect, touch, until, steps, url, FIGURE, LIVE } = tools;
     const step = steps.find(step => step.startsWith("v1-")) ?? steps[0];
@@ -80,7 +81,7 @@ async function back(page, tools) {
     await page.eval(`(setTimeout(() => history.back()), 0)`);
     await loaded;
     expect(await until(page, `!!${FIGURE}.stepper.live?.answer`) && await shows(33, 128, "f64"), "Back from another page does not open the figure again");
-    // The page's interpreter has one question at a time, and an address one figure.
+    // A page has one live figure: its interpreter handles one question at a time, and an address names one figure.
     for (const step of steps) {
         await page.open(url(step));
         const figures = await page.eval(`[...document.querySelectorAll("figure.stepper")].filter(f => f.stepper?.change).length`);
@@ -88,7 +89,7 @@ async function back(page, tools) {
     }
 }
 
-// The smallest of screens, and a zoom of 200 %: nothing sticks out, and a finding is read there.
+// The smallest screen, and a zoom of 200 %: nothing overflows, and a finding can be read there.
 async function narrow(page, { expect, touch, steps, shots, FIGURE }) {
     for (const step of [steps.find(step => step.startsWith("v1-")) ?? steps[0], steps.at(-1)]) {
         for (const [width, height, scale] of [[320, 568, 1], [500, 450, 2]]) {
@@ -111,7 +112,7 @@ async function narrow(page, { expect, touch, steps, shots, FIGURE }) {
     await page.size(1000, 900, false);
 }
 
-// On paper: no control and none of their names; the findings, and the kernel to its end.
+// In print: no controls and no labels of controls; the findings, and the complete kernel.
 async function paper(page, { expect, touch, until, steps, FIGURE }) {
     const step = steps.find(step => step.startsWith("v1-")) ?? steps[0];
     await page.open("about:blank");

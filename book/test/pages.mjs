@@ -1,8 +1,8 @@
 // Opens every page of the built book as a reader would: `node book/test/pages.mjs CHROMIUM BOOK [PAGE]`.
 //
-// At three widths, in light and dark: no error, nothing asked for from elsewhere, nothing that
-// overflows. Then the steppers by key, button and touch; the slider; the search; a page without
-// JavaScript. Screenshots go to book/test/shots/, to be looked at.
+// At three widths, in light and dark: no error, no request to another host, nothing that overflows.
+// Then the steppers by key, button and touch; the slider; the search; a page without JavaScript.
+// Screenshots are stored in book/test/shots/ for inspection.
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -21,7 +21,7 @@ function expect(good, what) {
     if (!good) faults.push(what);
 }
 
-// Elements that stick out of the page and are in no box of their own that scrolls.
+// Finds elements that overflow the page and are not in a box that scrolls.
 const OVERFLOW = `(() => {
     const width = document.documentElement.clientWidth;
     const boxed = node => {
@@ -39,7 +39,7 @@ const OVERFLOW = `(() => {
     return page.concat(out.slice(0, 3).map(node => node.tagName + "." + (node.className.baseVal ?? node.className) + " " + node.textContent.trim().slice(0, 40)));
 })()`;
 
-// Text that leaves its own figure: an SVG's label beyond its edge.
+// Finds text that leaves its figure: an SVG's label beyond its edge.
 const CUT = `[...document.querySelectorAll("main svg")].flatMap(svg => {
     const frame = svg.getBoundingClientRect();
     if (frame.width === 0) return [];
@@ -82,6 +82,7 @@ async function step(page) {
             const figure = `document.querySelectorAll("figure.stepper:not(.live-ladder)")[${index}]`;
             const at = () => page.eval(`Number(${figure}.dataset.at)`);
             const place = `${name}, stepper ${index + 1}`;
+            await page.eval(`${figure}.stepper.go(0)`);
             await page.eval(`${figure}.focus()`);
             await page.key("ArrowRight");
             await page.key("ArrowRight");
@@ -125,7 +126,8 @@ async function swipe(page, figure, dx) {
     await page.send("Input.dispatchTouchEvent", { type: "touchEnd", touchPoints: [] });
 }
 
-// The first stop of the tab key leads over the sidebar, and the address stays.
+// The skip link, the first element that Tab reaches, skips the sidebar and leaves the address
+// unchanged.
 async function skip(page) {
     await page.size(1400, 900, false);
     await page.open(url("index.html"));
@@ -137,29 +139,47 @@ async function skip(page) {
     expect(await page.eval(`location.hash`) === "", "the skip link changes the address");
 }
 
-// On paper there are no controls, and every answer is open.
+// In print there are no menus and no controls, every answer is open, and nothing is cut off at the
+// right: A4 minus the margins of book.css is 680 px wide.
 async function paper(page) {
-    await page.size(800, 900, false);
-    await page.open(url(pages.find(name => name.startsWith("v1-")) ?? pages[0]));
-    await page.send("Emulation.setEmulatedMedia", { media: "print" });
-    const shown = await page.eval(`[...document.querySelectorAll(".st-bar button, #mdbook-menu-bar, .skip")].filter(n => n.getClientRects().length > 0).length`);
-    expect(shown === 0, `on paper ${shown} controls are shown`);
-    const shut = await page.eval(`[...document.querySelectorAll("main details")].filter(d => d.lastElementChild.getClientRects().length === 0).length`);
-    expect(shut === 0, `on paper ${shut} answers are folded`);
-    await page.send("Emulation.setEmulatedMedia", { media: "" });
+    for (const name of pages) {
+        await page.size(680, 960, false);
+        await page.open(url(name));
+        await page.send("Emulation.setEmulatedMedia", { media: "print" });
+        const shown = await page.eval(`[...document.querySelectorAll(".st-bar button, #mdbook-menu-bar, #mdbook-sidebar, .nav-chapters, .skip")].filter(n => n.getClientRects().length > 0).length`);
+        expect(shown === 0, `${name}: on paper ${shown} controls are shown`);
+        const shut = await page.eval(`[...document.querySelectorAll("main details")].filter(d => d.lastElementChild.getClientRects().length === 0).length`);
+        expect(shut === 0, `${name}: on paper ${shut} answers are folded`);
+        const wide = await page.eval(`[...document.querySelectorAll("main pre, main table, main svg, main p")].filter(n => n.getBoundingClientRect().right > 681 || n.scrollWidth > n.clientWidth + 1 && n.tagName === "PRE").map(n => n.tagName + " " + n.textContent.trim().slice(0, 40)).slice(0, 3)`);
+        expect(wide.length === 0, `${name}: on paper cut off: ${wide.join(" | ")}`);
+        await page.send("Emulation.setEmulatedMedia", { media: "" });
+    }
 }
+
+// The field's terms, and the page about each, which must be among the first three search results.
+const WORDS = [
+    ["vectorized load", "v8-wide-loads"], ["unaligned", "row-sum"], ["occupancy", "roofline"], ["Little's law", "the-machine"],
+    ["roofline", "roofline"], ["polling", "v11-mailbox"], ["release/acquire", "v9-single-pass"],
+    ["persistent kernel", "v7-grid-stride"], ["reduction", "what-is-a-reduction"], ["reproducible", "determinism"],
+    ["bank conflict", "v2-bank-conflicts"], ["shuffle", "v6-shuffle"], ["cooperative groups", "other-ways"],
+];
 
 async function search(page) {
     await page.size(800, 900, false);
     await page.open(url("index.html"));
     await page.eval(`document.querySelector("#mdbook-search-toggle").click()`);
-    await page.eval(`{ const bar = document.querySelector("#mdbook-searchbar"); bar.value = "bank conflict"; bar.dispatchEvent(new KeyboardEvent("keyup", { key: "t" })); bar.dispatchEvent(new Event("input")); }`);
-    let found = [];
-    for (let tries = 0; tries < 40 && found.length === 0; tries++) {
-        await page.eval("new Promise(done => setTimeout(done, 100))");
-        found = await page.eval(`[...document.querySelectorAll("#mdbook-searchresults a")].map(a => a.textContent)`);
+    for (const [word, about] of WORDS) {
+        if (!pages.includes(`${about}.html`)) continue;
+        await page.eval(`{ const bar = document.querySelector("#mdbook-searchbar"); document.querySelector("#mdbook-searchresults").replaceChildren(); bar.value = ${JSON.stringify(word)}; bar.dispatchEvent(new KeyboardEvent("keyup", { key: "t" })); bar.dispatchEvent(new Event("input")); }`);
+        let found = [];
+        for (let tries = 0; tries < 40 && found.length === 0; tries++) {
+            await page.eval("new Promise(done => setTimeout(done, 100))");
+            found = await page.eval(`[...document.querySelectorAll("#mdbook-searchresults a")].map(a => a.getAttribute("href"))`);
+        }
+        const first = found.slice(0, 3).map(to => to.replace(/[?#].*[#]/, "#"));
+        console.log(`search "${word}": ${first.join(", ")}`);
+        expect(first.some(to => to.includes(`${about}.html`)), `the search for "${word}" does not find ${about}: ${first.join(", ")}`);
     }
-    expect(found.length > 0, "the search finds no `bank conflict`");
     expect(page.errors.length === 0, `the search: ${page.errors.join(" | ")}`);
     writeFileSync(join(shots, "search.png"), await page.shot());
 }

@@ -1,9 +1,9 @@
-// What the figure of v1 says of the words, the distance between lanes and the banks, by pointer, finger
-// and key: held against the kernel's own index formula and against what is traced.
+// Checks what the figure of v1 says about the words, the distance between lanes and the banks, by
+// pointer, touch and key, against the kernel's own index formula and the trace.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-// Numbers as the figure has them: at equal distances, the first three and the last.
+// Formats numbers as the figure does: at equal distances, the first three and the last.
 const said = list => list.length > 4 ? `${list.slice(0, 3).join(", ")} … ${list.at(-1)}` : list.join(", ");
 const range = (count, of) => Array.from({ length: count }, (_, i) => of(i));
 
@@ -40,7 +40,7 @@ async function words(page, { expect, FIGURE }) {
             expect(spot?.startsWith(all), `round ${round}: of the bank it says ${spot}, and not ${all}`);
         }
     }
-    // Another warp of round 1 reads other words.
+    // Warp 3 of round 1 reads other words.
     await page.eval(`(${FIGURE}.stepper.go(1), ${FIGURE}.stepper.pick(3))`);
     const third = await page.eval(`${FIGURE}.querySelector(".st-ops").textContent`);
     expect(third.includes("words 192, 194, 196 … 254 (2 apart)"), `warp 3 in round 1: ${third}`);
@@ -51,7 +51,7 @@ async function words(page, { expect, FIGURE }) {
     await page.eval(`${FIGURE}.stepper.pick(0)`);
 }
 
-// A lane or a bank by mouse, by finger and by key.
+// Selects a lane or a bank by mouse, by touch and by key.
 async function pointing(page, { expect, FIGURE }) {
     const spot = () => page.eval(`${FIGURE}.querySelector(".st-spot")?.textContent`);
     const place = (index, bank) => page.eval(`(() => {
@@ -67,7 +67,7 @@ async function pointing(page, { expect, FIGURE }) {
     await mouse("mouseMoved", await place(5, false));
     expect(await spot() === "lane 5: word 10, in bank 10", `over lane 5 it says ${await spot()}`);
     await mouse("mouseMoved", await place(3, true));
-    expect(await spot() === "bank 3: asked for no word", `over bank 3 it says ${await spot()}`);
+    expect(await spot() === "bank 3: not accessed", `over bank 3 it says ${await spot()}`);
     const there = await place(4, true);
     for (const type of ["mousePressed", "mouseReleased"]) await mouse(type, there, { button: "left", clickCount: 1 });
     await mouse("mouseMoved", { x: 5, y: 5 });
@@ -87,7 +87,8 @@ async function pointing(page, { expect, FIGURE }) {
     await page.eval(`${FIGURE}.stepper.lines.pick?.(null)`);
 }
 
-// The slider: which distances conflict, whose it is, and why a block shows fewer passes than lanes meet.
+// The slider: which distances conflict, which kernel it belongs to, and why a block shows fewer passes
+// than lanes that meet.
 async function distances(page, step, { expect, touch, shots, FIGURE, LIVE }) {
     const INPUT = `document.querySelector("input[aria-label^='words from lane to lane']")`;
     const dial = () => page.eval(`(() => { const box = ${FIGURE}.querySelector(".lv-dial");
@@ -113,13 +114,13 @@ async function distances(page, step, { expect, touch, shots, FIGURE, LIVE }) {
     expect(!moved.grey && moved.output === "3" && moved.text.includes("You moved it: the kernel is now"), `moved, the slider says ${moved.text}`);
     const pressed = await page.eval(`${FIGURE}.querySelector(".lv-kernels [aria-pressed=true]").textContent`);
     expect(pressed === own, `moved, the kernel is ${pressed}`);
-    for (const other of ["as it is", "that of v0", "without the barrier"]) {
+    for (const other of ["as it is", "the kernel of v0", "without the barrier"]) {
         await kernel(other);
         const { grey, output } = await dial();
         expect(grey && output === "–", `beside the kernel “${other}” the slider says ${output}`);
         await kernel("with other");
     }
-    // Lanes of a warp that meet in a bank, were there words enough.
+    // The number of lanes of a warp that would meet in a bank if there were enough words.
     const meet = distance => Math.max(...range(32, bank => range(32, lane => lane * distance % 32).filter(b => b === bank).length));
     for (const threads of [256, 1024]) {
         await turn(threads);
@@ -129,7 +130,7 @@ async function distances(page, step, { expect, touch, shots, FIGURE, LIVE }) {
             expect(answer.verified && !answer.findings && !answer.stopped, `${place}: ${JSON.stringify(answer)}`);
             expect(distance % 2 ? answer.extra === 0 : answer.extra > 0, `${place}: ${answer.extra} extra passes`);
             expect(answer.most === Math.min(meet(distance), threads / 32), `${place}: ${answer.most} passes at the most`);
-            const calm = answer.said.startsWith("No bank is asked for more than one word: no lane waits.");
+            const calm = answer.said.startsWith("Each bank delivers at most one word, so no lane waits.");
             expect(calm === (distance % 2 === 1) && answer.column === `${own}: ${distance}`, `${place}: it says ${answer.said}, and counts ${answer.column}`);
             const why = `a block of ${threads} has ${threads} words, ${threads / 32} in each bank`;
             expect(text.includes(why) === answer.most < meet(distance), `${place}, ${answer.most} passes: ${text}`);
@@ -143,7 +144,7 @@ async function distances(page, step, { expect, touch, shots, FIGURE, LIVE }) {
     writeFileSync(join(shots, "live-strides.png"), await page.shot({ x: 0, width: 1000, scale: 1, ...box }));
 }
 
-// "The same in words" is of what is shown: the recorded figure's other block, and every other kernel.
+// "The same in words" describes the picture that is shown, also for other block sizes and kernels.
 async function tables(page, step, { expect, url, touch, FIGURE, LIVE }) {
     const rows = () => page.eval(`(() => { const t = ${FIGURE}.querySelector("table.words"); return { caption: t.caption.textContent, rows: [...t.rows].map(r => r.textContent.trim()) }; })()`);
     const frames = () => page.eval(`${FIGURE}.stepper.frames.map(f => f.name)`);
@@ -162,7 +163,7 @@ async function tables(page, step, { expect, url, touch, FIGURE, LIVE }) {
         `in words, another kernel and block: ${far.caption} ${far.rows[1]}, of ${passes} passes`);
 }
 
-// On a phone: the slider and the banks on one screen, nothing cut.
+// On a phone: the slider and the banks fit on one screen, and nothing is cut.
 async function phone(page, step, { expect, url, touch, FIGURE }) {
     await page.size(390, 667, false);
     await page.open("about:blank");

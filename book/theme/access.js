@@ -1,4 +1,5 @@
-// What a traced access touches, and how that is said: words, their distance, banks. No drawing here.
+// The locations that a traced access touches, and their description in words: shared words, their
+// distance, banks. Nothing is drawn here.
 "use strict";
 
 window.book ||= {};
@@ -15,8 +16,8 @@ window.book ||= {};
     const shared = op => op.what === "ld" || op.what === "st" || op.what === "at";
     const bankOf = word => ((word % LANES) + LANES) % LANES;
 
-    // The shared word that each lane touches first, or its element of the input, by lane; undefined for
-    // lanes at rest. `by` is the distance from the first warp of the group.
+    // The first shared word that each lane touches, or its element of the input, by lane; undefined for
+    // idle lanes. `by` is the distance from the first warp of the group.
     function touched(op, by) {
         const list = [];
         if (!shared(op) && !op.input) return list;
@@ -29,11 +30,11 @@ window.book ||= {};
         return list;
     }
 
-    // Numbers with equal distances, in short: `0, 2, 4 … 62`.
+    // Abbreviates numbers with equal distances: `0, 2, 4 … 62`.
     const short = (list, head) => list.length > head + 1 ? `${list.slice(0, head).join(", ")} … ${list.at(-1)}` : list.join(", ");
 
-    // Any numbers in order, and their distance: where it changes now and then, in runs; where it always
-    // does, one by one, or only so many of them.
+    // Formats a list of numbers, and returns their distance: if the distance changes a few times, as
+    // runs; if it changes often, as single numbers, at most `most` of them.
     function series(numbers, most = LANES) {
         const list = [...new Set(numbers)];
         if (list.length < 2) return { text: list.join(), apart: 0 };
@@ -47,7 +48,7 @@ window.book ||= {};
 
     const named = (list, one) => `${one}${list.length > 1 ? "s" : ""} ${series(list).text}`;
 
-    // The words of a shared access, with their distance: `words 0, 2, 4 … 62 (2 apart)`.
+    // Describes the words of a shared access, with their distance: `words 0, 2, 4 … 62 (2 apart)`.
     function words(op, by, most) {
         const list = [...new Set(touched(op, by).filter(word => word !== undefined))];
         const { text, apart } = series(list, most);
@@ -55,13 +56,13 @@ window.book ||= {};
         return `${list.length > 1 ? "words" : "word"} ${text}${notes.length ? ` (${notes.join(", ")})` : ""}`;
     }
 
-    // What a warp loads of the input: its first and last element.
+    // Describes the part of the input that a warp loads: its first and last element.
     function elements(op, by) {
         const all = touched(op, by).filter(element => element !== undefined);
         return `elements ${Math.min(...all)} to ${Math.max(...all) + (op.wide || 1) - 1}`;
     }
 
-    // An access as its button has it: `shared load: words 0, 2, 4 … 62 (2 apart), 2 passes`.
+    // Labels an access for its button: `shared load: words 0, 2, 4 … 62 (2 apart), 2 passes`.
     function access(op, by) {
         const name = NAMES[op.what] || op.what, all = count(op.mask);
         if (shared(op)) return `${name}${all < LANES ? `, ${plural(all, "lane")}` : ""}: ${words(op, by, 8)}, ${plural(op.cost, "pass", "passes")}`;
@@ -72,7 +73,7 @@ window.book ||= {};
         return what.join(", ");
     }
 
-    // For each bank, the words that an access asks it for, each with its lanes.
+    // For each bank, the words that an access requests from it, each with its lanes.
     function banks(op, by) {
         const all = Array.from({ length: LANES }, () => new Map());
         if (!shared(op)) return all;
@@ -85,15 +86,15 @@ window.book ||= {};
         return all;
     }
 
-    // One bank in words: `bank 0: words 0, 32 (lanes 0, 16), a pass each`.
+    // Describes a bank: `bank 0: words 0, 32 (lanes 0, 16), a pass each`.
     function ofBank(ops, by, bank) {
         const parts = ops.map(op => [op, banks(op, by)[bank]]).filter(([, asked]) => asked.size).map(([op, asked]) =>
             `${ops.length > 1 ? NAMES[op.what] + " of " : ""}${named([...asked.keys()], "word")} (${named([...asked.values()].flat(), "lane")})`
             + (op.conflicts && asked.size > 1 && (op.wide || 1) === 1 ? ", a pass each" : ""));
-        return `bank ${bank}: ${parts.join("; ") || "asked for no word"}`;
+        return `bank ${bank}: ${parts.join("; ") || "not accessed"}`;
     }
 
-    // One lane in words: `lane 3: word 6, in bank 6`.
+    // Describes a lane: `lane 3: word 6, in bank 6`.
     function ofLane(ops, by, lane) {
         const parts = ops.filter(op => on(op.mask, lane)).map(op => {
             const name = ops.length > 1 ? NAMES[op.what] + " of " : "", first = touched(op, by)[lane];
@@ -103,7 +104,7 @@ window.book ||= {};
             if (op.what === "shfl" && op.cost) return lane + op.cost < LANES ? `takes from lane ${lane + op.cost}` : "takes its own";
             return NAMES[op.what] || op.what;
         });
-        return `lane ${lane}: ${parts.join("; ") || "at rest"}`;
+        return `lane ${lane}: ${parts.join("; ") || "idle"}`;
     }
 
     book.access = { LANES, on, count, shared, bankOf, touched, words, access, banks, ofBank, ofLane };

@@ -1,5 +1,5 @@
-// Bytes in flight: three sliders are a kernel, whose place in the plot moves. Without this script, the
-// plot of the measured kernels.
+// Bytes in flight: three sliders describe a kernel, and its mark moves in the plot. Without this script
+// the plot shows the measured kernels only.
 "use strict";
 
 (() => {
@@ -28,11 +28,11 @@
         const panel = document.createElement("div");
         panel.className = "inflight-panel";
         figure.querySelector(".plot").before(panel);
-        // What a slider says, its values, and where it begins: v0, one float a thread.
+        // The sliders: label, values, and index of the initial value. They start at v0: one float a thread.
         const sliders = [
-            ["bytes a load", [4, 8, 16], 0],
-            ["loads in flight, a thread", [1, 2, 4, 8, 16], 0],
-            ["threads, an SM", [256, 512, 1024, 1536, 2048], 4],
+            ["bytes of a load", [4, 8, 16], 0],
+            ["loads in flight in a thread", [1, 2, 4, 8, 16], 0],
+            ["threads on an SM", [256, 512, 1024, 1536, 2048], 4],
         ].map(([title, values, start]) => {
             const label = node("label", "", panel);
             const head = node("span", "", label, `${title}: `);
@@ -60,14 +60,14 @@
             const registers = bytes * loads / 4;
             const near = points.reduce((a, b) => Math.abs(Math.log(b.kib / kib)) < Math.abs(Math.log(a.kib / kib)) ? b : a);
             const outside = kib < axis.from ? " (left of the plot)" : kib > axis.to ? " (right of the plot)" : "";
-            say.textContent = `${kib} KiB an SM${outside}, ${(kib * sms / 1024).toFixed(1)} MiB on the chip, `
-                + `${registers} ${registers === 1 ? "register" : "registers"} a thread for what is under way. `
-                + `That allows ${percent(kib / busy)} of the bus where it is busy, ${percent(kib / idle)} where it is idle. `
-                + `Measured nearest: ${near.name}, ${near.kib.toFixed(0)} KiB, ${percent(near.share)}.`;
+            say.textContent = `${kib} KiB in flight on an SM${outside}, ${(kib * sms / 1024).toFixed(1)} MiB on the GPU, `
+                + `in ${registers} ${registers === 1 ? "register" : "registers"} of each thread. `
+                + `That allows ${percent(kib / busy)} of peak bandwidth at the wait of v7, ${percent(kib / idle)} at the latency of an idle GPU. `
+                + `The nearest kernel that was measured: ${near.name}, ${near.kib.toFixed(0)} KiB, ${percent(near.share)}.`;
         };
         for (const { input } of sliders) {
             input.addEventListener("input", show);
-            // The arrow keys move the slider, and do not turn the page.
+            // The arrow keys move the slider, and must not turn the page.
             input.addEventListener("keydown", event => event.stopPropagation());
         }
         show();

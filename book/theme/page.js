@@ -1,4 +1,5 @@
-// What every page has: a link over the thirty entries of the sidebar, for those who go by keys.
+// On every page: a link that skips the thirty entries of the sidebar, for readers who use the
+// keyboard.
 "use strict";
 
 (() => {
@@ -11,7 +12,7 @@
     skip.href = `#${main.id}`;
     skip.textContent = "Skip to the text";
     skip.addEventListener("click", event => {
-        // The address stays as it is: a figure may keep its state there.
+        // Leave the address unchanged: a figure may keep its state there.
         event.preventDefault();
         main.focus();
     });

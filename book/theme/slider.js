@@ -1,4 +1,4 @@
-// The slider: how long each step takes at a size, and which one is first in all runs.
+// The slider: the time of each step at a size, and which step is fastest in all runs.
 "use strict";
 
 (() => {
@@ -23,7 +23,7 @@
         return made;
     }
 
-    // The size at which most steps differ from the step before: where the figure opens.
+    // The figure opens at the size at which the most steps differ from the previous step.
     function telling(rows, steps) {
         const differ = ({ us }) => us.slice(1, steps).reduce((sum, t, i) =>
             t && us[i] ? sum + Math.min(Math.abs(Math.log(us[i] / t)), 0.1) : sum, 0);
@@ -61,7 +61,7 @@
             say.textContent = `${who.length > 1 ? `Tie between runs: ${who.join(", ")}` : `First in all runs: ${who[0]}`}. The bus alone would take ${micros(bus)}.`;
         };
         input.addEventListener("input", show);
-        // The arrow keys move the slider, and do not turn the page.
+        // The arrow keys move the slider, and must not turn the page.
         input.addEventListener("keydown", event => event.stopPropagation());
         show();
     }

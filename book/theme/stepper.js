@@ -1,6 +1,6 @@
-// The stepper: goes through the rounds of a block as the interpreter traced them.
-// Without this script, a page shows the first and last rounds, and all of them in words.
-// At the first touch of its button "Change", live/figure.js brings the interpreter itself.
+// The stepper, which goes through the rounds of a block as the interpreter traced them. Without
+// this script, a page shows the first and last rounds as pictures, and all of them in words. At the
+// first click on its button "Change", live/figure.js loads the interpreter.
 "use strict";
 
 (() => {
@@ -8,7 +8,7 @@
     const { LANES, on, count, shared, access } = book.access;
     const CELL = 20;
 
-    // The ops of a warp in a frame, and its distance from the first warp of its group.
+    // Returns the ops of a warp in a frame, and its distance from the first warp of its group.
     function warpOf(frame, warp) {
         const group = frame.groups.find(g => g.first <= warp && warp <= g.last);
         return group ? { ops: group.ops, by: warp - group.first } : { ops: [], by: 0 };
@@ -19,7 +19,7 @@
             total + (g.last - g.first + 1) * g.ops.reduce((t, op) => t + of(op), 0), 0);
     }
 
-    // A script of the book, loaded once.
+    // Loads a script of the book, once.
     const scripts = {};
     function script(path) {
         return scripts[path] ||= new Promise((done, failed) => {
@@ -31,7 +31,7 @@
         });
     }
 
-    // A style sheet of the book, loaded once.
+    // Loads a style sheet of the book, once.
     function sheet(path) {
         if (document.querySelector(`link[href="${path}"]`)) return;
         const node = document.createElement("link");
@@ -55,7 +55,8 @@
             this.threads = figure.dataset.threads;
             this.kernel = data.step;
             this.worded = this.frames;
-            this.at = 0;
+            // Open at the frame that the page names.
+            this.at = Number(figure.dataset.start) || 0;
             this.warp = 0;
             this.timer = 0;
             this.build();
@@ -109,7 +110,7 @@
             this.ops = html("div", "st-ops", stage);
             this.lines = new book.Warp(html("div", "st-warp", stage));
             const key = html("div", "st-key", stage);
-            for (const [colour, text] of [["on", "at work"], ["off", "at rest"], ["read", "reads"],
+            for (const [colour, text] of [["on", "active"], ["off", "idle"], ["read", "reads"],
                 ["write", "writes"], ["clash", "waits for a bank"]]) {
                 const item = html("span", "", key);
                 html("i", "", item).style.background = `var(--f-${colour})`;
@@ -134,22 +135,23 @@
             });
         }
 
-        // What can be changed once the interpreter is there: a slider has the name of what it sets.
+        // Labels the button with what can be changed in the live figure; a slider is named after
+        // the variant whose number it sets.
         changes() {
             const { variants, sms } = this.data.live, knob = variants.find(v => v.knob);
             const all = ["size", "type", "order", sms && "multiprocessors", variants.length && "kernel", knob && knob.name.split("/").pop()];
             return `Change ${all.filter(Boolean).join(", ")}\u00a0…`;
         }
 
-        // One instruction is shown at first, the others by their buttons: one that waits for banks, or
-        // the first on shared memory. Below 0: all at once.
+        // Shows one instruction at first: the first with a bank conflict, or else the first on shared
+        // memory; buttons select the others. A negative index shows all of them.
         alone() {
             const { ops } = warpOf(this.frame, this.warp);
             const first = of => ops.findIndex(of);
             this.only = [first(op => op.conflicts), first(shared), 0].find(index => index >= 0);
         }
 
-        // Brings the interpreter, once; without it, the figure stays as it is.
+        // Loads the interpreter; if that fails, the figure stays as it is.
         wake(state) {
             this.stop();
             this.change.disabled = true;
@@ -162,7 +164,7 @@
         }
 
         key(event) {
-            // What has keys of its own keeps them, and they turn no page.
+            // Controls that use these keys themselves keep them, and the keys do not turn the page.
             if (event.target.closest("select, input, textarea, [data-keys]")) return event.stopPropagation();
             const button = event.target.tagName === "BUTTON";
             const act = {
@@ -175,7 +177,7 @@
                 " ": button ? undefined : () => this.toggle(),
             }[event.key];
             if (!act || event.ctrlKey || event.altKey || event.metaKey) return;
-            // The arrow keys would turn the page.
+            // Keep the arrow keys from turning the page.
             event.stopPropagation();
             event.preventDefault();
             act();
@@ -241,13 +243,13 @@
             this.word();
         }
 
-        // The rounds from left to right: a bar for the lanes at work, red for passes that conflicts
-        // add, a line for a barrier.
+        // Draws the rounds from left to right: a bar for the active lanes, red for the passes that
+        // conflicts add, and a line for a barrier.
         drawTime() {
             const width = LANES * CELL, height = this.narrow ? 110 : 64, frames = this.frames;
             const step = Math.min(80, width / frames.length);
             const foot = this.narrow ? 30 : 18;
-            const root = svg("svg", { viewBox: `0 0 ${width} ${height + 4 + foot}`, role: "img", "aria-label": "All rounds: lanes at work, and barriers between them" });
+            const root = svg("svg", { viewBox: `0 0 ${width} ${height + 4 + foot}`, role: "img", "aria-label": "All rounds: active lanes, and barriers between them" });
             const most = Math.max(...frames.map(lanes));
             const fits = text => text.length * (this.narrow ? 13 : 7) <= step;
             const cut = new Map();
@@ -269,26 +271,27 @@
                 const bar = (name, y, h) => svg("rect", { class: name, x: x + pad, y, width: step - 2 * pad, height: h, "pointer-events": "none" }, group);
                 bar("bar", height - tall, tall - red);
                 if (red) bar("bar extra", height - red, red);
-                // A bar too narrow for its name has a part of it, and where there are many, every few bars one.
+                // If a bar is too narrow for its name, the name is shortened; if there are many bars, only
+                // every few have a name.
                 svg("title", {}, group).textContent = frame.name;
                 const every = Math.ceil((this.narrow ? 52 : 28) / step);
                 if (index % every === 0) {
-                    // The first and the last stay inside.
+                    // Keep the first and the last name inside the drawing.
                     const said = short(frame.name), out = x + step > width - 9 && !fits(said);
                     const [at, anchor] = !index && step <= 40 ? [0, "start"] : out ? [x + step, "end"] : [x + step / 2, "middle"];
                     svg("text", { class: "soft bar-name", x: at, y: height + foot, "text-anchor": anchor }, group).textContent = said;
                 }
                 if (frame.end) svg("line", { class: frame.end, x1: x + step, x2: x + step, y1: 0, y2: height + 4 }, root);
             });
-            const label = html("div", "st-label", null, `lanes at work in each round, of ${this.threads}${frames.some(extra) ? "; red: the part of its passes that bank conflicts add" : ""}${[...cut.values()].map(said => `; ${said}`).join("")}`);
+            const label = html("div", "st-label", null, `active lanes in each round, of ${this.threads}${frames.some(extra) ? "; red: the part of its passes that bank conflicts add" : ""}${[...cut.values()].map(said => `; ${said}`).join("")}`);
             this.time.replaceChildren(label, root);
         }
 
-        // Every lane of the block: a row for each warp, a column for each lane.
+        // Draws every lane of the block: a row for each warp, a column for each lane.
         drawBlock() {
             const rows = this.threads / LANES, { narrow } = this;
             const tall = (rows <= 8 ? 14 : rows <= 16 ? 9 : 6) * (narrow ? 1.7 : 1), top = narrow ? 26 : 16;
-            const root = book.lanesWide(top + rows * tall + 2, narrow, `${lanes(this.frame)} of ${this.threads} lanes at work`);
+            const root = book.lanesWide(top + rows * tall + 2, narrow, `${lanes(this.frame)} of ${this.threads} lanes active`);
             book.axis(root, top - 5, "lane").setAttribute("x", -9);
             for (const lane of [0, 8, 16, 24, 31]) book.axis(root, top - 5, lane, lane < 31 && "column").setAttribute("x", lane < 31 ? (lane + 0.5) * CELL : LANES * CELL - 1);
             const every = rows <= 8 && !narrow ? 1 : rows <= 16 ? 2 : 4;
@@ -296,7 +299,7 @@
                 const { ops } = warpOf(this.frame, warp), y = top + warp * tall;
                 const mask = maskOf(ops);
                 const clash = ops.reduce((m, op) => op.conflicts ? m | op.mask : m, 0);
-                // A node for each kind, not for each lane: a block has up to 1024 of them.
+                // Use a node for each kind, not for each lane: a block has up to 1024 lanes.
                 const cells = { clash: "", on: "", off: "" };
                 for (let lane = 0; lane < LANES; lane++) {
                     const kind = on(clash, lane) ? "clash" : on(mask, lane) ? "on" : "off";
@@ -311,12 +314,12 @@
             this.block.replaceChildren(label, root);
         }
 
-        // What the picked warp does, as buttons that show one of them alone.
+        // Shows the accesses of the selected warp, as buttons that select one of them.
         drawOps() {
             const { ops, by } = warpOf(this.frame, this.warp);
             this.ops.replaceChildren();
             html("span", "", this.ops, `warp ${this.warp}: `);
-            if (!ops.length) html("span", "", this.ops, "at rest");
+            if (!ops.length) html("span", "", this.ops, "idle");
             ops.forEach((op, index) => {
                 const node = html("button", op.conflicts ? "clash" : op.what, this.ops, access(op, by));
                 node.type = "button";
@@ -330,17 +333,17 @@
             });
         }
 
-        // The picked warp, with the access that its button picks.
+        // Draws the selected warp, with the access that its button selects.
         drawWarp() {
             const { ops, by } = warpOf(this.frame, this.warp);
             const seen = this.only < 0 ? ops : ops.slice(this.only, this.only + 1);
             this.lines.draw({ warp: this.warp, ops: seen, by, narrow: this.narrow });
         }
 
-        // What a frame does, in words.
+        // Describes a frame in words.
         describe(frame) {
             const is = what => sum(frame, op => Number(op.what === what));
-            const parts = [`${lanes(frame)} of ${this.threads} lanes in ${plural(warps(frame), "warp")} at work`];
+            const parts = [`${lanes(frame)} of ${this.threads} lanes in ${plural(warps(frame), "warp")} active`];
             if (is("gld")) parts.push(plural(is("gld"), "global load"));
             const touched = [is("ld") && plural(is("ld"), "shared load"), is("st") && plural(is("st"), "shared store")].filter(Boolean);
             if (touched.length) parts.push(`${touched.join(" and ")} in ${plural(passes(frame), "pass", "passes")}`);
@@ -349,12 +352,13 @@
             return `${parts.join("; ")}.${frame.end ? ` A ${frame.end} barrier ends it.` : ""}`;
         }
 
-        // "The same in words" follows what is shown; at first it is as it was woven.
+        // Updates "The same in words" to the frames that are shown; at first it has the text built
+        // with the book.
         word() {
             const table = this.figure.querySelector("table.words");
             if (!table || this.worded === this.frames) return;
             this.worded = this.frames;
-            table.caption.textContent = `The rounds of the first block, of ${this.threads} threads. Kernel: ${this.kernel}.`;
+            table.caption.textContent = `The rounds of the first block, which has ${this.threads} threads. Kernel: ${this.kernel}.`;
             const rows = this.frames.map(frame => {
                 const row = html("tr");
                 html("th", "", row, frame.name).scope = "row";
@@ -381,7 +385,7 @@
     Object.assign(book, { script, sheet });
     for (const figure of document.querySelectorAll("figure.stepper:not(.live-ladder)")) figure.stepper = new Stepper(figure);
 
-    // The whole ladder, counted in the page: its script comes at the first touch, too.
+    // The whole ladder, counted in the page: its script, too, is loaded at the first click.
     for (const figure of document.querySelectorAll("figure.live-ladder")) {
         const button = html("button", "", figure.querySelector(".lv-ladder"), "Count all steps here …");
         button.type = "button";
@@ -396,8 +400,8 @@
         if (location.hash.startsWith("#live=ladder")) wake();
     }
 
-    // An exercise: the judge comes at the first touch, too. Where the book is served there is a compiler,
-    // and a kernel can be written here.
+    // An exercise: the judge, too, is loaded at the first click. Where the book is served there is a
+    // compiler, so a kernel can be written here.
     for (const box of document.querySelectorAll(".judge")) {
         const figure = document.querySelector("figure.stepper:not(.live-ladder)");
         const above = figure?.stepper.change && ["Judge the kernel of the figure", figure.stepper];
@@ -410,7 +414,8 @@
         }
     }
 
-    // A link that somebody sent: `#live=v1-divergence&n=1000&threads=64`; or, by Back, one of before.
+    // Follows a shared link such as `#live=v1-divergence&n=1000&threads=64`, or an earlier one after
+    // Back.
     const follow = () => {
         const state = new URLSearchParams(location.hash.slice(1));
         const sent = state.get("live") && document.getElementById(`stepper-${state.get("live")}`);

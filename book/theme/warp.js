@@ -1,5 +1,5 @@
-// The picture of one warp in a stepper: its lanes above, the 32 banks below, a line for each access; and
-// in words what the lane or bank touches that is pointed at, tapped, or reached by arrow keys.
+// The picture of one warp in a stepper: its lanes above, the 32 banks below, and a line for each access.
+// A lane or bank that is pointed at, tapped, or reached by arrow keys is described in words.
 "use strict";
 
 (() => {
@@ -22,10 +22,10 @@
         return node;
     }
 
-    // Left of the lanes, their names: on a phone letters are larger than cells.
+    // The names of the rows are left of the lanes: on a phone, letters are larger than cells.
     const gutter = narrow => narrow ? 99 : 52;
 
-    // A drawing whose columns are lanes, with room for names at its left.
+    // Creates a drawing whose columns are lanes, with room for names at its left.
     function lanesWide(height, narrow, label) {
         return svg("svg", { viewBox: `${-gutter(narrow)} 0 ${LANES * CELL + gutter(narrow)} ${height}`, role: "img", "aria-label": label });
     }
@@ -46,7 +46,8 @@
             this.told.setAttribute("role", "status");
             box.tabIndex = 0;
             box.setAttribute("role", "group");
-            // What stays picked from picture to picture; nothing at first.
+            // The selected lane or bank, which stays selected from picture to picture; none at
+            // first.
             this.spot = null;
             const at = event => this.under(event);
             this.stage.addEventListener("pointermove", event => { if (event.pointerType === "mouse") this.point(at(event)); });
@@ -55,7 +56,7 @@
             box.addEventListener("keydown", event => this.key(event));
         }
 
-        // The lane or bank below a pointer: the nearer row, the nearest column.
+        // Finds the lane or bank below a pointer: the nearer row, the nearest column.
         under({ clientX, clientY }) {
             const frame = this.root.getBoundingClientRect(), { x, width } = this.root.viewBox.baseVal;
             const at = Math.floor(((clientX - frame.left) / frame.width * width + x) / CELL);
@@ -76,7 +77,7 @@
                 ArrowUp: { bank: false, at }, ArrowDown: { bank: this.usesBanks, at },
             }[event.key];
             if (!to) return;
-            // The figure would go on by a round.
+            // Otherwise the key would also advance the figure by a round.
             event.stopPropagation();
             event.preventDefault();
             this.pick(to);
@@ -95,8 +96,11 @@
             for (const op of ops) {
                 const kind = op.conflicts ? "clash" : op.what === "st" ? "write" : "read";
                 const wire = (d, lane, bank) => this.wires.push({ node: svg("path", { class: kind, d }, root), lane, bank });
-                if (shared(op)) touched(op, by).forEach((word, lane) => wire(`M${x(lane)} ${top + tall}L${x(bankOf(word))} ${bottom}`, lane, bankOf(word)));
-                // A lane of 8 or 16 bytes takes more than one pass, and that is no conflict.
+                // Draw a line to the bank of each word: a lane of 16 bytes has four.
+                if (shared(op)) touched(op, by).forEach((first, lane) => {
+                    for (let word = first; word < first + (op.wide || 1); word++) wire(`M${x(lane)} ${top + tall}L${x(bankOf(word))} ${bottom}`, lane, bankOf(word));
+                });
+                // A lane of 8 or 16 bytes takes more than one pass, but that is not a conflict.
                 banks(op, by).forEach(({ size }, bank) => { most[bank] = Math.max(most[bank], op.conflicts ? size : Math.min(1, size)); });
                 if (op.what === "shfl" && op.cost) {
                     for (let lane = 0; lane + op.cost < LANES; lane++) {
@@ -117,24 +121,24 @@
             if (this.usesBanks) name(root, bottom + tall - 4, "banks");
             const said = ops.length === 1 && shared(ops[0]) ? `: ${words(ops[0], by)} of shared memory` : "";
             this.above.textContent = `warp ${warp}, lanes 0 to 31${said}`;
-            this.below.textContent = !this.usesBanks ? "" : `banks 0 to 31${clashes ? ", and how many words each is asked for at once: it gives one in a pass; point at any" : ""}`;
+            this.below.textContent = !this.usesBanks ? "" : `banks 0 to 31${clashes ? ", and the words that the warp accesses in each; a bank delivers one in a pass; point at any" : ""}`;
             this.box.setAttribute("aria-label", `Lanes${this.usesBanks ? " and banks" : ""} of warp ${warp}: left and right go from one to the next${this.usesBanks ? ", up and down from lanes to banks" : ""}`);
             this.stage.replaceChildren(root);
-            // What is shown before anybody points: a bank that is asked for most.
+            // Until the reader points at something, a bank with the most words is shown.
             this.usual = { bank: this.usesBanks, at: Math.max(0, most.indexOf(Math.max(...most))) };
             this.clashes = clashes;
             this.calm = !this.usesBanks || clashes ? "" : most.some(count => count) && ops.every(op => banks(op, by).every(asked => asked.size < 2))
-                ? "No bank is asked for more than one word: no lane waits. " : "No lane waits for a bank. ";
+                ? "Each bank delivers at most one word, so no lane waits. " : "No lane waits for a bank. ";
             this.point(this.spot);
         }
 
-        // Marks a lane or a bank, with the lines that lead there, and says what it touches.
+        // Marks a lane or a bank, with the lines to it, and describes what it touches.
         point(spot) {
             const shown = spot && (this.usesBanks || !spot.bank) ? spot : this.clashes ? this.usual : null;
             for (const kind of ["lane", "bank"]) this.cells[kind].forEach((node, index) => node.classList.toggle("spot", !!shown && shown.at === index && shown.bank === (kind === "bank")));
             for (const { node, lane, bank } of this.wires) node.classList.toggle("spot", !!shown && (shown.bank ? bank : lane) === shown.at);
             const text = shown ? (shown.bank ? ofBank : ofLane)(this.ops, this.by, shown.at)
-                : this.ops.length ? `${this.calm}Point at a lane${this.usesBanks ? " or a bank" : ""}: what it touches is said here.` : "";
+                : this.ops.length ? `${this.calm}Point at a lane${this.usesBanks ? " or a bank" : ""} to see what it accesses.` : "";
             if (this.told.textContent !== text) this.told.textContent = text;
         }
     }

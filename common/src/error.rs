@@ -1,65 +1,72 @@
-//! What can go wrong, each as a sentence with both sides of the mismatch and the way out.
+//! Errors, each a sentence with both sides of the mismatch and the way out.
 
 /// A result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Everything that stops a run.
+/// An error that stops a run.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The command line or an argument asks for something that does not exist.
+    /// The command line or an argument is invalid.
     #[error("{0}")]
     Usage(String),
     /// `libcuda` cannot be loaded: there is no NVIDIA driver.
     #[error("there is no NVIDIA driver here ({DRIVER} cannot be loaded): {REMEDY}")]
     NoDriver,
-    /// The driver's library is older than a function that is called in it.
+    /// The driver's library lacks a function that this program calls.
     #[error(
-        "{library} has no `{symbol}`: this driver is too old, it takes one from 550 on, or `--device simt`, which needs none"
+        "{library} has no `{symbol}`, so this driver is too old: install version 550 or later, or use `--device simt`, which needs none"
     )]
     NoSymbol {
         /// The library.
         library: String,
-        /// The function that it lacks.
+        /// The missing function.
         symbol: String,
     },
-    /// The driver is there, but no GPU is.
+    /// There is a driver but no GPU.
     #[error(
-        "the NVIDIA driver finds no GPU (CUDA_VISIBLE_DEVICES hides them when it is empty): take `--device simt`, which needs none"
+        "the NVIDIA driver finds no GPU (an empty CUDA_VISIBLE_DEVICES hides them all): use `--device simt`, which needs none"
     )]
     NoGpu,
-    /// The ordinal asked for is beyond the last GPU.
+    /// The interpreter is the device of a command that needs a GPU.
+    #[error(
+        "this needs a GPU, but the device is the interpreter: use `--device cuda` on a machine with a GPU"
+    )]
+    Interpreter,
+    /// The ordinal is beyond the last GPU.
     #[error("`cuda:{asked}` does not exist: the last of {count} GPU(s) here is `cuda:{last}`", last = count - 1)]
     NoSuchGpu {
         /// The ordinal on the command line.
         asked: usize,
-        /// How many GPUs the driver shows.
+        /// The number of GPUs that the driver shows.
         count: usize,
     },
-    /// The sum needs more memory than there is.
-    #[error("{what} needs {needed} bytes of {place} memory, {free} are free: take a smaller `--n`")]
+    /// There is not enough memory.
+    #[error(
+        "{what} needs {needed} bytes of {place} memory, but only {free} are free: use a smaller `--n`"
+    )]
     Memory {
-        /// What was to be allocated.
+        /// The purpose of the memory.
         what: String,
         /// "device" or "host".
         place: &'static str,
-        /// Bytes asked for.
+        /// The number of bytes requested.
         needed: u64,
         /// Bytes that were free.
         free: u64,
     },
-    /// The system gives this program no more host memory.
+    /// The system refuses to give this program host memory.
     #[error(
-        "{what} need {needed} bytes of host memory, which the system does not give this program (`ulimit -v` limits it): take a smaller `--n`"
+        "{what} need {needed} bytes of host memory, more than this program may allocate (see `ulimit -v`): use a smaller `--n`"
     )]
     Refused {
-        /// What was to be allocated.
+        /// The purpose of the memory.
         what: String,
-        /// Bytes asked for.
+        /// The number of bytes requested.
         needed: u64,
     },
     /// The driver is older than the PTX.
     #[error(
-        "the kernel's PTX is version {ptx}, and this driver (CUDA {driver}) does not know it: it takes a driver from 550 on"
+        "the kernel's PTX is version {ptx}, but this driver (CUDA {driver}) does not support it: install version 550 or later"
     )]
     OldDriver {
         /// The version on the PTX's `.version` line.
@@ -69,7 +76,7 @@ pub enum Error {
     },
     /// The GPU is older than the kernel's target.
     #[error(
-        "the kernel is built for {target}, and this GPU is {gpu}, which is older: the step before it is the end of the ladder here"
+        "the kernel is built for {target}, but this GPU is {gpu}, which is older: run the previous step"
     )]
     OldGpu {
         /// The PTX's `.target`.
@@ -77,31 +84,31 @@ pub enum Error {
         /// The GPU's architecture.
         gpu: String,
     },
-    /// A kernel that needs larger clusters than the GPU has.
+    /// The kernel needs larger clusters than the GPU has.
     #[error(
-        "`{entry}` needs clusters of {needs} blocks, and this GPU has {}: take another way, or another GPU",
+        "`{entry}` needs clusters of {needs} blocks, but this GPU has {}: use another kernel or another GPU",
         if *most > 1 { format!("clusters of {most} at the most") } else { "no clusters".into() }
     )]
     Clusters {
         /// The entry point.
         entry: String,
-        /// Blocks of a cluster, as the plan has them.
+        /// Blocks of a cluster in the plan.
         needs: u32,
-        /// Blocks of the GPU's largest cluster; 1 where it has none.
+        /// Blocks of the GPU's largest cluster; 1 if it has no clusters.
         most: u32,
     },
-    /// None of many steps can run.
-    #[error("nothing of this runs here: {}", .0.join("; "))]
+    /// None of several steps can run.
+    #[error("none of these steps runs here: {}", .0.join("; "))]
     NoneRuns(Vec<String>),
     /// PTX that is cut, edited, or not PTX.
-    #[error("{file} is no PTX that can be loaded: {reason}")]
+    #[error("{file} cannot be loaded as PTX: {reason}")]
     BadPtx {
         /// The file's name.
         file: String,
-        /// What was found in it.
+        /// The reason.
         reason: String,
     },
-    /// The PTX has no kernel of the name that the plan launches.
+    /// The PTX lacks the kernel that the plan launches.
     #[error(
         "{file} has no entry point `{entry}`, which the plan launches: it has {have}",
         have = spelt(entry, entries)
@@ -109,28 +116,28 @@ pub enum Error {
     NoEntry {
         /// The PTX's name.
         file: String,
-        /// The entry point that is missing.
+        /// The missing entry point.
         entry: String,
-        /// Those that are there.
+        /// The entry points of the PTX.
         entries: Vec<String>,
     },
-    /// A kernel takes other things than the host passes.
+    /// The kernel's parameters differ from the plan's arguments.
     #[error(
-        "the host passes `{entry}` {passes}, and the one in {file} takes {takes}: let it take what is passed, in this order"
+        "the host passes {passes} to `{entry}`, but the kernel in {file} takes {takes}: declare the host's parameters, in this order"
     )]
     Signature {
         /// The kernel's file.
         file: String,
         /// The entry point.
         entry: String,
-        /// What the plan hands over.
+        /// The plan's arguments.
         passes: String,
-        /// What the kernel declares.
+        /// The kernel's parameters.
         takes: String,
     },
-    /// PTX that was made for another element type.
+    /// The PTX was made for another element type.
     #[error(
-        "{file} is made for {made}, as its stamp says, and `--type {asked}` asks for another: take `--type {made}`, or the PTX for {asked}"
+        "{file} is made for {made}, as its stamp says, but `--type {asked}` was given: use `--type {made}`, or the PTX for {asked}"
     )]
     OtherElement {
         /// The file.
@@ -140,12 +147,12 @@ pub enum Error {
         /// The type on the command line.
         asked: crate::Element,
     },
-    /// There is nothing to compile a `kernel.cu` with.
-    #[error("{file} is not what the committed PTX was made from, and {text}")]
+    /// A `kernel.cu` must be compiled, but there is no compiler.
+    #[error("{file} differs from the source of the committed PTX, but {text}")]
     NoCompiler {
         /// The source to be compiled.
         file: String,
-        /// What is missing, and how it comes here.
+        /// The missing compiler, and how to install one.
         text: String,
     },
     /// `kernel.cu` does not compile.
@@ -153,44 +160,44 @@ pub enum Error {
     Compile {
         /// The source.
         file: String,
-        /// What the compiler said, with line numbers.
+        /// The compiler's messages, with line numbers.
         log: String,
     },
     /// A call of the CUDA driver failed.
     #[error("{doing}: {text}")]
     Cuda {
-        /// What was being done.
+        /// The operation that failed.
         doing: String,
-        /// The driver's words.
+        /// The driver's message.
         text: String,
     },
     /// The interpreter stopped.
     #[error("{doing}: {text}")]
     Simt {
-        /// What was being done.
+        /// The operation that failed.
         doing: String,
-        /// Where it stopped, and why.
+        /// The place and the reason.
         text: String,
     },
-    /// The kernel did something that has no defined result, and the interpreter stopped it.
+    /// The interpreter stopped a kernel whose behaviour was undefined.
     #[error("{0}")]
     Trap(String),
-    /// CUPTI does not say what the GPU counted or did.
+    /// There are no counters or no profile.
     #[cfg(not(target_family = "wasm"))]
     #[error(transparent)]
     Cupti(#[from] crate::device::cupti::Fault),
     /// The sum is wrong.
     #[error("{0}")]
     Wrong(String),
-    /// A check found something: of the interpreter, or of a measurement.
+    /// A check of the interpreter or of a measurement found an error.
     #[error("{0}")]
     Findings(String),
     /// A file cannot be read or written.
     #[error("{doing}: {source}")]
     File {
-        /// What was being done, with the path.
+        /// The operation that failed, with the path.
         doing: String,
-        /// The system's answer.
+        /// The system's message.
         source: std::io::Error,
     },
 }
@@ -208,12 +215,12 @@ impl From<compiler::Error> for Error {
     }
 }
 
-/// Names of entry points, as a sentence has them, with the cure where one is only mangled.
+/// Formats the names of entry points, with a remedy for a mangled name.
 fn spelt(entry: &str, entries: &[String]) -> String {
     let mangled = format!("_Z{}{entry}", entry.len());
     if let Some(name) = entries.iter().find(|name| name.starts_with(&mangled)) {
         return format!(
-            "none of that name, but `{name}` is `{entry}` as C++ mangles it: write `extern \"C\"` in front of its `__global__`"
+            "no such name, but `{name}` is the mangled name of `{entry}`: write `extern \"C\"` before its `__global__`"
         );
     }
     match entries {
@@ -223,22 +230,22 @@ fn spelt(entry: &str, entries: &[String]) -> String {
     }
 }
 
-/// The driver's library, by the name that the loader looks for.
+/// The driver's library, as the loader looks for it.
 pub const DRIVER: &str = if cfg!(windows) { "nvcuda.dll" } else { "libcuda.so.1" };
 
-/// What stands behind the sentence that there is no driver. A Mac is sent for none.
+/// How to run without a driver. macOS has none.
 const REMEDY: &str = if cfg!(target_os = "macos") {
-    "there is none for macOS; take `--device simt`, which needs none"
+    "there is none for macOS; use `--device simt`, which needs none"
 } else {
-    "install one, or take `--device simt`, which needs none"
+    "install one, or use `--device simt`, which needs none"
 };
 
 impl Error {
-    /// The error, of a run on the memory that another one left.
+    /// Marks an error of a second run, over the memory that the first one left.
     pub(crate) fn in_second_run(self) -> Error {
         let text = |text: String| {
             format!(
-                "{text} (in a second run, over the memory that the first one left: it leaves behind what the next one trips over)"
+                "{text} (in a second run, over the memory that the first one left: the first run leaves state that affects the second)"
             )
         };
         match self {
@@ -248,7 +255,7 @@ impl Error {
         }
     }
 
-    /// The error, of a launch that is described so.
+    /// Prefixes an error with its launch.
     pub(crate) fn of_launch(self, described: &str) -> Error {
         match self {
             Error::Trap(text) => Error::Trap(format!("{described}: {text}")),
@@ -256,7 +263,7 @@ impl Error {
         }
     }
 
-    /// The exit code of a program that stops with this: 1 for a wrong answer, 2 for none.
+    /// The exit code of a program that stops with this error: 1 for a wrong sum, 2 for no sum.
     pub fn exit_code(&self) -> u8 {
         match self {
             Error::Wrong(_) | Error::Findings(_) | Error::Trap(_) => 1,
@@ -270,7 +277,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wrong_answer_exits_with_1_and_none_with_2() {
+    fn a_wrong_sum_exits_with_1_and_no_sum_with_2() {
         let text = String::new;
         for wrong in [Error::Wrong(text()), Error::Findings(text()), Error::Trap(text())] {
             assert_eq!(wrong.exit_code(), 1, "{wrong:?}");

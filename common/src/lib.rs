@@ -1,8 +1,8 @@
-//! The harness around every step, in five rooms.
+//! The harness around every step, in five modules.
 //!
 //! A [`Step`] is a value. It makes a [`Plan`](plan::Plan) from a [`Problem`](plan::Problem); a
 //! [`Job`](run::Job) binds the plan to a [`Device`](device::Device), a GPU or the interpreter, and
-//! runs it; the [sum] is verified before it is timed; and what came of it is [said](say).
+//! runs it; the [sum] is verified before it is timed; and [`say`] prints the result.
 
 pub mod device;
 pub mod plan;

@@ -1,10 +1,14 @@
-//! A compiler, whichever this machine has.
+//! Either compiler.
 
-use std::{env::consts, fmt, str::FromStr};
+use std::{
+    env::{self, consts},
+    fmt,
+    str::FromStr,
+};
 
 use crate::{Clang, Error, Result, Unit, clang, nvrtc};
 
-/// A compiler by its name.
+/// The kind of a compiler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// NVIDIA's run-time compiler, a library.
@@ -13,7 +17,7 @@ pub enum Kind {
     Clang,
 }
 
-/// A compiler that was found.
+/// A compiler that was found on this machine.
 #[derive(Debug)]
 pub enum Compiler {
     /// NVIDIA's.
@@ -22,17 +26,30 @@ pub enum Compiler {
     Clang(Clang),
 }
 
+/// The variable that restricts the compilers that are visible: `none`, `nvrtc`, `clang`, or the
+/// name of a program such as `clang-19`.
+pub const ONLY: &str = "REDUCE_ONLY_COMPILER";
+
 impl Compiler {
-    /// The one that is asked for; or, where none is, NVRTC, which made the committed PTX, and
-    /// clang where there is no NVRTC.
+    /// Finds a compiler of this kind. By default it is NVRTC, which made the committed PTX, or
+    /// clang if there is no NVRTC. [`ONLY`] hides the others.
+    ///
+    /// # Errors
+    /// [`Error::Missing`], with the way to install one.
     pub fn find(kind: Option<Kind>) -> Result<Compiler> {
-        let wanted = |this| kind.is_none_or(|kind| kind == this);
+        let only = env::var(ONLY).unwrap_or_default();
+        let seen = |this| match (only.as_str(), this) {
+            ("", _) | ("nvrtc", Kind::Nvrtc) => true,
+            ("none" | "nvrtc", _) | (_, Kind::Nvrtc) => false,
+            (_, Kind::Clang) => true,
+        };
+        let wanted = |this| kind.is_none_or(|kind| kind == this) && seen(this);
         if let Some(library) = wanted(Kind::Nvrtc).then(nvrtc::Library::find).flatten() {
             return Ok(Compiler::Nvrtc(library));
         }
         let mut unfit = Vec::new();
         if wanted(Kind::Clang) {
-            match Clang::find() {
+            match Clang::find(&only) {
                 Ok(clang) => return Ok(Compiler::Clang(clang)),
                 Err(found) => unfit = found,
             }
@@ -49,39 +66,41 @@ impl Compiler {
     }
 }
 
-/// Whether NVIDIA makes NVRTC for this system; else what to take.
+/// Checks that NVIDIA makes NVRTC for this system. The error names the alternative.
 pub fn nvrtc_exists() -> Result<(), String> {
     exists(consts::OS, consts::ARCH)
         .map_err(|none| format!("{none}, but {}", clang_for(consts::OS)))
 }
 
-/// Whether NVIDIA makes NVRTC for a system, which is where PyPI has it.
+/// Checks that NVIDIA makes NVRTC for a system, and so a wheel on PyPI.
 fn exists(os: &str, arch: &str) -> Result<(), String> {
     match (os, arch) {
         ("linux", "x86_64" | "aarch64") | ("windows", "x86_64") => Ok(()),
-        _ => Err(format!("NVIDIA makes no NVRTC for {os} on {arch}")),
+        _ => Err(format!("NVIDIA has no NVRTC for {os} on {arch}")),
     }
 }
 
-/// How a clang that can comes to a system.
+/// How to install a clang that writes PTX.
 fn clang_for(os: &str) -> String {
     let installer = match os {
-        "macos" => "`brew install llvm`: Apple's own clang writes no PTX",
+        "macos" => "`brew install llvm`: Apple's own clang cannot write PTX",
         "windows" => "`winget install LLVM.LLVM`",
-        _ => "on Debian and Ubuntu `apt install clang-19`, or what `apt search clang` has",
+        _ => {
+            "on Debian and Ubuntu `apt install clang-19`, or another version from `apt search clang`"
+        }
     };
-    format!("clang {} or later compiles it too ({installer})", clang::OLDEST)
+    format!("clang {} or later can compile it too ({installer})", clang::OLDEST)
 }
 
-/// What is missing on a system, and how it comes there.
+/// Describes what is missing on a system, and how to install it.
 fn missing(kind: Option<Kind>, unfit: &[String], os: &str, arch: &str) -> String {
-    let wheel = "`cargo x nvrtc` brings NVRTC (PyPI's, 60 MB, into .venv)";
+    let wheel = "`cargo x nvrtc` installs NVRTC (PyPI's, 60 MB, into .venv)";
     let nvrtc = exists(os, arch).map(|()| wheel.to_owned());
     let clang = clang_for(os);
     let (what, ways) = match (kind, nvrtc) {
         (Some(Kind::Nvrtc), Ok(way)) => ("no NVRTC", way),
         (Some(Kind::Nvrtc), Err(none)) => {
-            ("no NVRTC", format!("{none}; `--compiler clang` takes clang, and {clang}"))
+            ("no NVRTC", format!("{none}; use `--compiler clang`: {clang}"))
         }
         (Some(Kind::Clang), _) => ("no clang that writes PTX", clang),
         (None, Ok(way)) => ("no compiler", format!("{way}, and {clang}")),
@@ -110,7 +129,7 @@ impl FromStr for Kind {
         match text {
             "nvrtc" => Ok(Kind::Nvrtc),
             "clang" => Ok(Kind::Clang),
-            _ => Err(format!("`{text}` is no compiler: take nvrtc or clang")),
+            _ => Err(format!("`{text}` is not a compiler: use nvrtc or clang")),
         }
     }
 }
@@ -120,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_ways_are_named_where_both_exist() {
+    fn both_compilers_are_offered_if_both_exist() {
         for (os, arch) in [("linux", "x86_64"), ("linux", "aarch64"), ("windows", "x86_64")] {
             let text = missing(None, &[], os, arch);
             assert!(text.contains("`cargo x nvrtc`") && text.contains("clang 16"), "{text}");
@@ -130,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nvrtc_does_not_exist_nobody_is_sent_for_it() {
+    fn nvrtc_is_not_offered_where_it_does_not_exist() {
         for (os, arch) in [("macos", "aarch64"), ("macos", "x86_64"), ("windows", "aarch64")] {
             for kind in [None, Some(Kind::Nvrtc)] {
                 let text = missing(kind, &[], os, arch);
@@ -142,16 +161,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_and_cannot_is_named_with_its_reason() {
-        let unfit = ["/usr/bin/clang: Apple's clang 17.0.0 writes no PTX".to_owned()];
+    fn unusable_compilers_are_named_with_the_reason() {
+        let unfit = ["/usr/bin/clang: Apple's clang 17.0.0 cannot write PTX".to_owned()];
         let text = missing(None, &unfit, "macos", "aarch64");
         assert!(text.starts_with("there is no compiler here (/usr/bin/clang: Apple's"), "{text}");
     }
 
     #[test]
-    fn a_compiler_is_asked_for_by_its_name() {
+    fn a_compiler_is_parsed_by_its_name() {
         assert_eq!("nvrtc".parse(), Ok(Kind::Nvrtc));
         assert_eq!("clang".parse(), Ok(Kind::Clang));
-        assert!("gcc".parse::<Kind>().unwrap_err().contains("take nvrtc or clang"));
+        assert!("gcc".parse::<Kind>().unwrap_err().contains("use nvrtc or clang"));
     }
 }

@@ -1,6 +1,6 @@
 //! clang, LLVM's compiler, if this machine has one that can write PTX.
 //!
-//! It needs nothing of NVIDIA's: what the toolkit's headers would tell it stands in `prelude.cuh`.
+//! It needs nothing from NVIDIA: `prelude.cuh` replaces the toolkit's headers.
 
 use std::{
     fmt,
@@ -11,10 +11,10 @@ use std::{
 
 use crate::{Error, Result, Unit, find, woven::named};
 
-/// What NVRTC knows before it reads a kernel, and clang does not.
+/// Declarations that NVRTC has built in and clang lacks.
 const PRELUDE: &str = include_str!("prelude.cuh");
 
-/// The oldest version that knows all that the kernels ask for.
+/// The oldest version that supports everything the kernels use.
 pub const OLDEST: u32 = 16;
 
 /// A clang that can write PTX.
@@ -25,11 +25,15 @@ pub struct Clang {
 }
 
 impl Clang {
-    /// The first clang that can write PTX, of those in all usual places; else what is wrong with
-    /// those that are there.
-    pub fn find() -> Result<Clang, Vec<String>> {
+    /// Finds the first clang that can write PTX, in the usual places. A `name` other than `clang`
+    /// restricts the search to programs of that name.
+    ///
+    /// # Errors
+    /// Returns the reason for each clang that was found but cannot write PTX.
+    pub fn find(name: &str) -> Result<Clang, Vec<String>> {
         let mut unfit = Vec::new();
-        for path in find::clangs() {
+        let named = |path: &PathBuf| path.file_stem().is_some_and(|stem| stem == name);
+        for path in find::clangs().filter(|path| matches!(name, "" | "clang") || named(path)) {
             match Clang::open(&path) {
                 Ok(clang) => return Ok(clang),
                 Err(error) => unfit.push(error.to_string()),
@@ -38,7 +42,7 @@ impl Clang {
         Err(unfit)
     }
 
-    /// Asks the program at a path whether it can.
+    /// Checks that the program at a path can write PTX.
     pub fn open(path: &Path) -> Result<Clang> {
         let ask = |question: &str| -> Result<String> {
             let output = Command::new(path).arg(question).stdin(Stdio::null()).output();
@@ -51,19 +55,19 @@ impl Clang {
         Ok(Clang { path: path.to_owned(), version })
     }
 
-    /// Its version, as `19.1.7`.
+    /// The version, as `19.1.7`.
     pub fn version(&self) -> &str {
         &self.version
     }
 
-    /// Where it was found.
+    /// The path of the program.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The words that clang is given for a unit.
+    /// The options of clang for a unit.
     pub fn options(&self, unit: &Unit<'_>) -> Vec<String> {
-        // Bulk copies are in PTX 8.0; a driver from 550 on knows 8.4, which is also NVRTC's.
+        // Bulk copies need PTX 8.0; drivers from 550 on support 8.4, which NVRTC writes too.
         let ptx = match major(&self.version) {
             ..=16 => 78,
             17 => 80,
@@ -71,7 +75,8 @@ impl Clang {
             _ => 84,
         };
         let mut words: Vec<String> = [
-            // One target for the host's part, which is left out: the same PTX on every system.
+            // A fixed target for the host's code, which is not compiled, so that the PTX is the
+            // same on every system.
             "--target=x86_64-unknown-linux-gnu",
             "--no-default-config",
             "-x",
@@ -80,10 +85,10 @@ impl Clang {
             "-nocudainc",
             "-nocudalib",
             "-nostdinc",
-            // An endless loop is a mistake to be shown, and not one to be optimised away.
+            // Keep endless loops, so that learners see them.
             "-fno-finite-loops",
             "-O3",
-            // As NVRTC does: a call costs more on a GPU than the code that it saves.
+            // Inline like NVRTC: a call costs more on a GPU than the code that it saves.
             "-mllvm",
             "-inline-threshold=100000",
             "-S",
@@ -107,12 +112,12 @@ impl Clang {
             .stderr(Stdio::piped())
             .spawn()
             .map_err(|error| failed("starting", error))?;
-        // Over a pipe, so that no folder, its spaces or its letters are anyone's concern. By a
-        // thread of its own, because clang answers before it has read all.
+        // Use a pipe, because paths may have spaces and special characters. Write in a thread,
+        // because clang may write output before it has read all of the input.
         let text = text(unit.source);
         let input = child.stdin.take();
         let writer = std::thread::spawn(move || {
-            // Who does not read to the end says why on standard error.
+            // If clang stops reading, standard error has the reason.
             input.map(|mut input| input.write_all(text.as_bytes()))
         });
         let output = child.wait_with_output().map_err(|error| failed("waiting for", error))?;
@@ -136,12 +141,12 @@ fn failed(path: &Path, doing: &str, error: std::io::Error) -> Error {
     Error::Library { doing: format!("{doing} {}", path.display()), text: error.to_string() }
 }
 
-/// What clang reads: the prelude, as a header of the system, and the kernel by its own name.
+/// The input of clang: the prelude, as a system header, and the kernel under its own name.
 fn text(source: &str) -> String {
     format!("# 1 \"/prelude.cuh\" 3\n{PRELUDE}\n# 1 \"/kernel.cu\"\n{source}")
 }
 
-/// A word of NVRTC's, in clang's spelling.
+/// Translates an option of NVRTC to one of clang.
 fn translated(word: &str) -> String {
     match word.split_once('=') {
         Some(("--define-macro", macro_)) => format!("-D{macro_}"),
@@ -151,9 +156,9 @@ fn translated(word: &str) -> String {
     }
 }
 
-/// PTX in which what was inlined from an included file has its caller's line of the kernel, as NVRTC
-/// says it in words that clang puts into a comment: `.loc 2 7 5 // /a.cuh:7:5 @[ /kernel.cu:3:1 ]`.
-/// Clang 19 and older say nothing of callers.
+/// Moves positions of inlined code from an included file to the caller's line of the kernel. NVRTC's
+/// PTX has both; clang writes the caller into a comment: `.loc 2 7 5 // /a.cuh:7:5 @[ /kernel.cu:3:1 ]`.
+/// Clang 19 and older do not write it.
 fn placed(ptx: &str) -> String {
     let moved = |line: &str| -> Option<String> {
         let (place, comment) = line.split_once("//")?;
@@ -166,7 +171,7 @@ fn placed(ptx: &str) -> String {
     ptx.lines().map(|line| moved(line).unwrap_or_else(|| format!("{line}\n"))).collect()
 }
 
-/// clang's messages with the files' own names, and the reason for the likeliest surprises.
+/// clang's messages with the names of files, and explanations of the likeliest errors.
 fn readable(log: &str, unit: &Unit<'_>) -> String {
     let mut log = named(log, unit);
     for (said, why) in REASONS {
@@ -177,34 +182,37 @@ fn readable(log: &str, unit: &Unit<'_>) -> String {
     log
 }
 
-/// What clang says where NVRTC says nothing, and the reason.
+/// Errors that only clang reports, and explanations.
 const REASONS: [(&str, &str); 2] = [
     (
         "file not found",
-        "clang is given no headers, NVIDIA's or C++'s: `cargo x nvrtc` brings NVRTC with CUDA's, such as cuda_fp16.h and cooperative_groups.h, and `--compiler nvrtc` takes it; a file of your own is found beside the kernel: `#include \"my.cuh\"`",
+        "clang is given no headers, NVIDIA's or C++'s: `cargo x nvrtc` installs NVRTC with CUDA's, such as cuda_fp16.h and cooperative_groups.h, and `--compiler nvrtc` uses it; a file of your own must be beside the kernel: `#include \"my.cuh\"`",
     ),
     (
         "an attribute list cannot appear here",
-        "this clang takes `alignas(…) __shared__`, and not the other way round",
+        "this clang accepts only `alignas(…) __shared__`, in this order",
     ),
 ];
 
-/// The version of a clang that can write PTX, from what it says of itself; else why it cannot.
+/// Parses the version of a clang that can write PTX; the error is the reason why it cannot.
 fn fit(version: &str, targets: &str) -> Result<String, String> {
     let words = version.split_whitespace().skip_while(|&word| word != "version").nth(1);
-    let number = words.filter(|_| version.contains("clang version")).ok_or("it is no clang")?;
-    // Debian's says `19.1.7 (3~deb12u1)`, Ubuntu's `18.1.3-1ubuntu1`, a build of one's own `22.0.0git`.
+    let number = words.filter(|_| version.contains("clang version")).ok_or("it is not clang")?;
+    // Debian writes `19.1.7 (3~deb12u1)`, Ubuntu `18.1.3-1ubuntu1`, a build of your own
+    // `22.0.0git`.
     let end = number.find(|c: char| c != '.' && !c.is_ascii_digit()).unwrap_or(number.len());
     let number = &number[..end];
     if version.starts_with("Apple") {
-        return Err(format!("Apple's clang {number} writes no PTX"));
+        return Err(format!("Apple's clang {number} cannot write PTX"));
     }
     if major(number) < OLDEST {
-        return Err(format!("clang {number} is too old, it takes {OLDEST} or later"));
+        return Err(format!("clang {number} is too old: version {OLDEST} or later is needed"));
     }
     match targets.contains("nvptx64") {
         true => Ok(number.to_owned()),
-        false => Err(format!("this clang {number} was built without NVPTX, so it writes no PTX")),
+        false => {
+            Err(format!("this clang {number} was built without NVPTX, so it cannot write PTX"))
+        }
     }
 }
 
@@ -217,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clang_that_cannot_write_ptx_says_why() {
+    fn a_clang_that_cannot_write_ptx_has_a_reason() {
         let all = "  nvptx64     - NVIDIA PTX 64-bit\n  x86-64      - 64-bit X86";
         let debian = "Debian clang version 19.1.7 (3~deb12u1)\nTarget: x86_64-pc-linux-gnu";
         assert_eq!(fit(debian, all).unwrap(), "19.1.7");
@@ -227,12 +235,12 @@ mod tests {
         assert!(why("Debian clang version 14.0.6", all).contains("14.0.6 is too old"));
         assert!(why("Apple clang version 17.0.0 (clang-1700.0.13)", all).contains("Apple's"));
         assert!(why(debian, "  x86-64 - 64-bit X86").contains("without NVPTX"));
-        assert_eq!(why("gcc (Debian 12.2.0) 12.2.0", all), "it is no clang");
-        assert_eq!(why("", ""), "it is no clang");
+        assert_eq!(why("gcc (Debian 12.2.0) 12.2.0", all), "it is not clang");
+        assert_eq!(why("", ""), "it is not clang");
     }
 
     #[test]
-    fn nvrtc_s_words_are_clang_s() {
+    fn nvrtc_s_options_are_translated() {
         let unit = Unit::of_kernel("// Needs compute_90: why.\n", "kernel.cu", "double");
         let clang = |version: &str| Clang { path: PathBuf::new(), version: version.into() };
         let words = clang("19.1.7").options(&unit);
@@ -245,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_inlined_from_another_file_is_where_its_caller_is() {
+    fn inlined_code_of_another_file_is_at_its_caller() {
         let ptx = "\t.loc\t1 18 28  // /kernel.cu:18:28 @[ /kernel.cu:88:20 ]\n\tret;\n\
                    \t.loc\t2 7 26 // /a.cuh:7:26 @[ /a.cuh:21:25 @[ /kernel.cu:27:13 @[ /kernel.cu:8:2 ] ] ]\n\
                    \t.loc\t2 3 1 // /a.cuh:3:1\n";

@@ -1,20 +1,20 @@
-//! Why there is no PTX.
+//! Errors of compilers and of committed PTX.
 
 /// A result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Everything that keeps a compiler from giving PTX, and a reader from taking it.
+/// The reason why there is no PTX.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The compiler cannot be loaded or called.
     #[error("{doing}: {text}")]
     Library {
-        /// What was being done.
+        /// The operation that failed.
         doing: String,
-        /// The loader's or the library's words.
+        /// The loader's or the library's message.
         text: String,
     },
-    /// There is no compiler of those that were asked for.
+    /// There is no compiler of the requested kind.
     #[error("{0}")]
     Missing(String),
     /// The source does not compile.
@@ -25,9 +25,9 @@ pub enum Error {
         /// The compiler's messages, with line numbers.
         log: String,
     },
-    /// A kernel includes a file that is not there.
+    /// A kernel includes a file that does not exist.
     #[error(
-        "{file} includes `{name}`, which is not beside it: put a file of that name into its folder, or take the line out"
+        "{file} includes `{name}`, which is not beside it: put a file of that name into its folder, or remove the line"
     )]
     Include {
         /// The source.
@@ -36,11 +36,11 @@ pub enum Error {
         name: String,
     },
     /// PTX that is cut, edited, or without a stamp.
-    #[error("{file} is no PTX that can be loaded: {reason}")]
+    #[error("{file} cannot be loaded as PTX: {reason}")]
     Stamp {
         /// The file's name.
         file: String,
-        /// What was found in it.
+        /// The reason.
         reason: String,
     },
 }

@@ -1,4 +1,4 @@
-//! Where a compiler, or another library of NVIDIA's, may lie on a machine.
+//! Finds compilers and NVIDIA's libraries on a machine.
 
 use std::{
     env,
@@ -6,15 +6,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A library of NVIDIA's, as this system calls it, and where it lies.
+/// A library from NVIDIA: its names and folders on this system.
 struct Sought {
-    /// Its name from the first letter on: a version follows.
+    /// The beginning of its name; a version follows.
     start: &'static str,
     /// Folders below a wheel's `nvidia`.
     wheels: &'static [&'static str],
     /// Folders below a toolkit.
     toolkits: &'static [&'static str],
-    /// What the loader is asked for, in its own places (`LD_LIBRARY_PATH`, `PATH`).
+    /// The names for the loader, which searches its own places (`LD_LIBRARY_PATH`, `PATH`).
     loader: &'static [&'static str],
 }
 
@@ -50,17 +50,18 @@ const CUPTI: Sought = if cfg!(windows) {
     }
 };
 
-/// How the library with NVRTC's own headers is called.
+/// The name of the library with NVRTC's own headers.
 const BUILTINS: &str = if cfg!(windows) { "nvrtc-builtins64_" } else { "libnvrtc-builtins.so" };
 
-/// What CUPTI counts with: it looks for them by name, and finds what was opened before.
+/// The libraries that CUPTI needs for counting. It looks them up by name, and finds them if they
+/// are already loaded.
 pub const COMPANIONS: [&str; 2] = if cfg!(windows) {
     ["nvperf_target.dll", "nvperf_host.dll"]
 } else {
     ["libnvperf_target.so", "libnvperf_host.so"]
 };
 
-/// The workspace that this program was built in; on another machine there may be no such folder.
+/// The workspace that this program was built in; on another machine the folder may not exist.
 const BUILT_IN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
 /// The possible places of NVRTC.
@@ -73,13 +74,15 @@ pub fn cupti() -> impl Iterator<Item = PathBuf> {
     places(&CUPTI)
 }
 
-/// The possible places of a library, the likeliest first: in `.venv` (where `cargo x` puts what it
-/// brings), above this folder or where the program was built; where the toolkit's variables
-/// point; by the loader; in the toolkit's usual place.
+/// The possible places of a library, the likeliest first: a `.venv`, where `cargo x` installs
+/// libraries, above this folder or where the program was built; the folders that the toolkit's
+/// variables name; the loader's own; the toolkit's usual folder.
 fn places(sought: &'static Sought) -> impl Iterator<Item = PathBuf> {
-    let here = env::current_dir().unwrap_or_default();
-    let in_venvs: Vec<_> =
-        venvs(&here, Path::new(BUILT_IN)).iter().flat_map(|venv| in_venv(venv, sought)).collect();
+    let working = env::current_dir().unwrap_or_default();
+    let in_venvs: Vec<_> = venvs(&working, Path::new(BUILT_IN))
+        .iter()
+        .flat_map(|venv| in_venv(venv, sought))
+        .collect();
     let variables = ["CUDA_PATH", "CUDA_HOME", "CUDA_ROOT"].into_iter().filter_map(env::var_os);
     let toolkits = variables.map(PathBuf::from).flat_map(|root| in_toolkit(&root, sought));
     let by_loader = sought.loader.iter().map(PathBuf::from);
@@ -87,9 +90,9 @@ fn places(sought: &'static Sought) -> impl Iterator<Item = PathBuf> {
     in_venvs.into_iter().chain(toolkits).chain(by_loader).chain(usual)
 }
 
-/// Where `.venv` may be: above a folder, the nearest first, then in the workspace.
-fn venvs(here: &Path, workspace: &Path) -> Vec<PathBuf> {
-    here.ancestors().chain([workspace]).map(|folder| folder.join(".venv")).collect()
+/// The possible places of `.venv`: above a folder, the nearest first, then in the workspace.
+fn venvs(working: &Path, workspace: &Path) -> Vec<PathBuf> {
+    working.ancestors().chain([workspace]).map(|folder| folder.join(".venv")).collect()
 }
 
 /// NVRTC of PyPI's wheel, in an environment that `python -m venv` made.
@@ -117,13 +120,13 @@ fn in_toolkit(root: &Path, sought: &Sought) -> Vec<PathBuf> {
     sought.toolkits.iter().filter_map(|lib| first(&root.join(lib), sought.start)).collect()
 }
 
-/// The library with the headers that the NVRTC at this path has built in.
+/// The library with the built-in headers of the NVRTC at this path.
 pub(crate) fn builtins(nvrtc: &Path) -> Option<PathBuf> {
     first(nvrtc.parent()?, BUILTINS)
 }
 
-/// The folder of CUDA's headers that belongs to the NVRTC at this path: of the wheel beside it, or of
-/// its toolkit.
+/// The folder of CUDA's headers that belongs to the NVRTC at this path, in the wheel beside it or
+/// in its toolkit.
 pub fn headers(nvrtc: &Path) -> Option<PathBuf> {
     let places = ["include", "cuda_runtime/include"];
     let above = nvrtc.parent()?.ancestors().skip(1).take(3);
@@ -132,7 +135,7 @@ pub fn headers(nvrtc: &Path) -> Option<PathBuf> {
 }
 
 /// The programs that may be clang, the likeliest first: on `PATH`, and where Homebrew and LLVM's
-/// installer for Windows put it. In a folder the plain name is before the newest.
+/// installer for Windows install it. In each folder the plain name comes before the newest version.
 pub fn clangs() -> impl Iterator<Item = PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     let mut folders: Vec<PathBuf> = env::split_paths(&path).collect();
@@ -164,7 +167,8 @@ fn clang_version(path: &Path) -> Option<u32> {
     }
 }
 
-/// The first file of a folder, by name, that starts so; `.alt` is NVIDIA's second build of the same.
+/// The first file of a folder, by name, with this prefix; `.alt` is NVIDIA's second build of the
+/// same library.
 fn first(place: &Path, start: &str) -> Option<PathBuf> {
     let fits = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -193,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wheel_s_library_is_found_in_a_venv_and_not_its_second_build() {
+    fn the_wheel_s_first_build_is_found_in_a_venv() {
         let lib = if cfg!(windows) {
             "Lib/site-packages/nvidia/cuda_nvrtc/bin"
         } else {
@@ -213,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_venv_is_looked_for_above_and_where_the_program_was_built() {
+    fn a_venv_is_searched_above_and_where_the_program_was_built() {
         let found = venvs(Path::new("/a/b"), Path::new("/w"));
         assert_eq!(found, ["/a/b/.venv", "/a/.venv", "/.venv", "/w/.venv"].map(PathBuf::from));
         assert!(Path::new(BUILT_IN).join("compiler/Cargo.toml").exists());
@@ -236,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn clang_is_taken_by_its_plain_name_then_by_its_newest() {
+    fn plain_clang_comes_before_the_newest_version() {
         let names =
             ["clang-9", "clang-19", "clang", "clang-cl", "clang++", "clangd", "clang-tidy-19"];
         let files = names.map(|name| format!("{name}{EXE_SUFFIX}"));

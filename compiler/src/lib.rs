@@ -1,24 +1,26 @@
-//! From a `kernel.cu` to PTX: what is compiled, by what, and the stamp of what is committed.
+//! Compiles a `kernel.cu` to PTX, and stamps committed PTX.
 //!
-//! A [`Unit`] says what is compiled, whichever compiler does it; a compiler makes PTX of it, or
-//! gives its messages back as an [`Error`]. There are two, and a [`Compiler`] is either: NVIDIA's
-//! [`nvrtc`], and LLVM's [`clang`].
+//! A [`Unit`] describes what is compiled, for any compiler. A [`Compiler`] compiles it to PTX, or
+//! returns its messages as an [`Error`]. There are two: NVIDIA's [`nvrtc`] and LLVM's [`clang`].
 //!
-//! It is a crate of its own, and a small one, because it is all that the first command of someone
-//! who edits a kernel has to build.
+//! This is a small crate of its own, so that the first command after an edit of a kernel builds
+//! little.
 
 pub mod any;
 pub mod clang;
+mod comments;
 mod error;
 pub mod find;
 pub mod nvrtc;
+mod read;
 mod stamp;
 mod unit;
 mod woven;
 
-pub use any::{Compiler, Kind};
+pub use any::{Compiler, Kind, ONLY};
 pub use clang::Clang;
 pub use error::{Error, Result};
-pub use stamp::{Stamp, hash};
+pub use read::read;
+pub use stamp::{Stamp, hash, source_hash};
 pub use unit::{ELEMENTS, Unit};
 pub use woven::{beside, includes, woven};

@@ -1,7 +1,7 @@
 //! NVRTC, NVIDIA's run-time compiler, if this machine has one.
 //!
-//! Loaded by path, so that no CUDA installation is needed to build or to start.
-//! Every `unsafe` block calls a C function of the library, whose signatures are those of `nvrtc.h` and
+//! It is loaded by path, so that no CUDA installation is needed to build or to start. Every
+//! `unsafe` block calls a C function of the library, whose signatures are those of `nvrtc.h` and
 //! have not changed since CUDA 8.
 #![expect(unsafe_code, reason = "NVRTC is called through its C functions")]
 
@@ -24,18 +24,19 @@ pub struct Library {
 }
 
 impl Library {
-    /// The first NVRTC that can be loaded, of those in all usual places.
+    /// Loads NVRTC from the first of the usual places where that succeeds.
     pub fn find() -> Option<Library> {
         find::nvrtc().find_map(|path| Library::open(&path).ok())
     }
 
-    /// Loads the library at a path, or of a name that the loader knows.
+    /// Loads the library at a path, or by a name that the loader can find.
     pub fn open(path: &Path) -> Result<Library> {
         let failed =
             |text: String| Error::Library { doing: format!("loading {}", path.display()), text };
-        // NVRTC opens its built-in headers by name: they are found if they were opened before.
+        // NVRTC looks up its built-in headers by name, and finds them if they are already loaded.
         if let Some(builtins) = find::builtins(path) {
-            // SAFETY: NVIDIA's library; its initialisers touch nothing of ours. It stays loaded.
+            // SAFETY: this is NVIDIA's library, whose initialisers do not access our data. It stays
+            // loaded.
             if let Ok(library) = unsafe { libloading::Library::new(builtins) } {
                 std::mem::forget(library);
             }
@@ -51,25 +52,24 @@ impl Library {
                 .map_err(|e| failed(e.to_string()))?(&mut version.0, &mut version.1)
         };
         if code != 0 {
-            return Err(failed(format!("nvrtcVersion answers {code}")));
+            return Err(failed(format!("nvrtcVersion returned {code}")));
         }
         Ok(Library { library, version, path: path.to_owned() })
     }
 
-    /// As `12.4`.
+    /// The version, as `12.4`.
     pub fn version(&self) -> String {
         format!("{}.{}", self.version.0, self.version.1)
     }
 
-    /// Where it was found.
+    /// The path of the library.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The words that NVRTC is given for a unit. They are part of the committed stamp.
+    /// The options of NVRTC for a unit. They are part of the committed stamp.
     ///
-    /// The architecture is the unit's, or the lowest that this NVRTC still compiles for, if that is
-    /// newer.
+    /// The architecture is the unit's, or the lowest that this NVRTC supports if that is newer.
     pub fn options(&self, unit: &Unit<'_>) -> Vec<String> {
         let oldest = match self.version.0 {
             ..=11 => 35,
@@ -88,9 +88,9 @@ impl Library {
             |text: String| Error::Library { doing: format!("compiling {file} with NVRTC"), text };
         let text =
             CString::new(source).map_err(|_| failed("the source holds a zero byte".into()))?;
-        // Relative names are completed with the working folder, which has no place in the PTX.
+        // NVRTC would prefix a relative name with the working folder, which must not be in the PTX.
         let name = CString::new("/kernel.cu").expect("no zero byte");
-        // Where headers lie is no part of the stamp: no committed kernel includes one.
+        // The folder of headers is not part of the stamp: no committed kernel includes one.
         let headers = find::headers(&self.path);
         let include = headers.iter().map(|folder| format!("--include-path={}", folder.display()));
         let options = self.options(unit).into_iter().chain(include).map(CString::new);
@@ -110,8 +110,8 @@ impl Library {
         ) -> c_int;
         type Compile = unsafe extern "C" fn(*mut c_void, c_int, *mut *const c_char) -> c_int;
         type Destroy = unsafe extern "C" fn(*mut *mut c_void) -> c_int;
-        // SAFETY: the symbols have these signatures; all pointers outlive the calls; the program
-        // is destroyed once, and not used after.
+        // SAFETY: the symbols have these signatures; all pointers outlive the calls; the program is
+        // destroyed once, and not used afterwards.
         unsafe {
             let create = self.symbol::<Create>(b"nvrtcCreateProgram\0")?;
             let compile = self.symbol::<Compile>(b"nvrtcCompileProgram\0")?;
@@ -125,7 +125,7 @@ impl Library {
                 std::ptr::null(),
             );
             if code != 0 {
-                return Err(failed(format!("nvrtcCreateProgram answers {code}")));
+                return Err(failed(format!("nvrtcCreateProgram returned {code}")));
             }
             let code = compile(program, pointers.len() as c_int, pointers.as_mut_ptr());
             let result = match code {
@@ -142,27 +142,27 @@ impl Library {
         }
     }
 
-    /// A function of the library.
+    /// Returns a function of the library.
     ///
     /// # Safety
-    /// `F` is its C signature.
+    /// `F` must be the function's C signature.
     unsafe fn symbol<F>(&self, name: &[u8]) -> Result<libloading::Symbol<'_, F>> {
-        // SAFETY: promised by the caller.
+        // SAFETY: the caller promises that `F` is the signature.
         unsafe { self.library.get(name) }.map_err(|e| Error::Library {
             doing: format!("looking into {}", self.path.display()),
             text: e.to_string(),
         })
     }
 
-    /// Reads a text of the program: its size first, then its bytes.
+    /// Reads a string of the program: its size first, then its bytes.
     ///
     /// # Safety
-    /// `program` is a live program of this library.
+    /// `program` must be a live program of this library.
     unsafe fn text(&self, program: *mut c_void, size: &[u8], get: &[u8]) -> Result<String> {
         type Size = unsafe extern "C" fn(*mut c_void, *mut usize) -> c_int;
         type Get = unsafe extern "C" fn(*mut c_void, *mut c_char) -> c_int;
         let mut bytes = 0;
-        // SAFETY: the buffer has the size that the library asked for, and a zero byte at its end.
+        // SAFETY: the buffer has the size that the library reported, and a zero byte at its end.
         unsafe {
             self.symbol::<Size>(size)?(program, &mut bytes);
             let mut buffer = vec![0u8; bytes + 1];
@@ -172,21 +172,19 @@ impl Library {
     }
 }
 
-/// What NVRTC said, and what to do where it misses a header.
+/// Adds a remedy to NVRTC's messages if a header is missing.
 fn with_cure(log: &str, headers: bool) -> String {
-    // It could not where it has no folder to look in, and cannot where it has one.
+    // "could not open" without a folder of headers, "cannot open" with one.
     if !log.contains(" open source file ") {
         return log.to_owned();
     }
     let cure = match headers {
         false => {
-            "`cargo x nvrtc` brings CUDA's headers, such as cuda_fp16.h and cooperative_groups.h (PyPI's, 1 MB, into .venv)"
+            "`cargo x nvrtc` installs CUDA's headers, such as cuda_fp16.h and cooperative_groups.h (PyPI's, 1 MB, into .venv)"
         }
-        true => {
-            "CUDA's headers are here, and none of C++'s: write down what the kernel needs of it"
-        }
+        true => "CUDA's headers are installed, but C++'s are not: declare what the kernel needs",
     };
-    format!("{log}\n{cure}; a file of your own is found beside the kernel: `#include \"my.cuh\"`")
+    format!("{log}\n{cure}; a file of your own must be beside the kernel: `#include \"my.cuh\"`")
 }
 
 #[cfg(test)]
@@ -197,9 +195,9 @@ mod tests {
     fn a_missing_header_has_its_cure() {
         let log = "my.cu(3): catastrophic error: could not open source file \"cuda_fp16.h\"";
         let said = with_cure(log, false);
-        assert!(said.starts_with(log) && said.contains("\n`cargo x nvrtc` brings"), "{said}");
+        assert!(said.starts_with(log) && said.contains("\n`cargo x nvrtc` installs"), "{said}");
         let said = with_cure(&log.replace("could not", "cannot"), true);
-        assert!(said.contains("none of C++'s") && !said.contains("cargo x nvrtc"), "{said}");
+        assert!(said.contains("C++'s are not") && !said.contains("cargo x nvrtc"), "{said}");
         assert_eq!(with_cure("another error", false), "another error");
     }
 }

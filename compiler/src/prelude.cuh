@@ -1,10 +1,10 @@
-// What NVRTC knows before it reads a kernel, for clang.
+// NVRTC's built-in declarations, for clang.
 //
-// clang compiles CUDA, but takes these names from the headers of NVIDIA's toolkit. Here are those that
-// a kernel without headers may use, on clang's own builtins: so nothing of NVIDIA's is needed.
+// clang compiles CUDA, but gets these names from the headers of NVIDIA's toolkit. This file defines
+// the names that a kernel needs without headers, by clang's builtins and without NVIDIA's files.
 // `nodebug` gives an instruction the line of the call, which is in kernel.cu.
 #define __global__ __attribute__((global))
-#define __device__ __attribute__((device, internal_linkage)) // What was inlined leaves no function behind.
+#define __device__ __attribute__((device, internal_linkage)) // Inlined functions are removed.
 #define __host__ __attribute__((host))
 #define __shared__ __attribute__((shared))
 #define __constant__ __attribute__((constant))
@@ -52,6 +52,19 @@ BITS(__double_as_longlong, long long, double) BITS(__longlong_as_double, double,
 
 // Barriers and fences; __syncthreads is clang's own.
 CUDA void __syncwarp(unsigned int mask = 0xffffffff) { __nvvm_bar_warp_sync(mask); }
+#define VOTE_AT_BARRIER(name, reduce) \
+    CUDA int name(int vote) { \
+        int result; \
+        asm volatile("{ .reg .pred %%vote, %%all; setp.ne.s32 %%vote, %1, 0; " reduce " }" \
+                     : "=r"(result) : "r"(vote) : "memory"); \
+        return result; \
+    }
+VOTE_AT_BARRIER(__syncthreads_count, "bar.red.popc.u32 %0, 0, %%vote;")
+VOTE_AT_BARRIER(__syncthreads_and, "bar.red.and.pred %%all, 0, %%vote; selp.s32 %0, 1, 0, %%all;")
+VOTE_AT_BARRIER(__syncthreads_or, "bar.red.or.pred %%all, 0, %%vote; selp.s32 %0, 1, 0, %%all;")
+#if __CUDA_ARCH__ >= 700
+CUDA void __nanosleep(unsigned int ns) { asm volatile("nanosleep.u32 %0;" :: "r"(ns)); }
+#endif
 CUDA void __threadfence() { __nvvm_membar_gl(); }
 CUDA void __threadfence_block() { __nvvm_membar_cta(); }
 CUDA void __threadfence_system() { __nvvm_membar_sys(); }
@@ -87,7 +100,12 @@ REDUX(add, int, add) REDUX(add, unsigned int, add) REDUX(and, unsigned int, and)
 REDUX(xor, unsigned int, xor) REDUX(min, int, min) REDUX(min, unsigned int, umin) REDUX(max, int, max) REDUX(max, unsigned int, umax)
 #endif
 
-// Atomics: relaxed, and of the whole device. Before clang 18 there is no other scope to be named.
+#if __CUDA_ARCH__ >= 610
+CUDA int __dp4a(int a, int b, int sum) { asm("dp4a.s32.s32 %0, %1, %2, %0;" : "+r"(sum) : "r"(a), "r"(b)); return sum; }
+CUDA unsigned int __dp4a(unsigned int a, unsigned int b, unsigned int sum) { asm("dp4a.u32.u32 %0, %1, %2, %0;" : "+r"(sum) : "r"(a), "r"(b)); return sum; }
+#endif
+
+// Atomics: relaxed, and of the whole device. clang 17 and older support no other scope.
 #if __has_builtin(__scoped_atomic_fetch_add)
 #define ATOMIC(builtin, ...) __scoped_atomic_##builtin(__VA_ARGS__, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE)
 #else
@@ -137,7 +155,7 @@ CUDA unsigned int __byte_perm(unsigned int a, unsigned int b, unsigned int which
 CUDA int __mulhi(int a, int b) { return ((long long)a * b) >> 32; }
 CUDA unsigned int __umulhi(unsigned int a, unsigned int b) { return ((unsigned long long)a * b) >> 32; }
 
-// The rest. An address of shared memory, as inline PTX takes it, and what the host prints.
+// The rest: loads, addresses of shared memory for inline PTX, traps, clocks, messages, memory.
 template <class T> CUDA T __ldg(const T* at) { return *at; }
 CUDA size_t __cvta_generic_to_shared(const void* at) {
     return (size_t)(const void __attribute__((address_space(3)))*)at;

@@ -1,33 +1,35 @@
-//! The stamp on committed PTX: which source it was made from, and by which compiler.
+//! The stamp on committed PTX, which names its source and its compiler.
 
-use sha2::{Digest, Sha256};
+use hmac_sha256::Hash;
 
-use crate::{Error, Result};
+use crate::{Error, Result, comments::without_comments};
 
-/// The command that writes committed PTX anew.
-const REMEDY: &str = "`cargo x ptx` writes it anew";
+/// The command that regenerates committed PTX.
+const REMEDY: &str = "`cargo x ptx` regenerates it";
+const SOURCE: &str = "// kernel.cu without comments: sha256 ";
+const BODY: &str = "// ptx sha256 ";
 
 /// The first lines of a committed `.ptx`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stamp {
-    /// SHA-256 of `kernel.cu`.
+    /// SHA-256 of `kernel.cu` without its comments; see [`source_hash`].
     pub source: String,
     /// SHA-256 of the PTX below the stamp.
     pub body: String,
 }
 
 impl Stamp {
-    /// Puts a stamp on PTX.
+    /// Returns the PTX with a stamp before it.
     pub fn put(body: &str, source: &str, compiler: &str) -> String {
         format!(
-            "// Made from kernel.cu by `cargo x ptx`; never edited by hand.\n\
-             // kernel.cu sha256 {}\n// ptx sha256 {}\n// {compiler}\n{body}",
-            hash(source),
+            "// Generated from kernel.cu by `cargo x ptx`; do not edit.\n\
+             {SOURCE}{}\n{BODY}{}\n// {compiler}\n{body}",
+            source_hash(source),
             hash(body)
         )
     }
 
-    /// Reads the stamp of a file and checks that what stands below it is what was stamped.
+    /// Reads the stamp of a file and checks the PTX below it against the stamp.
     pub fn read(text: &str, file: &str) -> Result<Stamp> {
         let bad = |reason: &str| Error::Stamp {
             file: file.to_owned(),
@@ -37,23 +39,28 @@ impl Stamp {
             return Err(bad("it is empty"));
         }
         let mut parts = text.splitn(5, '\n').skip(1);
-        // A checkout on Windows may have given every line two ends.
+        // A checkout on Windows may end lines with \r\n.
         let mut field =
             |name: &str| parts.next()?.trim_end_matches('\r').strip_prefix(name).map(str::to_owned);
-        let source =
-            field("// kernel.cu sha256 ").ok_or_else(|| bad("its second line is no stamp"))?;
-        let body = field("// ptx sha256 ").ok_or_else(|| bad("its third line is no stamp"))?;
+        let source = field(SOURCE).ok_or_else(|| bad("its second line is not a stamp"))?;
+        let body = field(BODY).ok_or_else(|| bad("its third line is not a stamp"))?;
         let rest = parts.nth(1).unwrap_or_default();
         if body != hash(rest) {
-            return Err(bad("it is not what its stamp says: it was edited or cut"));
+            return Err(bad("it does not match its stamp: it was edited or cut"));
         }
         Ok(Stamp { source, body })
     }
 }
 
-/// SHA-256 in hexadecimal, the same for both kinds of line ends.
+/// SHA-256 of a CUDA source without its comments, in hexadecimal. Line breaks count, because line
+/// numbers are part of the PTX.
+pub fn source_hash(source: &str) -> String {
+    hash(&without_comments(&source.replace("\r\n", "\n")))
+}
+
+/// SHA-256 in hexadecimal, the same for both kinds of line endings.
 pub fn hash(text: &str) -> String {
-    let digest = Sha256::digest(text.replace("\r\n", "\n").as_bytes());
+    let digest = Hash::hash(text.replace("\r\n", "\n").as_bytes());
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -71,13 +78,33 @@ mod tests {
     }
 
     #[test]
-    fn what_was_edited_cut_or_emptied_is_refused() {
+    fn an_edited_comment_leaves_the_stamp() {
+        const SOURCE: &str = "// Adds.\nasm(\"add.u32 %0, 1, 2; // fast\" : \"=r\"(a)); // once\n";
+        let before = Stamp::put(BODY, SOURCE, "NVRTC 12.4");
+        for (old, new, same) in [
+            ("Adds", "Sums", true),
+            (" // once", "", true),
+            (" // once\n", "  /// twice\r\n", true),
+            ("// fast", "// slow", false),
+            ("1, 2", "1, 3", false),
+            ("// Adds.\n", "", false),
+            ("// Adds.", "// Adds.\n// Still costs: a load.", false),
+            ("// Adds.", "// Needs compute_70: Adds.", false),
+        ] {
+            let edited = SOURCE.replace(old, new);
+            assert_ne!(edited, SOURCE);
+            assert_eq!(Stamp::put(BODY, &edited, "NVRTC 12.4") == before, same, "{edited}");
+        }
+    }
+
+    #[test]
+    fn edited_cut_and_empty_files_are_refused() {
         let text = Stamp::put(BODY, "source", "NVRTC 12.4");
         for (broken, why) in [
             (String::new(), "empty"),
             (text.replace("sm_60", "sm_61"), "edited or cut"),
             (text[..text.len() - 4].to_owned(), "edited or cut"),
-            (BODY.to_owned(), "no stamp"),
+            (BODY.to_owned(), "not a stamp"),
             (text.replace("ptx sha256", "ptx sha"), "third line"),
         ] {
             let message = Stamp::read(&broken, "kernel.f32.ptx").unwrap_err().to_string();

@@ -1,28 +1,30 @@
-//! What is compiled: a source, for an architecture, with options.
+//! Units of compilation: a source, for an architecture, with options.
 
-/// The element types of the kernels: the name in `kernel.f32.ptx` and on the command line, and what
-/// `Element` is in `kernel.cu`. In the order of every table.
+use crate::comments::NEEDS;
+
+/// The element types of the kernels, in the order of every table: the name in `kernel.f32.ptx` and
+/// on the command line, and the definition of `Element` in `kernel.cu`.
 pub const ELEMENTS: [(&str, &str); 3] = [("f32", "float"), ("i32", "int"), ("f64", "double")];
 
-/// The architecture of a kernel that asks for none.
+/// The architecture of a kernel that does not name one.
 const OLDEST: u32 = 60;
 
-/// What a compiler is given.
+/// The input of a compiler.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unit<'a> {
-    /// The CUDA source, with all that it includes.
+    /// The CUDA source, with its included files.
     pub source: &'a str,
-    /// The name that messages call it by.
+    /// The file name in messages.
     pub file: &'a str,
-    /// The lowest architecture that it must run on: 70 for `compute_70`.
+    /// The oldest architecture that it must run on: 70 for `compute_70`.
     pub architecture: u32,
-    /// In NVRTC's words: `--define-macro=`, `--std=`, `--generate-line-info`. They are part of the
+    /// NVRTC's options: `--define-macro=`, `--std=`, `--generate-line-info`. They are part of the
     /// stamp of committed PTX.
     pub options: Vec<String>,
 }
 
 impl<'a> Unit<'a> {
-    /// A kernel of the workspace, for elements of a type that C++ calls `element`.
+    /// A kernel of the workspace, for elements of the C++ type `element`.
     pub fn of_kernel(source: &'a str, file: &'a str, element: &str) -> Unit<'a> {
         let options = vec![
             format!("--define-macro=Element={element}"),
@@ -33,9 +35,9 @@ impl<'a> Unit<'a> {
     }
 }
 
-/// The architecture that a kernel asks for in a line `// Needs compute_70: why.`
+/// The architecture that a kernel names in a line `// Needs compute_70: why.`
 fn needs(source: &str) -> u32 {
-    let line = source.lines().find_map(|line| line.strip_prefix("// Needs compute_"));
+    let line = source.lines().find_map(|line| line.strip_prefix(NEEDS));
     let digits = line.map(|rest| rest.chars().take_while(char::is_ascii_digit).collect::<String>());
     digits.and_then(|digits| digits.parse().ok()).unwrap_or(OLDEST)
 }

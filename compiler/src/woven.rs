@@ -1,12 +1,12 @@
-//! A kernel with the files that it includes: one text, as every compiler is given it.
+//! Inlines the files that a kernel includes, because compilers accept a single source.
 
 use std::path::Path;
 
 use crate::{Error, Result, Unit};
 
-/// Puts the text of each file that a kernel includes in the place of its `#include "NAME"`. `find`
-/// looks for a name beside the kernel. What is no such line, and what an included file includes,
-/// stays as it is; `#line` tells messages and line numbers where they are.
+/// Replaces each `#include "NAME"` of a kernel with the file that `find` returns. All other lines
+/// stay as they are, and so do the includes of included files. `#line` keeps messages and line
+/// numbers in the right place.
 pub fn woven(source: &str, file: &str, find: impl Fn(&str) -> Option<String>) -> Result<String> {
     if includes(source).next().is_none() {
         return Ok(source.to_owned());
@@ -28,11 +28,11 @@ pub fn woven(source: &str, file: &str, find: impl Fn(&str) -> Option<String>) ->
     Ok(text)
 }
 
-/// The text of a file of that name in the kernel's folder, or in the one above it: a variant of a
-/// kernel includes what the kernel includes.
+/// Reads a file in the kernel's folder or in its parent folder: a variant of a kernel includes the
+/// same files as the kernel.
 pub fn beside(kernel: &Path, name: &str) -> Option<String> {
     let folder = kernel.parent()?;
-    let read = |folder: &Path| std::fs::read_to_string(folder.join(name)).ok();
+    let read = |folder: &Path| crate::read(&folder.join(name)).ok();
     read(folder).or_else(|| read(folder.parent()?))
 }
 
@@ -43,11 +43,11 @@ pub fn includes(source: &str) -> impl Iterator<Item = &str> {
 
 fn included(line: &str) -> Option<&str> {
     let name = line.strip_prefix("#include \"")?.trim_end().strip_suffix('"')?;
-    // Beside the kernel, and nowhere else.
+    // Only a file in the same folder, not a path.
     (!name.is_empty() && !name.contains(['/', '\\', '"'])).then_some(name)
 }
 
-/// A compiler's messages about such a text, with the names that its files have for people.
+/// Replaces the inlined names in a compiler's messages with the files' own names.
 pub(crate) fn named(log: &str, unit: &Unit<'_>) -> String {
     let names = unit.source.lines().filter_map(|line| line.strip_prefix("#line 1 \"/"));
     let log = names
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_takes_the_place_of_its_include() {
+    fn a_file_replaces_its_include() {
         let source = "// What.\n#include \"ring.cuh\"\nint after;\n";
         assert_eq!(
             woven(source, "kernel.cu", beside).unwrap(),
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn what_includes_nothing_stays_as_it_is() {
+    fn sources_without_includes_stay_as_they_are() {
         for source in
             ["", "int a;", "int a;\r\n", "#include <cub/cub.cuh>\n", "#include \"../x\"\n"]
         {
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_call_files_as_people_do() {
+    fn messages_have_the_files_own_names() {
         let source = woven("#include \"ring.cuh\"\nint after;\n", "kernel.cu", beside).unwrap();
         let unit = Unit::of_kernel(&source, "/home/me/my.cu", "float");
         let log = "/ring.cuh:2:1: error: (lambda at /kernel.cu:2:4)\n 2 | a / b\n";
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_named() {
+    fn a_missing_file_is_named() {
         let error = woven("#include \"stage.cuh\"\n", "my.cu", beside).unwrap_err().to_string();
         assert!(error.contains("my.cu includes `stage.cuh`, which is not beside it"), "{error}");
     }

@@ -1,16 +1,18 @@
-//! What clang makes of kernels, where there is a clang that can: the lines, the names, the loops.
+//! Tests clang's PTX, if a clang can write it: lines, names and loops.
 
 use compiler::{Clang, Compiler, Error, Kind, Unit, woven};
 
 fn clang() -> Option<Clang> {
-    Clang::find().map_err(|unfit| eprintln!("skipped: no clang writes PTX here {unfit:?}")).ok()
+    Clang::find("")
+        .map_err(|unfit| eprintln!("skipped: no clang here can write PTX {unfit:?}"))
+        .ok()
 }
 
 fn compiled(source: &str) -> Option<Result<String, Error>> {
     Some(clang()?.compile(&Unit::of_kernel(source, "Größe und Maß.cu", "float")))
 }
 
-/// One of each kind of name that a kernel may use without a header.
+/// One name of each kind that a kernel may use without a header.
 const NAMES: &str = r#"// Needs compute_90: votes, matches and sums of a warp.
 __device__ float half(float a) { return a / 2; }
 __device__ __noinline__ float twice(float a) { return a + a; }
@@ -55,7 +57,7 @@ fn a_kernel_needs_no_header() {
     ] {
         assert!(ptx.contains(part), "{part} in:\n{ptx}");
     }
-    // What was not asked to stay a function is none, and no line is anyone's but the kernel's.
+    // Only `__noinline__` functions stay, and all lines are of the kernel.
     let functions = ptx.lines().filter(|line| line.contains(".func ") && !line.contains(".extern"));
     let kept: Vec<&str> = functions.filter(|line| !line.contains("twice")).collect();
     assert!(kept.is_empty(), "{kept:?}");
@@ -74,10 +76,10 @@ fn messages_have_the_kernel_s_lines_and_its_name() {
     let Err(Error::Compile { log, .. }) = result else { panic!("{result:?}") };
     assert!(log.starts_with("Größe und Maß.cu:3:34: error:"), "{log}");
     let Some(Err(error)) = compiled("#include <cuda_fp16.h>\n") else { panic!("compiled") };
-    assert!(error.to_string().contains("`cargo x nvrtc` brings NVRTC with CUDA's"), "{error}");
+    assert!(error.to_string().contains("`cargo x nvrtc` installs NVRTC with CUDA's"), "{error}");
 }
 
-/// A kernel and the file that it includes, as compilers are given them.
+/// A kernel with the file that it includes inlined, as compilers receive it.
 fn including(included: &str, kernel: &str) -> String {
     let source = format!("// Needs compute_70: why.\n#include \"tile.cuh\"\n{kernel}\n");
     woven(&source, "kernel.cu", |_| Some(included.to_owned())).unwrap()
@@ -96,8 +98,8 @@ fn included_files_have_the_names_and_lines_that_nvrtc_gives_them() {
             lines.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
         };
         assert_eq!(words(".file"), [".file 1 \"kernel.cu\"", ".file 2 \"tile.cuh\""], "{compiler}");
-        // Whatever was inlined from there, its caller is a line of the kernel; an older clang does
-        // not say (`@[`) who that is.
+        // Inlined code has its caller's line of the kernel; older versions of clang do not write
+        // the caller (`@[`).
         let places = words(".loc");
         let own = |place: &String| {
             place.contains(".loc 1 3 ")
@@ -118,7 +120,7 @@ fn included_files_have_the_names_and_lines_that_nvrtc_gives_them() {
 }
 
 #[test]
-fn a_loop_without_an_end_is_kept() {
+fn an_endless_loop_is_kept() {
     let source = "extern \"C\" __global__ void f(int* a) { for (unsigned i = 1; i != 0; i |= 1); *a = 1; }\n";
     let Some(ptx) = compiled(source) else { return };
     let ptx = ptx.unwrap_or_else(|error| panic!("{error}"));

@@ -6,12 +6,12 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
     unsigned int tid = threadIdx.x;
     unsigned long long i = (unsigned long long)blockIdx.x * blockDim.x + tid;
 
-    // Load: one element a thread, zero beyond the end.
+    // Load: one element per thread, zero beyond the end.
     shared[tid] = i < n ? in[i] : 0;
     __syncthreads();
 
     // Reduce: the block's elements to one.
-    // Write it here: whole warps work or rest.
+    // Write it here: whole warps are active or idle.
 
     // Store: the block's partial sum.
     if (tid == 0) {

@@ -6,12 +6,12 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
     unsigned int tid = threadIdx.x;
     unsigned long long i = (unsigned long long)blockIdx.x * blockDim.x + tid;
 
-    // Load: one element a thread, zero beyond the end.
+    // Load: one element per thread, zero beyond the end.
     shared[tid] = i < n ? in[i] : 0;
     __syncthreads();
 
     // Reduce: the block's elements to one.
-    // Write it here: no two lanes of a warp meet in a bank.
+    // Write it here: no two lanes of a warp use different words of one bank.
 
     // Store: the block's partial sum.
     if (tid == 0) {

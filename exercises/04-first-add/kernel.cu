@@ -1,11 +1,11 @@
-// A block adds 2 * blockDim.x elements: every thread loads two of them and adds them on the way in.
+// A block adds 2 * blockDim.x elements: every thread loads two of them and adds them before it stores.
 // Yours: the index and the paragraph Load.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     extern __shared__ Element shared[];
     unsigned int tid = threadIdx.x;
 
-    // Load: two elements a thread, zero beyond the end.
+    // Load: two elements per thread, zero beyond the end.
     // Write it here: shared[tid] holds the sum of two elements of this block.
     shared[tid] = 0;
     __syncthreads();

@@ -1,12 +1,12 @@
 // The last warp works alone: its six rounds need no block barrier.
-// Yours: the last rounds. The loop stops where 64 values are left, in shared[0] to shared[63].
+// Yours: the last rounds. The loop stops when 64 values are left, in shared[0] to shared[63].
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     extern __shared__ Element shared[];
     unsigned int tid = threadIdx.x;
     unsigned long long i = (unsigned long long)blockIdx.x * (2 * blockDim.x) + tid;
 
-    // Load: two elements a thread, zero beyond the end.
+    // Load: two elements per thread, zero beyond the end.
     shared[tid] = (i < n ? in[i] : 0) + (i + blockDim.x < n ? in[i + blockDim.x] : 0);
     __syncthreads();
 
@@ -17,7 +17,7 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
         }
         __syncthreads();
     }
-    // Write it here: one warp adds the 64 that are left, without `__syncthreads()`.
+    // Write it here: one warp adds the remaining 64, without `__syncthreads()`.
 
     // Store: the block's partial sum.
     if (tid == 0) {

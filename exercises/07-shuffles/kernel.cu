@@ -1,4 +1,4 @@
-// Lanes of a warp hand their sums over by shuffle; shared memory holds one value a warp.
+// Lanes of a warp add their sums by shuffles; shared memory holds one value per warp.
 // Yours: the paragraph Reduce.
 template <unsigned int Block>
 __device__ void reduce(const Element* in, Element* out, unsigned long long n)
@@ -7,11 +7,11 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n)
     unsigned int tid = threadIdx.x;
     unsigned long long i = (unsigned long long)blockIdx.x * (2 * Block) + tid;
 
-    // Load: two elements a thread, zero beyond the end.
+    // Load: two elements per thread, zero beyond the end.
     Element sum = (i < n ? in[i] : 0) + (i + Block < n ? in[i + Block] : 0);
 
-    // Reduce: each warp to one value, then the first warp those values.
-    // Write it here: when it is through, the sum of thread 0 is that of the block.
+    // Reduce: each warp to one value, then those values in the first warp.
+    // Write it here: at its end, thread 0 holds the sum of the block.
 
     // Store: the block's partial sum.
     if (tid == 0) {
@@ -19,7 +19,7 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n)
     }
 }
 
-// One entry point for each block size: the host picks the one that it launches.
+// One entry point for each block size: the host launches one of them.
 #define ENTRY(Block) \
     extern "C" __global__ void reduce_##Block(const Element* in, Element* out, unsigned long long n) \
     { reduce<Block>(in, out, n); }

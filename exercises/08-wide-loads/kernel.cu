@@ -1,18 +1,18 @@
-// A grid of any size, and sixteen bytes a load: each block goes on until nothing is left.
-// Yours: the paragraph Load. Who adds what is free; the partial sums together are the sum.
-struct alignas(16) Word { Element at[16 / sizeof(Element)]; };
-const unsigned int Lanes = 16 / sizeof(Element);
+// A grid of any size, and sixteen bytes per load: each block continues until nothing is left.
+// Yours: the paragraph Load. Any block may add any elements; the partial sums add up to the sum.
+struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
+const unsigned int Width = 16 / sizeof(Element);
 
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     extern __shared__ Element shared[];
     unsigned int tid = threadIdx.x;
 
-    // Load: words of sixteen bytes, then what is left of a word.
+    // Load: vectors of sixteen bytes, then the remaining elements.
     Element sum = 0;
-    // Write it here: sum is what this thread has added.
+    // Write it here: sum holds the elements that this thread has added.
 
-    // Reduce: each warp to one value, then the first warp those values.
+    // Reduce: each warp to one value, then those values in the first warp.
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     if (tid % 32 == 0) shared[tid / 32] = sum;
     __syncthreads();

@@ -1,18 +1,18 @@
-// One launch: the block that finishes last adds the partial sums of all.
-// Yours: the end. There are at most 256 blocks; tickets is 0 before the first launch, and nobody resets it.
-struct alignas(16) Word { Element at[16 / sizeof(Element)]; };
-const unsigned int Lanes = 16 / sizeof(Element);
+// One launch: the block that finishes last adds all partial sums.
+// Yours: the end. There are at most 256 blocks; tickets is 0 before the first launch only.
+struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
+const unsigned int Width = 16 / sizeof(Element);
 
-// What a thread adds of the elements.
+// The sum of the elements that a thread loads.
 __device__ Element share(const Element* in, unsigned long long n)
 {
     unsigned long long i = (unsigned long long)blockIdx.x * blockDim.x + threadIdx.x;
     unsigned long long stride = (unsigned long long)gridDim.x * blockDim.x;
-    const Word* words = (const Word*)in;
-    Element sum = i < n % Lanes ? in[n - 1 - i] : 0;
-    for (; i < n / Lanes; i += stride) {
-        Word word = words[i];
-        for (int e = 0; e < Lanes; e++) sum += word.at[e];
+    const Vector* vectors = (const Vector*)in;
+    Element sum = i < n % Width ? in[n - 1 - i] : 0;
+    for (; i < n / Width; i += stride) {
+        Vector vector = vectors[i];
+        for (int e = 0; e < Width; e++) sum += vector.data[e];
     }
     return sum;
 }
@@ -22,7 +22,7 @@ __device__ Element tree(Element sum)
 {
     __shared__ Element shared[32];
     unsigned int tid = threadIdx.x;
-    __syncthreads(); // The last values that were put there have been read.
+    __syncthreads(); // The previous values have been read.
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     if (tid % 32 == 0) shared[tid / 32] = sum;
     __syncthreads();
@@ -37,5 +37,5 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
                                   Element* partials, unsigned int* tickets)
 {
     Element sum = tree(share(in, n));
-    // Write it here: thread 0 has the block's sum, and *out takes that of all blocks.
+    // Write it here: thread 0 has the block's sum, and *out must get the sum of all blocks.
 }

@@ -1,5 +1,5 @@
-// The largest element of each block, at out[b]; NaN is passed over, and no element gives lowest().
-// Yours: all of it. One element a thread; a block has 64 to 1024 threads, a power of two.
+// The largest element of each block, at out[b]; NaN is ignored, and the maximum of no elements is lowest().
+// Yours: all of it. One element per thread; a block has 64 to 1024 threads, a power of two.
 // The lowest Element: minus infinity, or the smallest int.
 __device__ Element lowest()
 {

@@ -1,11 +1,12 @@
-//! What can be asked for.
+//! The command line.
 
 use std::{net::IpAddr, path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use many::Launcher;
+use numbers::{Size, Sizes};
 
-/// The sum of elements on several GPUs, with the bits that one would have given.
+/// The sum of elements on several GPUs, bit-identical to the result of one GPU.
 #[derive(Debug, Parser)]
 #[command(version, about)]
 pub(crate) struct Command {
@@ -13,21 +14,21 @@ pub(crate) struct Command {
     pub(crate) what: Option<What>,
 }
 
-/// What is done; without it, a sum by interpreters in one process.
+/// The subcommand; without one, `many` computes a sum with interpreters in one process.
 #[derive(Debug, Subcommand)]
 pub(crate) enum What {
-    /// Adds elements that lie on several GPUs, and holds the result against one GPU's.
+    /// Adds elements that lie on several GPUs, and compares the result with the sum on one GPU.
     Sum(Sum),
-    /// Times sums on all GPUs of this machine, in one process, gated and paired.
+    /// Times sums on all GPUs of this machine in one process, with GPU-gated and paired runs.
     Measure(Measure),
-    /// What more GPUs would take: a model, from what was measured on two.
+    /// Predicts the times on more GPUs, with a model fitted to measurements on two.
     Model(Model),
 }
 
-/// Where stages run.
+/// The devices on which the stages run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Device {
-    /// GPUs if there are any, or else interpreters.
+    /// GPUs if there are any; otherwise interpreters.
     Auto,
     /// GPUs.
     Cuda,
@@ -35,18 +36,18 @@ pub(crate) enum Device {
     Simt,
 }
 
-/// How what ranks have comes together.
+/// How the ranks exchange their partial sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Exchange {
-    /// Inside the kernels: GPUs of one process with peer access.
+    /// Inside the kernels; needs GPUs of one process with peer access.
     Kernel,
     /// NCCL's all-gather.
     Gather,
-    /// NCCL's all-reduce of integers, as between hosts.
+    /// NCCL's all-reduce of integers, the default across hosts.
     Reduce,
 }
 
-/// What is added.
+/// The operation that combines the elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Operation {
     Sum,
@@ -64,7 +65,7 @@ impl From<Operation> for reduce::Operation {
     }
 }
 
-/// How elements are called.
+/// The element type, by its name in commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "lower")]
 pub(crate) enum Type {
@@ -78,7 +79,7 @@ pub(crate) enum Type {
     Bf16,
 }
 
-/// Calls a function for elements of the type that is asked for.
+/// Calls a function generic over the element type, for the chosen type.
 macro_rules! of_type {
     ($type:expr, $function:ident ( $($argument:expr),* )) => {
         match $type {
@@ -97,95 +98,103 @@ pub(crate) use of_type;
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Sum {
-    /// How many GPUs, or interpreters; all that there are if not given, or two interpreters
-    #[arg(long)]
+    /// The number of GPUs or interpreters; by default, all GPUs or two interpreters
+    #[arg(long, allow_negative_numbers = true)]
     pub(crate) gpus: Option<u32>,
-    /// All ranks in this process, instead of one process each
+    /// Run all ranks in this process, instead of in one process each
     #[arg(long)]
     pub(crate) one_process: bool,
-    /// Ranks that share the first GPU, one after the other: for machines that have no more
+    /// Run all ranks on the first GPU, one after the other, for machines with fewer GPUs than ranks
     #[arg(long, requires = "one_process")]
     pub(crate) share: bool,
-    /// Where the stages run
+    /// The devices to run on
     #[arg(long, value_enum, default_value_t = Device::Auto)]
     pub(crate) device: Device,
-    /// How results come together; in one process inside the kernels, between processes by NCCL's
-    /// all-gather on one host and its all-reduce across hosts
+    /// How partial sums are exchanged. The default within one process is inside the kernels; the default
+    /// between processes is NCCL's all-gather on one host, and its all-reduce across hosts
     #[arg(long, value_enum)]
     pub(crate) exchange: Option<Exchange>,
-    /// How many elements in all; 2^28 or 1k can be written too
-    #[arg(long = "elements", short, default_value = "1048589", value_parser = length)]
-    pub(crate) n: u64,
-    /// What is added
+    /// The total number of elements, for example 1000000, 2^28, 3*2^30+7, 1Mi or 1M
+    #[arg(
+        long = "elements",
+        short,
+        default_value = "2^20+13",
+        conflicts_with = "lengths",
+        allow_hyphen_values = true
+    )]
+    pub(crate) n: Size,
+    /// The element type
     #[arg(long = "type", value_enum, default_value_t = Type::F32)]
     pub(crate) element: Type,
-    /// The sum, the minimum or the maximum
+    /// The operation
     #[arg(long, value_enum, default_value_t = Operation::Sum)]
     pub(crate) op: Operation,
-    /// Calls, which all must have the same bits
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    /// The number of calls, whose results must all have the same bits
+    #[arg(long, default_value_t = 1, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) repeat: u32,
-    /// Shards of these lengths instead of even ones: as many as ranks, with commas
-    #[arg(long, value_delimiter = ',', value_parser = length)]
-    pub(crate) lengths: Vec<u64>,
-    /// Does not hold the result against one GPU's
+    /// The length of each rank's shard, as a list such as 2^20,1000; by default, the shards are even
+    #[arg(long, allow_hyphen_values = true)]
+    pub(crate) lengths: Option<Sizes>,
+    /// Skip the comparison with one GPU
     #[arg(long)]
     pub(crate) unchecked: bool,
     #[command(flatten)]
     pub(crate) meeting: Meeting,
-    /// Stops a rank at a point, for tests: before:1, during:1 or after:1
+    /// Stop a rank at a point, for tests: before:1, during:1 or after:1
     #[arg(long, hide = true)]
     pub(crate) hold: Option<String>,
 }
 
-/// How ranks meet.
+/// The options of the ranks' rendezvous.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Meeting {
-    /// Whose variables say which rank this is, where several have set some
+    /// The launcher whose environment variables give the rank, if several launchers have set theirs
     #[arg(long, value_enum)]
     pub(crate) launcher: Option<Launcher>,
-    /// The address of rank 0, where it listens; the launcher's if not given
+    /// The address on which rank 0 listens; by default, the address that the launcher gives
     #[arg(long)]
     pub(crate) bind: Option<IpAddr>,
-    /// The port of rank 0; the one after MASTER_PORT if not given
-    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    /// The port of rank 0; by default, MASTER_PORT + 1
+    #[arg(long, allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) port: Option<u16>,
     #[command(flatten)]
     pub(crate) engine: Engine,
 }
 
-/// What carries between GPUs.
+/// Options of the transport between GPUs.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Engine {
-    /// Seconds that anything may take which needs all ranks
-    #[arg(long, default_value = "60", value_parser = seconds)]
+    /// The timeout, in seconds, of each operation that needs all ranks
+    #[arg(long, default_value = "60", value_parser = seconds, allow_hyphen_values = true)]
     pub(crate) timeout: Duration,
-    /// NCCL's library
+    /// The path of the NCCL library
     #[arg(long)]
     pub(crate) nccl: Option<PathBuf>,
-    /// Lets NCCL use NVLink's multicast
+    /// Let NCCL use NVLink multicast
     #[arg(long)]
     pub(crate) multicast: bool,
 }
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Measure {
-    /// How many GPUs; all that there are if not given
-    #[arg(long)]
+    /// The number of GPUs; by default, all of them
+    #[arg(long, allow_negative_numbers = true)]
     pub(crate) gpus: Option<u32>,
-    /// Lengths in all, with commas
-    #[arg(long = "elements", short, value_delimiter = ',', value_parser = length, required = true)]
-    pub(crate) n: Vec<u64>,
-    /// Rounds of each length; in a round every contender runs once there and once back
-    #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u32).range(1..))]
+    /// The total numbers of elements, as a list such as 2^20,3*2^30+7, or as a range that doubles at each
+    /// step, such as 2^10..2^28
+    #[arg(long = "elements", short, required = true, allow_hyphen_values = true)]
+    pub(crate) n: Sizes,
+    /// The number of rounds for each length; in a round, all competitors run in order and then in reverse
+    /// order
+    #[arg(long, default_value_t = 40, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rounds: u32,
-    /// Seconds that all of it may take: then no further length is begun
-    #[arg(long, default_value = "120", value_parser = seconds)]
+    /// The time budget in seconds; once it is used up, no further length is started
+    #[arg(long, default_value = "120", value_parser = seconds, allow_hyphen_values = true)]
     pub(crate) within: Duration,
-    /// Every sample goes to this file, as CSV
+    /// Write every sample to this file, as CSV
     #[arg(long)]
     pub(crate) csv: Option<PathBuf>,
-    /// Without NCCL
+    /// Measure without NCCL
     #[arg(long)]
     pub(crate) without_nccl: bool,
     #[command(flatten)]
@@ -194,35 +203,12 @@ pub(crate) struct Measure {
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Model {
-    /// The samples of `many measure` on two GPUs; packed, if the name ends in .gz
+    /// The samples of `many measure` on two GPUs; gzip-compressed if the name ends in .gz
     pub(crate) csv: PathBuf,
 }
 
-/// 1000, 1k, 3M, 2^28, 2^20+13.
-pub(crate) fn length(text: &str) -> Result<u64, String> {
-    let wrong = || format!("{text:?} is no length: write 1000, 2^20 or 2^20+13");
-    let (main, more) = text.split_once('+').unwrap_or((text, "0"));
-    let base = match main.split_once('^') {
-        Some(("2", power)) => {
-            let power: u32 = power.parse().map_err(|_| wrong())?;
-            1u64.checked_shl(power).ok_or_else(wrong)?
-        }
-        Some(_) => return Err(wrong()),
-        None => {
-            let (digits, scale) = match main.chars().last() {
-                Some('k') => (&main[..main.len() - 1], 1000),
-                Some('M') => (&main[..main.len() - 1], 1_000_000),
-                _ => (main, 1),
-            };
-            digits.parse::<u64>().ok().and_then(|n| n.checked_mul(scale)).ok_or_else(wrong)?
-        }
-    };
-    let more: u64 = more.parse().map_err(|_| wrong())?;
-    base.checked_add(more).ok_or_else(wrong)
-}
-
 fn seconds(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("{text:?} is no number of seconds between 0.1 and 100000");
+    let wrong = || format!("{text:?} is not a number of seconds between 0.1 and 100000");
     let seconds: f64 = text.parse().map_err(|_| wrong())?;
     if !(0.1..=1e5).contains(&seconds) {
         return Err(wrong());
@@ -234,13 +220,54 @@ fn seconds(text: &str) -> Result<Duration, String> {
 mod tests {
     use super::*;
 
+    fn parsed(arguments: &[&str]) -> Result<Command, String> {
+        let all = ["many"].iter().chain(arguments);
+        Command::try_parse_from(all).map_err(|error| error.to_string())
+    }
+
     #[test]
-    fn lengths() {
-        let read = ["0", "7", "1k", "3M", "2^28", "2^20+13"].map(|text| length(text).unwrap());
-        assert_eq!(read, [0, 7, 1000, 3_000_000, 1 << 28, (1 << 20) + 13]);
-        for text in ["", "k", "2^64", "3^2", "-1", "2^20+x", "99999999999999999999"] {
-            assert!(length(text).is_err(), "{text}");
+    fn lengths_have_the_usual_notation() {
+        for (text, n) in [("3*2^30+7", 3 << 30 | 7), ("1k", 1000), ("1Mi", 1 << 20), ("0", 0)] {
+            let Ok(Command { what: Some(What::Sum(sum)) }) = parsed(&["sum", "-n", text]) else {
+                panic!("{text}")
+            };
+            assert_eq!(sum.n, Size(n), "{text}");
         }
+        let Ok(Command { what: Some(What::Sum(sum)) }) = parsed(&["sum", "--lengths", "3*2^4,5"])
+        else {
+            panic!()
+        };
+        assert_eq!(sum.lengths.unwrap().0, [Size(48), Size(5)]);
+        for (text, why) in [("-1", "negative"), ("2^64", "64 bits"), ("x", "not a number")] {
+            let error = parsed(&["sum", "-n", text]).unwrap_err();
+            assert!(error.contains(why), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn lengths_exclude_their_total() {
+        let error = parsed(&["sum", "--lengths", "5,6", "-n", "1000"]).unwrap_err();
+        assert!(error.contains("cannot be used with"), "{error}");
+    }
+
+    #[test]
+    fn a_negative_number_is_rejected_as_a_number() {
+        for arguments in [
+            &["sum", "--gpus", "-1"][..],
+            &["sum", "--repeat", "-1"],
+            &["sum", "--port", "-1"],
+            &["sum", "--timeout", "-1"],
+            &["measure", "-n", "1", "--rounds", "-1"],
+            &["measure", "-n", "1", "--within", "-1"],
+            &["measure", "-n", "-1"],
+        ] {
+            let error = parsed(arguments).unwrap_err();
+            assert!(error.contains("'-1'") && !error.contains("unexpected"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_time_is_a_number_of_seconds() {
         for text in ["0", "-1", "NaN", "inf", "x", "1e9"] {
             assert!(seconds(text).is_err(), "{text}");
         }

@@ -1,7 +1,7 @@
-//! What is asked of the CUDA driver, beside what cudarc wraps.
+//! Calls of the CUDA driver that cudarc does not wrap.
 //!
-//! One of the files with `unsafe`: stages are launched with the addresses of several GPUs, and results
-//! are waited for in memory that device and host share.
+//! This file has `unsafe` code: stages are launched with addresses of several GPUs, and the host polls
+//! results in memory that it shares with the device.
 #![expect(unsafe_code, reason = "stages are launched with addresses of several GPUs")]
 
 use std::{
@@ -25,12 +25,12 @@ use reduce::{Element, Operation, stages, stages::Stage};
 
 use crate::{Result, error::doing};
 
-/// The current context becomes that of the stream.
+/// Makes the stream's context current.
 pub(crate) fn bind(stream: &CudaStream) -> Result<()> {
     stream.context().bind_to_thread().map_err(doing("using the context"))
 }
 
-/// The GPU's name for itself, which no other has: two ranks that took one are found by it.
+/// The GPU's UUID, by which the rendezvous detects two ranks on the same GPU.
 pub fn name_of(stream: &CudaStream) -> Result<String> {
     let uuid = stream.context().uuid().map_err(doing("asking for the GPU's UUID"))?;
     let hex: String = uuid.bytes.iter().map(|byte| format!("{:02x}", *byte as u8)).collect();
@@ -42,11 +42,11 @@ pub fn name_of(stream: &CudaStream) -> Result<String> {
 pub(crate) struct Loaded {
     function: CudaFunction,
     threads: u32,
-    /// The most blocks of a grid: so many run at once.
+    /// The largest grid: the number of blocks that can be resident at the same time.
     pub(crate) blocks: u32,
 }
 
-/// The kernel of a stage, compiled for the stream's GPU, in blocks of so many threads.
+/// Compiles a stage's kernel for the stream's GPU, with blocks of the given number of threads.
 pub(crate) fn load<T: Element>(
     stream: &CudaStream,
     operation: Operation,
@@ -54,7 +54,7 @@ pub(crate) fn load<T: Element>(
     threads: u32,
 ) -> Result<Loaded> {
     let context = stream.context();
-    let asking = || doing("asking what the device has");
+    let asking = || doing("reading the device's attributes");
     let (major, _) = context.compute_capability().map_err(asking())?;
     let kernel = stages::kernel::<T>(operation, stage);
     let module = context.load_module(Ptx::from_src(kernel.ptx(major)));
@@ -66,10 +66,12 @@ pub(crate) fn load<T: Element>(
     Ok(Loaded { function, threads, blocks })
 }
 
-/// Launches a stage: each argument in eight bytes, of which the kernel reads as many as it wants.
+/// Launches a stage. Each argument occupies eight bytes, of which the kernel reads the low bytes that its
+/// parameter has.
 ///
 /// # Safety
-/// The arguments are those of the entry, and its addresses of memory that outlives the launch.
+/// The arguments must match the kernel's parameters, and the addresses among them must point to memory that
+/// outlives the launch.
 pub(crate) unsafe fn launch(
     stage: &Loaded,
     stream: &CudaStream,
@@ -80,13 +82,13 @@ pub(crate) unsafe fn launch(
         arguments.iter_mut().map(|word| (word as *mut u64).cast()).collect();
     let (function, stream) = (stage.function.cu_function(), stream.cu_stream());
     let block = (stage.threads, 1, 1);
-    // SAFETY: as the caller says.
+    // SAFETY: guaranteed by the caller.
     unsafe { result::launch_kernel(function, (grid, 1, 1), block, 0, stream, &mut params) }
         .map_err(doing("launching a stage"))
 }
 
-/// Device memory of words of 8 bytes, in zeros. Other GPUs can be let in, which memory of a pool does
-/// not do by a context's leave alone.
+/// Zeroed device memory, in words of 8 bytes. It is not allocated from a pool, because the peer access of a
+/// context does not extend to pool memory.
 #[derive(Debug)]
 pub(crate) struct Words {
     address: u64,
@@ -97,11 +99,11 @@ pub(crate) struct Words {
 impl Words {
     pub(crate) fn new(stream: &Arc<CudaStream>, count: u64) -> Result<Words> {
         bind(stream)?;
-        let allocating = || doing("allocating room for what GPUs tell each other");
+        let allocating = || doing("allocating memory for messages between GPUs");
         let count = count.max(2);
-        // SAFETY: the memory is owned by the value, which frees it, and zeroed before anybody else
-        // knows it. The driver returns before it has done so, and other streams do not wait for its own:
-        // so it is done on this one, and waited for.
+        // SAFETY: this value owns the memory, and frees it. The memory is zeroed on this stream, and the call
+        // waits for it, because a memset on the default stream may return before the memory is zeroed, and
+        // other streams do not wait for the default stream.
         unsafe {
             let address = result::malloc_sync(count as usize * 8).map_err(allocating())?;
             let words = Words { address, count, stream: stream.clone() };
@@ -111,11 +113,11 @@ impl Words {
         }
     }
 
-    /// With these in it.
+    /// Allocates memory for these values and copies them.
     pub(crate) fn holding(stream: &Arc<CudaStream>, values: &[u64]) -> Result<Words> {
         let words = Words::new(stream, values.len() as u64)?;
         let copying = || doing("copying to the device");
-        // SAFETY: there is room for as many, and the values live until it is done.
+        // SAFETY: the memory has room for the values, which live until the copy is complete.
         unsafe { result::memcpy_htod_async(words.address, values, stream.cu_stream()) }
             .map_err(copying())?;
         stream.synchronize().map_err(copying())?;
@@ -126,30 +128,30 @@ impl Words {
         self.address
     }
 
-    /// The words, once the stream has come so far.
+    /// Waits until the stream has reached this point, and returns the words.
     pub(crate) fn read(&self) -> Result<Vec<u64>> {
         bind(&self.stream)?;
-        let reading = || doing("reading what a GPU was told");
+        let reading = || doing("reading messages between GPUs");
         self.stream.synchronize().map_err(reading())?;
         let mut words = vec![0u64; self.count as usize];
-        // SAFETY: there are as many words.
+        // SAFETY: both `words` and the memory have `count` words.
         unsafe { result::memcpy_dtoh_sync(&mut words, self.address) }.map_err(reading())?;
         Ok(words)
     }
 
-    /// Puts a number in one of the words, in the order of the stream.
+    /// Writes a number to one of the words, in stream order.
     pub(crate) fn put(&self, at: u64, value: u64) -> Result<()> {
         assert!(at < self.count, "word {at} of {}", self.count);
         let (stream, address) = (self.stream.cu_stream(), self.address + at * 8);
-        // SAFETY: one of the words.
+        // SAFETY: `at < count` was checked, so the word is within the memory.
         unsafe { sys::cuStreamWriteValue64_v2(stream, address, value, 0) }
             .result()
             .map_err(doing("stamping a block"))
     }
 
-    /// Zeros in all of it, in the order of the stream.
+    /// Zeroes all words, in stream order.
     pub(crate) fn clear(&self) -> Result<()> {
-        // SAFETY: all of the memory, in the order of its stream.
+        // SAFETY: the memory has `count` words of 8 bytes, and is freed only after its stream is idle.
         unsafe {
             result::memset_d8_async(
                 self.address,
@@ -158,13 +160,15 @@ impl Words {
                 self.stream.cu_stream(),
             )
         }
-        .map_err(doing("clearing what GPUs tell each other"))
+        .map_err(doing("clearing messages between GPUs"))
     }
 
-    /// Copies bytes to this, behind so many of its own, in the order of a stream, which may be another GPU's.
+    /// Copies `bytes` bytes from an address to offset `behind` of this memory, in the order of a stream,
+    /// which may belong to another GPU.
     ///
     /// # Safety
-    /// There are so many bytes at the address, on the stream's device, until the stream has passed.
+    /// There must be `bytes` readable bytes at the address, on the stream's device, until the stream has
+    /// passed this point.
     pub(crate) unsafe fn take(
         &self,
         stream: &CudaStream,
@@ -177,7 +181,8 @@ impl Words {
         }
         assert!(behind + bytes <= self.count * 8, "{behind} + {bytes} of {} words", self.count);
         bind(stream)?;
-        // SAFETY: there is room, as was just asked; the rest is the caller's.
+        // SAFETY: the assertion has checked that the destination is within this memory; the caller guarantees
+        // the source.
         unsafe {
             sys::cuMemcpyAsync(self.address + behind, from, bytes as usize, stream.cu_stream())
         }
@@ -190,32 +195,32 @@ impl Drop for Words {
     fn drop(&mut self) {
         if bind(&self.stream).is_ok() {
             let _ = self.stream.synchronize();
-            // SAFETY: allocated by `new`, freed once, when nothing of its stream runs.
+            // SAFETY: `new` allocated the memory, it is freed once, and no work on its stream still uses it.
             let _ = unsafe { result::free_sync(self.address) };
         }
     }
 }
 
-/// Lets the GPU of one stream write to memory of another's. Whether it could.
+/// Enables access of the writer's GPU to the memory of the owner's GPU; returns whether that is possible.
 pub(crate) fn let_in(writer: &CudaStream, owner: &CudaStream) -> Result<bool> {
     bind(writer)?;
     let (ours, theirs) = (writer.context(), owner.context());
     let mut can = 0;
-    // SAFETY: both devices exist, and the answer has a place.
+    // SAFETY: both devices exist, and the pointer is valid for the result.
     unsafe { sys::cuDeviceCanAccessPeer(&mut can, ours.cu_device(), theirs.cu_device()) }
         .result()
-        .map_err(doing("asking for peer access"))?;
+        .map_err(doing("querying peer access"))?;
     if can == 0 {
         return Ok(false);
     }
-    // SAFETY: the writer's context is current, and the other one lives as long as its stream.
+    // SAFETY: the writer's context is current, and the owner's context lives as long as its stream.
     match unsafe { sys::cuCtxEnablePeerAccess(theirs.cu_ctx(), 0) }.result() {
         Ok(()) | Err(DriverError(CUresult::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED)) => Ok(true),
-        Err(error) => Err(doing("asking for peer access")(error)),
+        Err(error) => Err(doing("enabling peer access")(error)),
     }
 }
 
-/// A few words of pinned memory, which all GPUs see.
+/// A few words of pinned memory that all GPUs can access.
 #[derive(Debug)]
 pub(crate) struct Pinned {
     words: NonNull<u64>,
@@ -223,50 +228,50 @@ pub(crate) struct Pinned {
     stream: Arc<CudaStream>,
 }
 
-// SAFETY: the words are only used as atomic ones.
+// SAFETY: the words are only accessed atomically.
 unsafe impl Send for Pinned {}
 // SAFETY: as above.
 unsafe impl Sync for Pinned {}
 
-/// Words of pinned memory: two for a result, one for what went wrong instead.
+/// The number of words of pinned memory: two for a result, one for an error, and one unused.
 const PINNED: usize = 4;
 
-/// What a host finds that waits for a result.
+/// The state of a call, as a waiting host reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum News {
-    /// Nothing yet.
+pub(crate) enum Poll {
+    /// No result yet.
     None,
-    /// The bits.
+    /// The bits of the result.
     Result(u64),
-    /// What is wrong: a part that has not come, or a rank whose stamp is another.
+    /// An error: the number of the missing chunk, or of the rank whose stamp differs.
     Wrong(u32),
 }
 
-impl News {
-    fn of(word: impl Fn(usize) -> u64, epoch: u32, bytes: usize) -> News {
+impl Poll {
+    fn of(word: impl Fn(usize) -> u64, epoch: u32, bytes: usize) -> Poll {
         let half = |at| Some(word(at)).filter(|word| (word >> 32) as u32 == epoch);
         if let Some(wrong) = half(2) {
-            return News::Wrong(wrong as u32);
+            return Poll::Wrong(wrong as u32);
         }
-        let Some(low) = half(0) else { return News::None };
+        let Some(low) = half(0) else { return Poll::None };
         let high = if bytes == 8 { half(1) } else { Some(0) };
         match high {
-            Some(high) => News::Result(low & 0xffff_ffff | high << 32),
-            None => News::None,
+            Some(high) => Poll::Result(low & 0xffff_ffff | high << 32),
+            None => Poll::None,
         }
     }
 }
 
-/// Where a result is left.
+/// Where a result is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Where {
-    /// In memory of the host, which waits for it.
+    /// In host memory, which the host polls.
     Host,
-    /// In memory of the GPU.
+    /// In device memory.
     Device,
 }
 
-/// The places of a GPU's results.
+/// The memory for a GPU's results.
 #[derive(Debug)]
 pub(crate) struct Results {
     host: Pinned,
@@ -285,15 +290,15 @@ impl Results {
         }
     }
 
-    /// What has come to the host of an epoch, of a result of so many bytes.
-    pub(crate) fn look(&self, epoch: u32, bytes: usize) -> News {
+    /// The state of an epoch's result, which has `bytes` bytes, in pinned memory.
+    pub(crate) fn look(&self, epoch: u32, bytes: usize) -> Poll {
         self.host.look(epoch, bytes)
     }
 
-    /// What was left on the GPU, once its stream has come so far.
-    pub(crate) fn left(&self, epoch: u32, bytes: usize) -> Result<News> {
+    /// Waits until the stream has reached this point, and returns the state of the result in device memory.
+    pub(crate) fn left(&self, epoch: u32, bytes: usize) -> Result<Poll> {
         let words = self.device.read()?;
-        Ok(News::of(|at| words[at], epoch, bytes))
+        Ok(Poll::of(|at| words[at], epoch, bytes))
     }
 }
 
@@ -302,8 +307,8 @@ impl Pinned {
         bind(stream)?;
         let allocating = || doing("allocating pinned memory for a result");
         let flags = sys::CU_MEMHOSTALLOC_PORTABLE | sys::CU_MEMHOSTALLOC_DEVICEMAP;
-        // SAFETY: the memory is owned by the value, which frees it. It is aligned to pages, and zeroed
-        // before anybody else knows it: no epoch is zero.
+        // SAFETY: this value owns the memory, which is page-aligned and zeroed before it is shared. Zero
+        // marks an empty word, because no epoch is zero.
         unsafe {
             let words = result::malloc_host(PINNED * 8, flags).map_err(allocating())?;
             let words = NonNull::new(words.cast::<u64>()).ok_or(reduce::Error::Lost)?;
@@ -318,26 +323,29 @@ impl Pinned {
 
     fn word(&self, at: usize) -> u64 {
         assert!(at < PINNED);
-        // SAFETY: one of the words, aligned, and used as an atomic one by the host and the devices.
+        // SAFETY: `at < PINNED`, so the address points to one of the words, which is aligned and accessed
+        // atomically by host and devices.
         unsafe { AtomicU64::from_ptr(self.words.as_ptr().add(at)) }.load(Ordering::Acquire)
     }
 
-    /// What has come of an epoch, of a result of so many bytes.
-    pub(crate) fn look(&self, epoch: u32, bytes: usize) -> News {
-        News::of(|at| self.word(at), epoch, bytes)
+    /// The state of an epoch's result, which has `bytes` bytes.
+    pub(crate) fn look(&self, epoch: u32, bytes: usize) -> Poll {
+        Poll::of(|at| self.word(at), epoch, bytes)
     }
 
-    /// Puts a number there, for streams that wait for it.
+    /// Stores the number that streams wait for.
     pub(crate) fn put(&self, value: u32) {
-        // SAFETY: the first half of the first word, aligned, and used as an atomic one.
+        // SAFETY: the address points to the first half of the first word, which is aligned and accessed
+        // atomically.
         unsafe { AtomicU32::from_ptr(self.words.as_ptr().cast()) }.store(value, Ordering::Release);
     }
 
-    /// Holds a stream back until that number is there.
+    /// Makes a stream wait until `value` is stored.
     pub(crate) fn hold(&self, stream: &CudaStream, value: u32) -> Result<()> {
         bind(stream)?;
         let equal = sys::CUstreamWaitValue_flags::CU_STREAM_WAIT_VALUE_EQ as u32;
-        // SAFETY: the address is that of the first word, which lives until its streams are done.
+        // SAFETY: the address points to the first word, which is live until all streams that wait for it are
+        // idle.
         unsafe { sys::cuStreamWaitValue32_v2(stream.cu_stream(), self.address, value, equal) }
             .result()
             .map_err(doing("holding a stream back"))
@@ -347,23 +355,22 @@ impl Pinned {
 impl Drop for Pinned {
     fn drop(&mut self) {
         let _ = bind(&self.stream);
-        // Nothing writes to it any more.
         let _ = self.stream.synchronize();
-        // SAFETY: allocated by `new`, freed once.
+        // SAFETY: `new` allocated the memory, it is freed once, and no kernel writes to it any more.
         let _ = unsafe { result::free_host(self.words.as_ptr().cast()) };
     }
 }
 
-/// Numbers of 32 bits, two a word.
+/// Packs 32-bit numbers into words, two in each; the last word may have only one.
 pub(crate) fn pairs(numbers: &[u32]) -> Vec<u64> {
     let pair = |two: &[u32]| u64::from(two[0]) | u64::from(two.get(1).copied().unwrap_or(0)) << 32;
     numbers.chunks(2).map(pair).collect()
 }
 
-/// Whether a stream has done all that was queued, or how it failed.
+/// Whether a stream has finished all queued work; an error if that work failed.
 pub(crate) fn is_idle(stream: &CudaStream) -> Result<bool> {
     bind(stream)?;
-    // SAFETY: the stream lives.
+    // SAFETY: the stream is live, because it is borrowed.
     match unsafe { sys::cuStreamQuery(stream.cu_stream()) }.result() {
         Ok(()) => Ok(true),
         Err(DriverError(CUresult::CUDA_ERROR_NOT_READY)) => Ok(false),

@@ -1,4 +1,4 @@
-//! Elements to add: a function of their place, so that every rank has its own without being sent them.
+//! Test elements: each is a function of its index, so that every rank can generate its own.
 
 use std::{ops::Range, sync::Arc};
 
@@ -7,7 +7,7 @@ use half::{bf16, f16};
 
 use crate::{Result, cuda, error::doing, played::Bytes};
 
-/// A type that has elements to add.
+/// A type whose elements can be generated.
 pub trait Datum: Bytes + DeviceRepr + ValidAsZeroBits {
     /// Its name in commands.
     const NAME: &'static str;
@@ -28,7 +28,8 @@ macro_rules! data {
     )+};
 }
 
-/// A number of either sign, of about five orders of magnitude: its sum tells one order from another.
+/// A number of either sign, within about five orders of magnitude, so that a sum of such numbers depends on
+/// the order of the additions.
 fn number(bits: u32) -> f64 {
     let scale = [0.001, 0.1, 1.0, 30.0][bits as usize % 4];
     (f64::from(bits >> 8) / 8_388_608.0 - 1.0) * scale
@@ -45,8 +46,8 @@ data! {
     bf16, "bf16", |bits| bf16::from_f64(number(bits));
 }
 
-/// After so many elements they begin again: a device copies them, where a host would take minutes. It is
-/// no multiple of anything that a sum is cut by.
+/// The period after which the elements repeat. The device copies them period by period, because generating
+/// all of them on the host would take minutes. It is not a multiple of any chunk size.
 const PERIOD: u64 = 4_194_301;
 
 /// The elements of all ranks.
@@ -54,7 +55,7 @@ const PERIOD: u64 = 4_194_301;
 pub struct Data;
 
 impl Data {
-    /// The element at a place.
+    /// The element at an index.
     pub fn at<T: Datum>(place: u64) -> T {
         let mixed = (place % PERIOD).wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let mixed = (mixed ^ mixed >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -80,7 +81,8 @@ impl Data {
         }
         let mut done = once.len();
         while 0 < done && done < slice.len() {
-            // A whole number of times: so all that follows begins where a repetition does.
+            // The elements copied so far are an integral number of periods, so each copy starts at the
+            // beginning of one.
             let (front, mut back) = slice.split_at_mut(done);
             let more = done.min(back.len());
             stream

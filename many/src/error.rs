@@ -1,57 +1,70 @@
-//! What can go wrong, each in a sentence.
+//! Errors. Each message is a sentence.
 
 use cudarc::driver::DriverError;
 
 /// A result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why there is no sum.
+/// The reason why there is no result.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A rank beyond the last one.
     #[error("RANK is {rank}, but WORLD_SIZE is {world}: ranks are 0 to {}", i64::from(*world) - 1)]
     Rank {
-        /// The rank that there is not.
+        /// The rank that does not exist.
         rank: u32,
-        /// How many there are.
+        /// The number of ranks.
         world: u32,
     },
-    /// What launchers say does not fit together.
+    /// The launchers' variables contradict each other.
     #[error("{0}")]
     Launcher(String),
-    /// Ranks did not meet, or do not agree.
+    /// The rendezvous of the ranks failed, or they ask for different sums.
     #[error("{0}")]
     Meeting(String),
-    /// A rank is gone, or has given up.
+    /// A rank is lost, or has given up.
     #[error("{0}")]
     Gone(String),
-    /// NCCL is not there, or not well.
+    /// NCCL is missing, or has failed.
     #[error("{0}")]
     Nccl(String),
-    /// GPUs that cannot do what was asked.
+    /// A result whose bits differ from those of one GPU, or of an earlier call.
+    #[error("{0}")]
+    Bits(String),
+    /// The GPUs cannot do what was asked.
     #[error("{0}")]
     Gpus(String),
-    /// A shard that does not fit the others.
+    /// A shard has the wrong length, or the shards are too long together.
     #[error("{0}")]
     Shard(String),
-    /// A call of the CUDA driver that failed.
+    /// A call of the CUDA driver failed.
     #[error("{doing}: {source}")]
     Driver {
-        /// What was being done.
+        /// The operation that failed.
         doing: &'static str,
-        /// The driver's answer.
+        /// The driver's error.
         source: DriverError,
     },
-    /// One GPU's part of it.
+    /// The sum of one GPU failed.
     #[error(transparent)]
     Reduce(#[from] reduce::Error),
-    /// The interpreter's answer.
+    /// The interpreter failed.
     #[error("{0}")]
     Played(String),
 }
 
-/// Says what was being done when the driver failed.
+impl Error {
+    /// The exit code of a program that stops with this error: 1 for a wrong result, 2 for no result.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Error::Bits(_) => 1,
+            _ => 2,
+        }
+    }
+}
+
+/// Adds the name of the failed operation to an error of the driver.
 pub(crate) fn doing(doing: &'static str) -> impl FnOnce(DriverError) -> Error {
     move |source| Error::Driver { doing, source }
 }

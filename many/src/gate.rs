@@ -1,7 +1,9 @@
-//! What holds all GPUs of a process back until everything is queued: no gap is the host's.
+//! A gate that holds back all GPUs of a process until everything is queued, so that no gap is due to the
+//! host.
 //!
-//! One word in pinned memory holds all streams. GPUs see it at different times, up to nine microseconds
-//! apart; so behind it they meet, by something of which each needs the other's, and begin within about one.
+//! All streams wait for one word in pinned memory. The GPUs see it change up to 9 µs apart. So after the gate
+//! they first compute a sum that needs messages from all GPUs, after which they start within about 1 µs of
+//! each other.
 
 use std::{
     sync::{
@@ -20,14 +22,14 @@ use crate::{
     error::doing,
 };
 
-/// The streams of all GPUs, and what holds them back.
+/// The streams of all GPUs, and the word for which they wait.
 pub(crate) struct Gate {
     streams: Vec<Arc<CudaStream>>,
     events: Vec<(CudaEvent, CudaEvent)>,
     word: Arc<Word>,
 }
 
-/// The word, and since when it is closed.
+/// The word, and the state that the measuring thread shares with the watching thread.
 struct Word {
     pinned: Pinned,
     closings: AtomicU64,
@@ -55,7 +57,8 @@ impl Gate {
         Ok(Gate { streams: streams.to_vec(), events, word })
     }
 
-    /// Microseconds of each GPU, for what is queued after they have met.
+    /// The time of the queued work on each GPU, in microseconds, from the point at which the GPUs have
+    /// synchronized. `meet` queues the synchronization, and `queue` the work.
     pub(crate) fn time(
         &self,
         meet: impl FnOnce() -> Result<()>,
@@ -70,12 +73,12 @@ impl Gate {
         });
         let queued = begun.and_then(|()| queue());
         let ended = all().try_for_each(|(stream, (_, end))| end.record(stream).map_err(timing()));
-        // On every path: a stream that is held back hangs the program.
+        // On every path: a stream that is still held back would hang the program.
         self.word.open(closing);
         queued.and(ended)?;
         if self.word.broken.load(Ordering::Acquire) {
             return Err(Error::Gpus(
-                "something waited for a GPU that was held back: no times".into(),
+                "a call waited for a GPU that was held back, so it was not timed".into(),
             ));
         }
         let micros = |(stream, (start, end)): (&Arc<CudaStream>, &(CudaEvent, CudaEvent))| {
@@ -99,7 +102,8 @@ impl Word {
         self.opened.store(closing, Ordering::Release);
     }
 
-    /// Opens what stays closed: a library that waits for the device while it queues would hang.
+    /// Opens a gate that stays closed for more than two seconds: otherwise, a library that synchronizes
+    /// while it queues would hang.
     fn watch(&self) {
         let (mut seen, mut since) = (0, Instant::now());
         while !self.over.load(Ordering::Acquire) {

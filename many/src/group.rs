@@ -1,4 +1,4 @@
-//! Ranks on NCCL: one of them in this process, or all.
+//! Ranks that exchange through NCCL: one of them in this process, or all.
 
 use std::{
     cell::{Cell, RefCell},
@@ -15,15 +15,16 @@ use crate::{
     nccl::{Comm, Nccl},
 };
 
-/// How ranks behave.
+/// Options of a group.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How long anything may take that needs all ranks.
+    /// The timeout of each operation that needs all ranks.
     pub timeout: Duration,
-    /// Where NCCL is, if it is not to be looked for.
+    /// The path of the NCCL library; `None` if it is to be searched for.
     pub nccl: Option<PathBuf>,
-    /// Whether the parts' sums travel as integers that are added, whose steps grow as the logarithm of
-    /// the ranks, and not from each to the next. Nothing asks for the number of hosts.
+    /// Whether partial sums are exchanged by an integer all-reduce, whose number of steps grows with the
+    /// logarithm of the number of ranks, instead of by an all-gather in a ring. `None` selects the
+    /// all-reduce if there are several hosts.
     pub reduce: Option<bool>,
 }
 
@@ -33,10 +34,10 @@ impl Default for Options {
     }
 }
 
-/// Ranks that add together.
+/// The ranks of a sum, or the one that runs in this process.
 #[derive(Debug)]
 pub struct Group {
-    // Before the control plane, which says that this rank has left.
+    // Declared first, so that it is dropped before the control plane announces that this rank has left.
     pub(crate) comms: RefCell<Vec<Comm>>,
     pub(crate) ranks: Vec<(u32, Arc<CudaStream>)>,
     pub(crate) world: u32,
@@ -47,7 +48,7 @@ pub struct Group {
 }
 
 impl Group {
-    /// One rank of those that have met, on this stream.
+    /// Joins the ranks that `control` has connected, as one rank on this stream.
     pub fn join(
         stream: &Arc<CudaStream>,
         nccl: &Nccl,
@@ -72,7 +73,7 @@ impl Group {
         })
     }
 
-    /// All ranks in this process, each with its stream.
+    /// Makes a group of ranks that are all in this process, one for each stream.
     pub fn local(streams: &[Arc<CudaStream>], nccl: &Nccl, options: &Options) -> Result<Group> {
         let ranks: Vec<_> = (0..).zip(streams.iter().cloned()).collect();
         let places: Vec<_> =
@@ -90,7 +91,7 @@ impl Group {
         })
     }
 
-    /// How many ranks there are.
+    /// The number of ranks.
     pub fn world(&self) -> u32 {
         self.world
     }

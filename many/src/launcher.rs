@@ -1,32 +1,32 @@
-//! Which rank this process is: launchers say so in its environment.
+//! The rank of this process, read from the environment variables that launchers set.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 
 use crate::{Error, Result};
 
-/// One of the ranks.
+/// A rank and the number of ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rank {
-    /// Counted from 0.
+    /// The rank, counted from 0.
     pub rank: u32,
-    /// How many there are.
+    /// The number of ranks.
     pub world: u32,
 }
 
-/// Who starts processes, by the variables that it sets.
+/// The launchers, distinguished by the variables that they set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Launcher {
-    /// torchrun, and whoever sets what it sets.
+    /// torchrun, and launchers that set the same variables.
     Torchrun,
     /// Slurm's srun.
     Srun,
     /// Open MPI's mpirun.
     Openmpi,
-    /// MPICH's and Intel's.
+    /// The mpirun of MPICH or of Intel MPI.
     Mpich,
 }
 
-/// A launcher's variables: of the rank, of the world, and of the rank on this machine.
+/// A launcher's variables: the rank, the number of ranks, and the rank on this machine.
 struct Variables {
     launcher: Launcher,
     rank: &'static str,
@@ -61,32 +61,33 @@ const VARIABLES: [Variables; 4] = [
     },
 ];
 
-/// What a launcher has said.
+/// The settings of a launcher.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launched {
-    /// Which rank of how many.
+    /// The rank and the number of ranks.
     pub rank: Rank,
-    /// Which of the GPUs of this machine.
+    /// The index of this rank's GPU on this machine.
     pub local: u32,
-    /// The launcher's name for the job, and how often it was started again.
+    /// The launcher's name of the job, with its restart count.
     pub job: String,
-    /// Where rank 0 is, and the port that is free there.
+    /// The host of rank 0.
     pub host: String,
-    /// See `host`.
+    /// The port on which rank 0 listens.
     pub port: u16,
 }
 
-/// The environment, or a test's.
+/// The environment, or a test's replacement.
 pub(crate) type Lookup<'l> = &'l dyn Fn(&str) -> Option<String>;
 
 impl Rank {
-    /// What the launcher of this process says; nothing if there is none.
+    /// The rank that the launcher of this process has set; `None` if there is no launcher.
     pub fn from_env() -> Result<Option<Rank>> {
         Ok(launched(&|name| std::env::var(name).ok(), None)?.map(|launched| launched.rank))
     }
 }
 
-/// What the environment says: of this launcher, or of whichever there is.
+/// The settings in the environment of the given launcher, or of any launcher if none is given. `None` if no
+/// launcher was given and none is found.
 pub fn launched(
     env: &dyn Fn(&str) -> Option<String>,
     launcher: Option<Launcher>,
@@ -104,7 +105,7 @@ pub fn launched(
             Some(launcher) => {
                 let of = VARIABLES.iter().find(|of| of.launcher == launcher);
                 let name = of.map_or("RANK", |of| of.rank);
-                Err(Error::Launcher(format!("--launcher names one that has not set {name}")))
+                Err(Error::Launcher(format!("--launcher names a launcher that has not set {name}")))
             }
         };
     };
@@ -114,7 +115,7 @@ pub fn launched(
             false => (of.rank, rank.rank, other.rank, theirs.rank),
         };
         return Err(Error::Launcher(format!(
-            "two launchers disagree: {name} is {ours}, {other} is {theirs}; name one with --launcher"
+            "two launchers disagree: {name} is {ours}, {other} is {theirs}; choose one with --launcher"
         )));
     }
     let local = number(env, of.local)?.unwrap_or(rank.rank);
@@ -131,7 +132,7 @@ pub fn launched(
 
 fn number(env: Lookup<'_>, name: &str) -> Result<Option<u32>> {
     let Some(text) = env(name) else { return Ok(None) };
-    let wrong = |_| Error::Launcher(format!("{name} is {text:?}, and not a number"));
+    let wrong = |_| Error::Launcher(format!("{name} is {text:?}, which is not a number"));
     text.trim().parse().map(Some).map_err(wrong)
 }
 
@@ -143,20 +144,24 @@ fn rank(env: Lookup<'_>, of: &Variables) -> Result<Option<Rank>> {
     };
     match (number(env, of.rank)?, number(env, of.world)?) {
         (Some(rank), Some(world)) if rank < world => Ok(Some(Rank { rank, world })),
+        (_, Some(0)) => Err(Error::Launcher(format!(
+            "{} is 0: the number of ranks must be at least 1",
+            of.world
+        ))),
         (Some(rank), Some(world)) => Err(Error::Launcher(format!(
             "{} is {rank}, but {} is {world}: ranks are 0 to {}",
             of.rank,
             of.world,
-            i64::from(world) - 1
+            world - 1
         ))),
         (Some(_), None) => one(of.rank, of.world),
-        // Slurm says how many tasks there are in shells that are none of them.
+        // Slurm sets the number of tasks also in shells that are not tasks.
         (None, Some(_)) if of.launcher == Launcher::Torchrun => one(of.world, of.rank),
         (None, _) => Ok(None),
     }
 }
 
-/// The machine of rank 0.
+/// The host of rank 0.
 fn host(env: Lookup<'_>, of: &Variables, rank: Rank) -> Result<String> {
     if let Some(host) = env("MASTER_ADDR") {
         return Ok(host);
@@ -174,12 +179,12 @@ fn host(env: Lookup<'_>, of: &Variables, rank: Rank) -> Result<String> {
         return Ok("127.0.0.1".to_owned());
     }
     Err(Error::Launcher(format!(
-        "{} says that this is rank {} of {}, and nothing says where rank 0 is: set MASTER_ADDR to its machine",
+        "{} says that this is rank {} of {}, but rank 0's host is not set: set MASTER_ADDR",
         of.rank, rank.rank, rank.world
     )))
 }
 
-/// The first of `node[007-009,12],other`.
+/// The first host of a Slurm list such as `node[007-009,12],other`, which is `node007`.
 fn first_node(nodes: &str) -> String {
     match nodes.split_once('[') {
         Some((name, list)) if !name.contains(',') => {
@@ -190,7 +195,7 @@ fn first_node(nodes: &str) -> String {
     }
 }
 
-/// A port that is free on rank 0's machine: torchrun itself listens at its own.
+/// The port on which rank 0 listens: MASTER_PORT + 1, because torchrun itself listens on MASTER_PORT.
 fn port(env: Lookup<'_>, of: &Variables) -> Result<u16> {
     let after = |name: &str, port: u32| {
         let next = u16::try_from(port.saturating_add(1)).ok();
@@ -199,20 +204,21 @@ fn port(env: Lookup<'_>, of: &Variables) -> Result<u16> {
     if let Some(port) = number(env, "MASTER_PORT")? {
         return after("MASTER_PORT", port);
     }
-    // One job's ports are another's neighbours.
+    // Derived from the job id, because jobs on the same machine need different ports.
     match number(env, "SLURM_JOB_ID")?.filter(|_| of.launcher == Launcher::Srun) {
         Some(job) => Ok(20_000 + (job % 20_000) as u16),
         None => Ok(29_501),
     }
 }
 
-/// Where to meet.
+/// The socket address of rank 0. IPv4 addresses are preferred.
 pub fn resolve(host: &str, port: u16) -> Result<SocketAddr> {
     let found = (host, port).to_socket_addrs();
     let wrong =
         |why: String| Error::Launcher(format!("rank 0's machine {host:?} has no address: {why}"));
     let mut all: Vec<SocketAddr> = found.map_err(|error| wrong(error.to_string()))?.collect();
-    // What is bound is what is called, wherever a name has two addresses.
+    // All ranks choose the same address, even if a name has several: rank 0 must listen where the others
+    // connect.
     all.sort_by_key(|address| !address.is_ipv4());
     all.first().copied().ok_or_else(|| wrong("the name is empty".into()))
 }
@@ -233,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_has_started_it() {
+    fn without_a_launcher() {
         assert_eq!(of(&[("SLURM_NTASKS", "2"), ("MASTER_ADDR", "x")], None).unwrap(), None);
     }
 
@@ -279,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_has_a_sentence() {
+    fn contradictory_variables_are_errors() {
         assert_eq!(
             says(&[("RANK", "2"), ("WORLD_SIZE", "2")]),
             "RANK is 2, but WORLD_SIZE is 2: ranks are 0 to 1"
@@ -288,8 +294,11 @@ mod tests {
             says(&[("RANK", "0")]),
             "RANK is set and WORLD_SIZE is not: start all ranks with one launcher"
         );
-        assert_eq!(says(&[("RANK", "x"), ("WORLD_SIZE", "2")]), "RANK is \"x\", and not a number");
-        assert!(says(&[("RANK", "0"), ("WORLD_SIZE", "0")]).contains("ranks are 0 to -1"));
+        assert_eq!(
+            says(&[("RANK", "x"), ("WORLD_SIZE", "2")]),
+            "RANK is \"x\", which is not a number"
+        );
+        assert!(says(&[("RANK", "0"), ("WORLD_SIZE", "0")]).contains("WORLD_SIZE is 0"));
         let two = [
             ("RANK", "0"),
             ("WORLD_SIZE", "2"),
@@ -299,7 +308,7 @@ mod tests {
         ];
         assert_eq!(
             says(&two),
-            "two launchers disagree: RANK is 0, SLURM_PROCID is 1; name one with --launcher"
+            "two launchers disagree: RANK is 0, SLURM_PROCID is 1; choose one with --launcher"
         );
         let named = of(&two, Some(Launcher::Srun)).unwrap().unwrap();
         assert_eq!(named.rank.rank, 1);

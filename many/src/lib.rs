@@ -1,13 +1,13 @@
-//! The sum, minimum or maximum of elements that lie on several GPUs: with the bits that one GPU would
-//! have given, whatever their number.
+//! The sum, minimum or maximum of elements that lie on several GPUs. The result is bit-identical to that of
+//! one GPU, for any number of GPUs.
 //!
-//! The shape of the sum is that of the global length, as [`reduce`] cuts it. Each rank adds whole parts
-//! ([`shard()`]), the parts' sums are exchanged as raw bytes, and every rank finishes over all of them in
-//! the same order. So nothing depends on who added what.
+//! [`reduce`] divides the global slice into chunks as for one GPU. Each rank adds whole chunks ([`shard()`]),
+//! the partial sums are exchanged as raw bytes, and every rank combines all of them in the same order. So the
+//! result does not depend on which rank added which chunk.
 //!
-//! [`Local`] has all GPUs in one process, and exchanges inside the kernels, through the GPUs' own links.
-//! [`Group`] is one rank of many, on NCCL, which is found at run time. [`played`] has ranks that are
-//! interpreters, on any machine.
+//! [`Local`] has all GPUs in one process, and exchanges partial sums inside the kernels, over the GPUs'
+//! links. [`Group`] has ranks in one process or in several, which exchange through NCCL; NCCL is loaded at
+//! run time. [`played`] has ranks that are interpreters, and runs on any machine.
 
 pub mod control;
 mod cuda;

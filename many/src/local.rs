@@ -1,7 +1,7 @@
-//! All GPUs of a process, with the exchange inside their kernels: each block posts its part's sum to
-//! every GPU through their own links, and each GPU's last block waits for the mail of all.
+//! All GPUs of a process, with the exchange inside their kernels: each block publishes its chunk's sum to
+//! every GPU over their links, and each GPU's last block polls for the messages of all chunks.
 //!
-//! One of the files with `unsafe`: a kernel writes to the memory of other GPUs.
+//! This file has `unsafe` code: a kernel writes to the memory of other GPUs.
 #![expect(unsafe_code, reason = "a kernel has the addresses of other GPUs' memory")]
 
 use std::{
@@ -17,88 +17,90 @@ use reduce::{Accumulator, Element, Operation, shape, stages::Stage};
 
 use crate::{
     Datum, Error, Layout, Result,
-    cuda::{self, Loaded, News, Results, Where, Words},
+    cuda::{self, Loaded, Poll, Results, Where, Words},
     error::doing,
     small::Small,
 };
 
-/// The most GPUs of one process: a thread of a warp posts to each.
+/// The maximum number of GPUs of one process: each lane of a warp publishes to one.
 const MOST: usize = 32;
 
-/// Times per second that a thread looks for mail, about: what makes a count of looks of a time.
-const LOOKS: f64 = 1.3e6;
+/// The approximate number of polls per second of a thread, by which a timeout is converted to a number of
+/// polls.
+const POLLS: f64 = 1.3e6;
 
 /// The GPUs of this process, each with a stream.
 #[derive(Debug)]
 pub struct Local {
     seats: Vec<Seat>,
     timeout: Duration,
-    /// Whether two of them are one GPU: then they post one after the other, and the last one waits.
+    /// Whether two seats are on the same GPU: then all seats run one after the other, and only the last one
+    /// polls.
     shared: bool,
     epoch: Cell<u32>,
 }
 
-/// One GPU: its mail, where it says what came of it, and the ticket of its blocks.
+/// One GPU: its message slots, its result, and the ticket of its blocks.
 #[derive(Debug)]
 struct Seat {
     stream: Arc<CudaStream>,
-    boxes: Words,
+    slots: Words,
     tickets: Words,
     results: Results,
-    /// How far its stream has come, for another that waits.
+    /// An event on its stream, for which other streams wait.
     event: CudaEvent,
-    /// Where the boxes of all are, in this GPU's memory.
+    /// The addresses of all GPUs' slots, in this GPU's memory.
     table: Words,
 }
 
-/// A sum of one type, operation and length, over and over.
+/// A repeated sum of one element type, operation and length.
 #[derive(Debug)]
 pub struct LocalPlan<'l, T> {
     local: &'l Local,
     layout: Layout,
     stages: Vec<Loaded>,
-    /// So few elements that the first GPU is sent them by all, instead of the stages.
+    /// Set for small sums: the first GPU adds the elements of all GPUs, instead of the stages.
     small: Option<Sent>,
     element: PhantomData<T>,
 }
 
 impl Local {
-    /// The GPUs of these streams. Each lets all others write to its mail.
+    /// Opens the GPUs of these streams, and gives each GPU access to the slots of all others.
     pub fn new(streams: &[Arc<CudaStream>], timeout: Duration) -> Result<Local> {
         if streams.is_empty() || streams.len() > MOST {
             return Err(Error::Gpus(format!(
-                "one process takes 1 to {MOST} GPUs, and was given {}",
+                "one process supports 1 to {MOST} GPUs, but {} streams were given",
                 streams.len()
             )));
         }
         let gpus: Vec<usize> = streams.iter().map(|stream| stream.context().ordinal()).collect();
         let shared = open(&gpus, |writer, owner| cuda::let_in(&streams[writer], &streams[owner]))?;
-        // The widest values take two halves; two sets, for even and odd epochs.
-        let boxes: Vec<Words> = streams
+        // The widest values occupy two words, and there are two sets of slots, for even and odd epochs.
+        let slots: Vec<Words> = streams
             .iter()
-            .map(|stream| Words::new(stream, 2 * 2 * shape::PARTS))
+            .map(|stream| Words::new(stream, 2 * 2 * shape::CHUNKS))
             .collect::<Result<_>>()?;
-        let table: Vec<u64> = boxes.iter().map(Words::address).collect();
-        let seat = |(stream, boxes): (&Arc<CudaStream>, Words)| {
+        let table: Vec<u64> = slots.iter().map(Words::address).collect();
+        let seat = |(stream, slots): (&Arc<CudaStream>, Words)| {
             Ok(Seat {
                 stream: stream.clone(),
-                boxes,
+                slots,
                 tickets: Words::new(stream, 2)?,
                 results: Results::new(stream)?,
                 event: stream.context().new_event(None).map_err(doing("making an event"))?,
                 table: Words::holding(stream, &table)?,
             })
         };
-        let seats = streams.iter().zip(boxes).map(seat).collect::<Result<_>>()?;
+        let seats = streams.iter().zip(slots).map(seat).collect::<Result<_>>()?;
         Ok(Local { seats, timeout, shared, epoch: Cell::new(0) })
     }
 
-    /// How many GPUs there are.
+    /// The number of GPUs.
     pub fn world(&self) -> u32 {
         self.seats.len() as u32
     }
 
-    /// What is added again and again: `n` elements in all, cut as [`shard`](crate::shard()) says.
+    /// Plans a repeated sum of `n` elements. [`shard`](crate::shard()) computes the shard of each GPU.
     pub fn plan<T: Element>(&self, n: u64, operation: Operation) -> Result<LocalPlan<'_, T>> {
         let layout = Layout::even::<T>(n, self.world())?;
         let load =
@@ -114,19 +116,19 @@ impl Local {
         Ok(LocalPlan { local: self, layout, stages, small, element: PhantomData })
     }
 
-    /// The sum of these slices, one behind the other, each on its GPU. Waits for it.
+    /// Computes the sum of these slices, in order, each on its GPU. Waits for the result.
     pub fn sum<T: Datum>(&self, slices: &[&dyn Slice<T>]) -> Result<T::Output> {
         let n = slices.iter().map(|slice| slice.count() as u64).sum();
         self.plan(n, Operation::Sum)?.run(slices)
     }
 }
 
-/// A slice on a device, whatever it is called.
+/// A slice on a device, of any slice type.
 pub trait Slice<T> {
-    /// How many elements it has.
+    /// The number of elements.
     fn count(&self) -> usize;
 
-    /// Its address, for work of this stream, while the answer lives.
+    /// Its device address, for work on this stream.
     fn address(&self, stream: &CudaStream) -> u64;
 }
 
@@ -136,40 +138,40 @@ impl<T: Datum, S: DevicePtr<T>> Slice<T> for S {
     }
 
     fn address(&self, stream: &CudaStream) -> u64 {
-        // The event that follows a use is that of the slice's own stream, which is this one.
+        // The returned guard is dropped: the slice's own stream is this one, so stream order is enough.
         self.device_ptr(stream).0
     }
 }
 
 impl<T: Datum> LocalPlan<'_, T> {
-    /// Who adds what.
+    /// The layout of the shards.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// The result of these slices, each on its GPU. Waits for it.
+    /// Computes the result over these slices, each on its GPU. Waits for it.
     pub fn run(&self, slices: &[&dyn Slice<T>]) -> Result<T::Output> {
         let epoch = self.queue(slices)?;
         self.wait(epoch)
     }
 
-    /// Launches, and does not wait: the epoch that the result will have.
+    /// Launches without waiting, and returns the epoch of the result.
     pub fn queue(&self, slices: &[&dyn Slice<T>]) -> Result<u32> {
         self.queue_to(slices, Where::Host)
     }
 
-    /// As [`queue`](LocalPlan::queue), with the result left there.
+    /// As [`queue`](LocalPlan::queue), but stores the result at the given place.
     pub(crate) fn queue_to(&self, slices: &[&dyn Slice<T>], place: Where) -> Result<u32> {
         self.fits(slices)?;
         let Local { seats, shared, timeout, .. } = self.local;
-        // Zero is what a box holds that was never used.
+        // Epoch 0 marks a slot that was never written.
         let epoch = self.local.epoch.get().wrapping_add(1).max(1);
         self.local.epoch.set(epoch);
         if let Some(small) = &self.small {
             self.send(small, slices, place, epoch)?;
             return Ok(epoch);
         }
-        let patience = (timeout.as_secs_f64() * LOOKS).clamp(1.0, f64::from(u32::MAX)) as u64;
+        let patience = (timeout.as_secs_f64() * POLLS).clamp(1.0, f64::from(u32::MAX)) as u64;
         for rank in 0..seats.len() {
             let (seat, stage) = (&seats[rank], &self.stages[rank]);
             let own = self.layout.of(rank as u32);
@@ -182,7 +184,7 @@ impl<T: Datum> LocalPlan<'_, T> {
                 slices[rank].address(&seat.stream),
                 seat.results.address(place),
                 slices[rank].count() as u64,
-                self.layout.shape.words().into(),
+                self.layout.shape.vectors().into(),
                 own.len() as u64,
                 seat.tickets.address(),
                 epoch.into(),
@@ -195,39 +197,40 @@ impl<T: Datum> LocalPlan<'_, T> {
                 if waits { patience } else { 0 },
             ];
             let grid = (own.len() as u32).clamp(1, stage.blocks);
-            // SAFETY: these are the arguments of the entry; the slices were measured, and everything
-            // else lives as long as `Local`, which waits for its streams before it frees.
+            // SAFETY: the arguments match the kernel's parameters, the slices' lengths were checked, and all
+            // buffers live as long as `Local`, which waits for its streams before it frees them.
             unsafe { cuda::launch(stage, &seat.stream, grid, &mut arguments) }?;
         }
         Ok(epoch)
     }
 
-    /// The result of an epoch, once all GPUs have it.
+    /// Waits until all GPUs have the result of an epoch, and returns it.
     pub fn wait(&self, epoch: u32) -> Result<T::Output> {
-        // A GPU waits so long by itself, and its clock is not ours.
+        // The host waits longer than the GPUs, whose own timeout is a number of polls and depends on their
+        // clock rates.
         let deadline = Instant::now() + self.local.timeout * 3 + Duration::from_secs(1);
         let bytes = size_of::<T::Output>();
         let mut result = None;
         for seat in self.has() {
-            let mut looks = 0u32;
+            let mut polls = 0u32;
             let bits = loop {
                 match seat.results.look(epoch, bytes) {
-                    News::Result(bits) => break bits,
-                    News::Wrong(part) => return Err(self.missing(part)),
-                    News::None => {}
+                    Poll::Result(bits) => break bits,
+                    Poll::Wrong(part) => return Err(self.missing(part)),
+                    Poll::None => {}
                 }
-                looks = looks.wrapping_add(1);
-                if !looks.is_multiple_of(4096) {
+                polls = polls.wrapping_add(1);
+                if !polls.is_multiple_of(4096) {
                     std::hint::spin_loop();
                     continue;
                 }
-                let news = || seat.results.look(epoch, bytes);
-                if cuda::is_idle(&seat.stream)? && news() == News::None {
+                let poll = || seat.results.look(epoch, bytes);
+                if cuda::is_idle(&seat.stream)? && poll() == Poll::None {
                     return Err(reduce::Error::Lost.into());
                 }
                 if Instant::now() >= deadline {
                     return Err(Error::Gone(format!(
-                        "GPU {} has not ended within {:.0} s",
+                        "GPU {} did not finish within {:.0} s; the sum was given up",
                         seat.stream.context().ordinal(),
                         self.local.timeout.as_secs_f64() * 3.0
                     )));
@@ -236,23 +239,23 @@ impl<T: Datum> LocalPlan<'_, T> {
             };
             agree(&mut result, bits)?;
         }
-        Ok(T::Output::from_word(result.unwrap_or_default()))
+        Ok(T::Output::from_bits64(result.unwrap_or_default()))
     }
 
-    /// The result that an epoch has left on the GPUs. Waits for it.
+    /// Waits for the result that an epoch stores on the GPUs, and returns it.
     pub(crate) fn left(&self, epoch: u32) -> Result<T::Output> {
         let mut result = None;
         for seat in self.has() {
             match seat.results.left(epoch, size_of::<T::Output>())? {
-                News::Result(bits) => agree(&mut result, bits)?,
-                News::Wrong(part) => return Err(self.missing(part)),
-                News::None => return Err(reduce::Error::Lost.into()),
+                Poll::Result(bits) => agree(&mut result, bits)?,
+                Poll::Wrong(part) => return Err(self.missing(part)),
+                Poll::None => return Err(reduce::Error::Lost.into()),
             }
         }
-        Ok(T::Output::from_word(result.unwrap_or_default()))
+        Ok(T::Output::from_bits64(result.unwrap_or_default()))
     }
 
-    /// Who has a result: all, or the one that had the others' mail or elements.
+    /// The GPUs that have a result: all of them, or the one that collected the messages or elements.
     fn has(&self) -> &[Seat] {
         let seats = &self.local.seats[..];
         match &self.small {
@@ -267,16 +270,16 @@ impl<T: Datum> LocalPlan<'_, T> {
         let rank = rank.unwrap_or_default();
         let device = self.local.seats[rank as usize].stream.context().ordinal();
         Error::Gone(format!(
-            "the sum of part {part}, of rank {rank} on GPU {device}, did not come within about {} s; the sum was given up",
+            "the sum of chunk {part}, of rank {rank} on GPU {device}, did not arrive within about {} s; the sum was aborted",
             self.local.timeout.as_secs_f64()
         ))
     }
 
-    /// Whether each slice is its GPU's shard.
+    /// Checks that each slice is its GPU's shard.
     fn fits(&self, slices: &[&dyn Slice<T>]) -> Result<()> {
         if slices.len() != self.local.seats.len() {
             return Err(Error::Shard(format!(
-                "{} slices for {} GPUs: give each its own",
+                "{} slices were given for {} GPUs: give one for each GPU",
                 slices.len(),
                 self.local.seats.len()
             )));
@@ -286,7 +289,7 @@ impl<T: Datum> LocalPlan<'_, T> {
             let (wants, has) = (own.end - own.start, slice.count() as u64);
             if wants != has {
                 return Err(Error::Shard(format!(
-                    "rank {rank} has {has} elements, and its whole parts of {} are {wants}: cut with many::shard",
+                    "rank {rank} has {has} elements, but its shard of {} elements has {wants}: compute shards with many::shard",
                     self.layout.n
                 )));
             }
@@ -294,15 +297,16 @@ impl<T: Datum> LocalPlan<'_, T> {
         Ok(())
     }
 
-    /// The first GPU adds the elements of all, once the others have sent theirs; and these send no more
-    /// before it has.
+    /// Queues a small sum: the first GPU adds the elements of all GPUs, once the other streams have reached
+    /// this call. The other streams continue only after that.
     fn send(&self, small: &Sent, slices: &[&dyn Slice<T>], place: Where, epoch: u32) -> Result<()> {
         let (adds, others) = self.local.seats.split_at(1);
         let adds = &adds[0];
-        let ordering = || doing("letting a GPU wait for another");
+        let ordering = || doing("letting one GPU wait for another");
         for (rank, other) in (1..).zip(others) {
             let (from, bytes) = (slices[rank].address(&other.stream), small.bytes[rank]);
-            // SAFETY: the slice was measured, and whoever queues keeps it until it has waited.
+            // SAFETY: the slice has `bytes` bytes, because its length was checked, and callers keep it
+            // until they have waited.
             unsafe { small.row.take(&other.stream, small.behind[rank], from, bytes) }?;
             other.event.record(&other.stream).map_err(ordering())?;
             adds.stream.wait(&other.event).map_err(ordering())?;
@@ -310,21 +314,23 @@ impl<T: Datum> LocalPlan<'_, T> {
         let sent = small.behind.iter().map(|behind| small.row.address() + behind);
         let own = slices[0].address(&adds.stream);
         let addresses: Vec<u64> = [own].into_iter().chain(sent.skip(1)).collect();
-        // SAFETY: there lie the elements of each rank, once the streams have come so far.
+        // SAFETY: each rank's elements are at its address once the streams have reached this point.
         unsafe { small.kernel.queue(&addresses, adds.results.address(place), 0, epoch) }?;
         adds.event.record(&adds.stream).map_err(ordering())?;
         others.iter().try_for_each(|other| other.stream.wait(&adds.event).map_err(ordering()))
     }
 }
 
-/// Where the elements of a small slice come together.
+/// Where the elements of a small slice are gathered.
 #[derive(Debug)]
 struct Sent {
     kernel: Small,
-    /// Those of each rank behind so many bytes of it, but the first one's, which are read where they are:
-    /// a GPU is let into no memory of a pool, which slices lie in.
+    /// The copied elements of all ranks but the first, whose elements are read in place. They are copied
+    /// because peer access does not extend to the pool memory of slices.
     row: Words,
+    /// The offset of each rank's elements in `row`, in bytes.
     behind: Vec<u64>,
+    /// The size of each rank's elements, in bytes.
     bytes: Vec<u64>,
 }
 
@@ -346,7 +352,8 @@ impl Sent {
     }
 }
 
-/// Has every GPU let in by all others, each named by its place among them. Whether two of them are one.
+/// Enables peer access between all GPUs, which are given by device number. Returns whether two of them are
+/// the same GPU.
 fn open(gpus: &[usize], mut let_in: impl FnMut(usize, usize) -> Result<bool>) -> Result<bool> {
     let mut shared = false;
     for (writer, ours) in gpus.iter().enumerate() {
@@ -354,7 +361,7 @@ fn open(gpus: &[usize], mut let_in: impl FnMut(usize, usize) -> Result<bool>) ->
         for (owner, theirs) in gpus.iter().enumerate().filter(|(_, theirs)| *theirs != ours) {
             if !let_in(writer, owner)? {
                 return Err(Error::Gpus(format!(
-                    "GPU {ours} cannot write to GPU {theirs}'s memory (no peer access): let NCCL carry it, with --exchange gather"
+                    "GPU {ours} cannot write to GPU {theirs}'s memory (no peer access): use NCCL instead, with --exchange gather"
                 )));
             }
         }
@@ -362,12 +369,12 @@ fn open(gpus: &[usize], mut let_in: impl FnMut(usize, usize) -> Result<bool>) ->
     Ok(shared)
 }
 
-/// All GPUs have the bits of one sum.
+/// Checks that a GPU's result has the same bits as the previous GPU's.
 pub(crate) fn agree(result: &mut Option<u64>, bits: u64) -> Result<()> {
     match result.replace(bits) {
-        Some(other) if other != bits => {
-            Err(Error::Gone("two GPUs have different bits of one sum: please report it".into()))
-        }
+        Some(other) if other != bits => Err(Error::Gone(
+            "two GPUs have different bits for the same sum: please report it".into(),
+        )),
         _ => Ok(()),
     }
 }
@@ -378,10 +385,10 @@ fn wait_for(stream: &CudaStream) -> Result<()> {
 
 impl Drop for Local {
     fn drop(&mut self) {
-        // A kernel may still write to another GPU's boxes: all end before any of them is freed.
+        // A kernel may still write to another GPU's slots, so all kernels must end before any slot is freed.
         for seat in &self.seats {
             let _ = cuda::bind(&seat.stream).and_then(|()| wait_for(&seat.stream));
-            let _ = seat.boxes.address();
+            let _ = seat.slots.address();
         }
     }
 }
@@ -391,7 +398,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_gpu_is_let_in_by_all_others() {
+    fn every_gpu_gets_access_to_all_others() {
         let mut asked = Vec::new();
         let shared = open(&[4, 1, 4], |writer, owner| {
             asked.push((writer, owner));
@@ -403,13 +410,13 @@ mod tests {
         assert!(!open(&[0], |_, _| Ok(false)).unwrap());
     }
 
-    /// Peer access in one direction is none.
+    /// Peer access in one direction is not enough.
     #[test]
-    fn a_gpu_that_is_not_let_in_is_named() {
+    fn a_gpu_without_peer_access_is_named() {
         let error = open(&[0, 1, 2], |writer, owner| Ok((writer, owner) != (2, 0))).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "GPU 2 cannot write to GPU 0's memory (no peer access): let NCCL carry it, with --exchange gather"
+            "GPU 2 cannot write to GPU 0's memory (no peer access): use NCCL instead, with --exchange gather"
         );
         let failed = |_, _| Err(Error::Gpus("the driver failed".into()));
         assert_eq!(open(&[0, 1], failed).unwrap_err().to_string(), "the driver failed");

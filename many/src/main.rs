@@ -1,23 +1,25 @@
-//! `many`: sums over several GPUs, or over interpreters that play them.
+//! `many`: sums over several GPUs, or over interpreters that simulate them.
 
 mod args;
+mod room;
 mod say;
 mod start;
 mod sum;
 mod timed;
 
-use std::{
-    io::{self, Write},
-    process::ExitCode,
-};
+use std::process::ExitCode;
 
 use args::{Command, What};
 use clap::Parser;
 
 fn main() -> ExitCode {
     many::nccl::connect_early();
-    let done = match Command::parse().what {
-        // On any machine, and nothing asked: all ranks in this process.
+    let command = match Command::try_parse() {
+        Ok(command) => command,
+        Err(error) => return say::refused(&error),
+    };
+    let done = match command.what {
+        // Without arguments, all ranks run in this process, which works on any machine.
         None => {
             let Command { what: Some(What::Sum(asked)) } = Command::parse_from(["many", "sum"])
             else {
@@ -32,8 +34,8 @@ fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            let _ = writeln!(io::stderr(), "many: {error}");
-            ExitCode::FAILURE
+            say::note(&format!("many: {error}"));
+            ExitCode::from(error.exit_code())
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Times on all GPUs of a process at once, gated and paired: in a round every contender runs there and
-//! back.
+//! Times of sums on all GPUs of a process, GPU-gated and paired: in a round, all competitors run in order and
+//! then in reverse order.
 //!
-//! On the gate's clock every result stays on the GPUs, as that of one GPU's sum does that waits for nobody;
-//! what a host waits for has a clock of its own.
+//! GPU-gated runs leave every result on the GPUs, as a single GPU's asynchronous sum does. The wall time
+//! until the host has the result is measured separately.
 
 use std::{cell::RefCell, sync::Arc, time::Instant};
 
@@ -10,7 +10,7 @@ use cudarc::driver::{CudaSlice, CudaStream};
 use reduce::{Operation, Reducer};
 
 use crate::{
-    Data, Error, Group, Layout, Local, Options, Result, Slice,
+    Data, Error, Group, Layout, Local, LocalPlan, Options, Plan, Result, Slice,
     cuda::{self, Where},
     error::doing,
     gate::Gate,
@@ -20,30 +20,31 @@ use crate::{
 /// One time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
-    /// Elements in all.
+    /// The total number of elements.
     pub n: u64,
-    /// Who ran.
-    pub contender: &'static str,
-    /// Whose clock: `gated`, `caller`, or `queued`, the mean of calls one behind the other.
+    /// The name of the competitor.
+    pub competitor: &'static str,
+    /// The timer: `gated`, `caller` (wall time), or `queued` (the mean time of calls that are queued without
+    /// waiting for each other's results).
     pub clock: &'static str,
-    /// Which round, from 0.
+    /// The round, from 0.
     pub round: u32,
-    /// The GPU; of the other clocks 0.
+    /// The GPU; 0 for the other timers.
     pub gpu: u32,
-    /// Microseconds.
+    /// The time in microseconds.
     pub micros: f64,
 }
 
-/// Calls one behind the other.
+/// The number of consecutive calls for a `queued` time.
 const QUEUED: u32 = 50;
 
-/// Elements of the sum by which GPUs meet: the fewest whose parts' sums travel.
+/// The length of the sum by which GPUs synchronize: the smallest one that exchanges partial sums.
 const MEETING: u64 = 1 << 16;
 
-/// So much is touched before an input is read again: more than any L2 holds.
+/// The number of bytes that are read before an input is read again: more than any L2 cache holds.
 const ROTATED: u64 = 512 << 20;
 
-/// The GPUs, and what holds them back.
+/// The GPUs and their gate.
 pub struct Bench {
     streams: Vec<Arc<CudaStream>>,
     gate: Gate,
@@ -51,7 +52,7 @@ pub struct Bench {
     group: Option<Group>,
 }
 
-/// Copies of a GPU's input, read in turn.
+/// Copies of a GPU's input, read in rotation.
 struct Input {
     all: CudaSlice<f32>,
     length: usize,
@@ -80,14 +81,14 @@ impl Input {
         Ok(Input { all, length, apart, copies })
     }
 
-    fn at(&self, turn: usize) -> cudarc::driver::CudaView<'_, f32> {
-        let from = turn % self.copies * self.apart;
+    fn at(&self, call: usize) -> cudarc::driver::CudaView<'_, f32> {
+        let from = call % self.copies * self.apart;
         self.all.slice(from..from + self.length)
     }
 }
 
 impl Bench {
-    /// The first GPUs of this machine; with NCCL if it is given.
+    /// Opens the first `gpus` GPUs of this machine, with NCCL if it is given.
     pub fn new(gpus: usize, nccl: Option<&Nccl>, options: &Options) -> Result<Bench> {
         let streams = (0..gpus).map(reduce::open).collect::<Result<Vec<_>, _>>()?;
         let gate = Gate::new(&streams)?;
@@ -96,81 +97,136 @@ impl Bench {
         Ok(Bench { streams, gate, local, group })
     }
 
-    /// All times at one length, whose every result has the bits that one GPU has.
+    /// Measures all times at one length. The bits of the results are compared with one GPU's.
     pub fn at(&self, n: u64, rounds: u32, sample: &mut dyn FnMut(Sample)) -> Result<()> {
-        let world = self.streams.len() as u32;
-        let layout = Layout::even::<f32>(n, world)?;
-        let inputs = (0..world)
-            .zip(&self.streams)
+        let sums = Sums::new(self, n)?;
+        let competitors = sums.competitors();
+        let expected = sums.reducers[0].sum(&sums.alone.at(0))?.to_bits();
+        let mut rounds = Rounds { bench: self, n, rounds, expected, calls: 0, sample };
+        rounds.warm_up(&competitors)?;
+        rounds.gated(&competitors, &|| sums.synchronize())?;
+        let told = |competitor: &&Competitor<'_>| competitor.name != "told";
+        let competitors: Vec<_> = competitors.iter().filter(told).collect();
+        let alone = |call| Ok(sums.reducers[0].sum(&sums.alone.at(call)).map(drop)?);
+        rounds.called(&competitors, &alone)?;
+        rounds.queued(&competitors)
+    }
+}
+
+/// The inputs of one length, and the plans of all sums over them.
+struct Sums<'b> {
+    bench: &'b Bench,
+    /// The shard of each GPU.
+    inputs: Vec<Input>,
+    /// All elements on the first GPU.
+    alone: Input,
+    reducers: Vec<Reducer<f32>>,
+    outputs: RefCell<Vec<CudaSlice<f32>>>,
+    kernel: LocalPlan<'b, f32>,
+    gather: Option<Plan<'b, f32>>,
+    reduce: Option<Plan<'b, f32>>,
+    /// The sum by which GPUs synchronize, and its inputs.
+    meeting: LocalPlan<'b, f32>,
+    met: Vec<CudaSlice<f32>>,
+}
+
+impl<'b> Sums<'b> {
+    fn new(bench: &'b Bench, n: u64) -> Result<Sums<'b>> {
+        let ranks = || (0..).zip(&bench.streams);
+        let layout = Layout::even::<f32>(n, bench.streams.len() as u32)?;
+        let inputs = ranks()
             .map(|(rank, stream)| Input::new(stream, layout.elements(rank)))
             .collect::<Result<Vec<_>>>()?;
-        let alone = Input::new(&self.streams[0], 0..n)?;
         let reducers =
-            self.streams.iter().map(Reducer::<f32>::new).collect::<Result<Vec<_>, _>>()?;
-        let outputs = self
-            .streams
-            .iter()
-            .map(|stream| stream.alloc_zeros::<f32>(4).map_err(doing("allocating a result")))
-            .collect::<Result<Vec<_>>>()?;
-        let outputs = RefCell::new(outputs);
+            bench.streams.iter().map(Reducer::<f32>::new).collect::<Result<Vec<_>, _>>()?;
+        let output =
+            |stream: &Arc<CudaStream>| stream.alloc_zeros(4).map_err(doing("allocating a result"));
+        let outputs = bench.streams.iter().map(output).collect::<Result<Vec<_>>>()?;
         let lengths: Vec<u64> = inputs.iter().map(|input| input.length as u64).collect();
-        let kernel = self.local.plan::<f32>(n, Operation::Sum)?;
-        let plan = |reduce| match &self.group {
+        let plan = |reduce| match &bench.group {
             Some(group) => group.plan_by::<f32>(Operation::Sum, &lengths, reduce).map(Some),
             None => Ok(None),
         };
-        let (gather, reduce) = (plan(false)?, plan(true)?);
-
-        let ranks = self.local.plan::<f32>(MEETING, Operation::Sum)?;
-        let met = (0..world)
-            .zip(&self.streams)
-            .map(|(rank, stream)| Data::on::<f32>(stream, ranks.layout().elements(rank)))
+        let meeting = bench.local.plan::<f32>(MEETING, Operation::Sum)?;
+        let met = ranks()
+            .map(|(rank, stream)| Data::on::<f32>(stream, meeting.layout().elements(rank)))
             .collect::<Result<Vec<_>>>()?;
-        let met: Vec<&dyn Slice<f32>> = met.iter().map(|slice| slice as _).collect();
-        let meet = || ranks.queue(&met).map(drop);
+        Ok(Sums {
+            bench,
+            alone: Input::new(&bench.streams[0], 0..n)?,
+            kernel: bench.local.plan::<f32>(n, Operation::Sum)?,
+            gather: plan(false)?,
+            reduce: plan(true)?,
+            outputs: RefCell::new(outputs),
+            inputs,
+            reducers,
+            meeting,
+            met,
+        })
+    }
 
-        // What a contender queues in a turn, and what then waits for its bits.
-        let one = |turn: usize, _| -> Result<u32> {
-            reducers[0].sum_into(&alone.at(turn), &mut outputs.borrow_mut()[0])?;
-            Ok(0)
-        };
-        let share = |turn: usize, _| -> Result<u32> {
-            for (rank, reducer) in reducers.iter().enumerate() {
-                reducer.sum_into(&inputs[rank].at(turn), &mut outputs.borrow_mut()[rank])?;
-            }
-            Ok(0)
-        };
-        let with = |turn: usize, queue: Queue<'_>| {
-            let views: Vec<_> = inputs.iter().map(|input| input.at(turn)).collect();
-            let slices: Vec<&dyn Slice<f32>> = views.iter().map(|view| view as _).collect();
-            queue(&slices)
-        };
-        let in_kernel = |turn, place| with(turn, &|slices| kernel.queue_to(slices, place));
+    /// Queues a sum to which every GPU contributes, so that all GPUs finish it at about the same time.
+    fn synchronize(&self) -> Result<()> {
+        let met: Vec<&dyn Slice<f32>> = self.met.iter().map(|slice| slice as _).collect();
+        self.meeting.queue(&met).map(drop)
+    }
+
+    /// Queues one GPU's sum of all elements.
+    fn one(&self, call: usize) -> Result<u32> {
+        self.reducers[0].sum_into(&self.alone.at(call), &mut self.outputs.borrow_mut()[0])?;
+        Ok(0)
+    }
+
+    /// Queues each GPU's sum of its own shard.
+    fn shares(&self, call: usize) -> Result<u32> {
+        for (rank, reducer) in self.reducers.iter().enumerate() {
+            reducer.sum_into(&self.inputs[rank].at(call), &mut self.outputs.borrow_mut()[rank])?;
+        }
+        Ok(0)
+    }
+
+    /// Calls `queue` with the copies of the shards that this call reads.
+    fn with(
+        &self,
+        call: usize,
+        queue: impl FnOnce(&[&dyn Slice<f32>]) -> Result<u32>,
+    ) -> Result<u32> {
+        let views: Vec<_> = self.inputs.iter().map(|input| input.at(call)).collect();
+        let slices: Vec<&dyn Slice<f32>> = views.iter().map(|view| view as _).collect();
+        queue(&slices)
+    }
+
+    fn in_kernel(&self, call: usize, place: Where) -> Result<u32> {
+        self.with(call, |slices| self.kernel.queue_to(slices, place))
+    }
+
+    /// All competitors, in the order of a round.
+    fn competitors(&self) -> Vec<Competitor<'_>> {
         let bits = |sum: Result<f32>| sum.map(f32::to_bits);
-        let mut contenders: Vec<Contender<'_>> = vec![
-            Contender { name: "one", queue: Box::new(one), wait: None },
-            Contender { name: "share", queue: Box::new(share), wait: None },
-            Contender {
+        let mut competitors = vec![
+            Competitor::without_bits("one", move |call, _| self.one(call)),
+            Competitor::without_bits("share", move |call, _| self.shares(call)),
+            Competitor {
                 name: "kernel",
-                queue: Box::new(in_kernel),
-                wait: Some(Box::new(|call, place| match place {
-                    Where::Host => bits(kernel.wait(call)),
-                    Where::Device => bits(kernel.left(call)),
+                queue: Box::new(move |call, place| self.in_kernel(call, place)),
+                wait: Some(Box::new(move |call, place| match place {
+                    Where::Host => bits(self.kernel.wait(call)),
+                    Where::Device => bits(self.kernel.left(call)),
                 })),
             },
-            // What it takes to tell the host, who is told in every other clock.
-            Contender {
+            // The same sum with its result on the host: the difference is the cost of returning the result.
+            Competitor {
                 name: "told",
-                queue: Box::new(|turn, _| in_kernel(turn, Where::Host)),
-                wait: Some(Box::new(|call, _| bits(kernel.wait(call)))),
+                queue: Box::new(move |call, _| self.in_kernel(call, Where::Host)),
+                wait: Some(Box::new(move |call, _| bits(self.kernel.wait(call)))),
             },
         ];
-        for (name, plan) in [("gather", &gather), ("reduce", &reduce)] {
+        for (name, plan) in [("gather", &self.gather), ("reduce", &self.reduce)] {
             let Some(plan) = plan else { continue };
-            contenders.push(Contender {
+            competitors.push(Competitor {
                 name,
-                queue: Box::new(move |turn, place| {
-                    with(turn, &|slices| plan.queue_to(slices, place))
+                queue: Box::new(move |call, place| {
+                    self.with(call, |slices| plan.queue_to(slices, place))
                 }),
                 wait: Some(Box::new(move |call, place| match place {
                     Where::Host => bits(plan.wait(call)),
@@ -178,115 +234,165 @@ impl Bench {
                 })),
             });
         }
-        if let (Some(group), Some(plan)) = (&self.group, &gather) {
-            // A GPU's parts of the whole, and nothing else: cut as the whole is.
-            contenders.push(Contender {
-                name: "parts",
-                queue: Box::new(move |turn, _| {
-                    with(turn, &|slices| plan.queue_local(slices).map(|()| 0))
-                }),
-                wait: None,
-            });
-            // What everybody does: a total each, and the sum of the totals. Other bits.
-            contenders.push(Contender {
-                name: "totals",
-                queue: Box::new(|turn, place| {
-                    share(turn, place)?;
-                    group.add_totals(&mut outputs.borrow_mut())?;
-                    Ok(0)
-                }),
-                wait: None,
-            });
+        if let (Some(group), Some(plan)) = (&self.bench.group, &self.gather) {
+            // Each GPU's chunks of the whole sum, without an exchange.
+            competitors.push(Competitor::without_bits("parts", move |call, _| {
+                self.with(call, |slices| plan.queue_local(slices).map(|()| 0))
+            }));
+            // The usual method: each GPU adds its elements, and an all-reduce adds the totals. Its bits
+            // differ.
+            competitors.push(Competitor::without_bits("totals", move |call, _| {
+                self.shares(call)?;
+                group.add_totals(&mut self.outputs.borrow_mut())?;
+                Ok(0)
+            }));
         }
-        let expected = reducers[0].sum(&alone.at(0))?.to_bits();
-        let finish = |contender: &Contender<'_>, call: u32, place: Where| -> Result<()> {
-            for stream in &self.streams {
-                cuda::bind(stream)?;
-                stream.synchronize().map_err(doing("waiting for all GPUs"))?;
-            }
-            let Some(wait) = &contender.wait else { return Ok(()) };
-            match wait(call, place)? {
-                bits if bits == expected => Ok(()),
-                bits => Err(Error::Gpus(format!(
-                    "{} has the bits {bits:#x} of {n}, and one GPU {expected:#x}: no times",
-                    contender.name
-                ))),
-            }
-        };
-        // Everything once, so that nothing is compiled, allocated or connected in a time.
-        for contender in &contenders {
-            for (turn, place) in (0..).zip([Where::Host, Where::Device, Where::Host]) {
-                let call = (contender.queue)(turn, place)?;
-                finish(contender, call, place)?;
+        competitors
+    }
+}
+
+/// The rounds of one length.
+struct Rounds<'r> {
+    bench: &'r Bench,
+    n: u64,
+    rounds: u32,
+    /// The bits of one GPU's sum.
+    expected: u32,
+    /// The number of calls so far, by which each call selects the copy of its input.
+    calls: usize,
+    sample: &'r mut dyn FnMut(Sample),
+}
+
+impl Rounds<'_> {
+    /// The number of the next call.
+    fn next(&mut self) -> usize {
+        self.calls += 1;
+        self.calls
+    }
+
+    fn keep(
+        &mut self,
+        competitor: &'static str,
+        clock: &'static str,
+        round: u32,
+        gpu: u32,
+        micros: f64,
+    ) {
+        (self.sample)(Sample { n: self.n, competitor, clock, round, gpu, micros });
+    }
+
+    /// Waits for all GPUs, and compares the bits of a call's result with the expected ones.
+    fn finish(&self, competitor: &Competitor<'_>, call: u32, place: Where) -> Result<()> {
+        for stream in &self.bench.streams {
+            cuda::bind(stream)?;
+            stream.synchronize().map_err(doing("waiting for all GPUs"))?;
+        }
+        let Some(wait) = &competitor.wait else { return Ok(()) };
+        match wait(call, place)? {
+            bits if bits == self.expected => Ok(()),
+            bits => Err(Error::Bits(format!(
+                "the result of {} has the bits {bits:#x} for n = {}, but the result of one GPU has {:#x}: please report it",
+                competitor.name, self.n, self.expected
+            ))),
+        }
+    }
+
+    /// Runs every competitor three times, so that no time includes compiling, allocating or connecting.
+    fn warm_up(&self, competitors: &[Competitor<'_>]) -> Result<()> {
+        for competitor in competitors {
+            for (call, place) in (0..).zip([Where::Host, Where::Device, Where::Host]) {
+                let number = (competitor.queue)(call, place)?;
+                self.finish(competitor, number, place)?;
             }
         }
-        let mut turn = 0;
-        for round in 0..rounds {
-            let there = 0..contenders.len();
-            for which in there.clone().chain(there.rev()) {
-                let contender = &contenders[which];
-                turn += 2;
-                let call = (contender.queue)(turn, Where::Device)?;
-                finish(contender, call, Where::Device)?;
-                let mut call = 0;
-                let micros = self.gate.time(meet, || {
-                    call = (contender.queue)(turn + 1, Where::Device)?;
+        Ok(())
+    }
+
+    /// Measures GPU-gated times: in each round, all competitors run in order and then in reverse order.
+    fn gated(
+        &mut self,
+        competitors: &[Competitor<'_>],
+        synchronize: &dyn Fn() -> Result<()>,
+    ) -> Result<()> {
+        for round in 0..self.rounds {
+            for competitor in competitors.iter().chain(competitors.iter().rev()) {
+                let before = (competitor.queue)(self.next(), Where::Device)?;
+                self.finish(competitor, before, Where::Device)?;
+                let (mut number, call) = (0, self.next());
+                let micros = self.bench.gate.time(synchronize, || {
+                    number = (competitor.queue)(call, Where::Device)?;
                     Ok(())
                 })?;
-                finish(contender, call, Where::Device)?;
+                self.finish(competitor, number, Where::Device)?;
                 for (gpu, micros) in (0..).zip(micros) {
-                    let (contender, clock) = (contender.name, "gated");
-                    sample(Sample { n, contender, clock, round, gpu, micros });
+                    self.keep(competitor.name, "gated", round, gpu, micros);
                 }
             }
         }
-        contenders.retain(|contender| contender.name != "told");
-        for round in 0..rounds {
-            for contender in &contenders {
-                turn += 1;
-                // The caller's: from the call to the result in its hand.
+        Ok(())
+    }
+
+    /// Measures the wall time from the call until the result is on the host.
+    fn called(
+        &mut self,
+        competitors: &[&Competitor<'_>],
+        alone: &dyn Fn(usize) -> Result<()>,
+    ) -> Result<()> {
+        for round in 0..self.rounds {
+            for competitor in competitors {
+                let call = self.next();
                 let start = Instant::now();
-                match &contender.wait {
-                    None if contender.name == "one" => drop(reducers[0].sum(&alone.at(turn))?),
+                match &competitor.wait {
+                    None if competitor.name == "one" => alone(call)?,
                     None => continue,
-                    Some(wait) => drop(wait((contender.queue)(turn, Where::Host)?, Where::Host)?),
+                    Some(wait) => {
+                        wait((competitor.queue)(call, Where::Host)?, Where::Host)?;
+                    }
                 }
                 let micros = start.elapsed().as_secs_f64() * 1e6;
-                let (contender, clock) = (contender.name, "caller");
-                sample(Sample { n, contender, clock, round, gpu: 0, micros });
+                self.keep(competitor.name, "caller", round, 0, micros);
             }
         }
-        for round in 0..rounds.div_ceil(10) {
-            for contender in &contenders {
+        Ok(())
+    }
+
+    /// Measures the mean time of calls that are queued without waiting for each other's results.
+    fn queued(&mut self, competitors: &[&Competitor<'_>]) -> Result<()> {
+        for round in 0..self.rounds.div_ceil(10) {
+            for competitor in competitors {
                 let start = Instant::now();
-                let mut call = 0;
+                let mut number = 0;
                 for _ in 0..QUEUED {
-                    turn += 1;
-                    call = (contender.queue)(turn, Where::Host)?;
+                    number = (competitor.queue)(self.next(), Where::Host)?;
                 }
-                finish(contender, call, Where::Host)?;
+                self.finish(competitor, number, Where::Host)?;
                 let micros = start.elapsed().as_secs_f64() * 1e6 / f64::from(QUEUED);
-                let (contender, clock) = (contender.name, "queued");
-                sample(Sample { n, contender, clock, round, gpu: 0, micros });
+                self.keep(competitor.name, "queued", round, 0, micros);
             }
         }
         Ok(())
     }
 }
 
-/// Queues a sum of these slices.
-type Queue<'q> = &'q dyn Fn(&[&dyn Slice<f32>]) -> Result<u32>;
+/// Queues a call, with its result at the given place; returns the number to wait for.
+type Queue<'c> = dyn Fn(usize, Where) -> Result<u32> + 'c;
 
-/// Queues a turn, with the result left there, and says by which number it is waited for.
-type Turn<'c> = dyn Fn(usize, Where) -> Result<u32> + 'c;
-
-/// The bits of a call's result.
+/// Waits for a call, and returns the bits of its result.
 type Wait<'c> = dyn Fn(u32, Where) -> Result<u32> + 'c;
 
-/// Who is timed.
-struct Contender<'c> {
+/// One of the sums that are timed.
+struct Competitor<'c> {
     name: &'static str,
-    queue: Box<Turn<'c>>,
-    /// None if its bits are no concern of this: its own sum, or other bits.
+    queue: Box<Queue<'c>>,
+    /// `None` if its bits are not compared: it adds on single GPUs, has no result, or has different bits.
     wait: Option<Box<Wait<'c>>>,
+}
+
+impl<'c> Competitor<'c> {
+    fn without_bits(
+        name: &'static str,
+        queue: impl Fn(usize, Where) -> Result<u32> + 'c,
+    ) -> Competitor<'c> {
+        Competitor { name, queue: Box::new(queue), wait: None }
+    }
 }

@@ -1,6 +1,7 @@
-//! A sum over the ranks of a group: partial sums, NCCL, and the same finish on all of them.
+//! A sum over the ranks of a group: partial sums on each rank, an exchange through NCCL, and the same final
+//! stage on all ranks.
 //!
-//! One of the files with `unsafe`: NCCL and the stages are given addresses.
+//! This file has `unsafe` code: NCCL and the stages are given addresses.
 #![expect(unsafe_code, reason = "NCCL and the stages are given addresses")]
 
 use std::{cell::Cell, marker::PhantomData, sync::Arc, thread, time::Instant};
@@ -10,14 +11,14 @@ use reduce::{Accumulator, Operation, stages::Stage};
 
 use crate::{
     Datum, Error, Group, Layout, Move, Places, Result,
-    cuda::{self, Loaded, News, Results, Where, Words},
+    cuda::{self, Loaded, Poll, Results, Where, Words},
     local::{Slice, agree},
     nccl::{self, Comm, Kind},
     small::Small,
     stamp,
 };
 
-/// What one rank of this process needs.
+/// The buffers of one rank of this process.
 #[derive(Debug)]
 struct Seat {
     rank: u32,
@@ -25,29 +26,29 @@ struct Seat {
     /// The blocks of all ranks.
     row: Words,
     tickets: Words,
-    /// Where the parts' sums lie, of ragged shards.
+    /// The place of each chunk's sum, for ragged shards.
     places: Words,
-    /// A part whose end other ranks have.
+    /// The elements of this rank's last chunk, if some of them are held by other ranks.
     last: Words,
     results: Results,
     stages: Stages,
 }
 
-/// The kernels: of parts, or of elements that are too few for them.
+/// The kernels: two for the sums of chunks, or one for the elements of a small sum.
 #[derive(Debug)]
 enum Stages {
     Parts { partials: Loaded, finish: Loaded },
     Elements(Small),
 }
 
-/// A sum of one type, operation and length, over and over.
+/// A repeated sum of one element type, operation and length.
 #[derive(Debug)]
 pub struct Plan<'g, T> {
     group: &'g Group,
     lengths: Vec<u64>,
     layout: Layout,
     moves: Vec<Move>,
-    /// Words of a rank's block.
+    /// The number of words of a rank's block.
     stride: u64,
     places: Places,
     reduce: bool,
@@ -58,34 +59,35 @@ pub struct Plan<'g, T> {
 }
 
 impl<T: Datum> Plan<'_, T> {
-    /// Who adds what.
+    /// The layout of the shards.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// The elements of each rank, as all have agreed.
+    /// The number of elements of each rank, as agreed on by all ranks.
     pub fn lengths(&self) -> &[u64] {
         &self.lengths
     }
 
-    /// The result over all ranks, of the slices of those in this process. Waits for it.
+    /// Computes the result over all ranks, given the slices of the ranks in this process. Waits for the
+    /// result.
     pub fn run(&self, slices: &[&dyn Slice<T>]) -> Result<T::Output> {
         let call = self.queue(slices)?;
         self.wait(call)
     }
 
-    /// Queues the local part alone, for who measures.
+    /// Queues only the local stage, for measurements.
     pub fn queue_local(&self, slices: &[&dyn Slice<T>]) -> Result<()> {
         let stamp = stamp::of(self.number, 0);
         self.seats.iter().zip(slices).try_for_each(|(seat, slice)| self.local(seat, *slice, stamp))
     }
 
-    /// Queues all of it, and does not wait for the result.
+    /// Queues the whole sum, and returns without waiting for the result.
     pub fn queue(&self, slices: &[&dyn Slice<T>]) -> Result<u32> {
         self.queue_to(slices, Where::Host)
     }
 
-    /// As [`queue`](Plan::queue), with the result left there.
+    /// As [`queue`](Plan::queue), but stores the result at the given place.
     pub(crate) fn queue_to(&self, slices: &[&dyn Slice<T>], place: Where) -> Result<u32> {
         self.fits(slices)?;
         self.group.alive()?;
@@ -103,7 +105,7 @@ impl<T: Datum> Plan<'_, T> {
         Ok(call)
     }
 
-    /// The elements of parts that begin on another rank go there.
+    /// Sends elements whose chunk begins on another rank to that rank.
     fn move_elements(&self, slices: &[&dyn Slice<T>]) -> Result<()> {
         let size = size_of::<T>() as u64;
         for (seat, slice) in self.seats.iter().zip(slices) {
@@ -113,7 +115,7 @@ impl<T: Datum> Plan<'_, T> {
                 let own = self.begin(seat.rank) + self.lengths[seat.rank as usize];
                 let at = slice.address(&seat.stream) + (first - self.begin(seat.rank)) * size;
                 debug_assert!(whole <= self.layout.of(seat.rank).len() as u32);
-                // SAFETY: what the rank has of its last part lies at the end of its slice.
+                // SAFETY: the elements from `first` to `own` are the end of the rank's slice.
                 unsafe { seat.last.take(&seat.stream, 0, at, (own - first) * size) }?;
             }
         }
@@ -123,13 +125,14 @@ impl<T: Datum> Plan<'_, T> {
                     let bytes = (m.elements.end - m.elements.start) * size;
                     if m.from == seat.rank {
                         let at = slice.address(&seat.stream);
-                        // SAFETY: what moves is the beginning of the slice, and nobody writes to it.
+                        // SAFETY: the moved elements are the first ones of the slice, to which nothing
+                        // writes.
                         unsafe { comm.send(at, bytes, m.to) }?;
                     }
                     if m.to == seat.rank {
                         let (_, first) = self.in_place(seat.rank);
                         let at = seat.last.address() + (m.elements.start - first) * size;
-                        // SAFETY: there is room for a part, and this lies within it.
+                        // SAFETY: the buffer has room for a chunk, and the range is within it.
                         unsafe { comm.receive(at, bytes, m.from) }?;
                     }
                 }
@@ -138,12 +141,12 @@ impl<T: Datum> Plan<'_, T> {
         })
     }
 
-    /// The first element of a rank, as it was given.
+    /// The global index of a rank's first element.
     fn begin(&self, rank: u32) -> u64 {
         self.lengths[..rank as usize].iter().sum()
     }
 
-    /// How many of a rank's parts it has whole, and the first element of the next one.
+    /// The number of chunks that lie completely in a rank's slice, and the index of the element after them.
     fn in_place(&self, rank: u32) -> (u32, u64) {
         let own = self.layout.of(rank);
         let broken = of(&self.moves, rank).next().is_some();
@@ -151,7 +154,8 @@ impl<T: Datum> Plan<'_, T> {
         (whole, u64::from(own.start + whole) * self.layout.part())
     }
 
-    /// This rank's block: a stamp, and the sums of its parts, or its elements.
+    /// Queues the computation of a rank's block: a stamp, followed by the sums of its chunks or, in a small
+    /// sum, by its elements.
     fn local(&self, seat: &Seat, slice: &dyn Slice<T>, stamp: u64) -> Result<()> {
         cuda::bind(&seat.stream)?;
         let size = size_of::<T>() as u64;
@@ -163,7 +167,8 @@ impl<T: Datum> Plan<'_, T> {
         let Stages::Parts { partials, .. } = &seat.stages else {
             let head = u64::from(seat.rank) * self.stride;
             seat.row.put(head, stamp)?;
-            // SAFETY: the slice is as long as was agreed.
+            // SAFETY: the slice has `count` elements, and the block has room for them, because the lengths
+            // were agreed on.
             return unsafe {
                 seat.row.take(&seat.stream, head * 8 + 16, at, slice.count() as u64 * size)
             };
@@ -172,21 +177,21 @@ impl<T: Datum> Plan<'_, T> {
         let (whole, next) = self.in_place(seat.rank);
         let first = self.layout.elements(seat.rank).start;
         let begin = self.begin(seat.rank);
-        // A rank of no parts stamps its block too.
+        // The kernel is also launched on a rank without chunks, to stamp its block.
         let launch = |input: u64, n: u64, parts: u32, to: u32| {
             let mut arguments = [
                 input,
                 block,
                 n,
-                self.layout.shape.words().into(),
+                self.layout.shape.vectors().into(),
                 parts.into(),
                 seat.tickets.address(),
                 stamp,
                 to.into(),
             ];
             let grid = parts.clamp(1, partials.blocks);
-            // SAFETY: these are the arguments of the entry; there are `n` elements at `input`, and a
-            // block has room for the sums of as many parts as any rank has.
+            // SAFETY: the arguments match the kernel's parameters, `input` has `n` elements, and a block has
+            // room for the sums of the rank with the most chunks.
             unsafe { cuda::launch(partials, &seat.stream, grid, &mut arguments) }
         };
         let end = next.min(self.layout.n);
@@ -206,7 +211,8 @@ impl<T: Datum> Plan<'_, T> {
         self.grouped(Kind::Ready, |comms| {
             for (seat, comm) in self.seats.iter().zip(comms) {
                 let row = seat.row.address();
-                // SAFETY: the row has a block for each rank, until the plan is dropped, which waits.
+                // SAFETY: the buffer has a block for each rank and is live until the plan is dropped, which
+                // waits for the stream.
                 unsafe {
                     match self.reduce {
                         true => comm.all_reduce(row, each / 4 * u64::from(self.group.world), false),
@@ -230,7 +236,8 @@ impl<T: Datum> Plan<'_, T> {
             Stages::Elements(small) => {
                 let at = |rank| seat.row.address() + u64::from(rank) * self.stride * 8 + 16;
                 let addresses: Vec<u64> = (0..self.group.world).map(at).collect();
-                // SAFETY: the row has a block for each rank, until the plan is dropped, which waits.
+                // SAFETY: the buffer has a block for each rank and is live until the plan is dropped, which
+                // waits for the stream.
                 return unsafe { small.queue(&addresses, out, stamp, call) };
             }
         };
@@ -247,12 +254,12 @@ impl<T: Datum> Plan<'_, T> {
             stamp,
             call.into(),
         ];
-        // SAFETY: these are the arguments of the entry, and all of it lives as long as the plan.
+        // SAFETY: the arguments match the kernel's parameters, and all buffers live as long as the plan.
         unsafe { cuda::launch(finish, &seat.stream, 1, &mut arguments) }
     }
 
-    /// The result of a call. While it has not come, the other ranks are asked for; whatever goes wrong
-    /// ends NCCL's kernels too.
+    /// Waits for the result of a call, and returns it. Meanwhile it checks the other ranks; an error also
+    /// aborts NCCL's kernels.
     pub fn wait(&self, call: u32) -> Result<T::Output> {
         let waited = self.await_idle(call);
         if waited.is_err() {
@@ -267,12 +274,12 @@ impl<T: Datum> Plan<'_, T> {
         let mut result = None;
         for seat in &self.seats {
             let mut looks = 0u32;
-            let news = || seat.results.look(call, size_of::<T::Output>());
+            let poll = || seat.results.look(call, size_of::<T::Output>());
             let bits = loop {
-                match news() {
-                    News::Result(bits) => break bits,
-                    News::Wrong(rank) => return Err(stamp::other(rank)),
-                    News::None => {}
+                match poll() {
+                    Poll::Result(bits) => break bits,
+                    Poll::Wrong(rank) => return Err(stamp::other(rank)),
+                    Poll::None => {}
                 }
                 looks = looks.wrapping_add(1);
                 if !looks.is_multiple_of(1024) {
@@ -281,12 +288,12 @@ impl<T: Datum> Plan<'_, T> {
                 }
                 self.group.alive()?;
                 self.group.comms.borrow().iter().try_for_each(Comm::check)?;
-                if cuda::is_idle(&seat.stream)? && news() == News::None {
+                if cuda::is_idle(&seat.stream)? && poll() == Poll::None {
                     return Err(reduce::Error::Lost.into());
                 }
                 if Instant::now() >= deadline {
                     return Err(Error::Gone(format!(
-                        "the other ranks did not take part within {} s; the sum was aborted",
+                        "the other ranks did not take part in the sum within {} s; it was aborted",
                         timeout.as_secs_f64()
                     )));
                 }
@@ -294,26 +301,26 @@ impl<T: Datum> Plan<'_, T> {
             };
             agree(&mut result, bits)?;
         }
-        Ok(T::Output::from_word(result.unwrap_or_default()))
+        Ok(T::Output::from_bits64(result.unwrap_or_default()))
     }
 
-    /// The result that a call has left on the GPUs of this process. Waits for it.
+    /// Waits for the result that a call stores on the GPUs of this process, and returns it.
     pub(crate) fn left(&self, call: u32) -> Result<T::Output> {
         let mut result = None;
         for seat in &self.seats {
             match seat.results.left(call, size_of::<T::Output>())? {
-                News::Result(bits) => agree(&mut result, bits)?,
-                News::Wrong(rank) => return Err(stamp::other(rank)),
-                News::None => return Err(reduce::Error::Lost.into()),
+                Poll::Result(bits) => agree(&mut result, bits)?,
+                Poll::Wrong(rank) => return Err(stamp::other(rank)),
+                Poll::None => return Err(reduce::Error::Lost.into()),
             }
         }
-        Ok(T::Output::from_word(result.unwrap_or_default()))
+        Ok(T::Output::from_bits64(result.unwrap_or_default()))
     }
 
     fn fits(&self, slices: &[&dyn Slice<T>]) -> Result<()> {
         if slices.len() != self.seats.len() {
             return Err(Error::Shard(format!(
-                "{} slices for {} ranks of this process: give each its own",
+                "{} slices were given for {} ranks of this process: give one for each rank",
                 slices.len(),
                 self.seats.len()
             )));
@@ -322,7 +329,7 @@ impl<T: Datum> Plan<'_, T> {
             let agreed = self.lengths[seat.rank as usize];
             if slice.count() as u64 != agreed {
                 return Err(Error::Shard(format!(
-                    "rank {} has {} elements, and {agreed} were agreed on: make a plan for these",
+                    "rank {} has {} elements, but {agreed} were agreed on: make another plan for this number",
                     seat.rank,
                     slice.count()
                 )));
@@ -333,13 +340,14 @@ impl<T: Datum> Plan<'_, T> {
 }
 
 impl Group {
-    /// What is added again and again: so many elements on each rank of this process. All ranks make the
-    /// same plans in the same order; one that wants something else is told so.
+    /// Plans a repeated sum, in which each rank of this process has the number of elements given in `here`.
+    /// All ranks must make the same plans in the same order; if one asks for a different sum, all get an
+    /// error.
     pub fn plan<T: Datum>(&self, operation: Operation, here: &[u64]) -> Result<Plan<'_, T>> {
         self.plan_by(operation, here, self.options.reduce.unwrap_or(self.hosts > 1))
     }
 
-    /// As [`plan`](Group::plan), with the sums as integers that are added, or gathered.
+    /// As [`plan`](Group::plan), with a choice between the integer all-reduce and the all-gather.
     pub(crate) fn plan_by<T: Datum>(
         &self,
         operation: Operation,
@@ -357,7 +365,8 @@ impl Group {
         let moves = if layout.is_small() { Vec::new() } else { moves };
         let number = self.plans.get() + 1;
         self.plans.set(number);
-        // A small slice is gathered itself: its longest shard and a stamp.
+        // In a small sum, the elements are gathered, so each block has room for a stamp and the longest
+        // shard.
         let most = lengths.iter().max().copied().unwrap_or(0) * size_of::<T>() as u64;
         let stride = match layout.is_small() {
             true => 2 + most.div_ceil(16) * 2,
@@ -407,12 +416,12 @@ impl Group {
         })
     }
 
-    /// The sum of one float of each rank, in place, in NCCL's order: what this crate is held against.
+    /// Sums one float of each rank in place, in NCCL's order. This is the baseline of the measurements.
     pub(crate) fn add_totals(&self, totals: &mut [CudaSlice<f32>]) -> Result<()> {
         let mut comms = self.comms.borrow_mut();
         nccl::grouped(&mut comms, Kind::Ready, self.options.timeout, &|| self.alive(), |comms| {
             for ((_, stream), (comm, total)) in self.ranks.iter().zip(comms.iter().zip(totals)) {
-                // SAFETY: each slice has an element, and its stream is the communicator's.
+                // SAFETY: each slice has at least one element, and its stream is the communicator's.
                 unsafe { comm.all_reduce(total.device_ptr_mut(stream).0, 1, true) }?;
             }
             Ok(())
@@ -420,7 +429,7 @@ impl Group {
     }
 }
 
-/// What one rank receives.
+/// The moves to one rank.
 fn of(moves: &[Move], rank: u32) -> impl Iterator<Item = &Move> {
     moves.iter().filter(move |m| m.to == rank)
 }

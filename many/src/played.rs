@@ -1,15 +1,15 @@
-//! A rank as an interpreter: its stages on a GPU that is played, with the bits that a real one has.
+//! Ranks that are interpreters: their stages run on a simulated GPU, with the same bits as on a real one.
 
-use std::ops::Range;
+use std::{ops::Range, time::Duration};
 
 use reduce::{Element, Family, Operation, Shape, shape, stages, stages::Stage};
 use simt::{Arg, Config, Gpu, Launch, Module};
 
 use crate::{Error, Layout, Result};
 
-/// An element as it lies in memory.
+/// An element type that can be converted to its bytes in memory.
 pub trait Bytes: Element {
-    /// Its bytes, added to a row of them.
+    /// Appends the bytes of this element.
     fn put(self, row: &mut Vec<u8>);
 }
 
@@ -24,7 +24,7 @@ macro_rules! bytes {
 }
 bytes! { f32 f64 i32 u32 i64 u64 half::f16 half::bf16 }
 
-/// Elements as they lie in memory.
+/// The bytes of elements in memory.
 pub fn row<T: Bytes>(elements: &[T]) -> Vec<u8> {
     let mut row = Vec::with_capacity(size_of_val(elements));
     elements.iter().for_each(|element| element.put(&mut row));
@@ -35,13 +35,14 @@ fn failed(error: impl std::fmt::Display) -> Error {
     Error::Played(format!("the interpreter: {error}"))
 }
 
-/// Which text is played: that of Hopper.
+/// The major compute capability whose PTX is interpreted: Hopper's.
 const MAJOR: i32 = 9;
 
-/// Blocks of the GPU that is played: fewer than there are parts, so that parts are drawn.
+/// The number of resident blocks of the simulated GPU: fewer than the chunks of a long slice, so that blocks
+/// add several chunks each.
 const RESIDENT: u32 = 100;
 
-/// A GPU with a shard on it, and what one launch of a stage needs.
+/// A simulated GPU, and the number of threads of its blocks.
 struct Played {
     gpu: Gpu,
     threads: u32,
@@ -49,7 +50,10 @@ struct Played {
 
 impl Played {
     fn new() -> Played {
-        Played { gpu: Gpu::with(Config::default()), threads: Stage::THREADS }
+        let mut config = Config::default();
+        // These kernels are known to end, but on a busy machine a block may take long.
+        config.patience = Some(Duration::from_secs(120));
+        Played { gpu: Gpu::with(config), threads: Stage::THREADS }
     }
 
     fn room(&mut self, bytes: u64) -> Result<u64> {
@@ -74,7 +78,7 @@ impl Played {
             shared: 0,
             args,
         };
-        self.gpu.launch(&module, &launch, &mut ()).map_err(failed).map(drop)
+        self.gpu.launch_watched(&module, &launch, None).map_err(failed)
     }
 
     fn read(&mut self, at: u64, bytes: u64) -> Result<Vec<u8>> {
@@ -84,8 +88,8 @@ impl Played {
     }
 }
 
-/// What a rank hands to the others: a stamp, and the sums of its parts; or its elements, of a small
-/// slice.
+/// Computes the block that a rank sends to the others: a stamp, followed by the sums of its chunks or, in a
+/// small sum, by its elements.
 pub fn block<T: Bytes>(
     shard: &[T],
     layout: &Layout,
@@ -109,7 +113,7 @@ pub fn block<T: Bytes>(
         Arg::U64(input),
         Arg::U64(at),
         Arg::U64(shard.len() as u64),
-        Arg::U32(layout.shape.words()),
+        Arg::U32(layout.shape.vectors()),
         Arg::U32(parts),
         Arg::U64(state),
         Arg::U64(stamp),
@@ -120,7 +124,7 @@ pub fn block<T: Bytes>(
     played.read(at, bytes)
 }
 
-/// What a rank makes of all blocks.
+/// Computes the bits of the result from the blocks of all ranks.
 pub fn finish<T: Bytes>(
     blocks: &[Vec<u8>],
     layout: &Layout,
@@ -154,8 +158,8 @@ pub fn finish<T: Bytes>(
     told::<T>(&played.read(output, 32)?, 1)?.map_err(crate::stamp::other)
 }
 
-/// What a GPU makes of a small slice, whose elements lie with their ranks behind so many bytes: the bits,
-/// or whose stamp is another.
+/// Computes the result over a small slice, where each rank's elements begin `head` bytes after its address.
+/// Returns its bits, or the rank whose stamp differs.
 fn elements<T: Bytes>(
     ranks: &[&[u8]],
     head: usize,
@@ -166,7 +170,7 @@ fn elements<T: Bytes>(
     let mut played = Played { threads: shape.threads(), ..Played::new() };
     let (mut table, mut firsts, mut first) = (Vec::new(), vec![0; 4], 0u32);
     for rank in ranks {
-        // In a block of its own, so that nothing behind it is read.
+        // Each rank has its own allocation, so that the interpreter finds reads beyond its end.
         let at = played.holding(rank)? + head as u64;
         table.extend(at.to_le_bytes());
         first += ((rank.len() - head) / size_of::<T>()) as u32;
@@ -180,24 +184,25 @@ fn elements<T: Bytes>(
         Arg::U64(output),
         Arg::U64(firsts),
         Arg::U32(ranks.len() as u32),
-        Arg::U32(shape.words()),
-        Arg::U32(shape.parts()),
+        Arg::U32(shape.vectors()),
+        Arg::U32(shape.chunks()),
         Arg::U64(state),
         Arg::U64(stamp),
         Arg::U32(1),
     ];
-    played.launch(stages::kernel::<T>(operation, Stage::Elements), shape.parts(), args)?;
+    played.launch(stages::kernel::<T>(operation, Stage::Elements), shape.chunks(), args)?;
     told::<T>(&played.read(output, 32)?, 1)
 }
 
-/// The GPUs of one host and a small slice: one of them reads the elements where they lie.
+/// Computes the bits of the result over a small slice on the GPUs of one host, where one GPU reads all
+/// elements in place.
 pub fn read<T: Bytes>(shards: &[&[T]], shape: Shape, operation: Operation) -> Result<u64> {
     let rows: Vec<Vec<u8>> = shards.iter().map(|shard| row(shard)).collect();
     let rows: Vec<&[u8]> = rows.iter().map(Vec::as_slice).collect();
     elements::<T>(&rows, 0, shape, operation, 0)?.map_err(crate::stamp::other)
 }
 
-/// The bits of a result, or the number of who is wrong.
+/// Reads the bits of a result, or the number of the rank or chunk at fault.
 fn told<T: Element>(words: &[u8], epoch: u32) -> Result<std::result::Result<u64, u32>> {
     let word = |at: usize| u64::from_le_bytes(words[8 * at..8 * at + 8].try_into().expect("eight"));
     let half = |at: usize| Some(word(at)).filter(|word| (word >> 32) as u32 == epoch);
@@ -210,7 +215,7 @@ fn told<T: Element>(words: &[u8], epoch: u32) -> Result<std::result::Result<u64,
     Ok(Ok(low | high))
 }
 
-/// The bits of one launch over all elements, which is what several ranks are held against.
+/// Computes the bits of one launch over all elements, the reference for several ranks.
 pub fn one<T: Bytes>(elements: &[T], operation: Operation) -> Result<u64> {
     let (n, size) = (elements.len() as u64, size_of::<T>() as u64);
     let shape =
@@ -223,19 +228,20 @@ pub fn one<T: Bytes>(elements: &[T], operation: Operation) -> Result<u64> {
         Arg::U64(input),
         Arg::U64(output),
         Arg::U64(n),
-        Arg::U32(shape.words()),
-        Arg::U32(shape.parts()),
+        Arg::U32(shape.vectors()),
+        Arg::U32(shape.chunks()),
         Arg::U64(state),
         Arg::U32(1),
     ];
     let kernel = reduce::kernel::<T>(operation, Family::of(shape, true));
-    played.launch(kernel, shape.parts().min(RESIDENT), args)?;
+    played.launch(kernel, shape.chunks().min(RESIDENT), args)?;
     let told = told::<T>(&played.read(output, 32)?, 1)?;
-    told.map_err(|what| Error::Played(format!("the interpreter: part {what} is missing")))
+    told.map_err(|what| Error::Played(format!("the interpreter: chunk {what} is missing")))
 }
 
-/// The GPUs of one host, played one after the other, with the exchange inside their kernels: each posts
-/// to all boxes, and the last one waits for the mail of all, of which nothing is then missing.
+/// Interprets the GPUs of one host one after the other, with the exchange inside their kernels: each
+/// publishes to the slots of all GPUs, and only the last one polls, when all messages have been published.
+/// Returns the bits of the result, or the missing chunk.
 pub fn exchange<T: Bytes>(
     shards: &[&[T]],
     shape: Shape,
@@ -246,10 +252,10 @@ pub fn exchange<T: Bytes>(
 ) -> Result<std::result::Result<u64, u32>> {
     let (world, count) = (shards.len(), parts.iter().map(|of| of.end).max().unwrap_or(0));
     let mut played = Played::new();
-    let boxes: Vec<u64> = (0..world)
-        .map(|_| played.room(2 * shape::PARTS * size_of::<T::Output>() as u64 * 2))
+    let slots: Vec<u64> = (0..world)
+        .map(|_| played.room(2 * shape::CHUNKS * size_of::<T::Output>() as u64 * 2))
         .collect::<Result<_>>()?;
-    let table: Vec<u8> = boxes.iter().flat_map(|at| at.to_le_bytes()).collect();
+    let table: Vec<u8> = slots.iter().flat_map(|at| at.to_le_bytes()).collect();
     let (table, output) = (played.holding(&table)?, played.room(32)?);
     for (rank, (shard, own)) in shards.iter().zip(parts).enumerate() {
         let (input, state) = (played.holding(&row(shard))?, played.room(16)?);
@@ -258,7 +264,7 @@ pub fn exchange<T: Bytes>(
             Arg::U64(input),
             Arg::U64(output),
             Arg::U64(shard.len() as u64),
-            Arg::U32(shape.words()),
+            Arg::U32(shape.vectors()),
             Arg::U32(own.len() as u32),
             Arg::U64(state),
             Arg::U32(epoch),
@@ -281,8 +287,8 @@ mod tests {
     use super::*;
     use crate::{Data, Datum};
 
-    /// The order in which a thread joins its values shows from three of them on, and slices that have so
-    /// many parts are too long to be played: so parts are short here.
+    /// The order in which a thread combines its values affects the result only if it has three or more.
+    /// Slices with that many chunks take too long to interpret, so this test makes the chunks short.
     fn finished<T: Datum>(parts: u32, world: u32) {
         let layout = Layout::of_parts::<T>(parts, world);
         let elements = Data::of::<T>(0..layout.n);
@@ -291,7 +297,7 @@ mod tests {
             let own = layout.of(rank);
             let mut block = [7u64.to_le_bytes(), [0; 8]].concat();
             for sum in &sums[own.start as usize..own.end as usize] {
-                let word = reduce::Accumulator::to_word(*sum).to_le_bytes();
+                let word = reduce::Accumulator::to_bits64(*sum).to_le_bytes();
                 block.extend(&word[..size_of::<T::Output>()]);
             }
             block.resize(layout.stride(size_of::<T::Output>()) as usize * 8, 0xee);
@@ -300,12 +306,12 @@ mod tests {
         let blocks: Vec<_> = (0..world).map(block).collect();
         let bits = finish::<T>(&blocks, &layout, Operation::Sum, 7).unwrap();
         let right = stages::finish::<T>(&sums, Operation::Sum);
-        let right = reduce::Accumulator::to_word(right);
-        assert_eq!(bits, right, "{parts} parts of {}, {world} ranks", T::NAME);
+        let right = reduce::Accumulator::to_bits64(right);
+        assert_eq!(bits, right, "{parts} chunks of {}, {world} ranks", T::NAME);
     }
 
     #[test]
-    fn a_finish_over_many_parts_joins_them_in_order() {
+    fn a_finish_over_many_chunks_joins_them_in_order() {
         for parts in [3, 65, 97, 128, 129, 513, 1100, 4097, 9001, 16_384] {
             for world in [1, 2, 3, 64] {
                 finished::<f32>(parts, world);
@@ -316,8 +322,8 @@ mod tests {
     }
 
     #[test]
-    fn mail_of_many_parts_is_joined_in_order() {
-        fn mailed<T: Datum>(parts: u32, world: u32) {
+    fn messages_of_many_chunks_are_joined_in_order() {
+        fn exchanged<T: Datum>(parts: u32, world: u32) {
             let layout = Layout::of_parts::<T>(parts, world);
             let elements = Data::of::<T>(0..layout.n);
             let of = |rank| {
@@ -329,12 +335,12 @@ mod tests {
             let told = exchange(&shards, layout.shape, &own, Operation::Sum, 3, 1000).unwrap();
             let sums = stages::partials(&elements, layout.shape, Operation::Sum);
             let right = stages::finish::<T>(&sums, Operation::Sum);
-            let right = reduce::Accumulator::to_word(right);
-            assert_eq!(told, Ok(right), "{parts} parts of {}, {world} GPUs", T::NAME);
+            let right = reduce::Accumulator::to_bits64(right);
+            assert_eq!(told, Ok(right), "{parts} chunks of {}, {world} GPUs", T::NAME);
         }
-        mailed::<f32>(97, 2);
-        mailed::<f32>(5003, 2);
-        mailed::<f32>(16_384, 3);
-        mailed::<f64>(9001, 3);
+        exchanged::<f32>(97, 2);
+        exchanged::<f32>(5003, 2);
+        exchanged::<f32>(16_384, 3);
+        exchanged::<f64>(9001, 3);
     }
 }

@@ -1,24 +1,47 @@
-//! What the program says, and what only it finds fault with.
+//! The output of the program, and the errors that come from the program and not from the library.
 
-use std::io::{self, Write};
+use std::{
+    io::{self, Write},
+    process::ExitCode,
+};
 
 use many::Error;
 
-/// Says a line. Where nobody reads it, that is no error.
+/// Prints a line. If the output is closed, that is not an error.
 pub(crate) fn say(line: &str) {
     let _ = writeln!(io::stdout(), "{line}");
 }
 
-/// A failure that no part of the library has.
+/// Prints a message on standard error, wrapped at the width of the terminal or at 100 columns if it is wider.
+pub(crate) fn note(text: &str) {
+    // An error on a closed standard error cannot be reported.
+    let _ = writeln!(io::stderr(), "{}", numbers::wrapped(text, columns()));
+}
+
+/// Prints an error of the command line, or the requested help.
+pub(crate) fn refused(error: &clap::Error) -> ExitCode {
+    match error.use_stderr() {
+        true => note(error.to_string().trim_end()),
+        false => drop(error.print()),
+    }
+    ExitCode::from(error.exit_code() as u8)
+}
+
+fn columns() -> usize {
+    let terminal = terminal_size::terminal_size_of(io::stderr());
+    terminal.map_or(100, |(terminal_size::Width(columns), _)| usize::from(columns).clamp(40, 100))
+}
+
+/// An error of the program itself.
 pub(crate) fn failed(sentence: String) -> Error {
     Error::Gpus(sentence)
 }
 
-/// Says a table: columns are padded to the right, and the first to the left if it has words.
+/// Prints a table. Columns are right-aligned, but the first one is left-aligned if it has words.
 pub(crate) fn table<const N: usize>(head: [&str; N], rows: &[[String; N]]) {
     let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..N).map(|at| width(at).max(head[at].chars().count())).collect();
-    // Two spaces between, or one where a terminal has no room for two.
+    // Two spaces between columns, or one if a terminal is too narrow for two.
     let between = if widths.iter().sum::<usize>() + 2 * N > 80 { 1 } else { 2 };
     let words = rows.iter().any(|row| row[0].starts_with(char::is_alphabetic));
     let line = |cells: [&str; N]| {

@@ -1,7 +1,8 @@
-//! Who adds what: a pure function of the lengths, so that all ranks have the same one.
+//! The layout of shards: a pure function of the lengths, so that all ranks compute the same layout.
 //!
-//! The shape is that of the *global* length, as one GPU would take it. A rank owns whole parts of it, so
-//! the sum of a part does not depend on who adds it; and all ranks finish over all parts in one order.
+//! The shape depends on the *global* length alone: it is the one that a single GPU would use. A rank owns
+//! whole chunks, so the sum of a chunk does not depend on which rank adds it. All ranks combine the sums of
+//! all chunks in the same order.
 
 use std::ops::Range;
 
@@ -9,10 +10,11 @@ use reduce::{Element, Shape, shape};
 
 use crate::{Error, Result};
 
-/// The elements of a rank if all ranks have about as many: whole parts of the global shape.
+/// The elements of a rank in an even distribution. They are whole chunks of the global shape, except in a
+/// small sum, which has no chunks.
 ///
 /// ```
-/// // 256 parts over three GPUs: 86, 86 and 84 of them.
+/// // 256 chunks over three GPUs: 86, 86 and 84 of them.
 /// let shards = [0, 1, 2].map(|rank| many::shard::<f32>(1 << 24, 3, rank).unwrap());
 /// assert_eq!(shards, [0..5636096, 5636096..11272192, 11272192..16777216]);
 /// ```
@@ -23,44 +25,45 @@ pub fn shard<T: Element>(n: u64, world: u32, rank: u32) -> Result<Range<u64>> {
     Ok(Layout::even::<T>(n, world)?.elements(rank))
 }
 
-/// Which parts of which shape are whose.
+/// The shape of a sum, and the chunks of each rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// How many elements there are in all.
+    /// The total number of elements.
     pub n: u64,
-    /// How one GPU would cut them.
+    /// The shape for one GPU.
     pub shape: Shape,
-    /// Elements of a part, or of what a rank has of a small slice.
+    /// The number of elements of a chunk or, in a small sum, of an even shard.
     part: u64,
-    /// The first part of each rank, and how many there are.
+    /// The index of each rank's first chunk, followed by the number of chunks.
     firsts: Vec<u32>,
 }
 
-/// Elements that a rank has, and the owner of their part adds.
+/// Elements that one rank holds, but that another rank adds because it owns their chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Move {
-    /// Who has them.
+    /// The rank that holds them.
     pub from: u32,
-    /// Who adds them.
+    /// The rank that adds them.
     pub to: u32,
-    /// Which, counted over all ranks.
+    /// Their range of global indices.
     pub elements: Range<u64>,
 }
 
-/// Where the sums of parts lie in what was gathered: computed where ranks have as many each, or else a
-/// table.
+/// The places of the sums of chunks in the gathered blocks. They are computed if all ranks but the last
+/// ones have the same number of chunks; otherwise they are in a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Places {
-    /// What a part is of 2^32 if that is all parts of a rank, rounded up; or 0.
+    /// 2^32 divided by the number of chunks of a rank, rounded up; 0 if there is a table.
     pub share: u32,
-    /// How many sums would fit between those of one rank and the next.
+    /// The gap between the sums of two neighbouring ranks, as a number of sums.
     pub gap: u32,
-    /// The place of each part's sum, if they are not computed.
+    /// The place of each chunk's sum; empty if the places are computed.
     pub table: Vec<u32>,
 }
 
 impl Layout {
-    /// Ranks of about as many parts each.
+    /// The layout in which all ranks have the same number of chunks, except that the last ranks may have
+    /// fewer.
     pub fn even<T: Element>(n: u64, world: u32) -> Result<Layout> {
         let mut layout = Layout::cut::<T>(n, world)?;
         let parts = n.div_ceil(layout.part.max(1)) as u32;
@@ -69,8 +72,8 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Ranks that have so many elements each, one behind the other. Whoever has the first element of a
-    /// part owns it, and is sent the rest of it.
+    /// The layout in which the ranks hold the given numbers of elements, in order. The rank that holds a
+    /// chunk's first element owns the chunk, and receives the rest of it.
     pub fn ragged<T: Element>(lengths: &[u64]) -> Result<(Layout, Vec<Move>)> {
         let total = lengths.iter().try_fold(0u64, |sum, length| sum.checked_add(*length));
         let n = total.unwrap_or(u64::MAX);
@@ -87,7 +90,8 @@ impl Layout {
             let end = (begin + length).min(layout.elements(from).start);
             if *begin < end {
                 let owner = |to: &u32| layout.elements(*to).contains(begin);
-                let to = (0..from).rev().find(owner).expect("whoever has a part's first element");
+                let to =
+                    (0..from).rev().find(owner).expect("some rank has the chunk's first element");
                 moves.push(Move { from, to, elements: *begin..end });
             }
         }
@@ -100,67 +104,68 @@ impl Layout {
         let shape = shape::pick(n, size).ok_or_else(too_long)?;
         let lanes = 16 / size;
         let words = match shape {
-            Shape::Chunks { words, .. } => words.into(),
-            // Elements are gathered, and nobody cares who has which.
+            Shape::Chunks { vectors, .. } => vectors.into(),
+            // In a small sum the elements are gathered, so their distribution does not affect the result.
             _ => n.div_ceil(lanes).div_ceil(world.max(1).into()).max(1),
         };
         Ok(Layout { n, shape, part: words * lanes, firsts: Vec::new() })
     }
 
-    /// As many parts as a test likes, each of eight words, where a slice would be too long to be played.
+    /// A layout with any number of chunks, of eight vectors each. It is for tests, where a real slice would
+    /// take too long to interpret.
     #[cfg(test)]
     pub(crate) fn of_parts<T: Element>(parts: u32, world: u32) -> Layout {
         let part = 8 * 16 / size_of::<T>() as u64;
         let each = parts.div_ceil(world);
         let firsts = (0..=world).map(|rank| parts.min(rank * each)).collect();
-        let shape = Shape::Chunks { parts, words: 8 };
+        let shape = Shape::Chunks { chunks: parts, vectors: 8 };
         Layout { n: u64::from(parts) * part, shape, part, firsts }
     }
 
-    /// How many ranks there are.
+    /// The number of ranks.
     pub fn world(&self) -> u32 {
         self.firsts.len() as u32 - 1
     }
 
-    /// Whether there are too few elements for partial sums: then the elements themselves are gathered.
+    /// Whether there are too few elements for partial sums, so that the elements themselves are gathered.
     pub fn is_small(&self) -> bool {
         !matches!(self.shape, Shape::Chunks { .. })
     }
 
-    /// How many parts there are.
+    /// The number of chunks.
     pub fn parts(&self) -> u32 {
         self.firsts[self.world() as usize]
     }
 
-    /// The parts of a rank.
+    /// The chunks of a rank.
     pub fn of(&self, rank: u32) -> Range<u32> {
         self.firsts[rank as usize]..self.firsts[rank as usize + 1]
     }
 
-    /// The elements of a rank's parts.
+    /// The elements of a rank's chunks.
     pub fn elements(&self, rank: u32) -> Range<u64> {
         let Range { start, end } = self.of(rank);
         let at = |part: u32| (u64::from(part) * self.part).min(self.n);
         at(start)..at(end)
     }
 
-    /// How many elements each rank has.
+    /// The number of elements of each rank.
     pub fn lengths(&self) -> Vec<u64> {
         (0..self.world()).map(|rank| self.elements(rank)).map(|of| of.end - of.start).collect()
     }
 
-    /// Elements of a part; the last one may have fewer.
+    /// The number of elements of a chunk; the last chunk may have fewer.
     pub fn part(&self) -> u64 {
         self.part
     }
 
-    /// The first part of each rank, and how many there are.
+    /// The index of each rank's first chunk, followed by the number of chunks.
     pub fn firsts(&self) -> &[u32] {
         &self.firsts
     }
 
-    /// Where the sum of each part lies in the blocks of all ranks, one behind the other: counted in sums of
-    /// so many bytes.
+    /// The place of each chunk's sum in the consecutive blocks of all ranks, counted in sums of `bytes`
+    /// bytes.
     pub fn places(&self, bytes: usize) -> Places {
         let each = self.of(0).len() as u32;
         let even = (0..=self.world()).map(|rank| self.parts().min(rank.saturating_mul(each)));
@@ -174,11 +179,11 @@ impl Layout {
         Places { share: 0, gap: 0, table: (0..self.world()).flat_map(of).collect() }
     }
 
-    /// Words of 8 bytes of a rank's block: a stamp in two, then the sums, of so many bytes each, of as
-    /// many parts as any rank has.
+    /// The size of a rank's block in words of 8 bytes: a stamp of two words, followed by room for the sums
+    /// of the rank with the most chunks.
     pub fn stride(&self, bytes: usize) -> u64 {
         let most = (0..self.world()).map(|rank| self.of(rank).len()).max().unwrap_or(0);
-        // A multiple of 16 bytes, which is how NCCL copies fastest.
+        // NCCL copies blocks whose size is a multiple of 16 bytes fastest.
         (2 + (most * bytes).div_ceil(8) as u64).next_multiple_of(2)
     }
 }
@@ -207,7 +212,7 @@ mod tests {
     ];
 
     #[test]
-    fn shards_are_the_slice_and_whole_parts() {
+    fn shards_cover_the_slice_and_are_whole_chunks() {
         for n in LENGTHS {
             for world in [1, 2, 3, 5, 8, 64, 1024] {
                 let layout = Layout::even::<f32>(n, world).unwrap();
@@ -219,7 +224,7 @@ mod tests {
                     next = shard.end;
                 }
                 assert_eq!(next, n, "over {world}");
-                if let Shape::Chunks { parts, .. } = layout.shape {
+                if let Shape::Chunks { chunks: parts, .. } = layout.shape {
                     assert_eq!(layout.parts(), parts);
                 }
             }
@@ -227,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn no_rank_has_a_part_more_than_it_must() {
+    fn chunk_counts_differ_by_one_at_most() {
         for world in [2, 3, 5, 8, 64] {
             let layout = Layout::even::<f32>(1 << 28, world).unwrap();
             let most = (0..world).map(|rank| layout.of(rank).len()).max();
@@ -235,9 +240,9 @@ mod tests {
         }
     }
 
-    /// What the kernel computes, and what its table says.
+    /// The kernel's arithmetic and its table give the same places.
     #[test]
-    fn every_sum_has_its_place() {
+    fn every_sum_has_one_place() {
         let check = |layout: &Layout, bytes: usize, computed: bool| {
             let Places { share, gap, table } = layout.places(bytes);
             assert_eq!(table.is_empty(), computed, "{layout:?}");
@@ -250,7 +255,7 @@ mod tests {
                         true => part + of as u32 * gap + head,
                         false => table[part as usize],
                     };
-                    assert_eq!(place, at, "part {part} of {layout:?}");
+                    assert_eq!(place, at, "chunk {part} of {layout:?}");
                 }
             }
         };
@@ -266,20 +271,20 @@ mod tests {
     }
 
     #[test]
-    fn a_rank_beyond_the_world_has_a_sentence() {
+    fn a_rank_beyond_the_world_is_an_error() {
         let error = shard::<f32>(10, 2, 2).unwrap_err().to_string();
         assert_eq!(error, "RANK is 2, but WORLD_SIZE is 2: ranks are 0 to 1");
     }
 
     #[test]
-    fn too_many_elements_have_a_sentence() {
+    fn too_many_elements_are_an_error() {
         assert!(shard::<f64>(u64::MAX, 2, 0).unwrap_err().to_string().contains("more than"));
         assert!(Layout::ragged::<f64>(&[u64::MAX, 2]).is_err());
     }
 
     #[test]
-    fn ragged_elements_go_to_the_owner_of_their_part() {
-        // 160 parts of 6560 elements: rank 0 ends within the first, rank 1 within the second.
+    fn ragged_elements_go_to_the_owner_of_their_chunk() {
+        // 160 chunks of 6560 elements: rank 0 ends within the first chunk, and rank 1 within the second.
         let n = 1_048_589;
         let (layout, moves) = Layout::ragged::<f32>(&[10, 10_000, 0, n - 10_010]).unwrap();
         assert_eq!(layout.part(), 6560);
@@ -289,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_the_lengths_every_element_has_one_owner() {
+    fn every_element_has_one_owner_for_any_lengths() {
         let mut seed = 1u64;
         let mut draw = |below: u64| {
             seed = seed

@@ -1,7 +1,7 @@
-//! A small sum: a GPU reads the elements of all ranks where they lie, each rank's in a piece of its own, and
-//! adds them as it would one slice.
+//! A small sum: a GPU reads the elements of all ranks in place, each rank's from its own address, and adds
+//! them in the same order as one slice.
 //!
-//! One of the files with `unsafe`: a kernel is given the addresses of all ranks' elements.
+//! This file has `unsafe` code: a kernel is given the addresses of all ranks' elements.
 #![expect(unsafe_code, reason = "a kernel has the addresses of all ranks' elements")]
 
 use std::{cell::RefCell, sync::Arc};
@@ -14,24 +14,25 @@ use crate::{
     cuda::{self, Loaded, Words},
 };
 
-/// What one GPU needs to add the elements of all ranks.
+/// The buffers that one GPU needs to add the elements of all ranks.
 #[derive(Debug)]
 pub(crate) struct Small {
     stage: Loaded,
     stream: Arc<CudaStream>,
     shape: Shape,
     world: u32,
-    /// Where each rank's elements are, as the GPU was told last.
+    /// The addresses of each rank's elements, in device memory.
     at: Words,
+    /// The addresses that were last written to `at`.
     told: RefCell<Vec<u64>>,
-    /// The first element of each rank, and how many there are.
+    /// The index of each rank's first element, followed by the number of elements.
     firsts: Words,
-    /// The mail between blocks.
+    /// The ticket and the message slots of the blocks.
     state: Words,
 }
 
 impl Small {
-    /// For so many elements on each rank.
+    /// Allocates the buffers for the given number of elements of each rank.
     pub(crate) fn new<T: Element>(
         stream: &Arc<CudaStream>,
         operation: Operation,
@@ -44,7 +45,7 @@ impl Small {
             Some(*end)
         });
         let firsts: Vec<u32> = [0].into_iter().chain(ends).collect();
-        // A value of each warp, of two words at most, behind the ticket.
+        // After the ticket, each value that warps publish has a slot of at most two words.
         let values = u64::from(shape.values());
         Ok(Small {
             stage: cuda::load::<T>(stream, operation, Stage::Elements, shape.threads())?,
@@ -58,11 +59,12 @@ impl Small {
         })
     }
 
-    /// Adds the elements that lie at these addresses, rank by rank; each behind its stamp, if there is one.
+    /// Queues the sum of the elements at these addresses, in the order of ranks. If `stamp` is not 0, a
+    /// stamp of 16 bytes precedes the elements at each address.
     ///
     /// # Safety
-    /// There are as many as was said, in memory that this GPU reads, until the stream has passed; and room
-    /// for a result at `out`.
+    /// Each address must point to the planned number of elements of its rank, in memory that this GPU
+    /// can read, until the stream has passed this point. `out` must have room for a result.
     pub(crate) unsafe fn queue(
         &self,
         addresses: &[u64],
@@ -83,14 +85,14 @@ impl Small {
             out,
             self.firsts.address(),
             self.world.into(),
-            self.shape.words().into(),
-            self.shape.parts().into(),
+            self.shape.vectors().into(),
+            self.shape.chunks().into(),
             self.state.address(),
             stamp,
             epoch.into(),
         ];
-        // SAFETY: these are the arguments of the entry; the elements are the caller's, and the rest lives
-        // as long as this.
-        unsafe { cuda::launch(&self.stage, &self.stream, self.shape.parts(), &mut arguments) }
+        // SAFETY: the arguments match the kernel's parameters, the caller guarantees the elements and
+        // `out`, and the other buffers live as long as this value.
+        unsafe { cuda::launch(&self.stage, &self.stream, self.shape.chunks(), &mut arguments) }
     }
 }

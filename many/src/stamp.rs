@@ -1,15 +1,15 @@
-//! What each block begins with: which call of which plan it belongs to.
+//! The stamp at the beginning of each block: the numbers of the plan and the call to which the block belongs.
 
 use crate::Error;
 
-/// The stamp of a call. No call is the 0th, so no stamp is 0.
+/// The stamp of a call. Plans and calls are counted from 1, so no stamp of a sum is 0.
 pub(crate) fn of(plan: u32, call: u32) -> u64 {
     u64::from(plan) << 32 | u64::from(call)
 }
 
-/// Whose stamp is another.
+/// An error that names the rank whose stamp differs.
 pub(crate) fn other(rank: u32) -> Error {
     Error::Gone(format!(
-        "rank {rank} is at another call than this one: every rank must sum as often, in the same order"
+        "rank {rank} is at a different call: every rank must make the same calls in the same order"
     ))
 }

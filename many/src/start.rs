@@ -1,23 +1,26 @@
-//! One process a rank, started and watched by this one.
+//! Starts one process for each rank, and watches them.
 
 use std::{
+    collections::HashSet,
     env,
+    io::{self, BufRead, BufReader, Read, Write},
     net::TcpListener,
     process::{Child, Command, Stdio},
+    sync::{Arc, Mutex, PoisonError},
     thread,
     time::{Duration, Instant},
 };
 
-use many::{Error, Result};
+use many::Error;
 use rand::RngExt;
 
 use crate::say::failed;
 
-/// How long the others may take to end once a rank has failed: they are told within moments.
+/// The time that the other ranks have to end once one has failed, of which they are told within milliseconds.
 const LEAVE: Duration = Duration::from_secs(10);
 
-/// Starts this program again, once a rank, and waits for all.
-pub(crate) fn run(world: u32, port: Option<u16>) -> Result<()> {
+/// Starts this program again for each rank, and waits for all of these processes.
+pub(crate) fn run(world: u32, port: Option<u16>) -> many::Result<()> {
     let cannot = |error: std::io::Error| failed(format!("cannot start a rank: {error}"));
     let port = match port {
         Some(port) => port,
@@ -25,7 +28,8 @@ pub(crate) fn run(world: u32, port: Option<u16>) -> Result<()> {
     };
     let program = env::current_exe().map_err(cannot)?;
     let token: u128 = rand::rng().random();
-    let mut ranks = Vec::new();
+    let (mut ranks, mut readers) = (Vec::new(), Vec::new());
+    let said = Arc::<Said>::default();
     for rank in 0..world {
         let mut command = Command::new(&program);
         command
@@ -38,27 +42,57 @@ pub(crate) fn run(world: u32, port: Option<u16>) -> Result<()> {
             .env("MASTER_PORT", port.saturating_sub(1).to_string())
             .env("MANY_TOKEN", format!("{token:032x}"))
             .env("MANY_LEASH", "1")
-            .stdin(Stdio::piped());
+            .stdin(Stdio::piped())
+            .stderr(Stdio::piped());
         if env::var_os("NCCL_NVLS_ENABLE").is_none() {
             command.env("NCCL_NVLS_ENABLE", "0");
         }
         match command.spawn() {
-            Ok(child) => ranks.push(child),
+            Ok(mut child) => {
+                if let Some(stderr) = child.stderr.take() {
+                    let said = Arc::clone(&said);
+                    readers.push(thread::spawn(move || said.pass_on(stderr)));
+                }
+                ranks.push(child);
+            }
             Err(error) => {
                 end(&mut ranks);
                 return Err(cannot(error));
             }
         }
     }
-    wait(ranks)
+    let done = wait(ranks);
+    // A reader's panic has already been printed.
+    readers.into_iter().for_each(|reader| drop(reader.join()));
+    done
 }
 
-/// A port that is free now, and whose neighbour below there is.
+/// The lines that the ranks write to standard error. Each distinct line is printed once, because most ranks
+/// report the same error.
+#[derive(Default)]
+struct Said(Mutex<HashSet<String>>);
+
+impl Said {
+    /// The maximum number of lines that are printed.
+    const MOST: usize = 50;
+
+    fn pass_on(&self, from: impl Read) {
+        for line in BufReader::new(from).lines().map_while(Result::ok) {
+            let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            if said.len() < Self::MOST && said.insert(line.clone()) {
+                // An error on a closed standard error cannot be reported.
+                let _ = writeln!(io::stderr(), "{line}");
+            }
+        }
+    }
+}
+
+/// A port that is free now.
 fn free_port() -> std::io::Result<u16> {
     Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }
 
-fn wait(mut ranks: Vec<Child>) -> Result<()> {
+fn wait(mut ranks: Vec<Child>) -> many::Result<()> {
     let mut deadline = None;
     let mut failures = Vec::new();
     let mut left: Vec<usize> = (0..ranks.len()).collect();
@@ -67,11 +101,16 @@ fn wait(mut ranks: Vec<Child>) -> Result<()> {
             Ok(None) => true,
             Ok(Some(status)) if status.success() => false,
             Ok(Some(status)) => {
-                failures.push(format!("rank {rank} ended with {status}"));
+                let text = format!("rank {rank} ended with {status}");
+                // A rank ends with code 1 if its result has the wrong bits.
+                failures.push(match status.code() {
+                    Some(1) => Error::Bits(text),
+                    _ => Error::Gone(text),
+                });
                 false
             }
             Err(error) => {
-                failures.push(format!("rank {rank} cannot be waited for: {error}"));
+                failures.push(Error::Gone(format!("rank {rank} cannot be waited for: {error}")));
                 false
             }
         });
@@ -83,10 +122,7 @@ fn wait(mut ranks: Vec<Child>) -> Result<()> {
         }
         thread::sleep(Duration::from_millis(5));
     }
-    match failures.first() {
-        None => Ok(()),
-        Some(first) => Err(Error::Gone(first.clone())),
-    }
+    failures.into_iter().next().map_or(Ok(()), Err)
 }
 
 fn end(ranks: &mut [Child]) {
@@ -96,7 +132,7 @@ fn end(ranks: &mut [Child]) {
     }
 }
 
-/// Ends this process when the one that started it is gone: nothing is left behind.
+/// Ends this process when the process that started it has ended, so that no process is left behind.
 pub(crate) fn leash() {
     if env::var_os("MANY_LEASH").is_some() {
         thread::spawn(|| {

@@ -1,4 +1,4 @@
-//! `many sum`: a sum in each of the ways in which it can be started.
+//! `many sum`: a sum over ranks in one process or in several, on GPUs or interpreters.
 
 use std::{env, fs, ops::Range, sync::Arc, thread, time::Duration};
 
@@ -14,11 +14,13 @@ use reduce::Accumulator;
 
 use crate::{
     args::{Device, Exchange, Sum, of_type},
+    room,
     say::{failed, say},
     start,
 };
 
-/// Adds what is asked for, as the rank that this process is, or as all of them.
+/// Runs this process as one rank if a launcher started it; otherwise runs all ranks, or starts a process for
+/// each.
 pub(crate) fn run(asked: &Sum) -> Result<()> {
     let launched = launched(&|name| env::var(name).ok(), asked.meeting.launcher)?;
     if let Some(launched) = launched {
@@ -35,28 +37,43 @@ pub(crate) fn run(asked: &Sum) -> Result<()> {
     }
     if let Some(Exchange::Kernel) = asked.exchange {
         return Err(failed(
-            "--exchange kernel wants all ranks in one process: ask for --one-process too".into(),
+            "--exchange kernel needs all ranks in one process: add --one-process".into(),
         ));
     }
-    // What no rank could do is said once, and nobody is started.
-    of_type!(asked.element, lengths(asked, world))?;
+    if device == Device::Simt && world > PROCESSES {
+        return Err(failed(format!(
+            "{world} processes are more than the {PROCESSES} that can be started on one machine: use --one-process, which allows up to 1024 ranks"
+        )));
+    }
+    // Errors that every rank would report are reported once, before any rank is started.
+    let lengths = of_type!(asked.element, lengths(asked, world))?;
+    if device == Device::Simt {
+        of_type!(asked.element, room(asked, &lengths))?;
+    }
     start::run(world, asked.meeting.port)
 }
 
-/// What a launcher has decided is not asked for otherwise.
+/// The maximum number of interpreter processes to start: each has its own threads and connections.
+const PROCESSES: u32 = 64;
+
+fn room<T: Datum>(asked: &Sum, lengths: &[u64]) -> Result<()> {
+    room::check::<T>(asked, room::total(lengths)?)
+}
+
+/// Rejects options that contradict the launcher.
 fn decided(asked: &Sum, started: u32) -> Result<()> {
     match asked.gpus {
         Some(gpus) if gpus != started => Err(failed(format!(
-            "--gpus asks for {gpus} ranks, and a launcher has started {started}: leave --gpus away, or start {gpus}"
+            "--gpus asks for {gpus} ranks, but a launcher has started {started}: omit --gpus, or start {gpus}"
         ))),
         _ if asked.one_process => Err(failed(format!(
-            "--one-process wants all ranks in one process, and a launcher has started {started}: start it without the launcher"
+            "--one-process needs all ranks in one process, but a launcher has started {started}: start it without the launcher"
         ))),
         _ => Ok(()),
     }
 }
 
-/// What plays the ranks, and how many there are.
+/// The device that runs the ranks, and the number of ranks.
 fn who(asked: &Sum) -> Result<(Device, u32)> {
     let gpus = gpus();
     let device = match asked.device {
@@ -65,14 +82,13 @@ fn who(asked: &Sum) -> Result<(Device, u32)> {
         device => device,
     };
     if device == Device::Cuda && gpus == 0 {
-        let why = reduce::open(0).err().map_or("it has none".to_owned(), |why| why.to_string());
-        return Err(failed(format!(
-            "--device cuda wants GPUs: {why}; or ask for --device simt, which needs none"
-        )));
+        let why =
+            reduce::open(0).err().map_or("this machine has none".to_owned(), |why| why.to_string());
+        return Err(failed(format!("--device cuda needs GPUs: {why}; --device simt needs none")));
     }
     let world = asked.gpus.unwrap_or(if device == Device::Simt { 2 } else { gpus.max(1) });
     if world == 0 || world > 1024 {
-        return Err(failed(format!("{world} ranks: there are 1 to 1024")));
+        return Err(failed(format!("{world} ranks: use 1 to 1024")));
     }
     if device == Device::Cuda && !asked.share {
         enough(world, gpus)?;
@@ -85,7 +101,7 @@ fn enough(world: u32, gpus: u32) -> Result<()> {
         return Ok(());
     }
     Err(failed(format!(
-        "{world} GPUs are asked for, and this machine has {gpus}: ask for fewer, for --share, or for --device simt"
+        "{world} GPUs were requested, but this machine has {gpus}: request fewer, or use --share or --device simt"
     )))
 }
 
@@ -96,19 +112,20 @@ pub(crate) fn gpus() -> u32 {
     cudarc::driver::CudaContext::device_count().unwrap_or(0).max(0) as u32
 }
 
-/// The elements of each rank.
+/// The number of elements of each rank.
 fn lengths<T: Datum>(asked: &Sum, world: u32) -> Result<Vec<u64>> {
-    if asked.lengths.is_empty() {
-        let layout = Layout::even::<T>(asked.n, world)?;
+    let Some(lengths) = &asked.lengths else {
+        let layout = Layout::even::<T>(asked.n.0, world)?;
         return Ok((0..world).map(|rank| layout.elements(rank)).map(|e| e.end - e.start).collect());
-    }
-    if asked.lengths.len() != world as usize {
+    };
+    if lengths.len() != world as usize {
         return Err(Error::Shard(format!(
-            "--lengths has {} of them, and there are {world} ranks",
-            asked.lengths.len()
+            "--lengths has {} lengths, but there are {world} ranks: give one for each rank, or use --gpus {}",
+            lengths.len(),
+            lengths.len()
         )));
     }
-    Ok(asked.lengths.clone())
+    Ok(lengths.iter().map(|length| length.0).collect())
 }
 
 fn ranges(lengths: &[u64]) -> Vec<Range<u64>> {
@@ -119,14 +136,15 @@ fn ranges(lengths: &[u64]) -> Vec<Range<u64>> {
     lengths.iter().scan(0, next).collect()
 }
 
-/// All ranks in this process, as interpreters.
+/// Runs all ranks in this process, as interpreters.
 fn played_here<T: Datum>(asked: &Sum, world: u32) -> Result<()> {
     let lengths = lengths::<T>(asked, world)?;
+    room::<T>(asked, &lengths)?;
     let (layout, moves) = Layout::ragged::<T>(&lengths)?;
     let moves = if layout.is_small() { Vec::new() } else { moves };
     let moved: u64 = moves.iter().map(|m| m.elements.end - m.elements.start).sum();
     let mut shards: Vec<Vec<T>> = ranges(&lengths).into_iter().map(Data::of).collect();
-    // Each rank's moves are the beginning of what it was given, and go behind what the owner has.
+    // Each sending rank removes the elements from the start of its shard, and the owner appends them.
     for Move { from, to, elements } in &moves {
         let rest = shards[*from as usize].split_off((elements.end - elements.start) as usize);
         let sent = std::mem::replace(&mut shards[*from as usize], rest);
@@ -135,7 +153,7 @@ fn played_here<T: Datum>(asked: &Sum, world: u32) -> Result<()> {
     let operation = asked.op.into();
     let mut bits = None;
     if let Some(Exchange::Kernel) = asked.exchange {
-        return mailed(asked, &layout, &shards);
+        return exchanged(asked, &layout, &shards);
     }
     for call in 1..=asked.repeat {
         let block =
@@ -146,7 +164,7 @@ fn played_here<T: Datum>(asked: &Sum, world: u32) -> Result<()> {
     let how = match moved {
         0 => "interpreters in one process".to_owned(),
         _ => format!(
-            "interpreters in one process, {moved} elements moved to the owner of their part"
+            "interpreters in one process, {moved} elements moved to the owner of their chunk"
         ),
     };
     tell::<T>(asked, layout.n, world, &how, bits.unwrap_or_default(), || {
@@ -154,8 +172,8 @@ fn played_here<T: Datum>(asked: &Sum, world: u32) -> Result<()> {
     })
 }
 
-/// All ranks in this process, as interpreters whose kernels post mail to each other.
-fn mailed<T: Datum>(asked: &Sum, layout: &Layout, shards: &[Vec<T>]) -> Result<()> {
+/// Runs all ranks in this process, as interpreters whose kernels exchange messages.
+fn exchanged<T: Datum>(asked: &Sum, layout: &Layout, shards: &[Vec<T>]) -> Result<()> {
     let (world, operation) = (layout.world(), asked.op.into());
     let shards: Vec<&[T]> = shards.iter().map(Vec::as_slice).collect();
     let parts: Vec<_> = (0..world).map(|rank| layout.of(rank)).collect();
@@ -163,19 +181,19 @@ fn mailed<T: Datum>(asked: &Sum, layout: &Layout, shards: &[Vec<T>]) -> Result<(
     let bits = repeated(asked, |call| match layout.is_small() {
         true => played::read(&shards, layout.shape, operation),
         false => played::exchange(&shards, layout.shape, &parts, operation, call, 1000)?
-            .map_err(|part| failed(format!("the sum of part {part} did not come"))),
+            .map_err(|part| failed(format!("the sum of chunk {part} did not arrive"))),
     })?;
     tell::<T>(
         asked,
         layout.n,
         world,
-        "interpreters in one process, mail inside the kernels",
+        "interpreters in one process, messages between the kernels",
         bits,
         one,
     )
 }
 
-/// All GPUs in this process.
+/// Runs all ranks in this process, each on its GPU.
 fn here<T: Datum>(asked: &Sum, world: u32) -> Result<()> {
     let streams: Vec<_> = (0..world as usize)
         .map(|rank| reduce::open(if asked.share { 0 } else { rank }))
@@ -193,19 +211,19 @@ fn here<T: Datum>(asked: &Sum, world: u32) -> Result<()> {
     if let Some(Exchange::Kernel) | None = asked.exchange {
         let local = Local::new(&streams, asked.meeting.engine.timeout)?;
         let plan = local.plan::<T>(n, operation)?;
-        let bits = repeated(asked, |_| Ok(plan.run(&slices)?.to_word()))?;
+        let bits = repeated(asked, |_| Ok(plan.run(&slices)?.to_bits64()))?;
         return tell::<T>(
             asked,
             n,
             world,
-            "GPUs in one process, mail inside the kernels",
+            "GPUs in one process, messages between the kernels",
             bits,
             one,
         );
     }
     let group = Group::local(&streams, &nccl(asked)?, &options(asked))?;
     let plan = group.plan::<T>(operation, &lengths)?;
-    let bits = repeated(asked, |_| Ok(plan.run(&slices)?.to_word()))?;
+    let bits = repeated(asked, |_| Ok(plan.run(&slices)?.to_bits64()))?;
     tell::<T>(asked, n, world, "GPUs in one process, NCCL between them", bits, one)
 }
 
@@ -223,25 +241,26 @@ fn nccl(asked: &Sum) -> Result<Nccl> {
     Nccl::find(asked.meeting.engine.nccl.as_deref())
 }
 
-/// Multicast reaches into what GPUs of one host share, and sums of bytes gain nothing by it.
+/// Fails unless NVLink multicast is disabled or wanted. Multicast affects all GPUs of a host, and does not
+/// speed up these exchanges.
 pub(crate) fn multicast(wanted: bool) -> Result<()> {
     let set = env::var("NCCL_NVLS_ENABLE").unwrap_or_default();
     if wanted || set == "0" {
         return Ok(());
     }
     Err(Error::Nccl(format!(
-        "NCCL_NVLS_ENABLE is {set:?}: set it to 0, so that NCCL leaves NVLink's multicast alone, or ask for --multicast"
+        "NCCL_NVLS_ENABLE is {set:?}: set it to 0 to keep NCCL from using NVLink multicast, or pass --multicast"
     )))
 }
 
-/// The bits of so many calls, which must be one.
+/// Repeats the call, and returns the bits of its result, which must be the same for all calls.
 fn repeated(asked: &Sum, mut call: impl FnMut(u32) -> Result<u64>) -> Result<u64> {
     let mut bits = None;
     for number in 1..=asked.repeat.max(1) {
         let now = call(number)?;
         if let Some(before) = bits.filter(|before| *before != now) {
-            return Err(failed(format!(
-                "call {number} has the bits {now:#x}, and those before {before:#x}"
+            return Err(Error::Bits(format!(
+                "the result of call {number} has the bits {now:#x}, but earlier results have {before:#x}: please report it"
             )));
         }
         bits = Some(now);
@@ -249,7 +268,7 @@ fn repeated(asked: &Sum, mut call: impl FnMut(u32) -> Result<u64>) -> Result<u64
     Ok(bits.unwrap_or_default())
 }
 
-/// The same by one GPU, if it has the room.
+/// The bits of the same sum on one GPU; an error if it has too little memory for all elements.
 fn one_gpu<T: Datum>(stream: &Arc<CudaStream>, n: u64, asked: &Sum) -> Result<u64> {
     let slice = Data::on::<T>(stream, 0..n)?;
     let operation = asked.op.into();
@@ -258,7 +277,7 @@ fn one_gpu<T: Datum>(stream: &Arc<CudaStream>, n: u64, asked: &Sum) -> Result<u6
         reduce::Operation::Min => reduce::min(stream, &slice),
         reduce::Operation::Max => reduce::max(stream, &slice),
     }?;
-    Ok(one.to_word())
+    Ok(one.to_bits64())
 }
 
 fn tell<T: Datum>(
@@ -270,7 +289,7 @@ fn tell<T: Datum>(
     one: impl FnOnce() -> Result<u64>,
 ) -> Result<()> {
     let what = format!("{:?}", reduce::Operation::from(asked.op)).to_lowercase();
-    let value = T::Output::from_word(bits);
+    let value = T::Output::from_bits64(bits);
     let how = match world {
         1 => how.replacen("interpreters", "interpreter", 1).replacen("GPUs", "GPU", 1),
         _ => how.to_owned(),
@@ -284,16 +303,16 @@ fn tell<T: Datum>(
     }
     let alone = one()?;
     if alone != bits {
-        return Err(failed(format!(
-            "one alone has {:?} (bits {alone:#x}): other bits; please report it",
-            T::Output::from_word(alone)
+        return Err(Error::Bits(format!(
+            "the result of one alone is {:?} (bits {alone:#x}), which differs: please report it",
+            T::Output::from_bits64(alone)
         )));
     }
     say("one alone has the same bits");
     Ok(())
 }
 
-/// This process is one rank.
+/// Runs this process as one rank.
 fn rank<T: Datum>(asked: &Sum, launched: &Launched) -> Result<()> {
     let gpus = gpus();
     let device = match asked.device {
@@ -361,23 +380,23 @@ fn ranked<T: Datum>(
         if call == 2 {
             hold(asked, "during", rank);
         }
-        Ok(plan.run(&[&slice])?.to_word())
+        Ok(plan.run(&[&slice])?.to_bits64())
     })?;
     hold(asked, "after", rank);
     let n = lengths.iter().sum();
     if rank > 0 {
         return Ok(());
     }
-    let how = "GPUs in a process each, NCCL between them";
+    let how = "GPUs, one process each, NCCL between them";
     tell::<T>(asked, n, group.world(), how, bits, || one_gpu::<T>(stream, n, asked))
 }
 
-/// Whether all ranks have what they would have by what this one was asked.
+/// Checks that every rank has the number of elements that this rank's options give it.
 fn same(here: &[u64], agreed: &[u64]) -> Result<()> {
     let other = |rank: &usize| here.get(*rank) != agreed.get(*rank);
     let Some(rank) = (0..agreed.len()).find(other) else { return Ok(()) };
     Err(Error::Shard(format!(
-        "rank {rank} has {} elements, and by what was asked here it has {}: start all ranks with the same --elements or --lengths",
+        "rank {rank} has {} elements, but the options of this rank give it {}: start all ranks with the same --elements or --lengths",
         agreed[rank], here[rank]
     )))
 }
@@ -406,12 +425,13 @@ fn played_rank<T: Datum>(asked: &Sum, control: &Control, asked_of: &[u64]) -> Re
     if rank > 0 {
         return Ok(());
     }
-    tell::<T>(asked, layout.n, world, "interpreters in a process each", bits, || {
+    tell::<T>(asked, layout.n, world, "interpreters, one process each", bits, || {
         played::one(&Data::of::<T>(0..layout.n), operation)
     })
 }
 
-/// Stops here if a test asks for it, and says so: the test then ends this process as it likes.
+/// If a test asks for it, prints the process id and stops at this point, so that the test can kill the
+/// process.
 fn hold(asked: &Sum, point: &str, rank: u32) {
     if asked.hold.as_deref() == Some(&format!("{point}:{rank}")) {
         say(&format!("holding {point} {}", std::process::id()));
@@ -430,11 +450,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn more_gpus_than_there_are() {
+    fn more_gpus_than_the_machine_has() {
         assert!(enough(2, 2).is_ok());
         assert_eq!(
             enough(3, 2).unwrap_err().to_string(),
-            "3 GPUs are asked for, and this machine has 2: ask for fewer, for --share, or for --device simt"
+            "3 GPUs were requested, but this machine has 2: request fewer, or use --share or --device simt"
         );
     }
 }

@@ -1,12 +1,6 @@
-//! `many measure` and `many model`: tables of times, and of what a model makes of them.
+//! `many measure` and `many model`: tables of measured times, and of the model's predictions.
 
-use std::{
-    fmt::Write as _,
-    fs,
-    io::{self, Read},
-    path::Path,
-    time::Instant,
-};
+use std::{fmt::Write as _, fs, path::Path, time::Instant};
 
 use many::{
     Error, Options, Result,
@@ -21,19 +15,29 @@ use crate::{
     sum,
 };
 
-/// The order of a file of samples.
-const HEAD: &str = "n,contender,clock,round,gpu,us\n";
+/// The first line of a file of samples, with the names of its columns.
+const HEAD: &str = "n,competitor,clock,round,gpu,us\n";
 
 /// Times every length on all GPUs.
 pub(crate) fn measure(asked: &Measure) -> Result<()> {
+    if let Some(path) = &asked.csv {
+        folder_of(path)?;
+    }
     let gpus = sum::gpus();
     if gpus == 0 {
-        reduce::open(0)?;
+        let why = reduce::open(0).err();
+        let why = match why {
+            None | Some(reduce::Error::NoDriver) => "no NVIDIA driver can be loaded".to_owned(),
+            Some(why) => why.to_string(),
+        };
+        return Err(failed(format!(
+            "many measure needs GPUs, but this machine has none ({why}): many sum --device simt needs none"
+        )));
     }
     let world = asked.gpus.unwrap_or(gpus);
     if world == 0 || world > gpus {
         return Err(failed(format!(
-            "{world} GPUs are asked for, and this machine has {gpus}: ask for fewer"
+            "{world} GPUs were requested, but this machine has {gpus}: request fewer"
         )));
     }
     let nccl = match asked.without_nccl {
@@ -47,21 +51,21 @@ pub(crate) fn measure(asked: &Measure) -> Result<()> {
     let bench = Bench::new(world as usize, nccl.as_ref(), &options)?;
     let start = Instant::now();
     let mut csv = HEAD.to_owned();
-    for n in &asked.n {
+    for n in asked.n.iter().map(|size| &size.0) {
         if start.elapsed() > asked.within {
             say(&format!(
-                "{n} and what follows are left out: {:.0} s are over",
+                "{n} and later lengths are skipped: the time budget of {:.0} s is used up",
                 asked.within.as_secs_f64()
             ));
             break;
         }
         let mut keep = |sample: Sample| {
-            let Sample { n, contender, clock, round, gpu, micros } = sample;
-            let _ = writeln!(csv, "{n},{contender},{clock},{round},{gpu},{micros:.3}");
+            let Sample { n, competitor, clock, round, gpu, micros } = sample;
+            let _ = writeln!(csv, "{n},{competitor},{clock},{round},{gpu},{micros:.3}");
         };
         match bench.at(*n, asked.rounds, &mut keep) {
             Ok(()) => {}
-            // What does not fit is a line, and the others go on.
+            // If a length fails in the driver, the error is printed, and the next length is measured.
             Err(error @ Error::Driver { .. }) => say(&format!("{n}: {error}")),
             Err(error) => return Err(error),
         }
@@ -74,21 +78,16 @@ pub(crate) fn measure(asked: &Measure) -> Result<()> {
     Ok(())
 }
 
-/// What a file says, packed or not.
-fn text(path: &Path) -> io::Result<String> {
-    if path.extension().is_none_or(|end| end != "gz") {
-        return fs::read_to_string(path);
-    }
-    let mut text = String::new();
-    flate2::read::GzDecoder::new(fs::File::open(path)?).read_to_string(&mut text)?;
-    Ok(text)
+/// Creates the folder of a file before anything is measured.
+fn folder_of(path: &Path) -> Result<()> {
+    measured::file::make_folder_of(path).map_err(|error| failed(error.to_string()))
 }
 
 fn read(csv: &str) -> Result<Times> {
     Times::read(csv).map_err(failed)
 }
 
-/// A number of microseconds, if there is one, to four digits and to a hundredth at most.
+/// The text of a time in microseconds, with at most two decimals, or a dash if there is none.
 fn cell(time: Option<f64>) -> String {
     let digits = |time: f64| match time.abs() {
         1000.0.. => 0,
@@ -98,17 +97,17 @@ fn cell(time: Option<f64>) -> String {
     time.map_or("–".to_owned(), |time| format!("{time:.*}", digits(time)))
 }
 
-/// Medians of gated runs, in microseconds, and what they are above others in their own round.
+/// Prints the medians of GPU-gated runs in microseconds, and differences between runs of the same round.
 fn gated(times: &Times) {
-    say("Two GPUs, gated, medians, µs.");
-    say("one: one GPU. share: the slower GPU's own share. cut: the parts alone above it.");
+    say("Two GPUs, GPU-gated, medians, µs.");
+    say("one: one GPU. share: the slower GPU's shard. cut: the chunk sums, above it.");
     say("kernel, gather, reduce: exchanged in the kernel, by an all-gather, by an");
-    say("all-reduce of integers; Δ: that above the share, in the same round.");
-    say("totals: an all-reduce of totals. bits: the all-gather above it.\n");
+    say("all-reduce of integers; Δ: above the share, within the same round.");
+    say("totals: an all-reduce of totals. bits: gather above totals.\n");
     let row = |n: u64| {
-        let of = |contender| cell(times.median(contender, n));
+        let of = |competitor| cell(times.median(competitor, n));
         let above =
-            |contender, base| cell(times.above(contender, base, n).map(|above| above.median));
+            |competitor, base| cell(times.above(competitor, base, n).map(|above| above.median));
         [
             numbers::size(n),
             of("one"),
@@ -130,17 +129,17 @@ fn gated(times: &Times) {
         &rows,
     );
     if let Some(told) = times.above_at_all("told", "kernel") {
-        say(&format!("\nIn-kernel, a result that the host is told of takes {told:.2} µs more."));
+        say(&format!("\nIn-kernel, returning the result to the host takes {told:.2} µs more."));
     }
 }
 
-/// What a caller waits for, and torch's beside it.
+/// Prints the wall times of our sums and of torch's, if the samples have any of torch.
 fn callers(times: &Times) {
     let torch = times.called("torch");
     if torch.is_empty() {
         return;
     }
-    say("\nA caller waits, two GPUs, medians, µs:\n");
+    say("\nWall time, two GPUs, medians, µs:\n");
     let names = ["one", "kernel", "gather", "reduce", "torch"];
     let row = |n| {
         let [one, kernel, gather, reduce, torch] = names.map(|name| cell(times.caller(name, n)));
@@ -150,10 +149,11 @@ fn callers(times: &Times) {
     say::table(["n", "one", "kernel", "gather", "reduce", "torch"], &rows);
 }
 
-/// How much two GPUs are worth: of one sum in less time, and of twice as many elements in the same.
+/// Prints the scaling from one GPU to two: the speedup for one length, and the efficiency for twice as many
+/// elements.
 fn scaling(times: &Times) {
-    let over = |one: u64, contender: &str, two: u64| {
-        Some(times.median("one", one)? / times.median(contender, two)?)
+    let over = |one: u64, competitor: &str, two: u64| {
+        Some(times.median("one", one)? / times.median(competitor, two)?)
     };
     let or_none = |figure: Option<String>| figure.unwrap_or_else(|| "–".to_owned());
     let rows = ["kernel", "gather", "reduce"].map(|way| {
@@ -162,20 +162,22 @@ fn scaling(times: &Times) {
         let from = times.pays_from(way).map(numbers::size);
         [way.to_owned(), or_none(from), or_none(strong), or_none(weak)]
     });
-    say("\nTwo GPUs: from which length on they take less than one; how many times as fast");
-    say("they add 2^28 elements (strong scaling); and 2^30 elements each, as a share of");
-    say("one GPU's speed (weak scaling).\n");
+    say("\nTwo GPUs: the length from which they are faster than one; the speedup for");
+    say("2^28 elements (strong scaling); and the speed with 2^30 elements each, in % of");
+    say("one GPU's per GPU (weak scaling).\n");
     say::table(["way", "less from", "strong", "weak"], &rows);
 }
 
-/// The model's lines: held against what was not fitted, and beyond two GPUs.
+/// Prints the model's predictions: for held-out lengths, beside the measured times, and for more than two
+/// GPUs.
 pub(crate) fn model(asked: &Model) -> Result<()> {
     let path = asked.csv.display();
-    let csv = text(&asked.csv).map_err(|error| failed(format!("cannot read {path}: {error}")))?;
+    let csv = measured::file::read(&asked.csv).map_err(|error| failed(error.to_string()))?;
+    let csv = String::from_utf8(csv).map_err(|_| failed(format!("{path} is not UTF-8")))?;
     let times = read(&csv)?;
     if times.lengths("share").is_empty() {
         return Err(failed(format!(
-            "{path} has no gated times of two GPUs: make some with many measure --csv"
+            "{path} has no GPU-gated times of two GPUs: measure them with many measure --csv"
         )));
     }
     gated(&times);
@@ -185,7 +187,7 @@ pub(crate) fn model(asked: &Model) -> Result<()> {
     let row = |line: model::Line| {
         let error = 100.0 * (line.model / line.measured - 1.0);
         [
-            line.contender.to_owned(),
+            line.competitor.to_owned(),
             numbers::size(line.n),
             cell(Some(line.model)),
             cell(Some(line.measured)),
@@ -194,19 +196,46 @@ pub(crate) fn model(asked: &Model) -> Result<()> {
     };
     let rows: Vec<_> = times.held_out().into_iter().map(row).collect();
     say::table(["way", "n", "model", "measured", "error"], &rows);
-    say("\nModel, eight GPUs a host, µs, by how many GPUs there are:\n");
+    say("\nModel, eight GPUs a host, µs, by number of GPUs. Only two were measured: 4 and");
+    say("8 are whole µs, and 64 and 1024 have two digits.\n");
     let powers = times.lengths("share").into_iter().filter(|n| n.is_power_of_two());
-    let row = |contender: &str, n: u64| {
+    let row = |competitor: &str, n: u64| {
         let [a, b, c, d, e] = [2, 4, 8, 64, 1024].map(|p| {
-            let time = times.predict(contender, n / 2, p);
-            time.map_or("–".to_owned(), |time| format!("{time:.1}"))
+            let time = times.predict(competitor, n / 2, p);
+            time.map_or("–".to_owned(), |time| modelled(time, p))
         });
-        [contender.to_owned(), numbers::size(n / 2), a, b, c, d, e]
+        [competitor.to_owned(), numbers::size(n / 2), a, b, c, d, e]
     };
     let rows: Vec<_> = powers
         .filter(|n| model::parts(*n))
-        .flat_map(|n| ["kernel", "gather", "reduce"].map(|contender| row(contender, n)))
+        .flat_map(|n| ["kernel", "gather", "reduce"].map(|competitor| row(competitor, n)))
         .collect();
     say::table(["way", "elements a GPU", "2", "4", "8", "64", "1024"], &rows);
     Ok(())
+}
+
+/// The text of a modelled time for `gpus` GPUs, with no more digits than the model supports.
+fn modelled(time: f64, gpus: u32) -> String {
+    match gpus {
+        ..=2 => format!("{time:.1}"),
+        3..=8 => format!("{time:.0}"),
+        _ => {
+            let digit = 10f64.powf(time.log10().floor() - 1.0).max(1.0);
+            format!("{:.0}", (time / digit).round() * digit)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_prints_no_more_digits_than_it_supports() {
+        assert_eq!([2, 8].map(|gpus| modelled(87.64, gpus)), ["87.6", "88"]);
+        assert_eq!(
+            [87.64, 1251.7, 995.0, 9.6].map(|time| modelled(time, 64)),
+            ["88", "1300", "1000", "10"]
+        );
+    }
 }

@@ -1,11 +1,11 @@
-//! Ranks as interpreters: the bits of one launch, whatever their number.
+//! Ranks that are interpreters: for any number of ranks, the result is bit-identical to that of one launch.
 
 use half::{bf16, f16};
 use many::{Data, Datum, Layout, played};
 use reduce::{Accumulator, Operation, host, stages};
 
-/// Lengths in bytes: small ones, whose elements are gathered, for each of their shapes, and ones of 32, 48
-/// and 160 parts, ragged.
+/// Lengths in bytes: small ones of each shape, whose elements are gathered, and longer ones, whose chunks are
+/// divided among the ranks.
 const BYTES: [usize; 7] = [0, 4_104, 40_040, 180_008, 196_608, 196_624, 400_040];
 
 fn on_the_host<T: Datum>(elements: &[T], operation: Operation) -> u64 {
@@ -14,7 +14,7 @@ fn on_the_host<T: Datum>(elements: &[T], operation: Operation) -> u64 {
         Operation::Min => host::min(elements),
         Operation::Max => host::max(elements),
     }
-    .to_word()
+    .to_bits64()
 }
 
 fn several<T: Datum>(elements: &[T], world: u32, operation: Operation) -> u64 {
@@ -63,7 +63,7 @@ types! {
     f32s f32; f64s f64; i32s i32; u32s u32; i64s i64; u64s u64; f16s f16; bf16s bf16;
 }
 
-/// Nothing, one, and both sides of a warp, a word and a part.
+/// Lengths of zero and one, and lengths on both sides of the size of a warp, of a block and of each shape.
 #[test]
 fn awkward_lengths() {
     let small = [0, 1, 31, 32, 33, 63, 65, 255, 257, 1023, 1025, 12_288, 12_289, 49_152];
@@ -75,7 +75,7 @@ fn awkward_lengths() {
     }
 }
 
-/// What this crate is for: totals of ranks, added in rank order, have other bits.
+/// The reason for this crate: if each rank's total is added in rank order, the result has other bits.
 #[test]
 fn totals_in_rank_order_have_other_bits() {
     let elements = Data::of::<f32>(0..1_572_941);
@@ -87,7 +87,8 @@ fn totals_in_rank_order_have_other_bits() {
     assert_ne!((total(0) + total(1) + total(2)).to_bits(), host::sum(&elements).to_bits());
 }
 
-/// A finish in another order is found: by most lengths, as rounding now and then agrees by chance.
+/// The test detects sums that are combined in another order at most lengths; at some lengths the rounding
+/// is the same by chance.
 #[test]
 fn another_order_of_finishing_has_other_bits() {
     let mut other = [0; 3];
@@ -104,24 +105,24 @@ fn another_order_of_finishing_has_other_bits() {
         };
         let right = host::sum(&elements).to_bits();
         assert_eq!(finish(&[block(0), block(1)]), right);
-        // The ranks in the other order, and the parts of one in the other direction.
+        // The ranks in reverse order, and the chunks of one rank in reverse order.
         assert_eq!(layout.of(0).len(), layout.of(1).len());
         other[0] += u32::from(finish(&[block(1), block(0)]) != right);
         let (mut mutated, count) = (block(0), layout.of(0).len());
         let sums: Vec<u8> = mutated[16..16 + 4 * count].rchunks(4).flatten().copied().collect();
         mutated[16..16 + 4 * count].copy_from_slice(&sums);
         other[1] += u32::from(finish(&[mutated, block(1)]) != right);
-        // On the host: one after the other.
+        // On the host, the sums of the chunks are added one after the other.
         let sums = stages::partials(&elements, layout.shape, Operation::Sum);
         assert_eq!(stages::finish::<f32>(&sums, Operation::Sum).to_bits(), right);
         other[2] += u32::from(sums.iter().sum::<f32>().to_bits() != right);
     }
-    // Sums of ranks that change places as a whole meet the same ones where the tree is halved first.
+    // `other[0]` is not checked: if two ranks swap places as a whole, the sum may be the same.
     assert!(other[1] >= 5 && other[2] >= 5, "{other:?} of 10");
 }
 
 #[test]
-fn a_block_of_another_call_is_found() {
+fn a_block_of_another_call_is_an_error() {
     for n in [1000, 100_000] {
         let elements = Data::of::<f32>(0..n);
         let layout = Layout::even::<f32>(n, 3).unwrap();
@@ -134,13 +135,13 @@ fn a_block_of_another_call_is_found() {
             })
             .collect();
         let error = played::finish::<f32>(&blocks, &layout, Operation::Sum, 5).unwrap_err();
-        assert!(error.to_string().starts_with("rank 1 is at another call"), "{error}");
+        assert!(error.to_string().starts_with("rank 1 is at a different call"), "{error}");
     }
 }
 
-/// The exchange inside the kernels: every epoch's parity, and every number of GPUs of a host.
+/// The exchange inside the kernels, with even and odd epochs and 1 to 8 GPUs.
 #[test]
-fn mail_between_gpus() {
+fn messages_between_gpus() {
     fn check<T: Datum>(n: u64, world: u32, operation: Operation, epoch: u32) {
         let elements = Data::of::<T>(0..n);
         let layout = Layout::even::<T>(n, world).unwrap();
@@ -164,13 +165,14 @@ fn mail_between_gpus() {
         check::<bf16>(120_001, 2, operation, 1);
     }
     check::<f32>(650_001, 8, Operation::Sum, 3);
-    // More parts than a warp collects.
+    // More chunks than one warp collects.
     check::<f32>((1 << 20) + 13, 3, Operation::Sum, 3);
 }
 
-/// A small slice that one GPU reads from all: shards of any length, of none, and of part of a word.
+/// One GPU reads a small slice from all ranks, whose shards have any length, including zero and less than a
+/// vector.
 #[test]
-fn elements_are_read_where_they_lie() {
+fn elements_are_read_in_place() {
     fn check<T: Datum>(lengths: &[usize]) {
         let elements = Data::of::<T>(0..lengths.iter().sum::<usize>() as u64);
         let (layout, _) =
@@ -210,15 +212,15 @@ fn elements_are_read_where_they_lie() {
     check::<f16>(&[90_001, 2, 8_301]);
 }
 
-/// Mail that does not come ends the wait, and the part that is missing is named.
+/// A message that does not arrive ends the wait, and the error names the missing chunk.
 #[test]
-fn a_gpu_that_does_not_post_is_not_waited_for_long() {
+fn a_gpu_that_does_not_publish_ends_the_wait() {
     let n = 100_003;
     let elements = Data::of::<f32>(0..n);
     let layout = Layout::even::<f32>(n, 2).unwrap();
     let mut parts = vec![layout.of(0), layout.of(1)];
     let split = layout.elements(0).end as usize;
-    // The first GPU leaves its last part out.
+    // The first GPU omits its last chunk.
     parts[0].end -= 1;
     let left = split - layout.part() as usize;
     let told = played::exchange(

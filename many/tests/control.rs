@@ -1,4 +1,5 @@
-//! The control plane on the loopback: meeting, agreeing, strangers, garbage, and connections that end.
+//! The control plane on the loopback interface: rendezvous, agreement, strangers, garbage, and lost
+//! connections.
 
 mod ranks;
 
@@ -15,10 +16,10 @@ use many::control::{
 };
 use ranks::{hello, join, meeting, says};
 
-/// All ranks of a world, met.
+/// All ranks of a group, after their rendezvous.
 fn met(world: u32) -> Vec<Control> {
     let meeting = meeting("secret");
-    // Rank 0 comes last: the others wait for it.
+    // Rank 0 is started last, so that the others have to wait for it.
     let ranks: Vec<_> = (0..world).rev().map(|rank| join(&meeting, hello(rank, world))).collect();
     let mut ranks: Vec<Control> =
         ranks.into_iter().map(|rank| rank.join().unwrap().unwrap()).collect();
@@ -27,7 +28,7 @@ fn met(world: u32) -> Vec<Control> {
 }
 
 #[test]
-fn all_have_the_id_and_each_other() {
+fn all_have_the_id_and_all_members() {
     for world in [1, 2, 5, 16] {
         for (rank, control) in met(world).iter().enumerate() {
             assert_eq!(control.id(), [7; 128]);
@@ -66,19 +67,22 @@ fn agree(wants: [(&str, &str); 2]) -> Vec<String> {
 }
 
 #[test]
-fn ranks_that_want_something_else_are_told() {
+fn ranks_that_disagree_get_an_error() {
     let said = agree([("f32", "sum"), ("f64", "sum")]);
-    assert_eq!(said, ["rank 0 adds f32, rank 1 f64"; 2]);
+    let types = "rank 0 has elements of type f32, but rank 1 has f64: give all ranks the same type";
+    assert_eq!(said, [types; 2]);
     let said = agree([("f32", "sum"), ("f32", "max")]);
-    assert_eq!(said, ["rank 0 wants a sum, rank 1 a max"; 2]);
+    let operations =
+        "rank 0 computes a sum, but rank 1 computes a max: give all ranks the same operation";
+    assert_eq!(said, [operations; 2]);
 }
 
 #[test]
-fn a_rank_that_never_comes_is_named() {
+fn a_rank_that_never_connects_is_named() {
     let short = Meeting { timeout: Duration::from_millis(400), ..meeting("t") };
     let (zero, two) = (join(&short, hello(0, 4)), join(&short, hello(2, 4)));
     let expected = format!(
-        "ranks 1 and 3 of 4 did not come within 0.4 s; rank 0 listens on {}",
+        "ranks 1 and 3 of 4 did not connect within 0.4 s; rank 0 listens on {}",
         short.address
     );
     assert_eq!([says(zero), says(two)], [expected.clone(), expected]);
@@ -87,18 +91,18 @@ fn a_rank_that_never_comes_is_named() {
 }
 
 #[test]
-fn a_rank_that_comes_twice_is_named() {
+fn a_rank_that_connects_twice_is_named() {
     let meeting = meeting("t");
     let zero = join(&meeting, hello(0, 3));
     let twins = [7, 8].map(|pid| join(&meeting, Hello { pid, ..hello(1, 3) }));
     let said = says(zero);
-    assert!(said.starts_with("two processes say that they are rank 1: h, pid "), "{said}");
+    assert!(said.starts_with("two processes claim to be rank 1: h, pid "), "{said}");
     for twin in twins {
         assert_eq!(says(twin), said);
     }
 }
 
-/// Loopback has many addresses: a port of another one is nobody's.
+/// The loopback interface has many addresses; rank 0 must listen on only one of them.
 #[cfg(target_os = "linux")]
 #[test]
 fn rank_0_listens_at_its_own_address_alone() {
@@ -110,20 +114,20 @@ fn rank_0_listens_at_its_own_address_alone() {
     }
     let other = SocketAddr::from(([127, 0, 0, 2], meeting.address.port()));
     assert!(TcpStream::connect(other).is_err(), "rank 0 listens at {other} too");
-    assert!(says(zero).contains("did not come within 2 s"));
+    assert!(says(zero).contains("did not connect within 2 s"));
 }
 
 #[test]
-fn two_that_cannot_be_one_group_are_told_both() {
+fn ranks_on_the_same_gpu_both_get_the_error() {
     let meeting = meeting("t");
     let (zero, twin) =
         (join(&meeting, hello(0, 3)), join(&meeting, Hello { gpu: "GPU-0".into(), ..hello(1, 3) }));
-    let expected = "ranks 0 and 1 both took GPU-0: give each its own";
+    let expected = "ranks 0 and 1 both use GPU-0: give each its own GPU";
     assert_eq!([says(zero), says(twin)], [expected, expected]);
 }
 
 #[test]
-fn a_rank_left_over_from_an_earlier_start_disturbs_nobody() {
+fn a_rank_left_over_from_an_earlier_start_is_refused() {
     let meeting = meeting("t");
     let zero = join(&meeting, hello(0, 2));
     let old = says(join(&meeting, Hello { job: "j.old".into(), ..hello(1, 2) }));
@@ -134,28 +138,28 @@ fn a_rank_left_over_from_an_earlier_start_disturbs_nobody() {
 }
 
 #[test]
-fn a_port_that_is_taken() {
+fn a_port_in_use() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let taken = Meeting { address, ..meeting("t") };
     assert_eq!(
         says(join(&taken, hello(0, 2))),
-        format!("port {} is taken: choose --port", address.port())
+        format!("port {} is in use: choose another with --port", address.port())
     );
 }
 
 #[test]
-fn an_address_that_strangers_reach_needs_a_token() {
+fn an_address_that_other_machines_reach_needs_a_token() {
     let open = Meeting { address: SocketAddr::from(([0, 0, 0, 0], 0)), ..meeting("") };
     let said = says(join(&open, hello(0, 2)));
-    assert!(said.contains("give all ranks one secret, in MANY_TOKEN"), "{said}");
+    assert!(said.contains("give all ranks the same secret, in MANY_TOKEN"), "{said}");
     let elsewhere = Meeting { address: SocketAddr::from(([192, 0, 2, 1], 9)), ..meeting("t") };
     let said = says(join(&elsewhere, hello(0, 2)));
     assert!(said.contains("name an address of this machine with --bind"), "{said}");
 }
 
 #[test]
-fn who_has_another_token_is_told_and_the_others_go_on() {
+fn a_rank_with_another_token_is_refused_and_the_others_go_on() {
     let meeting = meeting("secret");
     let zero = join(&meeting, hello(0, 2));
     let stranger = Meeting { token: "guess".into(), ..meeting.clone() };
@@ -164,9 +168,9 @@ fn who_has_another_token_is_told_and_the_others_go_on() {
     assert!(one.is_ok() && zero.join().unwrap().is_ok());
 }
 
-/// Strangers that say nothing, half a message, garbage, or too much: nobody waits for them.
+/// Strangers that send nothing, half a message, garbage, or too much do not delay the ranks.
 #[test]
-fn strangers_hold_nobody_up() {
+fn strangers_delay_no_rank() {
     let meeting = meeting("secret");
     let zero = join(&meeting, hello(0, 2));
     let connect = || {
@@ -203,9 +207,9 @@ fn strangers_hold_nobody_up() {
 }
 
 #[test]
-fn someone_else_listens_there() {
+fn another_service_on_the_port_is_an_error() {
     for (says_first, expected) in
-        [("HTTP/1.1 400 Bad\r\n", "it says \"HTTP/1.1\""), ("", "it closed the connection")]
+        [("HTTP/1.1 400 Bad\r\n", "it sent \"HTTP/1.1\""), ("", "it closed the connection")]
     {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let there = Meeting { address: listener.local_addr().unwrap(), ..meeting("t") };
@@ -219,12 +223,12 @@ fn someone_else_listens_there() {
     }
 }
 
-/// Whoever knows the token, or has taken the port, and is no rank 0 of this sum.
+/// A program that listens on the port and sends contradictory numbers is not accepted as rank 0 of this sum.
 #[test]
-fn a_rank_0_whose_numbers_do_not_fit() {
+fn a_rank_0_with_contradictory_numbers_is_an_error() {
     let members = |ranks: &[u32]| ranks.iter().map(|rank| hello(*rank, 2)).collect::<Vec<_>>();
     let cases = [
-        (members(&[0, 1, 2]), vec![], "it knows 3 ranks, and WORLD_SIZE is 2 here"),
+        (members(&[0, 1, 2]), vec![], "it has 3 ranks, but WORLD_SIZE is 2 here"),
         (members(&[1, 0]), vec![], "its ranks are not in order"),
         (members(&[0, 1]), vec![1], "rank 0 sent 1 lengths for 2 ranks"),
         (members(&[0, 1]), vec![1, 2, 3], "rank 0 sent 3 lengths for 2 ranks"),
@@ -245,12 +249,12 @@ fn a_rank_0_whose_numbers_do_not_fit() {
     }
 }
 
-/// A rank whose connection ends without leave is gone, and all others know within a second.
+/// If a connection closes without a goodbye, its rank is lost, and all others report it within a second.
 #[test]
-fn a_connection_that_ends_is_a_rank_that_is_gone() {
+fn a_closed_connection_is_a_lost_rank() {
     let meeting = meeting("secret");
     let (zero, two) = (join(&meeting, hello(0, 3)), join(&meeting, hello(2, 3)));
-    // Rank 1 by hand, as far as the welcome.
+    // The test plays rank 1, up to the welcome.
     let mut one = loop {
         if let Ok(stream) = TcpStream::connect(meeting.address) {
             break stream;
@@ -264,13 +268,13 @@ fn a_connection_that_ends_is_a_rank_that_is_gone() {
     Message::Hello(hello(1, 3), sealed).send(&mut one).unwrap();
     assert!(matches!(Message::receive(&mut one), Ok(Message::Welcome(..))));
     let (zero, two) = (zero.join().unwrap().unwrap(), two.join().unwrap().unwrap());
-    // Half of a message, and no more.
+    // An incomplete message.
     one.write_all(&Message::Blocks(vec![vec![1; 100]]).encode()[..40]).unwrap();
     drop(one);
     let start = Instant::now();
     for control in [&zero, &two] {
         while control.alive().is_ok() {
-            assert!(start.elapsed() < Duration::from_secs(5), "nobody noticed");
+            assert!(start.elapsed() < Duration::from_secs(5), "the loss was not noticed");
             thread::sleep(Duration::from_millis(1));
         }
         let said = control.alive().unwrap_err().to_string();
@@ -280,19 +284,19 @@ fn a_connection_that_ends_is_a_rank_that_is_gone() {
     assert!(zero.gather(vec![1]).is_err() && two.gather(vec![1]).is_err());
 }
 
-/// Who ends in order is no loss, unless someone waits for it.
+/// A rank that says goodbye is not a loss, unless another rank waits for it.
 #[test]
-fn a_rank_that_leaves_is_named_by_who_waits_for_it() {
+fn a_rank_that_left_is_named_when_another_waits_for_it() {
     let mut ranks = met(2);
     drop(ranks.pop());
     thread::sleep(Duration::from_millis(100));
     ranks[0].alive().unwrap();
     let said = ranks[0].gather(vec![1]).unwrap_err().to_string();
-    assert_eq!(said, "rank 1 (h, pid 101) has ended, and the block of rank 1 was waited for");
+    assert_eq!(said, "rank 1 (h, pid 101) ended before the block of rank 1 arrived");
 }
 
 #[test]
-fn a_rank_that_gives_up_says_why() {
+fn a_rank_that_gives_up_reports_the_reason() {
     let ranks = met(3);
     ranks[1].give_up(&many::Error::Shard("no room".into()));
     for rank in [0, 2] {

@@ -1,7 +1,7 @@
-//! NCCL's library, found and not: held against one that has no GPU behind it, compiled by the system's
-//! C compiler.
+//! Loading NCCL: the library is missing, or is a fake that needs no GPU and is compiled by the system's C
+//! compiler.
 #![cfg(target_os = "linux")]
-#![expect(unsafe_code, reason = "the fake is asked what it was asked")]
+#![expect(unsafe_code, reason = "calls counters of the fake")]
 
 use std::{
     path::{Path, PathBuf},
@@ -11,7 +11,7 @@ use std::{
 
 use many::nccl::{Comm, Nccl};
 
-/// The fake with these definitions; each has a folder of its own.
+/// Compiles the fake with these definitions, in a folder of its own.
 fn fake(name: &str, definitions: &[&str]) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::create_dir_all(&folder).unwrap();
@@ -29,21 +29,21 @@ fn says(library: &Path) -> String {
 }
 
 #[test]
-fn one_that_is_too_old() {
+fn a_library_that_is_too_old() {
     let library = fake("old", &["-DVERSION=2708"]);
     let error = says(&library);
-    assert!(error.contains("is NCCL 2.7.8, and 2.18.0 or newer is needed"), "{error}");
+    assert!(error.contains("is NCCL 2.7.8, but 2.18.0 or newer is needed"), "{error}");
     assert!(error.contains("`cargo x nccl`"), "{error}");
 }
 
 #[test]
-fn one_that_lacks_a_function() {
+fn a_library_that_lacks_a_function() {
     let error = says(&fake("lacks", &["-DNO_INIT"]));
-    assert!(error.contains("NCCL 2.28.9 and has no ncclCommInitRankConfig"), "{error}");
+    assert!(error.contains("NCCL 2.28.9 but has no ncclCommInitRankConfig"), "{error}");
 }
 
 #[test]
-fn a_library_that_is_another() {
+fn a_library_that_is_not_nccl() {
     let error = says(&fake("another", &["-DncclGetVersion=other"]));
     assert!(error.contains("has no ncclGetVersion: it is not NCCL"), "{error}");
     let text = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
@@ -57,23 +57,24 @@ fn join(library: &Path, timeout: Duration) -> many::Result<Vec<Comm>> {
     Comm::join(&nccl, &id, 2, &[(0, None), (1, None)], timeout, &|| Ok(()))
 }
 
-/// What the library counted: it is loaded once, whoever asks.
+/// The value of a counter of the fake. A process loads a library only once, so the counter is that of the
+/// instance under test.
 fn counted(library: &Path, what: &[u8]) -> i32 {
-    // SAFETY: the fake has no initialisers, and its functions take nothing.
+    // SAFETY: the fake has no initialisers, and this function has no parameters.
     let library = unsafe { libloading::Library::new(library) }.unwrap();
     // SAFETY: as above.
     unsafe { library.get::<extern "C" fn() -> i32>(what).unwrap()() }
 }
 
-/// How many communicators the library was asked to abort.
+/// The number of communicators that were aborted.
 fn aborted(library: &Path) -> i32 {
     counted(library, b"fakeAborted\0")
 }
 
-/// Collectives have a communicator that may block if ranks are connected as they join, which all
-/// versions did before 2.22: else the first one would wait for a rank that may be gone.
+/// Collectives use a communicator that may block only if ranks connect when they join, as they do in all
+/// versions before 2.22. Otherwise, the call could wait for a lost rank.
 #[test]
-fn who_is_connected_may_block() {
+fn collectives_block_only_if_ranks_are_connected() {
     for (name, version, split) in [("early", 21_800, 2), ("late", 22_200, 0)] {
         let library = fake(name, &[&format!("-DVERSION={version}")]);
         let nccl = Nccl::find(Some(&library)).unwrap();
@@ -88,7 +89,7 @@ fn who_is_connected_may_block() {
 }
 
 #[test]
-fn one_that_is_well() {
+fn a_library_that_works() {
     let library = fake("well", &[]);
     let comms = join(&library, Duration::from_secs(5)).unwrap();
     assert_eq!(comms.len(), 2);
@@ -96,9 +97,9 @@ fn one_that_is_well() {
 }
 
 #[test]
-fn one_that_is_never_ready_is_aborted_in_time() {
+fn a_communicator_that_is_never_ready_is_aborted_in_time() {
     let library = fake("never", &["-DSTATE=7"]);
-    // Kept open, so that what it counts is not forgotten.
+    // Kept open, so that its counters persist.
     let _kept = Nccl::find(Some(&library)).unwrap();
     let start = Instant::now();
     let error = join(&library, Duration::from_millis(300)).unwrap_err().to_string();
@@ -108,17 +109,21 @@ fn one_that_is_never_ready_is_aborted_in_time() {
 }
 
 #[test]
-fn an_error_that_comes_later_is_a_sentence() {
+fn an_asynchronous_error_is_reported() {
     let error = join(&fake("remote", &["-DSTATE=6"]), Duration::from_secs(5)).unwrap_err();
-    assert_eq!(error.to_string(), "NCCL says that another rank is gone");
+    assert_eq!(error.to_string(), "NCCL reports that another rank is lost");
     let error = join(&fake("system", &["-DSTATE=2"]), Duration::from_secs(5)).unwrap_err();
     let text = error.to_string();
-    assert!(text.contains("unhandled system error") && text.contains("no more to say"), "{text}");
+    assert!(
+        text.contains("unhandled system error") && text.contains("no further details"),
+        "{text}"
+    );
 }
 
-/// A second communicator that does not come: an error is a sentence, and none at all is done without.
+/// If the split of the second communicator fails, that is an error. If NCCL returns none, the first one is
+/// used.
 #[test]
-fn one_that_is_not_split() {
+fn a_communicator_that_is_not_split() {
     let join = |library: &Path| {
         let nccl = Nccl::find(Some(library)).unwrap();
         let (id, ranks) = (nccl.id().unwrap(), [(0, None), (1, None)]);
@@ -133,9 +138,9 @@ fn one_that_is_not_split() {
     join(&library).unwrap().iter().for_each(|comm| comm.check().unwrap());
 }
 
-/// Who waits for NCCL hears at once that a rank is gone.
+/// A wait for NCCL ends soon after a rank is lost, long before the timeout.
 #[test]
-fn a_rank_that_is_gone_ends_the_waiting() {
+fn a_lost_rank_ends_the_wait() {
     let library = fake("gone", &["-DSTATE=7"]);
     let nccl = Nccl::find(Some(&library)).unwrap();
     let start = Instant::now();
@@ -151,8 +156,8 @@ fn a_rank_that_is_gone_ends_the_waiting() {
 }
 
 #[test]
-fn an_id_that_is_none() {
+fn an_id_of_the_wrong_length() {
     let nccl = Nccl::find(Some(&fake("id", &[]))).unwrap();
     let joined = Comm::join(&nccl, &[1, 2], 2, &[(0, None)], Duration::from_secs(1), &|| Ok(()));
-    assert!(joined.unwrap_err().to_string().contains("128 bytes, and rank 0 sent 2"));
+    assert!(joined.unwrap_err().to_string().contains("128 bytes, but rank 0 sent 2"));
 }

@@ -1,4 +1,4 @@
-//! The program itself: real processes, ranks that are killed, and launchers that disagree.
+//! The program itself: real processes, killed ranks, and contradictory launchers.
 #![cfg(unix)]
 
 use std::{
@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The program, by interpreters, with no launcher's variables but these.
+/// The program, with these launcher variables and no others.
 fn many(arguments: &[&str], environment: &[(&str, &str)]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_many"));
     command.args(arguments);
@@ -30,9 +30,13 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
+/// The error message of a program that fails without a result, with its line breaks removed.
 fn says(output: &Output) -> String {
-    assert!(!output.status.success(), "{}", text(&output.stdout));
-    text(&output.stderr)
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+    let said = text(&output.stderr);
+    let wide = said.lines().find(|line| line.chars().count() > 100 && line.trim().contains(' '));
+    assert_eq!(wide, None, "more than 100 columns");
+    said.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 const PLAYED: [&str; 3] = ["sum", "--device", "simt"];
@@ -57,7 +61,8 @@ fn every_way_to_start_has_the_same_bits() {
     }
 }
 
-/// Rank 1 of two, by interpreters, stopped at a point; and its process.
+/// Starts two ranks on interpreters, of which rank 1 stops at `point`. Returns the launching process, and the
+/// process id of rank 1.
 fn held(point: &str) -> (Child, u32) {
     let hold = format!("{point}:1");
     let arguments =
@@ -71,7 +76,7 @@ fn held(point: &str) -> (Child, u32) {
             break line;
         }
     };
-    // What is said later is read, so that nobody waits to say it.
+    // The rest of the output is read too, so that no rank blocks on a full pipe.
     std::thread::spawn(move || lines.for_each(drop));
     (all, line.rsplit(' ').next().unwrap().parse().unwrap())
 }
@@ -91,13 +96,14 @@ fn lives(pid: u32) -> bool {
 }
 
 #[test]
-fn a_rank_that_is_killed_is_named_and_nobody_hangs() {
+fn a_killed_rank_is_named_and_no_rank_hangs() {
     for point in ["before", "during", "after"] {
         let (all, pid) = held(point);
         let start = Instant::now();
         signal(pid, "-KILL");
         let output = all.wait_with_output().unwrap();
-        let (said, took) = (text(&output.stderr), start.elapsed());
+        let said = text(&output.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
+        let took = start.elapsed();
         assert!(!output.status.success(), "{point}");
         if point == "after" {
             assert!(said.contains("rank 1 ended with signal: 9"), "{point}: {said}");
@@ -109,9 +115,9 @@ fn a_rank_that_is_killed_is_named_and_nobody_hangs() {
     }
 }
 
-/// Whoever started the ranks is killed: they end too.
+/// If the process that started the ranks is killed, the ranks end too.
 #[test]
-fn nothing_is_left_behind() {
+fn no_rank_is_left_behind() {
     let (mut all, pid) = held("before");
     all.kill().unwrap();
     all.wait().unwrap();
@@ -123,15 +129,14 @@ fn nothing_is_left_behind() {
 }
 
 #[test]
-fn launchers_that_do_not_fit_have_a_sentence() {
+fn contradictory_launchers_are_errors() {
     let says = |environment: &[(&str, &str)]| says(&many(&PLAYED, environment).output().unwrap());
     let error = says(&[("RANK", "0")]);
-    assert_eq!(
-        error,
-        "many: RANK is set and WORLD_SIZE is not: start all ranks with one launcher\n"
-    );
+    assert_eq!(error, "many: RANK is set and WORLD_SIZE is not: start all ranks with one launcher");
     let error = says(&[("RANK", "2"), ("WORLD_SIZE", "2"), ("MASTER_ADDR", "127.0.0.1")]);
-    assert_eq!(error, "many: RANK is 2, but WORLD_SIZE is 2: ranks are 0 to 1\n");
+    assert_eq!(error, "many: RANK is 2, but WORLD_SIZE is 2: ranks are 0 to 1");
+    let error = says(&[("RANK", "0"), ("WORLD_SIZE", "0")]);
+    assert_eq!(error, "many: WORLD_SIZE is 0: the number of ranks must be at least 1");
     let two = [
         ("RANK", "0"),
         ("WORLD_SIZE", "2"),
@@ -139,8 +144,8 @@ fn launchers_that_do_not_fit_have_a_sentence() {
         ("SLURM_NTASKS", "2"),
         ("MASTER_ADDR", "h"),
     ];
-    assert!(says(&two).contains("name one with --launcher"));
-    // What the launcher has decided is not asked for otherwise.
+    assert!(says(&two).contains("choose one with --launcher"));
+    // Options must not contradict the launcher.
     let environment =
         [("RANK", "0"), ("WORLD_SIZE", "2"), ("MASTER_ADDR", "127.0.0.1"), ("MASTER_PORT", "9")];
     let asked = |extra: &[&str]| {
@@ -148,35 +153,68 @@ fn launchers_that_do_not_fit_have_a_sentence() {
     };
     assert_eq!(
         asked(&["--gpus", "3"]),
-        "many: --gpus asks for 3 ranks, and a launcher has started 2: leave --gpus away, or start 3\n"
+        "many: --gpus asks for 3 ranks, but a launcher has started 2: omit --gpus, or start 3"
     );
     assert_eq!(
         asked(&["--one-process"]),
-        "many: --one-process wants all ranks in one process, and a launcher has started 2: start it without the launcher\n"
+        "many: --one-process needs all ranks in one process, but a launcher has started 2: start it without the launcher"
     );
 }
 
-/// What no rank could do is said by the one that would have started them, once.
+/// An error that holds for every rank is reported once, by the process that would have started them.
 #[test]
-fn a_sentence_is_said_once() {
+fn a_common_error_is_reported_once() {
     let error = says(&run(&[&PLAYED[..], &["--gpus", "3", "--lengths", "1,2"]].concat()));
-    assert_eq!(error, "many: --lengths has 2 of them, and there are 3 ranks\n");
+    assert_eq!(
+        error,
+        "many: --lengths has 2 lengths, but there are 3 ranks: give one for each rank, or use --gpus 2"
+    );
 }
 
-/// A port that is taken: by whoever listens there, and says nothing of ours.
+/// If all ranks fail for the same reason, it is printed once.
 #[test]
-fn a_port_that_is_taken() {
+fn a_common_message_of_all_ranks_is_printed_once() {
+    let arguments = ["--gpus", "20", "-n", "60k", "--timeout", "5", "--bind", "192.0.2.1"];
+    let error = says(&run(&[&PLAYED[..], &arguments].concat()));
+    let lines = error.matches("many: ").count();
+    assert!(lines < 8, "{lines} messages: {error}");
+}
+
+/// A long run is announced before it begins; this test does not wait for its end.
+#[test]
+fn a_long_run_is_announced() {
+    let arguments = ["sum", "--device", "simt", "-n", "2^27", "--one-process"];
+    let mut child = many(&arguments, &[]).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(line.starts_with("note: interpreters take about 34 seconds for 2^27 f32"), "{line}");
+}
+
+/// Lengths are written in the same notation as in the steps.
+#[test]
+fn a_length_is_a_sum_of_products() {
+    let said = |n| text(&run(&[&PLAYED[..], &["--one-process", "-n", n]].concat()).stdout);
+    assert_eq!(said("3*2^10+7"), said("3079"));
+    assert!(said("3*2^10+7").contains("3079 f32"));
+}
+
+/// The port is in use by another program, which sends nothing.
+#[test]
+fn a_port_in_use() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let start = Instant::now();
-    let (taken, port) = (format!("port {port} is taken: choose --port"), port.to_string());
+    let (taken, port) =
+        (format!("port {port} is in use: choose another with --port"), port.to_string());
     let error =
         says(&run(&[&PLAYED[..], &["--port", &port, "-n", "60k", "--timeout", "5"]].concat()));
     assert!(error.contains(&taken), "{error}");
     assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
 }
 
-/// As torchrun starts them: two processes that find each other by their environment.
+/// Two processes, started as torchrun would start them, find each other through their environment.
 #[test]
 fn ranks_of_a_launcher() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -190,17 +228,19 @@ fn ranks_of_a_launcher() {
             ("MASTER_PORT", &master),
             ("TORCHELASTIC_RUN_ID", "none"),
         ];
-        let mut command =
-            many(&[&PLAYED[..], &["-n", "60k", "--timeout", "20"], extra].concat(), &environment);
+        // With `--lengths`, no total is passed.
+        let total: &[&str] = if extra.contains(&"--lengths") { &[] } else { &["-n", "60k"] };
+        let arguments = [&PLAYED[..], total, &["--timeout", "20"], extra].concat();
+        let mut command = many(&arguments, &environment);
         std::thread::spawn(move || command.output().unwrap())
     };
     let (one, zero) = (rank("1", &[]), rank("0", &[]));
     assert!(text(&zero.join().unwrap().stdout).contains("one alone has the same bits"));
     assert!(one.join().unwrap().status.success());
-    // The same two, of which one wants something else.
+    // Ranks whose element types differ.
     let (one, zero) = (rank("1", &["--type", "f64"]), rank("0", &[]));
     for output in [one.join().unwrap(), zero.join().unwrap()] {
-        assert!(says(&output).contains("rank 0 adds f32, rank 1 f64"));
+        assert!(says(&output).contains("rank 0 has elements of type f32, but rank 1 has f64"));
     }
     let (one, zero) = (rank("1", &["--lengths", "30k,20k"]), rank("0", &[]));
     for output in [one.join().unwrap(), zero.join().unwrap()] {
@@ -210,11 +250,11 @@ fn ranks_of_a_launcher() {
 }
 
 #[test]
-fn what_cannot_be_has_a_sentence() {
-    let cases: [(&[&str], &str); 12] = [
+fn impossible_options_are_errors() {
+    let cases: [(&[&str], &str); 19] = [
         (
             &["sum", "--device", "simt", "--gpus", "2", "--exchange", "kernel"],
-            "--exchange kernel wants all ranks in one process: ask for --one-process too",
+            "--exchange kernel needs all ranks in one process: add --one-process",
         ),
         (&["sum", "--device", "simt", "--port", "0"], "0 is not in 1..=65535"),
         (&["sum", "--device", "simt", "--repeat", "0"], "0 is not in 1.."),
@@ -225,17 +265,24 @@ fn what_cannot_be_has_a_sentence() {
         (&["sum", "--device", "simt", "--bind", "here"], "invalid IP address"),
         (
             &["sum", "--device", "simt", "--launcher", "srun"],
-            "--launcher names one that has not set SLURM_PROCID",
+            "--launcher names a launcher that has not set SLURM_PROCID",
         ),
-        (&["sum", "--device", "simt", "--gpus", "0"], "0 ranks: there are 1 to 1024"),
-        (&["sum", "--device", "simt", "--gpus", "2000"], "2000 ranks: there are 1 to 1024"),
+        (&["sum", "--device", "simt", "--gpus", "0"], "0 ranks: use 1 to 1024"),
+        (&["sum", "--device", "simt", "--gpus", "2000"], "2000 ranks: use 1 to 1024"),
         (
             &["sum", "--device", "simt", "--one-process", "--gpus", "2", "--lengths", "1"],
-            "--lengths has 1 of them, and there are 2 ranks",
+            "--lengths has 1 lengths, but there are 2 ranks",
         ),
-        (&["sum", "--device", "simt", "-n", "2^63", "--one-process"], "are more than the"),
-        (&["model", "/nowhere.csv"], "cannot read /nowhere.csv"),
-        (&["model", "/dev/null"], "has no gated times of two GPUs"),
+        (&["sum", "--device", "simt", "-n", "2^63", "--one-process"], "the maximum is 2^48"),
+        (&["sum", "--device", "simt", "-n", "2^44"], "bytes of memory, but"),
+        (&["sum", "--device", "simt", "-n", "2^44", "--one-process"], "bytes of memory, but"),
+        (&["sum", "--device", "simt", "--gpus", "1000"], "use --one-process"),
+        (&["sum", "--lengths", "5,6", "-n", "1000"], "cannot be used with"),
+        (&["sum", "--gpus", "-1"], "invalid value '-1'"),
+        (&["measure", "-n", "5", "--csv", "/dev/null/x.csv"], "making the folder /dev/null"),
+        (&["model", "/nowhere.csv"], "reading /nowhere.csv"),
+        (&["model", "/dev/null"], "is not a regular file"),
+        (&["model", "/dev/zero"], "is not a regular file"),
     ];
     for (arguments, expected) in cases {
         let error = says(&run(arguments));

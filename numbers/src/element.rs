@@ -17,7 +17,7 @@ impl Element {
     /// All element types, in the order of every table.
     pub const ALL: [Element; 3] = [Element::F32, Element::I32, Element::F64];
 
-    /// Its name on the command line, in file names and in tables.
+    /// The name on the command line, in file names and in tables.
     pub fn name(self) -> &'static str {
         match self {
             Element::F32 => "f32",
@@ -26,7 +26,7 @@ impl Element {
         }
     }
 
-    /// What `Element` is defined as when the kernel is compiled.
+    /// The definition of `Element` when the kernel is compiled.
     pub fn cuda_name(self) -> &'static str {
         match self {
             Element::F32 => "float",
@@ -55,7 +55,7 @@ impl FromStr for Element {
 
     fn from_str(text: &str) -> Result<Self, String> {
         Element::ALL.into_iter().find(|e| e.name() == text).ok_or_else(|| {
-            format!("`{text}` is no element type of these kernels: they take f32, i32 or f64")
+            format!("`{text}` is not an element type of these kernels: use f32, i32 or f64")
         })
     }
 }

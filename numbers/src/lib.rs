@@ -1,14 +1,23 @@
-//! Numbers: their types, random ones by place, how sizes are written wherever one is printed, and
-//! the quantile behind every figure.
+//! Numbers: element types and their arithmetic on the host, exact sums, indexed random bits, sizes
+//! as text, wrapped lines, and quantiles. The crate is optimized in every profile, because tests
+//! add millions of elements.
 #![forbid(unsafe_code)]
 
 mod element;
+mod lines;
 mod mixed;
+mod reference;
+mod scalar;
+mod size;
 
 pub use element::Element;
+pub use lines::wrapped;
 pub use mixed::mixed;
+pub use reference::Reference;
+pub use scalar::{Scalar, Value};
+pub use size::{Size, Sizes};
 
-/// A size as people write it: `2^20`, `2^20+13`, or its digits.
+/// Formats a size: `2^20`, `2^20+13`, or its digits.
 pub fn size(n: u64) -> String {
     let power = n.checked_ilog2().unwrap_or(0);
     match n.checked_sub(1 << power) {
@@ -18,7 +27,7 @@ pub fn size(n: u64) -> String {
     }
 }
 
-/// Digits in groups of three: `1,048,576`.
+/// Formats digits in groups of three: `1,048,576`.
 pub fn group(n: u64) -> String {
     let digits = n.to_string();
     let mut text = String::new();
@@ -31,15 +40,15 @@ pub fn group(n: u64) -> String {
     text
 }
 
-/// The values in order.
+/// Sorts values in ascending order.
 pub fn sorted(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
     let mut values: Vec<f64> = values.into_iter().collect();
     values.sort_by(f64::total_cmp);
     values
 }
 
-/// A quantile of sorted values: between two of them, in proportion (Hyndman and Fan's type 7).
-/// NaN if there are none.
+/// Returns a quantile of sorted values, by linear interpolation (Hyndman and Fan's type 7). NaN if
+/// there are none.
 pub fn quantile(sorted: &[f64], q: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
     let place = q.clamp(0.0, 1.0) * last as f64;
@@ -52,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_powers_where_they_are_near_one() {
+    fn sizes_near_a_power_are_written_as_one() {
         assert_eq!([1 << 32, 1 << 20, 1 << 10].map(size), ["2^32", "2^20", "2^10"]);
         assert_eq!([(1 << 20) + 13, (1 << 14) + 64].map(size), ["2^20+13", "2^14+64"]);
         let digits = [(1 << 14) + 65, (1 << 13) + 1, 1000, 512, 1, 0, (1 << 20) - 1];
@@ -68,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_are_between_values() {
+    fn quantiles_are_interpolated() {
         let values = sorted([5.0, 1.0, 4.0, 2.0, 3.0]);
         assert_eq!([0.0, 0.25, 0.5, 0.75, 1.0].map(|q| quantile(&values, q)), [1., 2., 3., 4., 5.]);
         assert_eq!(quantile(&[1.0, 2.0], 0.5), 1.5);

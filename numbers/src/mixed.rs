@@ -1,6 +1,6 @@
-//! Random bits by place: no state, so any part of a sequence can be had at once.
+//! Random bits by index: there is no state, so any part of a sequence can be computed directly.
 
-/// Bits that are as good as random: the output of SplitMix64 at a place in its sequence.
+/// Returns pseudorandom bits: the output of SplitMix64 at an index of its sequence.
 ///
 /// Steele, Lea and Flood, Fast Splittable Pseudorandom Number Generators, OOPSLA 2014.
 pub fn mixed(place: u64) -> u64 {

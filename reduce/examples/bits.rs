@@ -1,17 +1,17 @@
-//! The bits of the host's sums at awkward sizes: `cargo run -p reduce --example bits`.
+//! Prints the bits of the host's sums at awkward sizes: `cargo run -p samebits --example bits`.
 //!
-//! Whatever machine prints them, they are these: `.ci/foreign --run` holds other systems against this one.
+//! The output must be the same on every machine; `.ci/foreign --run` compares other systems with this one.
 
 use half::{bf16, f16};
-use reduce::host;
+use samebits::host;
 
-/// Nothing, one, and both sides of a warp, a word and a part.
+/// Zero, one, sizes beside powers of two, and two long ones.
 const SIZES: [usize; 13] =
     [0, 1, 31, 32, 33, 63, 65, 255, 257, 1023, 1025, (1 << 20) + 13, 1_572_941];
 
 fn main() {
     for n in SIZES {
-        // Products and quotients of integers: every machine rounds them alike.
+        // The elements are quotients of integers, which every machine rounds in the same way.
         let drawn = |i: u32| f64::from(i.wrapping_mul(2_654_435_761) >> 8) / 1000.0 - 8000.0;
         let doubles: Vec<f64> = (0..n as u32).map(drawn).collect();
         let floats: Vec<f32> = doubles.iter().map(|&x| x as f32).collect();

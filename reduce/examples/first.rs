@@ -1,6 +1,6 @@
-//! What a program waits for at its first calls, in a table: `cargo run --release -p reduce --example first`.
+//! Prints a table of the times of a program's first calls: `cargo run --release -p samebits --example first`.
 //!
-//! The driver keeps what it compiles: with `CUDA_CACHE_DISABLE=1` it has not seen these kernels.
+//! The driver caches compiled kernels. Set `CUDA_CACHE_DISABLE=1` to measure without this cache.
 
 use std::{
     process::ExitCode,
@@ -10,7 +10,7 @@ use std::{
 
 use cudarc::driver::{CudaStream, DeviceRepr, ValidAsZeroBits};
 use half::{bf16, f16};
-use reduce::{Element, Error, Operation, Reducer};
+use samebits::{Element, Error, Operation, Reducer};
 
 fn main() -> ExitCode {
     match all() {
@@ -23,7 +23,7 @@ fn main() -> ExitCode {
 }
 
 fn all() -> Result<(), Error> {
-    let (stream, opening) = timed(|| reduce::open(0));
+    let (stream, opening) = timed(|| samebits::open(0));
     let stream = stream?;
     println!("| | n | ms |\n|---|--:|--:|");
     println!("| context | | {:.1} |", ms(opening));
@@ -38,7 +38,8 @@ fn all() -> Result<(), Error> {
     Ok(())
 }
 
-/// The first sum of each shape, then the first of the other operations, then one that is not the first.
+/// Times the first sum of each shape, the first minimum, the compilation of all other kernels, and a
+/// repeated sum.
 fn of<T>(name: &str, stream: &Arc<CudaStream>) -> Result<(), Error>
 where
     T: Element + DeviceRepr + ValidAsZeroBits,

@@ -1,29 +1,33 @@
-//! The same bits on the device as on the host: `cargo run --release -p reduce --example same`.
+//! Checks that the device has the same bits as the host: `cargo run --release -p samebits --example same`.
 //!
-//! A line for each type and operation, with a hash of the results of 100 lengths, each at two
-//! alignments. Where there is a GPU, every result is held against `reduce::host`, and the first that
-//! differs ends the program; so two machines whose tables are the same have the same bits.
+//! Prints a line for each type and operation, with a hash of the results of 100 lengths, each at two
+//! alignments. If there is a GPU, every result is compared with `samebits::host`, and the first difference
+//! ends the program. So if two machines print the same table, their results have the same bits.
 
 use std::{process::ExitCode, sync::Arc};
 
 use cudarc::driver::{CudaStream, DeviceRepr};
 use half::{bf16, f16};
 use rayon::prelude::*;
-use reduce::{Accumulator, Element, Operation, Reducer, host};
+use samebits::{Accumulator, Element, Operation, Reducer, host};
 
-/// The longest slice: of every type beyond one chunk a block.
+/// The longest slice.
 const LONGEST: usize = (1 << 24) + 13;
 
 fn main() -> ExitCode {
-    let stream = match reduce::open(0) {
+    let stream = match samebits::open(0) {
         Ok(stream) => Some(stream),
         Err(reason) => {
-            eprintln!("the host's alone: {reason}");
+            eprintln!("host only: {reason}");
             None
         }
     };
     let device = stream.as_ref().map(|stream| stream.context().name().unwrap_or_default());
-    println!("the host, and {}, order {}\n", device.as_deref().unwrap_or("no GPU"), reduce::ORDER);
+    println!(
+        "the host, and {}, order {}\n",
+        device.as_deref().unwrap_or("no GPU"),
+        samebits::ORDER
+    );
     println!("| type | operation | lengths | results | hash |\n|---|---|--:|--:|---|");
     match all(stream.as_ref()) {
         Ok(()) => ExitCode::SUCCESS,
@@ -47,7 +51,7 @@ fn all(stream: Option<&Arc<CudaStream>>) -> Result<()> {
     of::<bf16>("bf16", stream, |bits| bf16::from_f64(small(bits)), bf16::NAN)
 }
 
-/// A fraction between -8 and 8, now and then a zero of either sign.
+/// A fraction between -8 and 8, sometimes a zero of either sign.
 fn small(bits: u64) -> f64 {
     match bits % 64 {
         0 => 0.0,
@@ -56,7 +60,8 @@ fn small(bits: u64) -> f64 {
     }
 }
 
-/// A hundred lengths: half of them where something begins, the others with even logarithms.
+/// A hundred lengths: half of them are awkward ones or lie beside powers of four, and the logarithms of the
+/// others are uniform.
 fn lengths() -> Vec<usize> {
     let awkward = [0, 1, 31, 32, 33, 63, 65, 255, 257, 1023, 1025, (1 << 20) + 13, 1_572_941];
     let edges =
@@ -75,7 +80,7 @@ where
     T: Element + DeviceRepr,
 {
     for operation in Operation::ALL {
-        // An extreme is looked for among what is no number, which would be all that a sum is.
+        // NaNs are mixed in only for minima and maxima, because a sum with a NaN is always NaN.
         let drawn = |i| match mixed(i) {
             bits if operation != Operation::Sum && bits % 4 == 3 => nan,
             bits => element(bits),
@@ -101,15 +106,15 @@ where
                         Operation::Min => reducer.min(&view),
                         Operation::Max => reducer.max(&view),
                     }?;
-                    if there.to_word() != here.to_word() {
+                    if there.to_bits64() != here.to_bits64() {
                         return Err(format!(
-                            "{operation:?} of {n} {name} from element {begin} on: the device has {there:?}, and reduce::host {here:?}"
+                            "{operation:?} of {n} {name} from element {begin} on: the device's result is {there:?}, but that of samebits::host is {here:?}"
                         )
                         .into());
                     }
                 }
-                // FNV-1a, a result in each step.
-                hash = (hash ^ here.to_word()).wrapping_mul(0x0000_0100_0000_01b3);
+                // FNV-1a, with one step for each result.
+                hash = (hash ^ here.to_bits64()).wrapping_mul(0x0000_0100_0000_01b3);
                 results += 1;
             }
         }
@@ -119,7 +124,7 @@ where
     Ok(())
 }
 
-/// Random bits by place: splitmix64.
+/// Random bits by index, computed by splitmix64.
 fn mixed(place: u64) -> u64 {
     let mut z = place.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);

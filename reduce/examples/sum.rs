@@ -1,14 +1,14 @@
-//! A sum on the GPU, or on the host where there is none: `cargo run -p reduce --example sum`.
+//! A sum on the GPU, or on the host if there is none: `cargo run -p samebits --example sum`.
 
 use std::process::ExitCode;
 
-use reduce::{Error, host};
+use samebits::{Error, cudarc::driver::CudaStream, host};
 
 fn main() -> ExitCode {
     let values: Vec<f32> = (0..1 << 20).map(|i| (i % 7) as f32 * 0.1).collect();
     let expected = host::sum(&values);
-    match reduce::open(0) {
-        // The host is no worse an answer: it has the same bits.
+    match samebits::open(0) {
+        // Without a GPU, the host computes the same bits.
         Err(reason) => {
             eprintln!("{reason}");
             println!("the sum of {} values is {expected}, on the host", values.len());
@@ -20,7 +20,9 @@ fn main() -> ExitCode {
                 ExitCode::SUCCESS
             }
             Ok((sum, name)) => {
-                eprintln!("the GPU ({name}) has {sum}, and the host {expected}: please report it");
+                eprintln!(
+                    "the sum on the GPU ({name}) is {sum}, but on the host it is {expected}: please report it"
+                );
                 ExitCode::FAILURE
             }
             Err(error) => {
@@ -31,12 +33,9 @@ fn main() -> ExitCode {
     }
 }
 
-fn on(
-    stream: &std::sync::Arc<cudarc::driver::CudaStream>,
-    values: &[f32],
-) -> Result<(f32, String), Error> {
+fn on(stream: &std::sync::Arc<CudaStream>, values: &[f32]) -> Result<(f32, String), Error> {
     let driver = |doing| move |source| Error::Driver { doing, source };
-    let name = stream.context().name().map_err(driver("asking for the device's name"))?;
+    let name = stream.context().name().map_err(driver("reading the device's name"))?;
     let slice = stream.clone_htod(values).map_err(driver("copying to the device"))?;
-    Ok((reduce::sum(stream, &slice)?, name))
+    Ok((samebits::sum(stream, &slice)?, name))
 }

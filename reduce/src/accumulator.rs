@@ -1,6 +1,7 @@
-//! What elements are added as, and what joins two of them: the host's half of `operation.cu`.
+//! The types in which elements are added, and how two values are joined: the host's counterpart of
+//! `operation.cu`.
 
-/// What is wanted of a slice.
+/// How a slice is reduced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// The sum.
@@ -12,17 +13,17 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// All of them.
+    /// All operations.
     pub const ALL: [Operation; 3] = [Operation::Sum, Operation::Min, Operation::Max];
 }
 
 /// A type that sums, minima and maxima have: `f32`, `f64`, and integers of 32 and 64 bits.
 pub trait Accumulator: Copy + PartialEq + std::fmt::Debug + Send + Sync + 'static {
-    /// What nothing adds up to: joined with it, no value changes.
+    /// The neutral element: joining with it changes no value.
     #[doc(hidden)]
     fn none(operation: Operation) -> Self;
 
-    /// The result for an empty slice.
+    /// The result of an operation for an empty slice.
     #[doc(hidden)]
     fn empty(operation: Operation) -> Self;
 
@@ -30,7 +31,7 @@ pub trait Accumulator: Copy + PartialEq + std::fmt::Debug + Send + Sync + 'stati
     #[doc(hidden)]
     fn plus(self, other: Self) -> Self;
 
-    /// IEEE 754-2019's minimumNumber: NaN only of two, and -0 is below +0.
+    /// IEEE 754-2019's minimumNumber: NaN only if both are, and -0 is below +0.
     #[doc(hidden)]
     fn least(self, other: Self) -> Self;
 
@@ -38,17 +39,17 @@ pub trait Accumulator: Copy + PartialEq + std::fmt::Debug + Send + Sync + 'stati
     #[doc(hidden)]
     fn most(self, other: Self) -> Self;
 
-    /// The value with one NaN for all.
+    /// The value, with the same bits for every NaN.
     #[doc(hidden)]
     fn canonical(self) -> Self;
 
-    /// The value whose bits these are, the rest of them zero.
+    /// The value with these bits.
     #[doc(hidden)]
-    fn from_word(word: u64) -> Self;
+    fn from_bits64(bits: u64) -> Self;
 
-    /// Its bits, and zeros.
+    /// Its bits, with zeros above them.
     #[doc(hidden)]
-    fn to_word(self) -> u64;
+    fn to_bits64(self) -> u64;
 }
 
 macro_rules! integers {
@@ -82,11 +83,11 @@ macro_rules! integers {
                 self
             }
 
-            fn from_word(word: u64) -> Self {
-                word as Self
+            fn from_bits64(bits: u64) -> Self {
+                bits as Self
             }
 
-            fn to_word(self) -> u64 {
+            fn to_bits64(self) -> u64 {
                 u64::from_ne_bytes((self as i64).to_ne_bytes()) & (u64::MAX >> (64 - <$type>::BITS))
             }
         }
@@ -116,7 +117,7 @@ macro_rules! floats {
                 self + other
             }
 
-            // No branch: a loop over these becomes vector instructions.
+            // Branch-free, so that loops over it are vectorized.
             fn least(self, other: Self) -> Self {
                 let zero = (self == other) & other.is_sign_negative();
                 if (other < self) | self.is_nan() | zero { other } else { self }
@@ -131,11 +132,11 @@ macro_rules! floats {
                 if self.is_nan() { Self::from_bits($nan) } else { self }
             }
 
-            fn from_word(word: u64) -> Self {
-                Self::from_bits(word as $bits)
+            fn from_bits64(bits: u64) -> Self {
+                Self::from_bits(bits as $bits)
             }
 
-            fn to_word(self) -> u64 {
+            fn to_bits64(self) -> u64 {
                 self.to_bits().into()
             }
         }
@@ -151,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_nan_is_passed_over_and_zeros_are_ordered() {
+    fn nans_are_ignored_and_zeros_are_ordered() {
         for (a, b) in [(-0.0f32, 0.0), (0.0, -0.0)] {
             assert_eq!(a.least(b).to_bits(), (-0.0f32).to_bits());
             assert_eq!(a.most(b).to_bits(), 0.0f32.to_bits());
@@ -165,11 +166,11 @@ mod tests {
     }
 
     #[test]
-    fn words_hold_values() {
-        assert_eq!((-1i32).to_word(), 0xffff_ffff);
-        assert_eq!(i32::from_word(0xffff_ffff), -1);
-        assert_eq!((-1i64).to_word(), u64::MAX);
-        assert_eq!(u64::MAX.to_word(), u64::MAX);
-        assert_eq!(f64::from_word(1.5f64.to_word()), 1.5);
+    fn bits_hold_values() {
+        assert_eq!((-1i32).to_bits64(), 0xffff_ffff);
+        assert_eq!(i32::from_bits64(0xffff_ffff), -1);
+        assert_eq!((-1i64).to_bits64(), u64::MAX);
+        assert_eq!(u64::MAX.to_bits64(), u64::MAX);
+        assert_eq!(f64::from_bits64(1.5f64.to_bits64()), 1.5);
     }
 }

@@ -9,27 +9,28 @@ use crate::{
     stage::{Stages, stages},
 };
 
-/// A type of element. Halves are added as `f32`, and integers wrap.
+/// An element type. Halves (`f16` and `bf16`) are added as `f32`, and sums of integers wrap.
 pub trait Element: Sealed + Copy + Send + Sync + 'static {
-    /// What a sum, minimum or maximum of them is.
+    /// The type of a sum, minimum or maximum.
     type Output: Accumulator;
 }
 
-/// What this crate needs to know of a type.
+/// The crate's data for a type.
 pub trait Sealed: Sized {
     /// The kernels of a sum, a minimum and a maximum.
     #[doc(hidden)]
     const KERNELS: [Kernels; 3];
 
-    /// The kernels of a sum for each row.
+    /// The kernels of sums of rows.
     #[doc(hidden)]
     const ROWS: rows::Kernels;
 
-    /// The stages of several GPUs.
+    /// The stages for several GPUs.
     #[doc(hidden)]
     const STAGES: [Stages; 3];
 
-    /// What each element is added as, handed on in runs of at most 512, with how many came before.
+    /// Calls `each` with consecutive runs of elements, converted to the type in which they are added. Its
+    /// first argument is the number of elements before the run.
     #[doc(hidden)]
     fn widened(elements: &[Self], each: impl FnMut(usize, &[<Self as Element>::Output]))
     where
@@ -37,15 +38,15 @@ pub trait Sealed: Sized {
 }
 
 macro_rules! element {
-    ($($kind:ident $type:ty, $name:literal rows $rows:literal, $output:ty, |$elements:ident, $each:ident| $widened:expr;)+) => {$(
+    ($($kind:ident $type:ty, $name:literal sums $sums:literal, $output:ty, |$elements:ident, $each:ident| $widened:expr;)+) => {$(
         impl Element for $type {
             type Output = $output;
         }
 
         impl Sealed for $type {
-            const KERNELS: [Kernels; 3] = kernels!($kind $name);
-            const ROWS: rows::Kernels = rows::rows!($kind $rows);
-            const STAGES: [Stages; 3] = stages!($kind $name);
+            const KERNELS: [Kernels; 3] = kernels!($kind $name sums $sums);
+            const ROWS: rows::Kernels = rows::rows!($kind $sums);
+            const STAGES: [Stages; 3] = stages!($kind $name sums $sums);
 
             fn widened($elements: &[$type], $each: impl FnMut(usize, &[$output])) {
                 $widened
@@ -55,21 +56,21 @@ macro_rules! element {
 }
 
 element! {
-    plain f32, "f32" rows "f32", f32, |elements, each| whole(elements, each);
-    plain f64, "f64" rows "f64", f64, |elements, each| whole(elements, each);
-    words i32, "i32" rows "i32", i32, |elements, each| whole(elements, each);
-    words u32, "u32" rows "i32", u32, |elements, each| whole(elements, each);
-    plain i64, "i64" rows "i64", i64, |elements, each| whole(elements, each);
-    plain u64, "u64" rows "i64", u64, |elements, each| whole(elements, each);
-    halves f16, "f16" rows "f16", f32, |elements, each| narrow(elements, each);
-    halves bf16, "bf16" rows "bf16", f32, |elements, each| narrow(elements, each);
+    plain f32, "f32" sums "f32", f32, |elements, each| whole(elements, each);
+    plain f64, "f64" sums "f64", f64, |elements, each| whole(elements, each);
+    redux i32, "i32" sums "i32", i32, |elements, each| whole(elements, each);
+    redux u32, "u32" sums "i32", u32, |elements, each| whole(elements, each);
+    plain i64, "i64" sums "i64", i64, |elements, each| whole(elements, each);
+    plain u64, "u64" sums "i64", u64, |elements, each| whole(elements, each);
+    halves f16, "f16" sums "f16", f32, |elements, each| narrow(elements, each);
+    halves bf16, "bf16" sums "bf16", f32, |elements, each| narrow(elements, each);
 }
 
 fn whole<T>(elements: &[T], mut each: impl FnMut(usize, &[T])) {
     each(0, elements);
 }
 
-/// Halves are widened in runs, which hardware does by eights.
+/// Converts halves in runs, because the hardware converts eight with one instruction.
 fn narrow<T>(elements: &[T], mut each: impl FnMut(usize, &[f32]))
 where
     [T]: HalfFloatSliceExt,

@@ -1,156 +1,231 @@
-//! What can go wrong, each in a sentence.
+//! Errors. Each message names both sides of the mismatch and the way out.
 
-use cudarc::driver::DriverError;
+use cudarc::driver::{DriverError, sys::CUresult};
+
+use crate::cuda::is_forked;
 
 /// A result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why there is no result.
+/// An error of this crate.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A call of the CUDA driver that failed.
+    /// A call of the CUDA driver failed.
     #[error("{doing}: {source}")]
     Driver {
-        /// What was being done.
+        /// The operation that failed.
         doing: &'static str,
-        /// The driver's answer.
+        /// The driver's error.
         source: DriverError,
     },
-    /// There is no library of the driver.
+    /// The driver's library is missing.
     #[error(
-        "no CUDA driver: neither libcuda.so nor nvcuda.dll can be loaded; install NVIDIA's driver, or use reduce::host"
+        "no CUDA driver: neither libcuda.so nor nvcuda.dll can be loaded; install NVIDIA's driver, or reduce on the host (in Rust: samebits::host)"
     )]
     NoDriver,
-    /// The library is not a whole driver.
+    /// The driver's library lacks a function.
     #[error(
-        "the CUDA driver lacks {symbol}, which those of CUDA 12.0 (525) and newer have: update it"
+        "the CUDA driver has no {symbol}, which drivers for CUDA 12.0 (525) and newer have: update the driver"
     )]
     NoSymbol {
-        /// A function that it does not have.
+        /// The missing function.
         symbol: &'static str,
     },
     /// There is no such device.
-    #[error("no CUDA device {ordinal}: the driver knows {count}, counted from 0")]
+    #[error("no CUDA device {ordinal}: the driver reports {count} devices, numbered from 0")]
     NoDevice {
-        /// The one that was asked for.
+        /// The requested device.
         ordinal: usize,
-        /// How many there are.
+        /// The number of devices.
         count: usize,
     },
-    /// The device is older than every kernel.
-    #[error("the device has compute capability {major}.{minor}, and the kernels need 7.0 or newer")]
+    /// The device is too old for the kernels.
+    #[error("the device has compute capability {major}.{minor}, but the kernels need 7.0 or newer")]
     OldDevice {
-        /// Its compute capability.
+        /// The major compute capability.
         major: i32,
-        /// Its minor part.
+        /// The minor compute capability.
         minor: i32,
     },
-    /// The driver is older than the kernels.
+    /// The driver is too old to compile the kernels' PTX.
     #[error(
-        "the CUDA driver is older than the kernels' PTX, which CUDA 12.4 (550) and newer compile: update it"
+        "the CUDA driver is too old to compile the kernels' PTX, which needs CUDA 12.4 (550) or newer: update the driver"
     )]
     OldDriver,
-    /// The output has no room.
-    #[error("the result needs a slice of one element to go to, and this one has none")]
-    NoRoom,
-    /// A slice lies in another context than the stream.
+    /// The process is a fork of one that had initialized CUDA.
     #[error(
-        "the {what} lies in a context of device {theirs}, and the stream in another one, of device {ours}: use a stream of the slice's context"
+        "CUDA was initialized before this process was forked, and does not work in the child: spawn processes instead (in Python: multiprocessing.set_start_method(\"spawn\"))"
+    )]
+    Forked,
+    /// A default stream was passed, but no context is current.
+    #[error(
+        "no CUDA context is current in this thread, so the default stream has no device: call cudaSetDevice first, or pass a stream that you created"
+    )]
+    NoContext,
+    /// A stream was passed with a context that is not its own.
+    #[error(
+        "the stream belongs to another context than the one passed with it: pass the context in which the stream was created"
+    )]
+    OtherStream,
+    /// An address is a null pointer.
+    #[error(
+        "the {what} is a null pointer, but {n} elements are needed: pass the address of device memory"
+    )]
+    Null {
+        /// The input, or the output.
+        what: &'static str,
+        /// The number of elements.
+        n: u64,
+    },
+    /// The slice for the result is empty.
+    #[error(
+        "the slice for the result is empty, but needs at least one element: pass a longer slice"
+    )]
+    NoRoom,
+    /// A slice belongs to another context than the stream.
+    #[error(
+        "the {what} belongs to a context of device {theirs}, but the stream belongs to another context, of device {ours}: use a stream of the slice's context"
     )]
     OtherContext {
         /// The slice, or the result.
         what: &'static str,
         /// The ordinal of its device.
         theirs: usize,
-        /// That of the stream.
+        /// The ordinal of the stream's device.
         ours: usize,
     },
-    /// An element lies across its own size.
+    /// An address is not a multiple of the element size.
     #[error(
-        "the {what} begins at address {address:#x}, which is no multiple of its element's {size} bytes"
+        "the {what} begins at address {address:#x}, which is not a multiple of the {size} bytes of an element"
     )]
     Misaligned {
         /// The slice, or the result.
         what: &'static str,
-        /// Where it begins.
+        /// The address.
         address: u64,
-        /// Bytes of an element.
+        /// The number of bytes of an element.
         size: u64,
     },
-    /// The slice is longer than what a kernel counts.
+    /// The slice is too long for the kernels.
     #[error(
-        "{n} elements of {size} bytes are more than the {most} bytes that are reduced in one call"
+        "{n} elements of {size} bytes are more than the {most} bytes that one call reduces: split the slice"
     )]
     TooLong {
-        /// How many there are.
+        /// The number of elements.
         n: u64,
-        /// Bytes of each.
+        /// The number of bytes of each element.
         size: u64,
-        /// The most bytes.
+        /// The maximum number of bytes.
         most: u64,
     },
-    /// There is no row, or nothing in one.
-    #[error("a sum for each row needs rows and elements: these are {rows} rows of {elements}")]
+    /// There are no rows, or rows have no elements.
+    #[error(
+        "sums of rows need at least one row and one element: there are {rows} rows of {elements}"
+    )]
     NoRows {
-        /// How many rows there are.
+        /// The number of rows.
         rows: u64,
-        /// Elements of each.
+        /// The number of elements of each row.
         elements: u64,
     },
-    /// Rows are longer than what a kernel counts.
-    #[error("rows of {elements} elements are longer than the {most} that a row may have")]
+    /// Rows are too long for the kernels.
+    #[error("rows have {elements} elements each, but the maximum is {most}: split the rows")]
     LongRows {
-        /// Elements of each.
+        /// The number of elements of each row.
         elements: u64,
-        /// The most.
+        /// The maximum number of elements of a row.
         most: u64,
     },
     /// Rows overlap.
     #[error(
-        "rows of {elements} elements cannot begin {pitch} elements apart: the pitch is at least {elements}"
+        "rows of {elements} elements cannot begin {pitch} elements apart: the pitch must be at least {elements}"
     )]
     Pitch {
-        /// Elements of each row.
+        /// The number of elements of each row.
         elements: u64,
-        /// Elements from one beginning to the next.
+        /// The distance between the starts of neighbouring rows, in elements.
         pitch: u64,
     },
-    /// The rows end behind the slice.
+    /// The rows extend beyond the slice.
     #[error(
-        "the slice has {slice} elements, and {rows} rows of {elements}, {pitch} apart, end at element {span}"
+        "the slice has {slice} elements, but {rows} rows of {elements}, {pitch} apart, end at element {span}"
     )]
     ShortSlice {
-        /// Elements of the slice.
+        /// The number of elements of the slice.
         slice: u64,
-        /// How many rows there are.
+        /// The number of rows.
         rows: u64,
-        /// Elements of each.
+        /// The number of elements of each row.
         elements: u64,
-        /// Elements from one beginning to the next.
+        /// The distance between the starts of neighbouring rows, in elements.
         pitch: u64,
-        /// Elements that they take.
+        /// The number of elements from the start of the first row to the end of the last.
         span: u128,
     },
-    /// There are more rows than room for sums.
-    #[error("the result has room for {room} sums, and there are {rows} rows")]
+    /// There are more rows than the result has room for.
+    #[error("the result has room for {room} sums, but there are {rows} rows")]
     NoRoomForRows {
-        /// Elements of the result.
+        /// The number of elements of the result.
         room: u64,
-        /// How many rows there are.
+        /// The number of rows.
         rows: u64,
     },
-    /// A captured stream has no result yet.
+    /// Two slices have different lengths.
     #[error(
-        "the stream is being captured into a graph, which has no result to wait for: capture sum_into, min_into or max_into"
+        "a dot product needs slices of one length: the first has {first} elements, the second {second}"
+    )]
+    Lengths {
+        /// Elements of the first.
+        first: u64,
+        /// Elements of the second.
+        second: u64,
+    },
+    /// Bytes are not an exact accumulator of that type.
+    #[error(
+        "these bytes are not an exact accumulator of {name}: {what}; pass what ExactAccumulator::to_bytes returned"
+    )]
+    NotAnAccumulator {
+        /// The type of its sums.
+        name: &'static str,
+        /// The difference.
+        what: String,
+    },
+    /// The stream is being captured, so there is no result to wait for.
+    #[error(
+        "the stream is being captured into a graph, which has no result to wait for: capture a call that leaves its result on the device (sum_into, min_into, max_into, reduce_into)"
     )]
     Capturing,
-    /// The stream is done, and the result has not come.
-    #[error("the stream has ended, and left no result: was its device reset?")]
+    /// The stream is idle, and the result was not written.
+    #[error("the stream is idle, but the result was not written: was the device reset?")]
     Lost,
 }
 
-/// Says what was being done when the driver failed.
+/// Adds the name of the failed operation to an error of the driver.
 pub(crate) fn doing(doing: &'static str) -> impl FnOnce(DriverError) -> Error {
-    move |source| Error::Driver { doing, source }
+    move |source| match source.0 {
+        CUresult::CUDA_ERROR_NOT_INITIALIZED if is_forked() => Error::Forked,
+        _ => Error::Driver { doing, source },
+    }
+}
+
+/// The error for a kernel that the driver cannot compile.
+pub(crate) fn not_compiled(error: DriverError) -> Error {
+    match error.0 {
+        CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION => Error::OldDriver,
+        _ => doing("compiling a kernel")(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_driver_that_is_too_old_has_an_error_of_its_own() {
+        let error = not_compiled(DriverError(CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION));
+        assert!(error.to_string().contains("CUDA 12.4 (550)"), "{error}");
+        let error = not_compiled(DriverError(CUresult::CUDA_ERROR_OUT_OF_MEMORY));
+        assert!(matches!(error, Error::Driver { doing: "compiling a kernel", .. }));
+    }
 }

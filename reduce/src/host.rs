@@ -1,32 +1,38 @@
-//! The same sums, minima and maxima on the CPU, by all its cores: the same tree, so the same bits.
+//! Sums, minima and maxima on all cores of the CPU. They use the same tree as on the GPU, so they are
+//! bit-identical.
 //!
 //! ```
 //! let ones = vec![1.0f32; 1 << 20];
-//! assert_eq!(reduce::host::sum(&ones), 1048576.0);
-//! assert_eq!(reduce::host::min(&[2.0, f32::NAN, 1.0]), 1.0);
+//! assert_eq!(samebits::host::sum(&ones), 1048576.0);
+//! assert_eq!(samebits::host::min(&[2.0, f32::NAN, 1.0]), 1.0);
 //! ```
 
 use rayon::prelude::*;
 
-pub use crate::rows::host::sum_rows;
 use crate::{Accumulator, Element, Operation, Shape, shape};
+pub use crate::{
+    exact::host::{exact_dot, exact_sum, exact_sum_of_squares, exact_sum_rows},
+    rows::host::sum_rows,
+};
 
-/// The sum of a slice, 0 of nothing, with the bits that the GPU's has.
+/// Returns the sum of a slice, which is bit-identical to the sum on the GPU. It is 0 for an empty slice.
 pub fn sum<T: Element>(slice: &[T]) -> T::Output {
     all(slice, Operation::Sum, T::Output::plus)
 }
 
-/// The smallest element that is a number; NaN if none is, and of nothing the largest value.
+/// Returns the smallest element, ignoring NaNs; NaN if all elements are NaN. For an empty slice, it is the
+/// largest value of the type.
 pub fn min<T: Element>(slice: &[T]) -> T::Output {
     all(slice, Operation::Min, T::Output::least)
 }
 
-/// The largest element that is a number; NaN if none is, and of nothing the smallest value.
+/// Returns the largest element, ignoring NaNs; NaN if all elements are NaN. For an empty slice, it is the
+/// smallest value of the type.
 pub fn max<T: Element>(slice: &[T]) -> T::Output {
     all(slice, Operation::Max, T::Output::most)
 }
 
-/// What joins two values.
+/// A function that combines two values.
 pub(crate) trait Join<A>: Fn(A, A) -> A + Copy + Sync {}
 impl<A, F: Fn(A, A) -> A + Copy + Sync> Join<A> for F {}
 
@@ -36,44 +42,44 @@ fn all<T: Element>(slice: &[T], operation: Operation, join: impl Join<T::Output>
     }
     let none = T::Output::none(operation);
     let shape = shape::pick(slice.len() as u64, size_of::<T>() as u64)
-        .expect("no computer's memory holds more than a part can have");
-    let lanes = 16 / size_of::<T>();
-    let part = shape.words() as usize * lanes;
+        .expect("a slice in memory is shorter than the longest one");
+    let width = 16 / size_of::<T>();
+    let chunk = shape.vectors() as usize * width;
     let threads = shape.threads() as usize;
-    let parts = slice.par_chunks(part).map(|part| warps(part, threads, none, join));
+    let chunks = slice.par_chunks(chunk).map(|chunk| warps(chunk, threads, none, join));
     match shape {
         Shape::Block { .. } => few(&warps(slice, threads, none, join), none, join),
-        Shape::Spread { .. } => collect(&parts.flatten_iter().collect::<Vec<_>>(), 32, none, join),
-        Shape::Chunks { parts: count, .. } => {
-            let values: Vec<_> = parts.map(|warps| few(&warps, none, join)).collect();
+        Shape::Spread { .. } => collect(&chunks.flatten_iter().collect::<Vec<_>>(), 32, none, join),
+        Shape::Chunks { chunks: count, .. } => {
+            let values: Vec<_> = chunks.map(|warps| few(&warps, none, join)).collect();
             collect(&values, if count <= 128 { 32 } else { threads }, none, join)
         }
     }
     .canonical()
 }
 
-/// A part, one value a warp: thread t has the words t, t + threads, …, and a sum for each lane of a
-/// word, so that a row of words is added to a row of sums.
+/// The value of each warp of a chunk. Thread t adds vectors t, t + threads, …, with a separate sum for each
+/// element of a vector. Each round adds `threads` vectors to the sums of all threads.
 pub(crate) fn warps<T: Element>(
-    part: &[T],
+    chunk: &[T],
     threads: usize,
     none: T::Output,
     join: impl Join<T::Output>,
 ) -> Vec<T::Output> {
-    let lanes = 16 / size_of::<T>();
-    let mut sums = vec![none; threads * lanes];
-    for row in part.chunks(sums.len()) {
-        T::widened(row, |before, values| {
+    let width = 16 / size_of::<T>();
+    let mut sums = vec![none; threads * width];
+    for round in chunk.chunks(sums.len()) {
+        T::widened(round, |before, values| {
             for (sum, value) in sums[before..].iter_mut().zip(values) {
                 *sum = join(*sum, *value);
             }
         });
     }
-    let mut values: Vec<_> = sums.chunks_mut(lanes).map(|lanes| halve(lanes, join)).collect();
+    let mut values: Vec<_> = sums.chunks_mut(width).map(|sums| halve(sums, join)).collect();
     values.chunks_mut(32).map(|warp| halve(warp, join)).collect()
 }
 
-/// The upper half is joined to the lower one, until there is one value.
+/// Combines the upper half of the values with the lower half, until one value is left.
 fn halve<A: Copy>(values: &mut [A], join: impl Join<A>) -> A {
     let mut half = values.len() / 2;
     while half > 0 {
@@ -85,7 +91,7 @@ fn halve<A: Copy>(values: &mut [A], join: impl Join<A>) -> A {
     values[0]
 }
 
-/// The warps of a block, by one thread, which reads 16 bytes at a time.
+/// Combines the values of a block's warps in the order of a thread that reads 16 bytes at a time.
 pub(crate) fn few<A: Copy>(values: &[A], none: A, join: impl Join<A>) -> A {
     let mut sums = vec![none; 16 / size_of::<A>()];
     for some in values.chunks(sums.len()) {
@@ -96,11 +102,11 @@ pub(crate) fn few<A: Copy>(values: &[A], none: A, join: impl Join<A>) -> A {
     halve(&mut sums, join)
 }
 
-/// Values that came by mail, by a warp or a block.
+/// Combines values that blocks have published, in the order of a warp or of a block.
 pub(crate) fn collect<A: Copy>(values: &[A], threads: usize, none: A, join: impl Join<A>) -> A {
     let mut sums = vec![none; threads];
-    for row in values.chunks(threads) {
-        for (sum, value) in sums.iter_mut().zip(row) {
+    for round in values.chunks(threads) {
+        for (sum, value) in sums.iter_mut().zip(round) {
             *sum = join(*sum, *value);
         }
     }
@@ -113,14 +119,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_has_a_result_too() {
+    fn an_empty_slice_has_a_result() {
         assert_eq!(sum::<f32>(&[]), 0.0);
         assert_eq!((min::<f32>(&[]), max::<f64>(&[])), (f32::INFINITY, f64::NEG_INFINITY));
         assert_eq!((min::<i32>(&[]), max::<u64>(&[])), (i32::MAX, 0));
     }
 
     #[test]
-    fn nothing_but_nan_is_nan_and_every_nan_is_the_same() {
+    fn a_slice_of_nans_gives_the_canonical_nan() {
         for n in [1, 5, 5000, 100_000] {
             let none = vec![-f32::NAN; n];
             assert_eq!(min(&none).to_bits(), 0x7fff_ffff);
@@ -130,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn integers_wrap_and_shapes_lose_nothing() {
+    fn integers_wrap_and_shapes_cover_all_elements() {
         for n in [1, 31, 4097, 70_001, 140_000, 300_001, 1_400_003] {
             let values: Vec<i32> =
                 (0..n).map(|i: i32| i.wrapping_mul(0x9E37_79B9u32 as i32)).collect();

@@ -1,9 +1,9 @@
-//! The kernels' PTX: a text for each type, operation and shape, so that the driver compiles no more
-//! than is called.
+//! The kernels' PTX. Each type, operation and shape has its own module, so that the driver compiles only the
+//! kernels that are called.
 
 use crate::Shape;
 
-/// The kernels of a type and operation.
+/// The kernels of a type and operation, by the shape of the slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Family {
     /// One block of 32 threads.
@@ -12,16 +12,16 @@ pub enum Family {
     Block256,
     /// One block of 1024 threads.
     Block1024,
-    /// A few parts.
+    /// A few chunks.
     Spread,
-    /// Many parts.
+    /// Many chunks.
     Chunks,
-    /// Any shape of a slice that begins between two words.
+    /// Any shape of an unaligned slice.
     Across,
 }
 
 impl Family {
-    /// All of them.
+    /// All families.
     pub const ALL: [Family; 6] = [
         Family::Block32,
         Family::Block256,
@@ -31,7 +31,7 @@ impl Family {
         Family::Across,
     ];
 
-    /// That of a shape, whose slice begins with a word or not.
+    /// The family of a shape, for an aligned or an unaligned slice.
     pub fn of(shape: Shape, aligned: bool) -> Family {
         match shape {
             _ if !aligned => Family::Across,
@@ -43,7 +43,7 @@ impl Family {
         }
     }
 
-    /// The most threads of a block.
+    /// The maximum number of threads of a block.
     pub fn threads(self) -> u32 {
         match self {
             Family::Block32 => 32,
@@ -61,12 +61,12 @@ pub struct Kernel {
     pub name: &'static str,
     /// PTX for compute capability 7 and newer.
     pub ptx_70: &'static str,
-    /// PTX for compute capability 9 and newer; empty where it would be the same.
+    /// PTX for compute capability 9 and newer; empty if `ptx_70` is used there too.
     pub ptx_90: &'static str,
 }
 
 impl Kernel {
-    /// The text for a device of that compute capability.
+    /// The PTX for a device of this major compute capability.
     pub fn ptx(&self, major: i32) -> &'static str {
         if major >= 9 && !self.ptx_90.is_empty() { self.ptx_90 } else { self.ptx_70 }
     }
@@ -75,45 +75,47 @@ impl Kernel {
 /// The kernels of one type and operation, one for each family.
 pub(crate) type Kernels = [Kernel; Family::ALL.len()];
 
-/// The kernels of a type. `plain` ones are the same for all devices; those of 32-bit `words` have
-/// Hopper's warp reductions, and minima and maxima of `halves` compare two in one instruction.
+/// The kernels of a type. Its sums use the kernels of the type `$sums`, because unsigned integers wrap to
+/// the same bits as signed ones. `plain` kernels are the same for all devices. On Hopper, `redux` kernels
+/// (of 32-bit integers) use the `redux` instruction, and minima and maxima of `halves` compare two elements
+/// in one instruction.
 macro_rules! kernels {
-    (plain $type:literal) => {
+    (plain $type:literal sums $sums:literal) => {
         [
-            $crate::kernels::kernels!(@ old $type "sum"),
+            $crate::kernels::kernels!(@ old $sums "sum"),
             $crate::kernels::kernels!(@ old $type "min"),
             $crate::kernels::kernels!(@ old $type "max"),
         ]
     };
-    (words $type:literal) => {
+    (redux $type:literal sums $sums:literal) => {
         [
-            $crate::kernels::kernels!(@ both $type "sum"),
+            $crate::kernels::kernels!(@ both $sums "sum"),
             $crate::kernels::kernels!(@ both $type "min"),
             $crate::kernels::kernels!(@ both $type "max"),
         ]
     };
-    (halves $type:literal) => {
+    (halves $type:literal sums $sums:literal) => {
         [
-            $crate::kernels::kernels!(@ old $type "sum"),
+            $crate::kernels::kernels!(@ old $sums "sum"),
             $crate::kernels::kernels!(@ both $type "min"),
             $crate::kernels::kernels!(@ both $type "max"),
         ]
     };
-    (@ $texts:ident $type:literal $operation:literal) => {
+    (@ $modules:ident $type:literal $operation:literal) => {
         [
-            $crate::kernels::kernels!(# $texts $type $operation "block_32"),
-            $crate::kernels::kernels!(# $texts $type $operation "block_256"),
-            $crate::kernels::kernels!(# $texts $type $operation "block_1024"),
-            $crate::kernels::kernels!(# $texts $type $operation "spread"),
-            $crate::kernels::kernels!(# $texts $type $operation "chunks"),
-            $crate::kernels::kernels!(# $texts $type $operation "across"),
+            $crate::kernels::kernels!(# $modules $type $operation "block_32"),
+            $crate::kernels::kernels!(# $modules $type $operation "block_256"),
+            $crate::kernels::kernels!(# $modules $type $operation "block_1024"),
+            $crate::kernels::kernels!(# $modules $type $operation "spread"),
+            $crate::kernels::kernels!(# $modules $type $operation "chunks"),
+            $crate::kernels::kernels!(# $modules $type $operation "across"),
         ]
     };
-    (# $texts:ident $type:literal $operation:literal $family:literal) => {
+    (# $modules:ident $type:literal $operation:literal $family:literal) => {
         $crate::kernels::Kernel {
             name: concat!($type, "_", $operation, "_", $family),
             ptx_70: $crate::kernels::kernels!(70 both $type $operation $family),
-            ptx_90: $crate::kernels::kernels!(90 $texts $type $operation $family),
+            ptx_90: $crate::kernels::kernels!(90 $modules $type $operation $family),
         }
     };
     (90 old $type:literal $operation:literal $family:literal) => { "" };
@@ -128,21 +130,43 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slice_between_two_words_has_a_kernel_of_its_own() {
-        let words = 8;
+    fn an_unaligned_slice_has_its_own_kernel() {
+        let vectors = 8;
         for (shape, family) in [
             (Shape::Block { threads: 32 }, Family::Block32),
             (Shape::Block { threads: 256 }, Family::Block256),
             (Shape::Block { threads: 1024 }, Family::Block1024),
-            (Shape::Spread { parts: 8, words }, Family::Spread),
-            (Shape::Chunks { parts: 32, words }, Family::Chunks),
+            (Shape::Spread { chunks: 8, vectors }, Family::Spread),
+            (Shape::Chunks { chunks: 32, vectors }, Family::Chunks),
         ] {
             assert_eq!([true, false].map(|a| Family::of(shape, a)), [family, Family::Across]);
         }
     }
 
+    /// Kernels that are equal share one file. A shared variable's mangled name contains the kernel's name
+    /// and its length.
     #[test]
-    fn hopper_has_a_text_of_its_own_where_there_is_one() {
+    fn no_two_ptx_files_differ_in_the_name_alone() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/ptx");
+        let mut seen = std::collections::HashMap::new();
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let file = path.file_name().unwrap().to_string_lossy().into_owned();
+            let name = file.split('.').next().unwrap();
+            let text = std::fs::read_to_string(&path).unwrap();
+            let text = text.replace(&format!("{}{name}", name.len()), "@").replace(name, "@");
+            // The target is ignored too, because a module for older devices runs on newer ones.
+            let lines = text.lines().filter(|l| !l.starts_with("//") && !l.starts_with(".target"));
+            let body: Vec<&str> = lines.collect();
+            if let Some(other) = seen.insert(body.join("\n"), file.clone()) {
+                panic!("{file} and {other} differ in the name alone: use one for both");
+            }
+        }
+        assert!(seen.len() > 300, "{} PTX files", seen.len());
+    }
+
+    #[test]
+    fn hopper_uses_its_own_module_if_there_is_one() {
         let both = Kernel { name: "", ptx_70: "seven", ptx_90: "nine" };
         let old = Kernel { ptx_90: "", ..both };
         assert_eq!([7, 8, 9, 10].map(|major| both.ptx(major)), ["seven", "seven", "nine", "nine"]);

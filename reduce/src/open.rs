@@ -1,10 +1,9 @@
-//! A way in that fails with a sentence.
+//! Opening a device.
 
 use std::sync::Arc;
 
 use cudarc::driver::{
-    CudaContext, CudaStream,
-    result::DriverError,
+    CudaContext, CudaStream, DriverError,
     sys::{CUdevice_attribute as Attribute, CUresult},
 };
 
@@ -13,13 +12,16 @@ use crate::{
     error::{Error, Result, doing},
 };
 
-/// Whether there is a CUDA driver that can be called: where there is none, cudarc panics.
+/// Whether there is a CUDA driver with every function that this crate calls. Without one, cudarc panics.
 pub fn has_driver() -> bool {
     cuda::probe().is_ok()
 }
 
-/// The default stream of a device, counted from 0. Without a driver, a device, or a kernel for it, a
-/// sentence says so, where `CudaContext::new` panics.
+/// Opens a device, counted from 0, and returns its default stream.
+///
+/// # Errors
+/// There is no driver (`CudaContext::new` would panic) or no such device, the device is too old for the
+/// kernels, or a call of the driver failed.
 pub fn open(ordinal: usize) -> Result<Arc<CudaStream>> {
     cuda::probe()?;
     let count = match CudaContext::device_count() {
@@ -31,7 +33,7 @@ pub fn open(ordinal: usize) -> Result<Arc<CudaStream>> {
         return Err(Error::NoDevice { ordinal, count });
     }
     let context = CudaContext::new(ordinal).map_err(doing("opening the device"))?;
-    let ask = |what| context.attribute(what).map_err(doing("asking what the device has"));
+    let ask = |what| context.attribute(what).map_err(doing("reading the device's attributes"));
     let major = ask(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
     let minor = ask(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
     if major < 7 {

@@ -1,253 +1,274 @@
-//! Sums, minima and maxima on a stream.
+//! Sums, minima and maxima on a stream, for cudarc's slices.
 
-use std::{
-    cell::{Cell, OnceCell},
-    marker::PhantomData,
-    sync::Arc,
-};
+use std::sync::Arc;
 
-use cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut};
+use cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut, SyncOnDrop};
 
 use crate::{
-    Accumulator, Element, Error, Operation, Result,
-    cuda::{self, Address, Answer, Call, State},
-    element::Sealed,
-    kernels::Family,
-    modules::{self, Loaded},
-    rows::kept::Kept,
-    shape,
+    Element, Error, ExactAccumulator, ExactElement, ExactProduct, Operation, Result, Rows,
+    cuda::{Address, Queue},
+    engine::Engine,
+    error::doing,
+    exact::launch,
 };
 
 /// Reduces slices of one type on one stream.
 ///
-/// A kernel is compiled when it is first needed, once a context: [`prepare`](Reducer::prepare) does
-/// it ahead. The reducer owns a little memory that its launches leave as they found it, so they run
-/// one after the other, as those of one stream do. Work that is captured into a graph owns its memory:
-/// the graph may outlive the reducer, and run beside it.
+/// A kernel is compiled when it is first needed, once for each context; [`prepare`](Reducer::prepare) compiles
+/// kernels in advance. The reducer owns a little device memory, which its launches share; they run one
+/// after the other, in stream order, and each leaves the memory as it found it. Work that is captured into
+/// a graph has memory of its own, so the graph may outlive the reducer and run concurrently with it.
 ///
-/// It can be handed to another thread, and is not shared by two:
+/// A reducer can be moved to another thread, but not shared by two:
 ///
 /// ```compile_fail
 /// fn is_shared<T: Sync>() {}
-/// is_shared::<reduce::Reducer<f32>>();
+/// is_shared::<samebits::Reducer<f32>>();
 /// ```
 #[derive(Debug)]
 pub struct Reducer<T> {
     stream: Arc<CudaStream>,
-    loaded: [[OnceCell<Loaded>; Family::ALL.len()]; 3],
-    /// The next ticket, and mail: zeros between launches.
-    state: OnceCell<State>,
-    answer: OnceCell<Answer>,
-    rows: Kept,
-    /// That of the last result that was waited for.
-    epoch: Cell<u32>,
-    element: PhantomData<T>,
+    engine: Engine<T>,
 }
 
 impl<T: Element> Reducer<T> {
-    /// A reducer that has nothing yet but its stream.
+    /// Creates a reducer for a stream. The first calls compile the kernels and allocate memory.
     pub fn new(stream: &Arc<CudaStream>) -> Result<Reducer<T>> {
-        Ok(Reducer {
-            stream: stream.clone(),
-            loaded: Default::default(),
-            state: OnceCell::new(),
-            answer: OnceCell::new(),
-            rows: Kept::default(),
-            epoch: Cell::new(0),
-            element: PhantomData,
-        })
+        Ok(Reducer { stream: stream.clone(), engine: Engine::new(Queue::owned(stream)) })
     }
 
-    /// Compiles these operations in all their shapes, and allocates what they need: no call after this
-    /// is slower than the next.
+    /// Compiles the kernels of these operations for all shapes, and allocates their memory, so that the
+    /// first call is as fast as later ones.
     pub fn prepare(&self, operations: &[Operation]) -> Result<()> {
-        self.bind()?;
-        for operation in operations {
-            for family in Family::ALL {
-                self.load(*operation, family)?;
-            }
-        }
-        self.state()?;
-        self.answer()?;
-        Ok(())
+        self.engine.prepare(operations)
     }
 
-    /// The sum, 0 of nothing. Waits for it.
+    /// Returns the sum of a slice, which is 0 for an empty slice. Waits for the result.
     pub fn sum(&self, slice: &impl DevicePtr<T>) -> Result<T::Output> {
-        self.here(Operation::Sum, slice)
+        self.wait(Operation::Sum, slice)
     }
 
-    /// The smallest element that is a number; NaN if none is, and of nothing the largest value of the
-    /// type, infinity or `MAX`. -0 is below +0. Waits for it.
+    /// Returns the smallest element, ignoring NaNs; NaN if all elements are NaN. For an empty slice, it is
+    /// the largest value of the type: infinity or `MAX`. -0 is below +0. Waits for the result.
     pub fn min(&self, slice: &impl DevicePtr<T>) -> Result<T::Output> {
-        self.here(Operation::Min, slice)
+        self.wait(Operation::Min, slice)
     }
 
-    /// The largest element that is a number; NaN if none is, and of nothing the smallest value of the
-    /// type, minus infinity or `MIN`. -0 is below +0. Waits for it.
+    /// Returns the largest element, ignoring NaNs; NaN if all elements are NaN. For an empty slice, it is
+    /// the smallest value of the type: minus infinity or `MIN`. -0 is below +0. Waits for the result.
     pub fn max(&self, slice: &impl DevicePtr<T>) -> Result<T::Output> {
-        self.here(Operation::Max, slice)
+        self.wait(Operation::Max, slice)
     }
 
-    /// Leaves the sum in the first element of a slice on the device. Does not wait, and can be
+    /// Writes the sum to the first element of another slice on the device. Does not wait, and can be
     /// captured into a graph.
     pub fn sum_into(
         &self,
         slice: &impl DevicePtr<T>,
         result: &mut impl DevicePtrMut<T::Output>,
     ) -> Result<()> {
-        self.there(Operation::Sum, slice, result)
+        self.leave(Operation::Sum, slice, result)
     }
 
-    /// As [`sum_into`](Reducer::sum_into), what [`min`](Reducer::min) is.
+    /// Writes the result of [`min`](Reducer::min), as [`sum_into`](Reducer::sum_into) writes the sum.
     pub fn min_into(
         &self,
         slice: &impl DevicePtr<T>,
         result: &mut impl DevicePtrMut<T::Output>,
     ) -> Result<()> {
-        self.there(Operation::Min, slice, result)
+        self.leave(Operation::Min, slice, result)
     }
 
-    /// As [`sum_into`](Reducer::sum_into), what [`max`](Reducer::max) is.
+    /// Writes the result of [`max`](Reducer::max), as [`sum_into`](Reducer::sum_into) writes the sum.
     pub fn max_into(
         &self,
         slice: &impl DevicePtr<T>,
         result: &mut impl DevicePtrMut<T::Output>,
     ) -> Result<()> {
-        self.there(Operation::Max, slice, result)
+        self.leave(Operation::Max, slice, result)
     }
 
-    fn there(
+    /// The exact sum, rounded once: the bits of [`host::exact_sum`](crate::host::exact_sum), in any order of the
+    /// elements. Waits for it.
+    pub fn exact_sum(&self, slice: &impl DevicePtr<T>) -> Result<T::Output>
+    where
+        T: ExactElement,
+    {
+        self.waiting(slice, |input| self.engine.wait_exact(input))
+    }
+
+    /// Writes the exact sum to the first element of a slice on the device. Does not wait, and can be captured into
+    /// a graph.
+    pub fn exact_sum_into(
+        &self,
+        slice: &impl DevicePtr<T>,
+        result: &mut impl DevicePtrMut<T::Output>,
+    ) -> Result<()>
+    where
+        T: ExactElement,
+    {
+        self.leaving(slice, result, |input, output| self.engine.leave_exact(input, output))
+    }
+
+    /// The exact sum of the products of two slices, element by element, rounded once: the bits of
+    /// [`host::exact_dot`](crate::host::exact_dot). Waits for it.
+    pub fn exact_dot(&self, a: &impl DevicePtr<T>, b: &impl DevicePtr<T>) -> Result<f32>
+    where
+        T: ExactProduct,
+    {
+        self.engine.refuse_capture()?;
+        let [(a, _reads_a), (b, _reads_b)] = self.pair(a, b)?;
+        self.engine.wait_dot(a, b)
+    }
+
+    /// Writes the exact dot product to the first element of a slice on the device. Does not wait, and can be
+    /// captured into a graph.
+    pub fn exact_dot_into(
+        &self,
+        a: &impl DevicePtr<T>,
+        b: &impl DevicePtr<T>,
+        result: &mut impl DevicePtrMut<f32>,
+    ) -> Result<()>
+    where
+        T: ExactProduct,
+    {
+        if result.is_empty() {
+            return Err(Error::NoRoom);
+        }
+        self.same_context("result", result.stream())?;
+        let (output, _writes) = Address::of_result(result, &self.stream)?;
+        let [(a, _reads_a), (b, _reads_b)] = self.pair(a, b)?;
+        self.engine.leave_dot(a, b, output)
+    }
+
+    /// An accumulator with the elements of a slice: the bytes of one on the host. Waits for it.
+    ///
+    /// ```no_run
+    /// # fn main() -> samebits::Result<()> {
+    /// # let stream = samebits::open(0)?;
+    /// # let slices = [stream.clone_htod(&[1.0f32]).unwrap()];
+    /// let reducer = samebits::Reducer::<f32>::new(&stream)?;
+    /// let mut sum = samebits::ExactAccumulator::new();
+    /// for slice in &slices {
+    ///     sum.merge(&reducer.exact_accumulator(slice)?);
+    /// }
+    /// println!("{}", sum.round());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn exact_accumulator(
+        &self,
+        slice: &impl DevicePtr<T>,
+    ) -> Result<ExactAccumulator<T::Output>>
+    where
+        T: ExactElement,
+    {
+        self.engine.refuse_capture()?;
+        self.same_context("slice", slice.stream())?;
+        let words = launch::raw_words(size_of::<T::Output>());
+        let reading = || doing("reading an exact sum's digits");
+        let mut raw = self.stream.alloc_zeros::<u64>(words).map_err(reading())?;
+        {
+            let (output, _writes) = Address::of_result(&mut raw, &self.stream)?;
+            let (input, _reads) = Address::of(slice, &self.stream)?;
+            self.ordered()?;
+            self.engine.leave_raw(input, output)?;
+        }
+        let raw = self.stream.clone_dtoh(&raw).map_err(reading())?;
+        Ok(launch::accumulator(&raw, slice.len() as u64))
+    }
+
+    /// Writes the sums of rows to consecutive elements of another slice on the device. Each sum is
+    /// bit-identical to the [`sum`](Reducer::sum) of that row alone. Does not wait, and can be captured
+    /// into a graph.
+    pub fn sum_rows_into(
+        &self,
+        slice: &impl DevicePtr<T>,
+        rows: Rows,
+        result: &mut impl DevicePtrMut<T::Output>,
+    ) -> Result<()> {
+        // The rows are checked before the stream is made to wait for other work.
+        rows.check(slice.len() as u64, result.len() as u64)?;
+        self.same_context("result", result.stream())?;
+        self.same_context("slice", slice.stream())?;
+        let (output, _writes) = Address::of_result(result, &self.stream)?;
+        let (input, _reads) = Address::of(slice, &self.stream)?;
+        self.ordered()?;
+        self.engine.sum_rows(input, rows, output)
+    }
+
+    fn leave(
         &self,
         operation: Operation,
         slice: &impl DevicePtr<T>,
         result: &mut impl DevicePtrMut<T::Output>,
     ) -> Result<()> {
+        self.leaving(slice, result, |input, output| self.engine.leave(operation, input, output))
+    }
+
+    fn leaving(
+        &self,
+        slice: &impl DevicePtr<T>,
+        result: &mut impl DevicePtrMut<T::Output>,
+        leave: impl FnOnce(Address<'_>, Address<'_>) -> Result<()>,
+    ) -> Result<()> {
         if result.is_empty() {
             return Err(Error::NoRoom);
         }
         self.same_context("result", result.stream())?;
-        self.bind()?;
+        self.same_context("slice", slice.stream())?;
         let (output, _writes) = Address::of_result(result, &self.stream)?;
-        self.launch(operation, slice, output, 0)
+        let (input, _reads) = Address::of(slice, &self.stream)?;
+        self.ordered()?;
+        leave(input, output)
     }
 
-    fn here(&self, operation: Operation, slice: &impl DevicePtr<T>) -> Result<T::Output> {
-        self.bind()?;
-        // Before anything else of a capture is disturbed.
-        if cuda::is_capturing(&self.stream)? {
-            return Err(Error::Capturing);
-        }
-        let answer = self.answer()?;
-        let epoch = self.epoch.get().wrapping_add(1).max(1);
-        self.epoch.set(epoch);
-        self.launch(operation, slice, answer.address(), epoch)?;
-        Ok(T::Output::from_word(answer.wait(epoch, size_of::<T::Output>())?))
+    fn wait(&self, operation: Operation, slice: &impl DevicePtr<T>) -> Result<T::Output> {
+        self.waiting(slice, |input| self.engine.wait(operation, input))
     }
 
-    fn launch(
+    fn waiting(
         &self,
-        operation: Operation,
         slice: &impl DevicePtr<T>,
-        output: Address<'_>,
-        epoch: u32,
-    ) -> Result<()> {
+        wait: impl FnOnce(Address<'_>) -> Result<T::Output>,
+    ) -> Result<T::Output> {
+        self.engine.refuse_capture()?;
         self.same_context("slice", slice.stream())?;
         let (input, _reads) = Address::of(slice, &self.stream)?;
-        self.launch_at(operation, input, output, epoch)
+        self.ordered()?;
+        wait(input)
     }
 
-    /// Of all elements of that address.
-    pub(crate) fn launch_at(
-        &self,
-        operation: Operation,
-        input: Address<'_>,
-        output: Address<'_>,
-        epoch: u32,
-    ) -> Result<()> {
-        let (n, size) = (input.len(), size_of::<T>() as u64);
-        let shape = shape::pick(n, size).ok_or(Error::TooLong { n, size, most: shape::LONGEST })?;
-        let (parts, words, threads) = (shape.parts(), shape.words(), shape.threads());
-        let family = Family::of(shape, input.begins_a_word());
-        let loaded = self.load(operation, family)?;
-        let grid = parts.min(loaded.blocks);
-        let call = Call { grid, threads, input, output, words, parts, epoch };
-        let run =
-            |state: Option<Address<'_>>| cuda::launch(&loaded.function, &self.stream, call, state);
-        if shape.values() == 0 {
-            return run(None);
+    fn pair<'m>(
+        &'m self,
+        a: &'m impl DevicePtr<T>,
+        b: &'m impl DevicePtr<T>,
+    ) -> Result<[(Address<'m>, SyncOnDrop<'m>); 2]> {
+        let (first, second) = (a.len() as u64, b.len() as u64);
+        if first != second {
+            return Err(Error::Lengths { first, second });
         }
-        // Whoever waits for the result is not captured: that was asked.
-        if epoch == 0 && cuda::is_capturing(&self.stream)? {
-            let bytes = state_bytes::<T>(u64::from(shape.values()));
-            return cuda::with_captured_state(&self.stream, bytes, run);
-        }
-        run(Some(self.state()?.address()))
+        self.same_context("first slice", a.stream())?;
+        self.same_context("second slice", b.stream())?;
+        let pair = [Address::of(a, &self.stream)?, Address::of(b, &self.stream)?];
+        self.ordered()?;
+        Ok(pair)
     }
 
-    pub(crate) fn stream(&self) -> &Arc<CudaStream> {
-        &self.stream
+    /// Fails if the stream could not be made to wait for other streams' work on the borrowed slices. cudarc
+    /// stores such an error until it is read.
+    fn ordered(&self) -> Result<()> {
+        self.stream
+            .context()
+            .check_err()
+            .map_err(doing("ordering the stream after other work on the slice"))
     }
 
-    pub(crate) fn rows(&self) -> &Kept {
-        &self.rows
-    }
-
-    pub(crate) fn bind(&self) -> Result<()> {
-        self.stream.context().bind_to_thread().map_err(crate::error::doing("using the context"))
-    }
-
-    pub(crate) fn same_context(&self, what: &'static str, stream: &CudaStream) -> Result<()> {
+    fn same_context(&self, what: &'static str, stream: &CudaStream) -> Result<()> {
         let (theirs, ours) = (stream.context(), self.stream.context());
         if theirs.cu_ctx() == ours.cu_ctx() {
             return Ok(());
         }
         Err(Error::OtherContext { what, theirs: theirs.ordinal(), ours: ours.ordinal() })
-    }
-
-    fn load(&self, operation: Operation, family: Family) -> Result<&Loaded> {
-        let place = &self.loaded[operation as usize][family as usize];
-        get_or_try(place, || {
-            let kernel = <T as Sealed>::KERNELS[operation as usize][family as usize];
-            modules::load(self.stream.context(), kernel, family.threads())
-        })
-    }
-
-    fn state(&self) -> Result<&State> {
-        get_or_try(&self.state, || {
-            let bytes = state_bytes::<T>(shape::PARTS);
-            cuda::outside_of_captures(|| State::new(&self.stream, bytes))
-        })
-    }
-
-    fn answer(&self) -> Result<&Answer> {
-        get_or_try(&self.answer, || cuda::outside_of_captures(|| Answer::new(&self.stream)))
-    }
-}
-
-/// The ticket, and mail of so many values.
-pub(crate) fn state_bytes<T: Element>(values: u64) -> usize {
-    16 + values as usize * size_of::<T::Output>() * 2
-}
-
-pub(crate) fn get_or_try<T>(cell: &OnceCell<T>, make: impl FnOnce() -> Result<T>) -> Result<&T> {
-    match cell.get() {
-        Some(value) => Ok(value),
-        None => {
-            let value = make()?;
-            Ok(cell.get_or_init(|| value))
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_value_of_the_mail_has_its_flags_beside_it() {
-        assert_eq!([0, 100].map(state_bytes::<f32>), [16, 816]);
-        // Halves are added as floats.
-        assert_eq!([state_bytes::<half::f16>(100), state_bytes::<f64>(3)], [816, 64]);
     }
 }

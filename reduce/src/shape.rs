@@ -1,37 +1,39 @@
-//! Which kernel, in which shape: a pure function of how many elements there are and of their size.
+//! The shape of a reduction: a pure function of the number of elements and their size.
 
-/// The most parts that there are; mail for so many has a place on the device.
-pub const PARTS: u64 = 16384;
+/// The maximum number of chunks of a slice. A reducer has a message slot on the device for each of them.
+pub const CHUNKS: u64 = 16384;
 
-/// The most bytes that are reduced: beyond, a part would have more words than a kernel counts.
-pub const LONGEST: u64 = PARTS << (28 + 4);
+/// The maximum number of bytes of a slice. In a longer one, a chunk would have more vectors than a kernel
+/// can count.
+pub const LONGEST: u64 = CHUNKS << (28 + 4);
 
-/// How a slice is cut. A word is 16 bytes, a part a run of words that one block adds.
+/// The division of a slice into chunks. A vector is 16 bytes; a chunk is a run of consecutive vectors that
+/// one block adds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// One part, one block.
+    /// One chunk, which one block adds.
     Block {
-        /// Threads of the block: 32, 256 or 1024.
+        /// The number of threads of the block: 32, 256 or 1024.
         threads: u32,
     },
-    /// A few parts, whose warps' values one warp joins.
+    /// A few chunks. One warp combines the values of all their warps.
     Spread {
-        /// How many parts there are: 8.
-        parts: u32,
-        /// Words of a part; the last one may have fewer.
-        words: u32,
+        /// The number of chunks: 8.
+        chunks: u32,
+        /// The number of vectors of a chunk; the last chunk may have fewer.
+        vectors: u32,
     },
-    /// Many parts, whose values a warp joins if they are at most 128, or else a block.
+    /// Many chunks. A warp combines their values if there are at most 128, otherwise a block does.
     Chunks {
-        /// How many parts there are: at most [`PARTS`].
-        parts: u32,
-        /// Words of a part; the last one may have fewer.
-        words: u32,
+        /// The number of chunks, at most [`CHUNKS`].
+        chunks: u32,
+        /// The number of vectors of a chunk; the last chunk may have fewer.
+        vectors: u32,
     },
 }
 
 impl Shape {
-    /// Threads of a block. The fewer of them, the sooner the block has started.
+    /// The number of threads of a block. A smaller block starts sooner.
     pub fn threads(self) -> u32 {
         match self {
             Shape::Block { threads } => threads,
@@ -40,40 +42,40 @@ impl Shape {
         }
     }
 
-    /// How many parts there are.
-    pub fn parts(self) -> u32 {
+    /// The number of chunks.
+    pub fn chunks(self) -> u32 {
         match self {
             Shape::Block { .. } => 1,
-            Shape::Spread { parts, .. } | Shape::Chunks { parts, .. } => parts,
+            Shape::Spread { chunks, .. } | Shape::Chunks { chunks, .. } => chunks,
         }
     }
 
-    /// Words of a part; of one block, all that there can be.
-    pub fn words(self) -> u32 {
+    /// The number of vectors of a chunk; for a single block, the maximum that it can have.
+    pub fn vectors(self) -> u32 {
         match self {
             Shape::Block { threads } => threads * 4,
-            Shape::Spread { words, .. } | Shape::Chunks { words, .. } => words,
+            Shape::Spread { vectors, .. } | Shape::Chunks { vectors, .. } => vectors,
         }
     }
 
-    /// Values that blocks hand to one of them.
+    /// The number of values that blocks publish to the last block.
     pub fn values(self) -> u32 {
         match self {
             Shape::Block { .. } => 0,
-            Shape::Spread { parts, .. } => parts * self.threads() / 32,
-            Shape::Chunks { parts, .. } => parts,
+            Shape::Spread { chunks, .. } => chunks * self.threads() / 32,
+            Shape::Chunks { chunks, .. } => chunks,
         }
     }
 }
 
 const KIB: u64 = 1 << 10;
 
-/// What is cut how: KiB up to which a line holds, and its shape. Measured on an H200.
+/// The largest size, in KiB, of each shape, as measured on an H200.
 ///
-/// One warp need not meet others. One block is the soonest to have it while its loads are few; eight have it before one more warp
-/// would have been joined; then there are as many parts as one warp can collect, and as many as a
-/// large device runs at once. From 16 to 24 MiB 192 parts read faster than 256, whose distances are
-/// near powers of two there.
+/// A single warp needs no barrier. One block is fastest while each thread has few loads. Above that, eight
+/// blocks are fastest, and then as many chunks as one warp can collect, or as many as a large device runs
+/// at the same time. From 16 to 24 MiB, 192 chunks are read faster than 256, whose addresses would be
+/// nearly a power of two apart.
 const TABLE: [(u64, Cut); 10] = [
     (2, Cut::Block(32)),
     (16, Cut::Block(256)),
@@ -87,10 +89,10 @@ const TABLE: [(u64, Cut); 10] = [
     (1280 << 10, Cut::Chunks(256)),
 ];
 
-/// Bytes of a part where the table ends.
+/// The number of bytes of a chunk of a slice that is larger than the sizes in the table.
 const LARGE: u64 = 512 * KIB;
 
-/// Threads of a block, or how many parts there are.
+/// The number of threads of a single block, or the number of chunks.
 #[derive(Clone, Copy)]
 enum Cut {
     Block(u32),
@@ -98,30 +100,30 @@ enum Cut {
     Chunks(u64),
 }
 
-/// Parts begin at multiples of so many words: 128 bytes, what memory is read by.
+/// The length of a chunk is a multiple of this number of vectors: 128 bytes, a cache line.
 const GRAIN: u64 = 8;
 
-/// The shape for `n` elements of `size` bytes; none beyond [`LONGEST`].
+/// Returns the shape for `n` elements of `size` bytes; `None` for more than [`LONGEST`] bytes.
 ///
-/// Parts are even, so that blocks end together. Of the longest slices there are more than a device
-/// runs at once, and blocks draw them.
+/// Chunks have equal sizes, so that blocks end together. The longest slices have more chunks than a device
+/// can have resident blocks; their blocks draw a ticket for each further chunk.
 pub fn pick(n: u64, size: u64) -> Option<Shape> {
     let bytes = n.checked_mul(size).filter(|bytes| *bytes <= LONGEST)?;
-    let words = bytes.div_ceil(16);
-    let even = |parts: u64| words.div_ceil(parts).next_multiple_of(GRAIN);
-    let parts = |each: u64| words.div_ceil(each) as u32;
+    let vectors = bytes.div_ceil(16);
+    let even = |chunks: u64| vectors.div_ceil(chunks).next_multiple_of(GRAIN);
+    let chunks = |each: u64| vectors.div_ceil(each) as u32;
     let line = TABLE.iter().find(|(kib, _)| bytes <= kib * KIB);
     Some(match line.map(|(_, cut)| *cut) {
         Some(Cut::Block(threads)) => Shape::Block { threads },
         Some(Cut::Spread(count)) => {
-            Shape::Spread { parts: parts(even(count)), words: even(count) as u32 }
+            Shape::Spread { chunks: chunks(even(count)), vectors: even(count) as u32 }
         }
         Some(Cut::Chunks(count)) => {
-            Shape::Chunks { parts: parts(even(count)), words: even(count) as u32 }
+            Shape::Chunks { chunks: chunks(even(count)), vectors: even(count) as u32 }
         }
         None => {
-            let each = LARGE.max(bytes.div_ceil(PARTS).next_power_of_two()) / 16;
-            Shape::Chunks { parts: parts(each), words: each as u32 }
+            let each = LARGE.max(bytes.div_ceil(CHUNKS).next_power_of_two()) / 16;
+            Shape::Chunks { chunks: chunks(each), vectors: each as u32 }
         }
     })
 }
@@ -130,7 +132,7 @@ pub fn pick(n: u64, size: u64) -> Option<Shape> {
 mod tests {
     use super::*;
 
-    /// Sizes around every line of the table and every power of two, in bytes.
+    /// Sizes around every boundary of the table and every power of two, in bytes.
     fn bytes() -> impl Iterator<Item = u64> {
         let powers = (0..46).map(|bits| 1u64 << bits);
         let edges = TABLE.iter().map(|(kib, _)| kib * KIB);
@@ -139,53 +141,56 @@ mod tests {
     }
 
     #[test]
-    fn small_sums_take_one_block() {
+    fn small_slices_take_one_block() {
         assert_eq!(pick(0, 4), Some(Shape::Block { threads: 32 }));
         assert_eq!(pick(512, 4), Some(Shape::Block { threads: 32 }));
         assert_eq!(pick(513, 4), Some(Shape::Block { threads: 256 }));
         assert_eq!(pick(4096, 4), Some(Shape::Block { threads: 256 }));
         assert_eq!(pick(4097, 4), Some(Shape::Block { threads: 1024 }));
         assert_eq!(pick(12 << 10, 4), Some(Shape::Block { threads: 1024 }));
-        assert_eq!(pick(1 << 14, 4), Some(Shape::Spread { parts: 8, words: 512 }));
-        assert_eq!(pick(48 << 10, 4), Some(Shape::Spread { parts: 8, words: 1536 }));
+        assert_eq!(pick(1 << 14, 4), Some(Shape::Spread { chunks: 8, vectors: 512 }));
+        assert_eq!(pick(48 << 10, 4), Some(Shape::Spread { chunks: 8, vectors: 1536 }));
     }
 
     #[test]
-    fn parts_are_even_between_powers_of_two() {
-        assert_eq!(pick(1 << 18, 4), Some(Shape::Chunks { parts: 32, words: 2048 }));
-        assert_eq!(pick(1_400_000, 4), Some(Shape::Chunks { parts: 160, words: 2192 }));
-        assert_eq!(pick(1 << 24, 4), Some(Shape::Chunks { parts: 256, words: 16384 }));
-        assert_eq!(pick(1 << 28, 4), Some(Shape::Chunks { parts: 256, words: 262_144 }));
-        assert_eq!(pick(1 << 30, 4), Some(Shape::Chunks { parts: 8192, words: 32768 }));
-        assert_eq!(pick(1 << 32, 4), Some(Shape::Chunks { parts: 16384, words: 65536 }));
+    fn chunks_are_even_between_powers_of_two() {
+        assert_eq!(pick(1 << 18, 4), Some(Shape::Chunks { chunks: 32, vectors: 2048 }));
+        assert_eq!(pick(1_400_000, 4), Some(Shape::Chunks { chunks: 160, vectors: 2192 }));
+        assert_eq!(pick(1 << 24, 4), Some(Shape::Chunks { chunks: 256, vectors: 16384 }));
+        assert_eq!(pick(1 << 28, 4), Some(Shape::Chunks { chunks: 256, vectors: 262_144 }));
+        assert_eq!(pick(1 << 30, 4), Some(Shape::Chunks { chunks: 8192, vectors: 32768 }));
+        assert_eq!(pick(1 << 32, 4), Some(Shape::Chunks { chunks: 16384, vectors: 65536 }));
     }
 
     #[test]
-    fn a_warp_of_a_spread_has_a_value_and_so_has_a_part_of_chunks() {
+    fn each_warp_of_a_spread_and_each_of_many_chunks_has_a_value() {
         assert_eq!(Shape::Block { threads: 1024 }.values(), 0);
-        assert_eq!(Shape::Spread { parts: 8, words: 512 }.values(), 64);
-        assert_eq!(Shape::Chunks { parts: 160, words: 2192 }.values(), 160);
+        assert_eq!(Shape::Spread { chunks: 8, vectors: 512 }.values(), 64);
+        assert_eq!(Shape::Chunks { chunks: 160, vectors: 2192 }.values(), 160);
     }
 
     #[test]
-    fn every_part_has_something_to_add_and_all_is_added() {
+    fn every_chunk_has_vectors_and_all_are_added() {
         for (bytes, size) in bytes().flat_map(|bytes| [2, 4, 8].map(|size| (bytes, size))) {
             let shape = pick(bytes / size, size).unwrap();
             let all = (bytes / size * size).div_ceil(16);
-            let (parts, words) = (u64::from(shape.parts()), u64::from(shape.words()));
-            assert!(parts * words >= all, "{bytes} bytes: {shape:?}");
-            assert!(parts == 1 || (parts - 1) * words < all, "{bytes} bytes: {shape:?}");
-            assert!(parts <= PARTS && words <= 1 << 28, "{bytes} bytes: {shape:?}");
+            let (chunks, vectors) = (u64::from(shape.chunks()), u64::from(shape.vectors()));
+            assert!(chunks * vectors >= all, "{bytes} bytes: {shape:?}");
+            assert!(chunks == 1 || (chunks - 1) * vectors < all, "{bytes} bytes: {shape:?}");
+            assert!(chunks <= CHUNKS && vectors <= 1 << 28, "{bytes} bytes: {shape:?}");
         }
     }
 
     #[test]
-    fn what_is_in_flight_at_once_is_all_there_is() {
+    fn all_loads_of_small_shapes_are_in_flight_at_once() {
         for bytes in bytes() {
             match pick(bytes, 1) {
                 Some(Shape::Block { threads }) => assert!(bytes <= u64::from(threads) * 4 * 16),
-                Some(Shape::Spread { parts, words }) => {
-                    assert!(parts == 8 && words <= 256 * 8, "{bytes} bytes: {parts} of {words}")
+                Some(Shape::Spread { chunks, vectors }) => {
+                    assert!(
+                        chunks == 8 && vectors <= 256 * 8,
+                        "{bytes} bytes: {chunks} of {vectors}"
+                    )
                 }
                 _ => {}
             }
@@ -193,14 +198,14 @@ mod tests {
     }
 
     #[test]
-    fn what_no_kernel_can_count_has_no_shape() {
+    fn too_many_elements_have_no_shape() {
         assert!(pick(LONGEST / 4, 4).is_some());
         assert_eq!(pick(LONGEST / 4 + 1, 4), None);
         assert_eq!(pick(u64::MAX, 8), None);
         for power in 31..34 {
             for n in [(1u64 << power) - 1, 1 << power, (1 << power) + 1, (1 << power) + 13] {
-                let Some(Shape::Chunks { parts, words }) = pick(n, 2) else { panic!("{n}") };
-                assert!(u64::from(parts) * u64::from(words) * 8 >= n, "{n}");
+                let Some(Shape::Chunks { chunks, vectors }) = pick(n, 2) else { panic!("{n}") };
+                assert!(u64::from(chunks) * u64::from(vectors) * 8 >= n, "{n}");
             }
         }
     }

@@ -1,52 +1,63 @@
-//! The kernels' PTX of a sum over several GPUs: a text for each type, operation and stage.
+//! The PTX of the kernels for sums over several GPUs. Each type, operation and stage has its own module.
 
 use crate::Kernel;
 
-/// A kernel of several GPUs' sum: of slices whose shape is [`Shape::Chunks`](crate::Shape::Chunks), but
-/// the last one.
+/// A kernel for sums over several GPUs. All stages but [`Stage::Elements`] are for slices whose shape is
+/// [`Shape::Chunks`](crate::Shape::Chunks).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stage {
-    /// The sums of a shard's parts, in a block behind a stamp.
+    /// Computes the sums of a shard's chunks, and stores them behind a stamp.
     Partials,
-    /// The tree over the blocks of all ranks.
+    /// Combines the sums of all ranks in the order of the tree.
     Finish,
-    /// Both in one launch, and the mail between the GPUs of one host.
+    /// Does both in one launch, with messages between the GPUs of one host.
     Exchange,
-    /// All of a slice in any other shape, whose elements lie with their ranks: too few for parts that
-    /// would be worth their own launch. Its blocks are as large as the shape's.
+    /// Adds a slice of any other shape, whose elements are read rank by rank: it is too short for a launch
+    /// on each rank to be worth it. Its blocks are as large as those of the shape.
     Elements,
 }
 
 impl Stage {
-    /// All of them.
+    /// All stages.
     pub const ALL: [Stage; 4] = [Stage::Partials, Stage::Finish, Stage::Exchange, Stage::Elements];
 
-    /// Threads of a block, of those that have parts.
+    /// The number of threads of a block in the stages that work on chunks.
     pub const THREADS: u32 = 512;
 }
 
 /// The stages of one type and operation.
 pub(crate) type Stages = [Kernel; Stage::ALL.len()];
 
-/// The stages of a type; the words are those of [`kernels`](crate::kernels::kernels).
+/// The stages of a type, with the kinds and types of [`kernels`](crate::kernels::kernels). `finish`
+/// combines sums, which are floats if the elements are halves.
 macro_rules! stages {
-    ($kind:ident $type:literal) => {
+    (plain $type:literal sums $sums:literal) => {
         [
-            $crate::stage::stages!($kind $type "sum"),
-            $crate::stage::stages!($kind $type "min"),
-            $crate::stage::stages!($kind $type "max"),
+            $crate::stage::stages!(@ old $sums "sum" old $sums),
+            $crate::stage::stages!(@ old $type "min" old $type),
+            $crate::stage::stages!(@ old $type "max" old $type),
         ]
     };
-    (plain $type:literal $operation:literal) => { $crate::stage::stages!(@ old $type $operation) };
-    (words $type:literal $operation:literal) => { $crate::stage::stages!(@ both $type $operation) };
-    (halves $type:literal "sum") => { $crate::stage::stages!(@ old $type "sum") };
-    (halves $type:literal $operation:literal) => { $crate::stage::stages!(@ both $type $operation) };
-    (@ $texts:ident $type:literal $operation:literal) => {
+    (redux $type:literal sums $sums:literal) => {
         [
-            $crate::kernels::kernels!(# $texts $type $operation "partials"),
-            $crate::kernels::kernels!(# $texts $type $operation "finish"),
-            $crate::kernels::kernels!(# $texts $type $operation "exchange"),
-            $crate::kernels::kernels!(# $texts $type $operation "elements"),
+            $crate::stage::stages!(@ both $sums "sum" both $sums),
+            $crate::stage::stages!(@ both $type "min" both $type),
+            $crate::stage::stages!(@ both $type "max" both $type),
+        ]
+    };
+    (halves $type:literal sums $sums:literal) => {
+        [
+            $crate::stage::stages!(@ old $sums "sum" old "f32"),
+            $crate::stage::stages!(@ both $type "min" old "f32"),
+            $crate::stage::stages!(@ both $type "max" old "f32"),
+        ]
+    };
+    (@ $modules:ident $type:literal $operation:literal $finish:ident $finished:literal) => {
+        [
+            $crate::kernels::kernels!(# $modules $type $operation "partials"),
+            $crate::kernels::kernels!(# $finish $finished $operation "finish"),
+            $crate::kernels::kernels!(# $modules $type $operation "exchange"),
+            $crate::kernels::kernels!(# $modules $type $operation "elements"),
         ]
     };
 }

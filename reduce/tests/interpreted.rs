@@ -1,19 +1,21 @@
-//! Every kernel on the interpreter: the bits of `reduce::host`, whatever the device is and does, and
-//! nothing that its checks object to.
+//! Every kernel on the interpreter: for any device and schedule, the result is bit-identical to that of
+//! `samebits::host`, and there are no findings.
 
 mod drawn;
 mod play;
 
+use std::ops::RangeInclusive;
+
 use drawn::{Drawn, on_the_host, slice};
 use half::{bf16, f16};
 use play::{Bytes, Way, play};
-use reduce::{Family, Operation, Shape, shape::pick};
+use samebits::{Family, Operation, Shape, shape::pick};
 use simt::Schedule;
 
 const PLAIN: Way =
     Way { major: 9, resident: 264, schedule: Schedule::Converged, shift: 0, epoch: 0 };
 
-/// A way for each text, number of blocks and place of the slice.
+/// Setups with both PTX modules, and with several numbers of blocks and alignments of the slice.
 fn ways() -> [Way; 6] {
     [
         PLAIN,
@@ -29,11 +31,12 @@ fn bytes<T: Bytes + Copy>(values: &[T]) -> Vec<u8> {
     values.iter().flat_map(|value| value.bytes()).collect()
 }
 
-/// One size of every shape, a little ragged, in bytes.
+/// An uneven size for every shape, in bytes.
 const SHAPES: [usize; 4] = [5_002, 20_010, 70_026, 200_026];
 
-/// Awkward numbers of elements, and sizes around the borders between shapes, in bytes.
+/// Awkward numbers of elements.
 const AWKWARD: [usize; 13] = [0, 1, 2, 31, 32, 33, 63, 65, 255, 257, 1000, 1023, 1025];
+/// Sizes around the boundaries between shapes, in bytes.
 const BORDERS: [usize; 9] = [
     16 << 10,
     (16 << 10) + 8,
@@ -65,13 +68,19 @@ fn check<T: Drawn + Bytes>() {
         for n in AWKWARD {
             holds::<T>(n, operation, &ways());
         }
-        // Long slices take long here: two ways each, others for each operation.
+        // Interpreting a long slice is slow, so each length has one setup, which differs from operation to
+        // operation.
         for (n, i) in borders.clone().zip(turn..) {
-            holds::<T>(n, operation, &[ways()[i % 3], ways()[3 + i % 3]]);
+            holds::<T>(n, operation, &[ways()[i % 6]]);
         }
     }
-    // By turns of operations, of texts, of numbers of blocks, whole and across words.
-    let schedules = (1..=20).map(Schedule::Adversarial).chain([Schedule::MinPc]);
+    schedules::<T>(1..=3);
+}
+
+/// Other schedules, which cycle through the operations, PTX modules, numbers of blocks and alignments of
+/// the slice.
+fn schedules<T: Drawn + Bytes>(seeds: RangeInclusive<u64>) {
+    let schedules = seeds.map(Schedule::Adversarial).chain([Schedule::MinPc]);
     for (schedule, i) in schedules.zip(0..) {
         for bytes in SHAPES {
             let way = Way {
@@ -86,24 +95,47 @@ fn check<T: Drawn + Bytes>() {
     }
 }
 
-macro_rules! types {
-    ($($test:ident $type:ty;)+) => {$(
-        #[test]
-        fn $test() {
-            check::<$type>();
+/// All setups at the boundaries between shapes, and twenty adversarial schedules.
+fn sweep<T: Drawn + Bytes>() {
+    for operation in Operation::ALL {
+        for bytes in BORDERS {
+            holds::<T>(bytes / size_of::<T>(), operation, &ways());
         }
-    )+};
+    }
+    schedules::<T>(1..=20);
+}
+
+macro_rules! types {
+    ($($test:ident $type:ty;)+) => {
+        $(
+            #[test]
+            fn $test() {
+                check::<$type>();
+            }
+        )+
+
+        mod sweeps {
+            use super::*;
+            $(
+                #[test]
+                #[ignore = "a sweep: cargo x ci --sweeps"]
+                fn $test() {
+                    sweep::<$type>();
+                }
+            )+
+        }
+    };
 }
 types! {
     f32s f32; f64s f64; i32s i32; u32s u32; i64s i64; u64s u64; f16s f16; bf16s bf16;
 }
 
-/// Lengths that no power of two is near, in more rows than are in flight, and in more parts than one
-/// warp collects; and one whose parts are drawn.
+/// Lengths far from powers of two, with more vectors a thread than are in flight, and with more chunks than
+/// one warp collects. With few resident blocks, the blocks draw tickets for their chunks.
 #[test]
-fn many_parts_of_many_rows() {
+fn many_chunks_of_many_vectors() {
     for (n, parts) in [(390_001, 32), (650_001, 48), (670_003, 160)] {
-        let Some(Shape::Chunks { parts: picked, .. }) = pick(n, 4) else { panic!("chunks") };
+        let Some(Shape::Chunks { chunks: picked, .. }) = pick(n, 4) else { panic!("chunks") };
         assert_eq!(picked, parts, "of {n}");
         let ways = [PLAIN, Way { resident: 28, shift: 1, ..PLAIN }];
         holds::<f32>(n as usize, Operation::Sum, &ways);
@@ -111,7 +143,7 @@ fn many_parts_of_many_rows() {
 }
 
 #[test]
-fn nothing_but_nan_is_the_one_nan() {
+fn only_nans_give_the_canonical_nan() {
     for n in [1, 3, 5000, 20_000, 140_000] {
         let values = vec![-f32::NAN; n];
         for operation in Operation::ALL {
@@ -129,12 +161,12 @@ fn nothing_but_nan_is_the_one_nan() {
     assert_eq!(play::<f64>(&bytes(&values), 5000, Operation::Max, PLAIN), 0x7fff_ffff_ffff_ffff);
 }
 
-/// What a kernel was compiled for is what it is launched with.
+/// A kernel is launched with the number of threads that its PTX declares.
 #[test]
-fn threads_are_those_of_the_text() {
+fn threads_match_the_ptx() {
     for family in Family::ALL {
         for operation in Operation::ALL {
-            let kernel = reduce::kernel::<f32>(operation, family);
+            let kernel = samebits::kernel::<f32>(operation, family);
             let text = kernel.ptx(9);
             assert!(text.contains(&format!(".entry {}(", kernel.name)), "{}", kernel.name);
             let threads = format!(".maxntid {}, 1, 1", family.threads());
@@ -143,20 +175,20 @@ fn threads_are_those_of_the_text() {
     }
 }
 
-/// The first sum of a program compiles one kernel: what the driver takes for it goes by the text.
+/// The first sum of a program compiles one kernel, whose compile time grows with the length of its PTX.
 #[test]
-fn texts_are_short() {
+fn ptx_modules_are_short() {
     let mut all = 0;
     let mut count = |operation, family| {
         let kernels = [
-            reduce::kernel::<f32>(operation, family),
-            reduce::kernel::<f64>(operation, family),
-            reduce::kernel::<i32>(operation, family),
-            reduce::kernel::<u32>(operation, family),
-            reduce::kernel::<i64>(operation, family),
-            reduce::kernel::<u64>(operation, family),
-            reduce::kernel::<f16>(operation, family),
-            reduce::kernel::<bf16>(operation, family),
+            samebits::kernel::<f32>(operation, family),
+            samebits::kernel::<f64>(operation, family),
+            samebits::kernel::<i32>(operation, family),
+            samebits::kernel::<u32>(operation, family),
+            samebits::kernel::<i64>(operation, family),
+            samebits::kernel::<u64>(operation, family),
+            samebits::kernel::<f16>(operation, family),
+            samebits::kernel::<bf16>(operation, family),
         ];
         for kernel in kernels {
             for text in [kernel.ptx_70, kernel.ptx_90] {
@@ -170,5 +202,5 @@ fn texts_are_short() {
             count(operation, family);
         }
     }
-    assert!(all <= 2_500_000, "{all} bytes of PTX in every program that takes the crate");
+    assert!(all <= 2_500_000, "{all} bytes of PTX in every program that uses the crate");
 }

@@ -1,8 +1,8 @@
-//! What ORDER.md says by example, added by hand in that order.
+//! The examples of ORDER.md, added step by step in the documented order.
 
-use reduce::{Shape, host, shape::pick};
+use samebits::{Shape, host, shape::pick};
 
-/// Floats whose sum tells one order from another.
+/// Floats whose sum depends on the order.
 fn values(n: usize) -> Vec<f32> {
     (0..n as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 8) as f32 * 0.001 - 8000.0).collect()
 }
@@ -16,7 +16,7 @@ fn halve(values: &[f32]) -> f32 {
     values[0]
 }
 
-/// The sums of a part's warps, thread by thread.
+/// The sums of a chunk's warps, thread by thread.
 fn warps(part: &[f32], threads: usize) -> Vec<f32> {
     let thread = |t: usize| {
         let mut lanes = [0.0f32; 4];
@@ -33,7 +33,7 @@ fn warps(part: &[f32], threads: usize) -> Vec<f32> {
 }
 
 #[test]
-fn nine_words() {
+fn nine_vectors() {
     let values = values(35);
     let v: Vec<f32> = (0..9)
         .map(|t| {
@@ -55,26 +55,26 @@ fn one_block_of_1024() {
 }
 
 #[test]
-fn eight_parts() {
+fn eight_chunks() {
     let values = values(30_000);
-    assert_eq!(pick(30_000, 4), Some(Shape::Spread { parts: 8, words: 944 }));
+    assert_eq!(pick(30_000, 4), Some(Shape::Spread { chunks: 8, vectors: 944 }));
     let w: Vec<f32> = values.chunks(4 * 944).flat_map(|part| warps(part, 256)).collect();
     let threads: Vec<f32> = (0..32).map(|i| w[i] + w[i + 32]).collect();
     assert_eq!((w.len(), host::sum(&values).to_bits()), (64, halve(&threads).to_bits()));
 }
 
 #[test]
-fn parts_that_the_page_counts() {
+fn chunks_that_the_page_counts() {
     assert_eq!(7500 - 7 * 944, 892);
-    assert_eq!(pick(250_000, 8), Some(Shape::Chunks { parts: 48, words: 2608 }));
+    assert_eq!(pick(250_000, 8), Some(Shape::Chunks { chunks: 48, vectors: 2608 }));
     assert_eq!(125_000 - 47 * 2608, 2424);
-    assert_eq!(pick(1 << 30, 2), Some(Shape::Chunks { parts: 4096, words: 32768 }));
+    assert_eq!(pick(1 << 30, 2), Some(Shape::Chunks { chunks: 4096, vectors: 32768 }));
 }
 
-/// Bits that were once given, of every shape: who changes one gives the order a new number.
+/// The bits of earlier versions, for every shape. If any of them changes, `ORDER` must change too.
 #[test]
 fn the_bits_of_version_1() {
-    assert_eq!(reduce::ORDER, 1);
+    assert_eq!(samebits::ORDER, 1);
     let bits =
         [35, 5000, 10_000, 30_000, 100_000, 600_000, 700_001, 1_400_003, 3_000_000, 17_000_001]
             .map(|n| host::sum(&values(n)).to_bits());
@@ -93,7 +93,7 @@ fn the_bits_of_version_1() {
     assert_eq!(bits, given, "{bits:#x?}");
 }
 
-/// The table of the page is that of the program.
+/// The table of ORDER.md is equal to the program's.
 #[test]
 fn the_table_of_the_page() {
     let page = include_str!("../ORDER.md");
@@ -117,7 +117,7 @@ fn the_table_of_the_page() {
             assert_eq!((kind, shape.threads()), (cells[2], threads), "{bytes} bytes, {row}");
             if let Ok(parts) = cells[3].parse::<u32>() {
                 assert!(
-                    shape.parts() <= parts && shape.parts() + 1 >= parts,
+                    shape.chunks() <= parts && shape.chunks() + 1 >= parts,
                     "{bytes} bytes: {shape:?}"
                 );
             }

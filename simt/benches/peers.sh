@@ -1,8 +1,8 @@
 #!/bin/sh
-# v0 at 2^20 f32, block 256, in one run: simt beside Oclgrind and numba's CUDA simulator.
+# v0 at 2^20 f32, block 256, in one run: simt compared with Oclgrind and numba's CUDA simulator.
 #
-# Needs Debian's `oclgrind` and a Python with `numba` (PyPI; PYTHON=.../bin/python names it). What is
-# not there is left out. Prints wall-clock and processor seconds: on a busy machine compare the latter.
+# Needs Debian's `oclgrind` and a Python with `numba` (PyPI; PYTHON=.../bin/python names it), and skips
+# missing ones. Prints wall-clock and processor seconds: on a busy machine compare the latter.
 cd "$(dirname "$0")/../.." || exit 1
 cargo build --quiet --release -p simt || exit 1
 PYTHON=${PYTHON:-python3} exec "${PYTHON:-python3}" - <<'EOF'

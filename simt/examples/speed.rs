@@ -1,4 +1,4 @@
-//! How fast the interpreter is: v0 on 2^20 floats (or 2^N, the first argument), blocks of 256.
+//! Measures the interpreter's speed: v0 on 2^20 floats (or 2^N, the first argument), blocks of 256.
 
 use std::time::Instant;
 

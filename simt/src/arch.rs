@@ -1,38 +1,38 @@
-//! The GPU that is played: what its launches may ask for.
+//! The simulated GPU: the limits of its launches.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Limits of an architecture, and the multiprocessors of one GPU of it.
+/// Limits of an architecture, and the number of multiprocessors of one GPU that has it.
 ///
-/// Registers are not among what a launch is held against: a compiler's assembler hands them out,
-/// and there is none here. Only what a kernel declares (`.maxnreg`, `__launch_bounds__`) is known.
+/// Registers do not limit a launch: an assembler allocates them, and the interpreter has none.
+/// Only the bounds that a kernel declares (`.maxnreg`, `__launch_bounds__`) are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Arch {
-    /// Such as `sm_90`.
+    /// For example `sm_90`.
     pub name: &'static str,
-    /// The GPU that `sms` is the count of.
+    /// The GPU that has `sms` multiprocessors.
     pub gpu: &'static str,
     /// Multiprocessors of that GPU.
     pub sms: u32,
-    /// Threads of a block.
+    /// Threads per block.
     pub threads_per_block: u32,
     /// Threads that a multiprocessor holds.
     pub threads_per_sm: u32,
     /// Blocks that a multiprocessor holds.
     pub blocks_per_sm: u32,
-    /// Bytes of static shared memory of a block.
+    /// Bytes of static shared memory per block.
     pub static_shared: u32,
-    /// Bytes of shared memory of a block, static and dynamic.
+    /// Bytes of shared memory per block, static and dynamic.
     pub shared_per_block: u32,
-    /// Bytes of shared memory of a multiprocessor, 1 KiB of each block's own among them.
+    /// Bytes of shared memory per multiprocessor, including 1 KiB that the system reserves for each block.
     pub shared_per_sm: u32,
-    /// Registers of a thread.
+    /// Registers per thread.
     pub registers_per_thread: u32,
-    /// Registers of a block, and of a multiprocessor.
+    /// Registers per block, and per multiprocessor.
     pub registers_per_block: u32,
-    /// Blocks of the largest cluster; 1 where there are no clusters.
+    /// Blocks of the largest cluster; 1 without support for clusters.
     pub cluster: u32,
 }
 
@@ -55,7 +55,7 @@ const SM_70: Arch = Arch {
 };
 
 impl Arch {
-    /// The architectures that can be played; each stands for those around it.
+    /// The architectures that can be simulated; each stands for its neighbours.
     pub const ALL: [Arch; 4] = [
         SM_70,
         Arch {
@@ -95,7 +95,7 @@ impl Arch {
         number(self.name).unwrap_or(0)
     }
 
-    /// Blocks of so many threads and bytes of shared memory that a multiprocessor holds, as far as is
+    /// Blocks of this many threads and bytes of shared memory that fit a multiprocessor, as far as is
     /// known without registers.
     pub fn resident(&self, threads: u32, shared: u32) -> u32 {
         let own = 1 << 10;
@@ -104,24 +104,24 @@ impl Arch {
         self.blocks_per_sm.min(by_threads).min(by_shared.max(1)).max(1)
     }
 
-    /// Bytes in whose multiples a block has shared memory.
+    /// Allocation unit of a block's shared memory, in bytes.
     pub(crate) fn shared_unit(&self) -> u32 {
         if self.number() < 80 { 256 } else { 128 }
     }
 
-    /// The oldest that runs text made for a target such as `sm_60` or `sm_90a`.
+    /// The oldest architecture that runs PTX for a target such as `sm_60` or `sm_90a`.
     pub fn that_runs(target: &str) -> Option<Arch> {
         let needs = number(target)?;
         Arch::ALL.into_iter().find(|arch| arch.number() >= needs)
     }
 
-    /// Whether it runs text made for a target.
+    /// Whether it runs PTX for a target.
     pub(crate) fn runs(&self, target: &str) -> bool {
         number(target).is_none_or(|needs| needs <= self.number())
     }
 }
 
-/// 90 of `sm_90a`.
+/// The number in the name of a target: 90 of `sm_90a`.
 pub(crate) fn number(name: &str) -> Option<u32> {
     name.strip_prefix("sm_")?.trim_end_matches(['a', 'f']).parse().ok()
 }
@@ -141,7 +141,7 @@ impl fmt::Display for Arch {
 impl FromStr for Arch {
     type Err = String;
 
-    /// `sm_86`, or `sm_86:20` for one with 20 multiprocessors.
+    /// Parses `sm_86`, or `sm_86:20` for 20 multiprocessors.
     fn from_str(text: &str) -> Result<Arch, String> {
         let (name, sms) = match text.split_once(':') {
             Some((name, sms)) => (name, Some(sms)),
@@ -149,7 +149,7 @@ impl FromStr for Arch {
         };
         let Some(mut arch) = Arch::ALL.into_iter().find(|arch| arch.name == name) else {
             let names = Arch::ALL.map(|arch| format!("{} ({})", arch.name, arch.gpu)).join(", ");
-            return Err(format!("no GPU `{name}` can be played: choose {names}"));
+            return Err(format!("cannot simulate the GPU `{name}`: choose {names}"));
         };
         if let Some(sms) = sms {
             arch.sms = match sms.parse() {
@@ -157,7 +157,7 @@ impl FromStr for Arch {
                 _ => {
                     return Err(format!(
                         "`{sms}` multiprocessors: give a whole number from 1 to 65536, \
-                         as in {name}:{}",
+                         for example {name}:{}",
                         arch.sms
                     ));
                 }

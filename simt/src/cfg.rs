@@ -1,13 +1,9 @@
-//! Where lanes that part at a branch meet again: its immediate post-dominator.
-
-use petgraph::algo::dominators::simple_fast;
-use petgraph::graph::{DiGraph, NodeIndex};
+//! Reconvergence: lanes that diverge at a branch meet again at its immediate post-dominator.
 
 use crate::inst::{Inst, NOWHERE, Op};
 
-/// Fills in [`Inst::join`] of each branch under a guard.
+/// Sets [`Inst::join`] of each guarded branch.
 pub(crate) fn set_joins(insts: &mut [Inst]) {
-    // Nodes are basic blocks; the graph is reversed and has one virtual exit.
     let n = insts.len();
     let mut leader = vec![false; n];
     for (pc, inst) in insts.iter().enumerate() {
@@ -21,39 +17,91 @@ pub(crate) fn set_joins(insts: &mut [Inst]) {
         }
     }
     mark(&mut leader, 0);
-    let mut graph = DiGraph::<u32, ()>::new();
-    let exit = graph.add_node(NOWHERE);
-    let mut block = vec![exit; n];
+    // Block 0 is the exit; the others are numbered in the order of the code.
+    let mut first = vec![NOWHERE];
+    let mut block = vec![0; n];
     for pc in 0..n {
-        block[pc] = if leader[pc] { graph.add_node(pc as u32) } else { block[pc - 1] };
+        if leader[pc] {
+            first.push(pc as u32);
+        }
+        block[pc] = first.len() - 1;
     }
-    let last = |pc: usize| pc + 1 == n || leader[pc + 1];
-    for pc in (0..n).filter(|pc| last(*pc)) {
+    let mut next = vec![Vec::new(); first.len()];
+    for pc in (0..n).filter(|&pc| pc + 1 == n || leader[pc + 1]) {
         let inst = &insts[pc];
-        let next = |pc: usize| block.get(pc).copied().unwrap_or(exit);
-        match inst.op {
-            Op::Branch(target) => {
-                graph.add_edge(block[target as usize], block[pc], ());
-            }
-            Op::Exit => {
-                graph.add_edge(exit, block[pc], ());
-            }
-            _ => {
-                graph.add_edge(next(pc + 1), block[pc], ());
-            }
-        }
-        let falls = inst.guard.is_some() && matches!(inst.op, Op::Branch(_) | Op::Exit);
-        if falls {
-            graph.add_edge(next(pc + 1), block[pc], ());
+        let after = block.get(pc + 1).copied().unwrap_or(EXIT);
+        next[block[pc]].push(match inst.op {
+            Op::Branch(target) => block[target as usize],
+            Op::Exit => EXIT,
+            _ => after,
+        });
+        if inst.guard.is_some() && matches!(inst.op, Op::Branch(_) | Op::Exit) {
+            next[block[pc]].push(after);
         }
     }
-    let dominators = simple_fast(&graph, exit);
+    let join = post_dominators(&next);
     for pc in 0..n {
         if insts[pc].guard.is_some() && matches!(insts[pc].op, Op::Branch(_)) {
-            let join: Option<NodeIndex> = dominators.immediate_dominator(block[pc]);
-            insts[pc].join = join.map_or(NOWHERE, |node| graph[node]);
+            insts[pc].join = join[block[pc]].map_or(NOWHERE, |block| first[block]);
         }
     }
+}
+
+/// The block in which a kernel ends.
+const EXIT: usize = 0;
+
+/// Returns the immediate post-dominator of each block, given its successors; none for blocks from which
+/// the exit cannot be reached, and for the exit.
+///
+/// Cooper, Harvey and Kennedy, A Simple, Fast Dominance Algorithm, 2001, on the reversed graph.
+fn post_dominators(next: &[Vec<usize>]) -> Vec<Option<usize>> {
+    let mut before = vec![Vec::new(); next.len()];
+    for (from, to) in
+        next.iter().enumerate().flat_map(|(b, next)| next.iter().map(move |&t| (b, t)))
+    {
+        before[to].push(from);
+    }
+    // Blocks in postorder of a walk against the edges, and the place of each.
+    let (mut order, mut place) = (Vec::new(), vec![None; next.len()]);
+    let mut seen = vec![false; next.len()];
+    let mut stack = vec![(EXIT, 0)];
+    seen[EXIT] = true;
+    while let Some((block, at)) = stack.pop() {
+        match before[block].get(at) {
+            Some(&from) => {
+                stack.push((block, at + 1));
+                if !std::mem::replace(&mut seen[from], true) {
+                    stack.push((from, 0));
+                }
+            }
+            None => {
+                place[block] = Some(order.len());
+                order.push(block);
+            }
+        }
+    }
+    let mut joins: Vec<Option<usize>> = vec![None; next.len()];
+    joins[EXIT] = Some(EXIT);
+    let meet = |joins: &[Option<usize>], mut a: usize, mut b: usize| {
+        // Both paths lead to the exit, which is last in the order.
+        while a != b {
+            let behind = if place[a] < place[b] { &mut a } else { &mut b };
+            *behind = joins[*behind].unwrap_or(EXIT);
+        }
+        a
+    };
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for &block in order.iter().rev().skip(1) {
+            let known = next[block].iter().copied().filter(|&to| joins[to].is_some());
+            let join = known.reduce(|a, b| meet(&joins, a, b));
+            changed |= joins[block] != join;
+            joins[block] = join;
+        }
+    }
+    joins[EXIT] = None;
+    joins
 }
 
 fn mark(leader: &mut [bool], pc: usize) {

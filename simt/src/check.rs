@@ -1,8 +1,8 @@
-//! Whether a launch fits its kernel and the GPU that is played.
+//! Whether a launch fits its kernel and the simulated GPU.
 
 use crate::{Config, Kernel, Launch};
 
-/// Checks a launch; the parameters as they lie in memory.
+/// Checks a launch, and returns the parameters as they lie in memory.
 pub(crate) fn check(
     kernel: &Kernel,
     launch: &Launch<'_>,
@@ -15,18 +15,18 @@ pub(crate) fn check(
     params(kernel, launch)
 }
 
-/// Text for a newer GPU does not load.
+/// PTX for a newer GPU does not load.
 fn made_for(kernel: &Kernel, config: &Config) -> Result<(), String> {
     let (arch, target) = (config.arch, kernel.target.as_str());
     if arch.runs(target) {
         return Ok(());
     }
     let instead = match crate::arch::Arch::that_runs(target) {
-        Some(newer) => format!("play {newer}, or compile for {arch} or older"),
+        Some(newer) => format!("simulate {newer}, or compile for {arch} or older"),
         None => format!("compile for {arch} or older"),
     };
     Err(format!(
-        "entry `{}` is made for {target}, and the GPU that is played is {arch}: {instead}",
+        "entry `{}` is made for {target}, and the simulated GPU is {arch}: {instead}",
         kernel.name
     ))
 }
@@ -35,37 +35,37 @@ fn shape(kernel: &Kernel, launch: &Launch<'_>, config: &Config) -> Result<(), St
     let (name, grid, block) = (&kernel.name, launch.grid, launch.block);
     if grid.contains(&0) || grid[0] > i32::MAX as u32 || grid[1] > 65535 || grid[2] > 65535 {
         return Err(format!(
-            "a grid of {grid:?} blocks: each side is at least 1, and at most 2^31-1, 65535 and 65535"
+            "a grid of {grid:?} blocks: each dimension must be at least 1, and at most 2^31-1, 65535 and 65535"
         ));
     }
     let most = config.arch.threads_per_block;
     let threads = block.iter().map(|d| u64::from(*d)).product::<u64>();
     if threads == 0 || threads > u64::from(most) || block[2] > 64 {
         return Err(format!(
-            "a block of {block:?} threads: {threads} in all, where 1 to {most} are allowed: \
-             take more blocks of fewer threads"
+            "a block of {block:?} threads: {threads} in all, but 1 to {most} are allowed: \
+             launch more blocks of fewer threads"
         ));
     }
     if let Some(want) = kernel.reqntid
         && want != block
     {
         return Err(format!(
-            "entry `{name}` wants blocks of {want:?} threads, {block:?} were given"
+            "entry `{name}` requires blocks of {want:?} threads, but {block:?} were given"
         ));
     }
     if let Some(dims) = kernel.maxntid {
         let allowed: u64 = dims.iter().map(|d| u64::from(*d)).product();
         if threads > allowed {
             return Err(format!(
-                "entry `{name}` allows {allowed} threads a block (`__launch_bounds__`), {threads} \
-                 were given: take smaller blocks, or raise the bound"
+                "entry `{name}` allows {allowed} threads per block (`__launch_bounds__`), but {threads} \
+                 were given: launch smaller blocks, or raise the bound"
             ));
         }
     }
     let registers = config.arch.registers_per_thread;
     match kernel.maxnreg {
         Some(n) if n == 0 || n > registers => Err(format!(
-            "entry `{name}` declares at most {n} registers a thread (`.maxnreg`), where {} allows \
+            "entry `{name}` declares at most {n} registers per thread (`.maxnreg`), but {} allows \
              1 to {registers}: lower it",
             config.arch
         )),
@@ -79,14 +79,14 @@ fn cluster(kernel: &Kernel, launch: &Launch<'_>, config: &Config) -> Result<(), 
         && want != cluster
     {
         return Err(format!(
-            "entry `{name}` wants clusters of {want:?} blocks, {cluster:?} were given"
+            "entry `{name}` requires clusters of {want:?} blocks, but {cluster:?} were given"
         ));
     }
     let size = cluster.iter().map(|d| u64::from(*d)).product::<u64>();
     let most = config.arch.cluster;
     if size > 1 && most == 1 {
         return Err(format!(
-            "clusters of {size} blocks: {} has none; play sm_90 or newer, or launch without",
+            "clusters of {size} blocks: {} has no clusters; simulate sm_90 or newer, or launch without them",
             config.arch
         ));
     }
@@ -104,17 +104,17 @@ fn shared(kernel: &Kernel, launch: &Launch<'_>, config: &Config) -> Result<(), S
     let (name, arch) = (&kernel.name, config.arch);
     if kernel.static_shared > arch.static_shared {
         return Err(format!(
-            "entry `{name}` has {} bytes of static shared memory, and no GPU allows a block more \
-             than {}: make the array `extern __shared__`, and ask for its bytes at the launch, of \
-             which {arch} allows {}",
+            "entry `{name}` has {} bytes of static shared memory, but no GPU allows a block more \
+             than {}: make the array `extern __shared__`, and give its size at the launch; \
+             {arch} allows {}",
             kernel.static_shared, arch.static_shared, arch.shared_per_block
         ));
     }
     let bytes = u64::from(kernel.shared_bytes(launch.shared)) + u64::from(launch.shared);
     if bytes > arch.shared_per_block.into() {
         return Err(format!(
-            "entry `{name}` would have {bytes} bytes of shared memory a block, and {arch} allows \
-             {}: take smaller blocks or fewer elements a thread",
+            "entry `{name}` would have {bytes} bytes of shared memory per block, but {arch} allows \
+             {}: launch smaller blocks or use fewer elements per thread",
             arch.shared_per_block
         ));
     }
@@ -127,14 +127,14 @@ fn params(kernel: &Kernel, launch: &Launch<'_>) -> Result<Vec<u8>, String> {
         let (takes, given) = (kernel.params.len(), launch.args.len());
         let (s, were) =
             (if takes == 1 { "" } else { "s" }, if given == 1 { "was" } else { "were" });
-        return Err(format!("entry `{name}` takes {takes} parameter{s}, {given} {were} given"));
+        return Err(format!("entry `{name}` takes {takes} parameter{s}, but {given} {were} given"));
     }
     let mut bytes = Vec::new();
     for (i, (arg, param)) in launch.args.iter().zip(&kernel.params).enumerate() {
         let arg = arg.bytes();
         if arg.len() != param.bytes as usize {
             return Err(format!(
-                "parameter {i} of entry `{name}` has {} bytes, the argument has {}",
+                "parameter {i} of entry `{name}` has {} bytes, but the argument has {}",
                 param.bytes,
                 arg.len()
             ));

@@ -1,4 +1,4 @@
-//! The counters observer: what each launch, line and round of a kernel does.
+//! Counts the work of each launch, line and round of a kernel.
 
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
@@ -8,7 +8,7 @@ use crate::observer::{Access, Arrive, At, Collective, Copy, LaunchInfo, Level, O
 
 macro_rules! counts {
     ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {
-        /// What is counted, summed over warps.
+        /// Counts, summed over warps.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
         pub struct Counts {
             $($(#[$doc])* pub $name: u64,)+
@@ -32,27 +32,27 @@ macro_rules! counts {
 counts! {
     /// Instructions that warps issued.
     warp_insts,
-    /// Instructions times lanes whose guard holds.
+    /// Thread instructions: for each warp instruction, the lanes whose guard holds.
     thread_insts,
-    /// Conditional branches that part the lanes of a warp.
+    /// Conditional branches at which the lanes of a warp diverge.
     divergent_branches,
-    /// Loads from shared memory with a lane on.
+    /// Loads from shared memory with at least one active lane.
     shared_ld,
-    /// Stores to shared memory with a lane on.
+    /// Stores to shared memory with at least one active lane.
     shared_st,
-    /// Passes over the banks that the loads take.
+    /// Wavefronts (passes over the banks) of the loads.
     shared_ld_wavefronts,
-    /// Passes over the banks that the stores take.
+    /// Wavefronts (passes over the banks) of the stores.
     shared_st_wavefronts,
-    /// Wavefronts of loads beyond what their width needs.
+    /// Wavefronts of loads beyond the minimum for their width.
     shared_ld_conflicts,
-    /// Wavefronts of stores beyond what their width needs.
+    /// Wavefronts of stores beyond the minimum for their width.
     shared_st_conflicts,
-    /// Loads from global memory with a lane on.
+    /// Loads from global memory with at least one active lane.
     global_ld_requests,
     /// 32-byte sectors that the loads touch, distinct in each request.
     global_ld_sectors,
-    /// Stores to global memory with a lane on.
+    /// Stores to global memory with at least one active lane.
     global_st_requests,
     /// 32-byte sectors that the stores touch, distinct in each request.
     global_st_sectors,
@@ -68,7 +68,7 @@ counts! {
     copied_bytes,
 }
 
-/// What one launch did.
+/// The counts of one launch.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct LaunchCounts {
@@ -76,17 +76,17 @@ pub struct LaunchCounts {
     pub entry: String,
     /// Blocks in x, y, z.
     pub grid: [u32; 3],
-    /// Threads of a block in x, y, z.
+    /// Threads per block in x, y, z.
     pub block: [u32; 3],
     /// The whole launch.
     pub counts: Counts,
-    /// Per line of the CUDA source; 0 holds what has no line.
+    /// Per line of the CUDA source; line 0 holds instructions that have no line.
     pub lines: BTreeMap<u32, Counts>,
-    /// Per line of the PTX, with the line of the CUDA source that it was made from.
+    /// Per line of the PTX, with its line of the CUDA source.
     pub ptx: BTreeMap<u32, (u32, Counts)>,
     /// Per round: the interval between two block barriers.
     pub rounds: Vec<Counts>,
-    /// Per block, where [`Counters::per_block`] asked for it.
+    /// Per block, if [`Counters::per_block`] was used.
     pub blocks: BTreeMap<u64, Counts>,
 }
 
@@ -103,15 +103,15 @@ pub struct Counters {
     rounds: Vec<Counts>,
     blocks: BTreeMap<u64, Counts>,
     running: Option<Box<LaunchCounts>>,
-    /// The lines of its instructions: of the source, and of the PTX.
+    /// The lines of its instructions in the source and in the PTX.
     source: Vec<(u32, u32)>,
 }
 
-/// Rounds that are told apart; what comes after counts as the last of them.
+/// Rounds that are counted separately; all later ones are added to the last of them.
 const MOST_ROUNDS: usize = 4096;
 
 impl Counters {
-    /// Counts each block too: memory grows with the grid.
+    /// Also counts each block: memory grows with the grid.
     pub fn per_block() -> Counters {
         Counters { by_block: true, ..Counters::default() }
     }
@@ -132,7 +132,7 @@ impl Counters {
         }
     }
 
-    /// Books the running launch, also one that was stopped.
+    /// Adds the counts of the running launch to the total, even if it was stopped.
     fn finish(&mut self) {
         let Some(mut launch) = self.running.take() else { return };
         for (counts, (line, ptx_line)) in self.insts.iter().zip(&self.source) {
@@ -272,10 +272,10 @@ impl Observer for Counters {
     }
 }
 
-/// Passes over the 32 banks that a shared access takes, and how many its width alone needs.
+/// The wavefronts of a shared access, and the minimum for its width.
 ///
-/// Up to 4 bytes a lane go at once, 8 bytes in two halves of the warp, 16 in four quarters; in
-/// each of them a pass serves one word of each bank, to any number of lanes.
+/// Up to 4 bytes a lane take one wavefront, 8 bytes one for each half of the warp, 16 bytes one
+/// for each quarter. A wavefront serves one word of each bank, to any number of lanes.
 fn wavefronts(access: &Access<'_>) -> (u64, u64) {
     let bytes = access.bytes();
     if bytes <= 4 {
@@ -307,7 +307,7 @@ fn passes(access: &Access<'_>, lanes: std::ops::Range<usize>, words: u32) -> u64
     if !twice {
         return u64::from(seen != 0);
     }
-    // Words of each bank, as lists threaded through one table.
+    // The words of each bank, as linked lists in one table.
     let mut heads = [u8::MAX; 32];
     let mut counts = [0u8; 32];
     let mut table = [(0u32, 0u8); 64];
@@ -331,7 +331,7 @@ fn passes(access: &Access<'_>, lanes: std::ops::Range<usize>, words: u32) -> u64
     u64::from(counts.into_iter().max().unwrap_or(0))
 }
 
-/// Distinct sectors of 32 bytes; an access of a lane is aligned, so it lies in one.
+/// Distinct 32-byte sectors. The access of a lane is aligned, so it lies in one sector.
 fn sectors(access: &Access<'_>) -> u64 {
     let (mut count, mut last, mut ordered) = (0, None, true);
     let mut all = [0u64; 32];

@@ -1,31 +1,31 @@
-//! Everything that can go wrong, each as one sentence with both sides of the mismatch.
+//! All errors. Each is one sentence that names both sides of the mismatch.
 
 use std::fmt;
 
 use crate::place;
 
-/// Why a text cannot be run: its first fault, with the place.
+/// Why a module cannot be run: its first error, with the position.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("PTX line {line}, column {column}: {message}")]
 pub struct ParseError {
-    /// Line of the PTX text, from 1.
+    /// Line of the PTX, from 1.
     pub line: u32,
     /// Column in that line, from 1.
     pub column: u32,
-    /// What is wrong, naming the opcode or directive.
+    /// The error. It names the opcode or directive.
     pub message: String,
 }
 
-/// Why a call on the [`Gpu`](crate::Gpu) failed.
+/// Why a call of a [`Gpu`](crate::Gpu) method failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The launch does not fit the kernel or the device.
     #[error("{0}")]
     Launch(String),
-    /// A host copy, fill or free that names no live allocation, or goes beyond one.
+    /// A host copy, fill or free of no live allocation, or one that goes beyond its end.
     #[error("{0}")]
     Memory(String),
-    /// The kernel did something that has no defined result.
+    /// The kernel's behaviour is undefined.
     #[error(transparent)]
     Trap(#[from] Box<Trap>),
 }
@@ -42,25 +42,25 @@ pub enum TrapKind {
     Misaligned,
     /// A store to constant or parameter space.
     ReadOnly,
-    /// An aligned barrier reached by some lanes of a warp only.
+    /// An aligned barrier that only some lanes of a warp reached.
     DivergentBarrier,
-    /// A `.sync` whose lane is not in its own member mask, or that waits for lanes that differ.
+    /// A `.sync` whose member mask lacks its own lane, or whose members name different masks.
     BadMask,
     /// A shuffle that reads a lane which does not take part.
     BadLane,
-    /// Nothing can run any more, yet threads are left.
+    /// No thread can run, but some have not exited.
     Deadlock,
-    /// Integer division or remainder by zero: PTX leaves the result open.
+    /// Integer division or remainder by zero: PTX leaves the result undefined.
     DivideByZero,
-    /// A barrier, `mbarrier` or bulk copy used against its rules.
+    /// Invalid use of a barrier, `mbarrier` or bulk copy.
     BadBarrier,
-    /// A branch target or operand outside of what the instruction permits.
+    /// A branch target or operand that the instruction does not permit.
     BadOperand,
-    /// An `assert` of the kernel does not hold.
+    /// A failed `assert` of the kernel.
     Assert,
     /// The kernel executed `trap`.
     Explicit,
-    /// The budget, in instructions or in time, is used up.
+    /// The budget of instructions or time is exhausted.
     Budget,
 }
 
@@ -86,7 +86,7 @@ impl TrapKind {
     }
 }
 
-/// A fault of the running kernel: what, who, and where.
+/// A fault of a running kernel: its kind, the thread, and the place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trap {
     /// The class of fault.
@@ -97,24 +97,24 @@ pub struct Trap {
     pub launch: u64,
     /// Blocks of the grid.
     pub blocks: u64,
-    /// Threads of a block.
+    /// Threads per block.
     pub threads: u32,
     /// Block index in the grid.
     pub block: [u32; 3],
     /// Thread index in the block.
     pub thread: [u32; 3],
-    /// Line of the CUDA source, from `.loc`; 0 where the PTX says none.
+    /// Line of the CUDA source, from `.loc`; 0 if the PTX has none.
     pub line: u32,
-    /// Line of the PTX text.
+    /// Line of the PTX.
     pub ptx_line: u32,
     /// The instruction.
     pub text: String,
-    /// The particulars, and what to do: elements, sizes, who waits where.
+    /// Details and the cure: elements, sizes, and where threads wait.
     pub detail: String,
 }
 
 impl Trap {
-    /// What happened to whom, and the cure, without where exactly that was.
+    /// The fault and the thread, with its cure, but without the exact place.
     pub fn sentence(&self) -> String {
         let who = place::thread(self.thread);
         let which = if self.blocks > 1 {
@@ -127,7 +127,7 @@ impl Trap {
         format!("{} at {at} by {who}{which}{colon}{}", self.kind.name(), self.detail)
     }
 
-    /// Where exactly that was.
+    /// The exact place.
     pub fn details(&self) -> String {
         format!(
             "`{}`, launch {}, {} of {}; PTX line {}: `{}`",

@@ -1,4 +1,4 @@
-//! Global memory: allocations far apart, so that a stray address hits none.
+//! Global memory: allocations are far apart, so that stray addresses hit none.
 
 use std::collections::VecDeque;
 use std::sync::OnceLock;
@@ -6,37 +6,37 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::model::Buffer;
 
-/// Each allocation has a range of 64 GiB to itself.
+/// Each allocation has its own range of 64 GiB.
 const SHIFT: u32 = 36;
-/// Where an allocation begins in its range: below and above it nothing is mapped.
+/// The offset of an allocation in its range: nothing is mapped below and above it.
 const RED_ZONE: u64 = 1 << 20;
-/// Ranges below the tags of the other windows.
+/// Number of ranges below the tags of the other windows.
 const MOST: usize = (1 << 20) - 2;
-/// Freed ranges are taken again as late as possible, to catch uses after free.
+/// Freed ranges are reused as late as possible, to catch uses after free.
 const FRESH: usize = 1 << 16;
-/// What memory holds before anybody writes: a NaN in every float format, and no round number.
+/// The initial value of memory: a NaN in every float format, and no round number.
 pub(crate) const POISON: u8 = 0xff;
 
-/// Words of four bytes that blocks on several threads may share: relaxed loads and stores are
+/// Words of four bytes that blocks on several threads may share. Relaxed loads and stores are
 /// plain moves, and races of the kernel are no races of the interpreter.
 #[derive(Debug, Default)]
 pub(crate) struct Slot {
     pub(crate) base: u64,
     pub(crate) bytes: u64,
     live: bool,
-    /// None, where memory is sparse.
+    /// Empty for sparse memory.
     pub(crate) words: Vec<AtomicU32>,
     sparse: Vec<Page>,
 }
 
-/// A page of sparse memory: one value, until somebody writes.
+/// A page of sparse memory: one repeated value until it is written.
 #[derive(Debug)]
 struct Page {
     value: u32,
     words: OnceLock<Box<[AtomicU32]>>,
 }
 
-/// Bytes of a page.
+/// Bytes per page.
 pub(crate) const PAGE: u64 = 1 << 20;
 const WORDS: u64 = PAGE / 4;
 
@@ -91,7 +91,7 @@ impl Slot {
             .map_or(page.value, |words| words[(i % WORDS) as usize].load(Ordering::Relaxed))
     }
 
-    /// A word of a page that is made, if it was not yet.
+    /// A word of a page; creates the page if necessary.
     #[cold]
     fn made_word(&self, i: u64) -> &AtomicU32 {
         let page = &self.sparse[(i / WORDS) as usize];
@@ -120,13 +120,13 @@ impl Global {
     pub(crate) fn alloc(&mut self, bytes: u64, limit: u64) -> Result<(u32, u64), String> {
         if bytes > limit - self.used.min(limit) || bytes > (1 << SHIFT) - 2 * RED_ZONE {
             return Err(format!(
-                "{bytes} bytes were asked for, but the device has {} of {limit} left",
+                "{bytes} bytes were requested, but the device has {} of {limit} left",
                 limit - self.used.min(limit)
             ));
         }
         let (index, base) = self.place()?;
-        let no_room = || format!("this machine has no room for {bytes} bytes");
-        // Where addresses have 32 bits, a length may have more.
+        let no_room = || format!("this machine cannot allocate {bytes} bytes");
+        // Where addresses have 32 bits, a length may exceed them.
         let count = usize::try_from(bytes.div_ceil(4)).map_err(|_| no_room())?;
         let mut words = Vec::new();
         words.try_reserve_exact(count).map_err(|_| no_room())?;
@@ -136,7 +136,7 @@ impl Global {
         Ok((index as u32, base))
     }
 
-    /// Memory of pages that are made when somebody writes to them.
+    /// Memory whose pages are created when they are first written.
     pub(crate) fn alloc_sparse(
         &mut self,
         bytes: u64,
@@ -144,7 +144,7 @@ impl Global {
     ) -> Result<(u32, u64), String> {
         if bytes > (1 << SHIFT) - 2 * RED_ZONE {
             return Err(format!(
-                "{bytes} bytes were asked for, and sparse memory has at most {}",
+                "{bytes} bytes were requested, but sparse memory has at most {}",
                 (1u64 << SHIFT) - 2 * RED_ZONE
             ));
         }
@@ -155,7 +155,7 @@ impl Global {
         Ok((index as u32, base))
     }
 
-    /// A range for a new allocation, and where it begins there.
+    /// Reserves a range for a new allocation, and returns its base address.
     fn place(&mut self) -> Result<(usize, u64), String> {
         let index = if self.slots.len() < FRESH || (self.free.is_empty() && self.slots.len() < MOST)
         {
@@ -172,19 +172,19 @@ impl Global {
         match self.slots.get_mut(index(base)) {
             Some(slot) if slot.base == base && slot.live => {
                 slot.live = false;
-                // Sparse memory was never counted.
+                // Sparse memory does not count towards the limit.
                 self.used -= if slot.sparse.is_empty() { slot.bytes } else { 0 };
                 (slot.words, slot.sparse) = (Vec::new(), Vec::new());
                 let bytes = slot.bytes;
                 self.free.push_back(index(base));
                 Ok((index(base) as u32, bytes))
             }
-            Some(slot) if slot.base == base => Err(format!("address {base:#x} was freed already")),
+            Some(slot) if slot.base == base => Err(format!("address {base:#x} was already freed")),
             _ => Err(format!("address {base:#x} is not the start of an allocation")),
         }
     }
 
-    /// The allocation that holds so many bytes from an address on.
+    /// The allocation that contains this many bytes from an address on.
     #[inline]
     pub(crate) fn find(&self, address: u64, bytes: u64) -> Option<(u32, &Slot)> {
         let i = index(address);
@@ -208,17 +208,16 @@ impl Global {
         Some(Buffer { base: slot.base, bytes: slot.bytes })
     }
 
-    /// The allocation for a copy or fill of the host, or what is wrong with it.
+    /// The allocation for a copy or fill by the host, or the error.
     fn for_host(&self, address: u64, bytes: u64) -> Result<&Slot, String> {
         if let Some((_, slot)) = self.find(address, bytes) {
             return Ok(slot);
         }
         Err(match (self.near(address), self.miss(address)) {
             (None, _) => format!("address {address:#x} is in no allocation"),
-            (Some(buffer), Miss::Freed) => format!(
-                "address {address:#x} is in an allocation of {} bytes that was freed",
-                buffer.bytes
-            ),
+            (Some(buffer), Miss::Freed) => {
+                format!("address {address:#x} is in a freed allocation of {} bytes", buffer.bytes)
+            }
             (Some(buffer), Miss::Beyond) => format!(
                 "{bytes} bytes from byte {} of an allocation of {} bytes on",
                 address.wrapping_sub(buffer.base) as i64,

@@ -11,15 +11,15 @@ use crate::place::Places;
 use crate::progress::Progress;
 use crate::{Config, Error, Kernel, Launch, Module};
 
-/// An imitated device: owns global memory.
+/// A simulated device: it owns global memory.
 #[derive(Debug, Default)]
 pub struct Gpu {
     config: Config,
     global: Global,
-    /// Where the variables of each module lie.
+    /// The addresses of each module's variables.
     modules: FxHashMap<u64, u64>,
     events: Vec<HostEvent>,
-    /// Launches so far, those that were refused aside.
+    /// Number of launches, not counting refused ones.
     launches: u64,
     progress: Arc<Progress>,
 }
@@ -30,41 +30,41 @@ impl Gpu {
         Gpu::default()
     }
 
-    /// A device with a configuration of your own.
+    /// A device with the given configuration.
     pub fn with(config: Config) -> Gpu {
         Gpu { config, ..Gpu::default() }
     }
 
-    /// Its configuration.
+    /// The configuration.
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// Its configuration, to be changed between launches.
+    /// The configuration, to change between launches.
     pub fn config_mut(&mut self) -> &mut Config {
         &mut self.config
     }
 
-    /// New global memory, aligned to 256 bytes, filled with a poison pattern.
+    /// Allocates global memory, aligned to 256 bytes and filled with a poison pattern.
     pub fn alloc(&mut self, bytes: u64) -> Result<u64, Error> {
         let (alloc, base) = self.global.alloc(bytes, self.config.memory).map_err(Error::Memory)?;
         self.note(HostEvent::Alloc { alloc, base, bytes });
         Ok(base)
     }
 
-    /// New global memory that takes room on this machine only where a kernel writes: until then every
-    /// word of a page of [`Gpu::PAGE`] bytes is what `word` says for the page. For inputs that no
-    /// machine has room for.
+    /// Allocates global memory that uses memory of this machine only where a kernel writes. Until then,
+    /// every word of a page of [`Gpu::PAGE`] bytes has the value that `word` returns for the page. Meant
+    /// for inputs larger than the machine's memory.
     pub fn alloc_sparse(&mut self, bytes: u64, word: impl Fn(u64) -> u32) -> Result<u64, Error> {
-        // All of it holds a value: observers hear of no allocation, and take it for written.
+        // All of it has values: observers see no allocation, and treat it as initialised.
         let (_, base) = self.global.alloc_sparse(bytes, word).map_err(Error::Memory)?;
         Ok(base)
     }
 
-    /// Bytes of a page of sparse memory.
+    /// Bytes per page of sparse memory.
     pub const PAGE: u64 = crate::global::PAGE;
 
-    /// Gives memory back.
+    /// Frees memory.
     pub fn free(&mut self, address: u64) -> Result<(), Error> {
         let (alloc, bytes) = self.global.free(address).map_err(Error::Memory)?;
         self.note(HostEvent::Free { alloc, base: address, bytes });
@@ -98,8 +98,8 @@ impl Gpu {
         Ok(())
     }
 
-    /// Memory holds nothing again, as if it were new: a read of it is one of memory that nobody
-    /// wrote, until somebody does.
+    /// Makes memory uninitialised again, as if it were new: reading it is an error until it is
+    /// written.
     pub fn forget(&mut self, address: u64, bytes: u64) -> Result<(), Error> {
         self.global
             .fill(address, POISON, bytes)
@@ -151,29 +151,29 @@ impl Gpu {
         slots.map(|(_, slot)| Buffer { base: slot.base, bytes: slot.bytes }).collect()
     }
 
-    /// How far the running launch has come, to be asked from another thread.
+    /// The progress of the running launch, which another thread may read.
     pub fn progress(&self) -> Arc<Progress> {
         self.progress.clone()
     }
 
-    /// The next launch is number 1 again.
+    /// Numbers launches from 1 again.
     pub fn restart(&mut self) {
         self.launches = 0;
     }
 
-    /// Reports what the host did since the last launch; a launch does so by itself.
+    /// Reports the host's operations since the last launch; a launch also reports them.
     pub fn report_host_events<O: Observer>(&mut self, observer: &mut O) {
         self.events.drain(..).for_each(|event| observer.host(event));
     }
 
-    /// Keeps an event; repeats say nothing new and would pile up where nobody launches.
+    /// Stores an event. Repeated events are dropped: without launches they would pile up.
     fn note(&mut self, event: HostEvent) {
         if self.events.last() != Some(&event) {
             self.events.push(event);
         }
     }
 
-    /// The address of a module's variables, made at its first launch.
+    /// The address of a module's variables, which its first launch allocates.
     fn variables(&mut self, module: &Module) -> Result<u64, Error> {
         if module.image.is_empty() {
             return Ok(0);

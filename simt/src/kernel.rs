@@ -1,9 +1,13 @@
-//! One entry of a module, decoded: its instructions, and what they need.
+//! A decoded entry of a module: its instructions, and the resources that they need.
+
+use std::sync::{Arc, OnceLock};
 
 use crate::alu::fast::{Doubles, Words};
+use crate::flow::Flow;
 use crate::inst::Inst;
+use crate::tails::Tails;
 
-/// Where a parameter lies.
+/// The location of a parameter.
 #[derive(Debug, Clone)]
 pub(crate) struct Param {
     pub(crate) offset: u32,
@@ -14,10 +18,10 @@ pub(crate) struct Param {
 /// A variable in shared memory.
 #[derive(Debug, Clone)]
 pub(crate) struct SharedVar {
-    /// As the source spells it.
+    /// The name in the source.
     pub(crate) name: String,
     pub(crate) offset: u32,
-    /// `None` for what the launch sizes.
+    /// `None` if the launch sets its size.
     pub(crate) bytes: Option<u32>,
 }
 
@@ -31,24 +35,28 @@ pub struct Kernel {
     pub(crate) texts: Vec<String>,
     /// Registers of up to 32 bits, of 64 bits, and predicates.
     pub(crate) planes: [usize; 3],
-    /// Constants, spread over planes.
+    /// Constants, expanded to planes.
     pub(crate) words: Vec<Words>,
     pub(crate) doubles: Vec<Doubles>,
     pub(crate) params: Vec<Param>,
     pub(crate) static_shared: u32,
-    /// Where dynamic shared memory begins.
+    /// The offset of dynamic shared memory.
     pub(crate) dynamic_base: u32,
     pub(crate) local: u32,
     pub(crate) shared_vars: Vec<SharedVar>,
-    /// The architecture that the text is made for, such as `sm_60`.
+    /// The target architecture of the PTX, such as `sm_60`.
     pub(crate) target: String,
     pub(crate) interacts: bool,
-    /// Whether it asks where the system's own shared memory lies.
+    /// Whether it uses the bounds of the system's shared memory.
     pub(crate) reserved: bool,
     pub(crate) cluster: Option<[u32; 3]>,
     pub(crate) reqntid: Option<[u32; 3]>,
     pub(crate) maxntid: Option<[u32; 3]>,
     pub(crate) maxnreg: Option<u32>,
+    /// The registers that may have no value; analysed at the first launch that tracks them.
+    pub(crate) flow: OnceLock<Option<Arc<Flow>>>,
+    /// The instructions after skipped block barriers; analysed when first needed.
+    pub(crate) tails: OnceLock<Arc<Tails>>,
 }
 
 impl Kernel {
@@ -57,14 +65,24 @@ impl Kernel {
         &self.name
     }
 
-    /// How many instructions it has.
+    /// Number of instructions.
     pub fn len(&self) -> usize {
         self.lines.len()
     }
 
-    /// Whether it has none.
+    /// Whether it has no instructions.
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
+    }
+
+    /// The registers without a value to track.
+    pub(crate) fn flow(&self) -> Option<&Arc<Flow>> {
+        self.flow.get_or_init(|| Flow::new(&self.insts).map(Arc::new)).as_ref()
+    }
+
+    /// The instructions after skipped block barriers.
+    pub(crate) fn tails(&self) -> &Tails {
+        self.tails.get_or_init(|| Arc::new(Tails::new(&self.insts)))
     }
 
     /// Bytes of each parameter.
@@ -72,17 +90,17 @@ impl Kernel {
         self.params.iter().map(|p| p.bytes)
     }
 
-    /// Bytes of shared memory before that which a launch asks for.
+    /// Bytes of shared memory before the dynamic part of a launch.
     pub(crate) fn shared_bytes(&self, dynamic: u32) -> u32 {
         if dynamic == 0 { self.static_shared } else { self.dynamic_base }
     }
 
-    /// The architecture that the text is made for, such as `sm_60`.
+    /// The target architecture of the PTX, such as `sm_60`.
     pub fn target(&self) -> &str {
         &self.target
     }
 
-    /// Whether it is made for GPUs whose lanes have no program counters of their own.
+    /// Whether its target is a GPU without a program counter per lane.
     pub(crate) fn is_before_volta(&self) -> bool {
         crate::arch::number(&self.target).is_some_and(|number| number < 70)
     }
@@ -92,17 +110,17 @@ impl Kernel {
         self.static_shared
     }
 
-    /// Line of the CUDA source of an instruction, 0 where the PTX says none.
+    /// Line of the CUDA source of an instruction, or 0 if the PTX has none.
     pub fn line(&self, pc: u32) -> u32 {
         self.lines.get(pc as usize).copied().unwrap_or(0)
     }
 
-    /// Line of the PTX text of an instruction.
+    /// PTX line of an instruction.
     pub fn ptx_line(&self, pc: u32) -> u32 {
         self.ptx_lines.get(pc as usize).copied().unwrap_or(0)
     }
 
-    /// An instruction as the text spells it.
+    /// The PTX of an instruction.
     pub fn text(&self, pc: u32) -> &str {
         self.texts.get(pc as usize).map_or("", String::as_str)
     }

@@ -1,4 +1,4 @@
-//! What to run and how: entry, shape, arguments, schedule, limits.
+//! The description of a launch: entry, shape, arguments, schedule, limits.
 
 use std::fmt;
 use std::ops::Range;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::arch::Arch;
 
-/// One kernel argument, by value; a pointer is the `u64` that `Gpu::alloc` gave.
+/// One kernel argument, by value; a pointer is the `u64` that `Gpu::alloc` returned.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Arg {
     /// 8 bits.
@@ -31,7 +31,7 @@ pub enum Arg {
 }
 
 impl Arg {
-    /// The argument as it lies in parameter space.
+    /// The bytes of the argument in parameter space.
     pub fn bytes(&self) -> Vec<u8> {
         match self {
             Arg::U8(v) => vec![*v],
@@ -47,32 +47,32 @@ impl Arg {
     }
 }
 
-/// A launch: plain data, to be filled in as a literal.
+/// A launch: plain data, written as a literal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Launch<'a> {
     /// Name of the entry in the module.
     pub entry: &'a str,
     /// Blocks in x, y, z.
     pub grid: [u32; 3],
-    /// Threads of a block in x, y, z: at most 1024 in all.
+    /// Threads per block in x, y, z: at most 1024 in all.
     pub block: [u32; 3],
-    /// Blocks of a cluster in x, y, z; `[1, 1, 1]` for none.
+    /// Blocks per cluster in x, y, z; `[1, 1, 1]` for no clusters.
     pub cluster: [u32; 3],
-    /// Bytes of dynamic shared memory.
+    /// Bytes of dynamic shared memory per block.
     pub shared: u32,
     /// The arguments, in the order of the parameters.
     pub args: Vec<Arg>,
 }
 
-/// Which of the executions that the ISA allows is run.
+/// The execution to run, of those that the ISA allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Schedule {
-    /// Lanes that part meet again at the immediate post-dominator: counts are defined on it.
+    /// Diverged lanes meet again at the immediate post-dominator: counts are defined for this schedule.
     #[default]
     Converged,
-    /// Of the lanes that can run, those at the lowest program counter go first.
+    /// Of the lanes that can run, those with the lowest program counter run first.
     MinPc,
-    /// Lanes, warps and blocks run ahead of one another at random, as far as the next `.sync`.
+    /// Lanes, warps and blocks run ahead of each other at random, at most to the next `.sync`.
     Adversarial(u64),
 }
 
@@ -96,41 +96,43 @@ impl FromStr for Schedule {
             None if text == "adversarial" => Ok(Schedule::Adversarial(0)),
             Some(("adversarial", seed)) => match seed.parse() {
                 Ok(seed) => Ok(Schedule::Adversarial(seed)),
-                Err(_) => Err(format!("`{seed}` is not a seed: give a whole number")),
+                Err(_) => Err(format!("`{seed}` is not a seed: give an integer from 0 to 2^64-1")),
             },
-            _ => Err(format!("no schedule `{text}`: choose converged, min-pc or adversarial:SEED")),
+            _ => Err(format!(
+                "`{text}` is not a schedule: choose converged, min-pc or adversarial:SEED"
+            )),
         }
     }
 }
 
-/// The device that is imitated, and the limits of a run.
+/// The simulated device, and the limits of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Config {
     /// The schedule.
     pub schedule: Schedule,
-    /// What a launch may ask for; see [`Config::play`].
+    /// The limits of a launch; see [`Config::play`].
     pub arch: Arch,
-    /// Multiprocessors that the device claims to have; also `%nsmid`.
+    /// Multiprocessors that the device reports; also `%nsmid`.
     pub sm_count: u32,
-    /// How long a launch may go on with no block of it ending, before it is taken for a loop
-    /// without end; `None` for as long as it likes.
+    /// How long a launch may run without a block of it ending, before it counts as an endless
+    /// loop; `None` for no limit.
     pub patience: Option<Duration>,
     /// Warp instructions that a launch may execute.
     pub budget: u64,
     /// Warp instructions that one block (or cluster) may execute.
     pub block_budget: u64,
-    /// Worker threads; 0 for one a core. Results do not depend on it.
+    /// Worker threads; 0 for one per core. Results do not depend on it.
     pub threads: usize,
     /// Bytes of global memory.
     pub memory: u64,
-    /// The blocks that are run, by their linear index, where not all are: a window of a grid that would
-    /// take too long. Clusters run whole.
+    /// The blocks to run, by linear index, if not all of them: a window of a grid that would
+    /// take too long. Clusters run completely or not at all.
     pub blocks: Option<Range<u64>>,
 }
 
 impl Config {
-    /// Plays another GPU, its multiprocessors included.
+    /// Simulates another GPU, including its number of multiprocessors.
     pub fn play(&mut self, arch: Arch) {
         (self.arch, self.sm_count) = (arch, arch.sms);
     }

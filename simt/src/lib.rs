@@ -1,8 +1,8 @@
 //! Runs PTX on the CPU, warp by warp, and counts.
 //!
-//! A small, exact interpreter for the PTX that NVRTC emits for reductions. It runs the text that
-//! a GPU would run and counts what its counters would count; observers see each access, barrier
-//! and exchange. What it cannot run is an error when the text is loaded, never a guess.
+//! A small, exact interpreter for the PTX that NVRTC emits for reductions. It runs the PTX that
+//! a GPU would run, and counts what the GPU's counters would count. Observers see each access, barrier
+//! and warp-wide exchange. An instruction that it cannot run is an error at load time, never a guess.
 //!
 //! ```
 //! let text = r#"
@@ -44,7 +44,7 @@
 //! let mut last = [0; 4];
 //! gpu.read(data + 4 * 63, &mut last)?;
 //! assert_eq!(u32::from_le_bytes(last), 126);
-//! // Two warps, each of them one load of four sectors.
+//! // Two warps execute one load of four sectors each.
 //! assert_eq!(counters.total.global_ld_requests, 2);
 //! assert_eq!(counters.total.global_ld_sectors, 8);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -52,11 +52,11 @@
 //!
 //! # Map
 //!
-//! `parse` (text to tree), `decode` (tree to instructions, called functions spread out), `cfg`
-//! (where lanes meet again), `alu` (what arithmetic computes), `exec` (warps, barriers, schedules,
-//! blocks), `global` (memory), `check` (whether a launch fits the GPU that is played: [`Arch`]),
-//! [`observer`] (what can be seen), [`observe`] and [`Counters`] (who looks), `place` (addresses
-//! as the source has them). Below all of them `model`, the terms of the memory model.
+//! `parse` (PTX to syntax tree), `decode` (tree to instructions, with calls inlined), `cfg`
+//! (reconvergence points), `alu` (arithmetic), `exec` (warps, barriers, schedules,
+//! blocks), `global` (memory), `check` (whether a launch fits the simulated GPU: [`Arch`]),
+//! [`observer`] (the events), [`observe`] and [`Counters`] (the observers), `place` (addresses
+//! as the source writes them). All of them use `model`, the terms of the memory model.
 #![forbid(unsafe_code)]
 
 mod alu;
@@ -67,6 +67,7 @@ mod counters;
 mod decode;
 mod error;
 mod exec;
+mod flow;
 mod global;
 mod gpu;
 mod inst;
@@ -76,12 +77,15 @@ mod model;
 mod module;
 pub mod observe;
 pub mod observer;
+pub mod parallel;
 mod parse;
 mod place;
 mod printf;
 mod progress;
 mod source;
 mod symbol;
+mod tails;
+mod watch;
 
 pub use arch::Arch;
 pub use counters::{Counters, Counts, LaunchCounts};
@@ -93,3 +97,4 @@ pub use module::Module;
 pub use observer::Observer;
 pub use progress::Progress;
 pub use source::parameters;
+pub use watch::{Watch, checks, findings};

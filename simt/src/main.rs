@@ -1,4 +1,4 @@
-//! `simt run` and `simt check`: any PTX within the subset, with no GPU.
+//! `simt run` and `simt check`: for any PTX in the supported subset, without a GPU.
 #![forbid(unsafe_code)]
 
 mod cli;

@@ -1,31 +1,31 @@
-//! The terms of the memory model: where an access ends, what it does, how it is ordered.
+//! The terms of the memory model: the space, kind and order of an access.
 
-/// State spaces that an access may end in; generic addresses are resolved first.
+/// State spaces of accesses; generic addresses are resolved first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Space {
-    /// Global memory: addresses are those of the host.
+    /// Global memory: the host uses the same addresses.
     Global,
-    /// Shared memory. An address is the offset in the own block's memory; one in another block
-    /// of the cluster has [`Access::peer`](crate::observer::Access::peer) in its upper bits.
+    /// Shared memory. An address is the offset in the block's own memory; for another block
+    /// of the cluster, [`Access::peer`](crate::observer::Access::peer) is set in its upper bits.
     Shared,
-    /// A thread's own memory: addresses are offsets in it.
+    /// A thread's local memory: addresses are offsets in it.
     Local,
     /// Constant memory.
     Const,
-    /// Kernel parameters: offsets.
+    /// Kernel parameters: addresses are offsets.
     Param,
 }
 
-/// What an access does.
+/// The kind of an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AccessKind {
     /// Reads.
     Load,
     /// Writes.
     Store,
-    /// Reads and writes at once, and yields the old value.
+    /// Reads and writes in one operation, and returns the old value.
     Atomic,
-    /// Reads and writes at once: `red`, or an atomic without a use of its result.
+    /// Reads and writes in one operation: `red`, or an atomic whose result is unused.
     Reduction,
 }
 
@@ -40,7 +40,7 @@ impl AccessKind {
         self != AccessKind::Load
     }
 
-    /// Whether it is one indivisible read and write.
+    /// Whether it is an indivisible read and write.
     pub fn is_atomic(self) -> bool {
         matches!(self, AccessKind::Atomic | AccessKind::Reduction)
     }
@@ -49,17 +49,17 @@ impl AccessKind {
 /// Memory order of an access or fence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// No order: two such accesses to one place race.
+    /// No order: two such accesses to one address race.
     Weak,
-    /// `.volatile`: strong, as relaxed at system scope.
+    /// `.volatile`: strong, like relaxed at system scope.
     Volatile,
-    /// Strong, without order.
+    /// `.relaxed`: strong, without order.
     Relaxed,
     /// `.acquire`.
     Acquire,
     /// `.release`.
     Release,
-    /// Both.
+    /// `.acq_rel`: acquire and release.
     AcqRel,
     /// `fence.sc`, `membar`.
     SeqCst,
@@ -87,19 +87,19 @@ pub struct Buffer {
     pub bytes: u64,
 }
 
-/// What threads do with their asynchronous copies (`cp.async`).
+/// Operations on the asynchronous copies (`cp.async`) of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CopyGroup {
-    /// They put those since the last group into one.
+    /// Puts the copies since the last group into a new group.
     Commit,
-    /// They wait for all groups but the last so many.
+    /// Waits for all groups but the last few.
     Wait(u32),
-    /// They wait for all, in groups or not.
+    /// Waits for all copies, in groups or not.
     WaitAll,
 }
 
 impl CopyGroup {
-    /// Whether a copy of a group, the first of which is 0, is over, where a thread has made so many.
+    /// Whether a copy of a group has completed, after a thread has made `made` groups; groups count from 0.
     pub(crate) fn ends(self, group: u32, made: u32) -> bool {
         match self {
             CopyGroup::Commit => false,

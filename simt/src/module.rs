@@ -1,4 +1,4 @@
-//! A loaded PTX text: its kernels, ready to run.
+//! A loaded PTX module: its kernels, ready to run.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,29 +8,29 @@ use crate::kernel::Kernel;
 use crate::parse::ast::VarSpace;
 use crate::parse::{self, Lines};
 
-/// A PTX text that can be run whole.
+/// A PTX module with at least one entry that can be run.
 #[derive(Debug, Clone)]
 pub struct Module {
-    /// Tells modules apart: each has its own global variables on a device.
+    /// Identifies the module: each has its own global variables on a device.
     pub(crate) id: u64,
     pub(crate) kernels: Vec<Kernel>,
     refused: Vec<(String, Vec<ParseError>)>,
-    /// Global and constant variables as they are at first.
+    /// The initial bytes of global and constant variables.
     pub(crate) image: Vec<u8>,
 }
 
-/// Variables of a module, in all: more would be a slip.
+/// Limit on the size of a module's variables: a larger one is probably a mistake.
 const LARGEST_IMAGE: u64 = 1 << 28;
 
 impl Module {
-    /// Loads a text. An entry that cannot be run is refused when it is launched, with its first
-    /// fault; where none can be run, that is the error.
+    /// Loads PTX. An entry that cannot be run is refused when it is launched, with its first
+    /// error. If no entry can be run, that error is returned.
     pub fn parse(text: &str) -> Result<Module, ParseError> {
         Module::load(text)
             .map_err(|errors| errors.into_iter().next().expect("a failure has an error"))
     }
 
-    /// All the things in a text that cannot be run.
+    /// All parts of the PTX that cannot be run.
     pub fn missing(text: &str) -> Vec<ParseError> {
         match Module::load(text) {
             Ok(module) => module.refused.into_iter().flat_map(|(_, errors)| errors).collect(),
@@ -71,22 +71,22 @@ impl Module {
         Ok(Module { id: NEXT.fetch_add(1, Ordering::Relaxed), kernels, refused, image })
     }
 
-    /// Names of the entries that can be run, in the order of the text.
+    /// Names of the entries that can be run, in source order.
     pub fn entries(&self) -> impl Iterator<Item = &str> {
         self.kernels.iter().map(Kernel::name)
     }
 
-    /// Entries that cannot be run, each with what is wrong.
+    /// Entries that cannot be run, each with its errors.
     pub fn refused(&self) -> impl Iterator<Item = (&str, &[ParseError])> {
         self.refused.iter().map(|(name, errors)| (name.as_str(), errors.as_slice()))
     }
 
-    /// The kernel of that name.
+    /// Finds a kernel by name.
     pub fn kernel(&self, entry: &str) -> Option<&Kernel> {
         self.kernels.iter().find(|k| k.name == entry)
     }
 
-    /// The kernel of that name, or why there is none.
+    /// Finds a kernel by name, or explains why there is none.
     pub(crate) fn find(&self, entry: &str) -> Result<&Kernel, String> {
         if let Some(kernel) = self.kernel(entry) {
             return Ok(kernel);
@@ -97,10 +97,10 @@ impl Module {
         }
         let names: Vec<_> = self.entries().map(|n| format!("`{n}`")).collect();
         let have = if names.is_empty() { "none".to_string() } else { names.join(", ") };
-        Err(format!("no entry `{entry}` in the module, which has {have}"))
+        Err(format!("the module has no entry `{entry}`; its entries: {have}"))
     }
 
-    /// As [`name_params`](Module::name_params), of every entry, by the CUDA source.
+    /// Does what [`name_params`](Module::name_params) does, for every entry, with names from the CUDA source.
     pub fn name_params_as_in(&mut self, source: &str) {
         let entries: Vec<String> = self.entries().map(str::to_owned).collect();
         for entry in entries {
@@ -108,8 +108,8 @@ impl Module {
         }
     }
 
-    /// Gives the parameters of an entry the names that the source has for them, in order, for
-    /// findings to use: PTX of a compiler has none.
+    /// Names the parameters of an entry as in its source, in order. Findings use
+    /// these names, since compiled PTX has none.
     pub fn name_params<'a>(&mut self, entry: &str, names: impl IntoIterator<Item = &'a str>) {
         if let Some(kernel) = self.kernels.iter_mut().find(|k| k.name == entry) {
             for (param, name) in kernel.params.iter_mut().zip(names) {

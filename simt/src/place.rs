@@ -1,9 +1,9 @@
-//! Addresses as the source would write them: `shared[3]`, `in[200]`.
+//! Names addresses as the source writes them: `shared[3]`, `in[200]`.
 
 use crate::kernel::Kernel;
 use crate::model::{Buffer, Space};
 
-/// What addresses of a launch are named by.
+/// The context that names the addresses of a launch.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Places<'a> {
     pub(crate) kernel: &'a Kernel,
@@ -12,7 +12,7 @@ pub(crate) struct Places<'a> {
 }
 
 impl Places<'_> {
-    /// An element of so many bytes at an address; `buffer` is that of a global one.
+    /// Names an element of `width` bytes at an address; `buffer` is the buffer of a global address.
     pub(crate) fn name(
         &self,
         space: Space,
@@ -64,7 +64,7 @@ impl Places<'_> {
         })
     }
 
-    /// What the source calls a parameter; a compiler's PTX has numbers only.
+    /// The source name of a parameter. Compiled PTX has only numbers.
     fn param_name(&self, i: usize) -> Option<&str> {
         let name = self.kernel.params.get(i)?.name.as_str();
         let own = name.strip_prefix(self.kernel.name.as_str());
@@ -84,9 +84,10 @@ impl Places<'_> {
     }
 }
 
-/// `name[3]`, or the byte where that is between two elements.
+/// `name[3]`, or the byte offset if the address is inside an element, or if the access is of single bytes:
+/// these may belong to a structure.
 pub(crate) fn element(name: &str, offset: u64, width: u32) -> String {
-    match offset.is_multiple_of(width.into()) {
+    match width > 1 && offset.is_multiple_of(width.into()) {
         true => format!("`{name}[{}]`", offset / u64::from(width)),
         false => format!("byte {offset} of `{name}`"),
     }
@@ -98,7 +99,7 @@ fn ordinal(i: usize) -> String {
     words.get(i).map_or_else(|| format!("{}th", i + 1), ToString::to_string)
 }
 
-/// A thread of a block as a reader counts: one number where the block has one dimension.
+/// The thread's index in its block: a single number if the block has one dimension.
 pub(crate) fn thread(thread: [u32; 3]) -> String {
     match thread {
         [x, 0, 0] => format!("thread {x}"),
@@ -107,7 +108,7 @@ pub(crate) fn thread(thread: [u32; 3]) -> String {
     }
 }
 
-/// A block of the grid, likewise.
+/// The block's index in the grid, in the same form.
 pub(crate) fn block(block: [u32; 3]) -> String {
     match block {
         [x, 0, 0] => format!("block {x}"),
@@ -116,7 +117,7 @@ pub(crate) fn block(block: [u32; 3]) -> String {
     }
 }
 
-/// A line of the source, or of the PTX where that says none.
+/// A line of the source, or of the PTX if the source line is unknown.
 pub(crate) fn line(line: u32, ptx_line: u32) -> String {
     if line == 0 { format!("PTX line {ptx_line}") } else { format!("line {line}") }
 }

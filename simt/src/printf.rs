@@ -1,14 +1,14 @@
-//! C's `printf`, as far as a kernel's has it.
+//! C's `printf`, with the conversions that CUDA kernels have.
 
-/// Where the values come from.
+/// The source of the values.
 pub(crate) trait Values {
-    /// The next value, of 4 or 8 bytes, aligned by its size.
+    /// The next value, of 4 or 8 bytes, aligned to its size.
     fn next(&mut self, bytes: u32) -> Option<u64>;
-    /// The text at an address.
+    /// The string at an address.
     fn text(&mut self, address: u64) -> Option<String>;
 }
 
-/// How one value is to look.
+/// The format of one value.
 #[derive(Default)]
 struct Spec {
     minus: bool,
@@ -21,13 +21,13 @@ struct Spec {
     long: bool,
 }
 
-/// Bytes of a text, about.
+/// Approximate limit on the bytes of the output.
 const LONGEST: usize = 1 << 16;
 
-/// Longest a field may be: a slip should not fill the memory.
+/// Limit on the width of a field: a mistake must not fill the memory.
 const WIDEST: usize = 1 << 12;
 
-/// The text of a format and its values.
+/// Formats values.
 pub(crate) fn format(format: &str, values: &mut impl Values) -> String {
     let mut out = String::new();
     let mut rest = format.chars();
@@ -39,7 +39,7 @@ pub(crate) fn format(format: &str, values: &mut impl Values) -> String {
         let before = rest.clone();
         match conversion(&mut rest, values) {
             Some(text) => out.push_str(&text),
-            // What is no conversion is text.
+            // An invalid conversion is printed as it is.
             None => {
                 out.push('%');
                 rest = before;
@@ -102,7 +102,7 @@ fn conversion(rest: &mut std::str::Chars<'_>, values: &mut impl Values) -> Optio
         }
         's' => {
             let address = values.next(8)?;
-            let text = values.text(address).unwrap_or_else(|| "(no text there)".into());
+            let text = values.text(address).unwrap_or_else(|| "(no string there)".into());
             let most = spec.precision.unwrap_or(usize::MAX);
             spec.pad(String::new(), text.chars().take(most).collect(), false)
         }
@@ -115,7 +115,7 @@ fn conversion(rest: &mut std::str::Chars<'_>, values: &mut impl Values) -> Optio
     })
 }
 
-/// Digits from `c` on, or a value where there is `*`; `c` is what comes behind.
+/// Digits from `c` on, or a value if there is `*`; sets `c` to the next character.
 fn number(c: &mut char, rest: &mut std::str::Chars<'_>, values: &mut impl Values) -> Option<i32> {
     if *c == '*' {
         *c = rest.next()?;
@@ -130,7 +130,7 @@ fn number(c: &mut char, rest: &mut std::str::Chars<'_>, values: &mut impl Values
 }
 
 impl Spec {
-    /// A whole number, after its sign or prefix.
+    /// An integer, after its sign or prefix.
     fn digits(&self, prefix: String, digits: String) -> String {
         let least = self.precision.unwrap_or(1);
         let digits = format!("{}{digits}", "0".repeat(least.saturating_sub(digits.len())));
@@ -174,7 +174,7 @@ impl Spec {
         self.pad(sign, case(text), true)
     }
 
-    /// Fills up to the width.
+    /// Pads to the width.
     fn pad(&self, prefix: String, text: String, zeros: bool) -> String {
         let room = self.width.saturating_sub(prefix.chars().count() + text.chars().count());
         match (self.minus, self.zero && zeros) {
@@ -185,7 +185,7 @@ impl Spec {
     }
 }
 
-/// `1.500000e+03`
+/// Scientific notation, such as `1.500000e+03`.
 fn scientific(v: f64, precision: usize) -> String {
     let text = format!("{v:.precision$e}");
     let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
@@ -194,7 +194,7 @@ fn scientific(v: f64, precision: usize) -> String {
     format!("{digits}e{sign}{:02}", exponent.abs())
 }
 
-/// The same without zeros at the end of its fraction.
+/// Removes trailing zeros from the fraction.
 fn without_zeros(text: &str) -> String {
     let (digits, exponent) = match text.split_once('e') {
         Some((digits, exponent)) => (digits, format!("e{exponent}")),
@@ -223,7 +223,7 @@ mod tests {
         }
     }
 
-    /// What C's printf says of the same, run with glibc.
+    /// The expected output is that of glibc.
     #[test]
     fn it_prints_what_c_prints() {
         let f = f64::to_bits;
@@ -244,7 +244,7 @@ mod tests {
             ("%g %g %.3g %#g", vec![f(0.0), f(100.0), f(2.0 / 3.0), f(1.0)], "0 100 0.667 1.00000"),
             ("%f %F %g", vec![f(f64::NAN), f(f64::INFINITY), f(f64::NEG_INFINITY)], "nan INF -inf"),
             ("%s|%6s|%-6s|%.3s", vec![7, 7, 7, 7], "text|  text|text  |tex"),
-            ("%s", vec![8], "(no text there)"),
+            ("%s", vec![8], "(no string there)"),
             ("%c%c %%", vec![104, 105], "hi %"),
             ("%p", vec![0x1000], "0x1000"),
             ("%*d|%.*f", vec![4, 7, 1, f(0.25)], "   7|0.2"),

@@ -1,9 +1,9 @@
-//! How far a launch has come: for those who wait for it, and for the budget in time.
+//! The progress of a launch: for callers that wait for it, and for the time budget.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Blocks of the running launch, and how many of them have ended: to be polled from another
-/// thread while [`Gpu::launch`](crate::Gpu::launch) runs.
+/// Number of blocks of the running launch, and of those that have ended. Another thread may poll it
+/// while [`Gpu::launch`](crate::Gpu::launch) runs.
 #[derive(Debug, Default)]
 pub struct Progress {
     launch: AtomicU64,
@@ -17,12 +17,12 @@ impl Progress {
         self.launch.load(Ordering::Relaxed)
     }
 
-    /// Blocks of its grid.
+    /// Number of blocks of its grid.
     pub fn blocks(&self) -> u64 {
         self.blocks.load(Ordering::Relaxed)
     }
 
-    /// Blocks of it that have ended.
+    /// Number of its blocks that have ended.
     pub fn ended(&self) -> u64 {
         self.ended.load(Ordering::Relaxed)
     }

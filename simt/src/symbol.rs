@@ -1,15 +1,15 @@
-//! Names as the source spells them.
+//! Restores names of the source.
 
-/// A mangled name without its mangling, as far as it names one thing: `_ZZ6reduceE6shared` is
-/// `shared`, `_Z6reducePKfPfm` is `reduce`. Any other name stays as it is.
+/// Demangles a name that stands for one thing: `_ZZ6reduceE6shared` becomes
+/// `shared`, `_Z6reducePKfPfm` becomes `reduce`. Any other name is returned unchanged.
 pub(crate) fn plain(name: &str) -> &str {
     if let Some(rest) = name.strip_prefix("_ZZ") {
-        // The scope, `E`, and the variable; a number behind it tells namesakes apart.
+        // The scope, `E`, and the variable; a number after it distinguishes equal names.
         let last = rest.char_indices().rev().filter(|(_, c)| *c == 'E');
         return last.filter_map(|(at, _)| counted(&rest[at + 1..])).next().unwrap_or(name);
     }
     match name.strip_prefix("_ZN") {
-        // Of a nested name the last part: `_ZN3foo3barEv` is `bar`.
+        // The last part of a nested name: `_ZN3foo3barEv` is `bar`.
         Some(mut rest) => {
             let mut found = name;
             while let Some(part) = counted(rest) {
@@ -23,7 +23,7 @@ pub(crate) fn plain(name: &str) -> &str {
     }
 }
 
-/// `6shared…`: a length, and so many characters.
+/// `6shared…`: a length, then that many characters.
 fn counted(text: &str) -> Option<&str> {
     let digits = text.find(|c: char| !c.is_ascii_digit())?;
     let length: usize = text[..digits].parse().ok()?;

@@ -1,15 +1,13 @@
-//! Every step, type, block size and awkward size, on all three schedules with all checks on.
+//! Every step, type, block size and special size, on all three schedules with all checks on.
 
-mod common;
-
-use common::{Device, ELEMENTS, STEPS, Step};
+use crate::common::{Device, ELEMENTS, STEPS, Step};
 use simt::{Module, Schedule};
 
 const BLOCKS: [u32; 5] = [64, 128, 256, 512, 1024];
 const SIZES: [usize; 14] =
     [0, 1, 31, 32, 33, 63, 64, 65, 255, 256, 257, 1023, 1025, (1 << 16) + 13];
 
-/// No finding and the right sum, everywhere.
+/// Checks for the correct sum and no finding.
 fn sums(step: &Step, schedules: &[Schedule]) {
     for element in ELEMENTS {
         let module = Module::parse(&step.ptx(element)).unwrap();
@@ -43,17 +41,17 @@ macro_rules! steps {
 
 steps!(v0 0 v1 1 v2 2 v3 3 v4 4 v5 5 v6 6);
 
-/// The same bits, counts and findings on one worker thread, on two, and on five.
+/// The same bits, counts and findings with one worker thread, two, and five.
 #[test]
 fn results_do_not_depend_on_the_number_of_threads() {
     for step in STEPS {
-        let element = common::Element::F32;
+        let element = crate::common::Element::F32;
         let module = Module::parse(&step.ptx(element)).unwrap();
         let outcomes: Vec<_> = [1, 2, 5]
             .map(|threads| {
                 let mut device = Device::with(|c| c.threads = threads);
                 let mut counters = simt::Counters::default();
-                // Numbers that do not add up exactly: the order of the additions shows.
+                // These numbers do not add up exactly, so the order of the additions shows.
                 let n = 100_003;
                 let bytes: Vec<u8> =
                     (0..n).flat_map(|i| (1.0f32 / (i + 1) as f32).to_le_bytes()).collect();
@@ -63,7 +61,7 @@ fn results_do_not_depend_on_the_number_of_threads() {
                 let args =
                     vec![simt::Arg::U64(input), simt::Arg::U64(room), simt::Arg::U64(n as u64)];
                 let entry = step.entry(128);
-                let launch = common::launch(&entry, 391, 128, 512, args);
+                let launch = crate::common::launch(&entry, 391, 128, 512, args);
                 device.gpu.launch(&module, &launch, &mut counters).unwrap();
                 (sum.to_bits(), format!("{counters:?}"), device.said())
             })

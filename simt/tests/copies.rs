@@ -1,11 +1,9 @@
-//! Asynchronous copies come as late as the rules allow, and only what is waited for is there; loads
-//! past the caches; grids that do not fit; inputs that no machine has room for.
-
-mod common;
+//! Asynchronous copies complete as late as the rules allow, and only waits make them visible; non-coherent
+//! loads; grids that do not fit; inputs larger than the machine's memory.
 
 use std::time::{Duration, Instant};
 
-use common::{Device, launch};
+use crate::common::{Device, launch};
 use simt::observe::{Fault, State};
 use simt::{Arch, Arg, Error, Gpu, Module, Schedule, TrapKind};
 
@@ -24,7 +22,7 @@ fn schedules() -> impl Iterator<Item = Schedule> {
     [Schedule::Converged, Schedule::MinPc].into_iter().chain((1..15).map(Schedule::Adversarial))
 }
 
-/// Runs one block of 64 on 256 numbers, 0 to 255; what it leaves in 64 words.
+/// Runs one block of 64 on 256 numbers, 0 to 255; returns the 64 words that it stores.
 fn run(module: &Module, schedule: Schedule) -> (Device, Vec<u32>) {
     let mut device = Device::with(|config| config.schedule = schedule);
     let bytes: Vec<u8> = (0..256u32).flat_map(u32::to_le_bytes).collect();
@@ -40,7 +38,7 @@ fn faults(device: &Device) -> Vec<Fault> {
     device.findings().iter().map(|f| f.fault).collect()
 }
 
-/// Four stages through two rows, each thread its own words: the next is on its way while one is added.
+/// Four stages in two rows; each thread copies its own words, the next one while it adds the previous one.
 const PIPELINE: &str = ".shared .align 16 .b8 rows[512];
     mov.u32 %r4, rows;
     shl.b32 %r5, %r1, 2;
@@ -68,7 +66,7 @@ const PIPELINE: &str = ".shared .align 16 .b8 rows[512];
     st.global.u32 [%rd5], %r8;";
 
 #[test]
-fn groups_that_are_waited_for_are_there() {
+fn groups_have_arrived_after_their_wait() {
     let module = module(&PIPELINE.replace("WAIT", "1"));
     let right: Vec<u32> = (0..64).map(|i| 4 * i + 64 + 128 + 192).collect();
     for schedule in schedules() {
@@ -79,7 +77,7 @@ fn groups_that_are_waited_for_are_there() {
 }
 
 #[test]
-fn a_group_too_few_is_a_race_and_comes_too_late() {
+fn waiting_for_too_few_groups_is_a_race_and_reads_old_data() {
     let module = module(&PIPELINE.replace("WAIT", "2"));
     let right: Vec<u32> = (0..64).map(|i| 4 * i + 64 + 128 + 192).collect();
     for schedule in schedules() {
@@ -93,10 +91,10 @@ fn a_group_too_few_is_a_race_and_comes_too_late() {
     }
 }
 
-/// A copy that is told to read fewer bytes than it writes touches no others: the rest are zeros, and
-/// with none to read the address may be anyone's.
+/// A copy that reads fewer bytes than it writes reads no others: the rest are zeros, and
+/// if it reads none, the address may be invalid.
 #[test]
-fn a_copy_reads_no_more_than_it_is_told() {
+fn a_copy_reads_only_its_source_size() {
     for (read, from, right) in [(0, 1 << 20, [0, 0]), (0, 256, [0, 0]), (1, 252, [63, 0])] {
         let module = module(&format!(
             ".shared .align 16 .b8 row[256];\nshl.b32 %r5, %r1, 2;\nmov.u32 %r4, row;\n\
@@ -114,7 +112,7 @@ fn a_copy_reads_no_more_than_it_is_told() {
     }
 }
 
-/// Each thread copies its word, and reads its neighbour's.
+/// Each thread copies its own word, and reads its neighbour's.
 const NEIGHBOUR: &str = ".shared .align 16 .b8 rows[256];
     mov.u32 %r4, rows;
     shl.b32 %r5, %r1, 2;
@@ -128,7 +126,7 @@ const NEIGHBOUR: &str = ".shared .align 16 .b8 rows[256];
     st.global.u32 [%rd5], %r8;";
 
 #[test]
-fn a_wait_is_the_threads_own_and_a_barrier_hands_it_over() {
+fn a_wait_concerns_its_thread_and_a_barrier_publishes_the_copy() {
     let (wait, meet) = ("cp.async.wait_all;", "bar.sync 0;");
     for (first, second, fine) in [(wait, meet, true), (meet, wait, false), (wait, "", false)] {
         let module = module(&NEIGHBOUR.replace("FIRST", first).replace("SECOND", second));
@@ -146,7 +144,7 @@ fn a_wait_is_the_threads_own_and_a_barrier_hands_it_over() {
 }
 
 #[test]
-fn an_arrival_for_copies_hands_them_over() {
+fn an_mbarrier_arrival_publishes_copies() {
     let body = NEIGHBOUR
         .replace("FIRST", "cp.async.mbarrier.arrive.noinc.shared.b64 [bar];")
         .replace("SECOND", "W: mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0;\n@!%p1 bra W;")
@@ -163,7 +161,7 @@ fn an_arrival_for_copies_hands_them_over() {
     }
 }
 
-/// Threads write a row, and the copy engine fills it.
+/// Threads write a row, and then the copy engine fills it.
 const REFILL: &str = ".shared .align 16 .b8 row[256];
     .shared .align 8 .b8 bar[8];
     mov.u32 %r4, row;
@@ -184,7 +182,7 @@ W:  mbarrier.try_wait.parity.shared.b64 %p3, [bar], 0;
     st.global.u32 [%rd5], %r8;";
 
 #[test]
-fn the_copy_engine_sees_what_a_proxy_fence_shows_it() {
+fn a_proxy_fence_makes_writes_visible_to_the_copy_engine() {
     let fence = "fence.proxy.async.shared::cta;";
     let alias = "fence.proxy.alias;";
     for (writers, starter, fine) in
@@ -206,8 +204,8 @@ fn the_copy_engine_sees_what_a_proxy_fence_shows_it() {
 }
 
 #[test]
-fn a_load_past_the_caches_is_for_memory_that_nobody_writes() {
-    // The thread's own word, its neighbour's in another warp, and one that nobody writes.
+fn a_non_coherent_load_is_for_read_only_memory() {
+    // The thread's own word, its neighbour's in another warp, and one that is never written.
     for (offset, fine) in [("%rd5", false), ("%rd6", false), ("%rd4", true)] {
         for swapped in [false, true] {
             let load = format!("ld.global.nc.u32 %r8, [{offset}];");
@@ -236,7 +234,7 @@ L:  ld.acquire.gpu.global.u32 %r4, [%rd2];
     @%p2 bra L;";
 
 #[test]
-fn blocks_that_meet_have_to_fit() {
+fn blocks_that_meet_must_fit_the_gpu() {
     let module = module(MEET);
     for (gpu, block, grid, fits) in [
         ("sm_90:1", 32, 32, true),
@@ -270,8 +268,8 @@ fn blocks_that_meet_have_to_fit() {
 }
 
 #[test]
-fn an_input_of_eight_gigabytes_takes_no_room_and_a_window_no_time() {
-    // in[i] of the last block, by a 64-bit index.
+fn a_sparse_input_of_eight_gigabytes_and_a_window_of_blocks_are_cheap() {
+    // The last block reads in[i] with a 64-bit index.
     let module = module(
         "mul.wide.u32 %rd6, %r2, 4096;\nadd.u64 %rd7, %rd4, %rd6;\nld.global.u32 %r4, [%rd7];\n\
          atom.add.global.u32 %r5, [%rd2], %r4;",
@@ -286,7 +284,7 @@ fn an_input_of_eight_gigabytes_takes_no_room_and_a_window_no_time() {
     let args = vec![Arg::U64(input), Arg::U64(out)];
     device.launch(&module, &launch("reduce", blocks as u32, block as u32, 0, args)).unwrap();
     assert!(device.findings().is_empty(), "{}", device.said());
-    // 1024 words of page 8191, 1023 of page 8192, and the one that was written.
+    // 1024 words of page 8191, 1023 of page 8192, and the written one.
     let pages = 4 * n / Gpu::PAGE;
     let expected = 1024 * (pages - 1) + 1023 * pages + 1_000_000;
     assert_eq!(device.get(out, 4), (expected as u32).to_le_bytes());
@@ -296,7 +294,7 @@ fn an_input_of_eight_gigabytes_takes_no_room_and_a_window_no_time() {
 }
 
 #[test]
-fn state_of_the_launch_before_is_told_where_nobody_set_it_back() {
+fn state_of_the_previous_launch_is_reported_unless_it_was_reset() {
     for (op, host, found) in [
         ("atom.add.global.u32 %r4, [%rd2], 1", false, true),
         ("atom.add.global.u32 %r4, [%rd2], 1", true, false),

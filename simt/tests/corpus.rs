@@ -1,17 +1,15 @@
-//! Kernels beyond the steps, as three NVRTCs compile them, run with checked results.
+//! Kernels beyond the steps, compiled by three versions of NVRTC, run with checked results.
 //!
-//! `tests/corpus/make.py` makes the texts; `SIMT_CORPUS=DIR` runs another (larger) set of them.
+//! `tests/corpus/make.py` compiles them; `SIMT_CORPUS=DIR` runs another (larger) set.
 
 #![allow(clippy::precedence)] // Products are shifted as the PTX manual writes it.
 
-mod common;
-
 use std::path::{Path, PathBuf};
 
-use common::{Device, Element, STEPS, files, launch, path};
+use crate::common::{Device, Element, STEPS, files, launch, path};
 use simt::{Arch, Arg, Launch, Module, Schedule};
 
-/// One text of the corpus: `kernel.type.compiler.architecture.ptx`.
+/// One file of the corpus: `kernel.type.compiler.architecture.ptx`.
 struct Text {
     name: String,
     element: Element,
@@ -25,7 +23,7 @@ fn corpus(kernel: &str) -> Vec<Text> {
         std::env::var_os("SIMT_CORPUS").map_or_else(|| path("tests/corpus/ptx"), PathBuf::from);
     let texts: Vec<Text> =
         files(&folder, "ptx").iter().filter_map(|file| read(file, kernel)).collect();
-    assert!(!texts.is_empty(), "no text of {kernel}");
+    assert!(!texts.is_empty(), "no PTX of {kernel}");
     texts
 }
 
@@ -40,12 +38,12 @@ fn read(file: &Path, kernel: &str) -> Option<Text> {
     Some(Text { name, element, arch, module })
 }
 
-/// Runs a case for each text and schedule; nothing may be found.
+/// Runs a case for each file and schedule; there must be no findings.
 fn each(kernel: &str, mut case: impl FnMut(&Text, &mut Device)) {
     for text in corpus(kernel) {
         for schedule in [Schedule::Converged, Schedule::MinPc, Schedule::Adversarial(3)] {
             let mut device = Device::new(schedule);
-            // Each text on the GPU that it is for.
+            // Each file runs on the GPU that it is compiled for.
             device.gpu.config_mut().play(Arch::that_runs(&format!("sm_{}", text.arch)).unwrap());
             case(&text, &mut device);
             assert!(device.findings().is_empty(), "{} {schedule}: {}", text.name, device.said());
@@ -74,7 +72,7 @@ fn floats(bytes: &[u8]) -> Vec<f32> {
     bytes.chunks(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect()
 }
 
-/// Sums that land, block by block or in one place, in `out`.
+/// Sums that a kernel stores in `out`, per block or in one element.
 fn sum_of(text: &Text, device: &mut Device, launch: &Launch<'_>, out: u64, count: usize) -> f64 {
     run(text, device, launch);
     let size = text.element.size();
@@ -149,7 +147,7 @@ fn votes() {
             let any = warp.contains(&7);
             assert_eq!(row[0], mask(warp, &|v| v % 3 == 0), "{} ballot", text.name);
             assert_eq!(row[1], 1 + 2 * u32::from(any), "{} all and any", text.name);
-            // What activemask yields is the schedule's to say, but for the own lane.
+            // The result of activemask depends on the schedule, but includes the lane itself.
             assert!((1..=32).contains(&row[2]), "{} activemask {}", text.name, row[2]);
             assert_eq!((row[3], row[4]), ((1 << lane) - 1, lane as u32), "{}", text.name);
             let half = if lane < 16 {
@@ -170,7 +168,7 @@ fn votes() {
 fn last_block() {
     for kernel in ["last_block", "last_block_acq_rel"] {
         each(kernel, |text, device| {
-            // Twice: the counter must come back to 0 by itself.
+            // Twice: the counter must reset itself to 0.
             for (blocks, block, n) in [(1, 64, 10), (5, 64, 3000), (7, 128, 1)] {
                 let (bytes, values) = text.element.input(n);
                 let (input, out) = (device.put(&bytes), device.room(16));
@@ -244,7 +242,7 @@ fn wide() {
 
 #[test]
 fn matrices() {
-    // Small whole numbers: sums are exact; products are of shears, and stay exact.
+    // Small integers have exact sums; the matrices are shears, whose products stay exact.
     let shear = |i: usize| {
         if i.is_multiple_of(2) {
             [1.0, (i % 3) as f32, 0.0, 1.0]
@@ -338,7 +336,7 @@ fn atomics() {
             values.iter().fold(u32::MAX, |a, b| a & b),
             values.iter().fold(0, |a, b| a ^ b),
             n % 101,
-            // 100 steps down from 0, which wraps to 100 first.
+            // 100 decrements from 0, of which the first wraps to 100.
             (101 * 2 - n) % 101,
             (n as f32 * 0.5).to_bits(),
             *values.iter().max().unwrap(),
@@ -370,7 +368,7 @@ fn numbers() {
     });
 }
 
-/// What `numbers.cu` computes, in Rust.
+/// The computation of `numbers.cu` in Rust.
 fn numbers_of(a: i32, b: i32) -> [u32; 16] {
     let (ua, ub) = (a as u32, b as u32);
     let wide = i64::from(a) * i64::from(b);
@@ -414,7 +412,7 @@ fn numbers_of(a: i32, b: i32) -> [u32; 16] {
 #[test]
 fn halves() {
     each("halves", |text, device| {
-        // Small whole numbers are exact in both formats.
+        // Small integers are exact in both formats.
         let values: Vec<i64> = (0..514).map(|i| i % 13 - 4).collect();
         let half = |v: i64| -> u16 {
             let bits = (v as f32).to_bits();

@@ -1,12 +1,10 @@
-//! Kernels with a fault, and what the checks must say of each: `tests/faults/*.cu`.
+//! Kernels with a fault, and the required findings of the checks: `tests/faults/*.cu`.
 
-mod common;
-
-use common::{Device, Element, STEPS, launch, module};
+use crate::common::{Device, Element, STEPS, launch, module};
 use simt::observe::Fault;
 use simt::{Arg, Error, Module, Schedule};
 
-/// What happened to a fixture.
+/// The result of a run.
 struct Outcome {
     device: Device,
     error: Option<Error>,
@@ -21,7 +19,7 @@ impl Outcome {
         faults
     }
 
-    /// Source lines of the findings of a class, a pair each.
+    /// Source lines of the findings of a class, in pairs.
     fn lines(&self, fault: Fault) -> Vec<Vec<u32>> {
         let findings = self.device.findings();
         let lines = findings.iter().filter(|f| f.fault == fault).flat_map(|f| &f.lines);
@@ -39,9 +37,9 @@ struct Case {
     grid: u32,
     block: u32,
     cluster: u32,
-    /// Elements of the input.
+    /// Number of elements of the input.
     n: usize,
-    /// Elements that the kernel is told of, where they differ.
+    /// Number of elements that the kernel is told, if different.
     told: usize,
     partial: bool,
 }
@@ -106,7 +104,7 @@ fn expected_sum(n: usize) -> f32 {
 fn the_volatile_tail_is_a_race_with_both_lines() {
     always(&tail("volatile_tail"), &[Fault::UnorderedVolatile]);
     let lines = tail("volatile_tail").run(Schedule::Converged).lines(Fault::UnorderedVolatile);
-    // Each round reads what the round before wrote, and writes what a neighbour has just read.
+    // Each round reads values of the previous round, and writes elements that a neighbour has just read.
     for pair in [[4, 5], [5, 6], [6, 7], [7, 8], [8, 9]] {
         assert!(lines.contains(&pair.to_vec()), "{pair:?} is not among {lines:?}");
     }
@@ -124,19 +122,19 @@ fn the_plain_tail_is_a_race_with_both_lines() {
 }
 
 #[test]
-fn some_schedule_makes_the_tails_wrong() {
+fn some_schedule_makes_the_tails_fail() {
     for file in ["volatile_tail", "plain_tail"] {
         let case = tail(file);
         let module = module(&format!("tests/faults/{file}.ptx"));
         let wrong = (0..1000).find(|&seed| {
             case.run_module(&module, Schedule::Adversarial(seed)).out[0] != expected_sum(128)
         });
-        assert!(wrong.is_some(), "{file} gave the right sum a thousand times");
+        assert!(wrong.is_some(), "{file} gave the correct sum a thousand times");
     }
 }
 
 #[test]
-fn no_schedule_makes_the_steps_wrong() {
+fn no_schedule_makes_the_steps_fail() {
     for step in &STEPS[4..] {
         let module = Module::parse(&step.ptx(Element::F32)).unwrap();
         for seed in 0..1000 {
@@ -171,14 +169,14 @@ fn a_shuffle_is_no_fence() {
 }
 
 #[test]
-fn blocks_that_share_a_place_race() {
+fn blocks_that_share_an_address_race() {
     always(&Case::new("overlapping_blocks", 8, 64, 512), &[Fault::DataRace]);
-    // The same place, and one block only.
+    // The same address, but only one block.
     always(&Case::new("overlapping_blocks", 1, 32, 32), &[]);
 }
 
 #[test]
-fn bytes_of_a_word_are_apart() {
+fn bytes_of_a_word_are_checked_separately() {
     always(&Case::new("different_bytes", 1, 256, 256), &[]);
     always(&Case::new("same_byte", 1, 256, 256), &[Fault::DataRace]);
 }
@@ -243,7 +241,7 @@ fn uninitialised_global_memory_is_reported() {
 }
 
 #[test]
-fn memory_that_was_given_back_is_reported() {
+fn freed_memory_is_reported() {
     let step = &STEPS[6];
     let module = Module::parse(&step.ptx(Element::F32)).unwrap();
     let mut device = Device::new(Schedule::Converged);
@@ -254,7 +252,7 @@ fn memory_that_was_given_back_is_reported() {
 }
 
 #[test]
-fn what_a_launch_wrote_is_initialised_for_the_next() {
+fn writes_of_a_launch_are_initialised_for_the_next() {
     let step = &STEPS[0];
     let module = Module::parse(&step.ptx(Element::F32)).unwrap();
     let mut device = Device::new(Schedule::Converged);
@@ -322,10 +320,10 @@ fn findings_name_both_sides() {
     }
 }
 
-/// A cluster barrier has two halves; without the second one nothing is known.
+/// A cluster barrier has two halves; an arrival without a wait orders nothing.
 #[test]
 fn a_cluster_barrier_must_be_waited_for() {
-    let text = common::text("tests/corpus/ptx/cluster.float.12.4.90.ptx");
+    let text = crate::common::text("tests/corpus/ptx/cluster.float.12.4.90.ptx");
     for half in ["barrier.cluster.arrive", "barrier.cluster.wait"] {
         let without: String =
             text.lines().filter(|l| !l.contains(half)).map(|l| format!("{l}\n")).collect();
@@ -339,10 +337,10 @@ fn a_cluster_barrier_must_be_waited_for() {
     }
 }
 
-/// Where one thread arrives and all leave, the barrier opens for nobody. (Found by fuzzing: it
+/// If one thread arrives and all exit, the barrier opens without participants. (Found by fuzzing: it
 /// opened after its blocks had ended, which the race check did not expect.)
 #[test]
-fn a_barrier_that_all_leave_opens_for_nobody() {
+fn a_barrier_that_all_threads_leave_opens() {
     let text = ".version 8.4\n.target sm_90\n.address_size 64\n\
         .visible .entry reduce(.param .u64 in, .param .u64 out, .param .u64 n)\n\
         {\n    .reg .b32 tid;\n    .reg .pred one;\n    mov.u32 tid, %tid.x;\n\
@@ -355,14 +353,14 @@ fn a_barrier_that_all_leave_opens_for_nobody() {
     }
 }
 
-/// Of a ring of bulk copies, each wait and each barrier is needed.
+/// In a ring of bulk copies, each wait and each barrier is necessary.
 #[test]
 fn a_ring_needs_its_waits_and_barriers() {
-    let text = common::text("tests/corpus/ptx/bulk_ring.float.12.4.90.ptx");
+    let text = crate::common::text("tests/corpus/ptx/bulk_ring.float.12.4.90.ptx");
     let lines: Vec<&str> = text.lines().collect();
     for (i, line) in lines.iter().enumerate() {
-        // A wait that does not look is no wait. (One that looks and goes on all the same would
-        // pass: copies are done at once here, so each test finds its phase complete.)
+        // Replaces a wait by a constant. (A wait whose result is ignored would pass, because
+        // copies complete immediately here, so each test finds its phase complete.)
         let other = match line.trim() {
             l if l.starts_with("bar.sync") => String::new(),
             l if l.starts_with("mbarrier.try_wait") => "setp.eq.u32 done, 1, 1;".into(),
@@ -406,7 +404,7 @@ fn an_atomic_does_not_hide_the_store_before_it() {
     let case = |sync| Case { told: sync, ..Case::new("weak_start", 1, 64, 64) };
     always(&case(1), &[]);
     for schedule in SCHEDULES {
-        // Where the atomics come first, what they add to is uninitialised besides.
+        // If the atomics come first, they also read uninitialised memory.
         let outcome = case(0).run(schedule);
         assert!(
             outcome.faults().contains(&Fault::DataRace),
@@ -416,7 +414,7 @@ fn an_atomic_does_not_hide_the_store_before_it() {
     }
 }
 
-/// A body that every thread of the blocks runs on one word of zeros.
+/// Runs a body in every thread on one word, which is zero.
 fn on_one_word(body: &str, grid: u32, block: u32, schedule: Schedule) -> Vec<Fault> {
     let text = format!(
         ".version 8.4\n.target sm_70\n.address_size 64\n.visible .entry test(.param .u64 data)\n{{\n\
@@ -432,8 +430,8 @@ fn on_one_word(body: &str, grid: u32, block: u32, schedule: Schedule) -> Vec<Fau
     faults
 }
 
-/// A compare-and-swap that fails reads: beside a weak read it is no race, beside a weak write it
-/// is one.
+/// A failing compare-and-swap only reads: with a weak read it does not race, with a weak write it
+/// does.
 #[test]
 fn a_compare_and_swap_that_fails_reads() {
     for schedule in SCHEDULES {
@@ -447,9 +445,9 @@ fn a_compare_and_swap_that_fails_reads() {
     }
 }
 
-/// One value stored by one instruction of a warp is told apart from real races.
+/// Storing one value by one instruction of a warp is distinct from real races.
 #[test]
-fn the_same_value_is_a_class_of_its_own() {
+fn storing_the_same_value_is_a_separate_class() {
     for schedule in [Schedule::Converged, Schedule::MinPc] {
         for (body, faults) in [
             ("st.global.u32 [%rd1], 7;", [Fault::SameValue]),
@@ -460,7 +458,7 @@ fn the_same_value_is_a_class_of_its_own() {
         ] {
             assert_eq!(on_one_word(body, 1, 32, schedule), faults, "{body}");
         }
-        // Other warps and blocks are another matter.
+        // Stores by other warps and blocks are ordinary races.
         let one = "st.global.u32 [%rd1], 7;";
         assert!(on_one_word(one, 1, 64, schedule).contains(&Fault::DataRace));
         assert_eq!(on_one_word(one, 2, 1, schedule), [Fault::DataRace]);

@@ -1,11 +1,9 @@
-//! One tiny PTX text an instruction, with what it must yield: `tests/ptx/*.ptx`.
+//! One tiny PTX file per instruction, with its expected results: `tests/ptx/*.ptx`.
 //!
-//! Each head holds the cases: `// case: TYPE VALUE ... -> TYPE VALUE ...`. The values lie in memory
-//! one after the other, aligned by their sizes. The table was checked on an H200 (`on_gpu.py`).
+//! Each head has the cases: `// case: TYPE VALUE ... -> TYPE VALUE ...`. The values lie in memory
+//! one after another, aligned to their sizes. An H200 gave the same results (`on_gpu.py`).
 
-mod common;
-
-use common::{Device, files, launch, path};
+use crate::common::{Device, files, launch, path};
 use simt::{Arg, Module, Schedule};
 
 const ROOM: usize = 4096;
@@ -40,13 +38,13 @@ fn values(text: &str) -> Vec<u8> {
     })
 }
 
-/// The values of a key in the head of a text.
+/// The values of a key in the head of a file.
 fn head<'a>(text: &'a str, key: &str) -> impl Iterator<Item = &'a str> {
     let key = format!("// {key}: ");
     text.lines().filter_map(move |line| line.strip_prefix(&key))
 }
 
-/// Runs all cases of a text; what differs, in words.
+/// Runs all cases of a file, and describes the differences.
 fn differences(name: &str, text: &str, schedule: Schedule) -> Vec<String> {
     let number = |key: &str| head(text, key).next().map_or(1, |v| v.parse::<u32>().unwrap());
     let module = match Module::parse(text) {
@@ -84,7 +82,7 @@ fn all(schedule: Schedule) {
     assert!(table.len() > 230, "only {} files", table.len());
     let out: Vec<String> = table
         .iter()
-        // Which lanes are active is the schedule's to say.
+        // The active lanes depend on the schedule.
         .filter(|file| {
             let of_active = ["activemask.ptx", "vote_ballot.ptx"].iter().any(|f| file.ends_with(f));
             !matches!(schedule, Schedule::Adversarial(_)) || !of_active
@@ -99,7 +97,7 @@ fn all(schedule: Schedule) {
 }
 
 #[test]
-fn instructions_yield_what_they_must() {
+fn instructions_yield_the_expected_results() {
     all(Schedule::Converged);
 }
 
@@ -115,9 +113,9 @@ fn instructions_yield_the_same_in_any_order() {
     }
 }
 
-/// The test of the test: a wrong expectation is seen.
+/// Tests the test: a wrong expectation is detected.
 #[test]
-fn a_wrong_expectation_is_seen() {
+fn a_wrong_expectation_is_detected() {
     let text = std::fs::read_to_string(path("tests/ptx/add_s32.ptx")).unwrap();
     let wrong = text.replacen("-> s32 -2", "-> s32 -3", 1);
     assert_ne!(text, wrong);

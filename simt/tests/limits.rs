@@ -1,10 +1,8 @@
-//! The GPU that is played, and the budget in time.
-
-mod common;
+//! The simulated GPU, and the time budget.
 
 use std::time::{Duration, Instant};
 
-use common::{Device, Element, launch, module};
+use crate::common::{Device, Element, launch, module};
 use simt::{Arch, Arg, Config, Counters, Error, Gpu, Module, Schedule, TrapKind};
 
 fn playing(name: &str) -> Config {
@@ -13,7 +11,7 @@ fn playing(name: &str) -> Config {
     config
 }
 
-/// An entry with so much static shared memory, and directives.
+/// An entry with this much static shared memory, and these directives.
 fn entry(target: &str, directives: &str, shared: u32) -> Module {
     let text = format!(
         ".version 8.4\n.target {target}\n.address_size 64\n.visible .entry reduce()\n{directives}\n\
@@ -42,12 +40,12 @@ fn gpus_have_names() {
     assert_eq!(sms("sm_86:20"), Ok(20));
     assert_eq!(
         sms("sm_99").unwrap_err(),
-        "no GPU `sm_99` can be played: choose sm_70 (V100), sm_86 (RTX 3060), sm_90 (H200), \
+        "cannot simulate the GPU `sm_99`: choose sm_70 (V100), sm_86 (RTX 3060), sm_90 (H200), \
          sm_120 (RTX 5090)"
     );
     assert_eq!(
         sms("sm_86:0").unwrap_err(),
-        "`0` multiprocessors: give a whole number from 1 to 65536, as in sm_86:28"
+        "`0` multiprocessors: give a whole number from 1 to 65536, for example sm_86:28"
     );
     let config = Config::default();
     assert_eq!((config.arch.name, config.sm_count), ("sm_90", 132));
@@ -61,9 +59,8 @@ fn static_shared_memory_has_its_own_limit() {
     let module = entry("sm_60", "", 49156);
     assert_eq!(
         refused(Config::default(), &module, 256, 0, 1),
-        "entry `reduce` has 49156 bytes of static shared memory, and no GPU allows a block more \
-         than 49152: make the array `extern __shared__`, and ask for its bytes at the launch, of \
-         which sm_90 allows 232448"
+        "entry `reduce` has 49156 bytes of static shared memory, but no GPU allows a block more \
+         than 49152: make the array `extern __shared__`, and give its size at the launch; sm_90 allows 232448"
     );
 }
 
@@ -76,8 +73,8 @@ fn shared_memory_of_a_block_is_that_of_the_gpu() {
         assert_eq!(
             refused(playing(name), &module, 256, most, 1),
             format!(
-                "entry `reduce` would have {} bytes of shared memory a block, and {name} allows \
-                 {most}: take smaller blocks or fewer elements a thread",
+                "entry `reduce` would have {} bytes of shared memory per block, but {name} allows \
+                 {most}: launch smaller blocks or use fewer elements per thread",
                 most + 16
             )
         );
@@ -89,7 +86,7 @@ fn clusters_are_those_of_the_gpu() {
     let module = entry("sm_60", "", 16);
     assert_eq!(
         refused(playing("sm_86"), &module, 32, 0, 2),
-        "clusters of 2 blocks: sm_86 has none; play sm_90 or newer, or launch without"
+        "clusters of 2 blocks: sm_86 has no clusters; simulate sm_90 or newer, or launch without them"
     );
     assert_eq!(refused(playing("sm_90"), &module, 32, 0, 16), "fine");
     assert_eq!(
@@ -100,11 +97,11 @@ fn clusters_are_those_of_the_gpu() {
 }
 
 #[test]
-fn text_for_a_newer_gpu_is_refused() {
+fn ptx_for_a_newer_gpu_is_refused() {
     let module = entry("sm_90a", "", 16);
     assert_eq!(
         refused(playing("sm_86"), &module, 32, 0, 1),
-        "entry `reduce` is made for sm_90a, and the GPU that is played is sm_86: play sm_90, or \
+        "entry `reduce` is made for sm_90a, and the simulated GPU is sm_86: simulate sm_90, or \
          compile for sm_86 or older"
     );
     assert_eq!(refused(playing("sm_90"), &module, 32, 0, 1), "fine");
@@ -114,32 +111,31 @@ fn text_for_a_newer_gpu_is_refused() {
 }
 
 #[test]
-fn what_a_kernel_declares_is_held() {
+fn a_kernel_s_declared_limits_are_checked() {
     let module = entry("sm_60", ".maxntid 128, 1, 1\n.maxnreg 32", 16);
     assert_eq!(refused(Config::default(), &module, 128, 0, 1), "fine");
     assert_eq!(
         refused(Config::default(), &module, 129, 0, 1),
-        "entry `reduce` allows 128 threads a block (`__launch_bounds__`), 129 were given: take \
-         smaller blocks, or raise the bound"
+        "entry `reduce` allows 128 threads per block (`__launch_bounds__`), but 129 were given: launch smaller blocks, or raise the bound"
     );
     let module = entry("sm_60", ".maxnreg 256", 16);
     assert_eq!(
         refused(Config::default(), &module, 32, 0, 1),
-        "entry `reduce` declares at most 256 registers a thread (`.maxnreg`), where sm_90 allows 1 \
+        "entry `reduce` declares at most 256 registers per thread (`.maxnreg`), but sm_90 allows 1 \
          to 255: lower it"
     );
     assert_eq!(
         refused(Config::default(), &module, 2048, 0, 1),
-        "a block of [2048, 1, 1] threads: 2048 in all, where 1 to 1024 are allowed: take more \
+        "a block of [2048, 1, 1] threads: 2048 in all, but 1 to 1024 are allowed: launch more \
          blocks of fewer threads"
     );
 }
 
 const SCHEDULES: [Schedule; 3] = [Schedule::Converged, Schedule::MinPc, Schedule::Adversarial(1)];
 
-/// The loop is named by its lines, long before any number of instructions is used up.
+/// The message names the lines of the loop, long before the instruction budget is exhausted.
 #[test]
-fn a_loop_without_end_is_stopped_in_time() {
+fn an_endless_loop_is_stopped_by_the_time_budget() {
     let module = module("tests/faults/endless.ptx");
     for schedule in SCHEDULES {
         let mut device = Device::with(|c| {
@@ -161,14 +157,14 @@ fn a_loop_without_end_is_stopped_in_time() {
         let said = trap.to_string();
         assert!(said.starts_with("no end in sight at line "), "{schedule}: {said}");
         assert!(said.contains("no block has ended for 300 ms; 0 of 4 blocks ended. "), "{said}");
-        assert!(said.contains(" goes round and round at lines 9 to 10: "), "{schedule}: {said}");
+        assert!(said.contains(" repeats lines 9 to 10: "), "{schedule}: {said}");
     }
 }
 
-/// Blocks that end, one after the other, are progress, however long all of them take.
+/// Blocks that end one after another are progress, however long all of them take.
 #[test]
-fn what_goes_on_is_not_stopped() {
-    // More instructions than go by between two looks at the clock.
+fn a_launch_that_makes_progress_is_not_stopped() {
+    // More instructions than the interpreter executes between two checks of the clock.
     let text = ".version 8.4\n.target sm_60\n.address_size 64\n.visible .entry reduce()\n{\n\
                 .reg .b32 %r<2>;\n.reg .pred %p<2>;\nmov.u32 %r1, 0;\n\
                 again: add.u32 %r1, %r1, 1;\nsetp.lt.u32 %p1, %r1, 1000000;\n@%p1 bra again;\n\
@@ -185,11 +181,11 @@ fn what_goes_on_is_not_stopped() {
     let one = run(None, 1).unwrap();
     let patience = 8 * one;
     assert!(run(Some(patience), 24).unwrap() > patience);
-    // A block that takes longer than that is stopped, though it would end.
+    // A single block that takes longer than the limit is stopped, although it would end.
     assert!(run(Some(one / 50), 1).is_err());
 }
 
-/// Another thread sees how far a launch has come.
+/// Another thread reads the progress of a launch.
 #[test]
 fn progress_can_be_polled() {
     let module = module("tests/faults/endless.ptx");

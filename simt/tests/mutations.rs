@@ -1,13 +1,11 @@
-//! Each barrier of each step, taken out in turn: something must be found, or it must be said why
-//! the barrier does no harm by its absence.
+//! Removes each barrier of each step in turn: there must be a finding, or a listed reason why
+//! the barrier is harmless to remove.
 
-mod common;
-
-use common::{Device, ELEMENTS, Element, STEPS, Step};
+use crate::common::{Device, ELEMENTS, Element, STEPS, Step};
 use simt::{Module, Schedule};
 
-/// Barriers of a step whose absence is harmless: how many, and why. Each is met again at every
-/// type, and nothing else may pass.
+/// Barriers of a step that are harmless to remove: the number and the reasons. Each must pass for
+/// every type, and no other may pass.
 fn harmless(step: &Step, block: u32) -> &'static [&'static str] {
     match (step.name, block) {
         ("v4-unroll-warp", 64) => &[
@@ -23,7 +21,7 @@ fn harmless(step: &Step, block: u32) -> &'static [&'static str] {
     }
 }
 
-/// The texts that lack one barrier of an entry each, with the number of the line.
+/// PTX files that each lack one barrier of an entry, with its line number.
 fn mutants(ptx: &str, entry: &str) -> Vec<(usize, String)> {
     let lines: Vec<&str> = ptx.lines().collect();
     let begin = lines
@@ -40,7 +38,7 @@ fn mutants(ptx: &str, entry: &str) -> Vec<(usize, String)> {
     (begin..end).filter(|&i| barrier(lines[i])).map(|i| (i + 1, without(i))).collect()
 }
 
-/// What gives a mutant away under a schedule; nothing if it passes for right.
+/// How a mutant is detected under a schedule; `None` if it passes.
 fn caught(
     step: &Step,
     ptx: &str,
@@ -66,7 +64,7 @@ fn caught(
 }
 
 #[test]
-fn every_barrier_is_needed_or_harmless_for_a_reason() {
+fn every_barrier_is_necessary_or_listed_as_harmless() {
     let mut tried = 0;
     for step in STEPS {
         for element in ELEMENTS {
@@ -102,9 +100,9 @@ fn every_barrier_is_needed_or_harmless_for_a_reason() {
     assert!(tried > 200, "only {tried} mutants");
 }
 
-/// What is called harmless really is: no seed makes it wrong.
+/// Barriers listed as harmless are: no seed gives a wrong result without them.
 #[test]
-fn harmless_barriers_do_no_harm() {
+fn removing_harmless_barriers_gives_correct_sums() {
     for step in STEPS {
         let ptx = step.ptx(Element::F32);
         if harmless(&step, 64).is_empty() {
@@ -121,7 +119,7 @@ fn harmless_barriers_do_no_harm() {
     }
 }
 
-/// The verdict does not hang on the schedule: what is caught on one is caught on all.
+/// The verdict does not depend on the schedule: a mutant caught on one is caught on all.
 #[test]
 fn mutants_are_caught_on_every_schedule() {
     for step in STEPS {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the table of instructions (tests/ptx/*.ptx) on a real GPU and compares: are the tests right?
+"""Runs the table of instructions (tests/ptx/*.ptx) on a real GPU and compares the results with the expected ones.
 
 Needs a GPU of sm_90 or later and its driver, nothing else.
 """

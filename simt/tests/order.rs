@@ -1,17 +1,15 @@
-//! Order that fences and atomics make: what is no race, and how long it takes to see that.
-
-mod common;
+//! Order through fences and atomics: accesses that do not race, and the time to find that out.
 
 use std::time::{Duration, Instant};
 
-use common::{Device, launch};
+use crate::common::{Device, launch};
 use simt::observe::Fault;
 use simt::{Arg, Module, Schedule};
 
 const SCHEDULES: [Schedule; 4] =
     [Schedule::Converged, Schedule::MinPc, Schedule::Adversarial(1), Schedule::Adversarial(2)];
 
-/// A kernel with one pointer, `%rd1`, and `%r1` its thread.
+/// A kernel with one pointer, `%rd1`, and its thread index in `%r1`.
 fn module(body: &str) -> Module {
     let text = format!(
         ".version 7.8\n.target sm_70\n.address_size 64\n\
@@ -21,7 +19,7 @@ fn module(body: &str) -> Module {
     Module::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// Runs it on two zeros, and says what was found, what is left there, and how long it took.
+/// Runs it on two zeros; returns the findings, the final values, and the time.
 fn run(module: &Module, schedule: Schedule, grid: u32, block: u32) -> (Device, [u32; 2], Duration) {
     let mut device = Device::with(|config| config.schedule = schedule);
     let data = device.put(&[0; 8]);
@@ -33,7 +31,7 @@ fn run(module: &Module, schedule: Schedule, grid: u32, block: u32) -> (Device, [
     (device, [word(0), word(1)], took)
 }
 
-/// What libcu++ makes of a sequentially consistent addition and a compare-and-swap loop.
+/// libcu++'s code for a sequentially consistent addition and a compare-and-swap loop.
 const SEQUENTIAL: &str = "fence.sc.gpu;
     atom.add.acquire.gpu.global.u32 %r3, [%rd1+4], 1;
     fence.sc.gpu;
@@ -47,7 +45,7 @@ L:
     @%p1 bra L;";
 
 #[test]
-fn fences_and_acquiring_atomics_in_a_loop_take_time_by_their_number() {
+fn time_is_linear_in_fences_and_acquiring_atomics() {
     let module = module(SEQUENTIAL);
     for (grid, block) in [(1, 32), (1, 128), (2, 128), (2, 256)] {
         let (device, left, took) = run(&module, Schedule::Converged, grid, block);
@@ -58,7 +56,7 @@ fn fences_and_acquiring_atomics_in_a_loop_take_time_by_their_number() {
     }
 }
 
-/// Every block takes a ticket, and the last one sets them to zero with an ordinary store.
+/// Every block takes a ticket, and the last one resets both words with ordinary stores.
 const RESET: &str = "setp.ne.u32 %p1, %r1, 0;
     @%p1 ret;
     sub.u32 %r3, %r2, 1;
@@ -71,7 +69,7 @@ const RESET: &str = "setp.ne.u32 %p1, %r1, 0;
     st.global.u32 [%rd1], %r5;";
 
 #[test]
-fn an_atomic_comes_before_what_follows_one_that_saw_it() {
+fn an_atomic_precedes_accesses_after_an_atomic_that_observed_it() {
     for (fence, atom) in [
         ("fence.acq_rel.gpu;", "add.relaxed.gpu"),
         ("", "add.relaxed.gpu"),
@@ -88,15 +86,15 @@ fn an_atomic_comes_before_what_follows_one_that_saw_it() {
 }
 
 #[test]
-fn an_atomic_of_too_narrow_a_scope_saw_nothing() {
+fn an_atomic_with_too_narrow_a_scope_observes_nothing() {
     let module = module(&RESET.replace("FENCE", "").replace("ATOM", "add.relaxed.cta"));
     let (device, ..) = run(&module, Schedule::Converged, 9, 32);
     assert!(device.findings().iter().any(|f| f.fault == Fault::DataRace), "{}", device.said());
 }
 
 #[test]
-fn a_reset_by_whoever_is_not_last_is_a_race() {
-    // The first one resets: the others' tickets are taken at the same time.
+fn a_reset_by_a_block_that_is_not_last_is_a_race() {
+    // The first block resets the words, while the others take their tickets.
     let body = RESET.replace("FENCE", "").replace("ATOM", "add.relaxed.gpu");
     let module = module(&body.replace("%r4, %r3", "%r4, 0"));
     let (device, ..) = run(&module, Schedule::Converged, 9, 32);
@@ -104,8 +102,8 @@ fn a_reset_by_whoever_is_not_last_is_a_race() {
 }
 
 #[test]
-fn what_an_atomic_saw_is_no_order_for_other_memory() {
-    // Each stores to the second word before its ticket, with no fence; the last one reads it.
+fn observation_by_an_atomic_orders_no_other_memory() {
+    // Each block stores to the second word before its ticket, without a fence; the last one reads it.
     let body = RESET.replace("FENCE", "").replace("ATOM", "add.relaxed.gpu");
     let body = body.replace("sub.u32 %r3, %r2, 1;", "sub.u32 %r3, %r2, 1;\nmov.u32 %r6, %ctaid.x;\nsetp.ne.u32 %p3, %r6, 0;\n@%p3 bra S;\nst.global.u32 [%rd1+4], %r6;\nS:");
     let module = module(&body.replace("mov.u32 %r5, 0;", "ld.global.u32 %r5, [%rd1+4];"));
@@ -113,7 +111,7 @@ fn what_an_atomic_saw_is_no_order_for_other_memory() {
     assert!(device.findings().iter().any(|f| f.fault == Fault::DataRace), "{}", device.said());
 }
 
-/// The first block stores a value and raises a volatile flag; the second waits for the flag and reads.
+/// The first block stores a value and sets a volatile flag; the second polls the flag and reads.
 const FLAG: &str = "mov.u32 %r3, %ctaid.x;
     setp.ne.u32 %p1, %r3, 0;
     @%p1 bra W;
@@ -128,9 +126,9 @@ W:
     AFTER
     ld.global.u32 %r5, [%rd1+4];";
 
-/// A fence makes of a volatile store a flag, which nobody need wait for in another way.
+/// After a fence, a volatile store is a flag, and polling it with volatile loads is no race.
 #[test]
-fn a_volatile_flag_behind_a_fence_is_no_race() {
+fn a_volatile_flag_after_a_fence_is_no_race() {
     let fence = "fence.acq_rel.gpu;";
     let flag =
         |before: &str, after: &str| module(&FLAG.replace("BEFORE", before).replace("AFTER", after));
@@ -140,7 +138,7 @@ fn a_volatile_flag_behind_a_fence_is_no_race() {
         let (device, ..) = run(&flag(fence, ""), schedule, 2, 1);
         let faults: Vec<Fault> = device.findings().iter().map(|f| f.fault).collect();
         assert_eq!(faults, [Fault::DataRace], "{schedule}: {}", device.said());
-        // Without the first, both are said: the flag publishes nothing.
+        // Without the first fence, both races are reported: the flag publishes nothing.
         let (device, ..) = run(&flag("", fence), schedule, 2, 1);
         let mut faults: Vec<Fault> = device.findings().iter().map(|f| f.fault).collect();
         faults.sort();
@@ -153,7 +151,7 @@ fn a_volatile_flag_behind_a_fence_is_no_race() {
     }
 }
 
-/// One flag a fence: what is stored behind it may be seen before it.
+/// One flag per fence: a later store may be visible before the flag.
 #[test]
 fn a_fence_makes_one_flag() {
     let module = module(
@@ -169,9 +167,9 @@ fn a_fence_makes_one_flag() {
     }
 }
 
-/// A ticket that only its own block sees as atomic is none for the others.
+/// A ticket with block scope is not atomic for other blocks.
 #[test]
-fn tickets_of_too_narrow_a_scope_race() {
+fn tickets_with_too_narrow_a_scope_race() {
     for (body, grid, fine) in [
         ("atom.cta.global.inc.u32 %r4, [%rd1], 9;", 9, false),
         ("atom.cta.global.inc.u32 %r4, [%rd1], 9;", 1, true),

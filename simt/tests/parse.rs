@@ -1,4 +1,4 @@
-//! Every text that NVRTC makes of the steps, the corpus and the fixtures can be loaded.
+//! All PTX that NVRTC emits for the steps, the corpus and the fixtures can be loaded.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ fn ptx(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// What cannot be loaded, a line a file.
+/// The files that cannot be loaded, one per line.
 fn missing(files: &[PathBuf]) -> String {
     let faults = files.iter().filter_map(|file| {
         let text = fs::read_to_string(file).unwrap();
@@ -40,7 +40,7 @@ fn the_corpus_loads() {
 #[test]
 fn the_fixtures_load() {
     let mut files = ptx(&folder("tests/faults"));
-    // What that one asks for is refused, and told so in `messages.rs`.
+    // That file is refused; `messages.rs` and `refused.rs` test the message.
     files.retain(|file| !file.ends_with("heap.ptx"));
     assert_eq!(missing(&files), "");
 }
@@ -53,13 +53,14 @@ fn the_instructions_load() {
 #[test]
 fn the_steps_load() {
     let steps = fs::read_dir(folder("../steps")).unwrap().map(|e| e.unwrap().path().join("src"));
+    let steps = steps.filter(|step| step.join("kernel.cu").exists());
     let files: Vec<Vec<PathBuf>> = steps.map(|step| ptx(&step)).collect();
     assert!(files.len() >= 10 && files.iter().all(|step| step.len() == 3));
     let files = files.concat();
     assert_eq!(missing(&files), "");
 }
 
-/// The whole matrix of compilers and architectures, where it has been made:
+/// The whole matrix of compilers and architectures, if it has been made:
 /// `tests/corpus/make.py DIR --all ...`, then `SIMT_CORPUS=DIR cargo test -p simt`.
 #[test]
 fn the_whole_matrix_loads() {
@@ -67,9 +68,9 @@ fn the_whole_matrix_loads() {
     assert_eq!(missing(&ptx(Path::new(&dir))), "");
 }
 
-/// Code of another file is where its caller in the first one is, however deep.
+/// Code of another file is reported at its caller in the first file, at any depth.
 #[test]
-fn what_was_inlined_is_where_its_caller_is() {
+fn inlined_code_is_reported_at_its_caller() {
     let line = |loc: &str| {
         let text = format!(
             ".version 8.3\n.target sm_70\n.address_size 64\n.file 1 \"kernel.cu\"\n.file 2 \"sum.cuh\"\n\
@@ -82,9 +83,9 @@ fn what_was_inlined_is_where_its_caller_is() {
     assert_eq!(line(".loc 2 7 3"), 0);
     assert_eq!(line(".loc 2 7 3, function_name $L__info_string0, inlined_at 1 12 5"), 12);
     assert_eq!(line(".loc 2 7 3, function_name $L__info_string0+40, inlined_at 1 12 5"), 12);
-    // Within the first file the line is the code's own.
+    // Within the first file, the line is that of the code itself.
     assert_eq!(line(".loc 1 7 3, function_name $L__info_string0, inlined_at 1 12 5"), 7);
-    // Twice: the nearest caller that is in the first file.
+    // Inlined twice: the line is that of the nearest caller in the first file.
     let deep = ".loc 2 7 3, function_name $L__info_string0, inlined_at 2 20 1, \
                 function_name $L__info_string1, inlined_at 1 30 9";
     assert_eq!(line(deep), 30);

@@ -1,8 +1,8 @@
-//! The program, as a reader calls it.
+//! Tests of the program through its command line.
 
 use std::process::Command;
 
-/// A program of another architecture is started by the emulator that this names.
+/// Runs the program, through the emulator that this variable names if its architecture is another.
 fn program() -> Command {
     let runner = std::env::var("REDUCE_RUNNER").unwrap_or_default();
     let mut words = runner.split_whitespace().chain([env!("CARGO_BIN_EXE_simt")]);
@@ -11,7 +11,7 @@ fn program() -> Command {
     command
 }
 
-/// What it prints, on standard output and error, and whether it succeeds.
+/// Standard output, standard error, and whether the program succeeds.
 fn simt(args: &[&str]) -> (String, String, bool) {
     let out = program().args(args).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -32,9 +32,9 @@ fn run(name: &str, more: &[&str]) -> (String, String, bool) {
     simt(&args)
 }
 
-/// A wrong result has its hint, unasked; asked for, it is a failure.
+/// A wrong result comes with a hint; with the check it is a failure.
 #[test]
-fn a_shuffle_from_nowhere_is_hinted_at() {
+fn a_shuffle_from_an_inactive_lane_gets_a_hint() {
     let (out, error, fine) = run("absent_lane", &[]);
     assert!(fine && out.starts_with("out: "), "{out}{error}");
     assert!(error.starts_with("hint: thread 15 at line 6: a shuffle from a lane"), "{error}");
@@ -44,34 +44,34 @@ fn a_shuffle_from_nowhere_is_hinted_at() {
 }
 
 #[test]
-fn what_threads_print_comes_first() {
+fn the_output_of_threads_comes_first() {
     let (out, error, fine) = run("says", &["--block", "2"]);
     assert!(fine, "{error}");
     assert!(out.starts_with("block 0, thread 0: 0: in = 1.000000 of 32 in all\n"), "{out}");
 }
 
 #[test]
-fn a_loop_without_end_is_stopped_when_asked() {
+fn an_endless_loop_is_stopped_on_request() {
     let (_, error, fine) = run("endless", &["--patience", "0.2", "--block", "64"]);
     assert!(!fine && error.contains("no block has ended for 200 ms"), "{error}");
     let (_, error, fine) = run("endless", &["--patience", "-1"]);
-    assert!(!fine && error.contains("give a number of seconds"), "{error}");
+    assert!(!fine && error.contains("the number of seconds must be"), "{error}");
 }
 
 #[test]
-fn a_gpu_is_played() {
+fn a_gpu_is_simulated() {
     let (_, error, fine) = run("two_arrays", &["--gpu", "sm_86", "--shared", "200000"]);
-    assert!(!fine && error.contains("and sm_86 allows 101376"), "{error}");
+    assert!(!fine && error.contains("but sm_86 allows 101376"), "{error}");
     let (_, error, fine) = run("two_arrays", &["--gpu", "sm_5"]);
-    assert!(!fine && error.contains("no GPU `sm_5` can be played: choose sm_70"), "{error}");
-    // Text for a newer GPU plays that one.
+    assert!(!fine && error.contains("cannot simulate the GPU `sm_5`: choose sm_70"), "{error}");
+    // PTX for a newer GPU selects that GPU.
     let file = format!("{}/tests/corpus/ptx/wide.int.13.5.120.ptx", env!("CARGO_MANIFEST_DIR"));
     let (_, error, _) = simt(&["run", &file]);
     assert!(error.contains("parameter"), "{error}");
 }
 
 #[test]
-fn what_cannot_be_run_is_listed_entry_by_entry() {
+fn unsupported_features_are_listed_by_entry() {
     let (out, _, fine) = simt(&["check", &fixture("heap")]);
     assert!(!fine);
     assert!(out.starts_with("fine: can be run; "), "{out}");
@@ -80,10 +80,10 @@ fn what_cannot_be_run_is_listed_entry_by_entry() {
     assert!(!fine && error.contains("entry `reduce` cannot be run"), "{error}");
 }
 
-/// Nowhere to write to is a failure, and a file that never ends is none to read whole.
+/// A closed output is a failure, and an endless file is not read completely.
 #[cfg(target_os = "linux")]
 #[test]
-fn files_without_end_or_room_are_refused() {
+fn endless_files_and_full_outputs_are_refused() {
     let full = std::fs::File::create("/dev/full").unwrap();
     let out = program().args(["check", &fixture("says")]).stdout(full).output().unwrap();
     assert!(!out.status.success());

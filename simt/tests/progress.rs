@@ -1,11 +1,11 @@
-//! Lanes, warps and blocks that wait for each other get on; those that wait in vain are stopped.
+//! Lanes, warps and blocks that wait for each other make progress; those that wait in vain are stopped.
 
 use simt::{Arg, Config, Error, Gpu, Launch, Module, Schedule, TrapKind};
 
 const SCHEDULES: [Schedule; 4] =
     [Schedule::Converged, Schedule::MinPc, Schedule::Adversarial(3), Schedule::Adversarial(11)];
 
-/// Runs a body that may use `%rd1`, global memory of 64 zeros, and gives that memory back.
+/// Runs a body that may use `%rd1`, global memory of 64 zeros, and returns that memory.
 fn run(body: &str, grid: u32, block: u32, schedule: Schedule) -> Result<Vec<u32>, Error> {
     let text = format!(
         ".version 8.4\n.target sm_90\n.address_size 64\n.visible .entry test(.param .u64 data)\n{{\n\
@@ -51,7 +51,7 @@ fn a_lock_taken_by_each_lane_in_turn() {
         st.global.u32 [%rd1+4], %r2;
         membar.gl;
         atom.global.exch.b32 %r3, [%rd1], 0;";
-    // With convergence at the loop's end the owner waits for the others, until it is let through.
+    // At the reconvergence point after the loop, the lock's owner waits for the others until the scheduler releases it.
     for schedule in SCHEDULES {
         assert_eq!(run(body, 2, 12, schedule).unwrap()[1], 24, "{schedule}");
     }
@@ -160,7 +160,7 @@ fn half_a_warp_at_an_aligned_barrier_is_divergent() {
 }
 
 #[test]
-fn launches_that_do_not_fit_say_why() {
+fn launches_that_do_not_fit_are_refused_with_a_reason() {
     let text = ".version 8.4\n.target sm_60\n.address_size 64\n.visible .entry one(.param .u64 a, .param .u32 b) { ret; }\n";
     let module = Module::parse(text).unwrap();
     let launch = Launch {
@@ -175,11 +175,11 @@ fn launches_that_do_not_fit_say_why() {
         |launch: &Launch<'_>| Gpu::new().launch(&module, launch, &mut ()).unwrap_err().to_string();
     assert!(Gpu::new().launch(&module, &launch, &mut ()).is_ok());
     let few = Launch { args: vec![Arg::U64(0)], ..launch.clone() };
-    assert_eq!(said(&few), "entry `one` takes 2 parameters, 1 was given");
+    assert_eq!(said(&few), "entry `one` takes 2 parameters, but 1 was given");
     let wide = Launch { args: vec![Arg::U64(0), Arg::U64(0)], ..launch.clone() };
-    assert_eq!(said(&wide), "parameter 1 of entry `one` has 4 bytes, the argument has 8");
+    assert_eq!(said(&wide), "parameter 1 of entry `one` has 4 bytes, but the argument has 8");
     let two = Launch { entry: "two", ..launch.clone() };
-    assert_eq!(said(&two), "no entry `two` in the module, which has `one`");
+    assert_eq!(said(&two), "the module has no entry `two`; its entries: `one`");
     let large = Launch { block: [1025, 1, 1], ..launch.clone() };
     assert!(said(&large).contains("1 to 1024"), "{}", said(&large));
     let much = Launch { shared: 1 << 20, ..launch };

@@ -1,14 +1,12 @@
-//! Arithmetic against plain Rust, for any operands; and texts that are no PTX.
+//! Compares arithmetic with plain Rust for random operands; and tests invalid PTX.
 
 #![allow(clippy::precedence)] // Products are shifted as the PTX manual writes it.
 
-mod common;
-
-use common::{Device, ELEMENTS, Element, STEPS, launch};
+use crate::common::{Device, ELEMENTS, Element, STEPS, launch};
 use proptest::prelude::*;
 use simt::{Arg, Module, Schedule};
 
-/// A kernel that applies an instruction to three operands of each thread.
+/// A kernel that applies an instruction to three operands per thread.
 fn kernel(ty: &str, result: &str, instruction: &str) -> Module {
     let (size, out) = (width(ty), width(result));
     let text = format!(
@@ -45,7 +43,7 @@ fn run(module: &Module, ty: &str, result: &str, rows: &[[u64; 3]]) -> Vec<u64> {
     got.chunks(out).map(|c| c.iter().rev().fold(0, |v, &b| v << 8 | u64::from(b))).collect()
 }
 
-/// Operands of which many are on some edge.
+/// Operands, many of them edge cases.
 fn operand(bits: u32) -> impl Strategy<Value = u64> {
     let mask = u64::MAX >> (64 - bits);
     let floats = prop::sample::select(vec![
@@ -79,13 +77,13 @@ fn rows(bits: u32) -> impl Strategy<Value = Vec<[u64; 3]>> {
     prop::collection::vec([operand(bits), operand(bits), operand(bits)], 32..=96)
 }
 
-/// One NaN for all.
+/// One bit pattern for all NaNs.
 fn f32_bits(x: f32) -> u64 {
     if x.is_nan() { 0x7fff_ffff } else { x.to_bits().into() }
 }
 
 fn f64_bits(x: f64) -> u64 {
-    // PTX leaves the payload of a double open: any NaN will do.
+    // PTX does not define the payload of a double NaN: any NaN is correct.
     if x.is_nan() { f64::NAN.to_bits() } else { x.to_bits() }
 }
 
@@ -109,7 +107,7 @@ macro_rules! check {
     };
 }
 
-/// 32-bit words, signed, and as floats.
+/// 32-bit operands as unsigned, signed, and float.
 fn w(f: impl Fn(u32, u32, u32) -> u32) -> impl Fn(u64, u64, u64) -> Option<u64> {
     move |a, b, c| Some(f(a as u32, b as u32, c as u32).into())
 }
@@ -174,7 +172,7 @@ proptest! {
                 (if len >= 32 { field } else { field & ((1 << len) - 1) }) as u32
             });
             "bfi.b32 %d, %a, 7, %b, 5;" => w(|a, b, _| {
-                // The insert goes to a fixed place of the second operand here.
+                // Here the insert has a fixed position in the second operand.
                 let (pos, len) = (b & 255, 5);
                 let mask = (((1u64 << len) - 1) << pos.min(63)) as u32;
                 let put = (u64::from(a) << pos.min(63)) as u32;
@@ -238,7 +236,7 @@ proptest! {
             "rcp.rn.f32 %d, %a;" => f(|a, _, _| 1.0 / a);
             "add.ftz.f32 %d, %a, %b;" => f(|a, b, _| ftz(ftz(a) + ftz(b)));
             "mul.rn.ftz.f32 %d, %a, %b;" => |a, b, _| {
-                // Whether a product that rounds up to the least normal number flushes is left open here.
+                // Whether a product that rounds up to the smallest normal number is flushed is not tested here.
                 let x = ftz(f32::from_bits(a as u32)) * ftz(f32::from_bits(b as u32));
                 (x.abs() != f32::MIN_POSITIVE).then(|| f32_bits(ftz(x)))
             };
@@ -251,7 +249,7 @@ proptest! {
             "cvt.rzi.u32.f32 %d, %a;" => |a, _, _| Some((f32::from_bits(a as u32) as u32).into());
             "max.f32 %d, %a, %b;" => |a, b, _| {
                 let (a, b) = (f32::from_bits(a as u32), f32::from_bits(b as u32));
-                // ARM's own maximum of a signalling NaN is a NaN, as PTX has it nowhere.
+                // ARM's maximum of a signalling NaN is a NaN, unlike PTX's.
                 let max = if a.is_nan() { b } else if b.is_nan() { a } else { a.max(b) };
                 (a != b).then(|| f32_bits(max))
             };
@@ -271,7 +269,7 @@ proptest! {
         check!(rows, "b64" -> "b32",
             "cvt.rn.f32.f64 %d, %a;" => |a, _, _| Some(f32_bits(f64::from_bits(a) as f32));
             "cvt.rzi.s32.f64 %d, %a;" => |a, _, _| {
-                // The manual gives NaN as 0 where the source is single, and as the least number here.
+                // The manual converts NaN to 0 if the source is single precision, and to the smallest number here.
                 let x = f64::from_bits(a);
                 Some(if x.is_nan() { 0x8000_0000 } else { (x as i32 as u32).into() })
             };
@@ -296,7 +294,7 @@ proptest! {
         }
     }
 
-    /// Any sum of any step, at any size.
+    /// Any sum of any step, of any size.
     #[test]
     fn sums(step in 0usize..7, element in 0usize..3, log in 6u32..=10, n in 0usize..3000, seed in any::<u64>()) {
         let (step, element, block) = (STEPS[step], ELEMENTS[element], 1 << log);
@@ -309,7 +307,7 @@ proptest! {
         prop_assert!(device.findings().is_empty(), "{}", device.said());
     }
 
-    /// Whatever is done to a text, loading it is either right or an error, and never a panic.
+    /// Loading garbled PTX gives a module or an error, and never panics.
     #[test]
     fn garbled_texts_are_errors(step in 0usize..7, cut in any::<prop::sample::Index>(), noise in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6)) {
         let ptx = STEPS[step].ptx(Element::F32);
@@ -326,7 +324,7 @@ proptest! {
     }
 }
 
-/// Each prefix of a text, cut at a line: an error with a place in it, or a shorter module.
+/// Each prefix of PTX, cut at a line, gives an error with a position, or a shorter module.
 #[test]
 fn truncated_texts_are_errors() {
     for step in [STEPS[0], STEPS[6]] {

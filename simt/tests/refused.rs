@@ -1,11 +1,9 @@
-//! What cannot be run is refused: the entry alone where it can be, and with what to do instead.
+//! PTX that cannot be run is refused: only the entry concerned if possible, and with an alternative.
 
-mod common;
-
-use common::{Device, launch, module};
+use crate::common::{Device, launch, module};
 use simt::{Module, Schedule};
 
-/// What is not imitated refuses the entry that calls it, and no other.
+/// An unsupported call refuses only the entry that contains it.
 #[test]
 fn a_call_that_cannot_be_run_refuses_its_entry_alone() {
     let module = module("tests/faults/heap.ptx");
@@ -16,15 +14,14 @@ fn a_call_that_cannot_be_run_refuses_its_entry_alone() {
     assert_eq!(
         error.to_string(),
         "entry `reduce` cannot be run: PTX line 46, column 2: the call of `malloc` at source line \
-         3 cannot be run: there is no heap of the device here; give the kernel a buffer of the \
-         host instead; PTX line 63, column 2: the call of `free` at source line 6 cannot be run: \
-         there is no heap of the device here; give the kernel a buffer of the host instead"
+         3 cannot be run: there is no device heap; pass the kernel a buffer from the host instead; PTX line 63, column 2: the call of `free` at source line 6 cannot be run: \
+         there is no device heap; pass the kernel a buffer from the host instead"
     );
 }
 
-/// An instruction that nobody knows, a statement that is none, a directive: each refuses its entry.
+/// An unknown instruction, an invalid statement, a directive: each refuses its entry.
 #[test]
-fn what_cannot_be_run_refuses_its_entry_alone() {
+fn unsupported_ptx_refuses_its_entry_alone() {
     for bad in ["tcgen05.mma.sync %r1;", "mov.u32 %r1 %r1;", ".branchtargets a, b;"] {
         let text = format!(
             ".version 8.4\n.target sm_60\n.address_size 64\n\
@@ -61,7 +58,7 @@ fn a_function_that_calls_itself_is_refused() {
     assert!(said.contains("the call of `again` cannot be run: it calls itself"), "{said}");
 }
 
-/// What only a cooperative launch has is named, as a call or as the registers that it sets.
+/// Features of a cooperative launch are named, as a call or as the registers that it sets.
 #[test]
 fn a_cooperative_launch_is_named() {
     let said = refusal(
@@ -71,16 +68,14 @@ fn a_cooperative_launch_is_named() {
     );
     assert!(
         said.contains(
-            "the call of `cudaCGGetIntrinsicHandle` cannot be run: a cooperative launch is not \
-             imitated; launch one kernel for each phase instead"
+            "the call of `cudaCGGetIntrinsicHandle` cannot be run: cooperative launches are not supported; launch one kernel for each phase instead"
         ),
         "{said}"
     );
     let said = refusal(".entry test() { .reg .b32 %r<2>;\nmov.u32 %r1, %envreg2;\nret; }");
     assert_eq!(
         said,
-        "PTX line 5, column 1: `mov.u32` reads `%envreg2`, which the driver sets, as for a \
-         cooperative launch (`this_grid()`): such a launch is not imitated; launch one kernel for \
+        "PTX line 5, column 1: `mov.u32` reads `%envreg2`, which the driver sets for a cooperative launch (`this_grid()`): cooperative launches are not supported; launch one kernel for \
          each phase instead\n"
     );
 }
@@ -93,26 +88,26 @@ fn a_pointer_to_a_function_is_refused() {
     );
     assert!(said.contains("a call through a pointer to a function cannot be run"), "{said}");
     let said = refusal(".entry test() { .reg .b64 %rd<2>;\ncall %rd1;\nret; }");
-    assert!(said.contains("a pointer to a function is not followed"), "{said}");
+    assert!(said.contains("function pointers are not supported"), "{said}");
 }
 
 #[test]
 fn a_function_takes_what_it_says() {
     let said = refusal(".func f(.param .b32 a) { ret; }\n.entry test() { call f; ret; }");
-    assert!(said.contains("the call of `f` hands over 0 values where it takes 1"), "{said}");
+    assert!(said.contains("the call of `f` passes 0 values, but the function takes 1"), "{said}");
 }
 
-/// What is handed over has the bytes that are taken.
+/// An argument must have the parameter's size.
 #[test]
 fn an_argument_has_its_bytes() {
     let said = refusal(
         ".extern .func vprintf(.param .b64 a, .param .b64 b);\n\
          .entry test() { .param .b32 a;\n.param .b64 b;\ncall vprintf, (a, b);\nret; }",
     );
-    assert!(said.contains("`a` has 4 bytes, where 8 are to be handed over"), "{said}");
+    assert!(said.contains("`a` has 4 bytes, but the parameter has 8"), "{said}");
 }
 
-/// Each of thirty functions calls the next one twice: too much is said, and said at once.
+/// Each of thirty functions calls the next one twice: the limit is reported, and without delay.
 #[test]
 fn calls_do_not_grow_without_bound() {
     let mut text = String::from(".func f30() { ret; }\n");
@@ -138,7 +133,7 @@ fn two_of_one_name_are_refused() {
         text_error(&format!("{head}.func f() {{ ret; }}\n.func f() {{ ret; }}\n")),
         "PTX line 5, column 7: function `f` is defined twice, first on line 4: rename one of them"
     );
-    // To declare and then to define is no fault.
+    // Declaring and then defining a function is allowed.
     let twice =
         format!("{head}.func f();\n.func f() {{ ret; }}\n.func f();\n.entry e() {{ call f; }}");
     assert!(Module::parse(&twice).is_ok());
@@ -148,15 +143,14 @@ fn two_of_one_name_are_refused() {
 fn unknown_versions_and_targets_are_refused() {
     assert_eq!(
         text_error(".version 99.9\n.target sm_60\n"),
-        "PTX line 1, column 10: PTX 99.9 is no version known here, which are those up to 9.x: \
-         compile with a toolkit that writes one of them"
+        "PTX line 1, column 10: PTX version 99.9 is not supported; versions up to 9.x are: \
+         compile with a toolkit that emits one of them"
     );
     for target in ["sm_999", "sm_91", "compute_60", "sm_"] {
         assert_eq!(
             text_error(&format!(".version 8.4\n.target {target}\n")),
             format!(
-                "PTX line 2, column 9: `{target}` is no target known here, which are sm_10 to \
-                 sm_121: compile for one of them"
+                "PTX line 2, column 9: the target `{target}` is not supported; sm_10 to sm_121 are: compile for one of them"
             )
         );
     }

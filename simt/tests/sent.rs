@@ -1,11 +1,9 @@
-//! What another block of a cluster sends is handed over by a wait whose scope reaches that far.
+//! Data from another block of a cluster is published by a wait whose scope includes that block.
 
-mod common;
-
-use common::{Device, launch};
+use crate::common::{Device, launch};
 use simt::{Arg, Module, Schedule};
 
-/// Block 1 of a cluster sends a value to block 0, which waits for it in these words.
+/// Block 1 of a cluster sends a value to block 0, which waits for it with `wait`.
 fn sent(wait: &str) -> Module {
     let text = format!(
         ".version 8.4\n.target sm_90\n.address_size 64\n\
@@ -29,7 +27,7 @@ fn sent(wait: &str) -> Module {
 }
 
 #[test]
-fn what_another_block_sends_is_acquired_from_the_cluster() {
+fn data_from_another_block_needs_an_acquire_of_cluster_scope() {
     for schedule in [Schedule::Converged, Schedule::MinPc, Schedule::Adversarial(1)] {
         for wait in ["mbarrier.try_wait.parity", "mbarrier.test_wait.parity"] {
             let said = |scope: &str| {

@@ -1,4 +1,4 @@
-//! All seven steps against plain Rust, on every schedule, and the counts that the hardware gives.
+//! All seven steps compared with plain Rust, on every schedule, and their counts with the hardware's.
 
 use simt::{Arg, Config, Counters, Gpu, Launch, Module, Observer, Schedule};
 
@@ -27,7 +27,7 @@ const STEPS: [(&str, &str, &str, &str); 7] = ptx!(
     "v6-shuffle"
 );
 
-/// Sums on the device, launch after launch, until one value is left.
+/// Sums on the device by repeated launches, until one value is left.
 fn sum<O: Observer>(
     gpu: &mut Gpu,
     step: usize,
@@ -83,7 +83,7 @@ fn check(schedule: Schedule) {
                 let data: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
                 let got = sum(&mut gpu, step, i32s, block, 4, &data, &mut ());
                 assert_eq!(i32::from_le_bytes(got.try_into().unwrap()), want, "{what} i32");
-                // Small whole numbers: exact in any order.
+                // Small integers: their sums are exact in any order.
                 let data: Vec<u8> = values.iter().flat_map(|v| (*v as f32).to_le_bytes()).collect();
                 let got = sum(&mut gpu, step, f32s, block, 4, &data, &mut ());
                 assert_eq!(f32::from_le_bytes(got.try_into().unwrap()), want as f32, "{what} f32");
@@ -101,23 +101,23 @@ fn check(schedule: Schedule) {
 }
 
 #[test]
-fn converged_sums_are_right() {
+fn converged_sums_are_correct() {
     check(Schedule::Converged);
 }
 
 #[test]
-fn min_pc_sums_are_right() {
+fn min_pc_sums_are_correct() {
     check(Schedule::MinPc);
 }
 
 #[test]
-fn adversarial_sums_are_right() {
+fn adversarial_sums_are_correct() {
     check(Schedule::Adversarial(1));
 }
 
-/// What ncu counts on an H200: per full block of 256 threads, to the unit.
+/// ncu's counts on an H200 per full block of 256 threads; ours are exactly equal.
 #[test]
-fn counts_are_those_of_the_hardware() {
+fn counts_equal_the_hardware_s() {
     let want = [
         // loads, stores, wavefronts of each, conflicts of each, divergent branches
         [95, 55, 95, 55, 0, 0, 48],

@@ -1,8 +1,6 @@
 //! The trace: lanes, banks and rounds of a block, as data and as JSON.
 
-mod common;
-
-use common::{Element, STEPS, launch};
+use crate::common::{Element, STEPS, launch};
 use simt::observe::Trace;
 use simt::{Arg, Gpu, Module};
 
@@ -24,13 +22,13 @@ fn traced(step: usize, n: usize, block: u32) -> Trace {
 fn the_first_blocks_are_recorded_round_by_round() {
     let trace = traced(1, 256 * 5, 256);
     assert_eq!(trace.blocks.iter().map(|b| b.block).collect::<Vec<_>>(), [0, 1]);
-    // One round to load, one for each halving of the distance, and the store after the last barrier.
+    // One round for the load, one for each halving of the distance, and the store after the last barrier.
     assert_eq!(trace.blocks[0].rounds.len(), 1 + 8 + 1);
 }
 
-/// The figures of the book: round by round, v1 meets in the same banks, and v2 does not.
+/// As in the book's figures: in each round v1 has bank conflicts, and v2 has none.
 #[test]
-fn conflicts_are_where_the_lesson_says() {
+fn conflicts_are_where_the_book_shows_them() {
     let conflicts = |step: usize| -> Vec<u32> {
         let block = &traced(step, 256, 256).blocks[0];
         block
@@ -39,7 +37,7 @@ fn conflicts_are_where_the_lesson_says() {
             .map(|r| r.events.iter().filter(|e| e.what == "load").map(|e| e.conflicts).sum())
             .collect()
     };
-    // The counters give 70 for the whole block; see where they lie.
+    // The counters give 70 for the whole block; the trace gives them by round.
     assert_eq!(conflicts(1).iter().sum::<u32>(), 70);
     assert_eq!(conflicts(2), [0; 10]);
     let trace = traced(1, 256, 256);
@@ -52,7 +50,7 @@ fn conflicts_are_where_the_lesson_says() {
 }
 
 #[test]
-fn the_json_says_the_same() {
+fn the_json_has_the_same_data() {
     let trace = traced(6, 128, 64);
     let json: serde_json::Value = serde_json::from_str(&trace.to_json()).unwrap();
     let events = json["blocks"][0]["rounds"][0]["events"].as_array().unwrap();

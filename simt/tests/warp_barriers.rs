@@ -1,12 +1,10 @@
-//! A `__syncwarp()` that not all lanes of its mask come to together.
+//! A `__syncwarp()` that not all lanes of its mask execute together.
 //!
-//! From sm_70 on, lanes may come to different ones, and who has exited is not waited for. Text that
-//! is made for older targets asks for all lanes at one instruction, in convergence (PTX manual,
-//! `bar.warp.sync`), whichever GPU runs it; so it is held to that.
+//! From sm_70 on, lanes may execute different ones, and exited lanes are not waited for. PTX for older
+//! targets requires all lanes at one instruction, in convergence (PTX manual,
+//! `bar.warp.sync`), on whichever GPU it runs; the check enforces that.
 
-mod common;
-
-use common::{Device, launch};
+use crate::common::{Device, launch};
 use simt::observe::Fault;
 use simt::{Module, Schedule};
 
@@ -19,7 +17,7 @@ const SCHEDULES: [Schedule; 6] = [
     Schedule::Adversarial(4),
 ];
 
-/// Runs a body in one warp or more: the error, if any, and the findings as they are told.
+/// Runs a body in one or more warps; returns the error, if any, and the findings.
 fn run(
     target: u32,
     body: &str,
@@ -38,22 +36,22 @@ fn run(
     (error, findings.iter().map(|f| (f.fault, f.sentence())).collect())
 }
 
-/// Half of the warp goes round it, and on to the end.
+/// Half of the warp skips the barrier and exits.
 const ROUND: &str = "@!%p1 bra after;\nbar.warp.sync -1;\nafter:\nadd.u32 %r2, %r1, 1;";
-/// Half of the warp goes round it, and to another one.
+/// Half of the warp skips the barrier and executes another one.
 const LATER: &str = "@!%p1 bra after;\nbar.warp.sync -1;\nafter:\nbar.warp.sync -1;";
-/// Each half has its own.
+/// Each half has its own barrier.
 const APART: &str =
     "@!%p1 bra other;\nbar.warp.sync -1;\nbra after;\nother:\nbar.warp.sync -1;\nafter:";
 /// Half of the warp has returned.
 const RETURNED: &str = "@!%p1 bra end;\nbar.warp.sync -1;\nend:";
-/// The mask names those that come.
+/// The mask names only the lanes that execute it.
 const NAMED: &str = "@!%p1 bra after;\nbar.warp.sync 0xffff;\nafter:\nbar.warp.sync -1;";
 /// Half of the warp waits for the block.
 const BLOCK: &str = "@!%p1 bra after;\nbar.warp.sync -1;\nafter:\nbarrier.sync 0;";
 
 #[test]
-fn since_volta_lanes_may_come_to_different_ones() {
+fn since_volta_lanes_may_be_at_different_barriers() {
     for schedule in SCHEDULES {
         for body in [ROUND, LATER, APART, RETURNED, NAMED] {
             assert_eq!(run(70, body, 32, schedule), Default::default(), "{schedule}: {body}");
@@ -62,7 +60,7 @@ fn since_volta_lanes_may_come_to_different_ones() {
 }
 
 #[test]
-fn before_volta_all_come_to_one() {
+fn before_volta_all_lanes_must_be_at_one_barrier() {
     for schedule in SCHEDULES {
         for (body, threads) in [(ROUND, 32), (LATER, 32), (APART, 64), (RETURNED, 32)] {
             let (error, found) = run(60, body, threads, schedule);
@@ -70,7 +68,7 @@ fn before_volta_all_come_to_one() {
             assert!(!found.is_empty(), "{schedule}: {body}");
             for (fault, said) in found {
                 assert_eq!(fault, Fault::DivergentBarrier, "{schedule}: {said}");
-                assert!(said.ends_with("put the condition around the work, and not around the `__syncwarp()`, or name those that come in its mask"), "{said}");
+                assert!(said.ends_with("put the condition around the work, not around the `__syncwarp()`, or name only the lanes that reach it in its mask"), "{said}");
             }
         }
         for threads in [32, 33, 48, 64] {
@@ -81,23 +79,22 @@ fn before_volta_all_come_to_one() {
 }
 
 #[test]
-fn who_comes_and_who_does_not_is_told() {
+fn the_message_has_the_lanes_that_reach_it_and_the_others() {
     let said = |body| run(60, body, 32, Schedule::Converged).1[0].1.clone();
     assert_eq!(
         said(RETURNED),
-        "16 of the 32 lanes that its mask names come to the `__syncwarp()` at PTX line 11, and 16 \
-         have exited: text for sm_60 asks for all of them at once (sm_70 does not): put the \
-         condition around the work, and not around the `__syncwarp()`, or name those that come in \
-         its mask"
+        "16 of the 32 lanes that its mask names reach the `__syncwarp()` at PTX line 11, and 16 \
+         have exited: PTX for sm_60 requires all of them to converge there (sm_70 does not): put the \
+         condition around the work, not around the `__syncwarp()`, or name only the lanes that reach it in its mask"
     );
     assert!(said(APART).starts_with(
-        "16 of the 32 lanes that its mask names come to the `__syncwarp()` at PTX line 11, and 16 to \
+        "16 of the 32 lanes that its mask names reach the `__syncwarp()` at PTX line 11, and 16 to \
          another one at PTX line 14: "
     ));
 }
 
 #[test]
-fn a_barrier_that_some_wait_for_elsewhere_never_opens() {
+fn a_barrier_never_opens_if_some_lanes_wait_elsewhere() {
     for target in [60, 70] {
         for schedule in SCHEDULES {
             let (error, found) = run(target, BLOCK, 64, schedule);

@@ -1,15 +1,13 @@
-//! What launches and the host wrote, and what nobody did.
+//! Memory that launches and the host wrote, and memory that was never written.
 
-#![allow(clippy::single_range_in_vec_init)] // Lists of parts.
+#![allow(clippy::single_range_in_vec_init)] // Lists with a single range.
 
-mod common;
-
-use common::{Device, launch};
+use crate::common::{Device, launch};
 use simt::observe::Fault;
 use simt::{Arg, Module, Schedule};
 
-/// Each block with an odd number stores it at its place; with `also`, thread 0 reads its place
-/// first.
+/// Each block with an odd index stores its index at its element; with `also`, thread 0 first reads that
+/// element.
 fn odd_blocks(also: &str) -> Module {
     let text = format!(
         ".version 8.4\n.target sm_60\n.address_size 64\n.visible .entry odd(.param .u64 out)\n{{\n\
@@ -24,7 +22,7 @@ fn odd_blocks(also: &str) -> Module {
 const SCHEDULES: [Schedule; 3] = [Schedule::Converged, Schedule::MinPc, Schedule::Adversarial(5)];
 
 #[test]
-fn the_host_can_ask_what_nobody_wrote() {
+fn the_host_can_query_unwritten_memory() {
     for (schedule, blocks) in SCHEDULES.into_iter().flat_map(|s| [1, 7, 40].map(|n| (s, n))) {
         let mut device = Device::new(schedule);
         let out = device.gpu.alloc(4 * 40).unwrap();
@@ -36,9 +34,9 @@ fn the_host_can_ask_what_nobody_wrote() {
     }
 }
 
-/// What a launch wrote before it was stopped is written.
+/// Writes before a launch was stopped count as written.
 #[test]
-fn a_launch_that_is_stopped_has_written() {
+fn a_stopped_launch_has_written() {
     let text = ".version 8.4\n.target sm_60\n.address_size 64\n.visible .entry stop(.param .u64 out)\n\
                 {\n.reg .b64 %rd<2>;\nld.param.u64 %rd1, [out];\nst.global.u32 [%rd1+4], 1;\ntrap;\n}\n";
     for schedule in SCHEDULES {
@@ -50,16 +48,16 @@ fn a_launch_that_is_stopped_has_written() {
     }
 }
 
-/// Memory that was written long ago is as new when the host says so.
+/// Memory that was written long ago becomes uninitialised at the host's request.
 #[test]
-fn forgotten_memory_is_as_new() {
+fn forgotten_memory_is_uninitialised() {
     let module = odd_blocks("");
     let mut device = Device::new(Schedule::Converged);
     let out = device.put(&[1; 256]);
     let launch = launch("odd", 8, 1, 0, vec![Arg::U64(out)]);
     device.launch(&module, &launch).unwrap();
     assert_eq!(device.checks.0.unwritten(out, 256), []);
-    // Some of it, from the middle of a line on.
+    // A part of it, from the middle of a line on.
     device.gpu.forget(out + 8, 100).unwrap();
     device.gpu.report_host_events(&mut device.checks);
     assert_eq!(device.checks.0.unwritten(out, 256), [out + 8..out + 108]);
@@ -69,20 +67,20 @@ fn forgotten_memory_is_as_new() {
         device.checks.0.unwritten(out, 256),
         [out + 8..out + 12, out + 16..out + 20, out + 24..out + 28, out + 32..out + 108]
     );
-    // What the host writes is written.
+    // Writes of the host count as written.
     device.gpu.fill(out, 0, 64).unwrap();
     device.gpu.report_host_events(&mut device.checks);
     assert_eq!(device.checks.0.unwritten(out, 256), [out + 64..out + 108]);
-    // All of it, and beyond it there is nothing to forget.
+    // All of it; beyond its end is nothing to forget.
     device.gpu.forget(out, 256).unwrap();
     device.gpu.report_host_events(&mut device.checks);
     assert_eq!(device.checks.0.unwritten(out, 256), [out..out + 256]);
     assert!(device.gpu.forget(out, 257).is_err());
 }
 
-/// One who begins to watch late knows what is forgotten from then on, and names it.
+/// An observer that starts late learns of memory that is forgotten from then on, and reports it.
 #[test]
-fn a_late_watcher_knows_what_is_forgotten() {
+fn a_late_observer_learns_of_forgotten_memory() {
     let module = odd_blocks("ld.global.u32 %r3, [%rd3];");
     let mut device = Device::new(Schedule::Converged);
     let out = device.put(&[1; 64]);
@@ -114,7 +112,7 @@ fn a_read_of_forgotten_memory_is_found() {
     assert_eq!(findings[0].place, "`out[5]`");
 }
 
-/// A thread's own arrays have exact bounds, and hold nothing at first.
+/// A thread's local arrays have exact bounds, and are uninitialised at first.
 #[test]
 fn local_memory_is_exact() {
     let run = |body: &str, schedule| {
@@ -133,17 +131,17 @@ fn local_memory_is_exact() {
         let (error, said) = run("st.local.u32 [own+16], 1;\nld.local.u32 %r1, [own+12];", schedule);
         assert_eq!(error, "");
         assert!(
-            said.contains("reads byte 12 of its local memory at PTX line 11, which nobody"),
+            said.contains("reads byte 12 of its local memory at PTX line 11, which was never"),
             "{said}"
         );
-        // What another thread wrote is no value of this one.
+        // Another thread's write does not initialise this thread's memory.
         let one = "mov.u32 %r2, %tid.x;\nsetp.eq.u32 %p1, %r2, 5;\n\
                    @%p1 st.local.u32 [own], 1;\nld.local.u32 %r1, [own];";
         let (_, said) = run(one, schedule);
         assert!(said.contains("; 189 times; "), "{said}");
         let (error, _) = run("st.local.u32 [own+20], 1;", schedule);
         assert!(
-            error.contains("4 bytes at byte 20 of the thread's own arrays, which have 20 bytes"),
+            error.contains("4 bytes at byte 20 of the thread's local arrays, which have 20 bytes"),
             "{error}"
         );
     }

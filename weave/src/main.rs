@@ -1,12 +1,7 @@
-//! The book's weaver: what `cargo x book`, `cargo x results` and `cargo x wasm` run, and nothing else builds.
+//! The book's weaver, which `cargo x book`, `cargo x results` and `cargo x wasm` build and run.
 
 mod book;
-mod folders;
-mod library;
-mod matrices;
-mod plots;
 mod results;
-mod rows;
 mod wasm;
 
 use std::process::ExitCode;
@@ -16,11 +11,11 @@ use xshell::Shell;
 use xtask::Task;
 
 fn main() -> ExitCode {
-    // Asked by itself alone: it serves the book, and compiles a kernel for one of its pages.
+    // The server started this program, to compile a kernel for a page.
     if std::env::args().nth(1).as_deref() == Some(book::serve::WORD) {
         return book::serve::child();
     }
-    match run(&Task::asked()) {
+    match run(&Task::from_command_line()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");
@@ -29,7 +24,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Takes the same words as `cargo x`, which hands them on.
+/// Takes the arguments of `cargo x`, which passes them on.
 fn run(task: &Task) -> Result<()> {
     let sh = Shell::new()?;
     sh.change_dir(xtask::root());
@@ -38,7 +33,7 @@ fn run(task: &Task) -> Result<()> {
         Task::Wasm { check } => wasm::run(&sh, *check),
         Task::Book(options) => book::run(&sh, options),
         _ => bail!(
-            "the weaver has `book`, `results` and `wasm`: everything else is `cargo x` itself"
+            "the weaver has only `book`, `results` and `wasm`: run `cargo x` for everything else"
         ),
     }
 }

@@ -1,8 +1,9 @@
-//! `cargo x wasm`: the interpreter as WebAssembly, in a script that a page loads from any place, a
-//! disk among them.
+//! `cargo x wasm`: compiles the interpreter to WebAssembly, in a script that a page can load from
+//! anywhere, even from a disk.
 //!
-//! What is made is committed with a stamp of its sources, as PTX is: building the book takes no
-//! second target. It is compressed here, for a page on a disk has no server that would do it.
+//! Like PTX, the modules are committed with a stamp of their sources, so that building the book
+//! needs no second target. They are compressed here, because a page on a disk has no server to
+//! compress them.
 
 use std::{
     fs,
@@ -11,7 +12,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail, ensure};
-use sha2::{Digest, Sha256};
+use hmac_sha256::Hash;
 use xshell::{Shell, cmd};
 
 const TARGET: &str = "wasm32-unknown-unknown";
@@ -20,22 +21,22 @@ const TARGET: &str = "wasm32-unknown-unknown";
 pub(crate) struct Module {
     /// The crate.
     package: &'static str,
-    /// What is made, from the workspace.
+    /// The path of the script, relative to the workspace.
     pub(crate) file: &'static str,
     /// The function that the script calls.
     handed: &'static str,
-    /// Folders of what it is made from.
+    /// The folders of its sources.
     sources: &'static [&'static str],
 }
 
-/// What a figure brings at its first touch, and what an exercise does at its own.
+/// The modules of the figures and of the exercises, which pages load at the first click.
 pub(crate) const MODULES: [Module; 2] = [
     Module {
-        package: "live",
+        package: "page",
         file: "book/live/interpreter.js",
         handed: "live.interpreter",
         sources: &[
-            "live/src",
+            "learn/page/src",
             "simt/src",
             "numbers/src",
             "common/src/plan",
@@ -48,13 +49,13 @@ pub(crate) const MODULES: [Module; 2] = [
         ],
     },
     Module {
-        package: "exercise",
+        package: "page-judge",
         file: "book/live/judge.wasm.js",
         handed: "live.judges",
         sources: &[
-            "live/exercise/src",
-            "live/src/export.rs",
-            "judge/src",
+            "learn/page-judge/src",
+            "learn/page/src/export.rs",
+            "learn/judge/src",
             "simt/src",
             "numbers/src",
             "rust-toolchain.toml",
@@ -62,7 +63,7 @@ pub(crate) const MODULES: [Module; 2] = [
     },
 ];
 
-/// Of `common` and `simt`, what a page has no use for.
+/// Sources of `common` and `simt` that pages do not use.
 const ASIDE: [&str; 12] = [
     "simt/src/cli",
     "common/src/device/chosen.rs",
@@ -78,10 +79,10 @@ const ASIDE: [&str; 12] = [
     "/benches/",
 ];
 
-/// Small, with no number of the code padded to five bytes, as a linker leaves them for others; and never
-/// more than a gigabyte of a reader's memory.
+/// Flags for small code that is not too slow: functions of up to 75 instructions are inlined, padded
+/// numbers are shrunk, and memory is limited to a gigabyte.
 const FLAGS: [&str; 3] = [
-    "-Cllvm-args=--inline-threshold=25",
+    "-Cllvm-args=--inline-threshold=75",
     "-Clink-arg=--compress-relocations",
     "-Clink-arg=--max-memory=1073741824",
 ];
@@ -99,20 +100,21 @@ pub(crate) fn run(sh: &Shell, check: bool) -> Result<()> {
         }
     }
     let installed = cmd!(sh, "rustup target list --installed").quiet().ignore_stderr().read();
-    let there = installed.is_ok_and(|targets| targets.lines().any(|line| line == TARGET));
-    if !there && cmd!(sh, "rustup target add {TARGET}").quiet().ignore_stderr().run().is_err() {
+    let has_target = installed.is_ok_and(|targets| targets.lines().any(|line| line == TARGET));
+    if !has_target && cmd!(sh, "rustup target add {TARGET}").quiet().ignore_stderr().run().is_err()
+    {
         match check {
             true => println!(
-                "SKIPPED: the page's modules are not compared: there is no target {TARGET} here"
+                "SKIPPED: the page's modules are not checked: the target {TARGET} is not installed"
             ),
-            false => bail!("there is no target {TARGET} here, and rustup cannot bring it"),
+            false => bail!("the target {TARGET} is not installed, and rustup cannot install it"),
         }
         return Ok(());
     }
     MODULES.iter().try_for_each(|module| make(sh, &root, module, check))
 }
 
-/// Makes one, or holds what is kept against it.
+/// Makes a module, or compares the committed one with it.
 fn make(sh: &Shell, root: &Path, module: &Module, check: bool) -> Result<()> {
     let Module { package, file, sources, .. } = module;
     let kept = fs::read_to_string(root.join(file)).unwrap_or_default();
@@ -120,19 +122,20 @@ fn make(sh: &Shell, root: &Path, module: &Module, check: bool) -> Result<()> {
     let text = script(module, &wasm, &stamp(root, sources)?)?;
     let bytes = format!("{} bytes, {} compressed", wasm.len(), compressed(&wasm)?.len());
     match (text == kept, check) {
-        (true, _) => println!("{file} is what its sources become: {bytes}"),
+        (true, _) => println!("{file} matches its sources: {bytes}"),
         (false, false) => {
             fs::write(root.join(file), text)?;
             println!("wrote {file}: {bytes}");
         }
         (false, true) => {
-            bail!("{file} is not what its sources become here ({bytes}); run `cargo x wasm`")
+            bail!("{file} does not match its sources ({bytes}); run `cargo x wasm`")
         }
     }
     Ok(())
 }
 
-/// The same bytes on every machine: no path of this one stays in them.
+/// Compiles a module. The flags make its bytes the same on every machine, without this machine's
+/// paths.
 fn compile(sh: &Shell, root: &Path, package: &str) -> Result<Vec<u8>> {
     let home = |name: &str, folder: &str| {
         std::env::var_os(name)
@@ -151,15 +154,16 @@ fn compile(sh: &Shell, root: &Path, package: &str) -> Result<Vec<u8>> {
     let _flags = sh.push_env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"));
     cmd!(sh, "cargo build --quiet --package {package} --lib --profile page --target {TARGET}")
         .run()?;
-    let path = root.join("target").join(TARGET).join(format!("page/{package}.wasm"));
+    let file = format!("page/{}.wasm", package.replace('-', "_"));
+    let path = root.join("target").join(TARGET).join(file);
     fs::read(&path).with_context(|| format!("reading {}", path.display()))
 }
 
-/// The script: a page that loads it is handed the module, as base64 of gzip.
+/// Returns the script, which passes the module to the page that loads it, as base64 of gzip.
 fn script(module: &Module, wasm: &[u8], sources: &str) -> Result<String> {
-    let wasm_hash = hex(&Sha256::digest(wasm));
+    let wasm_hash = hex(&Hash::hash(wasm));
     Ok(format!(
-        "// The crate `{}`, made by `cargo x wasm`; never edited by hand.\n\
+        "// The crate `{}`, generated by `cargo x wasm`; do not edit.\n\
          // sources sha256 {sources}\n// wasm sha256 {wasm_hash}\n{}(\"{}\");\n",
         module.package,
         module.handed,
@@ -194,13 +198,14 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The stamp of the sources: their names and texts, with either kind of line ends.
+/// The stamp of the sources: a hash of their names and contents, the same for both kinds of line
+/// ends.
 fn stamp(root: &Path, sources: &[&str]) -> Result<String> {
     let mut files = Vec::new();
     for source in sources {
         find(&root.join(source), &mut files);
     }
-    let mut hash = Sha256::new();
+    let mut hash = Hash::new();
     let name = |path: &PathBuf| {
         path.strip_prefix(root).unwrap_or(path).to_string_lossy().replace('\\', "/")
     };
@@ -232,14 +237,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn base64_is_that_of_rfc_4648() {
+    fn base64_follows_rfc_4648() {
         for (text, code) in [("", ""), ("a", "YQ=="), ("ab", "YWI="), ("abcdef", "YWJjZGVm")] {
             assert_eq!(base64(text.as_bytes()), code);
         }
     }
 
     #[test]
-    fn each_module_has_a_stamp_of_its_own_sources() {
+    fn each_module_stamps_its_own_sources() {
         let root = xtask::root();
         let stamps: Vec<String> =
             MODULES.iter().map(|module| stamp(&root, module.sources).unwrap()).collect();

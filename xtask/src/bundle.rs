@@ -1,4 +1,4 @@
-//! `cargo x bundle`: what a GPU machine without Rust needs, in `dist/`.
+//! `cargo x bundle`: collects in `dist/` everything that a GPU machine without Rust needs.
 
 use std::{fs, path::Path};
 
@@ -15,8 +15,8 @@ pub(crate) fn run(sh: &Shell) -> Result<()> {
     let json = "--message-format=json-render-diagnostics";
     let built = cmd!(sh, "cargo build --profile device --bins {json}").quiet().read()?;
     collect(&built, "bin", &dist.join("bin"))?;
-    let kernels = packages(&["steps", "studies"])?;
-    let tested = of(kernels.iter().map(String::as_str).chain(["reduce"]));
+    let kernels = packages(&["studies"])?;
+    let tested = of(kernels.iter().map(String::as_str).chain(["steps", "samebits"]));
     let built = cmd!(sh, "cargo test --profile device --no-run {tested...} --test * {json}")
         .quiet()
         .read()?;
@@ -27,16 +27,18 @@ pub(crate) fn run(sh: &Shell) -> Result<()> {
         .read()?;
     collect(&built, "bench", &dist.join("bench"))?;
     sh.copy_file("xtask/gpu.sh", dist.join("gpu.sh"))?;
-    // The peers: beside `ladder`, which looks for them there.
+    // `ladder` looks for the peers' libraries in its own folder.
     let libraries = ["libpeers.so", "libpeers-toolkit.so", "librows.so"];
     let scripts = ["python.py", "rows.py", "row_sum.py"];
     let libraries = libraries.map(|file| format!("target/peers/{file}"));
-    for file in libraries.into_iter().chain(scripts.map(|file| format!("peers/{file}"))) {
+    for file in
+        libraries.into_iter().chain(scripts.map(|file| format!("measure/ladder/peers/{file}")))
+    {
         if sh.path_exists(&file) {
             sh.copy_file(&file, dist.join("bin"))?;
         }
     }
-    // Whose ways the last of them times.
+    // row_sum.py times these kernels.
     sh.create_dir(dist.join("bin/row-sum-ptx"))?;
     for file in sh.read_dir("studies/row-sum/src")? {
         if file.extension().is_some_and(|extension| extension == "ptx") {
@@ -50,13 +52,12 @@ pub(crate) fn run(sh: &Shell) -> Result<()> {
         say!("dist/{folder:<6} {:3} files {:6.1} MB", files.len(), bytes as f64 / 1e6);
     }
     say!(
-        "carry dist/ to the GPU machine and run `bash dist/gpu.sh FOLDER` there: FOLDER receives the logs"
+        "copy dist/ to the GPU machine and run `bash dist/gpu.sh FOLDER` there: FOLDER receives the logs"
     );
     Ok(())
 }
 
-/// The packages in these folders, each named as its own: those whose tests ask a GPU. Others have
-/// nothing to say on a machine that has one.
+/// Returns the names of the packages in these folders. Of the tests, only theirs depend on a GPU.
 fn packages(folders: &[&str]) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for folder in folders {
@@ -72,12 +73,12 @@ fn packages(folders: &[&str]) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// As cargo is told of them.
+/// Selects packages on cargo's command line: `-p NAME` for each.
 fn of<'n>(names: impl Iterator<Item = &'n str>) -> Vec<String> {
     names.flat_map(|name| ["-p".to_owned(), name.to_owned()]).collect()
 }
 
-/// Copies the programs of one kind that cargo says it built, named after their package.
+/// Copies the programs of one kind that cargo built, each named after its package.
 fn collect(messages: &str, kind: &str, to: &Path) -> Result<()> {
     for line in messages.lines() {
         let message: Value = serde_json::from_str(line).context("reading cargo's messages")?;
@@ -101,12 +102,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_packages_that_ask_a_gpu_are_tested_there() {
+    fn only_packages_that_use_a_gpu_are_bundled() {
         let names = packages(&["steps", "studies"]).unwrap();
         assert!(names.contains(&"v0-naive".to_owned()) && names.contains(&"small-sum".to_owned()));
         assert_eq!(of(["a", "b"].into_iter()), ["-p", "a", "-p", "b"]);
-        // Whoever opens a GPU in a test lies in one of these folders, or is `reduce`.
-        for folder in ["simt", "measured", "ladder", "common"] {
+        // All packages whose tests open a GPU are in one of these folders, or are `samebits`.
+        for folder in ["simt", "measure/measured", "measure/ladder", "common"] {
             let Ok(tests) = fs::read_dir(crate::root().join(folder).join("tests")) else {
                 continue;
             };

@@ -1,31 +1,137 @@
-//! `cargo x ci`: everything that CI runs, cheapest first.
+//! `cargo x ci`: everything that CI runs, in parts that can run side by side.
 
-use std::process::ExitCode;
+use std::{path::PathBuf, process::ExitCode, time::Instant};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
+use clap::ValueEnum;
 use xshell::{Shell, cmd};
 
-use crate::programs::{self, Which};
+use crate::{
+    programs::{self, Which},
+    publish::{capi, package, python},
+};
 
-pub(crate) fn run(sh: &Shell) -> Result<ExitCode> {
-    cmd!(sh, "cargo fmt --all --check").run()?;
-    crate::tidy::run()?;
-    crate::spell::run(sh)?;
-    cmd!(sh, "cargo clippy --workspace --all-targets -- -D warnings").run()?;
-    cmd!(sh, "cargo test --workspace").run()?;
-    let flags = sh.push_env("RUSTDOCFLAGS", "-D warnings");
-    cmd!(sh, "cargo doc --workspace --no-deps --document-private-items").run()?;
-    drop(flags);
-    crate::ptx::run(true)?;
-    // The weaver as the tests have it: alone, it would build half of what it takes again.
-    programs::build(sh, Which::Tested)?;
-    crate::compilers::run(sh, true, Which::Tested)?;
-    for words in [&["results", "--check"][..], &["wasm", "--check"], &["book", "--check", "--test"]]
-    {
-        let code = programs::built("weave", words)?;
-        if code != ExitCode::SUCCESS {
-            return Ok(code);
+/// A part of CI.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Formatting, the tree's rules, spelling, clippy, documentation
+    Lint,
+    /// All tests
+    Test,
+    /// The tests that compile kernels, without a compiler and with each version of clang
+    Worlds,
+    /// Whether the committed PTX, tables and WebAssembly match their sources
+    Generated,
+    /// The book, and its pages in a browser
+    Book,
+    /// The packed crate, the C library's examples, and the Python module's tests without a GPU
+    Publish,
+    /// Other systems: type checks for macOS, Windows and ARM
+    Foreign,
+}
+
+/// Runs one part, or all of them, and prints how long each took.
+///
+/// # Errors
+/// Returns the error of the first part that fails.
+pub(crate) fn run(sh: &Shell, part: Option<Part>, sweeps: bool) -> Result<ExitCode> {
+    if sweeps {
+        timed("sweeps", || Ok(cmd!(sh, "cargo test --workspace -- --ignored").run()?))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    for each in Part::value_variants() {
+        if part.is_none_or(|part| part == *each) {
+            let name =
+                each.to_possible_value().map_or(String::new(), |name| name.get_name().into());
+            timed(&name, || match each {
+                Part::Lint => lint(sh),
+                Part::Test => Ok(cmd!(sh, "cargo test --locked --workspace").run()?),
+                Part::Worlds => worlds(sh),
+                Part::Generated => generated(sh),
+                Part::Book => weave(sh, &["book", "--check", "--test"]),
+                Part::Publish => publish(sh),
+                Part::Foreign => Ok(cmd!(sh, ".ci/foreign").run()?),
+            })?;
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn timed(name: &str, run: impl FnOnce() -> Result<()>) -> Result<()> {
+    let start = Instant::now();
+    run()?;
+    say!("ci: {name} took {} s", start.elapsed().as_secs());
+    Ok(())
+}
+
+fn lint(sh: &Shell) -> Result<()> {
+    cmd!(sh, "cargo fmt --all --check").run()?;
+    crate::msrv::run(sh)?;
+    crate::tidy::run(sh)?;
+    crate::spell::run(sh)?;
+    cmd!(sh, "cargo clippy --locked --workspace --all-targets -- -D warnings").run()?;
+    let _flags = sh.push_env("RUSTDOCFLAGS", "-D warnings");
+    cmd!(sh, "cargo doc --locked --workspace --no-deps --document-private-items").run()?;
+    Ok(())
+}
+
+/// `cargo test` arguments for the tests that compile kernels: a package, a test program and a
+/// filter.
+const COMPILING: [&str; 5] = [
+    "-p compiler",
+    "-p check",
+    "-p steps --test all answers_bad_input",
+    "-p ladder --test edits",
+    "-p zoo --test foreign",
+];
+
+/// Runs the tests that compile kernels without a compiler and with each version of clang. The part
+/// `test` covers only the NVRTC of `.venv`.
+fn worlds(sh: &Shell) -> Result<()> {
+    for world in ["none", "clang-16", "clang-19"] {
+        let clang = world != "none";
+        if clang && !on_path(world) {
+            say!("SKIPPED: {world} is not installed; on Debian `apt install {world}` installs it");
+            continue;
+        }
+        say!("testing with {world}");
+        let _world = sh.push_env(compiler::ONLY, world);
+        for tests in COMPILING {
+            let words = tests.split(' ');
+            cmd!(sh, "cargo test --locked --quiet {words...}").quiet().run()?;
+        }
+    }
+    Ok(())
+}
+
+fn on_path(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder: PathBuf| folder.join(program).exists())
+}
+
+fn generated(sh: &Shell) -> Result<()> {
+    crate::ptx::run(true)?;
+    programs::build(sh, Which::Tested)?;
+    crate::compilers::run(sh, true, Which::Tested)?;
+    weave(sh, &["results", "--check"])?;
+    weave(sh, &["wasm", "--check"])
+}
+
+/// Packs samebits, and builds and tests its C and Python interfaces.
+fn publish(sh: &Shell) -> Result<()> {
+    package::run(sh)?;
+    // CUDA's headers and runtime, for the examples.
+    crate::nvrtc::install()?;
+    capi::check(sh)?;
+    python::check(sh)
+}
+
+/// Runs the weaver that was built with the tests. Building it alone would compile half of its
+/// dependencies again.
+fn weave(sh: &Shell, words: &[&str]) -> Result<()> {
+    programs::build(sh, Which::Tested)?;
+    match programs::built("weave", words)? {
+        ExitCode::SUCCESS => Ok(()),
+        _ => bail!("`cargo x {}` failed", words.join(" ")),
+    }
 }

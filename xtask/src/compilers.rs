@@ -1,4 +1,4 @@
-//! `cargo x compilers`: every step as two compilers make it, kept for the book.
+//! `cargo x compilers`: compares two compilers' counts for every step, for the book.
 
 use std::{fs, path::PathBuf};
 
@@ -8,31 +8,31 @@ use xshell::{Shell, cmd};
 
 use crate::programs::{self, Which};
 
-/// The clang of the kept table: Debian's and Ubuntu's, and neither its oldest nor its newest.
+/// The clang of the committed table, from Debian and Ubuntu: neither the oldest nor the newest.
 const CLANG: &str = "19.";
-/// Where the book looks for it.
+/// The file that the book reads.
 const FILE: &str = "book/generated/compilers.txt";
 
 pub(crate) fn run(sh: &Shell, check: bool, which: Which) -> Result<()> {
     let Some(clang) = pinned() else {
-        let text = format!("{FILE} is of clang {CLANG}x, and there is none here");
+        let text = format!("{FILE} needs clang {CLANG}x, which is not installed here");
         return match check {
             true => {
                 println!("not checked: {text}");
                 Ok(())
             }
-            false => bail!("{text}: on Debian and Ubuntu `apt install clang-19` brings it"),
+            false => bail!("{text}: on Debian and Ubuntu, run `apt install clang-19`"),
         };
     };
-    crate::nvrtc::bring()?;
+    crate::nvrtc::install()?;
     programs::build(sh, which)?;
     let ladder = programs::path("ladder")?;
     let table = cmd!(sh, "{ladder} compilers --clang {clang}").read()? + "\n";
     let path = crate::root().join(FILE);
     if fs::read_to_string(&path).is_ok_and(|kept| unversioned(&kept) == unversioned(&table)) {
-        println!("{FILE} is what both compilers make of the kernels");
+        println!("{FILE} is up to date with both compilers");
     } else if check {
-        bail!("{FILE} is not what both compilers make of the kernels; run `cargo x compilers`");
+        bail!("{FILE} is stale; run `cargo x compilers`");
     } else {
         fs::write(path, table)?;
         println!("wrote {FILE}");
@@ -40,13 +40,14 @@ pub(crate) fn run(sh: &Shell, check: bool, which: Which) -> Result<()> {
     Ok(())
 }
 
-/// The first clang of that version.
+/// Returns the first installed clang of the version [`CLANG`].
 fn pinned() -> Option<PathBuf> {
     let fit = find::clangs().filter_map(|path| Clang::open(&path).ok());
     fit.into_iter().find(|clang| clang.version().starts_with(CLANG)).map(|c| c.path().to_owned())
 }
 
-/// The table without the line that names the compilers: 19.1.1 and 19.1.7 may agree.
+/// Returns the table without the line that names the compilers, so that tables from 19.1.1 and
+/// 19.1.7 can be compared.
 fn unversioned(table: &str) -> String {
     table
         .replace("\r\n", "\n")

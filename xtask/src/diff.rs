@@ -1,20 +1,26 @@
-//! `cargo x diff 3`: what a step changes in its kernel.
+//! `cargo x diff 3`: shows what a step changes in its kernel.
 
 use anyhow::{Result, bail};
 use similar::{ChangeTag, TextDiff};
 
 use crate::kernels::{self, Kernel};
 
-/// Prints the difference between the kernel of a step and that of the step before it.
-pub(crate) fn print(step: usize) -> Result<()> {
+/// Prints the difference between the kernels of a step and of the previous step. The step is given
+/// by its number, its name, or the beginning of its name.
+pub(crate) fn print(step: &str) -> Result<()> {
     let steps = kernels::steps()?;
-    if step == 0 || step >= steps.len() {
+    let meant = |kernel: &Kernel| {
+        let name = kernel.name.as_str();
+        name == step || name.split('-').next().is_some_and(|v| v == step || &v[1..] == step)
+    };
+    let Some(place) = steps.iter().position(meant).filter(|place| *place > 0) else {
         bail!(
-            "there is no step {step} to compare with the one before it: take 1 to {}",
-            steps.len() - 1
+            "`{step}` is not a step with a predecessor: use {} to {}",
+            steps[1].name,
+            steps[steps.len() - 1].name
         );
-    }
-    let (old, new) = (&steps[step - 1], &steps[step]);
+    };
+    let (old, new) = (&steps[place - 1], &steps[place]);
     let diff = TextDiff::from_lines(&old.source, &new.source);
     let name = |kernel: &Kernel| format!("steps/{}/src/kernel.cu", kernel.name);
     say!("{}", diff.unified_diff().context_radius(3).header(&name(old), &name(new)));
@@ -22,13 +28,13 @@ pub(crate) fn print(step: usize) -> Result<()> {
     Ok(())
 }
 
-/// Lines of a kernel that the one before it does not have, as `diff old new | grep -c '^>'` counts.
+/// The number of lines that the old kernel does not have, as in `diff old new | grep -c '^>'`.
 pub(crate) fn added(old: &Kernel, new: &Kernel) -> usize {
     let diff = TextDiff::from_lines(&old.source, &new.source);
     diff.iter_all_changes().filter(|change| change.tag() == ChangeTag::Insert).count()
 }
 
-/// Lines that differ between the bodies of two kernels, removed and added ones counted.
+/// The number of lines that were removed or added between the bodies of two kernels.
 pub fn changed(old: &Kernel, new: &Kernel) -> usize {
     let (old, new) = (old.body(), new.body());
     let diff = TextDiff::from_lines(&old, &new);
@@ -50,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn the_head_is_not_counted_and_both_sides_are() {
+    fn both_sides_are_counted_without_the_head() {
         let mut other = kernel("a\nb\nc\n");
         other.source = other.source.replace("What", "Something else");
         assert_eq!(changed(&kernel("a\nb\nc\n"), &other), 0);
@@ -58,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_new_is_counted_with_the_head_and_what_went_is_not() {
+    fn new_lines_are_counted_with_the_head() {
         let mut other = kernel("a\nc\nd\n");
         assert_eq!(added(&kernel("a\nb\nc\n"), &other), 1);
         other.source = other.source.replace("What", "Something else");

@@ -7,29 +7,29 @@ use std::{
 
 use anyhow::{Context, Result};
 
-/// A kernel: `kernel.cu` of a crate, one of a study's, or a variant of a step's.
+/// A kernel: the `kernel.cu` of a crate, a kernel of a study, or a variant of a step.
 #[derive(Debug, Clone)]
 pub struct Kernel {
-    /// The crate's name; behind it, set apart by `/`, what a file that is not `kernel.cu` is called.
+    /// The crate's name; for a file other than `kernel.cu`, followed by `/` and the file's name.
     pub name: String,
     /// The crate's folder.
     pub folder: PathBuf,
-    /// The file, from the folder.
+    /// The file, relative to the folder.
     pub file: PathBuf,
-    /// Its text.
+    /// The source.
     pub source: String,
-    /// Its text with that of the files that it includes.
+    /// The source with included files inlined.
     pub woven: String,
 }
 
 impl Kernel {
-    /// The kernel without its head: the comment lines that say what it does and costs.
+    /// The kernel without its head: the comment lines with its purpose and costs.
     pub fn body(&self) -> String {
         let lines = self.source.lines().skip_while(|line| line.starts_with("//"));
         lines.map(|line| line.to_owned() + "\n").collect()
     }
 
-    /// Where its PTX for an element type lies, from the folder.
+    /// The path of its PTX for an element type, relative to the folder.
     pub fn ptx(&self, element: &str) -> PathBuf {
         self.file.with_extension(format!("{element}.ptx"))
     }
@@ -54,18 +54,18 @@ pub fn steps() -> Result<Vec<Kernel>> {
     Ok(within("steps")?.into_iter().filter(|kernel| !kernel.name.contains('/')).collect())
 }
 
-/// All kernels: the steps, then their variants, then the studies, then those that the ladder
-/// measures its bounds with.
+/// All kernels: the steps, then their variants, then the studies, then the kernels for the ladder's
+/// bounds.
 pub fn all() -> Result<Vec<Kernel>> {
     let (mut kernels, variants): (Vec<_>, Vec<_>) =
         within("steps")?.into_iter().partition(|kernel| !kernel.name.contains('/'));
     kernels.extend(variants);
     kernels.extend(within("studies")?);
-    kernels.extend(within(".")?.into_iter().filter(|kernel| kernel.name == "ladder"));
+    kernels.extend(within("measure")?);
     Ok(kernels)
 }
 
-/// The broken sums of the zoo: whole numbers only, for a wrong one is then wrong for no other reason.
+/// The broken sums of the zoo, for integers only, so that rounding cannot explain a wrong sum.
 pub fn zoo() -> Result<Vec<Kernel>> {
     let folder = crate::root().join("zoo");
     let mut kernels = Vec::new();
@@ -79,9 +79,9 @@ pub fn zoo() -> Result<Vec<Kernel>> {
     Ok(kernels)
 }
 
-/// What the figures of the book offer beside a step's own kernel: `STEP/NAME`, each with the fault that
-/// its first line names, or with a number that the slider of its second line sets. They are launched by
-/// the plan of their step.
+/// The alternative kernels of the book's figures, named `STEP/NAME`. Each has either a fault, which
+/// its first line names, or a number that the slider on its second line sets. The plan of their
+/// step launches them.
 pub fn page() -> Result<Vec<Kernel>> {
     let mut kernels = Vec::new();
     for folder in entries(&crate::root().join("book/live/kernels")) {
@@ -95,10 +95,10 @@ pub fn page() -> Result<Vec<Kernel>> {
     Ok(kernels)
 }
 
-/// What the zoo's kernels are compiled for.
+/// The element types of the zoo's kernels.
 pub const ZOO: [(&str, &str); 1] = [("i32", "int")];
 
-/// The kernels of the crates of a folder.
+/// The kernels of the crates in a folder.
 fn within(folder: &str) -> Result<Vec<Kernel>> {
     let folder = crate::root().join(folder);
     let mut kernels = Vec::new();
@@ -112,7 +112,7 @@ fn within(folder: &str) -> Result<Vec<Kernel>> {
             }
         }
     }
-    // v10 comes behind v9.
+    // v10 comes after v9.
     kernels.sort_by_key(|kernel| (number(&kernel.name), kernel.name.clone()));
     Ok(kernels)
 }
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn variants_come_behind_the_steps_and_are_named_after_them() {
+    fn variants_follow_the_steps_and_are_named_after_them() {
         let all = all().unwrap();
         let at = |name: &str| all.iter().position(|kernel| kernel.name == name).unwrap();
         assert!(at("v0-naive/and") >= steps().unwrap().len());
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_kernel_includes_is_woven_in() {
+    fn included_files_are_inlined() {
         for name in ["v12-bulk-copy", "v12-bulk-copy/refill-after"] {
             let kernel = all().unwrap().into_iter().find(|kernel| kernel.name == name).unwrap();
             assert!(kernel.source.contains("#include \"bulk.cuh\""), "{name}");

@@ -1,6 +1,6 @@
-//! The project's own tools, behind one door: `cargo x`.
+//! The project's own tools, in one command: `cargo x`.
 
-/// Prints a line. Where standard output cannot be written to, that is an error, and no panic.
+/// Prints a line. Fails, without a panic, if standard output cannot be written to.
 macro_rules! say {
     ($($words:tt)*) => {{
         use std::io::Write as _;
@@ -14,12 +14,14 @@ mod compilers;
 mod cupti;
 pub mod diff;
 pub mod kernels;
-mod library;
+mod msrv;
 mod nccl;
 mod nvrtc;
 mod peers;
 pub mod programs;
 mod ptx;
+mod publish;
+mod reduce_kernels;
 mod root;
 mod sass;
 mod spell;
@@ -27,7 +29,8 @@ mod task;
 mod tidy;
 mod venv;
 
-pub use nvrtc::bring;
+pub use ci::Part;
+pub use nvrtc::install as install_nvrtc;
 pub use root::root;
 pub use task::{Book, Task};
 
@@ -36,23 +39,23 @@ use std::process::ExitCode;
 use anyhow::Result;
 use xshell::Shell;
 
-/// Does what is asked for.
+/// Runs a task.
 ///
 /// # Errors
-/// The first thing that went wrong, as a sentence.
+/// Returns the first error.
 pub fn run(task: &Task) -> Result<ExitCode> {
     let sh = Shell::new()?;
     sh.change_dir(root());
     match task {
         Task::Ptx { check } => ptx::run(*check)?,
         Task::Nvrtc => {
-            let library = bring()?;
+            let library = install_nvrtc()?;
             say!("NVRTC {} is at {}", compiler::nvrtc::PINNED, library.path().display());
         }
-        Task::Cupti => cupti::bring(&sh)?,
-        Task::Nccl => say!("NCCL is at {}", nccl::bring(&sh)?.display()),
-        Task::Tidy => tidy::run()?,
-        Task::Diff { step } => diff::print(*step)?,
+        Task::Cupti => cupti::install(&sh)?,
+        Task::Nccl => say!("NCCL is at {}", nccl::install(&sh)?.display()),
+        Task::Tidy => tidy::run(&sh)?,
+        Task::Diff { step } => diff::print(step)?,
         Task::Peers { arch, nvcc } => peers::run(&sh, arch, nvcc.as_deref())?,
         Task::Bundle => bundle::run(&sh)?,
         Task::Spell => spell::run(&sh)?,
@@ -62,7 +65,13 @@ pub fn run(task: &Task) -> Result<ExitCode> {
             return programs::run("weave", std::env::args_os().skip(1));
         }
         Task::Check { words } => return programs::run("check", words.iter().cloned()),
-        Task::Ci => return ci::run(&sh),
+        Task::Package => publish::package::run(&sh)?,
+        Task::Capi { check: true, .. } => publish::capi::check(&sh)?,
+        Task::Capi { prefix, .. } => publish::capi::run(&sh, prefix)?,
+        Task::Python { wheel: true } => publish::python::wheel(&sh)?,
+        Task::Python { wheel: false } => publish::python::check(&sh)?,
+        Task::Beside { only } => publish::beside::run(&sh, only.as_deref())?,
+        Task::Ci { part, sweeps } => return ci::run(&sh, *part, *sweeps),
     }
     Ok(ExitCode::SUCCESS)
 }

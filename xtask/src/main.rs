@@ -8,11 +8,11 @@ use std::{
 use xtask::Task;
 
 fn main() -> ExitCode {
-    let error = match xtask::run(&Task::asked()) {
+    let error = match xtask::run(&Task::from_command_line()) {
         Ok(code) => return code,
         Err(error) => error,
     };
-    // A reader that has gone, such as `head`, is no failure.
+    // A reader that stops early, such as `head`, is not an error.
     if error.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == ErrorKind::BrokenPipe) {
         return ExitCode::SUCCESS;
     }

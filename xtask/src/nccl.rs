@@ -1,4 +1,4 @@
-//! NCCL, from PyPI's wheel: what `many` exchanges sums with between processes and hosts.
+//! Installs NCCL from PyPI's wheel; `many` uses it between processes and hosts.
 
 use std::path::{Path, PathBuf};
 
@@ -7,18 +7,18 @@ use xshell::Shell;
 
 use crate::venv;
 
-/// The version that was measured. CUDA 12's runs on drivers of 12 and of 13.
+/// The measured version. The package for CUDA 12 runs on drivers for CUDA 12 and 13.
 const PINNED: &str = "2.28.9";
 
-/// Installs it into `.venv` if it is not there; where it lies.
-pub(crate) fn bring(sh: &Shell) -> Result<PathBuf> {
-    ensure!(cfg!(target_os = "linux"), "NVIDIA makes NCCL for Linux only");
+/// Installs NCCL into `.venv` if it is missing, and returns its path.
+pub(crate) fn install(sh: &Shell) -> Result<PathBuf> {
+    ensure!(cfg!(target_os = "linux"), "NVIDIA publishes NCCL for Linux only");
     if let Some(path) = installed(&venv::folder(sh)) {
         return Ok(path);
     }
     say!("installing NCCL {PINNED} from PyPI into .venv (300 MB)");
     venv::install(sh, &["--no-deps", &format!("nvidia-nccl-cu12=={PINNED}")])?;
-    installed(&venv::folder(sh)).context("pip installed the wheel, and NCCL is not in .venv")
+    installed(&venv::folder(sh)).context("pip installed the wheel, but NCCL is not in .venv")
 }
 
 fn installed(venv: &Path) -> Option<PathBuf> {

@@ -1,5 +1,5 @@
-//! The pinned NVRTC and CUDA's headers, from PyPI's wheels: neither a GPU nor a CUDA installation is
-//! needed.
+//! Installs the pinned NVRTC and CUDA's headers from PyPI's wheels: neither a GPU nor a CUDA
+//! installation is needed.
 
 use std::path::PathBuf;
 
@@ -12,11 +12,11 @@ use xshell::Shell;
 
 use crate::venv;
 
-/// Opens the pinned NVRTC; installs it into `.venv` first if it is not there, and says so.
+/// Opens the pinned NVRTC. If it is missing, prints a line and installs it into `.venv` first.
 ///
 /// # Errors
-/// NVIDIA makes none for this system, or PyPI's cannot be had.
-pub fn bring() -> Result<Library> {
+/// Fails if NVIDIA publishes no NVRTC for this system, or if PyPI cannot be reached.
+pub fn install() -> Result<Library> {
     let sh = &Shell::new()?;
     sh.change_dir(crate::root());
     if installed(sh).is_none() {
@@ -24,7 +24,7 @@ pub fn bring() -> Result<Library> {
         say!("installing NVRTC {PINNED} from PyPI into .venv (60 MB)");
         venv::install(sh, &[&format!("nvidia-cuda-nvrtc-cu12=={PINNED}")])?;
     }
-    let path = installed(sh).context("pip installed the wheel, and NVRTC is not in .venv")?;
+    let path = installed(sh).context("pip installed the wheel, but NVRTC is not in .venv")?;
     if find::headers(&path).is_none() {
         say!("installing CUDA's headers from PyPI into .venv (1 MB)");
         venv::install(sh, &["--no-deps", &format!("nvidia-cuda-runtime-cu12=={PINNED}")])?;
@@ -32,7 +32,7 @@ pub fn bring() -> Result<Library> {
     let library = Library::open(&path)?;
     ensure!(
         PINNED.starts_with(&library.version()),
-        "{} is NVRTC {}, and the committed PTX is made by {PINNED}: delete .venv and run this again",
+        "{} is NVRTC {}, but the committed PTX needs {PINNED}: delete .venv and run this again",
         path.display(),
         library.version()
     );

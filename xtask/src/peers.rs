@@ -4,8 +4,8 @@
 use anyhow::{Context, Result};
 use xshell::{Shell, cmd};
 
-/// PyPI's wheels, to the last digit: nvcc alone brings an nvvm that it cannot use. CCCL is newer
-/// than the toolkit's, whose CUB has no sum without a guaranteed order.
+/// PyPI's wheels, with exact versions. nvcc's own dependencies include an nvvm that it cannot use.
+/// This CCCL is newer than the toolkit's, whose CUB has no sum without a determinism guarantee.
 const PINS: [&str; 5] = [
     "nvidia-cuda-nvcc==13.0.88",
     "nvidia-nvvm==13.0.88",
@@ -14,23 +14,23 @@ const PINS: [&str; 5] = [
     "nvidia-cuda-cccl==13.3.5.0.6",
 ];
 
-/// Where the wheels are installed.
-const VENV: &str = ".venv-peers";
+/// The folder of the wheels.
+pub(crate) const VENV: &str = ".venv-peers";
 
-/// The CCCL that the toolkit of these wheels came with: its CUB is sometimes the faster one.
+/// The CCCL that these wheels' toolkit came with. Its CUB is sometimes the faster one.
 const TOOLKITS: &str = "nvidia-cuda-cccl==13.0.85";
 
-/// One sum, and a sum for each row.
-const CUB: &str = "peers/cub.cu";
-const ROWS: &str = "peers/rows.cu";
+/// The sources: one sum, and a sum for each row.
+const CUB: &str = "measure/ladder/peers/cub.cu";
+const ROWS: &str = "measure/ladder/peers/rows.cu";
 
-/// Compiles `peers/cub.cu` for these architectures: to `target/peers/libpeers.so` with the newest CUB,
-/// and to `libpeers-toolkit.so` with the toolkit's; and `peers/rows.cu` to `librows.so`.
+/// Compiles `measure/ladder/peers/cub.cu` for these architectures: to `target/peers/libpeers.so` with the newest CUB,
+/// and to `libpeers-toolkit.so` with the toolkit's; and `measure/ladder/peers/rows.cu` to `librows.so`.
 ///
-/// With an `nvcc` of your own there is the CUB of its toolkit alone, as `libpeers.so`.
+/// With an `nvcc` of your own, only its toolkit's CUB is compiled, as `libpeers.so`.
 pub(crate) fn run(sh: &Shell, arch: &str, nvcc: Option<&str>) -> Result<()> {
     sh.create_dir("target/peers")?;
-    say!("compiling peers/*.cu for {arch}: CUB's templates take a minute or two");
+    say!("compiling measure/ladder/peers/*.cu for {arch}: CUB's templates take a minute or two");
     let nvcc_on = |nvcc: &str, more: &[String], flags: &str, from: &str, to: &str| {
         let flags = flags.split(' ');
         cmd!(
@@ -39,29 +39,27 @@ pub(crate) fn run(sh: &Shell, arch: &str, nvcc: Option<&str>) -> Result<()> {
         )
         .quiet()
         .run()
-        .context("nvcc takes a C++ compiler of the system, such as Debian's g++")
+        .context("nvcc needs a C++ compiler of the system, such as Debian's g++")
     };
     let compile = |nvcc: &str, more: &[String], source: &str, library: &str| {
         let library = format!("target/peers/{library}");
         nvcc_on(nvcc, more, "-shared -Xcompiler -fPIC", source, &library)?;
-        say!("{library} is ready: `ladder measure` finds it there, or beside itself");
+        say!("{library} is ready: `ladder measure` finds it there, or in its own folder");
         anyhow::Ok(())
     };
     if let Some(nvcc) = nvcc {
         compile(nvcc, &[], ROWS, "librows.so")?;
         return compile(nvcc, &[], CUB, "libpeers.so");
     }
-    let toolkit = bring(sh)?;
+    let toolkit = install(sh)?;
     let nvcc = toolkit.join("bin/nvcc").display().to_string();
     let libraries = format!("-L{}/lib", toolkit.display());
     let newest = std::slice::from_ref(&libraries);
     compile(&nvcc, newest, ROWS, "librows.so")?;
     compile(&nvcc, newest, CUB, "libpeers.so")?;
     let program = "target/peers/gpu-to-gpu";
-    nvcc_on(&nvcc, newest, "-Xcompiler -fPIC", "peers/gpu_to_gpu.cu", program)?;
-    say!(
-        "{program} is ready: run it on a GPU, and it says whether CUB's gpu_to_gpu sums hold there"
-    );
+    nvcc_on(&nvcc, newest, "-Xcompiler -fPIC", "measure/ladder/peers/gpu_to_gpu.cu", program)?;
+    say!("{program} is ready: run it on a GPU to check CUB's gpu_to_gpu sums there");
     let own = format!("{VENV}/toolkit");
     cmd!(
         sh,
@@ -73,18 +71,18 @@ pub(crate) fn run(sh: &Shell, arch: &str, nvcc: Option<&str>) -> Result<()> {
     compile(&nvcc, &[headers, libraries], CUB, "libpeers-toolkit.so")
 }
 
-/// The wheels' toolkit; installed first if it is not there.
-fn bring(sh: &Shell) -> Result<std::path::PathBuf> {
+/// Returns the folder of the wheels' toolkit, and installs it first if it is missing.
+pub(crate) fn install(sh: &Shell) -> Result<std::path::PathBuf> {
     if !sh.path_exists(format!("{VENV}/bin/python")) {
         cmd!(sh, "python3 -m venv {VENV}")
             .quiet()
             .run()
-            .context("a venv takes python3 with venv")?;
+            .context("creating a virtual environment needs python3 with venv")?;
     }
-    say!("bringing nvcc and CCCL from PyPI into {VENV} (400 MB, once)");
+    say!("installing nvcc and CCCL from PyPI into {VENV} (400 MB, once)");
     cmd!(sh, "{VENV}/bin/python -m pip install --quiet --no-deps {PINS...}").quiet().run()?;
     let pythons = sh.read_dir(format!("{VENV}/lib"))?;
     let toolkits = pythons.into_iter().map(|python| python.join("site-packages/nvidia/cu13"));
     let toolkit = toolkits.into_iter().find(|toolkit| toolkit.join("bin/nvcc").exists());
-    toolkit.with_context(|| format!("pip installed the wheels, and {VENV} has no nvcc"))
+    toolkit.with_context(|| format!("pip installed the wheels, but {VENV} has no nvcc"))
 }

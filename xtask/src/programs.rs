@@ -1,7 +1,7 @@
-//! The workspace's programs, built together and run as they are.
+//! Builds the workspace's programs together, and runs them directly.
 //!
-//! `cargo run -p NAME` asks of every dependency what that one program needs, and so builds many of them
-//! again for each; one build of all has them once.
+//! `cargo run -p NAME` builds dependencies with the features of that one program, so many of them
+//! are built again for each program. Building all programs together builds them once.
 
 use std::{
     env::consts::EXE_SUFFIX,
@@ -13,19 +13,19 @@ use std::{
 use anyhow::{Context, Result};
 use xshell::{Shell, cmd};
 
-/// What is built.
+/// The programs to build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
     /// The steps, the studies, the ladder.
     Default,
-    /// All of the workspace and its tests. After `cargo test --workspace`, it is there already.
+    /// The whole workspace with its tests; after `cargo test --workspace` they already exist.
     Tested,
 }
 
-/// Builds them.
+/// Builds the programs.
 ///
 /// # Errors
-/// Cargo's.
+/// Fails if cargo fails.
 pub fn build(sh: &Shell, which: Which) -> Result<()> {
     match which {
         Which::Default => cmd!(sh, "cargo build --quiet").run()?,
@@ -34,25 +34,25 @@ pub fn build(sh: &Shell, which: Which) -> Result<()> {
     Ok(())
 }
 
-/// Where a program lies: beside the one that asks.
+/// The path of a program, which is in the folder of the running one.
 ///
 /// # Errors
-/// The running program's place is not known.
+/// Fails if the path of the running program is unknown.
 pub fn path(name: &str) -> Result<PathBuf> {
-    let here = std::env::current_exe().context("finding the folder of this program")?;
-    Ok(here.with_file_name(format!("{name}{EXE_SUFFIX}")))
+    let own = std::env::current_exe().context("finding the folder of this program")?;
+    Ok(own.with_file_name(format!("{name}{EXE_SUFFIX}")))
 }
 
-/// Builds one program and hands it these words: `cargo x book` is the weaver's, and `cargo x check` the
-/// judge's, which are programs of their own because nobody else has a use for what they take. Its
-/// streams are ours, and so is its exit code.
+/// Builds a program and runs it with these arguments: `cargo x book` runs the weaver, and `cargo x
+/// check` runs the judge. They are separate programs, because only they need their dependencies.
+/// Their streams and exit code become ours.
 pub(crate) fn run(package: &str, words: impl IntoIterator<Item = OsString>) -> Result<ExitCode> {
     let mut cargo = Command::new("cargo");
     cargo.args(["run", "--quiet", "--package", package, "--"]);
     ended(cargo.args(words))
 }
 
-/// As `run`, where the program has been built with all others.
+/// Like `run`, for a program that was built together with all others.
 pub(crate) fn built(name: &str, words: &[&str]) -> Result<ExitCode> {
     ended(Command::new(path(name)?).args(words))
 }
@@ -62,6 +62,6 @@ fn ended(command: &mut Command) -> Result<ExitCode> {
         .current_dir(crate::root())
         .status()
         .with_context(|| format!("running {}", command.get_program().display()))?;
-    // A program that a signal has ended has no code.
+    // A program that was ended by a signal has no exit code.
     Ok(status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, Into::into))
 }

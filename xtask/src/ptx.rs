@@ -1,4 +1,4 @@
-//! `cargo x ptx`: every `kernel.cu` to the PTX that is committed beside it.
+//! `cargo x ptx`: compiles every `kernel.cu` to the PTX that is committed beside it.
 
 use std::{fs, path::PathBuf};
 
@@ -7,23 +7,23 @@ use compiler::{ELEMENTS, Stamp, Unit, nvrtc};
 
 use crate::{
     kernels::{self, Kernel},
-    library,
+    reduce_kernels,
 };
 
-/// A PTX file, and what it is made from.
+/// A PTX file and its source.
 struct File<'a> {
-    /// As it is called in a message.
+    /// The name in messages.
     name: String,
     path: PathBuf,
     unit: Unit<'a>,
-    /// What is kept of the compiler's text.
+    /// Filters the compiler's output.
     keep: fn(&str) -> String,
 }
 
 impl File<'_> {
-    fn of_library(variant: &library::Variant) -> File<'_> {
+    fn of_library(variant: &reduce_kernels::Variant) -> File<'_> {
         let (name, path) = (variant.path.clone(), crate::root().join(&variant.path));
-        File { name, path, unit: variant.unit(), keep: library::lean }
+        File { name, path, unit: variant.unit(), keep: reduce_kernels::lean }
     }
 
     /// A kernel of the workspace, for each of these element types.
@@ -39,13 +39,13 @@ impl File<'_> {
 }
 
 pub(crate) fn run(check: bool) -> Result<()> {
-    let (variants, kernels, zoo) = (library::variants()?, kernels::all()?, kernels::zoo()?);
+    let (variants, kernels, zoo) = (reduce_kernels::variants()?, kernels::all()?, kernels::zoo()?);
     let page = kernels::page()?;
     let mut files: Vec<File<'_>> = variants.iter().map(File::of_library).collect();
     files.extend(kernels.iter().flat_map(|kernel| File::of_kernel(kernel, &ELEMENTS)));
     files.extend(page.iter().flat_map(|kernel| File::of_kernel(kernel, &ELEMENTS)));
     files.extend(zoo.iter().flat_map(|kernel| File::of_kernel(kernel, &kernels::ZOO)));
-    let compiler = crate::nvrtc::bring()?;
+    let compiler = crate::nvrtc::install()?;
     let mut stale = Vec::new();
     for File { name, path, unit, keep } in &files {
         let words = format!("NVRTC {} {}", nvrtc::PINNED, compiler.options(unit).join(" "));
@@ -61,7 +61,7 @@ pub(crate) fn run(check: bool) -> Result<()> {
     let count = files.len();
     match (stale.as_slice(), check) {
         ([], _) => {
-            say!("all {count} PTX files are what NVRTC {} makes of their kernels", nvrtc::PINNED)
+            say!("all {count} PTX files match their kernels, by NVRTC {}", nvrtc::PINNED)
         }
         (stale, false) => {
             let more = if stale.len() > 8 { ", …" } else { "" };
@@ -69,7 +69,7 @@ pub(crate) fn run(check: bool) -> Result<()> {
             say!("wrote {} of {count} PTX files: {named}{more}", stale.len())
         }
         (stale, true) => bail!(
-            "not what NVRTC {} makes of their kernels: {}; run `cargo x ptx`",
+            "these PTX files do not match their kernels, by NVRTC {}: {}; run `cargo x ptx`",
             nvrtc::PINNED,
             stale.join(", ")
         ),

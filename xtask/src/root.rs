@@ -1,4 +1,4 @@
-//! Where the workspace lies.
+//! The workspace's folder.
 
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,6 @@
-//! `cargo x sass`: the machine code that ptxas makes of every step, kept for the book.
+//! `cargo x sass`: writes the machine code that ptxas makes of every step, for the book.
 //!
-//! The wheels of PyPI have what it takes; neither a GPU nor a CUDA installation is needed.
+//! PyPI's wheels suffice; neither a GPU nor a CUDA installation is needed.
 
 use std::{fs, path::PathBuf};
 
@@ -9,57 +9,78 @@ use xshell::{Shell, cmd};
 
 use crate::kernels;
 
-/// The assembler: that of the driver which the results were measured with.
+/// The assembler, of the CUDA version of the driver under which the results were measured.
 const PTXAS: &str = "nvidia-cuda-nvcc==13.0.88";
-/// The disassembler: it reads all older machine code.
+/// The disassembler, which reads all older machine code.
 const NVDISASM: &str = "nvidia-cuda-nvdisasm==13.5.37";
 /// The architecture: the H200's.
 const ARCH: &str = "sm_90";
-/// Where the book looks for it.
+/// The folder that the book reads.
 const FOLDER: &str = "book/generated/sass";
+/// Entries of a study whose loops a chapter compares: name, PTX module, entry.
+const STUDIED: [(&str, &str, &str); 5] = [
+    ("row-sum-1-accumulators", "studies/row-sum/src/accumulators.f32.ptx", "rows_1_0"),
+    ("row-sum-2-accumulators", "studies/row-sum/src/accumulators.f32.ptx", "rows_2_0"),
+    ("row-sum-3-accumulators", "studies/row-sum/src/accumulators.f32.ptx", "rows_3_0"),
+    ("row-sum-5-accumulators", "studies/row-sum/src/accumulators.f32.ptx", "rows_5_0"),
+    ("row-sum-10-accumulators", "studies/row-sum/src/accumulators.f32.ptx", "rows_10_0"),
+];
 
 pub(crate) fn run(sh: &Shell, check: bool) -> Result<()> {
-    let (ptxas, nvdisasm) = bring(sh)?;
+    let (ptxas, nvdisasm) = install(sh)?;
     let folder = crate::root().join(FOLDER);
     fs::create_dir_all(&folder)?;
     let cubin = crate::root().join("target/step.cubin");
     let mut stale = Vec::new();
-    for kernel in kernels::all()? {
+    let kernels = kernels::all()?.into_iter().map(|kernel| {
         let file = kernel.folder.join(kernel.ptx("f32"));
+        (kernel.name, file, None)
+    });
+    let studied =
+        STUDIED.map(|(name, file, entry)| (name.to_owned(), crate::root().join(file), Some(entry)));
+    for (name, file, entry) in kernels.chain(studied) {
         let text =
             fs::read_to_string(&file).with_context(|| format!("reading {}", file.display()))?;
         cmd!(sh, "{ptxas} -arch={ARCH} {file} -o {cubin}").quiet().run()?;
         let listing = cmd!(sh, "{nvdisasm} -c {cubin}").quiet().read()?;
         let head = format!(
-            "// {} for {ARCH}: {PTXAS}, {NVDISASM}, of kernel.f32.ptx sha256={}\n",
-            kernel.name,
-            compiler::hash(&text)
+            "// {} for {ARCH}: {PTXAS}, {NVDISASM}, of PTX with sha256={}\n",
+            name,
+            compiler::Stamp::read(&text, &name)?.body
         );
-        let text = head + &entry(&listing).with_context(|| format!("{}: no entry", kernel.name))?;
-        let path = folder.join(format!("{}.sass", kernel.name.replace('/', "-")));
+        let code = code_of(&listing, entry).with_context(|| format!("{name}: no entry"))?;
+        let text = head + &code;
+        let path = folder.join(format!("{}.sass", name.replace('/', "-")));
         if fs::read_to_string(&path).is_ok_and(|kept| kept == text) {
             continue;
         }
-        stale.push(kernel.name.clone());
+        stale.push(name);
         if !check {
             fs::write(&path, text)?;
         }
     }
     match (stale.as_slice(), check) {
-        ([], _) => say!("the machine code of all kernels is what {PTXAS} makes of their PTX"),
+        ([], _) => say!("the machine code of all kernels matches their PTX, by {PTXAS}"),
         (stale, false) => say!("wrote the machine code of {}", stale.join(", ")),
         (stale, true) => {
-            bail!("not what {PTXAS} makes of their PTX: {}; run `cargo x sass`", stale.join(", "))
+            bail!(
+                "this machine code does not match its PTX, by {PTXAS}: {}; run `cargo x sass`",
+                stale.join(", ")
+            )
         }
     }
     Ok(())
 }
 
-/// The entry that a block of 256 runs, an instruction a line, without addresses and padding.
-fn entry(listing: &str) -> Option<String> {
+/// Returns an entry, by default the one for blocks of 256: an instruction per line, without
+/// addresses and padding.
+fn code_of(listing: &str, entry: Option<&str>) -> Option<String> {
     let sections = || listing.split("\n.text.").skip(1);
     let named = |name: &str| sections().find(|text| text.starts_with(&format!("{name}:\n")));
-    let text = named("reduce_256").or_else(|| named("reduce")).or_else(|| sections().next())?;
+    let text = match entry {
+        Some(entry) => named(entry)?,
+        None => named("reduce_256").or_else(|| named("reduce")).or_else(|| sections().next())?,
+    };
     let text = text.split("//-----").next()?;
     let mut lines: Vec<String> = Vec::new();
     for line in text.lines().skip(1) {
@@ -71,7 +92,7 @@ fn entry(listing: &str) -> Option<String> {
         if bare.trim() == "NOP ;" {
             continue;
         }
-        // Behind the last instruction the code jumps to itself, should anything get there.
+        // An unreachable jump to itself follows the last instruction.
         let last = lines.last().map(|label| label.trim_end_matches(':').to_owned());
         if last.is_some_and(|label| bare.trim() == format!("BRA `({label}) ;")) {
             lines.pop();
@@ -85,8 +106,8 @@ fn entry(listing: &str) -> Option<String> {
     Some(lines.join("\n") + "\n")
 }
 
-/// Installs the two wheels into `.venv`, unless they are there.
-fn bring(sh: &Shell) -> Result<(PathBuf, PathBuf)> {
+/// Installs the two wheels into `.venv` if they are missing.
+fn install(sh: &Shell) -> Result<(PathBuf, PathBuf)> {
     let found = |name: &str| {
         let pythons = sh.read_dir(".venv/lib").ok()?;
         let inner = format!("site-packages/nvidia/cu13/bin/{name}");
@@ -94,11 +115,11 @@ fn bring(sh: &Shell) -> Result<(PathBuf, PathBuf)> {
     };
     if found("ptxas").is_none() || found("nvdisasm").is_none() {
         say!("installing {PTXAS} and {NVDISASM} from PyPI into .venv (140 MB)");
-        // Alone: what they depend on would bring half a gigabyte more.
+        // Without dependencies, which would need half a gigabyte more.
         crate::venv::install(sh, &["--no-deps", PTXAS, NVDISASM])?;
     }
     let both = found("ptxas").zip(found("nvdisasm"));
-    both.context("pip installed the wheels, and ptxas or nvdisasm is not in .venv")
+    both.context("pip installed the wheels, but ptxas or nvdisasm is not in .venv")
 }
 
 #[cfg(test)]
@@ -109,8 +130,10 @@ mod tests {
     fn the_entry_is_cut_out() {
         let listing = "x\n//-- .text.reduce_64 --\nreduce_64:\n.text.reduce_64:\n        /*0000*/   EXIT ;\n//-----\nreduce_256:\n.text.reduce_256:\n        /*0000*/   LDC R1, c[0x0][0x28] ;\n.L_x_1:\n        /*0010*/   @!P0 BRA `(.L_x_1) ;\n        /*0020*/   EXIT ;\n.L_x_2:\n        /*0030*/   BRA `(.L_x_2) ;\n        /*0040*/   NOP ;\n.L_x_3:\n//-----\n";
         assert_eq!(
-            entry(listing).unwrap(),
+            code_of(listing, None).unwrap(),
             "    LDC R1, c[0x0][0x28] ;\n.L_x_1:\n    @!P0 BRA `(.L_x_1) ;\n    EXIT ;\n"
         );
+        assert_eq!(code_of(listing, Some("reduce_64")).unwrap(), "    EXIT ;\n");
+        assert_eq!(code_of(listing, Some("reduce_32")), None);
     }
 }

@@ -1,34 +1,17 @@
-//! `cargo x spell`: misspelt words, and American spelling in what people read.
+//! `cargo x spell`: finds misspelt words, and American spelling in the book.
 
 use std::{fs, path::Path};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use xshell::{Shell, cmd};
 
 const CODESPELL: &str = "codespell==2.4.1";
 
-/// What is read: text and comments.
-const READ: [&str; 17] = [
-    "README.md",
-    "ARCHITECTURE.md",
-    "CONTRIBUTING.md",
-    "CHANGELOG.md",
-    "book/DIRECTIVES.md",
-    "book/src",
-    "book/theme",
-    "bench",
-    "common",
-    "compiler",
-    "ladder",
-    "measured/src",
-    "simt/src",
-    "steps",
-    "studies",
-    "weave",
-    "xtask",
-];
+/// Kinds of files that are skipped: machine code, recorded output, samples, and compressed files.
+const ASIDE: &str =
+    "*.ptx,*.sass,*.json,*.csv,*.gz,*.lock,*.wasm.js,*/interpreter.js,*/results/*/raw*,*.svg";
 
-/// The beginnings of words that are spelt otherwise in British English.
+/// The beginnings of words that are spelt differently in British English.
 const AMERICAN: [&str; 14] = [
     "behavior", "color", "center", "neighbor", "gray", "labeled", "favor", "analyze", "modeled",
     "canceled", "fulfill ", "honor", "catalog ", "artifact",
@@ -40,11 +23,17 @@ pub(crate) fn run(sh: &Shell) -> Result<()> {
         say!("installing {CODESPELL} from PyPI into .venv");
         crate::venv::install(sh, &[CODESPELL])?;
     }
-    let read = READ.iter().filter(|path| sh.path_exists(path));
-    cmd!(sh, "{codespell} --quiet-level 3 --skip *.ptx,*.sass,*.json {read...}")
-        .quiet()
-        .run()
-        .context("codespell has found misspelt words")?;
+    let tracked = cmd!(sh, "git ls-files").quiet().read()?;
+    let read = tracked.lines().filter(|path| sh.path_exists(path));
+    let output =
+        cmd!(sh, "{codespell} --quiet-level 3 --ignore-words-list 2st --skip {ASIDE} {read...}")
+            .quiet()
+            .ignore_status()
+            .output()?;
+    let found = String::from_utf8_lossy(&output.stdout);
+    if !output.status.success() {
+        bail!("misspelt words:\n{found}{}", String::from_utf8_lossy(&output.stderr));
+    }
     let found = american(&crate::root().join("book/src"))?;
     if !found.is_empty() {
         bail!("American spelling:\n  {}", found.join("\n  "));
@@ -64,7 +53,7 @@ fn american(src: &Path) -> Result<Vec<String>> {
         let mut code = false;
         for (number, line) in fs::read_to_string(&path)?.lines().enumerate() {
             code ^= line.trim_start().starts_with("```");
-            // What stands between backticks is code too.
+            // Text between backticks is code too.
             let prose: String = line.split('`').step_by(2).collect::<Vec<_>>().join(" ");
             let words = prose.to_lowercase();
             let starts = |word: &&&str| {

@@ -1,7 +1,8 @@
-//! What `cargo x` is asked for. The weaver reads the same words.
+//! The command line of `cargo x`, which the weaver shares.
 
 use std::ffi::OsString;
 
+use crate::ci::Part;
 use clap::{Args, Command, CommandFactory, FromArgMatches, Parser};
 
 /// The project's own tools.
@@ -10,31 +11,31 @@ use clap::{Args, Command, CommandFactory, FromArgMatches, Parser};
 pub enum Task {
     /// Compile every kernel.cu to the PTX beside it, with the pinned NVRTC
     Ptx {
-        /// Write nothing; fail where the committed PTX is not what would be written
+        /// Write nothing; fail if the committed PTX is stale
         #[arg(long)]
         check: bool,
     },
-    /// Bring the pinned NVRTC from PyPI into .venv, so that an edited kernel can be compiled
+    /// Install the pinned NVRTC from PyPI into .venv, to compile edited kernels
     Nvrtc,
-    /// Bring CUPTI from PyPI into .venv, so that `--counters` and `--profile` can ask a GPU
+    /// Install CUPTI from PyPI into .venv, for `--counters` and `--profile` on a GPU
     Cupti,
     /// Judge a kernel of yours: `cargo x check 3`, --list, --watch, --hint, --show
     #[command(disable_help_flag = true)]
     Check {
-        /// What is asked of the judge; `cargo x check --help` says it
+        /// The arguments of the judge; see `cargo x check --help`
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<OsString>,
     },
-    /// Bring NCCL from PyPI into .venv, so that `many` can add over processes with a GPU each
+    /// Install NCCL from PyPI into .venv, for `many` with a process for each GPU
     Nccl,
-    /// Hold the tree against its own rules: parallel steps, small diffs, fresh PTX, no circles
+    /// Check the tree's rules: parallel steps, small diffs, fresh PTX, no import cycles
     Tidy,
-    /// Show what a step changes in its kernel: `cargo x diff 3` is v2 against v3
+    /// Show what a step changes in its kernel: `cargo x diff 3` compares v2 with v3
     Diff {
-        /// The number of the step
-        step: usize,
+        /// The step: 3, v3 or v3-first-add
+        step: String,
     },
-    /// Compile peers/cub.cu with nvcc (PyPI's, or yours) to the library that `ladder measure` loads
+    /// Compile measure/ladder/peers/cub.cu with nvcc (PyPI's, or yours) to the library that `ladder measure` loads
     Peers {
         /// The architectures, as nvcc's -arch: all-major, native, sm_90
         #[arg(long, value_name = "ARCH", default_value = "all-major")]
@@ -45,54 +46,83 @@ pub enum Task {
     },
     /// Render every table and plot from results/, between the markers of README.md and the book
     Results {
-        /// Write nothing; fail where a page is not what would be written
+        /// Write nothing; fail if a page is stale
         #[arg(long)]
         check: bool,
     },
-    /// Gather stripped programs, benches and tests in dist/, for a GPU machine that has no Rust
+    /// Collect stripped programs, benches and tests in dist/, for a GPU machine without Rust
     Bundle,
-    /// Look for misspelt words, and for American ones, with codespell from PyPI
+    /// Find misspelt words and American spelling, with codespell from PyPI
     Spell,
-    /// Keep the machine code that ptxas from PyPI makes of every kernel, for the book
+    /// Write the machine code of every kernel, by ptxas from PyPI, for the book
     Sass {
-        /// Write nothing; fail where what is kept is not what would be written
+        /// Write nothing; fail if a committed file is stale
         #[arg(long)]
         check: bool,
     },
-    /// Keep what two compilers make of every kernel, counted, for the book
+    /// Compare two compilers' counts for every kernel, for the book
     Compilers {
-        /// Write nothing; fail where what is kept is not what would be written
+        /// Write nothing; fail if a committed file is stale
         #[arg(long)]
         check: bool,
     },
-    /// Compile the interpreter to WebAssembly, for the figures of the book that a reader moves
+    /// Compile the interpreter to WebAssembly, for the interactive figures of the book
     Wasm {
-        /// Write nothing; fail where what is kept is not what would be written
+        /// Write nothing; fail if a committed file is stale
         #[arg(long)]
         check: bool,
     },
-    /// Build the book into book/book, and hold it against its rules
+    /// Build the book into book/book, and check its rules
     Book(Book),
-    /// Everything that CI runs: fmt, tidy, spell, clippy, tests, doc, ptx --check, book --check
-    Ci,
+    /// Package samebits for crates.io, build the package, and check its pages and licences
+    Package,
+    /// Build samebits as a C library, with its header and a pkg-config file
+    Capi {
+        /// The folder for include/ and lib/
+        #[arg(long, value_name = "FOLDER", default_value = "dist/capi")]
+        prefix: std::path::PathBuf,
+        /// Compile the examples against a quick build instead, and run those that need no GPU
+        #[arg(long)]
+        check: bool,
+    },
+    /// Install samebits for Python into .venv, and run its tests
+    Python {
+        /// Build the wheel into dist/ instead
+        #[arg(long)]
+        wheel: bool,
+    },
+    /// Build samebits in one program with candle, cubecl, cuda-core or DLPack; the toolkit comes from PyPI
+    Beside {
+        /// One of them: alone, version, dlpack, cubecl, cuda-core, candle
+        only: Option<String>,
+    },
+    /// Everything that CI runs, or one part of it
+    Ci {
+        /// The part: lint, test, worlds, generated, book, publish or foreign
+        part: Option<Part>,
+        /// Run the exhaustive tests instead: all blocks, orders of execution, GPUs and mutants
+        #[arg(long, conflicts_with = "part")]
+        sweeps: bool,
+    },
 }
 
-/// Who asks for what, in the order of the help.
-const GROUPS: [(&str, &[&str]); 3] = [
+/// The commands by purpose, in the order of the help.
+const GROUPS: [(&str, &[&str]); 4] = [
     ("Learn", &["check", "nvrtc", "cupti", "diff", "book"]),
     ("Measure", &["bundle", "peers", "nccl", "results"]),
+    ("Publish", &["package", "capi", "python", "beside"]),
     ("Maintain", &["ptx", "tidy", "spell", "compilers", "sass", "wasm", "ci"]),
 ];
 
 impl Task {
-    /// Reads the command line; its help is in groups.
-    pub fn asked() -> Task {
+    /// Parses the command line; its help is in groups.
+    pub fn from_command_line() -> Task {
         let matches = grouped().get_matches();
         Task::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
     }
 }
 
-/// The command line. clap knows groups of options, and none of commands, so they are written here.
+/// The command line. clap has groups of options but not of commands, so they are formatted here.
 fn grouped() -> Command {
     let command = Task::command().term_width(80);
     let mut help = String::from("{about}\n\n{usage-heading} {usage}\n");
@@ -104,11 +134,10 @@ fn grouped() -> Command {
             help += &wrapped(name, &about);
         }
     }
-    command
-        .help_template(help + "\nOptions:\n{options}\n\n`cargo x help COMMAND` says more of one.")
+    command.help_template(help + "\nOptions:\n{options}\n\n`cargo x help COMMAND` describes one.")
 }
 
-/// A command and what it does, within 80 columns.
+/// A command and its description, within 80 columns.
 fn wrapped(name: &str, about: &str) -> String {
     let mut text = format!("  {name:<10}");
     let mut column = text.len();
@@ -123,22 +152,22 @@ fn wrapped(name: &str, about: &str) -> String {
     text + "\n"
 }
 
-/// What can be asked of the book.
+/// The options of the book.
 #[derive(Args, Debug, Default)]
 pub struct Book {
     /// Open it in the browser
     #[arg(long)]
     pub open: bool,
-    /// Serve it on this machine, and build it again when something changes
+    /// Serve it on this machine, and rebuild it when something changes
     #[arg(long)]
     pub serve: bool,
-    /// Print faults and build on, with a mark where something is missing
+    /// Print faults and continue, with a mark where something is missing
     #[arg(long)]
     pub draft: bool,
-    /// Run the book's commands, count and trace on the interpreter, and keep what comes out
+    /// Run the book's commands, counts and traces on the interpreter, and write the outputs
     #[arg(long)]
     pub outputs: bool,
-    /// Write nothing: run everything again, and fail where what is kept is not what comes out
+    /// Write nothing: run everything again, and fail if a committed output is stale
     #[arg(long)]
     pub check: bool,
     /// Open every page in headless Chromium: errors, overflow, the steppers, the search
@@ -162,9 +191,10 @@ mod tests {
     }
 
     #[test]
-    fn the_help_is_in_three_groups_and_eighty_columns() {
+    fn the_help_is_in_four_groups_and_eighty_columns() {
         let help = grouped().render_help().to_string();
-        let at = ["Learn:", "Measure:", "Maintain:", "Options:"].map(|group| help.find(group));
+        let at = ["Learn:", "Measure:", "Publish:", "Maintain:", "Options:"]
+            .map(|group| help.find(group));
         assert!(at.is_sorted() && at[0].is_some(), "{help}");
         assert!(help.lines().all(|line| line.chars().count() <= 80), "{help}");
         assert!(help.contains("\n  diff       Show what a step changes"), "{help}");

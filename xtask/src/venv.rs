@@ -1,14 +1,14 @@
-//! `.venv`, the workspace's own Python, as every system lays it out.
+//! `.venv`, the workspace's own Python environment, with each system's layout.
 
 use std::{env::consts::EXE_SUFFIX, path::PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use xshell::{Shell, cmd};
 
-/// Where its programs lie.
+/// The folder of its programs.
 const PROGRAMS: &str = if cfg!(windows) { "Scripts" } else { "bin" };
 
-/// Installs packages into `.venv`, which is made if it is not there.
+/// Installs packages into `.venv`, which is created if it is missing.
 pub(crate) fn install(sh: &Shell, words: &[&str]) -> Result<()> {
     let python = program(sh, "python");
     if !python.exists() {
@@ -22,7 +22,7 @@ pub(crate) fn install(sh: &Shell, words: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Windows' Python is called `python`, or found by its launcher `py`.
+/// On Windows, Python is called `python`, or found by its launcher `py`.
 fn make(sh: &Shell) -> Result<()> {
     let names: &[&str] = if cfg!(windows) { &["py", "python"] } else { &["python3", "python"] };
     let name = names.iter().copied().find(|name| {
@@ -30,18 +30,18 @@ fn make(sh: &Shell) -> Result<()> {
     });
     let name = name.unwrap_or(names[0]);
     cmd!(sh, "{name} -m venv .venv").quiet().run().context(match cfg!(windows) {
-        true => "making .venv takes Python: `winget install Python.Python.3.12`",
-        false => "making .venv takes python3 with venv",
+        true => "creating .venv needs Python: `winget install Python.Python.3.12`",
+        false => "creating .venv needs python3 with venv",
     })?;
     Ok(())
 }
 
-/// Where it lies, as a whole path: Windows starts no program by a part of one.
+/// The absolute path, because Windows does not start a program by a relative one.
 pub(crate) fn folder(sh: &Shell) -> PathBuf {
     sh.current_dir().join(".venv")
 }
 
-/// Where a program of it lies, or would.
+/// The path of one of its programs, whether or not it exists.
 pub(crate) fn program(sh: &Shell, name: &str) -> PathBuf {
     folder(sh).join(PROGRAMS).join(format!("{name}{EXE_SUFFIX}"))
 }

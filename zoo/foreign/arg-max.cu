@@ -1,4 +1,4 @@
-// The largest value and the first place of it, packed into one word (a common idiom; Thrust's and PyTorch's pairs).
+// The largest value and its first index, packed into one word (a common idiom; Thrust's and PyTorch's pairs).
 extern "C" __global__ void run(const int* in, unsigned long long* out, unsigned int n)
 {
     unsigned long long best = 0;

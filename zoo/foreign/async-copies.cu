@@ -1,4 +1,4 @@
-// A pipeline of asynchronous copies (CUTLASS's multistage, 2020): three stages, each waited for.
+// A pipeline of asynchronous copies (CUTLASS's multistage, 2020): three stages, with a wait for each.
 // Needs compute_80: cp.async.
 __device__ void copy(int* to, const int* from, unsigned int bytes)
 {
@@ -13,7 +13,7 @@ extern "C" __global__ void run(const int* in, int* out, unsigned int n)
     for (int k = 0; k < 2; k++, ahead += 128) copy(&stages[k][tid], in + (ahead < n ? ahead : 0), ahead < n ? 4 : 0);
     for (unsigned int t = 0; t * 128 < n; t++, ahead += 128) {
         asm volatile("cp.async.wait_group 1;" ::: "memory");
-        __syncthreads(); // This tile is there, and the one before it is read.
+        __syncthreads(); // This tile has arrived, and the previous one has been read.
         copy(&stages[(t + 2) % 3][tid], in + (ahead < n ? ahead : 0), ahead < n ? 4 : 0);
         sum += stages[t % 3][127 - tid];
     }

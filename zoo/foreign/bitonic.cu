@@ -1,4 +1,4 @@
-// Bitonic sort of a block (Batcher, 1968): then any order statistic is a load; all are stored.
+// Bitonic sort of a block (Batcher, 1968): then any order statistic is one load; the kernel stores all.
 extern "C" __global__ void run(const int* in, int* out, unsigned int n)
 {
     __shared__ int row[128];
@@ -8,7 +8,7 @@ extern "C" __global__ void run(const int* in, int* out, unsigned int n)
         for (unsigned int s = size / 2; s > 0; s /= 2) {
             __syncthreads();
             unsigned int other = tid ^ s;
-            if (other < tid) continue; // The other one does it for both.
+            if (other < tid) continue; // The other thread swaps both.
             int mine = row[tid], theirs = row[other];
             if ((mine > theirs) == ((tid & size) == 0)) row[tid] = theirs, row[other] = mine;
         }

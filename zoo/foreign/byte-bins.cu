@@ -1,4 +1,4 @@
-// Histogram with bins of the thread's own, a byte each (histogram64 of the CUDA samples; Podlozhnyuk, 2007).
+// Histogram with private one-byte bins per thread (histogram64 of the CUDA samples; Podlozhnyuk, 2007).
 extern "C" __global__ void run(const int* in, int* out, unsigned int n)
 {
     __shared__ unsigned char bins[32][128];

@@ -1,4 +1,4 @@
-// Chained scan (Yan, Long and Zhang, StreamScan, 2013): each block waits for its left neighbour's sum alone.
+// Chained scan (Yan, Long and Zhang, StreamScan, 2013): each block waits only for its left neighbour's sum.
 extern "C" __global__ void run(const int* in, int* out, unsigned int n, unsigned int* scratch)
 {
     __shared__ unsigned int tile;

@@ -1,4 +1,4 @@
-// Inclusive scan in log n steps (Hillis and Steele, 1986), from one of two buffers to the other.
+// Inclusive scan in log n steps (Hillis and Steele, 1986), alternating between two buffers.
 extern "C" __global__ void run(const int* in, int* out, unsigned int n)
 {
     __shared__ int rows[2][128];

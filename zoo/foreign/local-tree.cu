@@ -1,4 +1,4 @@
-// Pairwise summation (Higham, 1993) on a stack in the thread's own memory: equal halves are joined as they come.
+// Pairwise summation (Higham, 1993) on a stack in local memory: halves of equal size are added as soon as both exist.
 extern "C" __global__ void run(const float* in, float* out, unsigned int n)
 {
     float stack[16];

@@ -1,4 +1,4 @@
-// Decoupled look-back (Merrill and Garland, 2016): a scan in one pass, each block adding up what others publish.
+// Decoupled look-back (Merrill and Garland, 2016): a scan in one pass, in which each block adds the sums that earlier blocks publish.
 // Needs compute_70: acquire and release.
 __device__ void publish(unsigned long long* at, int value, unsigned long long state)
 {

@@ -1,4 +1,4 @@
-// Producer and consumer warps (Bauer, Cook and Khailany, CudaDMA, 2011): two named barriers, one for full, one for empty.
+// Producer and consumer warps (Bauer, Cook and Khailany, CudaDMA, 2011): two named barriers, for a full buffer and for an empty one.
 extern "C" __global__ void run(const int* in, int* out, unsigned int n)
 {
     __shared__ int tile[64];

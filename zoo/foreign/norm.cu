@@ -1,4 +1,4 @@
-// Euclidean norm that does not overflow (LAPACK's xLASSQ; Blue, 1978): a scale, and squares of what is scaled.
+// Euclidean norm without overflow (LAPACK's xLASSQ; Blue, 1978): a scale, and the squares of the scaled values.
 __device__ void join(float& scale, float& square, float other, float others)
 {
     if (other > scale) {

@@ -1,4 +1,4 @@
-// Sums of a matrix' rows, a warp each (Bell and Garland's CSR-vector, 2009, without the holes): rows of 33.
+// Sums of a matrix's rows, a warp per row (Bell and Garland's CSR-vector, 2009, for dense rows): rows of 33 elements.
 extern "C" __global__ void run(const float* in, float* out, unsigned int n)
 {
     unsigned int row = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;

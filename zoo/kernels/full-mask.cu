@@ -1,18 +1,18 @@
-// A warp adds by shuffles, those of its lanes that have an element.
+// A warp adds its elements by shuffles, in the lanes that have an element.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     unsigned int tid = threadIdx.x;
     unsigned long long i = (unsigned long long)blockIdx.x * 32 + tid;
 
     if (i < n) {
-        // Load: one element a thread.
+        // Load: one element per thread.
         Element sum = in[i];
 
-        // Reduce: each round adds what a lane further on has.
+        // Reduce: each round adds the sum of a higher lane.
         for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
 
         // Store: the warp's sum.
         if (tid == 0) out[blockIdx.x] = sum;
     }
 }
-// Wrong: the mask names 32 lanes, and those beyond the end never come.
+// Wrong: the mask names 32 lanes, but those beyond the end never execute the shuffle.

@@ -1,17 +1,17 @@
-// One launch: all blocks meet at a barrier of the whole grid, then the first adds the sums of all.
+// One launch: all blocks meet at a barrier of the whole grid, then the first block adds all sums.
 extern "C" __global__ void __launch_bounds__(1024, 2) reduce(
     const Element* in, Element* out, unsigned long long n, Element* partials, unsigned int* tickets)
 {
     unsigned int tid = threadIdx.x;
     unsigned long long i = (unsigned long long)blockIdx.x * blockDim.x + tid;
 
-    // Load, and reduce: the block counts in its own partial sum.
+    // Load and reduce: each block writes its own partial sum.
     if (tid == 0) partials[blockIdx.x] = 0;
     __syncthreads();
     if (i < n) atomicAdd(partials + blockIdx.x, in[i]);
     __syncthreads();
 
-    // Meet: one thread of every block takes a ticket, and waits until all of this launch are taken.
+    // Meet: one thread of every block takes a ticket, and waits until all tickets of this launch are taken.
     if (tid == 0) {
         __threadfence();
         unsigned int all = (atomicAdd(tickets, 1) / gridDim.x + 1) * gridDim.x;
@@ -27,4 +27,4 @@ extern "C" __global__ void __launch_bounds__(1024, 2) reduce(
         out[0] = sum;
     }
 }
-// Wrong: where the grid does not fit the GPU, those that wait keep the last blocks from starting.
+// Wrong: if the grid does not fit the GPU, the waiting blocks keep the last blocks from starting.

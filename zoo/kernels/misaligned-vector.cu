@@ -1,11 +1,11 @@
-// A block adds 1024 elements, four a thread in one load; the slice begins behind a header element.
+// A block adds 1024 elements, four per thread in one load; the slice begins after a header element.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     __shared__ Element shared[256];
     unsigned int tid = threadIdx.x;
     unsigned long long i = (unsigned long long)blockIdx.x * blockDim.x + tid;
 
-    // Load: a word of four elements a thread; the header, and what is left of a word, by the first.
+    // Load: a vector of four elements per thread; the first threads add the header and the remaining elements.
     const int4* words = (const int4*)(in + 1);
     int4 word = i < (n - 1) / 4 ? words[i] : make_int4(0, 0, 0, 0);
     Element sum = word.x + word.y + word.z + word.w;
@@ -23,4 +23,4 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
     // Store: the block's sum.
     if (tid == 0) out[blockIdx.x] = shared[0];
 }
-// Wrong: a load of 16 bytes needs an address that is a multiple of 16, and `in + 1` is none.
+// Wrong: a load of 16 bytes needs an address that is a multiple of 16, and `in + 1` is not.

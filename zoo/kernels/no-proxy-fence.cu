@@ -1,4 +1,4 @@
-// A block adds tile after tile: the copy engine fills a stage, and the tree adds it in its place.
+// A block adds tile after tile: the copy engine fills a stage, and the tree adds it in place.
 // Needs compute_90: bulk copies that complete on an mbarrier.
 #define COPY "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 1024, [%2];"
 #define EXPECT "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 1024;"
@@ -30,7 +30,7 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
         __syncthreads();
     }
 
-    // Store: the block's sum, added to those of the others.
+    // Store: the block's sum, added to the total.
     if (sum != 0) atomicAdd(out, sum);
 }
-// Wrong: threads stored to the stage, and no `fence.proxy.async` keeps that before the next copy.
+// Wrong: threads stored to the stage, but no `fence.proxy.async` orders those stores before the next copy.

@@ -1,11 +1,11 @@
-// A block adds 512 elements, two a thread.
+// A block adds 512 elements, two per thread.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     __shared__ Element shared[256];
     unsigned int tid = threadIdx.x;
     unsigned long long i = (unsigned long long)blockIdx.x * (2 * blockDim.x) + tid;
 
-    // Load: two elements a thread, zero beyond the end.
+    // Load: two elements per thread, zero beyond the end.
     shared[tid] = i < n ? in[i] + in[i + blockDim.x] : 0;
     __syncthreads();
 
@@ -18,4 +18,4 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
     // Store: the block's sum.
     if (tid == 0) out[blockIdx.x] = shared[0];
 }
-// Wrong: the second element is beyond the end where the first is not.
+// Wrong: the second element may be beyond the end even if the first is not.

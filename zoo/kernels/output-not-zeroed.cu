@@ -5,7 +5,7 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
     unsigned int tid = threadIdx.x;
     unsigned long long i = (unsigned long long)blockIdx.x * blockDim.x + tid;
 
-    // Load: one element a thread, zero beyond the end.
+    // Load: one element per thread, zero beyond the end.
     shared[tid] = i < n ? in[i] : 0;
     __syncthreads();
 
@@ -15,7 +15,7 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
         __syncthreads();
     }
 
-    // Store: the block's sum, added to those of the others.
+    // Store: the block's sum, added to the total.
     if (tid == 0) atomicAdd(out, shared[0]);
 }
-// Wrong: nobody made the sum zero before, neither the kernel nor its host.
+// Wrong: neither the kernel nor its host sets the sum to zero before.

@@ -1,11 +1,11 @@
-// A tree in shared memory; its last six rounds need no barrier, for one warp runs in lockstep.
+// A tree in shared memory; its last six rounds have no barrier, because one warp runs in lockstep.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     __shared__ Element shared[256];
     unsigned int tid = threadIdx.x;
     unsigned long long i = (unsigned long long)blockIdx.x * blockDim.x + tid;
 
-    // Load: one element a thread, zero beyond the end.
+    // Load: one element per thread, zero beyond the end.
     shared[tid] = i < n ? in[i] : 0;
     __syncthreads();
 
@@ -26,4 +26,4 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
     // Store: the block's sum.
     if (tid == 0) out[blockIdx.x] = shared[0];
 }
-// Wrong: no lockstep is promised, and the compiler may reorder the rounds: each needs `__syncwarp()`.
+// Wrong: lockstep is not guaranteed, and the compiler may reorder the rounds: each needs `__syncwarp()`.

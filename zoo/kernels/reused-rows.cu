@@ -4,7 +4,7 @@ __device__ Element add(Element sum)
     __shared__ Element rows[8];
     unsigned int tid = threadIdx.x;
 
-    // Reduce: each warp to one value, then the first warp those values.
+    // Reduce: each warp to one value, then those values in the first warp.
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     if (tid % 32 == 0) rows[tid / 32] = sum;
     __syncthreads();
@@ -18,7 +18,7 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
     unsigned int tid = threadIdx.x;
     unsigned long long i = 2 * ((unsigned long long)blockIdx.x * blockDim.x + tid);
 
-    // Load: two elements a thread, zero beyond the end.
+    // Load: two elements per thread, zero beyond the end.
     Element even = i < n ? in[i] : 0, odd = i + 1 < n ? in[i + 1] : 0;
 
     // Reduce: one after the other.
@@ -28,4 +28,4 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
     // Store: the block's sum.
     if (tid == 0) out[blockIdx.x] = sum;
 }
-// Wrong: a warp may store its odd sum in a row whose even sum another warp has yet to read.
+// Wrong: a warp may store its odd sum in a row before another warp has read the even sum there.

@@ -1,14 +1,14 @@
-// A warp adds 32 elements: neighbours meet in shared memory, and a shuffle keeps the warp together.
+// A warp adds 32 elements: neighbours exchange values in shared memory, and a shuffle keeps the warp together.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     __shared__ Element shared[32];
     unsigned int tid = threadIdx.x;
     unsigned long long i = (unsigned long long)blockIdx.x * 32 + tid;
 
-    // Load: one element a thread, zero beyond the end.
+    // Load: one element per thread, zero beyond the end.
     Element sum = i < n ? in[i] : 0;
 
-    // Reduce: lane 0 tells how many take part, and by then all have stored their element.
+    // Reduce: lane 0 broadcasts the number of elements; by then all lanes have stored theirs.
     shared[tid] = sum;
     unsigned int lanes = __shfl_sync(0xffffffff, blockDim.x, 0);
     sum += shared[lanes - 1 - tid];
@@ -17,4 +17,4 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
     // Store: the warp's sum.
     if (tid == 0) out[blockIdx.x] = sum;
 }
-// Wrong: a shuffle hands over registers, and orders no memory: `__syncwarp()` does.
+// Wrong: a shuffle exchanges registers, but orders no memory: `__syncwarp()` does.

@@ -1,4 +1,4 @@
-// One launch: every block stores its sum and takes a ticket; the last one adds the sums of all.
+// One launch: every block stores its sum and takes a ticket; the last one adds all sums.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n,
                                   Element* partials, unsigned int* tickets)
 {
@@ -6,7 +6,7 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
     unsigned int tid = threadIdx.x;
     unsigned long long i = (unsigned long long)blockIdx.x * 32 + tid;
 
-    // Load, and reduce: a warp to one value.
+    // Load and reduce: a warp to one value.
     Element sum = i < n ? in[i] : 0;
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
 
@@ -19,11 +19,11 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
     }
     __syncthreads();
 
-    // The last block adds what the others left.
+    // The last block adds the sums of all blocks.
     if (last && tid == 0) {
         sum = 0;
         for (unsigned int b = 0; b < gridDim.x; b++) sum += partials[b];
         out[0] = sum;
     }
 }
-// Wrong: the tickets of the next launch begin where these ended, and none of its blocks is the last.
+// Wrong: the tickets of the next launch begin where these ended, so none of its blocks is the last.

@@ -1,4 +1,4 @@
-// A block adds 256 elements, which are copied to shared memory with no detour through registers.
+// A block adds 256 elements, which are copied to shared memory without passing through registers.
 // Needs compute_80: asynchronous copies.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
@@ -6,7 +6,7 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
     unsigned int tid = threadIdx.x;
     unsigned long long i = (unsigned long long)blockIdx.x * blockDim.x + tid;
 
-    // Load: one element a thread, zero beyond the end.
+    // Load: one element per thread, zero beyond the end.
     shared[tid] = 0;
     unsigned int to = (unsigned int)__cvta_generic_to_shared(shared + tid);
     if (i < n) asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" :: "r"(to), "l"(in + i) : "memory");
@@ -22,4 +22,4 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
     // Store: the block's sum.
     if (tid == 0) out[blockIdx.x] = shared[0];
 }
-// Wrong: the group is never waited for, so what is added may still be on its way.
+// Wrong: no thread waits for the group, so the copy may not have completed before the addition.

@@ -1,11 +1,11 @@
-// A tree in shared memory; the last six rounds are volatile, so that the compiler keeps their order.
+// A tree in shared memory; the last six rounds are volatile, so the compiler keeps their order.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     __shared__ Element shared[256];
     unsigned int tid = threadIdx.x;
     unsigned long long i = (unsigned long long)blockIdx.x * blockDim.x + tid;
 
-    // Load: one element a thread, zero beyond the end.
+    // Load: one element per thread, zero beyond the end.
     shared[tid] = i < n ? in[i] : 0;
     __syncthreads();
 

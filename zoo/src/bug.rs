@@ -1,64 +1,64 @@
-//! A broken sum: its kernel, and what a host has to know to launch it.
+//! A broken sum: its kernel, and the parameters of its launch.
 
 use simt::observe::Fault;
 
 /// A kernel with one bug.
 #[derive(Clone, Copy, Debug)]
 pub struct Bug {
-    /// What the bug is called.
+    /// The name of the bug.
     pub name: &'static str,
-    /// The CUDA source: its head says what it claims, its last line what is wrong.
+    /// The CUDA source: the first line states its purpose, the last line its fault.
     pub source: &'static str,
-    /// The PTX that was made from it.
+    /// The PTX compiled from it.
     pub ptx: &'static str,
-    /// Elements.
+    /// Number of elements.
     pub n: u64,
-    /// Blocks.
+    /// Number of blocks.
     pub blocks: u32,
-    /// Threads of a block.
+    /// Threads per block.
     pub threads: u32,
-    /// Where the sum is found.
+    /// The location of the sum.
     pub sums: Sums,
-    /// What the host does with the output before a launch.
+    /// How the host prepares the output before a launch.
     pub before: Before,
-    /// Whether it takes partial sums and tickets behind input, output and length.
+    /// Whether it has parameters for partial sums and tickets after input, output and length.
     pub scratch: bool,
-    /// The check that names the bug.
+    /// The check that finds the bug.
     pub fault: Fault,
-    /// What stands in the line that is found.
+    /// A part of the source line that the finding names.
     pub at: &'static str,
 }
 
-/// Where the sum is found.
+/// The location of the sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sums {
     /// In the first element of the output.
     One,
-    /// In the output, one for each block; the host adds them.
+    /// One partial sum per block in the output; the host adds them.
     OfBlocks,
 }
 
-/// What the host does with the output before a launch.
+/// How the host prepares the output before a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Before {
-    /// It makes every byte 0xff, so that a sum that is not stored is seen.
+    /// Sets every byte to 0xff, so that a missing store is visible.
     Poison,
-    /// It makes the sum zero, for blocks to add to.
+    /// Sets the sum to zero, and blocks add to it.
     Zero,
-    /// Nothing.
+    /// Does nothing.
     Nothing,
 }
 
-/// From this length on every element is 1.
+/// From this length on, every element is 1.
 const LONG: u64 = 1 << 28;
 
 impl Bug {
-    /// What the kernel claims to do.
+    /// The kernel's claim.
     pub fn claim(&self) -> &'static str {
         self.source.lines().next().and_then(|line| line.strip_prefix("// ")).unwrap_or_default()
     }
 
-    /// What is wrong with it.
+    /// The kernel's fault.
     pub fn wrong(&self) -> &'static str {
         self.source
             .lines()
@@ -77,15 +77,15 @@ impl Bug {
         self.n >= LONG
     }
 
-    /// The right sum.
+    /// The correct sum.
     pub fn expected(&self) -> i32 {
         if self.is_long() {
-            return self.n as i32; // It wraps, as the kernel's does.
+            return self.n as i32; // The sum wraps, like the kernel's.
         }
         (0..self.n).fold(0, |sum, i| sum.wrapping_add(self.element(i)))
     }
 
-    /// Elements of the output, and of the partial sums.
+    /// Number of elements of the output and of the partial sums.
     pub fn outputs(&self) -> u32 {
         match self.sums {
             Sums::One => 1,

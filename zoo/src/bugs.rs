@@ -1,14 +1,14 @@
-//! The twenty.
+//! The nineteen bugs, and a kernel that is correct on today's GPUs.
+#![allow(clippy::needless_update, reason = "some bugs set every field")]
 
 use simt::observe::Fault;
 
 use crate::bug::{Before, Bug, Sums};
 
-/// A kernel by its name; 10,007 elements, 256 a block, and a sum of each block, unless it says
-/// otherwise.
+/// A bug by its name, with 10,007 elements, 256 threads per block and one sum per block, unless
+/// stated otherwise.
 macro_rules! bug {
     ($name:literal, $fault:ident at $at:literal $(, $field:ident: $value:expr)*) => {
-        #[allow(clippy::needless_update, reason = "some say nothing else")]
         Bug {
             name: $name,
             source: include_str!(concat!("../kernels/", $name, ".cu")),
@@ -37,19 +37,22 @@ const USUAL: Bug = Bug {
 
 /// Warps of 32 elements each.
 const WARPS: u32 = 313;
-/// Blocks of 1024 threads that are resident on an H200: two on each of 132 multiprocessors.
-const RESIDENT: u32 = 264;
-/// The first length that needs a 64-bit index, and some.
+/// Blocks of 1024 threads: one more than fit on an H200, which has room for two on each of 132 multiprocessors.
+const TOO_MANY: u32 = 265;
+/// A length beyond 2^31, which needs a 64-bit index.
 const BEYOND: u64 = (1 << 31) + 13;
 
-/// The bugs: those of a block, those of a warp, those of memory, those of a grid.
-pub static BUGS: [Bug; 20] = [
+/// A return before a barrier. From sm_70 on, the barrier waits only for threads that have not
+/// exited, so this limits portability but is not a bug.
+pub static EARLY_RETURN: Bug = bug!("early-return", EarlyReturn at "__syncthreads();");
+
+/// The bugs: of blocks, of warps, of memory, of grids.
+pub static BUGS: [Bug; 19] = [
     bug!("missing-barrier", DataRace at "shared[tid] += shared[tid + s]"),
     bug!("plain-tail", DataRace at "shared[tid] += shared[tid + "),
     bug!("volatile-tail", UnorderedVolatile at "row[tid] += row[tid + "),
     bug!("reused-rows", DataRace at "rows[", blocks: 20),
     bug!("divergent-barrier", DivergentBarrier at "__syncthreads();"),
-    bug!("early-return", DivergentBarrier at "__syncthreads();"),
     bug!("shuffle-as-fence", DataRace at "shared[", blocks: WARPS, threads: 32),
     bug!("full-mask", BadLane at "__shfl_down_sync(0xffffffff", blocks: WARPS, threads: 32),
     bug!("active-mask", BadLane at "__shfl_down_sync(mask", threads: 32),
@@ -67,7 +70,7 @@ pub static BUGS: [Bug; 20] = [
     bug!("ticket-not-reset", LeftBehind at "atomicAdd(tickets, 1)",
         blocks: WARPS, threads: 32, sums: Sums::One, scratch: true),
     bug!("grid-barrier", Deadlock at "while (atomicAdd(tickets, 0) < all)",
-        n: RESIDENT as u64 * 1024 - 3, blocks: RESIDENT, threads: 1024, sums: Sums::One, scratch: true),
+        n: TOO_MANY as u64 * 1024 - 3, blocks: TOO_MANY, threads: 1024, sums: Sums::One, scratch: true),
     bug!("unwaited-copy", DataRace at "shared[tid] += shared[tid + s]"),
     bug!("no-proxy-fence", ProxyFence at "asm volatile(COPY", blocks: 4, sums: Sums::One, before: Before::Zero),
 ];

@@ -1,4 +1,5 @@
-//! The zoo in the interpreter: `cargo run -p zoo`, or one of it, `cargo run -p zoo -- plain-tail`.
+//! Runs the zoo in the interpreter: `cargo run -p zoo` runs all bugs, `cargo run -p zoo --
+//! plain-tail` one.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -14,16 +15,16 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    // A reader that has gone, such as `head`, is no failure.
+    // A closed pipe, as behind `head`, is not a failure.
     let _ = io::stdout().write_all(text.as_bytes());
     code
 }
 
-/// What is printed: all as a table, or those that were asked for, a page each.
+/// Returns the output: a table of all bugs, or a page for each requested one.
 fn said(asked: &[String]) -> Result<String, String> {
     let run = |bug: &Bug| watch(bug).map_err(|error| format!("{}: {error}", bug.name));
     if asked.iter().any(|word| word == "--help" || word == "-h") {
-        return Ok("Usage: zoo [BUG ...]: runs broken sums in the interpreter; all of them, or those named.\n".into());
+        return Ok("Usage: zoo [BUG ...]: runs broken sums in the interpreter: all of them, or the named ones.\n".into());
     }
     if asked.is_empty() {
         let outcomes = BUGS.iter().map(run).collect::<Result<Vec<_>, _>>()?;

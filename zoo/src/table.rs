@@ -1,4 +1,4 @@
-//! What is printed, in 80 columns: all bugs as a table, or one as a page.
+//! The output in 80 columns: a table of all bugs, or a page about one.
 
 use std::fmt::Write as _;
 
@@ -6,13 +6,13 @@ use simt::observe::Finding;
 
 use crate::{Bug, Outcome, SCHEDULES};
 
-/// Columns of a page.
+/// Columns of the output.
 const WIDTH: usize = 80;
 
-/// A line for each bug.
+/// A table with a line for each bug.
 pub fn table<'a>(outcomes: impl IntoIterator<Item = (&'a Bug, &'a Outcome)>) -> String {
     let mut out =
-        format!("{:20} {:>8} {:28} {:14} {:>5}\n", "bug", "right", "finding", "schedule", "line");
+        format!("{:20} {:>8} {:28} {:14} {:>5}\n", "bug", "correct", "finding", "schedule", "line");
     let (mut bugs, mut caught, mut always) = (0, 0, 0);
     for (bug, outcome) in outcomes {
         bugs += 1;
@@ -29,7 +29,7 @@ pub fn table<'a>(outcomes: impl IntoIterator<Item = (&'a Bug, &'a Outcome)>) -> 
     }
     let schedules: Vec<String> = SCHEDULES.iter().map(ToString::to_string).collect();
     let told = format!(
-        "{caught} of {bugs} found; {always} with the right sum under every schedule. Schedules: {}, \
+        "{caught} of {bugs} found; {always} with the correct sum under every schedule. Schedules: {}, \
          and adversarial:2 to {}, two launches under each.",
         schedules[..3].join(", "),
         schedules[SCHEDULES.len() - 1].trim_start_matches("adversarial:")
@@ -37,7 +37,7 @@ pub fn table<'a>(outcomes: impl IntoIterator<Item = (&'a Bug, &'a Outcome)>) -> 
     out + "\n" + &wrapped(&told, "")
 }
 
-/// One bug: what it claims, what is wrong, and every finding in full.
+/// A page about one bug: its claim, its fault, and every finding in full.
 pub fn page(bug: &Bug, outcome: &Outcome) -> String {
     let mut out = format!(
         "{}: zoo/kernels/{}.cu, on {} ({})\n\n",
@@ -47,7 +47,7 @@ pub fn page(bug: &Bug, outcome: &Outcome) -> String {
     out += &wrapped(&format!("Wrong: {}", bug.wrong()), "");
     let _ = writeln!(
         out,
-        "\nThe sum was right under {} of {} schedules.",
+        "\nThe sum was correct under {} of {} schedules.",
         outcome.right,
         SCHEDULES.len()
     );
@@ -62,7 +62,7 @@ pub fn page(bug: &Bug, outcome: &Outcome) -> String {
     out
 }
 
-/// Lines of the source in a finding's example, each once.
+/// The distinct source lines in the example of a finding.
 fn numbers(finding: &Finding) -> Vec<u32> {
     let mut lines: Vec<u32> =
         finding.sites.iter().map(|site| site.line).filter(|line| *line > 0).collect();
@@ -75,7 +75,7 @@ fn lines(finding: &Finding) -> String {
     numbers(finding).iter().map(u32::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// Words in lines of [`WIDTH`] columns.
+/// Wraps words at [`WIDTH`] columns.
 fn wrapped(text: &str, indent: &str) -> String {
     let mut out = String::new();
     let mut line = String::new();

@@ -1,11 +1,11 @@
-//! A broken sum in the interpreter: twice in a row, under each of a fixed set of schedules.
+//! Runs a broken sum in the interpreter: twice in a row, under each of a fixed set of schedules.
 
-use simt::observe::{Fault, Finding, Memory, Races, State, Sync};
+use simt::observe::{Fault, Finding, State};
 use simt::{Arch, Arg, Config, Error, Gpu, Launch, Module, Schedule};
 
 use crate::bug::{Before, Bug};
 
-/// The schedules that every sum is run under, in this order.
+/// The schedules, in this order.
 pub const SCHEDULES: [Schedule; 16] = {
     let mut all = [Schedule::Converged; 16];
     all[1] = Schedule::MinPc;
@@ -17,27 +17,27 @@ pub const SCHEDULES: [Schedule; 16] = {
     all
 };
 
-/// Launches under each schedule: what the first leaves behind, the second finds.
+/// Launches under each schedule: the second one finds the state that the first one leaves.
 const LAUNCHES: usize = 2;
 
-/// Of a grid that takes too long, the last blocks are run.
+/// If a grid takes too long, only this many of its last blocks run.
 const WINDOW: u64 = 16;
-/// A page of sparse memory: its elements are one value until somebody writes them.
+/// A grid with more blocks than this takes too long to run in full.
 const MANY: u32 = 1 << 16;
 
-/// What came of a bug.
+/// The results of a bug.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// The GPU that was played.
+    /// The simulated GPU.
     pub arch: Arch,
-    /// Schedules under which all sums were right.
+    /// Number of schedules under which all sums were correct.
     pub right: usize,
-    /// Of each class of faults the first finding, and the schedule that showed it.
+    /// The first finding of each class of faults, and the schedule that showed it.
     pub found: Vec<(Schedule, Finding)>,
 }
 
 impl Outcome {
-    /// The finding of a class.
+    /// Returns the finding of a class.
     pub fn of(&self, fault: Fault) -> Option<&(Schedule, Finding)> {
         self.found.iter().find(|(_, finding)| finding.fault == fault)
     }
@@ -46,7 +46,7 @@ impl Outcome {
 /// Runs a bug under all schedules.
 ///
 /// # Errors
-/// The PTX cannot be run; what it does wrong is no error.
+/// Returns an error if the PTX cannot be run; a wrong result is not an error.
 pub fn watch(bug: &Bug) -> Result<Outcome, String> {
     let module = Module::parse(bug.ptx).map_err(|error| error.to_string())?;
     let target = module.kernel("reduce").map_or("", |kernel| kernel.target());
@@ -65,7 +65,7 @@ pub fn watch(bug: &Bug) -> Result<Outcome, String> {
     Ok(outcome)
 }
 
-/// Whether the sums were right, and what was found.
+/// Runs a bug under one schedule. Returns whether the sums were correct, and the findings.
 fn under(
     bug: &Bug,
     module: &Module,
@@ -88,7 +88,8 @@ fn under(
         args: args.into_iter().map(Arg::U64).collect(),
     };
     let bytes = 4 * u64::from(bug.outputs());
-    let mut observers = (Memory::new(), Races::new(), Sync::new(), State::new());
+    let mut watch = simt::checks();
+    watch.4.1 = Some(State::new());
     let mut right = true;
     for _ in 0..LAUNCHES {
         match bug.before {
@@ -96,9 +97,9 @@ fn under(
             Before::Zero => gpu.fill(output, 0, bytes)?,
             Before::Nothing => {}
         }
-        match gpu.launch(module, &launch, &mut observers) {
+        match gpu.launch_watched(module, &launch, Some(&mut watch)) {
             Ok(()) => {}
-            // A kernel that is stopped has no sum.
+            // A kernel that was stopped has no sum.
             Err(Error::Trap(_)) => {
                 right = false;
                 break;
@@ -109,17 +110,16 @@ fn under(
         gpu.read(output, &mut found)?;
         right &= bug.sum(&found) == bug.expected();
     }
-    let (memory, races, sync, state) = &observers;
-    let checks = memory.findings().iter().chain(races.findings()).chain(sync.findings());
-    let mut findings: Vec<Finding> = checks.cloned().collect();
-    // State is no fault in itself; it explains a sum that is wrong for no other reason.
+    let mut findings = simt::findings(&watch);
+    // Leftover state is not a fault in itself; it explains a wrong sum that has no other
+    // explanation.
     if !right && findings.is_empty() {
-        findings.extend(state.findings().iter().cloned());
+        findings.extend(watch.4.1.iter().flat_map(State::findings).cloned());
     }
     Ok((right, findings))
 }
 
-/// The output's address, and the arguments.
+/// Allocates the buffers. Returns the output's address, and the arguments.
 fn buffers(gpu: &mut Gpu, bug: &Bug) -> Result<(u64, Vec<u64>), Error> {
     let input = if bug.is_long() {
         gpu.alloc_sparse(4 * bug.n, |_| bug.element(0) as u32)?

@@ -1,37 +1,37 @@
-//! A place in a device's memory, as data: what plans bind to their arguments, and copies go between.
+//! Addresses of device memory: plans bind them to arguments, and copies use them.
 
 use std::{marker::PhantomData, ops::Range};
 
 use crate::{Error, Result};
 
-/// Where bytes lie on a device, and how many: lent by the memory that owns them, and made by nobody else.
+/// A range of bytes on a device, borrowed from its owner. Only owners create addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Address<'m> {
     number: u64,
     bytes: u64,
-    /// What tells its device from all others, while the memory lives.
+    /// Identifies the device for as long as the memory is live.
     device: usize,
     memory: PhantomData<&'m ()>,
 }
 
 impl<'m> Address<'m> {
-    /// All of the bytes that an owner has.
+    /// Returns the address of all bytes of an owner.
     pub(super) fn of<M>(_: &'m M, number: u64, bytes: u64, device: usize) -> Address<'m> {
         Address { number, bytes, device, memory: PhantomData }
     }
 
-    /// How many bytes lie there.
+    /// The number of bytes.
     pub fn bytes(self) -> u64 {
         self.bytes
     }
 
-    /// What lies behind so many of the bytes; nothing, where there are no more.
-    pub fn behind(self, bytes: u64) -> Address<'m> {
+    /// Returns the address without its first `bytes` bytes; empty if there are no more.
+    pub fn skip(self, bytes: u64) -> Address<'m> {
         let bytes = bytes.min(self.bytes);
         Address { number: self.number + bytes, bytes: self.bytes - bytes, ..self }
     }
 
-    /// The first of the bytes; refused where there are fewer.
+    /// Returns the address of the first `bytes` bytes. Fails if there are fewer.
     pub fn first(self, bytes: u64) -> Result<Address<'m>> {
         if bytes <= self.bytes {
             return Ok(Address { bytes, ..self });
@@ -42,12 +42,12 @@ impl<'m> Address<'m> {
         )))
     }
 
-    /// What its device calls the bytes, as a trace has it: numbers, which nothing can be read by.
+    /// Returns the range as numbers, as a trace shows it. Nothing can be read through them.
     pub fn numbers(self) -> Range<u64> {
         self.number..self.number + self.bytes
     }
 
-    /// As a number, on its own device.
+    /// Returns the address as a number. Fails if the memory belongs to another device.
     pub(super) fn on(self, device: usize) -> Result<u64> {
         if self.device == device {
             return Ok(self.number);
@@ -58,8 +58,8 @@ impl<'m> Address<'m> {
         )))
     }
 
-    /// How far it lies behind a multiple of so many bytes.
-    pub(crate) fn beside(self, alignment: u64) -> u64 {
+    /// Returns the remainder of the address modulo `alignment`, in bytes.
+    pub(crate) fn misalignment(self, alignment: u64) -> u64 {
         self.number % alignment
     }
 }
@@ -95,24 +95,23 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused_with_both_sizes() {
+    fn accesses_out_of_bounds_are_refused_with_both_sizes() {
         let device = device();
         let memory = device.alloc("sums", 12).unwrap();
         let all = memory.address();
         assert_eq!(all.first(12).unwrap().bytes(), 12);
         assert_eq!(all.first(8).unwrap().bytes(), 8);
         refused(all.first(13), "13 bytes do not fit into device memory of 12");
-        assert_eq!(all.behind(8).bytes(), 4);
-        refused(all.behind(8).first(5), "5 bytes do not fit into device memory of 4");
-        assert_eq!(all.behind(u64::MAX).bytes(), 0);
+        assert_eq!(all.skip(8).bytes(), 4);
+        refused(all.skip(8).first(5), "5 bytes do not fit into device memory of 4");
+        assert_eq!(all.skip(u64::MAX).bytes(), 0);
         refused(device.write(&memory, 8, &[0; 5]), "5 bytes do not fit into device memory of 4");
         refused(device.write(&memory, u64::MAX, &[0]), "1 bytes do not fit");
         refused(device.read(&memory, &mut [0; 16]), "16 bytes do not fit");
         device.write(&memory, 8, &[0; 4]).unwrap();
     }
 
-    /// Two interpreters count their addresses alike: nothing but its owner tells one's memory from the
-    /// other's.
+    /// Two interpreters assign the same addresses, so only the owner distinguishes their memory.
     #[test]
     fn memory_of_another_device_is_refused() {
         let (device, other) = (device(), device());
@@ -123,7 +122,7 @@ mod tests {
         refused(device.write(&foreign, 0, &[2; 4]), sentence);
         refused(device.read(&foreign, &mut [0; 4]), sentence);
         refused(device.fill(&foreign, 2), sentence);
-        refused(device.forget(&foreign), sentence);
+        refused(device.poison(&foreign), sentence);
         let (source, origin, file) = (String::new(), String::new(), "store.ptx".into());
         let program = device.load(&Ptx { text: STORE.into(), source, origin, file }).unwrap();
         let store = |memory: &Memory| {
@@ -137,7 +136,7 @@ mod tests {
         refused(store(&foreign), sentence);
         let mut bytes = [0; 4];
         device.read(&own, &mut bytes).unwrap();
-        assert_eq!(bytes, [1; 4], "nothing was done to memory of the same address");
+        assert_eq!(bytes, [1; 4], "memory at the same address is unchanged");
         store(&own).unwrap();
         device.read(&own, &mut bytes).unwrap();
         assert_eq!(u32::from_le_bytes(bytes), 7);

@@ -1,20 +1,23 @@
-//! Which PTX a kernel is run from: the committed one, or, of a changed `kernel.cu`, a fresh one.
+//! Chooses the PTX of a kernel: the committed PTX, or newly compiled PTX if `kernel.cu` has
+//! changed.
 
 use std::path::Path;
 
-use compiler::{Compiler, Kind, Stamp, Unit, beside, hash, woven};
+use compiler::{Compiler, Kind, Stamp, Unit, beside, source_hash, woven};
 
 use super::ptx::{Ptx, target, version};
 use crate::{Element, Error, Kernel, Result};
 
-/// The PTX for a kernel: the committed one, or, if `kernel.cu` was changed since, a fresh one.
+/// Returns the PTX of a kernel: the committed PTX, or newly compiled PTX if `kernel.cu` has
+/// changed.
 ///
-/// `other` is a file that takes the place of the step's own: a `.cu`, or a `.ptx` as it is.
+/// `other` replaces the step's kernel: a `.cu` file is compiled, and a `.ptx` file is used
+/// unchanged.
 pub fn of(kernel: &Kernel, element: Element, other: Option<&Path>) -> Result<Ptx> {
     by(None, kernel, element, other)
 }
 
-/// As [`of`]; but where a compiler is asked for, it compiles, whatever is committed.
+/// Like [`of`], but compiles with the requested compiler, even if the kernel is unchanged.
 pub fn by(
     asked: Option<Kind>,
     kernel: &Kernel,
@@ -32,16 +35,16 @@ pub fn by(
     let source = match other {
         Some(path) => read(path)?,
         None if kernel.source.is_empty() => read(path)?,
-        // A program that was carried to another machine has only the source that it was built with.
-        None => std::fs::read_to_string(path).unwrap_or_else(|_| kernel.source.to_owned()),
+        // A program on another machine has only the source that it was built with.
+        None => compiler::read(path).unwrap_or_else(|_| kernel.source.to_owned()),
     };
     let whole = woven(&source, &file, |name| {
         beside(path, name).or_else(|| kernel.included(name).map(str::to_owned))
     })?;
     let committed = kernel.ptx(element);
-    // A reader's own kernel has none.
+    // A reader's own kernel has no committed PTX.
     let unchanged = !committed.is_empty()
-        && Stamp::read(committed, &format!("kernel.{element}.ptx"))?.source == hash(&whole);
+        && Stamp::read(committed, &format!("kernel.{element}.ptx"))?.source == source_hash(&whole);
     if unchanged && asked.is_none() {
         let own = if other.is_some() { "the step's own kernel: " } else { "" };
         let origin =
@@ -66,11 +69,11 @@ pub fn by(
 }
 
 fn read(path: &Path) -> Result<String> {
-    std::fs::read_to_string(path)
+    compiler::read(path)
         .map_err(|source| Error::File { doing: format!("reading {}", path.display()), source })
 }
 
-/// Refuses what certainly is no PTX before a driver or the interpreter sees it.
+/// Refuses obviously broken PTX before a driver or the interpreter reads it.
 fn looks_like_ptx(text: &str, file: &str) -> Result<()> {
     let reason = match text {
         _ if text.trim().is_empty() => "it is empty",
@@ -81,8 +84,7 @@ fn looks_like_ptx(text: &str, file: &str) -> Result<()> {
     Err(Error::BadPtx { file: file.to_owned(), reason: reason.to_owned() })
 }
 
-/// Refuses PTX whose stamp says that it was made for another element type; without a stamp nobody
-/// knows.
+/// Refuses PTX whose stamp names another element type. PTX without a stamp passes.
 fn is_of(text: &str, element: Element, file: &str) -> Result<()> {
     let defined = |line: &str| {
         let (_, rest) = line.strip_prefix("//")?.split_once("Element=")?;
@@ -114,12 +116,12 @@ mod tests {
         assert!(is_of(".version 8.4\n", Element::I32, "own.ptx").is_ok());
         assert_eq!(
             is_of(&text, Element::I32, "kernel.f32.ptx").unwrap_err().to_string(),
-            "kernel.f32.ptx is made for f32, as its stamp says, and `--type i32` asks for another: take `--type f32`, or the PTX for i32"
+            "kernel.f32.ptx is made for f32, as its stamp says, but `--type i32` was given: use `--type f32`, or the PTX for i32"
         );
     }
 
     #[test]
-    fn what_is_no_ptx_is_refused_with_what_it_lacks() {
+    fn broken_ptx_is_refused_with_the_reason() {
         let said = |text| looks_like_ptx(text, "own.ptx").map_err(|error| error.to_string());
         for (text, lacks) in [
             ("", "it is empty"),
@@ -134,7 +136,7 @@ mod tests {
         assert_eq!(said(".version 8.4\n.target sm_60\n"), Ok(()));
     }
 
-    /// The committed PTX runs for its own source alone, and where no compiler is asked for.
+    /// Committed PTX runs only for its own source, and only if no compiler is requested.
     #[test]
     fn a_changed_kernel_never_runs_from_the_committed_ptx() {
         let file = std::env::temp_dir().join(format!("chosen-{}.cu", std::process::id()));
@@ -143,7 +145,7 @@ mod tests {
         let kernel = Kernel { path: "", source, includes: &[], ptx: [ptx, ptx, ""] };
         let origin = |text: &str, asked, element| {
             std::fs::write(&file, text).unwrap();
-            // A machine without a compiler says so.
+            // Without a compiler, return the error instead of the origin.
             by(asked, &kernel, element, Some(&file))
                 .map_or_else(|e| e.to_string(), |ptx| ptx.origin)
         };
@@ -155,11 +157,11 @@ mod tests {
         for other in [changed, asked, none] {
             assert!(!other.contains("committed PTX, 8.4"), "{other}");
         }
-        // What a program was not built with has to be there.
+        // Without an embedded source, the file must exist.
         let nowhere = Kernel { path: "nowhere/kernel.cu", source: "", ..kernel };
         let said = by(None, &nowhere, Element::I32, None).unwrap_err().to_string();
         assert!(said.starts_with("reading nowhere/kernel.cu"), "{said}");
-        // Where the compiler that is asked for is missing, a kernel that is not changed is not why.
+        // If the compiler is missing, an unchanged kernel is not blamed.
         for kind in [Kind::Nvrtc, Kind::Clang] {
             if let Err(missing) = Compiler::find(Some(kind)) {
                 assert_eq!(

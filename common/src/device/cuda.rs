@@ -1,8 +1,9 @@
 //! A GPU, through the CUDA driver.
 //!
-//! One of the files with `unsafe`. cudarc's safe layer knows kernels by their Rust types; a plan
-//! knows them by numbers, so launches and memory go through its `result` layer here.
-#![expect(unsafe_code, reason = "a plan's launches and memory go through the driver's C functions")]
+//! One of the files with `unsafe`. cudarc's safe layer fixes the types of a kernel's arguments at
+//! compile time, but a plan's arguments are data, so launches and memory use cudarc's `result`
+//! layer.
+#![expect(unsafe_code, reason = "a plan's launches and memory use the driver's C functions")]
 
 use std::{cell::Cell, ffi::c_void, sync::Arc};
 
@@ -34,18 +35,18 @@ pub struct Cuda {
     launched: Cell<u64>,
 }
 
-/// Figures of a GPU beyond its [`Facts`].
+/// Properties of a GPU beyond its [`Facts`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hardware {
-    /// Bytes of memory.
+    /// The size of the memory, in bytes.
     pub memory_bytes: u64,
-    /// The memory's clock at its peak.
+    /// The peak memory clock, in MHz.
     pub memory_mhz: u32,
-    /// Bits of the memory bus.
+    /// The width of the memory bus, in bits.
     pub bus_bits: u32,
-    /// The SM clock at its peak.
+    /// The peak SM clock, in MHz.
     pub sm_mhz: u32,
-    /// The CUDA version of the driver.
+    /// The CUDA version that the driver supports.
     pub cuda: String,
 }
 
@@ -63,13 +64,14 @@ pub struct Pinned(*mut c_void);
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        // SAFETY: allocated by `malloc_host`, freed once. An error at the end has no reader.
+        // SAFETY: `malloc_host` allocated the memory, and it is freed only here. A destructor
+        // cannot return the error.
         let _ = unsafe { result::free_host(self.0) };
     }
 }
 
 impl Cuda {
-    /// Opens the GPU of that ordinal.
+    /// Opens the GPU with this ordinal.
     pub fn open(ordinal: usize) -> Result<Cuda> {
         driver::start()?;
         let count = CudaContext::device_count().map_err(failed("counting the GPUs"))?;
@@ -80,48 +82,49 @@ impl Cuda {
         }
         let opening = || failed(format!("opening cuda:{ordinal}"));
         let context = CudaContext::new(ordinal).map_err(opening())?;
-        // SAFETY: nothing has been allocated yet, and one stream is used: order needs no events.
+        // SAFETY: nothing has been allocated yet, and operations on a single stream are ordered
+        // without events.
         unsafe { context.disable_event_tracking() };
         let stream = context.new_stream().map_err(opening())?;
         let mut version = 0;
-        // SAFETY: writes one integer.
+        // SAFETY: the driver writes one integer to `version`, which outlives the call.
         unsafe { sys::cuDriverGetVersion(&mut version) }.result().map_err(opening())?;
         let driver = dotted(version);
         let facts = facts(&context, &driver).map_err(opening())?;
         Ok(Cuda { context, stream, facts, driver, launched: Cell::new(0) })
     }
 
-    /// What it is.
+    /// The properties that plans and reports use.
     pub fn facts(&self) -> &Facts {
         &self.facts
     }
 
-    /// Loads PTX; the driver compiles it for this GPU.
+    /// Loads PTX, which the driver compiles for this GPU.
     pub fn load(&self, ptx: &Ptx) -> Result<Program> {
         Program::load(&self.context, &self.driver, ptx)
     }
 
-    /// As `sm_90`.
+    /// The architecture, such as `sm_90`.
     pub fn architecture(&self) -> String {
         program::architecture(&self.context)
     }
 
-    /// Its compute capability, as (9, 0).
+    /// The compute capability, such as (9, 0).
     pub(super) fn capability(&self) -> (i32, i32) {
         self.context.compute_capability().unwrap_or_default()
     }
 
-    /// The context and the device, for CUPTI, and the device's ordinal.
+    /// The context, the device and its ordinal, for CUPTI.
     pub(super) fn target(&self) -> (*mut c_void, i32, usize) {
         (self.context.cu_ctx().cast(), self.context.cu_device(), self.context.ordinal())
     }
 
-    /// Launches that were made since it was opened.
+    /// The number of launches since the GPU was opened.
     pub fn launched(&self) -> u64 {
         self.launched.get()
     }
 
-    /// Allocates memory.
+    /// Allocates `bytes` bytes; `what` names their purpose in an error.
     pub fn alloc(&self, what: &str, bytes: u64) -> Result<Memory> {
         self.context.bind_to_thread().map_err(failed("allocating"))?;
         let (free, _) = self.context.mem_get_info().map_err(failed("asking for free memory"))?;
@@ -134,7 +137,7 @@ impl Cuda {
         if bytes > free as u64 {
             return Err(full());
         }
-        // SAFETY: the memory is owned by the value returned, which frees it once.
+        // SAFETY: the returned value owns the memory, and frees it once.
         match unsafe { result::malloc_sync(bytes.max(1) as usize) } {
             Ok(address) => Ok(Memory { address, bytes, context: self.context.clone() }),
             Err(DriverError(sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY)) => Err(full()),
@@ -142,38 +145,39 @@ impl Cuda {
         }
     }
 
-    /// Bytes of device memory that are free.
+    /// The number of free bytes of device memory.
     pub fn free_bytes(&self) -> u64 {
         self.context.mem_get_info().map_or(0, |(free, _)| free as u64)
     }
 
-    /// Copies bytes from the host, to so many bytes behind the start of the memory, and waits for them.
+    /// Copies bytes from the host to `at` bytes after the start of the memory, and waits.
     pub fn write(&self, memory: &Memory, at: u64, bytes: &[u8]) -> Result<()> {
-        let to = self.own(memory.address().behind(at), bytes.len() as u64)?;
+        let to = self.device_address(memory.address().skip(at), bytes.len() as u64)?;
         if bytes.is_empty() {
             return Ok(());
         }
-        // SAFETY: the destination is live and large enough; the source outlives the wait.
+        // SAFETY: the destination is live and has room for `bytes`; the source outlives the wait.
         unsafe { result::memcpy_htod_async(to, bytes, self.stream.cu_stream()) }
             .map_err(failed("copying to the device"))?;
         self.finish()
     }
 
-    /// Copies bytes to the host, after all that was launched.
+    /// Copies bytes to the host after all launches so far have finished, and waits.
     pub fn read(&self, memory: &Memory, bytes: &mut [u8]) -> Result<()> {
-        let from = self.own(memory.address(), bytes.len() as u64)?;
-        // SAFETY: the source is live and large enough; the destination outlives the wait.
+        let from = self.device_address(memory.address(), bytes.len() as u64)?;
+        // SAFETY: the source is live and has at least as many bytes as the destination, which
+        // outlives the wait.
         unsafe { result::memcpy_dtoh_async(bytes, from, self.stream.cu_stream()) }
             .map_err(failed("copying from the device"))?;
         self.finish()
     }
 
-    /// As [`read`](Cuda::read), the first eight bytes or fewer, into pinned memory.
+    /// Like [`read`](Cuda::read), but reads at most eight bytes, into pinned memory.
     pub fn read_pinned(&self, memory: &Memory, to: &Pinned) -> Result<()> {
         let bytes = memory.bytes.min(8);
-        let from = self.own(memory.address(), bytes)?;
-        // SAFETY: the source is live and that large; the destination has eight bytes, which nobody
-        // looks at before the wait.
+        let from = self.device_address(memory.address(), bytes)?;
+        // SAFETY: the source is live and has `bytes` bytes; the destination has eight, which are
+        // not read before the wait.
         unsafe {
             sys::cuMemcpyDtoHAsync_v2(to.0, from, bytes as usize, self.stream.cu_stream()).result()
         }
@@ -181,18 +185,18 @@ impl Cuda {
         self.finish()
     }
 
-    /// Eight bytes of host memory that the GPU copies to without the driver's help.
+    /// Allocates eight bytes of host memory that the GPU can write directly.
     pub fn pinned(&self) -> Result<Pinned> {
         self.bind()?;
-        // SAFETY: owned by the value returned, which frees it once.
+        // SAFETY: the returned value owns the memory, and frees it once.
         let memory = unsafe { result::malloc_host(8, sys::CU_MEMHOSTALLOC_PORTABLE) };
         memory.map(Pinned).map_err(failed("allocating pinned memory"))
     }
 
-    /// Sets every byte.
+    /// Sets every byte of the memory to `byte`.
     pub fn fill(&self, memory: &Memory, byte: u8) -> Result<()> {
-        let to = self.own(memory.address(), memory.bytes)?;
-        // SAFETY: the memory is live and that large.
+        let to = self.device_address(memory.address(), memory.bytes)?;
+        // SAFETY: the memory is live and has `memory.bytes` bytes.
         unsafe {
             result::memset_d8_async(to, byte, memory.bytes as usize, self.stream.cu_stream())
         }
@@ -200,29 +204,30 @@ impl Cuda {
         self.finish()
     }
 
-    /// Fills memory with its own first bytes, again and again, and waits for it.
+    /// Fills memory by repeating its first `bytes` bytes, and waits.
     pub fn repeat(&self, memory: &Memory, bytes: u64) -> Result<()> {
         let (whole, mut filled) = (memory.address(), bytes);
-        // Each copy doubles what is there, so all that follows begins where a repetition does.
+        // Each copy doubles the filled part, so that part always ends with a whole repetition.
         while 0 < filled && filled < whole.bytes() {
             let more = filled.min(whole.bytes() - filled);
-            self.copy(whole.first(more)?, whole.behind(filled))?;
+            self.copy(whole.first(more)?, whole.skip(filled))?;
             filled += more;
         }
         self.finish()
     }
 
-    /// Copies bytes on the device. This does not wait.
+    /// Copies bytes on the device, without waiting.
     pub fn copy(&self, from: Address<'_>, to: Address<'_>) -> Result<()> {
         let bytes = from.bytes();
-        let (from, to) = (self.own(from, bytes)?, self.own(to, bytes)?);
-        // SAFETY: both are live, and large enough; memory that is freed waits for the device.
+        let (from, to) = (self.device_address(from, bytes)?, self.device_address(to, bytes)?);
+        // SAFETY: both ranges are live and have `bytes` bytes; freeing memory waits for the device.
         unsafe { result::memcpy_dtod_async(to, from, bytes as usize, self.stream.cu_stream()) }
             .map_err(failed("copying on the device"))
     }
 
-    /// The address of so many bytes, if they are there and this GPU's: for libraries that take numbers.
-    pub fn own(&self, address: Address<'_>, bytes: u64) -> Result<u64> {
+    /// Returns the device address as a number, for libraries. Fails if there are fewer than `bytes`
+    /// bytes, or if they belong to another device.
+    pub fn device_address(&self, address: Address<'_>, bytes: u64) -> Result<u64> {
         address.first(bytes)?.on(identity(&self.context))
     }
 
@@ -231,22 +236,22 @@ impl Cuda {
         &self.context
     }
 
-    /// The stream, for Rust libraries that take one.
+    /// The stream, for Rust libraries that accept one.
     pub fn shared_stream(&self) -> &Arc<CudaStream> {
         &self.stream
     }
 
-    /// The stream, for C libraries that take one.
+    /// The stream, for C libraries that accept one.
     pub fn stream(&self) -> *mut c_void {
         self.stream.cu_stream().cast()
     }
 
-    /// Makes this GPU the one that libraries on top of CUDA's runtime use in this thread.
+    /// Makes this GPU the current one of this thread, for libraries that use CUDA's runtime.
     pub fn bind(&self) -> Result<()> {
-        self.context.bind_to_thread().map_err(failed("taking the GPU"))
+        self.context.bind_to_thread().map_err(failed("making the GPU the current one"))
     }
 
-    /// The name by which NVML knows this GPU, as `GPU-…`.
+    /// The GPU's UUID as NVML writes it, such as `GPU-…`.
     pub fn uuid(&self) -> Result<String> {
         let bytes = self.context.uuid().map_err(failed("asking for the GPU's UUID"))?.bytes;
         let hex: String = bytes.iter().map(|byte| format!("{:02x}", *byte as u8)).collect();
@@ -254,13 +259,13 @@ impl Cuda {
         Ok(format!("GPU-{}", parts.join("-")))
     }
 
-    /// A property; what is below zero is none.
+    /// Returns an attribute; a negative value counts as 0.
     pub(super) fn number(&self, attribute: Attribute) -> Result<u64> {
         let value = self.context.attribute(attribute).map_err(failed("asking the GPU"))?;
         Ok(value.max(0) as u64)
     }
 
-    /// Figures that no report prints, and that a measurement records.
+    /// Returns properties that measurements record but reports do not print.
     pub fn hardware(&self) -> Result<Hardware> {
         let number = |attribute| self.number(attribute).map(|value| value as u32);
         let (_, memory_bytes) = self.context.mem_get_info().map_err(failed("asking the GPU"))?;
@@ -285,11 +290,13 @@ impl Cuda {
             Value::Address(address) => address.on(identity(&self.context)),
         };
         let mut numbers = call.args.iter().map(number).collect::<Result<Vec<u64>>>()?;
-        // A 32-bit argument is read from the first four bytes, where little-endian hosts have it.
+        // A 32-bit argument is read from the first four bytes, which hold its value on
+        // little-endian hosts.
         let mut params: Vec<*mut c_void> =
             numbers.iter_mut().map(|number| std::ptr::from_mut(number).cast()).collect();
-        // SAFETY: the plan's arguments are those of the entry point, which a test holds against
-        // the PTX; addresses are of live buffers of this GPU, of the sizes that the plan states.
+        // SAFETY: the plan's arguments match the parameters of the entry point, as a test checks
+        // against the PTX; the addresses are those of live buffers of this GPU, of the sizes that
+        // the plan states.
         let launched = unsafe {
             let mut attributes = attributes(call);
             if !attributes.is_empty() {
@@ -331,7 +338,7 @@ impl Cuda {
 }
 
 impl Memory {
-    /// Where all of it lies.
+    /// The address of the whole memory.
     pub fn address(&self) -> Address<'_> {
         Address::of(self, self.address, self.bytes, identity(&self.context))
     }
@@ -340,18 +347,19 @@ impl Memory {
 impl Drop for Memory {
     fn drop(&mut self) {
         let _ = self.context.bind_to_thread();
-        // SAFETY: allocated by `malloc_sync`, freed once. An error at the end has no reader.
+        // SAFETY: `malloc_sync` allocated the memory, and it is freed only here. A destructor
+        // cannot return the error.
         let _ = unsafe { result::free_sync(self.address) };
     }
 }
 
-/// What tells a GPU's memory from all other: GPUs that were opened twice share it.
+/// Identifies the memory of a GPU. Opening a GPU twice gives the same memory.
 fn identity(context: &CudaContext) -> usize {
     context.cu_ctx().addr()
 }
 
-/// The launch attributes of a call that is more than a grid of blocks: clusters of them, or a start
-/// before the call in front has ended.
+/// The launch attributes of a call, if it launches clusters or starts before the previous call has
+/// ended.
 fn attributes(call: &Call<'_>) -> Vec<sys::CUlaunchAttribute> {
     use sys::CUlaunchAttributeID as Id;
     let mut attributes = Vec::new();
@@ -391,9 +399,10 @@ fn facts(context: &Arc<CudaContext>, driver: &str) -> Result<Facts, DriverError>
     Ok(Facts { name, chip, l2, bus, line })
 }
 
-/// Bytes a second of a memory bus; none where the driver does not tell of it.
+/// The peak bandwidth of the memory bus, in bytes per second; `None` if the driver does not report
+/// it.
 fn bus(kilohertz: u64, bits: u64) -> Option<f64> {
-    // Memory moves data on both edges of its clock.
+    // Double data rate: memory transfers data on both edges of its clock.
     let bus = 2.0 * kilohertz as f64 * 1e3 * bits as f64 / 8.0;
     (bus > 0.0).then_some(bus)
 }
@@ -403,7 +412,7 @@ fn line(name: &str, sms: u32, l2: u64, bus: Option<f64>, driver: &str) -> String
     format!("{name}, {sms} SMs, {} MB L2{speed}, CUDA {driver} driver", l2 >> 20)
 }
 
-/// CUDA's version of a number such as 12040.
+/// Formats a CUDA version number such as 12040.
 fn dotted(version: i32) -> String {
     format!("{}.{}", version / 1000, version % 1000 / 10)
 }
@@ -412,7 +421,7 @@ fn dotted(version: i32) -> String {
 mod tests {
     use super::*;
 
-    /// What the vendor's pages say of three GPUs.
+    /// The vendor's figures for three GPUs.
     #[test]
     fn a_bus_is_twice_its_clock_times_its_width() {
         for (megahertz, bits, gigabytes) in
@@ -425,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gpu_says_what_it_is_in_one_line() {
+    fn a_gpu_is_described_in_one_line() {
         let said = line("NVIDIA H200", 132, 60 << 20, Some(4.9167e12), &dotted(12040));
         assert_eq!(said, "NVIDIA H200, 132 SMs, 60 MB L2, 4917 GB/s bus, CUDA 12.4 driver");
         let said = line("a GPU", 7, 0, None, &dotted(13000));
@@ -433,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_says_more_than_its_grid_only_where_there_is_more() {
+    fn a_plain_grid_has_no_launch_attributes() {
         use sys::CUlaunchAttributeID as Id;
         let (clusters, starts) = (
             Id::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,

@@ -1,7 +1,10 @@
-//! The CUDA driver: whether it is there, and what its errors mean.
+//! The CUDA driver: probes for it, and translates its errors.
 //!
-//! One of the files with `unsafe`: a library is looked for before cudarc, which panics without it.
-#![expect(unsafe_code, reason = "only the library itself says whether it can be loaded")]
+//! One of the files with `unsafe`: the library is probed before cudarc, which panics without it.
+#![expect(
+    unsafe_code,
+    reason = "loading the library is the only way to know whether it can be loaded"
+)]
 
 use std::ffi::c_void;
 
@@ -10,14 +13,14 @@ use once_cell::sync::OnceCell;
 
 use crate::{Error, Result, error::DRIVER};
 
-/// The driver, once it has been loaded. A failure is not remembered: the next call tries again.
+/// The loaded driver. A failure is not remembered, so the next call tries again.
 static STARTED: OnceCell<()> = OnceCell::new();
 
 pub(super) fn start() -> Result<()> {
     STARTED
         .get_or_try_init(|| {
-            // Nothing of cudarc is touched before this probe: it panics without the library.
-            // SAFETY: it only opens the library by name.
+            // cudarc is not called before this probe: it panics without the library.
+            // SAFETY: this only opens the library by name.
             if !unsafe { sys::is_culib_present() } {
                 return Err(Error::NoDriver);
             }
@@ -33,21 +36,22 @@ pub(super) fn start() -> Result<()> {
         .copied()
 }
 
-/// The youngest of the driver's functions that are called here, and by cudarc, which panics where
-/// one is missing.
+/// The newest of the driver's functions that are called here and by cudarc, which panics if one is
+/// missing.
 const YOUNGEST: [&str; 3] =
     ["cuLaunchKernelEx", "cuOccupancyMaxPotentialClusterSize", "cuStreamWaitValue32_v2"];
 
-/// The first of these functions that a library lacks; none if there is no such library.
+/// Returns the first of these functions that a library lacks; `None` if there is no such library.
 fn missing(library: &str, symbols: &[&str]) -> Option<String> {
-    // SAFETY: the driver's library, which cudarc opens next; its initialisers are its own.
+    // SAFETY: this is the driver's library, which cudarc opens next; its initialisers do not access
+    // our data.
     let library = unsafe { libloading::Library::new(library) }.ok()?;
-    // SAFETY: the symbols are looked up, and not called.
+    // SAFETY: the symbols are looked up but not called.
     let has = |symbol: &str| unsafe { library.get::<*const c_void>(symbol.as_bytes()) }.is_ok();
     symbols.iter().find(|symbol| !has(symbol)).map(|symbol| (*symbol).to_owned())
 }
 
-/// Makes the driver's error ours, with what was being done.
+/// Converts the driver's error; `doing` names the operation that failed.
 pub(super) fn failed(doing: impl Into<String>) -> impl FnOnce(DriverError) -> Error {
     let doing = doing.into();
     move |error| {
@@ -66,7 +70,7 @@ mod tests {
 
     #[test]
     fn without_the_library_there_is_no_driver() {
-        // SAFETY: it only opens the library by name.
+        // SAFETY: this only opens the library by name.
         let present = unsafe { sys::is_culib_present() };
         for _ in 0..2 {
             assert_eq!(matches!(start(), Err(Error::NoDriver)), !present);
@@ -74,8 +78,8 @@ mod tests {
     }
 
     #[test]
-    fn the_function_that_a_library_lacks_is_named() {
-        // A library that every system has, and two of its functions.
+    fn a_missing_function_is_named() {
+        // A library that exists on every system, and two of its functions.
         let (library, [one, other]) = match () {
             () if cfg!(windows) => ("kernel32.dll", ["LoadLibraryA", "ExitProcess"]),
             () if cfg!(target_os = "macos") => ("libSystem.B.dylib", ["malloc", "free"]),

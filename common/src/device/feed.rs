@@ -1,7 +1,8 @@
-//! Input that a GPU has no room for: it goes there in pieces, while the piece before is added.
+//! Streams an input that does not fit on the GPU: a chunk is copied while the previous one is
+//! added.
 //!
-//! One of the files with `unsafe`: pinned memory, and copies that nobody waits for, are known to the
-//! driver's C functions only.
+//! One of the files with `unsafe`: only the driver's C functions allocate pinned memory and copy
+//! asynchronously.
 #![expect(unsafe_code, reason = "only the driver's C functions copy while others run")]
 
 use std::{ffi::c_void, sync::Arc};
@@ -15,7 +16,7 @@ use super::{
 };
 use crate::{Error, Result};
 
-/// Two places for pieces, on the host and on the GPU, and a stream for copies from one to the other.
+/// Two slots for chunks, on the host and on the GPU, and a stream for the copies.
 #[derive(Debug)]
 pub struct Feed<'c> {
     cuda: &'c Cuda,
@@ -25,12 +26,12 @@ pub struct Feed<'c> {
     spans: Vec<[CudaEvent; 4]>,
 }
 
-/// Room for a piece.
+/// A slot for a chunk.
 #[derive(Debug)]
 struct Place {
     host: Pinned,
     device: Memory,
-    /// The last piece that was copied through it.
+    /// The last chunk that was copied through it.
     last: Option<usize>,
 }
 
@@ -43,34 +44,35 @@ struct Pinned {
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        // SAFETY: allocated by `malloc_host`, freed once. An error at the end has no reader.
+        // SAFETY: `malloc_host` allocated the memory, and it is freed only here. A destructor
+        // cannot return the error.
         let _ = unsafe { result::free_host(self.at) };
     }
 }
 
-/// When a piece was copied and added, in microseconds since the feed was started.
+/// When a chunk was copied and added, in microseconds since the feed was started.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Span {
-    /// From when to when it was copied.
+    /// Start and end of the copy.
     pub copied: [f64; 2],
-    /// From when to when it was added.
+    /// Start and end of the addition.
     pub added: [f64; 2],
 }
 
 impl<'c> Feed<'c> {
-    /// Room for two pieces of that many bytes.
+    /// Allocates slots for two chunks of `bytes` bytes.
     pub fn new(cuda: &'c Cuda, bytes: u64) -> Result<Feed<'c>> {
         cuda.bind()?;
         let place = || {
-            let device = cuda.alloc("a piece of the input", bytes)?;
+            let device = cuda.alloc("a chunk of the input", bytes)?;
             let size = usize::try_from(bytes).unwrap_or(usize::MAX).max(1);
-            // SAFETY: owned by the value made of it, which frees it once.
+            // SAFETY: the `Pinned` value below owns the memory, and frees it once.
             let at = unsafe { result::malloc_host(size, 0) }.map_err(|_| Error::Refused {
-                what: "a pinned piece of the input".into(),
+                what: "a pinned chunk of the input".into(),
                 needed: bytes,
             })?;
-            // SAFETY: that many bytes were just allocated; all of them are given a value, so that
-            // whoever looks at the piece sees initialised memory.
+            // SAFETY: `size` bytes were just allocated; all of them are written, so that `piece`
+            // returns initialised memory.
             unsafe { at.cast::<u8>().write_bytes(0, size) };
             Ok::<_, Error>(Place { host: Pinned { at, bytes: size }, device, last: None })
         };
@@ -79,7 +81,7 @@ impl<'c> Feed<'c> {
         Ok(Feed { cuda, stream, places, started: event(cuda)?, spans: Vec::new() })
     }
 
-    /// Forgets what was before, and starts the clock; waits until nothing runs.
+    /// Waits until nothing runs, discards earlier times, and starts the clock.
     pub fn start(&mut self) -> Result<()> {
         self.finish()?;
         self.spans.clear();
@@ -87,21 +89,22 @@ impl<'c> Feed<'c> {
         self.started.record(self.cuda.shared_stream()).map_err(failed("starting a clock"))
     }
 
-    /// The piece of the host that is sent next, once its last copy has ended.
+    /// Returns the host's buffer for the next chunk, once the last copy from it has ended.
     pub fn piece(&mut self) -> Result<&mut [u8]> {
         let place = &mut self.places[self.spans.len() % 2];
         if let Some(last) = place.last {
             self.spans[last][1].synchronize().map_err(failed("waiting for a copy"))?;
         }
-        // SAFETY: the memory is initialised, lives as long as this value, and is borrowed with it; no
-        // copy from it is under way.
+        // SAFETY: the memory is initialised, lives as long as this value, and is borrowed with it;
+        // no copy from it is in progress.
         Ok(unsafe { std::slice::from_raw_parts_mut(place.host.at.cast(), place.host.bytes) })
     }
 
-    /// Sends that piece's first bytes, and calls `add` with their address: what it launches follows the
-    /// copy, and the next copy to the same place follows that. Nobody waits.
+    /// Sends the first `bytes` bytes of that buffer, and calls `add` with their device address. The
+    /// launches of `add` run after the copy, and the next copy to the same slot runs after them.
+    /// This does not wait.
     pub fn send(&mut self, bytes: u64, add: impl FnOnce(Address<'_>) -> Result<()>) -> Result<()> {
-        let doing = || failed("sending a piece to the GPU");
+        let doing = || failed("sending a chunk to the GPU");
         let piece = self.spans.len();
         let cuda = self.cuda;
         let span = [event(cuda)?, event(cuda)?, event(cuda)?, event(cuda)?];
@@ -111,10 +114,10 @@ impl<'c> Feed<'c> {
             Some(last) => self.stream.wait(&self.spans[last][3]).map_err(doing())?,
             None => self.stream.wait(&self.started).map_err(doing())?,
         }
-        let to = cuda.own(place.device.address(), bytes as u64)?;
+        let to = cuda.device_address(place.device.address(), bytes as u64)?;
         span[0].record(&self.stream).map_err(doing())?;
-        // SAFETY: both places are live and that large; the host's is not written before the copy has
-        // ended, which `piece` waits for.
+        // SAFETY: both buffers are live and have `bytes` bytes; `piece` waits for the copy before
+        // the host's buffer is written again.
         unsafe {
             let from = std::slice::from_raw_parts(place.host.at.cast::<u8>(), bytes);
             result::memcpy_htod_async(to, from, self.stream.cu_stream())
@@ -131,13 +134,13 @@ impl<'c> Feed<'c> {
         added
     }
 
-    /// Waits until all is copied and added.
+    /// Waits until all chunks are copied and added.
     pub fn finish(&self) -> Result<()> {
         self.stream.synchronize().map_err(failed("waiting for copies"))?;
         self.cuda.finish()
     }
 
-    /// When each piece was copied and added; waits for the last one.
+    /// Returns when each chunk was copied and added. Waits for the last one.
     pub fn spans(&self) -> Result<Vec<Span>> {
         self.finish()?;
         let since = |event: &CudaEvent| {
@@ -153,7 +156,8 @@ impl<'c> Feed<'c> {
 
 impl Drop for Feed<'_> {
     fn drop(&mut self) {
-        // A copy from memory that is about to be freed would go on. An error has no reader.
+        // Wait, because a copy would otherwise go on after its memory is freed. A destructor cannot
+        // return the error.
         let _ = self.finish();
     }
 }

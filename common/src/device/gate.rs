@@ -1,8 +1,8 @@
-//! A gate in a stream: nothing behind it runs until all of it is queued.
+//! A gate in a stream: no launch behind it runs until all of them are queued.
 //!
-//! One of the files with `unsafe`: a stream that waits for a number in host memory is known to the
-//! driver's C functions only.
-#![expect(unsafe_code, reason = "only the driver's C functions know a stream that waits")]
+//! One of the files with `unsafe`: only the driver's C functions make a stream wait for a number in
+//! host memory.
+#![expect(unsafe_code, reason = "only the driver's C functions make a stream wait")]
 
 use std::{
     sync::{
@@ -20,8 +20,9 @@ use crate::Result;
 
 /// A number in host memory that a stream waits for.
 ///
-/// Tools such as compute-sanitizer and ncu make every launch wait for its end, and so would the
-/// stream for ever: a watchdog opens a gate that has been closed for too long, for good.
+/// Tools such as compute-sanitizer and ncu make the host wait for the end of every launch, which
+/// deadlocks with a closed gate. A watchdog permanently opens a gate that stays closed for too
+/// long.
 #[derive(Debug)]
 pub(crate) struct Gate {
     flag: Arc<Flag>,
@@ -31,31 +32,32 @@ pub(crate) struct Gate {
     keeper: Option<JoinHandle<()>>,
 }
 
-/// Pinned host memory of one number, which the GPU reads.
+/// One number in pinned host memory, which the GPU reads.
 #[derive(Debug)]
 struct Flag(*mut u32);
 
-// SAFETY: the number is only written, as an atomic one; the memory is freed with the last owner.
+// SAFETY: the number is only written atomically; the last owner frees the memory.
 unsafe impl Send for Flag {}
 // SAFETY: as above.
 unsafe impl Sync for Flag {}
 
 impl Flag {
     fn set(&self, value: u32) {
-        // SAFETY: the flag is aligned, and lives as long as this value; both threads that write it
-        // do so here, and the GPU only reads it.
+        // SAFETY: the flag is aligned and lives as long as this value; both threads write it only
+        // here, and the GPU only reads it.
         unsafe { AtomicU32::from_ptr(self.0) }.store(value, Ordering::Release);
     }
 }
 
 impl Drop for Flag {
     fn drop(&mut self) {
-        // SAFETY: allocated by `malloc_host`, freed once. An error at the end has no reader.
+        // SAFETY: `malloc_host` allocated the flag, and it is freed only here. A destructor cannot
+        // return the error.
         let _ = unsafe { result::free_host(self.0.cast()) };
     }
 }
 
-/// The watchdog, and what it looks at.
+/// The watchdog's shared state.
 #[derive(Debug, Default)]
 struct Watchdog {
     closed: Mutex<Option<(Instant, u32)>>,
@@ -63,17 +65,18 @@ struct Watchdog {
     over: AtomicBool,
 }
 
-/// How long a gate may be closed: a thousand times what queueing takes.
+/// The longest time that a gate may stay closed: a thousand times as long as queueing takes.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Opens the gate when dropped, on every path: a stream that waits for ever hangs the program.
+/// Opens the gate when dropped, on every path, because a stream that waits forever hangs the
+/// program.
 pub(crate) struct Closed<'g>(&'g Gate);
 
 impl Gate {
-    /// A gate, if this system has the waiting that it needs.
+    /// Creates a gate; `None` if this system cannot make a stream wait.
     pub(crate) fn new(cuda: &Cuda) -> Option<Gate> {
         let (portable, mapped) = (sys::CU_MEMHOSTALLOC_PORTABLE, sys::CU_MEMHOSTALLOC_DEVICEMAP);
-        // SAFETY: four bytes of pinned memory, owned by the flag.
+        // SAFETY: the four bytes of pinned memory are owned by the flag.
         let flag = Flag(unsafe { result::malloc_host(4, portable | mapped) }.ok()?.cast());
         flag.set(0);
         let mut address = 0;
@@ -83,7 +86,7 @@ impl Gate {
             .ok()?;
         let (flag, watch) = (Arc::new(flag), Arc::default());
         let mut gate = Gate { flag, address, closings: 0, watch, keeper: None };
-        // The wait that is tried here is for the value that is already there.
+        // Try the wait once, for the value that is already there.
         gate.wait(cuda.shared_stream(), 0).ok()?;
         cuda.finish().ok()?;
         let (watch, flag) = (gate.watch.clone(), gate.flag.clone());
@@ -100,19 +103,19 @@ impl Gate {
         }
     }
 
-    /// Whether the watchdog has opened it for good.
+    /// Whether the watchdog has opened it permanently.
     pub(crate) fn is_broken(&self) -> bool {
         self.watch.broken.load(Ordering::Relaxed)
     }
 
-    /// Holds the stream back until the value returned is dropped.
+    /// Holds the stream back until the returned value is dropped.
     pub(crate) fn close(&mut self, stream: &CudaStream) -> Result<Option<Closed<'_>>> {
         if self.is_broken() {
             return Ok(None);
         }
         self.closings = self.closings.wrapping_add(1);
-        // Watched before it is closed, and opened on every path from here on: also where the wait
-        // itself is what a tool does not let go.
+        // The watchdog starts first, and the gate opens on every path from here on, because a tool
+        // may block in the wait itself.
         self.watch.set(Some((Instant::now(), self.closings)));
         let closed = Closed(&*self);
         self.wait(stream, self.closings).map_err(failed("holding the stream back"))?;
@@ -125,7 +128,7 @@ impl Watchdog {
         *self.closed.lock().unwrap_or_else(PoisonError::into_inner) = closed;
     }
 
-    /// Opens a gate that has been closed for too long; ends with the gate.
+    /// Opens a gate that stays closed for too long; ends with the gate.
     fn keep(&self, patience: Duration, open: impl Fn(u32)) {
         while !self.over.load(Ordering::Relaxed) {
             thread::park_timeout(patience / 20);
@@ -148,8 +151,8 @@ impl Drop for Closed<'_> {
 impl Drop for Gate {
     fn drop(&mut self) {
         self.watch.over.store(true, Ordering::Relaxed);
-        // Its memory is freed here, and not by the watchdog some time later: the driver waits for the
-        // GPU before it frees, and whoever holds back the next stream would wait for the driver.
+        // Join the watchdog, so that the flag is freed here: freeing waits for the GPU, and a later
+        // free would wait for the next stream that is held back.
         if let Some(keeper) = self.keeper.take() {
             keeper.thread().unpark();
             let _ = keeper.join();
@@ -161,8 +164,8 @@ impl Drop for Gate {
 mod tests {
     use super::*;
 
-    /// What a watchdog opened in a while, of a gate that was closed for the seventh time then; and whether
-    /// it is broken.
+    /// Runs a watchdog on a gate that may have been closed for the seventh time. Returns the
+    /// closing that it ended within a time limit, if any, and whether the gate is broken.
     fn opened(since: Option<Instant>, patience: Duration) -> (Option<u32>, bool) {
         let watch = Watchdog::default();
         watch.set(since.map(|since| (since, 7)));
@@ -171,7 +174,8 @@ mod tests {
             let keeper = scope.spawn(|| {
                 watch.keep(patience, |closings| opened.lock().unwrap().push(closings));
             });
-            // One that is to be opened is so soon; of the others nothing is heard for a while.
+            // A late gate is opened soon; otherwise wait for a while, and expect that it stays
+            // closed.
             let late = since.is_some_and(|since| since.elapsed() > patience);
             let most = if late { 5 * patience } else { patience / 4 };
             let started = Instant::now();
@@ -187,10 +191,10 @@ mod tests {
     }
 
     #[test]
-    fn a_gate_that_is_closed_for_too_long_is_opened_for_good_and_no_other() {
+    fn only_a_gate_that_stays_closed_too_long_is_opened_permanently() {
         let (now, patience) = (Instant::now(), Duration::from_secs(1));
         assert_eq!(opened(now.checked_sub(2 * patience), patience), (Some(7), true));
-        // Closed a moment ago, however slow this machine is.
+        // Closed in the future: not late, however slow this machine is.
         assert_eq!(opened(Some(now + 1000 * patience), patience), (None, false));
         assert_eq!(opened(None, patience), (None, false));
     }

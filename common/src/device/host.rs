@@ -1,12 +1,15 @@
 //! The host's memory.
-#![cfg_attr(windows, expect(unsafe_code, reason = "only a C function of Windows knows it"))]
+#![cfg_attr(
+    windows,
+    expect(unsafe_code, reason = "only a C function of Windows reports free memory")
+)]
 
-/// Bytes that can be taken; where the system does not say, there is no limit.
+/// Bytes of host memory that are available; unlimited if the system does not report it.
 pub fn free_bytes() -> u64 {
     asked().unwrap_or(u64::MAX)
 }
 
-/// What Linux has to give without taking it from anyone.
+/// Linux: available memory, without swapping.
 #[cfg(not(any(windows, target_os = "macos", target_family = "wasm")))]
 fn asked() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
@@ -14,13 +17,13 @@ fn asked() -> Option<u64> {
     rest.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kilobytes| kilobytes << 10)
 }
 
-/// What a page of the book may take.
+/// WebAssembly: the limit for a page of the book.
 #[cfg(target_family = "wasm")]
 fn asked() -> Option<u64> {
     Some(256 << 20)
 }
 
-/// All that a Mac has: it takes from others what is asked for.
+/// macOS: all memory, because the system frees memory on demand.
 #[cfg(target_os = "macos")]
 fn asked() -> Option<u64> {
     use std::{process::Command, sync::OnceLock};
@@ -31,23 +34,23 @@ fn asked() -> Option<u64> {
     })
 }
 
-/// What Windows has to give, its file for paging left out.
+/// Windows: free physical memory, without the paging file.
 #[cfg(windows)]
 fn asked() -> Option<u64> {
     use windows_sys::Win32::System::SystemInformation::{GlobalMemoryStatusEx, MEMORYSTATUSEX};
     let mut status = MEMORYSTATUSEX {
         dwLength: size_of::<MEMORYSTATUSEX>() as u32,
-        // SAFETY: a structure of numbers, for which zero is a value.
+        // SAFETY: a structure of numbers, for which zero is valid.
         ..unsafe { std::mem::zeroed() }
     };
-    // SAFETY: the function writes the structure, whose length stands in it.
+    // SAFETY: the function writes the structure, which holds its own length.
     (unsafe { GlobalMemoryStatusEx(&mut status) } != 0).then_some(status.ullAvailPhys)
 }
 
 #[cfg(test)]
 mod tests {
     #[test]
-    fn this_system_says_how_much_there_is() {
+    fn free_memory_is_reported() {
         let bytes = super::free_bytes();
         assert!((1 << 20..1 << 50).contains(&bytes), "{bytes}");
     }

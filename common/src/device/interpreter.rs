@@ -2,9 +2,10 @@
 
 use std::{cell::RefCell, rc::Rc, str::FromStr, time::Duration};
 
-#[cfg(not(target_family = "wasm"))]
-use simt::observe::State;
-use simt::observe::{Fault, Finding, Printed, Prints, Races, Sync, Trace};
+use simt::{
+    Watch,
+    observe::{Fault, Finding, Printed, Prints, Races, State, Sync, Trace},
+};
 
 use super::{
     address::Address,
@@ -17,38 +18,38 @@ use crate::{
     plan::{Call, Chip, Value},
 };
 
-/// How the interpreter runs, and what it looks at.
+/// How the interpreter runs, and what it checks.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// In which order lanes, warps and blocks run.
+    /// The order in which lanes, warps and blocks run.
     pub schedule: simt::Schedule,
-    /// The GPU that it plays: what a launch may ask for, and how many multiprocessors it has.
+    /// The GPU that it simulates: its limits and number of multiprocessors.
     pub gpu: simt::Arch,
-    /// How long a launch may go on with no block of it ending; none for the interpreter's own, and
-    /// zero for as long as it likes.
+    /// The longest time that a launch may run without finishing a block; `None` for the
+    /// interpreter's default, zero for no limit.
     pub patience: Option<Duration>,
-    /// Warp instructions that a launch may execute; none for the interpreter's own.
+    /// Warp instructions that a launch may execute; `None` for the interpreter's default.
     pub budget: Option<u64>,
-    /// What is checked; by default everything, up to [`CHECKED`] elements.
+    /// The checks; by default all, up to [`CHECKED`] elements.
     pub checks: Option<Vec<Check>>,
-    /// Blocks of each launch whose every access is recorded.
+    /// The number of blocks of each launch whose accesses are recorded.
     pub traced: u64,
 }
 
-/// The most elements whose every access is checked where nothing else is asked for.
+/// The largest input, in elements, that is checked by default.
 pub const CHECKED: u64 = 1 << 20;
 
-/// Texts of `printf` that are kept.
+/// The number of `printf` texts that are kept.
 const PRINTED: usize = 1000;
 
-/// Something to look for while a kernel runs.
+/// A check during execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Check {
-    /// Accesses to one place that nothing orders.
+    /// Unordered accesses to the same location.
     Races,
-    /// Reads of memory that nobody wrote.
+    /// Reads of uninitialised memory.
     Memory,
-    /// Barriers and masks used against their rules.
+    /// Violations of the rules for barriers and masks.
     Sync,
 }
 
@@ -66,54 +67,39 @@ impl FromStr for Check {
             "memory" => Ok(Check::Memory),
             "sync" => Ok(Check::Sync),
             _ => Err(Error::Usage(format!(
-                "`{text}` is no check: take races, memory or sync, or none"
+                "`{text}` is not a check: use races, memory, sync or none"
             ))),
         }
     }
 }
 
-/// The interpreter, with its memory and what watches it.
+/// The interpreter, with its memory and observers.
 #[derive(Debug)]
 pub struct Interpreter {
     gpu: Rc<RefCell<simt::Gpu>>,
     settings: Settings,
-    /// Who watches; nobody, between runs that are watched.
-    observers: RefCell<Option<Observers>>,
-    /// What was loaded last, with its text and source: tests load the same again and again, and to
-    /// parse a long one takes longer than to run it.
+    /// The observers; empty while no run is watched.
+    watch: RefCell<Option<Watch>>,
+    /// The last module that was loaded, with its PTX and source: tests load the same module again
+    /// and again, and parsing a long one takes longer than running it.
     last: RefCell<Option<(String, String, Rc<simt::Module>)>>,
     facts: Facts,
 }
 
-/// Everything that can watch a launch.
-type Observers = (
-    Option<(simt::Counters, Prints)>,
-    Option<Races>,
-    Option<simt::observe::Memory>,
-    Option<Sync>,
-    (Option<Trace>, Leaves),
-);
-
-/// What launches leave to each other. A page, which fetches all of this, is told without the line.
-#[cfg(not(target_family = "wasm"))]
-type Leaves = Option<State>;
-#[cfg(target_family = "wasm")]
-type Leaves = ();
-
-/// What was seen of one run.
+/// Observations of one run.
 #[derive(Clone, Debug)]
 pub struct Observed {
     /// The counts.
     pub counters: simt::Counters,
-    /// What was checked.
+    /// The checks that ran.
     pub checks: Vec<Check>,
-    /// What the checks found.
+    /// The findings.
     pub findings: Vec<Finding>,
     /// The first texts that threads printed.
     pub printed: Vec<Printed>,
-    /// How many they printed in all.
+    /// The number of texts that threads printed.
     pub prints: u64,
-    /// Every access of the first blocks, where it was asked for.
+    /// Accesses of the first blocks, if they were recorded.
     pub trace: Option<Trace>,
 }
 
@@ -132,7 +118,7 @@ pub struct Program {
 }
 
 impl Interpreter {
-    /// An interpreter.
+    /// Creates an interpreter.
     pub fn new(settings: &Settings) -> Interpreter {
         let mut config = simt::Config::default();
         config.schedule = settings.schedule;
@@ -152,13 +138,13 @@ impl Interpreter {
         Interpreter {
             gpu: Rc::new(RefCell::new(simt::Gpu::with(config))),
             settings: settings.clone(),
-            observers: RefCell::default(),
+            watch: RefCell::default(),
             last: RefCell::default(),
             facts: Facts { name: "simt".into(), chip, l2: 0, bus: None, line },
         }
     }
 
-    /// What it is.
+    /// The properties that plans and reports use.
     pub fn facts(&self) -> &Facts {
         &self.facts
     }
@@ -206,47 +192,48 @@ impl Interpreter {
         Ok(Memory { address, bytes, gpu: self.gpu.clone() })
     }
 
-    /// What tells its memory from that of all others.
+    /// Identifies this interpreter's memory.
     fn identity(&self) -> usize {
         Rc::as_ptr(&self.gpu).addr()
     }
 
-    /// The address of so many bytes, if they are there and its own.
-    fn own(&self, address: Address<'_>, bytes: u64) -> Result<u64> {
+    /// Returns the address as a number. Fails if there are fewer than `bytes` bytes, or if they
+    /// belong to another device.
+    fn device_address(&self, address: Address<'_>, bytes: u64) -> Result<u64> {
         address.first(bytes)?.on(self.identity())
     }
 
-    /// Copies bytes from the host, to so many bytes behind the start of the memory.
+    /// Copies bytes from the host to `at` bytes after the start of the memory.
     pub fn write(&self, memory: &Memory, at: u64, bytes: &[u8]) -> Result<()> {
-        let to = self.own(memory.address().behind(at), bytes.len() as u64)?;
+        let to = self.device_address(memory.address().skip(at), bytes.len() as u64)?;
         self.gpu.borrow_mut().write(to, bytes).map_err(stopped("copying to the interpreter"))
     }
 
     /// Copies bytes to the host.
     pub fn read(&self, memory: &Memory, bytes: &mut [u8]) -> Result<()> {
-        let from = self.own(memory.address(), bytes.len() as u64)?;
+        let from = self.device_address(memory.address(), bytes.len() as u64)?;
         self.gpu.borrow_mut().read(from, bytes).map_err(stopped("copying from the interpreter"))
     }
 
     /// Sets every byte.
     pub fn fill(&self, memory: &Memory, byte: u8) -> Result<()> {
-        let to = self.own(memory.address(), memory.bytes)?;
+        let to = self.device_address(memory.address(), memory.bytes)?;
         self.gpu
             .borrow_mut()
             .fill(to, byte, memory.bytes)
             .map_err(stopped("filling memory of the interpreter"))
     }
 
-    /// The memory holds nothing, as if it were new.
+    /// Marks memory as uninitialised.
     pub fn forget(&self, memory: &Memory) -> Result<()> {
-        let at = self.own(memory.address(), memory.bytes)?;
+        let at = self.device_address(memory.address(), memory.bytes)?;
         self.gpu
             .borrow_mut()
             .forget(at, memory.bytes)
-            .map_err(stopped("forgetting memory of the interpreter"))
+            .map_err(stopped("clearing memory of the interpreter"))
     }
 
-    /// The next launch is number 1 again.
+    /// Restarts the numbering of launches at 1.
     pub fn restart(&self) {
         self.gpu.borrow_mut().restart();
     }
@@ -254,16 +241,8 @@ impl Interpreter {
     /// Runs a kernel to its end.
     pub fn launch(&self, program: &Program, call: &Call<'_>) -> Result<()> {
         let launch = self.interpreted(call)?;
-        let mut gpu = self.gpu.borrow_mut();
-        let result = match &mut *self.observers.borrow_mut() {
-            Some(observers) => gpu.launch(&program.module, &launch, observers),
-            // Nobody watches: the interpreter is compiled a second time for that, and is faster. A
-            // page fetches it, and has it once.
-            None if cfg!(target_family = "wasm") => {
-                gpu.launch(&program.module, &launch, &mut Observers::default())
-            }
-            None => gpu.launch(&program.module, &launch, &mut ()),
-        };
+        let mut watch = self.watch.borrow_mut();
+        let result = self.gpu.borrow_mut().launch_watched(&program.module, &launch, watch.as_mut());
         result.map_err(stopped(format!("interpreting {}", call.entry)))
     }
 
@@ -288,21 +267,18 @@ impl Interpreter {
         let all = || if n <= CHECKED { Check::ALL.to_vec() } else { Vec::new() };
         let checks = self.settings.checks.clone().unwrap_or_else(all);
         let on = |check| checks.contains(&check);
-        *self.observers.borrow_mut() = Some((
+        *self.watch.borrow_mut() = Some((
             Some((simt::Counters::default(), Prints::first(PRINTED))),
             on(Check::Races).then(Races::new),
             on(Check::Memory).then(simt::observe::Memory::new),
             on(Check::Sync).then(Sync::new),
-            (
-                (self.settings.traced > 0).then(|| Trace::new(self.settings.traced)),
-                Leaves::default(),
-            ),
+            ((self.settings.traced > 0).then(|| Trace::new(self.settings.traced)), None),
         ));
     }
 
-    /// What was seen since [`watch`](Interpreter::watch).
+    /// Returns the observations since [`watch`](Interpreter::watch), and stops watching.
     pub fn observed(&self) -> Observed {
-        let (counted, races, memory, sync, (trace, _)) = self.observers.take().unwrap_or_default();
+        let (counted, races, memory, sync, (trace, _)) = self.watch.take().unwrap_or_default();
         let (counters, prints) = counted.unwrap_or_default();
         let on = [
             (Check::Races, races.as_ref().map(Races::findings)),
@@ -313,43 +289,37 @@ impl Interpreter {
             on.iter().filter(|(_, found)| found.is_some()).map(|(check, _)| *check).collect();
         let found = on.iter().filter_map(|(_, found)| *found).flatten();
         let mut findings: Vec<Finding> = found.cloned().collect();
-        // Races behind a barrier that is not met as it should be have their cause in it.
+        // A race after a wrong barrier is caused by the barrier.
         findings.sort_by_key(|finding| finding.fault != Fault::DivergentBarrier);
         let (printed, prints) = (prints.printed().to_vec(), prints.total());
         Observed { counters, checks, findings, printed, prints, trace }
     }
 
-    /// What some launches on `n` elements leave to each other, as far as their atomics tell.
-    #[cfg(target_family = "wasm")]
-    pub fn state_of(&self, _: u64, _: impl FnOnce() -> Result<()>) -> Vec<Finding> {
-        Vec::new()
-    }
-
-    /// What some launches on `n` elements leave to each other, as far as their atomics tell.
-    #[cfg(not(target_family = "wasm"))]
+    /// Finds state that the launches of `work`, on `n` elements, leave for later launches, as far
+    /// as their atomics show.
     pub fn state_of(&self, n: u64, work: impl FnOnce() -> Result<()>) -> Vec<Finding> {
         if n > CHECKED {
             return Vec::new();
         }
         let watch = (None, None, None, None, (None, Some(State::new())));
-        let before = self.observers.replace(Some(watch));
-        // Whether they come to their end or not.
+        let before = self.watch.replace(Some(watch));
+        // It does not matter whether the launches succeed.
         let _ = work();
-        let watched = self.observers.replace(before).unwrap_or_default();
+        let watched = self.watch.replace(before).unwrap_or_default();
         watched.4.1.map_or(Vec::new(), |state| state.findings().to_vec())
     }
 
-    /// Does something that nobody watches.
+    /// Runs `work` without observers.
     pub fn unwatched<R>(&self, work: impl FnOnce() -> R) -> R {
-        let watching = self.observers.take();
+        let watching = self.watch.take();
         let done = work();
-        self.observers.replace(watching);
+        self.watch.replace(watching);
         done
     }
 }
 
 impl Memory {
-    /// Where all of it lies.
+    /// The address of all bytes.
     pub fn address(&self) -> Address<'_> {
         Address::of(self, self.address, self.bytes, Rc::as_ptr(&self.gpu).addr())
     }
@@ -357,12 +327,12 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // An error at the end has no reader.
+        // A destructor cannot return the error.
         let _ = self.gpu.borrow_mut().free(self.address);
     }
 }
 
-/// The figures of a GPU that is played, as plans ask for them.
+/// The limits of a simulated GPU, as plans use them.
 fn chip(gpu: &simt::Arch) -> Chip {
     Chip {
         sms: gpu.sms,

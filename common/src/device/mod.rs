@@ -1,4 +1,4 @@
-//! Where a plan is carried out: a GPU, or the interpreter. A closed set.
+//! Devices that run plans: a GPU or the interpreter. The set is closed.
 
 use std::{
     fmt,
@@ -35,9 +35,9 @@ pub mod ptx;
 #[cfg(not(target_family = "wasm"))]
 mod stopwatch;
 
-/// Where there can be no driver: a GPU that nobody has.
+/// Stands in for `cuda` on systems that have no driver.
 #[cfg(target_family = "wasm")]
-#[path = "nowhere.rs"]
+#[path = "no_driver.rs"]
 pub mod cuda;
 
 pub use address::Address;
@@ -51,7 +51,7 @@ pub use simt::observe::Finding;
 #[cfg(not(target_family = "wasm"))]
 pub use stopwatch::Stopwatch;
 
-/// Every byte of forgotten memory, on a GPU and in the interpreter.
+/// The value of every byte of poisoned memory, on a GPU and in the interpreter.
 pub const POISON: u8 = 0xFF;
 
 /// A device that runs PTX.
@@ -63,12 +63,12 @@ pub enum Device {
     Simt(Box<Interpreter>),
 }
 
-/// What `--device` asks for.
+/// A choice of `--device`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// The GPU if there is one, the interpreter if not.
+    /// The GPU if there is one, else the interpreter.
     Auto,
-    /// The GPU of that ordinal.
+    /// The GPU with this ordinal.
     Cuda(usize),
     /// The interpreter.
     Simt,
@@ -93,7 +93,7 @@ pub enum Program {
 }
 
 impl Device {
-    /// Opens the device that was asked for.
+    /// Opens a device.
     pub fn open(choice: Choice, settings: &Settings) -> Result<Device> {
         match choice {
             Choice::Simt => Ok(Device::Simt(Box::new(Interpreter::new(settings)))),
@@ -102,7 +102,7 @@ impl Device {
                 Ok(cuda) => Ok(Device::Cuda(cuda)),
                 Err(reason) => {
                     if let Some(line) = instead(&reason) {
-                        // Nobody has to read it.
+                        // The line is only a note, so an error of printing it is ignored.
                         let _ = writeln!(io::stderr(), "{line}");
                     }
                     Ok(Device::Simt(Box::new(Interpreter::new(settings))))
@@ -111,7 +111,7 @@ impl Device {
         }
     }
 
-    /// What it is.
+    /// The properties that plans and reports use.
     pub fn facts(&self) -> &Facts {
         match self {
             Device::Cuda(cuda) => cuda.facts(),
@@ -119,16 +119,16 @@ impl Device {
         }
     }
 
-    /// The problem of adding that many elements here.
+    /// Returns the problem of adding `n` elements on this device.
     pub fn problem(&self, n: u64, block: Block, element: Element) -> Problem {
         Problem { n, block, element, chip: self.facts().chip }
     }
 
-    /// The GPU, where it is one.
+    /// Returns the GPU. Fails on the interpreter.
     pub fn gpu(&self) -> Result<&Cuda> {
         match self {
             Device::Cuda(cuda) => Ok(cuda),
-            Device::Simt(_) => Err(Error::NoGpu),
+            Device::Simt(_) => Err(Error::Interpreter),
         }
     }
 
@@ -148,7 +148,7 @@ impl Device {
         }
     }
 
-    /// Copies bytes from the host, to so many bytes behind the start of the memory.
+    /// Copies bytes from the host to `at` bytes after the start of the memory, and waits.
     pub fn write(&self, memory: &Memory, at: u64, bytes: &[u8]) -> Result<()> {
         match (self, memory) {
             (Device::Cuda(cuda), Memory::Cuda(memory)) => cuda.write(memory, at, bytes),
@@ -175,9 +175,9 @@ impl Device {
         }
     }
 
-    /// Makes memory hold nothing of use: NaN as a float, −1 as an integer. In the interpreter a read
-    /// of it is one of memory that nobody wrote.
-    pub fn forget(&self, memory: &Memory) -> Result<()> {
+    /// Overwrites memory with values that no correct sum has: NaN as a float, −1 as an integer. The
+    /// interpreter then treats the memory as uninitialised.
+    pub fn poison(&self, memory: &Memory) -> Result<()> {
         match (self, memory) {
             (Device::Cuda(cuda), Memory::Cuda(memory)) => cuda.fill(memory, POISON),
             (Device::Simt(simt), Memory::Simt(memory)) => simt.forget(memory),
@@ -194,7 +194,7 @@ impl Device {
         }
     }
 
-    /// Does something that the interpreter does not watch.
+    /// Runs `work` without the interpreter's observers.
     pub fn unwatched<R>(&self, work: impl FnOnce() -> R) -> R {
         match self {
             Device::Cuda(_) => work(),
@@ -202,7 +202,8 @@ impl Device {
         }
     }
 
-    /// What some launches on `n` elements leave to each other, where the interpreter runs them.
+    /// Finds state that the launches of `work`, on `n` elements, leave for later launches; always
+    /// empty on a GPU.
     pub fn state_of(&self, n: u64, work: impl FnOnce() -> Result<()>) -> Vec<Finding> {
         match self {
             Device::Cuda(_) => Vec::new(),
@@ -210,14 +211,14 @@ impl Device {
         }
     }
 
-    /// The next launch is launch 1 of its run.
+    /// Restarts the numbers of launches at 1.
     pub fn restart(&self) {
         if let Device::Simt(simt) = self {
             simt.restart();
         }
     }
 
-    /// Waits until everything launched has finished, and says what failed on the way.
+    /// Waits until everything that was launched has finished. Fails if any of it failed.
     pub fn finish(&self) -> Result<()> {
         match self {
             Device::Cuda(cuda) => cuda.finish(),
@@ -226,8 +227,7 @@ impl Device {
     }
 }
 
-/// What is said where a GPU was looked for and something is the matter with it; where there is none,
-/// that is no news.
+/// Returns a note on why the GPU cannot be used; `None` if there is no driver or no GPU.
 fn instead(reason: &Error) -> Option<String> {
     match reason {
         Error::NoDriver | Error::NoGpu => None,
@@ -238,7 +238,7 @@ fn instead(reason: &Error) -> Option<String> {
 }
 
 impl Memory {
-    /// Where all of it lies.
+    /// The address of all bytes.
     pub fn address(&self) -> Address<'_> {
         match self {
             Memory::Cuda(memory) => memory.address(),
@@ -274,7 +274,9 @@ impl FromStr for Choice {
                 .and_then(|n| n.parse().ok())
                 .map(Choice::Cuda)
                 .ok_or_else(|| {
-                    Error::Usage(format!("`{text}` is no device: take auto, cuda, cuda:N or simt"))
+                    Error::Usage(format!(
+                        "`{text}` is not a device: use auto, cuda, cuda:N or simt"
+                    ))
                 }),
         }
     }
@@ -285,7 +287,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_gpu_that_cannot_be_taken_is_said_and_none_is_not() {
+    fn an_unusable_gpu_is_reported_and_a_missing_one_is_not() {
         assert_eq!(instead(&Error::NoDriver), None);
         assert_eq!(instead(&Error::NoGpu), None);
         for code in ["CUDA_ERROR_STUB_LIBRARY", "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"] {
@@ -297,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn devices_are_read_as_they_are_written() {
+    fn devices_are_parsed_as_they_are_printed() {
         for choice in [Choice::Auto, Choice::Cuda(0), Choice::Cuda(7), Choice::Simt] {
             assert_eq!(choice.to_string().parse::<Choice>().unwrap(), choice);
         }

@@ -1,6 +1,6 @@
-//! PTX loaded on a GPU, and the functions found in it.
+//! PTX that is loaded on a GPU, and the functions found in it.
 //!
-//! One of the files with `unsafe`: the driver takes PTX, and gives functions, as pointers.
+//! One of the files with `unsafe`: the driver accepts PTX and returns functions as pointers.
 #![expect(unsafe_code, reason = "PTX and functions are pointers to the driver")]
 
 use std::{
@@ -23,14 +23,14 @@ use crate::{Error, Result, plan::Call};
 pub struct Program {
     module: sys::CUmodule,
     file: String,
-    /// What each entry point takes.
+    /// The parameters of each entry point.
     entries: Vec<(String, Vec<Option<u32>>)>,
     functions: RefCell<HashMap<String, sys::CUfunction>>,
     context: Arc<CudaContext>,
 }
 
 impl Program {
-    /// Loads PTX; the driver, of this CUDA version, compiles it for the GPU.
+    /// Loads PTX; the driver, of CUDA version `driver`, compiles it for the GPU.
     pub(super) fn load(context: &Arc<CudaContext>, driver: &str, ptx: &Ptx) -> Result<Program> {
         use sys::{CUjit_option as Jit, CUresult as Code};
         let bad = |reason: String| Error::BadPtx { file: ptx.file.clone(), reason };
@@ -83,8 +83,8 @@ impl Program {
         }
     }
 
-    /// Blocks of the largest cluster of a kernel, small as it may be; an H200 has 16, a slice of one
-    /// perhaps fewer.
+    /// The number of blocks of the largest cluster of a kernel without shared memory: 16 on an
+    /// H200, possibly fewer on a slice of one.
     fn cluster(&self, call: &Call<'_>) -> Result<u32> {
         let function = self.function(&self.context, call)?;
         let config = sys::CUlaunchConfig {
@@ -107,8 +107,8 @@ impl Program {
         Ok(most.max(1).unsigned_abs())
     }
 
-    /// The function of an entry point, with room for the shared memory of the call, for who launches
-    /// it in that context with its arguments.
+    /// Returns the function of the call's entry point, prepared for its shared memory. The caller
+    /// must launch it in the same context, with the call's arguments.
     pub(super) fn function(
         &self,
         context: &CudaContext,
@@ -128,9 +128,12 @@ impl Program {
         }
         let doing = || format!("looking for the kernel `{}`", call.entry);
         let name = CString::new(call.entry.as_str()).map_err(|_| {
-            Error::Usage(format!("`{}` is no name of a kernel: it holds a zero byte", call.entry))
+            Error::Usage(format!(
+                "`{}` is not a valid kernel name: it contains a zero byte",
+                call.entry
+            ))
         })?;
-        // SAFETY: the module is loaded; the function lives as long as it.
+        // SAFETY: the module is loaded, and the function lives as long as the module.
         let function = match unsafe { result::module::get_function(self.module, name) } {
             Ok(function) => function,
             Err(DriverError(sys::CUresult::CUDA_ERROR_NOT_FOUND)) => {
@@ -167,19 +170,20 @@ impl Program {
 impl Drop for Program {
     fn drop(&mut self) {
         let _ = self.context.bind_to_thread();
-        // SAFETY: loaded once, unloaded once. An error at the end has no reader.
+        // SAFETY: the module was loaded once, and is unloaded only here. A destructor cannot return
+        // the error.
         let _ = unsafe { result::module::unload(self.module) };
     }
 }
 
-/// The GPU's architecture, as `sm_90`.
+/// The GPU's architecture, such as `sm_90`.
 pub(super) fn architecture(context: &CudaContext) -> String {
     let (major, minor) = context.compute_capability().unwrap_or_default();
     format!("sm_{major}{minor}")
 }
 
-/// Blocks of the largest cluster: of so many that every GPU with clusters has them where the driver
-/// does not say; 1 where there are no clusters.
+/// The number of blocks of the largest cluster. It is 1 without clusters; if the driver does not
+/// report it, it is 8, which every GPU with clusters supports.
 pub(super) fn largest_cluster(context: &Arc<CudaContext>, driver: &str) -> u32 {
     let launches = sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH;
     if !context.attribute(launches).is_ok_and(|value| value > 0) {
@@ -193,14 +197,14 @@ pub(super) fn largest_cluster(context: &Arc<CudaContext>, driver: &str) -> u32 {
     asked.unwrap_or(8)
 }
 
-/// A kernel that does nothing, to be asked about.
+/// An empty kernel for queries to the driver.
 const NOTHING: &str = ".version 7.8
 .target sm_90
 .address_size 64
 .visible .entry nothing() { ret; }
 ";
 
-/// Refuses arguments of which the driver would read more than there are.
+/// Refuses a call with fewer arguments than the driver would read.
 fn fits(file: &str, entry: &str, takes: &[Option<u32>], given: usize) -> Result<()> {
     let structures = takes.iter().filter(|bytes| bytes.is_none()).count();
     if takes.len() == given && structures == 0 {
@@ -209,12 +213,12 @@ fn fits(file: &str, entry: &str, takes: &[Option<u32>], given: usize) -> Result<
     let but =
         if structures > 0 { format!(", {structures} of them structures") } else { String::new() };
     Err(Error::Usage(format!(
-        "the kernel `{entry}` of {file} takes {} parameters{but}, and is given {given} numbers: it needs one for each",
+        "the kernel `{entry}` of {file} takes {} parameters{but}, but is given {given} numbers: it needs one for each",
         takes.len()
     )))
 }
 
-/// Whether a GPU, as `sm_90`, is older than what PTX was made for.
+/// Whether a GPU, such as `sm_90`, is older than the target of PTX.
 fn older(gpu: &str, target: &str) -> bool {
     let number =
         |name: &str| name.trim_start_matches("sm_").trim_end_matches('a').parse::<u32>().ok();
@@ -234,7 +238,7 @@ mod tests {
         assert_eq!(said(&[], 0), "");
         assert_eq!(said(&[Some(8), Some(8), Some(4)], 3), "");
         let nine = said(&[Some(8); 9], 3);
-        assert!(nine.contains("`reduce` of a.ptx takes 9 parameters, and is given 3"), "{nine}");
+        assert!(nine.contains("`reduce` of a.ptx takes 9 parameters, but is given 3"), "{nine}");
         let structure = said(&[Some(8), None], 2);
         assert!(structure.contains("2 parameters, 1 of them structures"), "{structure}");
     }

@@ -1,14 +1,14 @@
-//! What a GPU says of itself, number by number.
+//! The attributes that a GPU reports.
 
 use cudarc::driver::sys::CUdevice_attribute as Attribute;
 
 use super::Cuda;
 use crate::Result;
 
-/// A property, and what it is counted in.
+/// An attribute and its unit.
 type Row = (&'static str, Attribute, &'static str);
 
-/// What no plan asks for; what plans ask for is the [`Chip`](crate::plan::Chip).
+/// Attributes that no plan uses; for those see [`Chip`](crate::plan::Chip).
 const ROWS: [Row; 18] = [
     ("lanes of a warp", Attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE, ""),
     ("threads of a block", Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, ""),
@@ -21,7 +21,7 @@ const ROWS: [Row; 18] = [
     ),
     ("registers of a block", Attribute::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK, ""),
     (
-        "shared memory of a block, unasked",
+        "shared memory of a block, by default",
         Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK,
         "B",
     ),
@@ -40,13 +40,13 @@ const ROWS: [Row; 18] = [
     ("width of the memory bus", Attribute::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, "bits"),
     ("clock of the memory", Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, "kHz"),
     ("clock of the multiprocessors, at most", Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE, "kHz"),
-    ("engines that copy beside kernels", Attribute::CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT, ""),
-    ("kernels beside each other", Attribute::CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS, "yes/no"),
+    ("asynchronous copy engines", Attribute::CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT, ""),
+    ("concurrent kernels", Attribute::CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS, "yes/no"),
     ("ECC", Attribute::CU_DEVICE_ATTRIBUTE_ECC_ENABLED, "yes/no"),
     ("a time limit for kernels", Attribute::CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT, "yes/no"),
 ];
 
-/// The properties of a GPU: what, how much, and of what.
+/// Returns the properties of a GPU: name, value and unit.
 pub fn properties(gpu: &Cuda) -> Result<Vec<(&'static str, u64, &'static str)>> {
     let row = |(what, attribute, unit): &Row| Ok((*what, gpu.number(*attribute)?, *unit));
     ROWS.iter().map(row).collect()

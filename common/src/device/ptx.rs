@@ -1,4 +1,4 @@
-//! PTX as a device takes it, and what can be read off its text.
+//! PTX that is ready for a device, and properties that its text shows.
 
 #[cfg(not(target_family = "wasm"))]
 pub use super::chosen::{by, of};
@@ -11,25 +11,25 @@ pub struct Ptx {
     pub text: String,
     /// The kernel's source, for listings.
     pub source: String,
-    /// Where it comes from, for people: "committed", or what it was compiled from, and by what.
+    /// Its origin, for readers: "committed", or its source and compiler.
     pub origin: String,
-    /// The file to name in an error.
+    /// The file name for errors.
     pub file: String,
 }
 
-/// The word after a directive such as `.target`.
+/// Returns the word after a directive such as `.target`.
 fn directive<'t>(ptx: &'t str, name: &str) -> &'t str {
     let line = ptx.lines().find_map(|line| line.trim_start().strip_prefix(name));
     line.and_then(|rest| rest.split([' ', '\t', ',']).find(|word| !word.is_empty()))
         .unwrap_or("unknown")
 }
 
-/// What the `.version` line says.
+/// The version on the `.version` line.
 pub fn version(ptx: &str) -> &str {
     directive(ptx, ".version")
 }
 
-/// What the `.target` line says.
+/// The target on the `.target` line.
 pub fn target(ptx: &str) -> &str {
     directive(ptx, ".target")
 }
@@ -41,7 +41,7 @@ pub fn entries(ptx: &str) -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
-/// Bytes of each parameter of an entry point; `None` where it is no number.
+/// Bytes of each parameter of an entry point; `None` for one whose size is not a number.
 pub(crate) fn takes(text: &str, entry: &str) -> Vec<Option<u32>> {
     let starts = text.split(".entry ").skip(1).filter_map(|rest| rest.strip_prefix(entry));
     let lists = starts.filter_map(|rest| rest.trim_start().strip_prefix('('));

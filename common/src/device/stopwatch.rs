@@ -1,11 +1,11 @@
-//! Times on the GPU: two events, and what lies between them.
+//! Times on the GPU, between two events.
 
 use cudarc::driver::{CudaEvent, sys};
 
 use super::{cuda::Cuda, driver::failed, gate::Gate};
 use crate::Result;
 
-/// Times work on the GPU between two events.
+/// Measures the time of work on the GPU between two events.
 #[derive(Debug)]
 pub struct Stopwatch<'c> {
     cuda: &'c Cuda,
@@ -15,15 +15,15 @@ pub struct Stopwatch<'c> {
 }
 
 impl<'c> Stopwatch<'c> {
-    /// A stopwatch that holds the stream back until all of the work is queued: gaps between its
-    /// launches are those of the GPU, not of this program. Some systems cannot; there it is as
+    /// A stopwatch that holds the stream back until all of the work is queued, so that the gaps
+    /// between launches are the GPU's own. On systems that cannot hold a stream back it is
     /// [`ungated`](Stopwatch::ungated).
     pub fn gated(cuda: &'c Cuda) -> Result<Stopwatch<'c>> {
         Ok(Stopwatch { gate: Gate::new(cuda), ..Stopwatch::ungated(cuda)? })
     }
 
-    /// A stopwatch that holds nothing back: from an idle stream, the GPU begins with the first
-    /// launch while the host makes the others.
+    /// A stopwatch that does not hold the stream back: the GPU starts the first launch while the
+    /// host queues the others.
     pub fn ungated(cuda: &'c Cuda) -> Result<Stopwatch<'c>> {
         let event = || {
             let flags = Some(sys::CUevent_flags::CU_EVENT_DEFAULT);
@@ -32,7 +32,7 @@ impl<'c> Stopwatch<'c> {
         Ok(Stopwatch { cuda, start: event()?, end: event()?, gate: None })
     }
 
-    /// Seconds that `work`, which only launches, takes on the GPU.
+    /// Returns the seconds that the launches of `work` take on the GPU.
     pub fn time(&mut self, work: impl FnOnce() -> Result<()>) -> Result<f64> {
         let doing = || failed("timing");
         let stream = self.cuda.shared_stream();

@@ -1,9 +1,9 @@
-//! A launch as a device receives it.
+//! Launches with resolved arguments, ready for a device.
 
 use super::launch::{Arg, Buffer, Launch};
 use crate::device::Address;
 
-/// A launch with its arguments as a device takes them.
+/// A launch with resolved arguments.
 #[derive(Clone, Debug)]
 pub struct Call<'m> {
     /// The entry point.
@@ -12,18 +12,18 @@ pub struct Call<'m> {
     pub grid: u32,
     /// Threads of a block.
     pub block: u32,
-    /// Blocks of a cluster.
+    /// Blocks of a cluster; 1 without clusters.
     pub cluster: u32,
     /// Dynamic shared memory of a block, in bytes.
     pub shared: u32,
-    /// Whether it starts before the call in front of it has ended.
+    /// Whether it may start before the previous call has ended.
     pub early: bool,
     /// The arguments.
     pub args: Vec<Value<'m>>,
 }
 
 impl<'m> Call<'m> {
-    /// A plan's launch, its buffers at these addresses.
+    /// Resolves the buffers of a plan's launch to addresses.
     pub fn of(launch: &Launch, address: impl Fn(Buffer) -> Address<'m>) -> Call<'m> {
         let value = |arg: &Arg| match *arg {
             Arg::Address(buffer) => Value::Address(address(buffer)),
@@ -42,13 +42,13 @@ impl<'m> Call<'m> {
     }
 }
 
-/// An argument as the kernel receives it.
+/// A kernel argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value<'m> {
     /// Four bytes.
     U32(u32),
     /// Eight bytes.
     U64(u64),
-    /// A place in memory, in eight bytes.
+    /// An address, in eight bytes.
     Address(Address<'m>),
 }

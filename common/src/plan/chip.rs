@@ -1,27 +1,27 @@
-//! What a plan asks of the device.
+//! The limits of a device that plans use.
 
-/// The figures of a device that plans size their launches by.
+/// The limits of a device that plans size their launches by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chip {
     /// Multiprocessors.
     pub sms: u32,
-    /// Threads that a multiprocessor holds at once.
+    /// The maximum number of resident threads of a multiprocessor.
     pub threads: u32,
-    /// Blocks that a multiprocessor holds at once.
+    /// The maximum number of resident blocks of a multiprocessor.
     pub blocks: u32,
     /// Bytes of shared memory of a multiprocessor.
     pub shared: u32,
-    /// Bytes of shared memory that a block can have.
+    /// The maximum shared memory of a block, in bytes.
     pub shared_block: u32,
-    /// Blocks of the largest cluster; 1 where there are no clusters.
+    /// Blocks of the largest cluster; 1 without clusters.
     pub cluster: u32,
 }
 
-/// Bytes of shared memory that CUDA keeps for itself in every block, from Ampere on.
+/// Bytes of shared memory that CUDA reserves in every block, since Ampere.
 const RESERVED: u32 = 1 << 10;
 
 impl Chip {
-    /// An H200's, and an H100's.
+    /// The figures of an H200 or H100.
     pub const H200: Chip = Chip {
         sms: 132,
         threads: 2048,
@@ -31,8 +31,8 @@ impl Chip {
         cluster: 16,
     };
 
-    /// Blocks of that many threads and bytes of shared memory that a multiprocessor holds at once,
-    /// as far as these two and their number decide; at least one, for what has no room waits.
+    /// Returns the number of resident blocks on a multiprocessor, for blocks of this many threads
+    /// and bytes of shared memory; at least one. Registers are not considered.
     pub fn resident(&self, threads: u32, shared: u64) -> u32 {
         let by_shared = u64::from(self.shared) / (shared + u64::from(RESERVED));
         let by_shared = by_shared.try_into().unwrap_or(u32::MAX);
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_multiprocessor_is_filled_by_threads_blocks_or_shared_memory() {
+    fn threads_blocks_or_shared_memory_limit_a_multiprocessor() {
         let ring = 96 << 10;
         assert_eq!(Chip::H200.resident(256, 32), 8);
         assert_eq!(Chip::H200.resident(512, ring), 2);

@@ -1,76 +1,77 @@
-//! Which elements each partial sum holds: what a verdict on every one of them rests on.
+//! The elements of each partial sum, so that every partial sum can be verified.
 
 use std::ops::Range;
 
-/// How the elements are shared out among partial sums. No element is left out, and none is in two.
+/// How elements are assigned to partial sums: each element to exactly one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holds {
-    /// Sum i holds the elements from i × each to (i + 1) × each − 1, and the last one all that are
-    /// left: a few more, or fewer.
-    Parts {
-        /// Elements of each but the last.
+    /// Sum i holds the elements from i × each to (i + 1) × each − 1. The last sum holds all
+    /// remaining elements, which may be more or fewer than `each`.
+    Chunks {
+        /// The number of elements of each sum except the last.
         each: u64,
-        /// How many sums there are.
+        /// The number of sums.
         count: u64,
     },
-    /// Sum i holds the tiles i, i + count, i + 2 × count, and so on. What is left behind the last
-    /// whole word belongs to sum 0.
+    /// Sum i holds the tiles i, i + count, i + 2 × count, and so on. Elements after the last whole
+    /// vector belong to sum 0.
     Strides {
         /// Elements of a tile.
         tile: u64,
-        /// How many sums there are.
+        /// The number of sums.
         count: u64,
-        /// Elements of a word.
-        word: u64,
+        /// Elements of a vector.
+        width: u64,
     },
-    /// Matrices of [`ENTRIES`](Holds::ENTRIES) elements, and a matrix of sums for each of `count` even
-    /// parts of them, in the same order: a sum holds one entry of every matrix in its part. What is
-    /// left for the last matrix may be less than a whole one.
+    /// Matrices of [`ENTRIES`](Holds::ENTRIES) elements, cut into `count` even parts, with a matrix
+    /// of sums for each part in the same order: a sum holds one entry of every matrix in its part.
+    /// The last matrix may be incomplete.
     Matrices {
-        /// In which order elements lie, and sums.
+        /// The order of elements, and of sums.
         order: Order,
-        /// Matrices of each part but the last.
+        /// The number of matrices of each part except the last.
         tile: u64,
-        /// How many parts there are.
+        /// The number of parts.
         count: u64,
     },
 }
 
-/// The order in which the elements of many matrices lie.
+/// The order of the elements of many matrices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Row major: each matrix together.
+    /// Row major: each matrix is contiguous.
     Row,
-    /// Column major: the first element of every matrix, then the second of every one.
+    /// Column major: the first elements of all matrices, then all second ones, and so on.
     Column,
 }
 
 impl Holds {
-    /// One sum of everything.
-    pub const ALL: Holds = Holds::Parts { each: u64::MAX, count: 1 };
+    /// One sum of all elements.
+    pub const ALL: Holds = Holds::Chunks { each: u64::MAX, count: 1 };
 
     /// Elements of a matrix.
     pub const ENTRIES: u64 = 4;
 
-    /// How many sums there are.
+    /// The number of sums.
     pub fn count(&self) -> u64 {
         match *self {
-            Holds::Parts { count, .. } | Holds::Strides { count, .. } => count,
+            Holds::Chunks { count, .. } | Holds::Strides { count, .. } => count,
             Holds::Matrices { count, .. } => Holds::ENTRIES * count,
         }
     }
 
-    /// The elements among `n` that sum `index` holds, in order.
+    /// Returns the elements among `n` that sum `index` holds, in order.
     pub fn ranges(&self, n: u64, index: u64) -> impl Iterator<Item = Range<u64>> + use<> {
-        // From where on, how many, and how far to the next; where that ends, and what comes then.
+        // The start of the first range, the length of a range, and the distance between starts; the
+        // end of the ranges, and an extra range after them.
         let (first, tile, stride, end, rest) = match *self {
-            Holds::Parts { each, count } => {
+            Holds::Chunks { each, count } => {
                 let first = index.saturating_mul(each).min(n);
                 let last = index + 1 == count;
                 (first, if last { n - first } else { each }, u64::MAX, n, 0..0)
             }
-            Holds::Strides { tile, count, word } => {
-                let end = n - n % word;
+            Holds::Strides { tile, count, width } => {
+                let end = n - n % width;
                 (index * tile, tile, tile * count, end, if index == 0 { end..n } else { 0..0 })
             }
             Holds::Matrices { order: Order::Row, tile, .. } => {
@@ -102,7 +103,7 @@ mod tests {
     const AWKWARD: [u64; 14] =
         [0, 1, 31, 32, 33, 63, 65, 255, 257, 1023, 1025, 4096, 1_572_941, (1 << 20) + 13];
 
-    /// Which sum holds each element.
+    /// The sum that holds each element.
     fn owners(holds: Holds, n: u64) -> Vec<u64> {
         let mut owner = vec![u64::MAX; n as usize];
         for index in 0..holds.count() {
@@ -121,17 +122,18 @@ mod tests {
             owners(Holds::ALL, n);
             for each in [1, 3, 64, 1000] {
                 let count = n.div_ceil(each).max(1);
-                let owner = owners(Holds::Parts { each, count }, n);
+                let owner = owners(Holds::Chunks { each, count }, n);
                 assert!(owner.is_sorted());
-                // The last part has what is too little for one of its own.
+                // The last part includes a remainder that is too small for a part.
                 let fewer = count.saturating_sub(1).max(1);
-                owners(Holds::Parts { each, count: fewer }, n);
+                owners(Holds::Chunks { each, count: fewer }, n);
             }
-            for (tile, count, word) in [(2, 1, 2), (64, 7, 1), (64, 7, 4), (512, 132, 4), (8, 3, 2)]
+            for (tile, count, width) in
+                [(2, 1, 2), (64, 7, 1), (64, 7, 4), (512, 132, 4), (8, 3, 2)]
             {
-                let owner = owners(Holds::Strides { tile, count, word }, n);
+                let owner = owners(Holds::Strides { tile, count, width }, n);
                 for (at, owner) in owner.iter().enumerate() {
-                    let whole = (at as u64) < n - n % word;
+                    let whole = (at as u64) < n - n % width;
                     let expected = if whole { at as u64 / tile % count } else { 0 };
                     assert_eq!(*owner, expected, "{at} of {n}");
                 }
@@ -171,11 +173,11 @@ mod tests {
 
     #[test]
     fn ranges_are_in_order_and_not_empty() {
-        let strides = Holds::Strides { tile: 8, count: 2, word: 4 };
+        let strides = Holds::Strides { tile: 8, count: 2, width: 4 };
         assert_eq!(strides.ranges(35, 0).collect::<Vec<_>>(), [0..8, 16..24, 32..35]);
         assert_eq!(strides.ranges(35, 1).collect::<Vec<_>>(), [8..16, 24..32]);
         assert_eq!(strides.ranges(3, 1).count(), 0);
-        let parts = Holds::Parts { each: 16, count: 2 };
+        let parts = Holds::Chunks { each: 16, count: 2 };
         assert!(parts.ranges(35, 0).eq(std::iter::once(0..16)));
         assert!(parts.ranges(35, 1).eq(std::iter::once(16..35)));
         assert_eq!(parts.ranges(7, 1).count(), 0);

@@ -1,4 +1,4 @@
-//! What a step does for one problem, as data: the launches, in order, with their arguments.
+//! The launches of a step for one problem, as data, in order and with their arguments.
 //!
 //! A plan is made without a device, so it can be printed, tested and counted anywhere.
 
@@ -10,9 +10,9 @@ use crate::Error;
 /// The launches of one sum.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// In the order in which they run.
+    /// The launches, in order.
     pub launches: Vec<Launch>,
-    /// Buffers between them.
+    /// The buffers between them.
     pub scratch: Vec<Scratch>,
 }
 
@@ -25,42 +25,42 @@ pub struct Launch {
     pub grid: u32,
     /// Threads of a block.
     pub block: u32,
-    /// Blocks of a cluster; 1 where there are none.
+    /// Blocks of a cluster; 1 without clusters.
     pub cluster: u32,
     /// Dynamic shared memory of a block, in bytes.
     pub shared: u32,
-    /// Whether it starts before the launch in front of it has ended. Its kernel waits for that one
-    /// (`griddepcontrol.wait`) before it reads what it wrote.
+    /// Whether it may start before the previous launch has ended. The kernel waits
+    /// (`griddepcontrol.wait`) before it reads the results of that launch.
     pub early: bool,
-    /// Elements that it adds.
+    /// The number of elements that it adds.
     pub n: u64,
-    /// Where they are.
+    /// The buffer that holds them.
     pub input: Buffer,
     /// The kernel's arguments, in order.
     pub args: Vec<Arg>,
-    /// What it adds them to, stage by stage: the sums of each are the elements of the next.
+    /// The stages of its sum: the sums of each stage are the elements of the next.
     pub stages: Vec<Stage>,
 }
 
-/// One stage of a launch: elements that become fewer.
+/// A stage of a launch, which reduces elements to fewer sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stage {
-    /// Where its sums go.
+    /// The buffer for its sums.
     pub sums: Buffer,
-    /// Which elements each of them holds.
+    /// The elements that each sum holds.
     pub holds: Holds,
-    /// Additions in a row from an element to a sum, at the most: what rounding can do.
+    /// The maximum number of additions in a row from an element to a sum, for the rounding bound.
     pub depth: u32,
 }
 
-/// A place in device memory.
+/// A buffer in device memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Buffer {
-    /// The elements to be summed.
+    /// The elements.
     Input,
-    /// `Plan::scratch` of that index.
+    /// `Plan::scratch` with that index.
     Scratch(usize),
-    /// One element: the sum.
+    /// The sum: one element.
     Result,
 }
 
@@ -78,48 +78,49 @@ pub enum Arg {
 /// A buffer between launches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scratch {
-    /// Partial sums, that many; poisoned before every verified run.
+    /// That many partial sums; overwritten with poison before every verified run.
     Partials(u64),
-    /// Partial sums, that many, each with flags: a box of 64 bits for every 32 bits of an element,
-    /// which are its lower half. The flags, the upper half, are cleared once; a kernel leaves them so.
-    Mail(u64),
-    /// That many bytes of zeros, cleared once; a kernel that counts in them leaves zeros behind.
+    /// That many partial sums with flags. Each 32 bits of an element have a slot of 64 bits: the
+    /// value is its lower half and the flag its upper half. Flags are cleared once, and each kernel
+    /// clears those that it sets.
+    Messages(u64),
+    /// That many bytes of zeros, cleared once. A kernel that counts in them resets them to zero.
     Zeroed(u64),
 }
 
 impl Plan {
-    /// Additions in a row from an element to the sum, over all launches.
+    /// The maximum number of additions in a row from an element to the sum, over all launches.
     pub fn depth(&self) -> u32 {
         self.launches.iter().map(Launch::depth).sum()
     }
 
-    /// Bytes of a scratch buffer.
+    /// The size of a scratch buffer in bytes.
     pub fn scratch_bytes(&self, index: usize, element: Element) -> u64 {
         match self.scratch[index] {
             Scratch::Partials(count) => count * element.size(),
-            Scratch::Mail(count) => 2 * count * element.size(),
+            Scratch::Messages(count) => 2 * count * element.size(),
             Scratch::Zeroed(bytes) => bytes,
         }
     }
 
-    /// Checks what the device cannot launch: more blocks than a grid or a cluster has, more threads
-    /// or shared memory than a block can have.
+    /// Checks the plan against the device's limits: blocks of a grid and of a cluster, threads and
+    /// shared memory of a block.
     pub fn check(&self, chip: &Chip) -> Result<(), Error> {
         let most = i32::MAX as u32;
         let refused = |launch: &Launch| {
             let Launch { entry, grid, block, shared, n, .. } = launch;
             if *grid > most {
                 Some(format!(
-                    "{n} elements need more than the {most} blocks that a grid can have: take larger blocks or a smaller `--n`"
+                    "{n} elements need more than the {most} blocks that a grid can have: use larger blocks or a smaller `--n`"
                 ))
             } else if *shared > chip.shared_block {
                 Some(format!(
-                    "`{entry}` needs {shared} bytes of shared memory in a block, and this device gives a block {}: run the step before it, or another GPU",
+                    "`{entry}` needs {shared} bytes of shared memory in a block, but a block of this device has at most {}: run the previous step, or use another GPU",
                     chip.shared_block
                 ))
             } else if *block > chip.threads {
                 Some(format!(
-                    "`{entry}` needs blocks of {block} threads, and a multiprocessor of this device holds {}: take smaller blocks",
+                    "`{entry}` needs blocks of {block} threads, but a multiprocessor of this device holds {}: use smaller blocks",
                     chip.threads
                 ))
             } else {
@@ -137,23 +138,23 @@ impl Plan {
     }
 }
 
-/// Additions in a row, as a stage has them; those that would take days count as half a billion.
+/// Converts a number of additions in a row; saturates at 2^29.
 pub fn additions(count: u64) -> u32 {
     count.min(1 << 29) as u32
 }
 
 impl Launch {
-    /// Where its last sums go.
+    /// The buffer of its last sums.
     pub fn output(&self) -> Buffer {
         self.stages.last().map_or(self.input, |stage| stage.sums)
     }
 
-    /// How many sums it leaves.
+    /// The number of its last sums.
     pub fn sums(&self) -> u64 {
         self.stages.last().map_or(self.n, |stage| stage.holds.count())
     }
 
-    /// Additions in a row from an element to the output, at the most.
+    /// The maximum number of additions in a row from an element to the output.
     pub fn depth(&self) -> u32 {
         self.stages.iter().map(|stage| stage.depth).sum()
     }

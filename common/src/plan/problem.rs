@@ -1,4 +1,4 @@
-//! What is to be summed, and with what.
+//! A problem: the number and type of elements, the block size and the device.
 
 use std::str::FromStr;
 
@@ -7,32 +7,32 @@ use numbers::Element;
 use super::chip::Chip;
 use crate::{Error, Result};
 
-/// What is to be summed, and with what.
+/// A problem: the input of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Elements to add.
+    /// The number of elements.
     pub n: u64,
     /// Threads of a block.
     pub block: Block,
-    /// Their type.
+    /// The element type.
     pub element: Element,
     /// The device, for steps that size their launches by it.
     pub chip: Chip,
 }
 
 impl Problem {
-    /// Threads of a block, as the factor in most formulas.
+    /// Threads of a block, as most formulas use it.
     pub fn threads(&self) -> u64 {
         u64::from(self.block.threads())
     }
 }
 
-/// A block size that the kernels take: a power of two from 64 to 1024 threads.
+/// A block size that the kernels support: a power of two from 64 to 1024 threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block(u32);
 
 impl Block {
-    /// The size where none is asked for.
+    /// The default size.
     pub const USUAL: Block = Block(256);
 
     /// All block sizes.
@@ -42,8 +42,8 @@ impl Block {
     pub fn new(threads: u32) -> Result<Block> {
         Block::ALL.into_iter().find(|b| b.0 == threads).ok_or_else(|| {
             Error::Usage(format!(
-                "a block of {threads} threads cannot run these kernels: they halve the block \
-                 down to one thread, so it takes 64, 128, 256, 512 or 1024"
+                "a block of {threads} threads cannot run these kernels, which halve the block \
+                 down to one thread: use 64, 128, 256, 512 or 1024"
             ))
         })
     }
@@ -53,7 +53,7 @@ impl Block {
         self.0
     }
 
-    /// Rounds of halving from the block to one thread.
+    /// The number of rounds that halve the block down to one thread.
     pub fn rounds(self) -> u32 {
         self.0.ilog2()
     }
@@ -67,7 +67,7 @@ impl FromStr for Block {
         match number.and_then(|n| u32::try_from(n).map_err(|_| n.to_string())) {
             Ok(threads) => Block::new(threads),
             Err(given) => Err(Error::Usage(format!(
-                "{given} is no number of threads: take 64, 128, 256, 512 or 1024"
+                "{given} is not a number of threads: use 64, 128, 256, 512 or 1024"
             ))),
         }
     }
@@ -78,14 +78,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_are_read_and_what_is_none_says_why() {
+    fn block_sizes_are_parsed_or_refused_with_the_reason() {
         assert_eq!("256".parse::<Block>().unwrap().threads(), 256);
         for (text, why) in [
             ("48", "a block of 48 threads"),
-            ("-64", "-64 is no number"),
-            ("4294967360", "4294967360 is no number"),
-            ("abc", "`abc` is no number"),
-            ("", "`` is no number"),
+            ("-64", "-64 is not a number"),
+            ("4294967360", "4294967360 is not a number"),
+            ("abc", "`abc` is not a number"),
+            ("", "`` is not a number"),
         ] {
             let message = text.parse::<Block>().unwrap_err().to_string();
             assert!(message.contains(why) && message.contains("64, 128"), "{message}");
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn only_powers_of_two_from_64_to_1024_are_blocks() {
+    fn only_powers_of_two_from_64_to_1024_are_block_sizes() {
         for threads in [64, 128, 256, 512, 1024] {
             let block = Block::new(threads).unwrap();
             assert_eq!(1 << block.rounds(), threads);

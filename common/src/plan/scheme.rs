@@ -1,10 +1,10 @@
-//! The schemes that plans are made by: launch after launch until one sum is left, a grid that
-//! strides, and one pass over even parts.
+//! The schemes of plans: repeated launches until one sum is left, a grid-stride loop, and one pass
+//! over even chunks.
 
 use super::{
+    chunks::Chunks,
     holds::Holds,
     launch::{Arg, Buffer, Launch, Plan, Scratch, Stage, additions},
-    parts::Parts,
     problem::Problem,
 };
 
@@ -21,46 +21,46 @@ pub struct Phase {
     pub depth: u32,
 }
 
-/// A grid that just fills the device: each block adds a tile in every turn of its loop, and goes on
-/// with the tile that is a whole grid further.
+/// A grid that just fills the device. Each block adds a tile in each iteration of its loop, and
+/// continues with the tile that is a whole grid further on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stride {
     /// The kernel's entry point.
     pub entry: String,
-    /// Threads that a multiprocessor is to hold at once, if it can.
+    /// Resident threads of a multiprocessor, at most.
     pub resident: u32,
-    /// Elements that a block adds in a turn.
+    /// Elements that a block adds in an iteration.
     pub tile: u64,
-    /// Elements that are loaded at once.
-    pub word: u64,
+    /// Elements of a load.
+    pub width: u64,
     /// Dynamic shared memory of a block, in bytes.
     pub shared: u64,
-    /// Additions in a row in each turn.
+    /// Additions in a row in an iteration.
     pub turn: u32,
-    /// Additions in a row behind the last turn.
+    /// Additions in a row after the last iteration.
     pub tree: u32,
 }
 
-/// One launch over even parts: as many blocks as the device holds at once add them in turn, and one
-/// of them adds the partial sums.
+/// One launch over even chunks: as many blocks as are resident at once add the chunks, and one of
+/// them adds the partial sums.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pass {
     /// The kernel's entry point.
     pub entry: String,
     /// Threads of a block.
     pub threads: u32,
-    /// Blocks that a multiprocessor is to hold at once, if it can.
+    /// Resident blocks of a multiprocessor, at most.
     pub resident: u32,
     /// Dynamic shared memory of a block, in bytes.
     pub shared: u64,
-    /// The partial sums, and what else the blocks share; the kernel's last arguments.
+    /// The buffers of partial sums and shared state: the kernel's last arguments.
     pub scratch: Vec<Scratch>,
 }
 
 impl Plan {
-    /// Launches a kernel on the input, then on its own partial sums, until one is left.
+    /// Launches a kernel on the input, then on its own partial sums, until one sum is left.
     ///
-    /// No element at all still takes one launch: it writes the sum, 0.
+    /// An empty input also has one launch, which writes 0.
     pub fn until_one(problem: &Problem, phase: &Phase) -> Plan {
         let mut plan = Plan { launches: Vec::new(), scratch: Vec::new() };
         let (mut n, mut input) = (problem.n, Buffer::Input);
@@ -85,7 +85,7 @@ impl Plan {
                 args: vec![Arg::Address(input), Arg::Address(sums), Arg::U64(n)],
                 stages: vec![Stage {
                     sums,
-                    holds: Holds::Parts { each: phase.tile, count: blocks },
+                    holds: Holds::Chunks { each: phase.tile, count: blocks },
                     depth: phase.depth,
                 }],
             });
@@ -96,14 +96,14 @@ impl Plan {
         }
     }
 
-    /// Launches a grid that fills the device, and one block for its partial sums.
+    /// Launches a grid that fills the device, then one block for its partial sums.
     pub fn grid_stride(problem: &Problem, stride: &Stride) -> Plan {
         let threads = problem.block.threads();
         let held = problem.chip.resident(threads, stride.shared);
         let resident = (stride.resident / threads).clamp(1, held);
         let fill = u64::from(problem.chip.sms) * u64::from(resident);
-        // What is less than a word keeps no block of its own busy.
-        let whole = |n: u64| n - n % stride.word;
+        // A remainder smaller than a vector needs no block of its own.
+        let whole = |n: u64| n - n % stride.width;
         let blocks = whole(problem.n).div_ceil(stride.tile).clamp(1, fill);
         let launch = |n: u64, blocks: u64, input, sums| Launch {
             entry: stride.entry.clone(),
@@ -117,7 +117,7 @@ impl Plan {
             args: vec![Arg::Address(input), Arg::Address(sums), Arg::U64(n)],
             stages: vec![Stage {
                 sums,
-                holds: Holds::Strides { tile: stride.tile, count: blocks, word: stride.word },
+                holds: Holds::Strides { tile: stride.tile, count: blocks, width: stride.width },
                 depth: additions(u64::from(stride.turn) * whole(n).div_ceil(stride.tile * blocks))
                     + stride.tree,
             }],
@@ -134,8 +134,8 @@ impl Plan {
         Plan { launches, scratch: vec![Scratch::Partials(blocks)] }
     }
 
-    /// As [`grid_stride`](Plan::grid_stride), with both launches in one: the block that takes the
-    /// last ticket adds the partial sums.
+    /// Like [`grid_stride`](Plan::grid_stride), in one launch: the block that takes the last ticket
+    /// adds the partial sums.
     pub fn last_block(problem: &Problem, stride: &Stride) -> Plan {
         let mut plan = Plan::grid_stride(problem, stride);
         let stages = plan.launches.iter().flat_map(|launch| launch.stages.clone()).collect();
@@ -149,17 +149,21 @@ impl Plan {
         plan
     }
 
-    /// Launches a kernel once, over even parts. A word's elements are added one after the other, a
-    /// thread's words too, then its warp and the warps of its block.
-    pub fn over_parts(problem: &Problem, parts: &Parts, pass: Pass) -> Plan {
+    /// Launches a kernel once, over even chunks. Each thread adds the elements of a vector and then
+    /// its vectors one after the other; then the threads of its warp are added, and the warps of
+    /// its block.
+    pub fn over_chunks(problem: &Problem, chunks: &Chunks, pass: Pass) -> Plan {
         let resident = pass.resident.min(problem.chip.resident(pass.threads, pass.shared));
         let fill = u64::from(problem.chip.sms) * u64::from(resident);
         let tree = 5 + 5;
-        let lanes = (16 / problem.element.size()) as u32;
-        let words = additions(parts.words.div_ceil(u64::from(pass.threads)));
-        let part =
-            Stage { sums: Buffer::Scratch(0), holds: parts.holds(), depth: words + lanes + tree };
-        let stages = match parts.count {
+        let width = (16 / problem.element.size()) as u32;
+        let vectors = additions(chunks.vectors.div_ceil(u64::from(pass.threads)));
+        let part = Stage {
+            sums: Buffer::Scratch(0),
+            holds: chunks.holds(),
+            depth: vectors + width + tree,
+        };
+        let stages = match chunks.count {
             1 => vec![Stage { sums: Buffer::Result, ..part }],
             _ => vec![part, Stage { sums: Buffer::Result, holds: Holds::ALL, depth: tree }],
         };
@@ -167,13 +171,13 @@ impl Plan {
             Arg::Address(Buffer::Input),
             Arg::Address(Buffer::Result),
             Arg::U64(problem.n),
-            Arg::U64(parts.words),
-            Arg::U32(parts.count as u32),
+            Arg::U64(chunks.vectors),
+            Arg::U32(chunks.count as u32),
         ];
         args.extend((0..pass.scratch.len()).map(|index| Arg::Address(Buffer::Scratch(index))));
         let launch = Launch {
             entry: pass.entry,
-            grid: parts.count.min(fill) as u32,
+            grid: chunks.count.min(fill) as u32,
             block: pass.threads,
             cluster: 1,
             shared: pass.shared as u32,
@@ -210,7 +214,7 @@ mod tests {
             entry: "reduce_64".into(),
             resident: 1024,
             tile: 8 * 64 * 4,
-            word: 4,
+            width: 4,
             shared: 8,
             turn: 8,
             tree: 14,
@@ -248,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grid_that_strides_grows_as_far_as_the_device() {
+    fn a_grid_stride_grid_grows_to_fill_the_device() {
         let grids = |n, sms| grids(&Plan::grid_stride(&problem(n, sms), &stride()));
         assert_eq!(grids(0, 132), [1]);
         assert_eq!(grids(2048, 132), [1]);
@@ -259,14 +263,14 @@ mod tests {
         let small = Chip { threads: 512, ..Chip::H200 };
         let plan = Plan::grid_stride(&Problem { chip: small, ..problem(1 << 28, 132) }, &stride());
         assert_eq!(plan.launches[0].grid, 132 * 8);
-        // 2^28 elements in tiles of 2048: 2^17, over 2112 blocks 63 turns.
+        // 2^28 elements in tiles of 2048: 2^17, over 2112 blocks 63 iterations.
         let plan = Plan::grid_stride(&problem(1 << 28, 132), &stride());
         assert_eq!(plan.launches[0].depth(), 63 * 8 + 14);
         assert_eq!(plan.launches[1].depth(), 2 * 8 + 14);
     }
 
     #[test]
-    fn the_longest_input_on_the_smallest_gpu_is_reckoned_with() {
+    fn the_longest_input_on_the_smallest_gpu_does_not_overflow() {
         for n in [(1 << 45) + 1, 1 << 48] {
             let chip = Chip { threads: 64, blocks: 1, ..Chip::H200 };
             let plan = Plan::grid_stride(&Problem { chip, ..problem(n, 1) }, &stride());
@@ -279,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_block_takes_the_place_of_the_second_launch() {
+    fn the_last_block_replaces_the_second_launch() {
         for n in [0, 2048, 2052, 1 << 28] {
             let two = Plan::grid_stride(&problem(n, 132), &stride());
             let one = Plan::last_block(&problem(n, 132), &stride());
@@ -296,55 +300,55 @@ mod tests {
         for sms in [1, 7, 132] {
             for n in [0, 1 << 14, (1 << 14) + 4, 1 << 28, (1 << 32) + 13] {
                 let problem = problem(n, sms);
-                let parts = Parts::of(&problem);
-                let scratch = vec![Scratch::Mail(parts.count)];
+                let chunks = Chunks::of(&problem);
+                let scratch = vec![Scratch::Messages(chunks.count)];
                 let entry = "reduce".into();
                 let pass = Pass { entry, threads: 512, resident: 2, shared: 0, scratch };
-                let plan = Plan::over_parts(&problem, &parts, pass);
+                let plan = Plan::over_chunks(&problem, &chunks, pass);
                 let [launch] = plan.launches.as_slice() else { panic!("{n}") };
-                assert_eq!(launch.args[4], Arg::U32(parts.count as u32));
+                assert_eq!(launch.args[4], Arg::U32(chunks.count as u32));
                 assert!((1..=2 * sms).contains(&launch.grid));
                 assert_eq!(launch.grid == 1, n <= 1 << 14);
                 assert_eq!(launch.stages.len(), if n <= 1 << 14 { 1 } else { 2 });
-                assert_eq!(plan.scratch_bytes(0, Element::F64), 16 * parts.count);
+                assert_eq!(plan.scratch_bytes(0, Element::F64), 16 * chunks.count);
             }
         }
     }
 
     #[test]
-    fn a_part_is_as_deep_as_its_words_a_word_and_two_trees() {
-        for (element, lanes) in [(Element::F32, 4), (Element::F64, 2)] {
+    fn a_chunk_s_depth_is_its_vectors_a_vector_and_two_trees() {
+        for (element, width) in [(Element::F32, 4), (Element::F64, 2)] {
             let problem = Problem { element, ..problem(1 << 26, 132) };
-            let parts = Parts::of(&problem);
+            let chunks = Chunks::of(&problem);
             let pass = |threads| Pass {
                 entry: "reduce".into(),
                 threads,
                 resident: 2,
                 shared: 0,
-                scratch: vec![Scratch::Mail(parts.count)],
+                scratch: vec![Scratch::Messages(chunks.count)],
             };
-            // 256 parts of 2^16 words or of 2^17: as many for each thread as there are, and one more
-            // where they are not even.
-            let words = parts.words as u32;
-            for (threads, turns) in [(512, words / 512), (96, words / 96 + 1)] {
-                let plan = Plan::over_parts(&problem, &parts, pass(threads));
+            // 256 chunks of 2^16 or 2^17 vectors: the same number for each thread, or one more for
+            // some.
+            let vectors = chunks.vectors as u32;
+            for (threads, iterations) in [(512, vectors / 512), (96, vectors / 96 + 1)] {
+                let plan = Plan::over_chunks(&problem, &chunks, pass(threads));
                 let [part, all] = &plan.launches[0].stages[..] else { panic!("{element}") };
                 assert_eq!(
                     (part.depth, all.depth),
-                    (turns + lanes + 10, 10),
+                    (iterations + width + 10, 10),
                     "{element} {threads}"
                 );
                 assert_eq!((part.sums, all.sums), (Buffer::Scratch(0), Buffer::Result));
-                let each = parts.words * u64::from(lanes);
-                assert_eq!(part.holds, Holds::Parts { each, count: 256 });
+                let each = chunks.vectors * u64::from(width);
+                assert_eq!(part.holds, Holds::Chunks { each, count: 256 });
             }
         }
     }
 
     #[test]
-    fn what_no_device_holds_is_refused() {
+    fn plans_beyond_the_device_s_limits_are_refused() {
         assert!(plan(1 << 36, 64).check(&Chip::H200).is_ok());
-        // The last grid, block, memory and cluster that there is room for.
+        // The largest grid, block, memory and cluster that fit.
         let mut last = plan(64 * u64::from(i32::MAX as u32), 64);
         assert_eq!(last.launches[0].grid, i32::MAX as u32);
         let Chip { threads, shared_block, cluster, .. } = Chip::H200;

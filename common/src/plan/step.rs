@@ -1,4 +1,4 @@
-//! A step of the ladder, as a value.
+//! Steps of the ladder, as values.
 
 use numbers::Element;
 
@@ -8,39 +8,41 @@ use super::{
 };
 use crate::{Error, Result, device::Address};
 
-/// One kernel and how it is launched. What differs between two steps differs in this literal.
+/// A kernel and how it is launched. This literal holds everything that distinguishes two steps.
 #[derive(Debug)]
 pub struct Step {
-    /// The crate's name: also its folder, its page in the book and its row in every table.
+    /// The name of the crate, its folder, its page in the book and its rows in tables.
     pub name: &'static str,
-    /// What this step does better than the one before.
+    /// The advantage over the previous step.
     pub cures: &'static str,
-    /// What it still costs: the next step.
+    /// The remaining cost, which the next step removes.
     pub costs: &'static str,
     /// The kernel.
     pub kernel: Kernel,
-    /// The block sizes that it can be launched with.
+    /// The supported block sizes.
     pub blocks: &'static [u32],
-    /// Bytes that the address of the first element is a multiple of; 1 where it may be anywhere.
+    /// Required alignment of the first element, in bytes; 1 for any address.
     pub aligned: u64,
-    /// The driver: from a problem to the launches that solve it.
+    /// Whether the order of additions depends on the length alone, so that the sum has the same
+    /// bits for every block size, grid, device and order of execution.
+    pub fixed_order: bool,
+    /// Makes the plan for a problem.
     pub plan: fn(&Problem) -> Plan,
-    /// Kept experiments: the same step with another kernel, each named by what it changes. What it
-    /// `cures` is what it shows.
+    /// Experiments that are kept: the same step with another kernel, each named after its change.
+    /// The `cures` of each says what it shows.
     pub variants: &'static [Step],
 }
 
 impl Step {
-    /// The block size that it is launched with where another one is asked for that it does not take,
-    /// or none at all.
+    /// Returns the block size to launch with: `asked` if the step supports it, else its default.
     pub fn block(&self, asked: Option<Block>) -> Block {
         let takes = |block: &Block| self.blocks.contains(&block.threads());
         let own = || Block::ALL.into_iter().find(takes).unwrap_or(Block::USUAL);
         asked.or(Some(Block::USUAL)).filter(takes).unwrap_or_else(own)
     }
 
-    /// The block sizes that it is launched with where these are asked of many steps: each once.
-    pub fn among(&self, asked: &[Block]) -> Vec<Block> {
+    /// Returns the distinct block sizes to launch with when several steps run with these.
+    pub fn distinct_blocks(&self, asked: &[Block]) -> Vec<Block> {
         let mut blocks = Vec::new();
         for block in asked.iter().map(|&block| self.block(Some(block))) {
             if !blocks.contains(&block) {
@@ -50,57 +52,57 @@ impl Step {
         blocks
     }
 
-    /// Refuses a block size that the kernel is not made for.
-    pub fn takes(&self, block: Block) -> Result<()> {
+    /// Refuses an unsupported block size.
+    pub fn check_block(&self, block: Block) -> Result<()> {
         if self.blocks.contains(&block.threads()) {
             return Ok(());
         }
         let own: Vec<String> = self.blocks.iter().map(u32::to_string).collect();
         Err(Error::Usage(format!(
-            "{} does not run in blocks of {} threads, since its kernel and its tree are made for {}: leave `--threads` out; the library `reduce` has no such number",
+            "{} does not run in blocks of {} threads, because its kernel and its tree are made for {}: leave `--threads` out; the library `reduce` has no such limit",
             self.name,
             block.threads(),
             own.join(", ")
         )))
     }
 
-    /// Refuses elements whose first one is at an address that the kernel cannot read.
-    pub fn reads(&self, address: Address<'_>) -> Result<()> {
-        let beside = address.beside(self.aligned);
+    /// Refuses an unaligned address if the kernel needs an aligned one.
+    pub fn check_alignment(&self, address: Address<'_>) -> Result<()> {
+        let beside = address.misalignment(self.aligned);
         if beside == 0 {
             return Ok(());
         }
         Err(Error::Usage(format!(
-            "{} reads words of {} bytes, and the first element is {} bytes behind such a word: leave `--offset` out; the library `reduce` takes any",
+            "{} loads vectors of {} bytes, but the first element is {} bytes after a multiple of that: leave `--offset` out; the library `reduce` accepts any address",
             self.name, self.aligned, beside
         )))
     }
 }
 
-/// Several ways to one sum, beside the ladder: each is a step, and none is the next one's lesson.
+/// A study: several kernels for one sum, compared beside the ladder.
 #[derive(Debug)]
 pub struct Study {
     /// The crate's name.
     pub name: &'static str,
-    /// What it asks, in a line.
+    /// Its question, in a line.
     pub about: &'static str,
-    /// The sizes that it is about, as `--n` takes them.
+    /// The sizes of interest, in the form of `--n`.
     pub sizes: &'static str,
-    /// Bytes of the largest input that it is about: above it its ways are right, and no longer what
-    /// one would take. 0 where it is about all.
+    /// Bytes of the largest input of interest: above it the kernels are correct but no longer
+    /// competitive. 0 if there is no limit.
     pub up_to: u64,
-    /// The ways, in the order of every table.
+    /// The kernels, in the order of every table.
     pub ways: &'static [&'static Step],
 }
 
 /// `kernel.cu` and the PTX made from it.
 #[derive(Clone, Copy, Debug)]
 pub struct Kernel {
-    /// Where `kernel.cu` is in the source tree that this program was built from.
+    /// The path of `kernel.cu` in the source tree that this program was built from.
     pub path: &'static str,
-    /// Its text at build time.
+    /// The source at build time.
     pub source: &'static str,
-    /// The files beside it that it includes: their names, and their texts at build time.
+    /// Included files beside it: names, and sources at build time.
     pub includes: &'static [(&'static str, &'static str)],
     /// The committed PTX, in the order of [`Element::ALL`].
     pub ptx: [&'static str; 3],
@@ -112,14 +114,14 @@ impl Kernel {
         self.ptx[element as usize]
     }
 
-    /// The text of a file that it includes.
+    /// The source of a file that it includes.
     pub fn included(&self, name: &str) -> Option<&'static str> {
         self.includes.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
     }
 }
 
-/// The `kernel.cu` of the crate that this is written in, and its PTX; or `kernel!("NAME")`, the one
-/// that is called `NAME.cu`. Files that it includes are named behind it.
+/// The `kernel.cu` of the calling crate with its PTX; `kernel!("NAME")` uses `NAME.cu` instead.
+/// Further arguments name the included files.
 #[cfg(not(target_family = "wasm"))]
 #[macro_export]
 macro_rules! kernel {
@@ -140,8 +142,8 @@ macro_rules! kernel {
     };
 }
 
-/// In a page of the book, which brings the texts itself: so the interpreter there is the same
-/// whatever a kernel says.
+/// In a page of the book, kernels are empty: the page provides the sources itself, so that its
+/// interpreter does not change with a kernel.
 #[cfg(target_family = "wasm")]
 #[macro_export]
 macro_rules! kernel {
@@ -162,6 +164,7 @@ mod tests {
         kernel: Kernel { path: "", source: "", includes: &[("a.cuh", "a")], ptx: ["", "", ""] },
         blocks: &[512],
         aligned: 16,
+        fixed_order: false,
         plan: |_| Plan { launches: Vec::new(), scratch: Vec::new() },
         variants: &[],
     };
@@ -171,29 +174,32 @@ mod tests {
     }
 
     #[test]
-    fn a_step_has_the_block_size_that_is_asked_for_or_its_own() {
+    fn an_unsupported_block_size_becomes_the_default() {
         assert_eq!(STEP.block(None), block(512));
         assert_eq!(STEP.block(Some(block(64))), block(512));
         let any = Step { blocks: &[64, 128, 256, 512, 1024], ..STEP };
         assert_eq!(any.block(None), block(256));
         assert_eq!(any.block(Some(block(64))), block(64));
-        assert_eq!(STEP.among(&Block::ALL), [block(512)]);
-        assert_eq!(any.among(&Block::ALL), Block::ALL);
-        assert_eq!(STEP.among(&[]), []);
+        assert_eq!(STEP.distinct_blocks(&Block::ALL), [block(512)]);
+        assert_eq!(any.distinct_blocks(&Block::ALL), Block::ALL);
+        assert_eq!(STEP.distinct_blocks(&[]), []);
     }
 
     #[test]
-    fn what_a_step_does_not_take_is_a_sentence() {
-        assert!(STEP.takes(block(512)).is_ok());
-        let said = STEP.takes(block(256)).unwrap_err().to_string();
+    fn unsupported_blocks_and_addresses_are_refused() {
+        assert!(STEP.check_block(block(512)).is_ok());
+        let said = STEP.check_block(block(256)).unwrap_err().to_string();
         assert!(said.contains("v99-fixed does not run in blocks of 256 threads"), "{said}");
         let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
         let memory = device.alloc("elements", 64).unwrap();
-        assert!(STEP.reads(memory.address().behind(16)).is_ok());
-        let shifted = memory.address().behind(4);
-        let said = STEP.reads(shifted).unwrap_err().to_string();
-        assert!(said.contains("words of 16 bytes") && said.contains("is 4 bytes behind"), "{said}");
-        assert!(Step { aligned: 1, ..STEP }.reads(shifted).is_ok());
+        assert!(STEP.check_alignment(memory.address().skip(16)).is_ok());
+        let shifted = memory.address().skip(4);
+        let said = STEP.check_alignment(shifted).unwrap_err().to_string();
+        assert!(
+            said.contains("vectors of 16 bytes") && said.contains("is 4 bytes after"),
+            "{said}"
+        );
+        assert!(Step { aligned: 1, ..STEP }.check_alignment(shifted).is_ok());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! A step's launches, counted twice: by the interpreter, and by the GPU.
+//! Counts of a step's launches, by the interpreter and by the GPU.
 
 use super::job::Job;
 use crate::{
@@ -11,38 +11,38 @@ use crate::{
     sum::{Input, Scalar, Workload},
 };
 
-/// What was counted of a run.
+/// The counts of a run.
 #[derive(Clone, Debug)]
 pub struct Counted {
-    /// Who counted on the GPU: CUPTI's version.
+    /// CUPTI's version.
     pub version: String,
-    /// How often each launch ran to be counted.
+    /// The number of times each launch ran while it was counted.
     pub passes: usize,
-    /// What the GPU counted of each launch.
+    /// The GPU's counts of each launch.
     pub hardware: Vec<Values>,
-    /// What the interpreter counted of each launch; or why it did not.
+    /// The interpreter's counts of each launch, or the reason why there are none.
     pub interpreter: Result<Vec<simt::Counts>, String>,
 }
 
-/// The most elements that the interpreter adds beside a GPU.
+/// The largest number of elements that the interpreter adds for comparison with a GPU.
 const INTERPRETED: u64 = (1 << 21) - 1;
 
-/// Where a workload came from, so that the interpreter can have the same.
+/// How a workload was made, so that the interpreter can repeat it.
 #[derive(Clone, Copy, Debug)]
 pub struct Drawn {
-    /// What its elements are.
+    /// The kind of input.
     pub input: Input,
-    /// The seed that they come from.
+    /// The seed.
     pub seed: u64,
     /// Elements left out at the start of the memory.
     pub offset: u64,
 }
 
-/// A count of the interpreter that is the same thing as one of the hardware's.
+/// A count of the interpreter with the same definition as a hardware counter.
 type Same = fn(&simt::Counts) -> u64;
 
-/// In the order of [`METRICS`], of which the last two have no twin: PTX has other branches and
-/// instructions than the chip.
+/// Counts in the order of [`METRICS`]. The last two metrics have no counterpart, because branches
+/// and instructions of PTX differ from those of the chip.
 pub const SAME: [Same; METRICS.len() - 2] = [
     |c| c.shared_ld,
     |c| c.shared_st,
@@ -55,7 +55,7 @@ pub const SAME: [Same; METRICS.len() - 2] = [
 ];
 
 impl Counted {
-    /// Counts that both have, and those of them that differ.
+    /// Returns the number of counts that both devices have, and the number of those that differ.
     pub fn compared(&self) -> (usize, usize) {
         let Ok(interpreter) = &self.interpreter else { return (0, 0) };
         let pairs = interpreter.iter().zip(&self.hardware);
@@ -65,9 +65,10 @@ impl Counted {
     }
 }
 
-/// Runs a verified step once more, counted: on the GPU, and, where it is small, in the interpreter.
+/// Runs a verified step again and counts it: on the GPU and, if it is small, in the interpreter.
 ///
-/// Nothing is timed here, and no gate is closed: each launch runs by itself, several times.
+/// Nothing is timed and no gate is closed, because launches run one at a time and several times
+/// each.
 pub fn count<T: Scalar>(
     session: &Session<'_>,
     step: &Step,
@@ -89,7 +90,7 @@ pub fn count<T: Scalar>(
     Ok(Counted { version: session.version(), passes: session.passes, hardware, interpreter })
 }
 
-/// What the GPU counts of a job's launches.
+/// Counts a job's launches on the GPU.
 pub fn by_hardware<T: Scalar>(
     session: &Session<'_>,
     device: &Device,
@@ -102,12 +103,12 @@ pub fn by_hardware<T: Scalar>(
         job.launch(&calls)?;
         device.finish()
     })?;
-    // What was replayed over restored memory is a sum like any other.
-    job.verify_last(workload)?.right()?;
+    // The sum after the replays is verified like any other.
+    job.verify_last(workload)?.into_verified()?;
     Ok(hardware)
 }
 
-/// What the interpreter counts where it plays this GPU.
+/// Counts a run in the interpreter, which simulates this GPU.
 fn interpreted<T: Scalar>(
     step: &Step,
     ptx: &Ptx,
@@ -125,11 +126,11 @@ fn interpreted<T: Scalar>(
     let workload = Workload::<T>::shifted(&device, input, n, seed, offset)?;
     let job = Job::load(&device, step, ptx, device.problem(n, block, T::ELEMENT))?;
     simt.watch(n);
-    job.verify_once(&workload)?.right()?;
+    job.verify_once(&workload)?.into_verified()?;
     Ok(simt.observed().counters.launches.iter().map(|launch| launch.counts).collect())
 }
 
-/// The GPU that the interpreter plays beside a real one: its figures, so that plans are the same.
+/// The simulated GPU, with the limits of the real one, so that the plans are the same.
 fn played(architecture: &str, chip: Chip) -> simt::Arch {
     let number: u32 = architecture.trim_start_matches("sm_").parse().unwrap_or(0);
     let not_younger = simt::Arch::ALL.into_iter().rev().find(|arch| arch.number() <= number);
@@ -148,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_interpreter_plays_the_gpu_s_own_figures() {
+    fn the_simulated_gpu_has_the_real_one_s_limits() {
         let slice = Chip { sms: 60, cluster: 8, ..Chip::H200 };
         for (architecture, base) in
             [("sm_75", "sm_70"), ("sm_89", "sm_86"), ("sm_90", "sm_90"), ("sm_100", "sm_90")]
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_is_counted() {
+    fn differing_counts_are_counted() {
         let counts = simt::Counts { shared_ld: 7, global_ld_sectors: 9, ..Default::default() };
         let mut values = [0.0; METRICS.len()];
         (values[0], values[6], values[9]) = (7.0, 9.0, 1234.0);

@@ -1,5 +1,5 @@
-//! Whether a kernel is one that a plan can launch: its name, and what it takes. Asked before a device
-//! is, which would say less.
+//! Checks a kernel's name and parameters against a plan, because a device's own error would say
+//! less.
 
 use crate::{
     Error, Result,
@@ -7,7 +7,7 @@ use crate::{
     plan::{Arg, Buffer, Launch, Plan, Scratch},
 };
 
-/// Holds the launches of a plan against the entry points of PTX.
+/// Checks the launches of a plan against the entry points of PTX.
 pub(super) fn fits(plan: &Plan, ptx: &Ptx) -> Result<()> {
     let entries = ptx::entries(&ptx.text);
     for launch in &plan.launches {
@@ -17,7 +17,7 @@ pub(super) fn fits(plan: &Plan, ptx: &Ptx) -> Result<()> {
         }
         let takes = ptx::takes(&ptx.text, &launch.entry);
         let given = launch.args.iter().map(size);
-        // What cannot be read is left to the device.
+        // PTX that cannot be parsed is left to the device.
         if given.clone().eq(takes.iter().map(|bytes| bytes.unwrap_or(0)))
             || takes.contains(&None) && takes.len() == launch.args.len()
         {
@@ -42,14 +42,14 @@ fn size(arg: &Arg) -> u32 {
     }
 }
 
-/// What the host hands over, as a sentence has it.
+/// Describes an argument.
 fn passes(launch: &Launch, scratch: &[Scratch]) -> String {
     let arg = |arg: &Arg| match *arg {
         Arg::Address(Buffer::Input) => "the address of the elements".to_owned(),
         Arg::Address(Buffer::Result) => "the address of the sum".to_owned(),
         Arg::Address(Buffer::Scratch(index)) => match scratch.get(index) {
-            Some(Scratch::Zeroed(_)) => "the address of zeros to count in",
-            Some(Scratch::Mail(_)) => "the address of a mailbox",
+            Some(Scratch::Zeroed(_)) => "the address of zeroed counters",
+            Some(Scratch::Messages(_)) => "the address of message slots",
             Some(Scratch::Partials(_)) | None => "the address of partial sums",
         }
         .to_owned(),
@@ -60,7 +60,7 @@ fn passes(launch: &Launch, scratch: &[Scratch]) -> String {
     format!("{} ({})", numbered(all.len(), "argument"), all.join(", "))
 }
 
-/// What the kernel takes, as a sentence has it.
+/// Describes the kernel's parameters.
 fn describe(takes: &[Option<u32>], names: &[&str]) -> String {
     let named = names.len() == takes.len();
     let one = |(index, bytes): (usize, &Option<u32>)| {
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_plan_launches_fits() {
+    fn matching_parameters_pass() {
         assert_eq!(
             said("reduce(\n\t.param .u64 reduce_param_0,\n\t.param .u64 b,\n.param .b64 c\n)", ""),
             ""
@@ -118,21 +118,21 @@ mod tests {
     }
 
     #[test]
-    fn another_signature_is_told_from_both_sides() {
+    fn a_wrong_signature_is_reported_with_both_sides() {
         let source = "extern \"C\" __global__ void reduce(const Element* in, Element* out, unsigned int n) {}";
         assert_eq!(
             said("reduce(.param .u64 a, .param .u64 b, .param .u32 c)", source),
-            "the host passes `reduce` 3 arguments (the address of the elements, the address of the sum, the 64-bit number 7), and the one in kernel.cu takes 3 (`in`, 64 bits; `out`, 64 bits; `n`, 32 bits): let it take what is passed, in this order"
+            "the host passes 3 arguments (the address of the elements, the address of the sum, the 64-bit number 7) to `reduce`, but the kernel in kernel.cu takes 3 (`in`, 64 bits; `out`, 64 bits; `n`, 32 bits): declare the host's parameters, in this order"
         );
-        assert!(said("reduce(.param .u64 a)", "").contains("takes 1 (64 bits): let it"));
-        assert!(said("reduce()", "").contains("takes none: let it"));
+        assert!(said("reduce(.param .u64 a)", "").contains("takes 1 (64 bits): declare"));
+        assert!(said("reduce()", "").contains("takes none: declare"));
     }
 
     #[test]
     fn a_missing_extern_c_is_recognised() {
         let said = said("_Z6reducePKfPfy(.param .u64 a)", "");
         assert!(
-            said.contains("`_Z6reducePKfPfy` is `reduce` as C++ mangles it: write `extern \"C\"` in front of its `__global__`"),
+            said.contains("`_Z6reducePKfPfy` is the mangled name of `reduce`: write `extern \"C\"` before its `__global__`"),
             "{said}"
         );
     }

@@ -1,4 +1,4 @@
-//! A step on one problem, ready on a device: the kernel loaded, the plan made, its buffers there.
+//! A job: a step on one problem, with its kernel loaded, its plan made and its buffers allocated.
 
 use std::{cell::Cell, rc::Rc};
 
@@ -10,7 +10,7 @@ use crate::{
     sum::{Elements, Mismatch, Reference, Run, Scalar, Verdict, Workload, first_wrong},
 };
 
-/// A step, ready to run again and again.
+/// A step that is ready to run any number of times.
 #[derive(Debug)]
 pub struct Job<'d> {
     pub(super) device: &'d Device,
@@ -23,68 +23,86 @@ pub struct Job<'d> {
     runs: Cell<u32>,
 }
 
-/// A sum that was held against the exact one.
+/// A sum that was compared with the exact one.
 #[derive(Clone, Debug)]
 pub struct Checked {
     /// The sum and the reference.
     pub verdict: Verdict,
-    /// If the sum is wrong: where it went wrong.
+    /// The first error, if the sum is wrong.
     pub wrong: Option<Box<Mismatch>>,
 }
 
 impl Checked {
-    /// The verdict of a sum that is right; a wrong one is an error.
-    pub fn right(self) -> Result<Verdict> {
+    /// Returns the verdict of a correct sum. Fails if the sum is wrong.
+    pub fn into_verified(self) -> Result<Verdict> {
         self.wrong.map_or(Ok(self.verdict), |wrong| Err(Error::Wrong(wrong.to_string())))
     }
 }
 
+/// Makes the plan of a step. Fails if the step does not support the block size.
+fn plan(step: &Step, problem: &Problem) -> Result<Plan> {
+    step.check_block(problem.block)?;
+    Ok((step.plan)(problem))
+}
+
 impl<'d> Job<'d> {
-    /// Loads a step's kernel, makes its plan for the problem, and the plan's buffers.
+    /// Loads a step's kernel, makes its plan for the problem, and allocates the plan's buffers.
     pub fn load(
         device: &'d Device,
         step: &'d Step,
         ptx: &Ptx,
         problem: Problem,
     ) -> Result<Job<'d>> {
-        fits(&(step.plan)(&problem), ptx)?;
-        Job::with(device, step, &Rc::new(device.load(ptx)?), problem)
+        let plan = plan(step, &problem)?;
+        fits(&plan, ptx)?;
+        Job::planned(device, step, Rc::new(device.load(ptx)?), problem, plan)
     }
 
-    /// As [`load`](Job::load), with a kernel that is loaded already.
-    pub fn with(
+    /// Like [`load`](Job::load), with a kernel that is loaded already.
+    pub fn with_program(
         device: &'d Device,
         step: &'d Step,
         program: &Rc<Program>,
         problem: Problem,
     ) -> Result<Job<'d>> {
-        step.takes(problem.block)?;
-        let plan = (step.plan)(&problem);
+        let plan = plan(step, &problem)?;
+        Job::planned(device, step, program.clone(), problem, plan)
+    }
+
+    /// Checks that the chip allows the plan, and allocates its buffers. A GPU that is too old for
+    /// the kernel was refused earlier, when the kernel was loaded.
+    fn planned(
+        device: &'d Device,
+        step: &'d Step,
+        program: Rc<Program>,
+        problem: Problem,
+        plan: Plan,
+    ) -> Result<Job<'d>> {
         plan.check(&problem.chip)?;
         let mut scratch = Vec::new();
         for (index, kind) in plan.scratch.iter().enumerate() {
             let bytes = plan.scratch_bytes(index, problem.element);
             let memory = device.alloc("the partial sums", bytes)?;
-            if let Scratch::Zeroed(_) | Scratch::Mail(_) = kind {
+            if let Scratch::Zeroed(_) | Scratch::Messages(_) = kind {
                 device.fill(&memory, 0)?;
             }
             scratch.push(memory);
         }
         let result = device.alloc("the sum", problem.element.size())?;
-        let (program, runs) = (program.clone(), Cell::new(0));
+        let runs = Cell::new(0);
         Ok(Job { device, step, problem, plan, program, scratch, result, runs })
     }
 
-    /// What it launches.
+    /// The plan.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// Runs it on the workload, over forgotten buffers, and holds its sum, and every partial sum that
-    /// it is made of, against the exact one; then once more on numbers that no addition rounds, over
-    /// the memory that the first run left. What is done before anything is timed.
+    /// Verifies the job before it is timed, in two runs. The first, on the workload, starts with
+    /// cleared buffers; the sum and every partial sum are compared with the exact ones. The second
+    /// adds numbers whose sums are exact, over the memory that the first run left.
     ///
-    /// The interpreter watches the first run alone.
+    /// The interpreter observes only the first run.
     pub fn verify<T: Scalar>(&self, workload: &Workload<T>) -> Result<Checked> {
         let first = self.verify_once(workload)?;
         if first.wrong.is_some() {
@@ -95,7 +113,7 @@ impl<'d> Job<'d> {
         Ok(Checked { wrong, ..first })
     }
 
-    /// The first half of [`verify`](Job::verify): one run, on the workload alone.
+    /// The first run of [`verify`](Job::verify) alone.
     pub fn verify_once<T: Scalar>(&self, workload: &Workload<T>) -> Result<Checked> {
         self.fits(workload)?;
         let calls = self.calls(workload.warm())?;
@@ -105,8 +123,8 @@ impl<'d> Job<'d> {
         self.hold(workload.elements(), workload.reference, Run::First)
     }
 
-    /// The second half, [while](Workload::while_exact) the workload is exact: the sum alone is
-    /// forgotten, so that what the first run left behind shows.
+    /// The second run of [`verify`](Job::verify), [while](Workload::while_exact) the workload holds
+    /// exact elements. Only the sum is cleared, so that state left by the first run has an effect.
     pub fn verify_exactly<T: Scalar>(&self, workload: &Workload<T>) -> Result<Checked> {
         self.device.unwatched(|| {
             let elements = workload.exact();
@@ -116,22 +134,22 @@ impl<'d> Job<'d> {
             self.launch(&calls).map_err(|error| error.in_second_run())?;
             let mut checked = self.hold(elements, elements.total(), Run::Exact)?;
             match &mut checked.wrong {
-                Some(wrong) => wrong.left = self.left_behind(workload.warm())?,
-                None => checked.wrong = self.flags_up(checked.verdict)?,
+                Some(wrong) => wrong.leftover = self.leftover(workload.warm())?,
+                None => checked.wrong = self.flags_left_set(checked.verdict)?,
             }
             Ok(checked)
         })
     }
 
-    /// Holds the sums of the last run against the exact ones, whatever ran before it: a kernel that
-    /// leaves something behind is right once, and then wrong.
+    /// Verifies the sums of the last run, whichever runs came before, because a kernel that leaves
+    /// state behind is correct once and wrong later.
     pub fn verify_last<T: Scalar>(&self, workload: &Workload<T>) -> Result<Checked> {
         self.fits(workload)?;
         let run = Run::Later(self.runs.get());
         self.hold(workload.elements(), workload.reference, run)
     }
 
-    /// Holds the sum of the last run, and all that it is made of, against these elements.
+    /// Compares the sum of the last run and all its partial sums with these elements.
     fn hold<T: Scalar>(
         &self,
         elements: Elements<'_, T>,
@@ -158,32 +176,32 @@ impl<'d> Job<'d> {
         }
     }
 
-    /// Overwrites what an earlier run left: a kernel that writes nothing is found out.
+    /// Overwrites the results of earlier runs, so that a kernel that writes nothing fails.
     fn forget(&self) -> Result<()> {
         for (memory, kind) in self.scratch.iter().zip(&self.plan.scratch) {
             if let Scratch::Partials(_) = kind {
-                self.device.forget(memory)?;
+                self.device.poison(memory)?;
             }
         }
         self.poison_sum()
     }
 
-    /// Overwrites the sum alone, so that the next one is not taken for it; what runs leave behind
-    /// for each other stays.
+    /// Overwrites only the sum, so that an old sum is not taken for a new one. State that runs
+    /// leave for each other stays.
     pub fn poison_sum(&self) -> Result<()> {
-        self.device.forget(&self.result)
+        self.device.poison(&self.result)
     }
 
-    /// The launches with their arguments resolved, on the elements at that address; refused where
-    /// there are fewer, or the kernel cannot read the first one.
+    /// Resolves the arguments of the launches, for the elements at that address. Fails if there are
+    /// too few elements, or if the kernel does not support the alignment of the address.
     pub fn calls<'c>(&'c self, input: Address<'c>) -> Result<Vec<Call<'c>>> {
         let input = input.first(self.problem.n * self.problem.element.size())?;
-        self.step.reads(input)?;
+        self.step.check_alignment(input)?;
         let address = |buffer| self.address(buffer, input);
         Ok(self.plan.launches.iter().map(|launch| Call::of(launch, address)).collect())
     }
 
-    /// Where a buffer lies, whose input lies at that address.
+    /// The address of a buffer, for an input at that address.
     pub fn address<'c>(&'c self, buffer: Buffer, input: Address<'c>) -> Address<'c> {
         match buffer {
             Buffer::Input => input,
@@ -192,7 +210,7 @@ impl<'d> Job<'d> {
         }
     }
 
-    /// Launches calls that [`calls`](Job::calls) made. On a GPU this does not wait.
+    /// Launches calls from [`calls`](Job::calls). On a GPU this does not wait.
     pub fn launch(&self, calls: &[Call<'_>]) -> Result<()> {
         self.runs.set(self.runs.get().saturating_add(1));
         let launches = calls.iter().zip(&self.plan.launches).enumerate();
@@ -202,7 +220,7 @@ impl<'d> Job<'d> {
         })
     }
 
-    /// The sum, after all that was launched.
+    /// Reads the sum after all launches so far have finished.
     fn sum<T: Scalar>(&self) -> Result<T> {
         self.device.finish()?;
         let mut sum = [T::ZERO];
@@ -210,17 +228,17 @@ impl<'d> Job<'d> {
         Ok(sum[0])
     }
 
-    /// The first bytes of the sum, after all that was launched, with one wait: what a caller does
-    /// who wants nothing else.
+    /// Reads the first bytes of the sum after all launches so far have finished, with a single
+    /// wait, as a caller would.
     pub fn fetch(&self, sum: &mut [u8]) -> Result<()> {
         self.device.read(&self.result, sum)
     }
 
-    /// The first `count` elements of what a stage wrote, in the last run.
+    /// Reads the first `count` elements that a stage wrote in the last run.
     pub fn output<T: Scalar>(&self, buffer: Buffer, count: u64) -> Result<Vec<T>> {
         let (memory, mail) = match buffer {
             Buffer::Scratch(index) => {
-                (&self.scratch[index], matches!(self.plan.scratch[index], Scratch::Mail(_)))
+                (&self.scratch[index], matches!(self.plan.scratch[index], Scratch::Messages(_)))
             }
             Buffer::Result => (&self.result, false),
             Buffer::Input => {
@@ -234,7 +252,7 @@ impl<'d> Job<'d> {
         if mail {
             let mut boxes = vec![0; 2 * bytes.len()];
             self.device.read(memory, &mut boxes)?;
-            // The flag is the upper half of each box.
+            // The flag is the upper half of each slot.
             let halves = boxes.chunks_exact(8).flat_map(|mail| &mail[..4]);
             bytes.iter_mut().zip(halves).for_each(|(byte, half)| *byte = *half);
         } else {
@@ -244,7 +262,7 @@ impl<'d> Job<'d> {
     }
 }
 
-/// A launch of the plan, from 1, as a sentence has it.
+/// Describes launch `number` of the plan, from 1.
 fn described(number: usize, launch: &Launch) -> String {
     let Launch { grid, block, n, .. } = launch;
     let blocks = if *grid == 1 { "block" } else { "blocks" };
@@ -263,7 +281,7 @@ mod tests {
         sum::Input,
     };
 
-    /// A kernel that adds two partial sums, and leaves it to others to make them.
+    /// A kernel that adds two partial sums without computing them.
     const LAZY: &str = "
 .version 8.4
 .target sm_60
@@ -290,7 +308,7 @@ mod tests {
         let partials = Buffer::Scratch(0);
         let args = vec![Arg::Address(partials), Arg::Address(Buffer::Result)];
         let stages = vec![
-            Stage { sums: partials, holds: Holds::Parts { each: 20, count: 2 }, depth: 1 },
+            Stage { sums: partials, holds: Holds::Chunks { each: 20, count: 2 }, depth: 1 },
             Stage { sums: Buffer::Result, holds: Holds::ALL, depth: 1 },
         ];
         let launch = played::launch(problem, 2, args, stages);
@@ -298,7 +316,7 @@ mod tests {
     });
 
     #[test]
-    fn partial_sums_of_before_are_forgotten() {
+    fn old_partial_sums_are_overwritten() {
         let settings = Settings { checks: Some(Vec::new()), ..Settings::default() };
         let device = Device::open(Choice::Simt, &settings).unwrap();
         let ptx = played::ptx(LAZY);
@@ -308,11 +326,12 @@ mod tests {
         device.write(&job.scratch[0], 0, bytemuck::cast_slice(&[20i32, 13])).unwrap();
         job.launch(&job.calls(workload.warm()).unwrap()).unwrap();
         assert!(job.verify_last(&workload).unwrap().wrong.is_none(), "they were right");
-        // Where two of them are wrong, their sum may be right.
+        // Two wrong partial sums can have a correct total.
         device.write(&job.scratch[0], 0, bytemuck::cast_slice(&[19i32, 14])).unwrap();
-        let wrong = job.verify_last(&workload).unwrap().wrong.expect("one in the wrong part");
+        let wrong =
+            job.verify_last(&workload).unwrap().wrong.expect("an element in the wrong part");
         assert!(wrong.verdict.verified() && wrong.first.is_some_and(|first| first.index == 0));
-        let wrong = job.verify_once(&workload).unwrap().wrong.expect("nobody made them");
+        let wrong = job.verify_once(&workload).unwrap().wrong.expect("they were not computed");
         assert!(
             wrong.to_string().ends_with(
                 "block 0 of launch 1, which adds the elements 0 to 19, never wrote its partial sum"
@@ -322,14 +341,14 @@ mod tests {
     }
 
     #[test]
-    fn elements_that_are_not_there_are_not_launched_on() {
+    fn a_launch_on_missing_elements_is_refused() {
         let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
         let ptx = played::ptx(LAZY);
         let problem = device.problem(33, Block::new(64).unwrap(), Element::I32);
         let job = Job::load(&device, &STEP, &ptx, problem).unwrap();
         let memory = device.alloc("the input", 33 * 4).unwrap();
         assert_eq!(job.calls(memory.address()).unwrap().len(), 1);
-        let error = job.calls(memory.address().behind(4)).unwrap_err().to_string();
+        let error = job.calls(memory.address().skip(4)).unwrap_err().to_string();
         assert!(error.contains("132 bytes do not fit into device memory of 128"), "{error}");
     }
 

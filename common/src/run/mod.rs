@@ -1,10 +1,10 @@
-//! One step on one problem: the job, what came of it, and how long it took.
+//! One step on one problem: the job, its outcome and its times.
 
 #[cfg(not(target_family = "wasm"))]
 mod counted;
 mod fits;
 mod job;
-mod left;
+mod leftover;
 mod outcome;
 #[cfg(test)]
 mod played;

@@ -1,4 +1,4 @@
-//! One step on one problem: plan, run, verify, time.
+//! Runs a step on a problem: plan, run, verify, time.
 
 use super::{
     Counted,
@@ -12,7 +12,7 @@ use crate::{
     sum::{Mismatch, Run, Scalar, Verdict, Workload},
 };
 
-/// What a run gave.
+/// The outcome of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The step's name.
@@ -21,27 +21,27 @@ pub struct Outcome {
     pub device: Facts,
     /// Elements.
     pub n: u64,
-    /// Their type.
+    /// The element type.
     pub element: Element,
     /// Threads of a block.
     pub threads: u32,
-    /// What was launched.
+    /// The launches.
     pub plan: Plan,
-    /// Where the PTX comes from.
+    /// The origin of the PTX.
     pub origin: String,
     /// The sum and the reference.
     pub verdict: Verdict,
-    /// If the sum is wrong: where it went wrong.
+    /// The first error, if the sum is wrong.
     pub wrong: Option<Box<Mismatch>>,
-    /// The times; `None` in the interpreter, and where the sum is wrong.
+    /// The times; `None` in the interpreter, and if the sum is wrong.
     pub timing: Option<Timing>,
     /// Seconds that the copy to the device took.
     pub copy: Option<f64>,
-    /// What the interpreter saw; `None` on a GPU.
+    /// The interpreter's observations; `None` on a GPU.
     pub observed: Option<Observed>,
-    /// What was counted by the GPU, where that was asked for.
+    /// The GPU's counts, if they were requested.
     pub counted: Option<Counted>,
-    /// The kernel's source; empty where only its PTX is known.
+    /// The kernel's source; empty if only its PTX is known.
     pub source: String,
 }
 
@@ -50,15 +50,14 @@ pub struct Outcome {
 pub struct Refusal {
     /// The step's name.
     pub step: &'static str,
-    /// What it needs, in few words: `sm_90`.
+    /// The missing property, such as `sm_90`.
     pub needs: String,
-    /// The same as a sentence.
+    /// The error message.
     pub why: String,
 }
 
 impl Refusal {
-    /// What is wrong with the GPU, and not with the step nor with what was asked of it; else the
-    /// error itself.
+    /// Converts an error that is caused by a limit of the GPU. Returns any other error unchanged.
     pub fn of(step: &'static str, error: Error) -> Result<Refusal> {
         let needs = match &error {
             Error::OldGpu { target, .. } => target.clone(),
@@ -75,7 +74,7 @@ impl Outcome {
         self.n * self.element.size()
     }
 
-    /// What is wrong with it: its sum, or what the checks found.
+    /// Returns the error of the run: a wrong sum, or findings.
     pub fn fault(&self) -> Option<Error> {
         let findings = self.observed.as_ref().map_or(&[][..], |observed| &observed.findings);
         if let Some(mismatch) = &self.wrong {
@@ -84,7 +83,7 @@ impl Outcome {
         }
         let first = findings.first()?;
         Some(Error::Findings(format!(
-            "the sum is right, but the checks find fault with {} in {places}: {sentence}",
+            "the sum is right, but the checks found errors in {} in {places}: {sentence}",
             self.step,
             places = match findings.len() {
                 1 => "one place".to_owned(),
@@ -94,36 +93,37 @@ impl Outcome {
         )))
     }
 
-    /// Why its sum is wrong, or how to look for that.
+    /// Explains why the sum is wrong, or how to find out.
     fn why(&self, mismatch: &Mismatch) -> Option<String> {
         let Some(Observed { checks, findings, .. }) = &self.observed else {
-            return Some("`--device simt` looks for the reason, in a smaller sum".into());
+            return Some("`--device simt` with a smaller `--n` can find the reason".into());
         };
         if let Some(first) = findings.first() {
-            return Some(format!("the checks say why: {}", first.sentence()));
+            return Some(format!("the checks found: {}", first.sentence()));
         }
         if checks.len() < Check::ALL.len() {
-            return Some("`--check races,memory,sync` looks for the reason".into());
+            return Some("`--check races,memory,sync` can find the reason".into());
         }
-        // What was never written, or is wrong in a second run alone, has a reason of its own.
+        // A partial sum that was never written, or is wrong only in a second run, already has an
+        // explanation.
         let told = mismatch.first.is_some_and(|first| first.unwritten);
         (mismatch.run == Run::First && !told).then(|| {
-            "memory and barriers are sound, so what is added is not what should be: look at which elements its threads load, and which sums they join".into()
+            "the checks found no error in memory accesses and barriers, so the kernel adds the wrong values: look at which elements its threads load, and which sums they combine".into()
         })
     }
 }
 
-/// How to time.
+/// How to time a sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Samples {
-    /// How many; with none, the sum is only verified.
+    /// The number of samples; with 0, the sum is only verified.
     pub count: usize,
-    /// Whether the input may stay in L2 from one to the next.
+    /// Whether the input may stay in L2 between samples.
     pub warm: bool,
 }
 
 impl Samples {
-    /// Where the next one finds its input: in L2, if it may stay there.
+    /// The address of the next sample's input, which is in L2 if it may stay there.
     fn input<T: Scalar>(self, workload: &Workload<T>) -> Address<'_> {
         if self.warm { workload.warm() } else { workload.cold() }
     }
@@ -133,7 +133,7 @@ impl Samples {
     }
 }
 
-/// Runs a step. A wrong sum has no time.
+/// Runs a step. A wrong sum is not timed.
 pub fn run<T: Scalar>(
     step: &Step,
     ptx: &Ptx,
@@ -153,7 +153,7 @@ pub fn run<T: Scalar>(
         device: device.facts().clone(),
         n,
         element: T::ELEMENT,
-        // A study has a block of its own, whatever is asked.
+        // A study has its own block size, which `--threads` does not change.
         threads: job.plan().launches.first().map_or(block.threads(), |launch| launch.block),
         plan: job.plan().clone(),
         origin: ptx.origin.clone(),
@@ -179,8 +179,8 @@ pub fn run<T: Scalar>(
     Ok(outcome)
 }
 
-/// Times a job that was verified: the seconds of each sample, and whether the last timed sum was
-/// still right. `clock` runs what it is given once, and says how long that took.
+/// Times a verified job. Returns the seconds of each sample, and whether the last timed sum was
+/// still right. `clock` runs its argument once and returns the time of that run.
 fn time<T: Scalar>(
     job: &Job<'_>,
     workload: &Workload<T>,
@@ -199,7 +199,8 @@ fn time<T: Scalar>(
 
 #[cfg(test)]
 impl Outcome {
-    /// As a GPU with a bus of 10¹² bytes a second would have it: a right sum of ones in f64.
+    /// A made-up outcome of a GPU with a peak bandwidth of 10¹² bytes per second: a correct sum of
+    /// ones in f64.
     pub(crate) fn made_up(step: &'static str, n: u64, samples: &[f64]) -> Outcome {
         let chip = crate::plan::Chip::H200;
         let device =
@@ -237,8 +238,8 @@ mod tests {
         sum::Input,
     };
 
-    /// A kernel that is right for ones when it runs for the first time: it adds how often it ran
-    /// before, and leaves that behind.
+    /// A kernel that is correct for ones in its first run: it adds the number of earlier runs,
+    /// which it keeps in memory.
     const FORGETFUL: &str = "
 .version 8.4
 .target sm_60
@@ -290,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_run_leaves_behind_is_found_in_the_second_run() {
+    fn state_left_by_a_run_is_found_in_the_second_run() {
         on_the_interpreter(|job, workload| {
             let wrong = job.verify(workload).unwrap().wrong.expect("it gives n + 1").to_string();
             assert!(
@@ -298,14 +299,16 @@ mod tests {
                 "{wrong}"
             );
             assert!(
-                wrong.ends_with("; `runs[0]` is 1 for the first atomic of launch 2, at PTX line 16, and was 0 for that of launch 1: let the last of a launch set it back, as `atomicInc` does by itself"),
+                wrong.contains(
+                    "; `runs[0]` is 1 for the first atomic of launch 2, at PTX line 16, "
+                ),
                 "{wrong}"
             );
         });
     }
 
     #[test]
-    fn what_is_left_behind_by_a_store_is_told_too() {
+    fn state_left_by_a_store_is_found_too() {
         let stores = FORGETFUL.replace(
             "atom.global.add.u32 %old, [%runs], 1;",
             "ld.global.u32 %old, [%runs];\nadd.u32 %sum, %old, 1;\nst.global.u32 [%runs], %sum;",
@@ -313,15 +316,15 @@ mod tests {
         on_the_interpreter_with(&stores, |job, workload| {
             let wrong = job.verify(workload).unwrap().wrong.expect("it gives n + 1").to_string();
             assert!(
-                wrong.ends_with("; it found its tickets or mail zero, and did not leave them so: let the last block set them back"),
+                wrong.ends_with("; its tickets or message flags were zero when it began and not when it ended: let the last block reset them"),
                 "{wrong}"
             );
         });
     }
 
-    /// What is wrong in the second run for another reason has none of these.
+    /// A kernel that is wrong in its second run for another reason gets no such hint.
     #[test]
-    fn who_leaves_nothing_behind_is_not_accused() {
+    fn a_kernel_that_leaves_no_state_gets_no_hint() {
         let constant =
             FORGETFUL.replace("atom.global.add.u32 %old, [%runs], 1;", "mov.u32 %old, 0;");
         on_the_interpreter_with(&constant, |job, workload| {
@@ -332,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_run_leaves_behind_is_found_in_the_last_timed_sum() {
+    fn state_left_by_a_run_is_found_in_the_last_timed_sum() {
         on_the_interpreter(|job, workload| {
             assert!(job.verify_once(workload).unwrap().wrong.is_none());
             let samples = Samples { count: 5, warm: false };
@@ -358,21 +361,21 @@ mod tests {
     }
 
     #[test]
-    fn a_cold_sample_reads_another_copy_and_says_so() {
+    fn a_cold_sample_reads_another_copy_and_is_marked() {
         let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
         let workload = Workload::<i32>::new(&device, Input::Ones, 33, 1).unwrap();
         let workload = workload.in_copies(&device, 2);
         for (warm, apart) in [(true, 0), (false, 33 * 4)] {
             let samples = Samples { count: 1, warm };
             let [first, second] = [0, 1].map(|_| samples.input(&workload));
-            assert_eq!(second, first.behind(apart));
+            assert_eq!(second, first.skip(apart));
             let timing = samples.timing(vec![1e-6], true);
             assert_eq!((timing.cold, timing.gated), (!warm, true));
         }
     }
 
     #[test]
-    fn a_gpu_s_wrong_sum_is_looked_into_by_the_interpreter() {
+    fn a_wrong_sum_on_a_gpu_points_to_the_interpreter() {
         let mut outcome = Outcome::made_up("v0-naive", 33, &[]);
         assert!(outcome.fault().is_none());
         let block = Block::new(64).unwrap();
@@ -383,18 +386,18 @@ mod tests {
         let said = outcome.fault().unwrap().to_string();
         assert!(said.starts_with("forgetful is wrong: the sum of 33 f64"), "{said}");
         assert!(
-            said.ends_with("; `--device simt` looks for the reason, in a smaller sum"),
+            said.ends_with("; `--device simt` with a smaller `--n` can find the reason"),
             "{said}"
         );
     }
 
     #[test]
-    fn a_timed_run_that_writes_nothing_is_found() {
+    fn a_timed_run_that_writes_nothing_is_wrong() {
         on_the_interpreter(|job, workload| {
             assert!(job.verify_once(workload).unwrap().wrong.is_none());
             let samples = Samples { count: 1, warm: true };
             let (_, last) = time(job, workload, samples, |_| Ok(1e-6)).unwrap();
-            let wrong = last.wrong.expect("the sum of before is poisoned").to_string();
+            let wrong = last.wrong.expect("the previous sum is overwritten").to_string();
             assert!(wrong.contains("the kernel gave -1"), "{wrong}");
             assert!(wrong.ends_with("never wrote its partial sum"), "{wrong}");
         });

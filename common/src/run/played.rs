@@ -1,4 +1,4 @@
-//! What tests of this folder run: a step whose text is handed over beside it.
+//! The step of this folder's tests, whose PTX is a string.
 
 use crate::{
     Kernel, Step,
@@ -6,7 +6,7 @@ use crate::{
     plan::{Arg, Buffer, Launch, Plan, Problem, Stage},
 };
 
-/// A step in blocks of 64, with no kernel of its own.
+/// A step in blocks of 64, without a kernel.
 pub(super) const fn step(name: &'static str, plan: fn(&Problem) -> Plan) -> Step {
     Step {
         name,
@@ -15,18 +15,19 @@ pub(super) const fn step(name: &'static str, plan: fn(&Problem) -> Plan) -> Step
         kernel: Kernel { path: "", source: "", includes: &[], ptx: ["", "", ""] },
         blocks: &[64],
         aligned: 1,
+        fixed_order: false,
         plan,
         variants: &[],
     }
 }
 
-/// Its text.
+/// Makes PTX of a string.
 pub(super) fn ptx(text: impl Into<String>) -> Ptx {
     let (origin, source) = (String::new(), String::new());
     Ptx { text: text.into(), source, origin, file: "played.ptx".into() }
 }
 
-/// A launch of it: so many blocks on all elements of the input.
+/// A launch of the step: `grid` blocks on all elements of the input.
 pub(super) fn launch(problem: &Problem, grid: u32, args: Vec<Arg>, stages: Vec<Stage>) -> Launch {
     Launch {
         entry: "reduce".into(),

@@ -1,9 +1,9 @@
-//! Times as they were measured: every sample, and the figures made from them.
+//! Measured times: every sample, and their statistics.
 
 /// The times of one sum, over several samples.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timing {
-    /// Seconds, in the order in which they were taken.
+    /// The samples in seconds, in the order of measurement.
     pub samples: Vec<f64>,
     /// Whether the input was outside of L2 when each sample began.
     pub cold: bool,
@@ -11,7 +11,8 @@ pub struct Timing {
     pub gated: bool,
 }
 
-/// Samples taken before those that count: the first launches find cold instruction caches.
+/// The number of discarded samples before the others: the first launches find cold instruction
+/// caches.
 pub(super) const WARM_UP: usize = 3;
 
 impl Timing {
@@ -30,7 +31,7 @@ impl Timing {
         numbers::quantile(&numbers::sorted(self.samples.iter().copied()), q)
     }
 
-    /// Bytes a second at the median: `bytes` read once, over the time.
+    /// Bytes per second at the median: `bytes`, each read once, divided by the time.
     pub fn bandwidth(&self, bytes: u64) -> f64 {
         bytes as f64 / self.median()
     }

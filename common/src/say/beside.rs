@@ -1,4 +1,4 @@
-//! What the interpreter counted beside what the GPU did: `--counters`.
+//! The interpreter's counts beside the GPU's: `--counters`.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use crate::{
     run::{Counted, Outcome, SAME},
 };
 
-/// A count that both have: its name, and its place in `METRICS` and [`SAME`].
+/// A count that both devices have: its name, and its index in `METRICS` and [`SAME`].
 const BOTH: [(&str, usize); 8] = [
     ("shared loads", 0),
     ("shared stores", 1),
@@ -26,18 +26,18 @@ const BOTH: [(&str, usize); 8] = [
 /// A count of the interpreter.
 type Ours = fn(&Counts) -> u64;
 
-/// A count that is no twin of the hardware's.
+/// A count without a hardware counterpart.
 const OTHER: [(&str, Ours, usize); 2] =
     [("divergent branches", |c| c.divergent_branches, 8), ("instructions", |c| c.warp_insts, 9)];
 
-/// A count that CUPTI has not.
+/// A count that CUPTI does not have.
 const OURS: [(&str, Ours); 2] = [("barriers", |c| c.barriers), ("shuffles", |c| c.shuffles)];
 
-/// What stands in a cell that nobody can fill.
+/// The content of a cell that has no value.
 const NONE: &str = "–";
 
-/// The counts of each launch, side by side; nothing where the GPU was not asked.
-pub fn beside(outcome: &Outcome) -> String {
+/// Formats the counts of each launch, side by side; empty if the GPU did not count.
+pub fn side_by_side(outcome: &Outcome) -> String {
     let Some(counted) = &outcome.counted else { return String::new() };
     let mut text = line("counters", &summary(counted));
     for (index, hardware) in counted.hardware.iter().enumerate() {
@@ -47,7 +47,7 @@ pub fn beside(outcome: &Outcome) -> String {
     text + "\n" + &notes(counted)
 }
 
-/// Who counted, and whether they agree.
+/// Describes the source of the counts and whether they agree.
 fn summary(counted: &Counted) -> String {
     let passes = match counted.passes {
         1 => "once".to_owned(),
@@ -56,8 +56,8 @@ fn summary(counted: &Counted) -> String {
     let by = format!("by CUPTI {}, each launch run {passes} to be counted", counted.version);
     match (&counted.interpreter, counted.compared()) {
         (Err(why), _) => format!("{by}; {why}"),
-        (Ok(_), (all, 0)) => format!("{by}: all {all} that both count are equal"),
-        (Ok(_), (all, some)) => format!("{by}: {some} of {all} that both count differ"),
+        (Ok(_), (all, 0)) => format!("{by}: all {all} common counts are equal"),
+        (Ok(_), (all, some)) => format!("{by}: {some} of {all} common counts differ"),
     }
 }
 
@@ -81,7 +81,7 @@ fn launch(ours: Option<&Counts>, hardware: &Values) -> String {
         }
     }
     for (name, count, index) in OTHER {
-        let verdict = if ours.is_some() { "not the same thing" } else { NONE };
+        let verdict = if ours.is_some() { "not comparable" } else { NONE };
         row(name, ours.map(count), Some(hardware[index] as u64), verdict);
     }
     for (name, count) in OURS {
@@ -90,40 +90,41 @@ fn launch(ours: Option<&Counts>, hardware: &Values) -> String {
     lines(&right(&mut table, 1..3))
 }
 
-/// Wavefronts beyond the least that the accesses take.
+/// Wavefronts beyond the minimum for the accesses.
 fn conflicts(counts: &Counts) -> u64 {
     counts.shared_ld_conflicts + counts.shared_st_conflicts
 }
 
-/// The same of the hardware's wavefronts; how wide an access is, and so the least, is the
-/// interpreter's to know.
+/// Like [`conflicts`], for the hardware's wavefronts. The minimum depends on the width of each
+/// access, which only the interpreter reports.
 fn extra(ours: &Counts, hardware: &Values) -> u64 {
     let wavefronts = ours.shared_ld_wavefronts + ours.shared_st_wavefronts;
     let least = wavefronts - conflicts(ours);
     ((hardware[2] + hardware[3]) as u64).saturating_sub(least)
 }
 
-/// What the words in the last column mean, as far as they stand there.
+/// Explains the terms that occur in the last column.
 fn notes(counted: &Counted) -> String {
     let mut text = String::new();
     if counted.interpreter.is_ok() {
-        text += &line("derived", "wavefronts beyond the least that the accesses take");
+        text += &line("derived", "wavefronts beyond the minimum for the accesses");
         text += &line(
-            "not the",
-            "same thing: PTX is not what the chip executes; ptxas makes other instructions of it, and decides which branches remain",
+            "not",
+            "comparable: the chip does not execute PTX; ptxas translates it to other instructions, and decides which branches remain",
         );
     }
-    text += &line(NONE, "CUPTI has no such count; ncu has: `ladder counters` prints its command");
+    text +=
+        &line(NONE, "CUPTI has no such count, but ncu does: `ladder counters` prints its command");
     if merged(counted) {
         text += &line(
             "differs",
-            "in fewer shared accesses than the PTX has: ptxas has merged neighbours into wider ones, which move the same bytes",
+            "fewer shared accesses than in the PTX: ptxas merged neighbouring accesses into wider ones, which move the same bytes",
         );
     }
     if looked(counted) {
         text += &line(
             "differs",
-            "in global loads: where blocks wait for each other they look again and again, as often as it takes here",
+            "more global loads: blocks that wait for each other poll, and the number of retries depends on timing",
         );
     }
     text
@@ -135,7 +136,7 @@ fn looked(counted: &Counted) -> bool {
     ours.iter().zip(&counted.hardware).any(|(ours, theirs)| theirs[4] > SAME[4](ours) as f64)
 }
 
-/// Whether the chip made fewer shared accesses than the PTX has: what is known to differ.
+/// Whether the chip made fewer shared accesses than the PTX has, which is expected.
 fn merged(counted: &Counted) -> bool {
     let Ok(ours) = &counted.interpreter else { return false };
     let fewer = |(ours, theirs): (&Counts, &Values)| {
@@ -182,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_both_count_is_equal_or_differs() {
+    fn common_counts_are_equal_or_differ() {
         let counted = counted(|values| values[6] = 1025.0);
         let Ok(ours) = &counted.interpreter else { unreachable!() };
         let table = launch(Some(&ours[0]), &counted.hardware[0]);
@@ -190,18 +191,18 @@ mod tests {
         assert_eq!(row(&table, "wavefronts of stores"), ["21", "21", "equal"]);
         assert_eq!(row(&table, "conflicts"), ["39", "39", "derived"]);
         assert_eq!(row(&table, "global load sectors"), ["1,024", "1,025", "differs"]);
-        assert_eq!(row(&table, "instructions"), ["5,000", "4,321", "not", "the", "same", "thing"]);
+        assert_eq!(row(&table, "instructions"), ["5,000", "4,321", "not", "comparable"]);
         assert_eq!(row(&table, "barriers"), ["77", "–", "–"]);
         assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
         assert!(summary(&counted).contains("4 times"), "{}", summary(&counted));
-        assert!(summary(&counted).ends_with("1 of 8 that both count differ"));
+        assert!(summary(&counted).ends_with("1 of 8 common counts differ"));
         assert!(!notes(&counted).contains("merged"));
     }
 
     #[test]
-    fn merged_accesses_are_said_where_there_are_fewer() {
+    fn merged_accesses_are_explained_if_there_are_fewer() {
         let counted = counted(|values| values[0] = 14.0);
-        assert!(notes(&counted).contains("ptxas has merged"), "{}", notes(&counted));
+        assert!(notes(&counted).contains("ptxas merged"), "{}", notes(&counted));
     }
 
     #[test]
@@ -215,25 +216,25 @@ mod tests {
     }
 
     #[test]
-    fn looking_again_is_said_where_the_chip_loads_more() {
+    fn polling_is_explained_if_the_chip_loads_more() {
         for (loads, more) in [(0.0, false), (5.0, true)] {
             let said = notes(&counted(|values| values[4] += loads));
-            assert_eq!(said.contains("in global loads"), more, "{said}");
+            assert_eq!(said.contains("more global loads"), more, "{said}");
         }
         let fewer = Counts { global_ld_requests: 3, ..Counts::default() };
         let fewer = Counted { interpreter: Ok(vec![fewer]), ..counted(|values| values[4] = 2.0) };
-        assert!(!looked(&fewer), "fewer loads are no looking again");
+        assert!(!looked(&fewer), "fewer loads are not polling");
     }
 
     #[test]
     fn each_launch_has_a_table() {
         let mut outcome = Outcome::made_up("v0-naive", 1000, &[1e-6]);
-        assert_eq!(beside(&outcome), "");
+        assert_eq!(side_by_side(&outcome), "");
         let one = counted(|_| ());
         outcome.counted = Some(Counted { hardware: vec![one.hardware[0]; 2], ..one });
-        let text = beside(&outcome);
+        let text = side_by_side(&outcome);
         let text = anstream::adapter::strip_str(&text).to_string();
-        // The interpreter has counted the first alone.
+        // The interpreter has counted only the first launch.
         expect_test::expect_file!["said/beside.txt"].assert_eq(&text);
     }
 }

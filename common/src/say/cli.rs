@@ -1,24 +1,26 @@
-//! The command line, the same for every step and for the whole ladder.
+//! The command line, which all steps and the ladder share.
 
 use std::{
-    io::{self, IsTerminal, Write},
+    io::{self, Write},
     process::ExitCode,
-    time::Duration,
 };
 
 use clap::{CommandFactory, FromArgMatches};
-use indicatif::{ProgressBar, ProgressStyle};
 use once_cell::unsync::OnceCell;
 
-pub use super::stop::{Stop, exit};
 use super::{
-    beside, ledger,
+    asked, beside, ledger,
     next::next,
     options::{Format, Options},
     profile::Profile,
+    progress::Progress,
     record::Record,
     report,
     sizes::Sizes,
+};
+pub use super::{
+    asked::forewarn,
+    stop::{Stop, columns, exit},
 };
 use crate::{
     Element, Error, Result, Step, Study,
@@ -44,10 +46,10 @@ struct Program {
 pub fn run(step: &'static Step) -> ExitCode {
     let about = format!("{}: {}", step.name, step.cures);
     let page = format!(
-        "{}\n\nWhat it does better than the step before:\n  {}\nWhat it still costs, which is the next step:\n  {}\n\n\
+        "{}\n\nCures:\n  {}\nStill costs, which the next step cures:\n  {}\n\n\
          The program draws N elements, plans the launches, runs the kernel in\n\
-         steps/{}/src/kernel.cu, holds the sum against the exact one, and only then\n\
-         times it. Change a line of the kernel and run again: it is compiled on the fly.",
+         steps/{}/src/kernel.cu, compares the sum with the exact one, and only\n\
+         then times it. Change a line of the kernel and run again: it is compiled on the fly.",
         step.name, step.cures, step.costs, step.name
     );
     let examples = format!(
@@ -69,19 +71,19 @@ pub fn run(step: &'static Step) -> ExitCode {
     main(command, &[step], alone)
 }
 
-/// What a step's own program shows of its runs.
+/// Formats the runs of a step's own program.
 fn alone(outcomes: &[Outcome], _: &[Refusal], options: &Options) -> String {
     let show = |outcome| {
         let lines = if options.lines { ledger::lines(outcome) } else { String::new() };
         report::outcome(outcome, options.input, options.seed)
             + &ledger::ledger(outcome)
-            + &beside::beside(outcome)
+            + &beside::side_by_side(outcome)
             + &lines
     };
     outcomes.iter().map(show).collect()
 }
 
-/// The command line of the whole ladder, to which the ladder adds its further commands.
+/// The command line of the ladder, to which the ladder adds its own commands.
 pub fn ladder_command() -> clap::Command {
     Program::command()
         .name("ladder")
@@ -89,30 +91,53 @@ pub fn ladder_command() -> clap::Command {
         .about("Every step of the ladder at the same sizes, in one table")
         .long_about(
             "Runs every step, in lesson order, on the same elements, and prints one table for each\n\
-             size, type and block size: time, GB/s, share of the memory bus, and how many times\n\
-             faster each step is than v0 and than the step before it. In the interpreter: counts.",
+             size, type and block size: time, GB/s, fraction of peak bandwidth, and how many times\n\
+             faster each step is than v0 and than the previous step. In the interpreter: counts.",
         )
+        .mut_args(hidden)
 }
 
-/// What is asked of the ladder itself.
+/// Parses the options of the ladder.
 pub fn options(matches: &clap::ArgMatches) -> Result<Options, clap::Error> {
-    Program::from_arg_matches(matches).map(|Program { options }| options)
+    let Program { mut options } = Program::from_arg_matches(matches)?;
+    let given = |id: &&clap::Id| {
+        matches.value_source(id.as_str()) == Some(clap::parser::ValueSource::CommandLine)
+    };
+    options.given = matches.ids().filter(given).map(clap::Id::to_string).collect();
+    Ok(options)
+}
+
+/// Sets the terminal's width, and lets every option accept `-1` as a value, so that the message is
+/// about the number.
+pub fn numeric(command: clap::Command) -> clap::Command {
+    let mut command = command.mut_args(|arg| match arg.get_action().takes_values() {
+        true => arg.allow_negative_numbers(true),
+        false => arg,
+    });
+    let names: Vec<String> =
+        command.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
+    for name in names {
+        command = command.mut_subcommand(name, numeric);
+    }
+    command
 }
 
 /// Runs the program of the whole ladder.
 pub fn ladder(options: &Options, steps: &[&'static Step]) -> ExitCode {
-    let show: Show = |outcomes, refusals, _| report::ladder(outcomes, refusals);
-    exit(print(steps, options, show, &mut anstream::stdout()))
+    exit(print(steps, options, many, &mut anstream::stdout()))
 }
 
-/// Runs the program of a study: several ways to one sum, in one table, at sizes of its own.
+/// The output of a program that runs many steps.
+fn many(outcomes: &[Outcome], refusals: &[Refusal], options: &Options) -> String {
+    report::ladder(outcomes, refusals) + &asked::own_blocks(outcomes, options)
+}
+
+/// Runs the program of a study: several kernels for one sum, in one table, at its own sizes.
 pub fn study(study: &'static Study) -> ExitCode {
-    main(study_command(study), study.ways, |outcomes, refusals, _| {
-        report::ladder(outcomes, refusals)
-    })
+    main(study_command(study), study.ways, many)
 }
 
-/// The command line of a study, to which one that does more adds its commands.
+/// The command line of a study, to which a study adds its own commands.
 pub fn study_command(study: &'static Study) -> clap::Command {
     let help = "How many elements to add: 1048576, 2^20, 3*2^19+77, 1Mi, or a list such as 1,257,2^10..2^18";
     Program::command()
@@ -120,12 +145,35 @@ pub fn study_command(study: &'static Study) -> clap::Command {
         .bin_name(study.name)
         .about(study.about)
         .mut_arg("n", |arg| arg.default_value(study.sizes).help(help).long_help(help))
+        .mut_args(hidden)
+        .mut_arg("threads", |arg| {
+            arg.hide(
+                study
+                    .ways
+                    .iter()
+                    .all(|way| way.blocks == study.ways[0].blocks && way.blocks.len() == 1),
+            )
+        })
 }
 
-/// Says what is wrong with a command line, or prints the help that it asked for.
+/// Hides the options that show a single kernel, which a program of many kernels refuses.
+fn hidden(arg: clap::Arg) -> clap::Arg {
+    match arg.get_id().as_str() {
+        "kernel" | "lines" | "counters" | "trace" => arg.hide(true),
+        _ => arg,
+    }
+}
+
+/// Prints a command-line error, or the requested help.
 pub fn refused(error: &clap::Error) -> ExitCode {
-    // A closed pipe has no reader for this either.
-    let _ = error.print();
+    // If the pipe is closed, the text is lost.
+    let _ = match error.use_stderr() {
+        true => {
+            let text = numbers::wrapped(&error.render().ansi().to_string(), columns());
+            write!(anstream::stderr(), "{text}")
+        }
+        false => error.print(),
+    };
     let words: Vec<String> = std::env::args().collect();
     if let Some(note) = note(error, &words, |variable| std::env::var(variable).ok()) {
         let _ = writeln!(anstream::stderr(), "{note}");
@@ -133,8 +181,8 @@ pub fn refused(error: &clap::Error) -> ExitCode {
     ExitCode::from(error.exit_code() as u8)
 }
 
-/// Where a refused value comes from, if it is a variable's: nobody looks for a wrong value where nobody
-/// wrote it.
+/// If a refused value comes from a variable instead of a flag, returns a note that names the
+/// variable.
 fn note(
     error: &clap::Error,
     words: &[String],
@@ -152,49 +200,38 @@ fn note(
     ))
 }
 
-/// Parses, runs, prints, and says how it went.
+/// Parses, runs, prints, and returns the exit code.
 fn main(command: clap::Command, steps: &[&'static Step], show: Show) -> ExitCode {
-    let parsed = command
-        .term_width(80)
-        .try_get_matches()
-        .and_then(|matches| Program::from_arg_matches(&matches));
-    match parsed {
-        Ok(Program { options }) => exit(print(steps, &options, show, &mut anstream::stdout())),
+    let parsed = numeric(command).term_width(80).try_get_matches();
+    match parsed.and_then(|matches| self::options(&matches)) {
+        Ok(options) => exit(print(steps, &options, show, &mut anstream::stdout())),
         Err(error) => refused(&error),
     }
 }
 
-/// What is shown of the outcomes of one problem, and of the steps that could not run.
+/// Formats the outcomes of one problem, and the steps that could not run.
 type Show = fn(&[Outcome], &[Refusal], &Options) -> String;
 
-/// What is done with the outcomes of one problem, with the steps that could not run, and with why a
-/// sum was not counted.
+/// Handles the outcomes of one problem, the steps that could not run, and the reason why a sum was
+/// not counted.
 type Done<'d> = dyn FnMut(&[Outcome], &[Refusal], Option<Error>) -> Result<(), Stop> + 'd;
 
-/// Runs all steps on all problems, and prints what came of them.
+/// Runs all steps on all problems, and prints the outcomes.
 fn print(
     steps: &[&'static Step],
     options: &Options,
     show: Show,
     out: &mut impl Write,
 ) -> Result<(), Stop> {
-    if !options.explain && steps.len() > 1 && options.kernel.is_some() {
-        let text = "`--kernel` takes the place of one step's kernel, and the ladder has many: run a step with it";
-        return Err(Error::Usage(text.into()).into());
-    }
-    if steps.len() > 1 && (options.lines || options.trace.is_some() || options.counters) {
-        let text = "`--lines`, `--counters` and `--trace` show one kernel, and the ladder has many: run a step with them";
-        return Err(Error::Usage(text.into()).into());
-    }
-    if options.counters && options.format == Format::Csv {
-        let text = "`--counters` has rows for each launch, and `--format csv` one for each sum: take `--format json`, or `ladder counters --from cupti`";
-        return Err(Error::Usage(text.into()).into());
-    }
-    // Before the GPU is opened, so that this is seen too.
+    asked::refuse(steps, options)?;
+    // Start before the GPU is opened, so that the profile includes the opening.
     let profile = options.profile.as_ref().filter(|_| !options.explain).map(|_| Profile::start());
     let device = Device::open(options.device, &options.settings())?;
     if options.explain {
         return explain(steps, options, device.facts(), out);
+    }
+    if let Some(note) = asked::without_effect(options, &device) {
+        let _ = writeln!(anstream::stderr(), "{note}");
     }
     match options.format {
         Format::Table if steps.len() == 1 => {
@@ -223,13 +260,18 @@ fn print(
             }
         }
         out.flush()?;
-        wrong = wrong.take().or(outcomes.iter().find_map(Outcome::fault));
+        let fault = |outcome: &Outcome| Some(asked::with_file(outcome.fault()?, steps, outcome));
+        wrong = wrong.take().or(outcomes.iter().find_map(fault));
         let observed = outcomes.iter().filter_map(|outcome| outcome.observed.as_ref());
         traces.extend(observed.filter_map(|observed| observed.trace.clone()));
         Ok(())
     })?;
-    if steps.len() == 1 {
-        write!(out, "{}", sizes.table())?;
+    match steps {
+        [_] => write!(out, "{}", sizes.table())?,
+        _ if options.format == Format::Table && asked::share_files(steps) => {
+            write!(out, "{}", asked::files(steps))?
+        }
+        _ => {}
     }
     if let Some(path) = &options.trace {
         let failed = |source| Error::File { doing: format!("writing {}", path.display()), source };
@@ -255,7 +297,7 @@ fn print(
     Ok(())
 }
 
-/// Says what a device with these facts would be given: `--explain`.
+/// Prints the plans for a device with these properties: `--explain`.
 fn explain(
     steps: &[&'static Step],
     options: &Options,
@@ -283,14 +325,14 @@ fn explain(
     Ok(())
 }
 
-/// Runs all steps on each problem in turn.
+/// Runs all steps on each problem, one after the other.
 fn each(
     steps: &[&'static Step],
     options: &Options,
     device: &Device,
     done: &mut Done<'_>,
 ) -> Result<(), Stop> {
-    // Only what has times is worth a large one.
+    // A large input is useful only for timing.
     let sizes = options.sizes(if device.gpu().is_ok() { 2 } else { 1 });
     let sessions = OnceCell::new();
     for &element in &options.element {
@@ -305,7 +347,7 @@ fn each(
     Ok(())
 }
 
-/// CUPTI, ready to count here; asked for once a sum is verified and timed, so nothing is opened before.
+/// CUPTI, ready to count; opened only after a sum is verified and timed.
 fn session(device: &Device) -> Result<Session<'static>> {
     match device {
         Device::Cuda(cuda) => Session::open(cuda),
@@ -326,14 +368,15 @@ fn on<T: Scalar>(
         .iter()
         .map(|step| ptx::by(options.compiler, &step.kernel, T::ELEMENT, options.kernel.as_deref()))
         .collect::<Result<Vec<_>>>()?;
-    let progress = progress();
-    progress.set_message(format!("drawing {n} {}", T::ELEMENT));
+    asked::forewarn(device, n, T::ELEMENT, steps.len() * options.blocks().len());
+    let progress = Progress::start();
+    progress.set(format!("drawing {n} {}", T::ELEMENT));
     let workload = Workload::<T>::shifted(device, options.input, n, options.seed, options.offset)?;
     for block in options.blocks() {
         let (mut outcomes, mut refusals, mut uncounted) = (Vec::new(), Vec::new(), None);
         for (step, ptx) in steps.iter().zip(&kernels) {
             let block = options.block(step, block, steps.len())?;
-            progress.set_message(format!(
+            progress.set(format!(
                 "{} on {n} {} in blocks of {}",
                 step.name,
                 T::ELEMENT,
@@ -353,7 +396,8 @@ fn on<T: Scalar>(
                     }
                     outcomes.push(outcome);
                 }
-                // The ladder ends lower on an older GPU, and says so; a step alone is an error.
+                // Several steps: leave out those that the GPU cannot run, with a note. A single
+                // step: fail.
                 Err(error) if steps.len() > 1 => refusals.push(Refusal::of(step.name, error)?),
                 Err(error) => return Err(error.into()),
             }
@@ -362,22 +406,9 @@ fn on<T: Scalar>(
             let why = refusals.iter().map(|Refusal { step, why, .. }| format!("{step}: {why}"));
             return Err(Error::NoneRuns(why.collect()).into());
         }
-        progress.suspend(|| done(&outcomes, &refusals, uncounted))?;
+        progress.pause(|| done(&outcomes, &refusals, uncounted))?;
     }
-    progress.finish_and_clear();
     Ok(())
-}
-
-/// A spinner with what is being done; on a terminal only, and only after a second.
-fn progress() -> ProgressBar {
-    if !io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let style = ProgressStyle::with_template("{spinner} {msg} ({elapsed})");
-    let bar = ProgressBar::no_length()
-        .with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
-    bar.enable_steady_tick(Duration::from_secs(1));
-    bar
 }
 
 #[cfg(test)]

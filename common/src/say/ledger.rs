@@ -1,4 +1,4 @@
-//! What the interpreter counted: by launch, by round, and beside the lines of the kernel.
+//! The interpreter's counts: by launch, by round, and beside the lines of the kernel.
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
@@ -12,17 +12,16 @@ use crate::{
     run::Outcome,
 };
 
-/// Texts of `printf` that are printed.
+/// The number of `printf` texts that are printed.
 const PRINTED: usize = 8;
 
-/// Findings that are printed: one fault is often found in many places.
+/// The number of findings that are printed: one bug often causes many.
 const SHOWN: usize = 3;
 
-/// What the words over the columns mean.
-const LEGEND: &str =
-    "lanes: at work, of 32 · conflicts: extra passes over shared · sectors: of 32 B";
+/// The legend of the columns.
+const LEGEND: &str = "lanes: active, of 32 · conflicts: extra shared wavefronts · sectors: of 32 B";
 
-/// The counts of each launch, and of each round of the first one.
+/// Formats the counts of each launch, and of each round of the first launch.
 pub fn ledger(outcome: &Outcome) -> String {
     let Some(observed) = &outcome.observed else { return String::new() };
     let mut text = line("counts", "interpreted: counts, not times") + "\n";
@@ -62,7 +61,7 @@ fn launches(counters: &Counters) -> String {
     format!("{}\n", right(&mut launches, 0..8))
 }
 
-/// The rounds of the first launch: what lies between two block barriers, all blocks together.
+/// The counts of the first launch by round: from one block barrier to the next, over all blocks.
 fn rounds(observed: &Observed) -> String {
     let Some(launch) = observed.counters.launches.first().filter(|launch| launch.rounds.len() > 1)
     else {
@@ -85,7 +84,7 @@ fn rounds(observed: &Observed) -> String {
     format!("\n  rounds of launch 1, from barrier to barrier\n{}\n", right(&mut rounds, 0..8))
 }
 
-/// What threads printed first.
+/// The first texts that threads printed.
 fn printed(observed: &Observed) -> String {
     let mut text = String::new();
     for (index, printed) in observed.printed.iter().take(PRINTED).enumerate() {
@@ -98,7 +97,7 @@ fn printed(observed: &Observed) -> String {
     text
 }
 
-/// What was checked, and what was found.
+/// The checks and their findings.
 fn checks(observed: &Observed) -> String {
     let names = observed.checks.iter().map(|check| match check {
         Check::Races => "races",
@@ -123,7 +122,7 @@ fn checks(observed: &Observed) -> String {
     text
 }
 
-/// Lanes at work in an average instruction of a warp, of 32.
+/// Active lanes in an average warp instruction, of 32.
 fn lanes(counts: &Counts) -> String {
     if counts.warp_insts == 0 {
         return "-".into();
@@ -131,7 +130,7 @@ fn lanes(counts: &Counts) -> String {
     format!("{:.1}", counts.thread_insts as f64 / counts.warp_insts as f64)
 }
 
-/// The kernel, with what its lines cost in all launches: `--lines`.
+/// The kernel, with the counts of its lines over all launches: `--lines`.
 pub fn lines(outcome: &Outcome) -> String {
     let Some(observed) = &outcome.observed else { return String::new() };
     let mut costs: BTreeMap<u32, Counts> = BTreeMap::new();
@@ -192,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_threads_print_is_shown_and_the_rest_is_counted() {
+    fn the_first_printed_texts_are_shown_and_the_rest_counted() {
         let text = |index: u32| simt::observe::Printed {
             launch: 1,
             block: [index, 0, 0],
@@ -216,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn one_round_is_the_launch_and_not_told_again() {
+    fn a_launch_of_one_round_has_no_table_of_rounds() {
         let mut launch = simt::LaunchCounts::default();
         launch.rounds = vec![Counts::default()];
         let mut observed = Observed {

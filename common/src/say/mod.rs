@@ -1,11 +1,13 @@
-//! What is asked, and what is answered: the command line, and every form of output.
+//! The command line, and every form of output.
 
+mod asked;
 pub mod beside;
 pub mod cli;
 pub mod ledger;
 mod next;
 mod options;
 pub mod profile;
+mod progress;
 pub mod record;
 pub mod report;
 mod sizes;
@@ -13,3 +15,4 @@ mod stop;
 pub mod trace;
 
 pub use options::{Checks, Format, Options};
+pub use stop::columns;

@@ -1,4 +1,4 @@
-//! What can be asked of a step, option by option.
+//! The options of a step's program.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -12,11 +12,11 @@ use crate::{
     sum::Input,
 };
 
-/// What can be asked of a step.
+/// The options of a step's program.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
     /// How many elements to add: 1048576, 2^20, 3*2^19+77, 1Mi, or a list such as 1,257,2^10..2^28
-    /// (each twice the one before) [default: 2^20, and on a GPU 2^28 too]
+    /// (the range doubles each size) [default: 2^20, and on a GPU 2^28 too]
     #[arg(long, value_name = "N", allow_hyphen_values = true, env = "REDUCE_N")]
     pub n: Option<Sizes>,
 
@@ -25,71 +25,71 @@ pub struct Options {
     #[arg(long, value_name = "THREADS", value_delimiter = ',', allow_hyphen_values = true)]
     pub threads: Vec<Block>,
 
-    /// The type of an element: f32, i32 (wraps) or f64, or a list
+    /// The element type: f32, i32 (wraps) or f64, or a list
     #[arg(long = "type", value_name = "TYPE", value_delimiter = ',', default_value = "f32")]
     pub element: Vec<Element>,
 
-    /// What the elements are: uniform (floats 0 to 1, integers 0 to 255), int
-    /// (whole numbers -100 to 99), ones, signed (floats -1 to 1, any integer), or
-    /// one-hot:INDEX
+    /// The input: uniform (floats 0 to 1, integers 0 to 255), int (integers -100 to 99), ones,
+    /// signed (floats -1 to 1, any integer), or one-hot:INDEX
     #[arg(long, value_name = "INPUT", default_value = "uniform")]
     pub input: Input,
 
-    /// Elements to leave out at the start of the memory: with 1, the slice begins between two words
-    /// of 16 bytes
+    /// How many elements to leave out at the start of the memory: with 1, the input is not aligned
+    /// to 16 bytes
     #[arg(long, value_name = "ELEMENTS", default_value_t = 0, value_parser = offset, allow_hyphen_values = true)]
     pub offset: u64,
 
-    /// The seed that random elements come from
+    /// The seed of random elements
     #[arg(long, value_name = "SEED", default_value_t = 42, value_parser = seed, allow_hyphen_values = true)]
     pub seed: u64,
 
-    /// Where to run: auto (the GPU if there is one, the interpreter if not), cuda, cuda:1, simt
+    /// The device: auto (the GPU if there is one, else the interpreter), cuda, cuda:1, simt
     #[arg(long, value_name = "DEVICE", default_value = "auto", env = "REDUCE_DEVICE")]
     pub device: Choice,
 
-    /// How many times to time it; 0 only verifies, as suits compute-sanitizer and ncu
+    /// How many times to time the sum; 0 only verifies it, for use with compute-sanitizer and ncu
     #[arg(long, value_name = "COUNT", default_value = "101", value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     pub samples: u32,
 
-    /// Time with the input already in L2, where it fits
+    /// Time with the input already in L2, if it fits
     #[arg(long)]
     pub warm: bool,
 
-    /// How to print: table (for people), json (one object a line), csv
+    /// The output format: table (for people), json (one object per line), csv
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "table")]
     pub format: Format,
 
-    /// Print what would be launched, and why this step exists; run nothing
+    /// Print what would be launched, and what this step is for, without running it
     #[arg(long)]
     pub explain: bool,
 
-    /// Run this kernel.cu (compiled on the fly) or .ptx in place of the step's own
+    /// Run this kernel.cu (compiled on the fly) or .ptx instead of the step's own
     #[arg(long, value_name = "FILE")]
     pub kernel: Option<PathBuf>,
 
-    /// Compile kernel.cu with this, changed or not: nvrtc (NVIDIA's), clang (LLVM's, 16 or later)
-    /// [default: the committed PTX; of a changed kernel, NVRTC's, or clang's where there is none]
+    /// Compile kernel.cu with this compiler, even if it is unchanged: nvrtc (NVIDIA's), clang
+    /// (LLVM's, 16 or later) [default: the committed PTX; for a changed kernel NVRTC, or clang if
+    /// there is no NVRTC]
     #[arg(long, value_name = "COMPILER", env = "REDUCE_COMPILER")]
     pub compiler: Option<compiler::Kind>,
 
-    /// The interpreter's order of execution: converged (counts are defined on it), min-pc, or
+    /// The interpreter's order of execution: converged (which defines the counts), min-pc, or
     /// adversarial:SEED (any lane may run ahead as far as the next .sync)
     #[arg(long, value_name = "SCHEDULE", default_value = "converged", value_parser = schedule)]
     pub schedule: simt::Schedule,
 
-    /// The GPU that the interpreter plays: sm_70, sm_86, sm_90 or sm_120, with :SMS for another count of
-    /// multiprocessors
+    /// The GPU that the interpreter simulates: sm_70, sm_86, sm_90 or sm_120, with :SMS for another
+    /// number of multiprocessors
     #[arg(long, value_name = "GPU", default_value = "sm_90", value_parser = gpu)]
     pub gpu: simt::Arch,
 
-    /// Seconds that the interpreter waits for a block to end before it calls a kernel endless; 0 for as
-    /// many as it takes [default: 10]
+    /// How many seconds the interpreter waits for a block to end before it reports an endless loop;
+    /// 0 for no limit [default: 10]
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_hyphen_values = true)]
     pub budget: Option<Duration>,
 
-    /// What the interpreter looks for: races, memory, sync, a list of them, or none
-    /// [default: all of them, up to 2^20 elements]
+    /// What the interpreter checks: races, memory, sync, a list of them, or none [default: all of
+    /// them, up to 2^20 elements]
     #[arg(long, value_name = "CHECKS", value_parser = checks)]
     pub check: Option<Checks>,
 
@@ -97,31 +97,35 @@ pub struct Options {
     #[arg(long)]
     pub lines: bool,
 
-    /// Have the GPU count what the interpreter counts, by CUPTI, and print both side by side, once the
-    /// sum is verified and timed
+    /// Read the GPU's counters with CUPTI once the sum is verified and timed, and print them beside
+    /// the interpreter's counts
     #[arg(long)]
     pub counters: bool,
 
-    /// Print what the GPU and the driver did in this run, and for how long, by CUPTI; `=FILE.json`
-    /// writes a trace too, which ui.perfetto.dev opens
+    /// Print the activities of the GPU and the driver in this run, and their times, with CUPTI;
+    /// `=FILE.json` also writes a trace for ui.perfetto.dev
     #[arg(long, value_name = "FILE.json", num_args = 0..=1, require_equals = true, conflicts_with = "counters")]
     pub profile: Option<Option<PathBuf>>,
 
-    /// Write what the first block of each launch does, access by access, as JSON
+    /// Write every access of the first block of each launch, as JSON
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
+
+    /// The identifiers of the options that were given on the command line
+    #[arg(skip)]
+    pub given: Vec<String>,
 }
 
-/// The checks of `--check`.
+/// The value of `--check`.
 #[derive(Clone, Debug)]
 pub struct Checks(pub Vec<Check>);
 
-/// A form of output.
+/// An output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// For people.
     Table,
-    /// One object a line.
+    /// One object per line.
     Json,
     /// A header and rows.
     Csv,
@@ -131,7 +135,7 @@ fn checks(text: &str) -> Result<Checks> {
     match text {
         "none" => Ok(Checks(Vec::new())),
         list if list.split(',').any(|check| check == "none") => Err(Error::Usage(format!(
-            "`--check {list}` asks for checks and for none: take `none` alone, or leave it out"
+            "`--check {list}` combines checks with `none`: use `none` alone, or leave it out"
         ))),
         list => list.split(',').map(str::parse).collect::<Result<_>>().map(Checks),
     }
@@ -140,12 +144,12 @@ fn checks(text: &str) -> Result<Checks> {
 fn offset(text: &str) -> Result<u64, String> {
     match text.parse::<Size>() {
         Ok(Size(offset @ ..4096)) => Ok(offset),
-        _ => Err(format!("`--offset {text}` is no number of elements from 0 to 4095")),
+        _ => Err(format!("`--offset {text}` is not a number of elements from 0 to 4095")),
     }
 }
 
 fn seed(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| format!("`--seed {text}` is no whole number from 0 to 2^64 - 1"))
+    text.parse().map_err(|_| format!("`--seed {text}` must be an integer from 0 to 2^64 - 1"))
 }
 
 fn gpu(text: &str) -> Result<simt::Arch, String> {
@@ -156,7 +160,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
     match text.parse() {
         Ok(seconds) if (0.0..=1e9).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
         _ => Err(format!(
-            "`--budget {text}` is no number of seconds: take one from 0 (no limit) to 10^9, such as 2.5"
+            "`--budget {text}` is not a number of seconds: use one from 0 (no limit) to 10^9, such as 2.5"
         )),
     }
 }
@@ -165,11 +169,11 @@ fn schedule(text: &str) -> Result<simt::Schedule, String> {
     text.parse()
 }
 
-/// The sizes where nothing is said: the second has times worth taking, and takes a GPU.
+/// The default sizes: the second is large enough to time, and needs a GPU.
 const SIZES: [u64; 2] = [1 << 20, 1 << 28];
 
 impl Options {
-    /// The sizes that are asked for, or as many of the usual ones.
+    /// The sizes of `--n`, or the first `usual` default sizes.
     pub(super) fn sizes(&self, usual: usize) -> Vec<u64> {
         match &self.n {
             None => SIZES[..usual].to_vec(),
@@ -177,7 +181,7 @@ impl Options {
         }
     }
 
-    /// The block sizes that are asked for, or none.
+    /// The block sizes of `--threads`, or `None` for the step's own.
     pub(super) fn blocks(&self) -> Vec<Option<Block>> {
         match self.threads.as_slice() {
             [] => vec![None],
@@ -185,16 +189,16 @@ impl Options {
         }
     }
 
-    /// The block size of one of that many steps. One alone is an error if it does not take the size
-    /// that is asked for; among others it runs in its own.
+    /// Returns the block size for one of `steps` steps. A single step refuses a size that it does
+    /// not support; among several it uses its own.
     pub(super) fn block(&self, step: &Step, asked: Option<Block>, steps: usize) -> Result<Block> {
         if let (Some(asked), 1) = (asked, steps) {
-            step.takes(asked)?;
+            step.check_block(asked)?;
         }
         Ok(step.block(asked))
     }
 
-    /// How the interpreter runs, where it is the device.
+    /// The settings of the interpreter.
     pub(super) fn settings(&self) -> Settings {
         Settings {
             schedule: self.schedule,
@@ -206,12 +210,12 @@ impl Options {
         }
     }
 
-    /// What the elements are drawn from.
+    /// The kind of input and its seed.
     pub(super) fn drawn(&self) -> Drawn {
         Drawn { input: self.input, seed: self.seed, offset: self.offset }
     }
 
-    /// How a GPU is timed.
+    /// The number and kind of samples.
     pub(super) fn samples(&self) -> Samples {
         Samples { count: self.samples as usize, warm: self.warm }
     }
@@ -238,9 +242,9 @@ mod tests {
         assert_eq!(read("none"), Ok(vec![]));
         assert_eq!(read("sync,races"), Ok(vec![Check::Sync, Check::Races]));
         for text in ["races,none", "none,none"] {
-            assert!(read(text).unwrap_err().contains("asks for checks and for none"), "{text}");
+            assert!(read(text).unwrap_err().contains("combines checks with `none`"), "{text}");
         }
-        assert!(read("races,").unwrap_err().contains("`` is no check"));
+        assert!(read("races,").unwrap_err().contains("`` is not a check"));
     }
 
     #[test]
@@ -258,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_that_nobody_asks_for_are_the_usual_ones() {
+    fn without_sizes_the_default_ones_are_used() {
         #[derive(clap::Parser)]
         struct Program {
             #[command(flatten)]

@@ -1,4 +1,4 @@
-//! What took how long in a whole run, on the GPU and on the host: `--profile`.
+//! The times of a whole run, on the GPU and on the host: `--profile`.
 
 use std::{collections::BTreeMap, fs, io::Write, path::Path};
 
@@ -20,19 +20,19 @@ use crate::{
     },
 };
 
-/// A profile that goes on; or why there is none, to be said once the sums are.
+/// A profile in progress, or the error that prevented it, which is printed after the sums.
 pub(super) struct Profile(Result<Recording>);
 
-/// Columns of a name: what 80 leave.
+/// The width of the name column: the rest of 80 columns.
 const NAME: usize = 24;
 
 impl Profile {
-    /// Starts one.
+    /// Starts a profile.
     pub(super) fn start() -> Profile {
         Profile(Recording::start())
     }
 
-    /// Prints it, and writes the trace where there is a file for it.
+    /// Prints the profile, and writes the trace if a file is given.
     pub(super) fn tell(
         self,
         device: &Device,
@@ -68,13 +68,13 @@ impl Profile {
     }
 }
 
-/// This program's name.
+/// The name of this program.
 fn program() -> String {
     let path = std::env::current_exe().unwrap_or_default();
     path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// The two tables: what the GPU did, and what the driver was asked for.
+/// The two tables: activities of the GPU, and calls of the driver.
 fn tables(events: &[Event]) -> String {
     let (host, gpu): (Vec<&Event>, Vec<&Event>) =
         events.iter().partition(|event| matches!(event.place, Place::Host(_)));
@@ -85,7 +85,7 @@ fn tables(events: &[Event]) -> String {
     part("GPU activities", &gpu) + &part("API calls", &host)
 }
 
-/// All events of one name.
+/// The total of all events of one name.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Row<'e> {
     name: &'e str,
@@ -96,7 +96,7 @@ struct Row<'e> {
     most: u64,
 }
 
-/// The events by name, the longest in all first.
+/// The events by name, the longest total first.
 fn rows<'e>(events: &[&'e Event]) -> Vec<Row<'e>> {
     let mut rows: BTreeMap<&str, Row<'e>> = BTreeMap::new();
     let mut all = 0;
@@ -133,7 +133,7 @@ fn table(rows: &[Row<'_>]) -> String {
     lines(&right(&mut table, 0..6))
 }
 
-/// Nanoseconds in three digits.
+/// Formats nanoseconds with three digits.
 fn time(nanos: f64) -> String {
     let units = [(1e9, "s"), (1e6, "ms"), (1e3, "µs")];
     let unit = units.into_iter().find(|(factor, _)| nanos >= 0.9995 * factor);
@@ -143,7 +143,7 @@ fn time(nanos: f64) -> String {
     format!("{value:.digits$} {unit}")
 }
 
-/// A name that fits into its column.
+/// Shortens a name to the width of its column.
 fn shortened(name: &str) -> String {
     match name.chars().count() {
         ..=NAME => name.to_owned(),

@@ -1,4 +1,4 @@
-//! An outcome as one flat record: the row of JSON and CSV.
+//! An outcome as a flat record: a row of JSON or CSV.
 
 use std::io;
 
@@ -32,7 +32,7 @@ pub struct Record {
     counted: Option<Hardware>,
 }
 
-/// What the GPU counted, by CUPTI's names.
+/// The GPU's counts, by CUPTI's names.
 #[derive(Debug, Serialize)]
 pub struct Hardware {
     cupti: String,
@@ -42,7 +42,7 @@ pub struct Hardware {
     launches: Vec<Map<String, Json>>,
 }
 
-/// Times, in microseconds, and what follows from them.
+/// Times in microseconds, and statistics of them.
 #[derive(Debug, Serialize)]
 pub struct Times {
     median_us: f64,
@@ -64,14 +64,14 @@ enum Cell {
     Count(u64),
     Time(f64),
     Flag(bool),
-    /// What was not measured.
+    /// A cell for an unmeasured value.
     Empty,
 }
 
-/// A column's name, and what stands in it.
+/// A column's name and its content.
 type Column = (&'static str, fn(&Record) -> Cell);
 
-/// The columns of CSV; those of the counts follow.
+/// The columns of CSV; the columns of the counts follow.
 const COLUMNS: [Column; 20] = [
     ("step", |r| Cell::Text(r.step.clone())),
     ("device", |r| Cell::Text(r.device.clone())),
@@ -96,7 +96,7 @@ const COLUMNS: [Column; 20] = [
 ];
 
 impl Record {
-    /// The record of an outcome.
+    /// Makes the record of an outcome.
     pub fn of(outcome: &Outcome) -> Record {
         let verdict = &outcome.verdict;
         Record {
@@ -117,19 +117,19 @@ impl Record {
         }
     }
 
-    /// The line of JSON.
+    /// Formats the record as a line of JSON.
     pub fn json(&self) -> io::Result<String> {
         Ok(serde_json::to_string(self)? + "\n")
     }
 
-    /// The header of CSV.
+    /// Formats the header of CSV.
     pub fn csv_header() -> io::Result<String> {
         let fixed = COLUMNS.iter().map(|(name, _)| *name);
         let counts = simt::Counts::default();
         line(fixed.chain(counts.fields().map(|(name, _)| name)).collect())
     }
 
-    /// The row of CSV.
+    /// Formats the record as a row of CSV.
     pub fn csv(&self) -> io::Result<String> {
         let fixed = COLUMNS.iter().map(|(_, cell)| cell(self));
         let none = simt::Counts::default();
@@ -138,14 +138,14 @@ impl Record {
         line(fixed.chain(counts.fields().map(|(_, value)| count(value))).collect())
     }
 
-    /// A figure of the timing.
+    /// A statistic of the times.
     fn time(&self, figure: impl FnOnce(&Times) -> Option<f64>) -> Cell {
         let figure = self.timing.as_ref().and_then(figure).filter(|figure| figure.is_finite());
         figure.map_or(Cell::Empty, Cell::Time)
     }
 }
 
-/// Cells as a line of CSV, quoted where they have to be.
+/// Formats cells as a line of CSV, quoted if necessary.
 fn line<C: Serialize>(cells: Vec<C>) -> io::Result<String> {
     let mut writer = csv::WriterBuilder::new().has_headers(false).from_writer(Vec::new());
     writer.serialize(cells)?;
@@ -264,11 +264,11 @@ mod tests {
         assert_eq!((line.lines().count(), &line[line.len() - 1..]), (1, "\n"));
         assert_eq!(read["device"], "GPU, the \"first\"");
         assert_eq!((&read["sum"], &read["timing"]), (&Json::from(2.5e-7), &Json::Null));
-        assert!(read.get("counted").is_none(), "the GPU was not asked");
+        assert!(read.get("counted").is_none(), "the GPU did not count");
     }
 
     #[test]
-    fn what_the_gpu_counted_has_the_names_of_its_counters() {
+    fn the_gpu_s_counts_have_cupti_s_names() {
         let mut outcome = Outcome::made_up("v0-naive", 1000, &[1e-6]);
         let mut values = [0.0; METRICS.len()];
         values.iter_mut().enumerate().for_each(|(index, value)| *value = index as f64);
@@ -282,7 +282,7 @@ mod tests {
         let read: Json = serde_json::from_str(&Record::of(&outcome).json().unwrap()).unwrap();
         let counted = &read["counted"];
         assert_eq!((&counted["cupti"], &counted["passes"]), (&Json::from("13.0"), &Json::from(4)));
-        // Where the hardware has 0, and the interpreter 7, and six times the other way round.
+        // The hardware has 0 where the interpreter has 7, and six times the other way round.
         assert_eq!((&counted["equal"], &counted["differ"]), (&Json::from(0), &Json::from(8)));
         for (index, name) in METRICS.iter().enumerate() {
             assert_eq!(counted["launches"][0][*name], index as f64, "{name}");

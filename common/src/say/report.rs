@@ -1,4 +1,4 @@
-//! What people read: a run, a plan, and the table of the ladder, within 80 columns.
+//! Reports for people: a run, a plan, and the table of the ladder, within 80 columns.
 
 use std::fmt::Write as _;
 
@@ -28,7 +28,7 @@ pub fn head(step: &Step, facts: &Facts) -> String {
         + &line("device", &facts.line)
 }
 
-/// One run.
+/// The report of a run.
 pub fn outcome(outcome: &Outcome, input: Input, seed: u64) -> String {
     let Outcome { n, element, plan, verdict, .. } = outcome;
     let source = match input {
@@ -61,7 +61,7 @@ pub fn outcome(outcome: &Outcome, input: Input, seed: u64) -> String {
             );
         }
     } else if verdict.verified() {
-        let why = "though it looks right: a part of it, or a second run, is not";
+        let why = "though it looks right: a partial sum or a second run is wrong";
         text += &line("sum", &format!("{}, {BAD}WRONG{BAD:#}, {why}", verdict.sum));
     } else {
         text += &line(
@@ -85,7 +85,9 @@ pub fn outcome(outcome: &Outcome, input: Input, seed: u64) -> String {
         text += &ungated([timing]);
         let bandwidth = timing.bandwidth(outcome.bytes());
         let share = match outcome.device.bus {
-            Some(bus) if timing.cold => format!(", {:.1} % of the bus", 100.0 * bandwidth / bus),
+            Some(bus) if timing.cold => {
+                format!(", {:.1} % of peak bandwidth", 100.0 * bandwidth / bus)
+            }
             _ => String::new(),
         };
         let rate = scaled(*n as f64 / timing.median(), "elements/s");
@@ -95,13 +97,16 @@ pub fn outcome(outcome: &Outcome, input: Input, seed: u64) -> String {
         let speed = outcome.bytes() as f64 / copy / 1e9;
         text += &line(
             "copy",
-            &format!("{} to the device ({speed:.1} GB/s), not in the time", scaled(copy, "s")),
+            &format!(
+                "{} to the device ({speed:.1} GB/s), not included in the time",
+                scaled(copy, "s")
+            ),
         );
     }
     text
 }
 
-/// What a step would launch, and why it exists: `--explain`.
+/// The plan of a step, and what the step is for: `--explain`.
 pub fn explain(step: &Step, problem: &Problem) -> String {
     let plan = (step.plan)(problem);
     let mut text = format!("{BOLD}{}{BOLD:#}\n", step.name);
@@ -140,17 +145,17 @@ pub fn explain(step: &Step, problem: &Problem) -> String {
     text + &wrapped("", &bound)
 }
 
-/// Which elements each partial sum holds.
+/// Describes the elements that each partial sum holds.
 fn shares(holds: &Holds, n: u64) -> String {
     match *holds {
-        Holds::Parts { count: 1, .. } => format!("One sum holds all {} elements.", group(n)),
-        Holds::Parts { each, count } => format!(
-            "Each of {} partial sums holds {} neighbouring elements, the last one what is left.",
+        Holds::Chunks { count: 1, .. } => format!("One sum holds all {} elements.", group(n)),
+        Holds::Chunks { each, count } => format!(
+            "Each of {} partial sums holds {} neighbouring elements, the last one the rest.",
             group(count),
             group(each)
         ),
         Holds::Strides { tile, count, .. } => format!(
-            "Each of {} partial sums holds a tile of {} neighbouring elements, the tile that is {} tiles further on, and so forth.",
+            "Each of {} partial sums holds a tile of {} neighbouring elements, the tile that is {} tiles further on, and so on.",
             group(count),
             group(tile),
             group(count)
@@ -160,12 +165,12 @@ fn shares(holds: &Holds, n: u64) -> String {
             Holds::ENTRIES,
             match order {
                 Order::Row => "each together",
-                Order::Column => "the first element of each, then the second of each, and so forth",
+                Order::Column => "the first element of each, then the second of each, and so on",
             },
             group(count),
             match tile {
                 u64::MAX => "all of them".to_owned(),
-                _ => format!("{} neighbouring ones, the last one what is left", group(tile)),
+                _ => format!("{} neighbouring ones, the last one the rest", group(tile)),
             }
         ),
     }
@@ -193,20 +198,20 @@ pub fn ladder(outcomes: &[Outcome], refusals: &[Refusal]) -> String {
     text
 }
 
-/// What a time holds where the stream could not be held back, as on Windows' desktop driver or
-/// under a profiler. Nothing, where it could.
+/// A note for times without a gate, as on Windows' desktop driver or under a profiler; `None` for
+/// gated times.
 fn ungated<'t>(times: impl IntoIterator<Item = &'t Timing>) -> String {
     match times.into_iter().all(|timing| timing.gated) {
         true => String::new(),
         false => line(
             "ungated",
-            "the stream could not be held back while launches were queued: what the host takes between two of them is in the time",
+            "the stream could not be held back while launches were queued, so the times include the host's time between two launches",
         ),
     }
 }
 
 fn times(outcomes: &[Outcome]) -> Table {
-    let mut table = columns(&["step", "time", "GB/s", "% of bus", "first =", "last ="]);
+    let mut table = columns(&["step", "time", "GB/s", "% of peak", "first =", "last ="]);
     let median = |outcome: &Outcome| outcome.timing.as_ref().map(|timing| timing.median());
     let base = outcomes.first().and_then(median);
     let mut last = base;
@@ -249,7 +254,7 @@ fn counts(outcomes: &[Outcome]) -> Table {
     right(&mut table, 1..6)
 }
 
-/// What came of the sums, in a line or two.
+/// Summarises the verdicts, in a line or two.
 fn verdicts(outcomes: &[Outcome]) -> String {
     let named = |fits: &dyn Fn(&Outcome) -> bool| -> Vec<&str> {
         outcomes.iter().filter(|outcome| fits(outcome)).map(|outcome| outcome.step).collect()
@@ -275,7 +280,7 @@ pub(crate) fn table(names: &[&str]) -> Table {
     table
 }
 
-/// A table without rules: as many columns as 80 hold.
+/// A table without rules.
 pub(crate) fn columns(names: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(names);
@@ -291,7 +296,7 @@ pub(crate) fn right(table: &mut Table, columns: std::ops::Range<usize>) -> Table
     std::mem::take(table)
 }
 
-/// A table's lines, without the spaces that end them.
+/// A table's lines, without trailing spaces.
 pub(crate) fn lines(table: &Table) -> String {
     table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
@@ -319,17 +324,17 @@ fn place(buffer: Buffer) -> String {
     }
 }
 
-/// A labelled text of at most 80 columns.
+/// Formats a label and a text, in at most 80 columns.
 pub(crate) fn line(label: &str, text: &str) -> String {
     let lines = wrapped(&" ".repeat(12), text);
-    // A text without words has left nothing behind the label.
+    // An empty text leaves no space after the label.
     match lines.get(12..) {
         Some(words) => format!("  {DIM}{label:<9}{DIM:#} {words}"),
         None => format!("  {DIM}{label}{DIM:#}\n"),
     }
 }
 
-/// A paragraph of at most 80 columns, behind a label.
+/// A label and a paragraph, in at most 80 columns.
 pub(super) fn wrapped(label: &str, text: &str) -> String {
     let indent = " ".repeat(label.len());
     let mut lines = vec![label.to_owned()];
@@ -345,12 +350,12 @@ pub(super) fn wrapped(label: &str, text: &str) -> String {
     lines.iter().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
-/// Columns that a text takes on a terminal: its characters without the escapes of its styles.
+/// The width of a text on a terminal: its characters without escape sequences.
 fn width(text: &str) -> usize {
     anstream::adapter::strip_str(text).to_string().chars().count()
 }
 
-/// A quantity with the prefix that gives it one to three digits before the point.
+/// Formats a quantity with the prefix that gives it one to three digits before the point.
 pub(crate) fn scaled(value: f64, unit: &str) -> String {
     let prefixes =
         [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ")];
@@ -386,20 +391,20 @@ mod tests {
         for part in [
             "1000000 f64, uniform, seed 7, 8 MB",
             "10.00 µs median, 9.00 µs to 13.00 µs quartiles, 3 samples, L2 cold",
-            "800.0 GB/s, 80.0 % of the bus, 100.00 Gelements/s",
+            "800.0 GB/s, 80.0 % of peak bandwidth, 100.00 Gelements/s",
             "2.00 ms to the device (4.0 GB/s)",
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }
-        // What lay in L2 is no share of the bus.
+        // Speed in L2 is not a fraction of peak memory bandwidth.
         run.timing.as_mut().unwrap().cold = false;
         let text = outcome(&run, Input::Ones, 7);
-        assert!(text.contains("L2 warm") && !text.contains("of the bus"), "{text}");
+        assert!(text.contains("L2 warm") && !text.contains("of peak"), "{text}");
         assert!(!text.contains("seed"), "{text}");
     }
 
     #[test]
-    fn steps_are_held_against_the_first_and_the_one_before() {
+    fn steps_are_compared_with_the_first_and_the_previous() {
         let timed = |step, seconds| Outcome::made_up(step, 1_000_000, &[seconds]);
         let mut lost = timed("c", 1.0);
         lost.timing = None;
@@ -417,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_that_holds_the_host_s_part_is_called_so() {
+    fn ungated_times_have_a_note() {
         let timing = |gated| Timing { samples: vec![1e-6], cold: true, gated };
         assert_eq!(ungated(&[]), "");
         assert_eq!(ungated(&[timing(true)]), "");
@@ -438,12 +443,12 @@ mod tests {
     }
 
     #[test]
-    fn it_is_said_which_elements_each_sum_holds() {
+    fn explain_describes_the_elements_of_each_sum() {
         assert_eq!(shares(&Holds::ALL, 1025), "One sum holds all 1,025 elements.");
-        let strides = Holds::Strides { tile: 512, count: 132, word: 4 };
+        let strides = Holds::Strides { tile: 512, count: 132, width: 4 };
         assert_eq!(
             shares(&strides, 1 << 20),
-            "Each of 132 partial sums holds a tile of 512 neighbouring elements, the tile that is 132 tiles further on, and so forth."
+            "Each of 132 partial sums holds a tile of 512 neighbouring elements, the tile that is 132 tiles further on, and so on."
         );
         let matrices = |order, tile| shares(&Holds::Matrices { order, tile, count: 3 }, 1000);
         assert_eq!(
@@ -452,7 +457,7 @@ mod tests {
         );
         assert_eq!(
             matrices(Order::Column, 1000),
-            "Matrices of 4 elements, the first element of each, then the second of each, and so forth: each of 3 blocks of sums holds 1,000 neighbouring ones, the last one what is left, entry by entry."
+            "Matrices of 4 elements, the first element of each, then the second of each, and so on: each of 3 blocks of sums holds 1,000 neighbouring ones, the last one the rest, entry by entry."
         );
     }
 
@@ -465,7 +470,7 @@ mod tests {
         assert_eq!(wrapped("", &words).lines().count(), 1, "80 columns");
         let words = format!("{} {}", "a".repeat(40), "b".repeat(40));
         assert_eq!(wrapped("", &words).lines().count(), 2, "81 columns");
-        // What a style takes of a text takes no column.
+        // Escape sequences take no column.
         let words = format!("{GOOD}{}{GOOD:#} {}", "a".repeat(40), "b".repeat(39));
         assert_eq!(wrapped("", &words).lines().count(), 1);
     }

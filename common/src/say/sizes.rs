@@ -1,4 +1,4 @@
-//! A step at several sizes, types or block sizes: a line for each, below what each run says of itself.
+//! A table of several sizes, types or block sizes, below the reports of the runs.
 
 use anstyle::{AnsiColor, Style};
 use comfy_table::Table;
@@ -10,7 +10,7 @@ use crate::run::Outcome;
 const GOOD: Style = AnsiColor::Green.on_default().bold();
 const BAD: Style = AnsiColor::Red.on_default().bold();
 
-/// The lines; times and rates only where there are any.
+/// The rows; columns of times and rates only if there are any.
 #[derive(Debug, Default)]
 pub(crate) struct Sizes {
     rows: Vec<[String; 8]>,
@@ -18,7 +18,7 @@ pub(crate) struct Sizes {
 }
 
 impl Sizes {
-    /// Keeps what the table says of a run.
+    /// Adds a row for a run.
     pub(crate) fn add(&mut self, outcome: &Outcome) {
         let right = outcome.fault().is_none();
         let median = outcome.timing.as_ref().map(|timing| timing.median());
@@ -38,7 +38,7 @@ impl Sizes {
         ]);
     }
 
-    /// The table; nothing of a single run.
+    /// Formats the table; empty for a single run.
     pub(crate) fn table(self) -> String {
         if self.rows.len() < 2 {
             return String::new();

@@ -1,4 +1,4 @@
-//! How a command ends.
+//! The end of a command.
 
 use std::{
     io::{self, Write as _},
@@ -7,12 +7,12 @@ use std::{
 
 use crate::error::Error;
 
-/// Why printing stopped.
+/// The reason why printing stopped.
 #[derive(Debug)]
 pub enum Stop {
-    /// Nobody reads standard output any more, as behind `| head -1`.
+    /// Standard output is closed, as behind `| head -1`.
     Closed,
-    /// Something went wrong.
+    /// An error.
     Error(Error),
 }
 
@@ -34,13 +34,21 @@ impl From<io::Error> for Stop {
     }
 }
 
-/// Says how a command went: an error is a sentence, a closed pipe is none.
+/// Prints an error and returns the exit code. A closed pipe is not an error.
 pub fn exit(result: Result<(), Stop>) -> ExitCode {
     match result {
         Ok(()) | Err(Stop::Closed) => ExitCode::SUCCESS,
         Err(Stop::Error(error)) => {
-            let _ = writeln!(anstream::stderr(), "error: {error}");
+            let text = numbers::wrapped(&format!("error: {error}"), columns());
+            let _ = writeln!(anstream::stderr(), "{text}");
             ExitCode::from(error.exit_code())
         }
     }
+}
+
+/// The width of a message: the terminal's columns, at most 100; 100 if standard error is not a
+/// terminal.
+pub fn columns() -> usize {
+    let terminal = terminal_size::terminal_size_of(io::stderr());
+    terminal.map_or(100, |(terminal_size::Width(columns), _)| usize::from(columns).clamp(40, 100))
 }

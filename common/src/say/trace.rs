@@ -1,8 +1,8 @@
-//! A recording as a trace, in Chrome's form, which Perfetto opens: <https://ui.perfetto.dev>.
+//! Writes a recording as a trace in Chrome's format, for Perfetto: <https://ui.perfetto.dev>.
 //!
-//! Each thread of the host and each stream of the GPU is a track, on which events lie inside of each
-//! other or beside each other. What overlaps another in part, as a kernel that starts early does, has a
-//! track of its own.
+//! Each thread of the host and each stream of the GPU is a track. The events of a track are nested
+//! or disjoint; an event that partially overlaps another, as a kernel that starts early does, goes
+//! to another track.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 
 use crate::device::cupti::activity::{Event, Kind, Place};
 
-/// The trace of a program's events, which are sorted by their start.
+/// Builds the trace of a program's events, which must be sorted by their start.
 pub fn trace(program: &str, events: &[Event]) -> Json {
     let first = events.first().map_or(0, |event| event.start);
     let micros = |nanos: u64| nanos as f64 / 1e3;
@@ -48,7 +48,7 @@ pub fn trace(program: &str, events: &[Event]) -> Json {
     json!({ "displayTimeUnit": "ns", "traceEvents": rows })
 }
 
-/// A track, and the ends of the events that are open on it.
+/// A track, and the ends of its open events.
 #[derive(Default)]
 struct Track<'e> {
     events: Vec<&'e Event>,
@@ -56,7 +56,8 @@ struct Track<'e> {
 }
 
 impl<'e> Track<'e> {
-    /// Whether the event lies inside of the last that is still open when it starts, or beside all.
+    /// Whether the event fits: inside the last event that is open when it starts, or after all
+    /// events.
     fn takes(&mut self, event: &Event) -> bool {
         while self.open.last().is_some_and(|&end| end <= event.start) {
             self.open.pop();
@@ -135,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_overlaps_in_part_has_a_track_of_its_own() {
+    fn partially_overlapping_events_have_their_own_tracks() {
         let stream = Place::Stream(7);
         let trace = trace(
             "v1",

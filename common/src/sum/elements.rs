@@ -1,34 +1,29 @@
-//! What a kernel is given to add: numbers that were drawn, or numbers that no addition rounds.
+//! The elements of a run: drawn numbers, or numbers whose sums are exact.
 
 use std::ops::Range;
 
-#[cfg(not(target_family = "wasm"))]
-use rayon::prelude::*;
-
-#[cfg(target_family = "wasm")]
-use super::serial::{Ranges, Slices};
-
-use super::{reference::Reference, scalar::Scalar};
+use numbers::{Reference, Scalar};
+use simt::parallel;
 
 /// The elements of a run.
 ///
-/// Drawn floats are added with rounding, and rounding can hide an element that is missing among very
-/// many. Exact ones are +1 and −1 at random: every partial sum of every tree is a small whole number,
-/// so each is exact, also of 2³² elements in single precision, and in any order. One element that is
-/// left out, or taken twice, shows. Exact integers are any integers.
+/// Drawn floats are rounded when they are added, and rounding can hide one missing element among
+/// very many. Exact floats are +1 and −1 at random: every partial sum of every tree is a small
+/// integer, so it is exact in any order, even for 2³² elements in single precision. An element that
+/// is left out or added twice is therefore detected. Exact integers are any integers.
 #[derive(Clone, Copy, Debug)]
 pub struct Elements<'v, T> {
     kind: Kind<'v, T>,
-    /// The sums of [chunks](Elements::chunks), where somebody has them: many sums of many parts are
-    /// asked for, and most parts are made of whole chunks.
+    /// The sums of [chunks](Elements::chunks), if known: verification needs many sums over ranges
+    /// that are mostly whole chunks.
     chunks: &'v [Reference],
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Kind<'v, T> {
-    /// Drawn beforehand.
+    /// Values that were drawn beforehand.
     Drawn(&'v [T]),
-    /// So many of [`Scalar::exact`].
+    /// That many values of [`Scalar::exact`].
     Exact(u64),
 }
 
@@ -36,22 +31,22 @@ enum Kind<'v, T> {
 const CHUNK: u64 = 1 << 12;
 
 impl<'v, T: Scalar> Elements<'v, T> {
-    /// Values that were drawn.
+    /// Elements that were drawn.
     pub fn drawn(values: &'v [T]) -> Elements<'v, T> {
         Elements { kind: Kind::Drawn(values), chunks: &[] }
     }
 
-    /// So many exact ones.
+    /// `count` exact elements.
     pub fn exact(count: u64) -> Elements<'v, T> {
         Elements { kind: Kind::Exact(count), chunks: &[] }
     }
 
-    /// The same elements, whose [`chunks`](Elements::chunks) have been added before.
+    /// The same elements with the known sums of their [`chunks`](Elements::chunks).
     pub fn with(self, chunks: &'v [Reference]) -> Elements<'v, T> {
         Elements { chunks, ..self }
     }
 
-    /// How many there are.
+    /// The number of elements.
     pub fn count(&self) -> u64 {
         match self.kind {
             Kind::Drawn(values) => values.len() as u64,
@@ -59,12 +54,12 @@ impl<'v, T: Scalar> Elements<'v, T> {
         }
     }
 
-    /// Whether additions round their sums.
+    /// Whether additions of these elements round.
     pub fn round(&self) -> bool {
         matches!(self.kind, Kind::Drawn(_))
     }
 
-    /// The sum of some neighbours.
+    /// Adds the elements of a range.
     pub fn sum(&self, range: Range<u64>) -> Reference {
         let (first, last) = (range.start.div_ceil(CHUNK), range.end / CHUNK);
         match self.chunks.get(first as usize..last as usize) {
@@ -77,31 +72,32 @@ impl<'v, T: Scalar> Elements<'v, T> {
         }
     }
 
-    /// As [`sum`](Elements::sum), element by element.
+    /// Like [`sum`](Elements::sum), element by element.
     fn add(&self, range: Range<u64>) -> Reference {
         match self.kind {
             Kind::Drawn(values) => T::sum(&values[range.start as usize..range.end as usize]),
             Kind::Exact(_) => {
-                let mut values = Vec::new();
+                let mut values = vec![T::ZERO; CHUNK.min(range.end - range.start) as usize];
                 let chunks = range.clone().step_by(CHUNK as usize);
                 chunks.fold(T::sum(&[]), |sum, from| {
-                    values.clear();
-                    values.extend((from..(from + CHUNK).min(range.end)).map(T::exact));
-                    sum.plus(T::sum(&values))
+                    let values = &mut values[..CHUNK.min(range.end - from) as usize];
+                    T::fill_exact(from, values);
+                    sum.plus(T::sum(values))
                 })
             }
         }
     }
 
-    /// The sums of so many neighbours at a time that each takes some time and all of them little
-    /// memory, on all cores.
+    /// Returns the sums of chunks, computed on all cores. A chunk is large enough to keep a core
+    /// busy and small enough for memory.
     pub fn chunks(&self) -> Vec<Reference> {
         let count = self.count();
-        let chunks = (0..count.div_ceil(CHUNK)).into_par_iter();
-        chunks.map(|at| self.add(at * CHUNK..((at + 1) * CHUNK).min(count))).collect()
+        let chunks = (0..count.div_ceil(CHUNK)).collect();
+        let add = |at: u64| self.add(at * CHUNK..((at + 1) * CHUNK).min(count));
+        parallel::map(0, chunks, || (), |(), _, at| add(at))
     }
 
-    /// The sum of all of them, on all cores.
+    /// Returns the sum of all elements, computed on all cores.
     pub fn total(&self) -> Reference {
         match self.chunks {
             [] => self.chunks().into_iter().fold(T::sum(&[]), Reference::plus),
@@ -109,16 +105,23 @@ impl<'v, T: Scalar> Elements<'v, T> {
         }
     }
 
-    /// Some neighbours, made into a buffer on all cores.
+    /// Writes the elements from `first` on into a buffer, on all cores.
     pub fn copy(&self, first: u64, into: &mut [T]) {
         match self.kind {
             Kind::Drawn(values) => {
                 into.copy_from_slice(&values[first as usize..][..into.len()]);
             }
-            Kind::Exact(_) => into
-                .par_iter_mut()
-                .enumerate()
-                .for_each(|(at, value)| *value = T::exact(first + at as u64)),
+            Kind::Exact(_) => {
+                let chunks = into.chunks_mut(CHUNK as usize).collect();
+                parallel::map(
+                    0,
+                    chunks,
+                    || (),
+                    |(), at, values: &mut [T]| {
+                        T::fill_exact(first + at as u64 * CHUNK, values);
+                    },
+                );
+            }
         }
     }
 }
@@ -126,6 +129,14 @@ impl<'v, T: Scalar> Elements<'v, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn known_chunks_do_not_change_a_sum() {
+        let values: Vec<f32> = (0..3 << 19).map(|i| (i % 1000) as f32 * 0.1).collect();
+        let whole = f32::sum(&values);
+        let in_chunks = Elements::drawn(&values).total();
+        assert_eq!(whole.float(), in_chunks.float());
+    }
 
     #[test]
     fn exact_floats_are_plus_and_minus_one_and_their_sums_stay_small() {
@@ -136,7 +147,7 @@ mod tests {
             sum += value;
             most.max(f32::abs(sum))
         });
-        // A random walk of 2^20 steps goes a few times 2^10 far.
+        // A random walk of 2^20 steps ends a few times 2^10 away.
         assert!(most > 100.0 && most < 8192.0, "{most}");
         assert_eq!(Elements::<f32>::exact(1 << 20).total().float(), f64::from(sum));
     }
@@ -161,9 +172,9 @@ mod tests {
         }
     }
 
-    /// Sums of chunks that are all wrong show where they are taken: of whole chunks alone.
+    /// Wrong sums of chunks change the sum where whole chunks are used, and only there.
     #[test]
-    fn chunks_that_are_known_are_not_added_again() {
+    fn known_chunks_are_not_added_again() {
         let known = [i32::sum(&[1]); 4];
         let elements = Elements::<i32>::exact(4 * CHUNK).with(&known);
         let exact = Elements::<i32>::exact(4 * CHUNK);
@@ -172,7 +183,7 @@ mod tests {
         assert_eq!(elements.sum(CHUNK - 5..3 * CHUNK + 7), ends.plus(i32::sum(&[2])));
         let inside = CHUNK + 1..2 * CHUNK - 1;
         assert_eq!(elements.sum(inside.clone()), exact.sum(inside));
-        // Drawn elements are rounded when they are added, exact ones are not.
+        // Drawn elements are rounded when they are added; exact ones are not.
         assert!(!exact.round() && Elements::drawn(&[1]).round());
     }
 }

@@ -1,33 +1,28 @@
-//! Seeded input: the same bits on every machine, whatever the number of cores.
+//! Seeded input: the same bits on every machine, for any number of cores.
 
 use std::{fmt, str::FromStr};
 
-use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
-#[cfg(not(target_family = "wasm"))]
-use rayon::prelude::*;
-
-#[cfg(target_family = "wasm")]
-use super::serial::Slices;
-
-use super::scalar::Scalar;
 use crate::{Error, plan::Size};
+use numbers::Scalar;
+use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
+use simt::parallel;
 
-/// What the elements are.
+/// The kind of input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
     /// Floats from 0 to 1, integers from 0 to 255.
     Uniform,
-    /// Whole numbers from −100 to 99, of every type.
+    /// Integers from −100 to 99, in every type.
     Int,
-    /// All one.
+    /// All elements are 1.
     Ones,
     /// Floats from −1 to 1, integers of any value: sums cancel.
     Signed,
-    /// One at an index, zero elsewhere: an element that is dropped or added twice shows.
+    /// 1 at an index, 0 elsewhere: an element that is dropped or added twice is detected.
     OneHot(u64),
 }
 
-/// Elements drawn from one stream of the generator.
+/// The number of elements from one stream of the generator.
 const CHUNK: usize = 1 << 16;
 
 impl Input {
@@ -37,7 +32,7 @@ impl Input {
             && index >= n
         {
             return Err(Error::Usage(format!(
-                "`--input one-hot:{index}` asks for an element beyond the last of {n}, which is {}: take a smaller index",
+                "`--input one-hot:{index}` is beyond the last of {n} elements, which has the index {}: use a smaller index",
                 n.saturating_sub(1)
             )));
         }
@@ -54,7 +49,7 @@ impl Input {
     }
 }
 
-/// Host memory for that many elements, where the system gives it.
+/// Allocates host memory for `n` elements. Fails if the system refuses it.
 pub(super) fn room<T: Scalar>(n: u64) -> Result<Vec<T>, Error> {
     let mut values = Vec::new();
     match values.try_reserve_exact(usize::try_from(n).unwrap_or(usize::MAX)) {
@@ -67,11 +62,17 @@ pub(super) fn room<T: Scalar>(n: u64) -> Result<Vec<T>, Error> {
 }
 
 fn fill<T: Scalar>(values: &mut [T], seed: u64, draw: fn(&mut ChaCha8Rng) -> T) {
-    values.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, values)| {
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        rng.set_stream(chunk as u64);
-        values.fill_with(|| draw(&mut rng));
-    });
+    let chunks = values.chunks_mut(CHUNK).collect();
+    parallel::map(
+        0,
+        chunks,
+        || (),
+        |(), chunk, values: &mut [T]| {
+            let mut rng = ChaCha8Rng::seed_from_u64(seed);
+            rng.set_stream(chunk as u64);
+            T::fill(&mut rng, draw, values);
+        },
+    );
 }
 
 impl fmt::Display for Input {
@@ -96,9 +97,9 @@ impl FromStr for Input {
             "ones" => Ok(Input::Ones),
             "signed" => Ok(Input::Signed),
             _ => match text.strip_prefix("one-hot:").map(str::parse::<Size>) {
-                Some(index) => Ok(Input::OneHot(index?.0)),
+                Some(index) => Ok(Input::OneHot(index.map_err(Error::Usage)?.0)),
                 None => Err(Error::Usage(format!(
-                    "`{text}` is no input: take uniform, int, ones, signed or one-hot:INDEX"
+                    "`{text}` is not an input: use uniform, int, ones, signed or one-hot:INDEX"
                 ))),
             },
         }
@@ -123,10 +124,10 @@ mod tests {
     }
 
     #[test]
-    fn these_bits_are_the_ones_that_results_were_taken_with() {
+    fn the_bits_are_those_of_the_results() {
         let floats: Vec<f32> = Input::Uniform.draw(3, 42).unwrap();
         let integers: Vec<i32> = Input::Uniform.draw(3, 42).unwrap();
-        // Pinned: if they change, every committed sum is another sum.
+        // Pinned: a change would change every committed sum.
         assert_eq!(floats, [0.22408074, 0.68189615, 0.1463862]);
         assert_eq!(integers, [57, 174, 37]);
     }

@@ -1,38 +1,31 @@
-//! Is the sum right, and each partial sum that it was made of? Asked before anything is timed.
+//! Verifies a sum and all of its partial sums, before anything is timed.
 
 use std::{fmt, ops::Range};
 
-#[cfg(not(target_family = "wasm"))]
-use rayon::prelude::*;
+use numbers::{Reference, Scalar, Value};
+use simt::parallel;
 
-#[cfg(target_family = "wasm")]
-use super::serial::{Finds, Slices};
-
-use super::{
-    elements::Elements,
-    reference::Reference,
-    scalar::{Scalar, Value},
-};
+use super::elements::Elements;
 use crate::{
     Element, Result, Step,
     plan::{Buffer, Launch, Plan, Problem, Stage},
 };
 
-/// The answer, with what it rests on.
+/// A verdict on a sum, with the numbers that it is based on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Verdict {
-    /// What the kernel gave.
+    /// The kernel's sum.
     pub sum: Value,
     /// The exact sum, in the element type.
     pub expected: Value,
-    /// The distance between them.
+    /// The distance between the two.
     pub error: f64,
     /// The largest distance that the kernel's own rounding explains.
     pub bound: f64,
 }
 
 impl Verdict {
-    /// Holds a sum against the reference.
+    /// Compares a sum with the reference.
     pub fn of<T: Scalar>(sum: T, reference: &Reference, depth: u32) -> Verdict {
         Verdict {
             sum: sum.value(),
@@ -42,48 +35,48 @@ impl Verdict {
         }
     }
 
-    /// Whether the sum is right. A NaN or an infinity on either side never is.
+    /// Whether the sum is right. NaN and infinity on either side are always wrong.
     pub fn verified(&self) -> bool {
         self.bound.is_finite() && self.error <= self.bound
     }
 }
 
-/// Which of a job's runs gave a sum.
+/// The run of a job that gave a sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Run {
-    /// The first, on the elements that were asked for.
+    /// The first run, on the elements of the workload.
     First,
-    /// The one behind it, on exact [`Elements`], over the memory that it left.
+    /// The second run, on exact [`Elements`], over the memory that the first run left.
     Exact,
-    /// Two were right, and what they left in their mailbox is not.
-    Mail,
-    /// A later one, of that number: the last that was timed.
+    /// The second run, whose sum was right but whose message flags were left set.
+    Messages,
+    /// The last timed run, with its number.
     Later(u32),
 }
 
-/// A wrong sum, or a wrong partial sum of one that looks right.
+/// A wrong sum, or a right sum with a wrong partial sum.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mismatch {
     /// The step.
     pub step: String,
     /// Elements.
     pub n: u64,
-    /// Their type.
+    /// The element type.
     pub element: Element,
     /// Threads of a block.
     pub threads: u32,
-    /// The sum against the reference.
+    /// The sum and the reference.
     pub verdict: Verdict,
-    /// Which run gave it.
+    /// The run that gave it.
     pub run: Run,
-    /// Where it went wrong first, if that can be told.
+    /// The first wrong partial sum, if known.
     pub first: Option<WrongPartial>,
-    /// What a run leaves to the next one, where that is why.
-    pub left: Option<String>,
+    /// The state that a run leaves for the next one, if that is the cause.
+    pub leftover: Option<String>,
 }
 
 impl Mismatch {
-    /// Of a step on a problem.
+    /// Describes a wrong sum of a step on a problem.
     pub fn of(
         step: &Step,
         problem: &Problem,
@@ -100,36 +93,39 @@ impl Mismatch {
             verdict,
             run,
             first,
-            left: None,
+            leftover: None,
         }
     }
 }
 
-/// A partial sum that is not the sum of what it holds.
+/// A partial sum that differs from the sum of its elements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WrongPartial {
     /// The launch that wrote it, from 1.
     pub launch: usize,
-    /// Its place among the launch's partial sums.
+    /// Its index among the launch's partial sums.
     pub index: u64,
-    /// Whether it is the one sum that its block makes.
+    /// Whether it is the only sum of its block.
     pub of_block: bool,
     /// The first element that it holds.
     pub first: u64,
-    /// The last one.
+    /// The last element that it holds.
     pub last: u64,
-    /// How many it holds; between the first and the last may be some that it does not.
+    /// The number of elements that it holds; they need not be contiguous.
     pub count: u64,
-    /// What it is, against what it should be.
+    /// Its value, and the expected one.
     pub verdict: Verdict,
-    /// Whether nobody wrote it: it is still what was there before the run.
+    /// Whether it was never written: it still has the value from before the run.
     pub unwritten: bool,
 }
 
-/// Looks for the first wrong partial sum: stage by stage, each sum against its own elements, which are
-/// the input, or the sums of the stage before.
+/// Partial sums that one thread verifies at a time.
+const SUMS: usize = 64;
+
+/// Finds the first wrong partial sum, stage by stage. The elements of a stage are the input or the
+/// sums of the previous stage.
 ///
-/// `output` reads back what a stage wrote, and `poison` is what was there before.
+/// `output` reads the sums of a stage, and `poison` is the value from before the run.
 pub fn first_wrong<T: Scalar>(
     plan: &Plan,
     elements: Elements<'_, T>,
@@ -141,12 +137,17 @@ pub fn first_wrong<T: Scalar>(
         for stage in &launch.stages {
             let sums = output(stage.sums, stage.holds.count())?;
             let added = read.as_deref().map_or(elements, Elements::drawn);
-            // Exact elements have exact sums, and these too.
+            // Exact elements have exact sums, so the next stage is exact too.
             let depth = if elements.round() { stage.depth } else { 0 };
-            let wrong = sums.par_iter().enumerate().find_map_first(|(place, &sum)| {
-                let verdict = Verdict::of(sum, &held(stage, added, place as u64), depth);
-                (!verdict.verified()).then_some((place as u64, verdict, same_bits(sum, poison)))
-            });
+            let found = |first: usize, sums: &[T]| {
+                sums.iter().zip(first as u64..).find_map(|(&sum, place)| {
+                    let verdict = Verdict::of(sum, &held(stage, added, place), depth);
+                    (!verdict.verified()).then_some((place, verdict, same_bits(sum, poison)))
+                })
+            };
+            let runs = sums.chunks(SUMS).collect();
+            let found = parallel::map(0, runs, || (), |(), at, run| found(at * SUMS, run));
+            let wrong = found.into_iter().flatten().next();
             if let Some((place, verdict, unwritten)) = wrong {
                 let of = (index + 1, launch, stage, added.count());
                 return Ok(Some(WrongPartial::of(of, place, verdict, unwritten)));
@@ -157,7 +158,7 @@ pub fn first_wrong<T: Scalar>(
     Ok(None)
 }
 
-/// The sum of what a stage's sum at a place holds.
+/// The sum of the elements that a stage's sum holds.
 fn held<T: Scalar>(stage: &Stage, added: Elements<'_, T>, place: u64) -> Reference {
     let ranges = stage.holds.ranges(added.count(), place);
     ranges.fold(T::sum(&[]), |sum, range| sum.plus(added.sum(range)))
@@ -195,20 +196,21 @@ impl fmt::Display for Mismatch {
         write!(f, "{step} is wrong")?;
         match self.run {
             Run::First => {}
-            Run::Mail => {
-                let left = self.left.as_deref().unwrap_or("its flags are up when it ends");
-                return write!(f, ", though its sums are right: {left}");
+            Run::Messages => {
+                let leftover =
+                    self.leftover.as_deref().unwrap_or("its message flags are set when it ends");
+                return write!(f, ", though its sums are right: {leftover}");
             }
             Run::Exact => {
                 f.write_str(match element {
                     Element::I32 => ", though its first run looked right, on other integers",
-                    _ => ", though its first run looked right, on +1 and -1 at random, which no addition rounds,",
+                    _ => ", though its first run looked right, on +1 and -1 at random, whose sums are exact,",
                 })?;
                 f.write_str(" over the memory that the first run left")?;
             }
             Run::Later(run) => write!(
                 f,
-                " in run {run}, and run 1 was right, so that a run leaves behind what a later one trips over"
+                " in run {run}, and run 1 was right, so a run leaves state that breaks a later run"
             )?,
         }
         let what = format!("the sum of {n} {element} in blocks of {threads}");
@@ -231,7 +233,7 @@ impl fmt::Display for Mismatch {
             Some(wrong) if verdict.verified() => wrong.fmt(f)?,
             Some(wrong) => write!(f, "; {wrong}")?,
         }
-        self.left.as_ref().map_or(Ok(()), |left| write!(f, "; {left}"))
+        self.leftover.as_ref().map_or(Ok(()), |leftover| write!(f, "; {leftover}"))
     }
 }
 
@@ -268,7 +270,7 @@ impl fmt::Display for WrongPartial {
     }
 }
 
-/// A distance: whole where it is, and three digits of it where not.
+/// A distance: exact if it is whole, else with three digits.
 fn about(distance: f64) -> String {
     if distance.fract() == 0.0 && distance < 1e15 {
         return distance.to_string();
@@ -317,7 +319,7 @@ mod tests {
 
     #[test]
     fn the_bound_is_no_wider_than_rounding_is() {
-        // Three sums in a row of values whose magnitude is 4, each off by 2^-24 at the most.
+        // Three sums in a row of values whose magnitude is 4, each off by at most 2^-24.
         let reference = Elements::drawn(&[1.0f32; 4]).total();
         let Verdict { bound, .. } = Verdict::of(4.0f32, &reference, 3);
         assert!((0.71e-6..0.72e-6).contains(&bound), "{bound}");
@@ -376,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mismatch_is_said_with_what_explains_it() {
+    fn a_mismatch_names_its_cause() {
         let verdict = |sum: f64, error: f64, bound: f64| Verdict {
             sum: Value::Float(sum),
             expected: Value::Float(2.0),
@@ -385,8 +387,8 @@ mod tests {
         };
         let first = found(&plan(200), &[1; 200], &[64, 63, 65, 8], 200);
         let said = |element, run, verdict, first| {
-            let (step, left) = ("v".to_owned(), None);
-            Mismatch { step, n: 9, element, threads: 64, verdict, run, first, left }.to_string()
+            let (step, leftover) = ("v".to_owned(), None);
+            Mismatch { step, n: 9, element, threads: 64, verdict, run, first, leftover }.to_string()
         };
         let wrong = verdict(2.5, 0.5, 0.25);
         let parts = "block 1 of launch 1, which adds the elements 64 to 127, gave 63 instead of 64 (off by 1)";
@@ -409,10 +411,10 @@ mod tests {
     }
 
     #[test]
-    fn what_a_stride_holds_is_said() {
+    fn the_elements_of_a_stride_are_named() {
         let mut strided = plan(1000);
         strided.launches.truncate(1);
-        strided.launches[0].stages[0].holds = Holds::Strides { tile: 64, count: 4, word: 1 };
+        strided.launches[0].stages[0].holds = Holds::Strides { tile: 64, count: 4, width: 1 };
         let input = [1; 1000];
         let wrong = found(&strided, &input, &[256, 256, 231, 232], 0).unwrap();
         assert_eq!((wrong.index, wrong.first, wrong.last, wrong.count), (2, 128, 959, 256));
@@ -425,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn exact_elements_leave_no_room_for_an_error() {
+    fn exact_elements_allow_no_error() {
         let n = 1 << 16;
         let parts = |broken: f32| -> Vec<f32> {
             let sum = |from: u64| (from..from + 64).map(f32::exact).sum::<f32>();

@@ -1,33 +1,33 @@
-//! The elements, on the host and on the device, with the sum that is right.
+//! The elements, on the host and on the device, with the reference sum.
 
 use std::{
     cell::{Cell, OnceCell},
     time::Instant,
 };
 
+use numbers::{Reference, Scalar};
+
 use super::{
     elements::Elements,
     input::{Input, room},
-    reference::Reference,
-    scalar::Scalar,
 };
 use crate::{
     Error, Result,
     device::{Address, Device, Memory, host},
 };
 
-/// Device memory that timing walks through, so that each sample finds its input outside of L2.
-/// H200: 60 MB of L2.
+/// Bytes of device memory that timing rotates through, so that each sample finds its input outside
+/// of L2, which has 60 MB on an H200.
 const ROTATION: u64 = 1 << 30;
 
-/// One input, ready for any number of steps.
+/// An input, ready for any number of steps.
 #[derive(Debug)]
 pub struct Workload<T> {
     /// The elements.
     pub values: Vec<T>,
     /// Their sum.
     pub reference: Reference,
-    /// Seconds that the copy to the device took, by the host's clock; `None` in the interpreter.
+    /// Seconds that the copy to the device took, on the host's clock; `None` in the interpreter.
     pub copy: Option<f64>,
     memory: Memory,
     offset: u64,
@@ -39,28 +39,28 @@ pub struct Workload<T> {
     exact_chunks: OnceCell<Vec<Reference>>,
 }
 
-/// A fault of a kernel, played by its input: at one place the device has another number than the
-/// host, as often as the element is to be added. Tests hold the verdict against it.
+/// A simulated fault of a kernel: at one index, the device has another number than the host. Tests
+/// check that the verdict finds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slip {
     /// The element.
     pub at: u64,
-    /// Whether it is added twice, and not left out.
+    /// Whether it is added twice instead of left out.
     pub twice: bool,
 }
 
-/// Elements that are made and copied at once.
+/// The number of elements that are drawn and copied at a time.
 const CHUNK: u64 = 1 << 24;
 
 impl<T: Scalar> Workload<T> {
-    /// Draws the elements, adds them up, and copies them to the device; to a GPU as often as its
-    /// L2 cache asks for.
+    /// Draws the elements, adds them up, and copies them to the device. A GPU gets as many copies
+    /// as its L2 cache requires.
     pub fn new(device: &Device, input: Input, n: u64, seed: u64) -> Result<Workload<T>> {
         Workload::shifted(device, input, n, seed, 0)
     }
 
-    /// As [`new`](Workload::new), with the first element that many elements behind the start of the
-    /// memory: a slice that begins between two words of 16 bytes.
+    /// Like [`new`](Workload::new), with `offset` elements before the first one, so that the
+    /// address need not be a multiple of 16 bytes.
     pub fn shifted(
         device: &Device,
         input: Input,
@@ -72,8 +72,8 @@ impl<T: Scalar> Workload<T> {
         place.hold(device, input.draw(n, seed)?, offset)
     }
 
-    /// As [`new`](Workload::new), of elements that are there already, as those of a file.
-    pub fn holding(device: &Device, values: Vec<T>) -> Result<Workload<T>> {
+    /// Like [`new`](Workload::new), with existing elements, such as those of a file.
+    pub fn of_values(device: &Device, values: Vec<T>) -> Result<Workload<T>> {
         Place::of::<T>(device, values.len() as u64, 0)?.hold(device, values, 0)
     }
 
@@ -82,13 +82,13 @@ impl<T: Scalar> Workload<T> {
         Elements::drawn(&self.values).with(&self.chunks)
     }
 
-    /// As many exact ones.
+    /// As many exact elements as there are drawn ones.
     pub fn exact(&self) -> Elements<'_, T> {
         let exact = Elements::exact(self.values.len() as u64);
         exact.with(self.exact_chunks.get_or_init(|| exact.chunks()))
     }
 
-    /// Does something while the first copy, at [`warm`](Workload::warm), holds exact elements.
+    /// Runs `work` while the first copy, at [`warm`](Workload::warm), holds exact elements.
     pub fn while_exact<R>(&self, device: &Device, work: impl FnOnce() -> Result<R>) -> Result<R> {
         self.put(device, self.exact())?;
         let done = work();
@@ -96,7 +96,7 @@ impl<T: Scalar> Workload<T> {
             (Device::Cuda(cuda), Memory::Cuda(memory))
                 if self.copies > 1 && self.slip.get().is_none() =>
             {
-                let second = memory.address().behind(self.stride).first(self.stride)?;
+                let second = memory.address().skip(self.stride).first(self.stride)?;
                 cuda.copy(second, memory.address())?;
                 cuda.finish()?;
             }
@@ -105,8 +105,8 @@ impl<T: Scalar> Workload<T> {
         done
     }
 
-    /// Lets every run from now on trip over one element.
-    pub fn trip(&self, device: &Device, slip: Slip) -> Result<()> {
+    /// Changes one element on the device, for all later runs.
+    pub fn inject(&self, device: &Device, slip: Slip) -> Result<()> {
         self.slip.set(Some(slip));
         self.put(device, self.elements())
     }
@@ -132,33 +132,33 @@ impl<T: Scalar> Workload<T> {
         Ok(())
     }
 
-    /// Bytes of all copies: what cold samples walk through.
+    /// Bytes of all copies, which cold samples rotate through.
     pub fn pool(&self) -> u64 {
         self.stride * self.copies
     }
 
     /// The address of the elements.
     pub fn warm(&self) -> Address<'_> {
-        self.memory.address().behind(self.offset)
+        self.memory.address().skip(self.offset)
     }
 
-    /// The address of a copy that has not been read for as long as there are copies.
+    /// The address of the least recently used copy.
     pub fn cold(&self) -> Address<'_> {
         let next = self.next.get();
         self.next.set((next + 1) % self.copies);
-        self.memory.address().behind(next * self.stride + self.offset)
+        self.memory.address().skip(next * self.stride + self.offset)
     }
 }
 
-/// Bytes from one copy of so many bytes to the next, and how many copies there are, where so many bytes
-/// are free.
+/// Returns the distance between copies in bytes, and the number of copies, if `free` bytes are
+/// free.
 fn pool(bytes: u64, free: u64) -> (u64, u64) {
     let stride = bytes.next_multiple_of(256).max(256);
-    // Half of what is free stays free, for partial sums and for others.
+    // Half of the free memory stays free, for partial sums and other programs.
     (stride, (ROTATION.div_ceil(stride) + 1).min(free / 2 / stride).max(1))
 }
 
-/// Where on a device an input will lie.
+/// The place of an input on a device.
 struct Place {
     what: String,
     bytes: u64,
@@ -167,8 +167,8 @@ struct Place {
 }
 
 impl Place {
-    /// Of `n` elements behind `offset` others, in as many copies as the device's L2 cache asks for;
-    /// refused where host or device has no room.
+    /// Reserves memory for `n` elements after `offset` others, in as many copies as the device's L2
+    /// cache requires. Fails if the host or the device lacks memory.
     fn of<T: Scalar>(device: &Device, n: u64, offset: u64) -> Result<Place> {
         let bytes = (n + offset) * T::ELEMENT.size();
         let what = format!("the input of {n} {}", T::ELEMENT);
@@ -196,10 +196,10 @@ impl Place {
         let reference = Elements::drawn(&values).with(&chunks).total();
         let memory = device.alloc(&what, stride * copies)?;
         if stride != bytes {
-            // What lies between two copies is copied with them, and would be found uninitialised.
+            // The gap between two copies is copied too, and must not count as uninitialised.
             device.fill(&memory, 0)?;
         }
-        // The interpreter is not timed, and a page of the book has no such clock.
+        // The interpreter is not timed, and a page of the book has no clock.
         let started = matches!(device, Device::Cuda(_)).then(Instant::now);
         let size = T::ELEMENT.size();
         // Ones before the first element: a kernel that adds them is wrong.
@@ -230,7 +230,7 @@ impl Place {
 
 #[cfg(test)]
 impl<T> Workload<T> {
-    /// As if there were so many copies, as on a GPU: the interpreter has one.
+    /// Simulates several copies, as on a GPU; the interpreter has one.
     pub(crate) fn in_copies(self, device: &Device, copies: u64) -> Workload<T> {
         let memory = device.alloc("copies", self.stride * copies).unwrap();
         Workload { copies, memory, ..self }
@@ -250,7 +250,7 @@ mod tests {
         device.read(&shifted.memory, bytemuck::cast_slice_mut(&mut found)).unwrap();
         assert_eq!(found[..2], [1.0, 1.0]);
         assert_eq!(found[2..], shifted.values);
-        // Exact elements take the same place, and only while something is done.
+        // Exact elements replace the others, and only during the closure.
         let exact: Vec<f32> = (0..33).map(f32::exact).collect();
         let during = shifted.while_exact(&device, || {
             let mut found = vec![0.0f32; 35];
@@ -270,7 +270,7 @@ mod tests {
         let three = one.in_copies(&device, 3);
         let stride = 35 * 4;
         for copy in [0, 1, 2, 0] {
-            assert_eq!(three.cold(), three.warm().behind(copy * stride));
+            assert_eq!(three.cold(), three.warm().skip(copy * stride));
         }
         assert_eq!((three.warm().bytes(), three.pool()), (3 * stride - 2 * 4, 3 * stride));
     }
@@ -282,15 +282,15 @@ mod tests {
         assert!(matches!(error, Error::Memory { place: "host", needed, .. } if needed == 1 << 47));
     }
 
-    /// Elements are put down some millions at a time.
+    /// Elements are copied in chunks of some millions.
     #[test]
-    fn what_is_put_down_in_pieces_lies_in_one_piece() {
+    fn elements_copied_in_chunks_are_contiguous() {
         let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
         let n = CHUNK + 13;
         let workload = Workload::<i32>::shifted(&device, Input::Ones, n, 1, 3).unwrap();
         assert_eq!(workload.warm().bytes(), n * 4);
         let slip = Slip { at: CHUNK + 5, twice: true };
-        workload.trip(&device, slip).unwrap();
+        workload.inject(&device, slip).unwrap();
         let mut found = vec![0; (n + 3) as usize];
         device.read(&workload.memory, bytemuck::cast_slice_mut(&mut found)).unwrap();
         let twice = (CHUNK + 5 + 3) as usize;
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_as_many_copies_as_a_cache_asks_for_and_half_of_the_memory_holds() {
+    fn the_cache_and_half_of_free_memory_limit_the_copies() {
         let plenty = 1 << 40;
         assert_eq!(pool(0, plenty), (256, (1 << 22) + 1));
         assert_eq!(pool(256, plenty), (256, (1 << 22) + 1));
@@ -315,7 +315,7 @@ mod tests {
         assert_eq!(pool(1 << 30, plenty), (1 << 30, 2));
         assert_eq!(pool((1 << 30) - 1, plenty), (1 << 30, 2));
         assert_eq!(pool(3 << 30, plenty), (3 << 30, 2));
-        // Half of 6 GiB has room for three, half of 3 GiB for one, and one there is always.
+        // Half of 6 GiB has room for three copies, half of 3 GiB for one; there is always one.
         assert_eq!(pool(1 << 28, 6 << 28), (1 << 28, 3));
         assert_eq!(pool(1 << 28, 3 << 28), (1 << 28, 1));
         assert_eq!(pool(1 << 28, 0), (1 << 28, 1));

@@ -1,6 +1,6 @@
-//! The same bits in every run and on every device.
+//! Tests that a step's sum is bit-identical in every run and on every device.
 
-use std::{collections::BTreeMap, ops::RangeInclusive, rc::Rc};
+use std::{collections::BTreeMap, rc::Rc};
 
 use super::{
     gpu::{gpu, interpreter},
@@ -9,49 +9,71 @@ use super::{
 use crate::{
     Element, Step,
     device::{Check, Device, Settings},
-    plan::{Chip, Problem},
+    plan::{Block, Chip, Problem},
     ptx,
     run::{Checked, Job},
     sum::{Input, Workload},
 };
 
-/// Sizes at which a step has one chunk, a few, and one that is not whole.
+/// Sizes with one chunk, with a few chunks, and with an incomplete chunk.
 const SIZES: [u64; 4] = [1000, (1 << 14) + 1, 3 << 13, 77_777];
 
-/// Holds a step's sums against each other: the same bits in every run, for every block size, grid,
-/// number of multiprocessors, order of execution, and wherever the slice begins.
+/// Checks that a step's sums are bit-identical: in two orders of execution, in its smallest and
+/// largest blocks, on three grids, at two alignments, and on the GPU if there is one.
 pub fn same_bits(step: &Step) {
     let mut patterns = Patterns::new();
-    let schedules = (0..4).map(simt::Schedule::Adversarial).chain([simt::Schedule::MinPc]);
-    for schedule in schedules.chain([simt::Schedule::Converged]) {
-        let device = interpreter(&Settings { schedule, ..Settings::default() });
-        let most = if schedule == simt::Schedule::Converged { 20 } else { 1 };
-        bits(step, &device, &SIZES, 1..=most, &mut patterns);
-    }
+    let blocks: Vec<Block> = blocks(step).collect();
+    let ends = [&blocks[..1], &blocks[1..][blocks.len().saturating_sub(2)..]].concat();
+    orders(step, &ends, simt::Schedule::Converged, &[1, 20], &mut patterns);
+    orders(step, &ends, simt::Schedule::Adversarial(0), &[3], &mut patterns);
     if let Some(device) = gpu(step) {
-        // The interpreter's bits at the largest size too: the GPU has them, or is wrong.
+        // The GPU must reproduce the interpreter's bits at the largest size too.
         let most = (1 << 24) + 13;
         patterns.insert(most, interpreted(step, most));
-        // Ten thousand runs: 5 block sizes, 2 offsets, and as many grids at 5 sizes.
-        bits(step, &device, &[&SIZES[..], &[most]].concat(), 1..=200, &mut patterns);
+        // Ten thousand runs: 5 block sizes, 2 offsets and 200 grids, at 5 sizes.
+        let grids: Vec<u32> = (1..=200).collect();
+        bits(step, &device, &[&SIZES[..], &[most]].concat(), &blocks, &grids, &mut patterns);
     }
 }
 
-/// As [`same_bits`], of one size on the multiprocessors of an H200, with every check: for what has
-/// to be long before it goes wrong, as a ring that is filled again.
-pub fn same_bits_at(step: &Step, n: u64) {
-    for schedule in [simt::Schedule::Converged, simt::Schedule::Adversarial(0)] {
-        let device = interpreter(&Settings {
-            schedule,
-            checks: Some(Check::ALL.to_vec()),
-            ..Settings::default()
-        });
-        bits(step, &device, &[n], 132..=132, &mut Patterns::new());
+/// Like [`same_bits`] on the interpreter, in six orders of execution, with all blocks and twenty
+/// grids, and with the step's variants.
+pub fn same_bits_sweep(step: &Step) {
+    let mut patterns = Patterns::new();
+    let blocks: Vec<Block> = blocks(step).collect();
+    for schedule in (0..4).map(simt::Schedule::Adversarial).chain([simt::Schedule::MinPc]) {
+        orders(step, &blocks, schedule, &[1], &mut patterns);
+    }
+    let grids: Vec<u32> = (1..=20).collect();
+    orders(step, &blocks, simt::Schedule::Converged, &grids, &mut patterns);
+    for variant in step.variants.iter().filter(|variant| variant.fixed_order) {
+        let block = variant.block(None);
+        orders(variant, &[block], simt::Schedule::Converged, &[2], &mut Patterns::new());
     }
 }
 
-/// The interpreter's sum of the elements that [`bits`] adds: once, without a check, in blocks of the
-/// first size.
+fn orders(
+    step: &Step,
+    blocks: &[Block],
+    schedule: simt::Schedule,
+    grids: &[u32],
+    patterns: &mut Patterns,
+) {
+    let device = interpreter(&Settings { schedule, ..Settings::default() });
+    bits(step, &device, &SIZES, blocks, grids, patterns);
+}
+
+/// Like [`same_bits`], for one size on the multiprocessors of an H200, in one order, with every
+/// check: for code that needs long inputs, such as a ring that is refilled.
+pub fn same_bits_at(step: &Step, n: u64, schedule: simt::Schedule) {
+    let checks = Some(Check::ALL.to_vec());
+    let device = interpreter(&Settings { schedule, checks, ..Settings::default() });
+    let blocks: Vec<Block> = blocks(step).collect();
+    bits(step, &device, &[n], &blocks, &[132], &mut Patterns::new());
+}
+
+/// Returns the interpreter's sum of the elements that [`bits`] adds: one run without checks, in
+/// blocks of the first size.
 fn interpreted(step: &Step, n: u64) -> f64 {
     let device = interpreter(&Settings::default());
     let text = ptx::of(&step.kernel, Element::F32, None).expect("the committed PTX");
@@ -63,24 +85,25 @@ fn interpreted(step: &Step, n: u64) -> f64 {
         element: Element::F32,
         chip: device.facts().chip,
     };
-    let job = Job::with(&device, step, &program, problem).unwrap();
+    let job = Job::with_program(&device, step, &program, problem).unwrap();
     job.verify(&workload)
-        .and_then(Checked::right)
+        .and_then(Checked::into_verified)
         .unwrap_or_else(|error| panic!("{error}"))
         .sum
         .as_f64()
 }
 
-/// The first sum that was seen of each size.
+/// The first sum of each size.
 type Patterns = BTreeMap<u64, f64>;
 
-/// The bits of a sum on so many multiprocessors, for each size, block size and offset: one pattern a
-/// size, whichever device saw it first.
+/// Collects the bits of sums on `sms` multiprocessors, for each size, block size and offset. All
+/// sums of a size must have the same bits, on every device.
 fn bits(
     step: &Step,
     device: &Device,
     sizes: &[u64],
-    grids: RangeInclusive<u32>,
+    blocks: &[Block],
+    grids: &[u32],
     patterns: &mut Patterns,
 ) {
     let text = ptx::of(&step.kernel, Element::F32, None).expect("the committed PTX");
@@ -88,23 +111,23 @@ fn bits(
     for &n in sizes {
         for offset in [0, 1] {
             let workload = Workload::<f32>::shifted(device, Input::Signed, n, 7, offset).unwrap();
-            if step.reads(workload.warm()).is_err() {
+            if step.check_alignment(workload.warm()).is_err() {
                 continue;
             }
             let (mut last, mut same) = (None, 0);
-            for block in blocks(step) {
-                for sms in grids.clone() {
+            for &block in blocks {
+                for &sms in grids {
                     let chip = Chip { sms, ..device.facts().chip };
                     let problem = Problem { n, block, element: Element::F32, chip };
                     let plan = (step.plan)(&problem);
-                    // A step may ask for a shape of its own: it need not run that often.
+                    // A step with a fixed shape needs fewer runs.
                     same = if last.as_ref() == Some(&plan) { same + 1 } else { 0 };
-                    if same >= grids.clone().count() {
+                    if same >= grids.len() {
                         continue;
                     }
                     last = Some(plan.clone());
-                    let job = Job::with(device, step, &program, problem).unwrap();
-                    // On few multiprocessors a block has many parts.
+                    let job = Job::with_program(device, step, &program, problem).unwrap();
+                    // On few multiprocessors a block has many chunks.
                     let watched = match device {
                         Device::Simt(simt) if sms <= 2 || sizes.len() == 1 => Some(simt),
                         _ => None,
@@ -112,11 +135,11 @@ fn bits(
                     if let Some(simt) = watched {
                         simt.watch(n);
                     }
-                    let sum = job.verify(&workload).and_then(Checked::right);
-                    // What a run leaves behind is what the next one finds.
+                    let sum = job.verify(&workload).and_then(Checked::into_verified);
+                    // The next run finds the state that this one leaves.
                     job.launch(&job.calls(workload.warm()).unwrap()).unwrap();
-                    job.verify_last(&workload).and_then(Checked::right).unwrap();
-                    assert!(job.left_as_found().unwrap(), "{} leaves something behind", step.name);
+                    job.verify_last(&workload).and_then(Checked::into_verified).unwrap();
+                    assert!(job.state_is_reset().unwrap(), "{} leaves state behind", step.name);
                     if let Some(finding) = watched.and_then(|s| s.observed().findings.pop()) {
                         panic!("{} on {n}, {sms} multiprocessors: {finding}", step.name);
                     }

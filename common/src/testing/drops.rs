@@ -1,11 +1,11 @@
-//! One element that a kernel loses, or takes twice, at a random place: no verdict may miss it.
+//! Tests that the verdict finds one lost or duplicated element at a random index.
 //!
-//! A step is tried a few times, on small inputs. For a thousand over all steps, in the interpreter, and
-//! on a GPU with larger inputs than the interpreter can take:
+//! Each step is tried a few times, on small inputs. For a thousand tries over all steps, in the
+//! interpreter or on a GPU with larger inputs:
 //!
 //! ```text
-//! DROP_TRIES=77 DROP_MOST=2^22 cargo test --test reduce fault
-//! for test in dist/test/v*.reduce; do DROP_TRIES=77 DROP_MOST=2^32 $test fault --nocapture; done
+//! DROP_TRIES=77 DROP_MOST=2^22 cargo test -p steps fault
+//! DROP_TRIES=77 DROP_MOST=2^32 dist/test/steps.all fault
 //! ```
 
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
@@ -23,20 +23,21 @@ use crate::{
     sum::{Input, Scalar, Slip, Workload},
 };
 
-/// Tries where nobody asks for more.
+/// The default number of tries.
 const TRIES: u64 = 6;
 
-/// Elements of the largest input on the interpreter: it would take hours.
+/// The number of elements of the interpreter's largest input: larger ones would take hours.
 const INTERPRETED: u64 = 1 << 22;
 
-/// Larger inputs than this take seconds to draw, so that one in so many tries is one.
+/// The largest input that is quick to draw, in elements.
 const QUICK: u64 = 1 << 24;
+/// One in this many tries may use a larger input, which takes seconds to draw.
 const SLOW: u64 = 30;
 
-/// Holds the verdict on a step against faults at random places.
+/// Tests the verdict on a step with faults at random indices.
 ///
 /// # Panics
-/// A fault was verified; or inputs are asked for that only a GPU can take, and there is none.
+/// Panics if a sum with a fault was verified, or if the inputs need a GPU and there is none.
 pub fn faults(step: &Step) {
     let asked =
         |name: &str| std::env::var(name).ok().map(|text| text.parse::<Size>().expect(name).0);
@@ -44,7 +45,7 @@ pub fn faults(step: &Step) {
         (asked("DROP_TRIES").unwrap_or(TRIES), asked("DROP_MOST").unwrap_or(1 << 15));
     hold(step, tries, most);
     for variant in step.variants {
-        hold(variant, tries.min(TRIES), most);
+        hold(variant, tries.min(2), most);
     }
 }
 
@@ -55,13 +56,13 @@ fn hold(step: &Step, tries: u64, most: u64) {
     }
     match gpu(step) {
         Some(device) => many(step, &device, tries, most),
-        None => assert!(most <= INTERPRETED, "DROP_MOST above 2^22 takes a GPU"),
+        None => assert!(most <= INTERPRETED, "DROP_MOST above 2^22 needs a GPU"),
     }
 }
 
 fn many(step: &Step, device: &Device, tries: u64, most: u64) {
     let blocks: Vec<Block> = blocks(step).collect();
-    // Every step has faults of its own.
+    // Each step gets different faults.
     let mut rng = ChaCha8Rng::seed_from_u64(0);
     rng.set_stream(
         step.name.bytes().fold(0, |hash, byte| 31 * (hash % (1 << 56)) + u64::from(byte)),
@@ -69,7 +70,7 @@ fn many(step: &Step, device: &Device, tries: u64, most: u64) {
     let mut largest = 0;
     for number in 0..tries {
         let most = if number.is_multiple_of(SLOW) { most } else { most.min(QUICK) };
-        // Every power of two is as likely as another.
+        // All powers of two are equally likely.
         let power = rng.random_range(0.0..=(most as f64).log2());
         let n = (power.exp2() as u64).clamp(1, most);
         largest = n.max(largest);
@@ -100,9 +101,9 @@ fn one<T: Scalar>(step: &Step, device: &Device, n: u64, block: Block, input: Inp
     let job = Job::load(device, step, &text, problem).expect("a kernel");
     let verify = || job.verify(&workload).unwrap_or_else(|error| panic!("{what}: {error}")).wrong;
     assert_eq!(verify(), None, "{what}: without the fault");
-    workload.trip(device, slip).expect("a fault");
+    workload.inject(device, slip).expect("a fault");
     let wrong = verify().unwrap_or_else(|| panic!("{what} is verified"));
-    // What is named holds the element.
+    // The partial sum that is named holds the element.
     if let Some(first) = wrong.first.filter(|first| first.launch == 1) {
         assert!((first.first..=first.last).contains(&slip.at), "{what}: {wrong}");
     }

@@ -1,4 +1,4 @@
-//! The devices that a test runs on.
+//! The devices of a test.
 
 use crate::{
     Element, Error, Step,
@@ -11,7 +11,7 @@ pub(super) fn interpreter(settings: &Settings) -> Device {
     Device::open(Choice::Simt, settings).expect("the interpreter needs nothing")
 }
 
-/// The first GPU, if there is one that is young enough for the step; if not, a line says so.
+/// Opens the first GPU, if there is one that supports the step; else prints a line.
 pub(super) fn gpu(step: &Step) -> Option<Device> {
     let required = std::env::var("REDUCE_REQUIRE_GPU").is_ok_and(|value| !value.is_empty());
     match Device::open(Choice::Cuda(0), &Settings::default()) {
@@ -22,13 +22,13 @@ pub(super) fn gpu(step: &Step) -> Option<Device> {
     None
 }
 
-/// Goes on without a GPU; a machine that should have one must not pass by having none.
+/// Skips the GPU, unless the machine is required to have one.
 fn without(step: &str, reason: &Error, required: bool) {
     assert!(!required, "{step}: REDUCE_REQUIRE_GPU is set, and {reason}");
     eprintln!("skipped on the GPU: {reason}");
 }
 
-/// Whether a GPU is young enough for a step.
+/// Whether a GPU supports a step.
 fn runs(step: &Step, device: &Device) -> bool {
     let text = ptx::of(&step.kernel, Element::F32, None).expect("the committed PTX");
     !matches!(device.load(&text), Err(Error::OldGpu { .. }))

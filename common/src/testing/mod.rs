@@ -1,5 +1,5 @@
-//! The tests that every step passes: right on every awkward size, in every type and block size,
-//! and a program that answers bad input with a sentence.
+//! The tests that every step passes: sums of awkward sizes, in every type and block size, and a
+//! program that answers bad input with an error message.
 
 mod bits;
 mod drops;
@@ -8,7 +8,7 @@ mod gpus;
 mod program;
 mod sums;
 
-pub use bits::{same_bits, same_bits_at};
+pub use bits::{same_bits, same_bits_at, same_bits_sweep};
 pub use drops::faults;
-pub use program::program;
-pub use sums::{AWKWARD, check};
+pub use program::{STEP, program, unwrapped};
+pub use sums::{AWKWARD, check, sweep};

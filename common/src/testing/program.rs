@@ -1,5 +1,5 @@
-//! A program that answers bad input with a sentence and a non-zero exit code, never with a panic, a
-//! hang or a wrong number.
+//! Tests that a program answers bad input with an error message and a non-zero exit code, never
+//! with a panic, a hang or a wrong number.
 
 use std::{
     fs,
@@ -9,16 +9,26 @@ use std::{
 
 use crate::{Element, Step, plan::Block};
 
-/// Blocks that a grid can have.
+/// The largest number of blocks of a grid.
 const GRID: u64 = (1 << 31) - 1;
 
-/// Holds a step's program against bad input, changed kernels, and nobody who reads its output.
-pub fn program(step: &Step, program: &str) {
+/// A program that runs a step: its path, and the step, whose name a program of several steps is
+/// given.
+#[derive(Clone, Copy)]
+struct Program<'a> {
+    path: &'a str,
+    step: &'a str,
+}
+
+/// Tests the program of a step with bad input, edited kernels, and closed output. The program gets
+/// the step's name by [`STEP`].
+pub fn program(step: &Step, path: &str) {
+    let program = Program { path, step: step.name };
     let folder = Folder::new(step.name);
     let empty = folder.write("empty.ptx", "");
     let text = folder.write("text.ptx", "this is no PTX");
     let whole = step.kernel.ptx(Element::F32);
-    // In the last of its entry points, so that all of them have a name.
+    // Cut in the last entry point, so that all entry points have a name.
     let entry = whole.rfind(".visible .entry").expect("an entry point");
     let cut = folder.write("cut.ptx", &whole[..entry + 500]);
     for (args, sentences) in [
@@ -26,38 +36,58 @@ pub fn program(step: &Step, program: &str) {
         ("--threads 48", &["a block of 48 threads"]),
         ("--threads 96", &["a block of 96 threads"]),
         ("--threads 2048", &["a block of 2048 threads"]),
-        ("--threads -64", &["-64 is no number of threads"]),
-        ("--type u8", &["`u8` is no element type"]),
+        ("--threads -64", &["-64 is not a number of threads"]),
+        ("--type u8", &["`u8` is not an element type"]),
         ("--n 2^99", &["does not fit 64 bits"]),
         ("--n -1", &["it is negative"]),
         ("--n abc", &["it is not a number"]),
         ("--input one-hot:5 --n 5", &["beyond the last of 5"]),
-        ("--input zeros", &["`zeros` is no input"]),
-        ("--device gpu", &["`gpu` is no device"]),
+        ("--input zeros", &["`zeros` is not an input"]),
+        ("--device gpu", &["`gpu` is not a device"]),
         ("--device cuda:7", &["device simt", "`cuda:7` does not exist"]),
         ("--n 2^45", &["bytes of host memory,", "bytes of device memory,"]),
+        ("--samples -1", &["-1 is not in 0..=1000000"]),
+        ("--explain --format json", &["`--explain` prints text"]),
+        ("--explain --lines", &["`--explain` runs nothing"]),
         ("--kernel nowhere.cu", &["reading nowhere.cu"]),
+        ("--kernel .", &["it is a folder"]),
         (&format!("--kernel {empty}"), &["it is empty"]),
         (&format!("--kernel {text}"), &["it has no .version line"]),
-        (&format!("--kernel {cut}"), &["is no PTX that can be loaded"]),
+        (&format!("--kernel {cut}"), &["cannot be loaded as PTX"]),
     ] {
         refuses(program, args, 2, sentences);
     }
-    if let Some(other) = Block::ALL.into_iter().find(|&block| step.takes(block).is_err()) {
+    if let Some(other) = Block::ALL.into_iter().find(|&block| step.check_block(block).is_err()) {
         let args = format!("--threads {}", other.threads());
         refuses(program, &args, 2, &["does not run in blocks of"]);
     }
     if step.aligned > 1 {
-        refuses(program, "--n 100 --offset 1", 2, &["reads words of 16 bytes"]);
+        refuses(program, "--n 100 --offset 1", 2, &["loads vectors of 16 bytes"]);
     }
+    devices(program, &folder);
     asks_a_gpu(program);
     grids(step, program);
     edited(step, program, &folder);
     closed(program);
 }
 
-/// What only a GPU can say is refused on the interpreter, once the sum is verified.
-fn asks_a_gpu(program: &str) {
+/// A device that never ends and a pipe without a writer are neither read nor waited for.
+#[cfg(unix)]
+fn devices(program: Program<'_>, folder: &Folder) {
+    let pipe = folder.0.join("pipe.cu");
+    let made = Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.expect("mkfifo starts").success());
+    for file in ["/dev/zero", "/dev/full", &pipe.display().to_string()] {
+        let args = format!("--device simt --n 33 --kernel {file}");
+        refuses(program, &args, 2, &["it is not a regular file"]);
+    }
+}
+
+#[cfg(not(unix))]
+fn devices(_: Program<'_>, _: &Folder) {}
+
+/// The interpreter refuses flags that need a GPU, once the sum is verified.
+fn asks_a_gpu(program: Program<'_>) {
     let file = std::env::temp_dir().join(format!("trace-{}.json", std::process::id()));
     let traced = format!("--profile={}", file.display());
     for (flag, name) in
@@ -66,33 +96,33 @@ fn asks_a_gpu(program: &str) {
         let args = format!("--device simt --n 33 {flag}");
         let output = run(program, &args);
         let said = ends(&output, &args, 2);
-        assert!(said.starts_with(&format!("error: `{name}` asks a GPU")), "{args}: {said}");
-        assert_eq!(said.lines().count(), 1, "{args}: {said}");
+        assert!(said.starts_with(&format!("error: `{name}` needs a GPU")), "{args}: {said}");
+        assert_eq!(said.matches("error:").count(), 1, "{args}: {said}");
         let printed = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(printed.contains("verified"), "{args}: {printed}");
-        assert!(!file.exists(), "{args} writes a trace of nothing");
+        assert!(!file.exists(), "{args} writes an empty trace");
     }
-    refuses(program, "--counters --format csv", 2, &["take `--format json`"]);
+    refuses(program, "--counters --format csv", 2, &["use `--format json`"]);
     refuses(program, "--counters --profile", 2, &["cannot be used with"]);
 }
 
-/// More blocks than a grid has are refused, and only they. How many a size takes is told by the
-/// sizes below it: a grid that has not grown from one to the next never does.
-fn grids(step: &Step, program: &str) {
+/// Tests that only grids with too many blocks are refused. The number of blocks for a size follows
+/// from smaller sizes: a grid that is the same for two sizes does not grow.
+fn grids(step: &Step, program: Program<'_>) {
     let smallest = step.blocks.iter().min().expect("a block size");
     let args = |n: &str| format!("--threads {smallest} --explain --n {n}");
     let blocks = |n: &str| first_grid(&succeeds(program, &args(n)));
     let (few, more) = (blocks("2^32"), blocks("2^33"));
     match more == few {
-        true => assert_eq!(blocks("2^48"), few, "{program}"),
+        true => assert_eq!(blocks("2^48"), few, "{}", step.name),
         false => {
-            assert!(few << 16 > GRID, "{program}: {few} blocks for 2^32 elements");
+            assert!(few << 16 > GRID, "{}: {few} blocks for 2^32 elements", step.name);
             refuses(program, &args("2^48"), 2, &["2147483647 blocks that a grid can have"]);
         }
     }
 }
 
-/// The blocks of the first launch, in the table that `--explain` prints.
+/// Returns the blocks of the first launch, from the table of `--explain`.
 fn first_grid(text: &str) -> u64 {
     let mut rows = text.lines().filter(|line| line.starts_with("| reduce"));
     let blocks =
@@ -101,21 +131,25 @@ fn first_grid(text: &str) -> u64 {
     blocks.unwrap_or_else(|| panic!("no blocks of a launch in:\n{text}"))
 }
 
-/// A changed kernel is compiled on the fly and gets a verdict of its own.
-fn edited(step: &Step, program: &str, folder: &Folder) {
-    // A step that adds word by word is made to add one more.
-    let wrong = step.kernel.source.replace(".at[e] += ", ".at[e] += 1 + ");
-    let wrong = match wrong == step.kernel.source {
-        true => wrong.replacen("in[i]", "in[i] + in[i]", 1),
-        false => wrong,
-    };
-    assert_ne!(wrong, step.kernel.source, "{} adds in[i], or words", step.name);
+/// Tests that a changed kernel is compiled on the fly and verified.
+fn edited(step: &Step, program: Program<'_>, folder: &Folder) {
+    // In a step that adds vectors, add 1 to each vector; in one that bins elements, to each element.
+    let source = step.kernel.source;
+    let changes = [
+        (".data[e] += ", ".data[e] += 1 + "),
+        ("bin(next[k].data[e])", "bin(next[k].data[e] + 1)"),
+        ("in[i]", "in[i] + in[i]"),
+    ];
+    let change = changes.into_iter().find(|(right, _)| source.contains(right));
+    let (right, wrong) =
+        change.unwrap_or_else(|| panic!("{} adds in[i], vectors or elements", step.name));
+    let wrong = source.replace(right, wrong);
     let with = |name: &str, text: &str| format!("--n 1000 --kernel {}", folder.write(name, text));
     let wrong = with("wrong.cu", &wrong);
     let right = with("right.cu", &format!("{}\n// A line more.\n", step.kernel.source));
     let broken = with("broken.cu", &format!("{}\nthis does not compile\n", step.kernel.source));
     if let Err(missing) = compiler::Compiler::find(None) {
-        refuses(program, &wrong, 2, &["clang 16 or later compiles it too"]);
+        refuses(program, &wrong, 2, &["clang 16 or later can compile it too"]);
         eprintln!("skipped: {missing}");
         return;
     }
@@ -125,15 +159,15 @@ fn edited(step: &Step, program: &str, folder: &Folder) {
     let line = step.kernel.source.lines().count() + 2;
     let lines = [format!("broken.cu({line})"), format!("broken.cu:{line}:")]; // NVRTC's, clang's.
     refuses(program, &broken, 2, &lines.each_ref().map(String::as_str));
-    // A name that has to be quoted, in a checkout with the other line ends.
-    let text = format!("{}\n// A line more.\n", step.kernel.source).replace('\n', "\r\n");
+    // A name that has to be quoted, in a checkout with the other line endings, saved with a byte order mark.
+    let text = format!("\u{feff}{}\n// A line more.\n", step.kernel.source).replace('\n', "\r\n");
     let named = folder.write("Größe und Maß.cu", &text);
     let output = command(program).args(["--n", "1000", "--kernel", &named]).output();
     ends(&output.expect("the program starts"), &named, 0);
 }
 
-/// Standard output that nobody reads is no reason to fail.
-fn closed(program: &str) {
+/// Tests that closed standard output is not an error.
+fn closed(program: Program<'_>) {
     let mut child = command(program)
         .args(["--n", "1,2,3,1000", "--format", "json"])
         .stdout(Stdio::piped())
@@ -145,43 +179,53 @@ fn closed(program: &str) {
     ends(&output, "with standard output closed", 0);
 }
 
-/// A program of another architecture is started by the emulator that this names, as cargo starts
-/// the test itself: `qemu-aarch64 -L /usr/aarch64-linux-gnu`.
-fn command(program: &str) -> Command {
+/// The variable that names the step, for a program of all steps.
+pub const STEP: &str = "REDUCE_STEP";
+
+/// A program of another architecture is started by this emulator, as cargo starts the test itself:
+/// `qemu-aarch64 -L /usr/aarch64-linux-gnu`.
+fn command(program: Program<'_>) -> Command {
     let runner = std::env::var("REDUCE_RUNNER").unwrap_or_default();
-    let mut words = runner.split_whitespace().chain([program]);
-    let mut command = Command::new(words.next().expect("at least the program"));
-    command.args(words);
+    let mut words = runner.split_whitespace().chain([program.path]);
+    let mut command = Command::new(words.next().expect("words include the program"));
+    command.args(words).env(STEP, program.step);
     command
 }
 
-/// The program ends with this exit code, and one of these sentences is on standard error.
-fn refuses(program: &str, args: &str, code: i32, sentences: &[&str]) {
+/// Tests that the program ends with this exit code, and one of these sentences on standard error.
+fn refuses(program: Program<'_>, args: &str, code: i32, sentences: &[&str]) {
     let said = ends(&run(program, args), args, code);
     let found = sentences.iter().any(|sentence| !sentence.is_empty() && said.contains(sentence));
     assert!(found, "{args}: {said} says none of {sentences:?}");
 }
 
-/// The program ends well. What it printed.
-fn succeeds(program: &str, args: &str) -> String {
+/// Tests that the program succeeds, and returns its output.
+fn succeeds(program: Program<'_>, args: &str) -> String {
     let output = run(program, args);
     ends(&output, args, 0);
     String::from_utf8(output.stdout).expect("UTF-8")
 }
 
-/// Without a panic, and with this exit code. What is on standard error.
+/// Tests the exit code and that there was no panic, and returns standard error.
 fn ends(output: &Output, args: &str, code: i32) -> String {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!said.contains("panicked"), "{args}: {said}");
     assert_eq!(output.status.code(), Some(code), "{args}: {said}");
-    said
+    let wide = |line: &&str| line.chars().count() > 100 && line.trim().contains(' ');
+    assert_eq!(said.lines().find(wide), None, "{args}: more than 100 columns");
+    unwrapped(&said)
 }
 
-fn run(program: &str, args: &str) -> Output {
+/// A message in one line, as it was before it was wrapped.
+pub fn unwrapped(said: &str) -> String {
+    said.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn run(program: Program<'_>, args: &str) -> Output {
     command(program).args(args.split(' ')).output().expect("the program starts")
 }
 
-/// A folder of this test's own; removed when dropped.
+/// A folder for this test; removed when dropped.
 struct Folder(PathBuf);
 
 impl Folder {

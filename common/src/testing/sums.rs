@@ -1,53 +1,117 @@
-//! Right on every awkward size, in every type and block size.
+//! Tests a step on awkward sizes, in every type and block size.
 
 use super::{
     gpu::{gpu, interpreter},
-    gpus::gpus,
+    gpus::{GPUS, gpus},
 };
 use crate::{
     Element, Result, Step,
     device::{Device, Settings},
-    plan::{Block, Buffer, Chip, Holds, Launch, Problem, Scratch},
+    plan::{Block, Buffer, Chip, Holds, Launch, Plan, Problem, Scratch},
     ptx,
     run::{self, Job, Samples},
     sum::{Input, Scalar, Workload},
 };
 
-/// Sizes at which kernels are wrong: nothing, one, and both sides of a warp, a block and a tile.
+/// Sizes where kernels fail: zero, one, and both sides of a warp, a block and a tile.
 pub const AWKWARD: [u64; 16] =
     [0, 1, 31, 32, 33, 63, 64, 65, 255, 256, 257, 1000, 1023, 1025, (1 << 16) + 13, (1 << 20) + 13];
 
-/// The largest size that the interpreter is given in a test.
+/// The largest size of a test on the interpreter.
 const INTERPRETED: u64 = 1 << 17;
 
-/// Sizes for the orders of execution that take longer: less than a warp, a block, many of them.
-const SCHEDULED: [u64; 3] = [31, 1025, (1 << 14) + 13];
+/// The checks of larger sizes take long.
+const LONG: u64 = 1 << 13;
 
-/// Holds a step's plans against its PTX, and its sums against the exact ones: on the
-/// interpreter, in four orders and as several GPUs, and on the GPU if there is one. Its variants too.
+/// Sizes for slower orders of execution: less than a warp, a block, many blocks.
+const FEW: [u64; 3] = [31, 1025, (1 << 14) + 13];
+
+/// An input, and how many elements are left out before it: random signs or a single one at the end,
+/// aligned or unaligned.
+type Slice = (fn(u64) -> Input, u64);
+const SIGNED: fn(u64) -> Input = |_| Input::Signed;
+const LAST: fn(u64) -> Input = |n| Input::OneHot(n.saturating_sub(1));
+const SLICES: [Slice; 4] = [(SIGNED, 0), (SIGNED, 1), (LAST, 0), (LAST, 3)];
+
+/// Checks a step's plans against its PTX, and verifies its sums: awkward sizes in all types and two
+/// orders of execution, in its smallest and largest blocks, on another GPU, and on the real GPU if
+/// there is one. Its variants are tested with few sizes.
 pub fn check(step: &Step) {
     plans(step);
     let interpreted: Vec<u64> = AWKWARD.into_iter().filter(|&n| n < INTERPRETED).collect();
-    sums(step, &interpreter(&Settings::default()), &interpreted);
+    sums(step, &interpreter(&Settings::default()), &interpreted, Extent::Ends);
+    sums(step, &in_order(simt::Schedule::Adversarial(1)), &FEW, Extent::Ends);
+    gpus(step, &GPUS[..2]);
+    on_the_gpu(step);
+    for variant in step.variants {
+        plans(variant);
+        for schedule in [simt::Schedule::Converged, simt::Schedule::Adversarial(1)] {
+            sums(variant, &in_order(schedule), &FEW[..2], Extent::Ends);
+        }
+        on_the_gpu(variant);
+    }
+}
+
+/// Like [`check`], with all blocks, four orders of execution and six GPUs; variants are tested like
+/// steps.
+pub fn sweep(step: &Step) {
+    let interpreted: Vec<u64> = AWKWARD.into_iter().filter(|&n| n < INTERPRETED).collect();
+    sums(step, &interpreter(&Settings::default()), &interpreted, Extent::All);
     let adversarial = [1, 2].map(simt::Schedule::Adversarial);
     for schedule in adversarial.into_iter().chain([simt::Schedule::MinPc]) {
-        let settings = Settings { schedule, ..Settings::default() };
-        sums(step, &interpreter(&settings), &SCHEDULED);
+        sums(step, &in_order(schedule), &FEW, Extent::All);
     }
-    gpus(step);
+    gpus(step, &GPUS);
+    step.variants.iter().for_each(sweep);
+}
+
+fn in_order(schedule: simt::Schedule) -> Device {
+    interpreter(&Settings { schedule, ..Settings::default() })
+}
+
+fn on_the_gpu(step: &Step) {
     if let Some(device) = gpu(step) {
-        sums(step, &device, &AWKWARD);
+        sums(step, &device, &AWKWARD, Extent::All);
     }
-    step.variants.iter().for_each(check);
 }
 
-/// The block sizes that a step takes.
+/// The block sizes and alignments to try for each size.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    /// The smallest blocks with two of the inputs, and the largest with the two others; one each
+    /// for sizes that take long.
+    Ends,
+    /// All blocks with all inputs.
+    All,
+}
+
+impl Extent {
+    fn cases(self, step: &Step, n: u64) -> Vec<(Block, Slice)> {
+        let blocks: Vec<Block> = blocks(step).collect();
+        match (self, &blocks[..]) {
+            (Extent::Ends, [first, .., last]) => {
+                let [a, b, c, d] = SLICES;
+                if n > LONG {
+                    return vec![(*first, d), (*last, b)];
+                }
+                vec![(*first, a), (*first, d), (*last, b), (*last, c)]
+            }
+            (Extent::Ends, [only]) if n > LONG => vec![(*only, SLICES[1]), (*only, SLICES[3])],
+            _ => {
+                let slices = |block: &Block| SLICES.map(|slice| (*block, slice));
+                blocks.iter().flat_map(slices).collect()
+            }
+        }
+    }
+}
+
+/// The block sizes that a step supports.
 pub(super) fn blocks(step: &Step) -> impl Iterator<Item = Block> {
-    Block::ALL.into_iter().filter(|&block| step.takes(block).is_ok())
+    Block::ALL.into_iter().filter(|&block| step.check_block(block).is_ok())
 }
 
-/// Every launch that a plan names exists in the PTX, with as many parameters as arguments, and
-/// the launches hand their partial sums on without a gap.
+/// Tests that the PTX has the entry point of every launch of a plan, with as many parameters as
+/// arguments, and that each launch adds all partial sums of the previous one.
 fn plans(step: &Step) {
     assert!(blocks(step).count() > 0, "{} takes a block size", step.name);
     for element in Element::ALL {
@@ -56,7 +120,7 @@ fn plans(step: &Step) {
             for n in AWKWARD.into_iter().chain([1 << 28, (1 << 32) + 13]) {
                 let plan = (step.plan)(&Problem { n, block, element, chip: Chip::H200 });
                 plan.check(&Chip::H200).unwrap();
-                let mut left = n;
+                let mut remaining = n;
                 for launch in &plan.launches {
                     let entry = format!(".visible .entry {}(", launch.entry);
                     let parameters = text
@@ -71,17 +135,17 @@ fn plans(step: &Step) {
                         launch.entry
                     );
                     assert_eq!(
-                        launch.n, left,
-                        "{}: a launch adds what the one before it left",
+                        launch.n, remaining,
+                        "{}: a launch adds the sums of the previous one",
                         step.name
                     );
                     for stage in &launch.stages {
-                        holds_all(step, &stage.holds, left);
-                        left = stage.holds.count();
+                        holds_all(step, &stage.holds, remaining);
+                        remaining = stage.holds.count();
                     }
                 }
                 assert_eq!(
-                    (left, plan.launches.last().map(Launch::output)),
+                    (remaining, plan.launches.last().map(Launch::output)),
                     (1, Some(Buffer::Result))
                 );
             }
@@ -89,11 +153,12 @@ fn plans(step: &Step) {
     }
 }
 
-/// The sums of a stage hold all of its elements, and none of them has nothing to do.
+/// Tests that the sums of a stage hold all of its elements, and that no sum is empty.
 fn holds_all(step: &Step, holds: &Holds, n: u64) {
     let held = |index| holds.ranges(n, index).map(|range| range.end - range.start).sum::<u64>();
     let (name, count) = (step.name, holds.count());
-    // The last matrix may lack entries, so that its part has a sum of nothing; no part may be empty.
+    // The last matrix may be incomplete, so a sum of its part may have no element; no part may be
+    // empty.
     let last = match *holds {
         Holds::Matrices { tile, count, .. } => {
             (count - 1).saturating_mul(tile) < n.div_ceil(Holds::ENTRIES)
@@ -106,47 +171,43 @@ fn holds_all(step: &Step, holds: &Holds, n: u64) {
     }
 }
 
-fn sums(step: &Step, device: &Device, sizes: &[u64]) {
+fn sums(step: &Step, device: &Device, sizes: &[u64], extent: Extent) {
     for &n in sizes {
-        of_type::<f32>(step, device, n).unwrap_or_else(|error| panic!("{error}"));
-        of_type::<i32>(step, device, n).unwrap_or_else(|error| panic!("{error}"));
-        of_type::<f64>(step, device, n).unwrap_or_else(|error| panic!("{error}"));
+        of_type::<f32>(step, device, n, extent).unwrap_or_else(|error| panic!("{error}"));
+        of_type::<i32>(step, device, n, extent).unwrap_or_else(|error| panic!("{error}"));
+        of_type::<f64>(step, device, n, extent).unwrap_or_else(|error| panic!("{error}"));
     }
 }
 
-fn of_type<T: Scalar>(step: &Step, device: &Device, n: u64) -> Result<()> {
+fn of_type<T: Scalar>(step: &Step, device: &Device, n: u64, extent: Extent) -> Result<()> {
     let text = ptx::of(&step.kernel, T::ELEMENT, None)?;
-    let last = Input::OneHot(n.saturating_sub(1));
-    // The last element alone; and a slice that begins between two words of 16 bytes.
-    let inputs = [(Input::Signed, 0), (Input::Signed, 1), (last, 0), (last, 3)];
-    for (input, offset) in inputs.into_iter().take(if n > 0 { 4 } else { 2 }) {
+    let mut tried: Vec<(Plan, u64, Input)> = Vec::new();
+    for (block, (input, offset)) in extent.cases(step, n) {
+        let (plan, input) = ((step.plan)(&device.problem(n, block, T::ELEMENT)), input(n));
+        // A step may have a fixed block size; an empty input has no last element.
+        if (n == 0 && input != Input::Signed) || tried.contains(&(plan.clone(), offset, input)) {
+            continue;
+        }
+        tried.push((plan, offset, input));
         let workload = Workload::<T>::shifted(device, input, n, 7, offset)?;
-        if step.reads(workload.warm()).is_err() {
+        if step.check_alignment(workload.warm()).is_err() {
             assert!(offset > 0, "{} does not read memory from its beginning", step.name);
             continue;
         }
-        let mut last = None;
-        for block in blocks(step) {
-            let plan = (step.plan)(&device.problem(n, block, T::ELEMENT));
-            // A step may ask for a block size of its own.
-            if last.replace(plan.clone()) == Some(plan) {
-                continue;
-            }
-            let samples = Samples { count: 1, warm: true };
-            let outcome = run::run(step, &text, device, &workload, block, samples)?;
-            if let Some(wrong) = outcome.wrong {
-                panic!("{input}, {offset} elements left out: {wrong}");
-            }
-            if let Some(finding) = outcome.observed.iter().find_map(|seen| seen.findings.first()) {
-                panic!("{} on {n} {}: {finding}", step.name, T::ELEMENT);
-            }
-            // What a run leaves behind is what the next one finds.
-            let kept = |kind: &Scratch| !matches!(kind, Scratch::Partials(_));
-            if outcome.plan.scratch.iter().any(kept) {
-                let job = Job::load(device, step, &text, device.problem(n, block, T::ELEMENT))?;
-                job.verify(&workload)?.right()?;
-                assert!(job.left_as_found()?, "{} leaves something behind", step.name);
-            }
+        let samples = Samples { count: 1, warm: true };
+        let outcome = run::run(step, &text, device, &workload, block, samples)?;
+        if let Some(wrong) = outcome.wrong {
+            panic!("{input}, {offset} elements left out: {wrong}");
+        }
+        if let Some(finding) = outcome.observed.iter().find_map(|seen| seen.findings.first()) {
+            panic!("{} on {n} {}: {finding}", step.name, T::ELEMENT);
+        }
+        // The next run finds the state that this one leaves.
+        let kept = |kind: &Scratch| !matches!(kind, Scratch::Partials(_));
+        if outcome.plan.scratch.iter().any(kept) {
+            let job = Job::load(device, step, &text, device.problem(n, block, T::ELEMENT))?;
+            job.verify(&workload)?.into_verified()?;
+            assert!(job.state_is_reset()?, "{} leaves state behind", step.name);
         }
     }
     Ok(())

@@ -1,9 +1,9 @@
-//! A CUPTI that has no GPU, and fails where it is told to: what the tests load in the place of NVIDIA's.
+//! A fake CUPTI without a GPU, which fails on demand: tests load it instead of NVIDIA's.
 //!
-//! It writes to the places that the C compiler finds in NVIDIA's headers, and refuses structures of
-//! another size: so it holds `structs.rs` and `records.rs` against them. What it is told, by
-//! `fake_says` or the variable `FAKE_CUPTI`, is `cuptiRangeProfilerStart=35 nan=3`: answers of
-//! functions, and figures by name.
+//! It writes to the offsets that the C compiler finds in NVIDIA's headers, and refuses structures
+//! of other sizes, so it checks `structs.rs` and `records.rs` against them. Its settings, given by
+//! `fake_says` or the variable `FAKE_CUPTI`, have the form `cuptiRangeProfilerStart=35 nan=3`:
+//! results of functions, and figures by name.
 #![expect(unsafe_code, reason = "a C library, in Rust")]
 
 use std::{
@@ -22,7 +22,7 @@ static CALLBACKS: Mutex<Option<(Request, Complete)>> = Mutex::new(None);
 type Request = extern "C" fn(*mut *mut u8, *mut usize, *mut usize);
 type Complete = extern "C" fn(*mut c_void, u32, *mut u8, usize, usize);
 
-/// A figure that the test has set; none where it has not.
+/// A figure that the test has set; `None` if it has not.
 fn said(name: &str) -> Option<u32> {
     let said = SAID.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let said = said.or_else(|| std::env::var("FAKE_CUPTI").ok())?;
@@ -30,29 +30,29 @@ fn said(name: &str) -> Option<u32> {
     pairs.filter(|(key, _)| *key == name).find_map(|(_, value)| value.parse().ok())
 }
 
-/// Sets what goes wrong.
+/// Sets the faults.
 ///
 /// # Safety
-/// A text of C's.
+/// `text` must be a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fake_says(text: *const c_char) {
-    // SAFETY: promised by the caller.
+    // SAFETY: the caller promises a C string.
     let text = unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned();
     *SAID.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
 }
 
-/// What was opened and not closed.
+/// The number of objects that were opened but not closed.
 #[unsafe(no_mangle)]
 pub extern "C" fn fake_open() -> i32 {
     OPEN.load(Relaxed)
 }
 
-/// A structure that the caller has made.
+/// A structure of the caller.
 struct Params(*mut u8);
 
 impl Params {
     fn get<T: Copy>(&self, at: usize) -> T {
-        // SAFETY: inside of the structure, by the headers.
+        // SAFETY: the offset is inside the structure, as NVIDIA's headers define it.
         unsafe { self.0.add(at).cast::<T>().read_unaligned() }
     }
 
@@ -62,13 +62,13 @@ impl Params {
     }
 }
 
-/// Functions that take a structure: its size, and what is done.
+/// Defines functions that accept a structure, from its size and their effect.
 macro_rules! functions {
     ($($name:ident $size:literal $work:expr;)*) => {$(
         /// NVIDIA's function of this name.
         ///
         /// # Safety
-        /// As its header has it.
+        /// The caller must meet the conditions of NVIDIA's header.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(params: *mut u8) -> u32 {
             let params = Params(params);
@@ -94,11 +94,11 @@ functions! {
     cuptiDeviceGetChipName 32 |p| p.put(24, c"GH100".as_ptr());
     cuptiProfilerGetCounterAvailability 40 |p| match p.get::<*mut u8>(32) {
         image if image.is_null() => p.put(24, 16usize),
-        // SAFETY: as large as was asked for.
+        // SAFETY: the image has the size that the first call returned.
         image => unsafe { image.write_bytes(7, p.get::<usize>(24)) },
     };
     cuptiProfilerHostInitialize 48 |p| {
-        // SAFETY: what the two functions before have given.
+        // SAFETY: the pointers are those that the two functions above wrote.
         let (chip, image) = unsafe {
             (CStr::from_ptr(p.get::<*const c_char>(24)), *p.get::<*const u8>(32))
         };
@@ -111,7 +111,7 @@ functions! {
         OPEN.fetch_sub(1, Relaxed);
     };
     cuptiProfilerHostConfigAddMetrics 40 |p| {
-        // SAFETY: so many pointers to texts.
+        // SAFETY: there are that many pointers to strings.
         let last = unsafe { CStr::from_ptr(*p.get::<*const *const c_char>(24).add(p.get::<usize>(32) - 1)) };
         assert_eq!((p.get::<usize>(16), last), (0x1000, c"smsp__inst_executed.sum"));
     };
@@ -121,11 +121,11 @@ functions! {
     };
     cuptiProfilerHostGetConfigImage 40 |p| {
         assert_eq!(p.get::<usize>(16), 0x1000);
-        // SAFETY: as large as was asked for.
+        // SAFETY: the image has the size that the function above returned.
         unsafe { p.get::<*mut u8>(32).write_bytes(9, p.get::<usize>(24)) }
     };
     cuptiProfilerHostGetNumOfPasses 40 |p| {
-        // SAFETY: the image that was asked for.
+        // SAFETY: the image is the one that the function above wrote.
         assert_eq!((p.get::<usize>(16), unsafe { *p.get::<*const u8>(24) }), (32, 9));
         p.put(32, 4usize);
     };
@@ -144,11 +144,11 @@ functions! {
     };
     cuptiRangeProfilerCounterDataImageInitialize 40 |p| {
         assert_eq!((p.get::<usize>(16), p.get::<usize>(24)), (0x2000, 64));
-        // SAFETY: as large as was asked for.
+        // SAFETY: the image has the size that the function above returned.
         unsafe { p.get::<*mut u8>(32).write_bytes(5, 64) }
     };
     cuptiRangeProfilerSetConfig 90 |p| {
-        // SAFETY: the images that were asked for.
+        // SAFETY: the images are those that the functions above wrote.
         let images = unsafe { (*p.get::<*const u8>(32), *p.get::<*const u8>(48)) };
         assert_eq!((p.get::<usize>(16), images), (0x2000, (9, 5)));
         assert_eq!((p.get::<u32>(56), p.get::<u32>(60)), (1, 2));
@@ -164,12 +164,12 @@ functions! {
         p.put(24, said("dropped").unwrap_or(0) as usize);
     };
     cuptiRangeProfilerGetCounterDataInfo 40 |p| {
-        // SAFETY: the image that was initialised.
+        // SAFETY: the image is the initialised one.
         assert_eq!((unsafe { *p.get::<*const u8>(16) }, p.get::<usize>(24)), (5, 64));
         p.put(32, said("ranges").map_or(LAUNCHES.load(Relaxed), |ranges| ranges as usize));
     };
     cuptiProfilerHostEvaluateToGpuValues 72 |p| {
-        // SAFETY: the image that was initialised, and so many pointers to texts.
+        // SAFETY: the image is the initialised one, and there are that many pointers to strings.
         let (image, last) = unsafe {
             let names = p.get::<*const *const c_char>(48);
             (*p.get::<*const u8>(24), CStr::from_ptr(*names.add(p.get::<usize>(56) - 1)))
@@ -186,38 +186,38 @@ functions! {
     };
 }
 
-/// The version.
+/// Returns the version.
 ///
 /// # Safety
-/// A place for a number.
+/// `version` must be valid for a write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuptiGetVersion(version: *mut u32) -> u32 {
-    // SAFETY: promised by the caller.
+    // SAFETY: the caller promises this pointer.
     unsafe { version.write(said("version").unwrap_or(130_500)) };
     0
 }
 
-/// A number's name.
+/// Returns the name of a result.
 ///
 /// # Safety
-/// A place for a pointer.
+/// `text` must be valid for a write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuptiGetResultString(_: u32, text: *mut *const c_char) -> u32 {
     if said("nameless").is_none() {
-        // SAFETY: promised by the caller.
+        // SAFETY: the caller promises this pointer.
         unsafe { text.write(c"CUPTI_ERROR_OF_SOME_KIND".as_ptr()) };
     }
     0
 }
 
-/// Who asks for buffers and takes them.
+/// Registers the callbacks that provide and accept buffers.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuptiActivityRegisterCallbacks(request: Request, complete: Complete) -> u32 {
     *CALLBACKS.lock().unwrap_or_else(PoisonError::into_inner) = Some((request, complete));
     said("cuptiActivityRegisterCallbacks").unwrap_or(0)
 }
 
-/// Starts to record a kind.
+/// Starts to record a kind of activity.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuptiActivityEnable(_: u32) -> u32 {
     match said("cuptiActivityEnable") {
@@ -229,17 +229,17 @@ pub extern "C" fn cuptiActivityEnable(_: u32) -> u32 {
     }
 }
 
-/// Stops.
+/// Stops recording.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuptiActivityDisable(_: u32) -> u32 {
     OPEN.fetch_sub(1, Relaxed);
     0
 }
 
-/// Sizes of the records that are written here, by kind; those of NVIDIA's differ by version.
+/// Sizes of the records that this fake writes, by kind; NVIDIA's differ by version.
 const SIZES: [(u32, usize); 5] = [(1, 96), (2, 80), (3, 208), (4, 40), (8, 64)];
 
-/// Hands over a buffer of records, from a thread of its own.
+/// Passes a buffer of records to the callback, from another thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuptiActivityFlushAll(_: u32) -> u32 {
     let Some((request, complete)) = *CALLBACKS.lock().unwrap_or_else(PoisonError::into_inner)
@@ -254,7 +254,7 @@ pub extern "C" fn cuptiActivityFlushAll(_: u32) -> u32 {
             let params = Params(buffer.wrapping_add(valid));
             let length = SIZES.iter().find(|(of, _)| *of == kind).map_or(64, |(_, size)| *size);
             assert!(valid + length <= size);
-            // SAFETY: inside of the buffer.
+            // SAFETY: the record is inside the buffer.
             unsafe { params.0.write_bytes(0, length) };
             params.put(0, kind);
             valid += length;
@@ -280,17 +280,17 @@ pub extern "C" fn cuptiActivityFlushAll(_: u32) -> u32 {
     }
 }
 
-/// The next record of a buffer.
+/// Returns the next record of a buffer.
 ///
 /// # Safety
-/// As its header has it.
+/// The caller must meet the conditions of NVIDIA's header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuptiActivityGetNextRecord(
     buffer: *mut u8,
     valid: usize,
     record: *mut *const u32,
 ) -> u32 {
-    // SAFETY: the buffer is one that `cuptiActivityFlushAll` has filled.
+    // SAFETY: `cuptiActivityFlushAll` filled the buffer.
     unsafe {
         let last = *record;
         let next = match last.is_null() {
@@ -309,25 +309,25 @@ pub unsafe extern "C" fn cuptiActivityGetNextRecord(
     0
 }
 
-/// How many records were lost.
+/// Returns the number of dropped records.
 ///
 /// # Safety
-/// A place for a number.
+/// `dropped` must be valid for a write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuptiActivityGetNumDroppedRecords(
     _: *mut c_void,
     _: u32,
     dropped: *mut usize,
 ) -> u32 {
-    // SAFETY: promised by the caller.
+    // SAFETY: the caller promises this pointer.
     unsafe { dropped.write(said("dropped").unwrap_or(0) as usize) };
     0
 }
 
-/// A function's name.
+/// Returns the name of a function.
 ///
 /// # Safety
-/// A place for a pointer.
+/// `name` must be valid for a write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuptiGetCallbackName(
     domain: u32,
@@ -338,7 +338,7 @@ pub unsafe extern "C" fn cuptiGetCallbackName(
         return 1;
     }
     if said("nameless").is_none() {
-        // SAFETY: promised by the caller.
+        // SAFETY: the caller promises this pointer.
         unsafe { name.write(c"cuLaunchKernel".as_ptr()) };
     }
     0

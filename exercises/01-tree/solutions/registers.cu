@@ -1,4 +1,4 @@
-// The sum so far stays in a register; what others need of it goes through shared memory.
+// The partial sum stays in a register; threads exchange their sums through shared memory.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     __shared__ Element shared[1024];

@@ -1,11 +1,11 @@
-// Warps that have nothing to add go on to the next barrier without an index.
+// Warps without an addition continue to the next barrier without computing an index.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     extern __shared__ Element shared[];
     unsigned int tid = threadIdx.x;
     unsigned long long i = (unsigned long long)blockIdx.x * blockDim.x + tid;
 
-    // Load: one element a thread, zero beyond the end.
+    // Load: one element per thread, zero beyond the end.
     shared[tid] = i < n ? in[i] : 0;
     __syncthreads();
 

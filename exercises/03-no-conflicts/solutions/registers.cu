@@ -1,4 +1,4 @@
-// The sum of a thread stays in a register, and only the upper half of what is left is stored.
+// The sum of a thread stays in a register, and only the upper half of the remaining values is stored.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     extern __shared__ Element shared[];

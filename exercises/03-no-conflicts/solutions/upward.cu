@@ -1,11 +1,11 @@
-// The lower half is added to the upper half, whose last place holds the sum.
+// The lower half is added to the upper half, whose last element holds the sum.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     extern __shared__ Element shared[];
     unsigned int tid = threadIdx.x;
     unsigned long long i = (unsigned long long)blockIdx.x * blockDim.x + tid;
 
-    // Load: one element a thread, zero beyond the end.
+    // Load: one element per thread, zero beyond the end.
     shared[tid] = i < n ? in[i] : 0;
     __syncthreads();
 

@@ -1,5 +1,5 @@
-// A thread takes two neighbours, in one load: two would touch each sector twice.
-struct alignas(2 * sizeof(Element)) Pair { Element at[2]; };
+// A thread loads two neighbours at once: two loads would read each sector twice.
+struct alignas(2 * sizeof(Element)) Pair { Element data[2]; };
 
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
@@ -9,7 +9,7 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
     Element sum = i + 1 == n ? in[i] : 0;
     if (i + 1 < n) {
         Pair pair = *(const Pair*)(in + i);
-        sum = pair.at[0] + pair.at[1];
+        sum = pair.data[0] + pair.data[1];
     }
     shared[tid] = sum;
     __syncthreads();

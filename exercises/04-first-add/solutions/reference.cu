@@ -1,11 +1,11 @@
-// Every thread loads two elements and adds them on the way in: half the blocks, no idle half.
+// Every thread loads two elements and adds them before it stores: half the blocks, no idle half.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     extern __shared__ Element shared[];
     unsigned int tid = threadIdx.x;
     unsigned long long i = (unsigned long long)blockIdx.x * (2 * blockDim.x) + tid;
 
-    // Load: two elements a thread, zero beyond the end.
+    // Load: two elements per thread, zero beyond the end.
     shared[tid] = (i < n ? in[i] : 0) + (i + blockDim.x < n ? in[i + blockDim.x] : 0);
     __syncthreads();
 

@@ -1,4 +1,4 @@
-// Each round is a function that calls the next, until the compiler has written out all.
+// Each round is a function that calls the next, until the compiler has inlined all of them.
 template <unsigned int S>
 __device__ void round(Element* shared, unsigned int tid)
 {
@@ -20,7 +20,7 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n)
     unsigned int tid = threadIdx.x;
     unsigned long long i = (unsigned long long)blockIdx.x * (2 * Block) + tid;
 
-    // Load: two elements a thread, zero beyond the end.
+    // Load: two elements per thread, zero beyond the end.
     shared[tid] = (i < n ? in[i] : 0) + (i + Block < n ? in[i + Block] : 0);
     __syncthreads();
 
@@ -32,7 +32,7 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n)
     }
 }
 
-// One entry point for each block size: the host picks the one that it launches.
+// One entry point for each block size: the host launches one of them.
 #define ENTRY(Block) \
     extern "C" __global__ void reduce_##Block(const Element* in, Element* out, unsigned long long n) \
     { reduce<Block>(in, out, n); }

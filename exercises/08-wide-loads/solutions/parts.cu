@@ -1,23 +1,23 @@
-// Each block has a part of its own, from end to end.
-struct alignas(16) Word { Element at[16 / sizeof(Element)]; };
-const unsigned int Lanes = 16 / sizeof(Element);
+// Each block has its own chunk of consecutive elements.
+struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
+const unsigned int Width = 16 / sizeof(Element);
 
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     extern __shared__ Element shared[];
     unsigned int tid = threadIdx.x;
-    unsigned long long count = n / Lanes, part = (count + gridDim.x - 1) / gridDim.x;
+    unsigned long long count = n / Width, part = (count + gridDim.x - 1) / gridDim.x;
     unsigned long long first = blockIdx.x * part, end = first + part;
     if (end > count) end = count;
     Element sum = 0;
     for (unsigned long long i = first + tid; i < end; i += blockDim.x) {
-        Word word = ((const Word*)in)[i];
-        for (int e = 0; e < Lanes; e++) sum += word.at[e];
+        Vector vector = ((const Vector*)in)[i];
+        for (int e = 0; e < Width; e++) sum += vector.data[e];
     }
     if (blockIdx.x == 0)
-        for (unsigned long long i = count * Lanes + tid; i < n; i += blockDim.x) sum += in[i];
+        for (unsigned long long i = count * Width + tid; i < n; i += blockDim.x) sum += in[i];
 
-    // Reduce: each warp to one value, then the first warp those values.
+    // Reduce: each warp to one value, then those values in the first warp.
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     if (tid % 32 == 0) shared[tid / 32] = sum;
     __syncthreads();

@@ -1,17 +1,17 @@
-// A counter that is set back by the block that sees it full.
-struct alignas(16) Word { Element at[16 / sizeof(Element)]; };
-const unsigned int Lanes = 16 / sizeof(Element);
+// The block that finds the counter full resets it.
+struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
+const unsigned int Width = 16 / sizeof(Element);
 
-// What a thread adds of the elements.
+// The sum of the elements that a thread loads.
 __device__ Element share(const Element* in, unsigned long long n)
 {
     unsigned long long i = (unsigned long long)blockIdx.x * blockDim.x + threadIdx.x;
     unsigned long long stride = (unsigned long long)gridDim.x * blockDim.x;
-    const Word* words = (const Word*)in;
-    Element sum = i < n % Lanes ? in[n - 1 - i] : 0;
-    for (; i < n / Lanes; i += stride) {
-        Word word = words[i];
-        for (int e = 0; e < Lanes; e++) sum += word.at[e];
+    const Vector* vectors = (const Vector*)in;
+    Element sum = i < n % Width ? in[n - 1 - i] : 0;
+    for (; i < n / Width; i += stride) {
+        Vector vector = vectors[i];
+        for (int e = 0; e < Width; e++) sum += vector.data[e];
     }
     return sum;
 }
@@ -21,7 +21,7 @@ __device__ Element tree(Element sum)
 {
     __shared__ Element shared[32];
     unsigned int tid = threadIdx.x;
-    __syncthreads(); // The last values that were put there have been read.
+    __syncthreads(); // The previous values have been read.
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     if (tid % 32 == 0) shared[tid / 32] = sum;
     __syncthreads();

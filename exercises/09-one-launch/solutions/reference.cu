@@ -1,17 +1,17 @@
-// One launch: the block that finishes last adds the partial sums of all.
-struct alignas(16) Word { Element at[16 / sizeof(Element)]; };
-const unsigned int Lanes = 16 / sizeof(Element);
+// One launch: the block that finishes last adds all partial sums.
+struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
+const unsigned int Width = 16 / sizeof(Element);
 
-// What a thread adds of the elements.
+// The sum of the elements that a thread loads.
 __device__ Element share(const Element* in, unsigned long long n)
 {
     unsigned long long i = (unsigned long long)blockIdx.x * blockDim.x + threadIdx.x;
     unsigned long long stride = (unsigned long long)gridDim.x * blockDim.x;
-    const Word* words = (const Word*)in;
-    Element sum = i < n % Lanes ? in[n - 1 - i] : 0;
-    for (; i < n / Lanes; i += stride) {
-        Word word = words[i];
-        for (int e = 0; e < Lanes; e++) sum += word.at[e];
+    const Vector* vectors = (const Vector*)in;
+    Element sum = i < n % Width ? in[n - 1 - i] : 0;
+    for (; i < n / Width; i += stride) {
+        Vector vector = vectors[i];
+        for (int e = 0; e < Width; e++) sum += vector.data[e];
     }
     return sum;
 }
@@ -21,7 +21,7 @@ __device__ Element tree(Element sum)
 {
     __shared__ Element shared[32];
     unsigned int tid = threadIdx.x;
-    __syncthreads(); // The last values that were put there have been read.
+    __syncthreads(); // The previous values have been read.
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     if (tid % 32 == 0) shared[tid / 32] = sum;
     __syncthreads();
@@ -39,9 +39,9 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
     Element sum = tree(share(in, n));
     if (threadIdx.x == 0) {
         partials[blockIdx.x] = sum;
-        __threadfence(); // What this block wrote is seen by whoever sees its ticket taken.
-        last = atomicInc(tickets, gridDim.x - 1) == gridDim.x - 1; // The last one sets them to 0 again.
-        __threadfence(); // What others wrote before they took theirs is seen from here on.
+        __threadfence(); // A block that sees this ticket taken also sees this block's stores.
+        last = atomicInc(tickets, gridDim.x - 1) == gridDim.x - 1; // The last block resets it to 0.
+        __threadfence(); // From here on, stores before earlier tickets are visible.
     }
     __syncthreads();
     if (!last) return;

@@ -1,16 +1,16 @@
-// Even parts, as many as the length alone decides: whichever block adds them, the bits are the same.
-struct alignas(16) Word { Element at[16 / sizeof(Element)]; };
-const unsigned int Lanes = 16 / sizeof(Element);
+// Equal chunks whose number depends on n alone: the bits do not depend on the blocks that add them.
+struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
+const unsigned int Width = 16 / sizeof(Element);
 
-// What a thread adds of part p, of so many words.
+// The sum of the elements of chunk p that a thread loads; a chunk has `part` vectors.
 __device__ Element share(const Element* in, unsigned long long n, unsigned long long part, unsigned int p)
 {
-    const Word* words = (const Word*)in;
-    unsigned long long end = min((p + 1) * part, n / Lanes);
-    Element sum = p == 0 && threadIdx.x < n % Lanes ? in[n - 1 - threadIdx.x] : 0;
+    const Vector* vectors = (const Vector*)in;
+    unsigned long long end = min((p + 1) * part, n / Width);
+    Element sum = p == 0 && threadIdx.x < n % Width ? in[n - 1 - threadIdx.x] : 0;
     for (unsigned long long i = p * part + threadIdx.x; i < end; i += blockDim.x) {
-        Word word = words[i];
-        for (int e = 0; e < Lanes; e++) sum += word.at[e];
+        Vector vector = vectors[i];
+        for (int e = 0; e < Width; e++) sum += vector.data[e];
     }
     return sum;
 }
@@ -20,7 +20,7 @@ __device__ Element tree(Element sum)
 {
     __shared__ Element shared[32];
     unsigned int tid = threadIdx.x;
-    __syncthreads(); // The last values that were put there have been read.
+    __syncthreads(); // The previous values have been read.
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     if (tid % 32 == 0) shared[tid / 32] = sum;
     __syncthreads();
@@ -35,22 +35,22 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
                                   Element* partials, unsigned int* tickets)
 {
     __shared__ bool last;
-    // As many parts as there are tiles, up to one for each thread of the last block.
-    unsigned long long tiles = (n / Lanes + blockDim.x - 1) / blockDim.x;
+    // As many chunks as tiles, but at most one for each thread of the last block.
+    unsigned long long tiles = (n / Width + blockDim.x - 1) / blockDim.x;
     unsigned int parts = max(1ull, min(tiles, 256ull));
-    unsigned long long part = (n / Lanes + parts - 1) / parts;
+    unsigned long long part = (n / Width + parts - 1) / parts;
     for (unsigned int p = blockIdx.x; p < parts; p += gridDim.x) {
         Element sum = tree(share(in, n, part, p));
         if (threadIdx.x == 0) partials[p] = sum;
     }
     if (threadIdx.x == 0) {
-        __threadfence(); // What this block wrote is seen by whoever sees its ticket taken.
-        last = atomicInc(tickets, gridDim.x - 1) == gridDim.x - 1; // The last one sets them to 0 again.
-        __threadfence(); // What others wrote before they took theirs is seen from here on.
+        __threadfence(); // A block that sees this ticket taken also sees this block's stores.
+        last = atomicInc(tickets, gridDim.x - 1) == gridDim.x - 1; // The last block resets it to 0.
+        __threadfence(); // From here on, stores before earlier tickets are visible.
     }
     __syncthreads();
     if (!last) return;
-    // Store: the sum of all parts.
+    // Store: the sum of all chunks.
     Element sum = tree(threadIdx.x < parts ? partials[threadIdx.x] : 0);
     if (threadIdx.x == 0) *out = sum;
 }

@@ -1,5 +1,5 @@
-// Parts of one size, or larger where there would be too many of them.
-// What a thread adds of part p, which has that many elements.
+// Chunks of one size, or larger ones if there would be too many.
+// The sum of the elements of chunk p that a thread loads; a chunk has `part` elements.
 __device__ Element share(const Element* in, unsigned long long n, unsigned long long part, unsigned int p)
 {
     unsigned long long first = p * part, end = min(first + part, n);
@@ -13,7 +13,7 @@ __device__ Element tree(Element sum)
 {
     __shared__ Element shared[32];
     unsigned int tid = threadIdx.x;
-    __syncthreads(); // The last values that were put there have been read.
+    __syncthreads(); // The previous values have been read.
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     if (tid % 32 == 0) shared[tid / 32] = sum;
     __syncthreads();

@@ -1,7 +1,7 @@
-// Part p has the words p, p + Parts, and so on: a comb of the elements.
+// Chunk p has the tiles p, p + Parts, and so on, of blockDim.x elements each: the chunks are interleaved.
 const unsigned int Parts = 8;
 
-// What a thread adds of part p.
+// The sum of the elements of chunk p that a thread loads.
 __device__ Element share(const Element* in, unsigned long long n, unsigned int p)
 {
     Element sum = 0;
@@ -15,7 +15,7 @@ __device__ Element tree(Element sum)
 {
     __shared__ Element shared[32];
     unsigned int tid = threadIdx.x;
-    __syncthreads(); // The last values that were put there have been read.
+    __syncthreads(); // The previous values have been read.
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     if (tid % 32 == 0) shared[tid / 32] = sum;
     __syncthreads();
@@ -35,13 +35,13 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
         if (threadIdx.x == 0) partials[p] = sum;
     }
     if (threadIdx.x == 0) {
-        __threadfence(); // What this block wrote is seen by whoever sees its ticket taken.
-        last = atomicInc(tickets, gridDim.x - 1) == gridDim.x - 1; // The last one sets them to 0 again.
-        __threadfence(); // What others wrote before they took theirs is seen from here on.
+        __threadfence(); // A block that sees this ticket taken also sees this block's stores.
+        last = atomicInc(tickets, gridDim.x - 1) == gridDim.x - 1; // The last block resets it to 0.
+        __threadfence(); // From here on, stores before earlier tickets are visible.
     }
     __syncthreads();
     if (!last) return;
-    // Store: the sum of all parts.
+    // Store: the sum of all chunks.
     Element sum = tree(threadIdx.x < Parts ? partials[threadIdx.x] : 0);
     if (threadIdx.x == 0) *out = sum;
 }

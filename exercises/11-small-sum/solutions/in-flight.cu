@@ -1,6 +1,6 @@
-// Eight words of a thread are in flight; the first warp adds what the warps have.
-struct alignas(16) Word { Element at[16 / sizeof(Element)]; };
-const unsigned int Lanes = 16 / sizeof(Element), Block = 512;
+// Each thread has eight vectors in flight; the first warp adds the sums of the warps.
+struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
+const unsigned int Width = 16 / sizeof(Element), Block = 512;
 
 // The sum of a block's threads, in thread 0.
 __device__ Element tree(Element sum)
@@ -20,20 +20,20 @@ __device__ Element tree(Element sum)
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     const unsigned int Flight = 8;
-    unsigned long long count = n / Lanes, i = threadIdx.x;
-    Word sums = {};
+    unsigned long long count = n / Width, i = threadIdx.x;
+    Vector sums = {};
     for (; i + (Flight - 1) * Block < count; i += Flight * Block) {
-        Word next[Flight];
-        for (int k = 0; k < Flight; k++) next[k] = ((const Word*)in)[i + k * Block];
+        Vector next[Flight];
+        for (int k = 0; k < Flight; k++) next[k] = ((const Vector*)in)[i + k * Block];
         for (int k = 0; k < Flight; k++)
-            for (int e = 0; e < Lanes; e++) sums.at[e] += next[k].at[e];
+            for (int e = 0; e < Width; e++) sums.data[e] += next[k].data[e];
     }
     for (; i < count; i += Block) {
-        Word next = ((const Word*)in)[i];
-        for (int e = 0; e < Lanes; e++) sums.at[e] += next.at[e];
+        Vector next = ((const Vector*)in)[i];
+        for (int e = 0; e < Width; e++) sums.data[e] += next.data[e];
     }
-    Element sum = threadIdx.x < n % Lanes ? in[count * Lanes + threadIdx.x] : 0;
-    for (int e = 0; e < Lanes; e++) sum += sums.at[e];
+    Element sum = threadIdx.x < n % Width ? in[count * Width + threadIdx.x] : 0;
+    for (int e = 0; e < Width; e++) sum += sums.data[e];
     sum = tree(sum);
     if (threadIdx.x == 0) *out = sum;
 }

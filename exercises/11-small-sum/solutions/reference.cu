@@ -1,6 +1,6 @@
-// One block adds everything: wide loads, shuffles, one barrier.
-struct alignas(16) Word { Element at[16 / sizeof(Element)]; };
-const unsigned int Lanes = 16 / sizeof(Element), Block = 512;
+// One block adds everything: vectorized loads, shuffles, one barrier.
+struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
+const unsigned int Width = 16 / sizeof(Element), Block = 512;
 
 // The sum of a block's threads, in thread 0.
 __device__ Element tree(Element sum)
@@ -19,11 +19,11 @@ __device__ Element tree(Element sum)
 
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
-    const Word* words = (const Word*)in;
-    Element sum = threadIdx.x < n % Lanes ? in[n - 1 - threadIdx.x] : 0;
-    for (unsigned long long i = threadIdx.x; i < n / Lanes; i += Block) {
-        Word word = words[i];
-        for (int e = 0; e < Lanes; e++) sum += word.at[e];
+    const Vector* vectors = (const Vector*)in;
+    Element sum = threadIdx.x < n % Width ? in[n - 1 - threadIdx.x] : 0;
+    for (unsigned long long i = threadIdx.x; i < n / Width; i += Block) {
+        Vector vector = vectors[i];
+        for (int e = 0; e < Width; e++) sum += vector.data[e];
     }
     sum = tree(sum);
     if (threadIdx.x == 0) *out = sum;

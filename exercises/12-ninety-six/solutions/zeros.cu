@@ -1,4 +1,4 @@
-// A tree over the next power of two: who has no partner adds nothing.
+// A tree over the next power of two: threads without a partner add nothing.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     extern __shared__ Element shared[];

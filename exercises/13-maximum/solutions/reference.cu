@@ -11,7 +11,7 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
     unsigned int tid = threadIdx.x;
     unsigned long long i = (unsigned long long)blockIdx.x * blockDim.x + tid;
 
-    // Load: one element a thread, the lowest value beyond the end and in place of NaN.
+    // Load: one element per thread, the lowest value beyond the end and in place of NaN.
     Element most = lowest();
     if (i < n && in[i] > most) most = in[i];
     shared[tid] = most;

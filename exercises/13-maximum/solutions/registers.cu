@@ -1,4 +1,4 @@
-// The largest so far stays in a register.
+// The running maximum stays in a register.
 // The lowest Element: minus infinity, or the smallest int.
 __device__ Element lowest()
 {

@@ -1,4 +1,4 @@
-// By shuffle; max() passes over NaN by itself.
+// By shuffles; max() ignores NaN.
 // The lowest Element: minus infinity, or the smallest int.
 __device__ Element lowest()
 {

@@ -1,4 +1,4 @@
-// A pair is a type of its own, with its own way to be added.
+// A pair is a type with its own addition.
 // The lowest Element: minus infinity, or the smallest int.
 __device__ Element lowest()
 {

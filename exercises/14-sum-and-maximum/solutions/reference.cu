@@ -12,7 +12,7 @@ extern "C" __global__ void reduce(const Element* in, Element* sums, Element* max
     unsigned int tid = threadIdx.x;
     unsigned long long i = (unsigned long long)blockIdx.x * (2 * blockDim.x) + tid;
 
-    // Load: two elements a thread, each read once.
+    // Load: two elements per thread, each read once.
     Element a = i < n ? in[i] : 0, b = i + blockDim.x < n ? in[i + blockDim.x] : 0;
     Element sum = a + b, most = i < n ? a : lowest();
     if (i + blockDim.x < n && b > most) most = b;

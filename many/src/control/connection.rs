@@ -1,4 +1,4 @@
-//! An open connection to one rank, and the threads that keep it.
+//! An open connection to one rank, and the threads that serve it.
 
 use std::{
     io::{self, Write},
@@ -17,11 +17,11 @@ use super::{
     wire::{Hello, Message, said},
 };
 
-/// How long a connection may say nothing until its rank counts as gone. A process that dies closes its
-/// connection at once; this is for a machine that does.
+/// How long a connection may be silent before its rank counts as lost. If a process dies, its connections
+/// close immediately; this timeout is for a machine that dies.
 pub const SILENCE: Duration = Duration::from_secs(10);
 
-/// How often a rank says that it lives.
+/// The interval between heartbeats.
 const PING: Duration = Duration::from_millis(500);
 
 /// One connection.
@@ -31,7 +31,7 @@ pub(super) struct Connection {
     stream: Arc<Mutex<TcpStream>>,
 }
 
-/// What all threads of a rank know.
+/// The state that all threads of a rank share.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     lost: AtomicBool,
@@ -40,7 +40,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// Who is gone, in a sentence.
+    /// The first loss, as a sentence.
     pub(super) fn gone(&self) -> Option<String> {
         if !self.lost.load(Ordering::Acquire) {
             return None;
@@ -48,7 +48,7 @@ impl Shared {
         self.sentence.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// This rank means to end: what closes from now on is no loss.
+    /// Marks this rank as about to end, so that a connection that closes from now on is not a loss.
     pub(super) fn end(&self) {
         self.over.store(true, Ordering::Release);
     }
@@ -57,7 +57,7 @@ impl Shared {
         self.over.load(Ordering::Acquire)
     }
 
-    /// Takes the first loss down, and tells it to the others.
+    /// Records the first loss, and reports it to the other ranks.
     pub(super) fn declare(&self, sentence: String, others: &[Connection]) {
         let mut known = self.sentence.lock().unwrap_or_else(PoisonError::into_inner);
         if self.is_over() || known.is_some() {
@@ -71,7 +71,7 @@ impl Shared {
         }
     }
 
-    /// A rank has gone without taking leave.
+    /// Records that a rank's connection closed without a goodbye.
     pub(super) fn lose(&self, who: &Hello, others: &[Connection]) {
         self.declare(format!("{} is gone; the sum was aborted", seats::name(who)), others);
     }
@@ -85,7 +85,7 @@ impl Connection {
         Ok(Connection { rank, stream: Arc::new(Mutex::new(stream)) })
     }
 
-    /// Who is at the other end.
+    /// The rank at the other end.
     pub(super) fn rank(&self) -> u32 {
         self.rank
     }
@@ -96,13 +96,13 @@ impl Connection {
         stream.flush()
     }
 
-    /// Ends it, also for the thread that reads.
+    /// Closes the connection, which also ends the reading thread.
     pub(super) fn close(&self) {
         let stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
         let _ = stream.shutdown(Shutdown::Both);
     }
 
-    /// Reads what comes until the connection ends, in a thread of its own.
+    /// Starts a thread that reads messages until the connection closes.
     pub(super) fn read(
         &self,
         who: Hello,
@@ -137,7 +137,7 @@ impl Connection {
     }
 }
 
-/// Says now and then, to all of them, that this rank lives.
+/// Starts a thread that sends heartbeats on all connections.
 pub(super) fn ping(connections: Vec<Connection>, shared: Arc<Shared>) {
     thread::spawn(move || {
         while !shared.is_over() && shared.gone().is_none() {

@@ -1,4 +1,4 @@
-//! How ranks meet: rank 0 listens, the others come, and all know all.
+//! The rendezvous of the ranks: rank 0 listens, the others connect, and all receive the list of members.
 
 use std::{
     io::{ErrorKind, Read, Write},
@@ -22,13 +22,14 @@ use super::{
 };
 use crate::{Error, Result};
 
-/// How long someone who has connected may take to say who it is.
+/// How long a connection may take to send its hello.
 const HELLO: Duration = Duration::from_secs(2);
 
-/// So many connections are listened to at once, beside those of ranks: strangers take no more.
+/// The maximum number of new connections that are handled concurrently. It limits the threads that
+/// connections from strangers can use.
 const STRANGERS: usize = 64;
 
-/// Meets the other ranks. `id` is what rank 0 hands around.
+/// Connects this rank to the others. `id` makes the id that rank 0 distributes.
 pub fn meet(
     meeting: &Meeting,
     hello: Hello,
@@ -39,19 +40,21 @@ pub fn meet(
     }
     if !meeting.address.ip().is_loopback() && meeting.token.is_empty() {
         return Err(Error::Meeting(format!(
-            "ranks meet at {}, where strangers can come: give all ranks one secret, in MANY_TOKEN",
+            "rank 0's address is {}, which other machines can reach: give all ranks the same secret, in MANY_TOKEN",
             meeting.address
         )));
     }
     if hello.rank == 0 { host(meeting, hello, id) } else { guest(meeting, hello) }
 }
 
-/// Rank 0.
+/// The rendezvous on rank 0.
 fn host(meeting: &Meeting, own: Hello, id: impl FnOnce() -> Result<Vec<u8>>) -> Result<Control> {
     let address = meeting.address;
     let listener = TcpListener::bind(address).map_err(|error| {
         Error::Meeting(match error.kind() {
-            ErrorKind::AddrInUse => format!("port {} is taken: choose --port", address.port()),
+            ErrorKind::AddrInUse => {
+                format!("port {} is in use: choose another with --port", address.port())
+            }
             _ => format!(
                 "cannot listen at {address}: {error}; name an address of this machine with --bind"
             ),
@@ -76,7 +79,7 @@ fn host(meeting: &Meeting, own: Hello, id: impl FnOnce() -> Result<Vec<u8>>) -> 
                 let hello: Hello = hello;
                 if hello.job != members[0].job {
                     let why = format!(
-                        "{} is of job {:?}, and rank 0 of {:?}: is it left over from an earlier start?",
+                        "{} belongs to job {:?}, but rank 0 belongs to job {:?}: is it left over from an earlier start?",
                         seats::name(&hello),
                         hello.job,
                         members[0].job
@@ -94,7 +97,7 @@ fn host(meeting: &Meeting, own: Hello, id: impl FnOnce() -> Result<Vec<u8>>) -> 
                 let come = |rank: &u32| members.iter().any(|member| member.rank == *rank);
                 let missing: Vec<u32> = (0..world as u32).filter(|rank| !come(rank)).collect();
                 let why = format!(
-                    "{} of {world} did not come within {} s; rank 0 listens on {address}",
+                    "{} of {world} did not connect within {} s; rank 0 listens on {address}",
                     ranks(&missing),
                     meeting.timeout.as_secs_f64()
                 );
@@ -110,7 +113,7 @@ fn host(meeting: &Meeting, own: Hello, id: impl FnOnce() -> Result<Vec<u8>>) -> 
     for (rank, mut stream) in ranks.into_iter().zip(streams) {
         let gone = |_| {
             Error::Gone(format!(
-                "{} is gone before the start",
+                "{} disconnected before the start",
                 seats::name(&members[rank as usize])
             ))
         };
@@ -120,7 +123,7 @@ fn host(meeting: &Meeting, own: Hello, id: impl FnOnce() -> Result<Vec<u8>>) -> 
     open(meeting, 0, members, id, connections)
 }
 
-/// Ranks in a sentence, at most a few of them.
+/// A list of ranks in words, of which at most eight are named.
 fn ranks(missing: &[u32]) -> String {
     let all: Vec<String> = missing.iter().take(8).map(u32::to_string).collect();
     match missing {
@@ -139,8 +142,8 @@ fn refuse(why: String, streams: &mut [TcpStream]) -> Error {
     Error::Meeting(why)
 }
 
-/// Asks whoever has connected who it is, in a thread: nobody who is slow holds the others up. Strangers
-/// are told why, and forgotten.
+/// Reads the hello of a new connection in a thread, so that a slow peer does not delay the others. A peer
+/// with the wrong token is sent the reason, and its connection is closed.
 fn greet(
     stream: TcpStream,
     token: String,
@@ -180,7 +183,7 @@ fn ask(mut stream: TcpStream, token: &str) -> std::io::Result<Option<(Hello, Tcp
     Ok(Some((hello, stream)))
 }
 
-/// Reads until a deadline, however slowly the bytes come.
+/// Reads until a deadline, even if the bytes arrive slowly.
 struct Within<'s> {
     stream: &'s TcpStream,
     deadline: Instant,
@@ -197,7 +200,7 @@ impl Read for Within<'_> {
     }
 }
 
-/// Any other rank. Rank 0 may begin to listen later than this one comes.
+/// The rendezvous on any other rank. It retries, because rank 0 may not be listening yet.
 fn guest(meeting: &Meeting, own: Hello) -> Result<Control> {
     let address = meeting.address;
     let deadline = Instant::now() + meeting.timeout;
@@ -206,7 +209,7 @@ fn guest(meeting: &Meeting, own: Hello) -> Result<Control> {
         let left = deadline.saturating_duration_since(Instant::now());
         let absent = |error: std::io::Error| {
             Error::Meeting(format!(
-                "rank 0 did not answer at {address} within {seconds} s ({error}): is it started, and is that its address?"
+                "rank 0 did not answer at {address} within {seconds} s ({error}): is it running, and is that its address?"
             ))
         };
         if left.is_zero() {
@@ -220,7 +223,7 @@ fn guest(meeting: &Meeting, own: Hello) -> Result<Control> {
     };
     let other = |what: &str| {
         Error::Meeting(format!(
-            "whoever listens at {address} is not rank 0 of this sum: {what}; choose --port"
+            "the program that listens at {address} is not rank 0 of this sum: {what}; choose another port with --port"
         ))
     };
     let mut within = Within { stream: &stream, deadline };
@@ -230,24 +233,24 @@ fn guest(meeting: &Meeting, own: Hello) -> Result<Control> {
         match within.read(&mut greeting[come..]) {
             Ok(0) => return Err(other("it closed the connection")),
             Ok(more) => come += more,
-            Err(error) => return Err(other(&format!("it said nothing ({error})"))),
+            Err(error) => return Err(other(&format!("it sent nothing ({error})"))),
         }
         let magic = &greeting[..come.min(MAGIC.len())];
         if *magic != MAGIC[..magic.len()] {
-            return Err(other(&format!("it says {:?}", String::from_utf8_lossy(magic))));
+            return Err(other(&format!("it sent {:?}", String::from_utf8_lossy(magic))));
         }
     }
     let nonce: Nonce = greeting[MAGIC.len()..].try_into().expect("sixteen bytes");
     let sealed = seal(&meeting.token, &nonce, &own);
-    let gone = |_| Error::Gone("rank 0 is gone before all ranks had come".to_owned());
+    let gone = |_| Error::Gone("rank 0 disconnected before all ranks had connected".to_owned());
     stream.write_all(&MAGIC).map_err(gone)?;
     let (rank, world) = (own.rank, own.world);
     Message::Hello(own, sealed).send(&mut stream).map_err(gone)?;
-    // Rank 0 gives up first, and says for whom it waited.
+    // This rank waits longer than rank 0, whose error names the missing ranks.
     let mut within = Within { stream: &stream, deadline: deadline + Duration::from_secs(2) };
     match Message::receive(&mut within) {
         Ok(Message::Welcome(_, members)) if members.len() != world as usize => {
-            Err(other(&format!("it knows {} ranks, and WORLD_SIZE is {world} here", members.len())))
+            Err(other(&format!("it has {} ranks, but WORLD_SIZE is {world} here", members.len())))
         }
         Ok(Message::Welcome(_, members)) if !in_order(&members) => {
             Err(other("its ranks are not in order"))
@@ -257,13 +260,13 @@ fn guest(meeting: &Meeting, own: Hello) -> Result<Control> {
             open(meeting, rank, members, id, vec![connection])
         }
         Ok(Message::Refused(why)) => Err(Error::Meeting(said(&why))),
-        Ok(_) => Err(other("it answers a hello with something else")),
+        Ok(_) => Err(other("its reply to the hello was an unexpected message")),
         Err(error) if error.kind() == ErrorKind::InvalidData => Err(other(&error.to_string())),
         Err(error) => Err(gone(error)),
     }
 }
 
-/// Whether each member is the rank of its place.
+/// Whether the rank of each member equals its index.
 fn in_order(members: &[Hello]) -> bool {
     (0..).zip(members).all(|(rank, member)| member.rank == rank)
 }

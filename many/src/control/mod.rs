@@ -1,9 +1,9 @@
-//! The control plane: how ranks find each other over TCP, agree, and notice that one is gone.
+//! The control plane: ranks find each other over TCP, agree on the sum, and notice a lost rank.
 //!
-//! Rank 0 listens at the address that it was given, and nowhere else. The others say who they are, sealed
-//! with the token of the environment; when all have come, rank 0 hands NCCL's id around. The
-//! connections stay open: one that ends before its rank has taken leave is a rank that died, and rank 0
-//! tells all others within moments.
+//! Rank 0 listens only at the given address. The other ranks send a hello, which is sealed with the token
+//! from the environment. When all have connected, rank 0 distributes NCCL's id. The connections stay open:
+//! if one closes without a goodbye, its rank counts as lost, and rank 0 reports this to all others within
+//! milliseconds.
 
 mod connection;
 mod meeting;
@@ -23,7 +23,7 @@ use wire::{Hello, Message, said};
 pub use connection::SILENCE;
 pub use meeting::meet;
 
-/// The group's connections: of rank 0 to all others, of every other to rank 0.
+/// The group's connections: from rank 0 to all others, or from another rank to rank 0.
 #[derive(Debug)]
 pub struct Control {
     rank: u32,
@@ -35,19 +35,19 @@ pub struct Control {
     timeout: Duration,
 }
 
-/// How ranks meet.
+/// The parameters of the ranks' rendezvous.
 #[derive(Clone, Debug)]
 pub struct Meeting {
-    /// Where rank 0 listens.
+    /// The address on which rank 0 listens.
     pub address: SocketAddr,
-    /// The secret of those who may join.
+    /// The secret that all ranks share; rank 0 refuses a rank without it.
     pub token: String,
-    /// How long it may take.
+    /// The timeout of the rendezvous, and of each later wait for the other ranks.
     pub timeout: Duration,
 }
 
 impl Control {
-    /// What rank 0 has handed around: NCCL's id.
+    /// The bytes that rank 0 distributed: NCCL's id.
     pub fn id(&self) -> &[u8] {
         &self.id
     }
@@ -57,12 +57,13 @@ impl Control {
         Rank { rank: self.rank, world: self.members.len() as u32 }
     }
 
-    /// Everybody, in order.
+    /// All members, in the order of ranks.
     pub fn members(&self) -> &[Hello] {
         &self.members
     }
 
-    /// Whether all live; or else who is gone. It only reads a word: ask often.
+    /// Fails if a rank is lost, with an error that names it. While no rank is lost, the check reads one
+    /// atomic flag, so it is cheap to poll.
     pub fn alive(&self) -> Result<()> {
         match self.shared.gone() {
             None => Ok(()),
@@ -70,7 +71,7 @@ impl Control {
         }
     }
 
-    /// What all ranks are to add together: the elements of each, if they want the same.
+    /// Checks that all ranks ask for the same sum, and returns the number of elements of each rank.
     pub fn agree(&self, element: &str, operation: &str, here: u64) -> Result<Vec<u64>> {
         if self.rank > 0 {
             self.tell(&Message::Propose(element.into(), operation.into(), here))?;
@@ -89,15 +90,18 @@ impl Control {
         lengths[0] = Some(here);
         let mut refusal = None;
         while let Some(missing) = lengths.iter().position(Option::is_none) {
-            let what = format!("what rank {missing} is to add");
+            let what = format!("the request of rank {missing}");
             match self.next(&what)? {
                 (rank, Message::Propose(theirs, operate, length)) => {
                     lengths[rank as usize] = Some(length);
                     if theirs != element {
-                        refusal = Some(format!("rank 0 adds {element}, rank {rank} {theirs}"));
+                        refusal = Some(format!(
+                            "rank 0 has elements of type {element}, but rank {rank} has {theirs}: give all ranks the same type"
+                        ));
                     } else if operate != operation {
-                        refusal =
-                            Some(format!("rank 0 wants a {operation}, rank {rank} a {operate}"));
+                        refusal = Some(format!(
+                            "rank 0 computes a {operation}, but rank {rank} computes a {operate}: give all ranks the same operation"
+                        ));
                     }
                 }
                 (rank, other) => return Err(unexpected(rank, &other)),
@@ -113,7 +117,7 @@ impl Control {
         }
     }
 
-    /// The blocks of all ranks, for interpreters, which have no NCCL.
+    /// Gathers the blocks of all ranks. It is used by interpreters, which cannot use NCCL.
     pub fn gather(&self, block: Vec<u8>) -> Result<Vec<Vec<u8>>> {
         if self.rank > 0 {
             self.tell(&Message::Blocks(vec![block]))?;
@@ -137,13 +141,13 @@ impl Control {
         Ok(blocks)
     }
 
-    /// Tells all others that this rank cannot go on, and why.
+    /// Reports to the other ranks that this rank gives up, and the reason.
     pub fn give_up(&self, why: &Error) {
         let who = seats::name(&self.members[self.rank as usize]);
         self.shared.declare(format!("{who} has given up: {why}"), &self.connections);
     }
 
-    /// To rank 0, or from it to all others.
+    /// Sends a message to rank 0, or from rank 0 to all others.
     fn tell(&self, message: &Message) -> Result<()> {
         for connection in &self.connections {
             if connection.send(message).is_err() {
@@ -156,18 +160,18 @@ impl Control {
     fn next(&self, what: &str) -> Result<(u32, Message)> {
         let deadline = Instant::now() + self.timeout;
         loop {
-            // What has come before someone left is read first.
+            // Messages that arrived before a loss are read before the loss is reported.
             match self.inbox.recv_timeout(Duration::from_millis(2)) {
                 Ok((rank, Message::Leave)) => {
                     let who = seats::name(&self.members[rank as usize]);
-                    return Err(Error::Gone(format!("{who} has ended, and {what} was waited for")));
+                    return Err(Error::Gone(format!("{who} ended before {what} arrived")));
                 }
                 Ok(message) => return Ok(message),
                 Err(_) => self.alive()?,
             }
             if Instant::now() >= deadline {
                 return Err(Error::Gone(format!(
-                    "{what} did not come within {} s; the sum was aborted",
+                    "{what} did not arrive within {} s; the sum was aborted",
                     self.timeout.as_secs_f64()
                 )));
             }
@@ -189,6 +193,6 @@ fn unexpected(rank: u32, message: &Message) -> Error {
     let text = format!("{message:?}");
     let kind = text.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
     Error::Gone(format!(
-        "rank {rank} says {kind} where nobody asked for it: do all ranks run the same program?"
+        "rank {rank} sent an unexpected {kind}: do all ranks run the same program?"
     ))
 }

@@ -1,18 +1,18 @@
-//! Whether the ranks that have come can add together.
+//! The check that the ranks that have connected belong to the same sum.
 
 use super::wire::Hello;
 
-/// A rank in a sentence.
+/// A rank in words.
 pub fn name(hello: &Hello) -> String {
     format!("rank {} ({}, pid {})", hello.rank, hello.host, hello.pid)
 }
 
-/// Why this one cannot join those who are there.
+/// The reason why a rank cannot join the ranks that have connected, if there is one.
 pub fn contradiction(there: &[Hello], new: &Hello) -> Option<String> {
     let zero = there.first()?;
     if new.world != zero.world {
         return Some(format!(
-            "WORLD_SIZE is {} for {}, and {} for {}: start all ranks with one launcher",
+            "WORLD_SIZE is {} for {}, but {} for {}: start all ranks with one launcher",
             zero.world,
             name(zero),
             new.world,
@@ -31,7 +31,7 @@ pub fn contradiction(there: &[Hello], new: &Hello) -> Option<String> {
     let place = |hello: &Hello| format!("{}, pid {}", hello.host, hello.pid);
     if let Some(twin) = there.iter().find(|hello| hello.rank == new.rank) {
         return Some(format!(
-            "two processes say that they are rank {}: {} and {}",
+            "two processes claim to be rank {}: {} and {}",
             new.rank,
             place(twin),
             place(new)
@@ -39,7 +39,7 @@ pub fn contradiction(there: &[Hello], new: &Hello) -> Option<String> {
     }
     if let Some(other) = there.iter().find(|hello| !new.gpu.is_empty() && hello.gpu == new.gpu) {
         return Some(format!(
-            "ranks {} and {} both took {}: give each its own",
+            "ranks {} and {} both use {}: give each its own GPU",
             other.rank, new.rank, new.gpu
         ));
     }
@@ -49,7 +49,7 @@ pub fn contradiction(there: &[Hello], new: &Hello) -> Option<String> {
             _ => crate::nccl::version(nccl),
         };
         return Some(format!(
-            "{} has NCCL {}, and {} has {}: all ranks need the same one",
+            "{} has NCCL {}, but {} has {}: all ranks need the same version",
             name(zero),
             version(zero.nccl),
             name(new),
@@ -79,7 +79,7 @@ mod tests {
         let says = |new: Hello| contradiction(&[hello(0), hello(1)], &new).unwrap();
         assert_eq!(
             says(Hello { world: 4, ..hello(2) }),
-            "WORLD_SIZE is 3 for rank 0 (h, pid 100), and 4 for rank 2 (h, pid 102): start all ranks with one launcher"
+            "WORLD_SIZE is 3 for rank 0 (h, pid 100), but 4 for rank 2 (h, pid 102): start all ranks with one launcher"
         );
         assert_eq!(
             says(Hello { rank: 3, ..hello(2) }),
@@ -87,15 +87,15 @@ mod tests {
         );
         assert_eq!(
             says(Hello { rank: 1, ..hello(2) }),
-            "two processes say that they are rank 1: h, pid 101 and h, pid 102"
+            "two processes claim to be rank 1: h, pid 101 and h, pid 102"
         );
         assert_eq!(
             says(Hello { gpu: "GPU-1".into(), ..hello(2) }),
-            "ranks 1 and 2 both took GPU-1: give each its own"
+            "ranks 1 and 2 both use GPU-1: give each its own GPU"
         );
         assert_eq!(
             says(Hello { nccl: 22703, ..hello(2) }),
-            "rank 0 (h, pid 100) has NCCL 2.28.9, and rank 2 (h, pid 102) has 2.27.3: all ranks need the same one"
+            "rank 0 (h, pid 100) has NCCL 2.28.9, but rank 2 (h, pid 102) has 2.27.3: all ranks need the same version"
         );
     }
 }

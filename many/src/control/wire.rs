@@ -1,64 +1,64 @@
-//! What ranks say to each other: a few kinds of message, each a length and a text of JSON.
+//! The messages between ranks: each is a length, followed by that many bytes of JSON.
 
 use std::io::{self, Read, Write};
 
+use hmac_sha256::{HMAC, Hash};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
-/// What both sides say first, so that neither takes another service for the other.
+/// The first bytes that each side sends, so that neither mistakes another service for its peer.
 pub const MAGIC: [u8; 8] = *b"many/1\r\n";
 
-/// The longest message: a few hundred bytes a rank.
+/// The maximum length of a message, in bytes; a list of ranks needs a few hundred for each.
 pub const LONGEST: u32 = 1 << 20;
 
-/// A number that is used once: what a hello is sealed with, beside the token.
+/// A number used once, with which a rank seals its hello, together with the token.
 pub type Nonce = [u8; 16];
 
-/// Who a rank is.
+/// The identity of a rank.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Hello {
-    /// Which of the ranks.
+    /// The rank.
     pub rank: u32,
-    /// How many ranks it was told that there are.
+    /// The number of ranks, as given by its launcher.
     pub world: u32,
-    /// The launcher's name for the job, and how often it was started again.
+    /// The launcher's name of the job, with its restart count.
     pub job: String,
-    /// The machine.
+    /// The host name.
     pub host: String,
-    /// The process.
+    /// The process id.
     pub pid: u32,
-    /// The GPU, or nothing.
+    /// The GPU's UUID, or empty.
     pub gpu: String,
-    /// NCCL's version, as it counts it; 0 of interpreters.
+    /// NCCL's version in its own encoding; 0 for interpreters.
     pub nccl: u32,
 }
 
 /// A message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Message {
-    /// To rank 0: here I am, and the seal of the one that knows the token.
+    /// To rank 0: the identity of this rank, and the seal, which proves that this rank has the token.
     Hello(Hello, String),
-    /// From rank 0: all have come; NCCL's id, and who they are.
+    /// From rank 0: all ranks have connected; NCCL's id and the members.
     Welcome(Vec<u8>, Vec<Hello>),
-    /// From rank 0: it cannot be, and why.
+    /// From rank 0: the reason why the rank cannot join, or why the ranks cannot agree.
     Refused(String),
-    /// The connection lives.
+    /// A heartbeat.
     Ping,
-    /// To rank 0: what is to be added: type, operation, elements here.
+    /// To rank 0: the element type, the operation, and the number of elements of this rank.
     Propose(String, String, u64),
-    /// From rank 0: all want the same; the elements of each.
+    /// From rank 0: all ranks ask for the same sum; the number of elements of each rank.
     Agreed(Vec<u64>),
-    /// To rank 0, and back from it: blocks of interpreters. GPUs' data never goes this way.
+    /// To rank 0, a rank's block; from rank 0, all blocks. Only interpreters send blocks this way.
     Blocks(Vec<Vec<u8>>),
-    /// From rank 0: someone is gone, in a sentence.
+    /// A rank is lost or gives up; a sentence that says which and why.
     Gone(String),
-    /// This rank is done, and means to close.
+    /// A goodbye: this rank is done and will close.
     Leave,
 }
 
 impl Message {
-    /// The message as it travels.
+    /// The encoded message.
     pub fn encode(&self) -> Vec<u8> {
         let text = serde_json::to_vec(self).expect("numbers and texts have JSON");
         let mut bytes = (text.len() as u32).to_le_bytes().to_vec();
@@ -66,25 +66,25 @@ impl Message {
         bytes
     }
 
-    /// The message in a text that has come.
+    /// Decodes a message, without its length.
     pub fn decode(text: &[u8]) -> io::Result<Message> {
         let bad =
-            |error| io::Error::new(io::ErrorKind::InvalidData, format!("no message: {error}"));
+            |error| io::Error::new(io::ErrorKind::InvalidData, format!("not a message: {error}"));
         serde_json::from_slice(text).map_err(bad)
     }
 
-    /// Sends it.
+    /// Sends the message.
     pub fn send(&self, to: &mut impl Write) -> io::Result<()> {
         to.write_all(&self.encode())
     }
 
-    /// The next one. A length that no message has is an error, and nothing is allocated for it.
+    /// Receives the next message. A length above the limit is an error, for which no memory is allocated.
     pub fn receive(from: &mut impl Read) -> io::Result<Message> {
         let mut length = [0; 4];
         from.read_exact(&mut length)?;
         let length = u32::from_le_bytes(length);
         if length > LONGEST {
-            let text = format!("a message of {length} bytes, and the longest has {LONGEST}");
+            let text = format!("a message of {length} bytes exceeds the limit of {LONGEST}");
             return Err(io::Error::new(io::ErrorKind::InvalidData, text));
         }
         let mut text = vec![0; length as usize];
@@ -93,25 +93,19 @@ impl Message {
     }
 }
 
-/// What only someone who knows the token can write below a hello: the token itself never travels.
+/// The seal of a hello: an HMAC whose key is derived from the token, which itself is never sent.
 pub fn seal(token: &str, nonce: &Nonce, hello: &Hello) -> String {
     let text = serde_json::to_vec(hello).expect("numbers and texts have JSON");
-    // HMAC's two rounds, with keys of one block each.
-    let key = |pad: u8| {
-        let digest: [u8; 32] = Sha256::digest(token).into();
-        let mut block = [pad; 64];
-        block.iter_mut().zip(digest).for_each(|(to, from)| *to ^= from);
-        block
-    };
-    let inner = Sha256::new().chain_update(key(0x36)).chain_update(nonce).chain_update(text);
-    let outer = Sha256::new().chain_update(key(0x5c)).chain_update(inner.finalize());
-    outer.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    let key = Hash::hash(token.as_bytes());
+    let mac = HMAC::mac([&nonce[..], &text].concat(), key);
+    mac.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What another rank says, as a line that can be shown: it may be nothing, or anything.
+/// The reason that another rank gave, as one printable line. The text received may be empty or contain
+/// control characters.
 pub fn said(text: &str) -> String {
     let line: String = text.chars().filter(|c| !c.is_control()).take(1000).collect();
-    if line.trim().is_empty() { "another rank gave up, and did not say why".into() } else { line }
+    if line.trim().is_empty() { "another rank gave up and gave no reason".into() } else { line }
 }
 
 #[cfg(test)]
@@ -144,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_come_as_they_went() {
+    fn messages_survive_a_round_trip() {
         for message in messages() {
             let bytes = message.encode();
             assert_eq!(Message::receive(&mut bytes.as_slice()).unwrap(), message);
@@ -155,13 +149,13 @@ mod tests {
     }
 
     #[test]
-    fn a_length_that_nobody_sends_is_not_allocated() {
+    fn a_length_above_the_limit_is_not_allocated() {
         let error = Message::receive(&mut u32::MAX.to_le_bytes().as_slice()).unwrap_err();
         assert!(error.to_string().contains("4294967295 bytes"), "{error}");
     }
 
     #[test]
-    fn a_seal_is_of_the_token_the_nonce_and_every_field() {
+    fn a_seal_covers_the_token_the_nonce_and_every_field() {
         let hello = Hello { rank: 1, world: 2, ..Hello::default() };
         let sealed = seal("token", &[1; 16], &hello);
         assert_eq!(sealed, seal("token", &[1; 16], &hello));
@@ -171,14 +165,14 @@ mod tests {
     }
 
     #[test]
-    fn what_others_say_is_a_line() {
+    fn a_reason_is_one_printable_line() {
         assert_eq!(said("rank 1\r\n is\u{1b}[2J gone"), "rank 1 is[2J gone");
-        assert_eq!(said(" \n"), "another rank gave up, and did not say why");
+        assert_eq!(said(" \n"), "another rank gave up and gave no reason");
         assert_eq!(said(&"x".repeat(5000)).len(), 1000);
     }
 
     proptest! {
-        /// Garbage, and messages with some bytes changed: an error or a message, and never a panic.
+        /// Random bytes, or a message with changed bytes, give an error or a message, never a panic.
         #[test]
         fn garbage_is_an_error(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
             let _ = Message::receive(&mut bytes.as_slice());

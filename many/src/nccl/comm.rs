@@ -1,9 +1,9 @@
-//! Communicators: how ranks join, and what they queue.
+//! Communicators: how ranks join, and the operations that they queue.
 //!
-//! One of the files with `unsafe`. Whatever needs another rank on the host never blocks: it is asked for
-//! its state, until a deadline, or until someone else has gone. A communicator that does not block makes
-//! a thread for each group, some fifty microseconds; so collectives have a second one, split off the
-//! first, that may block. It has nothing to wait for: all ranks are connected when they have joined.
+//! This file has `unsafe` code. Calls that need another rank do not block the host: their state is polled
+//! until a deadline or until a rank is lost. A non-blocking communicator creates a thread for each group of
+//! calls, which costs about 50 µs. So collectives use a second communicator, which is split off the first and
+//! may block. Its calls never have to wait, because all ranks are connected once they have joined.
 #![expect(unsafe_code, reason = "NCCL is called through its C functions")]
 
 use std::{
@@ -20,42 +20,44 @@ use cudarc::driver::CudaStream;
 use super::{Config, FLOAT32, Id, Nccl, OLDEST, REMOTE, Raw, SUCCESS, SUM, UINT8, UINT32, UNSET};
 use crate::{Error, Result};
 
-/// Who is asked whether to wait on: an error ends the waiting.
+/// A check that is called while waiting; an error ends the wait.
 pub type Alive<'a> = &'a dyn Fn() -> Result<()>;
 
-/// A rank's stream; nothing where a library is tried that has no GPU.
+/// A rank's stream; `None` in a test that loads a library without a GPU.
 pub type Place = Option<Arc<CudaStream>>;
 
 /// One rank's communicators, on a stream.
 pub struct Comm {
     nccl: Nccl,
     rank: u32,
-    /// It never blocks: to join, and to send what ranks must connect for first.
+    /// The non-blocking communicator: for joining, and for transfers that first connect two ranks.
     raw: Raw,
-    /// For collectives, whose queueing needs no other rank; or the same one.
+    /// The communicator for collectives, which queues without waiting for the other ranks; the same as
+    /// `raw` if there is no second one.
     ready: Raw,
     stream: Place,
     broken: bool,
 }
 
-/// What NCCL reads of it: whether ranks connect when they first exchange something, or as they join.
+/// NCCL's environment variable that selects whether ranks connect when they join (0) or at their first
+/// exchange.
 const CONNECT: &str = "NCCL_RUNTIME_CONNECT";
 
-/// The first version that asks.
+/// The first version of NCCL that reads this variable; older ones connect ranks when they join.
 const CONNECTS_LATE: u32 = 22_200;
 
-/// Has NCCL connect ranks as they join, so that sums are queued some fifty microseconds sooner. For the
-/// beginning of a program: it does nothing where the environment has a word of its own, or where other
-/// threads run that may read it.
+/// Makes NCCL connect ranks when they join, so that sums are queued about 50 µs sooner. Call this function at
+/// the start of a program. It does nothing if the environment variable is set already, or if other threads
+/// run, because these may read the environment.
 pub fn connect_early() {
     let alone = std::fs::read_dir("/proc/self/task").is_ok_and(|threads| threads.count() == 1);
     if alone && env::var_os(CONNECT).is_none() {
-        // SAFETY: nobody else reads or writes the environment: this is the only thread.
+        // SAFETY: this is the only thread, so nothing else reads or writes the environment.
         unsafe { env::set_var(CONNECT, "0") };
     }
 }
 
-/// A communicator of `OLDEST`'s form.
+/// The configuration of a blocking or non-blocking communicator.
 fn config(blocking: bool) -> Config {
     Config {
         size: size_of::<Config>(),
@@ -70,7 +72,7 @@ fn config(blocking: bool) -> Config {
     }
 }
 
-// SAFETY: NCCL's communicators may be used by one thread at a time, whichever it is; this is not `Sync`.
+// SAFETY: any thread may use a communicator of NCCL, but only one at a time; this type is not `Sync`.
 unsafe impl Send for Comm {}
 
 impl std::fmt::Debug for Comm {
@@ -80,7 +82,8 @@ impl std::fmt::Debug for Comm {
 }
 
 impl Comm {
-    /// The communicators of this process's ranks: each with its stream, and which of `world` it is.
+    /// Joins the ranks of this process, each with its stream, to the `world` ranks that share `id`. Returns
+    /// their communicators.
     pub fn join(
         nccl: &Nccl,
         id: &[u8],
@@ -90,12 +93,12 @@ impl Comm {
         alive: Alive<'_>,
     ) -> Result<Vec<Comm>> {
         let id: [u8; 128] = id.try_into().map_err(|_| {
-            Error::Nccl(format!("NCCL's id has 128 bytes, and rank 0 sent {}", id.len()))
+            Error::Nccl(format!("NCCL's id has 128 bytes, but rank 0 sent {}", id.len()))
         })?;
         let mut comms = Vec::new();
-        // NCCL keeps these places, and writes to them once a communicator is ready.
+        // NCCL keeps these pointers, and writes through them once a communicator is ready.
         let mut raws = vec![ptr::null_mut(); ranks.len()];
-        // SAFETY: a group is begun, and ended below on every path.
+        // SAFETY: the group is ended below on every path.
         unsafe { (nccl.functions.group_start)() };
         let mut begun = Ok(());
         for ((rank, stream), raw) in ranks.iter().zip(&mut raws) {
@@ -103,7 +106,7 @@ impl Comm {
             if begun.is_err() {
                 break;
             }
-            // SAFETY: the context of the rank's GPU is current; the configuration is copied.
+            // SAFETY: the context of the rank's GPU is current, and NCCL copies the configuration.
             let code = unsafe {
                 let (world, rank) = (world as c_int, *rank as c_int);
                 (nccl.functions.init)(raw, world, Id(id), rank, &mut config(false))
@@ -121,7 +124,7 @@ impl Comm {
                 break;
             }
         }
-        // SAFETY: begun above.
+        // SAFETY: the group was begun above.
         let code = unsafe { (nccl.functions.group_end)() };
         let ended = nccl.check(JOINING, code, ptr::null_mut());
         let deadline = Instant::now() + timeout;
@@ -144,20 +147,20 @@ impl Comm {
         }
     }
 
-    /// NCCL's name for its state: whether what was asked for is under way yet.
+    /// Whether no operation of the communicator is in progress; an error if one has failed.
     fn state(&self, kind: Kind) -> Result<bool> {
         let (raw, mut code) = (self.of(kind), SUCCESS);
-        // SAFETY: the communicator lives, and the answer has a place.
+        // SAFETY: the communicator is live, and the pointer is valid for the result.
         let asked = unsafe { (self.nccl.functions.async_error)(raw, &mut code) };
-        self.nccl.check("asking NCCL", asked, raw)?;
+        self.nccl.check("reading NCCL's state", asked, raw)?;
         if code == REMOTE {
-            return Err(Error::Nccl("NCCL says that another rank is gone".into()));
+            return Err(Error::Nccl("NCCL reports that another rank is lost".into()));
         }
-        self.nccl.check("NCCL's own work", code, raw)?;
+        self.nccl.check("an operation of NCCL", code, raw)?;
         Ok(code == SUCCESS)
     }
 
-    /// Whether all is well.
+    /// Fails if the communicator was aborted or has an error.
     pub fn check(&self) -> Result<()> {
         if self.broken {
             return Err(Error::Nccl("NCCL's communicator was aborted: join again".into()));
@@ -166,12 +169,12 @@ impl Comm {
         self.state(Kind::Ready).map(drop)
     }
 
-    /// Ends what runs, on the GPU too: kernels that wait for a rank that is gone.
+    /// Aborts running operations, including kernels that wait for a lost rank.
     pub fn abort(&mut self) {
         if !std::mem::replace(&mut self.broken, true) {
             let _ = bind(&self.stream);
             if self.ready != self.raw {
-                // SAFETY: the communicator lives, and is not used again.
+                // SAFETY: the communicator is live, and is not used again.
                 unsafe { (self.nccl.functions.abort)(self.ready) };
             }
             // SAFETY: as above.
@@ -179,41 +182,42 @@ impl Comm {
         }
     }
 
-    /// Every rank's bytes to every rank: `each` of them lie in a row, and this rank's are in place.
+    /// Gathers `each` bytes of every rank on every rank. This rank's bytes are already at their place in
+    /// `row`.
     ///
     /// # Safety
-    /// At the address are `world` times as many bytes on the device, until the stream has passed.
+    /// `row` must point to `world * each` bytes on the device until the stream has passed this point.
     pub(crate) unsafe fn all_gather(&self, row: u64, each: u64, rank: u32) -> Result<()> {
         let own = (row + u64::from(rank) * each) as *const c_void;
         let (row, stream) = (row as *mut c_void, handle(&self.stream));
-        // SAFETY: as the caller says.
+        // SAFETY: guaranteed by the caller.
         let code = unsafe {
             (self.nccl.functions.all_gather)(own, row, each as usize, UINT8, self.ready, stream)
         };
         self.nccl.check("gathering", code, self.ready)
     }
 
-    /// The sum of all ranks' words of 32 bits, in place, as integers or as floats.
+    /// Sums the 32-bit words of all ranks in place, as integers or floats.
     ///
     /// # Safety
-    /// At the address are so many words on the device, until the stream has passed.
+    /// `words` must point to `count` words on the device until the stream has passed this point.
     pub(crate) unsafe fn all_reduce(&self, words: u64, count: u64, float: bool) -> Result<()> {
         let (at, stream) = (words as *mut c_void, handle(&self.stream));
         let kind = if float { FLOAT32 } else { UINT32 };
-        // SAFETY: as the caller says.
+        // SAFETY: guaranteed by the caller.
         let code = unsafe {
             (self.nccl.functions.all_reduce)(at, at, count as usize, kind, SUM, self.ready, stream)
         };
-        self.nccl.check("adding what ranks have", code, self.ready)
+        self.nccl.check("adding over all ranks", code, self.ready)
     }
 
     /// Sends bytes to a rank.
     ///
     /// # Safety
-    /// At the address are so many bytes on the device, until the stream has passed.
+    /// `from` must point to `bytes` bytes on the device until the stream has passed this point.
     pub(crate) unsafe fn send(&self, from: u64, bytes: u64, to: u32) -> Result<()> {
         let (from, stream) = (from as *const c_void, handle(&self.stream));
-        // SAFETY: as the caller says.
+        // SAFETY: guaranteed by the caller.
         let code = unsafe {
             (self.nccl.functions.send)(from, bytes as usize, UINT8, to as c_int, self.raw, stream)
         };
@@ -223,10 +227,10 @@ impl Comm {
     /// Receives bytes from a rank.
     ///
     /// # Safety
-    /// At the address is room for so many bytes on the device, until the stream has passed.
+    /// `to` must have room for `bytes` bytes on the device until the stream has passed this point.
     pub(crate) unsafe fn receive(&self, to: u64, bytes: u64, from: u32) -> Result<()> {
         let (to, stream) = (to as *mut c_void, handle(&self.stream));
-        // SAFETY: as the caller says.
+        // SAFETY: guaranteed by the caller.
         let code = unsafe {
             (self.nccl.functions.receive)(
                 to,
@@ -240,30 +244,30 @@ impl Comm {
         self.nccl.check("receiving", code, self.raw)
     }
 
-    /// Takes leave of the other ranks, and waits for them.
+    /// Leaves the other ranks, and waits up to two seconds until they leave too.
     fn leave(&mut self) -> Result<()> {
         bind(&self.stream)?;
         if self.ready != self.raw {
-            // SAFETY: the communicator lives, and is not used again: whoever took part in its work has
-            // waited for it.
+            // SAFETY: the communicator is live and not used again, and callers have waited for its
+            // operations.
             let code = unsafe { (self.nccl.functions.destroy)(self.ready) };
             self.ready = self.raw;
-            self.nccl.check("taking leave", code, ptr::null_mut())?;
+            self.nccl.check("leaving the other ranks", code, ptr::null_mut())?;
         }
-        // SAFETY: the communicator lives.
+        // SAFETY: the communicator is live.
         let code = unsafe { (self.nccl.functions.finalize)(self.raw) };
-        self.nccl.check("taking leave", code, self.raw)?;
+        self.nccl.check("leaving the other ranks", code, self.raw)?;
         let deadline = Instant::now() + Duration::from_secs(2);
         while !self.state(Kind::Raw)? {
             if Instant::now() >= deadline {
-                return Err(Error::Nccl("the others did not take leave".into()));
+                return Err(Error::Nccl("the other ranks did not leave in time".into()));
             }
             thread::sleep(Duration::from_micros(200));
         }
-        // SAFETY: finalised, and not used again.
+        // SAFETY: the communicator has been finalized, and is not used again.
         let code = unsafe { (self.nccl.functions.destroy)(self.raw) };
         self.broken = true;
-        self.nccl.check("taking leave", code, ptr::null_mut())
+        self.nccl.check("leaving the other ranks", code, ptr::null_mut())
     }
 }
 
@@ -275,28 +279,27 @@ impl Drop for Comm {
     }
 }
 
-/// What was being done.
+/// Names of operations, for error messages.
 const JOINING: &str = "joining the other ranks";
-const QUEUEING: &str = "queueing what ranks exchange";
+const QUEUEING: &str = "queueing an exchange between ranks";
 
-/// Which of a rank's communicators: the one that never blocks, or the one of collectives.
+/// One of a rank's communicators: the non-blocking one, or the one for collectives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Raw,
     Ready,
 }
 
-/// The communicators of collectives, split off those that have joined. The splitting itself is theirs,
-/// and so does not block.
+/// Splits the blocking communicators for collectives off the communicators that have joined.
 fn split(nccl: &Nccl, comms: &mut [Comm], deadline: Instant, alive: Alive<'_>) -> Result<()> {
     let mut all = vec![ptr::null_mut(); comms.len()];
-    // SAFETY: a group is begun, and ended below on every path.
+    // SAFETY: the group is ended below on every path.
     unsafe { (nccl.functions.group_start)() };
     let mut begun = Ok(());
     for (comm, ready) in comms.iter().zip(&mut all) {
         begun = bind(&comm.stream).and_then(|()| {
-            // SAFETY: the communicator lives; `all` has a place for the answer until it has come, or
-            // the communicator is aborted.
+            // SAFETY: the communicator is live, and `all` keeps the pointer valid until the result is
+            // written or the communicator is aborted.
             let code = unsafe {
                 let (rank, config) = (comm.rank as c_int, &mut config(true));
                 (nccl.functions.split)(comm.raw, 0, rank, ready, config)
@@ -307,12 +310,12 @@ fn split(nccl: &Nccl, comms: &mut [Comm], deadline: Instant, alive: Alive<'_>) -
             break;
         }
     }
-    // SAFETY: begun above.
+    // SAFETY: the group was begun above.
     let code = unsafe { (nccl.functions.group_end)() };
     let ended = nccl.check(JOINING, code, ptr::null_mut());
     let done = begun.and(ended).and_then(|()| settle(JOINING, comms, Kind::Raw, deadline, alive));
     if done.is_err() {
-        // Before the places go.
+        // The communicators are aborted before the pointers into `all` become invalid.
         comms.iter_mut().for_each(Comm::abort);
     }
     for (comm, ready) in comms.iter_mut().zip(all).filter(|(_, ready)| !ready.is_null()) {
@@ -321,7 +324,7 @@ fn split(nccl: &Nccl, comms: &mut [Comm], deadline: Instant, alive: Alive<'_>) -
     done
 }
 
-/// Does the collectives of several ranks of this process as one, and waits until they are queued.
+/// Groups the calls of several ranks of this process, and waits until they are queued.
 pub(crate) fn grouped(
     comms: &mut [Comm],
     kind: Kind,
@@ -330,10 +333,10 @@ pub(crate) fn grouped(
     work: impl FnOnce(&[Comm]) -> Result<()>,
 ) -> Result<()> {
     let Some(nccl) = comms.first().map(|comm| comm.nccl.clone()) else { return Ok(()) };
-    // SAFETY: a group is begun, and ended below on every path.
+    // SAFETY: the group is ended below on every path.
     unsafe { (nccl.functions.group_start)() };
     let worked = work(comms);
-    // SAFETY: begun above.
+    // SAFETY: the group was begun above.
     let code = unsafe { (nccl.functions.group_end)() };
     let ended = nccl.check(QUEUEING, code, comms[0].of(kind));
     let deadline = Instant::now() + timeout;
@@ -344,7 +347,7 @@ pub(crate) fn grouped(
     done
 }
 
-/// Waits until no communicator is at work.
+/// Waits until no communicator has an operation in progress.
 fn settle(
     doing: &str,
     comms: &[Comm],
@@ -374,7 +377,7 @@ fn settle(
     Ok(())
 }
 
-/// NCCL asks which device is current.
+/// Makes the stream's context current, as NCCL requires.
 fn bind(place: &Place) -> Result<()> {
     let Some(stream) = place else { return Ok(()) };
     stream.context().bind_to_thread().map_err(crate::error::doing("using the context"))

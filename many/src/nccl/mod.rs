@@ -1,6 +1,6 @@
-//! NCCL, found at run time and called through sixteen of its C functions.
+//! NCCL, loaded at run time; sixteen of its C functions are called.
 //!
-//! One of the files with `unsafe`.
+//! This file has `unsafe` code.
 #![expect(unsafe_code, reason = "NCCL is loaded at run time, and called through its C functions")]
 
 mod comm;
@@ -21,15 +21,15 @@ pub use places::{places, version};
 
 use crate::{Error, Result};
 
-/// The first version whose communicators need not block, and have what is called here.
+/// The first version that has non-blocking communicators and all functions called here.
 pub const OLDEST: u32 = 21_800;
 
-/// What hands a communicator's ranks to each other.
+/// The id by which ranks join one communicator.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Id([u8; 128]);
 
-/// `ncclConfig_t` as of 2.18: newer libraries take what it lacks as not given.
+/// The `ncclConfig_t` of version 2.18. Newer libraries treat the missing fields as undefined.
 #[repr(C)]
 struct Config {
     size: usize,
@@ -43,7 +43,7 @@ struct Config {
     split_share: c_int,
 }
 
-/// What `NCCL_CONFIG_UNDEF_INT` is.
+/// The value of `NCCL_CONFIG_UNDEF_INT`.
 const UNSET: c_int = c_int::MIN;
 
 type Raw = *mut c_void;
@@ -52,7 +52,7 @@ type Code = c_int;
 const SUCCESS: Code = 0;
 const REMOTE: Code = 6;
 const IN_PROGRESS: Code = 7;
-/// Types and operations of NCCL: bytes travel as they are, words are added.
+/// NCCL's numbers of types and operations.
 const UINT8: c_int = 1;
 const UINT32: c_int = 3;
 const FLOAT32: c_int = 7;
@@ -60,18 +60,19 @@ const SUM: c_int = 0;
 
 macro_rules! functions {
     ($($field:ident $symbol:literal ($($argument:ty),*) -> $result:ty;)+) => {
-        /// The functions that are called, and the library that they live in.
+        /// The functions in use, and their library.
         struct Functions {
             $($field: unsafe extern "C" fn($($argument),*) -> $result,)+
             _library: Library,
         }
 
-        /// Looks all of them up, or says which one is not there.
+        /// Looks up all functions; the error is the name of a missing one.
         fn look_up(library: Library) -> Result<Functions, &'static str> {
             Ok(Functions {
                 $($field: {
                     let name = concat!($symbol, "\0").as_bytes();
-                    // SAFETY: the type is that of NCCL's header, and the library is kept beside it.
+                    // SAFETY: the type is the one in NCCL's header, and the library is stored with the
+                    // function.
                     *unsafe { library.get(name) }.map_err(|_| $symbol)?
                 },)+
                 _library: library,
@@ -97,7 +98,7 @@ functions! {
     receive "ncclRecv" (*mut c_void, usize, c_int, c_int, Raw, Raw) -> Code;
 }
 
-/// NCCL.
+/// A loaded NCCL library.
 #[derive(Clone)]
 pub struct Nccl {
     functions: Arc<Functions>,
@@ -112,7 +113,7 @@ impl std::fmt::Debug for Nccl {
 }
 
 impl Nccl {
-    /// The library at this path, or wherever it is found.
+    /// Loads the library at this path, or searches the usual places.
     pub fn find(named: Option<&Path>) -> Result<Nccl> {
         if let Some(path) = named {
             return Nccl::open(path);
@@ -120,7 +121,7 @@ impl Nccl {
         Nccl::among(&places())
     }
 
-    /// The first of these that is there.
+    /// Loads the first of these libraries that exists.
     fn among(places: &[PathBuf]) -> Result<Nccl> {
         for path in places {
             if !path.has_root() || path.exists() {
@@ -132,59 +133,59 @@ impl Nccl {
         }
         let all: Vec<String> = places.iter().map(|path| path.display().to_string()).collect();
         Err(Error::Nccl(format!(
-            "NCCL was not found: looked for {}; `cargo x nccl` brings it, or name it with --nccl",
+            "NCCL was not found: looked for {}; `cargo x nccl` installs it, or give its path with --nccl",
             all.join(", ")
         )))
     }
 
     fn open(path: &Path) -> Result<Nccl> {
         let place = path.display();
-        // SAFETY: NCCL's initialisers ask nothing of us.
+        // SAFETY: NCCL's initialisers have no requirements.
         let library = unsafe { Library::new(path) }.map_err(|error| {
             Error::Nccl(format!(
-                "NCCL was not found at {place} ({error}); `cargo x nccl` brings it, or name another with --nccl"
+                "NCCL was not found at {place} ({error}); `cargo x nccl` installs it, or give another path with --nccl"
             ))
         })?;
-        // Before anything that an old one lacks.
+        // The version is checked before the other functions are looked up, because an old version lacks some.
         let mut code = 0;
         {
             type Version = unsafe extern "C" fn(*mut c_int) -> Code;
-            // SAFETY: the type is that of NCCL's header; the answer has a place.
+            // SAFETY: the type is the one in NCCL's header, and the pointer is valid for the result.
             let asked = unsafe {
                 library.get::<Version>(b"ncclGetVersion\0").map(|version| version(&mut code))
             };
             if asked.is_err() {
                 return Err(Error::Nccl(format!(
-                    "{place} has no ncclGetVersion: it is not NCCL; name it with --nccl"
+                    "{place} has no ncclGetVersion: it is not NCCL; give the path of NCCL with --nccl"
                 )));
             }
         }
         let code = code.max(0) as u32;
         if code < OLDEST {
             return Err(Error::Nccl(format!(
-                "{place} is NCCL {}, and {} or newer is needed: `cargo x nccl` brings one, or name it with --nccl",
+                "{place} is NCCL {}, but {} or newer is needed: `cargo x nccl` installs one, or give its path with --nccl",
                 version(code),
                 version(OLDEST)
             )));
         }
         let functions = look_up(library).map_err(|symbol| {
             Error::Nccl(format!(
-                "{place} says that it is NCCL {} and has no {symbol}: name a whole one with --nccl",
+                "{place} reports NCCL {} but has no {symbol}: give the path of a complete library with --nccl",
                 version(code)
             ))
         })?;
         Ok(Nccl { functions: Arc::new(functions), path: path.to_owned(), version: code })
     }
 
-    /// As NCCL counts it.
+    /// The version in NCCL's encoding.
     pub fn version(&self) -> u32 {
         self.version
     }
 
-    /// What all ranks of a new communicator need.
+    /// Makes the id of a new communicator, which all its ranks need.
     pub fn id(&self) -> Result<Vec<u8>> {
         let mut id = Id([0; 128]);
-        // SAFETY: the answer has a place.
+        // SAFETY: the pointer is valid for the result.
         let code = unsafe { (self.functions.get_unique_id)(&mut id) };
         self.check("making NCCL's id", code, ptr::null_mut())?;
         Ok(id.0.to_vec())
@@ -194,20 +195,20 @@ impl Nccl {
         if code == SUCCESS || code == IN_PROGRESS {
             return Ok(());
         }
-        // NCCL's texts live as long as its library.
+        // NCCL's messages live as long as its library.
         let text = |text: *const c_char| match text.is_null() {
             true => String::new(),
             false => {
-                // SAFETY: it is no null pointer, and ends with a zero.
+                // SAFETY: the pointer is not null, and the text ends with a zero byte.
                 unsafe { CStr::from_ptr(text) }.to_string_lossy().trim().to_owned()
             }
         };
-        // SAFETY: any code has a text.
+        // SAFETY: the function accepts any code.
         let name = text(unsafe { (self.functions.error_string)(code) });
-        // SAFETY: the last error of a communicator, or of this thread.
+        // SAFETY: the function accepts a communicator or a null pointer.
         let last = text(unsafe { (self.functions.last_error)(comm) });
         let last = if last.is_empty() { last } else { format!(": {last}") };
-        Err(Error::Nccl(format!("{doing}: NCCL says {name:?}{last}")))
+        Err(Error::Nccl(format!("{doing}: NCCL reports {name:?}{last}")))
     }
 }
 
@@ -216,21 +217,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_looks_everywhere_says_where() {
+    fn an_error_lists_all_places_searched() {
         let nowhere = ["/nowhere/a/libnccl.so.2", "libnccl-nowhere.so.2"].map(PathBuf::from);
         let error = Nccl::among(&nowhere).unwrap_err().to_string();
         assert_eq!(
             error,
-            "NCCL was not found: looked for /nowhere/a/libnccl.so.2, libnccl-nowhere.so.2; `cargo x nccl` brings it, or name it with --nccl"
+            "NCCL was not found: looked for /nowhere/a/libnccl.so.2, libnccl-nowhere.so.2; `cargo x nccl` installs it, or give its path with --nccl"
         );
     }
 
     #[test]
-    fn a_library_that_is_not_there_has_a_sentence() {
+    fn a_missing_library_is_an_error() {
         let error = Nccl::find(Some(Path::new("/nowhere/libnccl.so.2"))).unwrap_err().to_string();
         assert!(error.starts_with("NCCL was not found at /nowhere/libnccl.so.2"), "{error}");
         assert!(
-            error.ends_with("`cargo x nccl` brings it, or name another with --nccl"),
+            error.ends_with("`cargo x nccl` installs it, or give another path with --nccl"),
             "{error}"
         );
     }

@@ -1,14 +1,14 @@
-//! Where NCCL may lie, and how its versions are written.
+//! The places where NCCL may be installed, and the notation of its versions.
 
 use std::{
     env,
     path::{Path, PathBuf},
 };
 
-/// How NCCL's library is called.
+/// The file name of NCCL's library.
 const NAME: &str = "libnccl.so.2";
 
-/// A version as people write it.
+/// A version in the usual notation.
 pub fn version(code: u32) -> String {
     match code {
         0..10_000 => format!("{}.{}.{}", code / 1000, code / 100 % 10, code % 100),
@@ -16,8 +16,9 @@ pub fn version(code: u32) -> String {
     }
 }
 
-/// Where NCCL may lie, the likeliest first: in `.venv`, where `cargo x nccl` puts it, above this folder;
-/// where the loader looks (`LD_LIBRARY_PATH`); where distributions and toolkits put it.
+/// The places to search, the likeliest first: `.venv` in this folder or a parent of it, where `cargo x nccl`
+/// installs NCCL; the folder in `VIRTUAL_ENV`; the loader's path (`LD_LIBRARY_PATH`); and the folders of
+/// distributions and toolkits.
 pub fn places() -> Vec<PathBuf> {
     let here = env::current_dir().unwrap_or_default();
     let venvs = here.ancestors().map(|folder| folder.join(".venv"));
@@ -41,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_as_people_write_them() {
+    fn versions_have_the_usual_notation() {
         assert_eq!([2804, 21_800, 22_809].map(version), ["2.8.4", "2.18.0", "2.28.9"]);
     }
 }

@@ -1,28 +1,28 @@
-// A libnccl.so.2 that has no GPU behind it: what it answers is decided when it is compiled.
+// A libnccl.so.2 without a GPU: its replies are fixed when it is compiled.
 #include <stddef.h>
 #ifndef VERSION
 #define VERSION 22809
 #endif
 #ifndef STATE
-#define STATE 0 // What a communicator says of itself: 0 ready, 7 in progress, 6 a remote error.
+#define STATE 0 // The state of a communicator: 0 ready, 7 in progress, 6 a remote error.
 #endif
 static int aborted;
 int ncclGetVersion(int* version) { *version = VERSION; return 0; }
 int ncclGetUniqueId(void* id) { return 0; }
 const char* ncclGetErrorString(int code) { return code == 6 ? "remote process exited" : "unhandled system error"; }
-const char* ncclGetLastError(void* comm) { return "the fake has no more to say"; }
+const char* ncclGetLastError(void* comm) { return "the fake has no further details"; }
 #ifndef NO_INIT
 typedef struct { char bytes[128]; } Id;
 int ncclCommInitRankConfig(void** comm, int world, Id id, int rank, void* config)
 {
     *comm = &aborted;
-    // What newer libraries ask of a configuration: its size, a magic number, and that nobody blocks.
+    // The fields that newer libraries check: the size, a magic number, and non-blocking mode.
     unsigned* words = config;
     if (*(size_t*)config < 48 || words[2] != 0xcafebeef || words[4] != 0) return 4;
     return 7;
 }
 #endif
-static int split; // How many were split off that may block.
+static int split; // The number of blocking communicators split off.
 int ncclCommSplit(void* comm, int color, int key, void** other, void* config)
 {
 #ifndef NO_SPLIT

@@ -1,39 +1,39 @@
-// Any shape of a slice that begins between two words: the same tree, element by element. Its blocks are
-// as large as the shape's; those of a spread, which are of 256, have mail for each of their warps.
-__device__ Acc across(Part part)
+// An unaligned slice of any shape: the tree is the same, but vectors are loaded element by element. Blocks
+// are as large as those of the shape; in a spread, whose blocks have 256 threads, each warp publishes its value.
+__device__ Acc across(Chunk chunk)
 {
     Sums sums;
     #pragma unroll 1
-    for (u32 w = threadIdx.x; w < part.words + (part.left > 0); w += blockDim.x)
-        sums.add(some(part.at + (u64)w * Lanes, w < part.words ? Lanes : part.left));
+    for (u32 w = threadIdx.x; w < chunk.vectors + (chunk.tail > 0); w += blockDim.x)
+        sums.add(some(chunk.at + (u64)w * Width, w < chunk.vectors ? Width : chunk.tail));
     return warp(sums.all());
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
-    const In* in, void* out, u64 n, u32 words, u32 parts, u64* state, u32 epoch)
+    const In* in, void* out, u64 n, u32 vectors, u32 chunks, u64* state, u32 epoch)
 {
     const u32 Most = THREADS / 32;
     __shared__ alignas(16) Acc warps[Most];
-    u64* box = state + 2;
+    u64* slots = state + 2;
     u32 count = blockDim.x / 32;
-    bool spread = parts > 1 && blockDim.x == 256;
-    // Warps that are not there have nothing.
+    bool spread = chunks > 1 && blockDim.x == 256;
+    // The values of missing warps are neutral elements.
     if (threadIdx.x < Most - count) warps[count + threadIdx.x] = Op::none();
     #pragma unroll 1
-    for (u32 p = blockIdx.x; p < parts; p += gridDim.x) {
-        Acc value = across(part(in, n, words, p));
+    for (u32 p = blockIdx.x; p < chunks; p += gridDim.x) {
+        Acc value = across(chunk(in, n, vectors, p));
         if (threadIdx.x % 32 == 0) {
-            if (spread) post(box + (u64)(p * count + threadIdx.x / 32) * Halves, value);
+            if (spread) publish(slots + (u64)(p * count + threadIdx.x / 32) * Halves, value);
             else warps[threadIdx.x / 32] = value;
         }
         __syncthreads();
         if (threadIdx.x == 0 && !spread) {
             value = few(warps, Most);
-            if (parts > 1) post(box + (u64)p * Halves, value);
+            if (chunks > 1) publish(slots + (u64)p * Halves, value);
             else store(out, n > 0 ? value : Op::empty(), epoch);
         }
         __syncthreads();
     }
-    if (parts > 1 && blockIdx.x == gridDim.x - 1)
-        finish<Most>(out, box, spread ? parts * count : parts, warps, epoch);
+    if (chunks > 1 && blockIdx.x == gridDim.x - 1)
+        finish<Most>(out, slots, spread ? chunks * count : chunks, warps, epoch);
 }

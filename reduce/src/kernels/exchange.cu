@@ -1,96 +1,95 @@
-// A shard's parts, and the exchange with the other GPUs of this host in the same launch: each block
-// posts its part's value to all of them, and the last block waits for the mail of all parts.
+// The sums of a shard's chunks, and the exchange with the other GPUs of this host, in the same launch: each block
+// publishes its chunk's value to all GPUs, and the last block consumes the messages of all chunks.
 //
-// A box holds a value and the call's number, its epoch, in one store. So nobody clears a box, and late
-// mail of a call that was given up is not taken for this one's. There are two sets of boxes, for even
-// and odd epochs: a GPU that is ahead may post the next call's mail while another still reads, and not
-// the one after, as it needs that one's mail first.
+// Each store to a slot has 32 bits of a value and the number of the call, its epoch. So slots need no clearing, and
+// a late message of a call that was given up is not mistaken for one of this call. There are two sets of slots, for
+// even and odd epochs: a GPU that is ahead may publish for the next call while another GPU still polls for this
+// one. It cannot publish for the call after the next, because it first consumes the messages of the next call.
 
-__device__ void send(u64* box, Acc value, u32 epoch)
+__device__ void publish(u64* slot, Acc value, u32 epoch)
 {
-    union { Acc value; u32 half[Halves]; } parts;
-    parts.value = value;
+    union { Acc value; u32 half[Halves]; } bits;
+    bits.value = value;
     for (int h = 0; h < Halves; h++)
         asm volatile("st.relaxed.sys.global.u64 [%0], %1;"
-                     :: "l"(box + h), "l"((u64)epoch << 32 | parts.half[h]) : "memory");
+                     :: "l"(slot + h), "l"((u64)epoch << 32 | bits.half[h]) : "memory");
 }
 
-__device__ u64 look(const u64* box)
+__device__ u64 poll(const u64* slot)
 {
-    u64 word;
-    asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(word) : "l"(box) : "memory");
-    return word;
+    u64 bits;
+    asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(bits) : "l"(slot) : "memory");
+    return bits;
 }
 
-// A thread's share of `count` values, in their order: so many words asked for at once, as the longest
-// sums have 32 values a thread. It looks `patience` times for what has not come, and then says which part
-// is missing.
-__device__ Acc await(const u64* box, u32 count, u32 threads, u32 epoch, u32 patience, u32* missing)
+// Consumes this thread's messages, of `count` messages in total, in order. Several loads are in flight, because
+// the longest sums have 32 values a thread. After `patience` failed polls, it stores the missing chunk's number.
+__device__ Acc consume(const u64* slots, u32 count, u32 threads, u32 epoch, u32 patience, u32* missing)
 {
-    const int Asked = 8 / Halves;
+    const int Flight = 8 / Halves;
     Acc value = Op::none();
     #pragma unroll 1
-    for (u32 first = threadIdx.x; first < count; first += Asked * threads) {
-        u64 words[Asked][Halves];
-        for (int k = 0; k < Asked; k++)
+    for (u32 first = threadIdx.x; first < count; first += Flight * threads) {
+        u64 loaded[Flight][Halves];
+        for (int k = 0; k < Flight; k++)
             for (int h = 0; h < Halves; h++) {
                 u32 i = first + k * threads;
-                words[k][h] = i < count ? look(box + (u64)i * Halves + h) : 0;
+                loaded[k][h] = i < count ? poll(slots + (u64)i * Halves + h) : 0;
             }
-        for (int k = 0; k < Asked; k++) {
+        for (int k = 0; k < Flight; k++) {
             u32 i = first + k * threads;
             if (i >= count) break;
-            union { Acc value; u32 half[Halves]; } parts;
+            union { Acc value; u32 half[Halves]; } bits;
             for (int h = 0; h < Halves; h++) {
-                while ((u32)(words[k][h] >> 32) != epoch) {
+                while ((u32)(loaded[k][h] >> 32) != epoch) {
                     if (patience-- == 0) {
                         atomicMin(missing, i);
                         return value;
                     }
-                    words[k][h] = look(box + (u64)i * Halves + h);
+                    loaded[k][h] = poll(slots + (u64)i * Halves + h);
                 }
-                parts.half[h] = (u32)words[k][h];
+                bits.half[h] = (u32)loaded[k][h];
             }
-            value = Op::join(value, parts.value);
+            value = Op::join(value, bits.value);
         }
     }
     return value;
 }
 
-// `boxes` are those of every GPU, this one's that of `rank`. Its parts are the `parts` from `first` on,
-// of `count` in all. The result goes to the stream if `told` is 0, or to a host that waits for it.
-// Nobody waits whose patience is 0: so ranks that share a GPU post, one after the other.
+// `slots` has the address of each GPU's slots, by rank. This shard has `chunks` chunks from `first` on, of `count`
+// chunks in total. The result is stored for the stream if `told` is 0, otherwise for a host that waits. With a
+// patience of 0, the kernel only publishes: this is for ranks that share a GPU and run one after the other.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
-    const In* in, void* out, u64 n, u32 words, u32 parts, u64* state, u32 epoch, u32 told,
-    u32 first, u32 count, u64* const* boxes, u32 world, u32 rank, u32 patience)
+    const In* in, void* out, u64 n, u32 vectors, u32 chunks, u64* state, u32 epoch, u32 told,
+    u32 first, u32 count, u64* const* slots, u32 world, u32 rank, u32 patience)
 {
     const u32 Warps = THREADS / 32, Set = 16384 * Halves;
     __shared__ alignas(16) Acc warps[2][Warps];
     __shared__ u32 next[2], missing;
-    u32 turn = 0;
-    u64* box = threadIdx.x < world ? boxes[threadIdx.x] + epoch % 2 * Set : nullptr;
+    u32 set = 0;
+    u64* slot = threadIdx.x < world ? slots[threadIdx.x] + epoch % 2 * Set : nullptr;
     #pragma unroll 1
-    for (u32 p = blockIdx.x; p < parts; turn ^= 1) {
-        if (threadIdx.x == 0) next[turn] = draw(state, parts);
-        Acc value = whole(part(in, n, words, p), in);
-        if (threadIdx.x % 32 == 0) warps[turn][threadIdx.x / 32] = value;
+    for (u32 p = blockIdx.x; p < chunks; set ^= 1) {
+        if (threadIdx.x == 0) next[set] = draw(state, chunks);
+        Acc value = whole(chunk(in, n, vectors, p), in);
+        if (threadIdx.x % 32 == 0) warps[set][threadIdx.x / 32] = value;
         __syncthreads();
-        // A thread for each GPU.
+        // One thread publishes to each GPU.
         if (threadIdx.x < world)
-            send(box + (u64)(first + p) * Halves, few(warps[turn], Warps), epoch);
-        p = next[turn];
+            publish(slot + (u64)(first + p) * Halves, few(warps[set], Warps), epoch);
+        p = next[set];
     }
     if (blockIdx.x < gridDim.x - 1 || patience == 0) return;
     if (threadIdx.x == 0) missing = ~0u;
     __syncthreads();
     u32 threads = count <= 128 ? 32 : THREADS;
-    box = boxes[rank] + epoch % 2 * Set;
+    slot = slots[rank] + epoch % 2 * Set;
     Acc value = Op::none();
     if (threadIdx.x < threads)
-        value = warp(await(box, count, threads, epoch, patience, &missing));
-    if (threadIdx.x % 32 == 0) warps[turn][threadIdx.x / 32] = value;
+        value = warp(consume(slot, count, threads, epoch, patience, &missing));
+    if (threadIdx.x % 32 == 0) warps[set][threadIdx.x / 32] = value;
     __syncthreads();
     if (threadIdx.x > 0) return;
-    if (missing != ~0u) tell(out, epoch, missing);
-    else store(out, threads > 32 ? few(warps[turn], Warps) : value, told);
+    if (missing != ~0u) fail(out, epoch, missing);
+    else store(out, threads > 32 ? few(warps[set], Warps) : value, told);
 }

@@ -1,55 +1,55 @@
-// The tree over all parts' sums, which lie in a block for each rank: a stamp in 16 bytes, then the sums
-// of its parts.
+// The tree over the sums of all chunks. Each rank's sums are in one block of memory, after a stamp of 16
+// bytes.
 
-// Where a part's sum lies, counted in sums. Where every rank has as many parts, but the last that has any,
-// the rank is computed: `share` of 2^32 is a part, rounded up, which is exact for as few as there are. It
-// is 0 where shards are ragged, and a table says the place.
+// The index of a chunk's sum. If all ranks but the last ones have the same number of chunks, the rank is computed:
+// `reciprocal` is 2^32 divided by that number, rounded up, which gives the exact rank for any number of chunks that
+// is possible. If the shards are ragged, `reciprocal` is 0, and a table has the index.
 struct Row {
     const u32* places;
-    u32 share, gap;
+    u32 reciprocal, gap;
     __device__ u32 place(u32 i) const
     {
-        return share > 0 ? i + __umulhi(i, share) * gap + 16 / (u32)sizeof(Acc) : places[i];
+        return reciprocal > 0 ? i + __umulhi(i, reciprocal) * gap + 16 / (u32)sizeof(Acc) : places[i];
     }
 };
 
-// A thread's share, in the order in which mail is collected. So many are asked for at once, and
-// no branch waits between them; where they lie is computed, as a table would be waited for first.
+// Combines a thread's sums, in the order of `collect`. `Flight` loads are in flight at the same time, with no branch
+// between them. Where possible their addresses are computed, because loads from a table would have to come first.
 __device__ Acc gather(const Acc* values, Row row, u32 count, u32 threads)
 {
-    const int Asked = 16;
+    const int Flight = 16;
     Acc value = Op::none();
     #pragma unroll 1
-    for (u32 first = threadIdx.x; first < count; first += Asked * threads) {
-        Acc some[Asked];
-        for (int k = 0; k < Asked; k++) {
+    for (u32 first = threadIdx.x; first < count; first += Flight * threads) {
+        Acc some[Flight];
+        for (int k = 0; k < Flight; k++) {
             u32 i = first + k * threads;
             some[k] = values[row.place(i < count ? i : first)];
         }
-        for (int k = 0; k < Asked; k++)
+        for (int k = 0; k < Flight; k++)
             value = first + k * threads < count ? Op::join(value, some[k]) : value;
     }
     return value;
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
-    const u64* blocks, void* out, u64 stride, u32 world, u32 count, u32 share, u32 gap, const u32* places,
+    const u64* blocks, void* out, u64 stride, u32 world, u32 count, u32 reciprocal, u32 gap, const u32* places,
     u64 stamp, u32 epoch)
 {
     __shared__ alignas(16) Acc warps[THREADS / 32];
     __shared__ u32 wrong;
     if (threadIdx.x == 0) wrong = ~0u;
     __syncthreads();
-    // By the last threads, as the first ones may have all the sums.
+    // The last threads check the stamps, because the first threads may have all the sums.
     for (u32 rank = THREADS - 1 - threadIdx.x; rank < world; rank += THREADS)
         if (blocks[rank * stride] != stamp) atomicMin(&wrong, rank);
-    Row row = {places, share, gap};
+    Row row = {places, reciprocal, gap};
     u32 threads = count <= 128 ? 32 : THREADS;
     Acc value = Op::none();
     if (threadIdx.x < threads) value = warp(gather((const Acc*)blocks, row, count, threads));
     if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = value;
     __syncthreads();
     if (threadIdx.x > 0) return;
-    if (wrong != ~0u) tell(out, epoch, wrong);
+    if (wrong != ~0u) fail(out, epoch, wrong);
     else store(out, threads > 32 ? few(warps, THREADS / 32) : value, epoch);
 }

@@ -1,5 +1,5 @@
-// What joins two values. To join with what nothing adds up to changes no bit: so words that are not
-// there are read as that, and joined like all others.
+// The operations that combine two values. Combining a value with the neutral element changes no bit, so vectors
+// after the end are read as neutral elements and combined like all others.
 enum : bool { Integer = (Acc)0.5 == (Acc)0, Signed = (Acc)-1 < (Acc)0 };
 
 __device__ Acc nan()
@@ -7,7 +7,7 @@ __device__ Acc nan()
     return sizeof(Acc) == 8 ? (Acc)__longlong_as_double(~0ull >> 1) : (Acc)__int_as_float(~0u >> 1);
 }
 
-// The extremes of a type: an integer's are computed, a float's are infinite.
+// The smallest or largest value of a type, which is infinite for floats.
 __device__ Acc extreme(bool largest)
 {
     if (!Integer) return largest ? (Acc)__int_as_float(0x7f800000) : (Acc)-__int_as_float(0x7f800000);
@@ -15,7 +15,7 @@ __device__ Acc extreme(bool largest)
     return largest ? top : Signed ? (Acc)(-top - (Acc)1) : (Acc)0;
 }
 
-// IEEE 754-2019's minimumNumber and maximumNumber: NaN only of two, and -0 is below +0.
+// IEEE 754-2019's minimumNumber and maximumNumber: the result is NaN only if both values are, and -0 is below +0.
 template <class T> __device__ T least(T a, T b) { return b < a ? b : a; }
 template <class T> __device__ T most(T a, T b) { return b > a ? b : a; }
 __device__ float least(float a, float b) { return fminf(a, b); }
@@ -23,7 +23,7 @@ __device__ float most(float a, float b) { return fmaxf(a, b); }
 __device__ double least(double a, double b) { return fmin(a, b); }
 __device__ double most(double a, double b) { return fmax(a, b); }
 
-// Two halves in one instruction, of sm_80.
+// From sm_80 on, one instruction compares two pairs of halves.
 #if defined(BFLOAT)
 #define PAIRS "bf16x2"
 #else
@@ -66,16 +66,16 @@ struct Max {
 };
 typedef OPERATION Op;
 
-// A word of what nothing adds up to; of halves, what widens to it.
-__device__ Word blank()
+// A vector of neutral elements; if the elements are halves, they widen to neutral elements.
+__device__ Vector blank()
 {
-    Word word;
-    for (int e = 0; e < Lanes; e++) word.at[e] = !Narrow ? (In)Op::none() : Op::Order ? (In)0x7fff : (In)0;
-    return word;
+    Vector vector;
+    for (int e = 0; e < Width; e++) vector.at[e] = !Narrow ? (In)Op::none() : Op::Order ? (In)0x7fff : (In)0;
+    return vector;
 }
 
-// The result, for the stream if `epoch` is 0. A host that waits for it has 32 bits in one store with
-// the epoch, so that it needs no other news. Every NaN is the same.
+// Stores the result: for the stream if `epoch` is 0, otherwise for a host that polls. Then each store has 32
+// bits of the result, and the epoch as its flag. Every NaN gets the same bits.
 __device__ void store(void* out, Acc value, u32 epoch)
 {
     if (!Integer && value != value) value = nan();
@@ -83,9 +83,9 @@ __device__ void store(void* out, Acc value, u32 epoch)
         *(Acc*)out = value;
         return;
     }
-    union { Acc value; u32 half[Halves]; } parts;
-    parts.value = value;
+    union { Acc value; u32 half[Halves]; } bits;
+    bits.value = value;
     for (int h = 0; h < Halves; h++)
         asm volatile("st.relaxed.sys.global.u64 [%0], %1;"
-                     :: "l"((u64*)out + h), "l"((u64)epoch << 32 | parts.half[h]) : "memory");
+                     :: "l"((u64*)out + h), "l"((u64)epoch << 32 | bits.half[h]) : "memory");
 }

@@ -1,6 +1,6 @@
-// Rows: each is added in the order of a slice of its length, so its words are counted from its first
-// element, wherever that lies. With ALIGNED all rows begin with a word of memory and have whole words;
-// otherwise a word is loaded element by element, which the L1 makes one of.
+// Rows. Each row is added in the order of a slice of its length, so its vectors are counted from its first
+// element. With ALIGNED, all rows are aligned and have whole vectors. Otherwise, vectors are loaded element by
+// element, and the L1 cache merges these loads.
 enum : bool { Aligned = ALIGNED };
 
 #define LOAD_ONE(Type, kind, name)                                                             \
@@ -15,46 +15,46 @@ LOAD_ONE(int, "u32", "r")
 LOAD_ONE(double, "f64", "d")
 LOAD_ONE(long long, "u64", "l")
 
-// What four loads of a thread are of: of runs of elements, so many each.
+// Four runs of elements: a thread has one load in each run at the same time.
 struct Runs { const In* at[4]; u32 count[4]; };
 
-// Runs whose words are by turns those of one, `every` words of each.
-__device__ Runs turns_of(const In* at, u32 count, u32 every)
+// Splits one run into four, which alternate in steps of `every` vectors.
+__device__ Runs split(const In* at, u32 count, u32 every)
 {
     Runs runs;
     for (u32 u = 0; u < 4; u++) {
-        u32 before = u * every * Lanes;
+        u32 before = u * every * Width;
         runs.at[u] = at + before;
         runs.count[u] = count > before ? count - before : 0;
     }
     return runs;
 }
 
-// Has a word loaded of whose run `count` elements there are, `begin` of them before it.
-__device__ void fetch(Word& word, const In* at, u32 begin, u32 count)
+// Loads the vector that begins at element `begin` of a run of `count` elements.
+__device__ void fetch(Vector& vector, const In* at, u32 begin, u32 count)
 {
-    word = blank();
-    if (Aligned) load(word, at, begin < count);
-    else for (int e = 0; e < Lanes; e++) load_one(word.at[e], at + e, begin + e < count);
+    vector = blank();
+    if (Aligned) load(vector, at, begin < count);
+    else for (int e = 0; e < Width; e++) load_one(vector.at[e], at + e, begin + e < count);
 }
 
-// Thread t adds words t, t + step, … of each run, of which none has more than `most` elements. With
-// `deep` the runs are turns of one, and have one sum.
+// Thread t adds vectors t, t + step, … of each run, which has at most `most` elements. With `deep`, the runs are
+// parts of one split run, and are added to one sum.
 __device__ void add(Sums* sums, const Runs& runs, u32 most, u32 t, u32 step, bool deep)
 {
-    const u32 lane = t % 32 * Lanes;
-    // A warp that has nothing to load has nothing more to do.
+    const u32 lane = t % 32 * Width;
+    // The loop ends when the whole warp has nothing more to load.
     #pragma unroll 1
-    for (u32 begin = t * Lanes; begin - lane < most; begin += step * Lanes) {
-        Word words[4];
-        for (int u = 0; u < 4; u++) fetch(words[u], runs.at[u] + begin, begin, runs.count[u]);
-        if (deep) for (int u = 0; u < 4; u++) sums[0].add(words[u]);
-        else for (int u = 0; u < 4; u++) sums[u].add(words[u]);
+    for (u32 begin = t * Width; begin - lane < most; begin += step * Width) {
+        Vector vectors[4];
+        for (int u = 0; u < 4; u++) fetch(vectors[u], runs.at[u] + begin, begin, runs.count[u]);
+        if (deep) for (int u = 0; u < 4; u++) sums[0].add(vectors[u]);
+        else for (int u = 0; u < 4; u++) sums[u].add(vectors[u]);
     }
 }
 
-// Half of the values are handed to the lane that is `s` away, which joins them to its own: lanes in whose
-// number bit s is set have the upper half.
+// Exchanges half of the values with the lane whose number differs in the bit of value `s`, and combines the received
+// values with its own. Lanes whose number has this bit set keep the upper half.
 template <u32 Count>
 __device__ void trade(Acc* values, u32 s)
 {
@@ -65,7 +65,7 @@ __device__ void trade(Acc* values, u32 s)
     }
 }
 
-// The warp's value of each of four sums: lanes 8u to 8u + 7 have that of sum u.
+// The warp's value of each of four sums: lanes 8u to 8u + 7 get the value of sum u.
 __device__ Acc four(const Sums* sums)
 {
     Acc value[4];

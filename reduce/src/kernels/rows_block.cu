@@ -1,21 +1,21 @@
-// Rows of 2 to 48 KiB: a block has up to four at once, or the four quarters of one, and each of its threads
-// a sum for each of them. A row of quarters is added as by a block of four times as many threads.
+// Rows of 2 to 48 KiB. A block adds up to four rows at the same time, or four quarters of one row; each thread has a
+// sum for each of the four. A row in quarters is added in the order of a block of four times as many threads.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
-    const In* in, Acc* out, u64 m, u64 n, u64 pitch, u32 quarters, u32 turns, u32 none, u64* state)
+    const In* in, Acc* out, u64 m, u64 n, u64 pitch, u32 quarters, u32 at_once, u32 none, u64* state)
 {
     const u32 Warps = THREADS / 32;
-    // Two sets: while a few threads join what the warps left in one, the others fill the next.
+    // There are two sets: while a few threads combine the values of one set, the others fill the next.
     __shared__ alignas(16) Acc warps[2][4 * Warps];
     const u32 t = threadIdx.x;
     u32 set = 0;
     #pragma unroll 1
-    for (u64 first = (u64)blockIdx.x * turns; first < m; first += (u64)gridDim.x * turns, set ^= 1) {
+    for (u64 first = (u64)blockIdx.x * at_once; first < m; first += (u64)gridDim.x * at_once, set ^= 1) {
         const In* at = in + first * pitch;
-        Runs runs = turns_of(at, (u32)n, THREADS);
+        Runs runs = split(at, (u32)n, THREADS);
         if (!quarters)
             for (u32 u = 0; u < 4; u++) {
                 runs.at[u] = at + u * pitch;
-                runs.count[u] = u < turns && first + u < m ? (u32)n : 0;
+                runs.count[u] = u < at_once && first + u < m ? (u32)n : 0;
             }
         Sums sums[4];
         add(sums, runs, (u32)n, t, quarters ? 4 * THREADS : THREADS, false);
@@ -24,7 +24,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
         __syncthreads();
         if (quarters) {
             if (t == 0) store(out + first, few(warps[set], 4 * Warps), 0);
-        } else if (t < turns && first + t < m) {
+        } else if (t < at_once && first + t < m) {
             store(out + first + t, few(warps[set] + t * Warps, Warps), 0);
         }
     }

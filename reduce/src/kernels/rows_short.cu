@@ -1,36 +1,36 @@
-// Rows shorter than a word. Where they lie one behind the other, and they and their sums begin with words,
-// a thread has as many words as a row has elements: they hold as many rows as a word has lanes.
-__device__ Acc row_of(const Word& word)
+// Rows shorter than a vector. If the rows are contiguous, and they and their sums are aligned, a thread loads as
+// many vectors as a row has elements. These vectors have as many rows as a vector has elements.
+__device__ Acc row_of(const Vector& vector)
 {
     Sums sums;
-    sums.add(word);
+    sums.add(vector);
     Acc value = sums.all();
     return !Integer && value != value ? nan() : value;
 }
 
 #if ALIGNED
-// Words of these many in flight.
+// Adds rows of N elements. Each thread has four vectors in flight, or three if N is 3.
 template <u32 N>
 __device__ void words_of(const In* in, Acc* out, u64 m)
 {
-    const u32 Turns = N < 4 ? 4 / N : 1;
-    const u64 groups = m / Lanes, step = (u64)gridDim.x * THREADS;
+    const u32 Flight = N < 4 ? 4 / N : 1;
+    const u64 groups = m / Width, step = (u64)gridDim.x * THREADS;
     #pragma unroll 1
-    for (u64 first = (u64)blockIdx.x * THREADS + threadIdx.x; first < groups; first += step * Turns) {
-        union { Word words[N]; In at[N * Lanes]; } run[Turns];
-        for (int u = 0; u < Turns; u++)
-            for (int i = 0; i < N; i++) load(run[u].words[i], in + ((first + u * step) * N + i) * Lanes, first + u * step < groups);
-        for (int u = 0; u < Turns; u++) {
+    for (u64 first = (u64)blockIdx.x * THREADS + threadIdx.x; first < groups; first += step * Flight) {
+        union { Vector vectors[N]; In at[N * Width]; } run[Flight];
+        for (int u = 0; u < Flight; u++)
+            for (int i = 0; i < N; i++) load(run[u].vectors[i], in + ((first + u * step) * N + i) * Width, first + u * step < groups);
+        for (int u = 0; u < Flight; u++) {
             if (first + u * step >= groups) break;
             const u32 Each = sizeof(Values) / sizeof(Acc);
-            for (int v = 0; v < Lanes / Each; v++) {
+            for (int v = 0; v < Width / Each; v++) {
                 Values values;
                 for (int r = 0; r < Each; r++) {
-                    Word row = blank();
+                    Vector row = blank();
                     for (int e = 0; e < N; e++) row.at[e] = run[u].at[(v * Each + r) * N + e];
                     values.at[r] = row_of(row);
                 }
-                ((Values*)(out + (first + u * step) * Lanes))[v] = values;
+                ((Values*)(out + (first + u * step) * Width))[v] = values;
             }
         }
     }
@@ -42,16 +42,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
 {
     u64 first = 0;
 #if ALIGNED
-    // A text has to stay short: five to seven halves are read one by one.
-    if (n <= 4) first = m / Lanes * Lanes;
+    // Rows of five to seven halves are read element by element, so that the PTX stays short.
+    if (n <= 4) first = m / Width * Width;
     if (n == 1) words_of<1>(in, out, m);
-    if (Lanes > 2) {
+    if (Width > 2) {
         if (n == 2) words_of<2>(in, out, m);
         if (n == 3) words_of<3>(in, out, m);
     }
-    if (Lanes > 4 && n == 4) words_of<4>(in, out, m);
+    if (Width > 4 && n == 4) words_of<4>(in, out, m);
 #endif
-    // Element by element what is no whole group, or lies elsewhere.
+    // The remaining rows, and rows with a pitch, are read element by element.
     const u64 step = (u64)gridDim.x * THREADS;
     #pragma unroll 1
     for (u64 row = first + (u64)blockIdx.x * THREADS + threadIdx.x; row < m; row += step)

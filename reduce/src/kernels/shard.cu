@@ -1,24 +1,24 @@
-// The parts of a shard: what each rank of several adds of one slice. A shard begins where a part does,
-// so the last one alone may have a part, and a word, that is not whole.
+// The chunks of a shard, which one of several ranks adds. A shard begins at the start of a chunk, so only the
+// last shard may have an incomplete chunk or vector.
 
-// A part of a slice that begins between two words: the same tree, element by element.
-__device__ Acc crossing(Part part)
+// A chunk of an unaligned slice: the tree is the same, but vectors are loaded element by element.
+__device__ Acc crossing(Chunk chunk)
 {
     Sums sums;
     #pragma unroll 1
-    for (u32 w = threadIdx.x; w < part.words + (part.left > 0); w += THREADS)
-        sums.add(some(part.at + (u64)w * Lanes, w < part.words ? Lanes : part.left));
+    for (u32 w = threadIdx.x; w < chunk.vectors + (chunk.tail > 0); w += THREADS)
+        sums.add(some(chunk.at + (u64)w * Width, w < chunk.vectors ? Width : chunk.tail));
     return warp(sums.all());
 }
 
-// Thread 0 of each warp has the warp's value.
-__device__ Acc whole(Part part, const In* in)
+// Adds a chunk of a slice with any alignment. Lane 0 gets the value of the warp.
+__device__ Acc whole(Chunk chunk, const In* in)
 {
-    return (u64)in % 16 == 0 ? tile<THREADS, ROWS, true>(part) : crossing(part);
+    return (u64)in % 16 == 0 ? tile<THREADS, ROWS, true>(chunk) : crossing(chunk);
 }
 
-// The draws of one launch are as many as its parts, so the counter ends where it began.
-__device__ u32 draw(u64* state, u32 parts)
+// Draws a block's next chunk. A launch draws one ticket for each chunk, so the counter wraps to its initial value.
+__device__ u32 draw(u64* state, u32 chunks)
 {
-    return parts > gridDim.x ? atomicInc((u32*)state, parts - 1) + gridDim.x : parts;
+    return chunks > gridDim.x ? atomicInc((u32*)state, chunks - 1) + gridDim.x : chunks;
 }

@@ -1,37 +1,38 @@
-// The tree of a tile: a thread's words in order, lane by lane; its lanes; its warp.
+// The tree of a chunk: it combines a thread's vectors in order, element by element, then its sums, then its warp.
 
-// Halves are ordered as pairs where one instruction does it: no order of joining changes an extreme.
+// Two half-precision values are compared with one packed instruction where there is one. The result is the same,
+// because a minimum or maximum does not depend on the order in which values are combined.
 #if __CUDA_ARCH__ >= 800
 enum : bool { Pairs = Narrow && Op::Order };
 #else
 enum : bool { Pairs = false };
 #endif
 
-// One value for each lane of a word.
+// A thread's sums: one for each element of a vector.
 struct Sums {
-    union { Acc at[Lanes]; u32 pair[4]; };
+    union { Acc at[Width]; u32 pair[4]; };
     __device__ Sums()
     {
         if (Pairs) for (int p = 0; p < 4; p++) pair[p] = 0x7fff7fff;
-        else for (int e = 0; e < Lanes; e++) at[e] = Op::none();
+        else for (int e = 0; e < Width; e++) at[e] = Op::none();
     }
-    __device__ void add(const Word& word)
+    __device__ void add(const Vector& vector)
     {
-        if (Pairs) for (int p = 0; p < 4; p++) pair[p] = Op::pairs(pair[p], word.part[p]);
-        else for (int e = 0; e < Lanes; e++) at[e] = Op::join(at[e], widen(word.at[e]));
+        if (Pairs) for (int p = 0; p < 4; p++) pair[p] = Op::pairs(pair[p], vector.word[p]);
+        else for (int e = 0; e < Width; e++) at[e] = Op::join(at[e], widen(vector.at[e]));
     }
     __device__ Acc all() const
     {
-        Acc value[Lanes];
-        for (int e = 0; e < Lanes; e++)
+        Acc value[Width];
+        for (int e = 0; e < Width; e++)
             value[e] = Pairs ? widen((In)(pair[e / 2] >> e % 2 * 16)) : at[e];
-        for (int s = Lanes / 2; s > 0; s /= 2)
+        for (int s = Width / 2; s > 0; s /= 2)
             for (int e = 0; e < s; e++) value[e] = Op::join(value[e], value[e + s]);
         return value[0];
     }
 };
 
-// Lane 0 has the value of all. From Ampere on one instruction does it for 32-bit integers.
+// Combines the values of a warp in lane 0. From Ampere on, one instruction does this for 32-bit integers.
 template <class T>
 __device__ T warp(T value)
 {
@@ -43,7 +44,7 @@ __device__ T warp(T value)
     return value;
 }
 
-// What `count` warps left in shared memory, by one thread: sooner done than five shuffles.
+// Combines the values of `count` warps in shared memory. It runs in one thread, which is faster than five shuffles.
 __device__ Acc few(const Acc* values, u32 count)
 {
     if (count == 1) return values[0];
@@ -60,59 +61,59 @@ __device__ Acc few(const Acc* values, u32 count)
     return sums[0];
 }
 
-// The first `left` elements of a word.
-__device__ Word some(const In* at, u32 left)
+// Loads the first `count` elements of a vector; the others are neutral elements.
+__device__ Vector some(const In* at, u32 count)
 {
-    Word word = blank();
-    for (int e = 0; e < Lanes; e++) if (e < left) word.at[e] = at[e];
-    return word;
+    Vector vector = blank();
+    for (int e = 0; e < Width; e++) if (e < count) vector.at[e] = at[e];
+    return vector;
 }
 
-// At most Rows words a thread, all in flight before the first is added; the one that is not whole has
-// an owner too. Where nothing hides a load that comes late, it is Early: asked for with the others.
+// Adds at most Rows vectors a thread, which are all in flight before the first is added; one thread also adds the
+// incomplete last vector. With Early, that is loaded with the others, because nothing else would hide its latency.
 template <u32 Threads, u32 Rows, bool Early>
-__device__ void rows(Sums& sums, Part part)
+__device__ void rows(Sums& sums, Chunk chunk)
 {
-    Word words[Rows], last = blank();
-    bool owner = part.left > 0 && part.words % Threads == threadIdx.x;
+    Vector vectors[Rows], last = blank();
+    bool owner = chunk.tail > 0 && chunk.vectors % Threads == threadIdx.x;
     #pragma unroll
     for (int r = 0; r < Rows; r++) {
         u32 w = r * Threads + threadIdx.x;
-        words[r] = blank();
-        load(words[r], part.at + w * Lanes, w < part.words);
+        vectors[r] = blank();
+        load(vectors[r], chunk.at + w * Width, w < chunk.vectors);
     }
     #pragma unroll
-    for (int e = 0; Early && e < Lanes - 1; e++)
-        load(last, e, part.at + part.words * Lanes + e, owner && e < part.left);
+    for (int e = 0; Early && e < Width - 1; e++)
+        load(last, e, chunk.at + chunk.vectors * Width + e, owner && e < chunk.tail);
     #pragma unroll
-    for (int r = 0; r < Rows; r++) sums.add(words[r]);
-    if (!Early && owner) last = some(part.at + part.words * Lanes, part.left);
+    for (int r = 0; r < Rows; r++) sums.add(vectors[r]);
+    if (!Early && owner) last = some(chunk.at + chunk.vectors * Width, chunk.tail);
     if (owner) sums.add(last);
 }
 
-// As many full rows as there are, and those that remain.
+// Adds batches of Rows vectors a thread, and the remaining vectors.
 template <u32 Threads, u32 Rows>
-__device__ void batches(Sums& sums, Part part)
+__device__ void batches(Sums& sums, Chunk chunk)
 {
     const u32 Batch = Threads * Rows;
     #pragma unroll 1
-    for (; part.words >= Batch; part.words -= Batch, part.at += Batch * Lanes) {
-        Word words[Rows];
+    for (; chunk.vectors >= Batch; chunk.vectors -= Batch, chunk.at += Batch * Width) {
+        Vector vectors[Rows];
         #pragma unroll
-        for (int r = 0; r < Rows; r++) load(words[r], part.at + (r * Threads + threadIdx.x) * Lanes, true);
+        for (int r = 0; r < Rows; r++) load(vectors[r], chunk.at + (r * Threads + threadIdx.x) * Width, true);
         #pragma unroll
-        for (int r = 0; r < Rows; r++) sums.add(words[r]);
+        for (int r = 0; r < Rows; r++) sums.add(vectors[r]);
     }
-    if (part.words > 0 || part.left > 0) rows<Threads, Rows, false>(sums, part);
+    if (chunk.vectors > 0 || chunk.tail > 0) rows<Threads, Rows, false>(sums, chunk);
 }
 
-// A part of a block, in a slice that begins with a word; with Long, of more rows than can be in flight.
-// Lane 0 has the value of the warp.
+// Adds a chunk of an aligned slice by a block. With Long, the chunk may have more vectors than can be in flight.
+// Lane 0 gets the value of the warp.
 template <u32 Threads, u32 Rows, bool Long, bool Early = false>
-__device__ Acc tile(Part part)
+__device__ Acc tile(Chunk chunk)
 {
     Sums sums;
-    if (Long) batches<Threads, Rows>(sums, part);
-    else rows<Threads, Rows, Early>(sums, part);
+    if (Long) batches<Threads, Rows>(sums, chunk);
+    else rows<Threads, Rows, Early>(sums, chunk);
     return warp(sums.all());
 }

@@ -1,16 +1,16 @@
-//! What a reducer keeps for rows, between calls.
+//! The state that a reducer keeps for rows between calls.
 
 use std::cell::{OnceCell, RefCell};
 
 use super::kernels::Family;
 use crate::{cuda::State, modules::Loaded};
 
-/// What a reducer has for rows.
+/// The kernels and the memory for rows.
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
     pub(super) loaded: [OnceCell<Loaded>; Family::ALL.len()],
-    /// Whether the device copies in the background.
+    /// Whether the device supports asynchronous copies to shared memory.
     pub(super) copies: OnceCell<bool>,
-    /// Mail, zeros between launches: as much as the largest call has taken.
+    /// The message slots, at least as many as the largest call has used. They are zero between launches.
     pub(super) state: RefCell<Option<State>>,
 }

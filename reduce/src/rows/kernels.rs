@@ -1,43 +1,43 @@
-//! The kernels' PTX: a text for each type and shape, and another for rows that begin between words.
+//! The kernels' PTX. Each type and shape has a module for aligned rows, and another for unaligned rows.
 
 use crate::kernels::Kernel;
 
-/// Kernels of one type: sums alone.
+/// The kernels of one type, which compute sums only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Family {
-    /// Rows shorter than a word.
+    /// Rows shorter than a vector.
     Short {
-        /// Whether they lie one behind the other, and they and their sums begin with words.
+        /// Whether the rows are contiguous, and both the rows and their sums are aligned to vectors.
         aligned: bool,
     },
-    /// Rows of lanes.
+    /// Rows that lanes of a warp add.
     Lanes {
-        /// Whether every row begins with a word.
+        /// Whether every row is aligned to a vector and has only whole vectors.
         aligned: bool,
     },
-    /// Rows of a block.
+    /// Rows that a block adds.
     Block {
         /// As above.
         aligned: bool,
     },
-    /// Rows of a few parts.
+    /// Rows of a few chunks.
     Spread {
         /// As above.
         aligned: bool,
     },
-    /// Rows of many parts.
+    /// Rows of many chunks.
     Chunks {
         /// As above.
         aligned: bool,
     },
-    /// Rows of many long parts, which do not begin with words.
+    /// Unaligned rows of many long chunks.
     Long,
-    /// Rows of a few parts, which do not begin with words, where memory is copied in the background.
+    /// Unaligned rows of a few chunks, on devices with asynchronous copies to shared memory.
     Ring,
 }
 
 impl Family {
-    /// All of them.
+    /// All families.
     pub const ALL: [Family; 12] = [
         Family::Short { aligned: true },
         Family::Short { aligned: false },
@@ -53,7 +53,7 @@ impl Family {
         Family::Ring,
     ];
 
-    /// Its place among all.
+    /// Its index in `ALL`.
     pub(crate) fn index(self) -> usize {
         match self {
             Family::Short { aligned } => usize::from(!aligned),
@@ -66,7 +66,7 @@ impl Family {
         }
     }
 
-    /// The most threads of a block.
+    /// The maximum number of threads of a block.
     pub fn threads(self) -> u32 {
         if matches!(self, Family::Chunks { .. } | Family::Long) { 512 } else { 256 }
     }
@@ -75,8 +75,9 @@ impl Family {
 /// The kernels of one type.
 pub(crate) type Kernels = [Kernel; Family::ALL.len()];
 
-/// The kernels of a type, by the name of its texts. Unsigned integers have those of signed ones: both
-/// wrap, to the same bits. `halves` have no ring: two bytes are too few to be copied.
+/// The kernels of a type, whose name is in the names of the files. Unsigned integers share the kernels of
+/// signed ones, because both wrap to the same bits. `halves` have no ring, because an asynchronous copy has
+/// at least four bytes.
 macro_rules! rows {
     (halves $type:literal) => {
         $crate::rows::kernels::rows!($type, $crate::rows::kernels::rows!($type "spread_across"))
@@ -122,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_family_has_its_place() {
+    fn each_family_has_its_index() {
         for (at, family) in Family::ALL.into_iter().enumerate() {
             assert_eq!(family.index(), at);
         }

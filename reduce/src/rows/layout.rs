@@ -1,11 +1,12 @@
-//! Where rows lie.
+//! The layout of rows in memory.
 
 use crate::error::{Error, Result};
 
-/// The most elements of a row.
+/// The maximum number of elements of a row.
 pub const LONGEST: u64 = 1 << 32;
 
-/// Rows of a slice: so many, of so many elements, whose beginnings are `pitch` elements apart.
+/// Rows of a slice: their number, their length in elements, and the distance between their starts in
+/// elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rows {
     rows: u64,
@@ -14,29 +15,35 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// Rows that lie one behind the other: `rows` of them, each of `elements`.
+    /// Makes `rows` contiguous rows of `elements` elements each.
     pub fn new(rows: u64, elements: u64) -> Rows {
         Rows { rows, elements, pitch: elements }
     }
 
-    /// The same rows, with their beginnings that many elements apart.
+    /// Returns the same rows, but with starts that are `elements` elements apart.
     pub fn pitch(self, elements: u64) -> Rows {
         Rows { pitch: elements, ..self }
     }
 
-    /// How many rows there are, elements of each, and elements from one beginning to the next.
+    /// Returns the number of rows, the number of elements of each, and the distance between the starts of
+    /// neighbouring rows in elements.
     pub fn numbers(self) -> (u64, u64, u64) {
         (self.rows, self.elements, self.pitch)
     }
 
-    /// Elements from the first of the first row to the last of the last. As there may be more than fit
-    /// a `u64`, a wider number.
-    fn span(self) -> u128 {
+    /// Returns the number of elements from the start of the first row to the end of the last, if a `u64`
+    /// can hold it.
+    pub fn span(self) -> Option<u64> {
+        self.wide_span().try_into().ok()
+    }
+
+    fn wide_span(self) -> u128 {
         u128::from(self.rows.max(1) - 1) * u128::from(self.pitch) + u128::from(self.elements)
     }
 
-    /// Whether a slice of that length has these rows.
-    pub(crate) fn check(self, slice: u64) -> Result<Rows> {
+    /// Checks that a slice of `slice` elements contains the rows and that a result of `room` elements has
+    /// room for their sums. Returns the number of elements that the rows span.
+    pub(crate) fn check(self, slice: u64, room: u64) -> Result<u64> {
         let Rows { rows, elements, pitch } = self;
         if rows == 0 || elements == 0 {
             return Err(Error::NoRows { rows, elements });
@@ -47,10 +54,13 @@ impl Rows {
         if pitch < elements {
             return Err(Error::Pitch { elements, pitch });
         }
-        if self.span() > u128::from(slice) {
-            return Err(Error::ShortSlice { slice, rows, elements, pitch, span: self.span() });
+        if self.wide_span() > u128::from(slice) {
+            return Err(Error::ShortSlice { slice, rows, elements, pitch, span: self.wide_span() });
         }
-        Ok(self)
+        if room < rows {
+            return Err(Error::NoRoomForRows { room, rows });
+        }
+        Ok(self.wide_span() as u64)
     }
 }
 
@@ -59,14 +69,15 @@ mod tests {
     use super::*;
 
     fn said(rows: Rows, slice: u64) -> String {
-        rows.check(slice).unwrap_err().to_string()
+        rows.check(slice, u64::MAX).unwrap_err().to_string()
     }
 
     #[test]
-    fn what_cannot_be_added_is_a_sentence() {
-        assert!(Rows::new(3, 4).check(12).is_ok());
-        assert!(Rows::new(1, LONGEST).check(LONGEST).is_ok());
-        assert!(Rows::new(3, 4).pitch(5).check(14).is_ok());
+    fn rows_that_do_not_fit_are_errors() {
+        assert_eq!(Rows::new(3, 4).check(12, 3).unwrap(), 12);
+        assert_eq!(Rows::new(1, LONGEST).check(LONGEST, 1).unwrap(), LONGEST);
+        assert_eq!(Rows::new(3, 4).pitch(5).check(14, 9).unwrap(), 14);
+        assert!(Rows::new(3, 4).check(12, 2).unwrap_err().to_string().contains("2 sums"));
         assert!(said(Rows::new(0, 4), 12).contains("0 rows of 4"));
         assert!(said(Rows::new(4, 0), 12).contains("4 rows of 0"));
         assert!(said(Rows::new(3, 4).pitch(3), 12).contains("at least 4"));

@@ -1,16 +1,16 @@
-//! A sum for each row: many of them at once, of any length, each with the bits of a slice's sum.
+//! Sums of rows: one launch adds many rows of any length. Each sum is bit-identical to the sum of a slice.
 //!
 //! ```
-//! use reduce::{Rows, host};
+//! use samebits::{Rows, host};
 //! let values = [1.0f32, 2.0, 3.0, 10.0, 20.0, 30.0];
 //! assert_eq!(host::sum_rows(&values, Rows::new(2, 3)).unwrap(), [6.0, 60.0]);
 //! assert_eq!(host::sum_rows(&values, Rows::new(2, 2).pitch(3)).unwrap(), [3.0, 30.0]);
 //! ```
 //!
-//! On the GPU it is [`Reducer::sum_rows_into`](crate::Reducer::sum_rows_into), one launch, which leaves
-//! the sums on the device. A row is added in the order of a slice of its length: so it has the bits of
-//! [`host::sum`](crate::host::sum), whatever number of rows it is among, wherever it begins, and on
-//! every device. How rows are shared out ([`pick`]) changes how fast that is, and nothing else.
+//! On the GPU, [`Reducer::sum_rows_into`](crate::Reducer::sum_rows_into) writes the sums to device memory,
+//! in one launch. A row is added in the order of a slice of its length, so its sum is bit-identical to
+//! [`host::sum`](crate::host::sum), for any number of rows, at any address, and on every device. [`pick`]
+//! selects the threads that add a row, which affects only the speed.
 
 pub(crate) mod host;
 pub(crate) mod kept;

@@ -1,44 +1,44 @@
-//! One launch for rows: a pure function, so that the interpreter has the same one.
+//! The launch for rows. It is computed by a pure function, so that the interpreter can use the same launch.
 
 use super::{kernels::Family, layout::Rows, shape::Shape};
 use crate::shape;
 
-/// A launch of a kernel of rows.
+/// A launch of a kernel for rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// Which kernel.
+    /// The kernel.
     pub family: Family,
-    /// Blocks, where as many can run at once as it asks for.
+    /// The number of blocks.
     pub grid: u32,
-    /// Threads of a block.
+    /// The number of threads of a block.
     pub threads: u32,
-    /// What the kernel is told of the shape.
-    pub told: [u32; 3],
-    /// Values that blocks hand to each other.
+    /// The kernel's arguments for the shape.
+    pub shape: [u32; 3],
+    /// The number of values that blocks publish to each other.
     pub values: u64,
 }
 
-/// More blocks than this are not launched: each has several rows then.
+/// The largest grid. With more rows, each block adds several.
 const MOST: u64 = 1 << 30;
 
-/// Where rows and their sums begin, and how elements can be read.
+/// The alignment of rows and sums, and the ways to load elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Begin {
-    /// Whether every row begins with a word and has whole ones; of rows shorter than one, whether the
-    /// first begins with one.
+    /// Whether every row is aligned to a vector and has only whole vectors; for rows shorter than a vector,
+    /// whether the first row is aligned.
     pub rows: bool,
-    /// Whether the sums do.
+    /// Whether the sums are aligned to a vector.
     pub sums: bool,
-    /// Whether elements can be copied to shared memory in the background: on devices of compute
-    /// capability 9 and newer, those of 4 bytes or more.
+    /// Whether elements can be copied asynchronously to shared memory. This is so on devices of compute
+    /// capability 9 and newer, for elements of at least 4 bytes.
     pub copied: bool,
 }
 
-/// Words of a part from which on a thread has as many loads at once as it can of one part.
+/// The smallest number of vectors of a chunk for which a thread has the most loads in flight on one chunk.
 const LONG: u32 = 2560;
 
-/// The launch of a shape, of a device that runs at most `resident` blocks of that kernel at once. None
-/// for one row.
+/// Returns the launch of a shape on a device where at most `resident(family)` blocks of a kernel are
+/// resident at the same time. `None` for one row, which is launched as a slice.
 pub fn plan(
     rows: Rows,
     shape: Shape,
@@ -51,43 +51,44 @@ pub fn plan(
     Some(match shape {
         Shape::Short => Plan {
             family: Family::Short { aligned: begin.rows && begin.sums && pitch == elements },
-            // Each thread has about four rows, or four words.
+            // Each thread adds about four rows, or the rows of about four vectors.
             grid: grid(1024),
             threads: 256,
-            told: [0; 3],
+            shape: [0; 3],
             values: 0,
         },
-        Shape::Lanes { lanes, turns, threads, stay } => {
+        Shape::Lanes { lanes, at_once, threads, persistent } => {
             let family = Family::Lanes { aligned };
-            let all = grid(u64::from(threads / lanes * turns));
-            let most = if stay { resident(family).max(1).saturating_mul(8) } else { all };
-            Plan { family, grid: all.min(most), threads, told: [lanes, turns, 0], values: 0 }
+            let all = grid(u64::from(threads / lanes * at_once));
+            let most = if persistent { resident(family).max(1).saturating_mul(8) } else { all };
+            Plan { family, grid: all.min(most), threads, shape: [lanes, at_once, 0], values: 0 }
         }
-        Shape::Block { quarters, turns } => Plan {
+        Shape::Block { quarters, at_once } => Plan {
             family: Family::Block { aligned },
-            grid: grid(turns.into()),
+            grid: grid(at_once.into()),
             threads: 256,
-            told: [quarters.into(), turns, 0],
+            shape: [quarters.into(), at_once, 0],
             values: 0,
         },
-        Shape::Parts { slice, each } => {
+        Shape::Chunks { slice, each } => {
             let family = match slice {
                 shape::Shape::Spread { .. } if begin.copied && !aligned => Family::Ring,
                 shape::Shape::Spread { .. } => Family::Spread { aligned },
-                _ if !aligned && (slice.words() >= LONG || each == 1) => Family::Long,
+                _ if !aligned && (slice.vectors() >= LONG || each == 1) => Family::Long,
                 _ => Family::Chunks { aligned },
             };
-            let shares = slice.parts().div_ceil(each);
-            let items = count.saturating_mul(shares.into());
-            // Who waits for others waits for those that run: all do. And a ring goes on to the next row.
-            let few = shares > 1 || family == Family::Ring;
+            let groups = slice.chunks().div_ceil(each);
+            let items = count.saturating_mul(groups.into());
+            // Blocks that wait for each other must all be resident, and the blocks of a ring continue with
+            // the next row.
+            let few = groups > 1 || family == Family::Ring;
             let most = if few { u64::from(resident(family).max(1)) } else { MOST };
             Plan {
                 family,
                 grid: items.min(most) as u32,
                 threads: slice.threads(),
-                told: [slice.words(), slice.parts(), each],
-                values: if shares > 1 { count * u64::from(slice.values()) } else { 0 },
+                shape: [slice.vectors(), slice.chunks(), each],
+                values: if groups > 1 { count * u64::from(slice.values()) } else { 0 },
             }
         }
         Shape::One(_) => return None,
@@ -106,61 +107,61 @@ mod tests {
     }
 
     #[test]
-    fn a_block_has_as_many_rows_as_its_lanes_and_turns_hold() {
+    fn a_block_has_as_many_rows_as_its_lanes_hold() {
         let rows = Rows::new(1000, 32);
-        let lanes = Shape::Lanes { lanes: 8, turns: 4, threads: 64, stay: false };
+        let lanes = Shape::Lanes { lanes: 8, at_once: 4, threads: 64, persistent: false };
         // Eight rows of eight lanes, four times.
         assert_eq!(planned(rows, lanes, 1).grid, 1000u32.div_ceil(32));
-        let block = Shape::Block { quarters: false, turns: 4 };
+        let block = Shape::Block { quarters: false, at_once: 4 };
         assert_eq!((planned(rows, block, 1).grid, planned(rows, Shape::Short, 1).grid), (250, 1));
     }
 
     #[test]
-    fn only_blocks_that_share_a_row_wait_and_have_values() {
+    fn only_blocks_that_share_a_row_wait_and_publish_values() {
         let rows = Rows::new(1000, 1 << 18);
         let slice = shape::pick(1 << 18, 4).unwrap();
-        let parts = |each| Shape::Parts { slice, each };
-        assert_eq!((slice.parts(), slice.values()), (32, 32));
-        // One block a row waits for nobody: all are launched.
-        let alone = planned(rows, parts(32), 264);
+        let chunks = |each| Shape::Chunks { slice, each };
+        assert_eq!((slice.chunks(), slice.values()), (32, 32));
+        // With one block for each row, no block waits for another, so all are launched.
+        let alone = planned(rows, chunks(32), 264);
         assert_eq!((alone.grid, alone.values), (1000, 0));
-        // Two blocks a row, of which no more than can run at once.
-        let shared = planned(rows, parts(16), 264);
+        // With two blocks for each row, the grid is limited to the number of resident blocks.
+        let shared = planned(rows, chunks(16), 264);
         assert_eq!((shared.grid, shared.values), (264, 32_000));
-        assert_eq!(planned(rows, parts(16), 4000).grid, 2000);
+        assert_eq!(planned(rows, chunks(16), 4000).grid, 2000);
     }
 
-    /// Between words: rows of a few parts go round in a ring where elements can be copied, and of many
-    /// parts long ones are added one by one.
+    /// Unaligned rows of a few chunks use a ring if elements can be copied asynchronously. Long chunks of
+    /// unaligned rows are added one at a time.
     #[test]
-    fn rows_between_words_have_kernels_of_their_own() {
+    fn unaligned_rows_have_their_own_kernels() {
         let of = |elements, each, copied| {
             let slice = shape::pick(elements, 4).unwrap();
             let begin = Begin { rows: false, copied, ..BEGIN };
-            let each = if each == 0 { slice.parts() } else { each };
+            let each = if each == 0 { slice.chunks() } else { each };
             let rows = Rows::new(1000, elements);
-            let planned = plan(rows, Shape::Parts { slice, each }, begin, |_| 300).unwrap();
+            let planned = plan(rows, Shape::Chunks { slice, each }, begin, |_| 300).unwrap();
             (planned.family, planned.grid)
         };
         assert_eq!(of(20_001, 0, true), (Family::Ring, 300));
         assert_eq!(of(20_001, 0, false), (Family::Spread { aligned: false }, 1000));
-        // 32 parts of 2559 words, or 2560.
+        // 32 chunks of 2559 vectors, or 2560.
         assert_eq!(of(32 * 2552 * 4, 0, true).0, Family::Chunks { aligned: false });
         assert_eq!(of(32 * 2552 * 4 + 1, 0, true), (Family::Long, 1000));
-        // One part a block.
+        // One chunk for each block.
         assert_eq!(of(100_001, 1, true), (Family::Long, 300));
     }
 
     #[test]
-    fn one_row_has_no_launch_of_rows() {
+    fn one_row_has_no_launch_for_rows() {
         let one = Shape::One(shape::pick(1 << 18, 4).unwrap());
         assert_eq!(plan(Rows::new(1, 1 << 18), one, BEGIN, |_| 1), None);
     }
 
-    /// Warps that stay have no more blocks than eight times what runs at once; all others have a block for
-    /// every so many rows, however few run.
+    /// With persistent warps, there are at most eight times as many blocks as can be resident. Otherwise,
+    /// there is a block for every few rows, however many can be resident.
     #[test]
-    fn blocks_that_stay_are_few() {
+    fn the_number_of_persistent_blocks_is_bounded() {
         let begin = Begin { rows: false, sums: true, copied: true };
         let grid = |count, elements| {
             let rows = Rows::new(count, elements);

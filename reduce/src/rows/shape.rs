@@ -1,113 +1,117 @@
-//! How rows are shared out: a pure function of how many there are, of their length, and of an
-//! element's size. It changes no bit: the order goes by the length alone.
+//! The threads that add a row: a pure function of the number of rows, their length, and the element size.
+//! They do not affect the result, because the order of the additions depends on the length alone.
 
 use super::layout::Rows;
 use crate::shape;
 
-/// Who adds a row.
+/// The threads that add a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// A thread; less than a word.
+    /// One thread, for rows shorter than a vector.
     Short,
-    /// Lanes of a warp; up to 2 KiB.
+    /// Lanes of a warp, for rows of up to 2 KiB.
     Lanes {
-        /// Lanes that share a row: a power of two.
+        /// The number of lanes that share a row: a power of two.
         lanes: u32,
-        /// Rows that these lanes have at once: 1, 2 or 4.
-        turns: u32,
-        /// Threads of a block.
+        /// The number of rows that these lanes add at the same time: 1, 2 or 4.
+        at_once: u32,
+        /// The number of threads of a block.
         threads: u32,
-        /// Whether there are no more blocks than a device has room for a few times.
-        stay: bool,
+        /// Whether a few blocks loop over all rows, instead of one block for every few rows.
+        persistent: bool,
     },
-    /// A block; up to 48 KiB.
+    /// One block, for rows of up to 48 KiB.
     Block {
-        /// Whether it adds as one of four times as many threads.
+        /// Whether it adds one row in the order of a block of four times as many threads.
         quarters: bool,
-        /// Rows that it has at once: up to 4, and one of quarters.
-        turns: u32,
+        /// The number of rows that it adds at the same time: up to 4, but one with `quarters`.
+        at_once: u32,
     },
-    /// A block or several, part by part.
-    Parts {
-        /// How a slice of that length is cut.
+    /// One block or several, for rows of more than 48 KiB.
+    Chunks {
+        /// The shape of a slice of a row's length.
         slice: shape::Shape,
-        /// Parts that one block adds.
+        /// The number of chunks that one block adds.
         each: u32,
     },
-    /// As a slice: there is one row.
+    /// The kernel for a slice, because there is only one row.
     One(shape::Shape),
 }
 
-/// Blocks that a large device runs at once, of those that add parts.
+/// The number of blocks of the chunk kernels that are resident at the same time on a large device.
 const BLOCKS: u64 = 264;
 
-/// Values of a row that one block has room for.
-const KEPT: u32 = 256;
+/// The maximum number of values of a row that one block can store.
+const ROOM: u32 = 256;
 
-/// The shape for rows of elements of that size. Measured on an H200.
+/// Returns the shape for rows whose elements have `size` bytes; `None` if a row is too long. The limits
+/// were measured on an H200.
 pub fn pick(rows: Rows, size: u64) -> Option<Shape> {
     let (count, elements, _) = rows.numbers();
     let slice = shape::pick(elements, size)?;
     if count == 1 {
         return Some(Shape::One(slice));
     }
-    let words = (elements * size).div_ceil(16);
+    let vectors = (elements * size).div_ceil(16);
     Some(match slice {
         _ if elements * size < 16 => Shape::Short,
         shape::Shape::Block { threads: 32 } => {
-            let lanes = words.next_power_of_two().min(32) as u32;
+            let lanes = vectors.next_power_of_two().min(32) as u32;
             let warps = count.saturating_mul(lanes.into()) / 32;
-            // Four rows at once share their shuffles; of few rows, or long ones, one has its words at once.
+            // Four rows that are added at the same time share their shuffles. Few rows, or long ones, are
+            // faster one at a time, with more of their vectors in flight.
             let whole = (elements * size).is_multiple_of(16);
-            let turns = match warps {
-                _ if words > 96 && (whole || warps < 1 << 14) => 1,
+            let at_once = match warps {
+                _ if vectors > 96 && (whole || warps < 1 << 14) => 1,
                 4096.. => 4,
                 2048.. => 2,
                 _ => 1,
             };
-            // Where lanes are idle, or words are read element by element, warps that stay are faster than
-            // warps that are replaced.
-            let full = whole && words.is_power_of_two();
-            let stay = warps >= 1 << 15 && words <= 64 && !full;
-            let threads = if stay || (2048..1 << 15).contains(&warps) { 256 } else { 64 };
-            Shape::Lanes { lanes, turns, threads, stay }
+            // With idle lanes, or vectors that are read element by element, persistent warps are faster than one-shot
+            // warps.
+            let full = whole && vectors.is_power_of_two();
+            let persistent = warps >= 1 << 15 && vectors <= 64 && !full;
+            let threads = if persistent || (2048..1 << 15).contains(&warps) { 256 } else { 64 };
+            Shape::Lanes { lanes, at_once, threads, persistent }
         }
         shape::Shape::Block { threads } => {
             let quarters = threads == 1024;
-            let turns = match count {
+            let at_once = match count {
                 _ if quarters => 1,
                 1024.. => 4,
                 512.. => 2,
                 _ => 1,
             };
-            Shape::Block { quarters, turns }
+            Shape::Block { quarters, at_once }
         }
-        shape::Shape::Spread { parts, .. } | shape::Shape::Chunks { parts, .. } => {
-            Shape::Parts { slice, each: each(count, parts) }
+        shape::Shape::Spread { chunks, .. } | shape::Shape::Chunks { chunks, .. } => {
+            Shape::Chunks { slice, each: each(count, chunks) }
         }
     })
 }
 
-/// Parts that one block adds: so many that blocks end together, whether they run at once or in a few
-/// waves, the fewer the better.
-fn each(count: u64, parts: u32) -> u32 {
-    let (parts, most) = (u64::from(parts), if parts <= KEPT { parts } else { KEPT });
+/// The number of chunks that one block adds, chosen so that the blocks end together, in as few waves as
+/// possible.
+fn each(count: u64, chunks: u32) -> u32 {
+    let (chunks, most) = (u64::from(chunks), if chunks <= ROOM { chunks } else { ROOM });
     let each = |waves: u64| {
-        let shares = (waves * BLOCKS / count).clamp(1, parts);
-        parts.div_ceil(shares).min(most.into())
+        let groups = (waves * BLOCKS / count).clamp(1, chunks);
+        chunks.div_ceil(groups).min(most.into())
     };
-    // What the busiest place of the device adds, in eighths of a part, and a little for each block: more for
-    // one that has mail. Whole rows are given out as blocks end, and few blocks read faster than all: so a
-    // last wave of them takes two thirds of a full one, or as much as it has.
+    // The cost is the work of the busiest block slot of the device, in eighths of a chunk, plus a little
+    // for each block, which is more if the block publishes messages. A new block starts as soon as one
+    // ends, and a few blocks read faster than all. So a last wave of whole rows costs two thirds of a full
+    // wave, or its own fraction if that is more.
     let all = u128::from(BLOCKS);
     let cost = |each: &u64| {
-        let (blocks, mail) = (u128::from(count) * u128::from(parts.div_ceil(*each)), *each < parts);
+        let (blocks, messages) =
+            (u128::from(count) * u128::from(chunks.div_ceil(*each)), *each < chunks);
         let last = match blocks % all {
             0 => 0,
-            _ if mail || blocks < all => 3 * all,
+            _ if messages || blocks < all => 3 * all,
             rest => (3 * rest).max(2 * all),
         };
-        (blocks / all * 3 * all + last) * u128::from(8 * each + if mail { 2 } else { 1 })
+        (blocks / all * 3 * all + last) * u128::from(8 * each + if messages { 2 } else { 1 })
     };
     (1..=16).map(each).min_by_key(cost).unwrap_or(1) as u32
 }
@@ -122,20 +126,20 @@ mod tests {
             for elements in [1, 2, 3, 5, 33, 513, 5000, 20_000, 200_001, 1 << 20, 1 << 32] {
                 for count in [2, 3, 33, 1025, 1 << 20, 1 << 31] {
                     let shape = pick(Rows::new(count, elements), size).unwrap();
-                    let words = (elements * size).div_ceil(16);
+                    let vectors = (elements * size).div_ceil(16);
                     match shape {
                         Shape::Short => assert!(elements * size < 16),
-                        Shape::Lanes { lanes, turns, threads, .. } => {
+                        Shape::Lanes { lanes, at_once, threads, .. } => {
                             assert!(lanes.is_power_of_two() && lanes <= 32, "{shape:?}");
-                            assert!(words <= u64::from(lanes) || lanes == 32, "{shape:?}");
-                            assert!([1, 2, 4].contains(&turns), "{shape:?}");
+                            assert!(vectors <= u64::from(lanes) || lanes == 32, "{shape:?}");
+                            assert!([1, 2, 4].contains(&at_once), "{shape:?}");
                             assert!(threads % 32 == 0 && threads <= 256, "{shape:?}");
                         }
-                        Shape::Block { quarters, turns } => {
-                            assert!(turns == 1 || (!quarters && turns <= 4), "{shape:?}");
+                        Shape::Block { quarters, at_once } => {
+                            assert!(at_once == 1 || (!quarters && at_once <= 4), "{shape:?}");
                         }
-                        Shape::Parts { slice, each } => {
-                            assert!(each >= 1 && each <= slice.parts().min(KEPT), "{shape:?}");
+                        Shape::Chunks { slice, each } => {
+                            assert!(each >= 1 && each <= slice.chunks().min(ROOM), "{shape:?}");
                         }
                         Shape::One(_) => panic!("{count} rows"),
                     }
@@ -146,25 +150,28 @@ mod tests {
 
     #[test]
     fn blocks_end_together() {
-        let each = |count, parts| super::each(count, parts);
-        // At once: as many blocks as a device runs.
+        let each = |count, chunks| super::each(count, chunks);
+        // One wave: as many blocks as can be resident.
         assert_eq!((each(2, 256), each(16, 32), each(256, 160), each(64, 256)), (2, 2, 160, 64));
-        // 178 blocks would leave a third of it idle, and 383 half of the second wave.
+        // 178 blocks would leave a third of a wave idle, and 383 would leave half of the second wave idle.
         assert!(each(178, 160) < 160 && each(383, 160) < 160);
         // Nearly two waves are as good as two.
         assert_eq!(each(480, 48), 48);
         assert_eq!(each(1 << 20, 32), 32);
-        // Five blocks for each of 100 rows are two waves of 32 parts; eighteen would be seven of nine, and mail.
+        // Five blocks for each of 100 rows are two waves of 32 chunks; eighteen would be seven waves of nine,
+        // and need messages.
         assert_eq!((each(100, 160), each(100, 32)), (32, 7));
     }
 
     #[test]
-    fn a_row_below_a_word_is_a_thread_s_and_one_to_2_kib_a_part_of_a_warp_s() {
+    fn a_thread_adds_rows_below_a_vector_and_lanes_those_to_2_kib() {
         let of = |count, elements| pick(Rows::new(count, elements), 4).unwrap();
-        let lanes = |lanes, turns, threads| Shape::Lanes { lanes, turns, threads, stay: false };
+        let lanes =
+            |lanes, at_once, threads| Shape::Lanes { lanes, at_once, threads, persistent: false };
         assert_eq!([3, 4].map(|elements| of(33, elements)), [Shape::Short, lanes(1, 1, 64)]);
-        // Rows of 8 words: from 2048 warps on two at once, from 4096 on four; larger blocks up to 2^15.
-        for (count, turns, threads) in [
+        // Rows of 8 vectors: from 2048 warps on two at a time, from 4096 on four. Blocks are larger from
+        // 2048 warps up to 2^15.
+        for (count, at_once, threads) in [
             ((1 << 13) - 4, 1, 64),
             (1 << 13, 2, 256),
             ((1 << 14) - 4, 2, 256),
@@ -172,9 +179,10 @@ mod tests {
             ((1 << 17) - 4, 4, 256),
             (1 << 17, 4, 64),
         ] {
-            assert_eq!(of(count, 32), lanes(8, turns, threads), "{count}");
+            assert_eq!(of(count, 32), lanes(8, at_once, threads), "{count}");
         }
-        // Of more than 96 whole words one row at once; where the last is not whole, of few rows alone.
+        // Rows of more than 96 whole vectors are added one at a time; if the last vector is incomplete,
+        // only if there are few rows.
         assert_eq!([384, 385, 388].map(|n| of(1 << 20, n)), [4, 4, 1].map(|at| lanes(32, at, 64)));
         assert_eq!(
             [(1 << 14) - 1, 1 << 14].map(|m| of(m, 385)),
@@ -183,24 +191,25 @@ mod tests {
     }
 
     #[test]
-    fn warps_stay_where_lanes_are_idle_or_a_word_is_not_whole() {
-        let stay = |count, elements| {
+    fn warps_are_persistent_where_lanes_are_idle_or_a_vector_is_incomplete() {
+        let persistent = |count, elements| {
             let shape = pick(Rows::new(count, elements), 4).unwrap();
-            matches!(shape, Shape::Lanes { stay: true, threads: 256, .. })
+            matches!(shape, Shape::Lanes { persistent: true, threads: 256, .. })
         };
-        // 9 words of 16 lanes; 8 words, the last not whole; 8 whole ones.
-        assert_eq!([36, 31, 32].map(|elements| stay(1 << 20, elements)), [true, true, false]);
-        // Fewer than 2^15 warps end as soon as others would begin; 65 words are more than two turns.
-        assert_eq!([stay((1 << 16) - 2, 36), stay(1 << 16, 36)], [false, true]);
-        assert_eq!([stay(1 << 20, 255), stay(1 << 20, 257)], [true, false]);
+        // 9 vectors for 16 lanes; 8 vectors, the last of which is incomplete; 8 whole vectors.
+        assert_eq!([36, 31, 32].map(|elements| persistent(1 << 20, elements)), [true, true, false]);
+        // Fewer than 2^15 warps end about when others would begin, and 65 vectors are more than two
+        // iterations.
+        assert_eq!([persistent((1 << 16) - 2, 36), persistent(1 << 16, 36)], [false, true]);
+        assert_eq!([persistent(1 << 20, 255), persistent(1 << 20, 257)], [true, false]);
     }
 
     #[test]
-    fn a_block_has_as_many_rows_at_once_as_there_are_enough_of() {
+    fn a_block_adds_more_rows_at_once_if_there_are_many() {
         let of = |count, elements| pick(Rows::new(count, elements), 4).unwrap();
-        for (count, turns) in [(511, 1), (512, 2), (1023, 2), (1024, 4)] {
-            assert_eq!(of(count, 1024), Shape::Block { quarters: false, turns }, "{count}");
-            assert_eq!(of(count, 5000), Shape::Block { quarters: true, turns: 1 }, "{count}");
+        for (count, at_once) in [(511, 1), (512, 2), (1023, 2), (1024, 4)] {
+            assert_eq!(of(count, 1024), Shape::Block { quarters: false, at_once }, "{count}");
+            assert_eq!(of(count, 5000), Shape::Block { quarters: true, at_once: 1 }, "{count}");
         }
     }
 

@@ -1,6 +1,6 @@
-//! An element as the interpreter takes it.
+//! Elements as bytes, for the interpreter.
 
-/// An element as it lies in memory.
+/// An element type that can be converted to its bytes in memory.
 pub(crate) trait Bytes {
     fn bytes(self) -> Vec<u8>;
 }

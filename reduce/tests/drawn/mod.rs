@@ -1,29 +1,29 @@
-//! Elements to reduce: of every type, with all that is awkward in it.
+//! Random elements of every type, including special values.
 
 use half::{bf16, f16};
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
-use reduce::{Accumulator, Element, Operation};
+use samebits::{Accumulator, Element, Operation};
 
-/// A type whose elements can be drawn.
+/// An element type that can be drawn at random.
 pub(crate) trait Drawn: Element {
-    /// One element of a slice to sum, or to find an extreme in.
+    /// Draws an element for a sum, or for a minimum or maximum.
     fn draw(rng: &mut ChaCha8Rng, operation: Operation) -> Self;
 }
 
-/// The elements of a slice of that length: the same ones at each call.
+/// The elements of a slice of `n` elements, which are the same at each call.
 pub(crate) fn slice<T: Drawn>(n: usize, operation: Operation) -> Vec<T> {
     let mut rng = ChaCha8Rng::seed_from_u64(n as u64 + 1000 * operation as u64);
     (0..n).map(|_| T::draw(&mut rng, operation)).collect()
 }
 
-/// What the host says, in bits.
+/// The bits of the host's result.
 pub(crate) fn on_the_host<T: Element>(slice: &[T], operation: Operation) -> u64 {
     match operation {
-        Operation::Sum => reduce::host::sum(slice),
-        Operation::Min => reduce::host::min(slice),
-        Operation::Max => reduce::host::max(slice),
+        Operation::Sum => samebits::host::sum(slice),
+        Operation::Min => samebits::host::min(slice),
+        Operation::Max => samebits::host::max(slice),
     }
-    .to_word()
+    .to_bits64()
 }
 
 macro_rules! integers {
@@ -40,7 +40,7 @@ integers! { i32 u32 i64 u64 }
 macro_rules! floats {
     ($($type:ty, $from:expr;)+) => {$(
         impl Drawn for $type {
-            // Extremes are looked for where most is no number, and zeros have signs.
+            // For minima and maxima, most elements are NaN, and zeros have both signs.
             fn draw(rng: &mut ChaCha8Rng, operation: Operation) -> $type {
                 let from: fn(f32) -> $type = $from;
                 let value = from(rng.random::<f32>() - 0.5);

@@ -1,8 +1,8 @@
-//! What cannot be done is a sentence, and never a hang.
+//! Invalid calls return errors, and do not hang.
 
 use std::{fs, path::Path, process::Command};
 
-use reduce::{Accumulator, Error, Operation, Reducer, shape};
+use samebits::{Accumulator, Error, Operation, Reducer, shape};
 
 use crate::{
     Claimed, alone,
@@ -19,7 +19,7 @@ fn slices_of_another_context() {
     let reducer = Reducer::<f32>::new(&gpu.stream).unwrap();
     let Err(error) = reducer.sum(&there) else { panic!("a slice of another context is summed") };
     assert!(matches!(error, Error::OtherContext { what: "slice", .. }), "{error}");
-    let Err(error) = reduce::max(&other, &here) else { panic!("a slice of another context") };
+    let Err(error) = samebits::max(&other, &here) else { panic!("a slice of another context") };
     assert!(matches!(error, Error::OtherContext { what: "slice", .. }), "{error}");
     let mut result = other.clone_htod(&[0.0f32]).unwrap();
     let Err(error) = reducer.sum_into(&here, &mut result) else { panic!("a result elsewhere") };
@@ -28,7 +28,7 @@ fn slices_of_another_context() {
 }
 
 #[test]
-fn nothing_to_sum_and_nowhere_to_put_it() {
+fn empty_slices_and_results_without_room() {
     let Some(gpu) = gpu() else { return };
     let empty = gpu.stream.alloc_zeros::<f32>(1).unwrap();
     let none = empty.slice(0..0);
@@ -46,7 +46,7 @@ fn nothing_to_sum_and_nowhere_to_put_it() {
 }
 
 #[test]
-fn slices_that_no_kernel_reads() {
+fn misaligned_and_too_long_slices() {
     let Some(gpu) = gpu() else { return };
     let reducer = Reducer::<f32>::new(&gpu.stream).unwrap();
     let slice = Claimed { address: 1026, len: 10, stream: &gpu.stream };
@@ -59,30 +59,30 @@ fn slices_that_no_kernel_reads() {
     assert!(matches!(error, Error::TooLong { .. }), "{error}");
 }
 
-/// A kernel that reads what is nobody's: an error, though nothing ever writes the result.
+/// A kernel that reads invalid memory gives an error, although it never writes a result.
 #[test]
-fn a_launch_that_fails_is_no_hang() {
+fn a_failed_launch_does_not_hang() {
     if !is_alone() {
-        return alone("bad::a_launch_that_fails_is_no_hang", &[]);
+        return alone("bad::a_failed_launch_does_not_hang", &[]);
     }
     let Some(gpu) = gpu() else { return };
     let reducer = Reducer::<f32>::new(&gpu.stream).unwrap();
     for len in [1000, 30_000, 1_400_003] {
         let slice = Claimed { address: 1 << 20, len, stream: &gpu.stream };
-        let Err(error) = reducer.sum(&slice) else { panic!("{len} elements of nobody's") };
+        let Err(error) = reducer.sum(&slice) else { panic!("{len} elements of invalid memory") };
         assert!(matches!(error, Error::Driver { .. }), "{error}");
-        // Nor is the second call, nor the end.
+        // The second call must not hang either, nor the end of the program.
         assert!(reducer.sum(&slice).is_err());
     }
     drop(reducer);
 }
 
 #[test]
-fn a_full_device_has_a_sentence() {
+fn a_full_device_is_an_error() {
     if !is_alone() {
-        // Whatever other tests have in the device's pools must not be what is found there.
+        // The test runs in a process of its own, because other tests leave free memory in the device's pools.
         let _gpu = gpu();
-        return alone("bad::a_full_device_has_a_sentence", &[]);
+        return alone("bad::a_full_device_is_an_error", &[]);
     }
     let Some(gpu) = gpu() else { return };
     let values = slice::<f32>(1_400_003, Operation::Sum);
@@ -98,23 +98,24 @@ fn a_full_device_has_a_sentence() {
     gpu.stream.synchronize().unwrap();
     let reducer = Reducer::<f32>::new(&gpu.stream).unwrap();
     match reducer.sum(&device) {
-        // There was room for 256 KiB and a kernel after all.
-        Ok(sum) => assert_eq!(sum.to_word(), on_the_host(&values, Operation::Sum)),
-        Err(error) => eprintln!("of a full device: {error}"),
+        // There was still room for the reducer's memory and a kernel.
+        Ok(sum) => assert_eq!(sum.to_bits64(), on_the_host(&values, Operation::Sum)),
+        Err(error) => eprintln!("on a full device: {error}"),
     }
     drop(all);
     gpu.stream.synchronize().unwrap();
     let sum = reducer.sum(&device).unwrap();
-    assert_eq!(sum.to_word(), on_the_host(&values, Operation::Sum));
+    assert_eq!(sum.to_bits64(), on_the_host(&values, Operation::Sum));
 }
 
-/// A `libcuda.so.1` that is a library, and no driver: what containers without the toolkit's hook have.
+/// The file `libcuda.so.1` is a library but not a driver, as in containers without the NVIDIA container
+/// toolkit.
 #[test]
-fn an_empty_driver_is_a_sentence() {
+fn an_empty_driver_is_an_error() {
     if is_alone() {
-        let Err(error) = reduce::open(0) else { panic!("an empty library has a device") };
+        let Err(error) = samebits::open(0) else { panic!("an empty library has a device") };
         assert!(matches!(error, Error::NoSymbol { .. }), "{error}");
-        assert!(!reduce::has_driver());
+        assert!(!samebits::has_driver());
         return;
     }
     if !cfg!(target_os = "linux") || std::env::var_os("REDUCE_RUNNER").is_some() {
@@ -135,18 +136,18 @@ fn an_empty_driver_is_a_sentence() {
     }
     fs::copy(&library, folder.join("libcuda.so")).unwrap();
     let folder = folder.to_str().unwrap();
-    alone("bad::an_empty_driver_is_a_sentence", &[("LD_LIBRARY_PATH", folder)]);
+    alone("bad::an_empty_driver_is_an_error", &[("LD_LIBRARY_PATH", folder)]);
 }
 
 #[test]
 fn no_such_device() {
     let Some(_gpu) = gpu() else { return };
-    let Err(error) = reduce::open(99) else { panic!("a hundred devices") };
+    let Err(error) = samebits::open(99) else { panic!("a hundred devices") };
     assert!(matches!(error, Error::NoDevice { ordinal: 99, .. }), "{error}");
 }
 
 #[test]
-fn a_reducer_can_be_handed_on() {
+fn a_reducer_can_be_moved_to_another_thread() {
     fn is_send<T: Send>() {}
     is_send::<Reducer<f32>>();
     is_send::<Error>();

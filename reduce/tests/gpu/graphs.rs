@@ -1,4 +1,4 @@
-//! Captured work owns its state and its kernels.
+//! Graphs: captured work owns its state and its kernels.
 
 use std::sync::Arc;
 
@@ -6,17 +6,17 @@ use cudarc::driver::{
     CudaGraph, CudaSlice, CudaStream,
     sys::{CUgraphInstantiate_flags as Flags, CUstreamCaptureMode as Mode},
 };
-use reduce::{Accumulator, Error, Operation, Reducer};
+use samebits::{Accumulator, Error, Operation, Reducer};
 
 use crate::{
     drawn::{on_the_host, slice},
     gpu,
 };
 
-/// One block, a few parts, many.
+/// Lengths for one block, a few chunks and many chunks.
 const SIZES: [usize; 6] = [1000, 10_000, 30_001, 120_000, 1_400_003, (1 << 24) + 13];
 
-/// A stream's work, in a graph that can run.
+/// Captures work on a stream, and returns it as a graph that can run.
 fn capture(stream: &Arc<CudaStream>, work: impl FnOnce()) -> CudaGraph {
     stream.synchronize().unwrap();
     stream.begin_capture(Mode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL).unwrap();
@@ -25,7 +25,7 @@ fn capture(stream: &Arc<CudaStream>, work: impl FnOnce()) -> CudaGraph {
 }
 
 fn read_and_spoil(stream: &Arc<CudaStream>, result: &mut CudaSlice<f32>) -> u64 {
-    let bits = stream.clone_dtoh(result).unwrap()[0].to_word();
+    let bits = stream.clone_dtoh(result).unwrap()[0].to_bits64();
     stream.memcpy_htod(&[f32::NAN], result).unwrap();
     bits
 }
@@ -39,11 +39,11 @@ fn outlive_their_reducer() {
         let expected = on_the_host(&values, Operation::Sum);
         let device = stream.clone_htod(&values).unwrap();
         let mut result = stream.clone_htod(&[f32::NAN]).unwrap();
-        // The first call of this reducer is captured: what it needs is made in the middle of it.
+        // The first call of this reducer is captured, so its state is created during the capture.
         let reducer = Reducer::<f32>::new(stream).unwrap();
         let graph = capture(stream, || reducer.sum_into(&device, &mut result).unwrap());
         drop(reducer);
-        // What the reducer gave back is somebody else's now.
+        // The reducer's memory may be reused by now.
         let stale = stream.clone_htod(&vec![0xffu8; 600_000]).unwrap();
         for time in 0..50 {
             graph.launch().unwrap();
@@ -70,7 +70,7 @@ fn hold_several_and_run_between_calls() {
     for _ in 0..20 {
         graph.launch().unwrap();
         for (n, expected) in SIZES.iter().zip(&expected) {
-            assert_eq!(reducer.sum(&device.slice(..*n)).unwrap().to_word(), *expected, "{n}");
+            assert_eq!(reducer.sum(&device.slice(..*n)).unwrap().to_bits64(), *expected, "{n}");
         }
         for (result, expected) in results.iter_mut().zip(&expected) {
             assert_eq!(read_and_spoil(stream, result), *expected);
@@ -121,12 +121,12 @@ fn have_no_result_to_wait_for() {
     let reducer = Reducer::<f32>::new(stream).unwrap();
     let graph = capture(stream, || {
         assert!(matches!(reducer.sum(&device), Err(Error::Capturing)));
-        assert!(matches!(reduce::max(stream, &device), Err(Error::Capturing)));
-        // The capture is none the worse for it.
+        assert!(matches!(samebits::max(stream, &device), Err(Error::Capturing)));
+        // The capture is unaffected.
         reducer.sum_into(&device, &mut result).unwrap();
     });
     graph.launch().unwrap();
     let expected = on_the_host(&values, Operation::Sum);
     assert_eq!(read_and_spoil(stream, &mut result), expected);
-    assert_eq!(reducer.sum(&device).unwrap().to_word(), expected);
+    assert_eq!(reducer.sum(&device).unwrap().to_bits64(), expected);
 }

@@ -1,10 +1,13 @@
-//! On a GPU, if there is one: the bits of `reduce::host`, from the first call on, in graphs, and a
-//! sentence for what cannot be done. With `REDUCE_REQUIRE_GPU` it is an error to have none.
+//! Tests on a GPU, if there is one: results are bit-identical to those of `samebits::host`, also in first
+//! calls and in graphs, and invalid calls give errors. With `REDUCE_REQUIRE_GPU`, a missing GPU is an
+//! error.
 
 mod bad;
 #[path = "../drawn/mod.rs"]
 mod drawn;
+mod exact;
 mod graphs;
+mod raw;
 mod results;
 mod rows;
 mod start;
@@ -18,24 +21,24 @@ use std::{
 
 use cudarc::driver::{CudaContext, CudaStream, DevicePtr, DevicePtrMut, DeviceSlice, SyncOnDrop};
 
-/// The tests take turns: some fill the device's memory, or keep it busy.
+/// The lock by which tests run one at a time, because some fill the device's memory or keep the device busy.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// A device, for as long as a test lasts.
+/// A device, for the duration of a test.
 struct Gpu {
     context: Arc<CudaContext>,
-    /// A stream that waits for no other.
+    /// A stream that does not synchronize with the default stream.
     stream: Arc<CudaStream>,
     _turn: MutexGuard<'static, ()>,
 }
 
-/// The first device, or a line that says why there is none.
+/// The first device; if there is none, prints the reason.
 fn gpu() -> Option<Gpu> {
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    match reduce::open(0) {
+    match samebits::open(0) {
         Ok(default) => {
             let context = default.context().clone();
-            reduce::untracked(&context);
+            samebits::untracked(&context);
             let stream = context.new_stream().unwrap();
             Some(Gpu { context, stream, _turn: turn })
         }
@@ -49,7 +52,7 @@ fn gpu() -> Option<Gpu> {
     }
 }
 
-/// Memory at any address, of any length, on any stream: what a slice promises without looking.
+/// A slice that claims any address, length and stream.
 struct Claimed<'s> {
     address: u64,
     len: usize,
@@ -78,8 +81,8 @@ impl<T> DevicePtrMut<T> for Claimed<'_> {
     }
 }
 
-/// Set in a process that runs one test by itself: what it does to the device, or to the driver, stays
-/// there.
+/// The variable that is set in a process that runs one test by itself, because the test affects the device
+/// or the driver of its process permanently.
 const ALONE: &str = "REDUCE_TEST_ALONE";
 
 fn is_alone() -> bool {
@@ -89,7 +92,7 @@ fn is_alone() -> bool {
 /// Runs a test of this program in a process of its own, for at most a minute.
 fn alone(test: &str, variables: &[(&str, &str)]) {
     let this = std::env::current_exe().unwrap().display().to_string();
-    // A program of another architecture is started by the emulator that this names.
+    // A program for another architecture runs under the emulator that this variable names.
     let runner = std::env::var("REDUCE_RUNNER").unwrap_or_default();
     let mut words = runner.split_whitespace().chain([this.as_str()]);
     let mut command = Command::new(words.next().unwrap());

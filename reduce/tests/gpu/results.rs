@@ -1,9 +1,10 @@
-//! The bits of `reduce::host`: every type, operation and shape, and lengths that do not fit 32 bits.
+//! Results are bit-identical to those of `samebits::host` for every type, operation and shape, and for
+//! lengths beyond 32 bits.
 
 use cudarc::driver::{DeviceRepr, ValidAsZeroBits};
 use half::{bf16, f16};
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
-use reduce::{Accumulator, Element, Operation, Reducer};
+use samebits::{Accumulator, Element, Operation, Reducer};
 
 use crate::{
     Gpu,
@@ -11,10 +12,10 @@ use crate::{
     gpu,
 };
 
-/// The longest of the drawn slices.
+/// The length of the longest random slice.
 const LONGEST: usize = (1 << 24) + 13;
 
-/// A hundred lengths, as many of them small as large, and those where shapes change.
+/// A hundred random lengths, whose logarithms are uniform, and the lengths at which shapes change.
 fn lengths(size: usize) -> Vec<usize> {
     let mut rng = ChaCha8Rng::seed_from_u64(20_261_122);
     let drawn = (0..100).map(|_| 2f64.powf(rng.random_range(0.0..24.0)) as usize);
@@ -34,7 +35,7 @@ where
         let device = gpu.stream.clone_htod(&values).unwrap();
         let mut result = gpu.stream.clone_htod(&[T::Output::none(operation)]).unwrap();
         for n in lengths(size_of::<T>()) {
-            // Where the slice begins changes nothing.
+            // The alignment of the slice must not change a bit.
             for begin in [0, n % 4] {
                 let expected = on_the_host(&values[begin..begin + n], operation);
                 let view = device.slice(begin..begin + n);
@@ -45,7 +46,7 @@ where
                     Operation::Min => reducer.min(&view),
                     Operation::Max => reducer.max(&view),
                 };
-                assert_eq!(waited.unwrap().to_word(), expected, "{}", what());
+                assert_eq!(waited.unwrap().to_bits64(), expected, "{}", what());
                 match operation {
                     Operation::Sum => reducer.sum_into(&view, &mut result),
                     Operation::Min => reducer.min_into(&view, &mut result),
@@ -53,7 +54,7 @@ where
                 }
                 .unwrap();
                 let left = gpu.stream.clone_dtoh(&result).unwrap()[0];
-                assert_eq!(left.to_word(), expected, "{}, left on the device", what());
+                assert_eq!(left.to_bits64(), expected, "{}, left on the device", what());
             }
         }
     }
@@ -73,7 +74,7 @@ types! {
     f32s f32; f64s f64; i32s i32; u32s u32; i64s i64; u64s u64; f16s f16; bf16s bf16;
 }
 
-/// Arithmetic on the device keeps what a NaN carries, or does not: the result is one of them.
+/// Arithmetic on the device may or may not keep a NaN's payload, but the result must always be the same NaN.
 #[test]
 fn every_nan_is_the_same() {
     let Some(gpu) = gpu() else { return };
@@ -86,10 +87,10 @@ fn every_nan_is_the_same() {
         type Reduce<T> = fn(
             &std::sync::Arc<cudarc::driver::CudaStream>,
             &cudarc::driver::CudaSlice<T>,
-        ) -> reduce::Result<<T as Element>::Output>;
-        let single: [Reduce<f32>; 3] = [reduce::sum, reduce::min, reduce::max];
-        let double: [Reduce<f64>; 3] = [reduce::sum, reduce::min, reduce::max];
-        let half: [Reduce<f16>; 3] = [reduce::sum, reduce::min, reduce::max];
+        ) -> samebits::Result<<T as Element>::Output>;
+        let single: [Reduce<f32>; 3] = [samebits::sum, samebits::min, samebits::max];
+        let double: [Reduce<f64>; 3] = [samebits::sum, samebits::min, samebits::max];
+        let half: [Reduce<f16>; 3] = [samebits::sum, samebits::min, samebits::max];
         for i in 0..3 {
             assert_eq!(single[i](of, &singles).unwrap().to_bits(), 0x7fff_ffff, "{n}");
             assert_eq!(double[i](of, &doubles).unwrap().to_bits(), 0x7fff_ffff_ffff_ffff, "{n}");
@@ -98,9 +99,9 @@ fn every_nan_is_the_same() {
     }
 }
 
-/// The same sum, thousands of times: blocks come in another order each time.
+/// The same sum is computed thousands of times, while blocks may run in a different order each time.
 #[test]
-fn again_and_again() {
+fn repeated_sums_are_the_same() {
     let Some(gpu) = gpu() else { return };
     let values = slice::<f32>(LONGEST, Operation::Sum);
     let device = gpu.stream.clone_htod(&values).unwrap();
@@ -109,19 +110,20 @@ fn again_and_again() {
         let expected = on_the_host(&values[..n], Operation::Sum);
         for time in 0..2000 {
             let sum = reducer.sum(&device.slice(..n)).unwrap();
-            assert_eq!(sum.to_word(), expected, "{n}, time {time}");
+            assert_eq!(sum.to_bits64(), expected, "{n}, time {time}");
         }
     }
 }
 
-/// Lengths beyond 31 and 32 bits: zeros, and a few values wherever something could wrap.
+/// Lengths of more than 31 and 32 bits. The elements are zeros, except for a few at places where an index
+/// could overflow.
 fn long<T: Element + DeviceRepr + ValidAsZeroBits>(gpu: &Gpu, value: impl Fn(u32) -> T) {
     for n in [(1usize << 31) - 1, (1 << 31) + 1, (1 << 32) + 13, 2 << 31, 3 << 31] {
         let bytes = n * size_of::<T>();
         let (free, _) = gpu.context.mem_get_info().unwrap();
         if free < bytes + (1 << 30) {
             eprintln!(
-                "skipped {n} of {}: {bytes} bytes, and {free} are free",
+                "skipped {n} of {}: {bytes} bytes, but only {free} are free",
                 std::any::type_name::<T>()
             );
             continue;
@@ -138,11 +140,11 @@ fn long<T: Element + DeviceRepr + ValidAsZeroBits>(gpu: &Gpu, value: impl Fn(u32
         }
         let reducer = Reducer::<T>::new(&gpu.stream).unwrap();
         let what = std::any::type_name::<T>();
-        let sum = reducer.sum(&device).unwrap().to_word();
+        let sum = reducer.sum(&device).unwrap().to_bits64();
         assert_eq!(sum, on_the_host(&host, Operation::Sum), "sum of {n} {what}");
-        let min = reducer.min(&device).unwrap().to_word();
+        let min = reducer.min(&device).unwrap().to_bits64();
         assert_eq!(min, on_the_host(&host, Operation::Min), "min of {n} {what}");
-        let max = reducer.max(&device).unwrap().to_word();
+        let max = reducer.max(&device).unwrap().to_bits64();
         assert_eq!(max, on_the_host(&host, Operation::Max), "max of {n} {what}");
     }
 }

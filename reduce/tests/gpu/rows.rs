@@ -1,9 +1,9 @@
-//! Sums of rows: the bits of the host, from the first call on, in graphs; and a sentence for what
-//! cannot be done.
+//! Sums of rows are bit-identical to the host's, also in first calls and in graphs, and invalid calls give
+//! errors.
 
 use cudarc::driver::sys::{CUgraphInstantiate_flags as Flags, CUstreamCaptureMode as Mode};
 use half::{bf16, f16};
-use reduce::{Accumulator, Element, Error, Operation, Reducer, Rows, host};
+use samebits::{Accumulator, Element, Error, Operation, Reducer, Rows, host};
 
 use crate::{
     Gpu,
@@ -11,7 +11,7 @@ use crate::{
     gpu,
 };
 
-/// Rows and their lengths: every shape, whole words and not.
+/// Numbers of rows and their lengths, for every shape.
 const SHAPES: [(u64, u64); 18] = [
     (1, 100_003),
     (100_000, 1),
@@ -58,9 +58,9 @@ where
                 stream.clone_dtoh(&sums).unwrap().into_iter().zip(expected).enumerate()
             {
                 assert_eq!(
-                    got.to_word(),
-                    right.to_word(),
-                    "row {row} of {rows:?}, {shift} behind a word"
+                    got.to_bits64(),
+                    right.to_bits64(),
+                    "row {row} of {rows:?}, {shift} after a vector"
                 );
             }
         }
@@ -81,7 +81,7 @@ types! {
 }
 
 #[test]
-fn what_is_captured_runs_again_and_again() {
+fn captured_work_runs_repeatedly() {
     let Some(gpu) = gpu() else { return };
     let stream = &gpu.stream;
     for (count, elements) in [(500, 33), (3, 65_536), (2, 700_001)] {
@@ -105,7 +105,7 @@ fn what_is_captured_runs_again_and_again() {
 }
 
 #[test]
-fn bad_rows_are_sentences() {
+fn bad_rows_are_errors() {
     let Some(gpu) = gpu() else { return };
     let device = gpu.stream.alloc_zeros::<f32>(100).unwrap();
     let mut sums = gpu.stream.alloc_zeros::<f32>(9).unwrap();

@@ -1,9 +1,9 @@
-//! The first calls: races at the start, what is kept, threads, contexts.
+//! The first calls of a program, the reducers that threads keep, and several threads and contexts.
 
 use std::{sync::Arc, thread};
 
 use cudarc::driver::CudaContext;
-use reduce::{Accumulator, Operation, Reducer};
+use samebits::{Accumulator, Operation, Reducer};
 
 use crate::{
     drawn::{on_the_host, slice},
@@ -12,8 +12,8 @@ use crate::{
 
 const N: usize = 1_400_003;
 
-/// The state of a reducer is zeroed on its own stream: with the default stream busy, that of another
-/// stream would be zeroed after it was used.
+/// A reducer's state is zeroed on its own stream. If it were zeroed on the default stream, which is busy
+/// here, it would be zeroed after it is used.
 #[test]
 fn a_busy_default_stream_delays_nothing() {
     let Some(gpu) = gpu() else { return };
@@ -24,7 +24,7 @@ fn a_busy_default_stream_delays_nothing() {
     let mut large = default.alloc_zeros::<u8>(4 << 30).unwrap();
     default.synchronize().unwrap();
     for time in 0..20 {
-        // Memory that is given anew is not zero.
+        // The reducer gets memory that was used before and is not zero.
         let stale: Vec<_> =
             (0..4).map(|_| gpu.stream.clone_htod(&vec![0xffu8; 300_000]).unwrap()).collect();
         drop(stale);
@@ -34,7 +34,7 @@ fn a_busy_default_stream_delays_nothing() {
         let reducer = Reducer::<f32>::new(&gpu.stream).unwrap();
         for _ in 0..3 {
             let sum = reducer.sum(&device).unwrap();
-            assert_eq!(sum.to_word(), expected, "time {time}");
+            assert_eq!(sum.to_bits64(), expected, "time {time}");
         }
         drop(reducer);
         default.synchronize().unwrap();
@@ -48,52 +48,52 @@ fn the_free_functions_keep_a_bounded_number() {
     let expected = on_the_host(&values, Operation::Sum);
     let device = gpu.stream.clone_htod(&values).unwrap();
     gpu.stream.synchronize().unwrap();
-    // A new `Arc` each time, and one stream.
-    reduce::sum(&gpu.context.default_stream(), &device).unwrap();
-    let (kept, (free, _)) = (reduce::kept(), gpu.context.mem_get_info().unwrap());
+    // Each call has a new `Arc` of the same stream.
+    samebits::sum(&gpu.context.default_stream(), &device).unwrap();
+    let (kept, (free, _)) = (samebits::kept(), gpu.context.mem_get_info().unwrap());
     for _ in 0..200 {
-        let sum = reduce::sum(&gpu.context.default_stream(), &device).unwrap();
-        assert_eq!(sum.to_word(), expected);
+        let sum = samebits::sum(&gpu.context.default_stream(), &device).unwrap();
+        assert_eq!(sum.to_bits64(), expected);
     }
-    assert_eq!(reduce::kept(), kept, "one stream has one reducer");
+    assert_eq!(samebits::kept(), kept, "one stream has one reducer");
     let (now, _) = gpu.context.mem_get_info().unwrap();
     assert!(now + (4 << 20) > free, "{} bytes are gone", free - now);
-    // Many streams.
-    for _ in 0..3 * reduce::KEPT {
+    // With many streams, the number of kept reducers is bounded.
+    for _ in 0..3 * samebits::KEPT {
         let stream = gpu.context.new_stream().unwrap();
-        assert_eq!(reduce::sum(&stream, &device).unwrap().to_word(), expected);
-        assert!(reduce::kept() <= reduce::KEPT);
+        assert_eq!(samebits::sum(&stream, &device).unwrap().to_bits64(), expected);
+        assert!(samebits::kept() <= samebits::KEPT);
     }
-    assert_eq!(reduce::kept(), reduce::KEPT);
+    assert_eq!(samebits::kept(), samebits::KEPT);
 }
 
 #[test]
-fn threads_have_their_own() {
+fn threads_have_their_own_reducers() {
     let Some(gpu) = gpu() else { return };
     let values = slice::<f32>(N, Operation::Sum);
     let expected = on_the_host(&values, Operation::Sum);
     let device = gpu.stream.clone_htod(&values).unwrap();
     let reducer = Reducer::<f32>::new(&gpu.stream).unwrap();
-    assert_eq!(reducer.sum(&device).unwrap().to_word(), expected);
+    assert_eq!(reducer.sum(&device).unwrap().to_bits64(), expected);
     thread::scope(|scope| {
-        // One is handed on, to a thread that has no context yet; the others are the threads' own.
+        // One reducer is moved to a thread that has no context yet; the others are created by their threads.
         let (device, stream) = (&device, &gpu.stream);
         scope.spawn(move || {
             for _ in 0..500 {
-                assert_eq!(reducer.sum(device).unwrap().to_word(), expected);
+                assert_eq!(reducer.sum(device).unwrap().to_bits64(), expected);
             }
         });
         for _ in 0..3 {
             scope.spawn(move || {
                 for _ in 0..500 {
-                    assert_eq!(reduce::sum(stream, device).unwrap().to_word(), expected);
+                    assert_eq!(samebits::sum(stream, device).unwrap().to_bits64(), expected);
                 }
             });
         }
     });
 }
 
-/// Two contexts, by turns in one thread: of two devices, or of one.
+/// One thread alternates between two contexts, of two devices or of one.
 #[test]
 fn contexts_take_turns() {
     let Some(gpu) = gpu() else { return };
@@ -107,14 +107,14 @@ fn contexts_take_turns() {
         for _ in 0..10 {
             for i in [0, 1] {
                 let view = devices[i].slice(..n);
-                assert_eq!(reducers[i].sum(&view).unwrap().to_word(), expected);
-                assert_eq!(reduce::sum(&streams[i], &view).unwrap().to_word(), expected);
+                assert_eq!(reducers[i].sum(&view).unwrap().to_bits64(), expected);
+                assert_eq!(samebits::sum(&streams[i], &view).unwrap().to_bits64(), expected);
             }
         }
     }
 }
 
-/// A context that nobody has any more, but the kernels that were compiled in it.
+/// Contexts are dropped while only the kernels that were compiled in them still use them.
 #[test]
 fn a_context_comes_and_goes() {
     let Some(gpu) = gpu() else { return };
@@ -124,13 +124,16 @@ fn a_context_comes_and_goes() {
         let context = CudaContext::new_non_primary(0, 0).unwrap();
         let stream = context.new_stream().unwrap();
         let device = stream.clone_htod(&values).unwrap();
-        assert_eq!(Reducer::<f32>::new(&stream).unwrap().sum(&device).unwrap().to_word(), expected);
+        assert_eq!(
+            Reducer::<f32>::new(&stream).unwrap().sum(&device).unwrap().to_bits64(),
+            expected
+        );
     }
     let device = gpu.stream.clone_htod(&values).unwrap();
-    assert_eq!(reduce::sum(&gpu.stream, &device).unwrap().to_word(), expected);
+    assert_eq!(samebits::sum(&gpu.stream, &device).unwrap().to_bits64(), expected);
 }
 
-/// The second device, or a second context of the first.
+/// A context of the second device, or a second context of the first device.
 pub(crate) fn second(first: &CudaContext) -> Arc<CudaContext> {
     let count = CudaContext::device_count().unwrap();
     let second = if count > 1 {
@@ -139,17 +142,17 @@ pub(crate) fn second(first: &CudaContext) -> Arc<CudaContext> {
         CudaContext::new_non_primary(first.ordinal(), 0)
     };
     let second = second.unwrap();
-    reduce::untracked(&second);
+    samebits::untracked(&second);
     second
 }
 
 #[test]
-fn what_is_prepared_is_there() {
+fn prepared_kernels_are_used() {
     let Some(gpu) = gpu() else { return };
     let reducer = Reducer::<f64>::new(&gpu.stream).unwrap();
     reducer.prepare(&Operation::ALL).unwrap();
     let values = slice::<f64>(N, Operation::Max);
     let device = gpu.stream.clone_htod(&values).unwrap();
     let expected = on_the_host(&values, Operation::Max);
-    assert_eq!(reducer.max(&device).unwrap().to_word(), expected);
+    assert_eq!(reducer.max(&device).unwrap().to_bits64(), expected);
 }

@@ -1,44 +1,40 @@
-//! A launch on the interpreter, as the crate would launch it, under all of its checks.
+//! Launches on the interpreter, as the crate would make them, with all checks.
 
 #[path = "../bytes/mod.rs"]
 mod bytes;
 
 pub(crate) use bytes::Bytes;
-use reduce::{Element, Family, Operation, shape};
-use simt::{
-    Arg, Config, Counters, Gpu, Launch, Module, Schedule,
-    observe::{Memory, Races, Sync},
-};
+use samebits::{Element, Family, Operation, shape};
+use simt::{Arg, Config, Gpu, Launch, Module, Schedule};
 
-/// What the program does not decide.
+/// The conditions that the program does not control.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Way {
-    /// 7 or 9: other texts where there are two.
+    /// The major compute capability, 7 or 9, which selects one of two PTX modules.
     pub(crate) major: i32,
-    /// The most blocks that the device holds at once.
+    /// The maximum number of blocks that are resident on the device.
     pub(crate) resident: u32,
     pub(crate) schedule: Schedule,
-    /// Elements by which the slice begins beside a word.
+    /// The slice's offset from a vector, in elements.
     pub(crate) shift: u64,
-    /// For a host that waits, if it is not zero.
+    /// The epoch for a host that waits; 0 for a result for the stream.
     pub(crate) epoch: u32,
 }
 
-/// The bits of the result of two launches, one after the other; of one, where its schedule is drawn.
-/// Panics where the state is not left as it was found, where a check finds something, and where the two
-/// differ.
+/// Returns the bits of the result of two consecutive launches, or of one if the schedule is adversarial.
+/// Panics if the state is not restored, if there is a finding, or if the two results differ.
 pub(crate) fn play<T: Element>(bytes: &[u8], n: u64, operation: Operation, way: Way) -> u64 {
     let size = size_of::<T>() as u64;
     let shape = shape::pick(n, size).unwrap();
     let kernel =
-        reduce::kernel::<T>(operation, Family::of(shape, (way.shift * size).is_multiple_of(16)));
+        samebits::kernel::<T>(operation, Family::of(shape, (way.shift * size).is_multiple_of(16)));
     let module =
         Module::parse(kernel.ptx(way.major)).unwrap_or_else(|e| panic!("{}: {e}", kernel.name));
     let mut config = Config::default();
     config.schedule = way.schedule;
     let mut gpu = Gpu::with(config);
 
-    // Not a byte more than the slice: what is read behind it is found.
+    // The allocation ends where the slice does, so that reads beyond its end are found.
     let memory = gpu.alloc(bytes.len() as u64 + way.shift * size).unwrap();
     gpu.write(memory + way.shift * size, bytes).unwrap();
     let output = gpu.alloc(16).unwrap();
@@ -47,7 +43,7 @@ pub(crate) fn play<T: Element>(bytes: &[u8], n: u64, operation: Operation, way: 
     let state = gpu.alloc(room).unwrap();
     gpu.fill(state, 0, room).unwrap();
 
-    let grid = shape.parts().min(way.resident);
+    let grid = shape.chunks().min(way.resident);
     let launches = if matches!(way.schedule, Schedule::Adversarial(_)) { 1 } else { 2 };
     let mut results = Vec::new();
     for again in 0..launches {
@@ -62,17 +58,16 @@ pub(crate) fn play<T: Element>(bytes: &[u8], n: u64, operation: Operation, way: 
                 Arg::U64(memory + way.shift * size),
                 Arg::U64(output),
                 Arg::U64(n),
-                Arg::U32(shape.words()),
-                Arg::U32(shape.parts()),
+                Arg::U32(shape.vectors()),
+                Arg::U32(shape.chunks()),
                 Arg::U64(state),
                 Arg::U32(epoch),
             ],
         };
-        let mut checks = (Counters::default(), Races::new(), Memory::new(), Sync::new());
-        gpu.launch(&module, &launch, &mut checks)
+        let mut watch = simt::checks();
+        gpu.launch_watched(&module, &launch, Some(&mut watch))
             .unwrap_or_else(|e| panic!("{} of {n}, {way:?}: {e}", kernel.name));
-        let (_, races, memory, sync) = &checks;
-        let findings = [races.findings(), memory.findings(), sync.findings()].concat();
+        let findings = simt::findings(&watch);
         assert!(findings.is_empty(), "{} of {n}, {way:?}: {}", kernel.name, findings[0]);
         results.push(read::<T>(&mut gpu, output, epoch));
     }
@@ -87,7 +82,7 @@ pub(crate) fn play<T: Element>(bytes: &[u8], n: u64, operation: Operation, way: 
     results[0]
 }
 
-/// The bits of a result, as the stream or the host finds them.
+/// Reads the bits of a result, as the stream or a waiting host would.
 fn read<T: Element>(gpu: &mut Gpu, output: u64, epoch: u32) -> u64 {
     let mut words = [0; 16];
     gpu.read(output, &mut words).unwrap();

@@ -1,5 +1,5 @@
-//! Sums of rows on the interpreter: each has the bits of `reduce::host::sum` of that row, whatever the
-//! shape, the place of the slice and the schedule, and the checks find nothing.
+//! Sums of rows on the interpreter: for any shape, address and schedule, each sum is bit-identical to
+//! `samebits::host::sum` of that row, and there are no findings.
 
 #[path = "../drawn/mod.rs"]
 mod drawn;
@@ -8,7 +8,7 @@ mod play;
 use drawn::{Drawn, slice};
 use half::{bf16, f16};
 use play::{Bytes, Way, play};
-use reduce::{
+use samebits::{
     Operation, Rows, host,
     rows::{Shape, pick},
     shape,
@@ -18,7 +18,7 @@ use simt::Schedule;
 const PLAIN: Way =
     Way { resident: 264, most: u32::MAX, schedule: Schedule::Converged, shift: 0, sums: true };
 
-/// Holds rows of a shape against the host's, element by element.
+/// Compares the sums of rows with the host's, row by row.
 fn holds<T: Drawn + Bytes + Copy>(rows: Rows, shape: Shape, way: Way) {
     let (count, elements, pitch) = rows.numbers();
     let values = slice::<T>(((count - 1) * pitch + elements) as usize, Operation::Sum);
@@ -31,7 +31,7 @@ fn holds<T: Drawn + Bytes + Copy>(rows: Rows, shape: Shape, way: Way) {
     }
 }
 
-/// Rows that begin with words, and rows that do not: by the pitch, or by where the slice begins.
+/// Checks aligned rows, and rows that are unaligned because of the pitch or of the start of the slice.
 fn placed<T: Drawn + Bytes + Copy>(
     count: u64,
     elements: u64,
@@ -58,7 +58,7 @@ fn picked<T>(rows: Rows) -> Shape {
     pick(rows, size_of::<T>() as u64).unwrap()
 }
 
-/// Lengths on both sides of words, warps and shapes, in bytes of rows; and how many rows.
+/// Lengths of short rows in bytes, on both sides of the sizes of vectors, warps and shapes.
 const LANES: [u64; 17] =
     [2, 4, 12, 8, 16, 24, 40, 64, 72, 136, 256, 264, 504, 512, 1000, 1032, 2048];
 const BLOCKS: [u64; 6] = [2056, 4096, 5000, 16_384, 16_392, 48_000];
@@ -82,12 +82,12 @@ fn check<T: Drawn + Bytes + Copy>() {
             }
             let count = COUNTS[turn as usize % 5];
             let lanes = (elements * size).div_ceil(16).next_power_of_two().min(32) as u32;
-            let turns = [1, 2, 4][turn as usize % 3];
+            let at_once = [1, 2, 4][turn as usize % 3];
             let threads = [32, 64, 256][turn as usize / 3 % 3];
             placed::<T>(
                 count,
                 elements,
-                |_| Shape::Lanes { lanes, turns, threads, stay: turn.is_multiple_of(2) },
+                |_| Shape::Lanes { lanes, at_once, threads, persistent: turn.is_multiple_of(2) },
                 turn,
             );
             placed::<T>(2 + turn % 5, elements, picked::<T>, turn);
@@ -97,8 +97,8 @@ fn check<T: Drawn + Bytes + Copy>() {
         for elements in [bytes / size, bytes / size + 1] {
             turn += 1;
             let quarters = elements * size > 16 << 10;
-            let turns = if quarters { 1 } else { [1, 2, 3, 4][turn as usize % 4] };
-            let block = Shape::Block { quarters, turns };
+            let at_once = if quarters { 1 } else { [1, 2, 3, 4][turn as usize % 4] };
+            let block = Shape::Block { quarters, at_once };
             placed::<T>(2 + turn % 4, elements, |_| block, turn);
         }
     }
@@ -116,85 +116,85 @@ types! {
     f32s f32; f64s f64; i32s i32; u32s u32; i64s i64; u64s u64; f16s f16; bf16s bf16;
 }
 
-/// Rows of parts, shared by one block, by two, and by as many as there are parts; of few resident
-/// blocks, which wait for each other.
+/// Rows of chunks, each added by one block, by two blocks, or by as many blocks as there are chunks. Few
+/// blocks are resident, and they wait for each other.
 fn parts<T: Drawn + Bytes + Copy>() {
     let size = size_of::<T>() as u64;
     for (bytes, count) in [(49_160, 3), (100_008, 2), (196_616, 2), (400_000, 2)] {
         for elements in [bytes / size, bytes / size + 1] {
             let slice = shape::pick(elements, size).unwrap();
-            let each = [slice.parts(), slice.parts().div_ceil(2), 1];
+            let each = [slice.chunks(), slice.chunks().div_ceil(2), 1];
             for (turn, each) in each.into_iter().enumerate() {
                 let rows = Rows::new(count, elements);
                 let shift = (turn as u64 + elements) % 2;
-                // Of three rows one block has two.
+                // With three rows and two blocks, one block adds two rows.
                 let way = Way { shift, resident: [2, 1, 3][turn], ..PLAIN };
-                holds::<T>(rows, Shape::Parts { slice, each }, way);
+                holds::<T>(rows, Shape::Chunks { slice, each }, way);
             }
         }
     }
 }
 
 #[test]
-fn parts_of_f32s() {
+fn chunks_of_f32s() {
     parts::<f32>();
 }
 
 #[test]
-fn parts_of_f64s() {
+fn chunks_of_f64s() {
     parts::<f64>();
 }
 
 #[test]
-fn parts_of_i32s() {
+fn chunks_of_i32s() {
     parts::<i32>();
 }
 
 #[test]
-fn parts_of_f16s() {
+fn chunks_of_f16s() {
     parts::<f16>();
 }
 
 #[test]
-fn parts_under_other_schedules() {
+fn chunks_under_other_schedules() {
     for (seed, bytes) in (1..=8).zip([49_160u64, 200_000].into_iter().cycle()) {
         let elements = bytes / 4 + seed % 2;
         let slice = shape::pick(elements, 4).unwrap();
-        let each = [1, 3, slice.parts()][seed as usize % 3];
+        let each = [1, 3, slice.chunks()][seed as usize % 3];
         let way = Way { schedule: Schedule::Adversarial(seed), resident: 2, ..PLAIN };
-        holds::<f32>(Rows::new(2, elements), Shape::Parts { slice, each }, way);
+        holds::<f32>(Rows::new(2, elements), Shape::Chunks { slice, each }, way);
     }
 }
 
-/// More parts than one warp collects, and rows whose last part is a single word.
+/// More chunks than one warp collects, and rows whose last chunk is a single vector.
 #[test]
-fn parts_of_long_rows() {
+fn chunks_of_long_rows() {
     let elements = 670_003;
     let slice = shape::pick(elements, 4).unwrap();
-    assert_eq!(slice.parts(), 160);
+    assert_eq!(slice.chunks(), 160);
     for (each, shift) in [(160, 1), (16, 0)] {
-        holds::<f32>(Rows::new(2, elements), Shape::Parts { slice, each }, Way { shift, ..PLAIN });
+        holds::<f32>(Rows::new(2, elements), Shape::Chunks { slice, each }, Way { shift, ..PLAIN });
     }
-    // 32 parts that are long: more than a thread's loads at once, and a last one of a few words.
+    // 32 long chunks, which have more vectors a thread than are in flight.
     for (elements, shift) in [(32 * 2552 * 4 + 1, 3), (32 * 2552 * 4 + 7, 0)] {
         let slice = shape::pick(elements, 4).unwrap();
-        assert_eq!((slice.parts(), slice.words()), (32, 2560));
+        assert_eq!((slice.chunks(), slice.vectors()), (32, 2560));
         for each in [32, 11] {
             let way = Way { shift, resident: 3, ..PLAIN };
-            holds::<f32>(Rows::new(2, elements), Shape::Parts { slice, each }, way);
+            holds::<f32>(Rows::new(2, elements), Shape::Chunks { slice, each }, way);
         }
     }
-    // 8 parts of 392 words would be 3136; of 3081, the last part has 337; of 7 · 392 + 1 words, one.
+    // 8 chunks of 392 vectors would be 3136; of 3081, the last chunk has 337; of 7 · 392 + 1 vectors, one.
     for words in [7 * 392 + 1, 7 * 440 + 1] {
         let elements = 4 * words - 3;
-        let slice = shape::Shape::Spread { parts: 8, words: (words / 7) as u32 };
+        let slice = shape::Shape::Spread { chunks: 8, vectors: (words / 7) as u32 };
         if shape::pick(elements, 4) == Some(slice) {
-            holds::<f32>(Rows::new(2, elements), Shape::Parts { slice, each: 2 }, PLAIN);
+            holds::<f32>(Rows::new(2, elements), Shape::Chunks { slice, each: 2 }, PLAIN);
         }
     }
 }
 
-/// A sum of rows does not go by how many there are.
+/// The sum of a row does not depend on the number of rows.
 #[test]
 fn a_row_alone_has_the_same_bits() {
     let values = slice::<f32>(3 * 1000, Operation::Sum);
@@ -208,16 +208,16 @@ fn a_row_alone_has_the_same_bits() {
 }
 
 #[test]
-fn texts_are_short() {
+fn ptx_modules_are_short() {
     let mut all = 0;
-    for family in reduce::rows::Family::ALL {
+    for family in samebits::rows::Family::ALL {
         for kernel in [
-            reduce::rows_kernel::<f32>(family),
-            reduce::rows_kernel::<f64>(family),
-            reduce::rows_kernel::<i32>(family),
-            reduce::rows_kernel::<i64>(family),
-            reduce::rows_kernel::<f16>(family),
-            reduce::rows_kernel::<bf16>(family),
+            samebits::rows_kernel::<f32>(family),
+            samebits::rows_kernel::<f64>(family),
+            samebits::rows_kernel::<i32>(family),
+            samebits::rows_kernel::<i64>(family),
+            samebits::rows_kernel::<f16>(family),
+            samebits::rows_kernel::<bf16>(family),
         ] {
             let threads = format!(".maxntid {}, 1, 1", family.threads());
             let text = kernel.ptx(9);
@@ -226,5 +226,5 @@ fn texts_are_short() {
             all += text.len();
         }
     }
-    assert!(all <= 1_400_000, "{all} bytes of PTX in every program that takes the crate");
+    assert!(all <= 1_400_000, "{all} bytes of PTX in every program that uses the crate");
 }

@@ -1,33 +1,31 @@
-//! A launch for rows on the interpreter, as the crate would launch it, under all of its checks.
+//! Launches for rows on the interpreter, as the crate would make them, with all checks.
 
 #[path = "../bytes/mod.rs"]
 mod bytes;
 
 pub(crate) use bytes::Bytes;
-use reduce::{
+use samebits::{
     Accumulator, Element, Rows,
     rows::{Begin, Plan, Shape, plan},
 };
-use simt::{
-    Arg, Config, Counters, Gpu, Launch, Module, Schedule,
-    observe::{Memory, Races, Sync},
-};
+use simt::{Arg, Config, Gpu, Launch, Module, Schedule};
 
-/// What the program does not decide.
+/// The conditions that the program does not control.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Way {
-    /// The most blocks that the device holds at once.
+    /// The maximum number of blocks that are resident on the device.
     pub(crate) resident: u32,
-    /// The most blocks of a grid: fewer, and each has more rows.
+    /// A limit on the grid: if it is smaller than the plan's, each block adds more rows.
     pub(crate) most: u32,
     pub(crate) schedule: Schedule,
-    /// Elements by which the slice begins beside a word.
+    /// The slice's offset from a vector, in elements.
     pub(crate) shift: u64,
-    /// Whether the sums begin with a word.
+    /// Whether the sums are aligned to a vector.
     pub(crate) sums: bool,
 }
 
-/// The bits of each row's sum, on devices before Hopper and on Hopper, which must be the same.
+/// Returns the bits of each row's sum on Hopper. If devices before Hopper have another launch, its bits
+/// must be the same.
 pub(crate) fn play<T: Element + Bytes>(
     values: &[T],
     rows: Rows,
@@ -42,7 +40,7 @@ pub(crate) fn play<T: Element + Bytes>(
     newer
 }
 
-/// The launch on devices of that compute capability.
+/// The launch on devices of a major compute capability.
 fn planned<T: Element>(major: i32, rows: Rows, shape: Shape, way: Way) -> Plan {
     let size = size_of::<T>() as u64;
     let (_, elements, pitch) = rows.numbers();
@@ -57,8 +55,8 @@ fn planned<T: Element>(major: i32, rows: Rows, shape: Shape, way: Way) -> Plan {
     plan(rows, shape, begin, |_| way.resident).expect("more than one row")
 }
 
-/// The bits after two launches. Panics where the state is not left as it was found, where a check finds
-/// something, where the two differ, and where more is written than the sums.
+/// Returns the bits of the sums after two launches, or after one if the schedule is adversarial. Panics if
+/// the state is not restored, if there is a finding, or if the two results differ.
 fn play_on<T: Element + Bytes>(
     major: i32,
     values: &[T],
@@ -68,15 +66,16 @@ fn play_on<T: Element + Bytes>(
 ) -> Vec<u64> {
     let size = size_of::<T>() as u64;
     let (count, elements, pitch) = rows.numbers();
-    let Plan { family, grid, threads, told, values: boxes } = planned::<T>(major, rows, shape, way);
-    let kernel = reduce::rows_kernel::<T>(family);
+    let Plan { family, grid, threads, shape, values: boxes } =
+        planned::<T>(major, rows, shape, way);
+    let kernel = samebits::rows_kernel::<T>(family);
     let module =
         Module::parse(kernel.ptx(major)).unwrap_or_else(|e| panic!("{}: {e}", kernel.name));
     let mut config = Config::default();
     config.schedule = way.schedule;
     let mut gpu = Gpu::with(config);
 
-    // Not a byte more than the slice: what is read behind it, or before it, is found.
+    // The allocation ends where the slice does, so that reads beyond its end are found.
     let bytes: Vec<u8> = values.iter().flat_map(|value| value.bytes()).collect();
     let memory = gpu.alloc(bytes.len() as u64 + way.shift * size).unwrap();
     gpu.write(memory + way.shift * size, &bytes).unwrap();
@@ -98,9 +97,9 @@ fn play_on<T: Element + Bytes>(
             Arg::U64(count),
             Arg::U64(elements),
             Arg::U64(pitch),
-            Arg::U32(told[0]),
-            Arg::U32(told[1]),
-            Arg::U32(told[2]),
+            Arg::U32(shape[0]),
+            Arg::U32(shape[1]),
+            Arg::U32(shape[2]),
             Arg::U64(state),
         ],
     };
@@ -108,11 +107,11 @@ fn play_on<T: Element + Bytes>(
     let mut results = Vec::new();
     for _ in 0..launches {
         let what = || format!("{} of {rows:?}, {shape:?}, {way:?}", kernel.name);
-        let mut checks = (Counters::default(), Races::new(), Memory::new(), Sync::new());
+        let mut watch = simt::checks();
         gpu.fill(output, 0xff, count * result).unwrap();
-        gpu.launch(&module, &launch, &mut checks).unwrap_or_else(|e| panic!("{}: {e}", what()));
-        let (_, races, memory, sync) = &checks;
-        let findings = [races.findings(), memory.findings(), sync.findings()].concat();
+        gpu.launch_watched(&module, &launch, Some(&mut watch))
+            .unwrap_or_else(|e| panic!("{}: {e}", what()));
+        let findings = simt::findings(&watch);
         assert!(findings.is_empty(), "{}: {}", what(), findings[0]);
         let mut sums = vec![0; (count * result) as usize];
         gpu.read(output, &mut sums).unwrap();
@@ -127,6 +126,6 @@ fn play_on<T: Element + Bytes>(
     let mut left = vec![1; room as usize];
     gpu.read(state, &mut left).unwrap();
     assert!(left.iter().all(|byte| *byte == 0), "{} leaves its state changed", kernel.name);
-    let _ = T::Output::to_word;
+    let _ = T::Output::to_bits64;
     results.remove(0)
 }

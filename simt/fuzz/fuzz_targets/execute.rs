@@ -1,4 +1,4 @@
-//! Mutated PTX of real kernels, launched in mutated ways: an error, a trap or a result, and never
+//! Mutated PTX of real kernels, launched in mutated ways: the result may be an error, a trap or a sum, but never
 //! a panic or a hang.
 #![no_main]
 
@@ -10,7 +10,7 @@ use libfuzzer_sys::fuzz_target;
 use simt::observe::{Memory, Prints, Races, Sync, Trace};
 use simt::{Arch, Arg, Config, Counters, Gpu, Launch, Module, Schedule};
 
-/// The texts that are mutated: steps, corpus, faults and single instructions.
+/// The PTX to mutate: steps, corpus, faults and single instructions.
 fn texts() -> &'static [String] {
     static TEXTS: OnceLock<Vec<String>> = OnceLock::new();
     TEXTS.get_or_init(|| {
@@ -25,7 +25,7 @@ fn texts() -> &'static [String] {
     })
 }
 
-/// The input, taken apart byte by byte; zeros when it is used up.
+/// Consumes the input byte by byte; returns zeros after its end.
 struct Bytes<'a>(&'a [u8]);
 
 impl Bytes<'_> {
@@ -44,7 +44,7 @@ impl Bytes<'_> {
     }
 }
 
-/// Operands and opcodes of a line, and what lies between them.
+/// Operands and opcodes of a line, and the text between them.
 fn tokens(line: &str) -> Vec<&str> {
     let mut out = Vec::new();
     let mut rest = line;
@@ -79,7 +79,7 @@ fn mutate(text: &str, input: &mut Bytes<'_>) -> String {
                 let line = lines[input.below(lines.len())].clone();
                 lines.insert(at, line);
             }
-            // A token of this line becomes one of another line, or a number.
+            // Replace a token of this line by one of another line, or by a number.
             3..=5 => {
                 let other = lines[input.below(lines.len())].clone();
                 let line = lines[at].clone();
@@ -99,7 +99,7 @@ fn mutate(text: &str, input: &mut Bytes<'_>) -> String {
                 }
                 lines[at] = mine.concat();
             }
-            // The modifiers of an opcode, one more or one less.
+            // Add or remove a modifier of an opcode.
             _ => {
                 let line = lines[at].clone();
                 let mut mine: Vec<String> = tokens(&line).into_iter().map(str::to_owned).collect();
@@ -135,14 +135,14 @@ fuzz_target!(|data: &[u8]| {
         2 => Schedule::MinPc,
         _ => Schedule::Adversarial(input.byte().into()),
     };
-    // The one that runs every text.
+    // The architecture that runs PTX for every target.
     config.play(Arch::ALL[Arch::ALL.len() - 1]);
     config.budget = 1 << 14;
     config.block_budget = 1 << 13;
     config.memory = 1 << 24;
     config.threads = 1;
     let mut gpu = Gpu::with(config);
-    // An input that is used up yields zeros: these stand for a launch that makes sense.
+    // After its end the input yields zeros, which must stand for a valid launch.
     let n = u64::from(input.word() % 2048) ^ 200;
     let (Ok(a), Ok(b), Ok(c)) = (gpu.alloc(8192), gpu.alloc(8192), gpu.alloc(4096)) else { return };
     let bytes: Vec<u8> = (0..8192).map(|i| (i * 7) as u8 & 0x3f).collect();
@@ -168,7 +168,7 @@ fuzz_target!(|data: &[u8]| {
     let cluster = [1 + u32::from(input.byte() % 4), 1, 1];
     let shared = 4096u32.wrapping_sub(input.word().into()) % 65536;
     let mut observer = ((Memory::new(), Races::new(), Sync::new()), (Counters::default(), Trace::new(1), Prints::new()));
-    // The right number of arguments is tried whichever it is.
+    // Try each number of arguments, since one of them is correct.
     for count in (0..=args.len()).rev() {
         let launch = Launch { entry, grid, block, cluster, shared, args: args[..count].to_vec() };
         let outcome = gpu.launch(&module, &launch, &mut observer);

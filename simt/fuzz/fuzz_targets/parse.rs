@@ -1,4 +1,4 @@
-//! Any bytes as a PTX text: loading it yields a module or an error with a place in the text.
+//! Loads any bytes as PTX: the result is a module, or an error with its position.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -10,7 +10,7 @@ fuzz_target!(|data: &[u8]| {
     match Module::parse(&text) {
         Ok(module) => {
             let refused: Vec<_> = module.refused().flat_map(|(_, errors)| errors).cloned().collect();
-            assert_eq!(missing, refused, "what is missing is why an entry is refused");
+            assert_eq!(missing, refused, "`missing` lists the errors of the refused entries");
             assert!(module.entries().all(|e| module.kernel(e).is_some()));
         }
         Err(error) => {

@@ -1,4 +1,4 @@
-//! `cvt`: between integers and floats of any width.
+//! `cvt`: conversions between integers and floats of any width.
 
 use super::float::{flush32, narrow, widen};
 use super::{sext, trim};
@@ -15,7 +15,7 @@ pub(super) fn convert(op: &Alu, from: Ty, int: bool, a: u64) -> u64 {
         (false, true) => from_int(value(a, from), to, op.round),
         (true, false) => {
             let v = whole(widen(flush(op, a, from), from), op.round);
-            // Out of range goes to the nearest end, and NaN to 0.
+            // Out-of-range values become the nearest bound, and NaN becomes 0.
             let clamped = if v.is_nan() {
                 nan_to_int(from, to)
             } else {
@@ -43,6 +43,12 @@ fn nan_to_int(from: Ty, to: Ty) -> i128 {
     } else {
         0
     }
+}
+
+/// `cvt.pack.sat.TO.s32 d, a, b, c`: `b` in the lowest bits, then `a`, then `c`.
+pub(super) fn saturated_pair(to: Ty, a: u64, b: u64, c: u64) -> u64 {
+    let one = |v: u64| trim((v as u32 as i32 as i128).clamp(least(to), most(to)) as u64, to.bits());
+    trim(one(b) | one(a) << to.bits() | c << (2 * to.bits()), 32)
 }
 
 /// `cvt.rn.f16x2.f32 d, a, b`: `a` goes to the upper half.
@@ -107,7 +113,7 @@ fn from_int(v: i128, to: Ty, round: Rounding) -> u64 {
         };
         return near.to_bits().wrapping_add_signed(off);
     }
-    // To odd in double precision first, so that the second rounding is the only one that counts.
+    // Round to odd in double precision first: then the second rounding gives the exact result.
     let near = v as f64;
     let error = v - near as i128;
     let odd = if error == 0 || near.to_bits() & 1 == 1 {

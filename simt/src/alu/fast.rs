@@ -1,4 +1,4 @@
-//! The operations that reductions live on, as loops that the compiler turns into vectors.
+//! The most frequent operations of reductions, as loops that the compiler vectorizes.
 //!
 //! Each agrees with [`eval`](super::eval), bit for bit: a test compares them.
 
@@ -10,7 +10,7 @@ pub(crate) type Words = [u32; 32];
 /// 32 lanes of a 64-bit register.
 pub(crate) type Doubles = [u64; 32];
 
-/// The loop for an operation, where it has one.
+/// The fast loop for an operation, if there is one.
 pub(crate) fn classify(op: &Alu) -> Fast {
     use Ty::*;
     let plain = op.round == Rounding::Near && !op.ftz && !op.sat;
@@ -99,7 +99,7 @@ pub(crate) fn words(fast: Fast, a: &Words, b: &Words, c: &Words) -> Words {
 }
 
 /// Fused: the product is exact in double precision, so a sum that is exact there too needs one
-/// rounding only. The others go the long way.
+/// rounding only. The other cases take the exact path.
 fn fma32(a: u32, b: u32, c: u32) -> f32 {
     let (p, c64) = (f64::from(float(a)) * f64::from(float(b)), f64::from(float(c)));
     let sum = p + c64;
@@ -108,7 +108,7 @@ fn fma32(a: u32, b: u32, c: u32) -> f32 {
     if error == 0.0 { sum as f32 } else { float(a).mul_add(float(b), float(c)) }
 }
 
-/// Shifts by the same count in all lanes are what compilers emit; others go one by one.
+/// Compilers emit shifts by the same count in all lanes; other shifts are computed lane by lane.
 fn shift(a: &Words, b: &Words, f: impl Fn(u32, u32) -> u32) -> Words {
     let by = b[0];
     if by < 32 && b.iter().all(|v| *v == by) {
@@ -117,7 +117,7 @@ fn shift(a: &Words, b: &Words, f: impl Fn(u32, u32) -> u32) -> Words {
     lanes!(0, i => if b[i] < 32 { f(a[i], b[i]) } else { 0 })
 }
 
-/// Remainders by one power of two are a mask: the modulo operator of the naive kernel.
+/// A remainder by the same power of two in all lanes is a mask: the modulo operator of the naive kernel.
 fn rem(a: &Words, b: &Words) -> Words {
     let by = b[0];
     if by.is_power_of_two() && b.iter().all(|v| *v == by) {
@@ -149,7 +149,7 @@ pub(crate) fn widening(fast: Fast, a: &Words, b: &Words) -> Doubles {
     }
 }
 
-/// `shl.b64`, whose count is a word.
+/// `shl.b64`, whose count is 32 bits wide.
 pub(crate) fn shl64(a: &Doubles, b: &Words) -> Doubles {
     let by = b[0];
     if by < 64 && b.iter().all(|v| *v == by) {
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
     use crate::alu::eval;
 
-    /// Values at the edges of every format, and some that are not.
+    /// Values at the edges of every format, and random ones.
     fn sample(seed: &mut u64) -> u64 {
         *seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         let v = *seed ^ *seed >> 29;
@@ -258,6 +258,6 @@ mod tests {
                 }
             }
         }
-        assert!(loops > 30, "only {loops} loops were compared");
+        assert!(loops > 30, "compared only {loops} loops");
     }
 }

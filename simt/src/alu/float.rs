@@ -1,4 +1,8 @@
-//! Floating point to the bit: formats, rounding, NaN.
+//! Bit-exact floating point: formats, rounding, NaN.
+
+mod exact;
+
+pub(crate) use exact::{div64, fma64, mul64, sqrt64};
 
 use crate::inst::{Rounding, Ty};
 
@@ -14,7 +18,7 @@ pub(crate) fn canon32(v: f32) -> u32 {
 
 #[inline(always)]
 pub(crate) fn canon64(v: f64) -> u64 {
-    // Hardware keeps the payload of a double; the canonical one is what PTX promises least about.
+    // Hardware keeps the payload of a double. PTX promises no payload, so this one is canonical.
     if v.is_nan() { NAN64 } else { v.to_bits() }
 }
 
@@ -78,7 +82,7 @@ pub(crate) fn narrow(v: f64, ty: Ty, round: Rounding) -> u64 {
     let exponent = (bits >> 52 & 0x7ff) as i32;
     let mut mantissa = bits & ((1 << 52) - 1);
     if exponent == 0 {
-        // Far below every narrow format: any mantissa that is not zero rounds as one that is tiny.
+        // Far below every narrow format: every nonzero mantissa rounds like a tiny one.
         if mantissa == 0 {
             return sign;
         }
@@ -100,7 +104,7 @@ pub(crate) fn narrow(v: f64, ty: Ty, round: Rounding) -> u64 {
         Rounding::Up => !negative && rest != 0,
     };
     let kept = kept + u64::from(up);
-    // The hidden bit adds 1 to the exponent, and a carry one more: both as they should.
+    // The hidden bit adds 1 to the exponent, and so does a carry out of the mantissa.
     let magnitude = if target >= 1 { ((target as u64 - 1) << mantissa_bits) + kept } else { kept };
     if magnitude >= infinity {
         let to_infinity = match round {
@@ -114,12 +118,12 @@ pub(crate) fn narrow(v: f64, ty: Ty, round: Rounding) -> u64 {
     sign | magnitude
 }
 
-/// Sets the last bit where the true result lies beside `v`: rounding it again is then exact.
+/// Sets the last bit if the true result differs from `v`: rounding it again is then exact.
 fn odd(v: f64, error: f64) -> f64 {
     if error == 0.0 || !error.is_finite() || !v.is_finite() || v.to_bits() & 1 == 1 {
         return v;
     }
-    // Toward the true value, by one place: from an even last bit to an odd one.
+    // Toward the true value by one unit in the last place: from an even last bit to an odd one.
     let outward = (error > 0.0) == (v > 0.0);
     if v == 0.0 {
         return f64::from_bits(1).copysign(error);
@@ -151,7 +155,7 @@ pub(crate) fn odd_sqrt(a: f64) -> f64 {
     odd(r, (-r).mul_add(r, a))
 }
 
-/// A double result and what it misses, rounded in a direction.
+/// Rounds a double result in a direction, given its rounding error.
 pub(crate) fn directed(v: f64, error: f64, round: Rounding) -> f64 {
     if error == 0.0 || !error.is_finite() || v.is_nan() {
         return v;
@@ -196,28 +200,6 @@ fn overflow(v: f64, round: Rounding) -> f64 {
         Rounding::Up if v < 0.0 => f64::MIN,
         _ => v,
     }
-}
-
-/// `a * b` in double precision.
-pub(crate) fn mul64(a: f64, b: f64, round: Rounding) -> f64 {
-    let v = a * b;
-    if v.is_infinite() && a.is_finite() && b.is_finite() {
-        return overflow(v, round);
-    }
-    directed(v, a.mul_add(b, -v), round)
-}
-
-/// `a / b` in double precision.
-pub(crate) fn div64(a: f64, b: f64, round: Rounding) -> f64 {
-    let v = a / b;
-    let rest = (-v).mul_add(b, a);
-    directed(v, if b < 0.0 { -rest } else { rest }, round)
-}
-
-/// Square root in double precision.
-pub(crate) fn sqrt64(a: f64, round: Rounding) -> f64 {
-    let v = a.sqrt();
-    directed(v, (-v).mul_add(v, a), round)
 }
 
 #[cfg(test)]

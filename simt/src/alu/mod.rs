@@ -1,4 +1,4 @@
-//! What each arithmetic instruction computes, for one lane: the one place that defines it.
+//! Defines what each arithmetic instruction computes for one lane.
 
 mod convert;
 pub(crate) mod fast;
@@ -19,19 +19,25 @@ pub(crate) fn sext(v: u64, bits: u32) -> i64 {
     if bits >= 64 { v as i64 } else { (v << (64 - bits)) as i64 >> (64 - bits) }
 }
 
-/// The value of an integer operand, in a type that holds them all.
+/// The value of an integer operand, in a type that holds every operand.
 fn wide(v: u64, ty: Ty) -> i128 {
     if ty.is_signed() { i128::from(sext(v, ty.bits())) } else { i128::from(trim(v, ty.bits())) }
 }
 
-/// The result of an operation; the low bits of the result's type are valid, the others 0.
+/// The result of an operation: valid in the low bits of the result's type, 0 in the others.
 pub(crate) fn eval(op: &Alu, [a, b, c, d]: [u64; 4]) -> u64 {
     let ty = op.ty;
     match op.f {
         F::Cvt { from, int } => return convert::convert(op, from, int, a),
         F::CvtPack => return convert::pack(op, a, b),
+        F::CvtRelu => {
+            let v = f64::from(f32::from_bits(a as u32));
+            return narrow(if v < 0.0 { 0.0 } else { v }, ty, op.round)
+                & if v.is_nan() { 0x7fff } else { !0x8000 };
+        }
+        F::CvtSatPack(to) => return convert::saturated_pair(to, a, b, c),
         F::Set(cmp, from) if from.is_packed() => {
-            // As halves, or as masks in one word.
+            // As halves, or as masks in one 32-bit register.
             let (from, ty) = (from.half(), if ty.is_packed() { ty.half() } else { Ty::U16 });
             let one = Alu { f: F::Set(cmp, from), ty, ..*op };
             let half = |shift: u32| eval(&one, [a >> shift & 0xffff, b >> shift & 0xffff, 0, 0]);
@@ -78,7 +84,7 @@ pub(crate) fn eval(op: &Alu, [a, b, c, d]: [u64; 4]) -> u64 {
     }
 }
 
-/// Whether integer division would have no result.
+/// Whether an integer division has no result.
 pub(crate) fn divides_by_zero(op: &Alu, b: u64) -> bool {
     matches!(op.f, F::Div | F::Rem) && !op.ty.is_float() && trim(b, op.ty.bits()) == 0
 }
@@ -94,7 +100,7 @@ fn integer(op: &Alu, a: u64, b: u64, c: u64) -> u64 {
         Half::Hi => (x * y) >> bits,
         _ => x * y,
     };
-    // A product of two 64-bit numbers is below 2^127 in absolute value but for unsigned ones.
+    // Products of two 64-bit numbers are below 2^127 in absolute value, except unsigned ones.
     let unsigned_hi = |a: u64, b: u64| (u128::from(a) * u128::from(b)) >> 64;
     let result: i128 = match op.f {
         F::Add => ranged(x + y),
@@ -113,16 +119,22 @@ fn integer(op: &Alu, a: u64, b: u64, c: u64) -> u64 {
                 }
         }
         F::Mad(half) => ranged(product(half) + z),
-        F::Mul24 | F::Mad24 => {
+        F::Mul24(half) | F::Mad24(half) => {
             let (x, y) = if ty.is_signed() {
                 (i128::from(sext(a, 24)), i128::from(sext(b, 24)))
             } else {
                 (i128::from(trim(a, 24)), i128::from(trim(b, 24)))
             };
-            x * y + if op.f == F::Mad24 { z } else { 0 }
+            let product = if half == Half::Hi { (x * y) >> 16 } else { x * y };
+            let product = if ty.is_signed() {
+                i128::from(product as i32)
+            } else {
+                i128::from(product as u32)
+            };
+            ranged(product + if matches!(op.f, F::Mad24(_)) { z } else { 0 })
         }
         F::Sad => (x - y).abs() + z,
-        // Division by zero is trapped before; inactive lanes may hold anything.
+        // Division by zero trapped earlier; inactive lanes may hold anything.
         F::Div => x.checked_div(y).unwrap_or(0),
         F::Rem => x.checked_rem(y).unwrap_or(0),
         F::Abs => x.abs(),
@@ -148,12 +160,12 @@ fn integer(op: &Alu, a: u64, b: u64, c: u64) -> u64 {
         F::Bfind | F::BfindShift => i128::from(bfind(op.f == F::BfindShift, x, bits)),
         F::Bfe => i128::from(bfe(a, b, c, ty)),
         F::Fns => i128::from(fns(a as u32, b as u32, c as i32)),
-        F::Dp4a => {
-            let byte = |v: u64, i: u32| {
-                let v = v >> (8 * i) & 0xff;
-                if ty.is_signed() { i128::from(v as u8 as i8) } else { i128::from(v) }
-            };
-            z + (0..4).map(|i| byte(a, i) * byte(b, i)).sum::<i128>()
+        F::Dp4a { a: sa, b: sb } => {
+            z + (0..4).map(|i| field(a, i, 8, sa) * field(b, i, 8, sb)).sum::<i128>()
+        }
+        F::Dp2a { a: sa, b: sb, hi } => {
+            let from = if hi { 2 } else { 0 };
+            z + (0..2).map(|i| field(a, i, 16, sa) * field(b, from + i, 8, sb)).sum::<i128>()
         }
         F::Prmt(mode) => i128::from(prmt(mode, a as u32, b as u32, c as u32)),
         F::Lop3(table) => {
@@ -176,9 +188,20 @@ fn integer(op: &Alu, a: u64, b: u64, c: u64) -> u64 {
     trim(result as u64, bits)
 }
 
+/// The i-th field of `bits` bits.
+fn field(v: u64, i: u32, bits: u32, signed: bool) -> i128 {
+    let v = trim(v >> (bits * i), bits);
+    if signed { i128::from(sext(v, bits)) } else { i128::from(v) }
+}
+
+/// Position and length of a bit field: their low 8 bits, or all bits for 64-bit fields.
+fn span(pos: u64, len: u64, bits: u32) -> (u32, u32) {
+    if bits == 64 { (pos as u32, len as u32) } else { (pos as u32 & 0xff, len as u32 & 0xff) }
+}
+
 /// Bit field insert.
 fn bfi(a: u64, b: u64, pos: u64, len: u64, bits: u32) -> u64 {
-    let (pos, len) = (pos as u32 & 0xff, len as u32 & 0xff);
+    let (pos, len) = span(pos, len, bits);
     if len == 0 || pos >= bits {
         return trim(b, bits);
     }
@@ -188,19 +211,19 @@ fn bfi(a: u64, b: u64, pos: u64, len: u64, bits: u32) -> u64 {
 
 fn bfe(a: u64, pos: u64, len: u64, ty: Ty) -> u64 {
     let bits = ty.bits();
-    let (pos, len) = (pos as u32 & 0xff, len as u32 & 0xff);
+    let (pos, len) = span(pos, len, bits);
     let a = trim(a, bits);
     if len == 0 {
         return 0;
     }
-    let last = (pos + len - 1).min(bits - 1);
+    let last = pos.saturating_add(len - 1).min(bits - 1);
     let sign = if ty.is_signed() { a >> last & 1 } else { 0 };
     let field = if pos >= bits { 0 } else { trim(a >> pos, len.min(64)) };
     let valid = bits.saturating_sub(pos).min(len);
     if sign == 1 { field | !trim(u64::MAX, valid) } else { field }
 }
 
-/// So many ones from a bit on.
+/// A mask of `width` ones that starts at bit `at`.
 fn bmsk(at: u32, width: u32, clamp: bool) -> u32 {
     if clamp && at >= 32 {
         return 0;
@@ -220,9 +243,12 @@ fn bfind(shift: bool, x: i128, bits: u32) -> u32 {
     if shift { bits - 1 - at } else { at }
 }
 
-/// The place of the n-th set bit from a base, up for n > 0, down for n < 0.
+/// The position of the n-th set bit from a base: upwards for n > 0, downwards for n < 0.
 fn fns(mask: u32, base: u32, n: i32) -> u32 {
     let base = base & 31;
+    if n == i32::MIN {
+        return 0; // As on an H200.
+    }
     if n == 0 {
         return if mask >> base & 1 == 1 { base } else { u32::MAX };
     }
@@ -281,7 +307,8 @@ fn testp(class: u8, ty: Ty, a: u64) -> bool {
         1 => category == C::Infinite,
         2 => category != C::Nan,
         3 => category == C::Nan,
-        4 => category == C::Normal,
+        // Zero counts as normal.
+        4 => matches!(category, C::Normal | C::Zero),
         _ => category == C::Subnormal,
     }
 }
@@ -321,14 +348,33 @@ fn float32(op: &Alu, a: u32, b: u32, c: u32) -> u64 {
         F::Ex2 => dx.exp2() as f32,
         F::Tanh => dx.tanh() as f32,
         F::Min | F::Max | F::MinNan | F::MaxNan => pick(op.f, dx, dy) as f32,
+        F::MinXorsign | F::MaxXorsign => {
+            let f = if op.f == F::MinXorsign { F::Min } else { F::Max };
+            let picked = pick(f, dx.abs(), dy.abs()) as f32;
+            let sign = (x.to_bits() ^ y.to_bits()) & 1 << 31;
+            if picked.is_nan() { picked } else { f32::from_bits(picked.to_bits() | sign) }
+        }
         _ => f32::NAN,
     };
     let result = if op.sat { saturate(f64::from(result)) as f32 } else { result };
-    let bits = canon32(result);
+    let mut bits = canon32(result);
+    if op.ftz && bits & 0x7fff_ffff == 0x80_0000 {
+        // A result that would be subnormal with unlimited exponent range is flushed too.
+        let exact = match op.f {
+            F::Mul(_) => dx * dy,
+            F::Fma => odd_add(dx * dy, dz),
+            _ => f64::INFINITY,
+        };
+        let scale = 2f64.powi(64);
+        let rounded = widen(narrow(exact * scale, Ty::F32, op.round), Ty::F32);
+        if rounded.abs() < f64::from(f32::MIN_POSITIVE) * scale {
+            bits &= 1 << 31;
+        }
+    }
     u64::from(if op.ftz { flush32(bits) } else { bits })
 }
 
-/// Rounds a sum; an exact zero of unlike signs is negative when rounding down.
+/// Corrects the sign of a sum: an exact zero of unlike signs is negative when rounding down.
 fn zero_sum(sum: f64, a: f64, b: f64, op: &Alu) -> u64 {
     let unlike = a.is_sign_negative() != b.is_sign_negative();
     if sum == 0.0 && unlike && op.round == Rounding::Down {
@@ -337,7 +383,7 @@ fn zero_sum(sum: f64, a: f64, b: f64, op: &Alu) -> u64 {
     narrow(sum, op.ty, op.round)
 }
 
-/// The smaller or greater, -0 below +0; the `Nan` ones let NaN win.
+/// The smaller or greater value, with -0 below +0. The `Nan` variants return NaN if either is NaN.
 fn pick(f: F, x: f64, y: f64) -> f64 {
     let nan = x.is_nan() || y.is_nan();
     match f {
@@ -370,7 +416,7 @@ fn float64(op: &Alu, x: f64, y: f64, z: f64) -> u64 {
         F::Add => float::add64(x, y, round),
         F::Sub => float::add64(x, -y, round),
         F::Mul(_) => float::mul64(x, y, round),
-        F::Fma => x.mul_add(y, z),
+        F::Fma => float::fma64(x, y, z, round),
         F::Div | F::DivApprox => float::div64(x, y, round),
         F::Sqrt => float::sqrt64(x, round),
         F::Rcp => float::div64(1.0, x, round),
@@ -381,7 +427,7 @@ fn float64(op: &Alu, x: f64, y: f64, z: f64) -> u64 {
     canon64(if op.sat { saturate(result) } else { result })
 }
 
-/// Half formats: computed in double precision, rounded to odd, then once.
+/// Half formats: computed in double precision, rounded to odd, then rounded once more to the format.
 fn float16(op: &Alu, a: u64, b: u64, c: u64) -> u64 {
     let ty = op.ty;
     match op.f {
@@ -409,7 +455,7 @@ fn float16(op: &Alu, a: u64, b: u64, c: u64) -> u64 {
     flush(bits)
 }
 
-/// A comparison.
+/// Compares two values.
 pub(crate) fn compare(cmp: Cmp, ty: Ty, ftz: bool, a: u64, b: u64) -> bool {
     use std::cmp::Ordering::*;
     let order = match ty {

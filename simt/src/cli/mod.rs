@@ -26,7 +26,7 @@ struct Cli {
 enum Command {
     /// Launch an entry once, and print its outputs and counts.
     Run(Box<Run>),
-    /// Tell whether a PTX file can be run, and what is missing.
+    /// Tell whether a PTX file can be run, and list what is missing.
     Check {
         /// The PTX file.
         file: PathBuf,
@@ -37,19 +37,19 @@ enum Command {
 struct Run {
     /// The PTX file.
     file: PathBuf,
-    /// Entry to launch; may be left out where there is only one.
+    /// Entry to launch; optional if the file has only one.
     #[arg(long)]
     entry: Option<String>,
     /// Blocks: X, X,Y or X,Y,Z.
     #[arg(long, default_value = "1", value_parser = dims)]
     grid: [u32; 3],
-    /// Threads of a block: X, X,Y or X,Y,Z.
+    /// Threads per block: X, X,Y or X,Y,Z.
     #[arg(long, default_value = "32", value_parser = dims)]
     block: [u32; 3],
-    /// Blocks of a cluster: X, X,Y or X,Y,Z.
+    /// Blocks per cluster: X, X,Y or X,Y,Z.
     #[arg(long, default_value = "1", value_parser = dims)]
     cluster: [u32; 3],
-    /// Bytes of dynamic shared memory.
+    /// Bytes of dynamic shared memory per block.
     #[arg(long, default_value_t = 0)]
     shared: u32,
     /// An argument, in order: TYPE:VALUE, buf:TYPE:COUNT:FILL or out:TYPE:COUNT.
@@ -58,23 +58,23 @@ struct Run {
     /// path of a file with the bytes. Contents of `out` are printed after the run.
     #[arg(long = "arg", value_name = "ARG")]
     args: Vec<String>,
-    /// converged, min-pc or adversarial:SEED.
+    /// Schedule: converged, min-pc or adversarial:SEED.
     #[arg(long, default_value = "converged")]
     schedule: Schedule,
-    /// GPU to play: sm_70, sm_86, sm_90 or sm_120, with :SMS for another count of
-    /// multiprocessors; by default one that runs the file.
+    /// GPU to simulate: sm_70, sm_86, sm_90 or sm_120, with :SMS for another number of
+    /// multiprocessors; the default is one that runs the file.
     #[arg(long)]
     gpu: Option<Arch>,
     /// Warp instructions that the launch may execute.
     #[arg(long)]
     budget: Option<u64>,
-    /// Seconds that may pass with no block ending; 0 for as many as it takes.
+    /// Seconds without a finished block after which the launch is stopped; 0 for no limit.
     #[arg(long, default_value_t = 10.0, value_parser = seconds, allow_negative_numbers = true)]
     patience: f64,
-    /// Checks to make: memory, races, sync, separated by commas; or all. Findings make it fail.
+    /// Checks to make: memory, races, sync, separated by commas; or all. Findings make the run fail.
     #[arg(long, value_delimiter = ',', value_name = "CHECKS")]
     check: Vec<Check>,
-    /// Write what the first block does, access by access, to a file as JSON.
+    /// Write the accesses of the first block to a file as JSON.
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
     /// Print everything as JSON.
@@ -86,18 +86,18 @@ struct Run {
 enum Check {
     /// Reads of uninitialised memory, and addresses out of bounds.
     Memory,
-    /// Unordered accesses to one place.
+    /// Unordered accesses to one address.
     Races,
-    /// Barriers and shuffles against their rules.
+    /// Misused barriers and shuffles.
     Sync,
-    /// All of them.
+    /// All checks.
     All,
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(seconds) if (0.0..=1e9).contains(&seconds) => Ok(seconds),
-        _ => Err("give a number of seconds from 0 to 10^9".into()),
+        _ => Err("the number of seconds must be from 0 to 10^9".into()),
     }
 }
 
@@ -105,13 +105,13 @@ fn dims(text: &str) -> Result<[u32; 3], String> {
     let mut dims = [1; 3];
     let parts: Vec<&str> = text.split(',').collect();
     if parts.len() > 3 {
-        return Err("at most three numbers".into());
+        return Err("give at most three numbers".into());
     }
     for (dim, part) in dims.iter_mut().zip(parts) {
         *dim = part
             .trim()
             .parse()
-            .map_err(|_| format!("`{part}` is no whole number from 0 to {}", u32::MAX))?;
+            .map_err(|_| format!("`{part}` is not an integer from 0 to {}", u32::MAX))?;
     }
     Ok(dims)
 }
@@ -129,7 +129,7 @@ pub(crate) fn main() -> ExitCode {
         },
     };
     match std::io::stdout().write_all(text.as_bytes()).and_then(|()| std::io::stdout().flush()) {
-        // A reader that has gone, such as `head`, is no failure.
+        // A reader that closed the pipe, such as `head`, is no failure.
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
             let _ = writeln!(std::io::stderr(), "error: writing the result: {error}");
             ExitCode::FAILURE
@@ -184,7 +184,7 @@ fn located(file: &Path, error: &ParseError) -> String {
     format!("{}:{}:{}: {}", file.display(), error.line, error.column, error.message)
 }
 
-/// Runs the entry; whether all is well, too.
+/// Runs the entry, and returns its output and whether the run succeeded.
 fn launch(run: &Run) -> Result<(String, bool), String> {
     let text = read(&run.file)?;
     let module = Module::parse(&text).map_err(|e| format!("{}: {e}", run.file.display()))?;
@@ -223,7 +223,7 @@ fn launch(run: &Run) -> Result<(String, bool), String> {
         (Counters::default(), Prints::new()),
         asked(Check::Memory).then(Memory::new),
         asked(Check::Races).then(Races::new),
-        // It costs nothing, and a shuffle from nowhere explains a wrong result.
+        // This check is cheap, and a shuffle from an inactive lane explains a wrong result.
         Sync::new(),
         run.trace.as_ref().map(|_| Trace::new(1)),
     );
@@ -240,7 +240,7 @@ fn launch(run: &Run) -> Result<(String, bool), String> {
     .concat();
     let hints = if asked(Check::Sync) { &[] } else { sync.findings() };
     if let Err(error) = outcome {
-        // What was found or printed before the trap may well explain it.
+        // Findings or output from before the trap may explain it.
         let said: String = prints.printed().iter().map(|p| format!("{p}\n")).collect();
         let before: String = findings.iter().map(|f| format!("{f}\n")).collect();
         return Err(format!("{error}\n{before}{said}").trim_end().to_string());
@@ -303,7 +303,7 @@ fn as_text(
     match prints.total() - prints.printed().len() as u64 {
         0 => {}
         more => {
-            let _ = writeln!(out, "and {more} more texts");
+            let _ = writeln!(out, "and {more} more lines");
         }
     }
     for finding in findings {

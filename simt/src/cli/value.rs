@@ -1,14 +1,14 @@
-//! Arguments as the command line spells them.
+//! Arguments in the notation of the command line.
 
 use std::io::Read as _;
 
 use serde_json::Value;
 use simt::{Arg, Gpu};
 
-/// Largest buffer: a slip of the finger should not fill the machine.
+/// Largest buffer: a typing error must not fill the machine's memory.
 const MOST: u64 = 1 << 32;
 
-/// An argument, and what to print of it afterwards.
+/// An argument, and how to print its buffer afterwards.
 pub(crate) struct Given {
     pub(crate) arg: Arg,
     output: Option<(Ty, u64, usize)>,
@@ -39,7 +39,7 @@ impl Ty {
             "f64" => Ty::F64,
             _ => {
                 return Err(format!(
-                    "no type `{text}`: choose u8, u16, u32, i32, u64, i64, f32 or f64"
+                    "`{text}` is not a type: choose u8, u16, u32, i32, u64, i64, f32 or f64"
                 ));
             }
         })
@@ -94,7 +94,7 @@ impl Ty {
             Ty::I64 => (v as i64).into(),
             Ty::F32 => {
                 let f = f32::from_bits(v as u32);
-                // The shortest text of the float itself, not of the double that it widens to.
+                // The shortest text of the float itself, not of its conversion to double.
                 let text = f.to_string();
                 text.parse().map_or_else(|_| Value::from(text.clone()), |d| float(d, text.clone()))
             }
@@ -104,7 +104,7 @@ impl Ty {
 }
 
 impl Given {
-    /// Parses an argument, and makes the buffer that it asks for.
+    /// Parses an argument, and creates its buffer.
     pub(crate) fn parse(text: &str, gpu: &mut Gpu) -> Result<Given, String> {
         let mut parts = text.splitn(4, ':');
         let kind = parts.next().unwrap_or_default();
@@ -130,8 +130,10 @@ impl Given {
 
 fn buffer(gpu: &mut Gpu, ty: Ty, count: &str, fill: &str, output: bool) -> Result<Given, String> {
     let count: u64 = count.parse().map_err(|_| format!("`{count}` is not a count"))?;
-    let bytes =
-        count.checked_mul(ty.bytes() as u64).filter(|b| *b <= MOST).ok_or("at most 4 GiB")?;
+    let bytes = count
+        .checked_mul(ty.bytes() as u64)
+        .filter(|b| *b <= MOST)
+        .ok_or("a buffer has at most 4 GiB")?;
     let base = gpu.alloc(bytes).map_err(|e| e.to_string())?;
     let data: Vec<u8> = match fill {
         "poison" => Vec::new(),
@@ -139,15 +141,16 @@ fn buffer(gpu: &mut Gpu, ty: Ty, count: &str, fill: &str, output: bool) -> Resul
         "ones" => (0..count).flat_map(|_| ty.small(1)).collect(),
         "iota" => (0..count).flat_map(|i| ty.small(i)).collect(),
         path => {
-            let said =
-                |e: std::io::Error| format!("{path}: {e} (or give zeros, ones, iota or poison)");
+            let said = |e: std::io::Error| {
+                format!("{path}: {e} (FILL is a file, or zeros, ones, iota or poison)")
+            };
             let mut data = Vec::new();
-            // No more than there is room for: some files never end.
+            // Reads no more than the buffer holds: some files never end.
             let file = std::fs::File::open(path).map_err(said)?;
             file.take(bytes + 1).read_to_end(&mut data).map_err(said)?;
             if data.len() as u64 > bytes {
                 return Err(format!(
-                    "{path} has more bytes than the buffer, which has {bytes}: raise the count"
+                    "{path} has more bytes than the buffer's {bytes}: raise the count"
                 ));
             }
             data

@@ -1,4 +1,4 @@
-//! Arithmetic, comparison, movement between registers.
+//! Arithmetic, comparisons, and moves between registers.
 
 use super::mods::{Decoded, Mods};
 use super::{Decoder, Symbol};
@@ -6,7 +6,7 @@ use crate::alu::fast::classify;
 use crate::inst::{Alu, Bool, Cmp, Dst, F, Fast, Half, Op, Rounding, Src, Ty};
 use crate::parse::ast::Operand;
 
-/// What `.cmp` means.
+/// The comparison that `.cmp` names.
 pub(super) fn comparison(part: &str) -> Option<Cmp> {
     Some(match part {
         "eq" => Cmp::Eq,
@@ -36,7 +36,7 @@ fn logic(part: &str) -> Option<Bool> {
     })
 }
 
-pub(super) const UNKNOWN: &str = "cannot be run: it is not within the subset";
+pub(super) const UNKNOWN: &str = "cannot be run: it is not in the supported subset";
 
 impl Decoder<'_, '_> {
     pub(super) fn arithmetic(
@@ -52,6 +52,13 @@ impl Decoder<'_, '_> {
             "set" => return self.set(mods, operands),
             _ => {}
         }
+        // The only mode that follows the type.
+        const MODES: [&str; 6] = ["f4e", "b4e", "rc8", "ecl", "ecr", "rc16"];
+        let mode = if base == "prmt" {
+            mods.find(|p| MODES.iter().position(|m| *m == p)).map_or(0, |m| m as u8 + 1)
+        } else {
+            0
+        };
         let Some(ty) = mods.ty() else { return Err(UNKNOWN.into()) };
         if ty == Ty::Pred {
             return self.predicate_logic(base, operands);
@@ -104,10 +111,10 @@ impl Decoder<'_, '_> {
                 }
             }
             "mul24" | "mad24" if ty.is_int() && bits == 32 => {
-                if half(mods) != Some(Half::Lo) {
-                    return Err("cannot be run but with `.lo`".into());
-                }
-                alu.f = if base == "mul24" { F::Mul24 } else { F::Mad24 };
+                let Some(half) = half(mods).filter(|half| *half != Half::Wide) else {
+                    return Err("lacks `.lo` or `.hi`".into());
+                };
+                alu.f = if base == "mul24" { F::Mul24(half) } else { F::Mad24(half) };
                 sources = vec![ty; if base == "mul24" { 2 } else { 3 }];
             }
             "mad" | "fma" if float => {
@@ -116,9 +123,6 @@ impl Decoder<'_, '_> {
                 } else {
                     F::Fma
                 };
-                if ty == Ty::F64 && alu.round != Rounding::Near {
-                    return Err("cannot be run in double precision but with `.rn`".into());
-                }
                 sources = vec![ty; 3];
             }
             "sad" if ty.is_int() => {
@@ -144,6 +148,13 @@ impl Decoder<'_, '_> {
             }
             "min" | "max" if ty.is_int() || float => {
                 let nan = float && mods.take("NaN");
+                if ty == Ty::F32 && !nan && mods.take("xorsign") {
+                    if !mods.take("abs") {
+                        return Err("takes `.xorsign` only with `.abs`".into());
+                    }
+                    alu.f = if base == "min" { F::MinXorsign } else { F::MaxXorsign };
+                    return self.alu(alu, &[ty; 2], bits, operands);
+                }
                 alu.f = match (base, nan) {
                     ("min", false) => F::Min,
                     ("min", true) => F::MinNan,
@@ -212,9 +223,7 @@ impl Decoder<'_, '_> {
                 sources = vec![ty; 3];
             }
             "prmt" if ty == Ty::B32 => {
-                const MODES: [&str; 6] = ["f4e", "b4e", "rc8", "ecl", "ecr", "rc16"];
-                let mode = mods.find(|p| MODES.iter().position(|m| *m == p));
-                alu.f = F::Prmt(mode.map_or(0, |m| m as u8 + 1));
+                alu.f = F::Prmt(mode);
                 sources = vec![ty; 3];
             }
             "lop3" if ty == Ty::B32 => {
@@ -224,13 +233,20 @@ impl Decoder<'_, '_> {
                 alu.f = F::Lop3(*table as u8);
                 return self.alu(alu, &[ty; 3], 32, rest);
             }
-            "dp4a" if ty.bits() == 32 && ty.is_int() => {
-                let other = mods.ty();
-                if other != Some(ty) {
-                    return Err("cannot be run with operands of unlike sign".into());
-                }
-                alu.f = F::Dp4a;
-                sources = vec![ty; 3];
+            "dp4a" | "dp2a" if bits == 32 && ty.is_int() => {
+                let Some(first) = mods.ty().filter(|ty| ty.bits() == 32 && ty.is_int()) else {
+                    return Err("lacks the type of its first operand".into());
+                };
+                let (a, b) = (first.is_signed(), ty.is_signed());
+                alu.f = match (base, half(mods)) {
+                    ("dp4a", None) => F::Dp4a { a, b },
+                    ("dp2a", Some(half)) if half != Half::Wide => {
+                        F::Dp2a { a, b, hi: half == Half::Hi }
+                    }
+                    _ => return Err("needs exactly one of `.lo` and `.hi`".into()),
+                };
+                alu.ty = if a || b { Ty::S32 } else { Ty::U32 };
+                sources = vec![alu.ty; 3];
             }
             "selp" if bits >= 16 => {
                 alu.f = F::Selp;
@@ -303,7 +319,7 @@ impl Decoder<'_, '_> {
             return Err("has no operands".into());
         };
         if rest.len() != sources.len() {
-            return Err(format!("takes {} sources, but {} are written", sources.len(), rest.len()));
+            return Err(format!("takes {} sources, but has {}", sources.len(), rest.len()));
         }
         let dst = self.dst(dst, dst_bits)?;
         let mut src = [Src::Imm(0); 4];
@@ -313,7 +329,7 @@ impl Decoder<'_, '_> {
         Ok(Op::Alu { alu, fast: fast(&alu, dst, &src), dst, src })
     }
 
-    /// Moves, and the packing and unpacking of parts.
+    /// Moves, including those that pack or unpack the halves of a register.
     fn mov(&mut self, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {
         let Some(ty) = mods.ty() else { return Err(UNKNOWN.into()) };
         let [dst, src] = operands else { return Err("takes two operands".into()) };
@@ -351,7 +367,7 @@ impl Decoder<'_, '_> {
         Ok(Op::Alu { alu, fast: fast(&alu, dst, &src), dst, src })
     }
 
-    /// A predicate operand; constants are 0 and not 0.
+    /// A predicate operand; a constant is true unless it is 0.
     pub(super) fn predicate(&self, operand: &Operand<'_>) -> Decoded<Src> {
         match self.src(operand, Ty::Pred)? {
             Src::Imm(v) => Ok(Src::Imm(if v == 0 { 0 } else { u64::from(u32::MAX) })),
@@ -399,7 +415,7 @@ impl Decoder<'_, '_> {
         Ok(Op::Setp { cmp, ty, ftz, join: c, p, q, a: self.src(a, ty)?, b: self.src(b, ty)? })
     }
 
-    /// `d` or `d|p`.
+    /// Parses `d` or `d|p`.
     pub(super) fn pair(
         &self,
         operand: &Operand<'_>,
@@ -413,7 +429,7 @@ impl Decoder<'_, '_> {
     }
 }
 
-/// The loop for an operation, if its operands lie in the planes that the loop reads.
+/// The fast loop for an operation, if its operands lie in the planes that the loop reads.
 pub(super) fn fast(alu: &Alu, dst: Dst, src: &[Src; 4]) -> Fast {
     let fast = classify(alu);
     let word = |s: &Src| matches!(s, Src::W(_) | Src::Imm(_));

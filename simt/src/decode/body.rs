@@ -1,15 +1,15 @@
-//! Statements in their order: declarations, and instructions with their places.
+//! Statements in order: declarations, and instructions with their source lines.
 
 use super::{Decoder, Mods};
 use crate::ParseError;
 use crate::inst::{Inst, NOWHERE, Op};
 use crate::parse::ast::{self, Stmt};
 
-/// Instructions of an entry, with those of the functions that it calls.
+/// Limit on the instructions of an entry, including those of the functions that it calls.
 const MOST_INSTS: usize = 1 << 18;
 
 impl<'a> Decoder<'_, 'a> {
-    /// All of a body.
+    /// Decodes a whole body.
     pub(super) fn body(&mut self, body: &[Stmt<'a>]) {
         let Decoder { names, errors, lines, .. } = self;
         names.enter_body(body, &mut |offset, message| errors.push(lines.error(offset, message)));
@@ -53,7 +53,7 @@ impl<'a> Decoder<'_, 'a> {
         self.names.leave_body();
     }
 
-    /// Adds an instruction, with its places.
+    /// Adds an instruction with its source line.
     pub(super) fn emit(&mut self, inst: &ast::Inst<'_>, decoded: Inst) {
         if self.is_too_long() {
             return;
@@ -67,7 +67,7 @@ impl<'a> Decoder<'_, 'a> {
         self.code.texts.push(inst.text.split_whitespace().collect::<Vec<_>>().join(" "));
     }
 
-    /// Whether there is no room for more instructions, which has been said.
+    /// Whether the limit is exceeded; this has been reported already.
     pub(super) fn is_too_long(&self) -> bool {
         self.code.insts.len() == MOST_INSTS
     }
@@ -76,7 +76,7 @@ impl<'a> Decoder<'_, 'a> {
         self.report(self.lines.error(offset, message));
     }
 
-    /// A function that is called twice is wrong once.
+    /// Adds an error once, even if its function is called twice.
     fn report(&mut self, error: ParseError) {
         if !self.errors.contains(&error) {
             self.errors.push(error);

@@ -1,19 +1,19 @@
-//! Direct calls: a function is spread out where it is called, and what the host of a kernel
-//! provides (`printf`, `assert`) is one instruction.
+//! Direct calls: a function is inlined at each call, and a function that the driver
+//! provides (`printf`, `assert`) becomes one instruction.
 
 use super::names::Symbol;
 use super::{Decoded, Decoder};
 use crate::inst::{Host, HostCall, Inst, NOWHERE, Op, Slot, Src, Window};
 use crate::parse::ast::{self, Operand, Param};
 
-/// A function that is being spread out.
+/// A function that is being inlined.
 pub(super) struct Call<'a> {
     pub(super) name: &'a str,
-    /// The label behind it: where `ret` goes.
+    /// The label after it: the target of `ret`.
     pub(super) end: u32,
 }
 
-/// Calls within calls.
+/// Limit on nested calls.
 const DEEPEST: usize = 32;
 
 impl<'a> Decoder<'_, 'a> {
@@ -38,8 +38,8 @@ impl<'a> Decoder<'_, 'a> {
         let shown = crate::symbol::plain(name);
         let (Some(func), false) = (func, self.names.find(name).is_some()) else {
             return Err(format!(
-                "the call of `{shown}`{place} cannot be run: no such function is in this text, \
-                 and a pointer to a function is not followed"
+                "the call of `{shown}`{place} cannot be run: this module defines no such function, \
+                 and function pointers are not supported"
             ));
         };
         let results = self.slots(results, &func.returns, shown)?;
@@ -57,8 +57,8 @@ impl<'a> Decoder<'_, 'a> {
         };
         if self.calls.iter().any(|call| call.name == name) {
             return Err(format!(
-                "the call of `{shown}`{place} cannot be run: it calls itself, and there is no \
-                 stack here; write it as a loop"
+                "the call of `{shown}`{place} cannot be run: it calls itself, and the interpreter has no \
+                 stack; write it as a loop"
             ));
         }
         if self.is_too_long() {
@@ -70,7 +70,7 @@ impl<'a> Decoder<'_, 'a> {
             ));
         }
         let end = self.names.new_label();
-        // The call itself is an instruction; lanes whose guard fails pass it by.
+        // The call itself is an instruction; lanes whose guard fails skip it.
         let op = match guard {
             None => Op::Nop,
             Some(_) => Op::Branch(end),
@@ -91,11 +91,11 @@ impl<'a> Decoder<'_, 'a> {
         Ok(())
     }
 
-    /// Where arguments or results lie, one for each parameter.
+    /// The addresses of arguments or results, one for each parameter.
     fn slots(&self, given: &[Operand<'_>], takes: &[Param<'_>], name: &str) -> Decoded<Vec<Slot>> {
         if given.len() != takes.len() {
             return Err(format!(
-                "the call of `{name}` hands over {} values where it takes {}",
+                "the call of `{name}` passes {} values, but the function takes {}",
                 given.len(),
                 takes.len()
             ));
@@ -106,33 +106,33 @@ impl<'a> Decoder<'_, 'a> {
                     let bytes = self.names.local_bytes(offset);
                     if bytes < u64::from(takes.bytes) {
                         return Err(format!(
-                            "`{name}` has {bytes} bytes, where {} are to be handed over",
+                            "`{name}` has {bytes} bytes, but the parameter has {}",
                             takes.bytes
                         ));
                     }
                     Ok(Slot { offset: offset as u32, bytes: takes.bytes })
                 }
                 _ => Err(format!(
-                    "`{name}` cannot be handed over: only `.param` variables of the body can"
+                    "`{name}` cannot be passed: only `.param` variables of the body can"
                 )),
             },
-            _ => Err("an argument that is no `.param` variable cannot be handed over".into()),
+            _ => Err("an argument that is not a `.param` variable cannot be passed".into()),
         };
         given.iter().zip(takes).map(slot).collect()
     }
 }
 
-/// What a kernel asks of a device that has more than an interpreter has.
+/// The error for a function that the interpreter does not provide.
 fn no_such_host(name: &str, place: &str) -> String {
     let instead = match name {
         "malloc" | "free" => {
-            "there is no heap of the device here; give the kernel a buffer of the host instead"
+            "there is no device heap; pass the kernel a buffer from the host instead"
         }
-        "vprintf" | "__assertfail" => "it is declared with other parameters than NVIDIA's",
+        "vprintf" | "__assertfail" => "its parameters differ from those of NVIDIA's declaration",
         _ if name.starts_with("cudaCG") => {
-            "a cooperative launch is not imitated; launch one kernel for each phase instead"
+            "cooperative launches are not supported; launch one kernel for each phase instead"
         }
-        _ => "only its declaration is in this text; define it in the same file",
+        _ => "this module only declares it; define it in the same file",
     };
     format!("the call of `{name}`{place} cannot be run: {instead}")
 }

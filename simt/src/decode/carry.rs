@@ -1,4 +1,4 @@
-//! Arithmetic in parts: sums, differences and products that leave or take a carry.
+//! Multi-word arithmetic: sums, differences and products that produce or consume a carry.
 
 use super::Decoder;
 use super::mods::{Decoded, Mods};
@@ -7,7 +7,7 @@ use crate::parse::ast::Operand;
 
 impl Decoder<'_, '_> {
     /// `add.cc`, `addc`, `sub.cc`, `subc`, `mad.lo.cc`, `madc.hi` and so on; `None` for the
-    /// others, which neither leave nor take a carry.
+    /// others, which neither produce nor consume a carry.
     pub(super) fn carry(
         &mut self,
         base: &str,
@@ -19,14 +19,14 @@ impl Decoder<'_, '_> {
             "add" | "addc" => (CarryOp::Add, base == "addc"),
             "sub" | "subc" => (CarryOp::Sub, base == "subc"),
             "mad" | "madc" => (CarryOp::Mad(Half::Lo), base == "madc"),
-            _ if leaves => return Err("leaves no carry (`.cc`)".into()),
+            _ if leaves => return Err("cannot produce a carry (`.cc`)".into()),
             _ => return Ok(None),
         };
         if !leaves && !takes {
             return Ok(None);
         }
         let Some(ty) = mods.ty().filter(|ty| ty.is_int() && ty.bits() >= 32) else {
-            return Err("cannot be run but on whole numbers of 32 or 64 bits".into());
+            return Err("can be run only on integers of 32 or 64 bits".into());
         };
         let op = match op {
             CarryOp::Mad(_) if mods.take("lo") => CarryOp::Mad(Half::Lo),
@@ -50,8 +50,8 @@ impl Decoder<'_, '_> {
         }))))
     }
 
-    /// `vote.ballot.b32` and the like with no member mask, of targets before sm_70: of the lanes
-    /// that execute it.
+    /// `vote.ballot.b32` and others without a member mask, for targets before sm_70: all active
+    /// lanes take part.
     pub(super) fn vote_of_active(
         &mut self,
         mods: &mut Mods<'_>,
@@ -60,7 +60,7 @@ impl Decoder<'_, '_> {
         let [dst, a] = operands else { return Err("has too few or too many operands".into()) };
         let target = self.text.target.strip_prefix("sm_").and_then(|n| n.parse::<u32>().ok());
         if target.is_none_or(|target| target >= 70) {
-            return Err("cannot be run without `.sync` from sm_70 on: name the lanes that take \
+            return Err("cannot be run without `.sync` from sm_70 on: give the mask of the lanes that take \
                         part (`__ballot_sync`)"
                 .into());
         }
@@ -68,6 +68,6 @@ impl Decoder<'_, '_> {
         if mods.take("ballot") && mods.ty() == Some(Ty::B32) {
             return Ok(Op::Ballot { dst: self.dst(dst, 32)?, a });
         }
-        Err("cannot be run without `.sync` but as `.ballot.b32`".into())
+        Err("can be run without `.sync` only as `.ballot.b32`".into())
     }
 }

@@ -1,4 +1,6 @@
-//! Immediates of hot instructions, spread over planes once and not at each use.
+//! Immediates of hot instructions: expanded to planes of 32 lanes once, not at each use.
+
+use rustc_hash::FxHashMap;
 
 use crate::inst::{Fast, Op, Src};
 use crate::kernel::Kernel;
@@ -6,6 +8,7 @@ use crate::kernel::Kernel;
 /// Turns the immediates of fast loops and comparisons into constant planes.
 pub(super) fn spread(kernel: &mut Kernel) {
     let mut insts = std::mem::take(&mut kernel.insts);
+    let mut found = Found::default();
     for inst in &mut insts {
         match &mut inst.op {
             Op::Alu { fast, src, .. } => match fast {
@@ -17,17 +20,17 @@ pub(super) fn spread(kernel: &mut Kernel) {
                 | Fast::MulF64
                 | Fast::FmaF64
                 | Fast::Trunc64 => {
-                    src.iter_mut().for_each(|s| kernel.double(s));
+                    src.iter_mut().for_each(|s| kernel.double(&mut found, s));
                 }
                 Fast::Shl64 => {
-                    kernel.double(&mut src[0]);
-                    kernel.word(&mut src[1]);
+                    kernel.double(&mut found, &mut src[0]);
+                    kernel.word(&mut found, &mut src[1]);
                 }
-                _ => src.iter_mut().for_each(|s| kernel.word(s)),
+                _ => src.iter_mut().for_each(|s| kernel.word(&mut found, s)),
             },
             Op::Setp { ty, a, b, .. } if !ty.is_float() => match ty.bits() {
-                32 => [a, b].into_iter().for_each(|s| kernel.word(s)),
-                64 => [a, b].into_iter().for_each(|s| kernel.double(s)),
+                32 => [a, b].into_iter().for_each(|s| kernel.word(&mut found, s)),
+                64 => [a, b].into_iter().for_each(|s| kernel.double(&mut found, s)),
                 _ => {}
             },
             _ => {}
@@ -36,13 +39,18 @@ pub(super) fn spread(kernel: &mut Kernel) {
     kernel.insts = insts;
 }
 
+/// Where each constant lies, in both kinds of planes.
+#[derive(Default)]
+struct Found {
+    words: FxHashMap<u32, usize>,
+    doubles: FxHashMap<u64, usize>,
+}
+
 impl Kernel {
-    fn word(&mut self, src: &mut Src) {
+    fn word(&mut self, found: &mut Found, src: &mut Src) {
         let Src::Imm(v) = *src else { return };
-        let plane = [v as u32; 32];
-        let found = self.words.iter().position(|w| *w == plane);
-        let at = found.unwrap_or_else(|| {
-            self.words.push(plane);
+        let at = *found.words.entry(v as u32).or_insert_with(|| {
+            self.words.push([v as u32; 32]);
             self.words.len() - 1
         });
         if let Ok(at) = u16::try_from(at) {
@@ -50,12 +58,10 @@ impl Kernel {
         }
     }
 
-    fn double(&mut self, src: &mut Src) {
+    fn double(&mut self, found: &mut Found, src: &mut Src) {
         let Src::Imm(v) = *src else { return };
-        let plane = [v; 32];
-        let found = self.doubles.iter().position(|d| *d == plane);
-        let at = found.unwrap_or_else(|| {
-            self.doubles.push(plane);
+        let at = *found.doubles.entry(v).or_insert_with(|| {
+            self.doubles.push([v; 32]);
             self.doubles.len() - 1
         });
         if let Ok(at) = u16::try_from(at) {

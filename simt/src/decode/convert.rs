@@ -1,4 +1,4 @@
-//! Comparisons to values, and conversions.
+//! Comparisons that yield values, and conversions.
 
 use super::Decoder;
 use super::arith::{UNKNOWN, comparison, fast};
@@ -24,7 +24,36 @@ impl Decoder<'_, '_> {
         self.alu(alu, &[from; 2], ty.bits(), operands)
     }
 
+    /// `cvt.pack.sat.s16.s32 d, a, b` and `cvt.pack.sat.s8.s32.b32 d, a, b, c`.
+    fn cvt_pack(&self, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {
+        let mut from = mods.ty();
+        let above = from == Some(Ty::B32);
+        if above {
+            from = mods.ty();
+        }
+        let to = mods.ty();
+        let (Some(Ty::S32), Some(to), true) = (from, to, mods.take("sat")) else {
+            return Err(UNKNOWN.into());
+        };
+        let narrow = match (to, above) {
+            (Ty::U16 | Ty::S16, false) => 2,
+            (Ty::U8 | Ty::S8, true) => 3,
+            _ => return Err(UNKNOWN.into()),
+        };
+        let alu = Alu {
+            f: F::CvtSatPack(to),
+            ty: Ty::B32,
+            round: Rounding::Near,
+            ftz: false,
+            sat: false,
+        };
+        self.alu(alu, &[Ty::B32; 3][..narrow], 32, operands)
+    }
+
     pub(super) fn cvt(&self, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {
+        if mods.take("pack") {
+            return self.cvt_pack(mods, operands);
+        }
         let (Some(from), Some(ty)) = (mods.ty(), mods.ty()) else { return Err(UNKNOWN.into()) };
         if from == Ty::Pred || ty == Ty::Pred || from.is_packed() {
             return Err(UNKNOWN.into());
@@ -58,8 +87,11 @@ impl Decoder<'_, '_> {
             let src = [self.src(a, from)?, self.src(b, from)?, Src::Imm(0), Src::Imm(0)];
             return Ok(Op::Alu { alu, fast: Fast::No, dst: self.dst(dst, 32)?, src });
         }
+        if from == Ty::F32 && matches!(ty, Ty::F16 | Ty::BF16) && mods.take("relu") {
+            alu.f = F::CvtRelu;
+        }
         if from.is_float() && !ty.is_float() && whole.is_none() {
-            return Err("lacks a rounding to a whole number, such as `.rzi`".into());
+            return Err("lacks a rounding to an integer, such as `.rzi`".into());
         }
         let [dst, a] = operands else { return Err("takes two operands".into()) };
         let dst = self.wide_dst(dst, ty.bits())?;

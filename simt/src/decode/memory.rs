@@ -1,4 +1,4 @@
-//! Loads, stores, atomics, copies, and the arithmetic of addresses.
+//! Loads, stores, atomics, copies, and address arithmetic.
 
 use super::mods::{Decoded, Mods, window};
 use super::{Decoder, Symbol};
@@ -9,7 +9,7 @@ use crate::model::{AccessKind, CopyGroup, Order, Scope};
 use crate::parse::ast::{Base, Operand};
 
 impl Decoder<'_, '_> {
-    /// `[base+offset]`, and the window of the variable in it, if one is named.
+    /// Decodes `[base+offset]`, and the window of the variable in it, if it names one.
     pub(super) fn address(&self, operand: &Operand<'_>) -> Decoded<(Address, Option<Window>)> {
         let Operand::Address(base, offset) = operand else {
             return Err("lacks an address in brackets".into());
@@ -27,9 +27,9 @@ impl Decoder<'_, '_> {
                     self.mention(src, window);
                     Ok((Address { base: src, offset: *offset }, Some(window)))
                 }
-                _ => {
-                    Err(format!("has the address `{name}`, which is no register or variable here"))
-                }
+                _ => Err(format!(
+                    "has the address `{name}`, which is not a register or variable in scope"
+                )),
             },
         }
     }
@@ -41,13 +41,13 @@ impl Decoder<'_, '_> {
         let scope = mods.scope();
         let mut window = mods.window();
         let (addr, variable) = self.address(addr)?;
-        // What a call hands over lies in the thread's own memory.
+        // The arguments of a call lie in the thread's local memory.
         if window == Window::Param && variable == Some(Window::Local) {
             window = Window::Local;
         } else if window == Window::Param && variable.is_none() && !self.calls.is_empty() {
-            return Err("cannot be run: it takes a function's parameter by its address".into());
+            return Err("cannot be run: it takes the address of a function's parameter".into());
         }
-        // A variable's name is an offset in its own window, which the instruction has to say.
+        // A variable's name is an offset in its own window, and the instruction must name that window.
         if let Some(own) = variable {
             let same = own == window || (own == Window::Shared && window == Window::SharedCluster);
             let generic =
@@ -77,7 +77,7 @@ impl Decoder<'_, '_> {
 
     pub(super) fn load(&mut self, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {
         let Some(ty) = mods.ty().filter(|ty| !ty.is_packed() && *ty != Ty::Pred) else {
-            return Err("cannot be run: its type is not within the subset".into());
+            return Err("cannot be run: its type is not in the supported subset".into());
         };
         let count = Self::vector(mods);
         let constant = mods.take("nc");
@@ -108,7 +108,7 @@ impl Decoder<'_, '_> {
             return self.store_async(mods, operands);
         }
         let Some(ty) = mods.ty().filter(|ty| !ty.is_packed() && *ty != Ty::Pred) else {
-            return Err("cannot be run: its type is not within the subset".into());
+            return Err("cannot be run: its type is not in the supported subset".into());
         };
         let count = Self::vector(mods);
         let policy = mods.cache();
@@ -122,7 +122,7 @@ impl Decoder<'_, '_> {
         };
         let memory = self.memory(mods, addr, ty)?;
         if matches!(memory.window, Window::Const | Window::Param) {
-            return Err("stores to a space that cannot be written".into());
+            return Err("stores to a read-only state space".into());
         }
         let parts = match src {
             Operand::Vector(parts) => parts.as_slice(),
@@ -135,9 +135,9 @@ impl Decoder<'_, '_> {
         Ok(Op::Store { memory: Box::new(memory), srcs })
     }
 
-    /// A store into a block of the cluster that an `mbarrier` there counts.
+    /// A store to a block of the cluster; an `mbarrier` in that block counts its bytes.
     fn store_async(&mut self, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {
-        let unknown = "cannot be run: this form of it is not within the subset";
+        let unknown = "cannot be run: this form is not in the supported subset";
         mods.take("weak");
         let cluster = mods.take("shared::cluster");
         let counted = mods.take("mbarrier::complete_tx::bytes");
@@ -166,10 +166,11 @@ impl Decoder<'_, '_> {
         operands: &[Operand<'_>],
     ) -> Decoded<Op> {
         let unknown = || {
-            Err("cannot be run: this operation on this type is not within the subset".to_string())
+            Err("cannot be run: this operation on this type is not in the supported subset"
+                .to_string())
         };
         let Some(ty) = mods.ty().filter(|ty| ty.bits() >= 16) else { return unknown() };
-        // Halves keep their subnormals, and have to say so.
+        // Halves keep their subnormals, which PTX must state.
         let noftz = mods.take("noftz");
         if noftz != (ty.is_float() && !matches!(ty, Ty::F32 | Ty::F64)) {
             return unknown();
@@ -236,7 +237,7 @@ impl Decoder<'_, '_> {
         ) {
             return Err("works on global and shared memory only".into());
         }
-        // Global float addition flushes subnormals, shared does not.
+        // Float addition in global memory flushes subnormals; in shared memory it does not.
         let ftz = op == AtomOp::Add && ty == Ty::F32 && memory.window == Window::Global;
         let kind = if dst == Dst::Sink { AccessKind::Reduction } else { AccessKind::Atomic };
         Ok(Op::Atomic(Box::new(Atom { memory, kind, op, ftz, dst, b, c })))
@@ -244,12 +245,12 @@ impl Decoder<'_, '_> {
 
     pub(super) fn cvta(&self, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {
         if mods.ty() != Some(Ty::U64) {
-            return Err("cannot be run but with `.u64`".into());
+            return Err("can be run only with `.u64`".into());
         }
         let to = mods.take("to");
         let Some(window) = mods.find(window) else { return Err("lacks a state space".into()) };
         let [dst, src] = operands else { return Err("takes two operands".into()) };
-        // Global and constant addresses are generic ones already.
+        // Global and constant addresses are already generic.
         if matches!(window, Window::Global | Window::Const) {
             let src = [self.src(src, Ty::U64)?, Src::Imm(0), Src::Imm(0), Src::Imm(0)];
             return Ok(super::arith::copy64(self.dst(dst, 64)?, src));
@@ -300,7 +301,7 @@ impl Decoder<'_, '_> {
         operands: &[Operand<'_>],
     ) -> Decoded<Op> {
         if mods.ty() != Some(Ty::B64) || !mods.take("fractional") {
-            return Err("cannot be run but as `.fractional….b64`".into());
+            return Err("can be run only as `.fractional….b64`".into());
         }
         mods.cache();
         let Some(dst) = operands.first() else { return Err("has no destination".into()) };
@@ -319,11 +320,11 @@ impl Decoder<'_, '_> {
         })
     }
 
-    /// `cp.async` and `cp.async.bulk`, with their groups. Bulk copies to global memory are done at
-    /// once, so waits for their groups have nothing to wait for.
+    /// `cp.async` and `cp.async.bulk`, with their groups. Bulk copies to global memory complete
+    /// immediately, so waits for their groups do nothing.
     pub(super) fn copy(&mut self, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {
         if !mods.take("async") {
-            return Err("cannot be run: it is not within the subset".into());
+            return Err("cannot be run: it is not in the supported subset".into());
         }
         let bulk = mods.take("bulk");
         let group = |group| if bulk { Op::Nop } else { Op::CopyGroup(group) };
@@ -349,13 +350,13 @@ impl Decoder<'_, '_> {
         if bulk { self.bulk(mods, operands) } else { self.small_copy(mods, operands) }
     }
 
-    /// `cp.async.mbarrier.arrive`: by then the copies of the thread are done. But for `.noinc` the arrival is one more than the phase expects, and changes nothing.
+    /// `cp.async.mbarrier.arrive`: the copies of the thread complete before it. Without `.noinc`, the expected count rises by one too, so the arrival changes nothing.
     fn copy_arrives(&mut self, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {
         let arrives = mods.take("arrive");
         let counts = mods.take("noinc");
         let window = mods.window();
         let ([addr], true, Some(Ty::B64)) = (operands, arrives, mods.ty()) else {
-            return Err("cannot be run: this form of it is not within the subset".into());
+            return Err("cannot be run: this form is not in the supported subset".into());
         };
         let addr = self.address(addr)?.0;
         if !counts {
@@ -367,7 +368,7 @@ impl Decoder<'_, '_> {
     }
 
     fn bulk(&mut self, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {
-        let unknown = "cannot be run: this direction is not within the subset";
+        let unknown = "cannot be run: this direction is not in the supported subset";
         let Some(to) = mods.find(window) else { return Err(unknown.into()) };
         let Some(from) = mods.find(window) else { return Err(unknown.into()) };
         let counted = mods.take("mbarrier::complete_tx::bytes");
@@ -417,7 +418,7 @@ impl Decoder<'_, '_> {
         let policy = mods.cache();
         let shared = mods.take("shared") || mods.take("shared::cta");
         if !shared || !mods.take("global") {
-            return Err("cannot be run: this direction is not within the subset".into());
+            return Err("cannot be run: this direction is not in the supported subset".into());
         }
         let mut rest = operands;
         if policy && let Some((last, head)) = rest.split_last() {

@@ -1,4 +1,4 @@
-//! Syntax tree to instructions: names to registers and addresses, opcodes to operations.
+//! Converts the syntax tree to instructions: names to registers and addresses, opcodes to operations.
 
 mod arith;
 mod body;
@@ -25,24 +25,24 @@ use calls::Call;
 use mods::{Decoded, Mods};
 use names::{Names, Symbol};
 
-/// Everything that is known while a kernel is decoded.
+/// The state of the decoder for one kernel.
 pub(super) struct Decoder<'t, 'a> {
     text: &'t Text<'a>,
     lines: &'t Lines,
     names: Names<'a>,
-    /// Blocks of the grid may talk to each other.
+    /// Blocks of the grid may communicate.
     interacts: bool,
-    /// The instructions so far, with their places.
+    /// The instructions so far, with their source lines.
     code: Kernel,
     source_line: u32,
     errors: Vec<ParseError>,
-    /// Functions that are being spread out where they are called, innermost last.
+    /// Functions that are being inlined, innermost last.
     calls: Vec<Call<'a>>,
-    /// Shared variables that instructions name, by their offsets.
+    /// Offsets of the shared variables that instructions name.
     mentions: RefCell<Vec<(u32, u32)>>,
 }
 
-/// Decodes an entry; all that cannot be run is reported.
+/// Decodes an entry, and reports everything that cannot be run.
 pub(crate) fn kernel(
     text: &Text<'_>,
     entry: &ast::Entry<'_>,
@@ -70,7 +70,7 @@ pub(crate) fn kernel(
         errors.sort_by_key(|e| (e.line, e.column));
         return Err(errors);
     }
-    // Falling off the end is an exit.
+    // An entry without `ret` at its end exits there.
     code.insts.push(Inst { op: Op::Exit, guard: None, join: NOWHERE });
     code.lines.push(0);
     code.ptx_lines.push(code.ptx_lines.last().copied().unwrap_or(0));
@@ -95,7 +95,7 @@ impl<'a> Decoder<'_, 'a> {
         let Some((name, not)) = inst.guard else { return Ok(None) };
         match self.names.find(name) {
             Some(Symbol::Reg { dst: Dst::P(p), .. }) => Ok(Some((p, not))),
-            _ => Err(format!("has a guard `{name}` that is no predicate")),
+            _ => Err(format!("has the guard `{name}`, which is not a predicate")),
         }
     }
 
@@ -121,7 +121,11 @@ impl<'a> Decoder<'_, 'a> {
                 match operands {
                     [Operand::Name(label)] => match self.names.label(label) {
                         Some(target) => Op::Branch(target),
-                        None => return Err(format!("jumps to `{label}`, which is no label here")),
+                        None => {
+                            return Err(format!(
+                                "jumps to `{label}`, which is not a label in scope"
+                            ));
+                        }
                     },
                     _ => return Err("takes one label".into()),
                 }
@@ -164,21 +168,21 @@ impl<'a> Decoder<'_, 'a> {
         };
         match mods.rest() {
             None => Ok(op),
-            Some(part) => Err(format!("cannot be run: `.{part}` is not within the subset")),
+            Some(part) => Err(format!("cannot be run: `.{part}` is not in the supported subset")),
         }
     }
 
-    /// Notes that the instruction that is being decoded names a shared variable.
+    /// Records that the current instruction names a shared variable.
     fn mention(&self, src: Src, window: Window) {
         if let (Src::Imm(offset), Window::Shared) = (src, window) {
             self.mentions.borrow_mut().push((self.code.insts.len() as u32, offset as u32));
         }
     }
 
-    /// A destination of exactly so many bits.
+    /// A destination of exactly this many bits.
     fn dst(&self, operand: &Operand<'_>, bits: u32) -> Decoded<Dst> {
         let Operand::Name(name) = operand else {
-            return Err("has a destination that is no register".into());
+            return Err("has a destination that is not a register".into());
         };
         if *name == "_" {
             return Ok(Dst::Sink);
@@ -188,14 +192,14 @@ impl<'a> Decoder<'_, 'a> {
             Some(Symbol::Reg { bits: found, .. }) => {
                 Err(format!("needs {bits} bits, but register `{name}` has {found}"))
             }
-            _ => Err(format!("writes `{name}`, which is no register here")),
+            _ => Err(format!("writes `{name}`, which is not a register in scope")),
         }
     }
 
     /// A destination that may be wider than the value.
     fn wide_dst(&self, operand: &Operand<'_>, bits: u32) -> Decoded<Dst> {
         let Operand::Name(name) = operand else {
-            return Err("has a destination that is no register".into());
+            return Err("has a destination that is not a register".into());
         };
         match self.names.find(name) {
             Some(Symbol::Reg { bits: found, dst }) if found >= bits && found > 1 => Ok(dst),
@@ -203,7 +207,7 @@ impl<'a> Decoder<'_, 'a> {
         }
     }
 
-    /// A source of exactly so many bits.
+    /// A source of exactly this many bits.
     fn src(&self, operand: &Operand<'_>, ty: Ty) -> Decoded<Src> {
         self.source(operand, ty, false)
     }
@@ -216,7 +220,7 @@ impl<'a> Decoder<'_, 'a> {
     fn source(&self, operand: &Operand<'_>, ty: Ty, wider: bool) -> Decoded<Src> {
         match operand {
             Operand::Int(v) if ty.is_float() && !ty.is_packed() && ty.bits() > 16 => {
-                Err(format!("has the integer {v} where a float is wanted"))
+                Err(format!("has the integer {v} where a float is required"))
             }
             Operand::Int(v) => Ok(Src::Imm(*v)),
             Operand::F32(bits) if ty == Ty::F64 => {
@@ -229,7 +233,7 @@ impl<'a> Decoder<'_, 'a> {
             Operand::F64(bits) => Ok(Src::Imm(*bits)),
             Operand::Not(name) => match self.names.find(name) {
                 Some(Symbol::Reg { dst: Dst::P(p), .. }) if ty == Ty::Pred => Ok(Src::NotP(p)),
-                _ => Err(format!("negates `{name}`, which is no predicate here")),
+                _ => Err(format!("negates `{name}`, which is not a predicate in scope")),
             },
             Operand::Name(name) => match self.names.find(name) {
                 Some(Symbol::Reg { bits, dst }) => {

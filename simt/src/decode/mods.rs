@@ -1,12 +1,12 @@
-//! The dotted parts of an opcode, each to be understood exactly once.
+//! The dotted modifiers of an opcode. Each must be decoded exactly once.
 
 use crate::inst::{Rounding, Ty, Window};
 use crate::model::{Order, Scope};
 
-/// What an instruction lacks, as the end of a sentence that begins with its opcode.
+/// An error is the end of a sentence that begins with the opcode.
 pub(super) type Decoded<T> = Result<T, String>;
 
-/// The modifiers that are not yet understood.
+/// The modifiers that are not yet decoded.
 pub(super) struct Mods<'a> {
     parts: Vec<&'a str>,
 }
@@ -19,7 +19,7 @@ impl<'a> Mods<'a> {
         (base, Mods { parts: parts.collect() })
     }
 
-    /// Takes a modifier, if there.
+    /// Removes a modifier, and tells whether it was there.
     pub(super) fn take(&mut self, name: &str) -> bool {
         match self.parts.iter().position(|p| *p == name) {
             Some(at) => {
@@ -30,7 +30,7 @@ impl<'a> Mods<'a> {
         }
     }
 
-    /// Takes the first modifier that means something.
+    /// Removes the first modifier that has a meaning, and returns that meaning.
     pub(super) fn find<T>(&mut self, meaning: impl Fn(&str) -> Option<T>) -> Option<T> {
         let (at, value) =
             self.parts.iter().enumerate().find_map(|(i, p)| Some((i, meaning(p)?)))?;
@@ -38,19 +38,19 @@ impl<'a> Mods<'a> {
         Some(value)
     }
 
-    /// Takes the last modifier if it is a type.
+    /// Removes the last modifier if it is a type.
     pub(super) fn ty(&mut self) -> Option<Ty> {
         let ty = Ty::parse(self.parts.last()?)?;
         self.parts.pop();
         Some(ty)
     }
 
-    /// The first that nobody took.
+    /// The first modifier that was not decoded.
     pub(super) fn rest(&self) -> Option<&'a str> {
         self.parts.first().copied()
     }
 
-    /// Rounding of a float result; near unless said otherwise.
+    /// The rounding of a float result; to nearest by default.
     pub(super) fn round(&mut self) -> Rounding {
         self.find(|p| {
             Some(match p {
@@ -65,7 +65,7 @@ impl<'a> Mods<'a> {
         .unwrap_or_default()
     }
 
-    /// State space; generic unless said otherwise.
+    /// The state space; generic by default.
     pub(super) fn window(&mut self) -> Window {
         self.find(window).unwrap_or(Window::Generic)
     }
@@ -97,7 +97,7 @@ impl<'a> Mods<'a> {
         })
     }
 
-    /// Hints that change when data comes, never which. Whether one names a policy operand.
+    /// Cache hints: they change timing, never values. Returns whether one of them names a policy operand.
     pub(super) fn cache(&mut self) -> bool {
         let hint = |p: &str| {
             let plain = ["ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc"].contains(&p);

@@ -1,4 +1,4 @@
-//! What names stand for: registers, variables, labels, special registers, by scope.
+//! Names by scope: registers, variables, labels, special registers.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -8,7 +8,7 @@ use crate::inst::{Dst, Inst, Op, Special, Src, Ty, Window};
 use crate::kernel::{Kernel, Param, SharedVar};
 use crate::parse::ast::{Base, Entry, Operand, Stmt, Text, Var, VarSpace};
 
-/// What a name stands for.
+/// The meaning of a name.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Symbol {
     Reg {
@@ -28,9 +28,9 @@ struct Scope<'a> {
     labels: usize,
 }
 
-/// Most registers of a width: more than any PTX has, and a warp's planes still fit in memory.
+/// Limit on the registers of a width: more than real PTX uses, and a warp's planes still fit in memory.
 const MOST: u32 = 1 << 14;
-/// Bytes of static shared memory, and of a thread's local memory: beyond any device, or any sense.
+/// Bytes of static shared memory, and of a thread's local memory: beyond any device.
 const MOST_SHARED: u64 = 1 << 20;
 const MOST_LOCAL: u64 = 1 << 16;
 /// Bytes of parameters that PTX allows.
@@ -38,35 +38,35 @@ const MOST_PARAMS: u32 = 32_764;
 
 /// All names of a kernel.
 pub(super) struct Names<'a> {
-    /// The text's own variables first, then the scopes of the entry and of what it calls.
+    /// The module's variables first, then the scopes of the entry and of the functions that it calls.
     scopes: Vec<Scope<'a>>,
-    /// Where the scopes of the entry, and of each function that is being called, begin.
+    /// The first scope of the entry, and of each function that is being inlined.
     frames: Vec<usize>,
-    /// Labels of each scope, in the order of the text, and its parent; the root is its own.
+    /// Labels of each scope, in source order, and its parent; the root is its own parent.
     labels: Vec<(FxHashMap<&'a str, u32>, usize)>,
-    /// Of each body that is being decoded: its first scope of labels, and how many it opened.
+    /// For each body that is being decoded: its first scope of labels, and the number of scopes it opened.
     bodies: Vec<(usize, usize)>,
-    /// Where each label stands, once that is known.
+    /// The instruction of each label, once it is known.
     places: Vec<u32>,
     planes: [u32; 3],
     params: Vec<Param>,
-    /// Shared variables of bodies, by their place in the text: one each, however often a
+    /// Shared variables of bodies, by their position in the source: one each, however often a
     /// function is called.
     placed: FxHashMap<usize, u64>,
     shared_vars: Vec<SharedVar>,
-    /// Bytes of a thread's own variables, by their offsets.
+    /// Sizes in bytes of a thread's local variables, by offset.
     locals: FxHashMap<u64, u64>,
-    /// The predicate that carries are kept in, once one is.
+    /// The predicate that holds the carry, if one is used.
     carry: Option<u16>,
     shared: u64,
     dynamic: u64,
     local: u64,
-    /// Whether the system's own shared memory is named.
+    /// Whether the system's shared memory is named.
     reserved: bool,
 }
 
 impl<'a> Names<'a> {
-    /// Parameters, and module variables at their offsets.
+    /// Registers the parameters, and the module's variables at their offsets.
     pub(super) fn new(
         text: &Text<'a>,
         entry: &Entry<'a>,
@@ -134,7 +134,7 @@ impl<'a> Names<'a> {
                     VarSpace::Local | VarSpace::Param => {}
                     _ => {
                         let message = format!(
-                            "variable `{}`: only shared and local ones may stand in a body",
+                            "variable `{}`: a body may declare only shared and local variables",
                             var.name
                         );
                         return Err((var.offset, message));
@@ -142,7 +142,7 @@ impl<'a> Names<'a> {
                 }
             }
         }
-        // Dynamic shared memory begins where static memory ends, one place for all its names.
+        // Dynamic shared memory begins where static memory ends. All its names share one address.
         let dynamic = text.vars.iter().filter(|v| v.external);
         let align = dynamic.clone().map(|v| v.align).max().unwrap_or(1).max(16);
         names.dynamic = names.shared.next_multiple_of(align.into());
@@ -156,7 +156,7 @@ impl<'a> Names<'a> {
         Ok(names)
     }
 
-    /// Room for a shared variable.
+    /// Reserves space for a shared variable.
     fn reserve(&mut self, var: &Var<'a>) -> Decoded<u64> {
         no_values(var)?;
         let offset = self.shared.next_multiple_of(var.align.into());
@@ -184,7 +184,7 @@ impl<'a> Names<'a> {
         Ok(())
     }
 
-    /// A variable of a body.
+    /// Declares a variable of a body.
     pub(super) fn declare_var(&mut self, var: &Var<'a>) -> Decoded<()> {
         no_values(var)?;
         let (offset, window) = match (var.space, self.placed.get(&var.offset)) {
@@ -196,13 +196,13 @@ impl<'a> Names<'a> {
                 self.locals.insert(offset, var.bytes);
                 (offset, Window::Local)
             }
-            _ => return Err(format!("variable `{}` cannot stand here", var.name)),
+            _ => return Err(format!("variable `{}` cannot be declared here", var.name)),
         };
         self.bind(var.name, Symbol::Address(Src::Imm(offset), window));
         Ok(())
     }
 
-    /// Gives a name its meaning, from here to the end of the scope.
+    /// Binds a name until the end of the scope.
     pub(super) fn bind(&mut self, name: &'a str, symbol: Symbol) {
         self.here().names.insert(name, symbol);
     }
@@ -249,19 +249,19 @@ impl<'a> Names<'a> {
         Ok(())
     }
 
-    /// Bytes of a thread's own variable.
+    /// The size of a thread's local variable.
     pub(super) fn local_bytes(&self, offset: u64) -> u64 {
         self.locals.get(&offset).copied().unwrap_or(0)
     }
 
-    /// The predicate register that carries go through.
+    /// The predicate register for carries.
     pub(super) fn carry_flag(&mut self) -> Decoded<u16> {
         if let Some(flag) = self.carry {
             return Ok(flag);
         }
         let flag = self.planes[2];
         if flag >= MOST {
-            return Err(format!("needs a predicate more than {MOST}"));
+            return Err(format!("needs more than {MOST} predicates"));
         }
         self.planes[2] += 1;
         self.carry = Some(flag as u16);
@@ -272,7 +272,7 @@ impl<'a> Names<'a> {
     pub(super) fn find(&self, name: &str) -> Option<Symbol> {
         let split = name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
         let (prefix, digits) = name.split_at(split);
-        // A function sees the text's variables, and nothing of its caller.
+        // A function sees the module's variables, but not its caller's.
         let frame = self.frames.last().copied().unwrap_or(0);
         let (outer, inner) = (&self.scopes[..1], &self.scopes[frame..]);
         for scope in inner.iter().rev().chain(outer) {
@@ -310,7 +310,7 @@ impl<'a> Names<'a> {
         self.scopes.pop();
     }
 
-    /// From here on, names are those of a function.
+    /// Opens the scope of a function.
     pub(super) fn enter_function(&mut self) {
         self.frames.push(self.scopes.len());
         self.scopes.push(Scope::default());
@@ -320,7 +320,7 @@ impl<'a> Names<'a> {
         self.scopes.truncate(self.frames.pop().unwrap_or(1));
     }
 
-    /// Notes the labels of a body, before the first branch is decoded.
+    /// Collects the labels of a body, before the first branch is decoded.
     pub(super) fn enter_body(&mut self, body: &[Stmt<'a>], error: &mut dyn FnMut(usize, String)) {
         let first = self.labels.len();
         self.labels.push((FxHashMap::default(), first));
@@ -335,7 +335,7 @@ impl<'a> Names<'a> {
                 Stmt::Label(name, offset) => {
                     let label = self.new_label();
                     if self.labels[scope].0.insert(name, label).is_some() {
-                        error(*offset, format!("label `{name}` stands twice"));
+                        error(*offset, format!("label `{name}` is defined twice"));
                     }
                 }
                 _ => {}
@@ -354,7 +354,7 @@ impl<'a> Names<'a> {
         self.places.len() as u32 - 1
     }
 
-    /// A label stands before this instruction.
+    /// Puts a label before this instruction.
     pub(super) fn put_label(&mut self, label: u32, pc: u32) {
         self.places[label as usize] = pc;
     }
@@ -365,7 +365,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// The label of that name.
+    /// Finds a label by name.
     pub(super) fn label(&self, name: &str) -> Option<u32> {
         let mut scope = self.scopes.last()?.labels;
         loop {
@@ -378,7 +378,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Branches go to instructions, now that all labels stand.
+    /// Resolves branches, once all labels are placed.
     pub(super) fn place_labels(&self, insts: &mut [Inst]) {
         for inst in insts {
             if let Op::Branch(label) = &mut inst.op {
@@ -398,15 +398,18 @@ impl<'a> Names<'a> {
     }
 }
 
-/// Shared and local variables have no values at first.
+/// Rejects initial values of shared and local variables.
 fn no_values(var: &Var<'_>) -> Decoded<()> {
     match var.init.is_empty() {
         true => Ok(()),
-        false => Err(format!("variable `{}` has initial values where PTX permits none", var.name)),
+        false => Err(format!(
+            "variable `{}` has initial values, which PTX does not permit here",
+            var.name
+        )),
     }
 }
 
-/// A body, and those of all functions that it calls, each once.
+/// A body, and the bodies of all functions that it calls, each once.
 fn reached<'t, 'a>(text: &'t Text<'a>, body: &'t [Stmt<'a>]) -> Vec<&'t [Stmt<'a>]> {
     let mut bodies = vec![body];
     let mut names = FxHashSet::default();
@@ -433,7 +436,7 @@ fn reached<'t, 'a>(text: &'t Text<'a>, body: &'t [Stmt<'a>]) -> Vec<&'t [Stmt<'a
     bodies
 }
 
-/// Names that instructions mention: shared variables of other kernels take no room.
+/// Names that instructions use. Shared variables of other kernels take no space.
 fn used_names<'a>(bodies: &[&[Stmt<'a>]]) -> FxHashSet<&'a str> {
     let mut used = FxHashSet::default();
     for stmt in bodies.iter().copied().flatten() {

@@ -1,19 +1,19 @@
-//! Which shared array an address comes from, so that its own bounds hold and not those of all.
+//! Finds the shared array of each address, so that accesses are checked against the bounds of that array.
 //!
-//! A register's arrays are those of all that is ever computed into it, whatever the path: where
-//! they are several, any of them will do. What comes from memory or from another lane is taken
-//! for a number.
+//! The arrays of a register are those of every value computed into it, on any path. If there are
+//! several, an access to any of them is accepted. A value from memory or another lane counts
+//! as a number.
 
 use rustc_hash::FxHashMap;
 
 use crate::inst::{Bounds, Dst, Op, Src};
 use crate::kernel::{Kernel, SharedVar};
 
-/// Arrays, a bit each; those beyond the last bit share it, and have no bounds.
+/// A bit for each array; those beyond the last bit share it, and have no bounds.
 type Arrays = u64;
 
-/// Sets the bounds of every access whose array is known. `mentions` are arrays that instructions
-/// name.
+/// Sets the bounds of every access whose array is known. `mentions` lists the arrays that
+/// instructions name.
 pub(super) fn set_bounds(kernel: &mut Kernel, vars: &[SharedVar], mentions: &[(u32, u32)]) {
     if vars.is_empty() {
         return;

@@ -2,7 +2,7 @@
 
 use crate::inst::Special;
 
-/// What a name means where nothing in the text is called so.
+/// The special register of a name that the module does not define.
 pub(super) fn special(name: &str) -> Option<Special> {
     let axis = |text: &str| match text {
         "x" => Some(0),
@@ -48,7 +48,7 @@ pub(super) fn special(name: &str) -> Option<Special> {
         "%dynamic_smem_size" => Special::DynamicSmemSize,
         "%total_smem_size" => Special::TotalSmemSize,
         "%aggr_smem_size" => Special::AggrSmemSize,
-        // On GPUs that were asked, both parts begin where all of it does.
+        // On the GPUs tested, both of these begin at the start of the reserved area.
         "%reserved_smem_offset_begin" | "%reserved_smem_offset_0" | "%reserved_smem_offset_1" => {
             Special::ReservedBegin
         }
@@ -59,18 +59,18 @@ pub(super) fn special(name: &str) -> Option<Special> {
     })
 }
 
-/// What is said of a name that stands for nothing here.
+/// The error for an unknown name.
 pub(super) fn unknown(name: &str) -> String {
     match name.strip_prefix("%envreg") {
         Some(n) if n.parse::<u32>().is_ok() => format!(
-            "reads `{name}`, which the driver sets, as for a cooperative launch (`this_grid()`): \
-             such a launch is not imitated; launch one kernel for each phase instead"
+            "reads `{name}`, which the driver sets for a cooperative launch (`this_grid()`): \
+             cooperative launches are not supported; launch one kernel for each phase instead"
         ),
-        _ => format!("reads `{name}`, which is no register here"),
+        _ => format!("reads `{name}`, which is not a register in scope"),
     }
 }
 
-/// Whether a name asks where the system's own shared memory lies.
+/// Whether a name stands for the bounds of the system's shared memory.
 pub(super) fn is_reserved(name: &str) -> bool {
     name.starts_with("%reserved_smem_offset_")
 }

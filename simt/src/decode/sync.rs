@@ -7,10 +7,10 @@ use crate::model::{Order, Scope};
 use crate::parse::ast::Operand;
 
 const COUNT: &str = "has too few or too many operands";
-const UNKNOWN: &str = "cannot be run: it is not within the subset";
+const UNKNOWN: &str = "cannot be run: it is not in the supported subset";
 
 impl Decoder<'_, '_> {
-    /// `bar` is `barrier.aligned`, but for the letters.
+    /// `bar` and `barrier.aligned` are the same instruction.
     pub(super) fn barrier(
         &mut self,
         long: bool,
@@ -178,7 +178,7 @@ impl Decoder<'_, '_> {
     }
 
     pub(super) fn fence(&mut self, membar: bool, mods: &mut Mods<'_>) -> Decoded<Op> {
-        // Between proxies: the copy engine's matters here, aliases of an address do not.
+        // A fence between proxies: only the copy engine's is modelled; an alias proxy needs no fence here.
         let proxy = |p: &str| p.starts_with("proxy::").then_some(());
         if mods.take("proxy") || mods.find(proxy).is_some() {
             let known = ["async", "async::generic", "async.global", "alias"];
@@ -207,7 +207,7 @@ impl Decoder<'_, '_> {
         operands: &[Operand<'_>],
     ) -> Decoded<Op> {
         if mods.ty() != Some(Ty::B64) && !mods.take("complete_tx") {
-            return Err("cannot be run but on `.b64`".into());
+            return Err("can be run only on `.b64`".into());
         }
         let window = mods.find(window).unwrap_or(Window::Generic);
         if !matches!(window, Window::Generic | Window::Shared | Window::SharedCluster) {
@@ -278,7 +278,7 @@ impl Decoder<'_, '_> {
         let parity = mods.take("parity");
         let (dst, addr, state) = match operands {
             [dst, addr, state] => (dst, addr, state),
-            // The time limit of a wait is a hint.
+            // The time limit of a wait is only a hint.
             [dst, addr, state, limit] if wait => {
                 self.src(limit, Ty::U32)?;
                 (dst, addr, state)

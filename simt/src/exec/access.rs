@@ -1,4 +1,4 @@
-//! Loads, stores and atomics: addresses to bytes.
+//! Loads, stores and atomics: from addresses to bytes.
 
 use std::sync::atomic::Ordering;
 
@@ -89,6 +89,11 @@ impl Team<'_> {
             left &= !group.mask;
             let place = self.place(&group, Want::new(memory, dsts.len()))?;
             report(at, memory, (AccessKind::Load, dsts.len()), &group, &place, NOTHING, obs);
+            if self.flow.is_some()
+                && let Some(missing) = obs.missing()
+            {
+                self.loaded_unset(w, group.mask, &missing, dsts, width);
+            }
             match memory.order {
                 Order::Weak => self.moves(),
                 _ => self.looks(group.addrs[group.mask.trailing_zeros() as usize & 31]),
@@ -137,7 +142,7 @@ impl Team<'_> {
         Ok(())
     }
 
-    /// A word a lane, checked before.
+    /// One word per lane, at addresses that were checked.
     fn load_words(&self, w: usize, group: &Group, place: &Place<'_>) -> [u32; 32] {
         let mut out = [0; 32];
         let first = group.addrs[0];
@@ -169,7 +174,7 @@ impl Team<'_> {
         out
     }
 
-    /// What a store is about to store.
+    /// The values that a store will write.
     #[inline]
     fn stored(&self, w: usize, srcs: &[Src]) -> Stored<'_> {
         let regs = &self.warps[w].regs;
@@ -207,6 +212,10 @@ impl Team<'_> {
             let stored = self.stored(w, srcs);
             let wrote = (group.mask, stored, Stored::Unknown);
             report(at, memory, (AccessKind::Store, srcs.len()), &group, &place, wrote, obs);
+            if self.flow.is_some() && !self.warps[w].regs.unset.is_empty() {
+                let lanes = (group.space, group.mask, &group.addrs);
+                self.stored_unset(w, at, lanes, srcs, width, obs);
+            }
             if let ([Src::W(r)], 4, Place::Shared, 1) = (srcs, width, &place, self.blocks.len()) {
                 let value = &self.warps[w].regs.w[*r as usize];
                 let shared = &mut self.shared;
@@ -246,8 +255,8 @@ fn little(bytes: &[u8], n: usize) -> u64 {
     }
 }
 
-/// Tells the observer of an access; `wrote` are the lanes that write, with what they store and what an
-/// atomic found.
+/// Reports an access to the observer; `wrote` has the lanes that write, the values that they store and the values that an
+/// atomic read.
 #[inline]
 pub(super) fn report<O: Observer>(
     at: &At<'_>,

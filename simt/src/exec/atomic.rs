@@ -1,4 +1,4 @@
-//! Atomics: read, change and write at once.
+//! Atomics: read, modify and write in one operation.
 
 use super::access::report;
 use super::env::Fault;
@@ -44,7 +44,7 @@ impl Team<'_> {
                 let old = self.get(w, &place, lane, addr, width);
                 let (b, c) = (self.lane(w, lane, atom.b), self.lane(w, lane, atom.c));
                 let new = update(atom.op, memory.ty, ftz, old, b, c);
-                // A compare-and-swap that fails reads.
+                // A compare-and-swap that fails only reads.
                 let fails = atom.op == AtomOp::Cas && old != trim(b, 8 * width);
                 wrote |= u32::from(!fails) << lane;
                 self.put(w, &place, lane, addr, width, new);
@@ -63,7 +63,7 @@ impl Team<'_> {
     }
 }
 
-/// What an atomic writes.
+/// The value that an atomic writes.
 fn update(op: AtomOp, ty: Ty, ftz: bool, old: u64, b: u64, c: u64) -> u64 {
     let bits = ty.bits();
     let alu = |f: F| eval(&Alu { f, ty, round: Rounding::Near, ftz, sat: false }, [old, b, 0, 0]);

@@ -8,7 +8,7 @@ use crate::TrapKind;
 use crate::inst::{Bar, Dst, Op, Red, Src};
 use crate::observer::{Arrive, At, Complete, Level, Observer};
 
-/// Barriers of a block.
+/// Barriers per block.
 const BARRIERS: u64 = 16;
 
 impl Team<'_> {
@@ -42,7 +42,7 @@ impl Team<'_> {
             return Err(Fault::new(
                 TrapKind::BadBarrier,
                 lead,
-                format!("barrier {id}: there are {BARRIERS}"),
+                format!("barrier {id}: a block has {BARRIERS}"),
             ));
         }
         let count = bar.count.map(|c| self.lane(w, lead, c) as u32);
@@ -85,7 +85,7 @@ impl Team<'_> {
             (state.held, state.asked) = (0, 0);
         } else if state.count != count {
             let detail = format!(
-                "{} threads, where others at barrier {id} said {}",
+                "{} threads, but other threads at barrier {id} expect {}",
                 said(count),
                 said(state.count)
             );
@@ -103,7 +103,7 @@ impl Team<'_> {
         Ok(Flow::Wait(active, State::Bar { id: id as u8 }))
     }
 
-    /// Opens the barriers of a block that all have reached. Called after arrivals and exits.
+    /// Opens the barriers of a block that all its threads have reached. Called after arrivals and exits.
     pub(super) fn open_bars<O: Observer>(
         &mut self,
         block: usize,
@@ -149,9 +149,11 @@ impl Team<'_> {
         if self.blocks[block].bars[id].aligned {
             let waits = |s: &&Split| s.state == State::Bar { id: id as u8 };
             for w in (first..first + self.per_block()).filter(|w| self.warps[*w].strayed != 0) {
-                if let Some(split) = self.warps[w].splits.iter().find(waits) {
+                let Some(split) = self.warps[w].splits.iter().find(waits) else { continue };
+                if self.went_round(w, split) {
                     return Err((w, split.pc, self.strayed(split, block)));
                 }
+                obs.returned_early(&self.at(w, split.pc, split.mask), self.warps[w].strayed);
             }
         }
         let state = &mut self.blocks[block].bars[id];
@@ -205,10 +207,20 @@ impl Team<'_> {
                 self.warps[w].merge();
             }
         }
-        // The vectors go back, so that the next round need not allocate.
+        // The vectors are kept, so that the next round need not allocate.
         let state = &mut self.blocks[block].bars[id];
         (state.waiting, state.arrived) = (waiting, arrived);
         Ok(())
+    }
+
+    /// Whether lanes that have exited executed code after a barrier at which others still wait.
+    fn went_round(&self, w: usize, split: &Split) -> bool {
+        let warp = &self.warps[w];
+        let behind = self.tails.behind.iter().filter(|(pc, _)| *pc == split.pc);
+        behind.filter_map(|(_, tail)| warp.passed.get(tail)).any(|passed| {
+            let of = |mask: u32| (0..32).filter(move |i| mask >> i & 1 == 1).map(|i| passed[i]);
+            of(warp.strayed).max() > of(split.mask).min()
+        })
     }
 
     pub(super) fn cluster_arrive<O: Observer>(
@@ -223,7 +235,7 @@ impl Team<'_> {
             return Err(Fault::new(
                 TrapKind::BadBarrier,
                 lane,
-                "arrives twice at the cluster barrier, with no wait between",
+                "arrives twice at the cluster barrier without a wait in between",
             ));
         }
         obs.arrive(
@@ -243,7 +255,7 @@ impl Team<'_> {
         Ok(())
     }
 
-    /// Lanes whose arrival still counts have to wait; the others' barrier is open.
+    /// Lanes must wait while their arrival still counts; for the others, the barrier is open.
     pub(super) fn cluster_wait(&mut self, w: usize, active: u32) -> Flow {
         match active & self.cluster_arrived[w] {
             0 => Flow::Next,
@@ -251,7 +263,7 @@ impl Team<'_> {
         }
     }
 
-    /// Opens the cluster barrier where all live lanes have arrived.
+    /// Opens the cluster barrier once all live lanes have arrived.
     pub(super) fn open_cluster<O: Observer>(&mut self, obs: &mut O) {
         let arrived = &self.cluster_arrived;
         let all = self.warps.iter().zip(arrived).all(|(warp, a)| warp.live & !a == 0);
@@ -270,7 +282,7 @@ impl Team<'_> {
         }
     }
 
-    /// The register that an instruction's result goes to, for waits that end later.
+    /// Writes an instruction's result after its wait ended.
     pub(super) fn put_result(&mut self, w: usize, mask: u32, dst: Dst, value: u64) {
         each(mask, |lane| self.warps[w].regs.put(dst, lane, value));
     }

@@ -1,5 +1,5 @@
-//! Copies that the hardware runs on its own: checked and told of when they are issued; when their
-//! bytes move, `pending` says.
+//! Copies that the hardware performs asynchronously: checked and reported when they are issued.
+//! `pending` decides when their bytes move.
 
 use super::copies::{Engine, From, Pending};
 use super::env::Fault;
@@ -43,74 +43,31 @@ impl Team<'_> {
             return Err(Fault::new(
                 TrapKind::Misaligned,
                 lane,
-                format!("{bytes} bytes: bulk copies take multiples of 16"),
+                format!("{bytes} bytes: the size of a bulk copy must be a multiple of 16"),
             ));
         }
-        // One side is shared memory, so more than that cannot be; say so before making room.
+        // One side is shared memory, which bounds the size; check it before allocating.
         if bytes > self.env.info.shared {
-            let detail = format!(
-                "a copy of {bytes} bytes, where shared memory has {}",
-                self.env.info.shared
-            );
+            let detail =
+                format!("a copy of {bytes} bytes, but shared memory has {}", self.env.info.shared);
             return Err(Fault::new(TrapKind::OutOfBounds, lane, detail));
         }
         let read = copy.read.map_or(bytes, |r| (self.lane(w, lane, r) as u32).min(bytes));
-        let (from, source, data) = match copy.from {
-            // `st.async` reads a register.
-            _ if copy.value.is_some() => {
-                let value = copy.value.map_or(0, |value| self.lane(w, lane, value)).to_le_bytes();
-                (Space::Param, 0, From::Value(value[..bytes as usize].to_vec()))
-            }
-            Window::Global => {
-                if !source.is_multiple_of(align.into()) {
-                    return Err(Fault::new(
-                        TrapKind::Misaligned,
-                        lane,
-                        format!("global address {source:#x} is no multiple of {align}"),
-                    ));
-                }
-                // What is not read may lie anywhere.
-                if read > 0 && self.env.global.find(source, read.into()).is_none() {
-                    return Err(self.no_such_global(source, lane, Want::raw(read)));
-                }
-                (Space::Global, source, From::Global(source, read as usize))
-            }
-            window => {
-                let addr = self.shared_one(w, window, lane, source, bytes, align)?;
-                (Space::Shared, addr, From::Shared(self.shared_index(w, addr)))
-            }
+        let (from, source, data) = self.copied(w, copy, lane, source, [bytes, read, align])?;
+        let told = Copy {
+            lane: lane as u32,
+            from,
+            source,
+            to: Space::Global,
+            target,
+            bytes,
+            read,
+            mbarrier: None,
+            bulk: copy.bulk,
         };
         if copy.to == Window::Global {
-            if !target.is_multiple_of(align.into()) {
-                return Err(Fault::new(
-                    TrapKind::Misaligned,
-                    lane,
-                    format!("global address {target:#x} is no multiple of {align}"),
-                ));
-            }
-            let start = match data {
-                From::Shared(start) => start,
-                _ => 0,
-            };
-            self.env
-                .global
-                .write(target, &self.shared[start..start + bytes as usize])
-                .map_err(|_| self.no_such_global(target, lane, Want::raw(bytes)))?;
-            let to = Space::Global;
-            obs.copy(
-                at,
-                &Copy {
-                    lane: lane as u32,
-                    from,
-                    source,
-                    to,
-                    target,
-                    bytes,
-                    read,
-                    mbarrier: None,
-                    bulk: copy.bulk,
-                },
-            );
+            self.copy_out(&told, &data, align)?;
+            obs.copy(at, &told);
             return Ok(());
         }
         let mbarrier = match &copy.mbarrier {
@@ -118,7 +75,7 @@ impl Team<'_> {
             None => None,
         };
         let target = self.shared_one(w, copy.to, lane, target, bytes, align)?;
-        // With multicast, the same offsets in each block that the mask names.
+        // With multicast, the copy goes to the same offsets in each block that the mask names.
         let ranks = copy.multicast.map(|m| self.lane(w, lane, m) as u32 & 0xffff);
         let blocks = self.blocks.len();
         let own = ranks.is_none();
@@ -139,21 +96,7 @@ impl Team<'_> {
                 from: data.clone(),
             };
             let mbarrier = mbarrier.map(place);
-            let to = Space::Shared;
-            obs.copy(
-                at,
-                &Copy {
-                    lane: lane as u32,
-                    from,
-                    source,
-                    to,
-                    target,
-                    bytes,
-                    read,
-                    mbarrier,
-                    bulk: copy.bulk,
-                },
-            );
+            obs.copy(at, &Copy { to: Space::Shared, target, mbarrier, ..told });
             if copy.bulk || mbarrier.is_some() {
                 let engine = Engine { warp: w, pc: at.pc, lane, bytes, mbarrier, copy: moves };
                 self.engage(at, engine, obs)?;
@@ -162,5 +105,60 @@ impl Team<'_> {
             }
         }
         Ok(())
+    }
+    /// Where a copy reads, and what: the source's space and address, and its data.
+    fn copied(
+        &self,
+        w: usize,
+        copy: &Async,
+        lane: usize,
+        source: u64,
+        [bytes, read, align]: [u32; 3],
+    ) -> Result<(Space, u64, From), Fault> {
+        Ok(match copy.from {
+            // `st.async` reads a register.
+            _ if copy.value.is_some() => {
+                let value = copy.value.map_or(0, |value| self.lane(w, lane, value)).to_le_bytes();
+                (Space::Param, 0, From::Value(value[..bytes as usize].to_vec()))
+            }
+            Window::Global => {
+                if !source.is_multiple_of(align.into()) {
+                    return Err(Fault::new(
+                        TrapKind::Misaligned,
+                        lane,
+                        format!("global address {source:#x} is not a multiple of {align}"),
+                    ));
+                }
+                // A source of which nothing is read may have any address.
+                if read > 0 && self.env.global.find(source, read.into()).is_none() {
+                    return Err(self.no_such_global(source, lane, Want::raw(read)));
+                }
+                (Space::Global, source, From::Global(source, read as usize))
+            }
+            window => {
+                let addr = self.shared_one(w, window, lane, source, bytes, align)?;
+                (Space::Shared, addr, From::Shared(self.shared_index(w, addr)))
+            }
+        })
+    }
+
+    /// Performs a copy from shared to global memory, which the program sees at once.
+    fn copy_out(&mut self, copy: &Copy, data: &From, align: u32) -> Result<(), Fault> {
+        let (target, lane, bytes) = (copy.target, copy.lane as usize, copy.bytes);
+        if !target.is_multiple_of(align.into()) {
+            return Err(Fault::new(
+                TrapKind::Misaligned,
+                lane,
+                format!("global address {target:#x} is not a multiple of {align}"),
+            ));
+        }
+        let start = match data {
+            From::Shared(start) => *start,
+            _ => 0,
+        };
+        self.env
+            .global
+            .write(target, &self.shared[start..start + bytes as usize])
+            .map_err(|_| self.no_such_global(target, lane, Want::raw(bytes)))
     }
 }

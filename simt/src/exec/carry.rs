@@ -1,4 +1,4 @@
-//! Arithmetic that leaves or takes a carry.
+//! Arithmetic that produces or consumes a carry.
 
 use super::team::Team;
 use super::warp::each;
@@ -10,7 +10,7 @@ impl Team<'_> {
         let mut left = 0;
         each(active, |lane| {
             let [a, b, c] = carry.src.map(|src| self.lane(w, lane, src));
-            let flag = carry.takes.map_or(0, |flag| self.lane(w, lane, flag) & 1);
+            let flag = carry.takes.map(|flag| self.lane(w, lane, flag) & 1);
             let bits = carry.ty.bits();
             let (value, over) = part(carry, [a, b, c].map(|v| trim(v, bits)), flag);
             left |= u32::from(over) << lane;
@@ -20,18 +20,20 @@ impl Team<'_> {
     }
 }
 
-/// The result, and whether it carries (or borrows).
-fn part(carry: &Carry, [a, b, c]: [u64; 3], flag: u64) -> (u64, bool) {
+/// The result and its carry. The carry of a difference is *not borrow*, as on GPUs: so
+/// `subc` subtracts one more if `add.cc` produced no carry.
+fn part(carry: &Carry, [a, b, c]: [u64; 3], flag: Option<u64>) -> (u64, bool) {
     let bits = carry.ty.bits();
     let sum = |x: u64, y: u64| {
-        let sum = u128::from(x) + u128::from(y) + u128::from(flag);
+        let sum = u128::from(x) + u128::from(y) + u128::from(flag.unwrap_or(0));
         (sum as u64, sum >> bits != 0)
     };
     match carry.op {
         CarryOp::Add => sum(a, b),
         CarryOp::Sub => {
-            let borrows = u128::from(a) < u128::from(b) + u128::from(flag);
-            (a.wrapping_sub(b).wrapping_sub(flag), borrows)
+            let borrow = flag.map_or(0, |flag| 1 - flag);
+            let borrows = u128::from(a) < u128::from(b) + u128::from(borrow);
+            (a.wrapping_sub(b).wrapping_sub(borrow), !borrows)
         }
         CarryOp::Mad(half) => {
             let product = if carry.ty.is_signed() {

@@ -1,14 +1,14 @@
-//! Operations of the lanes of a warp together, under a member mask.
+//! Warp-wide operations under a member mask.
 
 use super::env::Fault;
 use super::team::Team;
-use super::warp::{Flow, State, each};
+use super::warp::{Flow, State, Unset, each};
 use crate::TrapKind;
 use crate::alu::{compare, eval};
 use crate::inst::{Alu, AtomOp, Cmp, F, Op, Rounding, Shfl, Src, Sync, Ty};
-use crate::observer::{Arrive, Collective, Complete, Level, Observer, Parted};
+use crate::observer::{Arrive, At, Collective, Complete, Level, Observer, Parted};
 
-/// What a lane gets from one that does not take part: no number that a test would expect.
+/// The value read from a lane that does not take part: unlikely to match a test's expected value.
 const UNDEFINED: u32 = 0xffff_dead;
 
 impl Team<'_> {
@@ -45,8 +45,8 @@ impl Team<'_> {
                 TrapKind::BadMask,
                 lane,
                 format!(
-                    "lane {lane} comes, and is not in the member mask {mask:#010x}: name every \
-                     lane that comes (0xffffffff for all of them), or let only those come"
+                    "lane {lane} executes it, but is not in the member mask {mask:#010x}: name every \
+                     lane that executes it (0xffffffff for a whole warp), or exclude the others by a condition"
                 ),
             ));
         }
@@ -69,7 +69,7 @@ impl Team<'_> {
         Ok(Flow::Wait(active, State::Sync { members: mask }))
     }
 
-    /// Performs what all members have come for. Called after waits and exits.
+    /// Performs the operation once all members have arrived. Called after waits and exits.
     pub(super) fn try_sync<O: Observer>(&mut self, w: usize, obs: &mut O) {
         let insts = &self.env.info.kernel.insts;
         let mut i = 0;
@@ -99,7 +99,7 @@ impl Team<'_> {
         }
     }
 
-    /// The operation itself; lanes may have come from several instructions of one kind.
+    /// Performs the operation; lanes may have arrived at several instructions of one kind.
     fn perform<O: Observer>(&mut self, w: usize, parts: &[(u32, u32)], members: u32, obs: &mut O) {
         let insts = &self.env.info.kernel.insts;
         let here = parts.iter().fold(0, |all, (_, mask)| all | mask);
@@ -107,41 +107,15 @@ impl Team<'_> {
             Op::Sync { op, .. } => Some((*pc, *mask, op.as_ref())),
             _ => None,
         });
-        let mut a = [0u64; 32];
-        let mut undefined = 0;
-        let mut reads: [(u64, u64); 32] = [(0, 0); 32];
+        let tracks = self.flow.is_some() && !self.warps[w].regs.unset.is_empty();
+        let mut given = Given { a: [0; 32], lanes: here, reads: [(0, 0); 32], unset: Unset::NONE };
         let mut asked = None;
         for (pc, mask, op) in ops.clone() {
             asked = Some(op);
             let at = self.at(w, pc, mask);
-            match op {
-                Sync::Barrier => {}
-                Sync::Shuffle { a: src, b, c, .. } => {
-                    obs.collective(&at, Collective::Shuffle, members);
-                    each(mask, |i| {
-                        a[i] = self.lane(w, i, *src);
-                        reads[i] = (self.lane(w, i, *b), self.lane(w, i, *c));
-                    });
-                }
-                Sync::VoteAll { a: src, .. }
-                | Sync::VoteAny { a: src, .. }
-                | Sync::VoteUni { a: src, .. }
-                | Sync::Ballot { a: src, .. } => {
-                    obs.collective(&at, Collective::Vote, members);
-                    let held = self.warps[w].regs.pred(*src);
-                    each(mask, |i| a[i] = u64::from(held >> i & 1));
-                }
-                Sync::MatchAny { a: src, .. } | Sync::MatchAll { a: src, .. } => {
-                    obs.collective(&at, Collective::Match, members);
-                    each(mask, |i| a[i] = self.lane(w, i, *src));
-                }
-                Sync::Redux { a: src, .. } => {
-                    obs.collective(&at, Collective::Redux, members);
-                    each(mask, |i| a[i] = self.lane(w, i, *src));
-                }
-                Sync::Elect { .. } => obs.collective(&at, Collective::Elect, members),
-            }
+            self.give(w, &at, op, members, tracks, &mut given, obs);
         }
+        let a = given.a;
         let held = (0..32).fold(0u32, |all, i| all | (a[i] as u32 & 1) << i) & here;
         let redux = match asked {
             Some(Sync::Redux { op, ty, abs, nan, .. }) => reduce(*op, *ty, *abs, *nan, here, &a),
@@ -150,27 +124,7 @@ impl Team<'_> {
         for (pc, mask, op) in ops {
             match *op {
                 Sync::Barrier => {}
-                Sync::Shuffle { mode, dst, p, .. } => {
-                    let mut out = [0u32; 32];
-                    let mut inside = 0u32;
-                    each(mask, |i| {
-                        let (source, yes) =
-                            source_lane(mode, i as u32, reads[i].0 as u32, reads[i].1 as u32);
-                        inside |= u32::from(yes) << i;
-                        out[i] = if here >> source & 1 == 1 {
-                            a[source as usize] as u32
-                        } else {
-                            undefined |= 1 << i;
-                            UNDEFINED
-                        };
-                    });
-                    if undefined & mask != 0 {
-                        obs.undefined_lanes(&self.at(w, pc, mask), undefined & mask);
-                    }
-                    let regs = &mut self.warps[w].regs;
-                    regs.put_words(dst, mask, &out);
-                    regs.put_pred(p, mask, inside);
-                }
+                Sync::Shuffle { .. } => self.shuffle(w, [pc, mask], op, tracks, &given, obs),
                 Sync::VoteAll { dst, .. } => self.put_result(w, mask, dst, u64::from(held == here)),
                 Sync::VoteAny { dst, .. } => self.put_result(w, mask, dst, u64::from(held != 0)),
                 Sync::VoteUni { dst, .. } => {
@@ -209,8 +163,103 @@ impl Team<'_> {
     }
 }
 
+/// The operands of a warp-wide operation, and its lanes.
+struct Given {
+    /// The operand.
+    a: [u64; 32],
+    /// The lanes that take part.
+    lanes: u32,
+    /// Of a shuffle: the distance or lane, and the bounds.
+    reads: [(u64, u64); 32],
+    unset: Unset,
+}
+
 impl Team<'_> {
-    /// Text for targets before sm_70 has all members of a warp barrier at one instruction.
+    /// Collects what the lanes at one instruction give.
+    #[expect(clippy::too_many_arguments, reason = "one operation, its lanes, and who watches")]
+    fn give<O: Observer>(
+        &self,
+        w: usize,
+        at: &At<'_>,
+        op: &Sync,
+        members: u32,
+        tracks: bool,
+        given: &mut Given,
+        obs: &mut O,
+    ) {
+        match op {
+            Sync::Barrier => {}
+            Sync::Shuffle { a: src, b, c, .. } => {
+                obs.collective(at, Collective::Shuffle, members);
+                if tracks {
+                    self.shuffled(w, at.mask, *src, &mut given.unset);
+                }
+                each(at.mask, |i| {
+                    given.a[i] = self.lane(w, i, *src);
+                    given.reads[i] = (self.lane(w, i, *b), self.lane(w, i, *c));
+                });
+            }
+            Sync::VoteAll { a: src, .. }
+            | Sync::VoteAny { a: src, .. }
+            | Sync::VoteUni { a: src, .. }
+            | Sync::Ballot { a: src, .. } => {
+                obs.collective(at, Collective::Vote, members);
+                let held = self.warps[w].regs.pred(*src);
+                each(at.mask, |i| given.a[i] = u64::from(held >> i & 1));
+            }
+            Sync::MatchAny { a: src, .. } | Sync::MatchAll { a: src, .. } => {
+                obs.collective(at, Collective::Match, members);
+                each(at.mask, |i| given.a[i] = self.lane(w, i, *src));
+            }
+            Sync::Redux { a: src, .. } => {
+                obs.collective(at, Collective::Redux, members);
+                each(at.mask, |i| given.a[i] = self.lane(w, i, *src));
+            }
+            Sync::Elect { .. } => obs.collective(at, Collective::Elect, members),
+        }
+    }
+
+    /// Hands each lane at one instruction the value of the lane that it asks for.
+    fn shuffle<O: Observer>(
+        &mut self,
+        w: usize,
+        [pc, mask]: [u32; 2],
+        op: &Sync,
+        tracks: bool,
+        given: &Given,
+        obs: &mut O,
+    ) {
+        let &Sync::Shuffle { mode, dst, p, .. } = op else { return };
+        let mut out = [0u32; 32];
+        let mut inside = 0u32;
+        let mut undefined = 0;
+        let mut without = Unset { bytes: [0; 32], ..given.unset };
+        each(mask, |i| {
+            let (distance, bounds) = given.reads[i];
+            let (source, yes) = source_lane(mode, i as u32, distance as u32, bounds as u32);
+            inside |= u32::from(yes) << i;
+            without.bytes[i] = given.unset.bytes[source as usize & 31];
+            out[i] = if given.lanes >> source & 1 == 1 {
+                given.a[source as usize] as u32
+            } else {
+                undefined |= 1 << i;
+                UNDEFINED
+            };
+        });
+        if undefined != 0 {
+            obs.undefined_lanes(&self.at(w, pc, mask), undefined);
+        }
+        if tracks {
+            self.put_shuffled(w, mask, [dst, p], &without);
+        }
+        let regs = &mut self.warps[w].regs;
+        regs.put_words(dst, mask, &out);
+        regs.put_pred(p, mask, inside);
+    }
+}
+
+impl Team<'_> {
+    /// PTX for targets before sm_70 requires all members of a warp barrier at one instruction.
     fn in_convergence<O: Observer>(
         &self,
         w: usize,
@@ -234,7 +283,7 @@ impl Team<'_> {
     }
 }
 
-/// Lanes meet at operations of one kind, wherever these stand.
+/// Lanes meet at operations of the same kind, even at different instructions.
 fn key(op: &Sync) -> (u8, u8) {
     match op {
         Sync::Barrier => (0, 0),

@@ -1,22 +1,22 @@
-//! What is on its way to shared memory.
+//! Asynchronous copies to shared memory that have not completed.
 
-/// What has yet to be copied to shared memory.
+/// A copy to shared memory that has not completed.
 #[derive(Debug, Clone)]
 pub(super) struct Pending {
-    /// Where it goes: an index into the team's shared memory.
+    /// The destination: an index into the team's shared memory.
     pub(super) to: usize,
     pub(super) bytes: usize,
     pub(super) from: From,
 }
 
-/// Where the bytes come from.
+/// The source of a copy.
 #[derive(Debug, Clone)]
 pub(super) enum From {
-    /// So many bytes at an address of global memory, and zeros behind them.
+    /// This many bytes at an address of global memory, followed by zeros.
     Global(u64, usize),
     /// Bytes at an index of shared memory.
     Shared(usize),
-    /// A register, as it was.
+    /// The value of a register when the copy was issued.
     Value(Vec<u8>),
 }
 
@@ -25,12 +25,12 @@ pub(super) enum From {
 pub(super) struct Own {
     pub(super) warp: usize,
     pub(super) lane: usize,
-    /// The group that it is, or will be, in.
+    /// Its group: the current one until it is committed.
     pub(super) group: u32,
     pub(super) copy: Pending,
 }
 
-/// A copy of the engine, which an `mbarrier` counts.
+/// A copy of the engine, whose bytes an `mbarrier` counts.
 #[derive(Debug, Clone)]
 pub(super) struct Engine {
     pub(super) warp: usize,
@@ -42,12 +42,12 @@ pub(super) struct Engine {
     pub(super) copy: Pending,
 }
 
-/// All that a team has on its way.
+/// All copies of a team that have not completed.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Copies {
     pub(super) own: Vec<Own>,
     pub(super) engine: Vec<Engine>,
-    /// Groups that each lane of each warp has made; empty where none has.
+    /// The number of groups that each lane of each warp has committed; empty if none has.
     pub(super) groups: Vec<[u32; 32]>,
 }
 

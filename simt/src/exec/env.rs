@@ -1,4 +1,4 @@
-//! What all blocks of a launch share, and what stops them.
+//! The state that all blocks of a launch share, and the faults that stop them.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::observer::LaunchInfo;
 use crate::progress::Progress;
 use crate::{Config, Schedule, TrapKind};
 
-/// What all blocks of a launch share.
+/// The state that all blocks of a launch share.
 pub(crate) struct Env<'a> {
     pub(crate) info: LaunchInfo<'a>,
     pub(crate) global: &'a Global,
@@ -20,7 +20,7 @@ pub(crate) struct Env<'a> {
     pub(crate) patience: Option<Duration>,
     pub(crate) sm_count: u32,
     pub(crate) arch: Arch,
-    /// Whether the text asks for all lanes of a warp barrier at one instruction.
+    /// Whether the PTX requires all lanes of a warp barrier at one instruction.
     pub(crate) in_convergence: bool,
 }
 
@@ -50,7 +50,7 @@ impl<'a> Env<'a> {
     }
 }
 
-/// A trap in the making: the place is known to the caller.
+/// A fault without its place, which the caller adds.
 #[derive(Debug)]
 pub(super) struct Fault {
     pub(super) kind: TrapKind,
@@ -65,11 +65,11 @@ impl Fault {
     }
 }
 
-/// Where the windows of generic addresses begin.
+/// Tags of the windows in generic addresses.
 pub(super) mod tag {
-    /// Shared memory: the own block's and, by rank, those of the cluster.
+    /// Shared memory: the thread's own block, or the cluster's blocks by rank.
     pub(crate) const SHARED: u64 = 1 << 56;
-    /// A thread's own memory.
+    /// A thread's local memory.
     pub(crate) const LOCAL: u64 = 2 << 56;
     /// Kernel parameters.
     pub(crate) const PARAM: u64 = 3 << 56;

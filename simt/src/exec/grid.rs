@@ -1,10 +1,7 @@
-//! A launch: its clusters in order, in parallel, or at random.
+//! Runs a launch: its clusters in order, in parallel, or in random order.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
-
-#[cfg(not(target_family = "wasm"))]
-use rayon::prelude::*;
 
 use super::env::{Env, Fault};
 use super::rng::Rng;
@@ -12,13 +9,13 @@ use super::schedule::Turn;
 use super::stuck::Watch;
 use super::team::{QUIET, Team};
 use crate::observer::Observer;
-use crate::{Config, Schedule, Trap, TrapKind};
+use crate::{Config, Schedule, Trap, TrapKind, parallel};
 
-/// Clusters that report to one fork of the observer: fixed by the grid, never by the threads.
+/// Clusters that report to one fork of the observer. It depends on the grid only, never on the number of threads.
 const CHUNK: u64 = 16;
-/// Chunks that are run before their forks are merged: bounds memory and the time to an error.
+/// Chunks that run before their forks are merged: this bounds memory and the time to an error.
 const WINDOW: u64 = 256;
-/// Instructions that a cluster runs before another gets its turn.
+/// Instructions that a cluster runs before the next one runs.
 const QUANTUM: u64 = 1 << 20;
 
 type Ran<T> = Result<T, Box<Trap>>;
@@ -31,34 +28,13 @@ pub(crate) fn run<O: Observer>(env: &Env<'_>, config: &Config, obs: &mut O) -> R
     if env.info.interleaved {
         in_turns(env, config, clusters, obs)?;
     } else {
-        on_threads(env, config, clusters, obs)?;
+        in_parallel(env, config, clusters, obs)?;
     }
     obs.launch_end(&env.info);
     Ok(())
 }
 
-/// A page of a book has one thread.
-#[cfg(target_family = "wasm")]
-use in_parallel as on_threads;
-
-/// As many threads as are asked for, or one a core.
-#[cfg(not(target_family = "wasm"))]
-fn on_threads<O: Observer>(
-    env: &Env<'_>,
-    config: &Config,
-    clusters: Range<u64>,
-    obs: &mut O,
-) -> Ran<()> {
-    let asked = (config.threads > 0).then_some(config.threads);
-    let pool = asked.map(|threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build());
-    match pool {
-        // The observer goes along by value of its fork: `&mut O` is `Send`, as `O` is.
-        Some(Ok(pool)) => pool.install(|| in_parallel(env, config, clusters, obs)),
-        _ => in_parallel(env, config, clusters, obs),
-    }
-}
-
-/// The clusters that are run.
+/// The clusters to run.
 fn clusters(config: &Config, size: u64, all: u64) -> Range<u64> {
     match &config.blocks {
         Some(blocks) => {
@@ -69,7 +45,7 @@ fn clusters(config: &Config, size: u64, all: u64) -> Range<u64> {
     }
 }
 
-/// Clusters that know nothing of each other.
+/// Runs clusters that do not interact in parallel.
 fn in_parallel<O: Observer>(
     env: &Env<'_>,
     config: &Config,
@@ -84,8 +60,8 @@ fn in_parallel<O: Observer>(
         let failed = AtomicUsize::new(usize::MAX);
         let forks: Vec<O> = (window..end).map(|_| obs.fork()).collect();
         let budget = config.budget - executed;
-        let run = |team: &mut Team<'_>, (i, mut fork): (usize, O)| {
-            // Only the first fault in block order counts: later chunks need not run.
+        let run = |team: &mut Team<'_>, i: usize, mut fork: O| {
+            // Only the first fault in block order is reported, so later chunks need not run.
             if failed.load(Ordering::Relaxed) < i {
                 return (fork, Ok(0));
             }
@@ -97,11 +73,7 @@ fn in_parallel<O: Observer>(
             }
             (fork, result)
         };
-        #[cfg(not(target_family = "wasm"))]
-        let forks = forks.into_par_iter().enumerate().map_init(|| Team::new(env), run);
-        #[cfg(target_family = "wasm")]
-        let forks = forks.into_iter().enumerate().map(|fork| run(&mut Team::new(env), fork));
-        let results: Vec<(O, Ran<u64>)> = forks.collect();
+        let results = parallel::map(config.threads, forks, || Team::new(env), run);
         for (fork, result) in results {
             obs.merge(fork);
             executed += result?;
@@ -142,7 +114,7 @@ fn chunk<O: Observer>(
     Ok(executed)
 }
 
-/// Clusters that may talk to each other: one thread, some of them resident at a time.
+/// Runs clusters that may interact: on one thread, with several of them resident at a time.
 fn in_turns<O: Observer>(
     env: &Env<'_>,
     config: &Config,
@@ -156,7 +128,7 @@ fn in_turns<O: Observer>(
     let mut rng = Rng::new(seed.unwrap_or(0), u64::MAX);
     let size: u64 = env.info.cluster.iter().map(|d| u64::from(*d)).product();
     let room = (room(env, config) / size).max(1) as usize;
-    // One at a time, others only where it does not end; at random, a handful from the start.
+    // One at a time; another starts only if it does not end. A random schedule starts with eight.
     let (mut resident, quantum) = if seed.is_some() { (8, 64) } else { (1, QUANTUM) };
     resident = resident.min(room);
     let mut running: Vec<Team<'_>> = Vec::new();
@@ -191,14 +163,14 @@ fn in_turns<O: Observer>(
                 resident = (resident + 1).min(room);
                 at += 1;
             }
-            // Who runs at random may have to wait for blocks that have not begun.
+            // Under a random schedule, a block may wait for blocks that have not begun.
             Turn::More if executed - ended > QUIET * resident as u64 => {
                 ended = executed;
                 resident = (2 * resident).min(room);
             }
             Turn::More => {}
         }
-        // The device is full, and all that run only wait for those that have no room.
+        // The device is full, and all resident blocks wait for blocks that do not fit.
         if running.len() == room && next < clusters.end && running.iter().all(Team::waits) {
             at %= running.len();
             return Err(running[at].crowded(room as u64 * size, config, obs));
@@ -214,5 +186,5 @@ fn room(env: &Env<'_>, config: &Config) -> u64 {
 }
 
 fn spent(config: &Config) -> String {
-    format!("a launch may execute {} warp instructions, and this one has", config.budget)
+    format!("a launch may execute {} warp instructions, and this one did", config.budget)
 }

@@ -1,4 +1,4 @@
-//! One instruction of one warp.
+//! Executes one instruction of one warp.
 
 use super::env::{Fault, tag};
 use super::team::Team;
@@ -12,7 +12,7 @@ use crate::model::CopyGroup;
 use crate::observer::{Collective, Observer};
 
 impl Team<'_> {
-    /// Runs the instruction at `pc` for the lanes of `mask`.
+    /// Executes the instruction at `pc` for the lanes of `mask`.
     #[inline]
     pub(super) fn issue<O: Observer>(
         &mut self,
@@ -33,6 +33,11 @@ impl Team<'_> {
         self.executed += 1;
         if self.sample.is_some() {
             self.sample(w, pc);
+        }
+        if let Some(flow) = self.flow
+            && flow.watch[pc as usize]
+        {
+            self.unset(w, pc, mask, active, obs);
         }
         match &inst.op {
             Op::Alu { alu, fast, dst, src } => {
@@ -105,7 +110,7 @@ impl Team<'_> {
         Ok(Flow::Next)
     }
 
-    /// Instructions that no inner loop is made of.
+    /// Instructions that are rare in inner loops.
     #[inline(never)]
     fn rare<O: Observer>(
         &mut self,
@@ -164,6 +169,14 @@ impl Team<'_> {
             Op::Trap => {
                 return Err(Fault::new(TrapKind::Explicit, active.trailing_zeros() as usize, ""));
             }
+            other => self.address(w, active, other)?,
+        }
+        Ok(Flow::Next)
+    }
+
+    /// Computes with addresses: between blocks of a cluster, and between state spaces.
+    fn address(&mut self, w: usize, active: u32, op: &Op) -> Result<(), Fault> {
+        match op {
             Op::Mapa { dst, addr, offset, rank, generic } => {
                 let size = self.blocks.len() as u64;
                 let mut bad = None;
@@ -223,7 +236,7 @@ impl Team<'_> {
             }
             _ => {}
         }
-        Ok(Flow::Next)
+        Ok(())
     }
 
     /// The value of an operand for one lane.
@@ -306,7 +319,7 @@ impl Team<'_> {
     }
 }
 
-/// A bit a lane.
+/// A mask with one bit per lane.
 fn bits(f: impl Fn(usize) -> bool) -> u32 {
     let mut out = 0;
     for lane in 0..32 {
@@ -345,7 +358,7 @@ fn doubles_compare(cmp: Cmp, signed: bool, a: &Doubles, b: &Doubles) -> u32 {
     }
 }
 
-/// The constant planes of a kernel beside the registers of a warp.
+/// The constant planes of a kernel and the registers of a warp.
 struct Planes<'a> {
     regs: &'a Regs,
     kernel: &'a Kernel,
@@ -371,7 +384,7 @@ impl<'a> Planes<'a> {
     }
 }
 
-/// Runs a fast loop over whole planes, and writes the active lanes.
+/// Runs a fast loop over whole planes, and writes the results of the active lanes.
 fn run_fast(
     kernel: &Kernel,
     regs: &mut Regs,

@@ -1,4 +1,4 @@
-//! Where an access ends: addresses to spaces, with alignment and bounds.
+//! Resolves addresses to memory spaces, and checks alignment and bounds.
 
 use super::env::{Fault, tag};
 use super::team::Team;
@@ -9,17 +9,17 @@ use crate::global::{Slot, same_range};
 use crate::inst::{Address, Bounds, Memory, Src, Window};
 use crate::model::Space;
 
-/// Lanes of an access that end in one space, with their addresses there.
+/// Lanes whose addresses lie in one space, with their addresses there.
 pub(super) struct Group {
     pub(super) space: Space,
     pub(super) mask: u32,
     pub(super) addrs: Doubles,
 }
 
-/// What each lane of an access wants.
+/// The size of each lane's access.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Want {
-    /// Bytes of an element.
+    /// Bytes per element.
     pub(super) width: u32,
     /// Elements.
     pub(super) vector: u32,
@@ -31,7 +31,7 @@ impl Want {
         Want { width: memory.ty.bytes(), vector: vector as u32, bounds: memory.bounds }
     }
 
-    /// So many bytes, of no type.
+    /// This many bytes, without a type.
     pub(super) fn raw(bytes: u32) -> Want {
         Want { width: 1, vector: bytes, bounds: Bounds::default() }
     }
@@ -41,11 +41,11 @@ impl Want {
     }
 }
 
-/// Where the data of a group lies.
+/// The location of a group's data.
 pub(super) enum Place<'g> {
     /// All in one allocation.
     Slot(u32, &'g Slot),
-    /// In allocations that each lane finds on its own.
+    /// In allocations that are looked up for each lane.
     Global,
     Shared,
     Local,
@@ -77,7 +77,7 @@ impl<'e> Team<'e> {
         out
     }
 
-    /// The first group of the lanes in `mask`: those that end in the space of the lowest of them.
+    /// The first group of the lanes in `mask`: those in the same space as the lowest lane.
     pub(super) fn group(&self, w: usize, window: Window, addrs: &Doubles, mask: u32) -> Group {
         let space = match window {
             Window::Global => Space::Global,
@@ -112,7 +112,7 @@ impl<'e> Team<'e> {
         group
     }
 
-    /// Addresses of the own block have no rank.
+    /// Removes the rank from addresses of the thread's own block.
     fn own(&self, w: usize, group: &mut Group) {
         if self.blocks.len() == 1 && group.addrs.iter().all(|a| a >> 24 == 0) {
             return;
@@ -202,7 +202,7 @@ impl<'e> Team<'e> {
         })
     }
 
-    /// Index in the team's shared memory of a checked shared address.
+    /// The index of a checked shared address in the team's shared memory.
     #[inline]
     pub(super) fn shared_index(&self, w: usize, addr: u64) -> usize {
         let rank = match addr >> 24 {
@@ -212,7 +212,7 @@ impl<'e> Team<'e> {
         rank * self.stride + (addr & 0xff_ffff) as usize
     }
 
-    /// Where one lane's bytes lie in shared memory, for operations of one lane.
+    /// The index of one lane's bytes in shared memory, for operations of one lane.
     pub(super) fn shared_one(
         &self,
         w: usize,
@@ -237,21 +237,21 @@ impl<'e> Team<'e> {
             return Err(Fault::new(
                 TrapKind::Misaligned,
                 lane,
-                format!("shared address {addr:#x} is no multiple of {align}"),
+                format!("shared address {addr:#x} is not a multiple of {align}"),
             ));
         }
         let (rank, offset) = (addr >> 24, addr & 0xff_ffff);
         let limit = u64::from(self.env.info.shared_room());
         if addr >> 40 != 0 || rank > self.blocks.len() as u64 || offset + u64::from(bytes) > limit {
             let detail =
-                format!("{bytes} bytes at shared address {addr:#x}, where there are {limit} bytes");
+                format!("{bytes} bytes at shared address {addr:#x}, but shared memory has {limit}");
             return Err(Fault::new(TrapKind::OutOfBounds, lane, detail));
         }
         Ok(addr)
     }
 }
 
-/// The first lane of a mask for which something holds, or the first of all.
+/// The first lane of a mask for which a condition holds, or else its first lane.
 fn first(mask: u32, f: impl Fn(usize) -> bool) -> usize {
     (0..32).find(|i| mask >> i & 1 == 1 && f(*i)).unwrap_or(mask.trailing_zeros() as usize & 31)
 }

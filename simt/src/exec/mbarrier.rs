@@ -1,4 +1,4 @@
-//! What is done with `mbarrier` objects: arrivals and bytes, phase after phase.
+//! Operations on `mbarrier` objects: they count arrivals and bytes in phases.
 
 use super::env::Fault;
 use super::mbarriers::Object;
@@ -8,7 +8,7 @@ use crate::TrapKind;
 use crate::inst::{Mbar, MbarOp, Op};
 use crate::observer::{At, Mbarrier, MbarrierOp, Observer, Order, Scope};
 
-/// Most arrivals of a phase.
+/// Maximum number of arrivals of a phase.
 const MOST: u64 = (1 << 20) - 1;
 
 impl Team<'_> {
@@ -65,7 +65,7 @@ impl Team<'_> {
                 let count = self.lane(w, lane, *count) & 0xffff_ffff;
                 if count == 0 || count > MOST {
                     return Err(bad(format!(
-                        "an mbarrier for {count} arrivals: 1 to {MOST} are allowed"
+                        "an mbarrier for {count} arrivals: it must be for 1 to {MOST}"
                     )));
                 }
                 let count = count as u32;
@@ -133,7 +133,7 @@ impl Team<'_> {
         Ok(())
     }
 
-    /// Bytes of a bulk copy have come.
+    /// Counts bytes of a bulk copy that have arrived.
     pub(super) fn complete_tx<O: Observer>(
         &mut self,
         w: usize,
@@ -157,7 +157,7 @@ impl Team<'_> {
         self.change(at, key, event, lane, 0, -i64::from(bytes), obs).map(|_| ())
     }
 
-    /// Arrivals and bytes; ends the phase where nothing is missing any more.
+    /// Counts arrivals and bytes; ends the phase if it is complete.
     #[allow(clippy::too_many_arguments)] // One change of one object, reported as one event.
     fn change<O: Observer>(
         &mut self,
@@ -174,7 +174,7 @@ impl Team<'_> {
         };
         if arrivals > object.pending {
             let detail = format!(
-                "{arrivals} arrivals at an mbarrier that lacks {} in this phase",
+                "{arrivals} arrivals at an mbarrier that expects only {} more in this phase",
                 object.pending
             );
             return Err(Fault::new(TrapKind::BadBarrier, lane, detail));
@@ -197,7 +197,7 @@ impl Team<'_> {
         Ok(token)
     }
 
-    /// Lanes that wait for a phase see its end.
+    /// Wakes the lanes that wait for a phase.
     fn wake<O: Observer>(&mut self, key: usize, ended: u64, obs: &mut O) {
         for w in 0..self.warps.len() {
             for s in 0..self.warps[w].splits.len() {
@@ -263,7 +263,7 @@ impl Team<'_> {
                 }
             };
             let state = self.lane(w, lane, *state);
-            // The phase that is asked for: the current one, or the one before.
+            // The queried phase: the current one, or the one before.
             let phase = match parity {
                 true if object.phase & 1 == state & 1 => object.phase,
                 true => object.phase.wrapping_sub(1),
@@ -305,7 +305,7 @@ impl Team<'_> {
         result?;
         match waits {
             None => Ok(Flow::Next),
-            // Lanes that wait at different objects find false: they ask again in their loop.
+            // Lanes that wait at different objects get false, and poll again in their loop.
             Some((addr, phase)) => {
                 let mut same = 0u32;
                 each(later, |lane| {

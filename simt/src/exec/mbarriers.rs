@@ -1,15 +1,15 @@
-//! The `mbarrier` objects that a team has.
+//! The `mbarrier` objects of a team.
 
 use std::collections::BTreeMap;
 
-/// One object.
+/// One `mbarrier` object.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Object {
-    /// Arrivals that a phase takes.
+    /// Arrivals that complete a phase.
     pub(super) count: u32,
-    /// Those that the current phase still lacks.
+    /// Arrivals that the current phase still needs.
     pub(super) pending: u32,
-    /// Bytes that are still to come.
+    /// Bytes that have not arrived.
     pub(super) bytes: i64,
     pub(super) phase: u64,
 }

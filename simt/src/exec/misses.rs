@@ -1,5 +1,5 @@
-//! Addresses that cannot be used, in words: the element as the source writes it, its array, and
-//! what to do.
+//! Error messages for invalid addresses: the element as the source writes it, its array, and
+//! the cure.
 
 use super::env::Fault;
 use super::locate::{Group, Want};
@@ -23,11 +23,11 @@ impl Team<'_> {
         let instead = match want.vector {
             1 => "keep addresses multiples of the element's size".to_string(),
             n => {
-                format!("let the first index be a multiple of {n}, or access one element at a time")
+                format!("make the first index a multiple of {n}, or access one element at a time")
             }
         };
         let detail = format!(
-            "{bytes} bytes at once from {name} on, at address {address:#x}, which is no multiple \
+            "a {bytes}-byte access that begins at {name}, at address {address:#x}, which is not a multiple \
              of {bytes}: {instead}"
         );
         Fault::new(TrapKind::Misaligned, lane, detail)
@@ -37,7 +37,7 @@ impl Team<'_> {
         (space == Space::Global).then(|| self.env.global.near(address)).flatten()
     }
 
-    /// No live allocation covers an address.
+    /// The fault of an address that no live allocation contains.
     #[cold]
     pub(super) fn no_such_global(&self, address: u64, lane: usize, want: Want) -> Fault {
         let (bytes, width) = (u64::from(want.bytes()), want.width);
@@ -47,7 +47,7 @@ impl Team<'_> {
         };
         let Some(buffer) = self.env.global.near(address) else {
             let detail = format!(
-                "address {address:#x} is in no allocation: is the pointer one that the host made?"
+                "address {address:#x} is in no allocation: did the host allocate this pointer?"
             );
             return Fault::new(kind, lane, detail);
         };
@@ -63,12 +63,12 @@ impl Team<'_> {
                 format!("{name} is in a buffer that was freed, {holds}: free it after the last use")
             }
             _ if address < buffer.base => format!(
-                "{name} lies {} before its buffer, {holds}: no index may be negative",
+                "{name} lies {} before its buffer, {holds}: make sure that no index is negative",
                 count(buffer.base - address, "byte")
             ),
             _ if address < end => format!(
-                "{name} reaches {} beyond the end of its buffer, {holds}: check the last index \
-                 that is accessed against the length",
+                "{name} extends {} beyond the end of its buffer, {holds}: check the last index \
+                 of the access against the length",
                 count(address + bytes - end, "byte")
             ),
             _ => format!(
@@ -79,7 +79,7 @@ impl Team<'_> {
         Fault::new(kind, lane, detail)
     }
 
-    /// Beyond shared memory, an array in it, or what belongs to the thread alone.
+    /// The fault of an address outside of shared memory, of its array, or of local memory.
     #[cold]
     pub(super) fn no_such_own(&self, space: Space, address: u64, lane: usize, want: Want) -> Fault {
         let info = &self.env.info;
@@ -104,7 +104,7 @@ impl Team<'_> {
                     let instead = match var.bytes {
                         Some(_) => "make the array larger, or keep the index below its length",
                         None => {
-                            "ask for more bytes at the launch, or keep the index below the length"
+                            "pass a larger size at the launch, or keep the index below the length"
                         }
                     };
                     format!(
@@ -115,14 +115,14 @@ impl Team<'_> {
                     )
                 }
                 None => format!(
-                    "{} bytes at shared address {address:#x}, where the block has {}: keep the \
-                     index below the length, or ask for more at the launch",
+                    "{} bytes at shared address {address:#x}, but the block has {}: keep the \
+                     index below the length, or pass a larger size at the launch",
                     want.bytes(),
                     count(info.shared.into(), "byte")
                 ),
             },
             Space::Local => format!(
-                "{} bytes at byte {address} of the thread's own arrays, which have {}: keep the \
+                "{} bytes at byte {address} of the thread's local arrays, which have {}: keep the \
                  index below the length",
                 want.bytes(),
                 count(info.kernel.local.into(), "byte")

@@ -1,4 +1,4 @@
-//! The machine: teams of blocks, their warps, one instruction at a time.
+//! The execution engine: teams of blocks and their warps, one instruction at a time.
 
 mod access;
 mod atomic;
@@ -21,6 +21,7 @@ mod schedule;
 mod special;
 mod stuck;
 mod team;
+mod unset;
 mod warp;
 
 pub(crate) use env::Env;

@@ -1,4 +1,4 @@
-//! Random numbers for schedules: small, seeded, the same everywhere.
+//! Random numbers for schedules: small, seeded, the same on every platform.
 
 /// SplitMix64.
 #[derive(Debug, Clone, Default)]
@@ -19,7 +19,7 @@ impl Rng {
         z ^ z >> 31
     }
 
-    /// Below `n`, which is not 0.
+    /// A random number below `n`; `n` is not 0.
     pub(super) fn below(&mut self, n: usize) -> usize {
         ((u128::from(self.next()) * n as u128) >> 64) as usize
     }

@@ -1,29 +1,29 @@
-//! Who runs next.
+//! Chooses the warp and the lanes that run next.
 
 use super::team::Team;
-use super::warp::{Conv, Flow, NONE, Split, State, Warp};
-use crate::inst::{MbarOp, NOWHERE, Op};
+use super::warp::{Flow, NONE, Split, State, Warp, each};
+use crate::inst::{MbarOp, Op};
 use crate::observer::Observer;
 use crate::{Schedule, Trap};
 
-/// Instructions after which others get their turn: lanes that spin must not keep those they wait for.
+/// Instructions after which other warps run: lanes that spin must not block the lanes that they wait for.
 const TURN: u32 = 1 << 14;
 
-/// Instructions after which a turn may end early; a part of [`TURN`].
+/// Instructions after which a time slice may end early; divides [`TURN`].
 const LOOK: u32 = 1 << 10;
 
-/// Turns that a warp may spin before its lanes stop waiting for each other to converge.
+/// Time slices that a warp may spin before its lanes stop waiting for each other to converge.
 const SPINS: u32 = 16;
 
-/// Waits that may end with nothing done before they count as a deadlock.
+/// Consecutive waits that may time out without progress before the warps count as deadlocked.
 const MOST_VAIN_WAITS: u32 = 64;
 
-/// How a turn of a team ends.
+/// How a time slice of a team ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Turn {
     /// All threads have exited.
     Done,
-    /// There is more to do.
+    /// Some threads have not exited.
     More,
 }
 
@@ -38,9 +38,7 @@ impl Team<'_> {
             match self.env.schedule {
                 Schedule::Converged => {
                     for w in 0..self.warps.len() {
-                        while self.warps[w].is_runnable()
-                            || (self.may_release(w) && self.warps[w].release())
-                        {
+                        while self.warps[w].is_runnable() || self.let_go(w) {
                             progress = true;
                             let spun = self.run_converged(w, obs)?;
                             if spun > 0 {
@@ -73,8 +71,8 @@ impl Team<'_> {
         Ok(Turn::Done)
     }
 
-    /// Lanes that wait at convergence are let go for the sake of a `.sync`, but not where an
-    /// aligned barrier asks for the whole warp: that is an error of the kernel.
+    /// Whether lanes that wait to converge may run for the sake of a `.sync`. They may not if an
+    /// aligned barrier requires the whole warp: then the kernel is wrong.
     fn may_release(&self, w: usize) -> bool {
         let insts = &self.env.info.kernel.insts;
         let aligned = |s: &Split| match &insts[s.pc as usize].op {
@@ -84,8 +82,19 @@ impl Team<'_> {
         !self.warps[w].splits.iter().any(|s| matches!(s.state, State::Bar { .. }) && aligned(s))
     }
 
-    /// Lanes that spin may wait for one that holds a lock and waits for them to converge. Only
-    /// after very many turns, and in kernels with atomics: other loops may well be that long.
+    /// Releases lanes that wait to converge, so that the other lanes can continue. Lanes that are about
+    /// to exit may always be released, since no barrier waits for them.
+    fn let_go(&mut self, w: usize) -> bool {
+        let insts = &self.env.info.kernel.insts;
+        let exits = |pc: u32| matches!(insts[pc as usize].op, Op::Exit);
+        match self.may_release(w) {
+            true => self.warps[w].release(),
+            false => self.warps[w].release_at(exits),
+        }
+    }
+
+    /// Lanes that spin may wait for a lane that holds a lock and waits for them to converge. That lane
+    /// runs only after very many time slices, and only in kernels with atomics: other loops may take that long.
     fn let_others_through(&mut self, w: usize, spun: u32) {
         let may = self.env.info.interleaved && self.may_release(w);
         let warp = &mut self.warps[w];
@@ -95,8 +104,8 @@ impl Team<'_> {
         }
     }
 
-    /// Runs one split until it has to wait, with convergence barriers. Where its turn ends before
-    /// that, how many instructions that was; 0 otherwise.
+    /// Runs one split until it must wait, with convergence barriers. Returns the number of
+    /// instructions if its time slice ends before that, and 0 otherwise.
     fn run_converged<O: Observer>(&mut self, w: usize, obs: &mut O) -> Ran<u32> {
         let Some(s) = self.warps[w].splits.iter().rposition(|s| s.state == State::Ready) else {
             return Ok(0);
@@ -105,7 +114,7 @@ impl Team<'_> {
         let insts = &self.env.info.kernel.insts;
         let mut issued = 0;
         loop {
-            // Arrived at where the lanes meet again?
+            // Has the split reached the point where its lanes reconverge?
             while conv != NONE && self.warps[w].convs[conv as usize].pc == pc {
                 let warp = &mut self.warps[w];
                 warp.convs[conv as usize].arrived |= mask;
@@ -115,9 +124,9 @@ impl Team<'_> {
                 }
             }
             issued += 1;
-            // Now and then: whoever only waits for other blocks need not do so for long.
+            // Checks now and then: a split that only waits for other blocks can stop early.
             if issued % LOOK == 1 && issued > LOOK && (issued > TURN || self.waits()) {
-                // To the end of the line, behind those that are ready.
+                // To the end of the queue, behind the splits that are ready.
                 self.warps[w].splits.insert(0, Split { pc, mask, conv, state: State::Ready });
                 return Ok(issued - 1);
             }
@@ -134,35 +143,11 @@ impl Team<'_> {
                 }
                 Flow::Jump(target) => pc = target,
                 Flow::Part(taken) => {
-                    let Op::Branch(target) = insts[pc as usize].op else { return Ok(0) };
-                    let join = insts[pc as usize].join;
-                    let warp = &mut self.warps[w];
-                    let known = conv != NONE && warp.convs[conv as usize].pc == join;
-                    if join != NOWHERE && !known {
-                        conv = warp.new_conv(Conv {
-                            from: pc,
-                            pc: join,
-                            parent: conv,
-                            members: mask,
-                            arrived: 0,
-                        });
-                    }
-                    let falls = mask & !taken;
-                    if target == join {
-                        warp.convs[conv as usize].arrived |= taken;
-                        (pc, mask) = (pc + 1, falls);
-                    } else if pc + 1 == join {
-                        warp.convs[conv as usize].arrived |= falls;
-                        (pc, mask) = (target, taken);
-                    } else {
-                        warp.splits.push(Split {
-                            pc: target,
-                            mask: taken,
-                            conv,
-                            state: State::Ready,
-                        });
-                        (pc, mask) = (pc + 1, falls);
-                    }
+                    let inst = &insts[pc as usize];
+                    let Op::Branch(target) = inst.op else { return Ok(0) };
+                    let split = Split { pc, mask, conv, state: State::Ready };
+                    Split { pc, mask, conv, .. } =
+                        self.warps[w].part(split, taken, target, inst.join);
                 }
                 Flow::Exit(gone) => {
                     self.stray(w, pc, gone);
@@ -172,20 +157,14 @@ impl Team<'_> {
                     if mask == 0 {
                         return Ok(0);
                     }
-                    // The barrier may have opened without these lanes only if it lost them all.
+                    // The barrier can open without these lanes only if all of them have left it.
                     pc += 1;
                 }
                 Flow::Wait(waits, state) => {
                     let stays = mask & !waits;
                     if stays != 0 {
                         let warp = &mut self.warps[w];
-                        conv = warp.new_conv(Conv {
-                            from: pc,
-                            pc: pc + 1,
-                            parent: conv,
-                            members: mask,
-                            arrived: 0,
-                        });
+                        conv = warp.new_conv(mask, [pc, pc + 1], conv);
                         warp.splits.push(Split {
                             pc: pc + 1,
                             mask: stays,
@@ -198,13 +177,7 @@ impl Team<'_> {
                 }
                 Flow::Only(first) => {
                     let warp = &mut self.warps[w];
-                    conv = warp.new_conv(Conv {
-                        from: pc,
-                        pc: pc + 1,
-                        parent: conv,
-                        members: mask,
-                        arrived: 0,
-                    });
+                    conv = warp.new_conv(mask, [pc, pc + 1], conv);
                     warp.splits.push(Split { pc, mask: mask & !first, conv, state: State::Ready });
                     mask = first;
                 }
@@ -212,7 +185,7 @@ impl Team<'_> {
         }
     }
 
-    /// After lanes began to wait.
+    /// Updates barriers after lanes began to wait.
     fn waited<O: Observer>(&mut self, w: usize, state: State, obs: &mut O) -> Ran<()> {
         match state {
             State::Sync { .. } => self.try_sync(w, obs),
@@ -227,13 +200,13 @@ impl Team<'_> {
         self.open_bars(block, obs).map_err(|(w, pc, fault)| self.trap(w, pc, fault))
     }
 
-    /// After lanes have exited.
+    /// Updates barriers after lanes exited.
     fn left<O: Observer>(&mut self, w: usize, obs: &mut O) -> Ran<()> {
         let block = self.warps[w].block;
         let warps = block * self.per_block()..(block + 1) * self.per_block();
         self.try_sync(w, obs);
         self.opened(w, obs)?;
-        // A barrier that opens because the last thread left opens before its block has ended.
+        // If a barrier opens because the last thread exited, it opens before its block ends.
         self.open_cluster(obs);
         if self.warps[warps].iter().all(|warp| warp.live == 0) && !self.blocks[block].ended {
             self.blocks[block].ended = true;
@@ -243,8 +216,8 @@ impl Team<'_> {
         Ok(())
     }
 
-    /// Lanes exit, and others of their warp do not: an aligned barrier may no longer come. Those
-    /// that a guard lets exit where they stand do not count, for they left together.
+    /// Lanes exit while others of their warp do not, so an aligned barrier may wait in vain. Lanes
+    /// that exit under a guard at the same instruction do not count: they left together.
     fn stray(&mut self, w: usize, pc: u32, gone: u32) {
         let warp = &mut self.warps[w];
         if warp.live & !gone != 0 && self.env.info.kernel.insts[pc as usize].guard.is_none() {
@@ -252,7 +225,7 @@ impl Team<'_> {
         }
     }
 
-    /// Runs one instruction for some lanes of a split, with no convergence barriers.
+    /// Executes one instruction for some lanes of a split, without convergence barriers.
     fn issue_apart<O: Observer>(&mut self, w: usize, s: usize, lanes: u32, obs: &mut O) -> Ran<()> {
         let split = self.warps[w].splits.swap_remove(s);
         let pc = split.pc;
@@ -265,6 +238,11 @@ impl Team<'_> {
         };
         let insts = &self.env.info.kernel.insts;
         let warp = &mut self.warps[w];
+        let tail = self.tails.at[pc as usize];
+        if tail != 0 && !matches!(flow, Flow::Only(_)) {
+            let passed = warp.passed.entry(tail).or_insert([0; 32]);
+            each(lanes, |lane| passed[lane] += 1);
+        }
         let mut go = |pc: u32, mask: u32, state: State| {
             if mask != 0 {
                 warp.splits.push(Split { pc, mask, conv: NONE, state });
@@ -298,7 +276,7 @@ impl Team<'_> {
             Flow::Only(first) => {
                 go(pc, lanes & !first, State::Ready);
                 go(pc, first, State::Ready);
-                // The lanes are in splits of their own now, so this ends.
+                // The lanes have their own splits now, so this recursion ends.
                 let s = self.warps[w].splits.len() - 1;
                 return self.issue_apart(w, s, first, obs);
             }
@@ -306,7 +284,7 @@ impl Team<'_> {
         Ok(())
     }
 
-    /// Runs a warp until it has to wait: those at the lowest program counter first.
+    /// Runs a warp until it must wait; the lanes with the lowest program counter run first.
     fn run_min_pc<O: Observer>(&mut self, w: usize, obs: &mut O) -> Ran<bool> {
         for issued in 0..512 {
             let warp = &mut self.warps[w];
@@ -318,7 +296,7 @@ impl Team<'_> {
             let lanes = split.mask;
             self.issue_apart(w, s, lanes, obs)?;
         }
-        // Lanes that spin at a low counter would keep the others for ever: one turn for each.
+        // Lanes that spin at a low counter would block the others for ever: each split gets one time slice.
         for s in (0..self.warps[w].splits.len()).rev() {
             if let Some(split) = self.warps[w].splits.get(s).copied()
                 && split.state == State::Ready
@@ -329,9 +307,9 @@ impl Team<'_> {
         Ok(true)
     }
 
-    /// Runs some lanes of some warp ahead of all others, for a while.
+    /// Runs some lanes of some warp ahead of all others, for a random number of instructions.
     fn run_adversarial<O: Observer>(&mut self, obs: &mut O) -> Ran<bool> {
-        // Now and then a copy is early.
+        // Now and then, a copy completes early.
         if self.has_copies() && self.rng.next() & 63 == 0 {
             self.one_arrives(obs)?;
         }
@@ -348,7 +326,7 @@ impl Team<'_> {
         let s = ready[self.rng.below(ready.len())];
         let mask = self.warps[w].splits[s].mask;
         let roll = self.rng.next();
-        // All of them, one of them, or any of them.
+        // All lanes of the split, one of them, or any subset.
         let lanes = match roll & 3 {
             0 | 1 => mask,
             2 => {
@@ -374,7 +352,7 @@ impl Team<'_> {
         self.issue_apart(w, s, lanes, obs)?;
         for _ in 1..burst {
             let warp = &self.warps[w];
-            // The lanes went to the end of the list; those that part go on apart.
+            // The lanes were moved to the end of the list; if they diverge, only one split goes on.
             let Some(s) = warp.splits.iter().rposition(|s| {
                 s.state == State::Ready && s.mask & lanes != 0 && s.mask & !lanes == 0
             }) else {
@@ -389,8 +367,8 @@ impl Team<'_> {
         Ok(true)
     }
 
-    /// Nothing can run: `mbarrier.try_wait` may come back with false after a while, and now does.
-    /// Whether it did; where they only ask again, and again, nothing will ever happen.
+    /// No thread can run: `mbarrier.try_wait` may return false after a while, and now does.
+    /// Returns whether a wait ended. If waits only repeat without progress, it is a deadlock.
     fn give_up_waits(&mut self) -> bool {
         self.vain_waits += 1;
         if self.vain_waits > MOST_VAIN_WAITS {

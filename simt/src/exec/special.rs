@@ -6,7 +6,7 @@ use crate::inst::{Dst, Special};
 use crate::observer::thread_of;
 
 impl Team<'_> {
-    /// Writes a special register to another; most are the same for all lanes.
+    /// Writes a special register to a register; most have the same value in all lanes.
     pub(super) fn put_special(&mut self, w: usize, active: u32, dst: Dst, special: Special) {
         use Special::*;
         if let (Dst::W(_), Tid(0), true) = (dst, special, self.env.info.block[1..] == [1, 1]) {
@@ -37,7 +37,7 @@ impl Team<'_> {
         let bit = 1u32 << lane;
         let axis = |v: [u32; 3], i: u8| u64::from(v[i as usize]);
         let over = |a: [u32; 3], b: [u32; 3], i: u8| u64::from(a[i as usize] / b[i as usize]);
-        // Time passes with instructions: monotone, and the same in each run.
+        // The clock counts instructions: monotonic, and the same in each run.
         let clock = self.executed;
         match special {
             Special::Tid(i) => axis(thread_of(info.block, warp.index * 32 + lane as u32), i),
@@ -74,7 +74,7 @@ impl Team<'_> {
             }
             Special::AggrSmemSize | Special::ReservedCap => info.reserved().end.into(),
             Special::ReservedBegin => info.reserved().start.into(),
-            // As much as cooperative groups may expect, and as the GPUs say that were asked.
+            // The size that cooperative groups may expect, and that the tested GPUs report.
             Special::ReservedEnd => (info.reserved().start + 288).into(),
             Special::Module(offset) => self.env.module_base.wrapping_add(offset),
         }

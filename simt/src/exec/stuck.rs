@@ -1,4 +1,4 @@
-//! Nothing goes on, or nothing ends: who waits where, and which loop it is.
+//! Reports on deadlocks and endless loops: where threads wait, and which loop repeats.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use crate::observer::Observer;
 use crate::place::count;
 use crate::{Trap, TrapKind};
 
-/// Instructions that are looked at to tell which loop it is.
+/// Instructions that are sampled to find the loop.
 const SAMPLE: u64 = 1 << 15;
 
 /// Threads that wait at one instruction.
@@ -27,16 +27,16 @@ impl Team<'_> {
             return Ok(());
         }
         let budget = self.env.block_budget;
-        let spent = format!("a block may execute {budget} warp instructions, and this one has");
+        let spent = format!("a block may execute {budget} warp instructions, and this one did");
         Err(self.endless(&spent, obs))
     }
 
-    /// Does not end: the loop that it is in.
+    /// The trap of a launch that does not end, with the loop that it executes.
     #[cold]
     pub(super) fn endless<O: Observer>(&mut self, what: &str, obs: &mut O) -> Box<Trap> {
         self.sample = Some(Sample::default());
-        // What becomes of the kernel no longer matters. Its observer looks on, since with one of its own
-        // the whole interpreter would be compiled, and fetched by a page, a second time.
+        // The kernel's results no longer matter. Its observer stays attached, because a second observer
+        // type would compile the whole interpreter again, and double a page's download.
         let _ = self.turn(SAMPLE, obs);
         let sample = self.sample.clone().unwrap_or_default();
         let (env, kernel) = (self.env, self.env.info.kernel);
@@ -59,8 +59,8 @@ impl Team<'_> {
             _ => "an unknown line".into(),
         };
         let detail = format!(
-            "{what}; {ended}. Warp {warp} goes round and round at {lines}: does the condition of \
-             that loop ever change? If it only takes long, raise the budget"
+            "{what}; {ended}. Warp {warp} repeats {lines}: does the condition of \
+             that loop ever change? If the loop is merely long, raise the budget"
         );
         let w = (0..self.warps.len())
             .find(|w| {
@@ -73,7 +73,7 @@ impl Team<'_> {
         self.trap(w, pc.copied().unwrap_or(0), Fault::new(TrapKind::Budget, lane, detail))
     }
 
-    /// An instruction of one that does not end.
+    /// Counts an instruction while sampling.
     #[cold]
     pub(super) fn sample(&mut self, w: usize, pc: u32) {
         let warp = &self.warps[w];
@@ -85,7 +85,7 @@ impl Team<'_> {
         }
     }
 
-    /// It waits for blocks that have no room.
+    /// The trap of resident blocks that wait for blocks that do not fit on the device.
     #[cold]
     pub(super) fn crowded<O: Observer>(
         &mut self,
@@ -98,9 +98,9 @@ impl Team<'_> {
         let (sms, threads) = (config.sm_count, self.env.info.threads());
         trap.kind = TrapKind::Deadlock;
         trap.detail = format!(
-            "the blocks that run wait for those that have no room: the GPU that is played ({}, {}) \
+            "the resident blocks wait for blocks that are not resident: the simulated GPU ({}, {}) \
              holds {room} of the {} of {} at once; launch no more than fit, as a cooperative launch \
-             makes sure, or let no block wait for a later one",
+             ensures, or let no block wait for a later one",
             config.arch,
             count(sms.into(), "multiprocessor"),
             count(blocks, "block"),
@@ -109,7 +109,7 @@ impl Team<'_> {
         trap
     }
 
-    /// Nothing can run: who waits where.
+    /// The trap when no thread can run, with the places where threads wait.
     #[cold]
     pub(super) fn stuck(&self) -> Box<Trap> {
         let insts = &self.env.info.kernel.insts;
@@ -129,7 +129,7 @@ impl Team<'_> {
                 let together = same.fold(0, |all, s| all | s.mask);
                 let divergent = together != warp.live
                     && matches!(&insts[split.pc as usize].op, Op::Bar(bar) if bar.aligned);
-                // Lanes that a mask names and that do not come are the nearer cause.
+                // Lanes that the mask names but that do not arrive are the more direct cause.
                 let nearer = |old: &Split| {
                     matches!((split.state, old.state), (State::Sync { .. }, State::Bar { .. }))
                 };
@@ -148,7 +148,7 @@ impl Team<'_> {
             }
         }
         let Some((w, split, divergent)) = first else {
-            return self.trap(0, 0, Fault::new(TrapKind::Deadlock, 0, "no thread can go on"));
+            return self.trap(0, 0, Fault::new(TrapKind::Deadlock, 0, "no thread can continue"));
         };
         let mut parts: Vec<String> = self.absent(split.pc);
         parts.extend(places.iter().map(|p| self.waiting(p.threads, p.what, p.pc)));
@@ -157,13 +157,13 @@ impl Team<'_> {
                 (TrapKind::Deadlock, ALL_NAMED_MUST_COME)
             }
             true => (TrapKind::DivergentBarrier, ALL_MUST_COME),
-            false => (TrapKind::Deadlock, "each waits for the others, and none can go on"),
+            false => (TrapKind::Deadlock, "each waits for the others, so none can continue"),
         };
         let lane = split.mask.trailing_zeros() as usize;
         self.trap(w, split.pc, Fault::new(kind, lane, format!("{}: {cure}", list(&parts))))
     }
 
-    /// A barrier opened for a warp of which lanes had left on another way.
+    /// The fault of a barrier that opened although lanes of a warp had exited elsewhere.
     #[cold]
     pub(super) fn strayed(&self, split: &Split, block: usize) -> Fault {
         let of = self.warps.iter().filter(|warp| warp.block == block);
@@ -175,8 +175,8 @@ impl Team<'_> {
         Fault::new(TrapKind::DivergentBarrier, split.mask.trailing_zeros() as usize, detail)
     }
 
-    /// Threads that do not come to an instruction: those that returned, and those that wait for
-    /// them further on.
+    /// Describes threads that do not reach an instruction: those that returned, and those that wait
+    /// further on.
     fn absent(&self, pc: u32) -> Vec<String> {
         let info = &self.env.info;
         let insts = &info.kernel.insts;
@@ -197,7 +197,7 @@ impl Team<'_> {
         }
         let mut parts = Vec::new();
         if returned != 0 {
-            // Ways out before the barrier.
+            // Exits before the barrier.
             let mut lines: Vec<String> = (0..pc)
                 .filter(|at| match insts[*at as usize].op {
                     Op::Branch(target) => exits(target),
@@ -215,12 +215,8 @@ impl Team<'_> {
             parts.push(format!("{} returned{at}", count(returned.into(), "thread")));
         }
         for (from, lanes) in beyond {
-            let s = if lanes == 1 { "goes" } else { "go" };
-            parts.push(format!(
-                "{} {s} round it at {}",
-                count(lanes.into(), "thread"),
-                self.line(from)
-            ));
+            let s = if lanes == 1 { "skips" } else { "skip" };
+            parts.push(format!("{} {s} it at {}", count(lanes.into(), "thread"), self.line(from)));
         }
         parts
     }
@@ -242,7 +238,7 @@ const ALL_NAMED_MUST_COME: &str = "a warp-wide operation waits for every lane th
                                    that come to it, or move it out of the condition";
 
 pub(super) const ALL_MUST_COME: &str = "every thread of the block has to reach a `__syncthreads()`; put the \
-                             condition around the work, and not around the barrier";
+                             condition around the work, not around the barrier";
 
 /// `a, b and c`
 fn list(parts: &[String]) -> String {
@@ -252,10 +248,10 @@ fn list(parts: &[String]) -> String {
     }
 }
 
-/// The budget in time: whether a block has ended since it was last asked.
+/// The time budget: whether a block has ended since the last check.
 #[derive(Default)]
 pub(super) struct Watch {
-    /// Since when, and how many blocks had ended.
+    /// The time of the last check at which a block had ended, and how many had.
     since: Option<(Instant, u64)>,
 }
 

@@ -1,4 +1,4 @@
-//! A team: the blocks of one cluster, most often one block.
+//! A team: the blocks of one cluster, usually one block.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,9 @@ use super::env::{Env, Fault};
 use super::mbarriers::Mbarriers;
 use super::rng::Rng;
 use super::warp::Warp;
+use crate::flow::Flow;
 use crate::observer::{At, Block, Observer, thread_of};
+use crate::tails::Tails;
 use crate::{Schedule, Trap};
 
 /// A block barrier.
@@ -15,13 +17,13 @@ use crate::{Schedule, Trap};
 pub(super) struct Bar {
     /// Lanes that wait, for each warp.
     pub(super) waiting: Vec<u32>,
-    /// Lanes that have arrived and gone on, for each warp.
+    /// Lanes that have arrived without waiting, for each warp.
     pub(super) arrived: Vec<u32>,
-    /// Threads that are to meet, where the instruction says so.
+    /// The number of threads that the barrier expects, if the instruction names it.
     pub(super) count: Option<u32>,
     pub(super) aligned: bool,
     pub(super) active: bool,
-    /// For `bar.red`: how many predicates held, and of how many.
+    /// For `bar.red`: how many predicates hold, and how many were counted.
     pub(super) held: u32,
     pub(super) asked: u32,
 }
@@ -34,7 +36,7 @@ pub(super) struct BlockState {
     pub(super) ended: bool,
 }
 
-/// How many instructions each warp of each block runs, and which.
+/// The number of instructions that each warp of each block ran while sampling, and which.
 #[derive(Clone, Default)]
 pub(super) struct Sample {
     pub(super) warps: BTreeMap<(u64, u32), (u64, BTreeSet<u32>)>,
@@ -48,7 +50,7 @@ pub(super) struct Team<'e> {
     /// Shared memory of all blocks, `stride` bytes each.
     pub(super) shared: Vec<u8>,
     pub(super) stride: usize,
-    /// Warps of a block.
+    /// Warps per block.
     per_block: usize,
     pub(super) mbarriers: Mbarriers,
     /// Lanes at the cluster barrier, for each warp.
@@ -56,23 +58,26 @@ pub(super) struct Team<'e> {
     /// Warp instructions so far.
     pub(super) executed: u64,
     pub(super) rng: Rng,
-    /// Waits at `mbarrier`s that ended with nothing done, since the last change of one.
+    /// Waits at `mbarrier`s that timed out since an `mbarrier` last changed.
     pub(super) vain_waits: u32,
-    /// Which instructions it runs, once it only goes on to show where it is.
+    /// The sampled instructions, once the team runs only to show its loop.
     pub(super) sample: Option<Sample>,
     pub(super) copies: Copies,
-    /// When it last did more than look at what it looked at before, and when it last looked: so many
-    /// instructions from its start.
+    /// The instruction counts at which it last made progress, and at which it last polled. Rereading a
+    /// polled address is not progress.
     pub(super) moved: u64,
     pub(super) looked: u64,
-    /// The last addresses that it looked at, over and over while it waits.
+    /// The last addresses that it polled.
     pub(super) polled: [u64; POLLED],
+    /// The tracked registers, if the observer tracks them and the kernel has any.
+    pub(super) flow: Option<&'e Flow>,
+    pub(super) tails: &'e Tails,
 }
 
-/// Instructions in which a block only looks at what it looked at before, and then counts as waiting.
+/// Instructions without progress after which a block counts as waiting.
 pub(super) const QUIET: u64 = 1 << 11;
 
-/// Addresses that a block may look at in turn while it waits for others.
+/// Addresses that a block may poll in turn while it waits for others.
 pub(super) const POLLED: usize = 64;
 
 impl<'e> Team<'e> {
@@ -94,21 +99,23 @@ impl<'e> Team<'e> {
             moved: 0,
             looked: 0,
             polled: [0; POLLED],
+            flow: None,
+            tails: env.info.kernel.tails(),
         }
     }
 
-    /// Whether it has done nothing for a while but look whether something has changed.
+    /// Whether it has only polled for a while.
     pub(super) fn waits(&self) -> bool {
         self.executed - self.moved >= QUIET && self.executed - self.looked < QUIET
     }
 
-    /// It did more than look at what it looked at before.
+    /// Records progress.
     #[inline]
     pub(super) fn moves(&mut self) {
         self.moved = self.executed;
     }
 
-    /// It looks at a place that others may change; somewhere else than lately is a step forward.
+    /// Records a read of an address that others may change; one that was not polled lately is progress.
     #[cold]
     pub(super) fn looks(&mut self, address: u64) {
         self.looked = self.executed;
@@ -119,7 +126,7 @@ impl<'e> Team<'e> {
         }
     }
 
-    /// Gets ready for a cluster; the memory of the last one is used again.
+    /// Prepares the team for a cluster, reusing the memory of the previous one.
     pub(super) fn start<O: Observer>(&mut self, cluster: u64, obs: &mut O) {
         let info = &self.env.info;
         let size: u32 = info.cluster.iter().product();
@@ -170,6 +177,11 @@ impl<'e> Team<'e> {
         self.polled = [0; POLLED];
         let seed = if let Schedule::Adversarial(seed) = self.env.schedule { seed } else { 0 };
         self.rng = Rng::new(seed, cluster);
+        self.flow =
+            if obs.tracks() { self.env.info.kernel.flow().map(|flow| &**flow) } else { None };
+        if let Some(flow) = self.flow {
+            self.begin_unset(flow);
+        }
     }
 
     #[inline]

@@ -1,7 +1,9 @@
-//! A warp: its registers, and which of its lanes are where.
+//! A warp: its registers, and the program counters of its lanes.
 
 use crate::alu::fast::{Doubles, Words};
-use crate::inst::{Dst, Src};
+use crate::flow::{Reg, read};
+use crate::inst::{Dst, NOWHERE, Src};
+use rustc_hash::FxHashMap;
 
 /// No convergence barrier.
 pub(super) const NONE: u32 = u32::MAX;
@@ -11,31 +13,31 @@ pub(super) const FULL: u32 = u32::MAX;
 /// Why lanes do not run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
-    /// They do.
+    /// They can run.
     Ready,
-    /// At a `.sync` at their program counter, for the other members.
+    /// Waiting at a `.sync` for the other members.
     Sync { members: u32 },
-    /// At a block barrier.
+    /// Waiting at a block barrier.
     Bar { id: u8 },
-    /// At a cluster barrier.
+    /// Waiting at a cluster barrier.
     Cluster,
-    /// At an `mbarrier`, for the end of a phase.
+    /// Waiting at an `mbarrier` for the end of a phase.
     Mbarrier { addr: u32, phase: u64 },
 }
 
-/// What becomes of the lanes.
+/// The effect of an instruction on the control flow of its lanes.
 pub(super) enum Flow {
-    /// They go on.
+    /// They continue.
     Next,
     /// All jump.
     Jump(u32),
     /// These jump, the others fall through.
     Part(u32),
-    /// These exit, the others go on.
+    /// These exit, the others continue.
     Exit(u32),
-    /// These wait, the others go on.
+    /// These wait, the others continue.
     Wait(u32, State),
-    /// Nothing was done: these lanes are to be run on their own first.
+    /// Nothing was executed: these lanes must run on their own first.
     Only(u32),
 }
 
@@ -44,15 +46,15 @@ pub(super) enum Flow {
 pub(super) struct Split {
     pub(super) pc: u32,
     pub(super) mask: u32,
-    /// The convergence barrier that they are to meet at.
+    /// The convergence barrier at which they will meet.
     pub(super) conv: u32,
     pub(super) state: State,
 }
 
-/// A convergence barrier: lanes that parted meet again at `pc`.
+/// A convergence barrier: lanes that diverged meet again at `pc`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Conv {
-    /// Where they parted.
+    /// The instruction at which they diverged.
     pub(super) from: u32,
     pub(super) pc: u32,
     pub(super) parent: u32,
@@ -66,6 +68,8 @@ pub(super) struct Regs {
     pub(super) w: Vec<Words>,
     pub(super) d: Vec<Doubles>,
     pub(super) p: Vec<u32>,
+    /// Registers that have no value in some lanes.
+    pub(super) unset: FxHashMap<Reg, Box<Unset>>,
 }
 
 impl Regs {
@@ -76,6 +80,7 @@ impl Regs {
         self.d.resize(d, [0; 32]);
         self.p.clear();
         self.p.resize(p, 0);
+        self.unset.clear();
     }
 
     /// Lanes for which a predicate holds.
@@ -132,7 +137,7 @@ impl Regs {
     }
 }
 
-/// Calls for each lane of a mask.
+/// Calls the function for each lane of a mask.
 #[inline(always)]
 pub(super) fn each(mut mask: u32, mut f: impl FnMut(usize)) {
     while mask != 0 {
@@ -144,21 +149,23 @@ pub(super) fn each(mut mask: u32, mut f: impl FnMut(usize)) {
 /// A warp of a block.
 #[derive(Debug, Default)]
 pub(super) struct Warp {
-    /// Which block of the team.
+    /// The block, as an index into the team.
     pub(super) block: usize,
-    /// Which warp of the block.
+    /// The warp's index in its block.
     pub(super) index: u32,
     /// Lanes that have not exited.
     pub(super) live: u32,
-    /// Lanes that exited while others of the warp went on.
+    /// Lanes that exited while others of the warp continued.
     pub(super) strayed: u32,
+    /// How often each lane has reached each [tail](crate::tails::Tails).
+    pub(super) passed: FxHashMap<u16, [u32; 32]>,
     pub(super) splits: Vec<Split>,
     pub(super) convs: Vec<Conv>,
     free: Vec<u32>,
-    /// Turns that ended with nothing but spinning.
+    /// Consecutive time slices of spinning only.
     pub(super) spun: u32,
     pub(super) regs: Regs,
-    /// Local memory, lane after lane.
+    /// Local memory, lane by lane.
     pub(super) local: Vec<u8>,
 }
 
@@ -173,6 +180,7 @@ impl Warp {
     ) {
         (self.block, self.index, self.live) = (block, index, live);
         (self.spun, self.strayed) = (0, 0);
+        self.passed.clear();
         self.splits.clear();
         self.convs.clear();
         self.free.clear();
@@ -186,7 +194,9 @@ impl Warp {
         self.splits.iter().any(|s| s.state == State::Ready)
     }
 
-    pub(super) fn new_conv(&mut self, conv: Conv) -> u32 {
+    /// A barrier for lanes that diverge at the first place and meet at the second.
+    pub(super) fn new_conv(&mut self, members: u32, [from, pc]: [u32; 2], parent: u32) -> u32 {
+        let conv = Conv { from, pc, parent, members, arrived: 0 };
         match self.free.pop() {
             Some(i) => {
                 self.convs[i as usize] = conv;
@@ -199,7 +209,30 @@ impl Warp {
         }
     }
 
-    /// Opens a barrier where all that are left have arrived. Its lanes go on as a split.
+    /// Divides a split at a branch that the lanes `taken` take; the sides meet at `join`. Returns the side
+    /// that runs first.
+    pub(super) fn part(&mut self, split: Split, taken: u32, target: u32, join: u32) -> Split {
+        let Split { pc, mask, mut conv, state } = split;
+        let known = conv != NONE && self.convs[conv as usize].pc == join;
+        if join != NOWHERE && !known {
+            conv = self.new_conv(mask, [pc, join], conv);
+        }
+        let taken = Split { pc: target, mask: taken, conv, state };
+        let falls = Split { pc: pc + 1, mask: mask & !taken.mask, conv, state };
+        // A side that is at the meeting point has arrived.
+        if taken.pc == join {
+            self.convs[conv as usize].arrived |= taken.mask;
+            falls
+        } else if falls.pc == join {
+            self.convs[conv as usize].arrived |= falls.mask;
+            taken
+        } else {
+            self.splits.push(taken);
+            falls
+        }
+    }
+
+    /// Opens a barrier at which all remaining lanes have arrived. They continue as one split.
     pub(super) fn open_if_complete(&mut self, i: u32) -> Option<Split> {
         let conv = self.convs[i as usize];
         if conv.members != conv.arrived {
@@ -214,7 +247,7 @@ impl Warp {
         })
     }
 
-    /// Lanes exit: nobody waits for them any more.
+    /// Lanes exit: barriers no longer wait for them.
     pub(super) fn leave(&mut self, mask: u32, mut conv: u32) {
         self.live &= !mask;
         while conv != NONE {
@@ -227,10 +260,15 @@ impl Warp {
         }
     }
 
-    /// Nothing is ready, but lanes wait at convergence barriers for others that are held up in a
-    /// `.sync`: they are let through, for they may be what the `.sync` waits for.
+    /// No lane is ready, but some wait at convergence barriers for lanes that a `.sync` blocks. Releases
+    /// them, since the `.sync` may be waiting for them.
     pub(super) fn release(&mut self) -> bool {
-        let waiting = |c: &Conv| c.arrived != 0 && c.members & c.arrived != 0;
+        self.release_at(|_| true)
+    }
+
+    /// The same for lanes that wait at instructions of a kind.
+    pub(super) fn release_at(&mut self, here: impl Fn(u32) -> bool) -> bool {
+        let waiting = |c: &Conv| c.arrived != 0 && c.members & c.arrived != 0 && here(c.pc);
         let innermost = (0..self.convs.len())
             .rev()
             .find(|i| !self.free.contains(&(*i as u32)) && waiting(&self.convs[*i]));
@@ -240,12 +278,12 @@ impl Warp {
             Split { pc: conv.pc, mask: conv.arrived, conv: conv.parent, state: State::Ready };
         conv.members &= !conv.arrived;
         conv.arrived = 0;
-        // The lanes that stay belong to the parent too, and reach it on their own.
+        // The lanes that stay also belong to the parent barrier, and reach it on their own.
         self.splits.push(split);
         true
     }
 
-    /// Joins ready splits at one place.
+    /// Merges ready splits that have the same program counter.
     pub(super) fn merge(&mut self) {
         let mut i = 0;
         while i < self.splits.len() {
@@ -264,5 +302,51 @@ impl Warp {
             }
             i += 1;
         }
+    }
+}
+
+/// The bytes of a register that have no value, and whether they were loaded (then they may be stored).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Unset {
+    pub(super) bytes: [u8; 32],
+    pub(super) loaded: bool,
+}
+
+impl Unset {
+    pub(super) const NONE: Unset = Unset { bytes: [0; 32], loaded: true };
+
+    /// Lanes in which one of these bytes has no value.
+    pub(super) fn lanes(&self, bytes: u8) -> u32 {
+        (0..32).fold(0, |all, i| all | u32::from(self.bytes[i] & bytes != 0) << i)
+    }
+
+    pub(super) fn of(lanes: u32, bytes: u8) -> Unset {
+        let mut out = Unset { loaded: false, ..Unset::NONE };
+        each(lanes, |i| out.bytes[i] = bytes);
+        out
+    }
+}
+
+impl Regs {
+    pub(super) fn unset(&self, src: Src, active: u32) -> Unset {
+        let mut out =
+            read(src).and_then(|reg| self.unset.get(&reg)).map_or(Unset::NONE, |unset| **unset);
+        each(!active, |i| out.bytes[i] = 0);
+        out
+    }
+
+    /// In these lanes of a register, marks these bytes as without a value, and the others as with one.
+    pub(super) fn set_unset(&mut self, reg: Reg, active: u32, new: &Unset) {
+        if new.bytes == [0; 32] {
+            let Some(old) = self.unset.get_mut(&reg) else { return };
+            each(active, |i| old.bytes[i] = 0);
+            if old.bytes == [0; 32] {
+                self.unset.remove(&reg);
+            }
+            return;
+        }
+        let old = self.unset.entry(reg).or_insert_with(|| Box::new(Unset::NONE));
+        each(active, |i| old.bytes[i] = new.bytes[i]);
+        old.loaded &= new.loaded;
     }
 }

@@ -1,4 +1,4 @@
-//! What arithmetic instructions compute.
+//! Arithmetic operations.
 
 use super::operand::{Dst, Src};
 use super::ty::Ty;
@@ -15,7 +15,7 @@ pub(crate) enum Rounding {
     Away,
 }
 
-/// Which half of a product is kept.
+/// The half of a product that is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Half {
     Lo,
@@ -23,7 +23,7 @@ pub(crate) enum Half {
     Wide,
 }
 
-/// Comparisons; the `u` ones hold for NaN too.
+/// Comparisons; the `u` variants also hold if an operand is NaN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cmp {
     Eq,
@@ -42,7 +42,7 @@ pub(crate) enum Cmp {
     Nan,
 }
 
-/// Logic on bits and predicates.
+/// Logical operations on bits and predicates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bool {
     And,
@@ -51,7 +51,7 @@ pub(crate) enum Bool {
 }
 
 impl Bool {
-    /// On lane masks.
+    /// Applies the operation to lane masks.
     pub(crate) fn of(self, a: u32, b: u32) -> u32 {
         match self {
             Bool::And => a & b,
@@ -61,7 +61,7 @@ impl Bool {
     }
 }
 
-/// What an arithmetic instruction computes.
+/// An arithmetic operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum F {
     Mov,
@@ -69,8 +69,9 @@ pub(crate) enum F {
     Sub,
     Mul(Half),
     Mad(Half),
-    Mul24,
-    Mad24,
+    /// Products of 24-bit numbers: the low 32 of 48 bits, or the high 32.
+    Mul24(Half),
+    Mad24(Half),
     Sad,
     Div,
     DivApprox,
@@ -79,9 +80,12 @@ pub(crate) enum F {
     Neg,
     Min,
     Max,
-    /// NaN wins.
+    /// Returns NaN if an operand is NaN.
     MinNan,
     MaxNan,
+    /// The smaller or larger magnitude, with the product of the signs.
+    MinXorsign,
+    MaxXorsign,
     And,
     Or,
     Xor,
@@ -95,7 +99,7 @@ pub(crate) enum F {
     Popc,
     Clz,
     Brev,
-    /// A mask of bits, clamped or wrapping.
+    /// A mask of bits, with clamped or wrapped operands.
     Bmsk(bool),
     Bfind,
     BfindShift,
@@ -104,7 +108,17 @@ pub(crate) enum F {
     Fns,
     Prmt(u8),
     Lop3(u8),
-    Dp4a,
+    /// Sums of products of bytes, or of 16-bit words and bytes: whether each side is signed, and for words whether the
+    /// upper bytes are used.
+    Dp4a {
+        a: bool,
+        b: bool,
+    },
+    Dp2a {
+        a: bool,
+        b: bool,
+        hi: bool,
+    },
     Selp,
     Slct(Ty),
     Fma,
@@ -118,19 +132,35 @@ pub(crate) enum F {
     Ex2,
     Tanh,
     Copysign,
-    /// From a type to the type of the instruction; `int` rounds to a whole number.
+    /// Converts from a type to the type of the instruction; `int` rounds to an integer.
     Cvt {
         from: Ty,
         int: bool,
     },
-    /// Two floats to a packed pair.
+    /// Converts from `f32`, and negative numbers to zero.
+    CvtRelu,
+    /// Packs two floats into a pair.
     CvtPack,
-    /// `set`: a comparison to all ones or 1.0.
+    /// Packs two integers, saturated to this type, into the lower bits, below the third operand.
+    CvtSatPack(Ty),
+    /// `set`: the result of a comparison as all ones or 1.0.
     Set(Cmp, Ty),
     Testp(u8),
 }
 
-/// What is computed in parts.
+impl F {
+    /// Whether the result is a copy of operand `i`, or of a part of it.
+    pub(crate) fn copies(self, i: usize) -> bool {
+        match self {
+            F::Mov => i == 0,
+            F::Selp => i < 2,
+            F::Cvt { from, .. } => i == 0 && !from.is_float(),
+            _ => false,
+        }
+    }
+}
+
+/// Operations of multi-word arithmetic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CarryOp {
     Add,
@@ -138,14 +168,14 @@ pub(crate) enum CarryOp {
     Mad(Half),
 }
 
-/// A part of a longer sum, difference or product.
+/// One word of a longer sum, difference or product.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Carry {
     pub(crate) op: CarryOp,
     pub(crate) ty: Ty,
     pub(crate) dst: Dst,
     pub(crate) src: [Src; 3],
-    /// The flag, where it is added or taken away.
+    /// The carry flag to add or subtract, if any.
     pub(crate) takes: Option<Src>,
     pub(crate) leaves: Dst,
 }
@@ -160,7 +190,7 @@ pub(crate) struct Alu {
     pub(crate) sat: bool,
 }
 
-/// Operations that are worth a loop of their own over full planes.
+/// Operations that have a fast loop over full planes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fast {
     No,

@@ -1,16 +1,18 @@
-//! Instructions as the machine runs them: names resolved, types and modifiers understood.
+//! Decoded instructions: names, types and modifiers are resolved.
 
 mod arith;
 mod operand;
+mod registers;
 mod ty;
 
 pub(crate) use arith::{Alu, Bool, Carry, CarryOp, Cmp, F, Fast, Half, Rounding};
 pub(crate) use operand::{Dst, Special, Src};
+pub(crate) use registers::Role;
 pub(crate) use ty::Ty;
 
 use crate::model::{AccessKind, CopyGroup, Order, Scope};
 
-/// Where an address points, as the instruction says.
+/// The state space of an address, as the instruction names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Window {
     Generic,
@@ -29,7 +31,7 @@ pub(crate) struct Address {
     pub(crate) offset: i64,
 }
 
-/// The part of shared memory that an access may touch: its own array, where that is known.
+/// The range of shared memory that an access may touch: that of its own array, if it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Bounds {
     pub(crate) from: u32,
@@ -37,13 +39,13 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// Where an array ends that the launch sizes: with the block's own memory, behind which the
-    /// system's may lie.
+    /// The end of an array whose size the launch sets: the end of the block's own memory. The
+    /// system's memory may lie behind it.
     pub(crate) const DYNAMIC: u32 = u32::MAX - 1;
 }
 
 impl Default for Bounds {
-    /// All of it.
+    /// All of shared memory.
     fn default() -> Bounds {
         Bounds { from: 0, to: u32::MAX }
     }
@@ -58,11 +60,11 @@ pub(crate) struct Memory {
     pub(crate) bounds: Bounds,
     pub(crate) order: Order,
     pub(crate) scope: Scope,
-    /// A load of memory that nobody may write while the kernel runs: `.nc`.
+    /// A load of memory that must not be written while the kernel runs: `.nc`.
     pub(crate) constant: bool,
 }
 
-/// What an atomic makes of the old value and its operands.
+/// The operation that an atomic applies to the old value and its operands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AtomOp {
     Add,
@@ -89,7 +91,7 @@ pub(crate) struct Atom {
     pub(crate) c: Src,
 }
 
-/// How lanes find their source.
+/// How lanes choose the source lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shfl {
     Up,
@@ -120,11 +122,11 @@ pub(crate) struct Bar {
     pub(crate) arrive: bool,
     pub(crate) id: Src,
     pub(crate) count: Option<Src>,
-    /// `bar.red`: operation, where to, and the predicate.
+    /// `bar.red`: the operation, the destination and the predicate.
     pub(crate) red: Option<(Red, Dst, Src)>,
 }
 
-/// What `bar.red` makes of the predicates.
+/// How `bar.red` combines the predicates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Red {
     Popc,
@@ -160,7 +162,7 @@ pub(crate) enum MbarOp {
     Complete {
         bytes: Src,
     },
-    /// By parity, or by the token of an arrival; `wait` may suspend.
+    /// Tests by parity, or by the token of an arrival; `wait` may suspend.
     Test {
         dst: Dst,
         parity: bool,
@@ -173,7 +175,7 @@ pub(crate) enum MbarOp {
     },
 }
 
-/// A copy that the hardware runs on its own.
+/// A copy that the hardware performs asynchronously.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Async {
     pub(crate) to: Window,
@@ -181,32 +183,32 @@ pub(crate) struct Async {
     pub(crate) from: Window,
     pub(crate) source: Address,
     pub(crate) bytes: Src,
-    /// What is written where nothing is read: the register of `st.async`.
+    /// The value to write if no memory is read: the register of `st.async`.
     pub(crate) value: Option<Src>,
-    /// Bytes that are read; the rest are zeros (`cp.async` only).
+    /// Number of bytes to read; the rest are zeros (`cp.async` only).
     pub(crate) read: Option<Src>,
     pub(crate) mbarrier: Option<(Window, Address)>,
     pub(crate) multicast: Option<Src>,
     pub(crate) bulk: bool,
 }
 
-/// Something that the host provides.
+/// A function that the driver provides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Host {
     /// `vprintf`: addresses of the format and of the packed values.
     Print,
-    /// `__assertfail`: message, file, line, function, bytes of a character.
+    /// `__assertfail`: message, file, line, function, and the bytes per character.
     Assert,
 }
 
-/// Bytes of a thread's own memory that a call hands over.
+/// Bytes of a thread's local memory that a call passes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Slot {
     pub(crate) offset: u32,
     pub(crate) bytes: u32,
 }
 
-/// A call of something that the host provides.
+/// A call of a function that the driver provides.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct HostCall {
     pub(crate) host: Host,
@@ -223,7 +225,7 @@ pub(crate) enum Op {
         dst: Dst,
         src: [Src; 4],
     },
-    /// A comparison, joined with a predicate where there is one.
+    /// A comparison, combined with a predicate if there is one.
     Setp {
         cmp: Cmp,
         ty: Ty,
@@ -234,7 +236,7 @@ pub(crate) enum Op {
         a: Src,
         b: Src,
     },
-    /// Logic on lane masks: `not` and `mov` are `Xor` and `Or` with a constant.
+    /// Logic on lane masks; `not` and `mov` are encoded as `Xor` and `Or` with a constant.
     Pred {
         op: Bool,
         dst: Dst,
@@ -274,7 +276,7 @@ pub(crate) enum Op {
         members: Src,
     },
     ActiveMask(Dst),
-    /// `vote.ballot` of the lanes that execute it.
+    /// `vote.ballot` over the lanes that execute it.
     Ballot {
         dst: Dst,
         a: Src,
@@ -286,12 +288,12 @@ pub(crate) enum Op {
     Mbar(Box<Mbar>),
     Async(Box<Async>),
     CopyGroup(CopyGroup),
-    /// `cp.async.mbarrier.arrive`: an arrival when the thread's copies are over; none where it is one
-    /// more than its phase expects, and so changes nothing.
+    /// `cp.async.mbarrier.arrive`: an arrival once the thread's copies have completed. `None` if the expected
+    /// count rises by one too: such an arrival changes nothing.
     CopyArrive(Option<Box<Mbar>>),
-    /// Between ordinary accesses and the copy engine's.
+    /// Orders ordinary accesses and those of the copy engine.
     ProxyFence,
-    /// `mapa`: the address of the same place in another block of the cluster.
+    /// `mapa`: the corresponding address in another block of the cluster.
     Mapa {
         dst: Dst,
         addr: Src,
@@ -299,7 +301,7 @@ pub(crate) enum Op {
         rank: Src,
         generic: bool,
     },
-    /// The rank that a shared address belongs to.
+    /// The rank of the block that a shared address belongs to.
     GetRank {
         dst: Dst,
         addr: Src,
@@ -310,7 +312,7 @@ pub(crate) enum Op {
         window: Window,
         addr: Src,
     },
-    /// Between a space and generic addresses.
+    /// Converts between a state space and generic addresses.
     Cvta {
         window: Window,
         to: bool,
@@ -318,12 +320,12 @@ pub(crate) enum Op {
         src: Src,
         offset: i64,
     },
-    /// Nothing that results depend on: hints, waits for what is done already.
+    /// Instructions that do not affect results: hints, and waits for operations that have completed.
     Nop,
 }
 
 impl Op {
-    /// Bytes of an element that it accesses; 1 where it does not.
+    /// Bytes per element of its access; 1 if it does not access memory.
     pub(crate) fn width(&self) -> u32 {
         match self {
             Op::Load { memory, .. } | Op::Store { memory, .. } => memory.ty.bytes(),
@@ -334,15 +336,15 @@ impl Op {
     }
 }
 
-/// An operation under its guard.
+/// An operation with its guard.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Inst {
     pub(crate) op: Op,
     /// Predicate, and whether it is negated.
     pub(crate) guard: Option<(u16, bool)>,
-    /// Where lanes that part here meet again, for branches.
+    /// For branches: where diverged lanes meet again.
     pub(crate) join: u32,
 }
 
-/// No such place: lanes meet nowhere before they exit.
+/// No such instruction: the lanes do not meet before they exit.
 pub(crate) const NOWHERE: u32 = u32::MAX;

@@ -9,7 +9,7 @@ pub(crate) enum Dst {
     D(u16),
     /// A lane mask.
     P(u16),
-    /// `_`
+    /// `_`: the result is discarded.
     Sink,
 }
 
@@ -21,7 +21,7 @@ pub(crate) enum Src {
     P(u16),
     NotP(u16),
     Imm(u64),
-    /// A constant of the kernel, spread over a plane: what fast loops read.
+    /// A constant of the kernel, expanded to a plane for fast loops.
     ConstW(u16),
     ConstD(u16),
     Special(Special),

@@ -1,6 +1,6 @@
 //! Fundamental types.
 
-/// A fundamental type, always that of the instruction.
+/// A fundamental type, as the instruction names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ty {
     B8,
@@ -72,7 +72,7 @@ impl Ty {
         matches!(self, Ty::F16 | Ty::BF16 | Ty::F16x2 | Ty::BF16x2 | Ty::F32 | Ty::F64)
     }
 
-    /// One of the two values of a packed type.
+    /// The type of each half of a packed type.
     pub(crate) fn half(self) -> Ty {
         match self {
             Ty::F16x2 => Ty::F16,
@@ -81,12 +81,12 @@ impl Ty {
         }
     }
 
-    /// Two values in one register.
+    /// Whether it packs two values in one register.
     pub(crate) fn is_packed(self) -> bool {
         matches!(self, Ty::F16x2 | Ty::BF16x2)
     }
 
-    /// Integers that are added, as opposed to mere bits.
+    /// Whether it is an integer type with arithmetic, and not untyped bits.
     pub(crate) fn is_int(self) -> bool {
         use Ty::*;
         matches!(self, U8 | U16 | U32 | U64 | S8 | S16 | S32 | S64)

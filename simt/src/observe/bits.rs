@@ -1,6 +1,6 @@
-//! Which bytes hold a value.
+//! Marks the bytes that hold a value.
 
-/// A bit a byte.
+/// One bit per byte.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Bits(Vec<u64>);
 
@@ -25,30 +25,30 @@ impl Bits {
         });
     }
 
-    /// None is set, of so many.
+    /// Clears this many bits.
     pub(super) fn reset(&mut self, bytes: u64) {
         self.0.clear();
         self.0.resize(bytes.div_ceil(64) as usize, 0);
     }
 
-    /// A word of 64.
+    /// Reads a 64-bit word of bits.
     pub(super) fn word(&self, word: u64) -> u64 {
         self.0.get(word as usize).copied().unwrap_or(0)
     }
 
-    /// Sets those of a word of 64.
+    /// Sets bits of a 64-bit word.
     pub(super) fn set_word(&mut self, word: u64, mask: u64) {
         if let Some(w) = self.0.get_mut(word as usize) {
             *w |= mask;
         }
     }
 
-    /// All of them, for memory that is known to hold a value.
+    /// Marks all bytes, for memory that is known to hold values.
     pub(super) fn full(bytes: u64) -> Bits {
         Bits(vec![u64::MAX; bytes.div_ceil(64) as usize])
     }
 
-    /// First byte of a range that is not set.
+    /// The first byte of a range that is not marked.
     pub(super) fn first_clear(&self, from: u64, bytes: u64) -> Option<u64> {
         let mut clear = None;
         for_words(from, bytes, |word, mask| {
@@ -61,7 +61,7 @@ impl Bits {
     }
 }
 
-/// The 64-bit words that a range of bits meets, with its part of each.
+/// Visits the 64-bit words that a range of bits overlaps, with a mask of the range in each.
 #[inline]
 pub(super) fn for_words(from: u64, bytes: u64, mut f: impl FnMut(u64, u64)) {
     let (mut at, end) = (from, from + bytes);

@@ -1,4 +1,4 @@
-//! What a check has to say: one fault, the places that made it, and how often.
+//! The result of a check: one fault, the places that cause it, and its number of occurrences.
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
@@ -10,41 +10,45 @@ use crate::place;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Fault {
-    /// Two unordered accesses to one place, one a write, at least one of them weak.
+    /// Two unordered accesses to one address, at least one of them a write, and at least one of them weak.
     DataRace,
-    /// Two unordered volatile accesses to one place, one a write. PTX gives each of them a
-    /// meaning, but not an order.
+    /// Two unordered volatile accesses to one address, at least one of them a write. PTX defines the
+    /// value of each, but not their order.
     UnorderedVolatile,
-    /// Lanes of one warp that store the same value to one place by one instruction: which of them
-    /// is last does not show.
+    /// Lanes of one warp store the same value to one address in one instruction: the result does not
+    /// depend on which lane is last.
     SameValue,
-    /// A read of memory that nobody wrote.
+    /// A read of memory that was never written.
     Uninitialised,
+    /// A use of a variable without a value in that thread.
+    Unset,
     /// An address beyond every allocation.
     OutOfBounds,
-    /// An address in memory that was given back.
+    /// An address in memory that was freed.
     UseAfterFree,
     /// An address that is not a multiple of the access size.
     Misaligned,
-    /// A store to memory that is read only.
+    /// A store to read-only memory.
     ReadOnly,
     /// A barrier that some lanes of a warp reach and others do not.
     DivergentBarrier,
-    /// A member mask that leaves out a lane which executes, or names one that never comes.
+    /// A member mask that omits a lane which executes, or names a lane that never arrives.
     BadMask,
-    /// A shuffle from a lane that takes no part.
+    /// A shuffle from a lane that does not take part.
     BadLane,
-    /// Threads wait for each other, and none can go on.
+    /// Threads wait for each other, so none can continue.
     Deadlock,
-    /// A barrier, `mbarrier` or bulk copy against its rules.
+    /// Invalid use of a barrier, `mbarrier` or bulk copy.
     BadBarrier,
-    /// An `assert` that does not hold.
+    /// A failed `assert`.
     Assert,
-    /// A read past what keeps caches coherent (`ld.global.nc`) of memory that the launch writes.
+    /// A non-coherent read (`ld.global.nc`) of memory that the same launch writes.
     StaleRead,
-    /// A copy engine's access to memory that threads wrote, and no proxy fence in between.
+    /// A copy engine's access to memory that threads wrote, without a proxy fence in between.
     ProxyFence,
-    /// State that a launch finds as the one before it left it, and not as that one found it.
+    /// Threads that return before a barrier that other threads of their warp reach: a note, since sm_70 allows it.
+    EarlyReturn,
+    /// A launch found state that the previous launch had changed and not reset.
     LeftBehind,
 }
 
@@ -56,6 +60,7 @@ impl Fault {
             Fault::UnorderedVolatile => "unordered volatile pair",
             Fault::SameValue => "same value stored twice",
             Fault::Uninitialised => "read of uninitialised memory",
+            Fault::Unset => "use of an uninitialised variable",
             Fault::OutOfBounds => "out of bounds",
             Fault::UseAfterFree => "use after free",
             Fault::Misaligned => "misaligned address",
@@ -68,6 +73,7 @@ impl Fault {
             Fault::Assert => "assertion",
             Fault::StaleRead => "non-coherent read",
             Fault::ProxyFence => "missing proxy fence",
+            Fault::EarlyReturn => "early return",
             Fault::LeftBehind => "state left behind",
         }
     }
@@ -80,18 +86,18 @@ pub struct Site {
     pub block: [u32; 3],
     /// Thread index in the block.
     pub thread: [u32; 3],
-    /// Line of the CUDA source, 0 where the PTX says none.
+    /// Line of the CUDA source, or 0 if the PTX has none.
     pub line: u32,
-    /// Line of the PTX text.
+    /// Line of the PTX.
     pub ptx_line: u32,
-    /// The instruction as the PTX spells it.
+    /// The instruction as the PTX has it.
     pub text: String,
-    /// What it does: `write`, `volatile read`, `atomic write` and so on.
+    /// The kind of access: `write`, `volatile read`, `atomic write` and so on.
     pub what: &'static str,
 }
 
 impl Site {
-    /// The thread, with its block where that tells it from another one.
+    /// The thread, with its block if that distinguishes it from the other one.
     fn who(&self, with_block: bool) -> String {
         let thread = place::thread(self.thread);
         if with_block { format!("{thread} of {}", place::block(self.block)) } else { thread }
@@ -101,7 +107,7 @@ impl Site {
         place::line(self.line, self.ptx_line)
     }
 
-    /// What it does, as a verb for one who does it, and for one who may.
+    /// The access as a verb in the third person, and as an infinitive.
     fn verbs(&self) -> (&'static str, &'static str) {
         match self.what {
             "write" => ("writes", "write"),
@@ -115,7 +121,7 @@ impl Site {
     }
 }
 
-/// A fault, with the first example of it: found once, however many launches show it.
+/// A fault and its first example. It is listed once, even if many launches show it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// The class.
@@ -124,31 +130,31 @@ pub struct Finding {
     pub entry: String,
     /// Number of the first launch that showed it, from 1.
     pub launch: u64,
-    /// How many launches showed it.
+    /// Number of launches that showed it.
     pub launches: u64,
-    /// Where the address lies; `None` where no memory is involved.
+    /// The state space of the address; `None` if no memory is involved.
     pub space: Option<Space>,
-    /// The first byte in question.
+    /// Address of the first byte.
     pub address: u64,
-    /// That address as the source has it, such as `` `shared[3]` ``.
+    /// The address as the source writes it, such as `` `shared[3]` ``.
     pub place: String,
-    /// Who: two places for a race, the earlier first.
+    /// The accesses: two for a race, the earlier one first.
     pub sites: Vec<Site>,
-    /// Source lines of all the pairs (or places) that showed it, the first example's first; 0
-    /// where the PTX says none.
+    /// Source lines of all pairs (or places) that showed it, those of the example first; 0
+    /// if the PTX has none.
     pub lines: Vec<Vec<u32>>,
-    /// Particulars; of a trap, all that it says.
+    /// Details; for a trap, its whole message.
     pub detail: String,
-    /// What to do about it.
+    /// How to fix it.
     pub cure: String,
-    /// How many pairs of instructions (or instructions) showed it.
+    /// Number of pairs of instructions (or of instructions) that showed it.
     pub places: u64,
-    /// How many accesses (lanes) showed it.
+    /// Number of accesses (lanes) that showed it.
     pub times: u64,
 }
 
 impl Finding {
-    /// What is wrong and what to do, in one sentence.
+    /// The fault and its cure, in one sentence.
     pub fn sentence(&self) -> String {
         let what = match self.sites.as_slice() {
             [read, write] if self.fault == Fault::StaleRead => format!(
@@ -161,8 +167,8 @@ impl Finding {
                 write.at()
             ),
             [write, copy] if self.fault == Fault::ProxyFence => format!(
-                "{} starts a copy of {} at {}, which {} has written at {}, and no proxy fence makes the \
-                 copy engine see that",
+                "{} starts a copy of {} at {}, which {} wrote at {}, and no proxy fence makes the \
+                 write visible to the copy engine",
                 copy.who(false),
                 self.place,
                 copy.at(),
@@ -183,7 +189,7 @@ impl Finding {
                 )
             }
             [one] if self.fault == Fault::Uninitialised => format!(
-                "{} {} {} at {}, which nobody has written",
+                "{} {} {} at {}, which was never written",
                 one.who(self.space == Some(Space::Global)),
                 one.verbs().0,
                 self.place,
@@ -197,7 +203,7 @@ impl Finding {
         if self.cure.is_empty() { what } else { format!("{what}: {}", self.cure) }
     }
 
-    /// Its class, where it is and how often.
+    /// The class of fault, its place and its number of occurrences.
     pub fn details(&self) -> String {
         let mut out = format!("{} in `{}`", self.fault.name(), self.entry);
         if let Some(first) = self.sites.first() {

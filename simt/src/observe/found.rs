@@ -1,5 +1,5 @@
-//! The findings of a check: each fault once, whatever launch, block or instruction of the same
-//! lines shows it.
+//! The findings of a check: each fault once, even if several launches, blocks or instructions of the
+//! same lines show it.
 
 use rustc_hash::FxHashMap;
 
@@ -7,13 +7,13 @@ use super::finding::{Fault, Finding, Site};
 use crate::Trap;
 use crate::model::Space;
 
-/// The instructions that show a fault; of one alone, twice the same.
+/// The instructions that show a fault; the same one twice if it is a single one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     pub(super) fault: Fault,
     pub(super) space: Option<Space>,
     pub(super) pcs: (u32, u32),
-    /// How much it takes to mend it: of several examples the one that takes most is told.
+    /// How strong a fix is needed. Of several examples, the one that needs the strongest is reported.
     pub(super) rank: u8,
 }
 
@@ -23,27 +23,27 @@ impl Key {
     }
 }
 
-/// Ranks: a barrier of the warp will do, one of the block, or neither.
+/// Ranks: the fix is a warp barrier, a block barrier, or neither.
 pub(super) const WARP: u8 = 1;
 pub(super) const BLOCK: u8 = 2;
 pub(super) const BEYOND: u8 = 3;
 
-/// What a reader takes for the same fault: entry, class, array, and what it takes to mend it. One
-/// barrier that is missing shows at many lines.
+/// The properties that make faults the same for a reader: entry, class, array and fix. One
+/// missing barrier shows at many lines.
 type Same = (String, Fault, String, String);
 
-/// Findings, in the order in which they were met.
+/// Findings, in the order of detection.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Found {
     findings: Vec<Finding>,
-    /// Of each: the last launch that showed it, and the rank of its example.
+    /// For each: the last launch that showed it, and the rank of its example.
     last: Vec<(u64, u8)>,
-    /// Where each pair of instructions is booked, with the number of its entry.
+    /// The finding of each pair of instructions, with the number of its entry.
     seen: FxHashMap<(usize, Key), usize>,
-    /// The same in the order in which they were met, for forks to hand over.
+    /// The same pairs in the order of detection, for merging forks.
     keys: Vec<(Key, usize)>,
     same: FxHashMap<Same, usize>,
-    /// Entries so far, which of them is in hand, and its launch.
+    /// Names of the entries so far, the current one, and its launch.
     entries: Vec<String>,
     entry: usize,
     launch: u64,
@@ -54,7 +54,7 @@ impl Found {
         &self.findings
     }
 
-    /// A launch begins: instructions of another entry are others.
+    /// Starts a launch: instructions of different entries are distinct.
     pub(super) fn begin(&mut self, entry: &str, launch: u64) {
         self.launch = launch;
         self.entry = self.entries.iter().position(|e| e == entry).unwrap_or_else(|| {
@@ -63,12 +63,12 @@ impl Found {
         });
     }
 
-    /// For a fork of the same launch.
+    /// A fork for the same launch.
     pub(super) fn fork(&self) -> Found {
         Found { entry: self.entry, launch: self.launch, ..Found::default() }
     }
 
-    /// Books a fault of some lanes; `finding` makes the example where it is the first.
+    /// Records a fault of some lanes; `finding` builds the example if it is the first.
     pub(super) fn add(&mut self, key: Key, times: u64, finding: impl FnOnce() -> Finding) {
         match self.seen.get(&(self.entry, key)) {
             Some(&i) => self.again(i, times),
@@ -87,7 +87,7 @@ impl Found {
         }
     }
 
-    /// New instructions, of lines that may be known.
+    /// Records new instructions, whose lines may be known.
     fn first(&mut self, key: Key, finding: Finding) {
         let i = self.book(finding, key.rank);
         self.findings[i].places += u64::from(self.is_new_place(&key));
@@ -95,7 +95,7 @@ impl Found {
         self.keys.push((key, i));
     }
 
-    /// Where a finding goes: to that of the same fault, which it may be a better example of.
+    /// Records a finding under the same fault, and replaces its example by a better one.
     fn book(&mut self, finding: Finding, rank: u8) -> usize {
         let same = same(&finding, rank);
         let Some(&i) = self.same.get(&same) else {
@@ -124,7 +124,7 @@ impl Found {
         (0..=BEYOND).all(|rank| !self.seen.contains_key(&(self.entry, Key { rank, ..*key })))
     }
 
-    /// Takes in what a fork found.
+    /// Merges the findings of a fork.
     pub(super) fn merge(&mut self, fork: Found) {
         let mut keys = vec![Vec::new(); fork.findings.len()];
         for (key, i) in fork.keys {
@@ -142,7 +142,7 @@ impl Found {
         }
     }
 
-    /// A fault that stopped the kernel.
+    /// Records a fault that stopped the kernel.
     pub(super) fn trap(&mut self, fault: Fault, trap: &Trap, what: &'static str) {
         let site = Site {
             block: trap.block,
@@ -172,7 +172,7 @@ impl Found {
 }
 
 fn same(finding: &Finding, rank: u8) -> Same {
-    // Elements of one array are one place.
+    // All elements of an array count as one place.
     let array = finding.place.replace(|c: char| c.is_ascii_digit(), "");
     let mending = match rank {
         WARP | BLOCK => "a barrier",

@@ -1,7 +1,7 @@
-//! The memory check: reads of bytes that nobody wrote, and the traps that concern addresses.
+//! The memory check: reads of bytes that were never written, and traps at invalid addresses.
 //!
-//! Bounds, alignment and use after free stop the kernel by themselves; this observer turns the
-//! trap into a finding, and adds what the core does not look for.
+//! Bounds, alignment and use after free already stop the kernel. This observer turns the
+//! trap into a finding, and adds a check that the interpreter itself does not make.
 
 use rustc_hash::FxHashMap;
 use std::mem;
@@ -12,25 +12,29 @@ use super::bits::{Bits, for_words};
 use super::finding::{Fault, Finding};
 use super::found::{Found, Key};
 use super::scene::Scene;
-use crate::observer::{Access, At, Block, Copy, HostEvent, LaunchInfo, Observer, Space};
+use crate::observer::{
+    Access, AccessKind, At, Block, Copy, HostEvent, LaunchInfo, Observer, Space,
+};
 use crate::{Trap, TrapKind};
 
-/// Finds reads of uninitialised memory, byte by byte: global, shared, and a thread's own.
+/// Finds reads of uninitialised memory, byte by byte: global, shared and local.
 #[derive(Debug, Clone, Default)]
 pub struct Memory {
     found: Found,
     scene: Option<Arc<Scene>>,
-    /// What was written before this launch; forks share it.
+    /// Bytes written before this launch; shared by forks.
     known: Arc<Vec<Written>>,
-    /// What this launch wrote: a bit a byte, by 64-byte line.
+    /// Bytes that this launch wrote: one bit per byte, by 64-byte line.
     fresh: FxHashMap<u64, u64>,
     /// Shared memory of the running blocks.
     blocks: FxHashMap<u64, Bits>,
-    /// The last of them, out of the table.
+    /// The last of them, kept outside of the table.
     current: (u64, Bits),
     shared: u32,
-    /// Threads' own memory in the running blocks, one thread's behind the other's.
+    /// Local memory of all threads in the running blocks, thread by thread.
     locals: FxHashMap<u64, Bits>,
+    /// Bytes of the last load that have no value and are only copied: a bit for each byte of each lane.
+    missing: Option<Box<[u64; 32]>>,
 }
 
 /// The bytes of an allocation that hold a value.
@@ -38,25 +42,25 @@ pub struct Memory {
 struct Written {
     base: u64,
     bytes: u64,
-    /// `None` where all of them do.
+    /// `None` if all of them do.
     bits: Option<Bits>,
 }
 
 impl Memory {
-    /// An observer that has found nothing yet.
+    /// An observer without findings.
     pub fn new() -> Memory {
         Memory::default()
     }
 
-    /// What was found, in the order in which it was met.
+    /// The findings, in the order of detection.
     pub fn findings(&self) -> &[Finding] {
         self.found.findings()
     }
 
-    /// The parts of a range of global memory that nobody has written, neither the host nor a
-    /// launch that has ended, since it was allocated or [forgotten](crate::Gpu::forget).
+    /// The parts of a range of global memory that neither the host nor a launch that has ended has
+    /// written since it was allocated or [forgotten](crate::Gpu::forget).
     ///
-    /// What the host did since the last launch is known after
+    /// The host's operations since the last launch are included after
     /// [`Gpu::report_host_events`](crate::Gpu::report_host_events).
     pub fn unwritten(&self, address: u64, bytes: u64) -> Vec<Range<u64>> {
         let mut parts: Vec<Range<u64>> = Vec::new();
@@ -64,7 +68,7 @@ impl Memory {
             return parts;
         };
         let end = address.saturating_add(bytes).min(base + all);
-        // Allocations begin on a line.
+        // Allocations are aligned to lines.
         for_words(address, end - address, |line, mask| {
             let fresh = self.fresh.get(&line).copied().unwrap_or(0);
             let mut missing = mask & !(bits.word(line - base / 64) | fresh);
@@ -101,7 +105,7 @@ impl Memory {
                         "let the host or an earlier launch write it, or check the index against \
                          the length"
                     }
-                    _ => "give the variable a value first",
+                    _ => "initialise the variable first",
                 }
                 .into(),
                 ..scene.finding(
@@ -112,7 +116,7 @@ impl Memory {
         });
     }
 
-    /// Shared memory of a block; blocks mostly run one after the other.
+    /// Shared memory of a block; blocks mostly run one after another.
     #[inline]
     fn block(&mut self, index: u64) -> &mut Bits {
         if self.current.0 != index {
@@ -129,14 +133,14 @@ impl Memory {
         self.known[..at].last().filter(|w| address < w.base + w.bytes)
     }
 
-    /// First byte of a range of global memory that holds nothing.
+    /// First byte of a range of global memory that was never written.
     fn first_unwritten(&self, address: u64, bytes: u64) -> Option<u64> {
-        // Memory whose allocation was never announced counts as written.
+        // Memory without a reported allocation counts as written.
         let written = self.written(address)?;
         let bits = written.bits.as_ref()?;
         let clear = bits.first_clear(address - written.base, bytes)?;
         let mut missing = None;
-        // Something is missing: what this launch wrote decides.
+        // Some bytes were not written before this launch; check those that it wrote.
         for_words(written.base + clear, address + bytes - written.base - clear, |line, mask| {
             let mut mask = mask & !self.fresh.get(&line).copied().unwrap_or(0);
             while mask != 0 && missing.is_none() {
@@ -154,7 +158,7 @@ impl Memory {
         }
     }
 
-    /// What this launch wrote is known to the next.
+    /// Makes the writes of this launch known to the next one.
     fn settle(&mut self) {
         let fresh = mem::take(&mut self.fresh);
         if fresh.is_empty() {
@@ -164,10 +168,20 @@ impl Memory {
         for (line, mask) in fresh {
             let at = known.partition_point(|w| w.base <= line * 64);
             if let Some(Written { base, bits: Some(bits), .. }) = known[..at].last_mut() {
-                // Allocations begin on a line.
+                // Allocations are aligned to lines.
                 bits.set_word(line - *base / 64, mask);
             }
         }
+    }
+
+    /// The block that owns a shared address, and the offset there.
+    fn owner(&self, at: &At<'_>, address: u64) -> (u64, u64) {
+        let (peer, offset) = Access::peer(address);
+        let block = match (peer, &self.scene) {
+            (Some(rank), Some(scene)) => scene.peer(&at.block, rank),
+            _ => at.block.index,
+        };
+        (block, offset.into())
     }
 
     fn shared(
@@ -179,26 +193,46 @@ impl Memory {
         reads: bool,
         writes: bool,
     ) {
-        let (peer, offset) = Access::peer(address);
-        let block = match (peer, &self.scene) {
-            (Some(rank), Some(scene)) => scene.peer(&at.block, rank),
-            _ => at.block.index,
-        };
+        let (block, offset) = self.owner(at, address);
         let bits = self.block(block);
-        let missing = if reads { bits.first_clear(u64::from(offset), bytes) } else { None };
+        let missing = if reads { bits.first_clear(offset, bytes) } else { None };
         if writes {
-            bits.set(u64::from(offset), bytes);
+            bits.set(offset, bytes);
         }
         if let Some(byte) = missing {
-            // One report a place: from here on it counts as written.
+            if copies(at) {
+                let bits = self.block(block);
+                let clear = clear_bytes(bytes, |i| bits.first_clear(offset + i, 1).is_some());
+                self.copied(lane, clear);
+                return;
+            }
+            // Each place is reported once: from here on it counts as written.
             self.block(block).set(byte, 1);
             self.find(at, lane, Space::Shared, byte, "read");
         }
     }
+
+    /// A load that is only copied passes on bytes without a value.
+    #[cold]
+    fn copied(&mut self, lane: u32, bytes: u64) {
+        self.missing.get_or_insert_with(|| Box::new([0; 32]))[lane as usize & 31] = bytes;
+    }
+}
+
+/// Whether an instruction is a load whose result is only copied.
+#[cold]
+fn copies(at: &At<'_>) -> bool {
+    at.kernel.flow().is_some_and(|flow| flow.copied[at.pc as usize])
+}
+
+/// A bit for each byte for which a test holds.
+#[cold]
+fn clear_bytes(bytes: u64, is_clear: impl Fn(u64) -> bool) -> u64 {
+    (0..bytes.min(64)).fold(0, |all, i| all | u64::from(is_clear(i)) << i)
 }
 
 impl Memory {
-    /// A thread's own memory: the addresses of lanes are offsets.
+    /// Checks local memory: the addresses of lanes are offsets.
     #[cold]
     fn local(&mut self, at: &At<'_>, access: &Access<'_>) {
         let room = u64::from(at.kernel.local);
@@ -210,6 +244,11 @@ impl Memory {
             let offset = access.addrs[lane as usize];
             let from = u64::from(at.linear(lane)) * room + offset;
             let missing = all.first_clear(from, bytes).filter(|_| access.kind.reads());
+            if missing.is_some() && copies(at) {
+                let clear = clear_bytes(bytes, |i| all.first_clear(from + i, 1).is_some());
+                self.copied(lane, clear);
+                continue;
+            }
             if access.kind.writes() || missing.is_some() {
                 all.set(from, bytes);
             }
@@ -260,7 +299,7 @@ impl Observer for Memory {
             }
             HostEvent::Forget { base, bytes, of } => {
                 let at = known.partition_point(|w| w.base < of.base);
-                // An allocation that nobody announced held something so far.
+                // An allocation that was not reported counted as written so far.
                 if known.get(at).is_none_or(|w| w.base != of.base) {
                     known.insert(at, Written { base: of.base, bytes: of.bytes, bits: None });
                 }
@@ -289,14 +328,14 @@ impl Observer for Memory {
         let shared = u64::from(self.shared);
         let bits = self.block(block.index);
         bits.reset(shared);
-        // What the system keeps in its own is its business.
+        // The system's shared memory counts as initialised.
         if launch.kernel.reserved {
             bits.set(launch.reserved().start.into(), launch.reserved().len() as u64);
         }
     }
 
     fn block_end(&mut self, _: &LaunchInfo<'_>, block: &Block) {
-        // A peer of the cluster may still look at it only where that is an error anyway.
+        // A later access by another block of the cluster is an error anyway.
         self.blocks.remove(&block.index);
         self.locals.remove(&block.index);
     }
@@ -314,7 +353,7 @@ impl Observer for Memory {
             }
             Space::Global => {
                 let first = access.addrs[access.mask.trailing_zeros() as usize];
-                // Most warps read memory that the host filled.
+                // Most warps read memory that the host wrote.
                 if let Some(w) = self.written(first)
                     && w.bits.is_none()
                     && lanes(access.mask)
@@ -325,7 +364,14 @@ impl Observer for Memory {
                 for lane in lanes(access.mask) {
                     let address = access.addrs[lane as usize];
                     if reads && let Some(byte) = self.first_unwritten(address, bytes) {
-                        self.find(at, lane, Space::Global, byte, "read");
+                        if access.kind == AccessKind::Load && copies(at) {
+                            let clear = clear_bytes(bytes, |i| {
+                                self.first_unwritten(address + i, 1).is_some()
+                            });
+                            self.copied(lane, clear);
+                        } else {
+                            self.find(at, lane, Space::Global, byte, "read");
+                        }
                     }
                     if access.wrote >> lane & 1 == 1 {
                         self.write_global(address, bytes);
@@ -335,6 +381,62 @@ impl Observer for Memory {
             Space::Local => self.local(at, access),
             Space::Const | Space::Param => {}
         }
+    }
+
+    fn tracks(&self) -> bool {
+        true
+    }
+
+    #[inline]
+    fn missing(&mut self) -> Option<Box<[u64; 32]>> {
+        self.missing.take()
+    }
+
+    #[cold]
+    fn carried(&mut self, at: &At<'_>, lane: u32, space: Space, address: u64, bytes: u8) {
+        for byte in (0..8).filter(|i| bytes >> i & 1 == 1).map(|i| address + i) {
+            match space {
+                Space::Shared => {
+                    let (block, offset) = self.owner(at, byte);
+                    self.block(block).clear(offset, 1);
+                }
+                // Memory that the host or an earlier launch wrote still counts as written.
+                Space::Global => for_words(byte, 1, |line, mask| {
+                    if let Some(fresh) = self.fresh.get_mut(&line) {
+                        *fresh &= !mask;
+                    }
+                }),
+                Space::Local => {
+                    let from = u64::from(at.linear(lane)) * u64::from(at.kernel.local) + byte;
+                    if let Some(all) = self.locals.get_mut(&at.block.index) {
+                        all.clear(from, 1);
+                    }
+                }
+                Space::Const | Space::Param => {}
+            }
+        }
+    }
+
+    #[cold]
+    fn unset(&mut self, at: &At<'_>, lanes: u32, what: &'static str) {
+        let Some(scene) = &self.scene else { return };
+        let key = Key::new(Fault::Unset, None, at.pc);
+        self.found.add(key, lanes.count_ones().into(), || {
+            let site = scene.site(at.block.index, at.linear(lanes.trailing_zeros()), at.pc, "use");
+            let who = crate::place::thread(site.thread);
+            let line = site.at();
+            let does = match what {
+                "" => format!("stores, at {line}, an uninitialised variable"),
+                _ => format!("uses, at {line}, an uninitialised variable as {what}"),
+            };
+            Finding {
+                detail: format!("{who} {does}"),
+                cure: "initialize the variable where it is declared (`= 0` for a sum), or assign it on \
+                       every path"
+                    .into(),
+                ..scene.finding(Fault::Unset, vec![site])
+            }
+        });
     }
 
     fn copy(&mut self, at: &At<'_>, copy: &Copy) {

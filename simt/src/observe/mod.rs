@@ -1,4 +1,4 @@
-//! The checks and the trace: observers that come with the interpreter.
+//! The checks and the trace: observers that are part of the interpreter.
 
 mod bits;
 mod finding;

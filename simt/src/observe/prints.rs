@@ -1,11 +1,11 @@
-//! What threads print.
+//! Collects the output of `printf`.
 
 use std::fmt;
 
 use crate::observer::{At, LaunchInfo, Observer};
 use crate::place;
 
-/// Collects what `printf` prints: in the order of blocks, and of each thread's own calls.
+/// Collects the output of `printf`: in the order of blocks, and in program order for each thread.
 #[derive(Debug, Clone)]
 pub struct Prints {
     printed: Vec<Printed>,
@@ -14,7 +14,7 @@ pub struct Prints {
     launch: u64,
 }
 
-/// What one call of `printf` by one thread prints.
+/// The output of one call of `printf` by one thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Printed {
     /// Number of the launch, from 1.
@@ -23,9 +23,9 @@ pub struct Printed {
     pub block: [u32; 3],
     /// Thread index in the block.
     pub thread: [u32; 3],
-    /// Line of the CUDA source, 0 where the PTX says none.
+    /// Line of the CUDA source, or 0 if the PTX has none.
     pub line: u32,
-    /// The text, its line ends included.
+    /// The output, including line ends.
     pub text: String,
 }
 
@@ -43,22 +43,22 @@ impl Default for Prints {
 }
 
 impl Prints {
-    /// Keeps the first thousand texts, and counts the others.
+    /// Keeps the first thousand outputs, and counts the others.
     pub fn new() -> Prints {
         Prints::default()
     }
 
-    /// Keeps the first so many texts, and counts the others.
+    /// Keeps the first `limit` outputs, and counts the others.
     pub fn first(limit: usize) -> Prints {
         Prints { printed: Vec::new(), total: 0, limit, launch: 0 }
     }
 
-    /// What was printed, as far as it was kept.
+    /// The outputs that were kept.
     pub fn printed(&self) -> &[Printed] {
         &self.printed
     }
 
-    /// How often something was printed.
+    /// Number of calls that printed.
     pub fn total(&self) -> u64 {
         self.total
     }

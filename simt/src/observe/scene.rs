@@ -1,4 +1,4 @@
-//! The launch in hand, as far as reports need it.
+//! The current launch, as reports need it.
 
 use super::finding::{Fault, Finding, Site};
 use crate::kernel::Kernel;
@@ -6,7 +6,7 @@ use crate::model::Space;
 use crate::observer::{Block, Buffer, LaunchInfo, thread_of};
 use crate::place::Places;
 
-/// The launch in hand, as far as reports need it after its end.
+/// The current launch, as reports need it after its end.
 #[derive(Debug, Clone)]
 pub(super) struct Scene {
     pub(super) kernel: Kernel,
@@ -16,7 +16,7 @@ pub(super) struct Scene {
     params: Vec<u8>,
     /// Allocations that parameters point into.
     buffers: Vec<Buffer>,
-    /// Where the system's own shared memory begins.
+    /// The start of the system's shared memory.
     reserved: u32,
     /// Number of the launch, from 1.
     pub(super) launch: u64,
@@ -36,7 +36,7 @@ impl Scene {
         }
     }
 
-    /// Index in the grid of the block that has a given rank in the cluster of another one.
+    /// Index in the grid of the block with a given rank in the cluster of another block.
     pub(super) fn peer(&self, block: &Block, rank: u32) -> u64 {
         let [cx, cy, _] = self.cluster.map(|c| c.max(1));
         let at = [rank % cx, rank / cx % cy, rank / cx / cy];
@@ -59,22 +59,22 @@ impl Scene {
         }
     }
 
-    /// An address as the source has it.
+    /// An address as the source writes it.
     pub(super) fn place(&self, space: Space, address: u64, width: u32) -> String {
         let places = Places { kernel: &self.kernel, params: &self.params };
         let buffer = self.buffers.iter().find(|b| address.wrapping_sub(b.base) < b.bytes.max(1));
         places.name(space, address, width, buffer.copied())
     }
 
-    /// Whether an address is in shared memory that belongs to the system, where its headers know what
-    /// they do.
+    /// Whether an address lies in shared memory of the system, whose headers use it
+    /// correctly.
     pub(super) fn is_reserved(&self, space: Space, address: u64) -> bool {
         space == Space::Shared
             && self.kernel.reserved
             && address & 0xff_ffff >= u64::from(self.reserved)
     }
 
-    /// Bytes of an element that an instruction accesses.
+    /// Bytes per element of an instruction's access.
     pub(super) fn width(&self, pc: u32) -> u32 {
         self.kernel.insts.get(pc as usize).map_or(1, |inst| inst.op.width())
     }

@@ -1,8 +1,8 @@
-//! State from launch to launch: an atomic that finds another value than the same launch before did.
+//! State between launches: an atomic finds another value than in the previous launch of the same kernel.
 //!
-//! A ticket that is not reset makes the first launch right and every later one wrong. That a launch
-//! finds what the one before left is no fault in itself, for a counter may well go on; it explains
-//! a second sum that differs from the first, so this is asked where one does.
+//! If a ticket is not reset, the first launch is correct and every later one is wrong. State that a
+//! launch leaves behind is no fault in itself, because a counter may continue. It explains
+//! why a second sum differs from the first, so this observer is used only if one does.
 
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -14,17 +14,17 @@ use super::scene::Scene;
 use crate::model::{AccessKind, Space};
 use crate::observer::{Access, At, HostEvent, LaunchInfo, Observer};
 
-/// Finds state that a launch leaves to the next.
+/// Finds state that a launch leaves to the next one.
 #[derive(Debug, Clone, Default)]
 pub struct State {
     found: Found,
     scene: Option<Arc<Scene>>,
-    /// By address: what the first atomic of a launch found there.
+    /// By address: the value that the first atomic of a launch found.
     first: FxHashMap<u64, First>,
     launch: u64,
 }
 
-/// What the first atomic of a launch found.
+/// The value that the first atomic of a launch found.
 #[derive(Debug, Clone)]
 struct First {
     entry: String,
@@ -34,12 +34,12 @@ struct First {
 }
 
 impl State {
-    /// An observer that has found nothing yet.
+    /// An observer without findings.
     pub fn new() -> State {
         State::default()
     }
 
-    /// What was found.
+    /// The findings.
     pub fn findings(&self) -> &[Finding] {
         self.found.findings()
     }
@@ -68,7 +68,7 @@ impl State {
                 address,
                 place,
                 detail,
-                cure: "let the last of a launch set it back, as `atomicInc` does by itself".into(),
+                cure: "let the last block of a launch reset it, as `atomicInc` does by itself".into(),
                 ..scene.finding(
                     Fault::LeftBehind,
                     vec![scene.site(at.block.index, at.linear(lane), at.pc, "atomic write")],
@@ -87,7 +87,7 @@ impl Observer for State {
     fn merge(&mut self, _: State) {}
 
     fn host(&mut self, event: HostEvent) {
-        // Whoever sets it anew knows why.
+        // A reset by the host is intended.
         let (from, bytes) = match event {
             HostEvent::Alloc { base, bytes, .. }
             | HostEvent::Free { base, bytes, .. }
@@ -106,7 +106,7 @@ impl Observer for State {
     }
 
     fn access(&mut self, at: &At<'_>, access: &Access<'_>) {
-        // A reduction takes nothing back, so nothing hangs on what it finds.
+        // A reduction returns no value, so no result depends on the old value.
         if access.kind != AccessKind::Atomic || access.space != Space::Global {
             return;
         }

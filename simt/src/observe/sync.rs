@@ -1,8 +1,8 @@
 //! The synchronisation check: divergent barriers, missing lanes, deadlocks, absent source lanes.
 //!
-//! Most of them stop the kernel, for what follows has no defined meaning: this observer turns the
-//! trap into a finding. A shuffle from a lane that takes no part goes on, with a value that nobody
-//! should use: it is reported all the same.
+//! Most of these faults stop the kernel, because its further behaviour is undefined. This observer
+//! turns the trap into a finding. A shuffle from a lane that does not take part continues with an undefined
+//! value, and is reported too.
 
 use std::sync::Arc;
 
@@ -12,38 +12,73 @@ use super::scene::Scene;
 use crate::observer::{At, LaunchInfo, Observer, Parted};
 use crate::{Trap, TrapKind};
 
-/// Finds barriers and warp-wide exchanges that are used against their rules, and assertions that
-/// do not hold.
+/// Finds misused barriers and warp-wide exchanges, and failed
+/// assertions.
 #[derive(Debug, Clone, Default)]
 pub struct Sync {
     found: Found,
     scene: Option<Arc<Scene>>,
+    /// Accesses that are allowed here, but not on every GPU.
+    notes: Found,
 }
 
 impl Sync {
-    /// An observer that has found nothing yet.
+    /// An observer without findings.
     pub fn new() -> Sync {
         Sync::default()
     }
 
-    /// What was found.
+    /// The findings.
     pub fn findings(&self) -> &[Finding] {
         self.found.findings()
+    }
+
+    /// Notes on portability: none of them is an error on the simulated GPU.
+    pub fn notes(&self) -> &[Finding] {
+        self.notes.findings()
     }
 }
 
 impl Observer for Sync {
     fn fork(&self) -> Self {
-        Sync { scene: self.scene.clone(), found: self.found.fork() }
+        Sync { scene: self.scene.clone(), found: self.found.fork(), notes: self.notes.fork() }
     }
 
     fn merge(&mut self, fork: Self) {
         self.found.merge(fork.found);
+        self.notes.merge(fork.notes);
     }
 
     fn launch_begin(&mut self, launch: &LaunchInfo<'_>) {
         self.found.begin(launch.kernel.name(), launch.number);
+        self.notes.begin(launch.kernel.name(), launch.number);
         self.scene = Some(Arc::new(Scene::new(launch)));
+    }
+
+    fn returned_early(&mut self, at: &At<'_>, exited: u32) {
+        let Some(scene) = &self.scene else { return };
+        let key = Key::new(Fault::EarlyReturn, None, at.pc);
+        self.notes.add(key, exited.count_ones().into(), || {
+            let lane = at.mask.trailing_zeros() & 31;
+            let site = scene.site(at.block.index, at.linear(lane), at.pc, "wait");
+            let old = match scene.kernel.is_before_volta() {
+                true => format!(
+                    "; this module is compiled for {}, and on GPUs before sm_70 the barrier counts warps",
+                    scene.kernel.target()
+                ),
+                false => String::new(),
+            };
+            Finding {
+                detail: format!(
+                    "{} of warp {} returned before the block barrier at {}: from sm_70 on, the barrier waits only for \
+                     threads that have not exited{old}",
+                    crate::place::count(exited.count_ones().into(), "thread"),
+                    at.warp,
+                    site.at()
+                ),
+                ..scene.finding(Fault::EarlyReturn, vec![site])
+            }
+        });
     }
 
     fn undefined_lanes(&mut self, at: &At<'_>, lanes: u32) {
@@ -53,8 +88,8 @@ impl Observer for Sync {
         self.found.add(key, u64::from(lanes.count_ones()), || {
             let site = scene.site(at.block.index, at.linear(lane), at.pc, "shuffle");
             Finding {
-                detail: "a shuffle from a lane that takes no part".into(),
-                cure: "what it gets is undefined; let the lanes that are read take part".into(),
+                detail: "a shuffle from a lane that does not take part".into(),
+                cure: "the value is undefined; let every lane that is read take part".into(),
                 ..scene.finding(Fault::BadLane, vec![site])
             }
         });
@@ -80,16 +115,16 @@ impl Observer for Sync {
             }
             Finding {
                 detail: format!(
-                    "{} of the {} lanes that its mask names come to the `__syncwarp()` at {}, and {}: \
-                     text for {} asks for all of them at once (sm_70 does not)",
+                    "{} of the {} lanes that its mask names reach the `__syncwarp()` at {}, and {}: \
+                     PTX for {} requires all of them to converge there (sm_70 does not)",
                     count(at.mask),
                     count(parted.members),
                     site.at(),
                     others.join(", and "),
                     scene.kernel.target()
                 ),
-                cure: "put the condition around the work, and not around the `__syncwarp()`, or \
-                       name those that come in its mask"
+                cure: "put the condition around the work, not around the `__syncwarp()`, or \
+                       name only the lanes that reach it in its mask"
                     .into(),
                 ..scene.finding(Fault::DivergentBarrier, vec![site])
             }

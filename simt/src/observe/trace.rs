@@ -1,6 +1,6 @@
-//! The trace: which lane touches which bank in which round, for the figures of a book.
+//! The trace: which lane accesses which bank in which round. The book's figures use it.
 //!
-//! It keeps every access of a few blocks, as plain data and as JSON.
+//! Records every access of a few blocks, as plain data and as JSON.
 
 use rustc_hash::FxHashMap;
 
@@ -10,10 +10,10 @@ use crate::observer::{
     Access, AccessKind, Arrive, At, Block, Collective, Complete, LaunchInfo, Level, Observer, Space,
 };
 
-/// Records what the first blocks of each launch do, instruction by instruction.
+/// Records the first blocks of each launch, instruction by instruction.
 #[derive(Debug, Clone, Serialize)]
 pub struct Trace {
-    /// How many blocks of a launch are recorded, from the first.
+    /// Number of blocks to record per launch, from the first.
     #[serde(skip)]
     limit: u64,
     /// The recorded blocks, in order.
@@ -24,7 +24,7 @@ pub struct Trace {
     launch: u32,
 }
 
-/// What one block does.
+/// The trace of one block.
 #[derive(Debug, Clone, Serialize)]
 pub struct BlockTrace {
     /// Number of the launch, from 0.
@@ -33,37 +33,37 @@ pub struct BlockTrace {
     pub entry: String,
     /// Linear index of the block.
     pub block: u64,
-    /// Its threads.
+    /// Number of threads in the block.
     pub threads: u32,
-    /// What happens between two block barriers.
+    /// The events between two block barriers.
     pub rounds: Vec<TraceRound>,
 }
 
-/// What a block does from one block barrier to the next.
+/// The events from one block barrier to the next.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct TraceRound {
-    /// In the order in which the interpreter ran them.
+    /// In the order of execution.
     pub events: Vec<TraceEvent>,
 }
 
-/// One warp instruction that touches memory or other lanes.
+/// One warp instruction that accesses memory or exchanges values between lanes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct TraceEvent {
-    /// What happens: `load`, `store`, `atomic`, `barrier`, `warp barrier`, `cluster barrier`,
+    /// The event: `load`, `store`, `atomic`, `barrier`, `warp barrier`, `cluster barrier`,
     /// `shuffle`, `vote`, `match`, `redux`, `elect` or `activemask`.
     pub what: &'static str,
-    /// Where: `shared` or `global`.
+    /// The space: `shared` or `global`.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub space: &'static str,
     /// The warp.
     pub warp: u32,
     /// Line of the CUDA source.
     pub line: u32,
-    /// Line of the PTX text.
+    /// Line of the PTX.
     pub ptx_line: u32,
     /// Lanes that take part.
     pub lanes: Vec<u32>,
-    /// Bytes of a lane.
+    /// Bytes per lane.
     #[serde(skip_serializing_if = "is_zero")]
     pub bytes: u32,
     /// First byte of each lane: an offset in shared memory, or a global address.
@@ -72,17 +72,17 @@ pub struct TraceEvent {
     /// First bank of each lane, in shared memory.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub banks: Vec<u32>,
-    /// Passes over the banks, in shared memory.
+    /// Wavefronts (passes over the banks), in shared memory.
     #[serde(skip_serializing_if = "is_zero")]
     pub wavefronts: u32,
-    /// Passes beyond what the width needs.
+    /// Wavefronts beyond the minimum for the width.
     pub conflicts: u32,
     /// Sectors of 32 bytes, in global memory.
     #[serde(skip_serializing_if = "is_zero")]
     pub sectors: u32,
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref)] // serde asks for a reference.
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde requires a reference.
 fn is_zero(n: &u32) -> bool {
     *n == 0
 }
@@ -204,8 +204,8 @@ fn list(mask: u32) -> Vec<u32> {
     (0..32).filter(|l| mask >> l & 1 == 1).collect()
 }
 
-/// Passes over the 32 banks and those beyond need: lanes go in groups that move 128 bytes, and a
-/// group takes as many passes as its busiest bank has words.
+/// The wavefronts over the 32 banks, and those beyond the minimum: groups of lanes move 128 bytes each, and a
+/// group takes one wavefront for each word of its busiest bank.
 fn wavefronts(access: &Access<'_>) -> (u32, u32) {
     let words = access.bytes().div_ceil(4).max(1);
     let group = 32 / words.min(8);

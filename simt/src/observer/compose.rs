@@ -1,18 +1,18 @@
-//! Several observers as one: pairs and more, or one that may be left out.
+//! Combines observers: tuples of them, and optional ones.
 
 use super::{
     Access, Arrive, At, Block, Collective, Complete, Copy, CopyGroup, HostEvent, LaunchInfo,
-    Mbarrier, Observer, Order, Parted, Scope,
+    Mbarrier, Observer, Order, Parted, Scope, Space,
 };
 use crate::Trap;
 
-/// Sees nothing, at no cost.
+/// Observes nothing, at no cost.
 impl Observer for () {
     fn fork(&self) {}
     fn merge(&mut self, (): ()) {}
 }
 
-/// Hands each event to every part.
+/// Passes each event to every element.
 macro_rules! tuple {
     ($($part:ident $n:tt),+) => {
         impl<$($part: Observer),+> Observer for ($($part,)+) {
@@ -49,6 +49,21 @@ macro_rules! tuple {
             fn access(&mut self, at: &At<'_>, access: &Access<'_>) {
                 $(self.$n.access(at, access);)+
             }
+            fn tracks(&self) -> bool {
+                $(self.$n.tracks())||+
+            }
+            #[inline]
+            fn missing(&mut self) -> Option<Box<[u64; 32]>> {
+                let mut missing = None;
+                $(missing = missing.or(self.$n.missing());)+
+                missing
+            }
+            fn carried(&mut self, at: &At<'_>, lane: u32, space: Space, address: u64, bytes: u8) {
+                $(self.$n.carried(at, lane, space, address, bytes);)+
+            }
+            fn unset(&mut self, at: &At<'_>, lanes: u32, what: &'static str) {
+                $(self.$n.unset(at, lanes, what);)+
+            }
             fn copy(&mut self, at: &At<'_>, copy: &Copy) {
                 $(self.$n.copy(at, copy);)+
             }
@@ -77,6 +92,9 @@ macro_rules! tuple {
             fn cluster_wait(&mut self, at: &At<'_>) {
                 $(self.$n.cluster_wait(at);)+
             }
+            fn returned_early(&mut self, at: &At<'_>, exited: u32) {
+                $(self.$n.returned_early(at, exited);)+
+            }
             fn fence(&mut self, at: &At<'_>, order: Order, scope: Scope) {
                 $(self.$n.fence(at, order, scope);)+
             }
@@ -101,7 +119,7 @@ tuple!(A 0, B 1, C 2);
 tuple!(A 0, B 1, C 2, D 3);
 tuple!(A 0, B 1, C 2, D 3, E 4);
 
-/// An observer that may be left out at run time.
+/// An observer that may be absent at run time.
 impl<O: Observer> Observer for Option<O> {
     fn fork(&self) -> Self {
         self.as_ref().map(O::fork)
@@ -138,6 +156,19 @@ impl<O: Observer> Observer for Option<O> {
     fn access(&mut self, at: &At<'_>, access: &Access<'_>) {
         self.iter_mut().for_each(|o| o.access(at, access));
     }
+    fn tracks(&self) -> bool {
+        self.as_ref().is_some_and(O::tracks)
+    }
+    #[inline]
+    fn missing(&mut self) -> Option<Box<[u64; 32]>> {
+        self.as_mut().and_then(O::missing)
+    }
+    fn carried(&mut self, at: &At<'_>, lane: u32, space: Space, address: u64, bytes: u8) {
+        self.iter_mut().for_each(|o| o.carried(at, lane, space, address, bytes));
+    }
+    fn unset(&mut self, at: &At<'_>, lanes: u32, what: &'static str) {
+        self.iter_mut().for_each(|o| o.unset(at, lanes, what));
+    }
     fn copy(&mut self, at: &At<'_>, copy: &Copy) {
         self.iter_mut().for_each(|o| o.copy(at, copy));
     }
@@ -165,6 +196,9 @@ impl<O: Observer> Observer for Option<O> {
     }
     fn cluster_wait(&mut self, at: &At<'_>) {
         self.iter_mut().for_each(|o| o.cluster_wait(at));
+    }
+    fn returned_early(&mut self, at: &At<'_>, exited: u32) {
+        self.iter_mut().for_each(|o| o.returned_early(at, exited));
     }
     fn fence(&mut self, at: &At<'_>, order: Order, scope: Scope) {
         self.iter_mut().for_each(|o| o.fence(at, order, scope));

@@ -1,9 +1,9 @@
-//! What happens in a kernel, as events: counters, checks and traces are observers.
+//! The events of a kernel. Counters, checks and traces are observers of them.
 //!
-//! The interpreter is generic over its observer, so a hook that is left out costs nothing.
+//! The interpreter is generic over its observer, so a hook that is not implemented costs nothing.
 //! Blocks run in parallel: each run of consecutive blocks reports to a [`fork`](Observer::fork),
 //! and the forks are [merged](Observer::merge) in block order, so the outcome does not depend on
-//! the number of threads. Kernels whose blocks may talk to each other (atomics, volatile or
+//! the number of threads. Kernels whose blocks may communicate (atomics, volatile or
 //! ordered accesses, fences, clusters) run on one thread and report to one observer; there
 //! events of several blocks may interleave, so state that belongs to a block must be kept by
 //! [`Block::index`].
@@ -16,7 +16,7 @@ use crate::Trap;
 use crate::kernel::Kernel;
 pub use crate::model::{AccessKind, Buffer, CopyGroup, Order, Scope, Space};
 
-/// A launch as its observers see it.
+/// A launch.
 #[derive(Debug, Clone, Copy)]
 pub struct LaunchInfo<'a> {
     /// The kernel.
@@ -25,11 +25,11 @@ pub struct LaunchInfo<'a> {
     pub number: u64,
     /// Blocks in x, y, z.
     pub grid: [u32; 3],
-    /// Threads of a block in x, y, z.
+    /// Threads per block in x, y, z.
     pub block: [u32; 3],
-    /// Blocks of a cluster in x, y, z.
+    /// Blocks per cluster in x, y, z.
     pub cluster: [u32; 3],
-    /// Bytes of shared memory of a block, static and dynamic.
+    /// Bytes of shared memory per block, static and dynamic.
     pub shared: u32,
     /// The parameters as they lie in memory.
     pub params: &'a [u8],
@@ -40,29 +40,29 @@ pub struct LaunchInfo<'a> {
 }
 
 impl LaunchInfo<'_> {
-    /// Threads of a block.
+    /// Threads per block.
     pub fn threads(&self) -> u32 {
         self.block.iter().product()
     }
 
-    /// Warps of a block.
+    /// Warps per block.
     pub fn warps(&self) -> u32 {
         self.threads().div_ceil(32)
     }
 
-    /// The system's own shared memory, behind the block's: of GPUs since sm_80.
+    /// The system's shared memory, after the block's: on GPUs since sm_80.
     pub(crate) fn reserved(&self) -> Range<u32> {
         let from = self.shared.next_multiple_of(128);
         from..from + (1 << 10)
     }
 
-    /// Bytes of shared memory that an access of a block may touch: its own, and those of the system
-    /// where the kernel asks for them.
+    /// Bytes of shared memory that a block may access: its own, and those of the system
+    /// if the kernel uses them.
     pub(crate) fn shared_room(&self) -> u32 {
         if self.kernel.reserved { self.reserved().end } else { self.shared }
     }
 
-    /// Blocks of the grid.
+    /// Number of blocks of the grid.
     pub fn blocks(&self) -> u64 {
         self.grid.iter().map(|&d| u64::from(d)).product()
     }
@@ -79,39 +79,39 @@ pub struct Block {
     pub cluster: u64,
     /// Its rank in the cluster.
     pub rank: u32,
-    /// Block barriers that have completed in it: the round that it is in.
+    /// Block barriers that have completed in the block: the index of its current round.
     pub round: u32,
 }
 
-/// Where an event happens: one warp at one instruction.
+/// The place of an event: one warp at one instruction.
 #[derive(Debug, Clone, Copy)]
 pub struct At<'a> {
     /// The kernel.
     pub kernel: &'a Kernel,
-    /// Threads of a block in x, y, z.
+    /// Threads per block in x, y, z.
     pub shape: [u32; 3],
     /// The block.
     pub block: Block,
-    /// Warp of the block.
+    /// Index of the warp in the block.
     pub warp: u32,
     /// Index of the instruction in the kernel.
     pub pc: u32,
-    /// Lanes that execute it: the guard holds.
+    /// Lanes that execute it: those whose guard holds.
     pub mask: u32,
 }
 
 impl At<'_> {
-    /// Line of the CUDA source, 0 where the PTX says none.
+    /// Line of the CUDA source, or 0 if the PTX has none.
     pub fn line(&self) -> u32 {
         self.kernel.line(self.pc)
     }
 
-    /// Line of the PTX text.
+    /// Line of the PTX.
     pub fn ptx_line(&self) -> u32 {
         self.kernel.ptx_line(self.pc)
     }
 
-    /// The instruction as the PTX spells it.
+    /// The instruction as the PTX has it.
     pub fn text(&self) -> &str {
         self.kernel.text(self.pc)
     }
@@ -134,21 +134,21 @@ pub fn thread_of(shape: [u32; 3], linear: u32) -> [u32; 3] {
     [linear % x, linear / x % y, linear / x / y]
 }
 
-/// What the lanes of a warp store.
+/// The values that the lanes of a warp store.
 #[derive(Debug, Clone, Copy)]
 pub enum Stored<'a> {
-    /// Not known here: several elements, or an atomic's.
+    /// Not recorded: several elements, or the operands of an atomic.
     Unknown,
-    /// The same for all lanes.
+    /// The same value for all lanes.
     Same,
-    /// A word of each lane.
+    /// One word per lane.
     Words(&'a [u32; 32]),
-    /// A double word of each lane.
+    /// Two words per lane.
     Doubles(&'a [u64; 32]),
 }
 
 impl Stored<'_> {
-    /// That of a lane, where it is known.
+    /// The value of a lane, if it is known.
     pub fn of(&self, lane: u32) -> Option<u64> {
         match self {
             Stored::Unknown | Stored::Same => None,
@@ -157,7 +157,7 @@ impl Stored<'_> {
         }
     }
 
-    /// Whether two lanes are known to store the same.
+    /// Whether two lanes are known to store the same value.
     pub fn same(&self, a: u32, b: u32) -> bool {
         let (a, b) = (a as usize & 31, b as usize & 31);
         match self {
@@ -172,70 +172,70 @@ impl Stored<'_> {
 /// One warp's access to memory.
 #[derive(Debug, Clone, Copy)]
 pub struct Access<'a> {
-    /// Where.
+    /// The state space.
     pub space: Space,
-    /// What.
+    /// The kind of access.
     pub kind: AccessKind,
-    /// Bytes of an element: 1, 2, 4, 8 or 16.
+    /// Bytes per element: 1, 2, 4, 8 or 16.
     pub width: u32,
-    /// Elements of a lane: 1, 2, 4 or 8.
+    /// Elements per lane: 1, 2, 4 or 8.
     pub vector: u32,
     /// Memory order.
     pub order: Order,
-    /// Scope, of strong accesses.
+    /// The scope of a strong access.
     pub scope: Scope,
     /// Lanes that take part: never 0.
     pub mask: u32,
-    /// Lanes of them that write: none of a load, and not those whose compare-and-swap fails.
+    /// Lanes of these that write: none for a load, and none whose compare-and-swap fails.
     pub wrote: u32,
-    /// What is stored, where that is one element a lane.
+    /// The stored values, if each lane stores one element.
     pub stored: Stored<'a>,
-    /// What an atomic finds, lane by lane; unknown for other accesses.
+    /// The values that an atomic finds, lane by lane; unknown for other accesses.
     pub found: Stored<'a>,
-    /// First byte of each lane that takes part; other lanes hold anything.
+    /// Address of the first byte for each lane that takes part; undefined for other lanes.
     pub addrs: &'a [u64; 32],
     /// Allocation of the first lane that takes part, in global space.
     pub alloc: Option<u32>,
 }
 
 impl Access<'_> {
-    /// Bytes that each lane touches, from its address on.
+    /// Bytes that each lane accesses, from its address on.
     pub fn bytes(&self) -> u32 {
         self.width * self.vector
     }
 
     /// Splits a shared address into the block that owns it, as a rank in the cluster, and the
-    /// offset there. The rank is `None` for the own block.
+    /// offset there. The rank is `None` for the thread's own block.
     pub fn peer(addr: u64) -> (Option<u32>, u32) {
         let rank = (addr >> 24) as u32;
         (rank.checked_sub(1), addr as u32 & 0x00ff_ffff)
     }
 }
 
-/// A copy that runs on its own: `cp.async` and `cp.async.bulk`, of one lane.
+/// An asynchronous copy: `cp.async` or `cp.async.bulk`, of one lane.
 #[derive(Debug, Clone, Copy)]
 pub struct Copy {
     /// Lane that issued it.
     pub lane: u32,
-    /// Space that is read.
+    /// Space of the source.
     pub from: Space,
-    /// First byte that is read.
+    /// Address of the first source byte.
     pub source: u64,
-    /// Space that is written.
+    /// Space of the destination.
     pub to: Space,
-    /// First byte that is written; a shared address as in [`Space::Shared`].
+    /// Address of the first destination byte; a shared address as in [`Space::Shared`].
     pub target: u64,
-    /// Bytes that are written.
+    /// Number of bytes that are written.
     pub bytes: u32,
-    /// Bytes that are read; those beyond them are written as zeros.
+    /// Number of bytes that are read; the remaining bytes are written as zeros.
     pub read: u32,
-    /// Shared address of the `mbarrier` that counts them.
+    /// Shared address of the `mbarrier` that counts the bytes.
     pub mbarrier: Option<u64>,
     /// Whether it is a `cp.async.bulk`.
     pub bulk: bool,
 }
 
-/// Who meets at a barrier.
+/// The participants of a barrier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Level {
     /// `bar.warp.sync`.
@@ -249,44 +249,43 @@ pub enum Level {
 /// Lanes of a warp reach a barrier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrive {
-    /// Who meets.
+    /// The participants.
     pub level: Level,
-    /// Which of the 16 block barriers; 0 otherwise.
+    /// Index of the block barrier, of 16; 0 for other barriers.
     pub id: u32,
     /// Lanes that arrive.
     pub mask: u32,
-    /// Lanes that are asked to meet: the member mask of a warp barrier, the warp's live lanes
-    /// otherwise.
+    /// Lanes that must meet: the member mask of a warp barrier, otherwise the warp's live lanes.
     pub members: u32,
-    /// Threads that are asked to meet, where the instruction says so.
+    /// Number of threads that must meet, if the instruction names it.
     pub count: Option<u32>,
-    /// Whether the lanes go on at once (`arrive`).
+    /// Whether the lanes continue without waiting (`arrive`).
     pub arrive_only: bool,
     /// Whether all lanes of the warp must execute it together.
     pub aligned: bool,
 }
 
-/// Which members of a warp barrier are not at the instruction that it is reported for.
+/// Members of a warp barrier that are not at the reported instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parted {
     /// Lanes that the mask names.
     pub members: u32,
-    /// Those of them that came to another barrier; the rest have exited.
+    /// Those of them that reached another barrier; the rest have exited.
     pub elsewhere: u32,
-    /// The instruction that these came to.
+    /// The instruction that these reached.
     pub other: Option<u32>,
 }
 
 /// A barrier opens.
 #[derive(Debug, Clone, Copy)]
 pub struct Complete<'a> {
-    /// Who meets.
+    /// The participants.
     pub level: Level,
-    /// Which of the 16 block barriers; 0 otherwise.
+    /// Index of the block barrier, of 16; 0 for other barriers.
     pub id: u32,
-    /// The block; of a cluster barrier, one event for each block.
+    /// The block; a cluster barrier has one event for each block.
     pub block: Block,
-    /// Lanes that took part, a mask for each warp of the block; of a warp barrier, those of the
+    /// Lanes that took part: a mask for each warp of the block. For a warp barrier, the masks of the
     /// other warps are 0.
     pub lanes: &'a [u32],
 }
@@ -304,39 +303,39 @@ pub enum Collective {
     Redux,
     /// `elect.sync`.
     Elect,
-    /// `activemask`: what it yields depends on the schedule.
+    /// `activemask`; its result depends on the schedule.
     ActiveMask,
 }
 
-/// What is done to an `mbarrier`.
+/// An operation on an `mbarrier`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MbarrierOp {
-    /// Made, for so many arrivals a phase.
+    /// Initialised, for this many arrivals per phase.
     Init(u32),
-    /// Unmade.
+    /// Invalidated.
     Invalidate,
-    /// So many arrivals.
+    /// This many arrivals.
     Arrive(u32),
-    /// So many more bytes are awaited.
+    /// This many more bytes are expected.
     ExpectTx(u32),
-    /// So many bytes have come.
+    /// This many bytes have arrived.
     CompleteTx(u32),
     /// A test or wait that fails.
     TestFails,
-    /// A test or wait that finds its phase complete: the lanes now see what came before it.
+    /// A test or wait that finds its phase complete: the lanes now see accesses that came before it.
     TestPasses,
 }
 
 /// One operation on an `mbarrier`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mbarrier {
-    /// What.
+    /// The operation.
     pub op: MbarrierOp,
     /// Shared address of the object, as in [`Space::Shared`].
     pub addr: u64,
-    /// Lanes that do it.
+    /// Lanes that perform it.
     pub mask: u32,
-    /// The phase that it belongs to, counted from 0 at `init`; of a test, the one asked for.
+    /// Its phase, counted from 0 at `init`; for a test, the phase that it queries.
     pub phase: u64,
     /// Whether it completes that phase.
     pub completes: bool,
@@ -346,10 +345,10 @@ pub struct Mbarrier {
     pub scope: Scope,
 }
 
-/// What the host does to global memory between launches.
+/// An operation of the host on global memory between launches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HostEvent {
-    /// New memory, not initialised.
+    /// New, uninitialised memory.
     Alloc {
         /// Number of the allocation.
         alloc: u32,
@@ -358,7 +357,7 @@ pub enum HostEvent {
         /// Bytes.
         bytes: u64,
     },
-    /// Memory given back.
+    /// Freed memory.
     Free {
         /// Number of the allocation.
         alloc: u32,
@@ -374,13 +373,13 @@ pub enum HostEvent {
         /// Bytes.
         bytes: u64,
     },
-    /// Memory that holds nothing any more.
+    /// Memory that became uninitialised again.
     Forget {
         /// First address.
         base: u64,
         /// Bytes.
         bytes: u64,
-        /// The allocation that it is in.
+        /// The allocation that contains it.
         of: Buffer,
     },
     /// A copy from the device.
@@ -392,20 +391,20 @@ pub enum HostEvent {
     },
 }
 
-/// Sees what a kernel does. All hooks do nothing unless written.
+/// Receives the events of a kernel. Every hook does nothing by default.
 ///
-/// An observer that starts between two launches has missed what was written before: it should
-/// take memory whose [`HostEvent::Alloc`] it never saw for initialised.
+/// An observer that starts between two launches has missed earlier writes: it should
+/// treat memory whose [`HostEvent::Alloc`] it never saw as initialised.
 #[allow(unused_variables)]
 pub trait Observer: Send + Sized {
-    /// An empty observer for a run of blocks of the same launch. Called after
+    /// Creates an empty observer for a range of blocks of the same launch. Called after
     /// [`launch_begin`](Observer::launch_begin).
     fn fork(&self) -> Self;
 
-    /// Takes in what a fork saw. Forks come in block order.
+    /// Merges the results of a fork. Forks are merged in block order.
     fn merge(&mut self, fork: Self);
 
-    /// The host touched global memory; reported before the next launch.
+    /// The host accessed global memory; reported before the next launch.
     fn host(&mut self, event: HostEvent) {}
 
     /// A launch begins.
@@ -420,13 +419,12 @@ pub trait Observer: Send + Sized {
     /// All threads of a block have exited.
     fn block_end(&mut self, launch: &LaunchInfo<'_>, block: &Block) {}
 
-    /// A warp executes an instruction; `at.mask` may be 0, where the guard holds for no lane.
-    /// A `.sync` that has to wait is reported once, when it is issued.
+    /// A warp executes an instruction; `at.mask` is 0 if the guard holds for no lane.
+    /// A `.sync` that must wait is reported once, when it is issued.
     #[inline]
     fn inst(&mut self, at: &At<'_>) {}
 
-    /// A branch with a guard: `taken` lanes jump, `not_taken` lanes fall through. It diverges
-    /// where neither is 0.
+    /// A guarded branch: `taken` lanes jump, `not_taken` lanes fall through. It diverges if neither is 0.
     #[inline]
     fn branch(&mut self, at: &At<'_>, taken: u32, not_taken: u32) {}
 
@@ -434,10 +432,29 @@ pub trait Observer: Send + Sized {
     #[inline]
     fn access(&mut self, at: &At<'_>, access: &Access<'_>) {}
 
-    /// A copy of its own pace begins.
+    /// Whether to track registers without a value.
+    fn tracks(&self) -> bool {
+        false
+    }
+
+    /// The bytes of the last reported load that have no value and are only copied: a bit for each byte of
+    /// each lane, from its address on. Called once after each load, if it [tracks](Observer::tracks).
+    #[inline]
+    fn missing(&mut self) -> Option<Box<[u64; 32]>> {
+        None
+    }
+
+    /// The last reported store wrote bytes without a value: a bit for each byte from the address on.
+    fn carried(&mut self, at: &At<'_>, lane: u32, space: Space, address: u64, bytes: u8) {}
+
+    /// `lanes` use a variable without a value as `what`: an address, a condition and so on;
+    /// `what` is empty if they store it.
+    fn unset(&mut self, at: &At<'_>, lanes: u32, what: &'static str) {}
+
+    /// An asynchronous copy begins.
     fn copy(&mut self, at: &At<'_>, copy: &Copy) {}
 
-    /// Threads put their copies into a group, or wait for groups.
+    /// Threads commit copies to a group, or wait for groups.
     fn copy_group(&mut self, at: &At<'_>, group: CopyGroup) {}
 
     /// A fence between ordinary accesses and those of the copy engine.
@@ -449,24 +466,27 @@ pub trait Observer: Send + Sized {
     /// A barrier opens.
     fn complete(&mut self, complete: &Complete<'_>) {}
 
-    /// A warp-wide exchange takes place among `members`; reported once for each instruction that
-    /// took part, `at.mask` holding its lanes.
+    /// A warp-wide exchange among `members`; reported once for each instruction that
+    /// took part, with its lanes in `at.mask`.
     #[inline]
     fn collective(&mut self, at: &At<'_>, kind: Collective, members: u32) {}
 
-    /// `lanes` of a shuffle read a lane that does not take part: what they get is undefined.
+    /// `lanes` of a shuffle read a lane that does not take part: their results are undefined.
     fn undefined_lanes(&mut self, at: &At<'_>, lanes: u32) {}
 
-    /// A warp barrier opens whose members are not all at one instruction, as the text's target asks.
+    /// A warp barrier opens although its members are not all at one instruction, which the PTX target requires.
     fn parted(&mut self, at: &At<'_>, parted: &Parted) {}
 
-    /// Lanes come to the wait of a cluster barrier at which they have arrived before.
+    /// Lanes reach the wait of a cluster barrier at which they arrived earlier.
     fn cluster_wait(&mut self, at: &At<'_>) {}
+
+    /// A block barrier opens for lanes of a warp of which `exited` lanes returned before: portable from sm_70 on.
+    fn returned_early(&mut self, at: &At<'_>, exited: u32) {}
 
     /// A fence.
     fn fence(&mut self, at: &At<'_>, order: Order, scope: Scope) {}
 
-    /// An operation on an `mbarrier`. For bytes that a bulk copy brings, `at` is the copy.
+    /// An operation on an `mbarrier`. When bytes of a bulk copy arrive, `at` is the copy.
     fn mbarrier(&mut self, at: &At<'_>, mbarrier: &Mbarrier) {}
 
     /// A thread prints.
@@ -475,6 +495,6 @@ pub trait Observer: Send + Sized {
     /// Lanes exit.
     fn exit(&mut self, at: &At<'_>, mask: u32) {}
 
-    /// The kernel is stopped.
+    /// The kernel stopped at a fault.
     fn trap(&mut self, trap: &Trap) {}
 }

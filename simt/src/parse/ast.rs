@@ -1,4 +1,4 @@
-//! A PTX text as written: names not yet resolved, opcodes not yet understood.
+//! The syntax tree of PTX: names are not resolved, and opcodes are not decoded.
 
 use crate::ParseError;
 
@@ -8,18 +8,18 @@ pub(crate) struct Text<'a> {
     pub(crate) target: &'a str,
     pub(crate) vars: Vec<Var<'a>>,
     pub(crate) entries: Vec<Entry<'a>>,
-    /// Functions that entries may call, those without a body among them.
+    /// Functions that entries may call, including those without a body.
     pub(crate) funcs: Vec<Func<'a>>,
 }
 
-/// Where a variable lives.
+/// The state space of a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum VarSpace {
     Global,
     Const,
     Shared,
     Local,
-    /// What a call hands over: `.param` in a body.
+    /// An argument of a call: `.param` in a body.
     Param,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct Var<'a> {
     /// Bytes; 0 for `.extern .shared name[]`.
     pub(crate) bytes: u64,
     pub(crate) external: bool,
-    /// Initial bytes; what lies beyond them is 0.
+    /// Initial bytes; the rest are 0.
     pub(crate) init: Vec<u8>,
     pub(crate) offset: usize,
 }
@@ -61,7 +61,7 @@ pub(crate) struct Func<'a> {
     pub(crate) offset: usize,
     pub(crate) returns: Vec<Param<'a>>,
     pub(crate) params: Vec<Param<'a>>,
-    /// `None` where it is declared only.
+    /// `None` if it is only declared.
     pub(crate) body: Option<Vec<Stmt<'a>>>,
 }
 
@@ -76,7 +76,7 @@ pub(crate) struct Param<'a> {
 /// One statement of a body.
 #[derive(Debug)]
 pub(crate) enum Stmt<'a> {
-    /// Registers: `.reg` type, and names that stand for one, or for a numbered family.
+    /// Registers: a `.reg` type, with a name for one register or for a numbered family.
     Reg {
         ty: &'a str,
         names: Vec<(&'a str, Option<u32>)>,
@@ -85,9 +85,9 @@ pub(crate) enum Stmt<'a> {
     Var(Var<'a>),
     Label(&'a str, usize),
     Inst(Inst<'a>),
-    /// The source line of what follows.
+    /// The source line of the following statements.
     Loc(u32),
-    /// What is no statement, and why.
+    /// An invalid statement, with its error.
     Bad(ParseError),
     /// `{`
     Open,
@@ -103,7 +103,7 @@ pub(crate) struct Inst<'a> {
     pub(crate) guard: Option<(&'a str, bool)>,
     pub(crate) opcode: &'a str,
     pub(crate) operands: Vec<Operand<'a>>,
-    /// As spelled, guard to semicolon.
+    /// The source text, from guard to semicolon.
     pub(crate) text: &'a str,
 }
 
@@ -122,13 +122,13 @@ pub(crate) enum Operand<'a> {
     Sum(&'a str, i64),
     /// `{a, b, …}`
     Vector(Vec<Operand<'a>>),
-    /// `(a, b, …)`: what a call hands over.
+    /// `(a, b, …)`: the arguments of a call.
     List(Vec<Operand<'a>>),
     /// `a|b`
     Pair(Box<Operand<'a>>, Box<Operand<'a>>),
 }
 
-/// What an address starts from.
+/// The base of an address.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Base<'a> {
     Name(&'a str),

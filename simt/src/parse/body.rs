@@ -21,7 +21,7 @@ impl<'a> Parser<'a, '_> {
             } else if !self.eat(';')
                 && let Err(error) = self.statement(body)
             {
-                // What is wrong here concerns this body alone, if it has an end at all.
+                // An error here affects only this body, if the body has an end.
                 if !self.skip_statement() {
                     return Err(error);
                 }
@@ -30,7 +30,7 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    /// To the end of a statement that is none; whether there is one.
+    /// Skips to the end of an invalid statement; returns whether there is one.
     fn skip_statement(&mut self) -> bool {
         self.depth = 0;
         while !self.is('}') && !self.eat(';') {
@@ -53,7 +53,7 @@ impl<'a> Parser<'a, '_> {
                 let ty = self.word("a type")?;
                 body.push(self.reg(ty, token.offset)?);
             }
-            // `.reg.b16 h;` with no space between is one word.
+            // `.reg.b16 h;` without a space is one word.
             (Kind::Word, word) if word.starts_with(".reg.") => {
                 self.next();
                 body.push(self.reg(&word[4..], token.offset)?);
@@ -80,7 +80,7 @@ impl<'a> Parser<'a, '_> {
                 return Err(self.lines.error(
                     token.offset,
                     format!(
-                        "`{word}` cannot be run: a call through a pointer to a function; \
+                        "`{word}` cannot be run: it declares calls through function pointers; \
                          call the function by its name"
                     ),
                 ));
@@ -101,7 +101,7 @@ impl<'a> Parser<'a, '_> {
     }
 
     /// `.loc file line column[, function_name label[+n], inlined_at file line column]…`: the line
-    /// in the first file, where the code itself or a caller that it was inlined into has one.
+    /// in the first file, of the code itself or of a caller that it was inlined into.
     fn loc(&mut self) -> Parsed<u32> {
         let (file, line) = (self.int()?, self.small()?);
         self.int()?;
@@ -242,11 +242,11 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    /// Any `+n` or `-n` that follows, summed.
+    /// The sum of all `+n` or `-n` that follow.
     fn offset(&mut self) -> Parsed<i64> {
         let mut sum = 0i64;
         loop {
-            // A minus stays, for it belongs to the number.
+            // The minus is kept, because it belongs to the number.
             if self.eat('+') || self.is('-') {
                 sum = sum.wrapping_add(self.int()?);
             } else {

@@ -38,7 +38,7 @@ impl<'a> Parser<'a, '_> {
         Ok(entry)
     }
 
-    /// `.func (.param .b32 out) name (.param .b64 in) { … }`, or `;` in place of the body.
+    /// Parses `.func (.param .b32 out) name (.param .b64 in) { … }`, or `;` in place of the body.
     pub(super) fn func(&mut self, module: &mut Text<'a>) -> Parsed<()> {
         let returns = self.params()?;
         let offset = self.peek().offset;
@@ -72,7 +72,7 @@ impl<'a> Parser<'a, '_> {
         Ok(())
     }
 
-    /// A list in parentheses, where there is one.
+    /// An optional list in parentheses.
     fn params(&mut self) -> Parsed<Vec<Param<'a>>> {
         let mut params = Vec::new();
         if self.eat('(') && !self.eat(')') {
@@ -99,7 +99,7 @@ impl<'a> Parser<'a, '_> {
         Ok(dims)
     }
 
-    /// `.param .u64 .ptr .global .align 4 name` or `.param .align 8 .b8 name[16]`
+    /// Parses `.param .u64 .ptr .global .align 4 name` or `.param .align 8 .b8 name[16]`.
     fn param(&mut self) -> Parsed<Param<'a>> {
         if !self.eat_word(".param") {
             return self.fail(self.peek(), "`.param`");
@@ -109,7 +109,7 @@ impl<'a> Parser<'a, '_> {
             let token = self.peek();
             let word = self.word("the name of the parameter")?;
             match word {
-                // The alignment after `.ptr` is that of what it points to.
+                // The alignment after `.ptr` is that of the target.
                 ".ptr" => {
                     while matches!(self.peek().text, ".global" | ".const" | ".shared" | ".local") {
                         self.next();

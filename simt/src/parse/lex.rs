@@ -1,4 +1,4 @@
-//! PTX text to words, numbers and marks.
+//! Splits PTX into words, numbers and marks.
 
 use winnow::ascii::{line_ending, till_line_ending};
 use winnow::combinator::{alt, opt, repeat, terminated};
@@ -12,26 +12,26 @@ use crate::ParseError;
 type Input<'a> = LocatingSlice<&'a str>;
 type Lexed<T> = Result<T, ErrMode<ContextError>>;
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Kind {
-    /// Identifiers, directives and whole opcodes, dots and `::` included.
+    /// Identifiers, directives and whole opcodes, including dots and `::`.
     Word,
-    /// An integer, its value.
+    /// The value of an integer.
     Int(u64),
-    /// `0f…`: the bits.
+    /// `0f…`: the bits of a float.
     F32(u32),
-    /// `0d…` or a decimal fraction: the bits.
+    /// `0d…` or a decimal fraction: the bits of a double.
     F64(u64),
     /// A quoted string.
     Text,
     /// Any other character.
     Mark(char),
-    /// The end of the text.
+    /// The end of the PTX.
     End,
 }
 
-/// A token with its place.
+/// A token with its position.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Token<'a> {
     pub(crate) kind: Kind,
@@ -61,14 +61,14 @@ impl Lines {
     }
 }
 
-/// Splits a text; the last token is [`Kind::End`].
+/// Splits PTX into tokens; the last one is [`Kind::End`].
 pub(crate) fn lex<'a>(text: &'a str, lines: &Lines) -> Result<Vec<Token<'a>>, ParseError> {
     let mut input = LocatingSlice::new(text);
     let mut tokens = Vec::with_capacity(text.len() / 4);
     loop {
         let start = input.current_token_start();
         if blank(&mut input).is_err() {
-            return Err(lines.error(start, "a comment that never ends"));
+            return Err(lines.error(start, "this comment has no end"));
         }
         let offset = input.current_token_start();
         if input.is_empty() {
@@ -80,7 +80,7 @@ pub(crate) fn lex<'a>(text: &'a str, lines: &Lines) -> Result<Vec<Token<'a>>, Pa
             Err(_) => {
                 let found: String =
                     text[offset..].chars().take(16).take_while(|c| !c.is_whitespace()).collect();
-                return Err(lines.error(offset, format!("`{found}` is no PTX word or number")));
+                return Err(lines.error(offset, format!("`{found}` is not a PTX word or number")));
             }
         }
     }
@@ -113,7 +113,7 @@ fn token<'a>(input: &mut Input<'a>) -> Lexed<(Kind, &'a str)> {
     .parse_next(input)
 }
 
-/// A word may hold `::`, but a single colon ends it: that one marks a label.
+/// A word may contain `::`, but a single colon ends it, because it marks a label.
 fn word(input: &mut Input<'_>) -> Lexed<Kind> {
     let first = |c: char| c.is_ascii_alphabetic() || ".%$_".contains(c);
     let inner = |c: char| c.is_ascii_alphanumeric() || ".%$_".contains(c);

@@ -1,4 +1,4 @@
-//! PTX text to syntax tree.
+//! Parses PTX into a syntax tree.
 
 pub(crate) mod ast;
 mod body;
@@ -21,13 +21,13 @@ pub(crate) fn parse<'a>(text: &'a str, lines: &Lines) -> Parsed<Text<'a>> {
     parser.module()
 }
 
-/// Vectors and initialisers may nest so far: enough for any PTX, and no stack overflow.
+/// Nesting limit of vectors and initialisers: enough for any PTX, and safe against stack overflow.
 const DEEPEST: u32 = 64;
 
-/// The newest major version of PTX that is read; new minor ones only add to it.
+/// The newest supported major version of PTX; its minor versions only add to it.
 const NEWEST: u32 = 9;
 
-/// The architectures that PTX is made for.
+/// The target architectures of PTX.
 const TARGETS: &[u32] = &[
     10, 11, 12, 13, 20, 21, 30, 32, 35, 37, 50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 88, 89,
     90, 100, 101, 103, 110, 120, 121,
@@ -56,7 +56,7 @@ impl<'a> Parser<'a, '_> {
 
     fn fail<T>(&self, token: Token<'_>, wanted: &str) -> Parsed<T> {
         let found = if token.kind == Kind::End {
-            "the end of the text".to_string()
+            "the end of the file".to_string()
         } else {
             format!("`{}`", token.text)
         };
@@ -94,7 +94,7 @@ impl<'a> Parser<'a, '_> {
         match token.kind {
             Kind::Int(v) if negative => Ok((v as i64).wrapping_neg()),
             Kind::Int(v) => Ok(v as i64),
-            _ => self.fail(token, "a whole number"),
+            _ => self.fail(token, "an integer"),
         }
     }
 
@@ -150,9 +150,12 @@ impl<'a> Parser<'a, '_> {
             ".func" => self.func(module),
             ".global" | ".const" => Err(self.lines.error(
                 token.offset,
-                "a variable of another file cannot be run: define it in this one",
+                "a variable of another file is not supported: define it in this one",
             )),
-            _ => self.fail(token, "`.shared` or `.func`: nothing else can be external"),
+            _ => self.fail(
+                token,
+                "`.shared` or `.func`, the only external declarations that are supported",
+            ),
         }
     }
 
@@ -164,7 +167,7 @@ impl<'a> Parser<'a, '_> {
         )
     }
 
-    /// `.version 8.4`
+    /// Parses `.version 8.4`.
     fn version(&mut self) -> Parsed<()> {
         let token = self.next();
         let major = token.text.split('.').next().and_then(|text| text.parse::<u32>().ok());
@@ -173,8 +176,8 @@ impl<'a> Parser<'a, '_> {
             (Kind::F64(_), Some(_)) => Err(self.lines.error(
                 token.offset,
                 format!(
-                    "PTX {} is no version known here, which are those up to {NEWEST}.x: \
-                     compile with a toolkit that writes one of them",
+                    "PTX version {} is not supported; versions up to {NEWEST}.x are: \
+                     compile with a toolkit that emits one of them",
                     token.text
                 ),
             )),
@@ -182,7 +185,7 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    /// `.target sm_90, debug`
+    /// Parses `.target sm_90, debug`.
     fn target(&mut self) -> Parsed<&'a str> {
         let token = self.peek();
         let target = self.word("a target such as sm_60")?;
@@ -192,7 +195,7 @@ impl<'a> Parser<'a, '_> {
             return Err(self.lines.error(
                 token.offset,
                 format!(
-                    "`{target}` is no target known here, which are sm_{} to sm_{}: \
+                    "the target `{target}` is not supported; sm_{} to sm_{} are: \
                      compile for one of them",
                     TARGETS[0],
                     TARGETS[TARGETS.len() - 1]
@@ -205,7 +208,7 @@ impl<'a> Parser<'a, '_> {
         Ok(target)
     }
 
-    /// `.file 1 "name", time, size`
+    /// Parses `.file 1 "name", time, size`.
     fn file(&mut self) -> Parsed<()> {
         self.int()?;
         self.next();
@@ -215,7 +218,7 @@ impl<'a> Parser<'a, '_> {
         Ok(())
     }
 
-    /// Debug sections are of no use here: skipped whole.
+    /// Skips a debug section.
     fn section(&mut self) -> Parsed<()> {
         self.word("the name of a section")?;
         self.expect('{')?;

@@ -16,11 +16,11 @@ pub(super) fn type_bytes(ty: &str) -> Option<u32> {
     })
 }
 
-/// More than any device has of a space that variables live in.
+/// Larger than any state space of any device.
 const LARGEST: u64 = 1 << 32;
 
 impl<'a> Parser<'a, '_> {
-    /// `.align 4 .b8 name[2][3] = {…}, other;`
+    /// Parses `.align 4 .b8 name[2][3] = {…}, other;`.
     pub(super) fn vars(
         &mut self,
         space: VarSpace,
@@ -34,7 +34,7 @@ impl<'a> Parser<'a, '_> {
                 ".align" => align = Some(self.alignment()?),
                 ".v2" => vector = 2,
                 ".v4" => vector = 4,
-                // Attributes say how memory is managed, which is all one here.
+                // Attributes control managed memory, which does not matter here.
                 ".attribute" => {
                     self.expect('(')?;
                     while !self.eat(')') {
@@ -65,7 +65,7 @@ impl<'a> Parser<'a, '_> {
                 self.expect(']')?;
                 bytes = match u64::try_from(count).ok().and_then(|n| bytes.checked_mul(n)) {
                     Some(bytes) if bytes <= LARGEST => bytes,
-                    _ => return self.fail(token, "an array below 4 GiB"),
+                    _ => return self.fail(token, "an array smaller than 4 GiB"),
                 };
             }
             let mut init = Vec::new();
@@ -111,7 +111,9 @@ impl<'a> Parser<'a, '_> {
             Kind::Int(v) => v,
             Kind::F32(v) => u64::from(v) ^ u64::from(negative) << 31,
             Kind::F64(v) => v ^ u64::from(negative) << 63,
-            _ => return self.fail(token, "a number: addresses as initial values cannot be run"),
+            _ => {
+                return self.fail(token, "a number; addresses as initial values are not supported");
+            }
         };
         let bytes = u128::from(bits).to_le_bytes();
         out.extend_from_slice(&bytes[..size as usize]);

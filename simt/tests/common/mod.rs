@@ -1,5 +1,5 @@
-//! What the tests share: a device with all checks on, the steps as data, and typed memory.
-#![allow(dead_code, unreachable_pub)] // Each test takes what it needs.
+//! Code that the tests share: a device with all checks on, the steps as data, and typed memory.
+#![allow(dead_code, unreachable_pub)] // Each test uses a part of it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use simt::observe::{Finding, Memory, Races, Sync};
 use simt::{Arg, Config, Error, Gpu, Launch, Module, Schedule};
 
-/// Memory, races and synchronisation at once.
+/// Memory, races and synchronisation together.
 pub type Checks = (Memory, Races, Sync);
 
-/// A device and what watches it.
+/// A device and its observers.
 pub struct Device {
     pub gpu: Gpu,
     pub checks: Checks,
@@ -27,16 +27,16 @@ impl Device {
         Device { gpu: Gpu::with(config), checks: (Memory::new(), Races::new(), Sync::new()) }
     }
 
-    /// New memory that holds these bytes.
+    /// Allocates memory with these bytes.
     pub fn put(&mut self, bytes: &[u8]) -> u64 {
         let address = self.room(bytes.len());
         self.gpu.write(address, bytes).unwrap();
         address
     }
 
-    /// New memory that holds nothing yet.
+    /// Allocates uninitialised memory.
     pub fn room(&mut self, bytes: usize) -> u64 {
-        // An empty allocation would be none: one element keeps the pointer valid.
+        // An empty allocation has no address: one element keeps the pointer valid.
         self.gpu.alloc(bytes.max(16) as u64).unwrap()
     }
 
@@ -50,13 +50,13 @@ impl Device {
         self.gpu.launch(module, launch, &mut self.checks)
     }
 
-    /// What all the checks found.
+    /// The findings of all checks.
     pub fn findings(&self) -> Vec<&Finding> {
         let (memory, races, sync) = &self.checks;
         memory.findings().iter().chain(races.findings()).chain(sync.findings()).collect()
     }
 
-    /// The same in words, a line each.
+    /// The same as text, one per line.
     pub fn said(&self) -> String {
         self.findings().iter().map(|f| format!("{f}\n")).collect()
     }
@@ -80,7 +80,7 @@ pub fn module(file: &str) -> Module {
     Module::parse(&text(file)).unwrap_or_else(|e| panic!("{file}: {e}"))
 }
 
-/// The files of a folder with that ending, sorted.
+/// The files in a folder with the given ending, sorted.
 pub fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
     let mut files: Vec<PathBuf> = entries.map(|e| e.unwrap().path()).collect();
@@ -108,7 +108,7 @@ impl Element {
         }
     }
 
-    /// As the corpus names it.
+    /// The type of a name in the corpus.
     pub fn of_c(name: &str) -> Element {
         match name {
             "float" => Element::F32,
@@ -130,13 +130,13 @@ impl Element {
         }
     }
 
-    /// Whole numbers of modest size: their sums are exact in any order.
+    /// Integers of moderate size: their sums are exact in any order.
     pub fn input(self, n: usize) -> (Vec<u8>, Vec<i64>) {
         let values: Vec<i64> = (0..n as i64).map(|i| (i * 7919 + 13) % 31 - 11).collect();
         (values.iter().flat_map(|&v| self.bytes(v)).collect(), values)
     }
 
-    /// A result as a whole number; fails where it is none.
+    /// A result as an integer; fails if it is not an integer.
     pub fn whole(self, bytes: &[u8]) -> f64 {
         match self {
             Element::F32 => f32::from_le_bytes(bytes.try_into().unwrap()).into(),
@@ -146,7 +146,7 @@ impl Element {
     }
 }
 
-/// A step of the ladder, as far as it must be known to launch it.
+/// A step of the ladder, with the data needed to launch it.
 #[derive(Debug, Clone, Copy)]
 pub struct Step {
     pub name: &'static str,
@@ -154,7 +154,7 @@ pub struct Step {
     pub loads: usize,
     /// Whether there is an entry for each block size.
     pub per_block: bool,
-    /// Whether shared memory holds one element a warp rather than one a thread.
+    /// Whether shared memory holds one element per warp rather than one per thread.
     pub per_warp: bool,
 }
 
@@ -177,7 +177,7 @@ impl Step {
         if self.per_block { format!("reduce_{block}") } else { "reduce".into() }
     }
 
-    /// Sums `n` elements that lie at `input`: launches until one is left.
+    /// Sums `n` elements at `input`: launches until one value is left.
     pub fn sum(
         &self,
         device: &mut Device,

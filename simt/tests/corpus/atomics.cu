@@ -1,4 +1,4 @@
-// Every atomic operation once, on shared and on global memory; the results are sums of all threads.
+// Every atomic operation once, in shared and in global memory; the results combine all threads.
 extern "C" __global__ void atomics(const unsigned int* in, unsigned int* out, unsigned long long n)
 {
     __shared__ unsigned int count[2];

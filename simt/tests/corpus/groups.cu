@@ -1,4 +1,4 @@
-// The same block sum, written with cooperative groups.
+// A block sum, written with cooperative groups.
 #include <cooperative_groups.h>
 namespace cg = cooperative_groups;
 

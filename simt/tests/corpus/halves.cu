@@ -1,4 +1,4 @@
-// Sixteen-bit floats, added in thirty-two: f16 and bf16, two a load.
+// Sixteen-bit floats, added in single precision: f16 and bf16, two per load.
 #include <cuda_fp16.h>
 #include <cuda_bf16.h>
 
@@ -35,7 +35,7 @@ extern "C" __global__ void sum_bf16(const __nv_bfloat162* in, float* out, unsign
     if (threadIdx.x == 0) out[blockIdx.x] = sum;
 }
 
-// Rounds to sixteen bits and adds there.
+// Rounds to sixteen bits and adds in that format.
 extern "C" __global__ void to_f16(const float* in, __half* out, unsigned long long n)
 {
     unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,4 +1,4 @@
-// The last block by one acquire-release atomic: the ticket itself orders the partial sums.
+// The last block, with one acquire-release atomic: the ticket itself orders the partial sums.
 __device__ unsigned int finished = 0;
 
 extern "C" __global__ void last_block_acq_rel(const Element* in, Element* out, unsigned long long n, Element* partial)

@@ -21,7 +21,7 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 STEPS = HERE.parent.parent.parent / "steps"
 FLOATS = ["float", "int", "double"]
-# Kernel: its types, and the oldest architecture that has its instructions.
+# Each kernel: its types, and the oldest architecture with its instructions.
 KERNELS = {
     "grid_stride": (FLOATS, 60),
     "redux": (["int"], 80),
@@ -60,7 +60,7 @@ def compile(lib, source, options):
     lib.nvrtcGetPTXSize(program, ctypes.byref(size))
     ptx = ctypes.create_string_buffer(size.value)
     lib.nvrtcGetPTX(program, ptx)
-    # The folder in which the compiler happened to run is nobody's business.
+    # The compiler's folder is removed: it has no meaning elsewhere.
     return re.sub(r'(\.file\s+\d+ ")[^"]*/', r"\1", ptx.value.decode())
 
 
@@ -96,7 +96,7 @@ def main():
                     if not everything and step and ty != "float":
                         continue
                     options = [f"--gpu-architecture=compute_{arch}", f"-DElement={ty}", "--std=c++17"]
-                    if name not in ("groups", "tiles"):  # Its inlined headers would be 100 kB of debug strings.
+                    if name not in ("groups", "tiles"):  # Its inlined headers would add 100 kB of debug strings.
                         options.append("-lineinfo")
                     text = compile(lib, source, options + include)
                     (out / f"{name}.{ty}.{version}.{arch}.ptx").write_text(text)
@@ -105,7 +105,7 @@ def main():
 def select(name, step, version, arch):
     newest = version != "13.0"
     if step:
-        # compute_60 by 12.4 lies beside the step itself.
+        # The PTX of compute_60 by 12.4 is committed with the step.
         return (arch in (100,) and not newest) or (arch == 120 and newest and not version.startswith("12"))
     if version.startswith("12"):
         return arch in (60, 70) and not (arch == 70 and name not in ("last_block_acq_rel", "votes")) or (

@@ -1,4 +1,4 @@
-// Integer and float operations with no memory between them: sixteen words a thread.
+// Integer and float operations without memory accesses in between: sixteen words per thread.
 __constant__ unsigned int table[4] = { 3, 5, 7, 11 };
 
 extern "C" __global__ void numbers(const int* in, unsigned int* out, unsigned long long n)
@@ -25,7 +25,7 @@ extern "C" __global__ void numbers(const int* in, unsigned int* out, unsigned lo
     long long wide = (long long)a * b;
     row[13] = (unsigned int)(wide >> 32) ^ (unsigned int)wide ^ (unsigned int)(wide / 7);
     row[14] = table[ua & 3] * 2;
-    // An array that is indexed at run time lives in local memory.
+    // An array with a run-time index lies in local memory.
     unsigned int local[8];
     for (unsigned int k = 0; k < 8; ++k) local[(k * 3 + ua) & 7] = k * ub;
     row[15] = local[ub & 7];

@@ -1,4 +1,4 @@
-// The sum of every row: a warp a row, four accumulators a lane.
+// The sum of every row: one warp per row, four accumulators per lane.
 extern "C" __global__ void rows(const Element* in, Element* out, unsigned int height, unsigned int width)
 {
     unsigned int lane = threadIdx.x % 32;
@@ -17,7 +17,7 @@ extern "C" __global__ void rows(const Element* in, Element* out, unsigned int he
     if (lane == 0) out[row] = total;
 }
 
-// The sum of every row, a block a row, with its mean beside it.
+// The sum of every row, one block per row, followed by its mean.
 extern "C" __global__ void row_means(const Element* in, Element* out, unsigned int height, unsigned int width)
 {
     __shared__ Element warps[32];

@@ -1,4 +1,4 @@
-// Votes, matches and the special registers of a warp: eight words a thread.
+// Votes, matches and the special registers of a warp: eight words per thread.
 extern "C" __global__ void votes(const unsigned int* in, unsigned int* out, unsigned long long n)
 {
     unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -12,7 +12,7 @@ extern "C" __global__ void votes(const unsigned int* in, unsigned int* out, unsi
     asm("mov.u32 %0, %%laneid;" : "=r"(lane));
     row[3] = before;
     row[4] = lane;
-    // Half of the warp: the mask names those that are here.
+    // Half of the warp: the mask names the active lanes.
     unsigned int half = 0;
     if (threadIdx.x % 32 < 16) {
         half = __ballot_sync(0xffff, value & 1);

@@ -1,4 +1,4 @@
-// Lanes 0 to 15 shuffle among themselves, and lane 15 asks lane 16.
+// Lanes 0 to 15 shuffle among themselves, but lane 15 reads lane 16.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     unsigned int tid = threadIdx.x;

@@ -1,4 +1,4 @@
-// Threads beyond the end return, and the others wait for them at the barrier.
+// Threads beyond the end return, but the others wait for them at the barrier.
 extern "C" __global__ void reduce(const float *in, float *out, unsigned long long n) {
     extern __shared__ float shared[];
     unsigned tid = threadIdx.x;

@@ -1,4 +1,4 @@
-// One entry asks for memory of the device; the other does not.
+// One entry allocates device memory; the other does not.
 extern "C" __global__ void reduce(const float *in, float *out, unsigned long long n) {
     float *p = (float *)malloc(64);
     p[0] = in[0];

@@ -1,4 +1,4 @@
-// The last block, with fences that reach no further than their own block.
+// The last block, with fences of block scope only.
 __device__ unsigned int finished = 0;
 
 __device__ Element block_sum(Element sum)

@@ -1,4 +1,4 @@
-// The last block, without any fence: its reads of the partial sums are ordered by nothing.
+// The last block, without any fence: nothing orders its reads of the partial sums.
 __device__ unsigned int finished = 0;
 
 __device__ Element block_sum(Element sum)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Compiles every kernel here: make.sh COMPILE, where COMPILE IN OUT ARCH runs NVRTC with -lineinfo
-# and -DElement=float. The PTX was made by NVRTC 12.4.
+# and -DElement=float. NVRTC 12.4 made the committed PTX.
 cd "$(dirname "$0")" || exit 1
 for source in *.cu; do
     case $source in
@@ -9,6 +9,6 @@ for source in *.cu; do
         *) arch=compute_60 ;;
     esac
     "$@" "$source" "${source%.cu}.ptx" $arch || exit 1
-    # The folder in which the compiler happened to run is nobody's business.
+    # The compiler's folder is removed: it has no meaning elsewhere.
     sed -i 's|\(\.file[^"]*"\)[^"]*/|\1|' "${source%.cu}.ptx"
 done

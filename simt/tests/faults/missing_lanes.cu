@@ -1,4 +1,4 @@
-// Half of the warp waits for all of it, the other half waits for the block: neither ever comes.
+// Half of the warp waits for the whole warp, the other half waits for the block: neither wait ends.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     unsigned int tid = threadIdx.x;

@@ -1,4 +1,4 @@
-// Every block stores its sum to the same place.
+// Every block stores its sum to the same address.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     unsigned int tid = threadIdx.x;

@@ -1,4 +1,4 @@
-// Threads say what they have.
+// Threads print their elements.
 extern "C" __global__ void reduce(const float *in, float *out, unsigned long long n) {
     unsigned tid = threadIdx.x;
     if (tid < n) {

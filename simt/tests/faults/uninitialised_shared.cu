@@ -1,4 +1,4 @@
-// Threads beyond the end store nothing, and the tree reads what they did not store.
+// Threads beyond the end store nothing, but the tree reads their elements.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     extern __shared__ Element shared[];

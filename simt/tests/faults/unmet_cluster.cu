@@ -1,4 +1,4 @@
-// Distributed shared memory, read with no cluster barrier after the writes.
+// Distributed shared memory, read without a cluster barrier after the writes.
 extern "C" __global__ void cluster(const Element* in, Element* out, unsigned long long n)
 {
     __shared__ Element partial[16];

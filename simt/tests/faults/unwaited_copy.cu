@@ -1,4 +1,4 @@
-// The threads read what a bulk copy brings, and nobody waits for it.
+// The threads read the data of a bulk copy without waiting for it.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     __shared__ alignas(128) Element tile[256];

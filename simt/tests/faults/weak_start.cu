@@ -1,4 +1,4 @@
-// A counter is set by an ordinary store, and the others add to it before they can know.
+// An ordinary store sets a counter, and the other threads add to it before the store is visible to them.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     __shared__ unsigned int count;

@@ -1,4 +1,4 @@
-//! The times of this step: `cargo bench -p v0-naive`.
+//! Benchmarks this step: `cargo bench -p v0-naive`.
 
 fn main() {
     bench::main(&v0_naive::STEP);

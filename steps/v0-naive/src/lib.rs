@@ -5,7 +5,7 @@ use common::{
     plan::{Phase, Plan, Problem},
 };
 
-/// This step, as the harness knows it.
+/// The step.
 pub static STEP: Step = Step {
     name: env!("CARGO_PKG_NAME"),
     cures: "a sum on one core: thousands of threads add, each block its own tree",
@@ -13,6 +13,7 @@ pub static STEP: Step = Step {
     kernel: common::kernel!(),
     blocks: &[64, 128, 256, 512, 1024],
     aligned: 1,
+    fixed_order: false,
     plan,
     variants: &[Step {
         name: "v0-naive/and",
@@ -21,12 +22,13 @@ pub static STEP: Step = Step {
         kernel: common::kernel!("variants/and"),
         blocks: &[64, 128, 256, 512, 1024],
         aligned: 1,
+        fixed_order: false,
         plan,
         variants: &[],
     }],
 };
 
-/// One element a thread, one kernel for all block sizes.
+/// One element per thread, one kernel for all block sizes.
 fn plan(problem: &Problem) -> Plan {
     let threads = problem.threads();
     Plan::until_one(

@@ -1,4 +1,4 @@
-//! The times of this step: `cargo bench -p v1-divergence`.
+//! Benchmarks this step: `cargo bench -p v1-divergence`.
 
 fn main() {
     bench::main(&v1_divergence::STEP);

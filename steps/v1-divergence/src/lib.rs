@@ -5,7 +5,7 @@ use common::{
     plan::{Phase, Plan, Problem},
 };
 
-/// This step, as the harness knows it.
+/// The step.
 pub static STEP: Step = Step {
     name: env!("CARGO_PKG_NAME"),
     cures: "the test with '%': the lanes that add are neighbours, and whole warps work or rest",
@@ -13,11 +13,12 @@ pub static STEP: Step = Step {
     kernel: common::kernel!(),
     blocks: &[64, 128, 256, 512, 1024],
     aligned: 1,
+    fixed_order: false,
     plan,
     variants: &[],
 };
 
-/// One element a thread, one kernel for all block sizes.
+/// One element per thread, one kernel for all block sizes.
 fn plan(problem: &Problem) -> Plan {
     let threads = problem.threads();
     Plan::until_one(

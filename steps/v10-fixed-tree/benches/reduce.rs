@@ -1,4 +1,4 @@
-//! The times of this step: `cargo bench -p v10-fixed-tree`.
+//! Benchmarks this step: `cargo bench -p v10-fixed-tree`.
 
 fn main() {
     bench::main(&v10_fixed_tree::STEP);

@@ -1,34 +1,34 @@
-// Even parts, as many as the length alone decides: whichever block adds them, the bits are the same.
-// Still costs: the end: a fence, a ticket and the partial sums, each waiting for the one before it.
-struct alignas(16) Word { Element at[16 / sizeof(Element)]; };
-const unsigned int Lanes = 16 / sizeof(Element), Flight = 8, Block = 512;
+// Equal chunks, cut by the length alone: the bits do not depend on which block adds a chunk.
+// Still costs: a fence, a ticket and the partial sums at the end, one after the other.
+struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
+const unsigned int Width = 16 / sizeof(Element), Loads = 8, Block = 512;
 
-// A thread's share of part p: `part` words, and what is left behind the last part's.
-__device__ Element add(const Element* in, unsigned long long n, unsigned long long part, unsigned int p)
+// A thread's sum over chunk c, of `size` vectors; the last chunk ends with the last n % Width elements.
+__device__ Element add(const Element* in, unsigned long long n, unsigned long long size, unsigned int c)
 {
     unsigned int tid = threadIdx.x;
-    unsigned long long i = p * part + tid, end = min((p + 1) * part, n / Lanes);
+    unsigned long long i = c * size + tid, end = min((c + 1) * size, n / Width);
 
-    // Load: eight words a thread in every turn, zero beyond the end; then what is left of a word.
-    const Word* words = (const Word*)in;
-    Word sums = {};
+    // Load: eight vectors a thread in each iteration, zero beyond the end; then n % Width elements.
+    const Vector* vectors = (const Vector*)in;
+    Vector sums = {};
     #pragma unroll 1
-    for (; i < end; i += Flight * Block) {
-        Word next[Flight] = {};
-        for (int k = 0; k < Flight; k++) if (i + k * Block < end) next[k] = words[i + k * Block];
-        for (int k = 0; k < Flight; k++) for (int e = 0; e < Lanes; e++) sums.at[e] += next[k].at[e];
+    for (; i < end; i += Loads * Block) {
+        Vector next[Loads] = {};
+        for (int k = 0; k < Loads; k++) if (i + k * Block < end) next[k] = vectors[i + k * Block];
+        for (int k = 0; k < Loads; k++) for (int e = 0; e < Width; e++) sums.data[e] += next[k].data[e];
     }
-    Element sum = end == n / Lanes && tid < n % Lanes ? in[n - 1 - tid] : 0;
-    for (int e = 0; e < Lanes; e++) sum += sums.at[e];
+    Element sum = end == n / Width && tid < n % Width ? in[n - 1 - tid] : 0;
+    for (int e = 0; e < Width; e++) sum += sums.data[e];
     return sum;
 }
 
-// Reduce: each warp to one value, then the first warp those values; thread 0 has the sum.
+// Reduce: each warp to one value, then those values in the first warp; thread 0 has the sum.
 __device__ Element tree(Element sum)
 {
     __shared__ Element shared[Block / 32];
     unsigned int tid = threadIdx.x;
-    __syncthreads(); // The last value that was put there has been read.
+    __syncthreads(); // All threads have read the previous tree's values.
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     if (tid % 32 == 0) shared[tid / 32] = sum;
     __syncthreads();
@@ -40,23 +40,23 @@ __device__ Element tree(Element sum)
 }
 
 extern "C" __global__ void __launch_bounds__(Block, 2) reduce(
-    const Element* in, Element* out, unsigned long long n, unsigned long long part, unsigned int parts,
+    const Element* in, Element* out, unsigned long long n, unsigned long long size, unsigned int chunks,
     Element* partials, unsigned int* tickets)
 {
     __shared__ bool last;
-    // Store: the sum of each part, then that of all.
-    for (unsigned int p = blockIdx.x; p < parts; p += gridDim.x) {
-        Element sum = tree(add(in, n, part, p));
-        if (threadIdx.x == 0) (parts == 1 ? out : partials)[p] = sum;
+    // Store: the sum of each chunk, then the total.
+    for (unsigned int c = blockIdx.x; c < chunks; c += gridDim.x) {
+        Element sum = tree(add(in, n, size, c));
+        if (threadIdx.x == 0) (chunks == 1 ? out : partials)[c] = sum;
     }
-    if (parts == 1) return;
+    if (chunks == 1) return;
     if (threadIdx.x == 0) {
-        __threadfence(); // What this block wrote is seen by whoever sees its ticket taken.
-        last = atomicInc(tickets, gridDim.x - 1) == gridDim.x - 1; // The last one sets them to 0 again.
-        __threadfence(); // What others wrote before they took theirs is seen from here on.
+        __threadfence(); // This block's partial sum is visible before its ticket is taken.
+        last = atomicInc(tickets, gridDim.x - 1) == gridDim.x - 1; // The last one resets the counter.
+        __threadfence(); // The partial sums of all earlier tickets are visible from here on.
     }
     __syncthreads();
     if (!last) return;
-    Element sum = tree(threadIdx.x < parts ? partials[threadIdx.x] : 0);
+    Element sum = tree(threadIdx.x < chunks ? partials[threadIdx.x] : 0);
     if (threadIdx.x == 0) *out = sum;
 }

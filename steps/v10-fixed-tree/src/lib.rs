@@ -2,30 +2,37 @@
 
 use common::{
     Step,
-    plan::{Parts, Pass, Plan, Problem, Scratch},
+    plan::{Chunks, Pass, Plan, Problem, Scratch},
 };
 
-/// This step, as the harness knows it.
+/// The step.
 pub static STEP: Step = Step {
     name: env!("CARGO_PKG_NAME"),
-    cures: "a sum that depends on the GPU: even parts, as many as the length alone decides",
-    costs: "the end: a fence, a ticket and the partial sums, each waiting for the one before it",
+    cures: "bits that depend on the GPU: equal chunks, cut by the length alone",
+    costs: "a fence, a ticket and the partial sums at the end, one after the other",
     kernel: common::kernel!(),
     blocks: &[512],
     aligned: 16,
+    fixed_order: true,
     plan,
-    variants: &[],
+    variants: &variants::ALL,
 };
 
-/// Two blocks of 512 threads a multiprocessor: with eight words in flight each, 128 KiB are on their way.
+mod variants;
+
+/// One launch over chunks that the length alone decides.
 fn plan(problem: &Problem) -> Plan {
-    let parts = Parts::of(problem);
-    let pass = Pass {
+    let chunks = Chunks::of(problem);
+    Plan::over_chunks(problem, &chunks, pass(&chunks))
+}
+
+/// Two blocks of 512 threads on a multiprocessor: with eight vectors per thread, 128 KiB are in flight.
+fn pass(chunks: &Chunks) -> Pass {
+    Pass {
         entry: "reduce".into(),
         threads: 512,
         resident: 2,
         shared: 0,
-        scratch: vec![Scratch::Partials(parts.count), Scratch::Zeroed(4)],
-    };
-    Plan::over_parts(problem, &parts, pass)
+        scratch: vec![Scratch::Partials(chunks.count), Scratch::Zeroed(4)],
+    }
 }

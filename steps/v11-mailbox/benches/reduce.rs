@@ -1,4 +1,4 @@
-//! The times of this step: `cargo bench -p v11-mailbox`.
+//! Benchmarks this step: `cargo bench -p v11-mailbox`.
 
 fn main() {
     bench::main(&v11_mailbox::STEP);

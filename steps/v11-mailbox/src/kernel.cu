@@ -1,35 +1,35 @@
-// A partial sum and its flag in one store: the last block waits for mail, and nobody for a fence.
-// Still costs: a register for every byte in flight.
-struct alignas(16) Word { Element at[16 / sizeof(Element)]; };
-const unsigned int Lanes = 16 / sizeof(Element), Flight = 8, Block = 512, Halves = sizeof(Element) / 4;
-union Mail { Element value; unsigned int half[Halves]; };
+// A partial sum and its flag in one store: the last block polls for them, and needs no fence.
+// Still costs: registers, for every byte in flight.
+struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
+const unsigned int Width = 16 / sizeof(Element), Loads = 8, Block = 512, Words = sizeof(Element) / 4;
+union Message { Element value; unsigned int word[Words]; };
 
-// A thread's share of part p: `part` words, and what is left behind the last part's.
-__device__ Element add(const Element* in, unsigned long long n, unsigned long long part, unsigned int p)
+// A thread's sum over chunk c, of `size` vectors; the last chunk ends with the last n % Width elements.
+__device__ Element add(const Element* in, unsigned long long n, unsigned long long size, unsigned int c)
 {
     unsigned int tid = threadIdx.x;
-    unsigned long long i = p * part + tid, end = min((p + 1) * part, n / Lanes);
+    unsigned long long i = c * size + tid, end = min((c + 1) * size, n / Width);
 
-    // Load: eight words a thread in every turn, zero beyond the end; then what is left of a word.
-    const Word* words = (const Word*)in;
-    Word sums = {};
+    // Load: eight vectors a thread in each iteration, zero beyond the end; then n % Width elements.
+    const Vector* vectors = (const Vector*)in;
+    Vector sums = {};
     #pragma unroll 1
-    for (; i < end; i += Flight * Block) {
-        Word next[Flight] = {};
-        for (int k = 0; k < Flight; k++) if (i + k * Block < end) next[k] = words[i + k * Block];
-        for (int k = 0; k < Flight; k++) for (int e = 0; e < Lanes; e++) sums.at[e] += next[k].at[e];
+    for (; i < end; i += Loads * Block) {
+        Vector next[Loads] = {};
+        for (int k = 0; k < Loads; k++) if (i + k * Block < end) next[k] = vectors[i + k * Block];
+        for (int k = 0; k < Loads; k++) for (int e = 0; e < Width; e++) sums.data[e] += next[k].data[e];
     }
-    Element sum = end == n / Lanes && tid < n % Lanes ? in[n - 1 - tid] : 0;
-    for (int e = 0; e < Lanes; e++) sum += sums.at[e];
+    Element sum = end == n / Width && tid < n % Width ? in[n - 1 - tid] : 0;
+    for (int e = 0; e < Width; e++) sum += sums.data[e];
     return sum;
 }
 
-// Reduce: each warp to one value, then the first warp those values; thread 0 has the sum.
+// Reduce: each warp to one value, then those values in the first warp; thread 0 has the sum.
 __device__ Element tree(Element sum)
 {
     __shared__ Element shared[Block / 32];
     unsigned int tid = threadIdx.x;
-    __syncthreads(); // The last value that was put there has been read.
+    __syncthreads(); // All threads have read the previous tree's values.
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     if (tid % 32 == 0) shared[tid / 32] = sum;
     __syncthreads();
@@ -40,36 +40,36 @@ __device__ Element tree(Element sum)
     return sum;
 }
 
-// Puts a value into its box, 32 bits and a flag at once: whoever sees the flag has the bits.
-__device__ void post(unsigned long long* box, Element value)
+// Publishes a value: each store has a flag and 32 bits, and the flag shows that they are there.
+__device__ void publish(unsigned long long* slot, Element value)
 {
-    Mail mail = {value};
-    for (int h = 0; h < Halves; h++) atomicExch(box + h, 1ull << 32 | mail.half[h]);
+    Message message = {value};
+    for (int w = 0; w < Words; w++) atomicExch(slot + w, 1ull << 32 | message.word[w]);
 }
 
-// Waits for the flag of a value, and takes it down.
-__device__ Element take(unsigned long long* box)
+// Polls until the flags of a value are set, and clears them.
+__device__ Element consume(unsigned long long* slot)
 {
-    Mail mail;
-    for (int h = 0; h < Halves; h++) {
-        unsigned long long word;
-        do word = atomicAnd(box + h, 0xffffffff); while (word >> 32 == 0);
-        mail.half[h] = (unsigned int)word;
+    Message message;
+    for (int w = 0; w < Words; w++) {
+        unsigned long long seen;
+        do seen = atomicAnd(slot + w, 0xffffffff); while (seen >> 32 == 0);
+        message.word[w] = (unsigned int)seen;
     }
-    return mail.value;
+    return message.value;
 }
 
 extern "C" __global__ void __launch_bounds__(Block, 2) reduce(
-    const Element* in, Element* out, unsigned long long n, unsigned long long part, unsigned int parts,
-    unsigned long long* boxes)
+    const Element* in, Element* out, unsigned long long n, unsigned long long size, unsigned int chunks,
+    unsigned long long* slots)
 {
     Element sum = 0;
-    // Store: the sum of each part, then that of all.
-    for (unsigned int p = blockIdx.x; p < parts; p += gridDim.x) {
-        sum = tree(add(in, n, part, p));
-        if (threadIdx.x == 0 && parts > 1) post(boxes + p * Halves, sum);
+    // Store: the sum of each chunk, then the total.
+    for (unsigned int c = blockIdx.x; c < chunks; c += gridDim.x) {
+        sum = tree(add(in, n, size, c));
+        if (threadIdx.x == 0 && chunks > 1) publish(slots + c * Words, sum);
     }
     if (blockIdx.x < gridDim.x - 1) return;
-    if (parts > 1) sum = tree(threadIdx.x < parts ? take(boxes + threadIdx.x * Halves) : 0);
+    if (chunks > 1) sum = tree(threadIdx.x < chunks ? consume(slots + threadIdx.x * Words) : 0);
     if (threadIdx.x == 0) *out = sum;
 }

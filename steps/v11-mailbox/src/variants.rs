@@ -1,21 +1,22 @@
-//! Another hint for the loads, another block size, another way to look into a box.
+//! A cache hint for the loads, another block size, two iterations at a time, and other accesses to
+//! a slot.
 
 use common::{
     Step,
-    plan::{Parts, Pass, Plan, Problem, Scratch},
+    plan::{Chunks, Pass, Plan, Problem, Scratch},
 };
 
-/// All of them.
+/// All variants.
 pub(crate) static ALL: [Step; 4] = [
     Step {
         name: "v11-mailbox/no-allocate",
-        cures: "lines that stay in the L1 and are not read again: the loads say so",
+        cures: "lines that stay in L1 and are not read again: the loads allocate none",
         kernel: common::kernel!("variants/no-allocate"),
         ..VARIANT
     },
     Step {
         name: "v11-mailbox/large-block",
-        cures: "half of the parts in one block of 1024 threads a multiprocessor",
+        cures: "two blocks on a multiprocessor: one of 1024 threads takes their place",
         kernel: common::kernel!("variants/large-block"),
         blocks: &[1024],
         plan: large,
@@ -23,13 +24,13 @@ pub(crate) static ALL: [Step; 4] = [
     },
     Step {
         name: "v11-mailbox/unrolled",
-        cures: "a pause between two turns: the compiler lets the next turn's loads begin among the additions",
+        cures: "a pause between two iterations: the next loads start among the additions",
         kernel: common::kernel!("variants/unrolled"),
         ..VARIANT
     },
     Step {
         name: "v11-mailbox/relaxed",
-        cures: "an atomic operation for every look into a box: plain loads look, and a store empties",
+        cures: "an atomic operation for every poll of a slot: relaxed loads poll, and a store clears the flag",
         kernel: common::kernel!("variants/relaxed"),
         ..VARIANT
     },
@@ -42,14 +43,15 @@ const VARIANT: Step = Step {
     kernel: super::STEP.kernel,
     blocks: &[512],
     aligned: 16,
+    fixed_order: true,
     plan: super::plan,
     variants: &[],
 };
 
-/// The parts of the step, in blocks of 1024 threads.
+/// The chunks of the step, in blocks of 1024 threads.
 fn large(problem: &Problem) -> Plan {
-    let parts = Parts::of(problem);
-    let scratch = vec![Scratch::Mail(parts.count)];
+    let chunks = Chunks::of(problem);
+    let scratch = vec![Scratch::Messages(chunks.count)];
     let pass = Pass { entry: "reduce".into(), threads: 1024, resident: 1, shared: 0, scratch };
-    Plan::over_parts(problem, &parts, pass)
+    Plan::over_chunks(problem, &chunks, pass)
 }

@@ -1,5 +1,5 @@
-// Bulk copies from global to shared memory, and the barriers that know when they have arrived: an
-// instruction or two each, which CUDA has no words for.
+// Bulk copies from global to shared memory, and the mbarriers that count their bytes: one or two
+// instructions each, for which CUDA C++ has no built-in functions.
 typedef unsigned long long Barrier;
 
 __device__ unsigned int address(const void* shared)
@@ -7,14 +7,14 @@ __device__ unsigned int address(const void* shared)
     return (unsigned int)__cvta_generic_to_shared(shared);
 }
 
-// Makes a barrier, whose phase is over when one thread and all bytes that it expects have arrived.
+// Makes a barrier; its phase is complete when one thread and all expected bytes have arrived.
 __device__ void init(Barrier* barrier)
 {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(address(barrier)) : "memory");
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-// Arrives, expects the bytes, and starts their copy. Addresses and bytes are multiples of 16.
+// Arrives, sets the expected bytes, and starts the copy. Addresses and `bytes` are multiples of 16.
 __device__ void copy(void* to, const void* from, unsigned int bytes, Barrier* barrier)
 {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
@@ -24,13 +24,13 @@ __device__ void copy(void* to, const void* from, unsigned int bytes, Barrier* ba
                  :: "r"(address(to)), "l"(from), "r"(bytes), "r"(address(barrier)) : "memory");
 }
 
-// Waits until the barrier's phase of that parity is over.
+// Waits until the barrier's phase of this parity is complete.
 __device__ void wait(const Barrier* barrier, unsigned int parity)
 {
-    unsigned int over;
+    unsigned int complete;
     do {
         asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;"
                      " selp.u32 %0, 1, 0, p; }"
-                     : "=r"(over) : "r"(address(barrier)), "r"(parity) : "memory");
-    } while (!over);
+                     : "=r"(complete) : "r"(address(barrier)), "r"(parity) : "memory");
+    } while (!complete);
 }

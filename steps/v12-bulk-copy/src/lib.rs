@@ -1,37 +1,38 @@
-//! Hopper's copy engine fills shared memory, and threads only add.
+//! Hopper's bulk copies fill shared memory, and threads only add.
 
 use common::{
     Step,
-    plan::{Parts, Pass, Plan, Problem, Scratch},
+    plan::{Chunks, Pass, Plan, Problem, Scratch},
 };
 
-/// This step, as the harness knows it.
+/// The step.
 pub static STEP: Step = Step {
     name: env!("CARGO_PKG_NAME"),
-    cures: "registers for bytes in flight: the copy engine fills a ring in shared memory, and threads only add",
-    costs: "the memory's own pauses, and for small sums the launch: no kernel saves those",
+    cures: "registers for bytes in flight: bulk copies fill a ring in shared memory, and threads only add",
+    costs: "DRAM refresh, and for small sums the launch: no kernel avoids those",
     kernel: common::kernel!("kernel", "bulk.cuh"),
     blocks: &[512],
     aligned: 16,
+    fixed_order: true,
     plan,
     variants: &variants::ALL,
 };
 
 mod variants;
 
-/// Bytes of the ring: three stages of 2048 words.
+/// Bytes of the ring: three stages of 2048 vectors.
 const RING: u64 = 3 * 2048 * 16;
 
-/// As v11, and two rings a multiprocessor: at least 128 KiB are on their way. A block counts its stages in
-/// 32 bits, which go round after 128 TiB.
+/// Like v11's plan, with two rings on a multiprocessor, so at least 128 KiB are in flight. A block
+/// counts its stages in 32 bits, which wrap after 128 TiB.
 fn plan(problem: &Problem) -> Plan {
-    let parts = Parts::of(problem);
+    let chunks = Chunks::of(problem);
     let pass = Pass {
         entry: "reduce".into(),
         threads: 512,
         resident: 2,
         shared: RING,
-        scratch: vec![Scratch::Mail(parts.count)],
+        scratch: vec![Scratch::Messages(chunks.count)],
     };
-    Plan::over_parts(problem, &parts, pass)
+    Plan::over_chunks(problem, &chunks, pass)
 }

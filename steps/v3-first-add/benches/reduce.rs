@@ -1,4 +1,4 @@
-//! The times of this step: `cargo bench -p v3-first-add`.
+//! Benchmarks this step: `cargo bench -p v3-first-add`.
 
 fn main() {
     bench::main(&v3_first_add::STEP);

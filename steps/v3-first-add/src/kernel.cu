@@ -1,5 +1,5 @@
 // Every thread loads two elements and adds them on the way in: half the blocks, no idle half.
-// Still costs: the last six rounds keep one warp at work and make all of them wait.
+// Still costs: in the last six rounds one warp works while all others wait at barriers.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     extern __shared__ Element shared[];

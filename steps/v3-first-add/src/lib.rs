@@ -5,19 +5,20 @@ use common::{
     plan::{Phase, Plan, Problem},
 };
 
-/// This step, as the harness knows it.
+/// The step.
 pub static STEP: Step = Step {
     name: env!("CARGO_PKG_NAME"),
     cures: "the idle half: every thread loads two elements and adds them on the way in",
-    costs: "the last six rounds keep one warp at work and make all of them wait",
+    costs: "in the last six rounds one warp works while all others wait at barriers",
     kernel: common::kernel!(),
     blocks: &[64, 128, 256, 512, 1024],
     aligned: 1,
+    fixed_order: false,
     plan,
     variants: &[],
 };
 
-/// Two elements a thread: half the blocks, in the second phase too.
+/// Two elements per thread: half the blocks, in the second phase too.
 fn plan(problem: &Problem) -> Plan {
     let threads = problem.threads();
     Plan::until_one(

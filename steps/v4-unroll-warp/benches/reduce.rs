@@ -1,4 +1,4 @@
-//! The times of this step: `cargo bench -p v4-unroll-warp`.
+//! Benchmarks this step: `cargo bench -p v4-unroll-warp`.
 
 fn main() {
     bench::main(&v4_unroll_warp::STEP);

@@ -5,7 +5,7 @@ use common::{
     plan::{Phase, Plan, Problem},
 };
 
-/// This step, as the harness knows it.
+/// The step.
 pub static STEP: Step = Step {
     name: env!("CARGO_PKG_NAME"),
     cures: "the barriers of the last rounds: one warp works alone, its six rounds written out",
@@ -13,11 +13,12 @@ pub static STEP: Step = Step {
     kernel: common::kernel!(),
     blocks: &[64, 128, 256, 512, 1024],
     aligned: 1,
+    fixed_order: false,
     plan,
     variants: &[],
 };
 
-/// Two elements a thread: half the blocks, in the second phase too.
+/// Two elements per thread: half the blocks, in the second phase too.
 fn plan(problem: &Problem) -> Plan {
     let threads = problem.threads();
     Plan::until_one(

@@ -1,4 +1,4 @@
-//! The times of this step: `cargo bench -p v5-template-unroll`.
+//! Benchmarks this step: `cargo bench -p v5-template-unroll`.
 
 fn main() {
     bench::main(&v5_template_unroll::STEP);

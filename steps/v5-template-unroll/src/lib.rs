@@ -5,7 +5,7 @@ use common::{
     plan::{Phase, Plan, Problem},
 };
 
-/// This step, as the harness knows it.
+/// The step.
 pub static STEP: Step = Step {
     name: env!("CARGO_PKG_NAME"),
     cures: "the loop: the block size is a template parameter, so every round is written out",
@@ -13,11 +13,12 @@ pub static STEP: Step = Step {
     kernel: common::kernel!(),
     blocks: &[64, 128, 256, 512, 1024],
     aligned: 1,
+    fixed_order: false,
     plan,
     variants: &[],
 };
 
-/// Two elements a thread, and one kernel for each block size.
+/// Two elements per thread, and one kernel for each block size.
 fn plan(problem: &Problem) -> Plan {
     let threads = problem.threads();
     Plan::until_one(

@@ -1,4 +1,4 @@
-//! The times of this step: `cargo bench -p v6-shuffle`.
+//! Benchmarks this step: `cargo bench -p v6-shuffle`.
 
 fn main() {
     bench::main(&v6_shuffle::STEP);

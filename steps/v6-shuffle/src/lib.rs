@@ -5,19 +5,20 @@ use common::{
     plan::{Phase, Plan, Problem},
 };
 
-/// This step, as the harness knows it.
+/// The step.
 pub static STEP: Step = Step {
     name: env!("CARGO_PKG_NAME"),
     cures: "shared memory inside a warp: lanes hand their sums over by shuffle",
-    costs: "a block loads once in its life: before more is in flight, a new one has to start",
+    costs: "a block loads only once: more loads start only when another block does",
     kernel: common::kernel!(),
     blocks: &[64, 128, 256, 512, 1024],
     aligned: 1,
+    fixed_order: false,
     plan,
     variants: &[],
 };
 
-/// Two elements a thread, one kernel for each block size, one shared value a warp.
+/// Two elements per thread, one kernel for each block size, one shared value per warp.
 fn plan(problem: &Problem) -> Plan {
     let threads = problem.threads();
     Plan::until_one(

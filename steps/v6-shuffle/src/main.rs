@@ -1,4 +1,4 @@
-//! One run of this step: `cargo run -p v6-shuffle -- --help`.
+//! Runs this step: `cargo run -p v6-shuffle -- --help`.
 
 fn main() -> std::process::ExitCode {
     common::cli::run(&v6_shuffle::STEP)

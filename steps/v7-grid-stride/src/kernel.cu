@@ -1,5 +1,5 @@
-// A grid that just fills the chip, and a loop in each thread: no block is replaced by another.
-// Still costs: every thread has two loads of 4 bytes in flight, too few to keep a wide memory bus busy.
+// A grid that just fills the GPU, and a loop in each thread: no block has to replace another.
+// Still costs: too few bytes in flight: two 4-byte loads a thread do not keep a wide memory bus busy.
 template <unsigned int Block>
 __device__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
@@ -8,11 +8,11 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n)
     unsigned long long i = (unsigned long long)blockIdx.x * (2 * Block) + tid;
     unsigned long long stride = (unsigned long long)gridDim.x * (2 * Block);
 
-    // Load: two elements a thread in every turn, zero beyond the end.
+    // Load: two elements a thread in each iteration, zero beyond the end.
     Element sum = 0;
     for (; i < n; i += stride) sum += in[i] + (i + Block < n ? in[i + Block] : 0);
 
-    // Reduce: each warp to one value, then the first warp those values.
+    // Reduce: each warp to one value, then those values in the first warp.
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     if (tid % 32 == 0) shared[tid / 32] = sum;
     __syncthreads();

@@ -1,23 +1,24 @@
-//! A grid that just fills the chip, and a loop in each thread.
+//! A grid that just fills the GPU, and a loop in each thread.
 
 use common::{
     Step,
     plan::{Plan, Problem, Stride},
 };
 
-/// This step, as the harness knows it.
+/// The step.
 pub static STEP: Step = Step {
     name: env!("CARGO_PKG_NAME"),
-    cures: "blocks that load once: a grid just fills the chip, and its threads go on in a loop",
-    costs: "every thread has two loads of 4 bytes in flight, too few to keep a wide memory bus busy",
+    cures: "blocks that load only once: the grid just fills the GPU, and its threads loop over the input",
+    costs: "too few bytes in flight: two 4-byte loads a thread do not keep a wide memory bus busy",
     kernel: common::kernel!(),
     blocks: &[64, 128, 256, 512, 1024],
     aligned: 1,
+    fixed_order: false,
     plan,
     variants: &[],
 };
 
-/// As many threads as the chip holds at once, and one block for their blocks' sums.
+/// As many threads as the GPU holds at once, then one block for the partial sums.
 fn plan(problem: &Problem) -> Plan {
     let threads = problem.threads();
     Plan::grid_stride(
@@ -26,9 +27,10 @@ fn plan(problem: &Problem) -> Plan {
             entry: format!("reduce_{threads}"),
             resident: problem.chip.threads,
             tile: 2 * threads,
-            word: 1,
+            width: 1,
             shared: threads / 32 * problem.element.size(),
-            // Two elements to one, and that to the thread's sum.
+            // One addition in each iteration; the two loaded elements are added first, which `tree`
+            // counts.
             turn: 1,
             tree: 1 + 5 + 5,
         },

@@ -1,4 +1,4 @@
-//! One run of this step: `cargo run -p v7-grid-stride -- --help`.
+//! Runs this step: `cargo run -p v7-grid-stride -- --help`.
 
 fn main() -> std::process::ExitCode {
     common::cli::run(&v7_grid_stride::STEP)

@@ -1,49 +1,50 @@
-//! Sixteen bytes a load, and eight loads in flight in every thread.
+//! Loads of 16 bytes, eight of them in flight in each thread.
 
 use common::{
     Step,
     plan::{Plan, Problem, Stride},
 };
 
-/// This step, as the harness knows it.
+/// The step.
 pub static STEP: Step = Step {
     name: env!("CARGO_PKG_NAME"),
-    cures: "too little in flight: eight loads of 16 bytes in every thread, before the first is added",
-    costs: "a second launch, for the partial sums: a middle size waits for it as long as for this",
+    cures: "too few bytes in flight: each thread issues eight loads of 16 bytes before the first addition",
+    costs: "a second launch, for the partial sums: a large part of the time at mid sizes",
     kernel: common::kernel!(),
     blocks: &[64, 128, 256, 512, 1024],
     aligned: 16,
+    fixed_order: false,
     plan,
     variants: &variants::ALL,
 };
 
 mod variants;
 
-/// Words of 16 bytes that a thread has in flight.
-const FLIGHT: u64 = 8;
+/// Vectors of 16 bytes that a thread has in flight.
+const LOADS: u64 = 8;
 
-/// Threads of a multiprocessor: with eight words each, 128 KiB are on their way.
+/// Threads on a multiprocessor: with eight vectors each, 128 KiB are in flight.
 const RESIDENT: u32 = 1024;
 
-/// The chip full of threads, and one block for their blocks' sums.
+/// A grid that fills the GPU, then one block for the partial sums.
 fn plan(problem: &Problem) -> Plan {
-    grid_stride(problem, FLIGHT)
+    grid_stride(problem, LOADS)
 }
 
-/// As many words in flight as that.
-fn grid_stride(problem: &Problem, flight: u64) -> Plan {
-    let (threads, lanes) = (problem.threads(), 16 / problem.element.size());
+/// Like [`plan`], with `loads` vectors in flight in each thread.
+fn grid_stride(problem: &Problem, loads: u64) -> Plan {
+    let (threads, width) = (problem.threads(), 16 / problem.element.size());
     Plan::grid_stride(
         problem,
         &Stride {
             entry: format!("reduce_{threads}"),
             resident: RESIDENT,
-            tile: flight * threads * lanes,
-            word: lanes,
+            tile: loads * threads * width,
+            width,
             shared: threads / 32 * problem.element.size(),
-            // Word after word, then the elements of a word, a warp, and the block's warps.
-            turn: flight as u32,
-            tree: lanes as u32 + 5 + 5,
+            // The vectors one by one, then the elements of a vector, a warp, and the block's warps.
+            turn: loads as u32,
+            tree: width as u32 + 5 + 5,
         },
     )
 }

@@ -1,42 +1,42 @@
-//! Other orders of the same loads, and another way to wait for the second launch.
+//! Fewer loads in flight, and a second launch that starts early.
 
 use common::{
     Step,
     plan::{Plan, Problem},
 };
 
-/// All of them: a block of 256 threads is enough to show what they show.
+/// All variants, in blocks of 256 threads only.
 pub(crate) static ALL: [Step; 5] = [
     Step {
         name: "v8-wide-loads/one-word",
-        cures: "16 KiB in flight on a multiprocessor: one load of 16 bytes in every thread",
+        cures: "16 KiB in flight on a multiprocessor: one load of 16 bytes in each thread",
         kernel: common::kernel!("variants/one-word"),
         plan: |problem| super::grid_stride(problem, 1),
         ..VARIANT
     },
     Step {
         name: "v8-wide-loads/two-words",
-        cures: "32 KiB in flight on a multiprocessor: two loads of 16 bytes in every thread",
+        cures: "32 KiB in flight on a multiprocessor: two loads of 16 bytes in each thread",
         kernel: common::kernel!("variants/two-words"),
         plan: |problem| super::grid_stride(problem, 2),
         ..VARIANT
     },
     Step {
         name: "v8-wide-loads/four-words",
-        cures: "64 KiB in flight on a multiprocessor: four loads of 16 bytes in every thread",
+        cures: "64 KiB in flight on a multiprocessor: four loads of 16 bytes in each thread",
         kernel: common::kernel!("variants/four-words"),
         plan: |problem| super::grid_stride(problem, 4),
         ..VARIANT
     },
     Step {
         name: "v8-wide-loads/not-grouped",
-        cures: "eight loads in the source and one in flight: each is added before the next begins",
+        cures: "eight loads in the source, one in flight: each vector is added before the next load starts",
         kernel: common::kernel!("variants/not-grouped"),
         ..VARIANT
     },
     Step {
         name: "v8-wide-loads/dependent-launch",
-        cures: "the wait between two launches: the second is there before the first has ended",
+        cures: "the gap between two launches: the second starts before the first has ended",
         kernel: common::kernel!("variants/dependent-launch"),
         plan: dependent,
         ..VARIANT
@@ -50,11 +50,12 @@ const VARIANT: Step = Step {
     kernel: super::STEP.kernel,
     blocks: &[256],
     aligned: 16,
+    fixed_order: false,
     plan: super::plan,
     variants: &[],
 };
 
-/// The second launch may start early; its kernel waits for the first one's sums itself.
+/// The second launch may start early; its kernel waits for the first one's sums.
 fn dependent(problem: &Problem) -> Plan {
     let mut plan = super::plan(problem);
     plan.launches.iter_mut().skip(1).for_each(|launch| launch.early = true);

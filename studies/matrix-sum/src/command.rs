@@ -4,34 +4,35 @@ use std::{io::Write, path::PathBuf, process::ExitCode};
 
 use clap::{Args, FromArgMatches, Subcommand};
 use common::{
-    cli,
+    Error, cli,
     device::{Choice, Device, Settings, feed::Span},
     plan::{Order, Size},
 };
 
 use crate::{
     STUDY, file, measure,
+    part::Part,
     sums::{self, Before, Sums},
     volume,
 };
 
-/// What else the program does.
+/// The subcommands.
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Write a file of matrices with numbers from -1 to 1
     Generate(Generate),
     /// Print the four sums of a file of matrices
     Sum(Sum),
-    /// Time a file in pieces, and who adds few matrices soonest, on a GPU
+    /// Time files in pieces, and the CPU against the GPU on few matrices
     Measure(Measure),
 }
 
 #[derive(Args, Debug)]
 struct Generate {
-    /// The file; it appears when all is written
+    /// The file; it appears once it is complete
     file: PathBuf,
 
-    /// How many matrices: 1000000, 2^20, 3*2^19+77, 1Mi
+    /// The number of matrices: 1000000, 2^20, 3*2^19+77, 1Mi
     #[arg(long, value_name = "COUNT", default_value = "2^20")]
     matrices: Size,
 
@@ -39,33 +40,33 @@ struct Generate {
     #[arg(long, value_name = "ORDER", default_value = "row", value_parser = order)]
     order: Order,
 
-    /// The seed that the numbers come from
+    /// The seed of the random numbers
     #[arg(long, value_name = "SEED", default_value_t = 42)]
     seed: u64,
 }
 
 #[derive(Args, Debug)]
 struct Sum {
-    /// A file that `matrix-sum generate` wrote; the order stands in it
+    /// A file written by `matrix-sum generate`, which contains its order
     file: PathBuf,
 
     /// The way: naive, compressed, banks, first, unrolled, wide, one-pass
     #[arg(long, value_name = "WAY", default_value = "one-pass")]
     way: String,
 
-    /// Where to run: auto (the GPU if there is one, the interpreter if not), cuda, cuda:1, simt
+    /// The device: auto (the GPU if there is one, otherwise the interpreter), cuda, cuda:1, simt
     #[arg(long, value_name = "DEVICE", default_value = "auto", env = "REDUCE_DEVICE")]
     device: Choice,
 
-    /// Bytes of the device that the file may take: it goes there in pieces, two at a time
+    /// Bytes of GPU memory for the file: it is copied in pieces, two at a time
     #[arg(long, value_name = "BYTES", allow_hyphen_values = true, conflicts_with_all = ["pad", "pre_reduce", "cpu_threshold"])]
     volume: Option<Size>,
 
-    /// Let the CPU add what is left, once it is that many matrices or fewer
+    /// Let the CPU finish once at most this many matrices are left
     #[arg(long, value_name = "COUNT", default_value = "0", allow_hyphen_values = true)]
     cpu_threshold: Size,
 
-    /// Fill up with zeros to a multiple of 1024 matrices, as kernels without a bounds check need it
+    /// Pad with zeros to a multiple of 1024 matrices, for kernels without a bounds check
     #[arg(long, conflicts_with = "pre_reduce")]
     pad: bool,
 
@@ -76,19 +77,19 @@ struct Sum {
 
 #[derive(Args, Debug)]
 struct Measure {
-    /// The folder that receives the samples, and for a while two files of matrices
+    /// The folder for the samples, and temporarily for two files of matrices
     #[arg(long, value_name = "FOLDER")]
     out: PathBuf,
 
-    /// Bytes of the device that the pieces of a file may take
+    /// Bytes of GPU memory for the pieces of a file
     #[arg(long, value_name = "BYTES", default_value = "2^30", allow_hyphen_values = true)]
     volume: Size,
 
-    /// Bytes of each file, of which there is one in each order
+    /// Bytes of each file; there is one in each order
     #[arg(long, value_name = "BYTES", default_value = "2^31", allow_hyphen_values = true)]
     bytes: Size,
 
-    /// Rounds of each
+    /// Rounds of each measurement
     #[arg(long, value_name = "COUNT", default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
 
@@ -101,13 +102,13 @@ fn order(text: &str) -> Result<Order, String> {
     match text {
         "row" => Ok(Order::Row),
         "column" => Ok(Order::Column),
-        _ => Err(format!("`{text}` is no order: take row or column")),
+        _ => Err(format!("`{text}` is not an order: choose row or column")),
     }
 }
 
 /// Runs the program.
 pub fn run() -> ExitCode {
-    let command = Command::augment_subcommands(cli::study_command(&STUDY))
+    let command = cli::numeric(Command::augment_subcommands(cli::study_command(&STUDY)))
         .about(STUDY.about)
         .term_width(80)
         .subcommand_required(false)
@@ -124,9 +125,25 @@ pub fn run() -> ExitCode {
     }
     match Command::from_arg_matches(&matches) {
         Ok(Command::Generate(asked)) => cli::exit(generate(&asked)),
-        Ok(Command::Sum(asked)) => cli::exit(sum(&asked)),
+        Ok(Command::Sum(asked)) => cli::exit(sum(&asked).map_err(in_pieces)),
         Ok(Command::Measure(asked)) => cli::exit(measured(&asked)),
         Err(error) => cli::refused(&error),
+    }
+}
+
+/// A file cannot be summed with a smaller `--n`, so if memory is too small, the error suggests
+/// pieces.
+fn in_pieces(stop: cli::Stop) -> cli::Stop {
+    match stop {
+        cli::Stop::Error(Error::Memory { what, place, needed, free }) => Error::Usage(format!(
+            "{what} needs {needed} bytes of {place} memory, but only {free} are free: sum the file in pieces, with a smaller `--volume`"
+        ))
+        .into(),
+        cli::Stop::Error(Error::Refused { what, needed }) => Error::Usage(format!(
+            "{what} need {needed} bytes of host memory, more than this program may allocate (see `ulimit -v`): sum the file in pieces, with a smaller `--volume`"
+        ))
+        .into(),
+        other => other,
     }
 }
 
@@ -154,15 +171,15 @@ fn sum(asked: &Sum) -> Result<(), cli::Stop> {
         sums::sums(&device, &asked.way, matrices, before, most_left)?;
     let mut out = anstream::stdout();
     writeln!(out, "{}", device.facts().line)?;
-    writeln!(out, "  matrices  {count}, of which the device was given {given}")?;
+    writeln!(out, "  matrices  {count}, {given} of them passed to the device")?;
     if most_left > 0 {
-        writeln!(out, "  finished  by the CPU, from {left} matrices on")?;
+        writeln!(out, "  finished  by the CPU, which added the last {left} matrices")?;
     }
     lines(&mut out, sums.map(f64::from), exact)?;
     Ok(())
 }
 
-/// A file in pieces.
+/// Sums a file in pieces.
 fn volume(asked: &Sum, bytes: u64) -> Result<(), cli::Stop> {
     let device = Device::open(asked.device, &Settings::default())?;
     let volume = volume::add(&device, &asked.file, &asked.way, bytes)?;
@@ -176,14 +193,14 @@ fn volume(asked: &Sum, bytes: u64) -> Result<(), cli::Stop> {
         };
         let (copied, added) = (total(|span| span.copied), total(|span| span.added));
         writeln!(out, "  copied    {copied:.2} ms")?;
-        writeln!(out, "  added     {added:.2} ms, behind the copies")?;
-        writeln!(out, "  in all    {:.2} ms, reading included", 1e3 * seconds)?;
+        writeln!(out, "  added     {added:.2} ms, overlapped with the copies")?;
+        writeln!(out, "  in all    {:.2} ms, including the reading", 1e3 * seconds)?;
     }
     lines(&mut out, volume.sums, volume.exact)?;
     Ok(())
 }
 
-/// The four sums.
+/// Prints the four sums.
 fn lines(out: &mut impl Write, sums: [f64; 4], exact: [f64; 4]) -> std::io::Result<()> {
     for (entry, (sum, exact)) in sums.into_iter().zip(exact).enumerate() {
         let error = (sum - exact).abs();
@@ -194,26 +211,20 @@ fn lines(out: &mut impl Write, sums: [f64; 4], exact: [f64; 4]) -> std::io::Resu
 
 fn measured(asked: &Measure) -> Result<(), cli::Stop> {
     let (Size(volume), Size(bytes)) = (asked.volume, asked.bytes);
-    let device = Device::open(asked.device, &Settings::default())?;
-    device.gpu()?;
     let failed = |source| {
-        let doing = format!("making {}", asked.out.display());
-        common::Error::File { doing, source }
+        let doing = format!("making the folder {}", asked.out.display());
+        Error::File { doing, source }
     };
     std::fs::create_dir_all(&asked.out).map_err(failed)?;
+    let device = Device::open(asked.device, &Settings::default())?;
+    device.gpu()?;
     let files = [("row", Order::Row), ("column", Order::Column)]
-        .map(|(name, order)| (asked.out.join(format!("{name}.matrices")), order));
-    let mut done = Ok(());
-    for (path, order) in &files {
-        done = done.and_then(|()| file::generate(path, *order, bytes / 16, 42));
+        .map(|(name, order)| (Part::new(asked.out.join(format!("{name}.matrices"))), order));
+    for (part, order) in &files {
+        file::generate(part.path(), *order, bytes / 16, 42)?;
     }
-    let paths = files.each_ref().map(|(path, _)| path.as_path());
-    done = done.and_then(|()| measure::run(&device, &paths, volume, asked.rounds, &asked.out));
-    for path in paths {
-        // Where it was never made, there is nothing to take away.
-        let _ = std::fs::remove_file(path);
-    }
-    done?;
+    let paths = files.each_ref().map(|(part, _)| part.path());
+    measure::run(&device, &paths, volume, asked.rounds, &asked.out)?;
     writeln!(anstream::stdout(), "every sample is in {}", asked.out.display())?;
     Ok(())
 }

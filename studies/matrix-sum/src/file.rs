@@ -1,8 +1,8 @@
-//! Matrices in a file: a header of 16 bytes, and the numbers behind it as they are added.
+//! Matrices in a file: a header of 16 bytes, then the numbers in the order of the additions.
 //!
 //! | bytes | what |
 //! |---|---|
-//! | 0 to 7 | `2x2 row1` or `2x2 col1`: what it is, the order of the numbers, and the version of this |
+//! | 0 to 7 | `2x2 row1` or `2x2 col1`: the kind of file, the order of the numbers, and the version of the format |
 //! | 8 to 15 | how many matrices, little-endian |
 //! | 16 … | four `f32` for each, little-endian |
 
@@ -13,6 +13,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crate::part::Part;
 use common::{
     Error, Result,
     device::host,
@@ -20,7 +21,7 @@ use common::{
 };
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 
-/// What a file starts with.
+/// The first bytes of a file.
 const MAGICS: [(&[u8; 8], Order); 2] = [(b"2x2 row1", Order::Row), (b"2x2 col1", Order::Column)];
 
 /// Bytes of the header.
@@ -29,26 +30,26 @@ const HEADER: u64 = 16;
 /// Bytes of a matrix.
 const MATRIX: u64 = 4 * Holds::ENTRIES;
 
-/// Bytes that are read or written at once.
+/// Bytes that are read or written at a time.
 const PIECE: usize = 1 << 20;
 
-/// Matrices, and the order in which their numbers lie.
+/// Matrices, and the order of their numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Matrices {
     /// Four numbers for each.
     pub values: Vec<f32>,
-    /// How they lie.
+    /// Their order.
     pub order: Order,
 }
 
-/// A file that is open, of which the header has been read.
+/// An open file whose header has been read.
 #[derive(Debug)]
 pub(crate) struct Opened {
-    /// As messages name it.
+    /// Its name in messages.
     pub(crate) name: String,
-    /// How the numbers lie.
+    /// The order of its numbers.
     pub(crate) order: Order,
-    /// How many matrices there are.
+    /// The number of matrices.
     pub(crate) count: u64,
     file: File,
     length: u64,
@@ -59,13 +60,13 @@ pub(crate) fn open(path: &Path) -> Result<Opened> {
     let name = path.display().to_string();
     let failed = |source| Error::File { doing: format!("reading {name}"), source };
     let wrong = |text: String| Err(Error::Usage(format!("{name} {text}")));
-    // Asked before it is opened: a pipe without a writer would be waited for.
+    // Check this before opening the file, because opening a pipe without a writer would block.
     let facts = fs::metadata(path).map_err(failed)?;
     if facts.is_dir() {
         return wrong("is a folder: name a file that `matrix-sum generate` wrote".into());
     }
     if !facts.is_file() {
-        return wrong("is no file that has a length: copy it into one".into());
+        return wrong("is not a regular file: copy it into one".into());
     }
     let mut file = File::open(path).map_err(failed)?;
     let length = file.metadata().map_err(failed)?.len();
@@ -73,30 +74,30 @@ pub(crate) fn open(path: &Path) -> Result<Opened> {
     Ok(Opened { name, order, count, file, length })
 }
 
-/// Reads a file as a whole. It is not mapped: one that is cut short while it is read is an error, where
-/// memory that is mapped to it would end the program.
+/// Reads a whole file. It is not mapped: if a file is truncated while it is read, that is an error,
+/// whereas access to memory mapped to it would end the program.
 pub fn read(path: &Path) -> Result<Matrices> {
     let Opened { name, order, count, mut file, length } = open(path)?;
     rest(&name, &mut file, length, (order, count))
 }
 
-/// What is said of a file that cannot be read, or not as far as it should be.
+/// The error for a file that cannot be read, or only in part.
 fn failed(name: &str, length: u64, source: io::Error) -> Error {
     match source.kind() {
         io::ErrorKind::UnexpectedEof => Error::Usage(format!(
-            "{name} became shorter while it was read: it had {length} bytes, and then fewer; let whoever writes it end first"
+            "{name} became shorter than its {length} bytes while it was read: wait until the program that writes it has ended"
         )),
         _ => Error::File { doing: format!("reading {name}"), source },
     }
 }
 
-/// The order of the numbers and how many matrices there are, in a file of that name and length.
+/// Returns the order of the numbers and the number of matrices in a file with this name and length.
 fn header(name: &str, file: &mut impl Read, length: u64) -> Result<(Order, u64)> {
     let wrong = |text: String| Err(Error::Usage(format!("{name} {text}")));
     if length < HEADER {
         return wrong(match length {
             0 => "is empty: write it with `matrix-sum generate`".into(),
-            _ => format!("has {length} bytes, and the header alone has {HEADER}: it was cut off"),
+            _ => format!("has {length} bytes, but the header alone has {HEADER}: it was truncated"),
         });
     }
     let mut header = [0; HEADER as usize];
@@ -104,7 +105,7 @@ fn header(name: &str, file: &mut impl Read, length: u64) -> Result<(Order, u64)>
     let (magic, count) = header.split_at(8);
     let Some((_, order)) = MAGICS.into_iter().find(|(known, _)| known[..] == *magic) else {
         return wrong(format!(
-            "starts with `{}`, and a file of matrices with `2x2 row1` or `2x2 col1`: write it with `matrix-sum generate`",
+            "starts with `{}`, but a file of matrices starts with `2x2 row1` or `2x2 col1`: write it with `matrix-sum generate`",
             magic.escape_ascii()
         ));
     };
@@ -116,18 +117,18 @@ fn header(name: &str, file: &mut impl Read, length: u64) -> Result<(Order, u64)>
             (whole, odd) => format!("{whole} and {odd} bytes of another"),
         };
         return wrong(format!(
-            "says that it has {count} matrices, and has {there}: {}",
+            "declares {count} matrices but has {there}: {}",
             if told > u128::from(bytes) {
-                "it was cut off, so write or copy it again"
+                "it was truncated, so write or copy it again"
             } else {
-                "something was added to it, so write it again"
+                "data was appended, so write it again"
             }
         ));
     }
     Ok((order, count))
 }
 
-/// All that follows the header.
+/// Reads the numbers after the header.
 fn rest(
     name: &str,
     file: &mut impl Read,
@@ -137,7 +138,7 @@ fn rest(
     let bytes = length - HEADER;
     let free = host::free_bytes();
     if bytes > free {
-        let what = format!("what is in {name}");
+        let what = format!("the contents of {name}");
         return Err(Error::Memory { what, place: "host", needed: bytes, free });
     }
     let mut values: Vec<f32> = Vec::new();
@@ -152,19 +153,19 @@ fn rest(
     }
 }
 
-/// What is said of a number that has no place in a sum.
+/// The error for a number that is not finite.
 fn endless(name: &str, value: f32, (matrix, entry): (u64, u64)) -> Error {
     Error::Usage(format!(
-        "{name} holds {value}, entry {entry} of matrix {matrix}: only finite numbers have a sum"
+        "{name} holds {value}, entry {entry} of matrix {matrix}: only finite numbers can be added"
     ))
 }
 
 impl Opened {
-    /// Matrices `range` of it, in its order, as bytes.
+    /// Reads the matrices of `range`, in the file's order, as bytes.
     pub(crate) fn piece(&mut self, range: Range<u64>, into: &mut [u8]) -> Result<()> {
         let matrices = range.end - range.start;
         let (order, count, length) = (self.order, self.count, self.length);
-        // Row major they lie together, column major an entry at a time.
+        // One range of bytes in row major order, one for each entry in column major order.
         let (runs, bytes) = match order {
             Order::Row => (vec![range.start * MATRIX], matrices * MATRIX),
             Order::Column => {
@@ -188,12 +189,12 @@ impl Opened {
     }
 }
 
-/// A number of four bytes.
+/// Converts four bytes to a number.
 pub(crate) fn float(bytes: &[u8]) -> f32 {
     f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
 }
 
-/// The numbers of so many bytes, which are a multiple of four.
+/// Reads the numbers in the next `bytes` bytes, a multiple of four.
 fn numbers(from: &mut impl Read, bytes: u64, values: &mut Vec<f32>) -> io::Result<()> {
     let mut piece = vec![0; PIECE];
     let mut left = bytes;
@@ -206,7 +207,7 @@ fn numbers(from: &mut impl Read, bytes: u64, values: &mut Vec<f32>) -> io::Resul
     Ok(())
 }
 
-/// Which matrix and entry an element is.
+/// The matrix and the entry to which an element belongs.
 fn place(at: u64, count: u64, order: Order) -> (u64, u64) {
     match order {
         Order::Row => (at / Holds::ENTRIES, at % Holds::ENTRIES),
@@ -214,42 +215,41 @@ fn place(at: u64, count: u64, order: Order) -> (u64, u64) {
     }
 }
 
-/// Writes so many matrices with numbers from -1 to 1: the same matrices in both orders.
+/// Writes `count` matrices with numbers from -1 to 1: the same matrices in both orders.
 ///
-/// They are written beside the file, which appears when all is on the disk: where that fails, nothing
-/// stays, and what was there before is still there.
+/// They are written to a temporary file beside it, which is renamed when it is complete; on failure no file
+/// remains, and an existing file is unchanged.
 pub fn generate(path: &Path, order: Order, count: u64, seed: u64) -> Result<()> {
     if path.is_dir() {
         let text = format!("{} is a folder: name a file", path.display());
         return Err(Error::Usage(text));
     }
-    // A file takes the place of what was there: not of a pipe or a device, which others have open.
+    // Only a regular file is replaced, not a pipe or a device.
     if path.exists() && !path.is_file() {
-        let text = format!("{} is there, and is no file: name another", path.display());
+        let text = format!("{} exists and is not a regular file: name another", path.display());
         return Err(Error::Usage(text));
     }
-    let beside = PathBuf::from(format!("{}.part", path.display()));
-    let written = write(&beside, order, count, seed).and_then(|()| fs::rename(&beside, path));
+    let part = Part::new(PathBuf::from(format!("{}.part", path.display())));
+    let beside = part.path();
+    let written = write(beside, order, count, seed).and_then(|()| fs::rename(beside, path));
     written.map_err(|source| {
-        // Where it was never made, there is nothing to take away.
-        let _ = fs::remove_file(&beside);
         let bytes = u128::from(HEADER) + u128::from(count) * u128::from(MATRIX);
         Error::File {
-            doing: format!(
-                "writing {bytes} bytes to {}, of which nothing was kept",
-                path.display()
-            ),
+            doing: format!("writing {bytes} bytes to {}, none of which were kept", path.display()),
             source,
         }
     })
 }
 
 fn write(path: &Path, order: Order, count: u64, seed: u64) -> io::Result<()> {
-    let mut file = BufWriter::with_capacity(PIECE, File::create(path)?);
+    let file = File::create(path)?;
+    let bytes = u128::from(HEADER) + u128::from(count) * u128::from(MATRIX);
+    reserve(&file, u64::try_from(bytes).unwrap_or(u64::MAX))?;
+    let mut file = BufWriter::with_capacity(PIECE, file);
     let magic = MAGICS.iter().find(|(_, of)| *of == order).map_or(b"        ", |(magic, _)| *magic);
     file.write_all(magic)?;
     file.write_all(&count.to_le_bytes())?;
-    // Entry e comes from stream e: so each can be drawn by itself.
+    // Entry e comes from stream e, so that entries can be drawn independently.
     let stream = |entry| {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(entry);
@@ -267,6 +267,26 @@ fn write(path: &Path, order: Order, count: u64, seed: u64) -> io::Result<()> {
     file.into_inner()?.sync_all()
 }
 
+/// Reserves a file's bytes on the disk, so that a full disk is an error before minutes of writing.
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+fn reserve(file: &File, bytes: u64) -> io::Result<()> {
+    use rustix::{
+        fs::{FallocateFlags, fallocate},
+        io::Errno,
+    };
+    match fallocate(file, FallocateFlags::empty(), 0, bytes) {
+        // Some file systems cannot reserve space: then a full disk fails a later write.
+        Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Reserves nothing: a full disk fails a later write.
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+fn reserve(_: &File, _: u64) -> io::Result<()> {
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -277,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_shrinks_while_it_is_read_is_no_sum() {
+    fn a_file_that_shrinks_while_it_is_read_is_an_error() {
         let mut file = [&b"2x2 row1"[..], &10u64.to_le_bytes(), &[0; 160]].concat();
         assert_eq!(parse("FILE", &mut &file[..], 176).unwrap().values, [0.0; 40]);
         for left in [175, 100, 16, 15, 0] {
@@ -285,12 +305,12 @@ mod tests {
             let said = parse("FILE", &mut &file[..], 176).unwrap_err().to_string();
             assert_eq!(
                 said,
-                "FILE became shorter while it was read: it had 176 bytes, and then fewer; let whoever writes it end first"
+                "FILE became shorter than its 176 bytes while it was read: wait until the program that writes it has ended"
             );
         }
     }
 
-    /// A file of ten matrices, row major, of which every number is its place.
+    /// A file of ten matrices, row major; every number is its index.
     fn opened(test: &str) -> (std::path::PathBuf, Opened) {
         let path = std::env::temp_dir().join(format!("matrix-sum-{}-{test}", std::process::id()));
         let numbers = (0..40).flat_map(|at| (at as f32).to_le_bytes());
@@ -300,9 +320,9 @@ mod tests {
         (path, file)
     }
 
-    /// What is open is there until it is closed: its sum is that of what was opened.
+    /// On Unix, an open file remains until it is closed, so the sum is that of the opened file.
     #[test]
-    fn a_file_that_disappears_while_it_is_read_has_its_sum() {
+    fn a_file_that_is_deleted_while_it_is_read_has_its_sum() {
         let (path, mut file) = opened("gone");
         let mut into = [0; 5 * MATRIX as usize];
         file.piece(0..5, &mut into).unwrap();
@@ -315,13 +335,13 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_that_is_no_longer_there_is_no_sum() {
+    fn a_piece_that_was_truncated_is_an_error() {
         let (path, mut file) = opened("cut");
         let mut into = [0; 5 * MATRIX as usize];
         file.piece(0..5, &mut into).unwrap();
         File::options().write(true).open(&path).unwrap().set_len(100).unwrap();
         let said = file.piece(5..10, &mut into).unwrap_err().to_string();
         fs::remove_file(&path).unwrap();
-        assert!(said.contains("became shorter while it was read: it had 176 bytes"), "{said}");
+        assert!(said.contains("became shorter than its 176 bytes while it was read"), "{said}");
     }
 }

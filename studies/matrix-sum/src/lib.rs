@@ -3,6 +3,7 @@
 pub mod command;
 pub mod file;
 pub mod measure;
+mod part;
 pub mod plan;
 pub mod sums;
 pub mod threshold;
@@ -41,25 +42,27 @@ pub static STUDY: Study = Study {
     ],
 };
 
-/// What the two orders of a way have in common.
+/// The parts of a way that both orders share.
 struct Way {
     cures: &'static str,
     costs: &'static str,
     kernel: Kernel,
     blocks: &'static [u32],
     aligned: u64,
+    fixed_order: bool,
 }
 
 const NAIVE: Way = Way {
-    cures: "nothing yet: a matrix a thread, neighbours first",
-    costs: "`%`, and warps in which most lanes have nothing to add",
+    cures: "nothing yet: a matrix per thread, neighbours first",
+    costs: "`%`, and warps in which most lanes are idle",
     kernel: kernel!("naive", "matrix.cuh"),
     blocks: &[256, 1024],
     aligned: 1,
+    fixed_order: false,
 };
 
 const COMPRESSED: Way = Way {
-    cures: "divergence: the first threads add, and whole warps leave",
+    cures: "divergence: the first threads add, and whole warps become idle",
     costs: "bank conflicts: lanes are 2, 4, 8 … matrices apart",
     kernel: kernel!("compressed", "matrix.cuh"),
     ..NAIVE
@@ -67,47 +70,49 @@ const COMPRESSED: Way = Way {
 
 const BANKS: Way = Way {
     cures: "bank conflicts between rounds: the lower half adds the upper half",
-    costs: "half of the threads load a matrix, and never add one",
+    costs: "half of the threads load a matrix and never add one",
     kernel: kernel!("banks", "matrix.cuh"),
     ..NAIVE
 };
 
 const FIRST: Way = Way {
-    cures: "threads that only load: the first round is made while loading",
-    costs: "a loop with a barrier in each round, though the last rounds are one warp's",
+    cures: "threads that only load: the first round happens while loading",
+    costs: "a loop with a barrier per round, although the last rounds need one warp only",
     kernel: kernel!("first", "matrix.cuh"),
     ..NAIVE
 };
 
 const UNROLLED: Way = Way {
-    cures: "the loop: every round is written out, and the last six have no barrier of the block",
-    costs: "a load brings one entry, and every round goes through shared memory",
+    cures: "the loop: every round is unrolled, and the last six need no block barrier",
+    costs: "a load fetches one entry, and every round goes through shared memory",
     kernel: kernel!("unrolled", "matrix.cuh"),
     ..NAIVE
 };
 
 const WIDE: Way = Way {
-    cures: "narrow loads: words of 16 bytes, eight in flight, added in registers",
-    costs: "a second launch, and parts that depend on the GPU",
-    kernel: kernel!("wide", "matrix.cuh", "words.cuh"),
+    cures: "narrow loads: vectors of 16 bytes, eight in flight, added in registers",
+    costs: "a second launch, and chunks that depend on the GPU",
+    kernel: kernel!("wide", "matrix.cuh", "vectors.cuh"),
     blocks: &[512],
     aligned: 16,
+    fixed_order: false,
 };
 
 const ONE_PASS: Way = Way {
-    cures: "the second launch, and sums that depend on the GPU: parts by length alone",
-    costs: "the end: a fence, a ticket and the partial sums, each waiting for the one before it",
-    kernel: kernel!("one-pass", "matrix.cuh", "words.cuh"),
+    cures: "the second launch, and sums that depend on the GPU: chunks depend on the length alone",
+    costs: "the end: a fence, a ticket and the partial sums, each waiting for the previous one",
+    kernel: kernel!("one-pass", "matrix.cuh", "vectors.cuh"),
+    fixed_order: true,
     ..WIDE
 };
 
 /// A way in one order.
 const fn way(name: &'static str, way: Way, plan: fn(&Problem) -> Plan) -> Step {
-    let Way { cures, costs, kernel, blocks, aligned } = way;
-    Step { name, cures, costs, kernel, blocks, aligned, plan, variants: &[] }
+    let Way { cures, costs, kernel, blocks, aligned, fixed_order } = way;
+    Step { name, cures, costs, kernel, blocks, aligned, fixed_order, plan, variants: &[] }
 }
 
-/// The entry point of an order that is made for the problem's block size.
+/// The entry point of an order for the problem's block size.
 fn sized(order: &str, problem: &Problem) -> String {
     format!("reduce_{order}_{}", problem.block.threads())
 }

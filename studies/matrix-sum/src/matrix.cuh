@@ -1,20 +1,20 @@
-// What all ways share: where an entry of a matrix lies, among matrices as among elements of shared
-// memory, and what is left of a block in the end.
+// Shared by all ways: the location of an entry, in global and in shared memory, and the store of a block's
+// sums.
 const unsigned int Entries = 4;
 
-// Each matrix together: its four entries are neighbours.
+// Row major order: the four entries of a matrix are neighbours.
 struct Row {
     template <class Index>
     static __device__ Index at(Index matrix, unsigned int e, Index) { return Entries * matrix + e; }
 };
 
-// All first entries, then all second ones: neighbours belong to neighbouring matrices.
+// Column major order: all first entries, then all second ones; neighbours belong to neighbouring matrices.
 struct Column {
     template <class Index>
     static __device__ Index at(Index matrix, unsigned int e, Index all) { return e * all + matrix; }
 };
 
-// An entry of a matrix, zero beyond the end; the last matrix may lack some.
+// An entry of a matrix, zero beyond the end; the last matrix may be incomplete.
 template <class Order>
 __device__ Element entry(const Element* in, unsigned long long n, unsigned long long matrix,
                          unsigned int e)
@@ -23,7 +23,7 @@ __device__ Element entry(const Element* in, unsigned long long n, unsigned long 
     return matrix < matrices && i < n ? in[i] : 0;
 }
 
-// Store: the four sums of a block, in the order of the input; of a single block their sum, too.
+// Store: the four sums of a block, in the order of the input; a single block also stores their sum.
 template <class Order>
 __device__ void store(const Element* sums, unsigned int step, Element* out, Element* total)
 {

@@ -1,4 +1,4 @@
-//! What a clock says of files and of the CPU's share: `matrix-sum measure`, whose folder the book reads.
+//! Times of files and of the CPU: `matrix-sum measure`, whose folder the book reads.
 
 use std::{
     fs::{self, File},
@@ -26,12 +26,12 @@ use crate::{
     volume::{self, Streamed},
 };
 
-/// What a pass over a file does.
+/// The kinds of pass over a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pass {
-    /// Copies two pinned pieces in turn, as often as the file has pieces.
+    /// Copies two pinned pieces alternately, as often as the file has pieces.
     Copy,
-    /// The same, and adds them.
+    /// Also adds them.
     Both,
     /// Reads each piece from the file, copies it and adds it.
     File,
@@ -40,7 +40,8 @@ enum Pass {
 const PASSES: [(&str, Pass); 3] =
     [("copy", Pass::Copy), ("both", Pass::Both), ("file", Pass::File)];
 
-/// Measures each file, and from how many matrices on the device pays; writes the samples to a folder.
+/// Measures each file, and the number of matrices from which the device is faster; writes the
+/// samples to a folder.
 pub fn run(device: &Device, files: &[&Path], bytes: u64, rounds: u32, out: &Path) -> Result<()> {
     let cuda = device.gpu()?;
     let failed = |source| Error::File { doing: format!("writing to {}", out.display()), source };
@@ -62,7 +63,7 @@ pub fn run(device: &Device, files: &[&Path], bytes: u64, rounds: u32, out: &Path
         .and_then(|()| samples.flush().map_err(failed))
 }
 
-/// The lines of a file's passes: in turn, and every other round in reverse.
+/// Measures the passes over a file; every other round has them in reverse order.
 fn passes(
     device: &Device,
     cuda: &Cuda,
@@ -70,14 +71,17 @@ fn passes(
     bytes: u64,
     rounds: u32,
 ) -> Result<Vec<String>> {
-    // Every piece is held against its exact sums first.
+    // Verify every piece first.
     let first = volume::add(device, path, "one-pass", bytes)?;
     let mut streamed = Streamed::new(device, path, "one-pass", bytes)?;
     let mut feed = Feed::new(cuda, streamed.bytes(0))?;
     let right = pass(&mut streamed, &mut feed, Pass::File).and_then(|_| streamed.sums())?;
     let total = |entry: usize| right.iter().map(|sums| f64::from(sums[entry])).sum::<f64>();
     if (0..4).any(|entry| total(entry).to_bits() != first.sums[entry].to_bits()) {
-        return Err(Error::Wrong(format!("{}: added again, it has other sums", path.display())));
+        return Err(Error::Wrong(format!(
+            "{}: the sums changed when it was added again",
+            path.display()
+        )));
     }
     let order = match streamed.opened.order {
         Order::Row => "row",
@@ -105,7 +109,7 @@ fn passes(
 
 fn pass(streamed: &mut Streamed<'_>, feed: &mut Feed<'_>, which: Pass) -> Result<Vec<Span>> {
     if which == Pass::Both {
-        // What the two places hold, so that the sums are known.
+        // Start with the pieces in the two buffers, whose sums are known.
         feed.start()?;
         for piece in 0..streamed.pieces().min(2) {
             let (range, bytes) = (streamed.range(piece), streamed.bytes(piece));
@@ -127,7 +131,7 @@ fn pass(streamed: &mut Streamed<'_>, feed: &mut Feed<'_>, which: Pass) -> Result
     feed.spans()
 }
 
-/// A piece has the bits that it had at first, and copies of the first two have theirs.
+/// Checks that the sums of each piece still have the same bits.
 fn hold(streamed: &Streamed<'_>, which: Pass, right: &[[f32; 4]]) -> Result<()> {
     if which == Pass::Copy {
         return Ok(());
@@ -136,19 +140,22 @@ fn hold(streamed: &Streamed<'_>, which: Pass, right: &[[f32; 4]]) -> Result<()> 
         let of = if which == Pass::Both { piece % 2 } else { piece };
         let whole = streamed.bytes(piece as u64) == streamed.bytes(of as u64);
         if whole && sums.map(f32::to_bits) != right[of].map(f32::to_bits) {
-            return Err(Error::Wrong(format!("piece {piece} has other sums than at first")));
+            return Err(Error::Wrong(format!(
+                "the sums of piece {piece} differ from those at first"
+            )));
         }
     }
     Ok(())
 }
 
-/// Matrices of which is measured who adds them soonest: powers of four.
+/// The measured numbers of matrices: powers of four.
 const COUNTS: [u32; 11] = [0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20];
 
-/// The matrices that the CPU may be left with.
+/// The numbers of matrices that may be left to the CPU.
 const LEFT: [u64; 4] = [0, 64, 4096, u64::MAX];
 
-/// The time until a caller has the four sums, by who adds them, from the device's memory or the host's.
+/// Measures the wall time until the four sums are on the host, for each split between GPU and CPU,
+/// from device or host memory.
 fn takeover(
     device: &Device,
     rounds: u32,
@@ -166,7 +173,7 @@ fn takeover(
             let way = sums::way(name, Order::Row)?;
             let problem = device.problem(n, way.block(None), Element::F32);
             let job = Job::load(device, way, &ptx::of(&way.kernel, Element::F32, None)?, problem)?;
-            job.verify(&workload).and_then(Checked::right)?;
+            job.verify(&workload).and_then(Checked::into_verified)?;
             let exact = sums::references(workload.elements(), Order::Row).map(|sum| sum.float());
             let mut cuts: Vec<Cut> = LEFT.map(|most| Cut::of(job.plan(), matrices, most)).into();
             cuts.dedup();
@@ -199,7 +206,9 @@ fn takeover(
                             * matrices as f64
                             * f64::from(threshold::depth(cut.matrices).min(64));
                         if (0..4).any(|entry| off(entry).is_nan() || off(entry) > near) {
-                            return Err(Error::Wrong(format!("{name}: {sums:?} of {exact:?}")));
+                            return Err(Error::Wrong(format!(
+                                "{name}: the sums are {sums:?}, expected {exact:?}"
+                            )));
                         }
                         write(format!("{matrices},{name},{from},{},{round},{ns}", cut.matrices))
                             .map_err(failed)?;

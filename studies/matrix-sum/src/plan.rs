@@ -1,29 +1,29 @@
-//! How the ways are launched.
+//! The launches of the ways.
 //!
-//! Four sums are not one, so a plan goes one stage further than a step's: the four sums lie in a
-//! buffer of their own, and the result is what they add up to. The verdict holds all five.
+//! A plan ends in one number, so these plans have one stage more than a step's: the four sums are
+//! in a buffer of their own, and the result is their sum. The verdict checks all five numbers.
 
 use common::plan::{
-    Arg, Buffer, Holds, Launch, Order, Parts, Plan, Problem, Scratch, Stage, additions,
+    Arg, Buffer, Chunks, Holds, Launch, Order, Plan, Problem, Scratch, Stage, additions,
 };
 
-/// Where the four sums lie, in the order of the entries.
+/// The buffer of the four sums, in the order of the entries.
 pub const SUMS: Buffer = Buffer::Scratch(0);
 
 /// Numbers of a matrix.
 pub const ENTRIES: u64 = Holds::ENTRIES;
 
-/// The last additions: two pairs, and these two.
+/// The last additions: two pairs, and their two sums.
 const TOTAL: Stage = Stage { sums: Buffer::Result, holds: Holds::ALL, depth: 2 };
 
-/// Threads of a block that loads words.
+/// Threads of a block that loads vectors.
 const WIDE: u32 = 512;
 
-/// A part of the matrices begins at a multiple of so many, so that a part of each entry begins with a
-/// line of the caches where the entry itself does.
+/// Chunks begin at multiples of this many matrices, so that the chunk of each plane begins at a
+/// cache line if the plane does.
 const LINE: u64 = 32;
 
-/// A launch of a kernel over blocks that add `tile` matrices each, to one matrix each.
+/// A launch of a kernel over blocks, each of which adds `tile` matrices to one matrix.
 struct Level {
     n: u64,
     input: Buffer,
@@ -42,12 +42,12 @@ impl Level {
     }
 }
 
-/// Matrices of that many elements; the last one may lack some.
+/// The number of matrices with this many elements; the last one may be incomplete.
 fn matrices(n: u64) -> u64 {
     n.div_ceil(ENTRIES)
 }
 
-/// Launch after launch until one matrix is left: a thread loads `loads` matrices.
+/// Launches a kernel repeatedly until one matrix is left. A thread loads `loads` matrices.
 pub fn until_one(problem: &Problem, order: Order, entry: &str, loads: u64) -> Plan {
     let threads = problem.threads();
     let mut plan = Plan { launches: Vec::new(), scratch: vec![Scratch::Partials(ENTRIES)] };
@@ -75,13 +75,14 @@ pub fn until_one(problem: &Problem, order: Order, entry: &str, loads: u64) -> Pl
     }
 }
 
-/// Words of 16 bytes: a part for each block that the GPU holds at once, and a block for their sums.
+/// Uses vectorized loads: a chunk for each block that is resident at once, then one block for their
+/// sums.
 pub fn wide(problem: &Problem, order: Order, entry: &str) -> Plan {
     let fill = 2 * u64::from(problem.chip.sms);
     let mut plan = Plan { launches: Vec::new(), scratch: vec![Scratch::Partials(ENTRIES)] };
-    let part = |n: u64, most: u64| matrices(n).div_ceil(most).next_multiple_of(LINE).max(LINE);
-    let (mut n, mut input, mut tile) = (problem.n, Buffer::Input, part(problem.n, fill));
-    // A part of less than a word a thread is not worth a block.
+    let chunk = |n: u64, most: u64| matrices(n).div_ceil(most).next_multiple_of(LINE).max(LINE);
+    let (mut n, mut input, mut tile) = (problem.n, Buffer::Input, chunk(problem.n, fill));
+    // A chunk with less than one vector per thread does not justify a block.
     tile = tile.max(u64::from(WIDE));
     loop {
         let level = Level { n, input, tile, depth: depth(problem, order, tile) };
@@ -101,29 +102,29 @@ pub fn wide(problem: &Problem, order: Order, entry: &str) -> Plan {
         if blocks == 1 {
             return plan;
         }
-        (n, input, tile) = (ENTRIES * blocks, sums, part(ENTRIES * blocks, 1));
+        (n, input, tile) = (ENTRIES * blocks, sums, chunk(ENTRIES * blocks, 1));
     }
 }
 
-/// One launch over parts that the length alone decides; the last block adds their sums.
+/// Makes one launch over chunks that depend on the length alone; the last block adds their sums.
 pub fn one_pass(problem: &Problem, order: Order, entry: &str) -> Plan {
-    let most = Parts::of(problem).count;
+    let most = Chunks::of(problem).count;
     let tile = matrices(problem.n).div_ceil(most).next_multiple_of(LINE).max(LINE);
     let level =
         Level { n: problem.n, input: Buffer::Input, tile, depth: depth(problem, order, tile) };
-    let parts = level.blocks();
+    let chunks = level.blocks();
     let partials = Buffer::Scratch(1);
-    let last = Level { n: ENTRIES * parts, input: partials, tile: u64::MAX, depth: 5 + 4 };
+    let last = Level { n: ENTRIES * chunks, input: partials, tile: u64::MAX, depth: 5 + 4 };
     let fill = 2 * u64::from(problem.chip.sms);
     let launch = Launch {
         entry: entry.into(),
-        grid: parts.min(fill) as u32,
+        grid: chunks.min(fill) as u32,
         args: vec![
             Arg::Address(Buffer::Input),
             Arg::Address(SUMS),
             Arg::U64(problem.n),
             Arg::U64(tile),
-            Arg::U32(parts as u32),
+            Arg::U32(chunks as u32),
             Arg::Address(Buffer::Result),
             Arg::Address(partials),
             Arg::Address(Buffer::Scratch(2)),
@@ -132,23 +133,23 @@ pub fn one_pass(problem: &Problem, order: Order, entry: &str) -> Plan {
         ..launch(&level, order, SUMS)
     };
     let scratch =
-        vec![Scratch::Partials(ENTRIES), Scratch::Partials(ENTRIES * parts), Scratch::Zeroed(4)];
+        vec![Scratch::Partials(ENTRIES), Scratch::Partials(ENTRIES * chunks), Scratch::Zeroed(4)];
     Plan { launches: vec![launch], scratch }
 }
 
-/// Additions in a row in a part of so many matrices: a thread's words, its lanes and what is no whole
-/// word at both ends, its warp, and the warps of the block.
+/// The longest chain of additions in a chunk of this many matrices: a thread's vectors, their elements, the elements
+/// at both ends, its warp, and the warps of the block.
 fn depth(problem: &Problem, order: Order, tile: u64) -> u32 {
-    let lanes = 16 / problem.element.size();
+    let width = 16 / problem.element.size();
     let each = match order {
         Order::Row => ENTRIES * tile,
         Order::Column => tile,
     };
-    let words = additions((each / lanes).div_ceil(u64::from(WIDE)));
-    words + lanes as u32 + 2 + 5 + 4
+    let vectors = additions((each / width).div_ceil(u64::from(WIDE)));
+    vectors + width as u32 + 2 + 5 + 4
 }
 
-/// Where the sums of so many blocks go: the four sums, or partial ones.
+/// Returns the buffer for the sums of this many blocks: the four sums, or partial sums.
 fn next(plan: &mut Plan, blocks: u64) -> Buffer {
     if blocks == 1 {
         return SUMS;
@@ -157,7 +158,7 @@ fn next(plan: &mut Plan, blocks: u64) -> Buffer {
     Buffer::Scratch(plan.scratch.len() - 1)
 }
 
-/// A launch without its name and arguments. More blocks than can be are refused with the plan.
+/// Returns a launch without its entry and arguments. `Plan::check` rejects too many blocks.
 fn launch(level: &Level, order: Order, sums: Buffer) -> Launch {
     let blocks = level.blocks();
     let mut stages = vec![level.stage(order, sums)];

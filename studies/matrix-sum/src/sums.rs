@@ -1,4 +1,4 @@
-//! The four sums of a file, by one of the ways.
+//! The four sums of a file, computed by one of the ways.
 
 use common::{
     Element, Error, Result, Step,
@@ -16,35 +16,36 @@ use crate::{
     threshold::{self, Cut},
 };
 
-/// What is done on the host before the device is given the matrices.
+/// The host's preparation of the matrices for the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Before {
-    /// Nothing: the kernels take any number.
+    /// None: the kernels accept any number of matrices.
     Nothing,
-    /// Zeros, up to a multiple of [`WHOLE`].
+    /// Appends zeros up to a multiple of [`WHOLE`].
     Pad,
-    /// Those beyond the last multiple of [`WHOLE`] are added to the first ones.
+    /// Adds the matrices beyond the last multiple of [`WHOLE`] to the first ones.
     PreReduce,
 }
 
-/// What the seed's kernels need a multiple of: the threads of its blocks.
+/// The old project's kernels need a multiple of this many matrices, the number of threads of their
+/// blocks.
 pub const WHOLE: u64 = 1024;
 
-/// The four sums, and what they should be.
+/// The four sums, and their exact values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sums {
-    /// As the device has them.
+    /// The sums that the device computed.
     pub sums: [f32; 4],
-    /// As they are.
+    /// The exact sums.
     pub exact: [f64; 4],
-    /// Matrices that the device was given.
+    /// The number of matrices passed to the device.
     pub given: u64,
-    /// Matrices that it left to the CPU; one, where it left none.
+    /// The number of matrices left to the CPU; one if the device finished.
     pub left: u64,
 }
 
-/// Adds matrices by the way of that name, which the order completes: `one-pass`. Where at most
-/// `most_left` are left, the CPU adds these.
+/// Adds matrices by the way with this name, such as `one-pass`, without its order. The CPU takes
+/// over once at most `most_left` matrices are left.
 pub fn sums(
     device: &Device,
     name: &str,
@@ -59,21 +60,21 @@ pub fn sums(
     let magnitude: f64 = values.iter().map(|value| f64::from(value.abs())).sum();
     if magnitude > f64::from(f32::MAX) {
         return Err(Error::Usage(format!(
-            "the numbers add up to {magnitude:.3e}, signs left out, and an f32 ends at {:.3e}: scale them down",
+            "the magnitudes add up to {magnitude:.3e}, but the largest f32 is {:.3e}: scale the numbers down",
             f32::MAX
         )));
     }
-    let workload = Workload::holding(device, values)?;
+    let workload = Workload::of_values(device, values)?;
     let n = workload.values.len() as u64;
     let problem = device.problem(n, way.block(None), Element::F32);
     let job = Job::load(device, way, &ptx::of(&way.kernel, Element::F32, None)?, problem)?;
-    job.verify(&workload).and_then(Checked::right)?;
+    job.verify(&workload).and_then(Checked::into_verified)?;
     let given = n / plan::ENTRIES;
     let cut = Cut::of(job.plan(), given, most_left);
-    // The second half of that ran on other numbers.
+    // The last run of `verify` used other numbers, so the sums are computed again.
     let sums = if most_left == 0 {
         job.launch(&job.calls(workload.warm())?)?;
-        job.verify_last(&workload).and_then(Checked::right)?;
+        job.verify_last(&workload).and_then(Checked::into_verified)?;
         let sums = job.output::<f32>(plan::SUMS, plan::ENTRIES)?;
         [sums[0], sums[1], sums[2], sums[3]]
     } else {
@@ -84,7 +85,7 @@ pub fn sums(
         {
             if !Verdict::of(sum, &reference, depth).verified() {
                 return Err(Error::Wrong(format!(
-                    "entry {entry} is {sum}, and exactly {}: the CPU added {} matrices wrongly",
+                    "entry {entry} is {sum} and should be {}: the CPU added {} matrices wrongly",
                     reference.float(),
                     cut.matrices
                 )));
@@ -104,11 +105,11 @@ pub(crate) fn way(name: &str, order: Order) -> Result<&'static Step> {
     STUDY.ways.iter().copied().find(known).ok_or_else(|| {
         let names: Vec<&str> =
             STUDY.ways.iter().filter_map(|way| way.name.strip_suffix("-row")).collect();
-        Error::Usage(format!("`{name}` is no way: take {}", names.join(", ")))
+        Error::Usage(format!("`{name}` is not a way: choose {}", names.join(", ")))
     })
 }
 
-/// The exact sum of each entry.
+/// Returns the exact sum of each entry.
 pub(crate) fn references(elements: Elements<'_, f32>, order: Order) -> [Reference; 4] {
     let all = Holds::Matrices { order, tile: u64::MAX, count: 1 };
     [0, 1, 2, 3].map(|entry| {
@@ -117,7 +118,7 @@ pub(crate) fn references(elements: Elements<'_, f32>, order: Order) -> [Referenc
     })
 }
 
-/// The numbers that the device is given, in the same order.
+/// Prepares the numbers for the device, in the same order.
 fn prepared(values: Vec<f32>, order: Order, before: Before) -> Result<Vec<f32>> {
     let (entries, whole) = (plan::ENTRIES as usize, WHOLE as usize);
     let count = values.len() / entries;
@@ -126,7 +127,7 @@ fn prepared(values: Vec<f32>, order: Order, before: Before) -> Result<Vec<f32>> 
         Before::Pad => count.next_multiple_of(whole),
         Before::PreReduce if count > 0 && count < whole => {
             return Err(Error::Usage(format!(
-                "`--pre-reduce` adds what is beyond a multiple of {whole} matrices to the first ones, and there are {count}: take `--pad`, or neither"
+                "`--pre-reduce` needs at least {whole} matrices, because it adds the remainder to the first ones, but the file has {count}: choose `--pad`, or neither"
             )));
         }
         Before::PreReduce => count - count % whole,

@@ -1,4 +1,4 @@
-//! Where the CPU takes over: `--cpu-threshold`.
+//! The CPU takes over the last matrices: `--cpu-threshold`.
 
 use common::{
     Result,
@@ -9,19 +9,20 @@ use common::{
 
 use crate::plan::ENTRIES;
 
-/// The last launch before the CPU takes over, and what it leaves.
+/// The last launch before the CPU takes over, and its output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// Launches that are made.
+    /// The number of launches.
     pub launches: usize,
-    /// Where the matrices lie that they leave.
+    /// The buffer with the remaining matrices.
     pub buffer: Buffer,
-    /// How many these are.
+    /// The number of remaining matrices.
     pub matrices: u64,
 }
 
 impl Cut {
-    /// The first place of a plan where at most `threshold` matrices are left, of `matrices` at first.
+    /// Finds the first launch of a plan after which at most `threshold` of `matrices` matrices are
+    /// left.
     pub fn of(plan: &Plan, matrices: u64, threshold: u64) -> Cut {
         let all = Cut { launches: 0, buffer: Buffer::Input, matrices };
         let left = plan.launches.iter().enumerate().filter_map(|(at, launch)| {
@@ -41,8 +42,8 @@ impl Cut {
         all
     }
 
-    /// The four sums: the device is left to this cut, and the CPU adds what it finds there. `values`
-    /// are the elements, which lie at the address too.
+    /// Returns the four sums: the device runs up to this cut, and the CPU adds the remaining
+    /// matrices. `values` are the elements, which are also at the address.
     pub fn sums(
         &self,
         job: &Job<'_>,
@@ -58,10 +59,10 @@ impl Cut {
     }
 }
 
-/// Numbers that a core adds at once.
+/// The number of values that a CPU core adds at once.
 const LANES: usize = 16;
 
-/// Four sums on one core.
+/// Computes the four sums on one core.
 pub fn host(values: &[f32], order: Order) -> [f32; 4] {
     let entries = ENTRIES as usize;
     match order {
@@ -76,7 +77,7 @@ pub fn host(values: &[f32], order: Order) -> [f32; 4] {
     }
 }
 
-/// Number i goes to sum i modulo the lanes.
+/// Adds value i to sum i modulo the number of sums.
 fn lanes(values: &[f32]) -> [f32; LANES] {
     let mut sums = [0.0; LANES];
     let mut add = |some: &[f32]| sums.iter_mut().zip(some).for_each(|(sum, value)| *sum += value);
@@ -87,7 +88,7 @@ fn lanes(values: &[f32]) -> [f32; LANES] {
     sums
 }
 
-/// Additions in a row of that, for so many matrices.
+/// The longest chain of additions of `host`, for this many matrices.
 pub fn depth(matrices: u64) -> u32 {
     u32::try_from(matrices.div_ceil(4)).unwrap_or(u32::MAX - LANES as u32) + LANES as u32
 }

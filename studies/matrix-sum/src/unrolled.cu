@@ -1,5 +1,5 @@
-// Every round is written out; the last six are one warp's, and need no barrier of the block.
-// Still costs: a load brings one entry, and every round goes through shared memory.
+// Every round is unrolled; the last six run in one warp and need no block barrier.
+// Still costs: a load fetches one entry, and every round goes through shared memory.
 #include "matrix.cuh"
 
 template <class Order, unsigned int Block>
@@ -9,7 +9,7 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n, El
     unsigned int tid = threadIdx.x;
     unsigned long long i = (unsigned long long)blockIdx.x * (2 * Block) + tid;
 
-    // Load: two matrices a thread, zero beyond the end; their sum is the first round.
+    // Load: two matrices per thread, zero beyond the end; their sum is the first round.
     for (unsigned int e = 0; e < Entries; e++)
         shared[Order::at(tid, e, Block)] =
             entry<Order>(in, n, i, e) + entry<Order>(in, n, i + Block, e);
@@ -37,7 +37,7 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n, El
     if (tid == 0) store<Order>(sums, 1, out, total);
 }
 
-// One entry point for each order and block size.
+// One entry point per order and block size.
 #define ENTRY(name, Order, Block) \
     extern "C" __global__ void __launch_bounds__(Block) reduce_##name##_##Block( \
         const Element* in, Element* out, unsigned long long n, Element* total) \

@@ -1,5 +1,5 @@
-//! A file that is larger than what a GPU is given for it: its matrices go there in pieces, and each is
-//! copied while the piece before is added.
+//! A file larger than the GPU memory it may use: its matrices are copied in pieces, each while the previous one is
+//! added.
 
 use std::{ops::Range, path::Path, time::Instant};
 
@@ -23,23 +23,23 @@ use crate::{
 /// Bytes of a matrix.
 const MATRIX: u64 = 4 * ENTRIES;
 
-/// A piece begins at a multiple of so many matrices.
+/// A piece begins at a multiple of this many matrices.
 const GRAIN: u64 = 32;
 
-/// What came of a file.
+/// The result for a file.
 #[derive(Debug)]
 pub struct Volume {
     /// The four sums.
     pub sums: [f64; 4],
-    /// As they are.
+    /// The exact sums.
     pub exact: [f64; 4],
-    /// How many matrices there are, and pieces of them.
+    /// The number of matrices.
     pub matrices: u64,
-    /// Pieces.
+    /// The number of pieces.
     pub pieces: u64,
-    /// Seconds that it took, reading included; none in the interpreter.
+    /// Wall time in seconds, including the reading; `None` in the interpreter.
     pub seconds: Option<f64>,
-    /// When each piece was copied and added; none in the interpreter.
+    /// The times at which each piece was copied and added; empty in the interpreter.
     pub spans: Vec<Span>,
 }
 
@@ -52,18 +52,18 @@ pub(crate) struct Streamed<'d> {
     each: u64,
     /// A job for whole pieces, and one for the last.
     jobs: [Job<'d>; 2],
-    /// Where each piece leaves its four sums.
+    /// The four sums of each piece.
     left: Vec<Memory>,
 }
 
 impl<'d> Streamed<'d> {
-    /// Cuts a file so that two pieces take at most that many bytes of the device.
+    /// Divides a file so that two pieces use at most `bytes` bytes of the device.
     pub(crate) fn new(device: &'d Device, path: &Path, way: &str, bytes: u64) -> Result<Self> {
         let opened = file::open(path)?;
         let each = bytes / 2 / MATRIX / GRAIN * GRAIN;
         if each == 0 {
             return Err(Error::Usage(format!(
-                "`--volume` is {bytes} bytes, and two pieces of {GRAIN} matrices have {}: give it at least as many",
+                "`--volume` is {bytes} bytes, but two pieces of {GRAIN} matrices take {}: allow at least that many",
                 2 * GRAIN * MATRIX
             )));
         }
@@ -81,7 +81,7 @@ impl<'d> Streamed<'d> {
         Ok(Streamed { device, opened, step, each, jobs, left })
     }
 
-    /// How many pieces there are.
+    /// The number of pieces.
     pub(crate) fn pieces(&self) -> u64 {
         self.left.len() as u64
     }
@@ -92,7 +92,7 @@ impl<'d> Streamed<'d> {
         begin..(begin + self.each).min(self.opened.count)
     }
 
-    /// Bytes of a piece; of a whole one the most.
+    /// Bytes of a piece; the first is the largest.
     pub(crate) fn bytes(&self, piece: u64) -> u64 {
         let Range { start, end } = self.range(piece);
         MATRIX * (end - start)
@@ -102,7 +102,7 @@ impl<'d> Streamed<'d> {
         &self.jobs[usize::from(piece + 1 == self.pieces())]
     }
 
-    /// Launches what adds a piece at that address, and what keeps its four sums.
+    /// Launches the kernels that add the piece at that address, and a copy of its four sums.
     pub(crate) fn add(&self, piece: u64, address: Address<'_>) -> Result<()> {
         let job = self.job(piece);
         job.launch(&job.calls(address)?)?;
@@ -118,7 +118,7 @@ impl<'d> Streamed<'d> {
         }
     }
 
-    /// The four sums that each piece has left.
+    /// Reads the four sums of each piece.
     pub(crate) fn sums(&self) -> Result<Vec<[f32; 4]>> {
         self.device.finish()?;
         let four = |memory: &Memory| {
@@ -129,7 +129,7 @@ impl<'d> Streamed<'d> {
         self.left.iter().map(four).collect()
     }
 
-    /// Holds the sums of a piece against the exact ones, which it returns.
+    /// Verifies the sums of a piece, and returns the exact ones.
     pub(crate) fn hold(&self, piece: u64, values: &[f32], sums: [f32; 4]) -> Result<[f64; 4]> {
         let elements = Elements::drawn(values);
         let chunks = elements.chunks();
@@ -139,7 +139,7 @@ impl<'d> Streamed<'d> {
             exact[entry] = reference.float();
             if !Verdict::of(sum, &reference, self.job(piece).plan().depth()).verified() {
                 return Err(Error::Wrong(format!(
-                    "{}: entry {entry} of piece {piece}, matrices {:?}, is {sum}, and exactly {}",
+                    "{}: entry {entry} of piece {piece}, matrices {:?}, is {sum} and should be {}",
                     self.step.name,
                     self.range(piece),
                     exact[entry]
@@ -150,7 +150,7 @@ impl<'d> Streamed<'d> {
     }
 }
 
-/// Adds a file by the way of that name, with that much memory of the device.
+/// Adds a file by the way with this name, in `bytes` bytes of device memory.
 pub fn add(device: &Device, path: &Path, way: &str, bytes: u64) -> Result<Volume> {
     let mut streamed = Streamed::new(device, path, way, bytes)?;
     let room = usize::try_from(streamed.bytes(0)).unwrap_or(usize::MAX);

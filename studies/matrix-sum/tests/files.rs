@@ -1,4 +1,4 @@
-//! Files of matrices: written, added up, and every way in which they can be bad.
+//! Files of matrices: written, added, and malformed in every way.
 
 use std::{
     fs,
@@ -6,7 +6,7 @@ use std::{
     process::{Command, Output},
 };
 
-use common::plan::Order;
+use common::{plan::Order, testing::unwrapped};
 use matrix_sum::file;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_matrix-sum");
@@ -23,17 +23,17 @@ fn run(args: &[&str], path: &Path) -> Output {
     Command::new(PROGRAM).args(args).arg(path).output().unwrap()
 }
 
-/// What a command that fails says: one line.
+/// Returns the error of a command that fails, which is one line.
 fn refused(args: &[&str], path: &Path) -> String {
     let output = run(args, path);
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(output.stdout.is_empty(), "{said}");
-    assert_eq!(said.trim_end().lines().count(), 1, "{said}");
-    said.replace(&path.display().to_string(), "FILE")
+    assert_eq!(said.matches("error:").count(), 1, "{said}");
+    unwrapped(&said).replace(&path.display().to_string(), "FILE")
 }
 
-/// The four sums that a command prints.
+/// Returns the four sums that a command prints.
 fn sums(args: &[&str], path: &Path) -> Vec<f64> {
     let output = run(&[&["sum", "--device", "simt"], args].concat(), path);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -90,14 +90,14 @@ fn every_way_has_the_four_sums_of_a_file() {
 }
 
 #[test]
-fn pieces_have_the_sums_of_the_whole() {
+fn pieces_give_the_sums_of_the_whole() {
     let folder = folder("pieces");
     for (name, order) in [("row", Order::Row), ("column", Order::Column)] {
         for count in [0, 1, 31, 33, 2500] {
             let path = folder.join(format!("{name}-{count}"));
             file::generate(&path, order, count, 7).unwrap();
             let whole = sums(&[], &path);
-            // 1, 2 and 32 matrices of room, and as much as the file takes.
+            // Room for 1, 2 and 32 matrices, and for the whole file.
             for volume in ["1024", "2049", "32768", "2^20"] {
                 for (sum, whole) in sums(&["--volume", volume], &path).into_iter().zip(&whole) {
                     assert!((sum - whole).abs() < 1e-4, "{volume} {name} {count}: {sum}, {whole}");
@@ -121,7 +121,7 @@ fn the_cpu_may_finish() {
                 let args =
                     ["sum", "--device", "simt", "--way", "first", "--cpu-threshold", threshold];
                 let text = String::from_utf8(run(&args, &path).stdout).unwrap();
-                let line = format!("by the CPU, from {left} matrices on");
+                let line = format!("by the CPU, which added the last {left} matrices");
                 assert!(text.contains(&line), "{threshold}, {count}: {text}");
                 for (sum, whole) in sums(&args[3..], &path).into_iter().zip(&whole) {
                     assert!(
@@ -135,16 +135,16 @@ fn the_cpu_may_finish() {
 }
 
 #[test]
-fn a_bad_volume_is_one_sentence() {
+fn a_bad_volume_is_an_error() {
     let folder = folder("volume");
     let path = folder.join("file");
     file::generate(&path, Order::Row, 100, 7).unwrap();
     let said = |volume| refused(&["sum", "--device", "simt", "--volume", volume], &path);
     for volume in ["0", "1", "1023"] {
         let text = said(volume);
-        assert!(text.contains(&format!("is {volume} bytes, and two pieces of 32")), "{text}");
+        assert!(text.contains(&format!("is {volume} bytes, but two pieces of 32")), "{text}");
     }
-    // What only a piece shows: a number without a sum, told by its place in the file.
+    // A number that is not finite is found in its piece, but the error gives its index in the file.
     for order in [Order::Row, Order::Column] {
         file::generate(&path, order, 100, 7).unwrap();
         let mut bytes = fs::read(&path).unwrap();
@@ -157,7 +157,7 @@ fn a_bad_volume_is_one_sentence() {
 }
 
 #[test]
-fn a_bad_file_is_one_sentence() {
+fn a_bad_file_is_an_error() {
     let folder = folder("bad");
     let path = folder.join("file");
     file::generate(&path, Order::Row, 10, 7).unwrap();
@@ -178,14 +178,14 @@ fn a_bad_file_is_one_sentence() {
     large[16..].chunks_exact_mut(4).for_each(|v| v.copy_from_slice(&3e38f32.to_le_bytes()));
     for (bytes, why) in [
         (&b""[..], "FILE is empty: write it with `matrix-sum generate`"),
-        (&good[..9], "FILE has 9 bytes, and the header alone has 16: it was cut off"),
-        (&good[..good.len() - 16], "FILE says that it has 10 matrices, and has 9: it was cut off"),
-        (&odd, "says that it has 10 matrices, and has 9 and 13 bytes of another: it was cut off"),
-        (&[&good[..], &[0; 16]].concat(), "has 10 matrices, and has 11: something was added"),
-        (&magic, "FILE starts with `2x2 row2`, and a file of matrices with `2x2 row1`"),
-        (&many, "says that it has 18446744073709551615 matrices, and has 10"),
-        (&nan, "FILE holds NaN, entry 2 of matrix 1: only finite numbers have a sum"),
-        (&large, "the numbers add up to 1.200e40, signs left out, and an f32 ends at 3.403e38"),
+        (&good[..9], "FILE has 9 bytes, but the header alone has 16: it was truncated"),
+        (&good[..good.len() - 16], "FILE declares 10 matrices but has 9: it was truncated"),
+        (&odd, "declares 10 matrices but has 9 and 13 bytes of another: it was truncated"),
+        (&[&good[..], &[0; 16]].concat(), "declares 10 matrices but has 11: data was appended"),
+        (&magic, "FILE starts with `2x2 row2`, but a file of matrices starts with `2x2 row1`"),
+        (&many, "declares 18446744073709551615 matrices but has 10"),
+        (&nan, "FILE holds NaN, entry 2 of matrix 1: only finite numbers can be added"),
+        (&large, "the magnitudes add up to 1.200e40, but the largest f32 is 3.403e38"),
     ] {
         let said = said(bytes);
         assert!(said.contains(why), "{said}");
@@ -198,24 +198,24 @@ fn a_bad_file_is_one_sentence() {
     assert!(said.contains("reading FILE: No such file"), "{said}");
     file::generate(&path, Order::Row, 10, 7).unwrap();
     let said = refused(&["sum", "--device", "simt", "--way", "best"], &path);
-    assert!(said.contains("`best` is no way: take naive, compressed, banks"), "{said}");
+    assert!(said.contains("`best` is not a way: choose naive, compressed, banks"), "{said}");
     let said = refused(&["sum", "--device", "simt", "--pre-reduce"], &path);
-    assert!(said.contains("to the first ones, and there are 10: take `--pad`"), "{said}");
+    assert!(said.contains("but the file has 10: choose `--pad`"), "{said}");
 }
 
 #[cfg(unix)]
 #[test]
-fn a_pipe_is_neither_waited_for_nor_replaced() {
+fn a_pipe_is_neither_read_nor_replaced() {
     let pipe = folder("pipe").join("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let said = refused(&["sum", "--device", "simt"], &pipe);
-    assert!(said.contains("FILE is no file that has a length: copy it into one"), "{said}");
+    assert!(said.contains("FILE is not a regular file: copy it into one"), "{said}");
     let said = refused(&["generate", "--matrices", "1"], &pipe);
-    assert!(said.contains("FILE is there, and is no file: name another"), "{said}");
+    assert!(said.contains("FILE exists and is not a regular file: name another"), "{said}");
     assert!(!pipe.is_file(), "the pipe is still one");
 }
 
-/// A limit on a file's size fails a write as a full disk does.
+/// A limit on the file size makes a write fail, as a full disk does.
 #[cfg(unix)]
 #[test]
 fn a_full_disk_leaves_no_half_file() {
@@ -230,12 +230,79 @@ fn a_full_disk_leaves_no_half_file() {
             fs::write(&path, text).unwrap();
         }
         let output = generate();
-        let said = String::from_utf8(output.stderr).unwrap();
+        let said = unwrapped(&String::from_utf8(output.stderr).unwrap());
         assert_eq!(output.status.code(), Some(2), "{said}");
         assert!(said.contains("writing 16777232 bytes to "), "{said}");
-        assert!(said.contains("of which nothing was kept: File too large"), "{said}");
+        assert!(said.contains("none of which were kept: File too large"), "{said}");
         let kept: Vec<_> = fs::read_dir(&folder).unwrap().collect();
         assert_eq!(kept.len(), usize::from(before.is_some()), "{kept:?}");
         assert_eq!(fs::read(&path).ok(), before.map(|text| text.to_vec()));
     }
+}
+
+/// A disk without enough space is an error before anything is written: writing would take hours.
+#[cfg(target_os = "linux")]
+#[test]
+fn space_on_the_disk_is_reserved_first() {
+    let folder = folder("room");
+    let started = std::time::Instant::now();
+    let said = refused(&["generate", "--matrices", "2^44"], &folder.join("file"));
+    assert!(
+        said.contains("writing 281474976710672 bytes to FILE, none of which were kept"),
+        "{said}"
+    );
+    assert!(started.elapsed().as_secs() < 10);
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "nothing is left there");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_leaves_no_part_of_a_file() {
+    let folder = folder("interrupt");
+    for signal in ["-INT", "-TERM"] {
+        let args = ["generate", "--matrices", "2^26"];
+        let mut child = Command::new(PROGRAM).args(args).arg(folder.join("file")).spawn().unwrap();
+        // Once the file exists, the handler is installed.
+        let part = folder.join("file.part");
+        while fs::metadata(&part).map_or(true, |facts| facts.len() == 0) {
+            assert!(child.try_wait().unwrap().is_none(), "it ended before it was interrupted");
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        let sent = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+        assert!(sent.success());
+        assert_eq!(child.wait().unwrap().code(), Some(130));
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "{signal}");
+    }
+}
+
+/// Block sizes that no kernel has are rejected, not ignored; the table names each row's kernel file.
+#[test]
+fn the_table_rejects_other_blocks_and_names_the_kernels() {
+    let run = |args: &[&str]| {
+        Command::new(PROGRAM).args(["--device", "simt", "--n", "33"]).args(args).output().unwrap()
+    };
+    let output = run(&["--threads", "64"]);
+    let said = unwrapped(&String::from_utf8(output.stderr).unwrap());
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("runs in blocks of 64 threads: they are made for 256 or 512 or 1024"),
+        "{said}"
+    );
+    let table = unwrapped(&String::from_utf8(run(&[]).stdout).unwrap());
+    let files = "in studies/matrix-sum/src: naive.cu: naive-row, naive-column; compressed.cu:";
+    assert!(table.contains(files), "{table}");
+    let help = String::from_utf8(run(&["--help"]).stdout).unwrap();
+    assert!(!help.contains("--kernel"), "{help}");
+}
+
+/// A file cannot be summed with a smaller `--n`, so the error suggests pieces.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_that_does_not_fit_is_added_in_pieces() {
+    let path = folder("memory").join("file");
+    file::generate(&path, Order::Row, 1 << 20, 7).unwrap();
+    let script = "ulimit -v 200000; exec \"$0\" sum --device simt \"$1\"";
+    let output = Command::new("bash").args(["-c", script, PROGRAM]).arg(&path).output().unwrap();
+    let said = unwrapped(&String::from_utf8_lossy(&output.stderr));
+    assert!(!said.contains("--n`"), "{said}");
 }

@@ -1,5 +1,5 @@
-// A block a row, with as many accumulators a thread as the entry says, and a tree in shared memory.
-// Still costs: loads of four bytes, and eight rounds of barriers for every row.
+// A block per row, with as many accumulators per thread as the entry says, and a tree in shared memory.
+// Still costs: loads of four bytes, and eight rounds of barriers per row.
 #include "total.cuh"
 
 template <int Accumulators, unsigned int Fixed>
@@ -13,7 +13,7 @@ __device__ void row_sum(
     const Element* row = in + first;
     unsigned long long left = n - first < length ? n - first : length;
 
-    // Load: a turn of all accumulators, as often as it fits; then what is left, one by one.
+    // Load: as many iterations over all accumulators as fit, then the remaining elements one by one.
     Element sums[Accumulators] = {};
     unsigned long long i = tid;
     if (Fixed > 0 && left == Fixed) {
@@ -28,7 +28,7 @@ __device__ void row_sum(
     for (; i < left; i += Block) sums[0] += row[i];
     for (int a = 1; a < Accumulators; a++) sums[0] += sums[a];
 
-    // Reduce: halve the threads that add until one value is left.
+    // Reduce: halve the number of threads that add until one value is left.
     shared[tid] = sums[0];
     __syncthreads();
     for (unsigned int s = Block / 2; s > 0; s /= 2) {
@@ -40,7 +40,7 @@ __device__ void row_sum(
     if (tid == 0) out[blockIdx.x] = shared[0];
 }
 
-// One entry point for each number of accumulators, with the length at run time and at compile time.
+// One entry point per number of accumulators, with the length known at run time or at compile time.
 #define ENTRY(Accumulators, Fixed) \
     extern "C" __global__ void rows_##Accumulators##_##Fixed( \
         const Element* in, Element* out, unsigned long long n, unsigned long long length) \

@@ -1,8 +1,8 @@
-//! A sum for each row, in many ways: that of the seed, what it made of it, and what it left undone.
+//! A sum for each row, in many ways: the ways of a learner's notebook, and three improved ones.
 //!
-//! Elements are rows of [`ROW`], the last one perhaps shorter. Behind each way a block adds the sums of
-//! the rows to one, so that a run has a single sum; a verdict holds every row's. The same ways on shorter
-//! and longer rows are their `variants`.
+//! The input consists of rows of [`ROW`] elements; the last one may be shorter. After each way, a
+//! block adds the rows' sums to one, so that a run has a single sum; the verdict checks each row's.
+//! The `variants` are the same ways on shorter and longer rows.
 
 mod plan;
 
@@ -10,7 +10,7 @@ use common::{Kernel, Step, Study};
 pub use plan::{LONG, ROW, SHORT};
 use plan::{Way, plan};
 
-/// The study: the seed's ways first.
+/// The study: the notebook's ways first.
 pub static STUDY: Study = Study {
     name: env!("CARGO_PKG_NAME"),
     about: "A sum for each row of 2048 elements, in many ways, in one table",
@@ -67,135 +67,136 @@ macro_rules! way {
             kernel: $kernel,
             blocks: &[256],
             aligned: $aligned,
+            fixed_order: true,
             variants: &[],
             plan: |problem| plan(problem, Way::$way, ROW),
         }
     };
 }
 
-/// The seed, as found.
+/// The notebook's kernel, unchanged.
 pub static ONE: Step = way!(
     "one-accumulator",
-    "a row on one core: a block has it",
-    "an addition waits for the one before it",
+    "one core for each row: a block adds it",
+    "each addition waits for the previous one",
     ACCUMULATORS,
     1,
     One
 );
-/// Two sums a thread.
+/// Two sums per thread.
 pub static TWO: Step = way!(
     "two-accumulators",
-    "half of the waiting: two sums a thread, which wait for nobody else's",
+    "half of the waiting: two independent sums per thread",
     "registers",
     ACCUMULATORS,
     1,
     Two
 );
-/// Three.
+/// Three sums per thread.
 pub static THREE: Step = way!(
     "three-accumulators",
     "two thirds of the waiting",
-    "registers, and turns that a row has no multiple of",
+    "registers, and iterations that do not divide a row evenly",
     ACCUMULATORS,
     1,
     Three
 );
-/// Five.
+/// Five sums per thread.
 pub static FIVE: Step = way!(
     "five-accumulators",
     "four fifths of the waiting",
-    "registers, and turns that a row has no multiple of",
+    "registers, and iterations that do not divide a row evenly",
     ACCUMULATORS,
     1,
     Five
 );
-/// Ten.
+/// Ten sums per thread.
 pub static TEN: Step = way!(
     "ten-accumulators",
     "nine tenths of the waiting, if a row is long enough",
-    "registers; a row of 2048 has eight elements a thread",
+    "registers; a row of 2048 has eight elements per thread",
     ACCUMULATORS,
     1,
     Ten
 );
-/// One, and the length known to the compiler.
+/// One sum per thread, with the length known to the compiler.
 pub static ONE_FIXED: Step = way!(
     "one-accumulator-fixed",
     "the loop: the compiler knows that a row has 2048 elements",
-    "a kernel for each length",
+    "a kernel per length",
     ACCUMULATORS,
     1,
     OneFixed
 );
-/// Two.
+/// Two sums per thread, with a fixed length.
 pub static TWO_FIXED: Step = way!(
     "two-accumulators-fixed",
     "the loop, of two accumulators",
-    "a kernel for each length",
+    "a kernel per length",
     ACCUMULATORS,
     1,
     TwoFixed
 );
-/// Three.
+/// Three sums per thread, with a fixed length.
 pub static THREE_FIXED: Step = way!(
     "three-accumulators-fixed",
     "the loop, of three accumulators",
-    "a kernel for each length",
+    "a kernel per length",
     ACCUMULATORS,
     1,
     ThreeFixed
 );
-/// Five.
+/// Five sums per thread, with a fixed length.
 pub static FIVE_FIXED: Step = way!(
     "five-accumulators-fixed",
     "the loop, of five accumulators",
-    "a kernel for each length",
+    "a kernel per length",
     ACCUMULATORS,
     1,
     FiveFixed
 );
-/// Ten.
+/// Ten sums per thread, with a fixed length.
 pub static TEN_FIXED: Step = way!(
     "ten-accumulators-fixed",
     "the loop, of ten accumulators",
-    "a kernel for each length",
+    "a kernel per length",
     ACCUMULATORS,
     1,
     TenFixed
 );
-/// What the seed did last.
+/// The notebook's last version.
 pub static TAIL: Step = way!(
     "shuffle-tail",
     "five barriers: the last warp shuffles",
-    "nothing less: the loads are what takes the time",
+    "as much as before: the time is in the loads",
     common::kernel!("tail", "total.cuh"),
     1,
     Tail
 );
-/// Words of 16 bytes.
+/// Vectorized loads.
 pub static WIDE: Step = way!(
     "block-a-row",
-    "loads of four bytes: words of 16, four in flight a thread",
-    "a block for a row that a warp could have",
-    common::kernel!("wide", "word.cuh", "total.cuh"),
+    "loads of four bytes: vectors of 16, four in flight per thread",
+    "a block for a row that a warp could add",
+    common::kernel!("wide", "vector.cuh", "total.cuh"),
     16,
     Wide
 );
-/// A warp, or a few of its lanes.
+/// A warp for each row, or a few of its lanes.
 pub static LANES: Step = way!(
     "lanes-a-row",
-    "barriers, and threads without an element: lanes share a warp",
-    "a warp alone on a long row",
-    common::kernel!("lanes", "word.cuh", "total.cuh"),
+    "barriers, and threads without an element: rows share a warp",
+    "one warp for each long row",
+    common::kernel!("lanes", "vector.cuh", "total.cuh"),
     16,
     Lanes
 );
-/// Several blocks.
+/// Several blocks for each row.
 pub static SPLIT: Step = way!(
     "blocks-a-row",
-    "few long rows, which keep few blocks busy: a row has several",
+    "few long rows, which keep few blocks busy: several blocks per row",
     "another launch",
-    common::kernel!("split", "word.cuh", "total.cuh"),
+    common::kernel!("split", "vector.cuh", "total.cuh"),
     16,
     Split
 );

@@ -1,18 +1,18 @@
-//! How the ways are launched.
+//! The launches of the ways.
 
 use common::plan::{Arg, Buffer, Holds, Launch, Plan, Problem, Scratch, Stage, additions};
 
-/// Elements of a row: the seed's.
+/// Elements of a row, as in the notebook.
 pub const ROW: u64 = 2048;
-/// Elements of a short row, and of a long one.
+/// The number of elements of a short row.
 pub const SHORT: u64 = 64;
-/// See [`SHORT`].
+/// The number of elements of a long row.
 pub const LONG: u64 = 1 << 16;
 
-/// Elements that a block of several has of a row.
-const SLICE: u64 = 1 << 13;
+/// The number of elements of a chunk of a row that several blocks share.
+const CHUNK: u64 = 1 << 13;
 
-/// Who adds a row.
+/// The threads that add a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
     One,
@@ -46,12 +46,12 @@ impl Way {
             Way::TenFixed => (10, ROW),
             _ => return "rows".into(),
         };
-        // Rows of another length have the entry that takes any.
+        // Rows of another length use the entry point for any length.
         format!("rows_{accumulators}_{}", if row == ROW { fixed } else { 0 })
     }
 }
 
-/// Rows of that length, a sum for each; then one of all.
+/// Makes the plan for rows of this length: a sum for each, then one sum of all.
 pub(crate) fn plan(problem: &Problem, way: Way, row: u64) -> Plan {
     let rows = problem.n.div_ceil(row).max(1);
     let lanes = (row * problem.element.size() / 16).clamp(1, 32);
@@ -79,25 +79,26 @@ pub(crate) fn plan(problem: &Problem, way: Way, row: u64) -> Plan {
                 stages: vec![Stage { sums, holds, depth }],
             });
         };
-    // Words and their elements, turns, a warp, the warps of a block; accumulators, and a rest.
+    // An upper bound: the additions of a thread, then those of its vectors, a warp, the warps of a
+    // block, the accumulators and a remainder.
     let depth = |row: u64, threads: u64| additions(row.div_ceil(threads)) + 10 + 4 + 5 + 5;
-    let parts = |each, count| Holds::Parts { each, count };
+    let parts = |each, count| Holds::Chunks { each, count };
     match way {
-        Way::Split if row > SLICE => {
-            let slices = problem.n.div_ceil(SLICE).max(1);
-            let (held, each) = (parts(SLICE, slices), row / SLICE);
+        Way::Split if row > CHUNK => {
+            let chunks = problem.n.div_ceil(CHUNK).max(1);
+            let (held, each) = (parts(CHUNK, chunks), row / CHUNK);
             launch(
                 "rows".into(),
-                slices,
+                chunks,
                 problem.n,
                 held,
-                depth(SLICE, 256),
-                vec![Arg::U64(SLICE)],
+                depth(CHUNK, 256),
+                vec![Arg::U64(CHUNK)],
             );
             launch(
-                "slices".into(),
+                "chunks".into(),
                 rows.div_ceil(8),
-                slices,
+                chunks,
                 parts(each, rows),
                 depth(each, 32),
                 vec![Arg::U64(each)],

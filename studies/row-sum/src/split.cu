@@ -1,6 +1,6 @@
-// Several blocks a row: each adds a slice of it, and what they leave is added as short rows are.
-// Still costs: a second launch, and a slice of its own for whatever is left of a row.
-#include "word.cuh"
+// Several blocks per row: each adds a chunk of it, and a second launch adds the chunks' sums.
+// Still costs: a second launch, and a chunk of its own for the remainder of a row.
+#include "vector.cuh"
 #include "total.cuh"
 
 extern "C" __global__ void rows(
@@ -12,10 +12,10 @@ extern "C" __global__ void rows(
     unsigned long long first = blockIdx.x * length;
     unsigned long long left = n - first < length ? n - first : length;
 
-    // Load: words of 16 bytes, of a slice.
+    // Load: vectors of 16 bytes from a chunk.
     Element sum = thread_sum(in + first, left, tid, Block);
 
-    // Reduce: each warp to one value, then the first warp those values.
+    // Reduce: each warp to one value, then those values in the first warp.
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     if (tid % 32 == 0) warps[tid / 32] = sum;
     __syncthreads();
@@ -23,12 +23,12 @@ extern "C" __global__ void rows(
     sum = tid < Block / 32 ? warps[tid] : 0;
     for (int s = Block / 64; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
 
-    // Store: the slice's sum.
+    // Store: the chunk's sum.
     if (tid == 0) out[blockIdx.x] = sum;
 }
 
-// A warp adds the slices of a row.
-extern "C" __global__ void slices(
+// A warp adds the chunks of a row.
+extern "C" __global__ void chunks(
     const Element* in, Element* out, unsigned long long n, unsigned long long each)
 {
     unsigned int t = threadIdx.x % 32;

@@ -1,5 +1,5 @@
-// The last 32 values of a block are added by shuffles, with no barrier between.
-// Still costs: loads of four bytes, one a turn: the tail was not what took the time.
+// The last 32 values of a block are added by shuffles, without barriers.
+// Still costs: loads of four bytes, one per iteration; they took the time, not the tail.
 #include "total.cuh"
 
 extern "C" __global__ void rows(
@@ -12,7 +12,7 @@ extern "C" __global__ void rows(
     const Element* row = in + first;
     unsigned long long left = n - first < length ? n - first : length;
 
-    // Load: one element a turn.
+    // Load: one element per iteration.
     Element sum = 0;
     for (unsigned long long i = tid; i < left; i += Block) sum += row[i];
 

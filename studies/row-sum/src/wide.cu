@@ -1,6 +1,6 @@
-// A block a row, in words of 16 bytes, four in flight a thread; warps by shuffles.
-// Still costs: rows shorter than 4096 elements leave threads without a word.
-#include "word.cuh"
+// A block per row, in vectors of 16 bytes, four in flight per thread; warps reduce by shuffles.
+// Still costs: rows shorter than 4096 elements leave threads without a vector.
+#include "vector.cuh"
 #include "total.cuh"
 
 extern "C" __global__ void rows(
@@ -12,10 +12,10 @@ extern "C" __global__ void rows(
     unsigned long long first = blockIdx.x * length;
     unsigned long long left = n - first < length ? n - first : length;
 
-    // Load: words of 16 bytes.
+    // Load: vectors of 16 bytes.
     Element sum = thread_sum(in + first, left, tid, Block);
 
-    // Reduce: each warp to one value, then the first warp those values.
+    // Reduce: each warp to one value, then those values in the first warp.
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     if (tid % 32 == 0) warps[tid / 32] = sum;
     __syncthreads();

@@ -1,17 +1,17 @@
-// One block adds everything: nothing to agree on.
-// Still costs: one multiprocessor's share of the memory's speed.
+// One block adds everything, so no partial sums have to be combined.
+// Still costs: memory bandwidth: one multiprocessor reads only a fraction of it.
 #include "tile.cuh"
 
-template <unsigned int Words>
+template <unsigned int Loads>
 __device__ void block(const Element* in, Element* out, unsigned long long n)
 {
-    Element sum = block_sum(warp_sum<Words>(in, n));
+    Element sum = block_sum(warp_sum<Loads>(in, n));
     if (threadIdx.x == 0) *out = sum;
 }
 
-// One entry point for each number of words in flight.
-#define ENTRY(Words) \
-    extern "C" __global__ void __launch_bounds__(Threads) reduce_##Words( \
+// One entry point for each number of loads in flight.
+#define ENTRY(Loads) \
+    extern "C" __global__ void __launch_bounds__(Threads) reduce_##Loads( \
         const Element* in, Element* out, unsigned long long n) \
-    { block<Words>(in, out, n); }
+    { block<Loads>(in, out, n); }
 ENTRY(1) ENTRY(2) ENTRY(4) ENTRY(8)

@@ -1,16 +1,16 @@
-// One cluster: every warp sends its sum to the first block, whose barrier counts the bytes.
-// Still costs: sixteen multiprocessors at the most.
+// One cluster: every warp stores its sum in the first block, whose mbarrier counts the bytes.
+// Still costs: memory bandwidth: at most sixteen multiprocessors read.
 // Needs compute_90: the blocks of a cluster write into each other's shared memory.
 #include "tile.cuh"
 
-const unsigned int Most = 16 * Warps;
+const unsigned int MaxSums = 16 * Warps;
 
-template <unsigned int Words>
+template <unsigned int Loads>
 __device__ void cluster(const Element* in, Element* out, unsigned long long n)
 {
-    __shared__ Element sums[Most];
+    __shared__ Element sums[MaxSums];
     __shared__ unsigned long long arrived;
-    unsigned int tid = threadIdx.x, slot = blockIdx.x * Warps + tid / 32, count = gridDim.x * Warps;
+    unsigned int tid = threadIdx.x, index = blockIdx.x * Warps + tid / 32, count = gridDim.x * Warps;
     unsigned int barrier = (unsigned int)__cvta_generic_to_shared(&arrived);
     if (blockIdx.x == 0 && tid == 0) {
         asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(barrier) : "memory");
@@ -18,39 +18,39 @@ __device__ void cluster(const Element* in, Element* out, unsigned long long n)
                      :: "r"(barrier), "r"(count * (unsigned int)sizeof(Element)) : "memory");
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
-    // That all blocks have started, and the barrier is there, is known once the loads are through.
+    // The wait for the other blocks to start overlaps with the loads.
     asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
-    Element sum = warp_sum<Words>(in, n);
+    Element sum = warp_sum<Loads>(in, n);
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
     if (tid % 32 == 0) {
-        unsigned int there, first;
+        unsigned int target, signal;
         asm("mapa.shared::cluster.u32 %0, %1, 0;"
-            : "=r"(there) : "r"((unsigned int)__cvta_generic_to_shared(sums + slot)));
-        asm("mapa.shared::cluster.u32 %0, %1, 0;" : "=r"(first) : "r"(barrier));
+            : "=r"(target) : "r"((unsigned int)__cvta_generic_to_shared(sums + index)));
+        asm("mapa.shared::cluster.u32 %0, %1, 0;" : "=r"(signal) : "r"(barrier));
         if (sizeof(Element) == 4)
             asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];"
-                         :: "r"(there), "r"(*(unsigned int*)&sum), "r"(first) : "memory");
+                         :: "r"(target), "r"(*(unsigned int*)&sum), "r"(signal) : "memory");
         else
             asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.u64 [%0], %1, [%2];"
-                         :: "r"(there), "l"(*(unsigned long long*)&sum), "r"(first) : "memory");
+                         :: "r"(target), "l"(*(unsigned long long*)&sum), "r"(signal) : "memory");
     }
-    if (slot > 0 || tid >= 32) return;
-    unsigned int done;
+    if (index > 0 || tid >= 32) return;
+    unsigned int complete;
     do {
-        // From the whole cluster: what a wait acquires by itself is from its own block.
+        // `acquire.cluster`: by default a wait acquires writes of its own block only.
         asm volatile("{ .reg .pred p;"
                      " mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], 0;"
-                     " selp.u32 %0, 1, 0, p; }" : "=r"(done) : "r"(barrier) : "memory");
-    } while (!done);
+                     " selp.u32 %0, 1, 0, p; }" : "=r"(complete) : "r"(barrier) : "memory");
+    } while (!complete);
     sum = 0;
     for (unsigned int i = tid; i < count; i += 32) sum += sums[i];
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     if (tid == 0) *out = sum;
 }
 
-// One entry point for each number of words in flight.
-#define ENTRY(Words) \
-    extern "C" __global__ void __launch_bounds__(Threads) reduce_##Words( \
+// One entry point for each number of loads in flight.
+#define ENTRY(Loads) \
+    extern "C" __global__ void __launch_bounds__(Threads) reduce_##Loads( \
         const Element* in, Element* out, unsigned long long n) \
-    { cluster<Words>(in, out, n); }
+    { cluster<Loads>(in, out, n); }
 ENTRY(1) ENTRY(2) ENTRY(4) ENTRY(8)

@@ -1,13 +1,13 @@
-// A counter: the block that draws the last ticket adds the partial sums, in their order.
-// Still costs: three ways to the L2, one after the other: partial sum, ticket, all partial sums.
+// A counter: the block that takes the last ticket adds the partial sums, in their order.
+// Still costs: three trips to L2, one after the other: partial sum, ticket, all partial sums.
 // Needs compute_70: the ticket is taken with acquire and release.
 #include "tile.cuh"
 
-template <unsigned int Words>
+template <unsigned int Loads>
 __device__ void counter(const Element* in, Element* out, unsigned long long n, Element* partials,
                         unsigned int* tickets)
 {
-    Element sum = block_sum(warp_sum<Words>(in, n));
+    Element sum = block_sum(warp_sum<Loads>(in, n));
     if (threadIdx.x >= 32) return;
     unsigned int ticket = 0;
     if (threadIdx.x == 0) {
@@ -16,7 +16,7 @@ __device__ void counter(const Element* in, Element* out, unsigned long long n, E
                      : "=r"(ticket) : "l"(tickets), "r"(gridDim.x - 1) : "memory");
     }
     if (__shfl_sync(0xffffffff, ticket, 0) != gridDim.x - 1) return;
-    // A shuffle orders no memory: what lane 0 has acquired, all have acquired from here on.
+    // A shuffle orders no memory: this makes the writes that lane 0 has acquired visible to all lanes.
     __syncwarp();
     sum = 0;
     for (unsigned int i = threadIdx.x; i < gridDim.x; i += 32) sum += partials[i];
@@ -24,10 +24,10 @@ __device__ void counter(const Element* in, Element* out, unsigned long long n, E
     if (threadIdx.x == 0) *out = sum;
 }
 
-// One entry point for each number of words in flight.
-#define ENTRY(Words) \
-    extern "C" __global__ void __launch_bounds__(Threads) reduce_##Words( \
+// One entry point for each number of loads in flight.
+#define ENTRY(Loads) \
+    extern "C" __global__ void __launch_bounds__(Threads) reduce_##Loads( \
         const Element* in, Element* out, unsigned long long n, Element* partials, \
         unsigned int* tickets) \
-    { counter<Words>(in, out, n, partials, tickets); }
+    { counter<Loads>(in, out, n, partials, tickets); }
 ENTRY(1) ENTRY(2) ENTRY(4) ENTRY(8)

@@ -1,33 +1,33 @@
-// What the four ways share: a block's tiles, and the tree from its threads to one value.
-struct alignas(16) Word { Element at[16 / sizeof(Element)]; };
-const unsigned int Lanes = 16 / sizeof(Element), Warps = 16, Threads = 32 * Warps;
+// Shared by the four ways: the sum of a block's tiles, first of each warp, then of the block.
+struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
+const unsigned int Width = 16 / sizeof(Element), Warps = 16, Threads = 32 * Warps;
 
-// The sum of a warp's share of the tiles that a block has, in its first lane.
-template <unsigned int Words>
+// A warp's sum over the tiles of its block, in lane 0.
+template <unsigned int Loads>
 __device__ Element warp_sum(const Element* in, unsigned long long n)
 {
-    const unsigned int tile = Words * Threads * Lanes;
+    const unsigned int tile = Loads * Threads * Width;
     unsigned int tid = threadIdx.x;
     Element sum = 0;
     for (unsigned long long first = (unsigned long long)blockIdx.x * tile; first < n;
          first += (unsigned long long)gridDim.x * tile) {
-        // Load: all words of a tile before the first is added, zero beyond the end.
-        Word words[Words] = {};
+        // Load: all vectors of a tile before the first addition, zero beyond the end.
+        Vector vectors[Loads] = {};
         if (first + tile <= n && (unsigned long long)in % 16 == 0)
-            for (int w = 0; w < Words; w++)
-                words[w] = *(const Word*)(in + first + (w * Threads + tid) * Lanes);
+            for (int k = 0; k < Loads; k++)
+                vectors[k] = *(const Vector*)(in + first + (k * Threads + tid) * Width);
         else
-            for (int w = 0; w < Words; w++)
-                for (int e = 0; e < Lanes; e++) {
-                    unsigned long long i = first + (w * Threads + tid) * Lanes + e;
-                    if (i < n) words[w].at[e] = in[i];
+            for (int k = 0; k < Loads; k++)
+                for (int e = 0; e < Width; e++) {
+                    unsigned long long i = first + (k * Threads + tid) * Width + e;
+                    if (i < n) vectors[k].data[e] = in[i];
                 }
-        for (int s = Words / 2; s > 0; s /= 2)
-            for (int w = 0; w < s; w++)
-                for (int e = 0; e < Lanes; e++) words[w].at[e] += words[w + s].at[e];
-        for (int s = Lanes / 2; s > 0; s /= 2)
-            for (int e = 0; e < s; e++) words[0].at[e] += words[0].at[e + s];
-        sum += words[0].at[0];
+        for (int s = Loads / 2; s > 0; s /= 2)
+            for (int k = 0; k < s; k++)
+                for (int e = 0; e < Width; e++) vectors[k].data[e] += vectors[k + s].data[e];
+        for (int s = Width / 2; s > 0; s /= 2)
+            for (int e = 0; e < s; e++) vectors[0].data[e] += vectors[0].data[e + s];
+        sum += vectors[0].data[0];
     }
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     return sum;

@@ -1,4 +1,4 @@
-//! Every way is right on every awkward size: `cargo test -p small-sum`.
+//! Every way is correct on every awkward size: `cargo test -p small-sum`.
 
 use common::{
     Element,
@@ -26,7 +26,7 @@ fn gives_the_same_bits_everywhere() {
     }
 }
 
-/// More blocks than a grid has are a refusal, and neither a panic nor a grid that wrapped round.
+/// A plan with more blocks than a grid can have is rejected; it neither panics nor wraps.
 #[test]
 fn sums_that_no_grid_holds_are_refused() {
     let block = Block::new(64).unwrap();
@@ -39,10 +39,10 @@ fn sums_that_no_grid_holds_are_refused() {
     }
 }
 
-/// Clusters are of sixteen where there are such, of eight on any other GPU that has them, and refused
-/// where there are none; the other ways need none.
+/// Clusters have sixteen blocks if the GPU supports that, eight on other GPUs with clusters, and are rejected on the
+/// rest; the other ways need no clusters.
 #[test]
-fn clusters_are_as_large_as_the_gpu_has_them() {
+fn clusters_are_as_large_as_the_gpu_allows() {
     let problem = |cluster| {
         let chip = Chip { cluster, ..Chip::H200 };
         Problem { n: 1 << 20, block: Block::USUAL, element: Element::F32, chip }
@@ -57,7 +57,7 @@ fn clusters_are_as_large_as_the_gpu_has_them() {
             match clustered && has < takes {
                 true => assert_eq!(
                     refused.unwrap(),
-                    "`reduce_8` needs clusters of 8 blocks, and this GPU has no clusters: take another way, or another GPU"
+                    "`reduce_8` needs clusters of 8 blocks, but this GPU has no clusters: use another kernel or another GPU"
                 ),
                 false => assert_eq!(refused, None, "{}", way.name),
             }
@@ -65,9 +65,9 @@ fn clusters_are_as_large_as_the_gpu_has_them() {
     }
 }
 
-/// On a GPU without clusters three ways run, and the fourth says what it needs.
+/// On a GPU without clusters three ways run, and the error of the fourth names the requirement.
 #[test]
-fn three_ways_run_before_there_were_clusters() {
+fn three_ways_run_on_gpus_without_clusters() {
     let said = |gpu: &str, more: &[&str]| {
         let program = env!("CARGO_BIN_EXE_small-sum");
         let args = ["--device", "simt", "--gpu", gpu, "--n", "1025"];
@@ -88,4 +88,16 @@ fn three_ways_run_before_there_were_clusters() {
     }
     let table = said("sm_120", &[]);
     assert!(table.contains("all verified") && !table.contains("needs"), "{table}");
+}
+
+/// The table lists the kernels that do not run in the requested block size, and the kernels' files.
+#[test]
+fn other_blocks_are_reported_and_kernels_have_their_file() {
+    let program = env!("CARGO_BIN_EXE_small-sum");
+    let args = ["--device", "simt", "--n", "33", "--threads", "64"];
+    let output = std::process::Command::new(program).args(args).output().unwrap();
+    let table = common::testing::unwrapped(&String::from_utf8_lossy(&output.stdout));
+    assert!(table.contains("one-block in 512, one-cluster in 512,"), "{table}");
+    let files = "in studies/small-sum/src: block.cu: one-block; cluster.cu: one-cluster;";
+    assert!(table.contains(files), "{table}");
 }

@@ -1,42 +1,11 @@
-//! `cargo x book`: the tutorial, from Markdown, results and the interpreter to HTML.
+//! `cargo x book`: builds the tutorial as HTML, from Markdown, results and the interpreter.
 
-mod compilers;
-mod console;
-mod counts;
-mod directive;
-mod file;
-mod flight;
-mod frames;
-mod highlight;
-mod history;
-mod inflight;
-mod listing;
-mod live;
-mod maths;
-mod metric;
-mod number;
+mod block;
 mod outputs;
 mod page;
-mod plan;
-mod plot;
-mod profiled;
-mod prose;
-mod quantity;
-mod repeated;
-mod ring;
-mod sass;
-mod segment;
 pub(crate) mod serve;
-mod slider;
-mod sources;
-mod stepper;
-mod table;
-mod task;
-mod terms;
-mod timed;
+mod source;
 mod trial;
-mod weave;
-mod zoo;
 
 use std::{
     path::PathBuf,
@@ -48,9 +17,11 @@ use anyhow::{Context, Result, bail};
 use mdbook_driver::MDBook;
 use xshell::{Shell, cmd};
 
-use sources::{BOOK, Sources};
+use block::live;
+use page::{Weave, built};
+use source::{BOOK, Sources};
 
-/// Builds the book, after or before what the options ask for.
+/// Builds the book, with the steps before and after it that the options request.
 pub(crate) fn run(sh: &Shell, options: &xtask::Book) -> Result<()> {
     if options.outputs || options.check {
         match outputs::run(sh, options.check) {
@@ -71,22 +42,22 @@ pub(crate) fn run(sh: &Shell, options: &xtask::Book) -> Result<()> {
     if options.serve { serve::run(&html, || build(true).map(drop)) } else { Ok(()) }
 }
 
-/// Builds the book into `book/book`; the folder of its pages.
+/// Builds the book into `book/book`, and returns the folder of its pages.
 ///
-/// A draft is built whatever is wrong with it; its faults are printed.
+/// A draft is built despite its faults, which are printed.
 pub(crate) fn build(draft: bool) -> Result<PathBuf> {
     let start = Instant::now();
     let root = xtask::root();
     let sources = Sources::read()?;
     let faults = Arc::new(Mutex::new(Vec::new()));
     let mut book = MDBook::load(root.join(BOOK))?;
-    book.with_preprocessor(weave::Weave { sources, draft, faults: faults.clone() });
+    book.with_preprocessor(Weave { sources, draft, faults: faults.clone() });
     book.build()?;
     let html = root.join(BOOK).join("book");
     live::write(&html)?;
-    let pages = page::pages(&html)?;
+    let pages = built::pages(&html)?;
     let mut faults = std::mem::take(&mut *faults.lock().expect("no thread has panicked"));
-    faults.extend(page::faults(&pages));
+    faults.extend(built::faults(&pages));
     println!(
         "{} pages in {:.1} s: {}",
         pages.len(),

@@ -1,7 +1,8 @@
-//! `cargo x book --outputs`: what the book shows of the interpreter is run, and kept.
+//! `cargo x book --outputs`: runs the commands, counts and traces that the book shows, and keeps
+//! the output.
 //!
-//! Commands, counts and traces are committed, so that building the book takes seconds and their
-//! changes can be reviewed; `--check` runs all of it again.
+//! The outputs are committed, so that building the book takes seconds and changes can be reviewed;
+//! `--check` runs everything again.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,29 +16,27 @@ use serde_json::Value;
 use xshell::Shell;
 use xtask::programs::{self, Which};
 
-use super::{
-    console,
-    counts::{Case, Counts},
+use super::block::{console, highlight::Language, number};
+use super::page::segment::{self, Part};
+use super::source::{
+    BOOK, GENERATED,
+    counts::{Case, Counts, THREADS},
     file::read,
-    frames,
-    highlight::Language,
-    number, plan,
-    segment::{self, Part},
-    sources::{BOOK, GENERATED, size},
+    frames, plan, size,
 };
 
-/// What a chapter asks to be run.
+/// Everything that must be run for the chapters.
 #[derive(Debug, Default)]
 struct Wanted {
-    /// Commands, and whether they are meant to fail.
+    /// Commands, and whether they are expected to fail.
     runs: BTreeMap<String, bool>,
-    /// Typed commands with the output typed under them, which may be empty.
+    /// Commands of consoles, each with its place and the output under it, which may be empty.
     typed: Vec<(String, String, String)>,
-    /// Commands that no check can run.
+    /// Commands that cannot be checked on this machine.
     untried: Vec<String>,
     /// Sums to count.
     cases: BTreeSet<Case>,
-    /// Sizes at which the ways to a small sum are counted.
+    /// Sizes for the counts of kernels for small sums.
     ways: BTreeSet<u64>,
     /// Steps to trace.
     steppers: BTreeSet<String>,
@@ -89,7 +88,7 @@ pub(crate) fn run(sh: &Shell, check: bool) -> Result<()> {
                 }
             };
             if !typed.is_empty() && timeless(typed) != timeless(&text) {
-                stale.push(format!("{place}: `{command}` prints something else:\n{text}"));
+                stale.push(format!("{place}: `{command}` now prints:\n{text}"));
             }
         }
     }
@@ -98,7 +97,7 @@ pub(crate) fn run(sh: &Shell, check: bool) -> Result<()> {
     match stale.as_slice() {
         [] => Ok(()),
         stale if check => bail!(
-            "{} outputs of the book are not what comes out:\n  {}\nrun `cargo x book --outputs`",
+            "{} outputs of the book are stale:\n  {}\nrun `cargo x book --outputs`",
             stale.len(),
             stale.join("\n  ")
         ),
@@ -135,6 +134,11 @@ impl Wanted {
             "run" | "run!" => {
                 self.runs.insert(console::command(rest), name == "run!");
             }
+            "excerpt" => {
+                if let Ok([_, _, command]) = console::excerpted(rest) {
+                    self.runs.insert(console::command(command), false);
+                }
+            }
             "ledger" => {
                 self.cases.insert(Case::of(first));
             }
@@ -146,10 +150,10 @@ impl Wanted {
         }
     }
 
-    /// Commands of a console that can be run anywhere, each with the lines under it.
+    /// Returns the commands of a console that run on any machine, each with the lines under it.
     ///
-    /// In a shell's lines there are no prompts and no outputs; what a reader types for her GPU is
-    /// tried on the interpreter.
+    /// A shell block has no prompts and no outputs; its commands for a GPU are tried on the
+    /// interpreter.
     fn typed(&mut self, place: &str, body: &str) {
         for line in body.lines().filter(|line| line.starts_with("cargo ")) {
             match on_the_interpreter(line) {
@@ -182,14 +186,15 @@ fn chapters(src: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// A command that is written for a GPU, as it can be tried without one: not optimised, and on no
-/// more elements than the interpreter has done in a second.
+/// Adapts a command for a GPU to a machine without one: not optimized, and with at most the number
+/// of elements that the interpreter adds in a second.
 fn on_the_interpreter(command: &str) -> Option<String> {
     const MOST: u64 = 1 << 20;
     let command = command.strip_prefix("cargo run ")?.replace("--release ", "");
     let (package, options) = command.split_once(" -- ").unwrap_or((&command, ""));
-    // What is measured takes a GPU, and so does what a GPU counts.
-    let asks_a_gpu = ["--counters", "--profile"].iter().any(|flag| options.contains(flag));
+    // Measurements, hardware counters and the program without a harness need a GPU.
+    let asks_a_gpu = ["--counters", "--profile"].iter().any(|flag| options.contains(flag))
+        || package == "-p first-program";
     if asks_a_gpu || !options.is_empty() && !options.starts_with('-') {
         return None;
     }
@@ -214,10 +219,10 @@ fn on_the_interpreter(command: &str) -> Option<String> {
     Some(format!("cargo run {package} -- {}", words.join(" ")))
 }
 
-/// A command with the program itself in the place of `cargo run -p`: all have been built.
+/// Replaces `cargo run -p` in a command with the program, which has been built.
 fn built(command: &str) -> Result<String> {
     let Some(rest) = command.strip_prefix("cargo run -p ") else {
-        // Cargo's own lines are not the program's.
+        // Cargo's own messages are not output of the program.
         return Ok(command.replacen("cargo run ", "cargo run --quiet ", 1));
     };
     let (name, words) = rest.split_once(' ').unwrap_or((rest, ""));
@@ -226,7 +231,7 @@ fn built(command: &str) -> Result<String> {
     Ok(format!("'{}' {}", program.display(), words.strip_prefix("-- ").unwrap_or(words)))
 }
 
-/// What a command prints, both streams as they come.
+/// Returns the output of a command, both streams in their order.
 fn output(root: &Path, command: &str, fails: bool) -> Result<String> {
     let done = Command::new("bash")
         .args(["-c", &format!("{} 2>&1", built(command)?)])
@@ -237,15 +242,15 @@ fn output(root: &Path, command: &str, fails: bool) -> Result<String> {
         .env_remove("REDUCE_N")
         .env_remove("RUST_BACKTRACE")
         .output()
-        .context("running a command takes bash")?;
+        .context("running a command needs bash")?;
     let text = String::from_utf8_lossy(&done.stdout).into_owned();
     ensure!(
         done.status.success() != fails,
-        "`{command}` {}, and is meant to {}:\n{text}",
+        "`{command}` {}, but should {}:\n{text}",
         if fails { "succeeds" } else { "fails" },
         if fails { "fail" } else { "succeed" },
     );
-    // What is printed does not depend on where the workspace lies.
+    // The output must not contain the workspace's path.
     Ok(text.replace(&format!("{}/", root.display()), ""))
 }
 
@@ -268,12 +273,12 @@ fn counts(root: &Path, cases: &BTreeSet<Case>, failed: &mut Vec<String>) -> Resu
     Ok(counts)
 }
 
-/// The ways to a small sum: one program runs them all, a record a line.
+/// The kernels for a small sum: one program runs all of them and prints a record for each.
 fn ways(root: &Path, n: u64, counts: &mut Counts) -> Result<()> {
-    println!("counting the ways to a small sum, n = {n}");
+    println!("counting the kernels for a small sum, n = {n}");
     let command = format!(
         "cargo run -p small-sum -- --device simt --n {n} --threads {} --check none --format json",
-        super::counts::THREADS
+        THREADS
     );
     for line in output(root, &command, false)?.lines() {
         let record: Value = serde_json::from_str(line)?;
@@ -283,8 +288,8 @@ fn ways(root: &Path, n: u64, counts: &mut Counts) -> Result<()> {
     Ok(())
 }
 
-/// Writes what has changed, and takes away what nothing asks for, unless something failed; a check
-/// only says so.
+/// Writes changed files and removes unused ones, unless something failed; a check only reports
+/// them.
 fn keep(
     folder: &Path,
     files: &BTreeMap<String, String>,
@@ -315,7 +320,7 @@ fn keep(
                 continue;
             }
             if check {
-                stale.push(format!("{BOOK}/{GENERATED}/{name}: no chapter asks for it"));
+                stale.push(format!("{BOOK}/{GENERATED}/{name}: no chapter uses it"));
             } else {
                 fs::remove_file(&path)?;
                 println!("removed {BOOK}/{GENERATED}/{name}");
@@ -325,7 +330,7 @@ fn keep(
     Ok(())
 }
 
-/// Text with every time and rate blotted out: they differ from run to run.
+/// Masks all times and rates, which differ from run to run.
 fn timeless(text: &str) -> String {
     const UNITS: [&str; 8] = ["ns", "µs", "us", "ms", "s", "GB/s", "MB/s", "kB/s"];
     let mut words: Vec<&str> = text.trim_end().split([' ', '\n']).collect();
@@ -345,7 +350,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_is_run_as_the_program_that_was_built() {
+    fn a_command_runs_the_built_program() {
         let name = std::env::current_exe().unwrap().file_name().unwrap().display().to_string();
         let direct = |words: &str| built(&format!("cargo run -p {name}{words}")).unwrap();
         assert!(direct("").starts_with('\'') && direct("").ends_with(&format!("/{name}' ")));
@@ -356,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_set_aside() {
+    fn times_are_masked() {
         assert_eq!(
             timeless("copy 1.25 ms to (3.4 GB/s), sum 5\n"),
             timeless("copy 900 µs to (7 GB/s), sum 5")

@@ -1,5 +1,5 @@
-//! `cargo x book --test`: every page in headless Chromium, as a reader opens it; the live figures
-//! in Firefox too.
+//! `cargo x book --test`: opens every page in headless Chromium, and the live figures in Firefox
+//! too.
 
 use std::path::Path;
 
@@ -9,27 +9,31 @@ use xshell::{Shell, cmd};
 use super::serve;
 
 pub(crate) fn run(sh: &Shell, html: &Path) -> Result<()> {
-    let there = |name: &str| cmd!(sh, "{name} --version").quiet().ignore_stderr().read().is_ok();
+    let is_installed =
+        |name: &str| cmd!(sh, "{name} --version").quiet().ignore_stderr().read().is_ok();
     let browsers = ["chromium", "chromium-browser", "google-chrome"];
-    let browser = browsers.into_iter().find(|name| there(name)).filter(|_| there("node"));
+    let browser =
+        browsers.into_iter().find(|name| is_installed(name)).filter(|_| is_installed("node"));
     let Some(browser) = browser else {
-        println!("SKIPPED: trying the book in a browser takes node and chromium");
+        println!("SKIPPED: testing the book in a browser needs node and chromium");
         return Ok(());
     };
     cmd!(sh, "node book/test/pages.mjs {browser} {html}")
         .run()
         .context("node runs book/test/pages.mjs")?;
-    // The programs that the pages are held against lie beside this one.
+    // The programs that the pages are compared with are in the same folder.
     let programs = xtask::programs::path("weave")?;
     let programs = programs.parent().unwrap_or(Path::new("."));
-    // Served, too, where CUDA can be edited; the server lives as long as this program.
+    // The figures are also tested from a server, where CUDA can be edited. The server ends with
+    // this program.
     let served = serve::start(html, 0)?;
     cmd!(sh, "node book/test/live.mjs {browser} {html} {programs}")
         .env("LIVE_SERVED", served)
         .run()
         .context("node runs book/test/live.mjs")?;
-    let Some(firefox) = ["firefox", "firefox-esr"].into_iter().find(|name| there(name)) else {
-        println!("SKIPPED: trying the live figures in a second browser takes Firefox");
+    let Some(firefox) = ["firefox", "firefox-esr"].into_iter().find(|name| is_installed(name))
+    else {
+        println!("SKIPPED: testing the live figures in a second browser needs Firefox");
         return Ok(());
     };
     cmd!(sh, "node book/test/firefox.mjs {firefox} {html} {programs}")

@@ -1,11 +1,11 @@
-//! Files that import each other in a circle: none of them can be understood without the others.
+//! Finds import cycles: no file of a cycle can be understood without the others.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Files that may stand in a circle: two are a pair.
+/// The maximum number of files in a cycle.
 const MOST: usize = 2;
 
-/// The circles that are too large, each as a sentence.
+/// Returns a message for each cycle that is too large.
 pub(crate) fn faults(name: &str, edges: &BTreeSet<(&str, &str)>) -> Vec<String> {
     let large = circles(edges).into_iter().filter(|circle| circle.len() > MOST);
     large
@@ -20,7 +20,7 @@ pub(crate) fn faults(name: &str, edges: &BTreeSet<(&str, &str)>) -> Vec<String> 
                 })
                 .collect();
             format!(
-                "{name}: {} files import each other in a circle, and {MOST} may:\n    {}",
+                "{name}: {} files import each other in a cycle, but at most {MOST} may:\n    {}",
                 circle.len(),
                 files.join("\n    ")
             )
@@ -34,7 +34,7 @@ fn circles<'f>(edges: &BTreeSet<(&'f str, &'f str)>) -> BTreeSet<BTreeSet<&'f st
     for (from, target) in edges {
         to.entry(from).or_default().insert(target);
     }
-    // A crate has a hundred files at most: from each of them, walk.
+    // A crate has at most a hundred files, so a walk from each of them is cheap.
     let reached = |file| {
         let mut reached = BTreeSet::new();
         let mut next = vec![file];
@@ -67,7 +67,7 @@ mod tests {
         let lines = ["a imports b", "b imports c", "c imports a"].join("\n    ");
         assert_eq!(
             text,
-            format!("crate: 3 files import each other in a circle, and 2 may:\n    {lines}")
+            format!("crate: 3 files import each other in a cycle, but at most 2 may:\n    {lines}")
         );
     }
 
@@ -76,7 +76,7 @@ mod tests {
         assert_eq!(named(&[]), "");
         assert_eq!(named(&[("a", "b"), ("b", "a"), ("c", "d"), ("d", "c"), ("a", "c")]), "");
         assert_eq!(named(&[("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")]), "");
-        // Two pairs with a file in common are one circle.
+        // Two pairs with a file in common are one cycle.
         assert!(named(&[("a", "b"), ("b", "a"), ("b", "c"), ("c", "b")]).contains("3 files"));
     }
 

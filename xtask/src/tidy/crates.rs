@@ -1,4 +1,4 @@
-//! The workspace's crates, and what is asked of each.
+//! Rules for the workspace's crates.
 
 use std::{fs, path::Path};
 
@@ -9,22 +9,22 @@ use super::{
     imports::{self, Files},
 };
 
-/// Lines that a source may have.
+/// The maximum number of lines of a source file.
 const LINES: usize = 500;
 
-/// Folders that are not ours.
+/// Folders that are not searched.
 const ASIDE: [&str; 4] = ["target", "dist", "node_modules", "corpus"];
 
-/// One crate.
+/// A crate and its sources.
 #[derive(Debug)]
 struct Crate {
-    /// Its folder, from the workspace's.
+    /// Its folder, relative to the workspace.
     name: String,
     manifest: String,
     files: Files,
 }
 
-/// What is wrong with the crates below a folder.
+/// Returns the faults of the crates below a folder.
 pub(crate) fn faults(root: &Path) -> Result<Vec<String>> {
     let mut crates = Vec::new();
     find(root, root, None, &mut crates)?;
@@ -37,7 +37,7 @@ fn of(krate: &Crate) -> Result<Vec<String>> {
     // A crate outside of the workspace has a `[workspace]` of its own, and cannot have ours.
     if !manifest.contains("[workspace]") && !manifest.contains("[lints]\nworkspace = true\n") {
         faults.push(format!(
-            "{name}: Cargo.toml ends with `[lints]`, `workspace = true`: that is what denies unsafe code"
+            "{name}: Cargo.toml must contain `[lints]` and `workspace = true`, which deny unsafe code"
         ));
     }
     for (file, text) in files {
@@ -51,7 +51,7 @@ fn of(krate: &Crate) -> Result<Vec<String>> {
     Ok(faults)
 }
 
-/// Every folder with a `Cargo.toml` is a crate; what lies below belongs to the innermost.
+/// Finds the crates: every folder with a `Cargo.toml` is one, and a file belongs to the innermost.
 fn find(root: &Path, folder: &Path, within: Option<usize>, crates: &mut Vec<Crate>) -> Result<()> {
     let mut within = within;
     let manifest = folder.join("Cargo.toml");
@@ -102,7 +102,10 @@ mod tests {
         std::fs::write(root.join("a/Cargo.toml"), "[package]\n").unwrap();
         std::fs::write(root.join("a/src/lib.rs"), "//! Nothing.\n").unwrap();
         let found = faults(&root).unwrap();
-        assert!(matches!(&found[..], [one] if one.starts_with("a: Cargo.toml ends")), "{found:?}");
+        assert!(
+            matches!(&found[..], [one] if one.starts_with("a: Cargo.toml must contain")),
+            "{found:?}"
+        );
         std::fs::remove_dir_all(root).unwrap();
     }
 

@@ -1,6 +1,6 @@
-//! Which file of a crate imports which: every path that is named, resolved through re-exports.
+//! Finds which file of a crate imports which, by resolving every path through re-exports.
 //!
-//! Tests import what they like: what stands behind `#[cfg(test)]` is not read.
+//! Items behind `#[cfg(test)]` are not read.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,11 +12,11 @@ use super::tokens::{Path, after_attribute, is, path, placed, word};
 /// A crate's sources: path within the crate, and text.
 pub(crate) type Files = BTreeMap<String, String>;
 
-/// Which file imports which. A file that only declares modules and passes names on imports nothing and
-/// is imported by none: its names count for the files that they come from.
+/// Returns which file imports which. A file that only declares modules and re-exports names has no
+/// edges: its names count for the files that define them.
 ///
 /// # Errors
-/// A file that is no Rust.
+/// Fails if a file is not valid Rust.
 pub(crate) fn edges(files: &Files) -> Result<BTreeSet<(&str, &str)>> {
     let mut edges = BTreeSet::new();
     for root in files.keys().filter(|path| is_root(path)) {
@@ -32,7 +32,7 @@ pub(crate) fn edges(files: &Files) -> Result<BTreeSet<(&str, &str)>> {
     Ok(edges)
 }
 
-/// Re-exports of re-exports that are followed, so that a circle of them has an end.
+/// The maximum length of a chain of re-exports, so that a cycle of them ends.
 const DEPTH: usize = 16;
 
 #[derive(Debug)]
@@ -40,21 +40,21 @@ struct Tree<'f> {
     files: &'f Files,
     /// The root first.
     modules: Vec<Module<'f>>,
-    /// Files that have more in them than declarations.
+    /// Files that contain more than declarations.
     own: BTreeSet<&'f str>,
 }
 
-/// A module, be it a file or a part of one.
+/// A module: a file, or a part of one.
 #[derive(Debug, Default)]
 struct Module<'f> {
     file: &'f str,
-    /// Where the files of its own modules lie, with a slash at the end.
+    /// The folder of the files of its own modules, with a slash at the end.
     folder: String,
     parent: Option<usize>,
     children: BTreeMap<String, usize>,
-    /// What it defines itself.
+    /// Names that it defines.
     defines: BTreeSet<String>,
-    /// What it has from elsewhere.
+    /// Names that it imports.
     uses: BTreeMap<String, Path>,
     globs: Vec<Path>,
     /// Every path in it.
@@ -79,12 +79,12 @@ fn folder(path: &str) -> String {
 }
 
 impl<'f> Tree<'f> {
-    /// Reads a file, and those that it declares.
+    /// Reads a file, and the files that it declares.
     fn file(&mut self, path: &str, folder: String, parent: Option<usize>) -> Result<usize> {
         let (path, text) =
             self.files.get_key_value(path).ok_or_else(|| anyhow!("there is no {path}"))?;
         let tokens: TokenStream =
-            text.parse().map_err(|error| anyhow!("{path} is no Rust: {error}"))?;
+            text.parse().map_err(|error| anyhow!("{path} is not valid Rust: {error}"))?;
         let module = self.module(path, folder, parent);
         self.walk(tokens, module, true)?;
         Ok(module)
@@ -95,11 +95,11 @@ impl<'f> Tree<'f> {
         self.modules.len() - 1
     }
 
-    /// Reads tokens: those of a module itself, or those within an item.
+    /// Reads the tokens of a module, or the tokens within an item.
     fn walk(&mut self, tokens: TokenStream, module: usize, items: bool) -> Result<()> {
         let tokens: Vec<TokenTree> = tokens.into_iter().collect();
         let mut at = 0;
-        // What `#[path = "…"]` says of the next module.
+        // The path of the next module, from `#[path = "…"]`.
         let mut place = None;
         while let Some(token) = tokens.get(at) {
             let word = word(token);
@@ -119,7 +119,7 @@ impl<'f> Tree<'f> {
                     self.declared(name.to_string(), tokens.get(at + 2), place, module)?;
                     at += 3;
                 }
-                // `pub(crate)` says nothing.
+                // Skip `pub(crate)`.
                 (Some("pub"), Some(TokenTree::Group(_))) if items => at += 2,
                 (Some("pub"), _) => at += 1,
                 _ => {
@@ -141,7 +141,7 @@ impl<'f> Tree<'f> {
         Ok(())
     }
 
-    /// `mod name;` or `mod name { … }`, perhaps in a place of its own.
+    /// Reads `mod name;` or `mod name { … }`, perhaps after `#[path = "…"]`.
     fn declared(
         &mut self,
         name: String,
@@ -176,7 +176,7 @@ impl<'f> Tree<'f> {
         Ok(())
     }
 
-    /// `fn name`, `struct Name`, `macro_rules! name`, and so on.
+    /// Reads `fn name`, `struct Name`, `macro_rules! name`, and so on.
     fn defined(&mut self, tokens: &[TokenTree], module: usize) {
         const KINDS: [&str; 10] = [
             "fn",
@@ -199,7 +199,7 @@ impl<'f> Tree<'f> {
         }
     }
 
-    /// What stands between `use` and `;`.
+    /// Reads the tokens between `use` and `;`.
     fn imports(&mut self, tokens: &[TokenTree], mut prefix: Path, module: usize) {
         let mut at = 0;
         while let Some(token) = tokens.get(at) {
@@ -239,7 +239,7 @@ impl<'f> Tree<'f> {
         }
     }
 
-    /// The module that has what a path names; `None` if it is another crate's.
+    /// The module that a path leads to; `None` if it belongs to another crate.
     fn resolve(&self, module: usize, path: &[String], depth: usize) -> Option<usize> {
         let (first, rest) = path.split_first()?;
         match first.as_str() {
@@ -260,7 +260,7 @@ impl<'f> Tree<'f> {
         }
     }
 
-    /// What a module knows by a name: its own, what it has from elsewhere, what a glob brings.
+    /// Resolves a name in a module: defined there, imported, or imported by a glob.
     fn named(&self, at: usize, name: &str, rest: &[String], depth: usize) -> Option<usize> {
         let depth = depth.checked_sub(1)?;
         let module = &self.modules[at];
@@ -281,7 +281,7 @@ impl<'f> Tree<'f> {
     }
 }
 
-/// A path from a folder, without its `..`.
+/// Joins a path to a folder, and resolves its `..`.
 fn joined(folder: &str, path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in folder.split('/').chain(path.split('/')) {
@@ -310,7 +310,7 @@ mod tests {
         edges.iter().map(|(from, to)| format!("{}>{}", short(from), short(to))).collect()
     }
 
-    /// What a file `src/a.rs` imports, beside two others.
+    /// The imports of a file `src/a.rs` beside two other files.
     fn of_a(text: &str) -> Vec<String> {
         let text = &format!("fn own() {{}} {text}");
         found(&[
@@ -359,7 +359,7 @@ mod tests {
         };
         assert_eq!(room("use crate::room::X; fn f() {}"), ["a>room/x", "room/y>room/x"]);
         assert_eq!(room("use crate::room; fn f(_: room::Y) {}"), ["a>room/y", "room/y>room/x"]);
-        // What only declares is no file that one could import.
+        // A file that only declares modules imports nothing.
         assert_eq!(room("use crate::room; fn f() {}"), ["room/y>room/x"]);
     }
 
@@ -376,7 +376,7 @@ mod tests {
         ] {
             assert_eq!(of_a(text), [""; 0], "{text}");
         }
-        // What follows a test is read again.
+        // Items after a test are read.
         assert_eq!(of_a("#[cfg(test)] mod t { use crate::c; } use crate::b::B;"), ["a>b"]);
     }
 
@@ -393,7 +393,7 @@ mod tests {
         assert_eq!(with("pub use x::f;"), [""; 0]);
     }
 
-    /// A file below a module's own is no root, and a variable is no module.
+    /// A file in a module's folder is not a root, and a variable is not a module.
     #[test]
     fn modules_lie_in_the_folder_of_their_own_module() {
         let sources = [
@@ -424,12 +424,12 @@ mod tests {
     fn what_is_no_rust_and_what_is_not_there_is_named() {
         let error =
             |text: &str| format!("{:#}", edges(&files(&[("src/lib.rs", text)])).unwrap_err());
-        assert!(error("fn f( {").contains("src/lib.rs is no Rust"), "{}", error("fn f( {"));
+        assert!(error("fn f( {").contains("src/lib.rs is not valid Rust"), "{}", error("fn f( {"));
         assert_eq!(error("mod gone;"), "there is no src/gone.rs");
         assert_eq!(error("#[path = \"../gone.rs\"] mod gone;"), "there is no gone.rs");
-        // Another crate's is no concern of this one.
+        // Paths of other crates are ignored.
         assert_eq!(found(&[("src/lib.rs", "#[path = \"../../b/src/a.rs\"] mod a;")]), [""; 0]);
-        // Names that only lead to each other lead nowhere.
+        // Names that only re-export each other resolve to nothing.
         assert_eq!(of_a("use self::x::y; mod x { pub use super::y; } fn f() { y::z() }"), [""; 0]);
     }
 }

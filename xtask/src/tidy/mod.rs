@@ -1,36 +1,39 @@
-//! `cargo x tidy`: the rules that no compiler knows. Each violation is a line.
+//! `cargo x tidy`: checks rules that no compiler checks, and prints a line for each violation.
 
 mod circles;
 mod crates;
 mod imports;
+mod phrases;
 mod signposts;
 mod tokens;
+mod weights;
 
 use std::fs;
 
 use anyhow::{Result, bail};
 use compiler::{ELEMENTS, Stamp};
+use xshell::Shell;
 
 use crate::{
     diff,
     kernels::{self, Kernel},
 };
 
-/// Lines that a step may add to the kernel of the step before it, so that it can be retyped; one
-/// that brings an engine of its own may add more.
+/// The maximum number of lines that a step may add to the previous kernel, so that readers can
+/// retype them. A step in [`BUDGETS`] may add more.
 const BUDGET: usize = 30;
-const BUDGETS: [(&str, usize); 1] = [("v12-bulk-copy", 45)];
+const BUDGETS: [(&str, usize); 2] = [("v12-bulk-copy", 45), ("v13-exact-sum", 60)];
 
-/// Lines of a kernel.
+/// The maximum number of lines of a kernel.
 const LONGEST: usize = 100;
 
-/// The paragraphs of a kernel of the tree, each once and in this order.
+/// The paragraphs of a step's kernel, each once and in this order.
 const PARAGRAPHS: [&str; 3] = ["// Load: ", "// Reduce: ", "// Store: "];
 
-/// The files that are the same in every step but for the name.
-const PARALLEL: [&str; 4] = ["Cargo.toml", "src/main.rs", "benches/reduce.rs", "tests/reduce.rs"];
+/// The files that differ between steps only in the step's name.
+const PARALLEL: [&str; 3] = ["Cargo.toml", "src/main.rs", "benches/reduce.rs"];
 
-pub(crate) fn run() -> Result<()> {
+pub(crate) fn run(sh: &Shell) -> Result<()> {
     let steps = kernels::steps()?;
     let mut faults = Vec::new();
     let all = kernels::all()?;
@@ -48,21 +51,23 @@ pub(crate) fn run() -> Result<()> {
     faults.extend(zoo.iter().flat_map(|kernel| stale(kernel, &kernels::ZOO)));
     faults.extend(zoo.iter().filter_map(unconfessed));
     faults.extend(crates::faults(&crate::root())?);
+    faults.extend(weights::faults(sh, &crate::root())?);
+    faults.extend(phrases::faults(sh, &crate::root())?);
     let architecture = fs::read_to_string(crate::root().join("ARCHITECTURE.md"))?;
     faults.extend(signposts::faults(&crate::root(), &architecture, &steps[0].name));
     match faults.len() {
         0 => {
             let lines: Vec<String> =
                 steps.windows(2).map(|pair| diff::added(&pair[0], &pair[1]).to_string()).collect();
-            say!("tidy; lines that each step adds to the one before it: {}", lines.join(", "));
+            say!("tidy; lines that each step adds to the previous kernel: {}", lines.join(", "));
             Ok(())
         }
         count => bail!("{count} untidy:\n  {}", faults.join("\n  ")),
     }
 }
 
-/// Two lines of comment that say what the kernel does and what it still costs, perhaps a third
-/// that says what it needs, and nothing above them.
+/// Checks that a kernel begins with two comment lines, which say what it does and what it still
+/// costs, and perhaps a third, which says what it needs.
 fn head(kernel: &Kernel) -> Vec<String> {
     let Kernel { name, source, .. } = kernel;
     let lines: Vec<&str> = source.lines().take_while(|line| line.starts_with("// ")).collect();
@@ -71,7 +76,7 @@ fn head(kernel: &Kernel) -> Vec<String> {
     let mut faults = Vec::new();
     if !good {
         faults.push(format!(
-            "{name}: kernel.cu begins with what it does, then `// Still costs: `, then perhaps `// Needs compute_NN`"
+            "{name}: kernel.cu must begin with what it does, then `// Still costs: `, then perhaps `// Needs compute_NN`"
         ));
     }
     if let Some((number, line)) =
@@ -92,7 +97,7 @@ fn paragraphs(kernel: &Kernel) -> Vec<String> {
         PARAGRAPHS.iter().map(|p| source.match_indices(p).map(|(at, _)| at).collect()).collect();
     let once = places.iter().all(|found| found.len() == 1);
     let fault = format!(
-        "{name}: kernel.cu has the paragraphs {} once each, in this order",
+        "{name}: kernel.cu must have the paragraphs {} once each, in this order",
         PARAGRAPHS.join(", ")
     );
     if once && places.is_sorted() { Vec::new() } else { vec![fault] }
@@ -109,7 +114,7 @@ fn over_budget(old: &Kernel, new: &Kernel) -> Option<String> {
     let (budget, added) = (own.map_or(BUDGET, |(_, lines)| *lines), diff::added(old, new));
     (added > budget).then(|| {
         format!(
-            "{}: {added} lines are new since {}, and a step has {budget}: one idea a step",
+            "{}: {added} lines were added since {}, but a step may add at most {budget}: one idea per step",
             new.name, old.name
         )
     })
@@ -121,15 +126,22 @@ fn not_parallel(first: &Kernel, step: &Kernel, file: &str) -> Option<String> {
         text.replace(&kernel.name, "STEP").replace(&kernel.name.replace('-', "_"), "STEP")
     };
     (read(first) != read(step)).then(|| {
-        format!("{}: {file} differs from that of {} by more than the name", step.name, first.name)
+        format!(
+            "{}: {file} differs from the one of {} in more than the name",
+            step.name, first.name
+        )
     })
 }
 
-/// A broken sum says what it claims, and what is wrong with it in its last line.
+/// Checks that the first line of a zoo kernel claims something, and that its last line says what is
+/// wrong with it or from which GPU on it is portable.
 fn unconfessed(kernel: &Kernel) -> Option<String> {
     let first = kernel.source.lines().next().is_some_and(|line| line.starts_with("// "));
-    let last = kernel.source.lines().last().is_some_and(|line| line.starts_with("// Wrong: "));
-    let fault = "begins with what it claims to do, and ends with `// Wrong: `";
+    let last = kernel.source.lines().last().is_some_and(|line| {
+        line.starts_with("// Wrong: ") || line.starts_with("// Portable from ")
+    });
+    let fault =
+        "must begin with what it claims to do, and end with `// Wrong: ` or `// Portable from `";
     (!first || !last).then(|| format!("{}: {fault}", kernel.name))
 }
 
@@ -140,7 +152,7 @@ fn stale(kernel: &Kernel, elements: &[(&str, &str)]) -> Vec<String> {
         let file = file.display().to_string();
         match Stamp::read(&text, &file) {
             Err(error) => Some(format!("{}: {error}", kernel.name)),
-            Ok(stamp) if stamp.source != compiler::hash(&kernel.woven) => {
+            Ok(stamp) if stamp.source != compiler::source_hash(&kernel.woven) => {
                 Some(format!("{}: {file} is older than kernel.cu; run `cargo x ptx`", kernel.name))
             }
             Ok(_) => None,
@@ -205,10 +217,10 @@ mod tests {
             kernel(&format!("// A.\n// Still costs: b.\n{}", "line\n".repeat(count)))
         };
         assert_eq!(over_budget(&old, &lines(30)), None);
-        assert!(over_budget(&old, &lines(31)).unwrap().contains("31 lines are new"));
+        assert!(over_budget(&old, &lines(31)).unwrap().contains("31 lines were added"));
         let bulk = |count| Kernel { name: "v12-bulk-copy".into(), ..lines(count) };
         assert_eq!(over_budget(&old, &bulk(45)), None);
-        assert!(over_budget(&old, &bulk(46)).unwrap().contains("46 lines are new"));
+        assert!(over_budget(&old, &bulk(46)).unwrap().contains("46 lines were added"));
     }
 
     #[test]
@@ -231,7 +243,7 @@ mod tests {
         let other = step("v2-other", "run(&v0_naive::STEP) // v2-other");
         assert_eq!(not_parallel(&first, &same, "main.rs"), None);
         let fault = not_parallel(&first, &other, "main.rs").unwrap();
-        assert!(fault.starts_with("v2-other: main.rs differs from that of v0-naive"), "{fault}");
+        assert!(fault.starts_with("v2-other: main.rs differs from the one of v0-naive"), "{fault}");
         fs::remove_dir_all(root).unwrap();
     }
 
@@ -241,7 +253,7 @@ mod tests {
         assert_eq!(unconfessed(&kernel(whole)), None);
         for text in ["int a;\n// Wrong: what.\n", "// Claims.\nint a;\n", "int a;\n"] {
             let fault = unconfessed(&kernel(text)).unwrap();
-            assert!(fault.starts_with("v1-divergence: begins with what it claims"), "{fault}");
+            assert!(fault.starts_with("v1-divergence: must begin with what it claims"), "{fault}");
         }
     }
 

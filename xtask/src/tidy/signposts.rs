@@ -1,13 +1,14 @@
-//! The places that ARCHITECTURE.md sends its readers to.
+//! Checks that the files and folders named in ARCHITECTURE.md exist.
 
 use std::path::Path;
 
-/// Files and folders in its tables that are not there. `NAME` stands for a step.
+/// Returns a message for each file or folder in its tables that does not exist. `NAME` stands for a
+/// step.
 pub(crate) fn faults(root: &Path, text: &str, step: &str) -> Vec<String> {
     let rows = text.lines().enumerate().filter(|(_, line)| line.starts_with('|'));
     let mut faults = Vec::new();
     for (number, row) in rows {
-        // What stands between backticks is every second part.
+        // Every second part is between backticks.
         for place in row.split('`').skip(1).step_by(2).filter(|place| place.contains('/')) {
             if !root.join(place.replace("NAME", step)).exists() {
                 faults.push(format!(

@@ -1,11 +1,11 @@
-//! What the tokens of a source say of paths and attributes.
+//! Reads paths and attributes from the tokens of a source.
 
 use proc_macro2::{Delimiter, TokenTree};
 
 /// A path as it is written: `crate`, `plan`, `Block`.
 pub(crate) type Path = Vec<String>;
 
-/// The segments of the path that these tokens begin with.
+/// Returns the segments of the path that these tokens begin with.
 pub(crate) fn path(tokens: &[TokenTree]) -> Path {
     let mut path = Path::new();
     let mut rest = tokens;
@@ -19,7 +19,7 @@ pub(crate) fn path(tokens: &[TokenTree]) -> Path {
     path
 }
 
-/// The name that a token is.
+/// Returns the identifier of a token.
 pub(crate) fn word(token: &TokenTree) -> Option<String> {
     match token {
         TokenTree::Ident(ident) => Some(ident.to_string()),
@@ -27,12 +27,12 @@ pub(crate) fn word(token: &TokenTree) -> Option<String> {
     }
 }
 
-/// Whether a token is this mark.
+/// Whether a token is this punctuation mark.
 pub(crate) fn is(token: &TokenTree, mark: char) -> bool {
     matches!(token, TokenTree::Punct(punct) if punct.as_char() == mark)
 }
 
-/// The place that an attribute `#[path = "…"]` names.
+/// The path in an attribute `#[path = "…"]`.
 pub(crate) fn placed(attribute: &TokenTree) -> Option<String> {
     let TokenTree::Group(group) = attribute else { return None };
     let text = group.stream().to_string();
@@ -40,7 +40,7 @@ pub(crate) fn placed(attribute: &TokenTree) -> Option<String> {
     Some(place.trim().trim_matches('"').to_owned())
 }
 
-/// Where the tokens go on after an attribute; after the item too, if it is there for tests only.
+/// The position after an attribute, and after its item too if the item is for tests only.
 pub(crate) fn after_attribute(tokens: &[TokenTree], at: usize) -> usize {
     let Some(TokenTree::Group(group)) = tokens.get(at + 1) else {
         return at + if tokens.get(at + 1).is_some_and(|token| is(token, '!')) { 3 } else { 1 };

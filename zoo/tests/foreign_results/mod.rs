@@ -1,37 +1,38 @@
-//! What each foreign kernel is given, and what it must yield.
+//! The input of each foreign kernel, and its expected output.
 #![allow(unreachable_pub, reason = "a module of a file of tests")]
 
-/// A kernel of `foreign/`, which takes input, output, length and, some, zeroed scratch memory.
+/// A kernel of `foreign/`. Its parameters are input, output, length and, in some cases, zeroed
+/// scratch memory.
 pub struct Foreign {
     pub name: &'static str,
     pub input: Input,
-    /// Threads of a block.
+    /// Threads per block.
     pub threads: u32,
-    /// Elements that a block takes; 0 where one block takes all.
+    /// Elements per block; 0 if one block adds all of them.
     pub per: usize,
-    /// Whether the host sets the output to zero before.
+    /// Whether the host sets the output to zero first.
     pub zeroed: bool,
     pub expected: fn(&[i32]) -> Output,
 }
 
-/// As what the values are written. All of them are whole numbers, small enough for each type.
+/// The type of the input. All values are integers, small enough for each type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
     Ints,
     Floats,
-    /// The lowest bit of each: sums stay exact.
+    /// The lowest bit of each value: sums stay exact.
     Halves,
     Bfloats,
 }
 
-/// What a kernel yields.
+/// The output of a kernel.
 #[derive(Debug)]
 pub enum Output {
     Ints(Vec<i32>),
     /// In any order.
     Set(Vec<i32>),
     Longs(Vec<u64>),
-    /// To six digits; whole numbers are exact thereby.
+    /// To six digits; integers are therefore exact.
     Floats(Vec<f64>),
     Doubles(Vec<f64>),
 }
@@ -56,13 +57,13 @@ impl Foreign {
         Foreign { per, ..self }
     }
 
-    /// Blocks of a launch.
+    /// Blocks per launch.
     pub fn blocks(&self, n: usize) -> u32 {
         if self.per == 0 { 1 } else { n.div_ceil(self.per).max(1) as u32 }
     }
 }
 
-/// By name.
+/// Finds a kernel by name.
 pub static FOREIGN: [Foreign; 41] = [
     of("arg-max", Ints, arg_max).adds().per(512),
     of("async-copies", Ints, total).adds().per(0),
@@ -123,7 +124,7 @@ fn float_total(values: &[i32]) -> Output {
 
 fn rounded(values: &[i32]) -> Output {
     let (sum, bits) = (sum(values), (sum(values) as f32).to_bits());
-    // To the nearest of 8 bits, ties to even.
+    // Rounds to the nearest value with 8 bits, ties to even.
     let near = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff_0000;
     Output::Floats(vec![sum.into(), f32::from_bits(near).into()])
 }
@@ -133,7 +134,7 @@ fn by_blocks(values: &[i32], block: usize, f: fn(&[i32]) -> Vec<i32>) -> Output 
     Output::Ints(values.chunks(block).flat_map(f).collect())
 }
 
-/// A sum for each block, and one block has none.
+/// A sum for each block; without elements, one sum of 0.
 fn block_sums(values: &[i32]) -> Output {
     let sums: Vec<i32> = values.chunks(128).map(sum).collect();
     Output::Ints(if sums.is_empty() { vec![0] } else { sums })
@@ -242,7 +243,7 @@ fn moments(values: &[i32]) -> Output {
     Output::Floats(vec![n, mean, square])
 }
 
-/// The sum, and how many warps entered.
+/// The sum, and the number of warps that entered.
 fn locked(values: &[i32]) -> Output {
     let warps = values.len().div_ceil(128).max(1) * 4;
     Output::Longs(vec![i64::from(sum(values)) as u64, warps as u64])
@@ -274,7 +275,7 @@ impl Input {
 }
 
 impl Output {
-    /// How many bytes of output it takes.
+    /// Bytes of output.
     pub fn bytes(&self) -> usize {
         match self {
             Output::Ints(all) | Output::Set(all) => 4 * all.len(),
@@ -284,7 +285,7 @@ impl Output {
         }
     }
 
-    /// Where the output is another, in words.
+    /// Describes the first difference between the outputs.
     pub fn differs(&self, bytes: &[u8]) -> Option<String> {
         let words = || bytes.chunks_exact(4).map(|b| i32::from_le_bytes(b.try_into().unwrap()));
         let longs = || bytes.chunks_exact(8).map(|b| u64::from_le_bytes(b.try_into().unwrap()));

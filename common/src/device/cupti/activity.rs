@@ -1,7 +1,7 @@
-//! When everything that a program asked of its GPU began and ended: on the host, and on the GPU.
+//! Records when each activity of a program began and ended, on the host and on the GPU.
 //!
-//! One of the files with `unsafe`: CUPTI hands over its records in memory that it asks for by callbacks.
-#![expect(unsafe_code, reason = "CUPTI asks for memory, and returns records in it, by callbacks")]
+//! One of the files with `unsafe`: CUPTI requests buffers and returns records through callbacks.
+#![expect(unsafe_code, reason = "CUPTI requests memory and returns records through callbacks")]
 
 use std::{
     alloc::{Layout, alloc, dealloc},
@@ -17,55 +17,56 @@ use super::{
 };
 use crate::{Result, device::driver};
 
-/// Something that took time.
+/// An activity that took time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// Where.
+    /// The host thread or the stream.
     pub place: Place,
-    /// Of what kind.
+    /// The kind of activity.
     pub kind: Kind,
-    /// The kernel's or the function's name, or which way was copied.
+    /// The name of the kernel or function, or the direction of the copy.
     pub name: Arc<str>,
-    /// Nanoseconds of CUPTI's clock, which is the same for both places.
+    /// The start, in nanoseconds of CUPTI's clock, which is the same for host and GPU.
     pub start: u64,
-    /// As above.
+    /// The end, on the same clock.
     pub end: u64,
-    /// Bytes, where some were moved; blocks, where a kernel ran.
+    /// The number of bytes moved, or of a kernel's blocks.
     pub amount: u64,
 }
 
-/// Where something took time.
+/// The place of an activity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
-    /// In a thread of this program, by the system's number.
+    /// A thread of this program, by the system's number.
     Host(u32),
-    /// On a stream of the GPU, by CUPTI's number.
+    /// A stream of the GPU, by CUPTI's number.
     Stream(u32),
 }
 
-/// What took time.
+/// The kind of an activity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A call of the driver.
+    /// A call to the driver.
     Call,
     /// A kernel.
     Kernel,
     /// A copy.
     Copy,
-    /// Memory that was filled with a byte.
+    /// A fill of memory with a byte.
     Fill,
 }
 
-/// A recording that goes on.
+/// A recording in progress.
 #[derive(Debug)]
 pub struct Recording {
     library: &'static Library,
 }
 
-/// What was recorded so far. It lives as long as the program, for CUPTI's thread may come late.
+/// The records so far. They are never freed, because CUPTI's thread may call after the recording
+/// has ended.
 static STORE: Mutex<Store> = Mutex::new(Store { events: Vec::new(), names: BTreeMap::new() });
 
-/// CUPTI's function that walks through a buffer; set before the first buffer is asked for.
+/// CUPTI's function that iterates over a buffer; set before the first buffer is requested.
 static NEXT: OnceLock<Next> = OnceLock::new();
 
 type Next = unsafe extern "C" fn(*mut u8, usize, *mut *const u32) -> u32;
@@ -75,10 +76,10 @@ struct Store {
     names: Names,
 }
 
-/// Names by the address at which CUPTI keeps them; the same kernel has the same.
+/// Kernel names by the address of CUPTI's string. One kernel always has the same string.
 type Names = BTreeMap<usize, Arc<str>>;
 
-/// An event whose function is still a number.
+/// An event whose function is known only by its number.
 struct Raw {
     place: Place,
     kind: Kind,
@@ -93,20 +94,21 @@ enum Name {
     Function(u32),
 }
 
-/// What is recorded. The other kind of kernels, [`KERNEL`], makes each wait for the one before: on an
-/// H200 a sum of three launches took 21 µs with it, 15.8 with this and 15.1 with none.
+/// The kinds that are recorded. The other kind for kernels, [`KERNEL`], serializes them: on an H200
+/// a sum of three launches took 21 µs with it, 15.8 µs with this one, and 15.1 µs with no
+/// recording.
 const KINDS: [u32; 4] = [CONCURRENT, COPY, SET, DRIVER];
 
-/// Bytes of a buffer, and their alignment.
+/// The size of a buffer and its alignment, in bytes.
 const BUFFER: Layout = match Layout::from_size_align(1 << 20, 8) {
     Ok(layout) => layout,
     Err(_) => unreachable!(),
 };
 
 impl Recording {
-    /// Starts to record; before the GPU is opened, so that this is seen too.
+    /// Starts to record. Call it before opening the GPU, so that opening is recorded too.
     pub fn start() -> Result<Recording> {
-        // Without a driver, some versions of CUPTI do not come back from their first call.
+        // Without a driver, the first call into some versions of CUPTI never returns.
         driver::start()?;
         Ok(Recording::with(Library::find()?)?)
     }
@@ -114,7 +116,7 @@ impl Recording {
     pub(super) fn with(library: &'static Library) -> Result<Recording, Fault> {
         type Request = extern "C" fn(*mut *mut u8, *mut usize, *mut usize);
         type Complete = extern "C" fn(*mut c_void, u32, *mut u8, usize, usize);
-        // What another recording left is not of this one.
+        // Discard what an earlier recording left.
         store().events.clear();
         // SAFETY: the functions have these signatures; the callbacks live as long as the program.
         unsafe {
@@ -135,15 +137,15 @@ impl Recording {
         Ok(Recording { library })
     }
 
-    /// Stops, and gives what was recorded, by time, and CUPTI's version; refuses where something was
-    /// dropped.
+    /// Stops recording. Returns the events, ordered by time, and CUPTI's version. Fails if CUPTI
+    /// dropped records.
     pub fn finish(self) -> Result<(Vec<Event>, String), Fault> {
         let library = self.library;
         let mut dropped = 0;
-        // SAFETY: the functions have these signatures; the number is written in the call.
+        // SAFETY: the functions have these signatures; CUPTI writes the number during the call.
         unsafe {
             let flush = "cuptiActivityFlushAll";
-            // 1: also what is not complete.
+            // 1: flush incomplete buffers too.
             let code = library.function::<unsafe extern "C" fn(u32) -> u32>(flush)?(1);
             library.answered(flush, code)?;
             for kind in KINDS {
@@ -172,18 +174,18 @@ impl Recording {
             Event { place, kind, name, start, end, amount }
         };
         let mut events: Vec<Event> = raw.into_iter().map(named).collect();
-        // What holds others comes before them.
+        // An enclosing activity comes before the activities that it encloses.
         events.sort_by_key(|event| (event.start, std::cmp::Reverse(event.end)));
         Ok((events, library.version()))
     }
 }
 
-/// The driver's name for a function that a record has by number.
+/// Returns the driver's name of the function with this number, as records store it.
 fn function(library: &Library, id: u32) -> Arc<str> {
     type Get = unsafe extern "C" fn(u32, u32, *mut *const c_char) -> u32;
     const DOMAIN: u32 = 1;
     let mut name = std::ptr::null();
-    // SAFETY: `cuptiGetCallbackName` writes a pointer to a text of the library's own.
+    // SAFETY: `cuptiGetCallbackName` writes a pointer to a string that the library owns.
     unsafe {
         match library.function::<Get>("cuptiGetCallbackName").map(|get| get(DOMAIN, id, &mut name))
         {
@@ -197,10 +199,10 @@ fn store() -> std::sync::MutexGuard<'static, Store> {
     STORE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// CUPTI asks for a buffer.
+/// CUPTI's callback that requests a buffer.
 extern "C" fn request(buffer: *mut *mut u8, size: *mut usize, most: *mut usize) {
-    // SAFETY: CUPTI hands over three places to write to; memory that is not there is a null pointer,
-    // which it takes for a refusal.
+    // SAFETY: CUPTI passes three pointers that are valid for writes. A null buffer tells CUPTI that
+    // there is none.
     unsafe {
         *buffer = alloc(BUFFER);
         *size = if (*buffer).is_null() { 0 } else { BUFFER.size() };
@@ -208,7 +210,7 @@ extern "C" fn request(buffer: *mut *mut u8, size: *mut usize, most: *mut usize) 
     }
 }
 
-/// CUPTI returns a buffer, perhaps in a thread of its own. Nothing here unwinds.
+/// CUPTI's callback that returns a buffer, possibly on CUPTI's own thread. Nothing here unwinds.
 extern "C" fn complete(_: *mut c_void, _: u32, buffer: *mut u8, _: usize, valid: usize) {
     if buffer.is_null() {
         return;
@@ -216,24 +218,24 @@ extern "C" fn complete(_: *mut c_void, _: u32, buffer: *mut u8, _: usize, valid:
     let mut store = store();
     let mut record: *const u32 = std::ptr::null();
     while let Some(next) = NEXT.get()
-        // SAFETY: the buffer holds so many valid bytes; from the first call on, `record` is what the
-        // call before has written.
+        // SAFETY: the buffer holds `valid` bytes of records; after the first call, `record` is the
+        // pointer that the previous call wrote.
         && unsafe { next(buffer, valid, &mut record) } == 0
     {
-        // SAFETY: a record of that kind is there, and begins with these fields.
+        // SAFETY: the record is of that kind and begins with these fields.
         let raw = unsafe { read(record, &mut store.names) };
         store.events.extend(raw);
     }
-    // SAFETY: this buffer is one that `request` allocated, and CUPTI is done with it.
+    // SAFETY: `request` allocated this buffer, and CUPTI has released it.
     unsafe { dealloc(buffer, BUFFER) };
 }
 
-/// A record as an event; none where it is of a kind that was not asked for.
+/// Converts a record to an event; `None` for a kind that was not requested.
 ///
 /// # Safety
-/// The pointer is to a whole record.
+/// `record` must point to a complete record.
 unsafe fn read(record: *const u32, names: &mut Names) -> Option<Raw> {
-    // SAFETY: promised by the caller; a record begins with its kind.
+    // SAFETY: the caller promises a complete record, and every record begins with its kind.
     unsafe {
         Some(match record.read_unaligned() {
             KERNEL | CONCURRENT => {
@@ -273,7 +275,7 @@ unsafe fn read(record: *const u32, names: &mut Names) -> Option<Raw> {
     }
 }
 
-/// Which way was copied, as nvprof has it.
+/// Names the direction of a copy as nvprof does.
 fn copied(way: u8) -> &'static str {
     match way {
         1 => "[memcpy HtoD]",
@@ -283,14 +285,14 @@ fn copied(way: u8) -> &'static str {
     }
 }
 
-/// The text at an address.
+/// Reads the string at an address.
 ///
 /// # Safety
-/// It is null, or a text that CUPTI keeps.
+/// The pointer must be null, or point to a string that CUPTI owns.
 unsafe fn text(name: *const c_char, names: &mut Names) -> Arc<str> {
     let text = || match name.is_null() {
         true => "a kernel".into(),
-        // SAFETY: promised by the caller.
+        // SAFETY: the caller promises that a pointer that is not null points to a string.
         false => unsafe { CStr::from_ptr(name) }.to_string_lossy().as_ref().into(),
     };
     names.entry(name as usize).or_insert_with(text).clone()

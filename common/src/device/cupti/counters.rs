@@ -1,4 +1,4 @@
-//! What a GPU counted of each launch.
+//! Reads a GPU's hardware counters for each launch.
 //!
 //! One of the files with `unsafe`: CUPTI takes its structures by pointer.
 #![expect(unsafe_code, reason = "CUPTI takes its structures by pointer")]
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{Result, device::Cuda};
 
-/// What is counted, by the names that ncu has for it too.
+/// The metrics, by the names that ncu uses too.
 pub const METRICS: [&str; 10] = [
     "smsp__sass_inst_executed_op_shared_ld.sum",
     "smsp__sass_inst_executed_op_shared_st.sum",
@@ -30,20 +30,21 @@ pub const METRICS: [&str; 10] = [
     "smsp__inst_executed.sum",
 ];
 
-/// One launch's counts, in the order of [`METRICS`].
+/// The counts of one launch, in the order of [`METRICS`].
 pub type Values = [f64; METRICS.len()];
 
-/// CUPTI, ready to count on a GPU.
+/// A CUPTI session that can count on a GPU.
 pub struct Session<'l> {
     library: &'l Library,
     target: Target,
     host: Host<'l>,
     config: Vec<u8>,
-    /// How often a launch runs to be counted: a GPU has fewer counters than it has names for them.
+    /// The number of times each launch is replayed, because a GPU has fewer counters than there are
+    /// metrics.
     pub passes: usize,
 }
 
-/// A context of the driver, and its device.
+/// The driver's context and its device.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Target {
     pub(super) context: *mut c_void,
@@ -52,7 +53,7 @@ pub(super) struct Target {
 }
 
 impl Session<'_> {
-    /// Finds CUPTI, and readies it for a GPU.
+    /// Finds CUPTI and initialises it for a GPU.
     pub fn open(cuda: &Cuda) -> Result<Session<'static>> {
         turing(cuda.capability())?;
         cuda.bind()?;
@@ -60,7 +61,7 @@ impl Session<'_> {
         Ok(Session::with(Library::find()?, Target { context, device, ordinal })?)
     }
 
-    /// As [`open`](Session::open), with this library.
+    /// Like [`open`](Session::open), but uses the given library.
     pub(super) fn with(library: &Library, target: Target) -> Result<Session<'_>, Fault> {
         library.young()?;
         library.complete()?;
@@ -75,10 +76,11 @@ impl Session<'_> {
         self.library.version()
     }
 
-    /// Counts so many launches, which `launch` makes, and waits for.
+    /// Counts the `launches` launches that `launch` makes, and waits for them.
     ///
-    /// Every launch runs by itself, several times, each over the memory that the first one found: what
-    /// waits for another launch, or behind a gate, waits for ever.
+    /// Launches run one at a time. Each runs several times, always from the memory contents that
+    /// its first run found. A launch that waits for another launch, or for a gate, therefore never
+    /// ends.
     pub fn count(
         &self,
         launches: usize,
@@ -95,7 +97,7 @@ impl Session<'_> {
     }
 }
 
-/// CUPTI's ranges begin with Turing.
+/// CUPTI's range profiler supports Turing and later.
 pub(super) fn turing((major, minor): (i32, i32)) -> Result<(), Fault> {
     match (major, minor) < (7, 5) {
         true => Err(Fault::BeforeTuring { gpu: format!("sm_{major}{minor}") }),
@@ -103,7 +105,7 @@ pub(super) fn turing((major, minor): (i32, i32)) -> Result<(), Fault> {
     }
 }
 
-/// The part of CUPTI that knows the names.
+/// The part of CUPTI that translates metric names.
 struct Host<'l> {
     library: &'l Library,
     host: *mut c_void,
@@ -112,8 +114,8 @@ struct Host<'l> {
 
 impl<'l> Host<'l> {
     fn new(library: &'l Library, target: Target) -> Result<Host<'l>, Fault> {
-        // SAFETY: the structures point to what lives until the end of this function; the name of the
-        // chip is the library's own.
+        // SAFETY: the structures point to data that lives until the end of this function; the
+        // library owns the chip's name.
         unsafe {
             library.ask(&mut ProfilerInitialize::default())?;
             let mut asked = DeviceSupported { device: target.device, ..Default::default() };
@@ -144,10 +146,10 @@ impl<'l> Host<'l> {
         }
     }
 
-    /// Which counters are set how, in each pass.
+    /// Returns the configuration of the counters for each pass.
     fn config(&self) -> Result<Vec<u8>, Fault> {
         let mut size = ConfigSize { host: self.host, ..Default::default() };
-        // SAFETY: the host is live; the image is as large as it was said to be.
+        // SAFETY: the host is live; the image has the size that CUPTI returned.
         unsafe {
             self.library.ask(&mut size)?;
             let mut image = vec![0; size.image_size];
@@ -169,9 +171,9 @@ impl<'l> Host<'l> {
         Ok(passes.passes)
     }
 
-    /// The counts of one launch, from 0.
+    /// Returns the counts of launch number `range`, from 0.
     fn values(&self, data: &[u8], range: usize) -> Result<Values, Fault> {
-        // What CUPTI leaves as it is has no number either.
+        // A value that CUPTI does not write stays NaN.
         let mut values = [f64::NAN; METRICS.len()];
         let mut asked = Evaluate {
             host: self.host,
@@ -183,7 +185,7 @@ impl<'l> Host<'l> {
             values: values.as_mut_ptr(),
             ..Default::default()
         };
-        // SAFETY: there are as many values as names; all of it outlives the call.
+        // SAFETY: there are as many values as names; all of them outlive the call.
         unsafe { self.library.ask(&mut asked)? };
         match values.iter().position(|value| value.is_nan()) {
             None => Ok(values),
@@ -195,12 +197,13 @@ impl<'l> Host<'l> {
 impl Drop for Host<'_> {
     fn drop(&mut self) {
         let mut end = HostDeinitialize { host: self.host, ..Default::default() };
-        // SAFETY: initialised once, ended once. An error at the end has no reader.
+        // SAFETY: the host was initialised once, and ends only here. A destructor cannot return the
+        // error.
         let _ = unsafe { self.library.ask(&mut end) };
     }
 }
 
-/// The part of CUPTI that counts: a range is a launch.
+/// The part of CUPTI that counts; each launch is a range.
 struct Ranges<'l> {
     library: &'l Library,
     ranges: *mut c_void,
@@ -216,8 +219,8 @@ impl<'l> Ranges<'l> {
     ) -> Result<Ranges<'l>, Fault> {
         let names = Names::new();
         let mut enable = Enable { context: target.context, ..Default::default() };
-        // SAFETY: the context is live; CUPTI writes to the image until the ranges are disabled, which
-        // is before it is freed, and reads the configuration in this call.
+        // SAFETY: the context is live. CUPTI writes to the image until the ranges are disabled,
+        // which happens before it is freed, and reads the configuration during this call.
         unsafe {
             library.ask(&mut enable)?;
             let mut ranges = Ranges { library, ranges: enable.ranges, data: Vec::new() };
@@ -267,12 +270,12 @@ impl<'l> Ranges<'l> {
         unsafe { self.library.ask(&mut stop)? };
         match stop.all_submitted {
             1 => Ok(()),
-            // Launches are replayed inside of themselves, so one time through makes all passes.
+            // Launches are replayed by CUPTI itself, so one iteration makes all passes.
             _ => self.library.answered(Stop::CALL, 13),
         }
     }
 
-    /// Puts what was counted into the image, and sees that it is what was launched.
+    /// Decodes the counts into the image, and checks that there is one range for each launch made.
     fn decode(&self, made: usize) -> Result<(), Fault> {
         let mut decode = Decode { ranges: self.ranges, ..Default::default() };
         let mut info =
@@ -293,13 +296,14 @@ impl<'l> Ranges<'l> {
 impl Drop for Ranges<'_> {
     fn drop(&mut self) {
         let mut end = Disable { ranges: self.ranges, ..Default::default() };
-        // SAFETY: enabled once, disabled once. An error at the end has no reader.
+        // SAFETY: the profiler was enabled once, and is disabled only here. A destructor cannot
+        // return the error.
         let _ = unsafe { self.library.ask(&mut end) };
     }
 }
 
-/// The metrics' names, as C has them, and the pointers to them.
-struct Names(Vec<*const c_char>, #[expect(dead_code, reason = "what is pointed to")] Vec<CString>);
+/// The names of metrics as C strings, and pointers to them.
+struct Names(Vec<*const c_char>, #[expect(dead_code, reason = "owns the strings")] Vec<CString>);
 
 impl Names {
     fn new() -> Names {
@@ -309,14 +313,14 @@ impl Names {
     }
 }
 
-/// What keeps a device from being counted on, as its levels have it.
+/// Checks the support levels of a device; the error says why it does not support counting.
 fn supported(library: &Library, asked: &DeviceSupported) -> Result<(), Fault> {
     const SUPPORTED: u32 = 3;
     match asked {
         DeviceSupported { supported: SUPPORTED, .. } => Ok(()),
         DeviceSupported { virtual_gpu: 1 | 2, .. } => Err(Fault::Virtual),
         DeviceSupported { confidential: 1 | 2, .. } => Err(Fault::Confidential),
-        // Its own answer where it can do nothing with a device: SLI, WSL, mining.
+        // CUPTI's own error for devices on which it supports nothing: SLI, WSL, mining GPUs.
         _ => library.answered(DeviceSupported::CALL, 27),
     }
 }

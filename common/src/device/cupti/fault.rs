@@ -1,57 +1,55 @@
-//! What can be the matter with CUPTI, each as a sentence with the way out.
+//! Errors of CUPTI, each a sentence with the way out.
 
-/// Why a GPU does not say what it counted or did.
+/// The reason why there are no counts or no profile.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// The interpreter was the device.
+    /// The device was the interpreter.
     #[error(
-        "`{flag}` asks a GPU, and this ran on the interpreter, whose counts stand above: leave the flag out, or take `--device cuda`"
+        "`{flag}` needs a GPU, but this ran on the interpreter, whose counts are above: leave the flag out, or use `--device cuda`"
     )]
     Interpreter {
         /// The flag.
         flag: &'static str,
     },
-    /// There is no such library.
-    #[error(
-        "there is no CUPTI here, which `--counters` and `--profile` ask the GPU through: {BRING}"
-    )]
+    /// CUPTI is not installed.
+    #[error("there is no CUPTI here, which `--counters` and `--profile` need: {BRING}")]
     NoLibrary,
-    /// A file of that name cannot be loaded.
+    /// The library exists but cannot be loaded.
     #[error("{library} cannot be loaded ({reason}): {BRING}")]
     Unloadable {
-        /// Where it lies.
+        /// Its path.
         library: String,
-        /// The loader's words.
+        /// The loader's message.
         reason: String,
     },
-    /// The libraries that it counts with are not beside it.
+    /// A library that CUPTI needs for counting is not beside it.
     #[error(
-        "{library} lacks its companion {missing}, without which it counts nothing: `cargo x cupti` brings all three (PyPI's, 13 MB, into .venv)"
+        "{library} lacks its companion {missing}, which it needs to count: `cargo x cupti` installs all three (PyPI's, 13 MB, into .venv)"
     )]
     NoCompanions {
-        /// Where it lies.
+        /// Its path.
         library: String,
-        /// What is not beside it.
+        /// The missing file.
         missing: &'static str,
     },
-    /// It is older than a function that is called in it.
+    /// The library is too old: it lacks a function that this program calls.
     #[error(
-        "{library} has no `{symbol}`, which came with CUDA 12.6: `cargo x cupti` brings a younger one (PyPI's, 13 MB, into .venv)"
+        "{library} has no `{symbol}`, which came with CUDA 12.6: `cargo x cupti` installs a newer one (PyPI's, 13 MB, into .venv)"
     )]
     TooOld {
-        /// Where it lies.
+        /// Its path.
         library: String,
-        /// The function that it lacks.
+        /// The missing function.
         symbol: &'static str,
     },
-    /// The driver lets only administrators count.
+    /// The driver lets only administrators read counters.
     #[error(
-        "this driver lets only administrators read the GPU's counters (RmProfilingAdminOnly in /proc/driver/nvidia/params is 1): run this as root, or load the driver's module with NVreg_RestrictProfilingToAdminUsers=0; `--profile` needs no such right"
+        "this driver lets only administrators read the GPU's counters (RmProfilingAdminOnly in /proc/driver/nvidia/params is 1): run this as root, or load the driver's module with NVreg_RestrictProfilingToAdminUsers=0; `--profile` works without that right"
     )]
     Permission,
-    /// Somebody else counts.
+    /// Another profiler holds the counters.
     #[error(
-        "another profiler holds this GPU's counters, such as ncu, nsys, compute-sanitizer or DCGM: end it, or run this outside of it ({call} answers {code})"
+        "another profiler holds this GPU's counters, such as ncu, nsys, compute-sanitizer or DCGM: end it, or run this outside of it ({call} returned {code})"
     )]
     Held {
         /// The function that failed.
@@ -59,42 +57,40 @@ pub enum Fault {
         /// CUPTI's number.
         code: u32,
     },
-    /// A slice of a GPU.
+    /// The device is a slice of a GPU.
     #[error(
-        "this is a MIG slice, which shares its GPU's counters and cannot read them: take a whole GPU"
+        "this is a MIG slice, which shares its GPU's counters and cannot read them: use a whole GPU"
     )]
     Mig,
-    /// A virtual machine's share of a GPU.
+    /// The device is a virtual GPU.
     #[error(
-        "this is a virtual GPU, whose host lets it read no counters: ask for a vGPU with profiling enabled, or take a whole GPU"
+        "this is a virtual GPU, whose host does not allow counters: use a vGPU with profiling enabled, or a whole GPU"
     )]
     Virtual,
-    /// A GPU in confidential mode.
-    #[error(
-        "this GPU is in confidential mode, in which it shows nobody its counters: take one that is not"
-    )]
+    /// The GPU is in confidential mode.
+    #[error("this GPU is in confidential mode, which hides its counters: use a GPU that is not")]
     Confidential,
-    /// CUPTI's word for what it cannot say.
+    /// CUPTI returned NaN for a metric.
     #[error(
-        "CUPTI gives no number for `{metric}` of launch {launch} (NaN), as on a slice of a GPU whose counters are shared: take a whole GPU"
+        "CUPTI gives no number for `{metric}` of launch {launch} (NaN), as on a slice of a GPU whose counters are shared: use a whole GPU"
     )]
     NotANumber {
         /// The metric.
         metric: &'static str,
-        /// Which launch, from 1.
+        /// The number of the launch, from 1.
         launch: usize,
     },
-    /// It saw no launch.
+    /// CUPTI saw no launch.
     #[error(
-        "CUPTI {version} saw none of the launches, as one does that is of an older CUDA than the driver's: `cargo x cupti` brings one that is not (PyPI's, 13 MB, into .venv)"
+        "CUPTI {version} saw none of the launches, as happens if it is older than the driver's CUDA: `cargo x cupti` installs one that matches (PyPI's, 13 MB, into .venv)"
     )]
     Deaf {
         /// Its version.
         version: String,
     },
-    /// What was counted is incomplete.
+    /// The counts are incomplete.
     #[error(
-        "CUPTI counted {counted} launches and dropped {dropped}, and {made} were made: counts that do not say whose they are are not shown"
+        "CUPTI counted {counted} launches and dropped {dropped}, but {made} were made: the counts are not shown, because they cannot be assigned to launches"
     )]
     Ranges {
         /// Launches in the counts.
@@ -104,17 +100,17 @@ pub enum Fault {
         /// Launches that were made.
         made: usize,
     },
-    /// What was recorded is incomplete.
+    /// The recording is incomplete.
     #[error(
-        "CUPTI dropped {dropped} records, so the table would be short of them: take fewer `--samples`, or a smaller `--n`"
+        "CUPTI dropped {dropped} records, so the table would lack them: use fewer `--samples` or a smaller `--n`"
     )]
     Dropped {
-        /// How many.
+        /// The number of dropped records.
         dropped: usize,
     },
-    /// The profile has another number of kernels than were launched.
+    /// The number of kernels in the profile is not the number of launches.
     #[error(
-        "the profile has {recorded} kernels, and {made} were launched: it does not show this run"
+        "the profile has {recorded} kernels, but {made} were launched, so it does not show this run"
     )]
     Launches {
         /// Kernels in the profile.
@@ -122,17 +118,17 @@ pub enum Fault {
         /// Launches that were made.
         made: u64,
     },
-    /// A GPU whose counters CUPTI does not read.
+    /// CUPTI cannot read the counters of a GPU this old.
     #[error(
-        "this GPU is {gpu}, and CUPTI reads counters from Turing (sm_75) on: `--profile` needs no counters"
+        "this GPU is {gpu}, but CUPTI reads counters only on Turing (sm_75) and newer: use `--profile`, which needs no counters"
     )]
     BeforeTuring {
         /// Its architecture.
         gpu: String,
     },
-    /// What else CUPTI says.
+    /// Any other error of CUPTI.
     #[error(
-        "CUPTI {version} does not go along with this GPU or its driver: {call} answers {code} ({text}); `cargo x cupti` brings another one"
+        "CUPTI {version} does not work with this GPU or its driver: {call} returned {code} ({text}); `cargo x cupti` installs another version"
     )]
     Other {
         /// Its version.
@@ -141,14 +137,14 @@ pub enum Fault {
         call: &'static str,
         /// CUPTI's number.
         code: u32,
-        /// CUPTI's words.
+        /// CUPTI's message.
         text: String,
     },
 }
 
-/// The way to a CUPTI.
+/// How to install CUPTI.
 const BRING: &str = if cfg!(target_os = "macos") {
     "NVIDIA makes none for macOS"
 } else {
-    "`cargo x cupti` brings it (PyPI's, 13 MB, into .venv), and so does the CUDA toolkit"
+    "`cargo x cupti` installs it (PyPI's, 13 MB, into .venv), and the CUDA toolkit includes it"
 };

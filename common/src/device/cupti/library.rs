@@ -1,6 +1,6 @@
-//! CUPTI, opened by path when it is asked for, and called by its functions' names.
+//! Loads CUPTI by path on demand, and looks up its functions by name.
 //!
-//! One of the files with `unsafe`: a library's functions are what its headers say.
+//! One of the files with `unsafe`: nothing checks the signatures of a library's functions.
 #![expect(unsafe_code, reason = "CUPTI is loaded at run time, and called through its C functions")]
 
 use std::{
@@ -23,16 +23,16 @@ pub struct Library {
     companions: Result<(), &'static str>,
 }
 
-/// The youngest of the functions that are called here.
+/// The newest of the functions that are called here.
 const YOUNGEST: [&str; 2] = ["cuptiProfilerHostInitialize", "cuptiRangeProfilerEnable"];
 
-/// What CUPTI answers where all is well.
+/// CUPTI's result for success.
 const SUCCESS: u32 = 0;
 
 impl Library {
-    /// The first CUPTI that can be loaded, of those in all usual places.
+    /// Loads CUPTI from the first of the usual places where that succeeds.
     ///
-    /// The driver is to be there: without it, some versions do not come back from their first call.
+    /// The driver must be installed: without it, the first call into some versions never returns.
     pub fn find() -> Result<&'static Library, Fault> {
         Library::first(find::cupti())
     }
@@ -42,8 +42,8 @@ impl Library {
         for path in places {
             match Library::open(&path) {
                 Ok(library) => return Ok(library),
-                // A file that is there and cannot be loaded is worth a word; a name that the loader
-                // does not know is not.
+                // An existing file that cannot be loaded is reported; a name that the loader cannot
+                // find is not.
                 Err(why) if path.exists() => fault = fault.or(Some(why)),
                 Err(_) => {}
             }
@@ -51,53 +51,54 @@ impl Library {
         Err(fault.unwrap_or(Fault::NoLibrary))
     }
 
-    /// Loads the library at a path, or of a name that the loader knows.
+    /// Loads the library at a path, or by a name that the loader can find.
     pub fn open(path: &Path) -> Result<&'static Library, Fault> {
         let companions = find::COMPANIONS.iter().try_for_each(|name| companion(path, name));
-        // SAFETY: NVIDIA's library; its initialisers touch nothing of ours. It stays loaded.
+        // SAFETY: this is NVIDIA's library, whose initialisers do not access our data. It stays
+        // loaded.
         let library = unsafe { libloading::Library::new(path) }.map_err(|error| {
             Fault::Unloadable { library: path.display().to_string(), reason: error.to_string() }
         })?;
         Ok(Box::leak(Box::new(Library { library, path: path.to_owned(), companions })))
     }
 
-    /// Whether what it counts with was beside it.
+    /// Checks that the libraries that it needs for counting can be opened.
     pub(super) fn complete(&self) -> Result<(), Fault> {
         let library = self.path.display().to_string();
         self.companions.map_err(|missing| Fault::NoCompanions { library, missing })
     }
 
-    /// Whether it has the functions that count, which came last.
+    /// Checks that it has the functions for counting, which are the newest that are called.
     pub(super) fn young(&self) -> Result<(), Fault> {
         YOUNGEST.iter().try_for_each(|name| {
-            // SAFETY: the function is looked up, and not called.
+            // SAFETY: the function is looked up but not called.
             unsafe { self.function::<*const u8>(name) }.map(drop)
         })
     }
 
-    /// A function of the library.
+    /// Returns a function of the library.
     ///
     /// # Safety
-    /// `F` is its C signature.
+    /// `F` must be the function's C signature.
     pub(super) unsafe fn function<F: Copy>(&self, name: &'static str) -> Result<F, Fault> {
-        // SAFETY: promised by the caller.
+        // SAFETY: the caller promises that `F` is the signature.
         let found = unsafe { self.library.get::<F>(name.as_bytes()) };
         let library = || self.path.display().to_string();
         found.map(|symbol| *symbol).map_err(|_| Fault::TooOld { library: library(), symbol: name })
     }
 
-    /// Calls the function that takes this structure.
+    /// Calls the function that accepts this structure.
     ///
     /// # Safety
-    /// What the structure points to is live, and as large as it says.
+    /// All pointers in the structure must point to live data of the stated sizes.
     pub(super) unsafe fn ask<P: Asked>(&self, params: &mut P) -> Result<(), Fault> {
-        // SAFETY: all of these functions take a pointer to their structure and answer a number.
+        // SAFETY: each of these functions accepts a pointer to its structure and returns a number.
         let code =
             unsafe { self.function::<unsafe extern "C" fn(*mut P) -> u32>(P::CALL)?(params) };
         self.answered(P::CALL, code)
     }
 
-    /// What an answer means.
+    /// Converts a result of CUPTI to an error.
     pub(super) fn answered(&self, call: &'static str, code: u32) -> Result<(), Fault> {
         Err(match code {
             SUCCESS => return Ok(()),
@@ -114,7 +115,7 @@ impl Library {
         })
     }
 
-    /// Its version, as `13.0`; before 13, those of CUDA 12 had numbers of their own.
+    /// The version, such as `13.0`; in CUDA 12, CUPTI numbered its versions separately.
     pub fn version(&self) -> String {
         type Version = unsafe extern "C" fn(*mut u32) -> u32;
         let mut version = 0;
@@ -122,18 +123,18 @@ impl Library {
         let _ = unsafe { self.function::<Version>("cuptiGetVersion") }
             .map(|get| unsafe { get(&mut version) });
         match version {
-            0 => "of no version".into(),
+            0 => "of unknown version".into(),
             10_000.. => format!("{}.{}", version / 10_000, version / 100 % 100),
             old => format!("API {old}"),
         }
     }
 
-    /// CUPTI's name for an answer.
+    /// CUPTI's name of a result.
     fn text(&self, code: u32) -> String {
         type Text = unsafe extern "C" fn(u32, *mut *const c_char) -> u32;
         let mut text = std::ptr::null();
-        // SAFETY: `cuptiGetResultString(CUptiResult, const char**)` writes one pointer, to a text of
-        // the library's own.
+        // SAFETY: `cuptiGetResultString(CUptiResult, const char**)` writes one pointer, to a string
+        // that the library owns.
         unsafe {
             let get = self.function::<Text>("cuptiGetResultString");
             match get.map(|get| get(code, &mut text)) {
@@ -144,11 +145,11 @@ impl Library {
     }
 }
 
-/// Opens what the library looks for by name: beside it, or where the loader knows it.
+/// Opens a library that CUPTI looks up by name: beside CUPTI, or where the loader finds it.
 fn companion(library: &Path, name: &'static str) -> Result<(), &'static str> {
     let beside = library.parent().unwrap_or(Path::new("")).join(name);
     let path = if beside.exists() { beside } else { name.into() };
-    // SAFETY: NVIDIA's library; its initialisers touch nothing of ours. It stays loaded.
+    // SAFETY: this is NVIDIA's library, whose initialisers do not access our data. It stays loaded.
     let opened = unsafe { libloading::Library::new(path) };
     opened.map(std::mem::forget).map_err(|_| name)
 }

@@ -1,7 +1,7 @@
-//! CUPTI, the library by which NVIDIA's tools look into a run, from inside the run.
+//! CUPTI, the library on which NVIDIA's profilers are built, called from inside the run.
 //!
-//! Nothing here is opened unless a flag asks for it: [`counters`] reads what the GPU counted of each
-//! launch, [`activity`] when everything of a run began and ended.
+//! It is opened only on demand: [`counters`] reads the hardware counters of each launch, and
+//! [`activity`] records when each activity of a run began and ended.
 
 pub mod activity;
 pub mod counters;

@@ -1,20 +1,20 @@
-//! What CUPTI's functions take: one structure each, as its headers have them.
+//! The argument structures of CUPTI's functions, as its headers define them.
 //!
-//! A structure begins with the size that the caller knows of it, which ends with its last field, so it
-//! is not always that of the type. CUPTI takes every size that a structure ever had; these are those
-//! of CUDA 12.6.
+//! A structure begins with its size as the caller knows it: up to the end of its last field, which
+//! may be less than the size of the type. CUPTI accepts every size that a structure has ever had;
+//! these sizes are those of CUDA 12.6.
 //!
-//! One of the files with `unsafe`: that a structure is laid out so is a promise.
+//! One of the files with `unsafe`: nothing checks the layout of a structure.
 #![expect(unsafe_code, reason = "C's structures are promised to have this layout")]
 
 use std::ffi::{c_char, c_void};
 
-/// What a function takes.
+/// The argument structure of a function.
 ///
 /// # Safety
-/// The type is laid out as the function of that name takes it.
+/// The type must have the layout that the function expects.
 pub(super) unsafe trait Asked {
-    /// The function.
+    /// The function's name.
     const CALL: &'static str;
 }
 
@@ -37,7 +37,7 @@ macro_rules! asked {
 
         impl Default for $name {
             fn default() -> $name {
-                // SAFETY: numbers and pointers, for which zero is a value.
+                // SAFETY: the fields are numbers and pointers, for which zero is valid.
                 $name { size: $size, ..unsafe { std::mem::zeroed() } }
             }
         }
@@ -46,7 +46,7 @@ macro_rules! asked {
 
 asked! {
     ProfilerInitialize, "cuptiProfilerInitialize", 16 {}
-    /// Whether a device can be counted on: each level is 3 where it can.
+    /// Asks whether a device supports counting: each level is 3 if it does.
     DeviceSupported, "cuptiProfilerDeviceSupported", 52 {
         device: i32,
         supported: u32,
@@ -56,18 +56,18 @@ asked! {
         confidential: u32,
         mining: u32,
         wsl: u32,
-        /// Of which functions: 0 is those of ranges.
+        /// The kind of functions: 0 means ranges.
         api: u32,
     }
     ChipName, "cuptiDeviceGetChipName", 32 { index: usize, name: *const c_char }
-    /// Asked twice: with no image for its size, then for the image.
+    /// Called twice: without an image to get its size, then with the image.
     Availability, "cuptiProfilerGetCounterAvailability", 40 {
         context: *mut c_void,
         image_size: usize,
         image: *mut u8,
     }
     HostInitialize, "cuptiProfilerHostInitialize", 48 {
-        /// 0 is that of ranges.
+        /// 0 means ranges.
         kind: u32,
         chip: *const c_char,
         availability: *const u8,
@@ -113,7 +113,7 @@ asked! {
         data: *mut u8,
         /// 1: each launch is a range.
         range: u32,
-        /// 2: each launch is run again for each pass, over the memory that it found.
+        /// 2: each launch is replayed for each pass, from the same memory contents.
         replay: u32,
         most: usize,
         levels: u16,

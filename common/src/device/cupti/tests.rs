@@ -1,4 +1,4 @@
-//! CUPTI's part, played by the library of `common/tests/fake/cupti.rs`, which fails on request.
+//! Tests with a fake CUPTI, the library of `common/tests/fake/cupti.rs`, which fails on demand.
 #![expect(unsafe_code, reason = "the library's functions are called")]
 
 use std::{
@@ -20,14 +20,14 @@ use super::{
 };
 use crate::{Error, Result};
 
-/// A library of one test's own.
+/// A copy of the fake library for one test.
 struct Fake {
     library: &'static Library,
     folder: PathBuf,
 }
 
-/// The library, built by the compiler that built this; nowhere where that one works for another system
-/// than this runs on.
+/// The fake library, built by the compiler of this test; `None` if that compiler builds for another
+/// system.
 fn built() -> Option<&'static Path> {
     static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
     let build = || {
@@ -48,12 +48,12 @@ fn built() -> Option<&'static Path> {
     };
     let built = BUILT.get_or_init(build).as_deref();
     if built.is_none() {
-        eprintln!("skipped: rustc builds no library for this system here");
+        eprintln!("skipped: rustc cannot build a library for this system here");
     }
     built
 }
 
-/// A copy of the library, with its companions, in a folder of that name.
+/// Copies the library and its companions into a folder with this name.
 fn folder(name: &str) -> Option<(PathBuf, PathBuf)> {
     let built = built()?;
     let folder = env::temp_dir().join(format!("Gerät cupti {name} {}", std::process::id()));
@@ -75,14 +75,14 @@ impl Fake {
     fn says(&self, text: &str) -> &Fake {
         let text = CString::new(text).unwrap();
         type Says = unsafe extern "C" fn(*const c_char);
-        // SAFETY: the fake's own function.
+        // SAFETY: the signature is that of the fake's function.
         unsafe { self.library.function::<Says>("fake_says").unwrap()(text.as_ptr()) };
         self
     }
 
-    /// What it has opened and nobody closed.
+    /// The number of objects that were opened but not closed.
     fn open(&self) -> i32 {
-        // SAFETY: the fake's own function.
+        // SAFETY: the signature is that of the fake's function.
         unsafe { self.library.function::<extern "C" fn() -> i32>("fake_open").unwrap()() }
     }
 
@@ -98,7 +98,7 @@ impl Fake {
 
 impl Drop for Fake {
     fn drop(&mut self) {
-        // Windows keeps a file that is loaded.
+        // Windows keeps a loaded file.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
@@ -132,7 +132,7 @@ fn a_launch_that_fails_is_its_own_error_and_leaves_nothing_open() {
     assert_eq!(fake.open(), 0);
 }
 
-/// What the library says, and a part of the sentence that follows.
+/// A fault of the library, and a part of the expected sentence.
 const FAULTS: [(&str, &str); 24] = [
     ("cuptiProfilerGetCounterAvailability=35", "NVreg_RestrictProfilingToAdminUsers=0"),
     ("cuptiRangeProfilerEnable=35", "run this as root"),
@@ -145,26 +145,26 @@ const FAULTS: [(&str, &str); 24] = [
     ("all=1 vgpu=2", "this is a virtual GPU"),
     ("cuptiRangeProfilerEnable=41", "in confidential mode"),
     ("all=1 confidential=1", "in confidential mode"),
-    ("all=1 sli=1", "CUPTI 13.5 does not go along with this GPU or its driver"),
+    ("all=1 sli=1", "CUPTI 13.5 does not work with this GPU or its driver"),
     ("cuptiProfilerHostInitialize=15", "lacks its companion"),
     ("nan=3", "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_st.sum` of launch 1 (NaN)"),
-    ("dropped=1", "counted 2 launches and dropped 1, and 2 were made"),
-    ("ranges=1", "counted 1 launches and dropped 0, and 2 were made"),
+    ("dropped=1", "counted 2 launches and dropped 1, but 2 were made"),
+    ("ranges=1", "counted 1 launches and dropped 0, but 2 were made"),
     ("ranges=0", "CUPTI 13.5 saw none of the launches"),
-    ("unsubmitted=1", "cuptiRangeProfilerStop answers 13"),
-    ("cuptiProfilerHostConfigAddMetrics=17", "answers 17 (CUPTI_ERROR_OF_SOME_KIND)"),
-    ("cuptiRangeProfilerSetConfig=10", "cuptiRangeProfilerSetConfig answers 10"),
+    ("unsubmitted=1", "cuptiRangeProfilerStop returned 13"),
+    ("cuptiProfilerHostConfigAddMetrics=17", "returned 17 (CUPTI_ERROR_OF_SOME_KIND)"),
+    ("cuptiRangeProfilerSetConfig=10", "cuptiRangeProfilerSetConfig returned 10"),
     (
         "cuptiRangeProfilerSetConfig=10 nameless=1",
-        "cuptiRangeProfilerSetConfig answers 10 (no name)",
+        "cuptiRangeProfilerSetConfig returned 10 (no name)",
     ),
-    ("cuptiRangeProfilerStart=15", "cuptiRangeProfilerStart answers 15"),
-    ("cuptiRangeProfilerDecodeData=7 version=28", "CUPTI API 28 does not go along"),
-    ("cuptiProfilerHostEvaluateToGpuValues=999", "cuptiProfilerHostEvaluateToGpuValues answers"),
+    ("cuptiRangeProfilerStart=15", "cuptiRangeProfilerStart returned 15"),
+    ("cuptiRangeProfilerDecodeData=7 version=28", "CUPTI API 28 does not work"),
+    ("cuptiProfilerHostEvaluateToGpuValues=999", "cuptiProfilerHostEvaluateToGpuValues returned"),
 ];
 
 #[test]
-fn every_fault_is_a_sentence_that_leaves_nothing_open() {
+fn every_fault_gives_its_sentence_and_closes_everything() {
     let Some(fake) = Fake::new("faults") else { return };
     for (fault, part) in FAULTS {
         let error = fake.says(fault).count(2).expect_err(fault);
@@ -177,7 +177,7 @@ fn every_fault_is_a_sentence_that_leaves_nothing_open() {
 }
 
 #[test]
-fn a_library_that_is_not_there_and_one_that_is_none_are_told_apart() {
+fn a_missing_library_and_a_broken_one_give_different_errors() {
     let nowhere = Path::new("nowhere/libcupti.so").to_owned();
     let missing = Library::first([nowhere.clone()].into_iter()).unwrap_err();
     assert_eq!(missing, Fault::NoLibrary);
@@ -201,7 +201,7 @@ fn the_first_library_that_can_be_loaded_is_taken() {
 }
 
 #[test]
-fn a_library_without_its_companions_is_said_before_it_is_asked() {
+fn missing_companions_are_reported_before_any_call() {
     let Some((folder, library)) = folder("alone") else { return };
     fs::write(folder.join(COMPANIONS[1]), "no library").unwrap();
     let library = Library::open(&library).unwrap();
@@ -212,8 +212,8 @@ fn a_library_without_its_companions_is_said_before_it_is_asked() {
 }
 
 #[test]
-fn a_library_of_before_12_6_is_too_old() {
-    // A library that every system has.
+fn a_library_from_before_12_6_is_too_old() {
+    // A library that exists on every system.
     let name = match () {
         () if cfg!(windows) => "kernel32.dll",
         () if cfg!(target_os = "macos") => "libSystem.B.dylib",
@@ -226,15 +226,15 @@ fn a_library_of_before_12_6_is_too_old() {
 }
 
 #[test]
-fn a_gpu_before_turing_is_not_asked() {
+fn a_gpu_before_turing_is_refused_without_a_call() {
     for (capability, gpu) in [((7, 0), "sm_70"), ((6, 1), "sm_61"), ((7, 2), "sm_72")] {
         let said = turing(capability).unwrap_err().to_string();
-        assert!(said.starts_with(&format!("this GPU is {gpu}, and CUPTI reads")), "{said}");
+        assert!(said.starts_with(&format!("this GPU is {gpu}, but CUPTI reads")), "{said}");
     }
     assert!([(7, 5), (8, 0), (9, 0), (12, 0)].map(turing).iter().all(Result::is_ok));
 }
 
-/// The recording is the program's own: one at a time.
+/// One recording per program: the tests take turns.
 static ONE: Mutex<()> = Mutex::new(());
 
 #[test]
@@ -257,7 +257,7 @@ fn records_become_events_by_time() {
         ]
     );
     assert_eq!((fake.open(), version.as_str()), (0, "13.5"));
-    // A function that CUPTI has no name for keeps its number.
+    // A function without a name in CUPTI keeps its number.
     let recording = Recording::with(fake.says("nameless=1").library).unwrap();
     let (events, _) = recording.finish().unwrap();
     assert_eq!(&*events[0].name, "function 307");
@@ -269,7 +269,7 @@ fn records_become_events_by_time() {
 }
 
 #[test]
-fn a_recording_that_is_short_or_refused_is_a_sentence() {
+fn incomplete_and_refused_recordings_are_errors() {
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(fake) = Fake::new("short") else { return };
     let recording = Recording::with(fake.library).unwrap();
@@ -282,5 +282,5 @@ fn a_recording_that_is_short_or_refused_is_a_sentence() {
     let recording = Recording::with(fake.says("").library).unwrap();
     fake.says("cuptiActivityFlushAll=999");
     let said = recording.finish().unwrap_err().to_string();
-    assert!(said.contains("cuptiActivityFlushAll answers 999"), "{said}");
+    assert!(said.contains("cuptiActivityFlushAll returned 999"), "{said}");
 }

@@ -26,7 +26,7 @@ fn call(memory: &Memory) -> Call<'_> {
 }
 
 #[test]
-fn what_is_large_is_not_checked_unless_it_is_asked_for() {
+fn large_inputs_are_checked_only_on_request() {
     let checks = |n, asked: Option<Vec<Check>>| {
         let simt = Interpreter::new(&Settings { checks: asked, ..Settings::default() });
         simt.watch(n);
@@ -42,7 +42,7 @@ fn what_is_large_is_not_checked_unless_it_is_asked_for() {
 }
 
 #[test]
-fn a_trace_is_kept_where_it_is_asked_for() {
+fn accesses_are_recorded_on_request() {
     for traced in [0, 1, 2] {
         let simt = Interpreter::new(&Settings { traced, ..Settings::default() });
         simt.watch(1);
@@ -51,17 +51,17 @@ fn a_trace_is_kept_where_it_is_asked_for() {
 }
 
 #[test]
-fn what_launches_leave_to_each_other_is_looked_for_up_to_a_size() {
+fn state_between_launches_is_examined_up_to_a_size() {
     let simt = Interpreter::new(&Settings::default());
     let program = simt.load(&counts()).unwrap();
     let memory = simt.alloc("tickets", 4).unwrap();
-    let left = |n| {
+    let findings = |n| {
         simt.fill(&memory, 0).unwrap();
         simt.restart();
         let twice = || (0..2).try_for_each(|_| simt.launch(&program, &call(&memory)));
         simt.state_of(n, twice).len()
     };
-    assert_eq!([left(1), left(CHECKED), left(CHECKED + 1)], [1, 1, 0]);
+    assert_eq!([findings(1), findings(CHECKED), findings(CHECKED + 1)], [1, 1, 0]);
 }
 
 #[test]
@@ -71,9 +71,9 @@ fn more_than_the_host_has_is_refused_with_both_sizes() {
     assert!(matches!(error, Error::Memory { place: "host", needed, .. } if needed == u64::MAX - 1));
 }
 
-/// As much as there is fits once, again and again, and not twice at a time.
+/// Most of the memory can be allocated repeatedly, but not twice at the same time.
 #[test]
-fn memory_that_is_dropped_is_free_again() {
+fn dropped_memory_is_free_again() {
     let mut config = simt::Config::default();
     config.memory = 1000;
     let simt = Interpreter::new(&Settings::default());
@@ -85,9 +85,9 @@ fn memory_that_is_dropped_is_free_again() {
     }
 }
 
-/// What was loaded last is loaded again only with the same text and the same source.
+/// A cached module is reused only for the same PTX and the same source.
 #[test]
-fn a_module_is_kept_for_its_own_text_and_source() {
+fn a_module_is_cached_by_its_ptx_and_source() {
     let simt = Interpreter::new(&Settings::default());
     let load = |text: &str, source: &str| {
         let (text, source) = (text.to_owned(), source.to_owned());
@@ -101,16 +101,16 @@ fn a_module_is_kept_for_its_own_text_and_source() {
 }
 
 #[test]
-fn checks_are_read_as_they_are_called() {
+fn checks_are_parsed_by_their_names() {
     let read = ["races", "memory", "sync"].map(|text| text.parse::<Check>().unwrap());
     assert_eq!(read, Check::ALL);
     let said = "all".parse::<Check>().unwrap_err().to_string();
-    assert!(said.contains("`all` is no check: take races, memory or sync, or none"), "{said}");
+    assert!(said.contains("`all` is not a check: use races, memory, sync or none"), "{said}");
 }
 
-/// PTX of our own that cannot be read is the interpreter's fault, and a file's is the file's.
+/// The error blames the interpreter for our own PTX, and the file for PTX from a file.
 #[test]
-fn text_that_cannot_be_read_is_told_apart() {
+fn broken_ptx_is_blamed_on_the_right_place() {
     let simt = Interpreter::new(&Settings::default());
     let said = |source: &str| {
         let (text, source) = ("no PTX".to_owned(), source.to_owned());

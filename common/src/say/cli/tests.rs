@@ -5,7 +5,7 @@ use crate::{
     plan::{Phase, Plan},
 };
 
-/// A step of as many elements a block as the device has multiprocessors.
+/// A step of as many elements per block as the device has multiprocessors.
 static STEP: Step = Step {
     name: "by-sms",
     cures: "",
@@ -13,6 +13,7 @@ static STEP: Step = Step {
     kernel: Kernel { path: "", source: "", includes: &[], ptx: ["", "", ""] },
     blocks: &[64, 128, 256, 512, 1024],
     aligned: 1,
+    fixed_order: false,
     plan: |problem| {
         let tile = u64::from(problem.chip.sms);
         let entry = "reduce".into();
@@ -21,7 +22,7 @@ static STEP: Step = Step {
     variants: &[],
 };
 
-/// Two steps for the youngest GPU, one of them in clusters that are larger than any.
+/// Two steps for the newest GPU, one of them in clusters that are too large for any GPU.
 fn young() -> [&'static Step; 2] {
     const SOURCE: &str = "// By hand.\n";
     let ptx = ".version 8.4\n.target sm_120\n.address_size 64\n.visible .entry \
@@ -60,14 +61,13 @@ fn ran(steps: &[&'static Step], gpu: &str) -> Result<Vec<String>, String> {
 }
 
 #[test]
-fn where_no_step_of_many_can_run_it_is_said_why() {
+fn if_no_step_can_run_the_reasons_are_printed() {
     let [young, clustered] = young();
     let said = ran(&[young, clustered], "sm_90").unwrap_err();
-    let start =
-        "2 nothing of this runs here: young: the kernel is built for sm_120, and this GPU is sm_90";
+    let start = "2 none of these steps runs here: young: the kernel is built for sm_120, but this GPU is sm_90";
     assert!(said.starts_with(start), "{said}");
     let said = ran(&[clustered, clustered], "sm_120").unwrap_err();
-    let part = "clustered: `reduce` needs clusters of 32 blocks, and this GPU has clusters of 8";
+    let part = "clustered: `reduce` needs clusters of 32 blocks, but this GPU has clusters of 8";
     assert_eq!(said.matches(part).count(), 2, "{said}");
 }
 
@@ -89,7 +89,7 @@ fn explain_plans_for_the_device_s_own_multiprocessors() {
 }
 
 #[test]
-fn a_wrong_value_of_a_variable_is_traced_to_it() {
+fn an_invalid_value_is_traced_to_its_variable() {
     let error = |args: &[&str]| {
         let words = ["v0"].iter().chain(args);
         Program::command().try_get_matches_from(words).expect_err("it is refused")
@@ -108,7 +108,7 @@ fn a_wrong_value_of_a_variable_is_traced_to_it() {
                 "note: the value is that of the variable {variable}, which is `foo`: change or unset it"
             )
         );
-        // Whoever wrote it knows where, and another variable has nothing to do with it.
+        // There is no note for a flag on the command line, nor for another variable.
         assert_eq!(said(&wrong, &["v0", option, "foo"], variable, "foo"), None);
         assert_eq!(said(&wrong, &["v0", &format!("{option}=foo")], variable, "foo"), None);
         assert_eq!(said(&wrong, &["v0"], "REDUCE_SEED", "foo"), None);

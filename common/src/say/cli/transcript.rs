@@ -1,4 +1,4 @@
-//! What whole runs print, to the letter: of a small kernel that is right, and of four that are not.
+//! Transcripts of whole runs, of a correct kernel and of four broken ones.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use crate::{
     plan::{Phase, Plan},
 };
 
-/// As a reader would write it; the interpreter runs [`PTX`].
+/// The source, as a reader would write it; the interpreter runs [`PTX`].
 const SOURCE: &str = "// Lanes that add are neighbours.
 extern \"C\" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
@@ -28,7 +28,7 @@ extern \"C\" __global__ void reduce(const Element* in, Element* out, unsigned lo
 }
 ";
 
-/// Of no compiler: what this prints changes with what is printed alone.
+/// PTX that does not depend on a compiler, so that a transcript changes only with the output code.
 const PTX: &str = "
 .version 8.4
 .target sm_60
@@ -101,7 +101,7 @@ End:
 .file 1 \"kernel.cu\"
 ";
 
-/// A step with that kernel, but for one change of its text.
+/// A step with that kernel, after one replacement in its PTX.
 fn step(name: &'static str, change: Option<(&str, &str)>) -> &'static Step {
     let text = change.map_or(PTX.to_owned(), |(old, new)| {
         assert!(PTX.contains(old), "{name}: there is no {old}");
@@ -128,12 +128,13 @@ fn step(name: &'static str, change: Option<(&str, &str)>) -> &'static Step {
         kernel,
         blocks: &[64, 128],
         aligned: 1,
+        fixed_order: false,
         plan,
         variants: &[],
     }))
 }
 
-/// The same in clusters that no GPU has.
+/// The same step in clusters that no GPU supports.
 fn clustered() -> &'static Step {
     let tree = step("clustered", None);
     let plan = |problem: &Problem| {
@@ -144,12 +145,12 @@ fn clustered() -> &'static Step {
     Box::leak(Box::new(Step { plan, variants: &[], kernel: Kernel { ..tree.kernel }, ..*tree }))
 }
 
-/// What is typed, what a program of these steps prints, and what it says at its end.
+/// The command line, the output of a program with these steps, and its error.
 fn printed(steps: &[&'static Step], show: Show, args: &str) -> String {
     let names: Vec<&str> = steps.iter().map(|step| step.name).collect();
     let words: Vec<&str> = args.split_whitespace().collect();
     let text = said(steps, show, &words);
-    // Records, sentences on standard error and a reader's own source are as wide as they are.
+    // Records, errors and a reader's own source may be wider.
     let free = |line: &str| line.starts_with("error: ") || line.contains(" | ");
     let wide = |line: &&str| line.chars().count() > 80 && !free(line);
     if !args.contains("--format") {
@@ -181,7 +182,7 @@ fn options(words: &[&str]) -> Options {
 }
 
 #[test]
-fn a_kernel_of_one_s_own_takes_the_place_of_the_step_s() {
+fn an_own_kernel_replaces_the_step_s() {
     let file = std::env::temp_dir().join(format!("own-{}.ptx", std::process::id()));
     std::fs::write(&file, PTX.replace("ADD", "add.s32")).unwrap();
     let tree = step("tree", None);
@@ -193,7 +194,7 @@ fn a_kernel_of_one_s_own_takes_the_place_of_the_step_s() {
     std::fs::remove_file(file).unwrap();
 }
 
-/// `UPDATE_EXPECT=1 cargo test -p common` writes the files anew: look at what has changed in them.
+/// `UPDATE_EXPECT=1 cargo test -p common` rewrites the files: check the difference.
 #[test]
 fn a_step_alone_prints_its_counts() {
     let tree = step("tree", None);
@@ -220,13 +221,13 @@ fn a_step_alone_prints_its_counts() {
 }
 
 #[test]
-fn what_is_wrong_is_said_with_its_reason() {
+fn a_wrong_sum_is_reported_with_its_reason() {
     let minus = step("minus", Some(("ADD %x, %x, %y;", "sub.s32 %x, %x, %y;")));
     let racy = step("racy", Some(("    .loc 1 11 9\n    bar.sync 0;\n", "")));
     let unsure = step("unsure", Some(("setp.ge.u64 %p, %i, %n;", "setp.gt.u64 %p, %i, %n;")));
     let silent = step("silent", Some(("st.global.b32 [%to], %x;", "")));
     let ones = step("ones", Some(("ld.global.b32 %x, [%from];", "mov.b32 %x, 1;")));
-    // Who does not add does not wait either.
+    // Threads that do not add skip the barrier.
     let apart = step(
         "apart",
         Some((
@@ -234,7 +235,7 @@ fn what_is_wrong_is_said_with_its_reason() {
             "    .loc 1 11 9\n    bar.sync 0;\nRest:\n",
         )),
     );
-    // The lanes of a warp meet at two places in place of one, and warps not at all.
+    // The lanes of a warp wait at two barriers instead of one; whole warps are unaffected.
     let parted = step(
         "parted",
         Some((
@@ -296,7 +297,7 @@ fn the_ladder_has_one_table_for_each_problem() {
     expect_file!["../said/ladder.txt"].assert_eq(&text);
 }
 
-/// Nobody reads on.
+/// A writer whose reader has closed.
 struct Gone(io::ErrorKind);
 
 impl Write for Gone {
@@ -316,7 +317,7 @@ fn a_closed_pipe_is_no_error_and_a_full_disk_is_one() {
     let ended = |kind| print(&[tree], &options, alone, &mut Gone(kind));
     let closed = ended(io::ErrorKind::BrokenPipe);
     assert!(matches!(closed, Err(Stop::Closed)));
-    // An exit code has no other face.
+    // Exit codes cannot be compared, but their debug output can.
     assert_eq!(format!("{:?}", exit(closed)), format!("{:?}", ExitCode::SUCCESS));
     assert_eq!(format!("{:?}", exit(Ok(()))), format!("{:?}", ExitCode::SUCCESS));
     let full = ended(io::ErrorKind::StorageFull);

@@ -1,4 +1,4 @@
-//! One lane's access to one word, held against those before it.
+//! Compares one lane's access to one word with earlier accesses.
 
 use super::clock::Cluster;
 use super::release::Logs;
@@ -8,14 +8,14 @@ use crate::model::Space;
 use crate::observe::memory::lanes;
 use crate::observer::Access;
 
-/// Who accesses, and all that is needed to tell what it knows.
+/// One access, and the state that decides which accesses it is ordered after.
 pub(super) struct Accessor<'a> {
     pub(super) cluster: &'a Cluster,
     pub(super) logs: &'a Logs,
     pub(super) rank: usize,
     pub(super) warp: u32,
     pub(super) reports: &'a mut Reports,
-    /// What the whole warp does.
+    /// The access of the whole warp.
     pub(super) access: Option<&'a Access<'a>>,
 }
 
@@ -40,7 +40,7 @@ impl Accessor<'_> {
         self.logs.know(block.index, own.chain(block.refs.iter().copied()), e, known)
     }
 
-    /// One lane's access to a word.
+    /// Checks one lane's access to a word.
     #[inline]
     pub(super) fn word(
         &mut self,
@@ -69,7 +69,7 @@ impl Accessor<'_> {
     #[cold]
     fn raced(&mut self, e: &Entry, wrote: bool, entry: &Entry, writes: bool, target: Target) {
         let own = self.cluster.blocks[self.rank].index;
-        // Within a block every scope will do, within a cluster that of the cluster.
+        // Within a block any scope suffices; within a cluster, cluster scope.
         let (needed, unordered) = match self.cluster.rank_of(e.block) {
             _ if e.block == own => (0, Apart::Unordered),
             Some(_) => (1, Apart::Cluster),
@@ -92,7 +92,7 @@ impl Accessor<'_> {
 }
 
 impl Accessor<'_> {
-    /// Whether both are stores of one value by one instruction of one warp.
+    /// Whether both are stores of the same value by one instruction of one warp.
     fn stores_the_same(&self, e: &Entry, entry: &Entry, target: Target) -> bool {
         let one = entry.by(e.lanes) == *e;
         let Some(access) = self.access.filter(|_| one) else { return false };
@@ -105,7 +105,7 @@ impl Accessor<'_> {
     }
 }
 
-/// Where a lane's access goes.
+/// The target of a lane's access.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Target {
     pub(super) lane: u32,

@@ -1,9 +1,9 @@
-//! Who knows what: the happens-before order, kept as times on one clock a cluster.
+//! The happens-before order: times on one clock per cluster.
 //!
-//! The clock of a cluster ticks at every synchronisation in it. A thread knows an access of
-//! another one if it knows a time at which that access was over. Barriers make the same times
-//! known to many threads at once, so a block keeps one time for all its threads, a warp one for
-//! all its lanes, and only what partial masks and atomics hand over is kept by lane.
+//! The clock of a cluster ticks at every synchronisation in it. A thread *knows* an access of
+//! another thread if that access happens before the thread's next one: it knows a time at which the
+//! access was complete. A barrier gives the same times to many threads, so a block has one time for
+//! all its threads, and a warp one for all its lanes. Only orders that partial masks and atomics create are kept by lane.
 
 use std::sync::Arc;
 
@@ -11,55 +11,55 @@ use super::release::{Ref, Release};
 use super::shadow::{Entry, Strength};
 use super::unwaited::Unwaited;
 
-/// The clock of a cluster, and what each of its blocks knows.
+/// The clock of a cluster, and the times that each of its blocks knows.
 #[derive(Debug, Clone)]
 pub(super) struct Cluster {
     pub(super) now: u32,
     pub(super) blocks: Vec<BlockClock>,
-    /// Of the last cluster barrier: when each warp arrived, by rank and warp.
+    /// The last cluster barrier: when each warp arrived, by rank and warp.
     pub(super) met: Arc<Vec<[u32; 32]>>,
-    /// Of the one before: all that warps know which have not waited for the last one yet.
+    /// The barrier before it, for warps that have not yet waited for the last one.
     pub(super) met_before: Arc<Vec<[u32; 32]>>,
-    /// Arrivals at the next one; 0 for warps that have not arrived.
+    /// Arrivals at the next barrier; 0 for warps that have not arrived.
     pub(super) arriving: Vec<[u32; 32]>,
-    /// By rank, the warps that wait for the next one, and those that have waited for the last.
+    /// By rank, the warps that wait for the next barrier, and those that have waited for the last.
     pub(super) waits: Vec<(u32, u32)>,
 }
 
-/// What the threads of a block know.
+/// The accesses that the threads of a block know.
 #[derive(Debug, Clone, Default)]
 pub(super) struct BlockClock {
     /// Linear index of the block.
     pub(super) index: u32,
     pub(super) live: bool,
-    /// The last barrier of the whole block: all that it did until then is known to all of it.
+    /// The time of the last barrier of the whole block: all its threads know all earlier accesses of the block.
     pub(super) base: u32,
     pub(super) warps: Vec<WarpClock>,
-    /// What all its threads have acquired.
+    /// Releases that all its threads have acquired.
     pub(super) refs: Vec<Ref>,
-    /// What they have read but not acquired: a fence is missing.
+    /// Releases that they have read but not acquired: a fence is missing.
     pub(super) pending: Vec<Ref>,
-    /// Lanes that went ahead of a barrier (`bar.arrive`), by barrier and warp.
+    /// Lanes that arrived at a barrier without waiting (`bar.arrive`), by barrier and warp.
     pub(super) ahead: Vec<(u32, Vec<u32>)>,
 }
 
-/// What the lanes of a warp know.
+/// The accesses that the lanes of a warp know.
 #[derive(Debug, Clone, Default)]
 pub(super) struct WarpClock {
-    /// The last barrier of the whole warp.
+    /// The time of the last barrier of the whole warp.
     pub(super) base: u32,
-    /// After barriers with partial masks: what each lane knows of each.
+    /// After barriers with partial masks: the time up to which each lane knows each other lane.
     pub(super) rows: Option<Box<[[u32; 32]; 32]>>,
-    /// Lanes that the block was given, and those that have left it.
+    /// Lanes that the warp has, and those that have exited.
     pub(super) lanes: u32,
     pub(super) exited: u32,
-    /// Acquired, read but not acquired, and fenced for release: each by lanes.
+    /// Acquired, read but not acquired, and fenced for release: each with a mask of lanes.
     pub(super) refs: Vec<(u32, Ref)>,
     pub(super) pending: Vec<(u32, Ref)>,
     pub(super) fenced: Vec<(u32, Arc<Release>)>,
-    /// Lanes that have stored nothing to global memory since they were fenced for release.
+    /// Lanes that have not stored to global memory since their last releasing fence.
     pub(super) fresh: u32,
-    /// Copies of its threads, where there are any.
+    /// Asynchronous copies of its threads, if there are any.
     pub(super) copies: Option<Box<Unwaited>>,
 }
 
@@ -75,7 +75,7 @@ impl Cluster {
         }
     }
 
-    /// A block begins at a rank.
+    /// Starts a block at a rank.
     pub(super) fn begin(&mut self, rank: usize, index: u32, threads: u32) {
         while self.blocks.len() <= rank {
             self.blocks.push(BlockClock::default());
@@ -101,22 +101,22 @@ impl Cluster {
     }
 
     pub(super) fn rank_of(&self, block: u32) -> Option<usize> {
-        // A block that has left is remembered until another one takes its place.
+        // A block that has ended is remembered until another one takes its place.
         self.blocks.iter().position(|b| b.index == block)
     }
 
-    /// What a warp knows by cluster barriers: the last one only if it has waited for it.
+    /// The times that a warp knows through cluster barriers: of the last one only if it has waited for it.
     fn met(&self, rank: usize, warp: u32) -> &Arc<Vec<[u32; 32]>> {
         if self.waits[rank].1 >> warp & 1 == 1 { &self.met } else { &self.met_before }
     }
 
-    /// A warp comes to the wait of a cluster barrier.
+    /// A warp reaches the wait of a cluster barrier.
     pub(super) fn cluster_wait(&mut self, rank: usize, warp: usize) {
         let (next, last) = &mut self.waits[rank];
         *(if self.arriving[rank][warp] == 0 { last } else { next }) |= 1 << warp;
     }
 
-    /// Whether a lane knows all of an entry to be over; `None` where that depends on what it has
+    /// Whether a lane knows all of an entry; `None` if that depends on the releases that it has
     /// acquired.
     #[inline]
     pub(super) fn knows(&self, rank: usize, warp: u32, lane: u32, e: &Entry) -> Option<bool> {
@@ -153,7 +153,7 @@ impl Cluster {
         }
     }
 
-    /// The lanes of an entry of which a lane knows by itself and by warp barriers.
+    /// The lanes of an entry that a lane knows through its own order and warp barriers.
     pub(super) fn lanes_known(&self, rank: usize, warp: u32, lane: u32, e: &Entry) -> u32 {
         let block = &self.blocks[rank];
         if e.strength() == Strength::Async || e.block != block.index || e.warp() != warp {
@@ -217,7 +217,7 @@ impl Cluster {
         self.now += 1;
     }
 
-    /// What lanes of a warp know now, to be handed over.
+    /// The accesses that lanes of a warp know now, as a release.
     pub(super) fn release(&mut self, rank: usize, warp: u32, mask: u32, scope: u8) -> Release {
         let block = &self.blocks[rank];
         let clock = &block.warps[warp as usize];
@@ -241,7 +241,7 @@ impl Cluster {
         release
     }
 
-    /// A fence turns what lanes have read into what they have acquired.
+    /// A fence acquires the releases that the lanes have read.
     pub(super) fn acquire_pending(&mut self, rank: usize, warp: usize, mask: u32, scope: u8) {
         let BlockClock { warps, pending, .. } = &mut self.blocks[rank];
         let clock = &mut warps[warp];
@@ -258,7 +258,7 @@ impl Cluster {
         }
     }
 
-    /// All blocks meet, each warp as of its arrival.
+    /// All blocks meet; each warp releases what it knew at its arrival.
     pub(super) fn cluster_barrier(&mut self, rank: usize, lanes: &[u32]) {
         let met = &mut Arc::make_mut(&mut self.met)[rank];
         Arc::make_mut(&mut self.met_before)[rank] = *met;
@@ -268,7 +268,7 @@ impl Cluster {
             *met = if arrived != 0 { arrived } else { self.now };
         }
         self.now += 1;
-        // What one block has acquired, all know now.
+        // All blocks now know the releases that one of them has acquired.
         let all: Vec<Ref> = self
             .blocks
             .iter()
@@ -287,7 +287,7 @@ impl Cluster {
     }
 }
 
-/// Adds what was acquired: of one log, the longest part counts.
+/// Adds an acquired release; of each log, the longest prefix is kept.
 pub(super) fn add(refs: &mut Vec<Ref>, new: Ref) {
     match refs.iter_mut().find(|r| r.log == new.log && r.scope == new.scope) {
         Some(r) => r.length = r.length.max(new.length),
@@ -295,7 +295,7 @@ pub(super) fn add(refs: &mut Vec<Ref>, new: Ref) {
     }
 }
 
-/// The same, for some lanes.
+/// Does the same for some lanes.
 pub(super) fn add_for(refs: &mut Vec<(u32, Ref)>, lanes: u32, new: Ref) {
     for (m, r) in refs.iter_mut() {
         if r.log == new.log && r.scope == new.scope && *m & !lanes == 0 {

@@ -1,9 +1,9 @@
-//! Asynchronous copies: those that a thread waits for by itself, and the copy engine's, which sees
-//! memory by a way of its own.
+//! Asynchronous copies: those that their own thread waits for, and those of the copy engine, which
+//! accesses memory through another proxy.
 //!
-//! Until its thread has waited for it, a copy of `cp.async` is ordered with nobody's accesses; from
-//! then on it is as if the thread had written there itself. What threads write, the engine sees only
-//! behind a `fence.proxy.async`.
+//! A copy of `cp.async` is unordered with all accesses until its thread has waited for it; after
+//! that it counts as a write of that thread. The engine sees writes of threads only
+//! after a `fence.proxy.async`.
 
 use super::accessor::Accessor;
 use super::reports::Side;
@@ -15,9 +15,9 @@ use crate::observe::memory::lanes;
 use crate::observer::{Access, At, Copy};
 
 impl Races {
-    /// A copy that its thread has to wait for: what it writes, by nobody's order.
+    /// The write of a copy that its thread must wait for: no access is ordered with it.
     pub(super) fn unwaited(&mut self, at: &At<'_>, copy: &Copy) -> Entry {
-        // No mbarrier has such a number.
+        // No mbarrier has this number.
         let entry = self.entry(at, Strength::Async, Scope::Sys).by(u32::MAX - copy.lane);
         let place = self.place(&at.block);
         let warp = &mut self.clusters[place].blocks[at.block.rank as usize].warps[at.warp as usize];
@@ -28,7 +28,7 @@ impl Races {
         entry
     }
 
-    /// Threads put copies into a group, or wait for some: those are theirs from now on.
+    /// Threads commit copies to a group, or wait for groups: from then on the copies are ordered like the thread's own writes.
     pub(super) fn waited(&mut self, at: &At<'_>, group: CopyGroup) {
         let place = self.place(&at.block);
         let rank = at.block.rank as usize;
@@ -60,7 +60,7 @@ impl Races {
         }
     }
 
-    /// Threads write to shared memory of a kernel that uses the copy engine.
+    /// Threads write to shared memory in a kernel that uses the copy engine.
     #[cold]
     pub(super) fn write_unfenced(&mut self, at: &At<'_>, access: &Access<'_>) {
         let place = self.place(&at.block);
@@ -78,7 +78,7 @@ impl Races {
         }
     }
 
-    /// A fence of some threads: what they know to be written, the engine sees.
+    /// A proxy fence: the engine sees all writes that these threads know.
     #[cold]
     pub(super) fn proxy_fenced(&mut self, at: &At<'_>) {
         let place = self.place(&at.block);
@@ -109,7 +109,7 @@ impl Races {
         }
     }
 
-    /// A block begins: what was written in its place before is over.
+    /// A new block starts: writes of its predecessor are complete.
     pub(super) fn forget_unfenced(&mut self, place: usize, rank: usize) {
         self.unfenced.retain(|&(p, r, _), _| (p, r) != (place, rank));
     }

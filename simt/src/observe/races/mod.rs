@@ -1,13 +1,13 @@
-//! The race check: accesses to one place, one of them a write, that nothing orders.
+//! The race check: unordered accesses to one address, at least one of them a write.
 //!
-//! It follows happens-before, not luck: block barriers, warp barriers with their masks, cluster
+//! It checks the happens-before order and not the order of one run: block barriers, warp barriers with their masks, cluster
 //! barriers, `mbarrier` phases, and release and acquire through atomics, flags and fences. A
-//! shuffle orders nothing. Two accesses that no chain of these connects are reported whichever
+//! shuffle orders nothing. Two accesses that are not connected by a chain of these are reported, whichever
 //! of them came first, so every schedule that takes the same path gives the same verdict.
 //!
-//! `shadow` remembers accesses, `clock` says who knows what within a cluster, `release` what is
-//! handed over through memory, and `order` what barriers and fences make of both; `accessor`
-//! holds one access against those before it, `reports` keeps what was found.
+//! `shadow` records accesses, `clock` has the happens-before order within a cluster, `release` the order
+//! through memory, and `order` applies barriers and fences to both; `accessor`
+//! compares one access with earlier ones, and `reports` keeps the findings.
 
 mod accessor;
 mod clock;
@@ -40,41 +40,41 @@ use crate::observer::{
 
 /// Finds data races and unordered volatile pairs in shared and global memory.
 ///
-/// One gap is known: a store to a flag does not end what was released through it before.
+/// Known gap: a store to a flag does not end the release sequence of earlier releases.
 #[derive(Debug, Clone, Default)]
 pub struct Races {
     reports: Reports,
-    /// Clusters that run or have run: places are used again.
+    /// Clusters that run or have run; their slots are reused.
     clusters: Vec<Cluster>,
-    /// Shared memory, by the place of the cluster and the rank of the block.
+    /// Shared memory, by slot of the cluster and rank of the block.
     shared: Vec<Vec<Shared>>,
     places: FxHashMap<u64, usize>,
     free: Vec<usize>,
-    /// Index of the last cluster and its place.
+    /// Index of the last cluster and its slot.
     current: Option<(u64, usize)>,
     global: Global,
     logs: Logs,
     shared_bytes: u32,
-    /// What only `ld.global.nc` may touch, where the kernel has such loads.
+    /// Memory that only `ld.global.nc` may access, if the kernel has such loads.
     readonly: Readonly,
     reads_only: bool,
-    /// What threads wrote unseen by the copy engine, where the kernel uses it.
+    /// Writes of threads that the copy engine does not see, if the kernel uses it.
     unfenced: Unfenced,
     engine: bool,
 }
 
 impl Races {
-    /// An observer that has found nothing yet.
+    /// An observer without findings.
     pub fn new() -> Races {
         Races::default()
     }
 
-    /// What was found, in the order in which it was met.
+    /// The findings, in the order of detection.
     pub fn findings(&self) -> &[Finding] {
         self.reports.found.findings()
     }
 
-    /// The place of the block's cluster.
+    /// The slot of the block's cluster.
     #[inline]
     fn place(&mut self, block: &Block) -> usize {
         match self.current {
@@ -87,7 +87,7 @@ impl Races {
         }
     }
 
-    /// Bytes of one lane, word by word.
+    /// The bytes of one lane, word by word.
     fn span(
         &mut self,
         at: &At<'_>,
@@ -153,7 +153,7 @@ impl Races {
         }
     }
 
-    /// What a strong access hands over or takes.
+    /// Applies the release and acquire of a strong access.
     #[cold]
     fn strong(&mut self, at: &At<'_>, access: &Access<'_>) {
         let place = self.place(&at.block);
@@ -194,8 +194,8 @@ impl Races {
         add_for(if acquires { &mut warp.refs } else { &mut warp.pending }, lanes, r);
     }
 
-    /// Whether a store to global memory is the first after a fence: a flag for other blocks, which
-    /// are meant to see it come.
+    /// Whether a store to global memory is the first after a fence: then it is a flag, which other blocks
+    /// are meant to poll.
     fn publishes(&mut self, at: &At<'_>, access: &Access<'_>) -> bool {
         if access.space != Space::Global || access.wrote == 0 {
             return false;
@@ -208,7 +208,7 @@ impl Races {
         publishes
     }
 
-    /// What a lane knew at its last releasing fence.
+    /// The accesses that a lane knew at its last releasing fence.
     fn fenced(&self, place: usize, rank: usize, warp: u32, lane: u32) -> Option<Arc<Release>> {
         let fenced = &self.clusters[place].blocks[rank].warps[warp as usize].fenced;
         fenced.iter().find(|(m, _)| m >> lane & 1 == 1).map(|(_, r)| r.clone())
@@ -226,7 +226,7 @@ impl Races {
         )
     }
 
-    /// A coalesced access of a whole warp: line by line. Returns whether that is what it was.
+    /// Records a coalesced access of a whole warp line by line. Returns whether it was one.
     #[inline]
     fn lines(&mut self, at: &At<'_>, access: &Access<'_>, entry: Entry) -> bool {
         let bytes = u64::from(access.bytes());
@@ -259,7 +259,7 @@ impl Races {
     }
 }
 
-/// Bytes that one lane touches.
+/// Bytes that one lane accesses.
 #[derive(Debug, Clone, Copy)]
 struct Span {
     lane: u32,
@@ -268,7 +268,7 @@ struct Span {
     bytes: u64,
 }
 
-/// What an access does to its words.
+/// The kind of access to a word.
 #[derive(Debug, Clone, Copy)]
 struct Kind {
     reads: bool,
@@ -279,7 +279,7 @@ impl Kind {
     const READ: Kind = Kind { reads: true, writes: false };
     const WRITE: Kind = Kind { reads: false, writes: true };
 
-    /// An atomic counts as a write alone: whatever a read of it races with, the write does too.
+    /// An atomic counts only as a write: every race of its read is also a race of its write.
     fn of(access: &Access<'_>, lane: u32) -> Kind {
         if access.wrote >> lane & 1 == 1 { Kind::WRITE } else { Kind::READ }
     }
@@ -315,7 +315,7 @@ impl Observer for Races {
     }
 
     fn launch_begin(&mut self, launch: &LaunchInfo<'_>) {
-        // A launch begins when all before it is over.
+        // A launch begins after all earlier ones have ended.
         self.places.clear();
         self.clusters.clear();
         self.shared.clear();

@@ -1,4 +1,4 @@
-//! What orders accesses: barriers, fences and `mbarrier` phases.
+//! Operations that order accesses: barriers, fences and `mbarrier` phases.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::observe::memory::lanes;
 use crate::observer::{Arrive, At, Block, Complete, Level, Mbarrier, MbarrierOp};
 
 impl Races {
-    /// Lanes arrive and go on: what they know goes ahead of them.
+    /// Lanes arrive and continue: the barrier releases the accesses that they know.
     pub(super) fn arrived(&mut self, at: &At<'_>, arrive: &Arrive) {
         if !arrive.arrive_only {
             return;
@@ -42,7 +42,7 @@ impl Races {
         }
     }
 
-    /// A barrier opens: those who met know what all of them knew.
+    /// A barrier opens: all participants know the accesses that any of them knew.
     pub(super) fn completed(&mut self, complete: &Complete<'_>) {
         let place = self.place(&complete.block);
         let rank = complete.block.rank as usize;
@@ -71,7 +71,7 @@ impl Races {
                     cluster.block_barrier(rank);
                     return;
                 }
-                // Some of the threads: what they know goes through a log.
+                // If only some threads take part, the order goes through a log.
                 let log = self.logs.make(barrier_key(&complete.block, complete.id));
                 let waiting: Vec<u32> = complete
                     .lanes
@@ -91,7 +91,7 @@ impl Races {
         }
     }
 
-    /// What comes before a fence goes with what is released after it.
+    /// A fence: a later release includes all accesses before it.
     pub(super) fn fenced_off(&mut self, at: &At<'_>, order: Order, scope: Scope) {
         let place = self.place(&at.block);
         let (rank, warp) = (at.block.rank as usize, at.warp as usize);
@@ -110,12 +110,17 @@ impl Races {
         }
     }
 
-    /// An `mbarrier` is memory, and hands over what came before each phase.
+    /// An `mbarrier` is an object in memory, and releases the accesses before the end of each phase.
     pub(super) fn on_mbarrier(&mut self, at: &At<'_>, m: &Mbarrier) {
+        // A failing test orders nothing, and the one that passes is held against earlier accesses: so polling
+        // costs no more than a load.
+        if m.op == MbarrierOp::TestFails {
+            return;
+        }
         let place = self.place(&at.block);
         let (rank, warp) = (at.block.rank as usize, at.warp);
         let key = self.key(at, Space::Shared, m.addr);
-        // The object itself is memory: it has to be made before others use it.
+        // The object itself is memory: it must be initialised before others use it.
         let (strength, kind) = match m.op {
             MbarrierOp::Init(_) | MbarrierOp::Invalidate => (Strength::Weak, Kind::WRITE),
             MbarrierOp::TestFails | MbarrierOp::TestPasses => (Strength::Strong, Kind::READ),
@@ -174,7 +179,7 @@ impl Races {
     }
 }
 
-/// The log of a barrier that only some threads of a block use: beyond all shared addresses.
+/// The key of the log of a barrier that only some threads of a block use: beyond all shared addresses.
 fn barrier_key(block: &Block, id: u32) -> (u64, u64) {
     (block.index + 1, 1 << 40 | u64::from(id))
 }

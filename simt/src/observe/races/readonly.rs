@@ -1,8 +1,8 @@
-//! Reads that nothing keeps coherent: `ld.global.nc` of memory that the same launch writes.
+//! Non-coherent reads: `ld.global.nc` of memory that the same launch writes.
 //!
-//! Such a load (`__ldg`, or what a compiler makes of `const` and `__restrict__`) is for memory that
-//! nobody writes while the kernel runs. No barrier or fence makes up for that, so order is not
-//! asked for here: that both happen in one launch is the fault.
+//! Such a load (`__ldg`, or a compiler's use of `const` and `__restrict__`) is only for memory that
+//! is not written while the kernel runs. No barrier or fence changes that, so order does not matter
+//! here: both accesses in one launch are the fault.
 
 use super::Races;
 use super::shadow::LINE;
@@ -12,7 +12,7 @@ use crate::observe::memory::lanes;
 use crate::observer::{Access, At};
 
 impl Races {
-    /// Called for every access to global memory of a kernel that has such loads.
+    /// Called for every access to global memory in a kernel that has such loads.
     #[cold]
     pub(super) fn watch_readonly(&mut self, at: &At<'_>, access: &Access<'_>) {
         let reads = at.kernel.insts.get(at.pc as usize).is_some_and(|inst| is_read(&inst.op));
@@ -61,7 +61,7 @@ impl Races {
         }
     }
 
-    /// Takes in what other blocks did.
+    /// Merges the accesses of other blocks.
     pub(super) fn merge_readonly(&mut self, fork: Readonly) {
         let mut lines: Vec<_> = fork.lines.into_iter().collect();
         lines.sort_unstable_by_key(|(line, _)| *line);

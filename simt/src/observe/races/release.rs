@@ -1,14 +1,14 @@
-//! What threads hand over through atomics, flags and `mbarrier`s: a log for each address.
+//! Releases through atomics, flags and `mbarrier`s: a log for each address.
 //!
-//! A release appends what the thread knows; an acquire remembers how much of the log there was.
-//! So the last of a thousand blocks knows them all, without a thousand copies of a clock.
+//! A release appends the accesses that the thread knows; an acquire records the length of the log.
+//! So the last of a thousand blocks knows all of them, without a thousand copies of a clock.
 
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 use super::shadow::{Entry, Strength};
 
-/// The first part of a log, known to a thread.
+/// A prefix of a log that a thread knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Ref {
     pub(super) log: u32,
@@ -17,7 +17,7 @@ pub(super) struct Ref {
     pub(super) scope: u8,
 }
 
-/// What lanes of a warp knew when they released.
+/// The accesses that lanes of a warp knew when they released.
 #[derive(Debug, Clone)]
 pub(super) struct Release {
     pub(super) block: u32,
@@ -26,7 +26,7 @@ pub(super) struct Release {
     pub(super) base: u32,
     pub(super) warp_base: u32,
     pub(super) rows: Option<Box<[[u32; 32]; 32]>>,
-    /// Blocks of the cluster by rank, and when their warps last met.
+    /// Blocks of the cluster by rank, and the times at which their warps last met.
     #[allow(clippy::type_complexity)] // The two parts of one thing, used in one place.
     pub(super) cluster: Option<(Vec<u32>, Arc<Vec<[u32; 32]>>)>,
     pub(super) refs: Vec<(u32, Ref)>,
@@ -34,7 +34,7 @@ pub(super) struct Release {
 }
 
 impl Release {
-    /// The lanes of an entry that the releasing lanes, between them, knew to be over.
+    /// The lanes of an entry that at least one of the releasing lanes knew.
     fn covered(&self, lanes: u32, e: &Entry) -> u32 {
         let met = |(blocks, met): &(Vec<u32>, Arc<Vec<[u32; 32]>>)| {
             let rank = blocks.iter().position(|&b| b == e.block);
@@ -61,12 +61,12 @@ impl Release {
     }
 }
 
-/// Releases in the order of their log. A thread knows ever more, so of each the last one counts.
+/// Releases in log order. The knowledge of a thread only grows, so only its last release counts.
 #[derive(Debug, Clone, Default)]
 struct Releases {
-    /// All lanes of them.
+    /// All lanes that released.
     lanes: u32,
-    /// Their places in the list of entries.
+    /// Their indices in the list of entries.
     entries: Vec<u32>,
 }
 
@@ -76,8 +76,8 @@ impl Releases {
         self.entries.push(entry);
     }
 
-    /// From the last one before a length back to where each lane has had its turn; `reach` says
-    /// which of them count.
+    /// Visits releases backwards from a length of the log until each lane has been found; `reach`
+    /// tells which of them count.
     fn last<'a>(
         &'a self,
         all: &'a [LogEntry],
@@ -101,7 +101,7 @@ impl Releases {
 
 #[derive(Debug, Clone)]
 struct LogEntry {
-    /// Its place among releases and ends of phases.
+    /// Its position among releases and ends of phases.
     at: u32,
     lanes: u32,
     release: Arc<Release>,
@@ -109,25 +109,25 @@ struct LogEntry {
 
 #[derive(Debug, Clone, Default)]
 struct Log {
-    /// Releases and ends of phases so far.
+    /// Number of releases and ends of phases so far.
     length: u32,
     entries: Vec<LogEntry>,
     /// By block and warp.
     warps: FxHashMap<(u32, u32), Releases>,
-    /// By block, as if it were one lane: what its barriers order is the same for all.
+    /// By block, as if it were one lane: the order of its barriers is the same for all its lanes.
     blocks: FxHashMap<u32, Releases>,
-    /// By block and warp, those whose threads had met other blocks of a cluster.
+    /// By block and warp, the releases of threads that had met other blocks of a cluster.
     met: FxHashMap<(u32, u32), Releases>,
-    /// What of other logs those who released here knew: releases that reach all blocks, and by block
-    /// all of its own.
+    /// The prefixes of other logs that releasing threads knew: for releases that reach all blocks, and by block
+    /// for all of its own.
     wide: Beyond,
     own: FxHashMap<u32, Beyond>,
-    /// Of an `mbarrier`: the length at the end of each phase, and when that was.
+    /// For an `mbarrier`: the length at the end of each phase, and its time.
     phases: Vec<(u32, u32)>,
 }
 
-/// How much of other logs, by log and scope, was known to whoever released up to a place of this one:
-/// an entry for each place where that became more.
+/// Prefixes of other logs, by log and scope, that were known to releases up to a position of this one:
+/// an entry for each position at which they grew.
 #[derive(Debug, Clone, Default)]
 struct Beyond(Vec<(u32, Arc<Lengths>)>);
 
@@ -148,7 +148,7 @@ impl Beyond {
         self.0.push((at, Arc::new(lengths)));
     }
 
-    /// What was known by a length of this log.
+    /// The prefixes that were known at a length of this log.
     fn by(&self, length: u32) -> impl Iterator<Item = Ref> {
         let end = self.0.partition_point(|&(at, _)| at < length);
         let last = self.0[..end].last().into_iter();
@@ -166,13 +166,13 @@ pub(super) struct Logs {
 }
 
 impl Logs {
-    /// The log of an address. Keys are the block (from 1) and offset in shared memory, 0 and the
+    /// Finds the log of an address. Keys are the block (from 1) and offset in shared memory, 0 and the
     /// address in global memory.
     pub(super) fn get(&self, key: (u64, u64)) -> Option<u32> {
         self.keys.get(&key).copied()
     }
 
-    /// The same, made where there is none yet.
+    /// Finds the log of an address, or creates it.
     pub(super) fn make(&mut self, key: (u64, u64)) -> u32 {
         *self.keys.entry(key).or_insert_with(|| {
             self.logs.push(Log::default());
@@ -180,13 +180,13 @@ impl Logs {
         })
     }
 
-    /// A log that begins anew.
+    /// Restarts a log.
     pub(super) fn renew(&mut self, key: (u64, u64)) -> u32 {
         self.keys.remove(&key);
         self.make(key)
     }
 
-    /// Forgets the addresses of a block's shared memory: the next block finds them new.
+    /// Drops the logs of a block's shared memory: the next block starts without them.
     pub(super) fn forget(&mut self, block: u64) {
         if self.keys.keys().any(|k| k.0 == block) {
             self.keys.retain(|k, _| k.0 != block);
@@ -222,12 +222,12 @@ impl Logs {
         log.length += 1;
     }
 
-    /// A phase of an `mbarrier` is complete.
+    /// Completes a phase of an `mbarrier`.
     pub(super) fn complete(&mut self, log: u32, phase: u64, time: u32) {
         let log = &mut self.logs[log as usize];
         log.length += 1;
         let end = (log.length, time);
-        // Phases come in order; a gap would be a phase that completed unseen.
+        // Phases end in order; a gap means that a phase ended unobserved.
         if phase < 1 << 24 {
             log.phases.resize((phase as usize).max(log.phases.len()), end);
             log.phases.truncate(phase as usize);
@@ -235,13 +235,13 @@ impl Logs {
         }
     }
 
-    /// How much of the log whoever finds a phase complete may see.
+    /// The length of the log that is visible to a thread which finds a phase complete.
     pub(super) fn phase(&self, log: u32, phase: u64) -> Option<u32> {
         self.logs[log as usize].phases.get(usize::try_from(phase).ok()?).map(|&(length, _)| length)
     }
 
-    /// Whether a thread of `block` that has acquired `refs`, and knows of some of its lanes anyway,
-    /// knows all of an entry to be over.
+    /// Whether a thread of `block` that has acquired `refs`, and knows some of the lanes anyway,
+    /// knows all of an entry.
     pub(super) fn know(
         &self,
         block: u32,
@@ -251,7 +251,7 @@ impl Logs {
     ) -> bool {
         let mut missing = e.lanes & !known;
         let mut open: Vec<Ref> = refs.collect();
-        // Of one log and scope, the longest part counts: a thread knows ever more.
+        // Of each log and scope, the longest prefix counts, since it contains the others.
         let mut seen = Lengths::default();
         while let Some(r) = open.pop() {
             let length = seen.entry((r.log, r.scope)).or_default();
@@ -271,12 +271,12 @@ impl Logs {
         false
     }
 
-    /// Takes off the lanes that one log knows of; whether none is left.
+    /// Removes the lanes that a prefix of a log covers; returns whether none is left.
     fn knows_here(&self, block: u32, r: Ref, e: &Entry, missing: &mut u32) -> bool {
         let log = &self.logs[r.log as usize];
         if e.strength() == Strength::Async {
-            // The copy is over with its phase; the last phase that was seen is the latest. What
-            // another block sent is seen by those alone whose wait reaches so far.
+            // The copy completes with its phase; the last phase that was seen is the latest. A copy from
+            // another block is visible only to waits whose scope includes that block.
             if e.block != block && r.scope == 0 {
                 return false;
             }
@@ -298,8 +298,8 @@ impl Logs {
     }
 }
 
-/// Whether what was released is meant for a block: a narrow scope reaches the own block only
-/// (clusters count as the device here).
+/// Whether a release reaches a block: a narrow scope reaches only its own block
+/// (here, cluster scope counts as device scope).
 fn reach(block: u32, r: Ref) -> impl Fn(&Release) -> bool {
     move |release| release.block == block || release.scope.min(r.scope) > 0
 }

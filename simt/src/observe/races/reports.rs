@@ -1,14 +1,17 @@
-//! What the race check has found: each pair of instructions once.
+//! The findings of the race check: each pair of instructions once.
 
 use std::sync::Arc;
 
 use super::shadow::{Entry, Strength};
+use crate::flow::{Reg, read, written};
+use crate::inst::{Op, Role};
+use crate::kernel::Kernel;
 use crate::model::Space;
 use crate::observe::finding::{Fault, Finding};
 use crate::observe::found::{BEYOND, BLOCK, Found, Key, WARP};
 use crate::observe::scene::Scene;
 
-/// What was found, each pair of instructions once.
+/// The findings, each pair of instructions once.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Reports {
     pub(super) found: Found,
@@ -51,16 +54,16 @@ impl Side {
     }
 }
 
-/// Why two accesses are not ordered, which says what would order them.
+/// Why two accesses are unordered; the cure depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Apart {
     /// Nothing orders them.
     Unordered,
-    /// Nothing orders them, and they are of two blocks of one cluster.
+    /// Nothing orders them, and they are in two blocks of one cluster.
     Cluster,
-    /// Nothing orders them, and nothing need: one instruction of a warp stores one value.
+    /// Nothing orders them, and no order is needed: one instruction of a warp stores one value.
     Same,
-    /// They are atomic, but the scope of one does not reach the other.
+    /// They are atomic, but the scope of one does not include the other.
     Scope,
 }
 
@@ -69,24 +72,30 @@ impl Reports {
     pub(super) fn race(&mut self, a: Side, b: Side, apart: Apart, space: Space, address: u64) {
         let strong = |s: Strength| matches!(s, Strength::Volatile | Strength::Strong);
         let reach = apart != Apart::Scope;
+        let Some(scene) = &self.scene else { return };
+        // Threads that change one element lose changes, also if what they store happens to be the same.
+        let changes = changes_in_place(&scene.kernel, a.pc, b.pc);
+        let apart = if changes && apart == Apart::Same { Apart::Unordered } else { apart };
         let fault = match (a.strength, b.strength) {
             (Strength::Volatile, Strength::Volatile) if reach => Fault::UnorderedVolatile,
             _ if apart == Apart::Same => Fault::SameValue,
-            // Atomics and the like may meet: that is what they are for.
+            // Atomics and other strong accesses may conflict: that is their purpose.
             (x, y) if strong(x) && strong(y) && reach => return,
             _ => Fault::DataRace,
         };
-        let Some(scene) = &self.scene else { return };
         if scene.is_reserved(space, address) {
             return;
         }
-        let (cure, rank) = cure(&a, &b, apart, space);
+        let (cure, rank) = match changes && apart != Apart::Scope {
+            true => (ATOMIC, BEYOND),
+            false => cure(&a, &b, apart, space),
+        };
         let key = Key { fault, space: Some(space), pcs: (a.pc, b.pc), rank };
         self.found.add(key, 1, || {
             let sites = [a, b]
                 .map(|s| scene.site(u64::from(s.block), s.warp * 32 + s.lane, s.pc, s.what()));
             let width = scene.width(b.pc);
-            // Words are watched; the element is what a reader knows.
+            // Words are checked, but the report names the element.
             let address = address - address % u64::from(width);
             Finding {
                 space: Some(space),
@@ -100,7 +109,7 @@ impl Reports {
 }
 
 impl Reports {
-    /// A read that nothing keeps coherent, and a write, of one launch.
+    /// A non-coherent read and a write in one launch.
     #[cold]
     pub(super) fn stale(&mut self, read: Side, write: Side, space: Space, address: u64) {
         self.pair(
@@ -108,20 +117,20 @@ impl Reports {
             [read, write],
             space,
             address,
-            "read it by a plain load: without \
+            "use a plain load: without \
              `__ldg`, and without `const` and `__restrict__` on its pointer",
         );
     }
 
-    /// A thread's write, and a copy of the engine behind it, with no proxy fence in between.
+    /// A thread's write, and a later copy of the engine, without a proxy fence in between.
     #[cold]
     pub(super) fn unfenced(&mut self, sides: [Side; 2], address: u64) {
-        let cure = "let the writers execute `fence.proxy.async` before the block meets, or whoever starts \
-                    the copy after that";
+        let cure = "let the writers execute `fence.proxy.async` before the barrier, or the thread that starts \
+                    the copy after it";
         self.pair(Fault::ProxyFence, sides, Space::Shared, address, cure);
     }
 
-    /// Two accesses that are at fault together.
+    /// Two conflicting accesses.
     fn pair(&mut self, fault: Fault, sides: [Side; 2], space: Space, address: u64, cure: &str) {
         let Some(scene) = &self.scene else { return };
         let [a, b] = sides;
@@ -142,26 +151,77 @@ impl Reports {
     }
 }
 
-/// What would order two accesses, and its rank.
+const ATOMIC: &str = "each thread reads the element, changes it and writes it back, so changes are lost; make it one \
+                      atomic operation, such as `atomicAdd`";
+
+/// Whether two instructions are the load and the store of one change in place (`h[i]++`), or that store twice.
+/// A sum of two elements of the array (`a[i] += a[j]`) is none: its threads take turns by barriers.
+fn changes_in_place(kernel: &Kernel, a: u32, b: u32) -> bool {
+    let store = a.max(b);
+    let Some(Op::Store { memory, .. }) = kernel.insts.get(store as usize).map(|inst| &inst.op)
+    else {
+        return false;
+    };
+    let loads = |pc: u32, same: bool| match &kernel.insts[pc as usize].op {
+        Op::Load { memory: read, .. } => {
+            read.window == memory.window && (read.addr == memory.addr) == same
+        }
+        _ => false,
+    };
+    let first = store.saturating_sub(FAR);
+    let Some(load) = (first..store).rev().find(|pc| loads(*pc, true)) else { return false };
+    (a == b || load == a.min(b))
+        && reaches(kernel, load, store, |pc| pc == load)
+        && !reaches(kernel, first, store, |pc| loads(pc, false))
+}
+
+/// Whether a store's value is computed from a result of the instructions that `source` names.
+fn reaches(kernel: &Kernel, first: u32, store: u32, source: impl Fn(u32) -> bool) -> bool {
+    let mut from: Vec<Reg> = Vec::new();
+    for pc in first..store {
+        let (mut depends, mut dsts) = (source(pc), Vec::new());
+        kernel.insts[pc as usize].op.registers(
+            &mut |src, role| {
+                let used = !matches!(role, Role::Use(_));
+                depends |= used && read(src).is_some_and(|reg| from.contains(&reg));
+            },
+            &mut |dst| dsts.extend(written(dst)),
+        );
+        from.retain(|reg| !dsts.contains(reg));
+        if depends {
+            from.extend(dsts);
+        }
+    }
+    let Op::Store { srcs, .. } = &kernel.insts[store as usize].op else { return false };
+    srcs.iter().any(|src| read(*src).is_some_and(|reg| from.contains(&reg)))
+}
+
+/// Instructions between the load and the store of a change in place, at most.
+const FAR: u32 = 256;
+
+/// The cure for two unordered accesses, and its rank.
 fn cure(a: &Side, b: &Side, apart: Apart, space: Space) -> (&'static str, u8) {
     let either = |s: Strength| a.strength == s || b.strength == s;
     match (a, b) {
         _ if apart == Apart::Scope => {
-            ("the scope of one does not reach the other; widen it to the device's", BEYOND)
+            ("the scope of one does not include the other; widen it to the device", BEYOND)
         }
         _ if apart == Apart::Same => {
-            ("they store the same value, so no harm is done; let one thread write it", BEYOND)
+            ("they store the same value, so the result is correct; let one thread write it", BEYOND)
         }
         _ if either(Strength::Async) && a.block != b.block => (
-            "another block sends it; wait for its mbarrier with `.acquire.cluster`, for the usual \
-             `.acquire.cta` reaches the own block only, then let the block meet at a barrier",
+            "another block sends it; wait for its mbarrier with `.acquire.cluster`, because the default \
+             `.acquire.cta` covers only the thread's own block, then let the block meet at a barrier",
             BEYOND,
         ),
         _ if either(Strength::Async) => (
-            "nobody waits for the copy; wait for its mbarrier or its group, then let the block meet \
+            "no thread waits for the copy; wait for its mbarrier or its group, then let the block meet \
              at a barrier",
             BEYOND,
         ),
+        _ if either(Strength::Strong) && a.block == b.block => {
+            ("make both accesses atomic, or put a `__syncthreads()` between them", BEYOND)
+        }
         _ if a.pc == b.pc && a.writes && b.writes => {
             ("let one thread write it, or use an atomic such as `atomicAdd`", BEYOND)
         }
@@ -173,8 +233,8 @@ fn cure(a: &Side, b: &Side, apart: Apart, space: Space) -> (&'static str, u8) {
             ("a `cluster.sync()` is missing between them", BEYOND)
         }
         _ => (
-            "nothing orders two blocks of a launch; let each have elements of its own, or hand \
-             over by an atomic with a `__threadfence()` before and after",
+            "nothing orders two blocks of a launch; let each write its own elements, or pass the value \
+             through an atomic with a `__threadfence()` before and after",
             BEYOND,
         ),
     }

@@ -1,17 +1,17 @@
-//! What is remembered of memory: of each word who wrote it last, and who has read it since.
+//! Shadow memory: for each word the last writer, and the readers since.
 
 use rustc_hash::FxHashMap;
 
-/// Words of a line; a warp's coalesced access is one line, and one entry.
+/// Words per line; a warp's coalesced access is one line, and one entry.
 pub(super) const LINE: usize = 32;
-/// Lines of a page.
+/// Lines per page.
 const PAGE: usize = 32;
 
-/// Unordered accesses of one kind that a word remembers, besides the last: those that come later
-/// are strangers to about the same threads as these.
+/// Unordered accesses of one kind that a word records besides the last one. Later ones are
+/// unordered with about the same threads as these.
 const KEPT: usize = 64;
 
-/// How an access is ordered against others, without regard to synchronisation.
+/// How strongly an access is ordered by itself, apart from synchronisation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Strength {
     /// An ordinary access.
@@ -20,18 +20,18 @@ pub(super) enum Strength {
     Volatile,
     /// An atomic operation, or a relaxed, acquiring or releasing access.
     Strong,
-    /// A copy on its own: ordered only by its `mbarrier`.
+    /// An asynchronous copy: ordered only by its `mbarrier`.
     Async,
 }
 
-/// One access: lanes of one warp, at one instruction and time.
+/// One access: by lanes of one warp, at one instruction and time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Entry {
     /// Linear index of the block.
     pub(super) block: u32,
-    /// When, on the clock of its cluster; 0 for no access at all.
+    /// The time on the clock of its cluster; 0 means no access.
     pub(super) time: u32,
-    /// Lanes; of a copy, the number of its `mbarrier`, or `u32::MAX` less the lane that waits for it.
+    /// Lanes; for a copy, the number of its `mbarrier`, or `u32::MAX` minus the lane that waits for it.
     pub(super) lanes: u32,
     /// Instruction 19 bits, warp 5, bytes 4, strength 2, scope 2.
     info: u32,
@@ -54,12 +54,12 @@ impl Entry {
         Entry { lanes, ..self }
     }
 
-    /// By another instruction.
+    /// The same access, by another instruction.
     pub(super) fn at(self, pc: u32) -> Entry {
         Entry { info: self.info & 0x1fff | pc.min(0x7ffff) << 13, ..self }
     }
 
-    /// The same, of some bytes of the word only.
+    /// The same access, to some bytes of the word only.
     #[inline]
     pub(super) fn of(self, bytes: u32) -> Entry {
         Entry { info: self.info & !0xf0 | bytes << 4, ..self }
@@ -99,12 +99,12 @@ impl Entry {
     }
 }
 
-/// A word: nearly always one writer and one (warp of) readers.
+/// A word: nearly always one writer and one reading warp.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Cell {
     write: Entry,
     read: Entry,
-    /// Index of a list of further entries, 0 for none.
+    /// Index of a list of further entries, or 0.
     more: u32,
 }
 
@@ -154,8 +154,8 @@ impl Cell {
         }
     }
 
-    /// One lane's access. `known` says whether the accessing thread knows all of an entry to be
-    /// over; `race` is told of each that it does not.
+    /// Records one lane's access. `known` tells whether the accessing thread knows all of an
+    /// entry; `race` is called for each entry that it does not know.
     #[inline]
     pub(super) fn access(
         &mut self,
@@ -195,8 +195,8 @@ impl Cell {
             {
                 self.write_strong(entry, atomic, spill, known);
             } else if bytes == 15 {
-                // Whoever is ordered after this write is ordered after all that it is ordered
-                // after, and whatever it raced with has been told.
+                // An access that is ordered after this write is also ordered after everything before it,
+                // and the races of this write were reported.
                 spill.drop_list(&mut self.more);
                 self.write = entry;
                 self.read = Entry::default();
@@ -209,7 +209,7 @@ impl Cell {
             self.read.lanes |= entry.lanes;
             return;
         }
-        // A reader that knows all former ones stands for them.
+        // A reader that knows all earlier readers replaces them.
         let replaces = (self.read.bytes() & !bytes == 0 || self.read.time == 0)
             && meet_quietly(&mut known, &self.read);
         if replaces && self.more == 0 {
@@ -245,10 +245,10 @@ impl Cell {
         }
     }
 
-    /// Strong accesses may meet unordered and untold, so one does not stand for those before it:
-    /// weak ones are kept for strong ones to come, unordered ones for weak ones to come. But an
-    /// atomic has seen the one before it, and stands for that: whoever comes after the atomic comes
-    /// after all that it saw (PTX's causality order: observation, then program order).
+    /// Strong accesses may be unordered without a report, so one does not replace earlier ones:
+    /// weak ones are kept for later strong ones, and unordered ones for later weak ones. But an
+    /// atomic has observed the previous one, and replaces it: an access after the atomic comes
+    /// after everything that it observed (PTX's causality order: observation, then program order).
     #[cold]
     fn write_strong(
         &mut self,
@@ -267,7 +267,7 @@ impl Cell {
         }
         let list = spill.list(&mut self.more);
         if weak(&old) {
-            // The last weak write stands for those before it.
+            // The last weak write replaces those before it.
             list.writes.retain(|e| e.bytes() & !old.bytes() != 0 || !weak(e));
         }
         list.writes.retain(|e| weak(e) || !known(e));
@@ -279,7 +279,7 @@ impl Cell {
         }
     }
 
-    /// A write of some of the bytes leaves the other ones as they were.
+    /// A write of some bytes leaves the entries of the others.
     #[cold]
     fn write_bytes(&mut self, entry: Entry, spill: &mut Spill) {
         let left = |e: Entry| {
@@ -325,7 +325,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// For a new block: what its predecessors did is over.
+    /// Prepares for a new block: all accesses of its predecessors are complete.
     pub(super) fn reset(&mut self, bytes: u32) {
         self.cells.clear();
         self.cells.resize(bytes.div_ceil(4) as usize, Cell::default());
@@ -333,13 +333,13 @@ impl Shared {
     }
 }
 
-/// A whole line that one warp accessed at once, lane by lane.
+/// A whole line that one warp accessed in one instruction, lane by lane.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Whole {
     pub(super) entry: Entry,
     /// The lane of its first word.
     pub(super) first: u32,
-    /// Words of a lane.
+    /// Words per lane.
     pub(super) words: u32,
     pub(super) writes: bool,
 }
@@ -370,7 +370,7 @@ impl Line {
     }
 }
 
-/// Global memory, as far as the launch touched it.
+/// The part of global memory that the launch accessed.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Global {
     pages: Vec<Page>,
@@ -387,7 +387,7 @@ struct Page {
 }
 
 impl Global {
-    /// Everything is over.
+    /// Clears it: all accesses are complete.
     pub(super) fn reset(&mut self) {
         *self = Global::default();
     }
@@ -405,7 +405,7 @@ impl Global {
         &mut self.pages[self.last.1].lines[word as usize / LINE % PAGE]
     }
 
-    /// A whole line at once; `false` if it has to be done word by word.
+    /// Records an access to a whole line; `false` if it must be recorded word by word.
     pub(super) fn whole(&mut self, word: u64, whole: Whole) -> bool {
         let line = self.line(word);
         if matches!(line, Line::Empty) {
@@ -416,14 +416,14 @@ impl Global {
     }
 
     pub(super) fn cell(&mut self, word: u64) -> (&mut Cell, &mut Spill) {
-        self.line(word); // Makes its page the last one.
+        self.line(word); // This makes its page the last one.
         let Global { pages, last, spill, .. } = self;
         let line = &mut pages[last.1].lines[word as usize / LINE % PAGE];
         (&mut line.cells()[word as usize % LINE], spill)
     }
 
-    /// Takes in what other blocks did, none of which is ordered against those seen so far.
-    /// `race` is told of each pair with a write, and the address of its word.
+    /// Merges the accesses of other blocks, none of which is ordered with those seen so far.
+    /// `race` is called for each pair with a write, with the address of its word.
     pub(super) fn merge(
         &mut self,
         fork: Global,
@@ -463,7 +463,7 @@ impl Global {
                             race(a, true, b, false, address);
                         }
                     }
-                    // One entry a byte and kind suffices: blocks of later forks are strangers to
+                    // One entry per byte and kind suffices: blocks of later forks are unordered with
                     // all of these alike.
                     cell.adopt(other, &fork.spill, spill);
                 }

@@ -1,4 +1,4 @@
-//! What only `ld.global.nc` may touch: lines of memory that are read so, or written.
+//! Lines of memory that `ld.global.nc` reads, or that are written.
 
 use rustc_hash::FxHashMap;
 
@@ -6,19 +6,19 @@ use super::reports::Side;
 use super::shadow::{LINE, Strength};
 use crate::inst::{Inst, Op};
 
-/// Lines of memory that are read so, or written. Empty where a kernel has no such load.
+/// Lines of memory that such a load reads, or that are written. Empty if a kernel has no such load.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Readonly {
     pub(super) lines: FxHashMap<u64, Vec<Touch>>,
 }
 
-/// Words of one line that lanes of a warp touch, one behind the other.
+/// Consecutive words of one line that lanes of a warp access.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Touch {
-    /// Whether they are written; read, if not.
+    /// Whether they are written rather than read.
     pub(super) writes: bool,
     pub(super) words: u32,
-    /// The address and lane of the first, and the bytes of a lane.
+    /// The address and lane of the first word, and the bytes per lane.
     pub(super) first: u64,
     pub(super) lane: u32,
     pub(super) bytes: u64,
@@ -28,7 +28,7 @@ pub(super) struct Touch {
 }
 
 impl Touch {
-    /// Who touches an address.
+    /// The access to an address.
     pub(super) fn side(&self, address: u64) -> Side {
         let lane = self.lane + (address.saturating_sub(self.first) / self.bytes) as u32;
         let (block, warp, pc, writes) = (self.block, self.warp, self.pc, self.writes);
@@ -41,7 +41,7 @@ impl Readonly {
         self.lines.clear();
     }
 
-    /// Adds what touches a line; hands back a read and a write of one word, where there are both.
+    /// Adds an access to a line; returns a read and a write of one word, if there are both.
     pub(super) fn touch(&mut self, line: u64, new: Touch) -> Option<(Touch, Touch, u64)> {
         let all = self.lines.entry(line).or_default();
         let mut clash = None;
@@ -60,7 +60,7 @@ impl Readonly {
     }
 }
 
-/// Whether a kernel has such loads, and so has to be watched.
+/// Whether a kernel has such loads, and so must be checked.
 pub(super) fn reads(insts: &[Inst]) -> bool {
     insts.iter().any(|inst| is_read(&inst.op))
 }

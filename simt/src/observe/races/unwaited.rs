@@ -1,4 +1,4 @@
-//! Copies that their threads have not waited for, and writes that no proxy fence has come behind.
+//! Copies that their threads have not waited for, and writes without a later proxy fence.
 
 use rustc_hash::FxHashMap;
 
@@ -9,7 +9,7 @@ use crate::inst::{Inst, Op};
 #[derive(Debug, Clone, Default)]
 pub(super) struct Unwaited {
     pub(super) copies: Vec<One>,
-    /// Groups that each lane has made.
+    /// Number of groups that each lane has committed.
     pub(super) groups: [u32; 32],
 }
 
@@ -22,8 +22,8 @@ pub(super) struct One {
     pub(super) entry: Entry,
 }
 
-/// Writes of threads to shared memory that no proxy fence has come behind, by place and rank of the
-/// block and word.
+/// Writes of threads to shared memory without a later proxy fence, by slot and rank of the
+/// block, and word.
 pub(super) type Unfenced = FxHashMap<(usize, usize, u64), Entry>;
 
 /// Whether a kernel uses the copy engine.

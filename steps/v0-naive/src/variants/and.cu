@@ -1,4 +1,4 @@
-// v0 with `&` in place of `%`: the same lanes add.
+// v0 with `&` instead of `%`: the same lanes add.
 // Still costs: in every warp most lanes have nothing to add.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {

@@ -1,51 +1,52 @@
-// v12 with a ring that begins at a multiple of 16 bytes, and not of 128.
+// v12 with a ring that starts at a multiple of 16 bytes, not of 128.
 // Still costs: a fourth of the bandwidth: the copy engine writes lines of 128 bytes.
 // Needs compute_90: bulk copies that complete on an mbarrier.
 #include "bulk.cuh"
-struct alignas(16) Word { Element at[16 / sizeof(Element)]; };
-const unsigned int Lanes = 16 / sizeof(Element), Block = 512, Halves = sizeof(Element) / 4;
-const unsigned long long Stage = 4 * Block, Stages = 3; // Words of a stage, and stages of the ring.
-union Mail { Element value; unsigned int half[Halves]; };
-extern __shared__ Word ring[]; // At a multiple of 16 only.
+struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
+const unsigned int Width = 16 / sizeof(Element), Block = 512, Words = sizeof(Element) / 4;
+const unsigned long long Stages = 3, PerStage = 4 * Block; // Stages of the ring, vectors in each.
+union Message { Element value; unsigned int word[Words]; };
+extern __shared__ Vector ring[]; // Aligned to 16 bytes only.
 __shared__ Barrier full[Stages];
 
-// A thread's share of part p: `part` words, and what is left behind the last part's. `turn` counts the
-// stages that the block has added so far.
-__device__ Element add(const Element* in, unsigned long long n, unsigned long long part, unsigned int p,
-                       unsigned int& turn)
+// A thread's sum over chunk c, of `size` vectors; the last chunk ends with the last n % Width elements.
+// `done` counts the stages that the block has added so far.
+__device__ Element add(const Element* in, unsigned long long n, unsigned long long size, unsigned int c,
+                       unsigned int& done)
 {
     unsigned int tid = threadIdx.x;
-    unsigned long long i = p * part, end = min((p + 1) * part, n / Lanes);
+    unsigned long long i = c * size, end = min((c + 1) * size, n / Width);
 
-    // Load: a stage in every turn, the next two on their way; then what is left of a word.
-    const Word* words = (const Word*)in;
-    Word sums = {};
+    // Load: a stage in each iteration, the next two in flight; then the last n % Width elements.
+    const Vector* vectors = (const Vector*)in;
+    Vector sums = {};
     auto fill = [&](unsigned int ahead) {
-        unsigned long long from = i + ahead * Stage;
-        unsigned int slot = (turn + ahead) % Stages;
+        unsigned long long from = i + ahead * PerStage;
+        unsigned int stage = (done + ahead) % Stages;
         if (tid == 0 && from < end)
-            copy(ring + slot * Stage, words + from, min(end - from, Stage) * 16, full + slot);
+            copy(ring + stage * PerStage, vectors + from, min(end - from, PerStage) * 16, full + stage);
     };
     for (unsigned int ahead = 0; ahead < Stages - 1; ahead++) fill(ahead);
     #pragma unroll 1
-    for (; i < end; i += Stage, turn++) {
-        __syncthreads(); // All have added the stage before this one: its place in the ring is free.
+    for (; i < end; i += PerStage, done++) {
+        __syncthreads(); // All threads have added the previous stage: it can be refilled.
         fill(Stages - 1);
-        wait(full + turn % Stages, turn / Stages % 2);
-        for (unsigned int w = 0; w < Stage; w += Block) if (i + w + tid < end)
-            for (int e = 0; e < Lanes; e++) sums.at[e] += ring[turn % Stages * Stage + w + tid].at[e];
+        wait(full + done % Stages, done / Stages % 2);
+        const Vector* stage = ring + done % Stages * PerStage + tid;
+        for (unsigned int k = 0; k < PerStage; k += Block) if (i + k + tid < end)
+            for (int e = 0; e < Width; e++) sums.data[e] += stage[k].data[e];
     }
-    Element sum = end == n / Lanes && tid < n % Lanes ? in[n - 1 - tid] : 0;
-    for (int e = 0; e < Lanes; e++) sum += sums.at[e];
+    Element sum = end == n / Width && tid < n % Width ? in[n - 1 - tid] : 0;
+    for (int e = 0; e < Width; e++) sum += sums.data[e];
     return sum;
 }
 
-// Reduce: each warp to one value, then the first warp those values; thread 0 has the sum.
+// Reduce: each warp to one value, then those values in the first warp; thread 0 has the sum.
 __device__ Element tree(Element sum)
 {
     __shared__ Element shared[Block / 32];
     unsigned int tid = threadIdx.x;
-    __syncthreads(); // The last value that was put there has been read.
+    __syncthreads(); // All threads have read the previous tree's values.
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     if (tid % 32 == 0) shared[tid / 32] = sum;
     __syncthreads();
@@ -56,39 +57,39 @@ __device__ Element tree(Element sum)
     return sum;
 }
 
-// Puts a value into its box, 32 bits and a flag at once: whoever sees the flag has the bits.
-__device__ void post(unsigned long long* box, Element value)
+// Publishes a value: each store has a flag and 32 bits, and the flag shows that they are there.
+__device__ void publish(unsigned long long* slot, Element value)
 {
-    Mail mail = {value};
-    for (int h = 0; h < Halves; h++) atomicExch(box + h, 1ull << 32 | mail.half[h]);
+    Message message = {value};
+    for (int w = 0; w < Words; w++) atomicExch(slot + w, 1ull << 32 | message.word[w]);
 }
 
-// Waits for the flag of a value, and takes it down.
-__device__ Element take(unsigned long long* box)
+// Polls until the flags of a value are set, and clears them.
+__device__ Element consume(unsigned long long* slot)
 {
-    Mail mail;
-    for (int h = 0; h < Halves; h++) {
-        unsigned long long word;
-        do word = atomicAnd(box + h, 0xffffffff); while (word >> 32 == 0);
-        mail.half[h] = (unsigned int)word;
+    Message message;
+    for (int w = 0; w < Words; w++) {
+        unsigned long long seen;
+        do seen = atomicAnd(slot + w, 0xffffffff); while (seen >> 32 == 0);
+        message.word[w] = (unsigned int)seen;
     }
-    return mail.value;
+    return message.value;
 }
 
 extern "C" __global__ void __launch_bounds__(Block, 2) reduce(
-    const Element* in, Element* out, unsigned long long n, unsigned long long part, unsigned int parts,
-    unsigned long long* boxes)
+    const Element* in, Element* out, unsigned long long n, unsigned long long size, unsigned int chunks,
+    unsigned long long* slots)
 {
     Element sum = 0;
-    unsigned int turn = 0;
+    unsigned int done = 0;
     if (threadIdx.x < Stages) init(full + threadIdx.x);
     __syncthreads();
-    // Store: the sum of each part, then that of all.
-    for (unsigned int p = blockIdx.x; p < parts; p += gridDim.x) {
-        sum = tree(add(in, n, part, p, turn));
-        if (threadIdx.x == 0 && parts > 1) post(boxes + p * Halves, sum);
+    // Store: the sum of each chunk, then the total.
+    for (unsigned int c = blockIdx.x; c < chunks; c += gridDim.x) {
+        sum = tree(add(in, n, size, c, done));
+        if (threadIdx.x == 0 && chunks > 1) publish(slots + c * Words, sum);
     }
     if (blockIdx.x < gridDim.x - 1) return;
-    if (parts > 1) sum = tree(threadIdx.x < parts ? take(boxes + threadIdx.x * Halves) : 0);
+    if (chunks > 1) sum = tree(threadIdx.x < chunks ? consume(slots + threadIdx.x * Words) : 0);
     if (threadIdx.x == 0) *out = sum;
 }

@@ -1,34 +1,34 @@
-// v8 with a second launch that is there before the first has ended, and waits for its sums here.
-// Still costs: a launch all the same, and the end of the first one's last block.
+// v8 with a second launch that starts before the first has ended, and waits for the first one's sums.
+// Still costs: a second launch, and the wait for the first one's last block.
 // Needs compute_90: a launch that waits for the one in front of it.
-struct alignas(16) Word { Element at[16 / sizeof(Element)]; };
-const unsigned int Lanes = 16 / sizeof(Element), Flight = 8;
+struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
+const unsigned int Width = 16 / sizeof(Element), Loads = 8;
 
 template <unsigned int Block>
 __device__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     extern __shared__ Element shared[];
     unsigned int tid = threadIdx.x;
-    unsigned long long i = (unsigned long long)blockIdx.x * (Flight * Block) + tid;
-    unsigned long long stride = (unsigned long long)gridDim.x * (Flight * Block);
+    unsigned long long i = (unsigned long long)blockIdx.x * (Loads * Block) + tid;
+    unsigned long long stride = (unsigned long long)gridDim.x * (Loads * Block);
 
-    // A launch that depends on this one may begin; this one waits for the one that it depends on.
+    // The next launch may start now; this one waits until the launch before it has ended.
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
     asm volatile("griddepcontrol.wait;" ::: "memory");
 
-    // Load: eight words a thread in every turn, zero beyond the end; then what is left of a word.
-    const Word* words = (const Word*)in;
-    Word sums = {};
+    // Load: eight vectors a thread in each iteration, zero beyond the end; then n % Width elements.
+    const Vector* vectors = (const Vector*)in;
+    Vector sums = {};
     #pragma unroll 1
-    for (; i < n / Lanes; i += stride) {
-        Word next[Flight] = {};
-        for (int k = 0; k < Flight; k++) if (i + k * Block < n / Lanes) next[k] = words[i + k * Block];
-        for (int k = 0; k < Flight; k++) for (int e = 0; e < Lanes; e++) sums.at[e] += next[k].at[e];
+    for (; i < n / Width; i += stride) {
+        Vector next[Loads] = {};
+        for (int k = 0; k < Loads; k++) if (i + k * Block < n / Width) next[k] = vectors[i + k * Block];
+        for (int k = 0; k < Loads; k++) for (int e = 0; e < Width; e++) sums.data[e] += next[k].data[e];
     }
-    Element sum = blockIdx.x == 0 && tid < n % Lanes ? in[n - 1 - tid] : 0;
-    for (int e = 0; e < Lanes; e++) sum += sums.at[e];
+    Element sum = blockIdx.x == 0 && tid < n % Width ? in[n - 1 - tid] : 0;
+    for (int e = 0; e < Width; e++) sum += sums.data[e];
 
-    // Reduce: each warp to one value, then the first warp those values.
+    // Reduce: each warp to one value, then those values in the first warp.
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     if (tid % 32 == 0) shared[tid / 32] = sum;
     __syncthreads();

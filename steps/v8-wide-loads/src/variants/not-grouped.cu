@@ -1,31 +1,31 @@
-// v8 with every word added as soon as it is there: the next load begins when the addition has.
-// Still costs: a second launch, for the partial sums: a middle size waits for it as long as for this.
-struct alignas(16) Word { Element at[16 / sizeof(Element)]; };
-const unsigned int Lanes = 16 / sizeof(Element), Flight = 8;
+// v8 with each vector added as soon as it arrives: the next load starts after the addition.
+// Still costs: a second launch, for the partial sums: a large part of the time at mid sizes.
+struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
+const unsigned int Width = 16 / sizeof(Element), Loads = 8;
 
 template <unsigned int Block>
 __device__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     extern __shared__ Element shared[];
     unsigned int tid = threadIdx.x;
-    unsigned long long i = (unsigned long long)blockIdx.x * (Flight * Block) + tid;
-    unsigned long long stride = (unsigned long long)gridDim.x * (Flight * Block);
+    unsigned long long i = (unsigned long long)blockIdx.x * (Loads * Block) + tid;
+    unsigned long long stride = (unsigned long long)gridDim.x * (Loads * Block);
 
-    // Load: eight words a thread in every turn, zero beyond the end; then what is left of a word.
-    const Word* words = (const Word*)in;
-    Word sums = {};
+    // Load: eight vectors a thread in each iteration, zero beyond the end; then n % Width elements.
+    const Vector* vectors = (const Vector*)in;
+    Vector sums = {};
     #pragma unroll 1
-    for (; i < n / Lanes; i += stride) {
+    for (; i < n / Width; i += stride) {
         #pragma unroll 1
-        for (int k = 0; k < Flight; k++) if (i + k * Block < n / Lanes) {
-            Word next = words[i + k * Block];
-            for (int e = 0; e < Lanes; e++) sums.at[e] += next.at[e];
+        for (int k = 0; k < Loads; k++) if (i + k * Block < n / Width) {
+            Vector next = vectors[i + k * Block];
+            for (int e = 0; e < Width; e++) sums.data[e] += next.data[e];
         }
     }
-    Element sum = blockIdx.x == 0 && tid < n % Lanes ? in[n - 1 - tid] : 0;
-    for (int e = 0; e < Lanes; e++) sum += sums.at[e];
+    Element sum = blockIdx.x == 0 && tid < n % Width ? in[n - 1 - tid] : 0;
+    for (int e = 0; e < Width; e++) sum += sums.data[e];
 
-    // Reduce: each warp to one value, then the first warp those values.
+    // Reduce: each warp to one value, then those values in the first warp.
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     if (tid % 32 == 0) shared[tid / 32] = sum;
     __syncthreads();

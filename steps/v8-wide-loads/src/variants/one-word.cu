@@ -1,29 +1,29 @@
-// v8 with one load of 16 bytes in flight in every thread.
-// Still costs: a second launch, for the partial sums: a middle size waits for it as long as for this.
-struct alignas(16) Word { Element at[16 / sizeof(Element)]; };
-const unsigned int Lanes = 16 / sizeof(Element), Flight = 1;
+// v8 with one load of 16 bytes in flight in each thread.
+// Still costs: a second launch, for the partial sums: a large part of the time at mid sizes.
+struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
+const unsigned int Width = 16 / sizeof(Element), Loads = 1;
 
 template <unsigned int Block>
 __device__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     extern __shared__ Element shared[];
     unsigned int tid = threadIdx.x;
-    unsigned long long i = (unsigned long long)blockIdx.x * (Flight * Block) + tid;
-    unsigned long long stride = (unsigned long long)gridDim.x * (Flight * Block);
+    unsigned long long i = (unsigned long long)blockIdx.x * (Loads * Block) + tid;
+    unsigned long long stride = (unsigned long long)gridDim.x * (Loads * Block);
 
-    // Load: a word a thread in every turn, zero beyond the end; then what is left of a word.
-    const Word* words = (const Word*)in;
-    Word sums = {};
+    // Load: one vector a thread in each iteration, zero beyond the end; then n % Width elements.
+    const Vector* vectors = (const Vector*)in;
+    Vector sums = {};
     #pragma unroll 1
-    for (; i < n / Lanes; i += stride) {
-        Word next[Flight] = {};
-        for (int k = 0; k < Flight; k++) if (i + k * Block < n / Lanes) next[k] = words[i + k * Block];
-        for (int k = 0; k < Flight; k++) for (int e = 0; e < Lanes; e++) sums.at[e] += next[k].at[e];
+    for (; i < n / Width; i += stride) {
+        Vector next[Loads] = {};
+        for (int k = 0; k < Loads; k++) if (i + k * Block < n / Width) next[k] = vectors[i + k * Block];
+        for (int k = 0; k < Loads; k++) for (int e = 0; e < Width; e++) sums.data[e] += next[k].data[e];
     }
-    Element sum = blockIdx.x == 0 && tid < n % Lanes ? in[n - 1 - tid] : 0;
-    for (int e = 0; e < Lanes; e++) sum += sums.at[e];
+    Element sum = blockIdx.x == 0 && tid < n % Width ? in[n - 1 - tid] : 0;
+    for (int e = 0; e < Width; e++) sum += sums.data[e];
 
-    // Reduce: each warp to one value, then the first warp those values.
+    // Reduce: each warp to one value, then those values in the first warp.
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     if (tid % 32 == 0) shared[tid / 32] = sum;
     __syncthreads();

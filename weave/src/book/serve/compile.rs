@@ -1,7 +1,7 @@
-//! An edited kernel, compiled: by this program once more, as a child that is ended if it takes long.
+//! Compiles an edited kernel, in a child process that is killed after a time limit.
 //!
-//! The compiler is a library that was made for texts of whoever calls it, and here a text comes from a
-//! page: so it has a process of its own.
+//! A compiler library expects trusted sources, and these come from a page, so it runs in its own
+//! process.
 
 use std::{
     io::{self, Read, Write},
@@ -18,45 +18,46 @@ use xtask::kernels::{self, Kernel};
 
 use super::{include::refused, limited, request::Refusal};
 
-/// What the child is called with.
+/// The argument that starts the child.
 pub(crate) const WORD: &str = "compile-for-a-page";
-/// What messages call the file.
+/// The file name in messages.
 const FILE: &str = "kernel.cu";
-/// The most that a source may have, in bytes.
+/// The maximum size of a source, in bytes.
 const MOST: usize = 64_000;
-/// A kernel takes a third of a second, three times over where it is judged; the machine may be busy.
+/// The time limit. A kernel takes a third of a second, or three times that if it is judged, and the
+/// machine may be busy.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// What a page sends.
+/// The request of a page.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Order {
-    /// The kernel that was edited: what it includes of ours may be included.
+    /// The name of the original kernel: the files that it includes may be included.
     kernel: String,
-    /// Types of its elements, as `--type` takes them.
+    /// The element types, as for `--type`.
     types: Vec<String>,
     source: String,
 }
 
-/// What the child is handed.
+/// The input of the child.
 #[derive(Debug, Deserialize, Serialize)]
 struct Text {
     types: Vec<String>,
     source: String,
 }
 
-/// PTX for each type, or the compiler's message and its line.
+/// Returns the PTX for each type, or the compiler's message and its line.
 pub(super) fn answer(body: &[u8]) -> Result<Vec<u8>, Refusal> {
     let order: Order = serde_json::from_slice(body)
-        .map_err(|error| Refusal::bad(format!("this is no kernel to be compiled: {error}")))?;
+        .map_err(|error| Refusal::bad(format!("this request has no kernel: {error}")))?;
     if order.source.len() > MOST {
         return Err(Refusal::large(format!(
-            "a page's kernel has at most {MOST} bytes, and this one {}: compile it with `--kernel`",
+            "a page's kernel has at most {MOST} bytes, and this one has {}: compile it with `--kernel`",
             order.source.len()
         )));
     }
     if let Some(other) = order.types.iter().find(|name| !ELEMENTS.iter().any(|e| e.0 == **name)) {
-        return Err(Refusal::bad(format!("there is no type `{other}`: take f32, i32 or f64")));
+        return Err(Refusal::bad(format!("there is no type `{other}`: use f32, i32 or f64")));
     }
     let failed = |line: Option<usize>, why: String| {
         Ok(json!({ "error": why, "line": line }).to_string().into_bytes())
@@ -68,7 +69,7 @@ pub(super) fn answer(body: &[u8]) -> Result<Vec<u8>, Refusal> {
     if let Some((line, why)) = refused(&source) {
         return failed(Some(line), format!("{FILE}({line}): {why}"));
     }
-    // One at a time: a page asks again at each pause of whoever types.
+    // Kernels are compiled one at a time, because a page sends its kernel at each pause in typing.
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let text = json!(Text { types: order.types, source }).to_string().into_bytes();
@@ -76,16 +77,16 @@ pub(super) fn answer(body: &[u8]) -> Result<Vec<u8>, Refusal> {
         .and_then(|path| limited::run(&mut limited::program(&path, WORD, LIMIT), text, LIMIT));
     match said {
         Ok(Some(said)) if said.starts_with(b"{") => Ok(said),
-        Ok(Some(_)) => failed(None, "the compiler has ended without a word: it may be out of time or memory; take out what you wrote last".into()),
+        Ok(Some(_)) => failed(None, "the compiler ended without a message: it may be out of time or memory; undo your last edit".into()),
         Ok(None) => failed(
             None,
-            format!("the compiler was ended after {} s: look for a template or a `#pragma unroll` without end", LIMIT.as_secs()),
+            format!("the compiler was stopped after {} s: look for an endless template or `#pragma unroll`", LIMIT.as_secs()),
         ),
         Err(error) => failed(None, format!("the compiler cannot be started: {error}")),
     }
 }
 
-/// The source, with the files that our own kernel of this name includes, where it does so too.
+/// Inlines the included files of our kernel of this name.
 fn with_own(order: &Order) -> Result<String> {
     let all = kernels::all()?.into_iter().chain(kernels::page()?);
     let own: Vec<Kernel> = all.filter(|kernel| kernel.name == order.kernel).collect();
@@ -96,12 +97,12 @@ fn with_own(order: &Order) -> Result<String> {
     let known = |line: &str| includes(line).next().is_none_or(|name| find(name).is_some());
     match order.source.lines().all(known) {
         true => Ok(woven(&order.source, FILE, find)?),
-        // It is refused, at its line.
+        // The include is refused later, with its line.
         false => Ok(order.source.clone()),
     }
 }
 
-/// The child: a text from standard input, an answer to standard output.
+/// The child: reads a request from standard input, and writes its reply to standard output.
 pub(crate) fn child() -> ExitCode {
     let mut text = String::new();
     let made = io::stdin().read_to_string(&mut text).map_err(anyhow::Error::from);
@@ -128,7 +129,7 @@ fn made_of(text: &Text) -> Result<serde_json::Value> {
             Err(Error::Compile { log, .. }) => {
                 let message = check::compile::first(&log);
                 let line = line(&message);
-                let error = format!("{compiler} does not take it: {message}");
+                let error = format!("{compiler} refuses the source: {message}");
                 return Ok(json!({ "error": error, "line": line }));
             }
             Err(other) => return Err(other.into()),
@@ -137,7 +138,7 @@ fn made_of(text: &Text) -> Result<serde_json::Value> {
     Ok(json!({ "ptx": ptx, "compiler": compiler.to_string() }))
 }
 
-/// The line that a message is about: `kernel.cu(12): error` says NVRTC, `kernel.cu:12:5: error` clang.
+/// Finds the line of a message: NVRTC writes `kernel.cu(12): error`, clang `kernel.cu:12:5: error`.
 fn line(message: &str) -> Option<u32> {
     let rest = message.split_once(FILE)?.1.strip_prefix(['(', ':'])?;
     rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
@@ -165,12 +166,13 @@ mod tests {
     }
 
     #[test]
-    fn what_no_compiler_is_asked_for_is_a_sentence() {
+    fn invalid_requests_are_refused_without_a_compiler() {
         let order =
             |source: &str| json!({ "kernel": "v0-naive", "types": ["f32"], "source": source });
         let large = said(order(&" ".repeat(65_000)));
         assert!(
-            large.starts_with("413") && large.contains("at most 64000 bytes, and this one 65000"),
+            large.starts_with("413")
+                && large.contains("at most 64000 bytes, and this one has 65000"),
             "{large}"
         );
         let include = said(order("int a;\n#include \"/etc/passwd\"\n"));
@@ -179,17 +181,17 @@ mod tests {
                 && include.contains("\"line\":2"),
             "{include}"
         );
-        // That of another kernel, too.
+        // The files of another kernel are refused too.
         let other = said(order("#include \"bulk.cuh\"\n"));
         assert!(other.contains("`#include` is refused"), "{other}");
         let kind = said(json!({ "kernel": "", "types": ["f16"], "source": "" }));
         assert!(kind.starts_with("400") && kind.contains("no type `f16`"), "{kind}");
         let none = answer(b"what").unwrap_err();
-        assert!(String::from_utf8(none.body).unwrap().contains("no kernel to be compiled"));
+        assert!(String::from_utf8(none.body).unwrap().contains("this request has no kernel"));
     }
 
     #[test]
-    fn a_kernel_may_include_what_ours_includes() {
+    fn a_kernel_may_include_our_files() {
         let of = |kernel: &str, source: &str| {
             with_own(&Order { kernel: kernel.into(), types: vec![], source: source.into() })
                 .unwrap()

@@ -1,22 +1,22 @@
-//! Whether a kernel that a page sends would have the compiler open a file: what stands in it could be
-//! read from the compiler's messages.
+//! Refuses kernels from a page that could make the compiler open a file, because the compiler's
+//! messages could show its content.
 
 /// Directives that open a file.
 const OPEN: [&str; 6] =
     ["include", "include_next", "include_macros", "import", "embed", "__include_macros"];
-/// Words that ask whether there is one, and directives in other clothes.
+/// Operators that test for a file, and alternative spellings of directives.
 const ASK: [&str; 4] = ["__has_include", "__has_include_next", "__has_embed", "_Pragma"];
-/// The pragmas of kernels.
+/// The pragmas that kernels use.
 const PRAGMAS: [&str; 2] = ["unroll", "nounroll"];
 
-/// What is refused, if anything is, and its line.
+/// Returns the reason for a refusal, and its line.
 ///
-/// It is more than what a compiler would take, for compilers differ: wherever such a word follows a `#`, be
-/// it in a comment.
+/// It is stricter than necessary, because compilers differ: such a word after a `#` is refused even
+/// in a comment.
 pub(super) fn refused(source: &str) -> Option<(usize, String)> {
     let odd = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
     if let Some(line) = source.lines().position(|line| line.contains(odd)) {
-        return Some((line + 1, "there is a character that cannot be seen: take it out".into()));
+        return Some((line + 1, "there is an invisible character: remove it".into()));
     }
     let text = spliced(source);
     for at in 0..text.len() {
@@ -25,7 +25,7 @@ pub(super) fn refused(source: &str) -> Option<(usize, String)> {
         if let Some(word) = ASK.into_iter().find(|ask| starts(rest, ask)) {
             return Some((
                 line,
-                format!("`{word}` is not for a page: compile this kernel with `--kernel`"),
+                format!("`{word}` is not allowed in a page: compile this kernel with `--kernel`"),
             ));
         }
         let behind = match rest {
@@ -39,7 +39,7 @@ pub(super) fn refused(source: &str) -> Option<(usize, String)> {
             return Some((
                 line,
                 format!(
-                    "`#{word}` is refused, for a page may read no files: write what the kernel needs here, or compile it with `--kernel`"
+                    "`#{word}` is refused, because a page may not read files: write the declarations here, or compile the kernel with `--kernel`"
                 ),
             ));
         }
@@ -48,9 +48,7 @@ pub(super) fn refused(source: &str) -> Option<(usize, String)> {
             if !PRAGMAS.contains(&which.as_str()) {
                 return Some((
                     line,
-                    format!(
-                        "`#pragma {which}` is not for a page, which takes `#pragma unroll` alone"
-                    ),
+                    format!("`#pragma {which}` is not allowed in a page: only `#pragma unroll` is"),
                 ));
             }
         }
@@ -58,7 +56,8 @@ pub(super) fn refused(source: &str) -> Option<(usize, String)> {
     None
 }
 
-/// The characters with their lines, as a compiler takes them: lines joined, trigraphs resolved.
+/// Returns the characters with their lines, as a compiler sees them: lines are spliced and
+/// trigraphs replaced.
 fn spliced(source: &str) -> Vec<(char, usize)> {
     let source = source.replace("\r\n", "\n").replace('\r', "\n");
     let source = source.replace("??=", "#").replace("??/", "\\");
@@ -79,7 +78,7 @@ fn spliced(source: &str) -> Vec<(char, usize)> {
     text
 }
 
-/// What stands behind blanks and comments.
+/// Skips blanks and comments.
 fn blank(mut text: &[(char, usize)]) -> &[(char, usize)] {
     loop {
         text = match text {
@@ -106,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_spelling_of_an_include_goes_through() {
+    fn every_spelling_of_an_include_is_refused() {
         let spellings = [
             "#include \"/etc/passwd\"",
             "# include </etc/passwd>",
@@ -141,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kernel_of_ours_is_taken() {
+    fn all_our_kernels_are_accepted() {
         let mut kernels = xtask::kernels::all().unwrap();
         kernels.extend(xtask::kernels::page().unwrap());
         assert!(kernels.len() > 20);

@@ -1,4 +1,4 @@
-//! A program that is given a time, and no longer.
+//! Runs a program with a time limit.
 
 use std::{
     io::{self, Read, Write},
@@ -7,12 +7,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The most that is read of what it says.
+/// The maximum output that is read, in bytes.
 const MOST: u64 = 1 << 24;
-/// The most memory that it is given, in kB.
+/// The memory limit, in kB.
 const MEMORY: u64 = 1 << 22;
 
-/// What a program says to its input; nothing, if it has not ended in time.
+/// Returns the program's output for its input; `None` if it has not ended in time.
 pub(super) fn run(
     command: &mut Command,
     input: Vec<u8>,
@@ -21,19 +21,19 @@ pub(super) fn run(
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
     let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
-    // Who ends before it has read all says so by what it answers.
+    // If the program stops reading early, its output says why.
     thread::spawn(move || stdin.map(|mut stdin| stdin.write_all(&input)));
     let said = thread::spawn(move || {
         let mut said = Vec::new();
         stdout.map_or(Ok(0), |stdout| stdout.take(MOST).read_to_end(&mut said)).map(|_| said)
     });
     let end = Instant::now() + limit;
-    // What it says ends when it does.
+    // The output ends with the program.
     while !said.is_finished() && Instant::now() < end {
         thread::sleep(Duration::from_millis(2));
     }
     let in_time = said.is_finished();
-    // One that has ended cannot be, and nobody minds.
+    // Killing a program that has ended fails, which does not matter.
     let _ = child.kill();
     child.wait()?;
     if !in_time {
@@ -42,8 +42,8 @@ pub(super) fn run(
     said.join().unwrap_or_else(|_| Ok(Vec::new())).map(Some)
 }
 
-/// A program that also gives up by itself: whoever it has started in its turn is out of reach when it is
-/// ended, and has the same limit of seconds on a processor. Where the system can, memory is limited too.
+/// Returns a command with resource limits. Its child processes survive when it is killed, but have
+/// the same limit of CPU seconds. Memory is limited too, if the system supports it.
 pub(super) fn program(path: &std::path::Path, word: &str, limit: Duration) -> Command {
     if cfg!(unix) {
         let mut shell = Command::new("sh");
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ends_is_heard_and_what_does_not_is_ended() {
+    fn a_program_without_an_end_is_killed() {
         assert_eq!(shell("cat; echo .", 20_000).as_deref(), Some("there and back.\n"));
         assert_eq!(shell("exit 1", 20_000).as_deref(), Some(""));
         let began = Instant::now();
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_is_handed_on() {
+    fn a_limit_is_inherited() {
         let mut program = program("sh".as_ref(), "-c", Duration::from_secs(7));
         let said = run(program.arg("sh -c 'ulimit -t'"), Vec::new(), Duration::from_secs(20));
         assert_eq!(said.unwrap().unwrap(), b"7\n");

@@ -1,5 +1,5 @@
-//! `cargo x book --serve`: the pages on this machine only, built again when something changes. They can
-//! ask for one thing more than files: that an edited kernel be compiled.
+//! `cargo x book --serve`: serves the pages to this machine only, and rebuilds them when something
+//! changes. A page can also request that an edited kernel be compiled.
 
 mod compile;
 mod include;
@@ -24,7 +24,7 @@ use anyhow::{Context, Result};
 use request::{Refusal, Request};
 
 const PORT: u16 = 3000;
-/// The most that is read of a request that was refused, in bytes.
+/// The maximum number of bytes of a refused request that are read.
 const REST: u64 = 1 << 22;
 
 /// Serves a folder until the program is stopped.
@@ -44,20 +44,20 @@ pub(crate) fn run(html: &Path, build: impl Fn() -> Result<()>) -> Result<()> {
     }
 }
 
-/// Serves a folder as long as this program runs; where. Port 0 is one that is free.
+/// Serves a folder until the program ends, and returns the address. Port 0 selects a free port.
 pub(crate) fn start(html: &Path, port: u16) -> Result<String> {
     let compiled = |body: &[u8]| compile::answer(body);
     Server::start(html, port, compiled)
 }
 
-/// What an edited kernel comes to: JSON in, JSON out.
+/// Compiles an edited kernel, with JSON as input and output.
 type Compiled = fn(&[u8]) -> Result<Vec<u8>, Refusal>;
 
-/// A folder, and who may ask for what.
+/// A folder, and the rules for access to it.
 struct Server {
     folder: PathBuf,
     port: u16,
-    /// What a page of ours knows, and no other one.
+    /// A secret that only our own pages contain.
     token: String,
     compiled: Compiled,
 }
@@ -72,7 +72,7 @@ impl Server {
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let server = server.clone();
-                // A browser that hangs up has no reader for the error.
+                // A browser that hangs up does not read the error.
                 thread::spawn(move || server.serve(&stream));
             }
         });
@@ -95,20 +95,21 @@ impl Server {
         stream.write_all(head.as_bytes())?;
         stream.write_all(&body)?;
         if refused {
-            // Whoever is still writing would be hung up on, and never read why.
+            // Read the rest of the request first: closing now would reset the connection before the
+            // client reads the reply.
             stream.shutdown(Shutdown::Write)?;
             io::copy(&mut stream.take(REST), &mut io::sink())?;
         }
         Ok(())
     }
 
-    /// The kind of an answer, and the answer.
+    /// Returns the type and the content of the reply.
     fn answer(&self, request: &Request) -> Result<(&'static str, Vec<u8>), Refusal> {
-        // Another name that leads here is that of a page which wants to read ours.
+        // A request under another host name may come from a page that tries to read ours.
         let names = ["127.0.0.1", "localhost"].map(|name| format!("{name}:{}", self.port));
         if !names.contains(&request.host) {
             return Err(Refusal::forbidden(format!(
-                "this is {}, and `{}` was asked for",
+                "this server is {}, but the request is for `{}`",
                 names[0], request.host
             )));
         }
@@ -118,22 +119,24 @@ impl Server {
                 let own = format!("http://{}", request.host);
                 if request.origin != own {
                     return Err(Refusal::forbidden(format!(
-                        "kernels are compiled for pages of {own}, and not for those of {}",
-                        if request.origin.is_empty() { "nobody" } else { &request.origin }
+                        "kernels are compiled for pages of {own}, not for those of {}",
+                        if request.origin.is_empty() {
+                            "an unknown origin"
+                        } else {
+                            &request.origin
+                        }
                     )));
                 }
                 if request.token != self.token {
                     return Err(Refusal::forbidden(
-                        "this page is not of the server that runs now: load it again".into(),
+                        "this page is from an earlier server: reload it".into(),
                     ));
                 }
                 Ok(("application/json", (self.compiled)(&request.body)?))
             }
             (method, path) => Err(Refusal::new(
                 "405 Method Not Allowed",
-                format!(
-                    "there is no {method} for {path}: pages are read, and /compile takes a POST"
-                ),
+                format!("there is no {method} for {path}: use GET for pages and POST for /compile"),
             )),
         }
     }
@@ -141,7 +144,7 @@ impl Server {
     fn file(&self, path: &str) -> Result<(&'static str, Vec<u8>), Refusal> {
         let path = Path::new(path.trim_start_matches('/'));
         let path = if path.as_os_str().is_empty() { Path::new("index.html") } else { path };
-        // Nothing above the folder.
+        // A path must not lead out of the folder.
         let safe = path.components().all(|part| matches!(part, Component::Normal(_)));
         let body = fs::read(self.folder.join(path)).ok().filter(|_| safe).ok_or_else(|| {
             let page = fs::read(self.folder.join("404.html")).unwrap_or_default();
@@ -157,7 +160,7 @@ impl Server {
         })
     }
 
-    /// A page that may ask for a compiler: by that it knows that there is one.
+    /// Adds the token to a page. Its presence also tells the page that there is a compiler.
     fn with_token(&self, page: Vec<u8>) -> Vec<u8> {
         let meta = format!("<meta name=\"compile\" content=\"{}\"></head>", self.token);
         match String::from_utf8(page) {
@@ -169,13 +172,13 @@ impl Server {
 
 const HTML: &str = "text/html; charset=utf-8";
 
-/// 128 bits that nobody can guess: the standard library draws its hashers' keys from the system.
+/// Returns 128 random bits: the standard library seeds its hashers from the system.
 fn token() -> String {
     let random = || RandomState::new().hash_one(SystemTime::now());
     format!("{:016x}{:016x}", random(), random())
 }
 
-/// What the book is made from.
+/// The files that the book is made from.
 fn watched() -> Vec<PathBuf> {
     let root = xtask::root();
     [

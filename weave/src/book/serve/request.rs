@@ -1,4 +1,4 @@
-//! A request as it comes over a socket, and the answer of who does not get what it asks for.
+//! A request from a socket, and the response to a refused one.
 
 use std::{
     io::{BufRead, BufReader, Read},
@@ -6,28 +6,28 @@ use std::{
     time::Duration,
 };
 
-/// The most that a head may have, in bytes.
+/// The maximum size of a head, in bytes.
 const HEAD: u64 = 1 << 14;
-/// The most that a body may have: a kernel of the largest size with every character escaped.
+/// The maximum size of a body: a kernel of the largest size with every character escaped.
 const BODY: u64 = 1 << 19;
-/// Who says nothing for so long is not waited for.
+/// The time limit for a client that sends nothing.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What is asked, and by whom.
+/// A request.
 #[derive(Debug, Default)]
 pub(super) struct Request {
     pub(super) method: String,
-    /// Without what stands behind `?`.
+    /// The path without the query.
     pub(super) path: String,
     pub(super) host: String,
-    /// The place of the page that asks.
+    /// The origin of the page that sent the request.
     pub(super) origin: String,
-    /// What `X-Compile` says.
+    /// The value of `X-Compile`.
     pub(super) token: String,
     pub(super) body: Vec<u8>,
 }
 
-/// No, and why.
+/// A refusal: the status and the reason.
 #[derive(Debug)]
 pub(super) struct Refusal {
     pub(super) status: &'static str,
@@ -36,7 +36,7 @@ pub(super) struct Refusal {
 }
 
 impl Refusal {
-    /// A sentence, as a page takes it.
+    /// A sentence as JSON, for a page.
     pub(super) fn new(status: &'static str, why: String) -> Refusal {
         let body = serde_json::json!({ "error": why }).to_string().into_bytes();
         Refusal { status, kind: "application/json", body }
@@ -86,16 +86,16 @@ pub(super) fn read(stream: &TcpStream) -> Result<Request, Refusal> {
             "origin" => request.origin = value,
             "x-compile" => request.token = value,
             "content-length" => {
-                length = value.parse().map_err(|_| {
-                    Refusal::bad(format!("`{value}` is no number of bytes that follow"))
-                })?;
+                length = value
+                    .parse()
+                    .map_err(|_| Refusal::bad(format!("`{value}` is not a number of bytes")))?;
             }
             _ => {}
         }
     }
     if length > BODY {
         return Err(Refusal::large(format!(
-            "a request has at most {BODY} bytes, and this one {length}"
+            "a request has at most {BODY} bytes, and this one has {length}"
         )));
     }
     request.body.resize(length as usize, 0);

@@ -1,6 +1,6 @@
 use super::*;
 
-/// A server of one page, whose compiler says what it was given.
+/// Starts a server of one page, whose compiler returns its input.
 fn server() -> (String, String) {
     let folder = std::env::temp_dir().join(format!("serve-test-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
@@ -32,7 +32,7 @@ fn post(to: &str, host: &str, origin: &str, token: &str) -> String {
 }
 
 #[test]
-fn a_page_of_ours_is_compiled_for_and_nobody_else() {
+fn only_our_own_pages_are_compiled_for() {
     let (host, token) = server();
     let own = format!("http://{host}");
     let good = post(&host, &host, &own, &token);
@@ -47,14 +47,14 @@ fn a_page_of_ours_is_compiled_for_and_nobody_else() {
             host.as_str(),
             "http://example.org",
             token.as_str(),
-            "and not for those of http://example.org",
+            "not for those of http://example.org",
         ),
-        (&host, "http://127.0.0.1:1", &token, "and not for those of http://127.0.0.1:1"),
-        (&host, "null", &token, "and not for those of null"),
-        (&host, "", &token, "and not for those of nobody"),
-        (&host, &own, "0123", "load it again"),
-        (&host, &own, "", "load it again"),
-        ("example.org", "http://example.org", &token, "`example.org` was asked for"),
+        (&host, "http://127.0.0.1:1", &token, "not for those of http://127.0.0.1:1"),
+        (&host, "null", &token, "not for those of null"),
+        (&host, "", &token, "not for those of an unknown origin"),
+        (&host, &own, "0123", "reload it"),
+        (&host, &own, "", "reload it"),
+        ("example.org", "http://example.org", &token, "the request is for `example.org`"),
     ] {
         let no = post(&host, name, origin, token);
         assert!(no.starts_with("HTTP/1.1 403 Forbidden\r\n") && no.contains(said), "{no}");
@@ -63,11 +63,11 @@ fn a_page_of_ours_is_compiled_for_and_nobody_else() {
 }
 
 #[test]
-fn a_page_is_no_secret_and_its_token_is() {
+fn pages_are_public_and_their_token_is_not() {
     let (host, token) = server();
     assert_eq!(token.len(), 32);
     assert_ne!(token, server().1);
-    // Under a foreign name there is no page, and so no token to read.
+    // Under another host name there is no page, and therefore no token.
     let foreign = ask(&host, "GET / HTTP/1.1\r\nHost: example.org\r\n\r\n");
     assert!(foreign.starts_with("HTTP/1.1 403") && !foreign.contains(&token), "{foreign}");
     let script = ask(&host, &format!("GET /a.js HTTP/1.1\r\nHost: {host}\r\n\r\n"));
@@ -79,7 +79,7 @@ fn a_page_is_no_secret_and_its_token_is() {
 }
 
 #[test]
-fn what_is_no_request_is_answered() {
+fn invalid_requests_get_a_response() {
     let (host, token) = server();
     let own = format!("Host: {host}\r\nOrigin: http://{host}\r\nX-Compile: {token}\r\n");
     let large = ask(
@@ -91,19 +91,22 @@ fn what_is_no_request_is_answered() {
     );
     assert!(
         large.starts_with("HTTP/1.1 413")
-            && large.contains("at most 524288 bytes, and this one 600000"),
+            && large.contains("at most 524288 bytes, and this one has 600000"),
         "{large}"
     );
     let put = ask(&host, &format!("PUT /compile HTTP/1.1\r\n{own}\r\n"));
     assert!(put.starts_with("HTTP/1.1 405") && put.contains("no PUT for /compile"), "{put}");
     let length = ask(&host, &format!("POST /compile HTTP/1.1\r\n{own}Content-Length: -1\r\n\r\n"));
-    assert!(length.starts_with("HTTP/1.1 400") && length.contains("`-1` is no number"), "{length}");
+    assert!(
+        length.starts_with("HTTP/1.1 400") && length.contains("`-1` is not a number"),
+        "{length}"
+    );
     let endless = ask(&host, &format!("GET / HTTP/1.1\r\nA: {}", "x".repeat(20_000)));
     assert!(endless.starts_with("HTTP/1.1 400"), "{endless}");
 }
 
 #[test]
-fn the_server_listens_on_this_machine_alone() {
+fn the_server_listens_on_the_loopback_interface_only() {
     let (host, _) = server();
     let address: std::net::SocketAddr = host.parse().unwrap();
     assert!(address.ip().is_loopback());

@@ -1,0 +1,111 @@
+//! A GPU for systems that have no driver. Its types have no values, so code that matches on a
+//! device compiles everywhere.
+
+use super::{address::Address, facts::Facts, ptx::Ptx};
+use crate::{Error, Result, plan::Call};
+
+/// A GPU that cannot exist.
+#[derive(Debug)]
+pub enum Cuda {}
+
+/// Its memory.
+#[derive(Debug)]
+pub enum Memory {}
+
+/// Loaded PTX.
+#[derive(Debug)]
+pub enum Program {}
+
+/// Counts of a launch.
+#[derive(Clone, Debug)]
+pub enum Counted {}
+
+/// Its stopwatch.
+#[derive(Debug)]
+pub enum Stopwatch {}
+
+impl Cuda {
+    /// Fails: there is no driver.
+    pub fn open(_ordinal: usize) -> Result<Cuda> {
+        Err(Error::NoDriver)
+    }
+
+    /// Never called.
+    pub fn facts(&self) -> &Facts {
+        match *self {}
+    }
+
+    /// Never called.
+    pub fn load(&self, _ptx: &Ptx) -> Result<Program> {
+        match *self {}
+    }
+
+    /// Never called.
+    pub fn alloc(&self, _what: &str, _bytes: u64) -> Result<Memory> {
+        match *self {}
+    }
+
+    /// Never called.
+    pub fn free_bytes(&self) -> u64 {
+        match *self {}
+    }
+
+    /// Never called.
+    pub fn write(&self, _memory: &Memory, _at: u64, _bytes: &[u8]) -> Result<()> {
+        match *self {}
+    }
+
+    /// Never called.
+    pub fn read(&self, _memory: &Memory, _bytes: &mut [u8]) -> Result<()> {
+        match *self {}
+    }
+
+    /// Never called.
+    pub fn fill(&self, _memory: &Memory, _byte: u8) -> Result<()> {
+        match *self {}
+    }
+
+    /// Never called.
+    pub fn repeat(&self, _memory: &Memory, _bytes: u64) -> Result<()> {
+        match *self {}
+    }
+
+    /// Never called.
+    pub fn copy(&self, _from: Address<'_>, _to: Address<'_>) -> Result<()> {
+        match *self {}
+    }
+
+    /// Never called.
+    pub fn launch(&self, _program: &Program, _call: &Call<'_>) -> Result<()> {
+        match *self {}
+    }
+
+    /// Never called.
+    pub fn finish(&self) -> Result<()> {
+        match *self {}
+    }
+}
+
+impl Memory {
+    /// Never called.
+    pub fn address(&self) -> Address<'_> {
+        match *self {}
+    }
+}
+
+impl Stopwatch {
+    /// Never called.
+    pub fn gated(cuda: &Cuda) -> Result<Stopwatch> {
+        match *cuda {}
+    }
+
+    /// Never called.
+    pub fn time(&mut self, _work: impl FnOnce() -> Result<()>) -> Result<f64> {
+        match *self {}
+    }
+
+    /// Never called.
+    pub fn is_gated(&self) -> bool {
+        match *self {}
+    }
+}

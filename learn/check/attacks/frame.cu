@@ -1,0 +1,98 @@
+// The frame of an attack: it gives every exercise the same names, so that one body attacks many of them.
+// TASK is the number of the exercise.
+#define EACH ((TASK >= 4 && TASK <= 7) || TASK == 14 ? 2u : 1u)
+#define TILES (TASK <= 7 || TASK >= 12)
+#define SINGLE (TASK == 9 || TASK == 10)
+
+struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
+const unsigned int Width = 16 / sizeof(Element);
+typedef unsigned long long ull;
+
+// The lowest Element: minus infinity, or the smallest int.
+__device__ Element lowest()
+{
+    return (Element)0.5 == 0 ? (Element)(-2147483647 - 1) : (Element)__int_as_float(0xff800000);
+}
+
+// The operation of the exercise, and its neutral element.
+#if TASK == 13
+__device__ Element add(Element a, Element b) { return b > a || a != a ? (b != b ? a : b) : a; }
+__device__ Element none() { return lowest(); }
+#else
+__device__ Element add(Element a, Element b) { return a + b; }
+__device__ Element none() { return 0; }
+#endif
+
+// The sum of a warp's lanes, in lane 0.
+__device__ Element warp(Element sum)
+{
+    for (int s = 16; s > 0; s /= 2) sum = add(sum, __shfl_down_sync(0xffffffff, sum, s));
+    return sum;
+}
+
+// The sum of a block's threads, in thread 0.
+__device__ Element tree(Element sum)
+{
+    __shared__ Element warps[32];
+    __syncthreads();
+    sum = warp(sum);
+    if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = sum;
+    __syncthreads();
+    if (threadIdx.x < 32) sum = warp(threadIdx.x < blockDim.x / 32 ? warps[threadIdx.x] : none());
+    return sum;
+}
+
+#if SINGLE
+#define PARAMETERS const Element* in, Element* out, ull n, Element* partials, unsigned int* tickets
+#elif TASK == 14
+#define PARAMETERS const Element* in, Element* sums, Element* maxima, ull n
+#else
+#define PARAMETERS const Element* in, Element* out, ull n
+#endif
+
+// The elements of a block: its tile, or its part of all vectors. The last block has those after the last vector.
+#define RANGE \
+    unsigned int tid = threadIdx.x; \
+    ull part = TILES ? EACH * blockDim.x : (n / Width + gridDim.x - 1) / gridDim.x * Width; \
+    ull first = min(blockIdx.x * part, n), end = min(first + part, n); \
+    if (!TILES && blockIdx.x == gridDim.x - 1) end = n; \
+    (void)tid; (void)first; (void)end;
+
+// The vectors of a block, and the elements after the last vector, for one thread of `many`.
+__device__ Element loaded(const Element* in, ull n, ull first, ull end, unsigned int who, unsigned int many)
+{
+    Element sum = none();
+    for (ull i = first / Width + who; i < end / Width; i += many) {
+        Vector vector = ((const Vector*)in)[i];
+        for (int e = 0; e < Width; e++) sum = add(sum, vector.data[e]);
+    }
+    for (ull i = max(first, end / Width * Width) + who; i < end; i += many) sum = add(sum, in[i]);
+    return sum;
+}
+
+// Stores the sum of a block, which thread 0 has; a single launch adds the partial sums too.
+#if SINGLE
+#define STORE(sum) do { \
+    __shared__ bool last; \
+    if (threadIdx.x == 0) { \
+        partials[blockIdx.x] = (sum); \
+        __threadfence(); \
+        last = atomicInc(tickets, gridDim.x - 1) == gridDim.x - 1; \
+        __threadfence(); \
+    } \
+    __syncthreads(); \
+    if (last) { \
+        Element total = none(); \
+        for (unsigned int b = threadIdx.x; b < gridDim.x; b += blockDim.x) total += partials[b]; \
+        total = tree(total); \
+        if (threadIdx.x == 0) *out = total; \
+    } \
+} while (0)
+#elif TASK == 11
+#define STORE(sum) do { if (threadIdx.x == 0) *out = (sum); } while (0)
+#elif TASK == 14
+#define STORE(sum) static_assert(TASK != 14, "store both")
+#else
+#define STORE(sum) do { if (threadIdx.x == 0) out[blockIdx.x] = (sum); } while (0)
+#endif
+#define KERNEL extern "C" __global__ void reduce(PARAMETERS)

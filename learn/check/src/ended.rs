@@ -1,0 +1,10 @@
+//! The outcome of a call.
+
+/// The outcome of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// It succeeded.
+    Well,
+    /// The kernel failed.
+    Failed,
+}

@@ -1,0 +1,47 @@
+//! The command-line options.
+
+use std::path::PathBuf;
+
+use clap::Parser;
+use compiler::Kind;
+
+/// Judges the kernel that you write for an exercise, and reports the first thing to fix.
+///
+/// The kernel of exercise 3 is in exercises/03-no-conflicts/kernel.cu; the book's page on v2 ends
+/// with this exercise. No GPU is needed. You can do the exercises in any order.
+#[derive(Parser, Debug)]
+#[command(name = "check", bin_name = "cargo x check", version, term_width = 80)]
+pub struct Options {
+    /// The exercise, from 1; by default the first that you have not passed
+    pub number: Option<usize>,
+    /// List all exercises and your progress
+    #[arg(long)]
+    pub list: bool,
+    /// Check again whenever the file is saved
+    #[arg(long, conflicts_with_all = ["list", "hint", "show"])]
+    pub watch: bool,
+    /// Show the task and its budgets
+    #[arg(long, conflicts_with_all = ["list", "watch", "hint", "show"])]
+    pub task: bool,
+    /// Show a hint; each call shows the next one
+    #[arg(long, conflicts_with_all = ["list", "show"])]
+    pub hint: bool,
+    /// Show a solution, after a confirmation
+    #[arg(long, conflicts_with = "list")]
+    pub show: bool,
+    /// Judge another file than the exercise's own; a pass is not recorded
+    #[arg(long, value_name = "FILE")]
+    pub kernel: Option<PathBuf>,
+    /// Repeat the numbers and orders of an earlier check: the seed that it printed
+    #[arg(long)]
+    pub seed: Option<u64>,
+    /// nvrtc or clang; by default NVRTC, or clang if there is no NVRTC
+    #[arg(long)]
+    pub compiler: Option<Kind>,
+    /// Use another file than exercises/progress.txt
+    #[arg(long, value_name = "FILE")]
+    pub progress: Option<PathBuf>,
+    /// Test the judge: make every EVERY-th mutant of the solutions, and check that it is rejected
+    #[arg(long, value_name = "EVERY", num_args = 0..=1, default_missing_value = "1")]
+    pub mutants: Option<usize>,
+}

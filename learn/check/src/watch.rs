@@ -1,0 +1,25 @@
+//! Watches a file for changes, however an editor saves it.
+
+use std::{fs, path::Path, thread, time::Duration};
+
+use anyhow::Result;
+
+use crate::ended::Ended;
+
+/// The polling interval. The file's content is compared, so it does not matter whether an editor
+/// overwrites or replaces it, or how coarse the file system's timestamps are.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Calls a function for each new content of a file, for ever.
+pub(crate) fn watch(path: &Path, mut each: impl FnMut(&str) -> Result<Ended>) -> Result<Ended> {
+    let mut last = None;
+    loop {
+        // While an editor saves, the file may be missing or empty.
+        let text = fs::read_to_string(path).ok().filter(|text| !text.trim().is_empty());
+        if text.is_some() && text != last {
+            each(text.as_deref().unwrap_or_default())?;
+            last = text;
+        }
+        thread::sleep(PAUSE);
+    }
+}

@@ -1,0 +1,148 @@
+//! Attacks on the judge, each with the verdict that it must get; and correct kernels in other styles.
+//!
+//! `learn/check/attacks/` holds them. A file is a list of entries:
+//!
+//! ```text
+//! ## what the kernel does
+//! 1 2 3: budget loads
+//! (a kernel for these exercises, behind `frame.cu`)
+//! ## what the kernel does
+//! edit 9 10: correct tickets[0]
+//! - old text in the reference solution
+//! + new text
+//! ```
+//!
+//! The word after the colon is the stage that must reject it, or `passes`; the words after it are in the message.
+
+mod said;
+
+use std::fs;
+
+use check::exercise::Exercise;
+use compiler::Compiler;
+use said::{compiler, reference};
+
+/// One kernel for one exercise.
+#[derive(Clone, Debug)]
+struct Attack {
+    what: String,
+    task: usize,
+    /// `correct`, `clean`, `budget`, `compiler` or `passes`.
+    stage: String,
+    words: String,
+    source: String,
+}
+
+fn attacks(file: &str) -> Vec<Attack> {
+    let folder = xtask::root().join("learn/check/attacks");
+    let frame = fs::read_to_string(folder.join("frame.cu")).unwrap();
+    let text = fs::read_to_string(folder.join(file)).unwrap();
+    let mut all = Vec::new();
+    for entry in text.split("\n## ").skip(1) {
+        let (what, entry) = entry.split_once('\n').unwrap();
+        let is_head = |line: &&str| {
+            let before = line.split(':').next().unwrap_or_default();
+            let numbers = before.strip_prefix("edit ").unwrap_or(before);
+            line.contains(": ") && numbers.split(' ').all(|word| word.parse::<usize>().is_ok())
+        };
+        let heads: Vec<&str> = entry.lines().take_while(is_head).collect();
+        let body: Vec<&str> = entry.lines().skip(heads.len()).collect();
+        assert!(!heads.is_empty(), "`{what}` has no exercises");
+        for head in heads {
+            let (numbers, verdict) = head.split_once(": ").unwrap();
+            let (stage, words) = verdict.split_once(' ').unwrap_or((verdict, ""));
+            let edit = numbers.strip_prefix("edit ");
+            for task in edit.unwrap_or(numbers).split(' ').map(|word| word.parse().unwrap()) {
+                let source = match edit {
+                    Some(_) => changed(what, reference(task), &body),
+                    None => format!("#define TASK {task}\n{frame}{}\n", body.join("\n")),
+                };
+                let [what, stage, words] = [what, stage, words].map(str::to_owned);
+                all.push(Attack { what, task, stage, words, source });
+            }
+        }
+    }
+    all
+}
+
+/// A source with pairs of `- old` and `+ new` applied; each old text occurs at least once.
+fn changed(what: &str, mut source: String, edits: &[&str]) -> String {
+    let mut old: Option<&str> = None;
+    for line in edits.iter().filter(|line| !line.trim().is_empty()) {
+        match (line.strip_prefix("- "), line.strip_prefix('+')) {
+            (Some(text), _) => old = Some(text),
+            (_, Some(new)) => {
+                let old = old.take().unwrap_or_else(|| panic!("{what}: `{new}` replaces nothing"));
+                assert!(source.contains(old), "{what}: no `{old}` in {source}");
+                source = source
+                    .replace(old, new.strip_prefix(' ').unwrap_or(new).trim_end_matches('\r'));
+            }
+            _ => panic!("{what}: `{line}` is no edit"),
+        }
+    }
+    source
+}
+
+/// The difference between the verdict and the listed one.
+fn fault(compiler: &Compiler, attack: &Attack, seed: u64) -> Option<String> {
+    let exercise = Exercise::of(attack.task).unwrap();
+    let path = std::path::Path::new("kernel.cu");
+    let (stage, page) = match check::judged(&exercise, compiler, &attack.source, path, seed)
+        .unwrap()
+    {
+        Ok(verdict) => {
+            let stage = verdict.failure.as_ref().map_or("passes".into(), |f| f.stage.to_string());
+            (stage, verdict.page(&attack.source))
+        }
+        Err(message) => ("compiler".into(), message),
+    };
+    let text = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    let ok = stage == attack.stage && text.contains(&attack.words);
+    let Attack { what, task, stage: expected, words, .. } = attack;
+    (!ok).then(|| format!("{task}, {what}: `{stage}`, not `{expected} {words}`:\n{page}"))
+}
+
+/// Judges every `step`-th entry of some files.
+fn judged(files: &[&str], step: usize) {
+    let Some(compiler) = compiler() else { return };
+    let all: Vec<Attack> = files.iter().flat_map(|file| attacks(file)).collect();
+    let chosen: Vec<&Attack> = all.iter().skip(step / 2).step_by(step).collect();
+    let faults: Vec<String> =
+        (0..).zip(&chosen).filter_map(|(at, attack)| fault(&compiler, attack, at)).collect();
+    // The messages of the two compilers' kernels differ: their instructions do.
+    let exact = matches!(compiler, Compiler::Nvrtc(_));
+    let (wrong, many) = (faults.len(), chosen.len());
+    assert!(faults.is_empty() || !exact, "{wrong} of {many}:\n{}", faults.join("\n"));
+}
+
+const FILES: [&str; 5] = ["dodges.txt", "luck.txt", "resources.txt", "state.txt", "orders.txt"];
+
+#[test]
+fn there_are_enough_attacks_and_correct_kernels() {
+    let attacks_of: usize = FILES.iter().map(|file| attacks(file).len()).sum();
+    let right = attacks("right.txt");
+    assert!(attacks_of >= 150 && right.len() >= 40, "{attacks_of} attacks, {} right", right.len());
+    assert!(right.iter().all(|kernel| kernel.stage == "passes"));
+}
+
+#[test]
+fn a_sample_of_attacks_is_rejected() {
+    judged(&FILES, 23);
+}
+
+#[test]
+fn a_sample_of_correct_kernels_passes() {
+    judged(&["right.txt"], 6);
+}
+
+#[test]
+#[ignore = "a sweep: cargo x ci --sweeps"]
+fn every_attack_is_rejected() {
+    judged(&FILES, 1);
+}
+
+#[test]
+#[ignore = "a sweep: cargo x ci --sweeps"]
+fn every_correct_kernel_passes() {
+    judged(&["right.txt"], 1);
+}

@@ -1,0 +1,159 @@
+//! Tests of the program through its command line.
+
+mod said;
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, Write},
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+    time::{Duration, Instant},
+};
+
+use assert_cmd::prelude::*;
+use said::{compiler, reference};
+
+/// A folder for one test.
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn check(folder: &Path, words: &[&str]) -> Command {
+    let mut check = Command::cargo_bin("check").unwrap();
+    check.args(words).arg("--progress").arg(folder.join("progress.txt"));
+    check
+}
+
+fn text(output: &Output) -> String {
+    assert!(!String::from_utf8_lossy(&output.stderr).contains("panicked"), "{output:?}");
+    String::from_utf8_lossy(&[output.stdout.clone(), output.stderr.clone()].concat()).into_owned()
+}
+
+#[test]
+fn hints_are_shown_in_order_and_recorded() {
+    let folder = folder("hints");
+    for hint in ["hint 1 of 3", "hint 2 of 3", "hint 3 of 3", "no more hints: you have seen all 3"]
+    {
+        let said = text(&check(&folder, &["3", "--hint"]).output().unwrap());
+        assert!(said.contains(hint), "{said}");
+    }
+    let noted = fs::read_to_string(folder.join("progress.txt")).unwrap();
+    assert!(noted.ends_with("\n 3 open, 3 hints\n"), "{noted}");
+    let said = text(&check(&folder, &["--list"]).output().unwrap());
+    assert!(said.contains(" 3  no bank conflicts             open, 3 hints"), "{said}");
+    assert_eq!(said.lines().filter(|line| line.contains("open")).count(), 14);
+}
+
+#[test]
+fn the_task_ends_with_the_budget() {
+    let folder = folder("task");
+    let said = text(&check(&folder, &["3", "--task"]).output().unwrap());
+    assert!(said.contains("Add so that no two lanes"), "{said}");
+    let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let budget =
+        "it may use no shared conflicts, at most 60 shared accesses and at most 72 barriers.";
+    assert!(words.ends_with(budget), "{said}");
+    assert!(!said.contains("Hint"), "{said}");
+    assert!(said.lines().all(|line| line.chars().count() <= 80), "{said}");
+    let said = text(&check(&folder, &["--list"]).output().unwrap());
+    assert!(said.contains(" 8  sixteen bytes per load"), "{said}");
+}
+
+#[test]
+fn a_solution_is_shown_after_confirmation() {
+    let folder = folder("show");
+    for (answer, shown) in [("y\n", true), ("n\n", false), ("", false)] {
+        let mut child = check(&folder, &["1", "--show"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(answer.as_bytes()).unwrap();
+        let said = text(&child.wait_with_output().unwrap());
+        assert!(said.starts_with("Show a solution of exercise 1"), "{said}");
+        assert_eq!(said.contains("__syncthreads()"), shown, "{said}");
+    }
+}
+
+#[test]
+fn an_error_is_a_sentence_and_exit_code_2() {
+    let folder = folder("refused");
+    for (words, sentence) in [
+        (&["15"][..], "error: there is no exercise 15: choose 1 to 14"),
+        (&["0"], "error: there is no exercise 0"),
+        (&["1", "--kernel", "nowhere.cu"], "error: nowhere.cu does not exist"),
+        (&["1", "--compiler", "gcc"], "`gcc` is not a compiler: use nvrtc or clang"),
+        (&["--list", "--show"], "cannot be used with"),
+    ] {
+        let output = check(&folder, words).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert!(text(&output).contains(sentence), "{}", text(&output));
+    }
+}
+
+#[test]
+fn a_kernel_is_judged_and_an_endless_one_is_stopped() {
+    let Some(_) = compiler() else { return };
+    let folder = folder("judged");
+    let file = folder.join("mine.cu");
+    let judged = |source: &str| {
+        fs::write(&file, source).unwrap();
+        let started = Instant::now();
+        let output =
+            check(&folder, &["1", "--seed", "5"]).arg("--kernel").arg(&file).output().unwrap();
+        (output.status.code(), text(&output), started.elapsed())
+    };
+    let (code, said, _) = judged(&reference(1));
+    assert_eq!(code, Some(0), "{said}");
+    // This is not the exercise's own file, so progress is not recorded and no next exercise is named.
+    let last = said.lines().last().unwrap();
+    assert!(last.starts_with("passed (seed 5). Not recorded: "), "{said}");
+    assert!(last.contains("exercises/01-tree/kernel.cu") && !said.contains("Next"), "{said}");
+    assert!(!folder.join("progress.txt").exists());
+    let (code, said, took) = judged(&reference(1).replace("s *= 2", "s *= 1"));
+    assert_eq!(code, Some(1), "{said}");
+    let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("no end in sight at line") && !words.contains("raise"), "{said}");
+    assert!(took < Duration::from_secs(10), "{took:?}, but it takes 2 s on an idle machine");
+    let (code, said, _) = judged("this is no kernel\n");
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("mine.cu") && said.matches("error").count() == 1, "{said}");
+    let (code, said, _) = judged("");
+    assert!(code == Some(1) && said.contains("there is no kernel `reduce`"), "{said}");
+}
+
+#[test]
+fn a_file_saved_by_rename_is_judged_again() {
+    let Some(_) = compiler() else { return };
+    let folder = folder("watch");
+    let (file, other) = (folder.join("mine.cu"), folder.join("mine.cu~"));
+    fs::write(&file, reference(1).replace("s *= 2", "s *= 4")).unwrap();
+    let mut child = check(&folder, &["1", "--watch"])
+        .arg("--kernel")
+        .arg(&file)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let mut until = |word: &str| lines.find(|line| line.contains(word));
+    let first = until("not passed yet");
+    // Like vim and many other editors: a new file replaces the old one.
+    fs::write(&other, reference(1)).unwrap();
+    fs::rename(&other, &file).unwrap();
+    let second = until("passed (seed");
+    // Or the old file is removed first.
+    fs::rename(&file, &other).unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    fs::write(&file, reference(1).replace("__syncthreads();\n    }", "}")).unwrap();
+    let third = until("not passed yet");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(
+        first.is_some() && second.is_some() && third.is_some(),
+        "{first:?} {second:?} {third:?}"
+    );
+}

@@ -1,0 +1,42 @@
+//! The verdict on a source, for all tests that need a compiler.
+#![allow(
+    unreachable_pub,
+    dead_code,
+    reason = "a module of each file of tests, and none needs all of it"
+)]
+
+use std::path::Path;
+
+use check::exercise::Exercise;
+use compiler::Compiler;
+
+/// The compiler of this machine; without one, a test reports that it is skipped.
+pub fn compiler() -> Option<Compiler> {
+    Compiler::find(None).map_err(|missing| eprintln!("skipped: {missing}")).ok()
+}
+
+/// Whether a kernel passes, and the page of its verdict or the compiler's message.
+pub fn said(compiler: &Compiler, number: usize, source: &str, seed: u64) -> (bool, String) {
+    let exercise = Exercise::of(number).unwrap();
+    match check::judged(&exercise, compiler, source, Path::new("kernel.cu"), seed).unwrap() {
+        Ok(verdict) => (verdict.passed(), verdict.page(source)),
+        Err(message) => (false, message),
+    }
+}
+
+/// The reference solution.
+pub fn reference(number: usize) -> String {
+    Exercise::of(number).unwrap().solutions().unwrap().remove(0).1
+}
+
+/// The reference solution with replacements; each replaced text must occur exactly once.
+pub fn edited(number: usize, edits: &[(&str, &str)]) -> String {
+    edits.iter().fold(reference(number), |text, (from, to)| {
+        assert_eq!(
+            text.matches(from).count(),
+            1,
+            "exercise {number} does not have exactly one `{from}`:\n{text}"
+        );
+        text.replace(from, to)
+    })
+}

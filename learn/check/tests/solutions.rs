@@ -1,0 +1,80 @@
+//! Three correct solutions of each exercise pass it. The given skeleton fails with a message about the missing
+//! part, and so does the solution of the exercise before.
+
+mod said;
+
+use check::exercise::Exercise;
+use judge::TASKS;
+use said::{compiler, reference, said};
+
+#[test]
+fn three_correct_solutions_pass() {
+    let Some(compiler) = compiler() else { return };
+    for task in &TASKS {
+        let solutions = Exercise::of(task.number).unwrap().solutions().unwrap();
+        assert_eq!(solutions.len(), 3, "{}", task.folder);
+        assert_eq!(solutions[0].0, "reference.cu");
+        for (name, source) in solutions {
+            let (passed, text) = said(&compiler, task.number, &source, 20);
+            assert!(passed, "{}/{name}: {text}", task.folder);
+        }
+    }
+}
+
+#[test]
+fn the_skeleton_fails_with_a_size_and_the_missing_part() {
+    let Some(compiler) = compiler() else { return };
+    for task in &TASKS {
+        let stub = committed(task.folder);
+        assert!(stub.starts_with("// ") && stub.contains("\n// Yours: "), "{}", task.folder);
+        assert!(stub.contains(" reduce"), "{}", task.folder);
+        let (passed, text) = said(&compiler, task.number, &stub, 1);
+        assert!(!passed, "{text}");
+        let empty = stub.ends_with("{\n}\n");
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let telling = if empty { "wrote its" } else { "n = " };
+        assert!(text.contains(telling) || text.contains("wrote its"), "{text}");
+    }
+}
+
+/// The committed skeleton: the reader may have changed the file.
+fn committed(folder: &str) -> String {
+    let file = format!("exercises/{folder}/kernel.cu");
+    let mut git = std::process::Command::new("git");
+    let output = git.args(["show", &format!("HEAD:{file}")]).current_dir(xtask::root()).output();
+    match output.ok().filter(|output| output.status.success()) {
+        Some(output) => String::from_utf8(output.stdout).unwrap(),
+        None => std::fs::read_to_string(xtask::root().join(file)).unwrap(),
+    }
+}
+
+#[test]
+fn the_solution_of_the_exercise_before_lacks_the_idea() {
+    let Some(compiler) = compiler() else { return };
+    for task in &TASKS[1..11] {
+        let (passed, text) = said(&compiler, task.number, &reference(task.number - 1), 1);
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(!passed && words(&text).contains(task.idea.1), "{text}");
+    }
+}
+
+#[test]
+fn each_exercise_has_a_task_and_three_hints() {
+    for task in &TASKS {
+        let (asked, hints) = Exercise::of(task.number).unwrap().text().unwrap();
+        assert!(asked.len() > 60 && hints.len() == 3, "{}", task.folder);
+        assert!(hints.iter().all(|hint| hint.len() > 40), "{}", task.folder);
+        assert!(xtask::root().join("book/src").join(task.chapter).with_extension("md").exists());
+    }
+}
+
+#[test]
+fn any_spelling_of_a_path_finds_the_reader_s_own_file() {
+    let exercise = Exercise::of(3).unwrap();
+    let folder = exercise.folder.clone();
+    assert!(exercise.is_own(&folder.join("kernel.cu")));
+    assert!(exercise.is_own(&folder.join("solutions/../kernel.cu")));
+    for other in ["task.md", "solutions/reference.cu", "nowhere.cu", "../01-tree/kernel.cu"] {
+        assert!(!exercise.is_own(&folder.join(other)), "{other}");
+    }
+}

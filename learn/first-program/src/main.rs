@@ -1,0 +1,66 @@
+//! A sum on a GPU with cudarc alone: the program of the book's page *Your first program*.
+#![expect(unsafe_code, reason = "a launch passes arguments that Rust cannot check")]
+
+// ANCHOR: program
+use std::{error::Error, mem::swap};
+
+use cudarc::{
+    driver::{CudaContext, LaunchConfig, PushKernelArg, sys::CUevent_flags::CU_EVENT_DEFAULT},
+    nvrtc::compile_ptx,
+};
+
+const THREADS: u32 = 256;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    libraries()?;
+    // 1. Choose a device; its stream runs what is queued in it, in order.
+    let context = CudaContext::new(0)?;
+    let stream = context.default_stream();
+    // 2. Compile the kernel, and look it up by its name.
+    let module = context.load_module(compile_ptx(include_str!("sum.cu"))?)?;
+    let reduce = module.load_function("reduce")?;
+    // 3. Allocate device memory, and copy the input to it.
+    let input: Vec<f32> = (0..1 << 20).map(|i| (i % 10) as f32).collect();
+    let mut n = input.len() as u64;
+    let mut from = stream.clone_htod(&input)?;
+    let mut to = stream.alloc_zeros::<f32>(n.div_ceil(THREADS.into()) as usize)?;
+    // 4. Launch until one value is left. Each launch reads what the one before wrote.
+    let start = stream.record_event(Some(CU_EVENT_DEFAULT))?;
+    while n > 1 {
+        let blocks = n.div_ceil(THREADS.into());
+        let config = LaunchConfig {
+            grid_dim: (blocks.try_into()?, 1, 1),
+            block_dim: (THREADS, 1, 1),
+            shared_mem_bytes: THREADS * size_of::<f32>() as u32,
+        };
+        let mut launch = stream.launch_builder(&reduce);
+        launch.arg(&from).arg(&mut to).arg(&n);
+        // SAFETY: the kernel takes these types, and stays within `n` elements and `blocks` sums.
+        unsafe { launch.launch(config)? };
+        swap(&mut from, &mut to);
+        n = blocks;
+    }
+    let end = stream.record_event(Some(CU_EVENT_DEFAULT))?;
+    // 5. Copy the result back, which waits for the launches, and check it.
+    let sum = stream.clone_dtoh(&from.slice(0..1))?[0];
+    let expected: f32 = input.iter().sum();
+    println!("{}: sum {sum}, expected {expected}", context.name()?);
+    println!("{:.3} ms, the first time", start.elapsed_ms(&end)?);
+    if sum == expected { Ok(()) } else { Err("the sum is wrong".into()) }
+}
+// ANCHOR_END: program
+
+// ANCHOR: libraries
+/// cudarc panics if a library is missing, so this looks for both first.
+fn libraries() -> Result<(), Box<dyn Error>> {
+    // SAFETY: both only try to load a library.
+    let (driver, nvrtc) = unsafe {
+        (cudarc::driver::sys::is_culib_present(), cudarc::nvrtc::sys::is_culib_present())
+    };
+    match (driver, nvrtc) {
+        (false, _) => Err("there is no CUDA driver here: install NVIDIA's, on a machine with a GPU".into()),
+        (_, false) => Err("there is no NVRTC here: install the CUDA toolkit, or `pip install nvidia-cuda-nvrtc-cu12` and add its folder to LD_LIBRARY_PATH".into()),
+        _ => Ok(()),
+    }
+}
+// ANCHOR_END: libraries

@@ -1,0 +1,67 @@
+//! The page's program: its kernel is v0's, it ends with a sum or a sentence, and the C++ one compiles.
+
+use std::{fs, path::Path, process::Command};
+
+use assert_cmd::cargo::cargo_bin_cmd;
+
+fn read(path: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The code without comments and empty lines.
+fn code(text: &str) -> Vec<&str> {
+    text.lines().filter(|line| !line.trim().is_empty() && !line.trim().starts_with("//")).collect()
+}
+
+/// The steps' tests run v0's kernel in the interpreter with every check, so they hold for this one too.
+#[test]
+fn its_kernel_is_v0s() {
+    let v0 = read("../../steps/v0-naive/src/kernel.cu").replace("Element", "float");
+    assert_eq!(code(&read("src/sum.cu")), code(&v0));
+}
+
+#[test]
+fn without_a_gpu_it_ends_with_a_sentence() {
+    let output = cargo_bin_cmd!("first-program").output().expect("the program starts");
+    let (said, error) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(!error.contains("panicked"), "{error}");
+    match output.status.code() {
+        Some(0) => assert!(said.contains("sum 4718580, expected 4718580"), "{said}"),
+        code => {
+            assert_eq!(code, Some(1), "{error}");
+            assert!(error.starts_with("Error: "), "{error}");
+        }
+    }
+}
+
+/// Only its syntax and types: the declarations of the CUDA runtime that it uses are in `runtime.h`.
+#[test]
+fn the_program_in_cuda_cpp_compiles() {
+    let names = ["clang++", "clang++-19", "clang++-18", "clang++-16", "clang-19", "clang-16"];
+    let there = |name: &&str| {
+        Command::new(name).arg("--version").output().is_ok_and(|o| o.status.success())
+    };
+    let Some(clang) = names.into_iter().find(there) else {
+        eprintln!("SKIPPED: compiling first.cu takes clang");
+        return;
+    };
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for side in ["--cuda-host-only", "--cuda-device-only"] {
+        let output = Command::new(clang)
+            .args(["-x", "cuda", side, "-std=c++17", "-fsyntax-only", "-Wall", "-Werror"])
+            .args([
+                "-nocudainc",
+                "-nocudalib",
+                "--cuda-gpu-arch=sm_70",
+                "-Wno-unknown-cuda-version",
+            ])
+            .arg("-include")
+            .arg(folder.join("tests/runtime.h"))
+            .arg(folder.join("src/first.cu"))
+            .output()
+            .expect("clang runs");
+        assert!(output.status.success(), "{side}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}

@@ -1,0 +1,52 @@
+//! A kernel and the task that it is judged by.
+
+use numbers::Element;
+use simt::{Module, Schedule};
+
+use crate::scene::{Printed, Scene};
+use crate::task::Task;
+use crate::verdict::Failure;
+
+/// The result of a stage: a description of its tests, or the failure.
+pub(crate) type Said = Result<String, Box<Failure>>;
+
+/// A kernel and the task that it is judged by.
+pub(crate) struct Case {
+    pub(crate) task: &'static Task,
+    /// The kernel for each available type, `float` first.
+    pub(crate) modules: Vec<(Element, Module)>,
+    /// For each line of the source, whether it is the reader's own.
+    pub(crate) own: Vec<bool>,
+    /// The lines of the source that only print.
+    pub(crate) printing: Vec<u32>,
+    pub(crate) seed: u64,
+    /// The latest output of the kernel.
+    pub(crate) prints: Printed,
+}
+
+impl Case {
+    /// Whether the kernel is available for a type.
+    pub(crate) fn has(&self, element: Element) -> bool {
+        self.modules.iter().any(|(e, _)| *e == element)
+    }
+
+    /// A launch under the default schedule.
+    pub(crate) fn scene(&self, element: Element, n: u64, threads: u32, grid: u32) -> Scene<'_> {
+        let of = |(e, _): &&(Element, Module)| *e == element;
+        let module = &self.modules.iter().find(of).expect("only available types are requested").1;
+        let (task, schedule) = (self.task, Schedule::Converged);
+        Scene {
+            task,
+            module,
+            element,
+            n,
+            threads,
+            grid,
+            schedule,
+            watched: true,
+            traced: false,
+            gpu: None,
+            prints: &self.prints,
+        }
+    }
+}

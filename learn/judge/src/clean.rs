@@ -1,0 +1,47 @@
+//! Checks that a kernel is correct by construction and not by chance: under schedules that a GPU may choose.
+
+use numbers::Element;
+use simt::Schedule;
+
+use crate::case::{Case, Said};
+use crate::held::held;
+use crate::verdict::{Failure, Stage};
+
+/// Schedules besides the one that counts are defined for; the seed chooses them.
+pub(crate) fn clean(case: &Case) -> Said {
+    let (task, threads) = (case.task, case.task.blocks[0]);
+    if !task.volatile {
+        no_volatile(case)?;
+    }
+    for order in 1..task.orders {
+        let schedule = match order {
+            1 => Schedule::MinPc,
+            _ => Schedule::Adversarial(case.seed.wrapping_add(order) >> 1),
+        };
+        // Alternates between grids with a partial last block and single blocks, and between the types.
+        let n = [1025, 257, 513][order as usize % 3];
+        let element = case.modules[(order / 3) as usize % case.modules.len()].0;
+        for grid in task.shape.grids(n, threads) {
+            let scene = case.scene(element, n, threads, grid);
+            held(&crate::scene::Scene { schedule, ..scene }, case.seed ^ order)?;
+        }
+    }
+    Ok(format!("no race, no uninitialised memory, under {} orders of execution", task.orders))
+}
+
+/// `volatile` tells the compiler something, but orders no threads.
+fn no_volatile(case: &Case) -> Result<(), Box<Failure>> {
+    let scene = case.scene(Element::F32, 1, case.task.blocks[0], 1);
+    let entry = scene.entry()?;
+    let kernel = scene.module.kernel(&entry).expect("the entry was found");
+    let found = (0..kernel.len() as u32).find(|pc| kernel.text(*pc).contains(".volatile"));
+    match found.map(|pc| kernel.line(pc)) {
+        None => Ok(()),
+        Some(line) => {
+            let said = format!(
+                "line {line} is `volatile`, which keeps the compiler from omitting an access, but orders no threads: put a `__syncwarp()` between one lane's write and another lane's read"
+            );
+            Err(Box::new(Failure::new(Stage::Clean, said).at([line])))
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Compares the results of launches with the exact ones, and reports what the checks found.
+
+use std::ops::Range;
+
+use numbers::Element;
+use simt::observe::Fault;
+
+use crate::scene::{Left, Scene, Seen, blocks, elements};
+use crate::task::{Operation, Shape};
+use crate::values::{Draw, Values, shown};
+use crate::verdict::{Failure, Stage};
+
+/// Compares one launch with the exact results: a counted run must be correct too.
+pub(crate) fn once(scene: &Scene<'_>, seed: u64) -> Result<Seen, Box<Failure>> {
+    let values = Values::draw(scene.element, scene.n, seed, Draw::Signed);
+    let seen = scene.run(std::slice::from_ref(&values))?;
+    match wrong(scene, &seen.left[0], &values) {
+        Some(failure) => Err(Box::new(failure)),
+        None => Ok(seen),
+    }
+}
+
+/// Compares a launch, and later ones over the same memory, with the exact results.
+pub(crate) fn held(scene: &Scene<'_>, seed: u64) -> Result<Seen, Box<Failure>> {
+    let draws: &[Draw] = match (scene.task.operation, scene.task.shape) {
+        // At some sizes, launches with other grids follow.
+        (Operation::Sum, Shape::Single { .. }) if scene.n % 32 == 1 => &[Draw::Signed; 4],
+        (Operation::Sum, _) => &[Draw::Signed; 2],
+        (Operation::Max, _) => {
+            &[Draw::Signed, Draw::Negative, Draw::SomeNan, Draw::Special, Draw::Special]
+        }
+        // A sum over a NaN is NaN, and tells nothing.
+        (Operation::SumAndMax, _) => &[Draw::Signed, Draw::Negative],
+    };
+    let seeds = (0..).map(|launch| seed ^ (launch << 32) ^ scene.n);
+    let inputs: Vec<Values> = (draws.iter().zip(seeds))
+        .map(|(draw, seed)| Values::draw(scene.element, scene.n, seed, *draw))
+        .collect();
+    let grids = grids(scene, inputs.len());
+    let seen = scene.run_on(&inputs, &grids)?;
+    // Threads that store one value twice do no harm.
+    if let Some(finding) = seen.findings.iter().find(|f| f.fault != Fault::SameValue) {
+        if finding.launch > 1 {
+            left_behind(scene, &seen, &grids)?;
+            if let Some(state) = seen.state.first() {
+                let launch = finding.launch as usize - 1;
+                let here = Scene { grid: grids[launch.min(grids.len() - 1)], ..*scene };
+                let said = format!(
+                    "{}: a later launch over the same memory goes wrong: {}",
+                    here.what(),
+                    state.sentence()
+                );
+                let lines = state.sites.iter().map(|site| site.line);
+                return Err(Box::new(Failure::new(Stage::Right, said).at(lines)));
+            }
+        }
+        let mut said = format!("{}: {}", scene.what(), finding.sentence());
+        if !scene.task.warps {
+            said = said.replace("a `__syncwarp()` is missing", "a `__syncthreads()` is missing");
+        }
+        let lines = finding.sites.iter().map(|site| site.line);
+        return Err(Box::new(Failure::new(Stage::Clean, said).at(lines)));
+    }
+    for (launch, (left, values)) in seen.left.iter().zip(&inputs).enumerate() {
+        let here = Scene { grid: grids[launch], ..*scene };
+        if let Some(mut failure) = wrong(&here, left, values) {
+            if launch > 0 && draws[launch] == draws[0] {
+                let before = match grids[launch] == grids[launch - 1] {
+                    true => String::new(),
+                    false => format!(" in {}", blocks(grids[launch - 1])),
+                };
+                failure.said = format!(
+                    "{}, although the previous launch over the same memory{before} was correct{}",
+                    failure.said,
+                    seen.state.first().map_or(String::new(), |f| format!(": {}", f.sentence()))
+                );
+                let sites = seen.state.first().into_iter().flat_map(|f| &f.sites);
+                failure = failure.at(sites.map(|site| site.line).collect::<Vec<_>>());
+            } else if scene.n >= scene.task.idea.0 && written(left) {
+                failure.idea = Some(scene.task.idea.1);
+            }
+            return Err(Box::new(failure));
+        }
+    }
+    left_behind(scene, &seen, &grids)?;
+    Ok(seen)
+}
+
+/// Whether every launch leaves the ticket counter at 0.
+fn left_behind(scene: &Scene<'_>, seen: &Seen, grids: &[u32]) -> Result<(), Box<Failure>> {
+    let Some(at) = seen.left.iter().position(|left| left.tickets != 0) else { return Ok(()) };
+    let said = format!(
+        "{}: the kernel leaves `tickets[0]` at {}, and the next launch needs 0: let the last block reset it, as `atomicInc` does by itself",
+        Scene { grid: grids[at], ..*scene }.what(),
+        seen.left[at].tickets
+    );
+    Err(Box::new(Failure::new(Stage::Right, said)))
+}
+
+/// The grids of consecutive launches: the same one twice, then others, if the host chooses the grid.
+fn grids(scene: &Scene<'_>, launches: usize) -> Vec<u32> {
+    let Shape::Single { grids, .. } = scene.task.shape else { return vec![scene.grid; launches] };
+    let mut others = grids.iter().cycle().skip_while(|grid| **grid != scene.grid).skip(1);
+    let mut next = || others.next().copied().unwrap_or(scene.grid);
+    let mut all = vec![scene.grid; launches.min(2)];
+    // A grid that is in no list, the largest one, is followed by the others too.
+    while all.len() < launches {
+        all.push(if grids.contains(&scene.grid) { next() } else { grids[all.len() % grids.len()] });
+    }
+    all
+}
+
+/// Whether a launch wrote all its results: then it lacks an idea, not a line of code.
+fn written(left: &Left) -> bool {
+    left.unwritten.iter().flatten().all(|unwritten| !unwritten)
+}
+
+/// The first wrong result of a launch.
+pub(crate) fn wrong(scene: &Scene<'_>, left: &Left, values: &Values) -> Option<Failure> {
+    let (task, element) = (scene.task, scene.element);
+    let failure = |said: String| Some(Failure::new(Stage::Right, said));
+    if let Some(at) = left.changed {
+        return failure(format!(
+            "{}: the kernel changed its input, first `in[{at}]`: write to `out` and to shared memory only",
+            scene.what()
+        ));
+    }
+    for (which, results) in left.results.iter().enumerate() {
+        let name = match (task.operation, which) {
+            (Operation::Sum, _) => "sum",
+            (Operation::SumAndMax, 0) => "sum",
+            _ => "maximum",
+        };
+        let shares = matches!(task.shape, Shape::Shares { .. });
+        if let Some(at) = left.unwritten[which].iter().position(|unwritten| *unwritten) {
+            let place =
+                if task.shape.by_block() { format!("block {at}") } else { "no block".into() };
+            let never = if task.shape.by_block() { "never wrote" } else { "wrote" };
+            return failure(format!("{}: {place} {never} its {name}", scene.what()));
+        }
+        // If the blocks may choose their elements, only the sum over all blocks is checked.
+        let results = if shares { &vec![added(element, results)] } else { results };
+        for (at, given) in results.iter().enumerate() {
+            let range = held_by(scene, at);
+            let expected = values.result(range.clone(), task.operation, which == 1);
+            if *given == expected {
+                continue;
+            }
+            let who = match task.shape {
+                Shape::Tiles { .. } => format!(
+                    "block {at}, which has {}, gave the {name} {}",
+                    elements(&range),
+                    shown(element, *given)
+                ),
+                Shape::Shares { .. } => {
+                    format!("the blocks' {name}s together are {}", shown(element, *given))
+                }
+                _ => format!("the {name} is {}", shown(element, *given)),
+            };
+            let looks = match name {
+                "sum" => values.looks(range, *given).map_or(String::new(), |l| format!(": {l}")),
+                _ => String::new(),
+            };
+            return failure(format!(
+                "{}: {who} instead of {}{looks}",
+                scene.what(),
+                shown(element, expected)
+            ));
+        }
+    }
+    None
+}
+
+/// The sum of partial sums, in their type; no addition rounds.
+fn added(element: Element, sums: &[f64]) -> f64 {
+    match element {
+        Element::I32 => f64::from(sums.iter().fold(0i32, |sum, s| sum.wrapping_add(*s as i32))),
+        _ => sums.iter().sum(),
+    }
+}
+
+/// The elements that a result covers.
+pub(crate) fn held_by(scene: &Scene<'_>, at: usize) -> Range<usize> {
+    let n = scene.n as usize;
+    match scene.task.shape {
+        Shape::Tiles { each } => {
+            let tile = each as usize * scene.threads as usize;
+            (at * tile).min(n)..((at + 1) * tile).min(n)
+        }
+        _ => 0..n,
+    }
+}

@@ -1,0 +1,297 @@
+//! Checks that the kernel does what the exercise is about: the work is shared by lanes, warps and blocks.
+//!
+//! A budget is an absolute count of one launch. These limits follow from the launch instead, so that they
+//! hold for every type, block size and grid, and at sizes that the seed chooses.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use numbers::{Element, group};
+use simt::observe::{BlockTrace, TraceEvent};
+
+use crate::case::Case;
+use crate::cost::SECTORS;
+use crate::held::once;
+use crate::scene::{Scene, Seen, blocks};
+use crate::task::{Operation, Shape};
+use crate::verdict::{Failure, Stage};
+
+/// Counts a few launches, and compares the busiest lane, warp and block with the limits.
+pub(crate) fn lesson(case: &Case) -> Result<(), Box<Failure>> {
+    for (element, n, threads, grid) in scenes(case) {
+        let scene = Scene { traced: true, ..case.scene(element, n, threads, grid) };
+        let seen = once(&scene, case.seed)?;
+        if let Some(dodge) = dodge(&scene, &seen).or_else(|| repeated(&scene, &seen)) {
+            return Err(Box::new(dodge));
+        }
+    }
+    Ok(())
+}
+
+/// Type, elements, threads and blocks of the launches.
+fn scenes(case: &Case) -> Vec<(Element, u64, u32, u32)> {
+    let task = case.task;
+    let extra = case.seed % 61;
+    let types: Vec<Element> = case.modules.iter().map(|(element, _)| *element).collect();
+    match task.shape {
+        Shape::Tiles { each } => {
+            let both = types.iter().flat_map(|e| task.blocks.iter().map(|t| (*e, *t)));
+            let tiles = 2 + extra as u32 % 3;
+            both.map(|(e, t)| (e, u64::from(tiles) * each * u64::from(t), t, tiles)).collect()
+        }
+        Shape::Alone => {
+            types.iter().map(|e| (*e, (1 << 14) + 1 + extra, task.blocks[0], 1)).collect()
+        }
+        Shape::Shares { .. } | Shape::Single { .. } => {
+            let of = |e: &Element| {
+                // The type `int` needs no memory for units, and `double` has the fewest bits to spare.
+                let n = (1 << 17) + 5 + extra;
+                [(*e, n, task.blocks[0], 5), (*e, n + 1024, task.blocks[0], 11)]
+            };
+            types.iter().flat_map(of).collect()
+        }
+    }
+}
+
+/// The work of one block, by lane or warp.
+#[derive(Debug, Default)]
+struct Work {
+    /// Elements of the input that a lane loads, by thread, and the line of its last load.
+    loaded: BTreeMap<u32, (u64, u32)>,
+    /// Values that a lane gets from memory and from other lanes.
+    got: BTreeMap<u32, (u64, u32)>,
+    /// Barriers of the block or warp that a warp passes.
+    waits: BTreeMap<u32, (u64, u32)>,
+    /// Warps that combine values: by shuffles, or from shared memory; at their first such event.
+    adding: BTreeMap<u32, u32>,
+    /// Sectors of the input.
+    sectors: u64,
+    /// Atomics of all lanes, and the line of the last one.
+    atomics: (u64, u32),
+}
+
+impl Work {
+    fn of(block: &BlockTrace, input: &Range<u64>, doubles: &BTreeSet<u32>, size: u64) -> Work {
+        let mut work = Work::default();
+        for event in block.rounds.iter().flat_map(|round| &round.events) {
+            // A `double` is one value in every exercise.
+            let size = if doubles.contains(&event.ptx_line) { 8 } else { size };
+            work.add(event, input, u64::from(event.bytes).div_ceil(size));
+        }
+        work
+    }
+
+    fn add(&mut self, event: &TraceEvent, input: &Range<u64>, values: u64) {
+        let more = |map: &mut BTreeMap<u32, (u64, u32)>, of: u32, more: u64| {
+            let (sum, line) = map.entry(of).or_default();
+            (*sum, *line) = (*sum + more, event.line);
+        };
+        let is_input = |at: usize| event.addresses.get(at).is_some_and(|a| input.contains(a));
+        match (event.what, event.space) {
+            ("load", space) => {
+                for (at, lane) in event.lanes.iter().enumerate() {
+                    let thread = 32 * event.warp + lane;
+                    more(&mut self.got, thread, values);
+                    if space == "global" && is_input(at) {
+                        more(&mut self.loaded, thread, values);
+                    }
+                }
+                if space == "global" && is_input(0) {
+                    self.sectors += u64::from(event.sectors);
+                } else {
+                    self.adding.entry(event.warp).or_insert(event.line);
+                }
+            }
+            ("atomic", _) => {
+                let lanes = event.lanes.len() as u64;
+                self.atomics = (self.atomics.0 + lanes, event.line);
+                for lane in &event.lanes {
+                    more(&mut self.got, 32 * event.warp + lane, values);
+                }
+            }
+            ("shuffle", _) => {
+                for lane in &event.lanes {
+                    more(&mut self.got, 32 * event.warp + lane, 1);
+                }
+                self.adding.entry(event.warp).or_insert(event.line);
+            }
+            ("redux" | "match" | "vote", _) => {
+                self.adding.entry(event.warp).or_insert(event.line);
+            }
+            ("barrier" | "warp barrier", _) => more(&mut self.waits, event.warp, 1),
+            _ => {}
+        }
+    }
+}
+
+/// The busiest one of a map: its index, its count, and a line.
+fn busiest(map: &BTreeMap<u32, (u64, u32)>) -> (u32, u64, u32) {
+    let most = map.iter().max_by_key(|(of, (count, _))| (*count, std::cmp::Reverse(**of)));
+    most.map_or((0, 0, 0), |(of, (count, line))| (*of, *count, *line))
+}
+
+/// The limits of one launch, in elements and events.
+struct Limits {
+    /// Elements of the input that one lane loads.
+    loaded: u64,
+    /// Values that one lane gets; `None` where a block may add any number of chunks.
+    got: Option<u64>,
+    /// Barriers that one warp passes.
+    waits: Option<u64>,
+    /// Warps of a block that must combine values.
+    adding: u64,
+    /// Atomics of all lanes of all blocks.
+    atomics: u64,
+}
+
+fn limits(scene: &Scene<'_>) -> Limits {
+    let (task, threads, grid) = (scene.task, u64::from(scene.threads), u64::from(scene.grid));
+    let rounds = u64::from(scene.threads.next_power_of_two().ilog2());
+    let warps = threads / 32;
+    let outputs = task.operation.outputs() as u64;
+    let fair = scene.n.div_ceil(threads * grid);
+    // Both values of each round from shared memory; or five shuffles, and a value of each warp. A `double` takes
+    // two shuffles.
+    let shuffles = if scene.element == Element::F64 { 10 } else { 5 };
+    let tree = outputs * (2 * rounds + 2).max(2 * shuffles).max(shuffles + warps) + 6;
+    match task.shape {
+        Shape::Tiles { each } => Limits {
+            loaded: 2 * each,
+            got: Some(2 * each + tree),
+            waits: Some(3 * rounds + 8),
+            adding: (warps / 4).max(1),
+            atomics: 0,
+        },
+        Shape::Alone | Shape::Shares { .. } => Limits {
+            loaded: 2 * fair + 8,
+            got: Some(2 * fair + 8 + tree),
+            waits: Some(3 * rounds + 8),
+            adding: (warps / 4).max(1),
+            atomics: 0,
+        },
+        Shape::Single { .. } => Limits {
+            loaded: 2 * fair + 8,
+            got: (!task.same_bits).then_some(2 * fair + 8 + 2 * tree + grid),
+            waits: None,
+            adding: (warps / 4).max(1),
+            atomics: 2 * grid,
+        },
+    }
+}
+
+/// A loop at run time, in an exercise that allows none: a warp repeats an instruction.
+fn repeated(scene: &Scene<'_>, seen: &Seen) -> Option<Failure> {
+    let launch = seen.counters.launches.first().filter(|_| scene.task.unrolled)?;
+    let warps = u64::from(scene.threads / 32 * scene.grid);
+    let times =
+        launch.ptx.values().map(|(line, counts)| (counts.warp_insts.div_ceil(warps), *line));
+    // Lanes that have diverged may execute an instruction twice.
+    let (times, line) = times.max().filter(|(times, _)| *times > 2)?;
+    let said = format!(
+        "{}: each warp executes line {line} {times} times: a loop at run time",
+        scene.what()
+    );
+    let failure = Failure::new(Stage::Budget, said).at([line]);
+    Some(Failure { idea: Some(scene.task.idea.1), ..failure })
+}
+
+/// The lines of the PTX that access `double`s.
+fn doubles(scene: &Scene<'_>) -> BTreeSet<u32> {
+    let Ok(entry) = scene.entry() else { return BTreeSet::new() };
+    let Some(kernel) = scene.module.kernel(&entry) else { return BTreeSet::new() };
+    let pcs = 0..kernel.len() as u32;
+    pcs.filter(|pc| kernel.text(*pc).contains(".f64")).map(|pc| kernel.ptx_line(pc)).collect()
+}
+
+/// The sentence about what the kernel leaves out, if it leaves something out.
+fn dodge(scene: &Scene<'_>, seen: &Seen) -> Option<Failure> {
+    let limits = limits(scene);
+    let size = scene.element.size();
+    let failure = |said: String, line: u32| {
+        let said = format!("{}: {said}", scene.what());
+        Some(Failure::new(Stage::Budget, said).at([line]))
+    };
+    let doubles = doubles(scene);
+    let of = |block: &BlockTrace| Work::of(block, &seen.input, &doubles, size);
+    let works: Vec<(u64, Work)> =
+        seen.traced.iter().map(|block| (block.block, of(block))).collect();
+    let (all, line) = works.iter().fold((0, 0), |(sum, line), (_, work)| {
+        (sum + work.atomics.0, if work.atomics.0 > 0 { work.atomics.1 } else { line })
+    });
+    if all > limits.atomics {
+        let most = match limits.atomics {
+            0 => "the exercise allows none: a sum by atomics is no tree, because the lanes that change one value are served one after another".to_owned(),
+            most => format!("at most {} are allowed: a block needs one ticket, which one thread takes", group(most)),
+        };
+        return failure(format!("the lanes execute {} atomics, and {most}", group(all)), line);
+    }
+    for (block, work) in &works {
+        let (thread, loaded, line) = busiest(&work.loaded);
+        if loaded > limits.loaded {
+            return failure(
+                format!(
+                    "thread {thread} of block {block} loads {} of the {} elements, and at most {} are allowed: share the elements among all threads of all {}",
+                    group(loaded),
+                    group(scene.n),
+                    group(limits.loaded),
+                    blocks(scene.grid)
+                ),
+                line,
+            );
+        }
+        let (thread, got, line) = busiest(&work.got);
+        if let Some(most) = limits.got.filter(|most| got > *most) {
+            return failure(
+                format!(
+                    "thread {thread} of block {block} reads {} values from memory and from other lanes, and at most {most} are allowed: it adds them one after another, where a tree adds in {} rounds and a thread reads two values in each",
+                    group(got),
+                    scene.threads.next_power_of_two().ilog2()
+                ),
+                line,
+            );
+        }
+        let (warp, waits, line) = busiest(&work.waits);
+        if let Some(most) = limits.waits.filter(|most| waits > *most) {
+            return failure(
+                format!(
+                    "warp {warp} of block {block} waits at {waits} barriers, and at most {most} are allowed: a tree over {} threads has {} rounds, one after another",
+                    scene.threads,
+                    scene.threads.next_power_of_two().ilog2()
+                ),
+                line,
+            );
+        }
+        let adding = work.adding.len() as u64;
+        // A block without elements may add nothing.
+        if adding < limits.adding && !work.loaded.is_empty() {
+            let line = work.adding.values().next().copied().unwrap_or(0);
+            let warps = if adding == 1 { "warp adds" } else { "warps add" };
+            return failure(
+                format!(
+                    "only {adding} {warps} the values of block {block}, and at least {} of its {} must: the first rounds of a tree have work for many warps",
+                    limits.adding,
+                    scene.threads / 32
+                ),
+                line,
+            );
+        }
+    }
+    let sectors: u64 = works.iter().map(|(_, work)| work.sectors).sum();
+    let least = (scene.n * size).div_ceil(32);
+    // After the exercise about loads, nearly every byte of a sector must be used.
+    let more = if matches!(scene.task.shape, Shape::Tiles { each: 1 }) { least } else { least / 4 };
+    let most = least + more + 8 * u64::from(scene.grid);
+    // A budget of its own has its own advice.
+    let budgeted = scene.task.budgets.iter().any(|budget| budget.cost.what == SECTORS.what);
+    if sectors > most && !budgeted && scene.task.operation != Operation::Max {
+        return failure(
+            format!(
+                "the loads of the input touch {} sectors of 32 bytes, and at most {} are allowed: load each element once, and let neighbouring lanes load neighbouring elements",
+                group(sectors),
+                group(most)
+            ),
+            0,
+        );
+    }
+    None
+}

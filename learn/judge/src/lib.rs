@@ -1,0 +1,100 @@
+//! The judge of the exercises: PTX and its source in, a verdict out.
+//!
+//! A [`Task`] is a value: how its kernel is launched, which results it must give, and its budgets.
+//! [`judge()`] runs a kernel in the interpreter, on fresh random numbers, under many orders of
+//! execution, and stops at the failure to fix first. It uses no file, no thread, no
+//! clock and no process, so that it can run in a web page; compiling and printing are left to its callers.
+//!
+//! # Map
+//!
+//! [`Task`] and [`TASKS`]: the exercises; [`Cost`]: a count with its advice; `case`: a kernel and its task; `values`: a kernel's input, whose sums are
+//! exact; `scene`: a kernel with its memory, launched several times; `held`: its results beside the exact ones;
+//! `right`, `clean` and `budget`: the three stages; `long`: sizes beyond 32 bits; `lesson`: how the work is
+//! shared; `types`: types and names that explain a failure; [`Verdict`]: the result.
+#![forbid(unsafe_code)]
+
+mod budget;
+mod case;
+mod clean;
+mod cost;
+mod held;
+mod lesson;
+mod long;
+mod right;
+mod scene;
+mod task;
+mod tasks;
+mod types;
+mod values;
+mod verdict;
+
+pub use cost::Cost;
+pub use task::{Budget, Operation, Shape, Task};
+pub use tasks::TASKS;
+pub use types::OLD;
+pub use verdict::{Failure, Stage, Verdict, paragraph};
+
+use case::{Case, Said};
+use numbers::Element;
+use scene::Printed;
+use simt::Module;
+
+/// A compiled kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct Kernel<'a> {
+    /// The CUDA source.
+    pub source: &'a str,
+    /// The PTX for each type, in the order of [`Element::ALL`]; `None` if unavailable, as for
+    /// PTX that was edited by hand. The PTX for `float` is required.
+    pub ptx: [Option<&'a str>; 3],
+}
+
+/// Judges a kernel. The same seed gives the same verdict.
+pub fn judge(task: &'static Task, kernel: &Kernel<'_>, seed: u64) -> Verdict {
+    let mut verdict = Verdict { task, seed, passed: Vec::new(), failure: None, printed: None };
+    let mut modules = Vec::new();
+    if kernel.ptx[0].is_none() {
+        let said = "there is no PTX for `float`, the type in which a kernel is counted: compile it for f32";
+        verdict.failure = Some(Failure::new(Stage::Right, said.into()));
+        return verdict;
+    }
+    for (element, ptx) in Element::ALL.into_iter().zip(kernel.ptx) {
+        let Some(ptx) = ptx else { continue };
+        match load(kernel.source, ptx) {
+            Ok(module) => modules.push((element, module)),
+            Err(failure) => {
+                verdict.failure = Some(failure);
+                return verdict;
+            }
+        }
+    }
+    let own = budget::own(kernel.source, task.reference);
+    let printing = budget::printing(kernel.source);
+    let case = Case { task, modules, own, printing, seed, prints: Printed::default() };
+    for (stage, of) in STAGES {
+        match of(&case) {
+            Ok(said) => verdict.passed.push((stage, said)),
+            Err(failure) => {
+                verdict.failure = Some(types::named(task, kernel.source, *failure));
+                break;
+            }
+        }
+    }
+    verdict.printed = case.prints.into_inner();
+    verdict
+}
+
+/// A stage of the judge.
+type Asks = fn(&Case) -> Said;
+
+const STAGES: [(Stage, Asks); 3] =
+    [(Stage::Right, right::right), (Stage::Clean, clean::clean), (Stage::Budget, budget::budget)];
+
+fn load(source: &str, ptx: &str) -> Result<Module, Failure> {
+    let mut module = Module::parse(ptx).map_err(|error| {
+        let failure = Failure::new(Stage::Right, format!("its PTX cannot be run: {error}"));
+        types::without_mask(source).filter(|_| failure.said.contains(".sync")).unwrap_or(failure)
+    })?;
+    module.name_params_as_in(source);
+    Ok(module)
+}

@@ -1,0 +1,222 @@
+//! Checks the results of a kernel: size after size, the smallest first.
+
+use numbers::{Element, group, mixed};
+use simt::{Arch, Schedule};
+
+use crate::case::{Case, Said};
+use crate::held::{held, held_by, once, wrong};
+use crate::lesson::lesson;
+use crate::long;
+use crate::scene::{Scene, blocks, elements};
+use crate::task::{Operation, SIZES, Shape};
+use crate::values::{Draw, Values, magnitude, shown};
+use crate::verdict::{Failure, Stage};
+
+/// Sizes with many elements per thread, and with grids of many blocks.
+const LONG: [u64; 5] = [14_739, 1 << 14, (1 << 15) + 3, 1 << 21, (1 << 21) + 1];
+
+/// Sizes to try with other block sizes.
+const FEW: [u64; 4] = [1, 513, 65, 2051];
+
+/// Every size, in every type; then other block sizes, large grids, and sizes beyond 32 bits.
+pub(crate) fn right(case: &Case) -> Said {
+    let (usual, others) = case.task.blocks.split_first().expect("a task has a block size");
+    // No element is the rarest case: it comes after the sizes that show a fault more plainly.
+    for n in SIZES[1..].iter().chain([&SIZES[0]]) {
+        for (element, _) in &case.modules {
+            for grid in case.task.shape.grids(*n, *usual) {
+                held(&case.scene(*element, *n, *usual, grid), case.seed)?;
+            }
+        }
+    }
+    for (k, (element, _)) in (0..).zip(&case.modules) {
+        // A size that no kernel can expect.
+        let n = 1 + mixed(case.seed ^ (k << 40)) % 3000;
+        for grid in case.task.shape.grids(n, *usual) {
+            held(&case.scene(*element, n, *usual, grid), case.seed)?;
+        }
+    }
+    for threads in others {
+        for (element, _) in &case.modules {
+            let sizes = if *element == Element::F32 { &FEW[..] } else { &FEW[2..] };
+            for n in sizes {
+                for grid in case.task.shape.grids(*n, *threads) {
+                    held(&case.scene(*element, *n, *threads, grid), case.seed)?;
+                }
+            }
+        }
+    }
+    peaks(case)?;
+    magnitudes(case)?;
+    let types = case.modules.len();
+    let types = if types == 1 { "float alone".into() } else { format!("{types} types") };
+    let mut said = format!("on {} awkward sizes, {types}", SIZES.len());
+    if !others.is_empty() {
+        said += &format!(", blocks of {} sizes", 1 + others.len());
+    }
+    if !matches!(case.task.shape, Shape::Tiles { .. }) {
+        // One thread or block that does everything would take too long at the sizes below.
+        lesson(case)?;
+    }
+    if let Some(most) = case.task.shape.most() {
+        // The checks see the largest grid once: they take long for so many blocks.
+        held(&case.scene(Element::F32, 1026, *usual, most), case.seed)?;
+        for (element, n) in [(Element::F32, 300_007), (Element::F64, 4099), (Element::I32, 0)] {
+            if case.has(element) {
+                let scene = case.scene(element, n, *usual, most);
+                held(&Scene { watched: false, ..scene }, case.seed)?;
+            }
+        }
+        said += &format!(", grids of up to {} blocks", group(most.into()));
+    }
+    if !matches!(case.task.shape, Shape::Tiles { .. }) {
+        for n in LONG {
+            // Long launches use the largest grid.
+            let grids = case.task.shape.grids(n, *usual);
+            let few = if n > 1 << 20 { grids.len() - 1 } else { 0 };
+            for grid in &grids[few..] {
+                let scene = case.scene(Element::F32, n, *usual, *grid);
+                once(&Scene { watched: false, ..scene }, case.seed)?;
+            }
+        }
+        said += ", and up to 2^21+1";
+    }
+    if let Some(most) = long::long(case)? {
+        said += &format!(", and on {most}");
+    }
+    if case.task.same_bits {
+        same_bits(case)?;
+        said += "; the same bits on every grid, in every order";
+    }
+    Ok(said)
+}
+
+/// Numbers of very different magnitude: no sum of them is exact, but every tree is within the bound of its
+/// rounding errors. A sum in fixed point or in a shorter type is not.
+fn magnitudes(case: &Case) -> Result<(), Box<Failure>> {
+    if case.task.operation == Operation::Max {
+        return Ok(());
+    }
+    let threads = case.task.blocks[0];
+    let floats = case.modules.iter().filter(|(element, _)| *element != Element::I32);
+    for (element, n) in floats.flat_map(|(element, _)| [1, 33, 1025].map(|n| (*element, n))) {
+        let grid = case.task.shape.grids(n, threads)[0];
+        let scene = Scene { watched: false, ..case.scene(element, n, threads, grid) };
+        let (numbers, bytes) = magnitude(element, n, case.seed);
+        let seen = scene.run_bytes(&bytes)?;
+        let results = &seen.left[0].results[0];
+        let shares = matches!(case.task.shape, Shape::Shares { .. });
+        let results = if shares { &vec![results.iter().sum::<f64>()] } else { results };
+        for (at, given) in results.iter().enumerate() {
+            let range = held_by(&scene, at);
+            let of = &numbers[range.clone()];
+            let (sum, size): (f64, f64) = (exact(of), of.iter().map(|x| x.abs()).sum());
+            let eps = if element == Element::F32 { f64::from(f32::EPSILON) } else { f64::EPSILON };
+            let bound = if of.len() < 2 { 0.0 } else { 2.0 * of.len() as f64 * eps * size };
+            let off = (given - sum).abs();
+            // A NaN is not within the bound.
+            if off <= bound {
+                continue;
+            }
+            let said = format!(
+                "{}: for numbers of very different magnitude, the sum of {} is {} instead of {}, which is off by more than rounding explains: add in the type `Element`, not in a shorter one or in integers",
+                scene.what(),
+                elements(&range),
+                shown(element, *given),
+                shown(element, sum)
+            );
+            return Err(Box::new(Failure::new(Stage::Right, said)));
+        }
+    }
+    Ok(())
+}
+
+/// A sum with the rounding errors of its additions (Neumaier).
+fn exact(of: &[f64]) -> f64 {
+    let (mut sum, mut error) = (0.0f64, 0.0);
+    for x in of {
+        let next = sum + x;
+        error += if sum.abs() >= x.abs() { (sum - next) + x } else { (x - next) + sum };
+        sum = next;
+    }
+    sum + error
+}
+
+/// For a maximum: every warp of a block has the largest element once.
+fn peaks(case: &Case) -> Result<(), Box<Failure>> {
+    let Shape::Tiles { each } = case.task.shape else { return Ok(()) };
+    if case.task.operation == Operation::Sum {
+        return Ok(());
+    }
+    for threads in case.task.blocks {
+        let tile = each * u64::from(*threads);
+        let n = 32 * tile;
+        for grid in case.task.shape.grids(n, *threads) {
+            let scene = Scene { watched: false, ..case.scene(Element::F32, n, *threads, grid) };
+            let values = Values::draw(Element::F32, n, case.seed, Draw::Peaks(tile));
+            let seen = scene.run(std::slice::from_ref(&values))?;
+            if let Some(failure) = wrong(&scene, &seen.left[0], &values) {
+                return Err(Box::new(failure));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether all grids give the same bits, in any order and on any GPU, for numbers whose sums round.
+fn same_bits(case: &Case) -> Result<(), Box<Failure>> {
+    let threads = case.task.blocks[0];
+    let sizes = [(Element::F32, (1 << 15) + 3), (Element::F64, 4099), (Element::F32, 300)];
+    let long = (Element::F32, 100_003 + case.seed % 5000);
+    let sizes = sizes.into_iter().chain([long]);
+    for (at, (element, n)) in sizes.enumerate() {
+        if !case.has(element) {
+            continue;
+        }
+        let values = Values::rounded(element, n, case.seed);
+        let mut first: Option<(String, Vec<u8>, f64)> = None;
+        let mut runs: Vec<(u32, Schedule, Option<Arch>)> = Vec::new();
+        let grids = case.task.shape.grids(n, threads);
+        let order = |grid: u32| Schedule::Adversarial(case.seed.wrapping_add(u64::from(grid)) >> 1);
+        for grid in grids.iter().copied().chain([7]) {
+            runs.extend([(grid, Schedule::Converged, None), (grid, order(grid), None)]);
+        }
+        // The first size in more orders and on other GPUs, the last ones on large grids.
+        match at {
+            0 => {
+                runs.extend((8..12).map(|seed| (5, order(seed), None)));
+                runs.extend(Arch::ALL.iter().map(|arch| (5, Schedule::MinPc, Some(*arch))));
+            }
+            2 => runs.extend(case.task.shape.most().map(|grid| (grid, Schedule::Converged, None))),
+            3 => runs.push((64, order(64), None)),
+            _ => {}
+        }
+        for (grid, schedule, gpu) in runs {
+            let scene = case.scene(element, n, threads, grid);
+            let scene = Scene { schedule, watched: false, gpu, ..scene };
+            let mut left = scene.run(std::slice::from_ref(&values))?.left.remove(0);
+            let (bits, sum) = (left.bits.remove(0), left.results[0][0]);
+            let order = match schedule {
+                Schedule::Converged => String::new(),
+                other => format!(" under the order {other}"),
+            };
+            let on = gpu.map_or(String::new(), |arch| format!(" of a {}", arch.gpu));
+            let here = format!("on a grid of {}{on}{order}", blocks(grid));
+            match &first {
+                Some((there, before, was)) if *before != bits => {
+                    let said = format!(
+                        "n = {} {element}: the sum of the same elements is {} {there} and {} {here}, in blocks of {threads} threads",
+                        numbers::size(n),
+                        shown(element, *was),
+                        shown(element, sum),
+                    );
+                    let failure = Failure::new(Stage::Right, said);
+                    return Err(Box::new(Failure { idea: Some(case.task.idea.1), ..failure }));
+                }
+                Some(_) => {}
+                None => first = Some((here, bits, sum)),
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,274 @@
+//! Launches a kernel twice over the same memory, and observes it.
+
+use std::ops::Range;
+
+use numbers::{Element, group};
+use simt::observe::Finding;
+use simt::observe::{BlockTrace, Fault, Prints, State, Trace};
+use simt::{Arch, Arg, Config, Counters, Error, Gpu, Launch, Module, Schedule, Watch};
+
+use crate::task::{PARTIALS, Shape, Task};
+use crate::values::{Values, read};
+use crate::verdict::{Failure, Stage};
+
+/// A launch of a kernel.
+#[derive(Clone, Copy)]
+pub(crate) struct Scene<'a> {
+    pub(crate) task: &'static Task,
+    pub(crate) module: &'a Module,
+    pub(crate) element: Element,
+    pub(crate) n: u64,
+    pub(crate) threads: u32,
+    pub(crate) grid: u32,
+    pub(crate) schedule: Schedule,
+    /// Whether accesses are observed: if not, there are no findings and no counts.
+    pub(crate) watched: bool,
+    /// Whether the events of the first blocks are recorded.
+    pub(crate) traced: bool,
+    /// The GPU that is simulated, if not the usual one.
+    pub(crate) gpu: Option<Arch>,
+    /// The latest output of `printf`.
+    pub(crate) prints: &'a Printed,
+}
+
+/// The output of the latest launch that printed: the launch, the first lines, and the number of calls.
+pub(crate) type Printed = std::cell::RefCell<Option<(String, Vec<String>, u64)>>;
+
+/// Blocks whose lanes a trace observes.
+const TRACED: u64 = 64;
+
+/// Lines of output that a verdict shows.
+const SHOWN: usize = 8;
+
+/// The state after a launch.
+pub(crate) struct Left {
+    /// Each array of results.
+    pub(crate) results: Vec<Vec<f64>>,
+    /// The same results as bits.
+    pub(crate) bits: Vec<Vec<u8>>,
+    /// Whether each result was never written.
+    pub(crate) unwritten: Vec<Vec<bool>>,
+    /// The first input element that the kernel changed.
+    pub(crate) changed: Option<usize>,
+    /// The ticket counter, if the task has one.
+    pub(crate) tickets: u32,
+}
+
+/// The observations of all launches.
+pub(crate) struct Seen {
+    pub(crate) left: Vec<Left>,
+    pub(crate) findings: Vec<Finding>,
+    /// Findings that explain why a later launch is wrong although the first was correct.
+    pub(crate) state: Vec<Finding>,
+    pub(crate) counters: Counters,
+    /// The first blocks, if they were traced.
+    pub(crate) traced: Vec<BlockTrace>,
+    /// The addresses of the input.
+    pub(crate) input: Range<u64>,
+}
+
+/// Warp instructions that a block may execute: far more than any correct kernel here needs, and quickly executed.
+const BLOCK_BUDGET: u64 = 1 << 19;
+/// The same for very many elements.
+const LONG_BUDGET: u64 = 1 << 22;
+
+impl Scene<'_> {
+    /// A device for kernels that may do anything: it ends after few instructions, and uses no clock.
+    pub(crate) fn gpu(&self) -> Gpu {
+        let mut config = Config::default();
+        config.schedule = self.schedule;
+        config.patience = None;
+        // A few blocks end before other threads have begun.
+        config.threads = usize::from(self.grid <= 8);
+        if let Some(arch) = self.gpu {
+            config.play(arch);
+        }
+        config.block_budget = if self.watched { BLOCK_BUDGET } else { LONG_BUDGET };
+        config.budget = 8 * config.block_budget;
+        Gpu::with(config)
+    }
+
+    /// Launches it on one input after another.
+    pub(crate) fn run(&self, inputs: &[Values]) -> Result<Seen, Box<Failure>> {
+        self.run_on(inputs, &vec![self.grid; inputs.len()])
+    }
+
+    /// Launches it once on elements in memory.
+    pub(crate) fn run_bytes(&self, bytes: &[u8]) -> Result<Seen, Box<Failure>> {
+        self.launches(&[bytes.to_vec()], &[self.grid])
+    }
+
+    /// Launches it on one input after another, each with its own grid, over the same memory.
+    pub(crate) fn run_on(&self, inputs: &[Values], grids: &[u32]) -> Result<Seen, Box<Failure>> {
+        self.launches(&inputs.iter().map(Values::bytes).collect::<Vec<_>>(), grids)
+    }
+
+    fn launches(&self, inputs: &[Vec<u8>], grids: &[u32]) -> Result<Seen, Box<Failure>> {
+        let mut gpu = self.gpu();
+        let size = self.element.size();
+        let places = if self.task.shape.by_block() { u64::from(self.grid) } else { 1 };
+        let refused = |error: Error| Box::new(self.refused(&error));
+        let input = gpu.alloc(size * self.n).map_err(refused)?;
+        let mut outputs = Vec::new();
+        for _ in 0..self.task.operation.outputs() {
+            outputs.push(gpu.alloc(size * places).map_err(refused)?);
+        }
+        let mut args: Vec<u64> = [&[input][..], &outputs, &[self.n]].concat();
+        let mut tickets = None;
+        if matches!(self.task.shape, Shape::Single { .. }) {
+            let partials = gpu.alloc(size * PARTIALS).map_err(refused)?;
+            let counter = gpu.alloc(4).map_err(refused)?;
+            gpu.fill(counter, 0, 4).map_err(refused)?;
+            args.extend([partials, counter]);
+            tickets = Some(counter);
+        }
+        let entry = self.entry()?;
+        let mut launch = Launch {
+            entry: &entry,
+            grid: [self.grid, 1, 1],
+            block: [self.threads, 1, 1],
+            cluster: [1, 1, 1],
+            shared: self.task.shared(self.threads, self.element),
+            args: args.into_iter().map(Arg::U64).collect(),
+        };
+        let mut watch = (self.watched || self.traced).then(|| {
+            // A trace is long, and the checks have seen other launches.
+            let mut watch = if self.traced { Watch::default() } else { simt::checks() };
+            watch.0 = Some((Counters::default(), Prints::first(SHOWN)));
+            watch.4 = match self.traced {
+                true => (Some(Trace::new(TRACED)), None),
+                false => (None, Some(State::new())),
+            };
+            watch
+        });
+        let mut left = Vec::new();
+        for (bytes, grid) in inputs.iter().zip(grids) {
+            launch.grid[0] = *grid;
+            gpu.write(input, bytes).map_err(refused)?;
+            let mut before = Vec::new();
+            for output in &outputs {
+                gpu.forget(*output, size * places).map_err(refused)?;
+                let mut poison = vec![0; (size * places) as usize];
+                gpu.read(*output, &mut poison).map_err(refused)?;
+                before.push(poison);
+            }
+            let ended = gpu.launch_watched(self.module, &launch, watch.as_mut());
+            self.note_prints(watch.as_ref());
+            ended.map_err(|error| Box::new(Scene { grid: *grid, ..*self }.refused(&error)))?;
+            let mut now = self.left(&mut gpu, input, bytes, &outputs, &before).map_err(refused)?;
+            if let Some(tickets) = tickets {
+                let mut word = [0; 4];
+                gpu.read(tickets, &mut word).map_err(refused)?;
+                now.tickets = u32::from_le_bytes(word);
+            }
+            left.push(now);
+        }
+        let watch = watch.unwrap_or_default();
+        let mut findings = simt::findings(&watch);
+        // A misused barrier causes the races after it, so it is reported first.
+        findings.sort_by_key(|finding| finding.fault != Fault::DivergentBarrier);
+        let (counted, .., (trace, state)) = watch;
+        let traced = trace.map_or_else(Vec::new, |trace| trace.blocks);
+        let state = state.map_or_else(Vec::new, |state| state.findings().to_vec());
+        let counters = counted.map_or_else(Counters::default, |(counters, _)| counters);
+        let input = input..input + size * self.n;
+        Ok(Seen { left, findings, state, counters, traced, input })
+    }
+
+    /// Keeps what the kernel printed, for the verdict.
+    fn note_prints(&self, watch: Option<&Watch>) {
+        let Some((_, prints)) = watch.and_then(|watch| watch.0.as_ref()) else { return };
+        if prints.total() > 0 {
+            let lines = prints.printed().iter().map(ToString::to_string).collect();
+            *self.prints.borrow_mut() = Some((self.what(), lines, prints.total()));
+        }
+    }
+
+    fn left(
+        &self,
+        gpu: &mut Gpu,
+        input: u64,
+        given: &[u8],
+        outputs: &[u64],
+        before: &[Vec<u8>],
+    ) -> Result<Left, Error> {
+        let size = self.element.size() as usize;
+        let mut left =
+            Left { results: vec![], bits: vec![], unwritten: vec![], changed: None, tickets: 0 };
+        for (output, before) in outputs.iter().zip(before) {
+            let mut bytes = vec![0; before.len()];
+            gpu.read(*output, &mut bytes)?;
+            let same = bytes.chunks(size).zip(before.chunks(size)).map(|(a, b)| a == b);
+            left.unwritten.push(same.collect());
+            left.results.push(read(self.element, &bytes));
+            left.bits.push(bytes);
+        }
+        let mut now = vec![0; given.len()];
+        gpu.read(input, &mut now)?;
+        left.changed = now.chunks(size).zip(given.chunks(size)).position(|(a, b)| a != b);
+        Ok(left)
+    }
+
+    /// The name of the kernel: one for all block sizes, or one for each.
+    pub(crate) fn entry(&self) -> Result<String, Box<Failure>> {
+        let one = format!("reduce_{}", self.threads);
+        let found = [one.as_str(), "reduce"].into_iter().find(|e| self.module.kernel(e).is_some());
+        found.map(str::to_owned).ok_or_else(|| {
+            let entries: Vec<String> = self.module.entries().map(|e| format!("`{e}`")).collect();
+            let has = if entries.is_empty() { "none".into() } else { entries.join(", ") };
+            Box::new(Failure::new(Stage::Right, format!(
+                "there is no kernel `reduce` and no `{one}` among those of the file ({has}): begin it with `extern \"C\" __global__ void reduce(`"
+            )))
+        })
+    }
+
+    /// The failure for a launch that did not end.
+    pub(crate) fn refused(&self, error: &Error) -> Failure {
+        match error {
+            Error::Trap(trap) => {
+                let said = format!("{}, {}", self.what(), trap.sentence());
+                // Removes cures that the reader cannot apply.
+                let said = said
+                    .replace(" If the loop is merely long, raise the budget", "")
+                    .replace("pass a larger size at the launch, or keep", "keep")
+                    .replace(", or pass a larger size at the launch", "");
+                Failure::new(Stage::Right, said).at([trap.line])
+            }
+            Error::Launch(why) if why.contains("parameter") => {
+                let said = format!(
+                    "{why}: exercise {} launches it with `({})`",
+                    self.task.number,
+                    self.task.parameters()
+                );
+                Failure { idea: Some(self.task.idea.1), ..Failure::new(Stage::Right, said) }
+            }
+            other => Failure::new(Stage::Right, format!("{}, {other}", self.what())),
+        }
+    }
+
+    /// Describes the launch.
+    pub(crate) fn what(&self) -> String {
+        let none = if self.n == 0 { " (no element)" } else { "" };
+        let blocks = blocks(self.grid);
+        let order = match self.schedule {
+            Schedule::Converged => String::new(),
+            other => format!(" under the order {other}"),
+        };
+        let (n, threads) = (numbers::size(self.n), self.threads);
+        format!("n = {n} {}{none} in {blocks} of {threads} threads{order}", self.element)
+    }
+}
+
+/// Describes a grid.
+pub(crate) fn blocks(grid: u32) -> String {
+    if grid == 1 { "1 block".into() } else { format!("{} blocks", group(grid.into())) }
+}
+
+/// Describes a range of elements.
+pub(crate) fn elements(range: &Range<usize>) -> String {
+    match range.len() {
+        0 => "no element".into(),
+        1 => format!("element {}", range.start),
+        _ => format!("the elements {} to {}", range.start, range.end - 1),
+    }
+}

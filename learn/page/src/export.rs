@@ -1,0 +1,37 @@
+//! The interface for a page: it writes a question to [`room`], and reads the answer at [`answer`],
+//! as many bytes as [`reply`] returned.
+#![expect(unsafe_code, reason = "a function that a page calls by its name is not mangled")]
+
+use std::cell::RefCell;
+
+thread_local! {
+    /// The question; after [`reply`], its answer.
+    static TEXT: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+// SAFETY: no other crate exports these three names.
+
+/// The buffer for a question of this many bytes.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn room(bytes: usize) -> *mut u8 {
+    TEXT.with_borrow_mut(|text| {
+        text.clear();
+        text.resize(bytes, 0);
+        text.as_mut_ptr()
+    })
+}
+
+/// Answers the question, and returns the number of bytes of the answer.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn reply() -> usize {
+    TEXT.with_borrow_mut(|text| {
+        *text = crate::ask(&String::from_utf8_lossy(text)).into_bytes();
+        text.len()
+    })
+}
+
+/// The address of the answer.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn answer() -> *const u8 {
+    TEXT.with_borrow(|text| text.as_ptr())
+}

@@ -1,0 +1,77 @@
+//! A question from a page.
+
+use common::{Element, Error, Result, plan::Block, sum::Input};
+use serde::Deserialize;
+
+/// A kernel, how to launch it, and which results to return.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Question {
+    /// The step whose plan launches the kernel.
+    pub step: String,
+    /// Its PTX.
+    pub ptx: String,
+    /// The source, if it is known: findings take names from it.
+    #[serde(default)]
+    pub source: String,
+    /// Number of elements.
+    pub n: u64,
+    /// The element type, as `--type` takes it.
+    pub r#type: String,
+    /// Threads per block; by default the step's own.
+    #[serde(default)]
+    pub threads: Option<u32>,
+    /// The schedule, as `--schedule` takes it.
+    #[serde(default)]
+    pub schedule: Option<String>,
+    /// Number of multiprocessors; by default an H200's.
+    #[serde(default)]
+    pub sms: Option<u32>,
+    /// Whether to run all checks.
+    #[serde(default)]
+    pub checks: bool,
+    /// Whether to return the first block's frames.
+    #[serde(default)]
+    pub frames: bool,
+    /// Warp instructions that a launch may execute.
+    #[serde(default)]
+    pub budget: Option<u64>,
+}
+
+/// The default limit on the warp instructions of a launch: a fifth of a second in
+/// a page.
+const BUDGET: u64 = 1 << 22;
+
+/// Limit on the elements: their counts take less than a second, also on a phone.
+pub(crate) const MOST: u64 = 1 << 20;
+
+/// The elements are those that a program draws by default.
+pub(crate) const INPUT: (Input, u64) = (Input::Uniform, 42);
+
+impl Question {
+    pub(crate) fn element(&self) -> Result<Element> {
+        self.r#type.parse().map_err(Error::Usage)
+    }
+
+    pub(crate) fn block(&self) -> Result<Option<Block>> {
+        self.threads.map(Block::new).transpose()
+    }
+
+    pub(crate) fn schedule(&self) -> Result<simt::Schedule> {
+        let schedule = self.schedule.as_deref().map(str::parse).transpose();
+        schedule.map(Option::unwrap_or_default).map_err(Error::Usage)
+    }
+
+    pub(crate) fn elements(&self) -> Result<u64> {
+        match self.n {
+            n if n <= MOST => Ok(n),
+            n => Err(Error::Usage(format!(
+                "a page adds at most {MOST} elements, but {n} were requested: `cargo run` adds as many as memory can hold"
+            ))),
+        }
+    }
+
+    pub(crate) fn budget(&self) -> u64 {
+        self.budget.unwrap_or(BUDGET)
+    }
+}

@@ -1,0 +1,79 @@
+//! The commands of `ladder`: without one, the table of all steps.
+
+use std::process::ExitCode;
+
+use clap::{Args, FromArgMatches, Subcommand};
+use common::cli;
+
+use crate::{
+    accuracy,
+    baseline::{self, Baseline},
+    compare, compilers, counters, device, library, measure, rows, sweep, zoo,
+};
+
+/// The other commands of the ladder.
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Measure every step and peer, interleaved, and keep every sample in a folder of results/
+    Measure(measure::Options),
+    /// Compare two steps, peers, or a step and a kernel of your own: paired, with the ratio and its
+    /// interval; without a GPU, by their counts
+    Compare(compare::Options),
+    /// Compare the errors of sums: pairs, running sums, Kahan, Neumaier, f64 accumulators
+    Accuracy(accuracy::Options),
+    /// Time every step in every block size, interleaved
+    Sweep(sweep::Options),
+    /// Measure the crate reduce against CUB: types, operations, drawn sizes, both timers, cold starts
+    Library(library::Options),
+    /// Measure a sum for each row, by the crate reduce and by CUB: rows of any length, or a map of all shapes
+    Rows(rows::Options),
+    /// Compare the counts of every step as compiled by NVRTC and by clang
+    Compilers(compilers::Options),
+    /// Print the ncu command for each step, or turn ncu's output into counters.csv
+    Counters(counters::Options),
+    /// Run one step once, verified and untimed, for a profiler
+    Once(counters::Once),
+    /// Print the device's properties, with the limits that plans use marked
+    Device(device::Options),
+    /// Run a broken sum of the zoo many times, and count the right ones
+    Zoo(zoo::Options),
+}
+
+/// Runs the program.
+pub fn run() -> ExitCode {
+    // Without this, the subcommand's description would replace the ladder's.
+    let ladder = cli::ladder_command();
+    let (about, page) = (ladder.get_about().cloned(), ladder.get_long_about().cloned());
+    let command = cli::numeric(Command::augment_subcommands(Baseline::augment_args(ladder)))
+        .term_width(80)
+        .about(about.unwrap_or_default())
+        .long_about(page.unwrap_or_default())
+        .subcommand_required(false)
+        .args_conflicts_with_subcommands(true);
+    let matches = match command.try_get_matches() {
+        Ok(matches) => matches,
+        Err(error) => return cli::refused(&error),
+    };
+    if matches.subcommand().is_none() {
+        return match Baseline::from_arg_matches(&matches) {
+            Ok(asked) => baseline::run(&asked, &matches),
+            Err(error) => cli::refused(&error),
+        };
+    }
+    match Command::from_arg_matches(&matches) {
+        Ok(command) => cli::exit(match command {
+            Command::Measure(options) => measure::run(&options),
+            Command::Compare(options) => compare::run(&options),
+            Command::Accuracy(options) => accuracy::run(&options),
+            Command::Sweep(options) => sweep::run(&options),
+            Command::Library(options) => library::run(&options),
+            Command::Rows(options) => rows::run(&options),
+            Command::Compilers(options) => compilers::run(&options),
+            Command::Counters(options) => counters::run(&options),
+            Command::Once(options) => counters::once(&options),
+            Command::Device(options) => device::run(&options),
+            Command::Zoo(options) => zoo::run(&options),
+        }),
+        Err(error) => cli::refused(&error),
+    }
+}

@@ -1,0 +1,168 @@
+//! A competitor for one type and size, with its buffers: it is verified, then timed.
+
+use std::time::Instant;
+
+use common::{
+    Result,
+    device::{Address, Device, Stopwatch},
+    plan::Call,
+    run::Job,
+    sum::{Scalar, Verdict, Workload},
+};
+use measured::Variant;
+
+use super::{blas, cub, limits, reduce};
+
+/// The bound on consecutive additions in a peer's sum: CUB makes about 840 at 2^30, and the others publish no
+/// number.
+const PEERS_DEPTH: u32 = 4096;
+
+/// Anything that can be timed.
+#[derive(Debug)]
+pub struct Competitor<'d> {
+    /// Its name, role and description.
+    pub variant: Variant,
+    /// Threads of a block; 0 if it chooses its own.
+    pub threads: u32,
+    device: &'d Device,
+    work: Work<'d>,
+}
+
+/// The kinds of work.
+#[derive(Debug)]
+pub(super) enum Work<'d> {
+    Step(Job<'d>),
+    Reduce(reduce::Prepared<'d>),
+    Cub(cub::Prepared<'d>),
+    Blas(blas::Prepared<'d>),
+    Limit(limits::Prepared<'d>),
+}
+
+impl<'d> Competitor<'d> {
+    pub(super) fn new(
+        device: &'d Device,
+        variant: Variant,
+        threads: u32,
+        work: Work<'d>,
+    ) -> Competitor<'d> {
+        Competitor { variant, threads, device, work }
+    }
+
+    /// Whether it returns only once the sum is on the host, and so must not be gated.
+    pub fn waits(&self) -> bool {
+        matches!(&self.work, Work::Cub(cub) if cub.peer.waits)
+    }
+
+    /// Whether it computes the sum.
+    pub fn sums(&self) -> bool {
+        self.variant.role.sums()
+    }
+
+    /// Whether it leaves the L2 cache full of dirty lines.
+    pub fn writes(&self) -> bool {
+        matches!(self.work, Work::Limit(limits::Prepared::Copy { .. }))
+    }
+
+    /// Runs it on the workload, and compares its sum with the exact one; for a step, also each partial sum.
+    /// Returns `None` for limits, which add nothing.
+    pub fn verify<T: Scalar>(&self, workload: &Workload<T>) -> Result<Option<Verdict>> {
+        if let Work::Step(job) = &self.work {
+            return job.verify_once(workload)?.into_verified().map(Some);
+        }
+        self.start(workload.warm())?;
+        self.verify_last(workload)
+    }
+
+    /// Runs the second half of a step's verification, while the workload is exact; `None` for others.
+    pub fn verify_exactly<T: Scalar>(&self, workload: &Workload<T>) -> Result<Option<Verdict>> {
+        match &self.work {
+            Work::Step(job) => job.verify_exactly(workload)?.into_verified().map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// Compares the sum of its last run with the exact one. Returns `None` for limits, which add nothing.
+    pub fn verify_last<T: Scalar>(&self, workload: &Workload<T>) -> Result<Option<Verdict>> {
+        if let Work::Step(job) = &self.work {
+            return job.verify_last(workload)?.into_verified().map(Some);
+        }
+        let mut sum = [T::ZERO];
+        self.device.finish()?;
+        self.fetch(bytemuck::cast_slice_mut(&mut sum))?;
+        Ok(self.sums().then(|| Verdict::of(sum[0], &workload.reference, PEERS_DEPTH)))
+    }
+
+    /// Runs it once on the elements at an address. On a GPU it may still be running when this returns.
+    pub fn start(&self, input: Address<'_>) -> Result<()> {
+        self.launch(&self.calls(input)?, input)
+    }
+
+    /// Nanoseconds between the GPU's events, as the stopwatch measures them.
+    pub fn gpu_time(&self, stopwatch: &mut Stopwatch<'_>, input: Address<'_>) -> Result<u64> {
+        let calls = self.calls(input)?;
+        stopwatch.time(|| self.launch(&calls, input)).map(nanoseconds)
+    }
+
+    /// Nanoseconds of wall time, from the call on an idle stream until the sum is in host memory. This is a
+    /// launch, a copy and a wait, unless the competitor has a blocking call of its own.
+    pub fn host_time(&self, input: Address<'_>) -> Result<u64> {
+        let calls = self.calls(input)?;
+        // Four bytes also serve for a sum of eight, because both are one small copy.
+        let mut sum = [0u8; 4];
+        self.device.finish()?;
+        let started = Instant::now();
+        match &self.work {
+            Work::Reduce(reduce) => reduce.sum(input)?,
+            _ => {
+                self.launch(&calls, input)?;
+                self.fetch(&mut sum)?;
+            }
+        }
+        Ok(nanoseconds(started.elapsed().as_secs_f64()))
+    }
+
+    /// Prepares everything that a launch needs.
+    fn calls<'c>(&'c self, input: Address<'c>) -> Result<Vec<Call<'c>>> {
+        match &self.work {
+            Work::Step(job) => job.calls(input),
+            Work::Limit(limit) => limit.calls(input),
+            Work::Reduce(_) | Work::Cub(_) | Work::Blas(_) => Ok(Vec::new()),
+        }
+    }
+
+    fn launch(&self, calls: &[Call<'_>], input: Address<'_>) -> Result<()> {
+        match &self.work {
+            Work::Step(job) => job.launch(calls),
+            Work::Reduce(reduce) => reduce.launch(input),
+            Work::Cub(cub) => cub.launch(input),
+            Work::Blas(blas) => blas.launch(input),
+            Work::Limit(limit) => limit.launch(self.device, calls, input),
+        }
+    }
+
+    /// Waits for the sum, and copies as many of its bytes as fit into the buffer. For limits, which add
+    /// nothing, it only waits.
+    fn fetch(&self, sum: &mut [u8]) -> Result<()> {
+        match &self.work {
+            Work::Step(job) => job.fetch(sum),
+            Work::Reduce(reduce) => reduce.read(sum),
+            Work::Cub(cub) => cub.read(sum),
+            Work::Blas(blas) => blas.read(sum),
+            Work::Limit(_) => self.device.finish(),
+        }
+    }
+}
+
+fn nanoseconds(seconds: f64) -> u64 {
+    (seconds * 1e9).round().max(1.0) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_whole_nanoseconds_and_never_zero() {
+        assert_eq!([0.0, 1e-12, 1.4e-9, 1.6e-9, 2e-3].map(nanoseconds), [1, 1, 1, 2, 2_000_000]);
+    }
+}

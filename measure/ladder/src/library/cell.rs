@@ -1,0 +1,394 @@
+//! Verifies every competitor for one type and operation, and times it on the device and in wall time.
+
+use std::{
+    cell::Cell,
+    time::{Duration, Instant},
+};
+
+use common::{
+    Error, Result,
+    device::{
+        Address, Cuda, Stopwatch,
+        cuda::{Memory, Pinned},
+    },
+};
+use measured::{Clock, library::Taken};
+use reduce::{Operation, Reducer};
+
+use super::{drawn::Drawn, options::Options};
+use crate::{
+    competitors::{Borrowed, Run, cub},
+    rig::Rig,
+    rounds::{self, Held, Until},
+};
+
+/// The number of distinct values; larger inputs repeat them. It is a prime, so that no power of two is a
+/// multiple of it.
+const DRAWN: usize = 1_000_003;
+
+/// Bytes of the copies of the input that samples read in rotation, so that each finds its input outside L2.
+const ROTATION: u64 = 1 << 30;
+
+/// Nanoseconds of untimed runs before each sample.
+const SETTLE: u64 = 100_000;
+
+/// The bound on consecutive additions in CUB's sum.
+const DEPTH: f64 = 4096.0;
+
+/// A function that computes a result, with its name in every table.
+struct Way<'r> {
+    name: String,
+    run: Run<'r>,
+}
+
+/// The elements on host and device, as many as the largest size needs.
+pub(super) struct Input<T> {
+    values: Vec<T>,
+    memory: Memory,
+}
+
+impl<T: Drawn> Input<T> {
+    /// Draws elements for sizes up to `most`.
+    pub(super) fn draw(rig: &Rig, most: u64, seed: u64) -> Result<Input<T>> {
+        use rand::{SeedableRng, rngs::ChaCha8Rng};
+        let cuda = rig.device.gpu()?;
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let few: Vec<T> = (0..DRAWN).map(|_| T::draw(&mut rng)).collect();
+        let values: Vec<T> = few.iter().copied().cycle().take(most.max(1) as usize).collect();
+        let size = size_of::<T>() as u64;
+        let used = (most * size).next_multiple_of(128);
+        let bytes = (2 * used).max(ROTATION);
+        let memory = cuda.alloc("the elements", bytes)?;
+        cuda.fill(&memory, 0)?;
+        cuda.write(&memory, 0, bytemuck::cast_slice(&values))?;
+        cuda.repeat(&memory, used)?;
+        Ok(Input { values, memory })
+    }
+}
+
+/// One operation of `reduce` on one size, with its buffers.
+struct Ours<'c, T: Drawn> {
+    cuda: &'c Cuda,
+    reducer: Reducer<T>,
+    operation: Operation,
+    n: u64,
+    /// The result on the device.
+    out: Memory,
+    /// Host memory for a copy of the result.
+    pinned: Pinned,
+}
+
+impl<'c, T: Drawn> Ours<'c, T> {
+    fn new(cuda: &'c Cuda, operation: Operation, n: u64) -> Result<Ours<'c, T>> {
+        let reducer = Reducer::<T>::new(cuda.shared_stream()).map_err(failed)?;
+        let (out, pinned) = (cuda.alloc("the result", 8)?, cuda.pinned()?);
+        Ok(Ours { cuda, reducer, operation, n, out, pinned })
+    }
+
+    /// Launches the operation, and leaves its result on the device.
+    fn into(&self, at: Address<'_>) -> Result<()> {
+        let mut out = Borrowed::new(self.cuda, self.out.address(), 1)?;
+        let slice = Borrowed::new(self.cuda, at, self.n)?;
+        match self.operation {
+            Operation::Sum => self.reducer.sum_into(&slice, &mut out),
+            Operation::Min => self.reducer.min_into(&slice, &mut out),
+            Operation::Max => self.reducer.max_into(&slice, &mut out),
+        }
+        .map_err(failed)
+    }
+
+    /// Runs the operation, and waits for its result to be on the host.
+    fn here(&self, at: Address<'_>) -> Result<T::Output> {
+        let slice = Borrowed::new(self.cuda, at, self.n)?;
+        match self.operation {
+            Operation::Sum => self.reducer.sum(&slice),
+            Operation::Min => self.reducer.min(&slice),
+            Operation::Max => self.reducer.max(&slice),
+        }
+        .map_err(failed)
+    }
+
+    /// Rejects results whose bits differ from those of the host.
+    fn verify(&self, at: Address<'_>, exact: T::Output) -> Result<()>
+    where
+        T::Output: bytemuck::Pod,
+    {
+        self.into(at)?;
+        let mut bytes = [0; 8];
+        self.cuda.read(&self.out, &mut bytes)?;
+        let stored = bytemuck::pod_read_unaligned(&bytes[..size_of::<T::Output>()]);
+        for (way, got) in [("sum_into", stored), ("sum", self.here(at)?)] {
+            if bytemuck::bytes_of(&got) != bytemuck::bytes_of(&exact) {
+                return Err(Error::Findings(format!(
+                    "reduce, {way}: the result for {} {} is {got:?}, but reduce::host returns {exact:?}: the bits differ",
+                    self.n,
+                    T::NAME
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// CUB's reduction in each of its versions, by its name in every table.
+type Cubs<'p> = Vec<(String, cub::Prepared<'p>)>;
+
+fn cubs<'p, T: Drawn>(
+    rig: &'p Rig,
+    cuda: &'p Cuda,
+    operation: Operation,
+    n: u64,
+) -> Result<Cubs<'p>> {
+    let asked = cub::Reduction::of(operation, T::NAME)
+        .ok_or_else(|| Error::Usage(format!("CUB is not measured for {}", T::NAME)))?;
+    let prepared = |cub: &'p cub::Cub| {
+        let peer = cub.default_sum();
+        Ok((peer.name.clone(), cub.prepare_any(cuda, peer, asked, n)?))
+    };
+    rig.peers.cubs().map(prepared).collect()
+}
+
+/// Rejects results of CUB whose error is larger than rounding explains.
+fn verify_cubs<T: Drawn>(
+    ours: &Ours<'_, T>,
+    cubs: &Cubs<'_>,
+    input: &Input<T>,
+    exact: T::Output,
+) -> Result<()> {
+    let magnitude: f64 = input.values[..ours.n as usize].iter().map(|v| v.float().abs()).sum();
+    let allowed = match (ours.operation, T::ROUNDOFF) {
+        (Operation::Sum, Some(roundoff)) => DEPTH * roundoff * magnitude,
+        _ => 0.0,
+    };
+    for (name, prepared) in cubs {
+        prepared.launch(input.memory.address())?;
+        let mut bytes = [0; 8];
+        ours.cuda.finish()?;
+        prepared.read(&mut bytes)?;
+        let got = T::stored(ours.operation == Operation::Sum, bytes);
+        let off = (got - T::output(exact)).abs();
+        if off.is_nan() || off > allowed {
+            return Err(Error::Findings(format!(
+                "{name}: {got} of {} {}, expected {exact:?} within {allowed:e}",
+                ours.n,
+                T::NAME
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The functions that leave their result on the device.
+fn launches<'r, T: Drawn>(ours: &'r Ours<'_, T>, cubs: &'r Cubs<'_>) -> Vec<Way<'r>> {
+    let mut ways = vec![Way { name: "reduce".into(), run: Box::new(|at| ours.into(at)) }];
+    for (name, prepared) in cubs {
+        ways.push(Way { name: name.clone(), run: Box::new(|at| prepared.launch(at)) });
+    }
+    ways
+}
+
+/// The functions that return their result to the host.
+fn callers<'r, T: Drawn>(ours: &'r Ours<'_, T>, cubs: &'r Cubs<'_>) -> Vec<Way<'r>> {
+    let Ours { cuda, out, pinned, .. } = ours;
+    let mut ways = vec![
+        Way { name: "reduce".into(), run: Box::new(|at| ours.here(at).map(drop)) },
+        Way {
+            name: "reduce-into, copied".into(),
+            run: Box::new(|at| copied(cuda, out, ours.into(at))),
+        },
+        Way {
+            name: "reduce-into, pinned".into(),
+            run: Box::new(|at| {
+                ours.into(at)?;
+                cuda.read_pinned(out, pinned)
+            }),
+        },
+    ];
+    for (name, prepared) in cubs {
+        ways.push(Way {
+            name: format!("{name}, copied"),
+            run: Box::new(|at| copied(cuda, prepared.out(), prepared.launch(at))),
+        });
+        ways.push(Way {
+            name: format!("{name}, pinned"),
+            run: Box::new(|at| {
+                prepared.launch(at)?;
+                cuda.read_pinned(prepared.out(), pinned)
+            }),
+        });
+    }
+    ways
+}
+
+/// The times of each function: pairs of a round and nanoseconds.
+type Times = Vec<Vec<(u32, u64)>>;
+
+/// The end of the rounds: after the requested number, or after twenty seconds.
+fn until(rounds: u32) -> Until {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    Until { target: 0.0, least: rounds, most: rounds, deadline }
+}
+
+/// Measures GPU-gated times. Each sample follows untimed runs, and its input is outside L2.
+fn gated<'i>(
+    cuda: &Cuda,
+    ways: &[Way<'_>],
+    rounds: u32,
+    held: &mut Held<'_>,
+    next: &dyn Fn() -> Address<'i>,
+) -> Result<Times> {
+    let mut stopwatch = Stopwatch::gated(cuda)?;
+    let mut before = vec![1u64; ways.len()];
+    let mut sample = |at: usize, before: u64| -> Result<u64> {
+        for _ in 0..before {
+            (ways[at].run)(next())?;
+        }
+        let address = next();
+        stopwatch.time(|| (ways[at].run)(address)).map(nanoseconds)
+    };
+    for (at, before) in before.iter_mut().enumerate() {
+        *before = SETTLE.div_ceil(sample(at, 1)?).clamp(1, 16);
+    }
+    let each = |at: usize| sample(at, before[at]);
+    Ok(rounds::run(ways.len(), &[], &until(rounds), held, each)?.times)
+}
+
+/// Measures wall times. The input is not rotated, because in most programs the elements have just been
+/// computed.
+fn waited(
+    cuda: &Cuda,
+    ways: &[Way<'_>],
+    rounds: u32,
+    held: &mut Held<'_>,
+    input: Address<'_>,
+) -> Result<Times> {
+    let sample = |at: usize| -> Result<u64> {
+        cuda.finish()?;
+        let started = Instant::now();
+        (ways[at].run)(input)?;
+        Ok(nanoseconds(started.elapsed().as_secs_f64()))
+    };
+    Ok(rounds::run(ways.len(), &[], &until(rounds), held, sample)?.times)
+}
+
+/// Verifies and times one operation on one size.
+pub(super) fn measure<T: Drawn>(
+    rig: &Rig,
+    options: &Options,
+    input: &Input<T>,
+    operation: Operation,
+    n: u64,
+    mhz: &mut u32,
+) -> Result<Vec<Taken>>
+where
+    T::Output: bytemuck::Pod,
+{
+    let cuda = rig.device.gpu()?;
+    let ours = Ours::<T>::new(cuda, operation, n)?;
+    let cubs = cubs::<T>(rig, cuda, operation, n)?;
+    let first = input.memory.address();
+    // A wrong result must not be timed.
+    let exact = host(operation, &input.values[..n as usize]);
+    ours.verify(first, exact)?;
+    verify_cubs(&ours, &cubs, input, exact)?;
+
+    let slot = (n * size_of::<T>() as u64).next_multiple_of(128).max(128);
+    let slots = Slots { slot, count: (first.bytes() / slot).max(1), last: Cell::new(1) };
+    let next = || first.skip(slots.next());
+    let read = || rig.monitor.sm_mhz();
+    let mut held = Held { read: &read, mhz: *mhz };
+    let mut taken = Vec::new();
+    let mut keep = |clock, ways: &[Way<'_>], times: Times| {
+        for (way, times) in ways.iter().zip(times) {
+            taken.extend(times.into_iter().map(|(round, ns)| Taken {
+                clock,
+                operation: name(operation).into(),
+                element: T::NAME.into(),
+                n,
+                way: way.name.clone(),
+                round,
+                ns,
+            }));
+        }
+    };
+    if options.rounds > 0 {
+        let ways = launches(&ours, &cubs);
+        keep(Clock::Gpu, &ways, gated(cuda, &ways, options.rounds, &mut held, &next)?);
+    }
+    if options.callers > 0 {
+        let ways = callers(&ours, &cubs);
+        keep(Clock::Host, &ways, waited(cuda, &ways, options.callers, &mut held, first)?);
+    }
+    *mhz = held.mhz;
+    Ok(taken)
+}
+
+/// Offsets in bytes of consecutive inputs, in a random order that is the same in every run.
+struct Slots {
+    slot: u64,
+    count: u64,
+    last: Cell<u64>,
+}
+
+impl Slots {
+    fn next(&self) -> u64 {
+        let mut x = self.last.get().wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(1);
+        self.last.set(x);
+        x ^= x >> 32;
+        x % self.count * self.slot
+    }
+}
+
+/// Launches, then copies to pageable host memory, and waits.
+fn copied(cuda: &Cuda, out: &Memory, launched: Result<()>) -> Result<()> {
+    launched?;
+    let mut bytes = [0; 4];
+    cuda.read(out, &mut bytes)
+}
+
+fn host<T: Drawn>(operation: Operation, values: &[T]) -> T::Output {
+    match operation {
+        Operation::Sum => reduce::host::sum(values),
+        Operation::Min => reduce::host::min(values),
+        Operation::Max => reduce::host::max(values),
+    }
+}
+
+/// An operation's name in every table.
+pub(super) fn name(operation: Operation) -> &'static str {
+    match operation {
+        Operation::Sum => "sum",
+        Operation::Min => "min",
+        Operation::Max => "max",
+    }
+}
+
+pub(super) fn failed(error: reduce::Error) -> Error {
+    Error::Cuda { doing: "reducing with reduce".into(), text: error.to_string() }
+}
+
+fn nanoseconds(seconds: f64) -> u64 {
+    (seconds * 1e9).round().max(1.0) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offsets_are_in_range_and_all_are_used() {
+        let slots = Slots { slot: 128, count: 7, last: Cell::new(1) };
+        let met: std::collections::HashSet<u64> = (0..200).map(|_| slots.next()).collect();
+        assert_eq!(met.len(), 7);
+        assert!(met.iter().all(|at| at % 128 == 0 && *at < 7 * 128));
+    }
+
+    #[test]
+    fn a_time_is_whole_nanoseconds_and_never_zero() {
+        assert_eq!([0.0, 1e-12, 1.4e-9, 1.6e-9, 2e-3].map(nanoseconds), [1, 1, 1, 2, 2_000_000]);
+        assert_eq!(
+            [Operation::Sum, Operation::Min, Operation::Max].map(name),
+            ["sum", "min", "max"]
+        );
+    }
+}

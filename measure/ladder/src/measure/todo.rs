@@ -1,0 +1,54 @@
+//! The types, sizes and cache states of a run, and their weights in its time.
+
+use common::{Element, Error, Result};
+use measured::Cache;
+
+use super::Options;
+use crate::options::CacheName;
+
+/// The L2 size divided by the size of the largest input that stays in L2 after it is read. An H200's 60 MB are
+/// two halves, and a line may be in both.
+const WARM_SHARE: u64 = 2;
+
+/// A type, a size, and the cache states to measure it in.
+pub(super) struct Todo {
+    pub(super) element: Element,
+    pub(super) n: u64,
+    pub(super) caches: Vec<Cache>,
+}
+
+impl Todo {
+    /// Its weight in the time limit: a round of the largest size takes as long as thousands of rounds of the
+    /// smallest.
+    pub(super) fn weight(&self) -> u32 {
+        ((self.n * self.element.size()) >> 30).clamp(1, 4) as u32
+    }
+
+    /// Its weight over all cache states.
+    pub(super) fn weights(&self) -> u32 {
+        self.weight() * self.caches.len() as u32
+    }
+}
+
+/// Returns all requested types and sizes, given the size of the L2 cache in bytes.
+pub(super) fn all(options: &Options, l2: u64) -> Result<Vec<Todo>> {
+    let sizes: Vec<u64> = match &options.n {
+        None => (10..=32).step_by(2).map(|power| 1 << power).collect(),
+        Some(sizes) => sizes.iter().map(|size| size.0).collect(),
+    };
+    if sizes.contains(&0) {
+        return Err(Error::Usage(
+            "there is nothing to time for zero elements: `--n` must be at least 1 here".into(),
+        ));
+    }
+    let fits = |element: Element, n: u64| n * element.size() <= l2 / WARM_SHARE;
+    let one = |element: Element, n: u64| {
+        let named = |name: &CacheName| match name {
+            CacheName::Cold => Some(Cache::Cold),
+            CacheName::Warm => fits(element, n).then_some(Cache::Warm),
+        };
+        Todo { element, n, caches: options.cache.iter().filter_map(named).collect() }
+    };
+    let all = options.element.iter().flat_map(|&of| sizes.iter().map(move |&n| one(of, n)));
+    Ok(all.filter(|todo| !todo.caches.is_empty()).collect())
+}

@@ -1,0 +1,44 @@
+//! The row of `sums.csv`: the distance of a sum from the exact one.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Result,
+    sample::{read_csv, write_csv},
+};
+
+/// A variant's sum of the elements on which it was then timed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sum {
+    /// The variant.
+    pub variant: String,
+    /// The element type.
+    #[serde(rename = "type")]
+    pub element: String,
+    /// Threads of a block; 0 if the variant has its own block size.
+    pub threads: u32,
+    /// The number of elements.
+    pub n: u64,
+    /// The sum.
+    pub sum: f64,
+    /// Its distance from the exact sum, which is a compensated sum in f64. For integers it is 0, unless the
+    /// sum is wrong.
+    pub error: f64,
+    /// The largest distance that rounding in the variant's own tree can cause.
+    pub bound: f64,
+}
+
+impl Sum {
+    /// Reads a file of sums.
+    pub fn read(path: &Path) -> Result<Vec<Sum>> {
+        read_csv(path)
+    }
+
+    /// Writes a file of sums.
+    pub fn write(path: &Path, sums: &[Sum]) -> Result<()> {
+        write_csv(path, sums)
+    }
+}

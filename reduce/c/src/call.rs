@@ -1,0 +1,317 @@
+//! The calls of the C functions, by element type and with errors as codes.
+
+use std::{
+    cell::RefCell,
+    ffi::{CString, c_char, c_void},
+    panic::{AssertUnwindSafe, catch_unwind},
+    slice,
+};
+
+use half::{bf16, f16};
+use samebits::{Element, Error, Operation, host, on_threads, raw};
+
+use crate::samebits_status;
+
+/// The elements of a call, as C passes them.
+#[derive(Clone, Copy)]
+pub(crate) struct Input {
+    pub(crate) type_: u32,
+    pub(crate) input: *const c_void,
+    pub(crate) n: u64,
+}
+
+/// Rows as C passes them.
+#[derive(Clone, Copy)]
+pub(crate) struct Rows {
+    pub(crate) rows: u64,
+    pub(crate) elements: u64,
+    pub(crate) pitch: u64,
+}
+
+impl Rows {
+    fn checked(self) -> samebits::Rows {
+        let rows = samebits::Rows::new(self.rows, self.elements);
+        if self.pitch == 0 { rows } else { rows.pitch(self.pitch) }
+    }
+}
+
+/// An error of the library, or of an argument that only C can pass.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    Library(Error),
+    Argument(String),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure::Library(error)
+    }
+}
+
+type Result<T> = std::result::Result<T, Failure>;
+
+/// Evaluates an expression in which `$T` is the type with the given number.
+macro_rules! with_type {
+    ($number:expr, $T:ident, $body:expr) => {
+        match $number {
+            0 => {
+                type $T = f32;
+                $body
+            }
+            1 => {
+                type $T = f64;
+                $body
+            }
+            2 => {
+                type $T = i32;
+                $body
+            }
+            3 => {
+                type $T = u32;
+                $body
+            }
+            4 => {
+                type $T = i64;
+                $body
+            }
+            5 => {
+                type $T = u64;
+                $body
+            }
+            6 => {
+                type $T = f16;
+                $body
+            }
+            7 => {
+                type $T = bf16;
+                $body
+            }
+            other => Err(Failure::Argument(format!(
+                "{other} is not a samebits_type: use SAMEBITS_F32 (0) to SAMEBITS_BF16 (7)"
+            ))),
+        }
+    };
+}
+
+/// As [`with_type`], for types whose sums can be exact.
+macro_rules! with_float {
+    ($number:expr, $T:ident, $body:expr) => {
+        match $number {
+            0 => {
+                type $T = f32;
+                $body
+            }
+            1 => {
+                type $T = f64;
+                $body
+            }
+            6 => {
+                type $T = f16;
+                $body
+            }
+            7 => {
+                type $T = bf16;
+                $body
+            }
+            other => Err(Failure::Argument(format!(
+                "an exact sum of samebits_type {other}: the types are SAMEBITS_F32 (0), SAMEBITS_F64 (1), SAMEBITS_F16 (6) and SAMEBITS_BF16 (7); samebits_sum of integers is exact unless it wraps"
+            ))),
+        }
+    };
+}
+
+pub(crate) unsafe fn wait_exact(
+    Input { type_, input, n }: Input,
+    result: *mut c_void,
+    stream: *mut c_void,
+) -> Result<()> {
+    with_float!(type_, T, {
+        let result = address::<<T as Element>::Output>("result", result.cast(), 1)?;
+        // SAFETY: guaranteed by the caller.
+        let value = unsafe { raw::exact_sum::<T>(raw::Stream::of(stream)?, input as u64, n) }?;
+        // SAFETY: it is neither null nor misaligned, and has room for one result.
+        unsafe { result.write(value) };
+        Ok(())
+    })
+}
+
+pub(crate) unsafe fn leave_exact(
+    Input { type_, input, n }: Input,
+    output: *mut c_void,
+    stream: *mut c_void,
+) -> Result<()> {
+    with_float!(type_, T, {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let stream = raw::Stream::of(stream)?;
+            Ok(raw::exact_sum_into::<T>(stream, input as u64, n, output as u64)?)
+        }
+    })
+}
+
+pub(crate) unsafe fn host_exact(
+    Input { type_, input, n }: Input,
+    result: *mut c_void,
+) -> Result<()> {
+    with_float!(type_, T, {
+        let result = address::<<T as Element>::Output>("result", result.cast(), 1)?;
+        // SAFETY: guaranteed by the caller.
+        let elements = unsafe { elements::<T>(input, n) }?;
+        let value = on_threads(|| host::exact_sum(elements));
+        // SAFETY: it is neither null nor misaligned, and has room for one result.
+        unsafe { result.write(value) };
+        Ok(())
+    })
+}
+
+pub(crate) unsafe fn wait(
+    operation: Operation,
+    Input { type_, input, n }: Input,
+    result: *mut c_void,
+    stream: *mut c_void,
+) -> Result<()> {
+    with_type!(type_, T, {
+        let result = address::<<T as Element>::Output>("result", result.cast(), 1)?;
+        // SAFETY: guaranteed by the caller.
+        let value =
+            unsafe { raw::reduce::<T>(raw::Stream::of(stream)?, operation, input as u64, n) }?;
+        // SAFETY: the address is neither null nor misaligned, and has room for one result.
+        unsafe { result.write(value) };
+        Ok(())
+    })
+}
+
+pub(crate) unsafe fn leave(
+    operation: Operation,
+    Input { type_, input, n }: Input,
+    output: *mut c_void,
+    stream: *mut c_void,
+) -> Result<()> {
+    with_type!(type_, T, {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let stream = raw::Stream::of(stream)?;
+            Ok(raw::reduce_into::<T>(stream, operation, input as u64, n, output as u64)?)
+        }
+    })
+}
+
+pub(crate) unsafe fn rows(
+    type_: u32,
+    input: *const c_void,
+    rows: Rows,
+    output: *mut c_void,
+    stream: *mut c_void,
+) -> Result<()> {
+    with_type!(type_, T, {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let stream = raw::Stream::of(stream)?;
+            Ok(raw::sum_rows_into::<T>(stream, input as u64, rows.checked(), output as u64)?)
+        }
+    })
+}
+
+pub(crate) unsafe fn host(
+    operation: Operation,
+    Input { type_, input, n }: Input,
+    result: *mut c_void,
+) -> Result<()> {
+    with_type!(type_, T, {
+        let result = address::<<T as Element>::Output>("result", result.cast(), 1)?;
+        // SAFETY: guaranteed by the caller.
+        let elements = unsafe { elements::<T>(input, n) }?;
+        let value = on_threads(|| match operation {
+            Operation::Sum => host::sum(elements),
+            Operation::Min => host::min(elements),
+            Operation::Max => host::max(elements),
+        });
+        // SAFETY: the address is neither null nor misaligned, and has room for one result.
+        unsafe { result.write(value) };
+        Ok(())
+    })
+}
+
+pub(crate) unsafe fn host_rows(
+    type_: u32,
+    input: *const c_void,
+    rows: Rows,
+    result: *mut c_void,
+) -> Result<()> {
+    with_type!(type_, T, {
+        let n = rows.checked().span().unwrap_or(u64::MAX);
+        let result = address::<<T as Element>::Output>("result", result.cast(), rows.rows)?;
+        // SAFETY: guaranteed by the caller.
+        let elements = unsafe { elements::<T>(input, n) }?;
+        let sums = on_threads(|| host::sum_rows(elements, rows.checked()))?;
+        // SAFETY: the address is neither null nor misaligned, and has room for as many sums as there are
+        // rows.
+        unsafe { sums.as_ptr().copy_to_nonoverlapping(result, sums.len()) };
+        Ok(())
+    })
+}
+
+/// The elements at an address of host memory.
+///
+/// # Safety
+/// `input` must point to `n` elements.
+unsafe fn elements<'a, T>(input: *const c_void, n: u64) -> Result<&'a [T]> {
+    if n == 0 {
+        return Ok(&[]);
+    }
+    let input = address::<T>("input", input.cast_mut().cast(), n)?;
+    let size = size_of::<T>() as u64;
+    if n > isize::MAX as u64 / size {
+        return Err(Failure::Argument(format!(
+            "{n} elements of {size} bytes are more than memory can hold: check the length"
+        )));
+    }
+    // SAFETY: the address is neither null nor misaligned, and the caller guarantees `n` elements there.
+    Ok(unsafe { slice::from_raw_parts(input, n as usize) })
+}
+
+/// Checks that a host address is neither null nor misaligned.
+fn address<T>(what: &'static str, address: *mut T, n: u64) -> Result<*mut T> {
+    if address.is_null() {
+        return Err(Error::Null { what, n }.into());
+    }
+    if !address.is_aligned() {
+        let size = align_of::<T>() as u64;
+        return Err(Error::Misaligned { what, address: address as u64, size }.into());
+    }
+    Ok(address)
+}
+
+thread_local! {
+    static LAST: RefCell<CString> = RefCell::new(CString::default());
+}
+
+pub(crate) fn last_error() -> *const c_char {
+    LAST.with_borrow(|text| text.as_ptr())
+}
+
+/// Runs a call, stores its message for this thread, and returns its code. A panic becomes a code too.
+pub(crate) fn checked(call: impl FnOnce() -> Result<()>) -> samebits_status {
+    let (status, text) = match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(Ok(())) => (samebits_status::SAMEBITS_OK, String::new()),
+        Ok(Err(Failure::Argument(text))) => (samebits_status::SAMEBITS_INVALID, text),
+        Ok(Err(Failure::Library(error))) => (code(&error), error.to_string()),
+        Err(_) => (samebits_status::SAMEBITS_BUG, "a bug in samebits: please report it".into()),
+    };
+    LAST.set(CString::new(text).unwrap_or_default());
+    status
+}
+
+fn code(error: &Error) -> samebits_status {
+    match error {
+        Error::Driver { .. } | Error::Lost => samebits_status::SAMEBITS_CUDA,
+        Error::NoDriver
+        | Error::NoSymbol { .. }
+        | Error::NoDevice { .. }
+        | Error::OldDevice { .. }
+        | Error::OldDriver
+        | Error::NoContext
+        | Error::Forked => samebits_status::SAMEBITS_UNAVAILABLE,
+        _ => samebits_status::SAMEBITS_INVALID,
+    }
+}

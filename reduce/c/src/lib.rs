@@ -1,0 +1,307 @@
+//! samebits for C: the functions of `include/samebits.h`, which cbindgen generates from this file.
+#![expect(unsafe_code, reason = "C passes addresses and calls functions by their names")]
+#![allow(non_camel_case_types, reason = "C's names")]
+
+mod call;
+
+use std::ffi::{c_char, c_void};
+
+use call::{Input, Rows, checked};
+use samebits::Operation;
+
+/// The status of a call.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum samebits_status {
+    /// The result has been written, or will be written in the order of the stream.
+    SAMEBITS_OK = 0,
+    /// An argument is invalid, for example a null or misaligned address, too many elements, overlapping rows,
+    /// an unknown type, or a stream that is being captured.
+    SAMEBITS_INVALID = 1,
+    /// There is no usable driver, device or context.
+    SAMEBITS_UNAVAILABLE = 2,
+    /// A call of the CUDA driver failed.
+    SAMEBITS_CUDA = 3,
+    /// A bug in this library: please report it.
+    SAMEBITS_BUG = 4,
+}
+
+/// The type of an element.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum samebits_type {
+    /// float; the result is a float.
+    SAMEBITS_F32 = 0,
+    /// double.
+    SAMEBITS_F64 = 1,
+    /// int32_t; sums wrap.
+    SAMEBITS_I32 = 2,
+    /// uint32_t; sums wrap.
+    SAMEBITS_U32 = 3,
+    /// int64_t; sums wrap.
+    SAMEBITS_I64 = 4,
+    /// uint64_t; sums wrap.
+    SAMEBITS_U64 = 5,
+    /// __half; the result is a float.
+    SAMEBITS_F16 = 6,
+    /// __nv_bfloat16; the result is a float.
+    SAMEBITS_BF16 = 7,
+}
+
+/// Writes the sum of the `n` elements at `input`, whose samebits_type is `type`, to host memory at `result`,
+/// and waits for it. The sum of no elements is 0.
+///
+/// # Safety
+/// The pointers must be valid, as the header requires.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn samebits_sum(
+    type_: u32,
+    input: *const c_void,
+    n: u64,
+    result: *mut c_void,
+    stream: *mut c_void,
+) -> samebits_status {
+    // SAFETY: guaranteed by the caller.
+    checked(|| unsafe { call::wait(Operation::Sum, Input { type_, input, n }, result, stream) })
+}
+
+/// Writes the minimum of the `n` elements at `input` to host memory at `result`, and waits for it. NaNs are
+/// ignored unless all elements are NaN. -0 is less than +0. The minimum of no elements is the largest value
+/// of the type.
+///
+/// # Safety
+/// The pointers must be valid, as the header requires.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn samebits_min(
+    type_: u32,
+    input: *const c_void,
+    n: u64,
+    result: *mut c_void,
+    stream: *mut c_void,
+) -> samebits_status {
+    // SAFETY: guaranteed by the caller.
+    checked(|| unsafe { call::wait(Operation::Min, Input { type_, input, n }, result, stream) })
+}
+
+/// As samebits_min, but for the maximum. The maximum of no elements is the smallest value of the type.
+///
+/// # Safety
+/// The pointers must be valid, as the header requires.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn samebits_max(
+    type_: u32,
+    input: *const c_void,
+    n: u64,
+    result: *mut c_void,
+    stream: *mut c_void,
+) -> samebits_status {
+    // SAFETY: guaranteed by the caller.
+    checked(|| unsafe { call::wait(Operation::Max, Input { type_, input, n }, result, stream) })
+}
+
+/// Writes the sum of the `n` elements at `input` to device memory at `output`, in the order of the stream.
+/// Does not wait, and can be captured into a graph.
+///
+/// # Safety
+/// The pointers must be valid, as the header requires.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn samebits_sum_into(
+    type_: u32,
+    input: *const c_void,
+    n: u64,
+    output: *mut c_void,
+    stream: *mut c_void,
+) -> samebits_status {
+    // SAFETY: guaranteed by the caller.
+    checked(|| unsafe { call::leave(Operation::Sum, Input { type_, input, n }, output, stream) })
+}
+
+/// As samebits_sum_into, but for the minimum.
+///
+/// # Safety
+/// The pointers must be valid, as the header requires.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn samebits_min_into(
+    type_: u32,
+    input: *const c_void,
+    n: u64,
+    output: *mut c_void,
+    stream: *mut c_void,
+) -> samebits_status {
+    // SAFETY: guaranteed by the caller.
+    checked(|| unsafe { call::leave(Operation::Min, Input { type_, input, n }, output, stream) })
+}
+
+/// As samebits_sum_into, but for the maximum.
+///
+/// # Safety
+/// The pointers must be valid, as the header requires.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn samebits_max_into(
+    type_: u32,
+    input: *const c_void,
+    n: u64,
+    output: *mut c_void,
+    stream: *mut c_void,
+) -> samebits_status {
+    // SAFETY: guaranteed by the caller.
+    checked(|| unsafe { call::leave(Operation::Max, Input { type_, input, n }, output, stream) })
+}
+
+/// Writes the exact sum of `n` elements, rounded once to nearest, ties to even, to host memory at `result`, and
+/// waits for it: the same bits in any order of the elements. The types are floats and halves.
+///
+/// # Safety
+/// The pointers must be valid, as the header requires.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn samebits_exact_sum(
+    type_: u32,
+    input: *const c_void,
+    n: u64,
+    result: *mut c_void,
+    stream: *mut c_void,
+) -> samebits_status {
+    // SAFETY: as the caller says.
+    checked(|| unsafe { call::wait_exact(Input { type_, input, n }, result, stream) })
+}
+
+/// Writes the exact sum, as of samebits_exact_sum, to device memory at `output`, in the order of the stream. Does
+/// not wait, and can be captured into a graph.
+///
+/// # Safety
+/// The pointers must be valid, as the header requires.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn samebits_exact_sum_into(
+    type_: u32,
+    input: *const c_void,
+    n: u64,
+    output: *mut c_void,
+    stream: *mut c_void,
+) -> samebits_status {
+    // SAFETY: as the caller says.
+    checked(|| unsafe { call::leave_exact(Input { type_, input, n }, output, stream) })
+}
+
+/// Writes the sum of each of `rows` rows to consecutive elements of device memory at `output`, in the order
+/// of the stream. A row has `elements` elements, at most 2^32, and begins `pitch` elements after the start of
+/// the previous row; a pitch of 0 means contiguous rows. Each sum is bit-identical to the result of
+/// samebits_sum for that row alone. Does not wait, and can be captured into a graph.
+///
+/// # Safety
+/// The pointers must be valid, as the header requires.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn samebits_sum_rows_into(
+    type_: u32,
+    input: *const c_void,
+    rows: u64,
+    elements: u64,
+    pitch: u64,
+    output: *mut c_void,
+    stream: *mut c_void,
+) -> samebits_status {
+    let rows = Rows { rows, elements, pitch };
+    // SAFETY: guaranteed by the caller.
+    checked(|| unsafe { call::rows(type_, input, rows, output, stream) })
+}
+
+/// Writes the sum of the `n` elements in host memory at `input` to host memory at `result`. The sum is
+/// bit-identical to that of samebits_sum. Needs no GPU.
+///
+/// # Safety
+/// The pointers must be valid, as the header requires.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn samebits_host_sum(
+    type_: u32,
+    input: *const c_void,
+    n: u64,
+    result: *mut c_void,
+) -> samebits_status {
+    // SAFETY: guaranteed by the caller.
+    checked(|| unsafe { call::host(Operation::Sum, Input { type_, input, n }, result) })
+}
+
+/// As samebits_host_sum, but for the minimum, as samebits_min computes it.
+///
+/// # Safety
+/// The pointers must be valid, as the header requires.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn samebits_host_min(
+    type_: u32,
+    input: *const c_void,
+    n: u64,
+    result: *mut c_void,
+) -> samebits_status {
+    // SAFETY: guaranteed by the caller.
+    checked(|| unsafe { call::host(Operation::Min, Input { type_, input, n }, result) })
+}
+
+/// As samebits_host_sum, but for the maximum, as samebits_max computes it.
+///
+/// # Safety
+/// The pointers must be valid, as the header requires.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn samebits_host_max(
+    type_: u32,
+    input: *const c_void,
+    n: u64,
+    result: *mut c_void,
+) -> samebits_status {
+    // SAFETY: guaranteed by the caller.
+    checked(|| unsafe { call::host(Operation::Max, Input { type_, input, n }, result) })
+}
+
+/// As samebits_host_sum, for the exact sum, with the bits of samebits_exact_sum.
+///
+/// # Safety
+/// The pointers must be valid, as the header requires.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn samebits_host_exact_sum(
+    type_: u32,
+    input: *const c_void,
+    n: u64,
+    result: *mut c_void,
+) -> samebits_status {
+    // SAFETY: as the caller says.
+    checked(|| unsafe { call::host_exact(Input { type_, input, n }, result) })
+}
+
+/// As samebits_sum_rows_into, but for rows in host memory, with the sums in host memory at `result`. Needs no
+/// GPU.
+///
+/// # Safety
+/// The pointers must be valid, as the header requires.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn samebits_host_sum_rows(
+    type_: u32,
+    input: *const c_void,
+    rows: u64,
+    elements: u64,
+    pitch: u64,
+    result: *mut c_void,
+) -> samebits_status {
+    let rows = Rows { rows, elements, pitch };
+    // SAFETY: guaranteed by the caller.
+    checked(|| unsafe { call::host_rows(type_, input, rows, result) })
+}
+
+/// Returns the reason why the calling thread's last call failed, or an empty string if it succeeded. The
+/// pointer is valid until the thread's next call.
+#[unsafe(no_mangle)]
+pub extern "C" fn samebits_last_error() -> *const c_char {
+    call::last_error()
+}
+
+/// Returns the version of the order of the additions. Versions of this library that have the same order give
+/// bit-identical results.
+#[unsafe(no_mangle)]
+pub extern "C" fn samebits_order() -> u32 {
+    samebits::ORDER
+}
+
+/// Frees the memory that the calling thread keeps on devices and on the host. A later call allocates it
+/// again. Call this function before a device is reset, and before the program ends if you look for leaks. The
+/// end of a thread frees its memory too.
+#[unsafe(no_mangle)]
+pub extern "C" fn samebits_close() {
+    samebits::close();
+}

@@ -1,0 +1,93 @@
+"""The sum, minimum and maximum of an array, with the same bits on every GPU, in every batch and on the host.
+
+>>> import numpy, samebits
+>>> samebits.sum(numpy.ones(1 << 20, numpy.float32))
+np.float32(1048576.0)
+
+GPU arrays are reduced on their device. Arrays of torch and CuPy are reduced on the framework's current stream.
+Other arrays that have ``__dlpack__`` or ``__cuda_array_interface__``, such as JAX's, are reduced on the stream that
+you pass. The result is an array of the same framework, or a ``samebits.Array`` if the framework is not known.
+"""
+
+import sys
+
+from . import _arrays, _numpy
+from ._samebits import ORDER, Array, CudaError, __version__, close, is_available
+
+__all__ = ["ORDER", "Array", "CudaError", "__version__", "close", "is_available", "max", "min", "sum"]
+
+# The function that reduces each type of array.
+_reducers = {}
+
+
+def sum(x, axis=None, *, out=None, stream=None):
+    """Return the sum of all elements or, with ``axis=-1``, the sum of each row.
+
+    A row's sum has the same bits alone as in any batch. Sums of 16-bit floats are float32. Sums of integers
+    keep their type and wrap.
+
+    Parameters
+    ----------
+    x : array
+        An array of float16, bfloat16, float32, float64, int32, uint32, int64 or uint64. It must be
+        contiguous, but with ``axis=-1`` its rows may have a pitch, as in ``x[:, :100]``.
+    axis : None or -1
+        None for all elements, or -1 for the last axis.
+    out : array, optional
+        The array for the result. It must be on the same device and of the same framework as ``x``, and have the
+        shape and type of the result.
+    stream : int, optional
+        The address of a CUDA stream. It is required for GPU arrays of frameworks other than torch and CuPy,
+        whose current stream is used.
+
+    Returns
+    -------
+    array
+        For a GPU array, an array on its device; the call does not wait for the device. For a NumPy array, a
+        NumPy scalar or array.
+    """
+    return _reducer(x)(x, 0, axis, out, stream)
+
+
+def min(x, axis=None, *, out=None, stream=None):
+    """Return the minimum, ignoring NaNs.
+
+    It is NaN if all elements are NaN, and the type's largest value if there are no elements. -0 is less than +0.
+    The arguments are those of :func:`sum`, but ``axis`` must be None.
+    """
+    return _reducer(x)(x, 1, axis, out, stream)
+
+
+def max(x, axis=None, *, out=None, stream=None):
+    """Return the maximum, ignoring NaNs.
+
+    It is NaN if all elements are NaN, and the type's smallest value if there are no elements. -0 is less than +0.
+    The arguments are those of :func:`sum`, but ``axis`` must be None.
+    """
+    return _reducer(x)(x, 2, axis, out, stream)
+
+
+def _reducer(x):
+    return _reducers.get(type(x)) or _find(x)
+
+
+def _find(x):
+    """Finds the function that reduces a type of array, and adds it to the table."""
+    kind, module = type(x), type(x).__module__.partition(".")[0]
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(x, torch.Tensor):
+        from . import _torch
+
+        found = _torch.reduce
+    elif module == "numpy":
+        found = _numpy.reduce
+    elif module == "cupy":
+        found = _arrays.reduce_cupy
+    elif hasattr(kind, "__cuda_array_interface__") or hasattr(kind, "__dlpack__"):
+        found = _arrays.reduce
+    else:
+        raise TypeError(
+            f"samebits reduces NumPy arrays, and arrays with __cuda_array_interface__ or __dlpack__, but not {kind.__name__}: convert it to an array"
+        )
+    _reducers[kind] = found
+    return found

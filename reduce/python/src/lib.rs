@@ -1,0 +1,34 @@
+//! The extension module of the Python package: reductions of elements at an address, and the exchange of
+//! arrays through DLPack. The Python code in `samebits/` finds the arrays' addresses.
+#![expect(unsafe_code, reason = "Python passes arrays as addresses")]
+
+mod array;
+mod dlpack;
+mod failure;
+mod reduce;
+
+use pyo3::prelude::*;
+
+/// The extension module.
+#[pymodule]
+mod _samebits {
+    #[pymodule_export]
+    use super::array::Array;
+    #[pymodule_export]
+    use super::dlpack::{Borrowed, import_dlpack};
+    #[pymodule_export]
+    use super::failure::CudaError;
+    #[pymodule_export]
+    use super::reduce::{
+        Mark, close, host_reduce, host_sum_rows, is_available, mark, reduce_into, sum_rows_into,
+        wait,
+    };
+
+    use super::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("ORDER", samebits::ORDER)?;
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

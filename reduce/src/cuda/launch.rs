@@ -1,0 +1,124 @@
+//! Launches.
+#![expect(unsafe_code, reason = "kernels are launched with addresses")]
+
+use std::ffi::c_void;
+
+use cudarc::driver::result;
+
+use super::{Address, Function, Stream};
+use crate::error::{Result, doing};
+
+/// A launch over all elements of its input.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Call<'m> {
+    pub(crate) grid: u32,
+    pub(crate) threads: u32,
+    pub(crate) input: Address<'m>,
+    pub(crate) output: Address<'m>,
+    pub(crate) vectors: u32,
+    pub(crate) chunks: u32,
+    pub(crate) epoch: u32,
+}
+
+/// Launches a kernel on a stream whose context is current. `state` is zeroed memory with room for the
+/// kernel's messages, if it has any.
+pub(crate) fn launch(
+    function: Function,
+    stream: Stream,
+    call: Call<'_>,
+    state: Option<Address<'_>>,
+) -> Result<()> {
+    let Call { grid, threads, input, output, mut vectors, mut chunks, mut epoch } = call;
+    let (mut input, mut n, mut output) = (input.raw(), input.len(), output.raw());
+    let mut state = state.map_or(0, Address::raw);
+    let mut params: [*mut c_void; 7] = [
+        (&raw mut input).cast(),
+        (&raw mut output).cast(),
+        (&raw mut n).cast(),
+        (&raw mut vectors).cast(),
+        (&raw mut chunks).cast(),
+        (&raw mut state).cast(),
+        (&raw mut epoch).cast(),
+    ];
+    let (function, stream) = (function.raw(), stream.raw());
+    // SAFETY: every entry point has these seven parameters, the addresses point to live memory, and there
+    // are `n` elements at `input`.
+    unsafe {
+        result::launch_kernel(function, (grid, 1, 1), (threads, 1, 1), 0, stream, &mut params)
+    }
+    .map_err(doing("launching a reduction"))
+}
+
+/// Launches a kernel that reads a second input, of as many elements, beside a call's.
+pub(crate) fn launch_pair(
+    function: Function,
+    stream: Stream,
+    call: Call<'_>,
+    second: Address<'_>,
+    state: Option<Address<'_>>,
+) -> Result<()> {
+    let Call { grid, threads, input, output, mut vectors, mut chunks, mut epoch } = call;
+    let (mut input, mut n, mut output) = (input.raw(), input.len().min(second.len()), output.raw());
+    let (mut second, mut state) = (second.raw(), state.map_or(0, Address::raw));
+    let mut params: [*mut c_void; 8] = [
+        (&raw mut input).cast(),
+        (&raw mut second).cast(),
+        (&raw mut output).cast(),
+        (&raw mut n).cast(),
+        (&raw mut vectors).cast(),
+        (&raw mut chunks).cast(),
+        (&raw mut state).cast(),
+        (&raw mut epoch).cast(),
+    ];
+    let (function, stream) = (function.raw(), stream.raw());
+    // SAFETY: every entry point for two inputs has these eight parameters; the addresses point to live memory, with
+    // `n` elements at the first two.
+    unsafe {
+        result::launch_kernel(function, (grid, 1, 1), (threads, 1, 1), 0, stream, &mut params)
+    }
+    .map_err(doing("launching a dot product"))
+}
+
+/// A launch over rows, the counterpart of [`Call`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RowsCall<'m> {
+    pub(crate) grid: u32,
+    pub(crate) threads: u32,
+    pub(crate) input: Address<'m>,
+    pub(crate) output: Address<'m>,
+    pub(crate) rows: u64,
+    pub(crate) elements: u64,
+    pub(crate) pitch: u64,
+    pub(crate) shape: [u32; 3],
+}
+
+/// Launches a kernel over rows, the counterpart of [`launch`].
+pub(crate) fn launch_rows(
+    function: Function,
+    stream: Stream,
+    call: RowsCall<'_>,
+    state: Option<Address<'_>>,
+) -> Result<()> {
+    let RowsCall { grid, threads, input, output, .. } = call;
+    let (mut input, mut output) = (input.raw(), output.raw());
+    let mut state = state.map_or(0, Address::raw);
+    let RowsCall { mut rows, mut elements, mut pitch, shape: [mut a, mut b, mut c], .. } = call;
+    let mut params: [*mut c_void; 9] = [
+        (&raw mut input).cast(),
+        (&raw mut output).cast(),
+        (&raw mut rows).cast(),
+        (&raw mut elements).cast(),
+        (&raw mut pitch).cast(),
+        (&raw mut a).cast(),
+        (&raw mut b).cast(),
+        (&raw mut c).cast(),
+        (&raw mut state).cast(),
+    ];
+    let (function, stream) = (function.raw(), stream.raw());
+    // SAFETY: every entry point for rows has these nine parameters, the addresses point to live memory, and
+    // the caller has checked that the memory at `input` contains the rows.
+    unsafe {
+        result::launch_kernel(function, (grid, 1, 1), (threads, 1, 1), 0, stream, &mut params)
+    }
+    .map_err(doing("launching a sum for each row"))
+}

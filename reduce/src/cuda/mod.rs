@@ -1,0 +1,17 @@
+//! The calls of the CUDA driver. All `unsafe` code of this crate is here, except that of `raw`.
+
+mod launch;
+mod mark;
+mod memory;
+mod module;
+mod probe;
+mod stream;
+
+pub(crate) use launch::{Call, RowsCall, launch, launch_pair, launch_rows};
+pub use mark::Mark;
+pub use memory::Memory;
+pub(crate) use memory::{Address, Answer, State, with_captured_state};
+pub(crate) use module::{Function, compile, major};
+pub(crate) use probe::{is_forked, probe, ready};
+pub(crate) use stream::{Queue, outside_of_captures};
+pub use stream::{Stream, untracked};

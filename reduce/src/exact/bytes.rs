@@ -1,0 +1,65 @@
+//! An accumulator as bytes: version 1 of the layout that EXACT.md defines.
+
+use super::{ExactAccumulator, ExactFloat, flags::Flags, words::Words};
+use crate::error::{Error, Result};
+
+/// The first bytes of an accumulator.
+const MAGIC: [u8; 4] = *b"SBXA";
+
+/// Bytes before the digits.
+const HEAD: usize = 16;
+
+impl<A: ExactFloat> ExactAccumulator<A> {
+    /// The version of the bytes that [`to_bytes`](ExactAccumulator::to_bytes) writes.
+    pub const VERSION: u8 = 1;
+
+    /// The accumulator as bytes: 96 for `f32`, 552 for `f64`. They depend on the elements alone, not on their order,
+    /// on merges or on the machine.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut digits = self.words.digits();
+        if self.flags.is_special() {
+            digits.fill(0); // The result does not depend on them.
+        }
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend([Self::VERSION, A::LAYOUT.kind, self.flags.canonical().bits(), 0]);
+        bytes.extend(self.count.to_le_bytes());
+        bytes.extend(digits.iter().flat_map(|digit| digit.to_le_bytes()));
+        bytes
+    }
+
+    /// The accumulator with these bytes.
+    ///
+    /// # Errors
+    /// The bytes are not an accumulator of this type and version.
+    pub fn from_bytes(bytes: &[u8]) -> Result<ExactAccumulator<A>> {
+        let layout = A::LAYOUT;
+        let expected = HEAD + 4 * layout.window.words;
+        let wrong = |what: String| Error::NotAnAccumulator { name: layout.name, what };
+        let Some((head, digits)) = bytes.split_at_checked(HEAD) else {
+            return Err(wrong(format!("there are {} bytes instead of {expected}", bytes.len())));
+        };
+        if head[..4] != MAGIC {
+            return Err(wrong(format!("they begin with {:?} instead of {MAGIC:?}", &head[..4])));
+        }
+        if head[4] != Self::VERSION {
+            let (found, known) = (head[4], Self::VERSION);
+            return Err(wrong(format!("they have version {found}; this crate reads {known}")));
+        }
+        if head[5] != layout.kind {
+            let (found, own) = (head[5], layout.kind);
+            return Err(wrong(format!("its sums have {found} bits instead of {own}")));
+        }
+        if bytes.len() != expected {
+            return Err(wrong(format!("there are {} bytes instead of {expected}", bytes.len())));
+        }
+        let flags = Flags::of_bits(head[6]).filter(|_| head[7] == 0);
+        let flags = flags.ok_or_else(|| wrong("they have flags of a newer version".into()))?;
+        let count = u64::from_le_bytes(head[8..].try_into().expect("eight of sixteen bytes"));
+        if count >= 1 << 63 {
+            return Err(wrong(format!("it counts {count} elements; the most are 2^63 - 1")));
+        }
+        let (digits, _) = digits.as_chunks();
+        let digits: Vec<u32> = digits.iter().map(|digit| u32::from_le_bytes(*digit)).collect();
+        Ok(ExactAccumulator::of(Words::of_digits(layout.window, &digits), flags, count))
+    }
+}

@@ -1,0 +1,163 @@
+//! A superaccumulator: an integer so wide that any sum of elements, or of products of two, is a multiple of its
+//! unit and below its limit.
+
+/// Bits of a word that are the number's; the others collect carries.
+const DIGIT: u32 = 32;
+
+/// The most values that are added between two carries.
+///
+/// A word is less than 2^32 after its carry has left it, and a value adds less than 2^32 to it: after `RUN`
+/// values it is less than (2^30 + 1) × 2^32 < 2^63, so no word overflows. Words of another superaccumulator
+/// are added after both have carried, and count as one value.
+const RUN: u32 = 1 << 30;
+
+/// The unit and the width of a superaccumulator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Window {
+    /// The unit is 2 to this power.
+    pub(crate) unit: i32,
+    /// The number of words, 32 bits each.
+    pub(crate) words: usize,
+}
+
+impl Window {
+    /// Products of two `f32`: multiples of 2^-298, below 2^256. With 2^63 of them a sum is below 2^319, which are
+    /// 617 bits and a sign of the 640.
+    pub(crate) const F32: Window = Window { unit: -298, words: 20 };
+    /// Products of two `f64`: multiples of 2^-2148, below 2^2048. With 2^63 of them a sum is below 2^2111, which
+    /// are 4259 bits and a sign of the 4288.
+    pub(crate) const F64: Window = Window { unit: -2148, words: 134 };
+}
+
+/// The integer: word i is worth 2^(32 i) units.
+#[derive(Clone, Debug)]
+pub struct Words {
+    unit: i32,
+    at: Vec<i64>,
+    /// Values that were added since the last carry.
+    added: u32,
+}
+
+impl Words {
+    pub(crate) fn new(window: Window) -> Words {
+        Words { unit: window.unit, at: vec![0; window.words], added: 0 }
+    }
+
+    /// Adds ±`magnitude` × 2^`exponent`, a multiple of the unit.
+    pub(crate) fn add(&mut self, negative: bool, magnitude: u128, exponent: i32) {
+        if magnitude == 0 {
+            return;
+        }
+        // Zeros at its end may be worth less than the unit.
+        let zeros = magnitude.trailing_zeros();
+        let (magnitude, exponent) = (magnitude >> zeros, exponent + zeros as i32);
+        let place = u32::try_from(exponent - self.unit).expect("a value is a multiple of the unit");
+        let (first, shift) = ((place / DIGIT) as usize, place % DIGIT);
+        let above = if shift == 0 { 0 } else { magnitude >> (u128::BITS - shift) };
+        let mut rest = magnitude << shift;
+        for word in first..first + 4 {
+            self.add_digit(word, negative, rest as u32);
+            rest >>= DIGIT;
+        }
+        self.add_digit(first + 4, negative, above as u32);
+        self.count_one();
+    }
+
+    /// Digits beyond the last word are zero, because values are below the limit.
+    fn add_digit(&mut self, word: usize, negative: bool, digit: u32) {
+        if digit != 0 {
+            self.at[word] += if negative { -i64::from(digit) } else { i64::from(digit) };
+        }
+    }
+
+    fn count_one(&mut self) {
+        self.added += 1;
+        if self.added == RUN {
+            self.carry();
+        }
+    }
+
+    /// Adds another superaccumulator of the same window.
+    pub(crate) fn merge(&mut self, other: &Words) {
+        for (word, digit) in other.digits().into_iter().enumerate() {
+            // The last digit has the sign.
+            let last = word + 1 == self.at.len();
+            self.at[word] += if last { i64::from(digit as i32) } else { i64::from(digit) };
+        }
+        self.count_one();
+    }
+
+    /// Leaves 0 to 2^32 - 1 in each word but the last, which has the sign.
+    fn carry(&mut self) {
+        for word in 0..self.at.len() - 1 {
+            let carry = self.at[word] >> DIGIT;
+            self.at[word] -= carry << DIGIT;
+            self.at[word + 1] += carry;
+        }
+        self.added = 0;
+    }
+
+    /// The integer in two's complement, the lowest 32 bits first: equal for equal sums.
+    pub(crate) fn digits(&self) -> Vec<u32> {
+        let mut carried = self.clone();
+        carried.carry();
+        carried.at.iter().map(|word| *word as u32).collect()
+    }
+
+    /// The integer with these digits.
+    pub(crate) fn of_digits(window: Window, digits: &[u32]) -> Words {
+        let mut words = Words::new(window);
+        let given =
+            Words { at: digits.iter().map(|digit| i64::from(*digit)).collect(), ..words.clone() };
+        words.merge(&given);
+        words
+    }
+
+    /// The exponent of the unit.
+    pub(crate) fn unit(&self) -> i32 {
+        self.unit
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_carry_runs_through_all_words() {
+        let mut words = Words::new(Window::F32);
+        words.add(true, 1, -298);
+        assert!(words.digits().iter().all(|digit| *digit == u32::MAX));
+        words.add(false, 1, -298);
+        assert!(words.digits().iter().all(|digit| *digit == 0));
+    }
+
+    #[test]
+    fn words_hold_the_largest_values_at_the_bound_between_carries() {
+        // What a carry may leave, and a digit of 2^32 - 1 all but one time: reached without 2^30 additions.
+        let mut words = Words::new(Window::F32);
+        words.at[3] = i64::from(RUN) * i64::from(u32::MAX);
+        words.at[4] = words.at[3];
+        words.added = RUN - 1;
+        let before = words.digits();
+        words.add(false, u128::from(u64::MAX), -298 + 96);
+        assert_eq!(words.added, 0, "the bound is reached, and the carry has run");
+        assert_ne!(words.digits(), before);
+        assert!(words.at[..19].iter().all(|word| (0..1 << 32).contains(word)));
+    }
+
+    #[test]
+    fn digits_are_the_same_for_the_same_sum() {
+        let mut one = Words::new(Window::F64);
+        let mut other = one.clone();
+        for k in 0..1000 {
+            one.add(k % 3 == 0, u128::from(u64::MAX) * 77, k - 500);
+        }
+        for k in (0..1000).rev() {
+            let mut part = Words::new(Window::F64);
+            part.add(k % 3 == 0, u128::from(u64::MAX) * 77, k - 500);
+            other.merge(&Words::of_digits(Window::F64, &part.digits()));
+        }
+        assert_eq!(one.digits(), other.digits());
+    }
+}

@@ -1,0 +1,56 @@
+//! The observer that programs use to run kernels, and the interpreter compiled for it.
+//!
+//! [`Gpu::launch`] is generic, so every crate that calls it with its own observer compiles the
+//! interpreter again. [`Gpu::launch_watched`] is compiled here, once and optimized.
+
+use crate::{
+    Counters, Error, Gpu, Launch, Module,
+    observe::{Finding, Memory, Prints, Races, State, Sync, Trace},
+};
+
+/// All observers of a launch: counts, printed output, the three checks, a trace, and the state
+/// that launches leave behind. Each of them is optional.
+pub type Watch = (
+    Option<(Counters, Prints)>,
+    Option<Races>,
+    Option<Memory>,
+    Option<Sync>,
+    (Option<Trace>, Option<State>),
+);
+
+/// Returns a [`Watch`] with the three checks on and everything else off.
+pub fn checks() -> Watch {
+    (None, Some(Races::new()), Some(Memory::new()), Some(Sync::new()), (None, None))
+}
+
+/// Returns what the checks of a [`Watch`] found: memory first, then races, then synchronization.
+pub fn findings(watch: &Watch) -> Vec<Finding> {
+    let (_, races, memory, sync, _) = watch;
+    let races = races.as_ref().map(Races::findings);
+    let memory = memory.as_ref().map(Memory::findings);
+    let sync = sync.as_ref().map(Sync::findings);
+    [memory, races, sync].into_iter().flatten().flatten().cloned().collect()
+}
+
+impl Gpu {
+    /// Runs a kernel to its end, with or without observers.
+    ///
+    /// # Errors
+    /// As [`Gpu::launch`].
+    pub fn launch_watched(
+        &mut self,
+        module: &Module,
+        launch: &Launch<'_>,
+        watch: Option<&mut Watch>,
+    ) -> Result<(), Error> {
+        match watch {
+            Some(watch) => self.launch(module, launch, watch),
+            // The interpreter without an observer is faster, but a second copy of the code. A page, which
+            // downloads the code, uses one copy.
+            None if cfg!(target_family = "wasm") => {
+                self.launch(module, launch, &mut Watch::default())
+            }
+            None => self.launch(module, launch, &mut ()),
+        }
+    }
+}

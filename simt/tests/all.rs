@@ -1,0 +1,26 @@
+//! All tests of the interpreter, except those of its program, in one binary: each further binary would compile the
+//! interpreter again for its own observers.
+
+mod common;
+
+mod checked_steps;
+mod copies;
+mod corpus;
+mod cures;
+mod differential;
+mod faults;
+mod instructions;
+mod limits;
+mod messages;
+mod mutations;
+mod order;
+mod parse;
+mod progress;
+mod properties;
+mod refused;
+mod sent;
+mod steps;
+mod trace;
+mod unset;
+mod warp_barriers;
+mod written;

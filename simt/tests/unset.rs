@@ -1,0 +1,193 @@
+//! Uninitialised variables: tracked lane by lane, from the declaration to the use.
+
+use crate::common::{Device, launch};
+use simt::observe::{Fault, Finding};
+use simt::{Arg, Module, Schedule};
+
+const SCHEDULES: [Schedule; 3] = [Schedule::Converged, Schedule::MinPc, Schedule::Adversarial(5)];
+
+/// A kernel with registers, parameters and the thread's index, and a body.
+fn module(body: &str) -> Module {
+    let text = format!(
+        ".version 8.4\n.target sm_80\n.address_size 64\n\
+         .visible .entry test(.param .u64 in, .param .u64 out)\n{{\n\
+         .shared .align 16 .b8 s[1024];\n\
+         .reg .b16 %h<9>;\n.reg .b32 %r<40>;\n.reg .f32 %f<9>;\n.reg .b64 %rd<40>;\n.reg .pred %p<9>;\n\
+         ld.param.u64 %rd1, [in];\nld.param.u64 %rd2, [out];\nmov.u32 %r1, %tid.x;\n\
+         mul.wide.u32 %rd3, %r1, 4;\nadd.s64 %rd4, %rd1, %rd3;\nadd.s64 %rd5, %rd2, %rd3;\n\
+         setp.lt.u32 %p1, %r1, 20;\nmul.lo.u32 %r30, %r1, 16;\n\
+         mov.u32 %r31, s;\nadd.u32 %r31, %r31, %r30;\n{body}\nret;\n}}\n"
+    );
+    Module::parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"))
+}
+
+/// The findings of 32 threads, which are the same under every schedule.
+#[track_caller]
+fn found(body: &str) -> Vec<Finding> {
+    let module = module(body);
+    let mut all = Vec::new();
+    for schedule in SCHEDULES {
+        let mut device = Device::new(schedule);
+        let input = device.put(&[1; 1024]);
+        let out = device.room(1024);
+        let args = vec![Arg::U64(input), Arg::U64(out)];
+        device.launch(&module, &launch("test", 1, 32, 0, args)).unwrap();
+        let findings: Vec<Finding> = device.findings().into_iter().cloned().collect();
+        all.push(findings);
+    }
+    for other in &all[1..] {
+        let faults = |all: &[Finding]| all.iter().map(|f| (f.fault, f.times)).collect::<Vec<_>>();
+        assert_eq!(faults(other), faults(&all[0]), "{body}");
+    }
+    all.remove(0)
+}
+
+#[track_caller]
+fn clean(body: &str) {
+    let findings = found(body);
+    assert!(findings.is_empty(), "{body}\n{}", findings[0]);
+}
+
+/// Expects one finding, with `times` lanes and these words.
+#[track_caller]
+fn unset(body: &str, times: u64, words: &str) {
+    match found(body).as_slice() {
+        [one] => {
+            assert_eq!((one.fault, one.times), (Fault::Unset, times), "{body}\n{one}");
+            assert!(one.to_string().contains(words), "`{words}` is not in {one}");
+        }
+        other => panic!("{} findings of {body}: {other:?}", other.len()),
+    }
+}
+
+#[test]
+fn a_value_that_only_some_threads_load_is_found_where_it_is_stored() {
+    let body = "@!%p1 bra join;\nld.global.u32 %r2, [%rd4];\njoin: st.shared.u32 [%r31], %r2;";
+    unset(body, 12, "thread 20 stores, at PTX line 24, an uninitialised variable: initialize");
+    // The same with a predicated load, and with both paths covered.
+    unset("@%p1 ld.global.u32 %r2, [%rd4];\nst.global.u32 [%rd5], %r2;", 12, "thread 20 stores");
+    clean("@%p1 ld.global.u32 %r2, [%rd4];\n@!%p1 mov.u32 %r2, 0;\nst.global.u32 [%rd5], %r2;");
+}
+
+#[test]
+fn a_sum_that_is_never_set_passes_through_arithmetic() {
+    let start = "ld.global.u32 %r2, [%rd4];\nadd.u32 %r3, %r4, %r2;\n";
+    for way in [
+        "st.global.u32 [%rd5], %r3;",
+        "mov.b32 %f1, %r3;\nst.global.f32 [%rd5], %f1;",
+        "cvt.u64.u32 %rd9, %r3;\nst.global.u32 [%rd5], %rd9;",
+        "cvt.u16.u32 %h1, %r3;\nst.global.u16 [%rd5], %h1;",
+        "mov.b64 %rd9, {%r2, %r3};\nmov.b64 {%r5, %r6}, %rd9;\nst.global.u32 [%rd5], %r6;",
+        "add.cc.u32 %r5, %r3, 1;\naddc.u32 %r6, %r2, 0;\nst.global.u32 [%rd5], %r6;",
+    ] {
+        unset(&format!("{start}{way}"), 32, "stores, at PTX line");
+    }
+}
+
+#[test]
+fn each_use_has_its_words() {
+    for (way, words) in [
+        ("setp.eq.u32 %p2, %r4, 7;\n@%p2 bra end;\nend:", "as a condition"),
+        ("setp.eq.u32 %p2, %r4, 7;\n@%p2 mov.u32 %r5, 1;", "as a condition"),
+        (
+            "and.b32 %r5, %r4, 4;\ncvt.u64.u32 %rd9, %r5;\nadd.s64 %rd9, %rd9, %rd1;\n\
+          ld.global.u32 %r6, [%rd9];",
+            "as an address",
+        ),
+        ("shfl.sync.idx.b32 %r5, %r1, %r4, 31, -1;", "as the source lane of a shuffle"),
+        (
+            "setp.eq.u32 %p2, %r4, 7;\nvote.sync.ballot.b32 %r5, %p2, -1;",
+            "as the predicate of a vote",
+        ),
+        ("redux.sync.add.u32 %r5, %r4, -1;", "as an operand of a warp-wide operation"),
+        ("red.global.add.u32 [%rd1], %r4;", "as an operand of an atomic"),
+        (
+            "and.b32 %r5, %r4, 0;\nor.b32 %r5, %r5, %r4;\nand.b32 %r6, %r5, 1;\nbar.sync %r6;",
+            "as an operand of a barrier",
+        ),
+    ] {
+        let findings = found(way);
+        let one = findings.iter().find(|f| f.fault == Fault::Unset);
+        let one = one.unwrap_or_else(|| panic!("nothing found: {way}"));
+        assert!(one.to_string().contains(words), "`{words}` is not in {one}");
+    }
+}
+
+#[test]
+fn a_value_that_is_selected_away_is_no_use() {
+    clean(
+        "ld.global.u32 %r2, [%rd4];\nselp.b32 %r3, %r2, %r4, %p1;\nselp.b32 %r5, %r3, 0, %p1;\nst.global.u32 [%rd5], %r5;",
+    );
+    unset("selp.b32 %r5, 0, %r4, %p1;\nst.global.u32 [%rd5], %r5;", 12, "thread 20 stores");
+    // A condition that another one decides.
+    clean(
+        "setp.eq.u32 %p2, %r4, 7;\nsetp.gt.u32 %p3, %r1, 99;\nand.pred %p4, %p2, %p3;\n@%p4 bra end;\nend:",
+    );
+    unset(
+        "setp.eq.u32 %p2, %r4, 7;\nor.pred %p4, %p2, %p1;\n@%p4 bra end;\nend:",
+        12,
+        "as a condition",
+    );
+    // Bits that are masked out, and bytes that are not stored.
+    clean("and.b32 %r5, %r4, 0;\nst.global.u32 [%rd5], %r5;");
+    clean(
+        "mov.u32 %r2, 5;\nmov.b64 %rd9, {%r2, %r4};\ncvt.u32.u64 %r5, %rd9;\nst.global.u32 [%rd5], %r5;",
+    );
+    // Computed, and never used.
+    clean("add.u32 %r5, %r4, 1;");
+}
+
+/// One lane has the value, and all take it from there: the usual way to add up for a warp.
+#[test]
+fn a_shuffle_hands_on_what_the_source_lane_holds() {
+    let lead = "setp.eq.u32 %p2, %r1, 3;\n@%p2 ld.global.u32 %r2, [%rd4];\n";
+    clean(&format!("{lead}shfl.sync.idx.b32 %r5, %r2, 3, 31, -1;\nst.global.u32 [%rd5], %r5;"));
+    clean(&format!("{lead}shfl.sync.idx.b32 %r2, %r2, 3, 31, -1;\nst.global.u32 [%rd5], %r2;"));
+    let other = format!("{lead}shfl.sync.idx.b32 %r5, %r2, 4, 31, -1;\nst.global.u32 [%rd5], %r5;");
+    unset(&other, 32, "thread 0 stores");
+    let down = format!("{lead}shfl.sync.down.b32 %r5, %r2, 1, 31, -1;\nst.global.u32 [%rd5], %r5;");
+    unset(&down, 31, "thread 0 stores");
+}
+
+#[test]
+fn a_variable_in_local_memory_is_no_use() {
+    // A register that half of the threads load is spilled; the other threads do not use it.
+    let spill = "@%p1 ld.global.u32 %r2, [%rd4];\nst.local.u32 [l], %r2;\n@!%p1 ret;\n\
+                 ld.local.u32 %r3, [l];\nst.global.u32 [%rd5], %r3;";
+    clean(&format!(".local .align 4 .b8 l[4];\n{spill}"));
+}
+
+#[test]
+fn a_loop_gives_a_value_before_it_is_read() {
+    clean(
+        "mov.u32 %r5, 0;\nagain: setp.eq.u32 %p2, %r5, 0;\n@%p2 bra first;\nst.global.u32 [%rd5], %r6;\n\
+         first: add.u32 %r6, %r5, 7;\nadd.u32 %r5, %r5, 1;\nsetp.lt.u32 %p3, %r5, 3;\n@%p3 bra again;",
+    );
+}
+
+#[test]
+fn padding_is_copied_and_not_accused() {
+    // A structure of a double and an int, 16 bytes with 4 of padding, written member by member.
+    let fill = "mov.u64 %rd9, 0;\nst.shared.u64 [%r31], %rd9;\nst.shared.u32 [%r31+8], %r1;\nbar.sync 0;\n";
+    let copy = "xor.b32 %r9, %r30, 16;\nmov.u32 %r8, s;\nadd.u32 %r8, %r8, %r9;\n\
+                ld.shared.v2.u64 {%rd10, %rd11}, [%r8];\nbar.sync 0;\n\
+                st.shared.v2.u64 [%r31], {%rd10, %rd11};\nbar.sync 0;\n";
+    let result = "ld.shared.u32 %r10, [%r31+8];\nst.global.u32 [%rd5], %r10;";
+    clean(&format!("{fill}{copy}{result}"));
+    clean(&format!("{fill}{copy}{copy}{result}"));
+    // To global memory and back: it still holds none where it was only copied.
+    let out = "mul.wide.u32 %rd12, %r1, 16;\nadd.s64 %rd13, %rd2, %rd12;\n\
+               ld.shared.u64 %rd14, [%r31+8];\nst.global.u64 [%rd13+8], %rd14;\n";
+    clean(&format!("{fill}{copy}{out}"));
+    let findings = found(&format!(
+        "{fill}{copy}{out}ld.global.u32 %r11, [%rd13+12];\nadd.u32 %r11, %r11, 1;\nst.global.u32 [%rd13], %r11;"
+    ));
+    assert_eq!(findings.len(), 1, "{findings:?}");
+    assert_eq!((findings[0].fault, findings[0].times), (Fault::Uninitialised, 32));
+    // The padding itself, computed with after the copy.
+    let findings = found(&format!(
+        "{fill}{copy}ld.shared.u32 %r11, [%r31+12];\nadd.u32 %r11, %r11, 1;\nst.global.u32 [%rd5], %r11;"
+    ));
+    assert_eq!(findings.len(), 1, "{findings:?}");
+    assert_eq!((findings[0].fault, findings[0].place.as_str()), (Fault::Uninitialised, "`s[3]`"));
+}

@@ -1,0 +1,65 @@
+//! Tests every step and every kernel of a study: `cargo test -p steps v3`.
+//!
+//! `cargo test -p steps -- --ignored` runs the sweeps: all blocks, orders of execution and GPUs.
+
+use std::{env, process::ExitCode};
+
+use common::{
+    Step, cli,
+    testing::{self, STEP},
+};
+use libtest_mimic::{Arguments, Trial};
+use simt::Schedule;
+use steps::{STEPS, STUDIES};
+
+fn main() -> ExitCode {
+    // The tests of the command line restart this program, which then acts as a step's.
+    if let Ok(name) = env::var(STEP) {
+        return cli::run(steps::step(&name).expect("a step's name"));
+    }
+    let ways = STUDIES.into_iter().flat_map(|study| {
+        study.ways.iter().map(move |way| of(format!("{}::{}", study.name, way.name), way))
+    });
+    let steps = STEPS.into_iter().map(|step| {
+        let mut tests = of(step.name.into(), step);
+        tests.push(test(format!("{}::answers_bad_input", step.name), move || {
+            let program = env::current_exe().expect("a path");
+            testing::program(step, program.to_str().expect("a path in UTF-8"));
+        }));
+        tests
+    });
+    let mut tests: Vec<Trial> = steps.chain(ways).flatten().collect();
+    // A chunk of more stages than the ring has.
+    let ring = |schedule| {
+        let step = steps::step("v12-bulk-copy").expect("a step");
+        move || testing::same_bits_at(step, 7_400_000, schedule)
+    };
+    tests.push(test("v12-bulk-copy::fills_the_ring_again".into(), ring(Schedule::Converged)));
+    let again =
+        test("v12-bulk-copy::fills_the_ring_in_any_order".into(), ring(Schedule::Adversarial(0)));
+    tests.push(again.with_ignored_flag(true));
+    libtest_mimic::run(&Arguments::from_args(), tests).exit_code()
+}
+
+fn of(name: String, step: &'static Step) -> Vec<Trial> {
+    let mut tests = vec![
+        test(format!("{name}::reduces"), || testing::check(step)),
+        test(format!("{name}::no_fault_is_verified"), || testing::faults(step)),
+        test(format!("{name}::reduces_everywhere"), || testing::sweep(step))
+            .with_ignored_flag(true),
+    ];
+    if step.fixed_order {
+        let sweep =
+            test(format!("{name}::same_bits_everywhere"), || testing::same_bits_sweep(step));
+        tests.push(test(format!("{name}::same_bits"), || testing::same_bits(step)));
+        tests.push(sweep.with_ignored_flag(true));
+    }
+    tests
+}
+
+fn test(name: String, run: impl FnOnce() + Send + 'static) -> Trial {
+    Trial::test(name, || {
+        run();
+        Ok(())
+    })
+}

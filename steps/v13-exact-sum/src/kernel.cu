@@ -1,0 +1,63 @@
+// No addition rounds: a thread has a bin for every 16 exponents, and the sum of all is rounded once.
+// Still costs: two words of shared memory, read and written for every element.
+#include "exact.cuh"
+struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
+const unsigned int Width = 16 / sizeof(Element), Loads = 8, Block = 512;
+
+// Adds chunk c, of `size` vectors, to the bins; the last chunk ends with the last n % Width elements.
+__device__ void add(const Element* in, unsigned long long n, unsigned long long size, unsigned int c)
+{
+    unsigned int tid = threadIdx.x;
+    unsigned long long i = c * size + tid, end = min((c + 1) * size, n / Width);
+
+    // Load: eight vectors a thread in each iteration, zero beyond the end; then n % Width elements.
+    const Vector* vectors = (const Vector*)in;
+    #pragma unroll 1
+    for (; i < end; i += Loads * Block) {
+        Vector next[Loads] = {};
+        for (int k = 0; k < Loads; k++) if (i + k * Block < end) next[k] = vectors[i + k * Block];
+        for (int k = 0; k < Loads; k++) for (int e = 0; e < Width; e++) bin(next[k].data[e]);
+    }
+    if (end == n / Width && tid < n % Width) bin(in[n - 1 - tid]);
+}
+
+// Reduce: each warp adds the columns of one bin after the other. The sums are integers, in any order.
+__device__ void empty(Digits* digits)
+{
+    unsigned int tid = threadIdx.x;
+    __syncthreads(); // All elements of the chunk are in bins.
+    for (unsigned int b = tid / 32; b < layout(Element()).bins; b += Block / 32) {
+        long long sum = 0;
+        for (unsigned int column = tid % 32; column < layout(Element()).columns; column += 32)
+            sum += take(b, column);
+        for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
+        if (tid % 32 == 0) deposit(digits, b, sum);
+    }
+    __syncthreads(); // All bins are empty.
+}
+
+extern "C" __global__ void __launch_bounds__(Block, 2) reduce(
+    const Element* in, Element* out, unsigned long long n, unsigned long long size, unsigned int chunks,
+    Digits* digits, unsigned int* tickets)
+{
+    __shared__ Digits all[layout(Element()).digits];
+    __shared__ bool last;
+    unsigned int tid = threadIdx.x;
+    for (unsigned int k = tid; k < Cells; k += Block) cells[k] = 0;
+    __syncthreads();
+    // Store: the sum of each chunk is added to the digits; the block that finishes last rounds them.
+    for (unsigned int c = blockIdx.x; c < chunks; c += gridDim.x) {
+        add(in, n, size, c);
+        empty(digits);
+    }
+    if (tid == 0) {
+        __threadfence(); // This block's sums are visible before its ticket is taken.
+        last = atomicInc(tickets, gridDim.x - 1) == gridDim.x - 1; // The last one resets the counter.
+        __threadfence(); // The sums of all earlier tickets are visible from here on.
+    }
+    __syncthreads();
+    if (!last) return;
+    if (tid < layout(Element()).digits) all[tid] = atomicExch(digits + tid, 0);
+    __syncthreads();
+    if (tid == 0) *out = rounded(all);
+}

@@ -1,0 +1,56 @@
+//! The exact sum, rounded once.
+
+use common::{
+    Element, Step,
+    plan::{Buffer, Chunks, Holds, Pass, Plan, Problem, Scratch, Stage},
+};
+
+/// The step.
+pub static STEP: Step = Step {
+    name: env!("CARGO_PKG_NAME"),
+    cures: "rounding: each thread has a bin for every 16 exponents, and the sum of all bins is rounded once",
+    costs: "two words of shared memory, read and written for every element",
+    kernel: common::kernel!("kernel", "exact.cuh"),
+    blocks: &[512],
+    aligned: 16,
+    fixed_order: true,
+    plan,
+    variants: &variants::ALL,
+};
+
+mod variants;
+
+/// The most vectors of a chunk: a thread adds at most 2^14 floats to its bins before it empties them, and
+/// 2^14 is the number that a bin takes without rounding. See `bin` in `exact.cuh`.
+const LONGEST: u64 = 512 * (1 << 14) / 4 - 512;
+
+/// As v10, with chunks that are short enough for the bins, and one sum instead of partial sums.
+fn plan(problem: &Problem) -> Plan {
+    let mut chunks = Chunks::of(problem);
+    if chunks.vectors > LONGEST {
+        let vectors = chunks.vectors * chunks.count;
+        chunks.vectors = LONGEST;
+        chunks.count = vectors.div_ceil(LONGEST);
+    }
+    let (cells, digits) = sizes(problem.element);
+    let pass = Pass {
+        entry: "reduce".into(),
+        threads: 512,
+        resident: 2,
+        shared: 4 * cells,
+        scratch: vec![Scratch::Zeroed(8 * digits), Scratch::Zeroed(4)],
+    };
+    let mut plan = Plan::over_chunks(problem, &chunks, pass);
+    // No addition rounds, and the result is rounded once.
+    plan.launches[0].stages = vec![Stage { sums: Buffer::Result, holds: Holds::ALL, depth: 1 }];
+    plan
+}
+
+/// Words of all bins, and digits of the sum: `layout` in `exact.cuh`.
+fn sizes(element: Element) -> (u64, u64) {
+    match element {
+        Element::F32 => (16 * 512 * 2, 10),
+        Element::I32 => (512 * 2, 3),
+        Element::F64 => (66 * 32 * 4, 68),
+    }
+}

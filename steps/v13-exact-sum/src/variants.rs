@@ -1,0 +1,31 @@
+//! Bins whose words are neighbours, and registers before bins.
+
+use common::Step;
+
+/// All variants.
+pub(crate) static ALL: [Step; 2] = [
+    Step {
+        name: "v13-exact-sum/words-together",
+        cures: "nothing: the two words of a bin are neighbours, and banks conflict where exponents differ",
+        kernel: common::kernel!("variants/words-together", "exact.cuh"),
+        ..VARIANT
+    },
+    Step {
+        name: "v13-exact-sum/registers-first",
+        cures: "shared memory for most elements: an element goes to a bin if adding it to a register rounds",
+        kernel: common::kernel!("variants/registers-first", "exact.cuh"),
+        ..VARIANT
+    },
+];
+
+const VARIANT: Step = Step {
+    name: "",
+    cures: "",
+    costs: super::STEP.costs,
+    kernel: super::STEP.kernel,
+    blocks: &[512],
+    aligned: 16,
+    fixed_order: true,
+    plan: super::plan,
+    variants: &[],
+};

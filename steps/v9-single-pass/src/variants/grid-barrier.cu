@@ -1,0 +1,69 @@
+// v9 with a barrier of the whole grid: all blocks wait for each other, then block 0 adds.
+// Still costs: a trip to L2 for each poll, and a grid that must fit on the GPU as a whole.
+struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
+const unsigned int Width = 16 / sizeof(Element), Loads = 8;
+
+template <unsigned int Block>
+__device__ void add(const Element* in, Element* out, unsigned long long n, unsigned int b,
+                    unsigned int blocks)
+{
+    extern __shared__ Element shared[];
+    unsigned int tid = threadIdx.x;
+    unsigned long long i = (unsigned long long)b * (Loads * Block) + tid;
+    unsigned long long stride = (unsigned long long)blocks * (Loads * Block);
+
+    // Load: eight vectors a thread in each iteration, zero beyond the end; then n % Width elements.
+    const Vector* vectors = (const Vector*)in;
+    Vector sums = {};
+    #pragma unroll 1
+    for (; i < n / Width; i += stride) {
+        Vector next[Loads] = {};
+        for (int k = 0; k < Loads; k++) if (i + k * Block < n / Width) next[k] = vectors[i + k * Block];
+        for (int k = 0; k < Loads; k++) for (int e = 0; e < Width; e++) sums.data[e] += next[k].data[e];
+    }
+    Element sum = b == 0 && tid < n % Width ? in[n - 1 - tid] : 0;
+    for (int e = 0; e < Width; e++) sum += sums.data[e];
+
+    // Reduce: each warp to one value, then those values in the first warp.
+    for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
+    if (tid % 32 == 0) shared[tid / 32] = sum;
+    __syncthreads();
+    if (tid < 32) {
+        sum = tid < Block / 32 ? shared[tid] : 0;
+        for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
+    }
+
+    // Store: the block's partial sum.
+    if (tid == 0) {
+        out[b] = sum;
+    }
+}
+
+// A barrier of all blocks: the last to arrive wraps the counter to 0, which the others poll for.
+__device__ void wait_for_all(unsigned int* arrived)
+{
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        __threadfence(); // This block's partial sum is visible before its arrival is.
+        if (atomicInc(arrived, gridDim.x - 1) < gridDim.x - 1) while (atomicAdd(arrived, 0) > 0);
+        __threadfence(); // The partial sums of all blocks are visible from here on.
+    }
+    __syncthreads();
+}
+
+template <unsigned int Block>
+__device__ void reduce(const Element* in, Element* out, unsigned long long n, Element* partials,
+                       unsigned int* arrived)
+{
+    add<Block>(in, gridDim.x == 1 ? out : partials, n, blockIdx.x, gridDim.x);
+    if (gridDim.x == 1) return;
+    wait_for_all(arrived);
+    if (blockIdx.x == 0) add<Block>(partials, out, gridDim.x, 0, 1);
+}
+
+#define ENTRY(Block) \
+    extern "C" __global__ void __launch_bounds__(Block, 1024 / Block) reduce_##Block( \
+        const Element* in, Element* out, unsigned long long n, Element* partials, \
+        unsigned int* arrived) \
+    { reduce<Block>(in, out, n, partials, arrived); }
+ENTRY(256)

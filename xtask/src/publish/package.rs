@@ -1,0 +1,55 @@
+//! `cargo x package`: packs `samebits` as for crates.io, and checks the package.
+
+use std::{collections::BTreeSet, fs, path::Path};
+
+use anyhow::{Result, ensure};
+use xshell::{Shell, cmd};
+
+/// The name of the crate, and its folder.
+const NAME: &str = "samebits";
+const FOLDER: &str = "reduce";
+
+/// Packs the crate, builds the packed files, and checks that no page links to a file outside of the package.
+/// Nothing is uploaded.
+pub(crate) fn run(sh: &Shell) -> Result<()> {
+    let listed = cmd!(sh, "cargo package --list --allow-dirty -p {NAME}").quiet().read()?;
+    let files: BTreeSet<&str> = listed.lines().collect();
+    let folder = crate::root().join(FOLDER);
+    for page in files.iter().filter(|file| file.ends_with(".md")) {
+        let dead = dead(&fs::read_to_string(folder.join(page))?, &files);
+        ensure!(dead.is_empty(), "{FOLDER}/{page} leads out of the package: {}", dead.join(", "));
+    }
+    for licence in ["LICENSE-APACHE", "LICENSE-MIT"] {
+        let same =
+            fs::read(folder.join(licence)).ok() == fs::read(crate::root().join(licence)).ok();
+        ensure!(
+            files.contains(licence) && same,
+            "{FOLDER}/{licence} is not packed, or differs from the file at the root: copy that one"
+        );
+    }
+    cmd!(sh, "cargo publish --dry-run --allow-dirty -p {NAME}").run()?;
+    Ok(())
+}
+
+/// Returns the links of a page to files that are not packed with it.
+fn dead(page: &str, files: &BTreeSet<&str>) -> Vec<String> {
+    let targets = page.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next());
+    let leads_out = |target: &&str| {
+        !target.is_empty()
+            && !target.starts_with("https://")
+            && !files.contains(Path::new(target).to_str().unwrap_or_default())
+    };
+    targets.filter(leads_out).map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_stay_in_the_package_or_go_to_the_web() {
+        let files = BTreeSet::from(["README.md", "ORDER.md"]);
+        let page = "[a](ORDER.md) [b](https://docs.rs) [c](#here) [d](ORDER.md#rows) [e](../book/x.md) [f](LICENSE)";
+        assert_eq!(dead(page, &files), ["../book/x.md", "LICENSE"]);
+    }
+}

@@ -1,0 +1,271 @@
+//! The kernels of the crate `reduce`: a PTX file for each type, operation and shape, so that a
+//! program compiles only what it calls.
+
+use std::fs;
+
+use anyhow::{Context, Result};
+use compiler::Unit;
+
+/// The folder of the sources, relative to the workspace.
+const SOURCES: &str = "reduce/src/kernels";
+const COMMON: [&str; 3] = ["vector", "operation", "tile"];
+
+/// A type: its name, the types for loading and adding an element, and how it is widened.
+type Type = (&'static str, &'static str, &'static str, Option<&'static str>);
+const TYPES: [Type; 8] = [
+    ("f32", "float", "float", None),
+    ("f64", "double", "double", None),
+    ("i32", "int", "int", None),
+    ("u32", "unsigned int", "unsigned int", None),
+    ("i64", "long long", "long long", None),
+    ("u64", "unsigned long long", "unsigned long long", None),
+    ("f16", "unsigned short", "float", Some("HALF")),
+    ("bf16", "unsigned short", "float", Some("BFLOAT")),
+];
+
+/// The operations: the name, and the name in the source.
+const OPERATIONS: [(&str, &str); 3] = [("sum", "Sum"), ("min", "Min"), ("max", "Max")];
+
+/// A shape: its name and sources, threads per block, vectors in flight per thread, and resident
+/// blocks per multiprocessor.
+#[derive(Clone, Copy, Debug)]
+struct Family {
+    name: &'static str,
+    sources: &'static [&'static str],
+    threads: u32,
+    rows: u32,
+    resident: u32,
+}
+
+/// The PTX files of a shape of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Files {
+    /// One file for aligned rows, and one for unaligned rows.
+    Both,
+    /// Only the file for unaligned rows: aligned rows have another shape.
+    Unaligned,
+    /// Only the file for unaligned rows, on architectures with asynchronous copies, and not for
+    /// halves.
+    Asynchronous,
+}
+
+const FAMILIES: [Family; 10] = [
+    Family { name: "block_32", sources: &["block"], threads: 32, rows: 4, resident: 1 },
+    Family { name: "block_256", sources: &["block"], threads: 256, rows: 4, resident: 1 },
+    Family { name: "block_1024", sources: &["block"], threads: 1024, rows: 4, resident: 1 },
+    Family { name: "spread", sources: &["messages", "spread"], threads: 256, rows: 8, resident: 1 },
+    Family { name: "chunks", sources: &["messages", "chunks"], threads: 512, rows: 8, resident: 2 },
+    Family {
+        name: "across",
+        sources: &["messages", "across"],
+        threads: 1024,
+        rows: 1,
+        resident: 1,
+    },
+    // The stages of a sum over several GPUs.
+    Family {
+        name: "partials",
+        sources: &["shard", "partials"],
+        threads: 512,
+        rows: 8,
+        resident: 2,
+    },
+    Family { name: "finish", sources: &["failure", "finish"], threads: 512, rows: 1, resident: 1 },
+    Family {
+        name: "exchange",
+        sources: &["shard", "failure", "exchange"],
+        threads: 512,
+        rows: 8,
+        resident: 2,
+    },
+    Family {
+        name: "elements",
+        sources: &["messages", "failure", "elements"],
+        threads: 1024,
+        rows: 1,
+        resident: 1,
+    },
+];
+
+/// The kernels for rows: sums only, and one architecture for all devices, because every program
+/// that uses the crate contains every file. Unaligned rows have a file of their own, named
+/// `across`.
+const ROWS: [(Family, Files); 7] = [
+    (family("rows_short", &["rows_short"], 256, 1, 4), Files::Both),
+    (family("rows_lanes", &["rows", "rows_lanes"], 256, 4, 4), Files::Both),
+    (family("rows_block", &["rows", "rows_block"], 256, 4, 4), Files::Both),
+    (family("rows_spread", CHUNKS, 256, 8, 4), Files::Both),
+    (family("rows_chunks", CHUNKS, 512, 8, 2), Files::Both),
+    (family("rows_long", CHUNKS, 512, 8, 2), Files::Unaligned),
+    (family("rows_ring", &["messages", "rows", "rows_ring"], 256, 4, 4), Files::Asynchronous),
+];
+const CHUNKS: &[&str] = &["messages", "rows", "rows_chunks"];
+
+/// The exact sums: of floats and halves by bins, of doubles by levels. One architecture for all devices.
+const EXACT: [Family; 3] = [
+    family("exact", &["exact", "exact_bins", "exact_entry"], 256, 8, 4),
+    family("exact", &["exact", "exact_bins", "exact_entry"], 256, 4, 4),
+    family("exact", &["exact", "exact_levels", "exact_entry"], 256, 4, 4),
+];
+
+/// Exact dot products of floats and halves.
+const DOT: Family = family("exact", &["exact", "exact_levels", "exact_dot"], 256, 2, 4);
+
+const fn family(
+    name: &'static str,
+    sources: &'static [&'static str],
+    threads: u32,
+    rows: u32,
+    resident: u32,
+) -> Family {
+    Family { name, sources, threads, rows, resident }
+}
+
+/// One PTX file.
+#[derive(Debug)]
+pub(crate) struct Variant {
+    /// The path, relative to the workspace.
+    pub(crate) path: String,
+    /// Its sources, concatenated.
+    pub(crate) source: String,
+    architecture: u32,
+    options: Vec<String>,
+}
+
+/// Returns all PTX files of the library.
+pub(crate) fn variants() -> Result<Vec<Variant>> {
+    let mut variants = Vec::new();
+    for of in TYPES {
+        for operation in OPERATIONS {
+            for family in FAMILIES.into_iter().filter(|family| is_own(of, operation.0, *family)) {
+                for &architecture in architectures(of.0, operation.0) {
+                    variants.push(variant(of, operation, family, "", architecture)?);
+                }
+            }
+        }
+        let exact = match of.0 {
+            "f32" => Some(EXACT[0]),
+            "f16" | "bf16" => Some(EXACT[1]), // A vector of eight elements is more code.
+            "f64" => Some(EXACT[2]),
+            _ => None,
+        };
+        if let Some(family) = exact {
+            variants.push(variant(of, OPERATIONS[0], family, "", 70)?);
+        }
+        if matches!(of.0, "f32" | "f16" | "bf16") {
+            let mut variant = variant(of, ("dot", "Sum"), DOT, "", 70)?;
+            variant.options.insert(0, "-DPRODUCTS".into());
+            variants.push(variant);
+        }
+        for (family, files) in ROWS.into_iter().filter(|rows| is_own(of, "sum", rows.0)) {
+            if files == Files::Both {
+                variants.push(rows(of, family, true)?);
+            }
+            if files != Files::Asynchronous || of.3.is_none() {
+                variants.push(rows(of, family, false)?);
+            }
+        }
+    }
+    Ok(variants)
+}
+
+/// Whether a type has a file of its own. Sums of unsigned integers are bit-identical to those of
+/// signed ones, and sums of halves are finished as floats.
+fn is_own(of: Type, operation: &str, family: Family) -> bool {
+    let unsigned = of.0.starts_with('u') && operation == "sum";
+    let half = of.3.is_some() && family.name == "finish";
+    !unsigned && !half
+}
+
+/// The PTX file of a shape of rows.
+fn rows(of: Type, family: Family, aligned: bool) -> Result<Variant> {
+    // Loads of single elements need more registers; chunks of wide types have whole vectors.
+    let words = aligned || matches!(family.name, "rows_chunks" | "rows_long") && of.3.is_none();
+    let rows = if words { family.rows } else { family.rows.min(4) };
+    // More resident blocks, if few registers are spilled, because loads of single elements have
+    // more latency to hide.
+    let resident = match (family.name, of.0) {
+        ("rows_block", "f32" | "i32" | "f64") if !aligned => 6,
+        _ => family.resident,
+    };
+    let architecture = if family.name == "rows_ring" { 90 } else { 70 };
+    let family = Family { rows, resident, ..family };
+    let suffix = if aligned { "" } else { "_across" };
+    let mut variant = variant(of, OPERATIONS[0], family, suffix, architecture)?;
+    variant.options.insert(0, format!("-DALIGNED={aligned}"));
+    if family.sources == CHUNKS {
+        // Chunks one by one, four at once, or both: a kernel with one loop uses fewer registers.
+        let ways = match (family.name, aligned) {
+            (_, true) => 3,
+            ("rows_chunks", false) => 2,
+            _ => 1,
+        };
+        variant.options.insert(1, format!("-DWAYS={ways}"));
+    }
+    Ok(variant)
+}
+
+/// One of the files.
+fn variant(
+    (name, load, add, widen): Type,
+    (operation, in_source): (&str, &str),
+    family: Family,
+    suffix: &str,
+    architecture: u32,
+) -> Result<Variant> {
+    let stem = format!("{name}_{operation}_{}{suffix}", family.name);
+    let defined = [
+        format!("In={load}"),
+        format!("Acc={add}"),
+        format!("OPERATION={in_source}"),
+        format!("NAME={stem}"),
+        format!("THREADS={}", family.threads),
+        format!("ROWS={}", family.rows),
+        format!("RESIDENT={}", family.resident),
+    ];
+    let defined = defined.into_iter().chain(widen.map(str::to_owned));
+    // A short name, because every program contains the stamps.
+    let defined = defined.map(|name| format!("-D{name}"));
+    Ok(Variant {
+        path: format!("reduce/src/ptx/{stem}.{architecture}.ptx"),
+        source: source(family.sources)?,
+        architecture,
+        options: defined.chain(["--std=c++17".into()]).collect(),
+    })
+}
+
+/// The architectures of a kernel. They include Hopper if one of its instructions reduces a warp of
+/// 32-bit integers or compares two halves.
+fn architectures(name: &str, operation: &str) -> &'static [u32] {
+    let redux = matches!(name, "i32" | "u32");
+    let pairs = matches!(name, "f16" | "bf16") && operation != "sum";
+    if redux || pairs { &[70, 90] } else { &[70] }
+}
+
+/// Concatenates the common sources and the named ones.
+fn source(names: &[&str]) -> Result<String> {
+    let folder = crate::root().join(SOURCES);
+    let files = COMMON.iter().chain(names).map(|name| folder.join(format!("{name}.cu")));
+    files
+        .map(|file| {
+            fs::read_to_string(&file).with_context(|| format!("reading {}", file.display()))
+        })
+        .collect()
+}
+
+impl Variant {
+    /// The unit to compile, without line information, because a library's kernels are not stepped
+    /// through.
+    pub(crate) fn unit(&self) -> Unit<'_> {
+        let (source, architecture) = (self.source.as_str(), self.architecture);
+        Unit { source, file: "kernel.cu", architecture, options: self.options.clone() }
+    }
+}
+
+/// Removes lines of PTX that have no effect, because every program that uses the crate contains
+/// these files.
+pub(crate) fn lean(ptx: &str) -> String {
+    let says = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with("//");
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    ptx.lines().filter(says).map(|line| format!("{}\n", words(line))).collect()
+}
