@@ -49,6 +49,9 @@ VECTORS(long long, longlong, 8) VECTORS(unsigned long long, ulonglong, 8) VECTOR
 BITS(__float_as_int, int, float) BITS(__int_as_float, float, int)
 BITS(__float_as_uint, unsigned int, float) BITS(__uint_as_float, float, unsigned int)
 BITS(__double_as_longlong, long long, double) BITS(__longlong_as_double, double, long long)
+CUDA int __double2hiint(double value) { return __double_as_longlong(value) >> 32; }
+CUDA int __double2loint(double value) { return __double_as_longlong(value); }
+CUDA double __hiloint2double(int high, int low) { return __longlong_as_double((unsigned long long)high << 32 | (unsigned int)low); }
 
 // Barriers and fences; __syncthreads is clang's own.
 CUDA void __syncwarp(unsigned int mask = 0xffffffff) { __nvvm_bar_warp_sync(mask); }
@@ -141,6 +144,14 @@ template <class A, class B> CUDA auto max(A a, B b) { decltype(a + b) x = a, y =
     CUDA T min(T a, T b) { return __builtin_fmin##f(a, b); } \
     CUDA T max(T a, T b) { return __builtin_fmax##f(a, b); }
 FLOATS(float, f) FLOATS(double, )
+// Operations that are never contracted to an fma.
+#define ROUNDED(T, of, f) \
+    CUDA T __##of##add_rn(T a, T b) { return __nvvm_add_rn_##f(a, b); } \
+    CUDA T __##of##mul_rn(T a, T b) { return __nvvm_mul_rn_##f(a, b); } \
+    CUDA T __##of##sub_rn(T a, T b) { return __nvvm_add_rn_##f(a, -b); }
+ROUNDED(float, f, f) ROUNDED(double, d, d)
+CUDA float __fmaf_rn(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+CUDA double __fma_rn(double a, double b, double c) { return __builtin_fma(a, b, c); }
 CUDA float sqrtf(float a) { return __nvvm_sqrt_rn_f(a); }
 CUDA double sqrt(double a) { return __nvvm_sqrt_rn_d(a); }
 CUDA int abs(int a) { return a < 0 ? -a : a; }

@@ -31,6 +31,8 @@ extern "C" __global__ void __launch_bounds__(64) names(const uint4* in, unsigned
         + __match_any_sync(mask, i) + __reduce_add_sync(mask, i) + __clz(i) + __brev(i) + __funnelshift_l(i, i, 5)
         + __cvta_generic_to_shared(shared) + __shfl_down_sync(mask, out[i], 16, 32);
     atomicAdd(sum, fmaxf(shared[0], sqrtf(fabsf(aligned[0]))));
+    aligned[0] = __hiloint2double(__double2loint(aligned[1]), __double2hiint(aligned[2]));
+    aligned[3] = __dsub_rn(__dmul_rn(aligned[0], aligned[1]), __fadd_rn(shared[0], shared[1]));
     atomicInc((unsigned int*)out, gridDim.x - 1);
     atomicExch(out, 1ull);
     atomicCAS(out, 1ull, 2ull);
@@ -52,6 +54,7 @@ fn a_kernel_needs_no_header() {
         "match.any.sync.b32",
         "redux.sync.add",
         ".add.f32",
+        "mul.rn.f64",
         "vprintf",
         "__assertfail",
     ] {

@@ -2,12 +2,15 @@
 typedef unsigned long long Digits; // 32 bits of the sum; the upper half collects carries.
 
 // Bins of a thread's column, columns of a block, bits from one bin to the next, digits of the sum.
-struct Layout { unsigned int bins, columns, bits, digits; };
-__device__ constexpr Layout layout(float) { return {16, 512, 16, 10}; } // The unit is 2^-150.
-__device__ constexpr Layout layout(double) { return {66, 32, 32, 68}; } // The unit is 2^-1074.
-__device__ constexpr Layout layout(int) { return {1, 512, 32, 3}; }
+template <unsigned int B, unsigned int C, unsigned int W, unsigned int D> struct Layout {
+    static constexpr unsigned int bins = B, columns = C, bits = W, digits = D;
+};
+template <class T> struct Of : Layout<16, 512, 16, 10> {}; // Of floats: the unit is 2^-150.
+template <> struct Of<double> : Layout<66, 32, 32, 68> {}; // The unit is 2^-1074.
+template <> struct Of<int> : Layout<1, 512, 32, 3> {};
+typedef Of<Element> My;
 // A bin of a column has two words: those of a double. For doubles it has four.
-const unsigned int Cells = layout(Element()).bins * layout(Element()).columns * (sizeof(Element) == 8 ? 4 : 2);
+const unsigned int Cells = My::bins * My::columns * (sizeof(Element) == 8 ? 4 : 2);
 extern __shared__ unsigned int cells[];
 
 #ifdef TOGETHER // A variant.
@@ -46,24 +49,23 @@ __device__ void bin(double x)
 // The value of bin b of a column in units of that bin; the bin is empty afterwards.
 __device__ long long take(unsigned int b, unsigned int column)
 {
-    const Layout my = layout(Element());
     auto clear = [](unsigned int& cell) { unsigned int was = cell; cell = 0; return was; };
     if (sizeof(Element) == 8) {
-        unsigned int* cell = cells + b * 4 * my.columns + column;
+        unsigned int* cell = cells + b * 4 * My::columns + column;
         Digits plus = clear(cell[0]) + ((Digits)clear(cell[32]) << 32);
         Digits minus = clear(cell[64]) + ((Digits)clear(cell[96]) << 32);
         return plus - minus;
     }
-    unsigned int* low = cells + (b * my.columns + column) * Stride;
+    unsigned int* low = cells + (b * My::columns + column) * Stride;
     double sum = __hiloint2double(clear(low[High]), clear(low[0]));
-    if (my.bins == 1) return sum;
-    return sum * __hiloint2double(1023 + 150 - 16 * b << 20, 0); // Times a power of two.
+    if (My::bins == 1) return sum;
+    return sum * __hiloint2double((1023 + 150 - 16 * b) << 20, 0); // Times a power of two.
 }
 
 // Adds a multiple of bin b's unit to the digits: less than 2^48 to each, so 2^15 of them fit.
 __device__ void deposit(Digits* digits, unsigned int b, long long sum)
 {
-    unsigned int place = b * layout(Element()).bits, shift = place % 32;
+    unsigned int place = b * My::bits, shift = place % 32;
     atomicAdd(digits + place / 32, (Digits)(unsigned int)sum << shift);
     atomicAdd(digits + place / 32 + 1, (Digits)(sum >> 32) << shift);
 }
@@ -71,7 +73,7 @@ __device__ void deposit(Digits* digits, unsigned int b, long long sum)
 // The nearest float or double, ties to even; integers wrap.
 __device__ Element rounded(Digits* digits)
 {
-    const int count = layout(Element()).digits;
+    const int count = My::digits;
     long long carry = 0;
     for (int k = 0; k < count; k++) {
         carry += digits[k];

@@ -26,9 +26,9 @@ __device__ void empty(Digits* digits)
 {
     unsigned int tid = threadIdx.x;
     __syncthreads(); // All elements of the chunk are in bins.
-    for (unsigned int b = tid / 32; b < layout(Element()).bins; b += Block / 32) {
+    for (unsigned int b = tid / 32; b < My::bins; b += Block / 32) {
         long long sum = 0;
-        for (unsigned int column = tid % 32; column < layout(Element()).columns; column += 32)
+        for (unsigned int column = tid % 32; column < My::columns; column += 32)
             sum += take(b, column);
         for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
         if (tid % 32 == 0) deposit(digits, b, sum);
@@ -40,7 +40,7 @@ extern "C" __global__ void __launch_bounds__(Block, 2) reduce(
     const Element* in, Element* out, unsigned long long n, unsigned long long size, unsigned int chunks,
     Digits* digits, unsigned int* tickets)
 {
-    __shared__ Digits all[layout(Element()).digits];
+    __shared__ Digits all[My::digits];
     __shared__ bool last;
     unsigned int tid = threadIdx.x;
     for (unsigned int k = tid; k < Cells; k += Block) cells[k] = 0;
@@ -57,7 +57,7 @@ extern "C" __global__ void __launch_bounds__(Block, 2) reduce(
     }
     __syncthreads();
     if (!last) return;
-    if (tid < layout(Element()).digits) all[tid] = atomicExch(digits + tid, 0);
+    if (tid < My::digits) all[tid] = atomicExch(digits + tid, 0);
     __syncthreads();
     if (tid == 0) *out = rounded(all);
 }

@@ -46,7 +46,7 @@ fn plan(problem: &Problem) -> Plan {
     plan
 }
 
-/// Words of all bins, and digits of the sum: `layout` in `exact.cuh`.
+/// Words of all bins, and digits of the sum: `Layout` in `exact.cuh`.
 fn sizes(element: Element) -> (u64, u64) {
     match element {
         Element::F32 => (16 * 512 * 2, 10),
