@@ -17,4 +17,10 @@
         main.focus();
     });
     document.body.prepend(skip);
+    // The sidebar scrolls to its entry of this page, and Tab would go on from there.
+    if (location.hash) return;
+    document.body.tabIndex = -1;
+    document.body.focus({ preventScroll: true });
+    document.body.blur();
+    document.body.removeAttribute("tabindex");
 })();
