@@ -2,7 +2,7 @@
 
 use super::{Dst, MbarOp, Op, Src, Sync};
 
-/// How an instruction uses a value.
+/// The use of a value by an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     /// The result is computed from it.
@@ -11,7 +11,7 @@ pub(crate) enum Role {
     Copy,
     /// It is stored.
     Stored,
-    /// It is used in another way; the words complete "uses a variable ... as".
+    /// It is used in another way; the text completes "uses a variable ... as".
     Use(&'static str),
 }
 
@@ -144,7 +144,7 @@ fn sync(op: &Sync, read: &mut dyn FnMut(Src, Role), write: &mut dyn FnMut(Dst)) 
     match *op {
         Sync::Barrier => {}
         Sync::Shuffle { dst, p, a, b, c, .. } => {
-            // A lane's missing value does not matter to lanes that read another lane.
+            // An uninitialised value in one lane does not affect lanes that read from another lane.
             read(a, Role::Value);
             [b, c].into_iter().for_each(|src| read(src, Role::Use("the source lane of a shuffle")));
             [dst, p].into_iter().for_each(write);
