@@ -405,7 +405,7 @@ fn an_atomic_does_not_hide_the_store_before_it() {
     let case = |sync| Case { told: sync, ..Case::new("weak_start", 1, 64, 64) };
     always(&case(1), &[]);
     for schedule in SCHEDULES {
-        // If the atomics come first, they also read uninitialised memory.
+        // If the atomics come first, they also read uninitialized memory.
         let outcome = case(0).run(schedule);
         assert!(
             outcome.faults().contains(&Fault::DataRace),

@@ -1,4 +1,4 @@
-//! Tests that uninitialised variables are tracked lane by lane, from the declaration to the use.
+//! Tests that uninitialized variables are tracked lane by lane, from the declaration to the use.
 
 use crate::common::{Device, launch};
 use simt::observe::{Fault, Finding};
@@ -175,7 +175,7 @@ fn padding_is_copied_and_not_accused() {
     let result = "ld.shared.u32 %r10, [%r31+8];\nst.global.u32 [%rd5], %r10;";
     clean(&format!("{fill}{copy}{result}"));
     clean(&format!("{fill}{copy}{copy}{result}"));
-    // In global memory too, bytes that were only copied stay uninitialised.
+    // In global memory too, bytes that were only copied stay uninitialized.
     let out = "mul.wide.u32 %rd12, %r1, 16;\nadd.s64 %rd13, %rd2, %rd12;\n\
                ld.shared.u64 %rd14, [%r31+8];\nst.global.u64 [%rd13+8], %rd14;\n";
     clean(&format!("{fill}{copy}{out}"));

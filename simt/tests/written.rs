@@ -48,7 +48,7 @@ fn a_stopped_launch_has_written() {
     }
 }
 
-/// Memory that was written long ago becomes uninitialised at the host's request.
+/// Memory that was written long ago becomes uninitialized at the host's request.
 #[test]
 fn forgotten_memory_is_uninitialised() {
     let module = odd_blocks("");
@@ -113,7 +113,7 @@ fn a_read_of_forgotten_memory_is_found() {
     assert_eq!(findings[0].place, "`out[5]`");
 }
 
-/// A thread's local arrays have exact bounds, and are uninitialised at first.
+/// A thread's local arrays have exact bounds, and are uninitialized at first.
 #[test]
 fn local_memory_is_exact() {
     let run = |body: &str, schedule| {
@@ -135,7 +135,7 @@ fn local_memory_is_exact() {
             said.contains("reads byte 12 of its local memory at PTX line 11, which was never"),
             "{said}"
         );
-        // Another thread's write does not initialise this thread's memory.
+        // Another thread's write does not initialize this thread's memory.
         let one = "mov.u32 %r2, %tid.x;\nsetp.eq.u32 %p1, %r2, 5;\n\
                    @%p1 st.local.u32 [own], 1;\nld.local.u32 %r1, [own];";
         let (_, said) = run(one, schedule);

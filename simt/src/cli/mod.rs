@@ -85,7 +85,7 @@ struct Run {
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Check {
-    /// Reads of uninitialised memory, and addresses out of bounds.
+    /// Reads of uninitialized memory, and addresses out of bounds.
     Memory,
     /// Unordered accesses to one address.
     Races,

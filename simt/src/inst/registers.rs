@@ -144,7 +144,7 @@ fn sync(op: &Sync, read: &mut dyn FnMut(Src, Role), write: &mut dyn FnMut(Dst)) 
     match *op {
         Sync::Barrier => {}
         Sync::Shuffle { dst, p, a, b, c, .. } => {
-            // An uninitialised value in one lane does not affect lanes that read from another lane.
+            // An uninitialized value in one lane does not affect lanes that read from another lane.
             read(a, Role::Value);
             [b, c].into_iter().for_each(|src| read(src, Role::Use("the source lane of a shuffle")));
             [dst, p].into_iter().for_each(write);

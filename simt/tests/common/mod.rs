@@ -34,7 +34,7 @@ impl Device {
         address
     }
 
-    /// Allocates uninitialised memory.
+    /// Allocates uninitialized memory.
     pub fn room(&mut self, bytes: usize) -> u64 {
         // An empty allocation has no address: one element keeps the pointer valid.
         self.gpu.alloc(bytes.max(16) as u64).unwrap()
