@@ -56,7 +56,10 @@ fn a_function_that_calls_itself_is_refused() {
         ".func again() { call again; ret; }\n.func other() { call.uni again, (); ret; }\n\
          .entry test() { call other; ret; }",
     );
-    assert!(said.contains("the call to `again` cannot be run: the function calls itself"), "{said}");
+    assert!(
+        said.contains("the call to `again` cannot be run: the function calls itself"),
+        "{said}"
+    );
 }
 
 /// The message names cooperative launches, if the PTX calls their functions or reads their

@@ -84,9 +84,7 @@ mod tests {
         );
         assert_eq!(first("something else"), "something else");
         let old = first("k.cu(3): error: identifier \"__shfl_down\" is undefined");
-        assert!(
-            old.ends_with("0xffffffff for a whole warp") && old.contains("`__shfl_down_sync`")
-        );
+        assert!(old.ends_with("0xffffffff for a whole warp") && old.contains("`__shfl_down_sync`"));
         let old = first(
             "k.cu:3:2: error: use of undeclared identifier '__any'; did you mean '__any_sync'?",
         );

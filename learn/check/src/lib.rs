@@ -126,7 +126,11 @@ fn checked(
     let verdict = match judged(exercise, compiler, source, path, seed)? {
         Ok(verdict) => verdict,
         Err(message) => {
-            say!("exercise {}: {}\n  {compiler} rejects the kernel:\n{message}", task.number, task.name);
+            say!(
+                "exercise {}: {}\n  {compiler} rejects the kernel:\n{message}",
+                task.number,
+                task.name
+            );
             return Ok(Ended::Failed);
         }
     };

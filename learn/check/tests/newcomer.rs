@@ -200,7 +200,10 @@ fn what_a_kernel_prints_is_shown_and_costs_nothing() {
 fn the_old_names_of_shuffles_lead_to_the_new_ones() {
     let source = reference(7).replace("__shfl_down_sync(0xffffffff, ", "__shfl_down(");
     let Some((passed, text)) = verdict(7, &source) else { return };
-    assert!(!passed && text.contains("`__shfl_down_sync` replaced `__shfl_down` in CUDA 9"), "{text}");
+    assert!(
+        !passed && text.contains("`__shfl_down_sync` replaced `__shfl_down` in CUDA 9"),
+        "{text}"
+    );
 }
 
 #[test]

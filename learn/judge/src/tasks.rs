@@ -222,7 +222,10 @@ pub static TASKS: [Task; 14] = [
         blocks: &[96, 32, 160],
         measured: (96, 1),
         budgets: &[at_most(BARRIERS, 24), at_most(SHARED, 28)],
-        idea: (3, "Halving 96 repeatedly gives 48, 24, 12, 6 and 3. Because 3 is odd, the middle value is left over."),
+        idea: (
+            3,
+            "Halving 96 repeatedly gives 48, 24, 12, 6 and 3. Because 3 is odd, the middle value is left over.",
+        ),
         ..TREE
     },
     Task {

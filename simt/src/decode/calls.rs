@@ -27,9 +27,11 @@ impl<'a> Decoder<'_, 'a> {
                 (results, *name, args)
             }
             _ => {
-                return Err("a call through a function pointer cannot be run: call the function by \
+                return Err(
+                    "a call through a function pointer cannot be run: call the function by \
                              its name"
-                    .into());
+                        .into(),
+                );
             }
         };
         let line = self.source_line;
