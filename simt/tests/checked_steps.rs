@@ -8,7 +8,7 @@ const BLOCKS: [u32; 5] = [64, 128, 256, 512, 1024];
 const SIZES: [usize; 14] =
     [0, 1, 31, 32, 33, 63, 64, 65, 255, 256, 257, 1023, 1025, (1 << 16) + 13];
 
-/// Checks for the correct sum and no finding.
+/// Checks that the sum is correct, and that there are no findings.
 fn sums(step: &Step, schedules: &[Schedule]) {
     for element in ELEMENTS {
         let module = Module::parse(&step.ptx(element)).unwrap();

@@ -285,7 +285,7 @@ fn a_sparse_input_of_eight_gigabytes_and_a_window_of_blocks_are_cheap() {
     let args = vec![Arg::U64(input), Arg::U64(out)];
     device.launch(&module, &launch("reduce", blocks as u32, block as u32, 0, args)).unwrap();
     assert!(device.findings().is_empty(), "{}", device.said());
-    // 1024 words of page 8191, 1023 of page 8192, and the written one.
+    // The blocks read 1024 words of page 8191, 1023 of page 8192, and the word that was written.
     let pages = 4 * n / Gpu::PAGE;
     let expected = 1024 * (pages - 1) + 1023 * pages + 1_000_000;
     assert_eq!(device.get(out, 4), (expected as u32).to_le_bytes());

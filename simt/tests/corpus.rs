@@ -2,7 +2,7 @@
 //!
 //! `tests/corpus/make.py` compiles them; `SIMT_CORPUS=DIR` runs another (larger) set.
 
-#![allow(clippy::precedence)] // Products are shifted as the PTX manual writes it.
+#![allow(clippy::precedence)] // Products are shifted as in the PTX manual.
 
 use std::path::{Path, PathBuf};
 
@@ -72,7 +72,7 @@ fn floats(bytes: &[u8]) -> Vec<f32> {
     bytes.chunks(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect()
 }
 
-/// Sums that a kernel stores in `out`, per block or in one element.
+/// Adds the sums that a kernel stores in `out`: one for each block, or one in all.
 fn sum_of(text: &Text, device: &mut Device, launch: &Launch<'_>, out: u64, count: usize) -> f64 {
     run(text, device, launch);
     let size = text.element.size();

@@ -35,7 +35,7 @@ fn said(body: &str, threads: u32) -> Vec<(Vec<Fault>, String)> {
 
 #[test]
 fn a_change_in_place_needs_an_atomic() {
-    // h[t % 4]++, after h was set to 0.
+    // Each thread executes h[t % 4]++ after h was set to 0.
     let body = "shl.b32 %r3, %r1, 2;\nadd.u32 %r4, %r2, %r3;\nst.shared.u32 [%r4], 0;\nbar.sync 0;\n\
                 and.b32 %r5, %r3, 12;\nadd.u32 %r6, %r2, %r5;\nld.shared.u32 %r7, [%r6];\n\
                 add.u32 %r7, %r7, 1;\nst.shared.u32 [%r6], %r7;";

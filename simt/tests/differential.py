@@ -34,7 +34,7 @@ def bits(ty):
 
 
 def mix(x):
-    """SplitMix64: hashes a number."""
+    """Hashes a number by SplitMix64."""
     x = (x + 0x9E3779B97F4A7C15) & MASK
     x = ((x ^ x >> 30) * 0xBF58476D1CE4E5B9) & MASK
     x = ((x ^ x >> 27) * 0x94D049BB133111EB) & MASK

@@ -321,7 +321,7 @@ fn findings_name_both_sides() {
     }
 }
 
-/// A cluster barrier has two halves; an arrival without a wait orders nothing.
+/// A cluster barrier has two halves: an arrival without a wait orders nothing.
 #[test]
 fn a_cluster_barrier_must_be_waited_for() {
     let text = crate::common::text("tests/corpus/ptx/cluster.float.12.4.90.ptx");

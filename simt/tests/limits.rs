@@ -164,7 +164,8 @@ fn an_endless_loop_is_stopped_by_the_time_budget() {
 /// Each block that ends is progress, even if all blocks together take long.
 #[test]
 fn a_launch_that_makes_progress_is_not_stopped() {
-    // More instructions than the interpreter executes between two checks of the clock.
+    // Each block executes more instructions than the interpreter does between two checks of the
+    // clock.
     let text = ".version 8.4\n.target sm_60\n.address_size 64\n.visible .entry reduce()\n{\n\
                 .reg .b32 %r<2>;\n.reg .pred %p<2>;\nmov.u32 %r1, 0;\n\
                 again: add.u32 %r1, %r1, 1;\nsetp.lt.u32 %p1, %r1, 1000000;\n@%p1 bra again;\n\

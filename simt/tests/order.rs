@@ -139,7 +139,7 @@ fn a_volatile_flag_after_a_fence_is_no_race() {
         let (device, ..) = run(&flag(fence, ""), schedule, 2, 1);
         let faults: Vec<Fault> = device.findings().iter().map(|f| f.fault).collect();
         assert_eq!(faults, [Fault::DataRace], "{schedule}: {}", device.said());
-        // Without the first fence, both races are reported: the flag publishes nothing.
+        // Without the first fence, the flag publishes nothing, so both races are reported.
         let (device, ..) = run(&flag("", fence), schedule, 2, 1);
         let mut faults: Vec<Fault> = device.findings().iter().map(|f| f.fault).collect();
         faults.sort();

@@ -6,7 +6,7 @@ use simt::{Arg, Config, Error, Gpu, Launch, Module, Schedule, TrapKind};
 const SCHEDULES: [Schedule; 4] =
     [Schedule::Converged, Schedule::MinPc, Schedule::Adversarial(3), Schedule::Adversarial(11)];
 
-/// Runs a body that may use `%rd1`, global memory of 64 zeros, and returns that memory.
+/// Runs a body in which `%rd1` points to 64 zeros in global memory; returns these words.
 fn run(body: &str, grid: u32, block: u32, schedule: Schedule) -> Result<Vec<u32>, Error> {
     let text = format!(
         ".version 8.4\n.target sm_90\n.address_size 64\n.visible .entry test(.param .u64 data)\n{{\n\

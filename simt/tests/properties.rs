@@ -1,6 +1,6 @@
 //! Compares arithmetic with plain Rust for random operands, and tests invalid PTX.
 
-#![allow(clippy::precedence)] // Products are shifted as the PTX manual writes it.
+#![allow(clippy::precedence)] // Products are shifted as in the PTX manual.
 
 use crate::common::{Device, ELEMENTS, Element, STEPS, launch};
 use proptest::prelude::*;
@@ -107,7 +107,7 @@ macro_rules! check {
     };
 }
 
-/// 32-bit operands as unsigned, signed, and float.
+/// Adapts a function of 32-bit operands: unsigned here; below, signed and float.
 fn w(f: impl Fn(u32, u32, u32) -> u32) -> impl Fn(u64, u64, u64) -> Option<u64> {
     move |a, b, c| Some(f(a as u32, b as u32, c as u32).into())
 }

@@ -4,7 +4,7 @@
 use crate::common::{Device, launch, module};
 use simt::{Module, Schedule};
 
-/// An unsupported call refuses only the entry that contains it.
+/// An unsupported call makes only the entry that contains it unusable.
 #[test]
 fn a_call_that_cannot_be_run_refuses_its_entry_alone() {
     let module = module("tests/faults/heap.ptx");
@@ -20,7 +20,7 @@ fn a_call_that_cannot_be_run_refuses_its_entry_alone() {
     );
 }
 
-/// An unknown instruction, an invalid statement, a directive: each refuses its entry.
+/// An unknown instruction, an invalid statement or a directive makes only its own entry unusable.
 #[test]
 fn unsupported_ptx_refuses_its_entry_alone() {
     for bad in ["tcgen05.mma.sync %r1;", "mov.u32 %r1 %r1;", ".branchtargets a, b;"] {
@@ -102,7 +102,7 @@ fn a_function_takes_what_it_says() {
     assert!(said.contains("the call to `f` passes 0 values, but the function takes 1"), "{said}");
 }
 
-/// An argument must have the parameter's size.
+/// An argument must have the size of its parameter.
 #[test]
 fn an_argument_has_its_bytes() {
     let said = refusal(

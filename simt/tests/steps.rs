@@ -119,7 +119,7 @@ fn adversarial_sums_are_correct() {
 #[test]
 fn counts_equal_the_hardware_s() {
     let want = [
-        // loads, stores, wavefronts of each, conflicts of each, divergent branches
+        // The columns: loads, stores, wavefronts of each, conflicts of each, divergent branches.
         [95, 55, 95, 55, 0, 0, 48],
         [25, 20, 95, 55, 70, 35, 6],
         [25, 20, 25, 20, 0, 0, 6],

@@ -27,7 +27,7 @@ fn the_first_blocks_are_recorded_round_by_round() {
     assert_eq!(trace.blocks[0].rounds.len(), 1 + 8 + 1);
 }
 
-/// As in the book's figures: in each round v1 has bank conflicts, and v2 has none.
+/// In each round, v1 has bank conflicts and v2 has none, as in the book's figures.
 #[test]
 fn conflicts_are_where_the_book_shows_them() {
     let conflicts = |step: usize| -> Vec<u32> {

@@ -119,7 +119,7 @@ fn a_value_that_is_selected_away_is_no_use() {
         "ld.global.u32 %r2, [%rd4];\nselp.b32 %r3, %r2, %r4, %p1;\nselp.b32 %r5, %r3, 0, %p1;\nst.global.u32 [%rd5], %r5;",
     );
     unset("selp.b32 %r5, 0, %r4, %p1;\nst.global.u32 [%rd5], %r5;", 12, "thread 20 stores");
-    // A condition whose value another condition decides.
+    // If another condition decides the value of a condition, there is no finding.
     clean(
         "setp.eq.u32 %p2, %r4, 7;\nsetp.gt.u32 %p3, %r1, 99;\nand.pred %p4, %p2, %p3;\n@%p4 bra end;\nend:",
     );
@@ -128,12 +128,12 @@ fn a_value_that_is_selected_away_is_no_use() {
         12,
         "as a condition",
     );
-    // Bits that are masked out, and bytes that are not stored.
+    // There is no finding for bits that are masked out and bytes that are not stored.
     clean("and.b32 %r5, %r4, 0;\nst.global.u32 [%rd5], %r5;");
     clean(
         "mov.u32 %r2, 5;\nmov.b64 %rd9, {%r2, %r4};\ncvt.u32.u64 %r5, %rd9;\nst.global.u32 [%rd5], %r5;",
     );
-    // Computed, and never used.
+    // There is no finding for a result that is never used.
     clean("add.u32 %r5, %r4, 1;");
 }
 

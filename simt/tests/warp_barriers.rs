@@ -47,7 +47,7 @@ const APART: &str =
 const RETURNED: &str = "@!%p1 bra end;\nbar.warp.sync -1;\nend:";
 /// The mask names only the lanes that execute it.
 const NAMED: &str = "@!%p1 bra after;\nbar.warp.sync 0xffff;\nafter:\nbar.warp.sync -1;";
-/// Half of the warp waits for the block.
+/// Half of the warp waits at a block barrier.
 const BLOCK: &str = "@!%p1 bra after;\nbar.warp.sync -1;\nafter:\nbarrier.sync 0;";
 
 #[test]

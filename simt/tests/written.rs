@@ -1,6 +1,6 @@
 //! Tests which memory counts as written by launches and the host, and which as never written.
 
-#![allow(clippy::single_range_in_vec_init)] // Lists with a single range.
+#![allow(clippy::single_range_in_vec_init)] // Some lists have a single range.
 
 use crate::common::{Device, launch};
 use simt::observe::Fault;

@@ -161,7 +161,7 @@ pub enum Fate {
     Same,
     /// The judge rejected it at this stage.
     Rejected(Stage),
-    /// It passed.
+    /// The mutant passed.
     Passed,
 }
 

@@ -5,7 +5,7 @@
 //! ```text
 //! ## what the kernel does
 //! 1 2 3: budget loads
-//! (a kernel for these exercises, behind `frame.cu`)
+//! (a kernel for these exercises, appended to `frame.cu`)
 //! ## what the kernel does
 //! edit 9 10: correct tickets[0]
 //! - old text in the reference solution

@@ -1,4 +1,4 @@
-//! The input of a kernel: random numbers whose sums never round.
+//! Draws the input of a kernel: random numbers whose sums never round.
 //!
 //! Each number is a multiple of a unit, which is a power of two. It has so few bits that every
 //! partial sum of every tree is exact. So the judge needs no tolerance, which could hide a missing
@@ -171,9 +171,10 @@ impl Values {
         self.repeated(from, of, given)
     }
 
-    /// Whether one of a few elements was added more than twice, for example by every block.
+    /// If the range is short, finds an element that was added three times or more, for example once
+    /// by every block.
     fn repeated(&self, from: usize, of: &[i64], given: f64) -> Option<String> {
-        // Few enough tries that a match is hardly by chance.
+        // There are only a few tries, so a match is hardly a coincidence.
         let most = 512 / of.len().max(1) as i64;
         let right = (self.sum(of) / unit(self.element)) as i64;
         (from..).zip(of).find_map(|(at, units)| {
@@ -183,7 +184,7 @@ impl Values {
     }
 }
 
-/// Elements as they lie in memory.
+/// Converts elements to their bytes in memory.
 fn bytes(element: Element, of: &[f64]) -> Vec<u8> {
     match element {
         Element::I32 => of.iter().flat_map(|x| (*x as i32).to_le_bytes()).collect(),
@@ -192,7 +193,7 @@ fn bytes(element: Element, of: &[f64]) -> Vec<u8> {
     }
 }
 
-/// See [`Draw::Special`].
+/// Returns the elements of [`Draw::Special`].
 fn special(element: Element, n: u64, seed: u64) -> Vec<f64> {
     let (floor, peaks): (Vec<f64>, Vec<f64>) = match element {
         Element::I32 => (

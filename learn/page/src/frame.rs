@@ -202,7 +202,7 @@ fn parts(events: &[Event], input: &Input) -> Vec<BTreeMap<u32, Vec<Event>>> {
         let shuffle = event.what == "shuffle";
         let loads = |e: &Event| e.what == "load" && (e.space == "shared" || is_input(e, input));
         let so_far = |part: usize| parts.get(part).and_then(|warps| warps.get(&event.warp));
-        // Loads come before the shuffles that use them.
+        // A shuffle starts a new frame after memory accesses.
         if shuffle && so_far(*part).is_some_and(|events| events.iter().any(|e| !e.space.is_empty()))
         {
             *part += 1;

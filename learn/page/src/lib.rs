@@ -23,6 +23,6 @@ pub fn ask(question: &str) -> String {
         Ok(question) => run(&question),
         Err(error) => Answer::refused(format!("this is not a valid question: {error}")),
     };
-    // Floats that are not finite become `null`, and every key is a string.
+    // This cannot fail: floats that are not finite become `null`, and every key is a string.
     serde_json::to_string(&answer).unwrap_or_default()
 }

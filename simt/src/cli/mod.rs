@@ -52,7 +52,7 @@ struct Run {
     /// Bytes of dynamic shared memory per block.
     #[arg(long, default_value_t = 0)]
     shared: u32,
-    /// An argument, in order: TYPE:VALUE, buf:TYPE:COUNT:FILL or out:TYPE:COUNT.
+    /// The entry's next argument: TYPE:VALUE, buf:TYPE:COUNT:FILL or out:TYPE:COUNT.
     ///
     /// TYPE is u8, u16, u32, i32, u64, i64, f32 or f64. FILL is zeros, ones, iota, poison or the
     /// path of a file with the bytes. The contents of `out` are printed after the run.

@@ -228,7 +228,7 @@ impl Decoder<'_, '_> {
             }
             "lop3" if ty == Ty::B32 => {
                 let Some((Operand::Int(table @ 0..=255), rest)) = operands.split_last() else {
-                    return Err("lacks its table, a number below 256".into());
+                    return Err("lacks its table, which is a number below 256".into());
                 };
                 alu.f = F::Lop3(*table as u8);
                 return self.alu(alu, &[ty; 3], 32, rest);
@@ -319,7 +319,7 @@ impl Decoder<'_, '_> {
             return Err("has no operands".into());
         };
         if rest.len() != sources.len() {
-            return Err(format!("takes {} sources, but has {}", sources.len(), rest.len()));
+            return Err(format!("has {} source operands instead of {}", rest.len(), sources.len()));
         }
         let dst = self.dst(dst, dst_bits)?;
         let mut src = [Src::Imm(0); 4];
@@ -337,7 +337,7 @@ impl Decoder<'_, '_> {
             (64, 2) => Ok(Ty::B32),
             (64, 4) | (32, 2) => Ok(Ty::B16),
             (32, 4) | (16, 2) => Ok(Ty::B8),
-            (bits, n) => Err(format!("cannot split {bits} bits into {n}")),
+            (bits, n) => Err(format!("cannot split {bits} bits into {n} parts")),
         };
         if let Operand::Vector(parts) = src {
             let one = part(parts.len())?;

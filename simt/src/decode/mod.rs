@@ -72,7 +72,7 @@ pub(crate) fn kernel(
         errors.sort_by_key(|e| (e.line, e.column));
         return Err(errors);
     }
-    // An entry without `ret` at its end exits there.
+    // An entry that does not end with `ret` exits at its end.
     code.insts.push(Inst { op: Op::Exit, guard: None, join: NOWHERE });
     code.lines.push(0);
     code.ptx_lines.push(code.ptx_lines.last().copied().unwrap_or(0));

@@ -1,4 +1,4 @@
-//! Names of special registers.
+//! Finds special registers by name.
 
 use crate::inst::Special;
 

@@ -46,7 +46,7 @@ impl Bounds {
 }
 
 impl Default for Bounds {
-    /// All of shared memory.
+    /// Returns the range of all shared memory.
     fn default() -> Bounds {
         Bounds { from: 0, to: u32::MAX }
     }
@@ -80,7 +80,7 @@ pub(crate) enum AtomOp {
     Cas,
 }
 
-/// An atomic.
+/// An atomic operation.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Atom {
     pub(crate) memory: Memory,

@@ -1,17 +1,17 @@
-//! The registers that an instruction reads and writes.
+//! Lists the registers that an instruction reads and writes.
 
 use super::{Dst, MbarOp, Op, Src, Sync};
 
 /// The use of a value by an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// The result is computed from it.
+    /// The result is computed from the value.
     Value,
-    /// The result is a copy of it, or of a part of it.
+    /// The result is a copy of the value, or of a part of it.
     Copy,
-    /// It is stored.
+    /// The value is stored.
     Stored,
-    /// It is used in another way; the text completes "uses a variable ... as".
+    /// The value is used in another way; the text completes "uses a variable ... as".
     Use(&'static str),
 }
 

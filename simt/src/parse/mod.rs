@@ -152,7 +152,7 @@ impl<'a> Parser<'a, '_> {
             ".func" => self.func(module),
             ".global" | ".const" => Err(self.lines.error(
                 token.offset,
-                "a variable of another file is not supported: define it in this one",
+                "a variable from another file is not supported: define it in this file",
             )),
             _ => self.fail(
                 token,

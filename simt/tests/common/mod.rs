@@ -1,5 +1,5 @@
 //! Code that the tests share: a device with all checks on, the steps as data, and typed memory.
-#![allow(dead_code, unreachable_pub)] // Each test uses a part of it.
+#![allow(dead_code, unreachable_pub)] // Each test uses only a part of this module.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ impl Device {
 
     /// Allocates uninitialized memory.
     pub fn room(&mut self, bytes: usize) -> u64 {
-        // An empty allocation has no address: one element keeps the pointer valid.
+        // An empty allocation has no address, so at least 16 bytes are allocated.
         self.gpu.alloc(bytes.max(16) as u64).unwrap()
     }
 
@@ -130,7 +130,7 @@ impl Element {
         }
     }
 
-    /// Integers of moderate size: their sums are exact in any order.
+    /// Generates integers of moderate size, whose sums are exact in any order.
     pub fn input(self, n: usize) -> (Vec<u8>, Vec<i64>) {
         let values: Vec<i64> = (0..n as i64).map(|i| (i * 7919 + 13) % 31 - 11).collect();
         (values.iter().flat_map(|&v| self.bytes(v)).collect(), values)
@@ -177,7 +177,7 @@ impl Step {
         if self.per_block { format!("reduce_{block}") } else { "reduce".into() }
     }
 
-    /// Sums `n` elements at `input`: launches until one value is left.
+    /// Adds `n` elements at `input` by repeated launches, until one value is left.
     pub fn sum(
         &self,
         device: &mut Device,

@@ -105,7 +105,7 @@ def main():
 def select(name, step, version, arch):
     newest = version != "13.0"
     if step:
-        # The PTX of compute_60 by 12.4 is committed with the step.
+        # The PTX that 12.4 compiles for compute_60 is committed with the step.
         return (arch in (100,) and not newest) or (arch == 120 and newest and not version.startswith("12"))
     if version.startswith("12"):
         return arch in (60, 70) and not (arch == 70 and name not in ("last_block_acq_rel", "votes")) or (
