@@ -81,7 +81,7 @@ pub(crate) fn right(case: &Case) -> Said {
                 once(&Scene { watched: false, ..scene }, case.seed)?;
             }
         }
-        said += ", up to 2^21+1 elements";
+        said += ", sizes up to 2^21+1";
     }
     if let Some(most) = long::long(case)? {
         said += &format!(", and {most} elements");
