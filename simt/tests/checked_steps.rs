@@ -1,4 +1,5 @@
-//! Every step, type, block size and special size, on all three schedules with all checks on.
+//! Runs every step with every type, block size and special size under all three schedules, with all
+//! checks on.
 
 use crate::common::{Device, ELEMENTS, STEPS, Step};
 use simt::{Module, Schedule};
@@ -7,7 +8,7 @@ const BLOCKS: [u32; 5] = [64, 128, 256, 512, 1024];
 const SIZES: [usize; 14] =
     [0, 1, 31, 32, 33, 63, 64, 65, 255, 256, 257, 1023, 1025, (1 << 16) + 13];
 
-/// Checks for the correct sum and no finding.
+/// Checks that the sum is correct, and that there are no findings.
 fn sums(step: &Step, schedules: &[Schedule]) {
     for element in ELEMENTS {
         let module = Module::parse(&step.ptx(element)).unwrap();
@@ -41,7 +42,7 @@ macro_rules! steps {
 
 steps!(v0 0 v1 1 v2 2 v3 3 v4 4 v5 5 v6 6);
 
-/// The same bits, counts and findings with one worker thread, two, and five.
+/// One, two and five worker threads give the same bits, counts and findings.
 #[test]
 fn results_do_not_depend_on_the_number_of_threads() {
     for step in STEPS {
@@ -51,7 +52,7 @@ fn results_do_not_depend_on_the_number_of_threads() {
             .map(|threads| {
                 let mut device = Device::with(|c| c.threads = threads);
                 let mut counters = simt::Counters::default();
-                // These numbers do not add up exactly, so the order of the additions shows.
+                // Sums of these numbers round, so another order of additions would change the bits.
                 let n = 100_003;
                 let bytes: Vec<u8> =
                     (0..n).flat_map(|i| (1.0f32 / (i + 1) as f32).to_le_bytes()).collect();

@@ -1,5 +1,5 @@
-//! Asynchronous copies complete as late as the rules allow, and only waits make them visible; non-coherent
-//! loads; grids that do not fit; inputs larger than the machine's memory.
+//! Asynchronous copies complete as late as the rules allow, and only waits make them visible;
+//! non-coherent loads; grids that do not fit; inputs larger than the machine's memory.
 
 use std::time::{Duration, Instant};
 
@@ -22,7 +22,7 @@ fn schedules() -> impl Iterator<Item = Schedule> {
     [Schedule::Converged, Schedule::MinPc].into_iter().chain((1..15).map(Schedule::Adversarial))
 }
 
-/// Runs one block of 64 on 256 numbers, 0 to 255; returns the 64 words that it stores.
+/// Runs one block of 64 threads on the numbers 0 to 255; returns the 64 words that it stores.
 fn run(module: &Module, schedule: Schedule) -> (Device, Vec<u32>) {
     let mut device = Device::with(|config| config.schedule = schedule);
     let bytes: Vec<u8> = (0..256u32).flat_map(u32::to_le_bytes).collect();
@@ -38,7 +38,8 @@ fn faults(device: &Device) -> Vec<Fault> {
     device.findings().iter().map(|f| f.fault).collect()
 }
 
-/// Four stages in two rows; each thread copies its own words, the next one while it adds the previous one.
+/// Four stages in two rows: each thread copies its own words, and copies the next word while it
+/// adds the previous one.
 const PIPELINE: &str = ".shared .align 16 .b8 rows[512];
     mov.u32 %r4, rows;
     shl.b32 %r5, %r1, 2;
@@ -91,8 +92,8 @@ fn waiting_for_too_few_groups_is_a_race_and_reads_old_data() {
     }
 }
 
-/// A copy that reads fewer bytes than it writes reads no others: the rest are zeros, and
-/// if it reads none, the address may be invalid.
+/// If a copy reads fewer bytes than it writes, the rest are zeros, and no other bytes are read. If
+/// it reads no bytes, the address may be invalid.
 #[test]
 fn a_copy_reads_only_its_source_size() {
     for (read, from, right) in [(0, 1 << 20, [0, 0]), (0, 256, [0, 0]), (1, 252, [63, 0])] {
@@ -225,7 +226,7 @@ fn a_non_coherent_load_is_for_read_only_memory() {
     }
 }
 
-/// All blocks meet: each takes a ticket, and waits until all are taken.
+/// A grid barrier: each block takes a ticket, and waits until all tickets are taken.
 const MEET: &str = "setp.ne.u32 %p1, %r1, 0;
     @%p1 ret;
     atom.add.acq_rel.gpu.global.u32 %r4, [%rd2], 1;
@@ -284,7 +285,7 @@ fn a_sparse_input_of_eight_gigabytes_and_a_window_of_blocks_are_cheap() {
     let args = vec![Arg::U64(input), Arg::U64(out)];
     device.launch(&module, &launch("reduce", blocks as u32, block as u32, 0, args)).unwrap();
     assert!(device.findings().is_empty(), "{}", device.said());
-    // 1024 words of page 8191, 1023 of page 8192, and the written one.
+    // The blocks read 1024 words of page 8191, 1023 of page 8192, and the word that was written.
     let pages = 4 * n / Gpu::PAGE;
     let expected = 1024 * (pages - 1) + 1023 * pages + 1_000_000;
     assert_eq!(device.get(out, 4), (expected as u32).to_le_bytes());

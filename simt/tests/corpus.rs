@@ -1,8 +1,8 @@
-//! Kernels beyond the steps, compiled by three versions of NVRTC, run with checked results.
+//! Runs kernels beyond the steps, compiled by three versions of NVRTC, and checks their results.
 //!
 //! `tests/corpus/make.py` compiles them; `SIMT_CORPUS=DIR` runs another (larger) set.
 
-#![allow(clippy::precedence)] // Products are shifted as the PTX manual writes it.
+#![allow(clippy::precedence)] // Products are shifted as in the PTX manual.
 
 use std::path::{Path, PathBuf};
 
@@ -72,7 +72,7 @@ fn floats(bytes: &[u8]) -> Vec<f32> {
     bytes.chunks(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect()
 }
 
-/// Sums that a kernel stores in `out`, per block or in one element.
+/// Adds the sums that a kernel stores in `out`: one for each block, or one in all.
 fn sum_of(text: &Text, device: &mut Device, launch: &Launch<'_>, out: u64, count: usize) -> f64 {
     run(text, device, launch);
     let size = text.element.size();
@@ -168,7 +168,7 @@ fn votes() {
 fn last_block() {
     for kernel in ["last_block", "last_block_acq_rel"] {
         each(kernel, |text, device| {
-            // Twice: the counter must reset itself to 0.
+            // The kernel is launched twice, because it must reset its counter to 0.
             for (blocks, block, n) in [(1, 64, 10), (5, 64, 3000), (7, 128, 1)] {
                 let (bytes, values) = text.element.input(n);
                 let (input, out) = (device.put(&bytes), device.room(16));
@@ -336,7 +336,7 @@ fn atomics() {
             values.iter().fold(u32::MAX, |a, b| a & b),
             values.iter().fold(0, |a, b| a ^ b),
             n % 101,
-            // 100 decrements from 0, of which the first wraps to 100.
+            // There are 100 decrements from 0; the first wraps to 100.
             (101 * 2 - n) % 101,
             (n as f32 * 0.5).to_bits(),
             *values.iter().max().unwrap(),

@@ -1,4 +1,5 @@
-//! What findings advise: that it would mend the kernel, and that polling is no endless loop.
+//! Tests that the advice of a finding fixes the kernel, and that polling is not reported as an
+//! endless loop.
 
 use std::time::Instant;
 
@@ -18,7 +19,7 @@ fn module(body: &str) -> Module {
     Module::parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
-/// The findings and cures for one block under each schedule.
+/// Returns the findings and cures for one block under each schedule.
 fn said(body: &str, threads: u32) -> Vec<(Vec<Fault>, String)> {
     let module = module(body);
     SCHEDULES
@@ -34,7 +35,7 @@ fn said(body: &str, threads: u32) -> Vec<(Vec<Fault>, String)> {
 
 #[test]
 fn a_change_in_place_needs_an_atomic() {
-    // h[t % 4]++, after h was set to 0.
+    // Each thread executes h[t % 4]++ after h was set to 0.
     let body = "shl.b32 %r3, %r1, 2;\nadd.u32 %r4, %r2, %r3;\nst.shared.u32 [%r4], 0;\nbar.sync 0;\n\
                 and.b32 %r5, %r3, 12;\nadd.u32 %r6, %r2, %r5;\nld.shared.u32 %r7, [%r6];\n\
                 add.u32 %r7, %r7, 1;\nst.shared.u32 [%r6], %r7;";
@@ -47,7 +48,7 @@ fn a_change_in_place_needs_an_atomic() {
 
 #[test]
 fn a_tree_that_lacks_a_barrier_is_told_of_the_barrier() {
-    // shared[t] += shared[t + 32] by 64 threads, and nothing after the load.
+    // 64 threads execute shared[t] += shared[t + 32], without a barrier after the load.
     let body = "shl.b32 %r3, %r1, 2;\nadd.u32 %r4, %r2, %r3;\nst.shared.u32 [%r4], %r1;\n\
                 setp.gt.u32 %p1, %r1, 31;\n@%p1 bra end;\nld.shared.u32 %r5, [%r4+128];\n\
                 ld.shared.u32 %r6, [%r4];\nadd.u32 %r6, %r6, %r5;\nst.shared.u32 [%r4], %r6;\nend:";
@@ -87,7 +88,7 @@ fn polling_an_mbarrier_costs_no_more_than_a_load() {
     assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
 }
 
-/// Loading does not take a time that grows with the square of the constants.
+/// The time to load a module does not grow with the square of the number of constants.
 #[test]
 fn many_constants_load_soon() {
     let lines: String =

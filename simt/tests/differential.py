@@ -5,7 +5,7 @@
 
 With a folder, the results of each line are kept there as LINE.bin, 8 bytes for each input.
 `SIMT_DIFFERENTIAL=FOLDER cargo test -p simt --test all -- differential` then shows where they differ.
-Needs a GPU of sm_90 or later and its driver, and nothing else.
+Needs only a GPU of sm_90 or later and its driver.
 """
 
 import ctypes
@@ -34,7 +34,7 @@ def bits(ty):
 
 
 def mix(x):
-    """SplitMix64: hashes a number."""
+    """Hashes a number by SplitMix64."""
     x = (x + 0x9E3779B97F4A7C15) & MASK
     x = ((x ^ x >> 30) * 0xBF58476D1CE4E5B9) & MASK
     x = ((x ^ x >> 27) * 0x94D049BB133111EB) & MASK
@@ -42,7 +42,7 @@ def mix(x):
 
 
 def operand(ty, i, k):
-    """The k-th operand of input i: an edge case, a number near one, few bits, or random bits."""
+    """Returns the k-th operand of input i: an edge case, a number near one, few bits, or random bits."""
     kind, value = mix(8 * i + 2 * k), mix(8 * i + 2 * k + 1)
     edges = FLOATS.get(ty, INTS)
     edge = edges[(kind >> 8) % len(edges)]

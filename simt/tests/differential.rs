@@ -1,7 +1,9 @@
-//! Compares instructions with a GPU: each line of `differential.tsv` on 4096 inputs.
+//! Compares the interpreter's instructions with a GPU's: each line of `differential.tsv` on 4096
+//! inputs.
 //!
-//! `differential.py` computes the hashes on a GPU. A line with the hash `-` has not been run there. If
-//! `SIMT_DIFFERENTIAL` names the folder of results that the script keeps, the test lists the differences.
+//! `differential.py` computes the hashes on a GPU. A line with the hash `-` has not been run there.
+//! If `SIMT_DIFFERENTIAL` names the folder of results that the script keeps, the test lists the
+//! differences.
 
 use std::{env, fs};
 
@@ -91,7 +93,7 @@ fn bits(ty: &str) -> u32 {
     }
 }
 
-/// SplitMix64: hashes a number.
+/// Hashes a number by SplitMix64.
 fn mix(x: u64) -> u64 {
     let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -99,7 +101,7 @@ fn mix(x: u64) -> u64 {
     x ^ x >> 31
 }
 
-/// The k-th operand of input i: an edge case, a number near one, few bits, or random bits.
+/// Returns the k-th operand of input i: an edge case, a number near one, few bits, or random bits.
 fn operand(ty: &str, i: u64, k: u64) -> u64 {
     let (kind, value) = (mix(8 * i + 2 * k), mix(8 * i + 2 * k + 1));
     let (edges, float): (&[u64], bool) = match ty {
@@ -120,7 +122,7 @@ fn operand(ty: &str, i: u64, k: u64) -> u64 {
     }
 }
 
-/// Replaces every NaN by one: payloads are not compared.
+/// Replaces every NaN with the same one, because payloads are not compared.
 fn without_payload(ty: &str, v: u64) -> u64 {
     let infinity = match ty {
         "f16" => 0x7c00,
@@ -159,7 +161,7 @@ fn ptx(result: &str, operands: &[&str], body: &str) -> String {
     )
 }
 
-/// The interpreter's results for a line.
+/// Returns the interpreter's results for a line.
 fn results(result: &str, operands: &[&str], body: &str) -> Result<Vec<u64>, String> {
     let module = Module::parse(&ptx(result, operands, body)).map_err(|e| e.to_string())?;
     let mut device = Device::new(Schedule::Converged);
@@ -186,7 +188,7 @@ fn fnv(values: &[u64]) -> u64 {
         .fold(0xcbf2_9ce4_8422_2325, |h, byte| (h ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
 
-/// The first inputs for which a line differs from a GPU's results.
+/// Returns the first inputs for which the results of a line differ from a GPU's.
 fn differing(line: usize, operands: &[&str], ours: &[u64]) -> String {
     let Ok(folder) = env::var("SIMT_DIFFERENTIAL") else { return String::new() };
     let Ok(bytes) = fs::read(format!("{folder}/{line}.bin")) else { return String::new() };

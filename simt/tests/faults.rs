@@ -1,4 +1,4 @@
-//! Kernels with a fault, and the required findings of the checks: `tests/faults/*.cu`.
+//! Runs kernels with a fault (`tests/faults/*.cu`), and requires the findings of the checks.
 
 use crate::common::{Device, Element, STEPS, launch, module};
 use simt::observe::Fault;
@@ -19,7 +19,7 @@ impl Outcome {
         faults
     }
 
-    /// Source lines of the findings of a class, in pairs.
+    /// Returns the pairs of source lines of the findings of a class.
     fn lines(&self, fault: Fault) -> Vec<Vec<u32>> {
         let findings = self.device.findings();
         let lines = findings.iter().filter(|f| f.fault == fault).flat_map(|f| &f.lines);
@@ -39,7 +39,7 @@ struct Case {
     cluster: u32,
     /// Number of elements of the input.
     n: usize,
-    /// Number of elements that the kernel is told, if different.
+    /// The length that is passed to the kernel, if it differs from that.
     told: usize,
     partial: bool,
 }
@@ -104,7 +104,8 @@ fn expected_sum(n: usize) -> f32 {
 fn the_volatile_tail_is_a_race_with_both_lines() {
     always(&tail("volatile_tail"), &[Fault::UnorderedVolatile]);
     let lines = tail("volatile_tail").run(Schedule::Converged).lines(Fault::UnorderedVolatile);
-    // Each round reads values of the previous round, and writes elements that a neighbour has just read.
+    // Each round reads values of the previous round, and writes elements that a neighbour has just
+    // read.
     for pair in [[4, 5], [5, 6], [6, 7], [7, 8], [8, 9]] {
         assert!(lines.contains(&pair.to_vec()), "{pair:?} is not among {lines:?}");
     }
@@ -171,7 +172,7 @@ fn a_shuffle_is_no_fence() {
 #[test]
 fn blocks_that_share_an_address_race() {
     always(&Case::new("overlapping_blocks", 8, 64, 512), &[Fault::DataRace]);
-    // The same address, but only one block.
+    // With one block, there is no conflict.
     always(&Case::new("overlapping_blocks", 1, 32, 32), &[]);
 }
 
@@ -320,7 +321,7 @@ fn findings_name_both_sides() {
     }
 }
 
-/// A cluster barrier has two halves; an arrival without a wait orders nothing.
+/// A cluster barrier has two halves: an arrival without a wait orders nothing.
 #[test]
 fn a_cluster_barrier_must_be_waited_for() {
     let text = crate::common::text("tests/corpus/ptx/cluster.float.12.4.90.ptx");
@@ -337,8 +338,8 @@ fn a_cluster_barrier_must_be_waited_for() {
     }
 }
 
-/// If one thread arrives and all exit, the barrier opens without participants. (Found by fuzzing: it
-/// opened after its blocks had ended, which the race check did not expect.)
+/// If one thread arrives and all threads exit, the barrier opens without participants. (Fuzzing
+/// found that it opened after its blocks had ended, which the race check did not expect.)
 #[test]
 fn a_barrier_that_all_threads_leave_opens() {
     let text = ".version 8.4\n.target sm_90\n.address_size 64\n\
@@ -359,8 +360,8 @@ fn a_ring_needs_its_waits_and_barriers() {
     let text = crate::common::text("tests/corpus/ptx/bulk_ring.float.12.4.90.ptx");
     let lines: Vec<&str> = text.lines().collect();
     for (i, line) in lines.iter().enumerate() {
-        // Replaces a wait by a constant. (A wait whose result is ignored would pass, because
-        // copies complete immediately here, so each test finds its phase complete.)
+        // Replaces a wait with a constant. (A wait whose result is ignored would pass, because
+        // copies complete immediately here, so each test finds that its phase has completed.)
         let other = match line.trim() {
             l if l.starts_with("bar.sync") => String::new(),
             l if l.starts_with("mbarrier.try_wait") => "setp.eq.u32 done, 1, 1;".into(),
@@ -404,7 +405,7 @@ fn an_atomic_does_not_hide_the_store_before_it() {
     let case = |sync| Case { told: sync, ..Case::new("weak_start", 1, 64, 64) };
     always(&case(1), &[]);
     for schedule in SCHEDULES {
-        // If the atomics come first, they also read uninitialised memory.
+        // If the atomics come first, they also read uninitialized memory.
         let outcome = case(0).run(schedule);
         assert!(
             outcome.faults().contains(&Fault::DataRace),
@@ -414,7 +415,7 @@ fn an_atomic_does_not_hide_the_store_before_it() {
     }
 }
 
-/// Runs a body in every thread on one word, which is zero.
+/// Runs a body in every thread; all threads share one word, which is zero at first.
 fn on_one_word(body: &str, grid: u32, block: u32, schedule: Schedule) -> Vec<Fault> {
     let text = format!(
         ".version 8.4\n.target sm_70\n.address_size 64\n.visible .entry test(.param .u64 data)\n{{\n\
@@ -430,8 +431,7 @@ fn on_one_word(body: &str, grid: u32, block: u32, schedule: Schedule) -> Vec<Fau
     faults
 }
 
-/// A failing compare-and-swap only reads: with a weak read it does not race, with a weak write it
-/// does.
+/// A failing compare-and-swap only reads: it races with a weak write, but not with a weak read.
 #[test]
 fn a_compare_and_swap_that_fails_reads() {
     for schedule in SCHEDULES {
@@ -445,7 +445,8 @@ fn a_compare_and_swap_that_fails_reads() {
     }
 }
 
-/// Storing one value by one instruction of a warp is distinct from real races.
+/// If the lanes of a warp store one value by one instruction, the finding differs from that of a
+/// race.
 #[test]
 fn storing_the_same_value_is_a_separate_class() {
     for schedule in [Schedule::Converged, Schedule::MinPc] {

@@ -1,14 +1,14 @@
-//! One tiny PTX file per instruction, with its expected results: `tests/ptx/*.ptx`.
+//! Runs a small PTX file for each instruction (`tests/ptx/*.ptx`), and compares the results.
 //!
-//! Each head has the cases: `// case: TYPE VALUE ... -> TYPE VALUE ...`. The values lie in memory
-//! one after another, aligned to their sizes. An H200 gave the same results (`on_gpu.py`).
+//! The head of each file lists the cases: `// case: TYPE VALUE ... -> TYPE VALUE ...`. The values
+//! are consecutive in memory, aligned to their sizes. An H200 gave the same results (`on_gpu.py`).
 
 use crate::common::{Device, files, launch, path};
 use simt::{Arg, Module, Schedule};
 
 const ROOM: usize = 4096;
 
-/// One value as bytes.
+/// Converts a value to bytes.
 fn number(ty: &str, value: &str) -> Vec<u8> {
     let (kind, bits) = ty.split_at(ty.find(|c: char| c.is_ascii_digit()).unwrap());
     let bytes = bits.parse::<usize>().unwrap() / 8;
@@ -38,7 +38,7 @@ fn values(text: &str) -> Vec<u8> {
     })
 }
 
-/// The values of a key in the head of a file.
+/// Returns the values of a key in the head of a file.
 fn head<'a>(text: &'a str, key: &str) -> impl Iterator<Item = &'a str> {
     let key = format!("// {key}: ");
     text.lines().filter_map(move |line| line.strip_prefix(&key))
@@ -113,7 +113,7 @@ fn instructions_yield_the_same_in_any_order() {
     }
 }
 
-/// Tests the test: a wrong expectation is detected.
+/// Tests this test: it must detect a wrong expectation.
 #[test]
 fn a_wrong_expectation_is_detected() {
     let text = std::fs::read_to_string(path("tests/ptx/add_s32.ptx")).unwrap();

@@ -1,4 +1,4 @@
-//! The simulated GPU, and the time budget.
+//! Tests the limits of the simulated GPU, and the time budget.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ fn playing(name: &str) -> Config {
     config
 }
 
-/// An entry with this much static shared memory, and these directives.
+/// Returns an entry with this much static shared memory, and with these directives.
 fn entry(target: &str, directives: &str, shared: u32) -> Module {
     let text = format!(
         ".version 8.4\n.target {target}\n.address_size 64\n.visible .entry reduce()\n{directives}\n\
@@ -161,10 +161,11 @@ fn an_endless_loop_is_stopped_by_the_time_budget() {
     }
 }
 
-/// Blocks that end one after another are progress, however long all of them take.
+/// Each block that ends is progress, even if all blocks together take long.
 #[test]
 fn a_launch_that_makes_progress_is_not_stopped() {
-    // More instructions than the interpreter executes between two checks of the clock.
+    // Each block executes more instructions than the interpreter does between two checks of the
+    // clock.
     let text = ".version 8.4\n.target sm_60\n.address_size 64\n.visible .entry reduce()\n{\n\
                 .reg .b32 %r<2>;\n.reg .pred %p<2>;\nmov.u32 %r1, 0;\n\
                 again: add.u32 %r1, %r1, 1;\nsetp.lt.u32 %p1, %r1, 1000000;\n@%p1 bra again;\n\
@@ -185,7 +186,7 @@ fn a_launch_that_makes_progress_is_not_stopped() {
     assert!(run(Some(one / 50), 1).is_err());
 }
 
-/// Another thread reads the progress of a launch.
+/// A second host thread can read the progress of a launch.
 #[test]
 fn progress_can_be_polled() {
     let module = module("tests/faults/endless.ptx");

@@ -1,4 +1,4 @@
-//! Messages to the reader: each mistake is a sentence with its line and its cure.
+//! Tests the messages to the reader: each mistake gives a sentence with its line and its cure.
 
 use crate::common::{Device, Element, launch, module, text};
 use simt::observe::{Fault, Prints};
@@ -7,7 +7,7 @@ use simt::{Arg, Error, Module, Schedule};
 const SCHEDULES: [Schedule; 4] =
     [Schedule::Converged, Schedule::MinPc, Schedule::Adversarial(1), Schedule::Adversarial(2)];
 
-/// A run of a fixture, with its result.
+/// The result of running a fixture.
 struct Ran {
     device: Device,
     result: Result<Vec<f32>, Error>,
@@ -46,7 +46,7 @@ fn a_missing_barrier_is_named() {
          a `__syncthreads()` is missing between them (data race in `reduce`, block 0, launch 1; \
          2 places; 254 times; PTX lines 79 and 81)\n"
     );
-    // On every schedule, the message does not suggest a warp barrier.
+    // Under every schedule, the message does not suggest a warp barrier.
     for schedule in SCHEDULES {
         let said = run("missing_syncthreads", schedule, 2, 256, 512).device.said();
         assert!(said.contains("a `__syncthreads()` is missing between them"), "{said}");
@@ -54,7 +54,7 @@ fn a_missing_barrier_is_named() {
     }
 }
 
-/// The twenty pairs of a tail without barriers are one finding.
+/// The twenty conflicting pairs of a tail without barriers give one finding.
 #[test]
 fn a_missing_warp_barrier_is_reported_once() {
     for schedule in SCHEDULES {
@@ -83,7 +83,7 @@ fn a_finding_is_reported_once_for_all_launches() {
     assert!(finding.details().contains("launch 1 and 2 later ones"), "{finding}");
 }
 
-/// Instructions of another entry are distinct, even with the same numbers.
+/// Instructions of different entries are distinguished, even if their indices are equal.
 #[test]
 fn a_finding_belongs_to_its_entry() {
     let text = crate::common::text("tests/faults/missing_syncthreads.ptx");
@@ -101,7 +101,8 @@ fn a_finding_belongs_to_its_entry() {
     assert!(device.findings().iter().all(|f| f.places == 2), "{}", device.said());
 }
 
-/// Blocks that write one address are not told to use a barrier, which would not help.
+/// If several blocks write one address, the message does not suggest a barrier, which would not
+/// help.
 #[test]
 fn blocks_that_share_an_address_get_their_own_cure() {
     let said = run("overlapping_blocks", Schedule::Converged, 8, 64, 512).device.said();
@@ -115,7 +116,7 @@ fn blocks_that_share_an_address_get_their_own_cure() {
     );
 }
 
-/// Parameters have names if the host gives them.
+/// Parameters have names if the host provides them.
 #[test]
 fn buffers_have_the_names_of_their_parameters() {
     let mut module = module("tests/faults/overlapping_blocks.ptx");
@@ -174,7 +175,7 @@ fn an_array_has_its_own_bounds() {
     }
 }
 
-/// The same for dynamic shared memory, although the system's memory follows it.
+/// The bounds of dynamic shared memory are checked too, although the system's memory follows it.
 #[test]
 fn dynamic_memory_ends_before_the_system_s() {
     let error = |offset: u32| {
@@ -195,7 +196,7 @@ fn dynamic_memory_ends_before_the_system_s() {
     assert!(error(64).contains("`shared[16]` is outside of `shared`, which has 64 bytes"));
 }
 
-/// The lower bound is checked too, and for single lanes of a warp.
+/// The lower bound is checked too, also for single lanes of a warp.
 #[test]
 fn an_array_has_its_own_lower_bound() {
     let text = |offset: i32| {
@@ -219,7 +220,8 @@ fn an_array_has_its_own_lower_bound() {
     assert!(error(132).contains("by thread 31: `second[64]` is outside of `second`"));
 }
 
-/// From sm_70 on, a barrier does not wait for threads that have exited; the note describes older GPUs.
+/// From sm_70 on, a barrier does not wait for threads that have exited; the note describes older
+/// GPUs.
 #[test]
 fn an_early_return_is_a_note_on_portability() {
     let old = text("tests/faults/early_return.ptx");
@@ -246,13 +248,13 @@ fn an_early_return_is_a_note_on_portability() {
             target == "sm_60",
             "{said}"
         );
-        // If whole warps return, the remaining warps are the block.
+        // If whole warps return, the barrier waits only for the remaining warps.
         let ran = run("early_return", schedule, 1, 256, 64);
         assert!(ran.result.is_ok(), "{schedule}: {}", ran.error());
     }
 }
 
-/// A barrier under a condition is divergent on every schedule.
+/// A barrier under a condition is divergent under every schedule.
 #[test]
 fn a_skipped_barrier_is_found_on_every_schedule() {
     for schedule in SCHEDULES.into_iter().chain((3..40).map(Schedule::Adversarial)) {
@@ -288,7 +290,7 @@ fn a_trap_names_its_launch() {
     assert!(error.contains("launch 1, 2 blocks of 128 threads"), "{error}");
 }
 
-/// The output is in the order of blocks and threads, in C's format.
+/// The output is ordered by block and thread, and formatted as in C.
 #[test]
 fn the_output_of_threads_is_collected() {
     let module = module("tests/faults/says.ptx");
@@ -316,7 +318,7 @@ fn the_output_of_threads_is_collected() {
         ]
     );
     assert_eq!((watch.0.printed()[3].line, watch.0.printed()[3].launch), (6, 1));
-    // The first outputs are kept, and all are counted.
+    // The first lines are kept, and all lines are counted.
     assert_eq!((prints.printed().len(), prints.total()), (5, 8));
     assert_eq!(prints.printed()[0].launch, 2);
     for schedule in SCHEDULES {
@@ -343,8 +345,8 @@ fn a_failed_assertion_is_a_finding() {
     );
 }
 
-/// Calls of functions run as if inlined: loops, several returns, nested
-/// calls, structures and local shared memory.
+/// Calls to functions run as if inlined. The functions have loops, several returns, nested calls,
+/// structures and local shared memory.
 #[test]
 fn functions_are_called() {
     fn halves(mut x: f32, times: u32) -> f32 {

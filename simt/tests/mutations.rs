@@ -1,11 +1,11 @@
-//! Removes each barrier of each step in turn: there must be a finding, or a listed reason why
-//! the barrier is harmless to remove.
+//! Removes each barrier of each step in turn. There must be a finding, or a listed reason why
+//! removing the barrier is harmless.
 
 use crate::common::{Device, ELEMENTS, Element, STEPS, Step};
 use simt::{Module, Schedule};
 
-/// Barriers of a step that are harmless to remove: the number and the reasons. Each must pass for
-/// every type, and no other may pass.
+/// The barriers of a step whose removal is harmless: the number and the reasons. The mutants
+/// without them must pass for every type, and no other may pass.
 fn harmless(step: &Step, block: u32) -> &'static [&'static str] {
     match (step.name, block) {
         ("v4-unroll-warp", 64) => &[
@@ -21,7 +21,8 @@ fn harmless(step: &Step, block: u32) -> &'static [&'static str] {
     }
 }
 
-/// PTX files that each lack one barrier of an entry, with its line number.
+/// Returns variants of PTX that each lack one barrier of an entry, with the line number of the
+/// barrier.
 fn mutants(ptx: &str, entry: &str) -> Vec<(usize, String)> {
     let lines: Vec<&str> = ptx.lines().collect();
     let begin = lines
@@ -38,7 +39,7 @@ fn mutants(ptx: &str, entry: &str) -> Vec<(usize, String)> {
     (begin..end).filter(|&i| barrier(lines[i])).map(|i| (i + 1, without(i))).collect()
 }
 
-/// How a mutant is detected under a schedule; `None` if it passes.
+/// Returns the fault by which a mutant is detected under a schedule; `None` if it passes.
 fn caught(
     step: &Step,
     ptx: &str,
@@ -100,7 +101,8 @@ fn every_barrier_is_necessary_or_listed_as_harmless() {
     assert!(tried > 200, "only {tried} mutants");
 }
 
-/// Barriers listed as harmless are: no seed gives a wrong result without them.
+/// The barriers that are listed as harmless are harmless: without them, no seed gives a wrong
+/// result.
 #[test]
 fn removing_harmless_barriers_gives_correct_sums() {
     for step in STEPS {
@@ -119,7 +121,8 @@ fn removing_harmless_barriers_gives_correct_sums() {
     }
 }
 
-/// The verdict does not depend on the schedule: a mutant caught on one is caught on all.
+/// The verdict does not depend on the schedule: a mutant that is detected under one is detected
+/// under all.
 #[test]
 fn mutants_are_caught_on_every_schedule() {
     for step in STEPS {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the table of instructions (tests/ptx/*.ptx) on a real GPU and compares the results with the expected ones.
 
-Needs a GPU of sm_90 or later and its driver, nothing else.
+Needs only a GPU of sm_90 or later and its driver.
 """
 
 import ctypes
@@ -16,7 +16,7 @@ FORMATS = {"u8": "B", "s8": "b", "u16": "H", "s16": "h", "f16": "H", "bf16": "H"
 
 
 def number(ty, text):
-    """The bytes of a typed value, aligned by its own size by the caller."""
+    """Returns the bytes of a typed value; the caller aligns them to its size."""
     code = FORMATS[ty]
     if code in "fd":
         if text.startswith("0x"):

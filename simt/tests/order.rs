@@ -1,4 +1,4 @@
-//! Order through fences and atomics: accesses that do not race, and the time to find that out.
+//! Tests order through fences and atomics: such accesses do not race, and the check is fast.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use simt::{Arg, Module, Schedule};
 const SCHEDULES: [Schedule; 4] =
     [Schedule::Converged, Schedule::MinPc, Schedule::Adversarial(1), Schedule::Adversarial(2)];
 
-/// A kernel with one pointer, `%rd1`, and its thread index in `%r1`.
+/// Returns a kernel with one pointer, `%rd1`, and its thread index in `%r1`.
 fn module(body: &str) -> Module {
     let text = format!(
         ".version 7.8\n.target sm_70\n.address_size 64\n\
@@ -19,7 +19,7 @@ fn module(body: &str) -> Module {
     Module::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// Runs it on two zeros; returns the findings, the final values, and the time.
+/// Runs a kernel on two zeros; returns the findings, the final values, and the time.
 fn run(module: &Module, schedule: Schedule, grid: u32, block: u32) -> (Device, [u32; 2], Duration) {
     let mut device = Device::with(|config| config.schedule = schedule);
     let data = device.put(&[0; 8]);
@@ -31,7 +31,7 @@ fn run(module: &Module, schedule: Schedule, grid: u32, block: u32) -> (Device, [
     (device, [word(0), word(1)], took)
 }
 
-/// libcu++'s code for a sequentially consistent addition and a compare-and-swap loop.
+/// The code that libcu++ emits for a sequentially consistent addition and a compare-and-swap loop.
 const SEQUENTIAL: &str = "fence.sc.gpu;
     atom.add.acquire.gpu.global.u32 %r3, [%rd1+4], 1;
     fence.sc.gpu;
@@ -94,7 +94,7 @@ fn an_atomic_with_too_narrow_a_scope_observes_nothing() {
 
 #[test]
 fn a_reset_by_a_block_that_is_not_last_is_a_race() {
-    // The first block resets the words, while the others take their tickets.
+    // The first block resets the words while the other blocks take their tickets.
     let body = RESET.replace("FENCE", "").replace("ATOM", "add.relaxed.gpu");
     let module = module(&body.replace("%r4, %r3", "%r4, 0"));
     let (device, ..) = run(&module, Schedule::Converged, 9, 32);
@@ -103,7 +103,8 @@ fn a_reset_by_a_block_that_is_not_last_is_a_race() {
 
 #[test]
 fn observation_by_an_atomic_orders_no_other_memory() {
-    // Each block stores to the second word before its ticket, without a fence; the last one reads it.
+    // Each block stores to the second word before its ticket, without a fence; the last one reads
+    // it.
     let body = RESET.replace("FENCE", "").replace("ATOM", "add.relaxed.gpu");
     let body = body.replace("sub.u32 %r3, %r2, 1;", "sub.u32 %r3, %r2, 1;\nmov.u32 %r6, %ctaid.x;\nsetp.ne.u32 %p3, %r6, 0;\n@%p3 bra S;\nst.global.u32 [%rd1+4], %r6;\nS:");
     let module = module(&body.replace("mov.u32 %r5, 0;", "ld.global.u32 %r5, [%rd1+4];"));
@@ -138,7 +139,7 @@ fn a_volatile_flag_after_a_fence_is_no_race() {
         let (device, ..) = run(&flag(fence, ""), schedule, 2, 1);
         let faults: Vec<Fault> = device.findings().iter().map(|f| f.fault).collect();
         assert_eq!(faults, [Fault::DataRace], "{schedule}: {}", device.said());
-        // Without the first fence, both races are reported: the flag publishes nothing.
+        // Without the first fence, the flag publishes nothing, so both races are reported.
         let (device, ..) = run(&flag("", fence), schedule, 2, 1);
         let mut faults: Vec<Fault> = device.findings().iter().map(|f| f.fault).collect();
         faults.sort();
@@ -151,7 +152,7 @@ fn a_volatile_flag_after_a_fence_is_no_race() {
     }
 }
 
-/// One flag per fence: a later store may be visible before the flag.
+/// A fence covers one flag: a later store may be visible before the flag.
 #[test]
 fn a_fence_makes_one_flag() {
     let module = module(

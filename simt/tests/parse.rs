@@ -1,4 +1,4 @@
-//! All PTX that NVRTC emits for the steps, the corpus and the fixtures can be loaded.
+//! Tests that all PTX that NVRTC emits for the steps, the corpus and the fixtures can be loaded.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ fn ptx(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The files that cannot be loaded, one per line.
+/// Lists the files that cannot be loaded, one per line.
 fn missing(files: &[PathBuf]) -> String {
     let faults = files.iter().filter_map(|file| {
         let text = fs::read_to_string(file).unwrap();
@@ -40,7 +40,7 @@ fn the_corpus_loads() {
 #[test]
 fn the_fixtures_load() {
     let mut files = ptx(&folder("tests/faults"));
-    // That file is refused; `messages.rs` and `refused.rs` test the message.
+    // This file must be refused; `messages.rs` and `refused.rs` test the message.
     files.retain(|file| !file.ends_with("heap.ptx"));
     assert_eq!(missing(&files), "");
 }
@@ -60,7 +60,7 @@ fn the_steps_load() {
     assert_eq!(missing(&files), "");
 }
 
-/// The whole matrix of compilers and architectures, if it has been made:
+/// The whole matrix of compilers and architectures can be loaded. To test it, run
 /// `tests/corpus/make.py DIR --all ...`, then `SIMT_CORPUS=DIR cargo test -p simt`.
 #[test]
 fn the_whole_matrix_loads() {
@@ -68,7 +68,8 @@ fn the_whole_matrix_loads() {
     assert_eq!(missing(&ptx(Path::new(&dir))), "");
 }
 
-/// Code of another file is reported at its caller in the first file, at any depth.
+/// For code from another file, the reported line is that of its caller in the first file, at any
+/// depth.
 #[test]
 fn inlined_code_is_reported_at_its_caller() {
     let line = |loc: &str| {
@@ -85,7 +86,7 @@ fn inlined_code_is_reported_at_its_caller() {
     assert_eq!(line(".loc 2 7 3, function_name $L__info_string0+40, inlined_at 1 12 5"), 12);
     // Within the first file, the line is that of the code itself.
     assert_eq!(line(".loc 1 7 3, function_name $L__info_string0, inlined_at 1 12 5"), 7);
-    // Inlined twice: the line is that of the nearest caller in the first file.
+    // For code that is inlined twice, the line is that of the nearest caller in the first file.
     let deep = ".loc 2 7 3, function_name $L__info_string0, inlined_at 2 20 1, \
                 function_name $L__info_string1, inlined_at 1 30 9";
     assert_eq!(line(deep), 30);

@@ -2,7 +2,8 @@
 
 use std::process::Command;
 
-/// Runs the program, through the emulator that this variable names if its architecture is another.
+/// Returns a command for the program. If it is built for another architecture, the variable
+/// `REDUCE_RUNNER` names the emulator that runs it.
 fn program() -> Command {
     let runner = std::env::var("REDUCE_RUNNER").unwrap_or_default();
     let mut words = runner.split_whitespace().chain([env!("CARGO_BIN_EXE_simt")]);
@@ -11,7 +12,7 @@ fn program() -> Command {
     command
 }
 
-/// Standard output, standard error, and whether the program succeeds.
+/// Returns standard output, standard error, and whether the program succeeded.
 fn simt(args: &[&str]) -> (String, String, bool) {
     let out = program().args(args).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -32,7 +33,7 @@ fn run(name: &str, more: &[&str]) -> (String, String, bool) {
     simt(&args)
 }
 
-/// A wrong result comes with a hint; with the check it is a failure.
+/// A wrong result comes with a hint; if the check is on, the run fails.
 #[test]
 fn a_shuffle_from_an_inactive_lane_gets_a_hint() {
     let (out, error, fine) = run("absent_lane", &[]);
@@ -75,7 +76,7 @@ fn unsupported_features_are_listed_by_entry() {
     let (out, _, fine) = simt(&["check", &fixture("heap")]);
     assert!(!fine);
     assert!(out.starts_with("fine: can be run; "), "{out}");
-    assert!(out.contains("heap.ptx:46:2: the call of `malloc` at source line 3"), "{out}");
+    assert!(out.contains("heap.ptx:46:2: the call to `malloc` at source line 3"), "{out}");
     let (_, error, fine) = simt(&["run", &fixture("heap"), "--entry", "reduce"]);
     assert!(!fine && error.contains("entry `reduce` cannot be run"), "{error}");
 }
@@ -88,7 +89,7 @@ fn endless_files_and_full_outputs_are_refused() {
     let out = program().args(["check", &fixture("says")]).stdout(full).output().unwrap();
     assert!(!out.status.success());
     let error = String::from_utf8_lossy(&out.stderr);
-    assert!(error.starts_with("error: writing the result: "), "{error}");
+    assert!(error.starts_with("error: cannot write the result: "), "{error}");
     let (_, error, fine) = simt(&["run", &fixture("says"), "--arg", "buf:f32:10:/dev/zero"]);
     assert!(!fine && error.contains("/dev/zero has more bytes than the buffer"), "{error}");
 }

@@ -1,11 +1,12 @@
-//! Lanes, warps and blocks that wait for each other make progress; those that wait in vain are stopped.
+//! Tests that lanes, warps and blocks that wait for each other make progress, and that a launch is
+//! stopped if they wait in vain.
 
 use simt::{Arg, Config, Error, Gpu, Launch, Module, Schedule, TrapKind};
 
 const SCHEDULES: [Schedule; 4] =
     [Schedule::Converged, Schedule::MinPc, Schedule::Adversarial(3), Schedule::Adversarial(11)];
 
-/// Runs a body that may use `%rd1`, global memory of 64 zeros, and returns that memory.
+/// Runs a body in which `%rd1` points to 64 zeros in global memory; returns these words.
 fn run(body: &str, grid: u32, block: u32, schedule: Schedule) -> Result<Vec<u32>, Error> {
     let text = format!(
         ".version 8.4\n.target sm_90\n.address_size 64\n.visible .entry test(.param .u64 data)\n{{\n\
@@ -51,7 +52,8 @@ fn a_lock_taken_by_each_lane_in_turn() {
         st.global.u32 [%rd1+4], %r2;
         membar.gl;
         atom.global.exch.b32 %r3, [%rd1], 0;";
-    // At the reconvergence point after the loop, the lock's owner waits for the others until the scheduler releases it.
+    // At the reconvergence point after the loop, the lock's owner waits for the others until the
+    // scheduler releases it.
     for schedule in SCHEDULES {
         assert_eq!(run(body, 2, 12, schedule).unwrap()[1], 24, "{schedule}");
     }

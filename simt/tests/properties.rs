@@ -1,12 +1,12 @@
-//! Compares arithmetic with plain Rust for random operands; and tests invalid PTX.
+//! Compares arithmetic with plain Rust for random operands, and tests invalid PTX.
 
-#![allow(clippy::precedence)] // Products are shifted as the PTX manual writes it.
+#![allow(clippy::precedence)] // Products are shifted as in the PTX manual.
 
 use crate::common::{Device, ELEMENTS, Element, STEPS, launch};
 use proptest::prelude::*;
 use simt::{Arg, Module, Schedule};
 
-/// A kernel that applies an instruction to three operands per thread.
+/// Returns a kernel that applies an instruction to three operands per thread.
 fn kernel(ty: &str, result: &str, instruction: &str) -> Module {
     let (size, out) = (width(ty), width(result));
     let text = format!(
@@ -29,7 +29,7 @@ fn width(ty: &str) -> usize {
     ty[1..].parse::<usize>().unwrap() / 8
 }
 
-/// The bits of the results for rows of three operands.
+/// Returns the bits of the results for rows of three operands.
 fn run(module: &Module, ty: &str, result: &str, rows: &[[u64; 3]]) -> Vec<u64> {
     let (size, out) = (width(ty), width(result));
     let bytes: Vec<u8> =
@@ -43,7 +43,7 @@ fn run(module: &Module, ty: &str, result: &str, rows: &[[u64; 3]]) -> Vec<u64> {
     got.chunks(out).map(|c| c.iter().rev().fold(0, |v, &b| v << 8 | u64::from(b))).collect()
 }
 
-/// Operands, many of them edge cases.
+/// Generates operands, many of them edge cases.
 fn operand(bits: u32) -> impl Strategy<Value = u64> {
     let mask = u64::MAX >> (64 - bits);
     let floats = prop::sample::select(vec![
@@ -77,7 +77,7 @@ fn rows(bits: u32) -> impl Strategy<Value = Vec<[u64; 3]>> {
     prop::collection::vec([operand(bits), operand(bits), operand(bits)], 32..=96)
 }
 
-/// One bit pattern for all NaNs.
+/// Maps all NaNs to one bit pattern.
 fn f32_bits(x: f32) -> u64 {
     if x.is_nan() { 0x7fff_ffff } else { x.to_bits().into() }
 }
@@ -107,7 +107,7 @@ macro_rules! check {
     };
 }
 
-/// 32-bit operands as unsigned, signed, and float.
+/// Adapts a function of 32-bit operands: unsigned here; below, signed and float.
 fn w(f: impl Fn(u32, u32, u32) -> u32) -> impl Fn(u64, u64, u64) -> Option<u64> {
     move |a, b, c| Some(f(a as u32, b as u32, c as u32).into())
 }
@@ -172,7 +172,7 @@ proptest! {
                 (if len >= 32 { field } else { field & ((1 << len) - 1) }) as u32
             });
             "bfi.b32 %d, %a, 7, %b, 5;" => w(|a, b, _| {
-                // Here the insert has a fixed position in the second operand.
+                // The field has five bits; the second operand is its position.
                 let (pos, len) = (b & 255, 5);
                 let mask = (((1u64 << len) - 1) << pos.min(63)) as u32;
                 let put = (u64::from(a) << pos.min(63)) as u32;
@@ -236,7 +236,8 @@ proptest! {
             "rcp.rn.f32 %d, %a;" => f(|a, _, _| 1.0 / a);
             "add.ftz.f32 %d, %a, %b;" => f(|a, b, _| ftz(ftz(a) + ftz(b)));
             "mul.rn.ftz.f32 %d, %a, %b;" => |a, b, _| {
-                // Whether a product that rounds up to the smallest normal number is flushed is not tested here.
+                // Whether a product that rounds up to the smallest normal number is flushed is not
+                // tested here.
                 let x = ftz(f32::from_bits(a as u32)) * ftz(f32::from_bits(b as u32));
                 (x.abs() != f32::MIN_POSITIVE).then(|| f32_bits(ftz(x)))
             };
@@ -269,7 +270,8 @@ proptest! {
         check!(rows, "b64" -> "b32",
             "cvt.rn.f32.f64 %d, %a;" => |a, _, _| Some(f32_bits(f64::from_bits(a) as f32));
             "cvt.rzi.s32.f64 %d, %a;" => |a, _, _| {
-                // The manual converts NaN to 0 if the source is single precision, and to the smallest number here.
+                // By the manual, NaN becomes 0 if the source is in single precision, and the
+                // smallest number here.
                 let x = f64::from_bits(a);
                 Some(if x.is_nan() { 0x8000_0000 } else { (x as i32 as u32).into() })
             };
@@ -294,7 +296,7 @@ proptest! {
         }
     }
 
-    /// Any sum of any step, of any size.
+    /// Tests any step with any number of elements.
     #[test]
     fn sums(step in 0usize..7, element in 0usize..3, log in 6u32..=10, n in 0usize..3000, seed in any::<u64>()) {
         let (step, element, block) = (STEPS[step], ELEMENTS[element], 1 << log);
@@ -307,7 +309,7 @@ proptest! {
         prop_assert!(device.findings().is_empty(), "{}", device.said());
     }
 
-    /// Loading garbled PTX gives a module or an error, and never panics.
+    /// Garbled PTX gives a module or an error; loading it never panics.
     #[test]
     fn garbled_texts_are_errors(step in 0usize..7, cut in any::<prop::sample::Index>(), noise in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6)) {
         let ptx = STEPS[step].ptx(Element::F32);
@@ -324,7 +326,7 @@ proptest! {
     }
 }
 
-/// Each prefix of PTX, cut at a line, gives an error with a position, or a shorter module.
+/// Each prefix of PTX that ends at a line gives an error with a position, or a shorter module.
 #[test]
 fn truncated_texts_are_errors() {
     for step in [STEPS[0], STEPS[6]] {

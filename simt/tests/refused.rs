@@ -1,9 +1,10 @@
-//! PTX that cannot be run is refused: only the entry concerned if possible, and with an alternative.
+//! Tests how PTX that cannot be run is refused: only the entry in question if possible, and with an
+//! alternative.
 
 use crate::common::{Device, launch, module};
 use simt::{Module, Schedule};
 
-/// An unsupported call refuses only the entry that contains it.
+/// An unsupported call makes only the entry that contains it unusable.
 #[test]
 fn a_call_that_cannot_be_run_refuses_its_entry_alone() {
     let module = module("tests/faults/heap.ptx");
@@ -13,13 +14,13 @@ fn a_call_that_cannot_be_run_refuses_its_entry_alone() {
     let error = Device::new(Schedule::Converged).launch(&module, &launch).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "entry `reduce` cannot be run: PTX line 46, column 2: the call of `malloc` at source line \
-         3 cannot be run: there is no device heap; pass the kernel a buffer from the host instead; PTX line 63, column 2: the call of `free` at source line 6 cannot be run: \
+        "entry `reduce` cannot be run: PTX line 46, column 2: the call to `malloc` at source line \
+         3 cannot be run: there is no device heap; pass the kernel a buffer from the host instead; PTX line 63, column 2: the call to `free` at source line 6 cannot be run: \
          there is no device heap; pass the kernel a buffer from the host instead"
     );
 }
 
-/// An unknown instruction, an invalid statement, a directive: each refuses its entry.
+/// An unknown instruction, an invalid statement or a directive makes only its own entry unusable.
 #[test]
 fn unsupported_ptx_refuses_its_entry_alone() {
     for bad in ["tcgen05.mma.sync %r1;", "mov.u32 %r1 %r1;", ".branchtargets a, b;"] {
@@ -55,10 +56,14 @@ fn a_function_that_calls_itself_is_refused() {
         ".func again() { call again; ret; }\n.func other() { call.uni again, (); ret; }\n\
          .entry test() { call other; ret; }",
     );
-    assert!(said.contains("the call of `again` cannot be run: it calls itself"), "{said}");
+    assert!(
+        said.contains("the call to `again` cannot be run: the function calls itself"),
+        "{said}"
+    );
 }
 
-/// Features of a cooperative launch are named, as a call or as the registers that it sets.
+/// The message names cooperative launches, if the PTX calls their functions or reads their
+/// registers.
 #[test]
 fn a_cooperative_launch_is_named() {
     let said = refusal(
@@ -68,7 +73,7 @@ fn a_cooperative_launch_is_named() {
     );
     assert!(
         said.contains(
-            "the call of `cudaCGGetIntrinsicHandle` cannot be run: cooperative launches are not supported; launch one kernel for each phase instead"
+            "the call to `cudaCGGetIntrinsicHandle` cannot be run: cooperative launches are not supported; launch one kernel for each phase instead"
         ),
         "{said}"
     );
@@ -86,7 +91,7 @@ fn a_pointer_to_a_function_is_refused() {
         ".func f() { ret; }\n.entry test() { .reg .b64 %rd<2>;\nmov.u64 %rd1, 0;\n\
          call %rd1, (), proto;\nproto: .callprototype ()_ ();\nret; }",
     );
-    assert!(said.contains("a call through a pointer to a function cannot be run"), "{said}");
+    assert!(said.contains("a call through a function pointer cannot be run"), "{said}");
     let said = refusal(".entry test() { .reg .b64 %rd<2>;\ncall %rd1;\nret; }");
     assert!(said.contains("function pointers are not supported"), "{said}");
 }
@@ -94,10 +99,10 @@ fn a_pointer_to_a_function_is_refused() {
 #[test]
 fn a_function_takes_what_it_says() {
     let said = refusal(".func f(.param .b32 a) { ret; }\n.entry test() { call f; ret; }");
-    assert!(said.contains("the call of `f` passes 0 values, but the function takes 1"), "{said}");
+    assert!(said.contains("the call to `f` passes 0 values, but the function takes 1"), "{said}");
 }
 
-/// An argument must have the parameter's size.
+/// An argument must have the size of its parameter.
 #[test]
 fn an_argument_has_its_bytes() {
     let said = refusal(
@@ -107,7 +112,7 @@ fn an_argument_has_its_bytes() {
     assert!(said.contains("`a` has 4 bytes, but the parameter has 8"), "{said}");
 }
 
-/// Each of thirty functions calls the next one twice: the limit is reported, and without delay.
+/// If each of thirty functions calls the next one twice, the limit is reported without delay.
 #[test]
 fn calls_do_not_grow_without_bound() {
     let mut text = String::from(".func f30() { ret; }\n");
@@ -115,7 +120,7 @@ fn calls_do_not_grow_without_bound() {
         text += &format!(".func f{i}() {{ call f{}; call f{}; ret; }}\n", i + 1, i + 1);
     }
     let said = refusal(&format!("{text}.entry test() {{ call f0; ret; }}"));
-    assert!(said.contains("more than 262144 instructions, calls included"), "{said}");
+    assert!(said.contains("more than 262144 instructions, including its calls"), "{said}");
 }
 
 fn text_error(text: &str) -> String {

@@ -1,4 +1,5 @@
-//! Data from another block of a cluster is published by a wait whose scope includes that block.
+//! Tests that a wait publishes data from another block of a cluster only if its scope includes that
+//! block.
 
 use crate::common::{Device, launch};
 use simt::{Arg, Module, Schedule};

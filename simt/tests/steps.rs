@@ -1,4 +1,4 @@
-//! All seven steps compared with plain Rust, on every schedule, and their counts with the hardware's.
+//! Compares seven steps with plain Rust under every schedule, and their counts with the hardware's.
 
 use simt::{Arg, Config, Counters, Gpu, Launch, Module, Observer, Schedule};
 
@@ -27,7 +27,7 @@ const STEPS: [(&str, &str, &str, &str); 7] = ptx!(
     "v6-shuffle"
 );
 
-/// Sums on the device by repeated launches, until one value is left.
+/// Reduces on the device by repeated launches, until one value is left.
 fn sum<O: Observer>(
     gpu: &mut Gpu,
     step: usize,
@@ -83,7 +83,7 @@ fn check(schedule: Schedule) {
                 let data: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
                 let got = sum(&mut gpu, step, i32s, block, 4, &data, &mut ());
                 assert_eq!(i32::from_le_bytes(got.try_into().unwrap()), want, "{what} i32");
-                // Small integers: their sums are exact in any order.
+                // Sums of small integers are exact in any order.
                 let data: Vec<u8> = values.iter().flat_map(|v| (*v as f32).to_le_bytes()).collect();
                 let got = sum(&mut gpu, step, f32s, block, 4, &data, &mut ());
                 assert_eq!(f32::from_le_bytes(got.try_into().unwrap()), want as f32, "{what} f32");
@@ -115,11 +115,11 @@ fn adversarial_sums_are_correct() {
     check(Schedule::Adversarial(1));
 }
 
-/// ncu's counts on an H200 per full block of 256 threads; ours are exactly equal.
+/// The counts of ncu on an H200 for a full block of 256 threads; the interpreter's are equal.
 #[test]
 fn counts_equal_the_hardware_s() {
     let want = [
-        // loads, stores, wavefronts of each, conflicts of each, divergent branches
+        // The columns: loads, stores, wavefronts of each, conflicts of each, divergent branches.
         [95, 55, 95, 55, 0, 0, 48],
         [25, 20, 95, 55, 70, 35, 6],
         [25, 20, 25, 20, 0, 0, 6],

@@ -1,4 +1,4 @@
-//! The trace: lanes, banks and rounds of a block, as data and as JSON.
+//! Tests the trace: lanes, banks and rounds of a block, as data and as JSON.
 
 use crate::common::{Element, STEPS, launch};
 use simt::observe::Trace;
@@ -22,11 +22,12 @@ fn traced(step: usize, n: usize, block: u32) -> Trace {
 fn the_first_blocks_are_recorded_round_by_round() {
     let trace = traced(1, 256 * 5, 256);
     assert_eq!(trace.blocks.iter().map(|b| b.block).collect::<Vec<_>>(), [0, 1]);
-    // One round for the load, one for each halving of the distance, and the store after the last barrier.
+    // There is a round for the load, one for each halving of the distance, and one for the store
+    // after the last barrier.
     assert_eq!(trace.blocks[0].rounds.len(), 1 + 8 + 1);
 }
 
-/// As in the book's figures: in each round v1 has bank conflicts, and v2 has none.
+/// In each round, v1 has bank conflicts and v2 has none, as in the book's figures.
 #[test]
 fn conflicts_are_where_the_book_shows_them() {
     let conflicts = |step: usize| -> Vec<u32> {

@@ -1,4 +1,4 @@
-//! Uninitialised variables: tracked lane by lane, from the declaration to the use.
+//! Tests that uninitialized variables are tracked lane by lane, from the declaration to the use.
 
 use crate::common::{Device, launch};
 use simt::observe::{Fault, Finding};
@@ -6,7 +6,7 @@ use simt::{Arg, Module, Schedule};
 
 const SCHEDULES: [Schedule; 3] = [Schedule::Converged, Schedule::MinPc, Schedule::Adversarial(5)];
 
-/// A kernel with registers, parameters and the thread's index, and a body.
+/// Returns a kernel with a body, registers, parameters and the thread's index.
 fn module(body: &str) -> Module {
     let text = format!(
         ".version 8.4\n.target sm_80\n.address_size 64\n\
@@ -21,7 +21,7 @@ fn module(body: &str) -> Module {
     Module::parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
-/// The findings of 32 threads, which are the same under every schedule.
+/// Returns the findings for 32 threads, which must be the same under every schedule.
 #[track_caller]
 fn found(body: &str) -> Vec<Finding> {
     let module = module(body);
@@ -48,7 +48,7 @@ fn clean(body: &str) {
     assert!(findings.is_empty(), "{body}\n{}", findings[0]);
 }
 
-/// Expects one finding, with `times` lanes and these words.
+/// Expects one finding, for `times` lanes and with these words.
 #[track_caller]
 fn unset(body: &str, times: u64, words: &str) {
     match found(body).as_slice() {
@@ -64,7 +64,7 @@ fn unset(body: &str, times: u64, words: &str) {
 fn a_value_that_only_some_threads_load_is_found_where_it_is_stored() {
     let body = "@!%p1 bra join;\nld.global.u32 %r2, [%rd4];\njoin: st.shared.u32 [%r31], %r2;";
     unset(body, 12, "thread 20 stores, at PTX line 24, an uninitialised variable: initialize");
-    // The same with a predicated load, and with both paths covered.
+    // A predicated load gives the same finding. If both paths set the register, there is none.
     unset("@%p1 ld.global.u32 %r2, [%rd4];\nst.global.u32 [%rd5], %r2;", 12, "thread 20 stores");
     clean("@%p1 ld.global.u32 %r2, [%rd4];\n@!%p1 mov.u32 %r2, 0;\nst.global.u32 [%rd5], %r2;");
 }
@@ -119,7 +119,7 @@ fn a_value_that_is_selected_away_is_no_use() {
         "ld.global.u32 %r2, [%rd4];\nselp.b32 %r3, %r2, %r4, %p1;\nselp.b32 %r5, %r3, 0, %p1;\nst.global.u32 [%rd5], %r5;",
     );
     unset("selp.b32 %r5, 0, %r4, %p1;\nst.global.u32 [%rd5], %r5;", 12, "thread 20 stores");
-    // A condition that another one decides.
+    // If another condition decides the value of a condition, there is no finding.
     clean(
         "setp.eq.u32 %p2, %r4, 7;\nsetp.gt.u32 %p3, %r1, 99;\nand.pred %p4, %p2, %p3;\n@%p4 bra end;\nend:",
     );
@@ -128,16 +128,16 @@ fn a_value_that_is_selected_away_is_no_use() {
         12,
         "as a condition",
     );
-    // Bits that are masked out, and bytes that are not stored.
+    // There is no finding for bits that are masked out and bytes that are not stored.
     clean("and.b32 %r5, %r4, 0;\nst.global.u32 [%rd5], %r5;");
     clean(
         "mov.u32 %r2, 5;\nmov.b64 %rd9, {%r2, %r4};\ncvt.u32.u64 %r5, %rd9;\nst.global.u32 [%rd5], %r5;",
     );
-    // Computed, and never used.
+    // There is no finding for a result that is never used.
     clean("add.u32 %r5, %r4, 1;");
 }
 
-/// One lane has the value, and all take it from there: the usual way to add up for a warp.
+/// One lane has the value, and all lanes read it from there, as is usual for a sum of a warp.
 #[test]
 fn a_shuffle_hands_on_what_the_source_lane_holds() {
     let lead = "setp.eq.u32 %p2, %r1, 3;\n@%p2 ld.global.u32 %r2, [%rd4];\n";
@@ -175,7 +175,7 @@ fn padding_is_copied_and_not_accused() {
     let result = "ld.shared.u32 %r10, [%r31+8];\nst.global.u32 [%rd5], %r10;";
     clean(&format!("{fill}{copy}{result}"));
     clean(&format!("{fill}{copy}{copy}{result}"));
-    // To global memory and back: it still holds none where it was only copied.
+    // In global memory too, bytes that were only copied stay uninitialized.
     let out = "mul.wide.u32 %rd12, %r1, 16;\nadd.s64 %rd13, %rd2, %rd12;\n\
                ld.shared.u64 %rd14, [%r31+8];\nst.global.u64 [%rd13+8], %rd14;\n";
     clean(&format!("{fill}{copy}{out}"));
@@ -184,7 +184,7 @@ fn padding_is_copied_and_not_accused() {
     ));
     assert_eq!(findings.len(), 1, "{findings:?}");
     assert_eq!((findings[0].fault, findings[0].times), (Fault::Uninitialised, 32));
-    // The padding itself, computed with after the copy.
+    // Arithmetic on the padding itself, after the copy, is reported.
     let findings = found(&format!(
         "{fill}{copy}ld.shared.u32 %r11, [%r31+12];\nadd.u32 %r11, %r11, 1;\nst.global.u32 [%rd5], %r11;"
     ));

@@ -1,8 +1,8 @@
-//! A `__syncwarp()` that not all lanes of its mask execute together.
+//! Tests a `__syncwarp()` that not all lanes of its mask execute together.
 //!
-//! From sm_70 on, lanes may execute different ones, and exited lanes are not waited for. PTX for older
-//! targets requires all lanes at one instruction, in convergence (PTX manual,
-//! `bar.warp.sync`), on whichever GPU it runs; the check enforces that.
+//! From sm_70 on, lanes may execute different calls, and the barrier does not wait for exited
+//! lanes. PTX for older targets requires all lanes at one instruction, in convergence (PTX manual,
+//! `bar.warp.sync`), on any GPU; the check enforces that.
 
 use crate::common::{Device, launch};
 use simt::observe::Fault;
@@ -47,7 +47,7 @@ const APART: &str =
 const RETURNED: &str = "@!%p1 bra end;\nbar.warp.sync -1;\nend:";
 /// The mask names only the lanes that execute it.
 const NAMED: &str = "@!%p1 bra after;\nbar.warp.sync 0xffff;\nafter:\nbar.warp.sync -1;";
-/// Half of the warp waits for the block.
+/// Half of the warp waits at a block barrier.
 const BLOCK: &str = "@!%p1 bra after;\nbar.warp.sync -1;\nafter:\nbarrier.sync 0;";
 
 #[test]

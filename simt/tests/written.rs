@@ -1,13 +1,13 @@
-//! Memory that launches and the host wrote, and memory that was never written.
+//! Tests which memory counts as written by launches and the host, and which as never written.
 
-#![allow(clippy::single_range_in_vec_init)] // Lists with a single range.
+#![allow(clippy::single_range_in_vec_init)] // Some lists have a single range.
 
 use crate::common::{Device, launch};
 use simt::observe::Fault;
 use simt::{Arg, Module, Schedule};
 
-/// Each block with an odd index stores its index at its element; with `also`, thread 0 first reads that
-/// element.
+/// Each block with an odd index stores its index at its element; with `also`, thread 0 first reads
+/// that element.
 fn odd_blocks(also: &str) -> Module {
     let text = format!(
         ".version 8.4\n.target sm_60\n.address_size 64\n.visible .entry odd(.param .u64 out)\n{{\n\
@@ -34,7 +34,7 @@ fn the_host_can_query_unwritten_memory() {
     }
 }
 
-/// Writes before a launch was stopped count as written.
+/// Writes from before a launch was stopped count.
 #[test]
 fn a_stopped_launch_has_written() {
     let text = ".version 8.4\n.target sm_60\n.address_size 64\n.visible .entry stop(.param .u64 out)\n\
@@ -48,7 +48,7 @@ fn a_stopped_launch_has_written() {
     }
 }
 
-/// Memory that was written long ago becomes uninitialised at the host's request.
+/// Memory that was written long ago becomes uninitialized at the host's request.
 #[test]
 fn forgotten_memory_is_uninitialised() {
     let module = odd_blocks("");
@@ -57,7 +57,7 @@ fn forgotten_memory_is_uninitialised() {
     let launch = launch("odd", 8, 1, 0, vec![Arg::U64(out)]);
     device.launch(&module, &launch).unwrap();
     assert_eq!(device.checks.0.unwritten(out, 256), []);
-    // A part of it, from the middle of a line on.
+    // Only a part, from the middle of a line on.
     device.gpu.forget(out + 8, 100).unwrap();
     device.gpu.report_host_events(&mut device.checks);
     assert_eq!(device.checks.0.unwritten(out, 256), [out + 8..out + 108]);
@@ -67,18 +67,19 @@ fn forgotten_memory_is_uninitialised() {
         device.checks.0.unwritten(out, 256),
         [out + 8..out + 12, out + 16..out + 20, out + 24..out + 28, out + 32..out + 108]
     );
-    // Writes of the host count as written.
+    // Writes by the host count.
     device.gpu.fill(out, 0, 64).unwrap();
     device.gpu.report_host_events(&mut device.checks);
     assert_eq!(device.checks.0.unwritten(out, 256), [out + 64..out + 108]);
-    // All of it; beyond its end is nothing to forget.
+    // All of the memory; addresses beyond its end have nothing to forget.
     device.gpu.forget(out, 256).unwrap();
     device.gpu.report_host_events(&mut device.checks);
     assert_eq!(device.checks.0.unwritten(out, 256), [out..out + 256]);
     assert!(device.gpu.forget(out, 257).is_err());
 }
 
-/// An observer that starts late learns of memory that is forgotten from then on, and reports it.
+/// An observer that starts late tracks memory that is forgotten from then on, and reports reads of
+/// it.
 #[test]
 fn a_late_observer_learns_of_forgotten_memory() {
     let module = odd_blocks("ld.global.u32 %r3, [%rd3];");
@@ -112,7 +113,7 @@ fn a_read_of_forgotten_memory_is_found() {
     assert_eq!(findings[0].place, "`out[5]`");
 }
 
-/// A thread's local arrays have exact bounds, and are uninitialised at first.
+/// A thread's local arrays have exact bounds, and are uninitialized at first.
 #[test]
 fn local_memory_is_exact() {
     let run = |body: &str, schedule| {
@@ -134,7 +135,7 @@ fn local_memory_is_exact() {
             said.contains("reads byte 12 of its local memory at PTX line 11, which was never"),
             "{said}"
         );
-        // Another thread's write does not initialise this thread's memory.
+        // Another thread's write does not initialize this thread's memory.
         let one = "mov.u32 %r2, %tid.x;\nsetp.eq.u32 %p1, %r2, 5;\n\
                    @%p1 st.local.u32 [own], 1;\nld.local.u32 %r1, [own];";
         let (_, said) = run(one, schedule);

@@ -1,4 +1,4 @@
-// A thread loads two neighbours at once: two loads would read each sector twice.
+// A thread loads two neighbours with one instruction, because two loads would read each sector twice.
 struct alignas(2 * sizeof(Element)) Pair { Element data[2]; };
 
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)

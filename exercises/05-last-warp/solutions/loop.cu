@@ -1,4 +1,4 @@
-// The last warp works alone, in its own loop.
+// The last warp works alone in a loop of its own.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     extern __shared__ Element shared[];

@@ -1,4 +1,4 @@
-// A loop with compile-time bounds, which the compiler is told to unroll.
+// A pragma tells the compiler to unroll a loop with compile-time bounds.
 template <unsigned int Block>
 __device__ void reduce(const Element* in, Element* out, unsigned long long n)
 {

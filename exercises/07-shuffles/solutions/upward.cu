@@ -1,4 +1,4 @@
-// The last lane gets the sum of its warp, and the last warp adds these sums.
+// The last lane gets the sum of its warp, and the first warp adds these sums.
 template <unsigned int Block>
 __device__ void reduce(const Element* in, Element* out, unsigned long long n)
 {

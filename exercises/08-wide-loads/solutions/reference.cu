@@ -1,4 +1,4 @@
-// Sixteen bytes per load, in a grid-stride loop.
+// A grid-stride loop loads sixteen bytes at once.
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element);
 

@@ -1,4 +1,4 @@
-// Equal chunks whose number depends on n alone: the bits do not depend on the blocks that add them.
+// The number of equal chunks depends on n alone, so the bits do not depend on the blocks that add them.
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element);
 
@@ -20,7 +20,7 @@ __device__ Element tree(Element sum)
 {
     __shared__ Element shared[32];
     unsigned int tid = threadIdx.x;
-    __syncthreads(); // The previous values have been read.
+    __syncthreads(); // All threads have read the previous values.
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     if (tid % 32 == 0) shared[tid / 32] = sum;
     __syncthreads();
@@ -35,7 +35,7 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
                                   Element* partials, unsigned int* tickets)
 {
     __shared__ bool last;
-    // As many chunks as tiles, but at most one for each thread of the last block.
+    // There are as many chunks as tiles, but at most one for each thread of the last block.
     unsigned long long tiles = (n / Width + blockDim.x - 1) / blockDim.x;
     unsigned int parts = max(1ull, min(tiles, 256ull));
     unsigned long long part = (n / Width + parts - 1) / parts;

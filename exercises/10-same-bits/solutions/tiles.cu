@@ -1,4 +1,4 @@
-// Chunks of one size, or larger ones if there would be too many.
+// Each chunk has 2048 elements, or more if there would be too many chunks.
 // The sum of the elements of chunk p that a thread loads; a chunk has `part` elements.
 __device__ Element share(const Element* in, unsigned long long n, unsigned long long part, unsigned int p)
 {
@@ -13,7 +13,7 @@ __device__ Element tree(Element sum)
 {
     __shared__ Element shared[32];
     unsigned int tid = threadIdx.x;
-    __syncthreads(); // The previous values have been read.
+    __syncthreads(); // All threads have read the previous values.
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     if (tid % 32 == 0) shared[tid / 32] = sum;
     __syncthreads();

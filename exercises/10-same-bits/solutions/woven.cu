@@ -15,7 +15,7 @@ __device__ Element tree(Element sum)
 {
     __shared__ Element shared[32];
     unsigned int tid = threadIdx.x;
-    __syncthreads(); // The previous values have been read.
+    __syncthreads(); // All threads have read the previous values.
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     if (tid % 32 == 0) shared[tid / 32] = sum;
     __syncthreads();

@@ -1,4 +1,4 @@
-// The upper half is added to the lower half, which is the larger one if they differ.
+// The upper half is added to the lower half, which is larger if the number of values is odd.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     extern __shared__ Element shared[];

@@ -1,4 +1,4 @@
-// Each warp gets one value by shuffles; thread 0 adds these few.
+// Each warp gets one value by shuffles, and thread 0 adds these values.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     extern __shared__ Element shared[];

@@ -1,4 +1,4 @@
-// By shuffles; max() ignores NaN.
+// Lanes exchange their maxima by shuffles; max() ignores NaN.
 // The lowest Element: minus infinity, or the smallest int.
 __device__ Element lowest()
 {

@@ -17,7 +17,7 @@ extern "C" __global__ void reduce(const Element* in, Element* sums, Element* max
     Element sum = a + b, most = i < n ? a : lowest();
     if (i + blockDim.x < n && b > most) most = b;
 
-    // Reduce: each warp to one pair, then the first warp those pairs.
+    // Reduce: each warp to one pair, then those pairs in the first warp.
     for (int s = 16; s > 0; s /= 2) {
         sum += __shfl_down_sync(0xffffffff, sum, s);
         most = max(most, __shfl_down_sync(0xffffffff, most, s));

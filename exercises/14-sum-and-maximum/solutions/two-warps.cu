@@ -1,4 +1,4 @@
-// After the barrier one warp adds the sums while another finds the maximum.
+// After the barrier, one warp adds the sums while another finds the maximum.
 // The lowest Element: minus infinity, or the smallest int.
 __device__ Element lowest()
 {

@@ -7,7 +7,7 @@ use compiler::{Compiler, ELEMENTS, Error, Kind, Unit, beside, woven};
 
 use crate::exercise::shown;
 
-/// The compiler that was chosen, or any; without one, NVRTC is downloaded.
+/// Returns the requested compiler, or any if none is requested. If there is none, downloads NVRTC.
 ///
 /// # Errors
 /// No compiler is available, and NVRTC cannot be downloaded.
@@ -16,14 +16,14 @@ pub fn compiler(asked: Option<Kind>) -> Result<Compiler> {
         Err(Error::Missing(_)) if asked != Some(Kind::Clang) => {}
         found => return Ok(found?),
     }
-    let missing = "there is no compiler for your kernel: `cargo x nvrtc` downloads NVRTC when \
-                   there is a network; `apt install clang-19` or another clang works too";
+    let missing = "no compiler for your kernel is available: run `cargo x nvrtc` to download NVRTC, \
+                   or install clang, for example by `apt install clang-19`";
     xtask::install_nvrtc().context(missing)?;
     Ok(Compiler::find(asked)?)
 }
 
-/// Compiles a kernel for each element type. A compiler's message about the kernel is no error of the
-/// program: its first message is returned.
+/// Compiles a kernel for each element type. If the compiler rejects the kernel, the inner error is
+/// the compiler's first message.
 ///
 /// # Errors
 /// A file is missing, or the compiler cannot be called.
@@ -45,7 +45,7 @@ pub fn compile(
     Ok(Ok(made))
 }
 
-/// The first error in a compiler's log, with the lines that belong to it.
+/// Returns the first error in a compiler's log, with the lines that belong to it.
 pub fn first(log: &str) -> String {
     let is_error = |line: &str| line.contains("error:") || line.contains("error #");
     let starts =
@@ -57,14 +57,14 @@ pub fn first(log: &str) -> String {
     let mut said = [&[head][..], &rest].concat().join("\n");
     if let Some(old) = judge::OLD.iter().find(|old| names(head, old)) {
         said += &format!(
-            "\n`{old}` is `{old}_sync` since CUDA 9: its first argument names the lanes that take part, \
-             0xffffffff for all of a warp"
+            "\n`{old}_sync` replaced `{old}` in CUDA 9: its first argument is a mask of the lanes that \
+             take part, 0xffffffff for a whole warp"
         );
     }
     said
 }
 
-/// Whether a message names an identifier.
+/// Returns whether a message names an identifier.
 fn names(message: &str, identifier: &str) -> bool {
     message.contains(&format!("\"{identifier}\"")) || message.contains(&format!("'{identifier}'"))
 }
@@ -84,12 +84,10 @@ mod tests {
         );
         assert_eq!(first("something else"), "something else");
         let old = first("k.cu(3): error: identifier \"__shfl_down\" is undefined");
-        assert!(
-            old.ends_with("0xffffffff for all of a warp") && old.contains("`__shfl_down_sync`")
-        );
+        assert!(old.ends_with("0xffffffff for a whole warp") && old.contains("`__shfl_down_sync`"));
         let old = first(
             "k.cu:3:2: error: use of undeclared identifier '__any'; did you mean '__any_sync'?",
         );
-        assert!(old.contains("`__any` is `__any_sync`"), "{old}");
+        assert!(old.contains("`__any_sync` replaced `__any`"), "{old}");
     }
 }

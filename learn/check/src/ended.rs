@@ -3,7 +3,7 @@
 /// The outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// It succeeded.
+    /// The call succeeded.
     Well,
     /// The kernel failed.
     Failed,

@@ -1,4 +1,5 @@
-//! An exercise in `exercises/`: the reader's file, the task, the hints, the solutions.
+//! Finds the parts of an exercise in `exercises/`: the reader's file, the task, the hints and the
+//! solutions.
 
 use std::{
     fs,
@@ -29,18 +30,18 @@ impl Exercise {
         }
     }
 
-    /// The file that the reader writes.
+    /// Returns the path of the file that the reader writes.
     pub fn kernel(&self) -> PathBuf {
         self.folder.join("kernel.cu")
     }
 
-    /// Whether a path leads to that file, in any spelling.
+    /// Returns whether a path, in any spelling, leads to that file.
     pub fn is_own(&self, path: &Path) -> bool {
         let whole = |path: &Path| fs::canonicalize(path).ok();
         whole(path).is_some_and(|path| Some(path) == whole(&self.kernel()))
     }
 
-    /// The task in Markdown, and its hints.
+    /// Returns the task in Markdown, and its hints.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -51,7 +52,7 @@ impl Exercise {
         Ok((asked, parts.collect()))
     }
 
-    /// The solutions, the reference first: the name and source of each.
+    /// Returns the name and source of each solution, the reference first.
     ///
     /// # Errors
     /// The folder cannot be read.
@@ -70,7 +71,7 @@ impl Exercise {
     }
 }
 
-/// The folder of all exercises.
+/// Returns the folder of all exercises.
 pub fn exercises() -> PathBuf {
     xtask::root().join("exercises")
 }
@@ -80,7 +81,7 @@ pub(crate) fn read(path: &Path) -> Result<String> {
     fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))
 }
 
-/// The path that messages show: relative to this folder if it lies below.
+/// Returns a path as messages show it: relative to the current folder if the path lies below it.
 pub(crate) fn shown(path: &Path) -> String {
     let here = std::env::current_dir().unwrap_or_default();
     path.strip_prefix(here).unwrap_or(path).display().to_string()

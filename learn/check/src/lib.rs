@@ -1,10 +1,10 @@
 //! `cargo x check`: judges the kernel of an exercise, and reports the first thing to fix.
 //!
-//! [`judge`] does the judging, and needs no files and no clock. This crate has the rest: the
-//! exercises' folders, compilers, progress, watching, printing. [`mutants`] tests the judge.
+//! [`judge`] judges, without files or a clock. This crate has the rest: the exercises' folders,
+//! compilers, progress, watching and printing. [`mutants`] tests the judge.
 #![forbid(unsafe_code)]
 
-/// Prints a line. An error on standard output is returned, not a panic.
+/// Prints a line. Returns an error on standard output instead of panicking.
 macro_rules! say {
     ($($words:tt)*) => {{
         use std::io::Write as _;
@@ -39,7 +39,7 @@ use progress::{Known, Progress};
 /// Runs the command.
 ///
 /// # Errors
-/// The reason why a kernel cannot be judged, as a sentence.
+/// A sentence that states why a kernel cannot be judged.
 pub fn run(options: &Options) -> Result<Ended> {
     let mut progress = Progress::load(options.progress.as_deref());
     if options.list {
@@ -50,7 +50,7 @@ pub fn run(options: &Options) -> Result<Ended> {
     }
     let open = || TASKS.iter().map(|task| task.number).find(|number| !progress.of(*number).passed);
     let Some(number) = options.number.or_else(open) else {
-        say!("all {} exercises are passed; `cargo x check 1` checks one again", TASKS.len());
+        say!("you have passed all {} exercises; `cargo x check 1` checks one again", TASKS.len());
         return Ok(Ended::Well);
     };
     let exercise = Exercise::of(number)?;
@@ -82,7 +82,7 @@ pub fn run(options: &Options) -> Result<Ended> {
         Ok(ended)
     };
     if options.watch {
-        say!("watching {}; Ctrl-C ends it", shown(&path));
+        say!("watching {}; press Ctrl-C to stop", shown(&path));
         return watch::watch(&path, |source| {
             let ended = check(source)?;
             say!("");
@@ -126,7 +126,11 @@ fn checked(
     let verdict = match judged(exercise, compiler, source, path, seed)? {
         Ok(verdict) => verdict,
         Err(message) => {
-            say!("exercise {}: {}\n  {compiler} rejects it:\n{message}", task.number, task.name);
+            say!(
+                "exercise {}: {}\n  {compiler} rejects the kernel:\n{message}",
+                task.number,
+                task.name
+            );
             return Ok(Ended::Failed);
         }
     };
@@ -144,7 +148,7 @@ fn checked(
     let left = |number: &usize| *number > task.number;
     match TASKS.iter().map(|task| task.number).find(left) {
         Some(next) => say!("passed (seed {seed}). Next: cargo x check {next}"),
-        None => say!("passed (seed {seed}). That was the last one."),
+        None => say!("passed (seed {seed}). That was the last exercise."),
     }
     Ok(Ended::Well)
 }
@@ -169,7 +173,7 @@ fn asked(exercise: &Exercise) -> Result<Ended> {
     Ok(Ended::Well)
 }
 
-/// Prints the next hint; after the last one, the last one again.
+/// Prints the next hint. After the last hint, prints that one again.
 fn hint(exercise: &Exercise, progress: &mut Progress) -> Result<Ended> {
     let (_, hints) = exercise.text()?;
     let (number, known) = (exercise.task.number, progress.of(exercise.task.number));
@@ -183,7 +187,7 @@ fn hint(exercise: &Exercise, progress: &mut Progress) -> Result<Ended> {
     }
     let seen = many.min(known.hints.saturating_add(1));
     if seen == many {
-        say!("\nThat was the last one. `cargo x check {number} --show` shows a solution.");
+        say!("\nThat was the last hint. `cargo x check {number} --show` shows a solution.");
     }
     progress.note(number, Known { hints: seen, ..known })?;
     Ok(Ended::Well)
@@ -192,7 +196,7 @@ fn hint(exercise: &Exercise, progress: &mut Progress) -> Result<Ended> {
 /// Prints a solution, after a confirmation.
 fn show(exercise: &Exercise) -> Result<Ended> {
     let number = exercise.task.number;
-    write!(io::stdout(), "Show a solution of exercise {number}, {}? [y/N] ", exercise.task.name)?;
+    write!(io::stdout(), "Show a solution to exercise {number}, {}? [y/N] ", exercise.task.name)?;
     io::stdout().flush()?;
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer)?;

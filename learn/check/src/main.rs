@@ -1,4 +1,4 @@
-//! `cargo run -p check -- 3`, which is `cargo x check 3`.
+//! The program `check`: `cargo run -p check -- 3` is the same as `cargo x check 3`.
 
 use std::{
     io::{self, ErrorKind, Write},
@@ -14,7 +14,7 @@ fn main() -> ExitCode {
         Ok(Ended::Failed) => return ExitCode::FAILURE,
         Err(error) => error,
     };
-    // A reader that closed the pipe, such as `head`, is no failure.
+    // If a reader such as `head` has closed the pipe, that is no failure.
     if error.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == ErrorKind::BrokenPipe) {
         return ExitCode::SUCCESS;
     }

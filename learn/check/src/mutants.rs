@@ -1,7 +1,9 @@
-//! Tests the judge: each correct solution is changed in one place, and the judge must reject the result.
+//! Tests the judge: changes each correct solution in one place, and requires that the judge rejects
+//! it.
 //!
-//! A mutant that passes is listed in `learn/check/harmless.txt`, with the reason why it is as correct as
-//! its original, or why no test can tell them apart. A mutant that compiles to the same PTX does not count.
+//! `learn/check/harmless.txt` lists the mutants that pass, each with the reason why it is as
+//! correct as its original, or why no test can tell them apart. A mutant that compiles to the same
+//! PTX does not count.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -18,13 +20,13 @@ use crate::{
 /// A solution with one change.
 #[derive(Clone, Debug)]
 pub struct Mutant {
-    /// The place and the change: its name in `learn/check/harmless.txt`.
+    /// The place and the change, which are its name in `learn/check/harmless.txt`.
     pub name: String,
     /// The source.
     pub source: String,
 }
 
-/// Replacements for words of their own.
+/// The replacements for words and operators that stand alone.
 const WORDS: &[(&str, &[&str])] = &[
     ("__syncthreads();", &[""]),
     ("__syncwarp();", &[""]),
@@ -59,12 +61,12 @@ const WORDS: &[(&str, &[&str])] = &[
     ("%", &["/"]),
 ];
 
-/// Every mutant of a source.
+/// Returns every mutant of a source.
 pub fn of(of: &str, source: &str) -> Vec<Mutant> {
     let mut all = Vec::new();
     let lines: Vec<&str> = source.lines().collect();
     for (at, line) in lines.iter().enumerate() {
-        // The declaration of a kernel is its interface to the host, and macros generate it.
+        // A kernel's declaration, which macros may generate, is its interface to the host.
         if line.contains("__global__") || line.contains("#define") || line.contains("ENTRY(") {
             continue;
         }
@@ -86,7 +88,7 @@ pub fn of(of: &str, source: &str) -> Vec<Mutant> {
     all
 }
 
-/// The possible changes of a line of code: the old text, the new one, and the position.
+/// Returns the possible changes to a line of code: the old text, the new text, and the position.
 fn changes(code: &str) -> Vec<(String, String, usize)> {
     let mut found = Vec::new();
     let bytes = code.as_bytes();
@@ -103,7 +105,8 @@ fn changes(code: &str) -> Vec<(String, String, usize)> {
                     && (from.ends_with([';', ')']) || !wordy(end))
                     && !code[end..].starts_with('<')
             } else {
-                // With a space on both sides it is an operation, not a pointer or template.
+                // With a space on both sides, it is an operator, not a part of a pointer or
+                // template.
                 !before.is_some_and(operator)
                     && !operator(end)
                     && before.is_some_and(|b| bytes[b] == b' ')
@@ -114,7 +117,7 @@ fn changes(code: &str) -> Vec<(String, String, usize)> {
             }
         }
     }
-    // Integers, plus and minus one.
+    // Replaces integers with their neighbours.
     let mut at = 0;
     while at < code.len() {
         let digits = bytes[at..].iter().take_while(|b| b.is_ascii_digit()).count();
@@ -130,7 +133,7 @@ fn changes(code: &str) -> Vec<(String, String, usize)> {
         }
         at = end.max(at + 1);
     }
-    // Conditions that are always true, or never.
+    // Replaces conditions with true and false.
     for (place, _) in code.match_indices("if (") {
         let (mut depth, mut end) = (0, place + 3);
         for b in &bytes[end..] {
@@ -149,16 +152,16 @@ fn changes(code: &str) -> Vec<(String, String, usize)> {
     found
 }
 
-/// The fate of a mutant.
+/// The result for a mutant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// The compiler rejects it.
+    /// The compiler rejected it.
     NoKernel,
-    /// It compiles to the same PTX.
+    /// It compiled to the same PTX.
     Same,
     /// The judge rejected it at this stage.
     Rejected(Stage),
-    /// It passed.
+    /// The mutant passed.
     Passed,
 }
 
@@ -187,12 +190,12 @@ pub fn fate(
     Ok(verdict.failure.map_or(Fate::Passed, |failure| Fate::Rejected(failure.stage)))
 }
 
-/// Lines of PTX without source locations.
+/// Returns the lines of PTX without source locations.
 fn instructions(ptx: &str) -> impl Iterator<Item = &str> {
     ptx.lines().take_while(|line| !line.contains(".section")).filter(|line| !line.contains(".loc"))
 }
 
-/// The names in `learn/check/harmless.txt`; the reason stands above them.
+/// Returns the names in `learn/check/harmless.txt`; each group has a reason above it.
 ///
 /// # Errors
 /// The file cannot be read, or a name in it has no reason.
@@ -210,7 +213,7 @@ pub fn harmless() -> Result<Vec<String>> {
     Ok(known)
 }
 
-/// Whether a listed name matches; `*` stands for anything.
+/// Returns whether a listed name matches; `*` stands for any text.
 fn means(known: &str, name: &str) -> bool {
     let Some((first, rest)) = known.split_once('*') else { return known == name };
     name.starts_with(first) && rest.split('*').all(|part| name.contains(part))
@@ -219,15 +222,15 @@ fn means(known: &str, name: &str) -> bool {
 /// The results for many mutants.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
-    /// Numbers rejected at each stage.
+    /// The numbers of mutants that were rejected at each stage.
     pub rejected: [usize; 3],
-    /// Numbers that do not compile, and that compile to the same PTX.
+    /// The numbers of mutants that do not compile, and that compile to the same PTX.
     pub none: [usize; 2],
-    /// Passed, and listed as harmless.
+    /// The mutants that passed, and are listed as harmless.
     pub harmless: Vec<String>,
-    /// Passed, and not listed.
+    /// The mutants that passed, and are not listed.
     pub unknown: Vec<String>,
-    /// Listed as harmless, but rejected.
+    /// The mutants that are listed as harmless, but were rejected.
     pub stale: Vec<String>,
 }
 
@@ -267,7 +270,7 @@ pub fn tally(number: Option<usize>, step: usize, compiler: &Compiler) -> Result<
     Ok(tally)
 }
 
-/// `cargo x check --mutants`: prints the numbers, and the mutants that passed.
+/// Runs `cargo x check --mutants`: prints the numbers, and the mutants that passed.
 pub(crate) fn run(number: Option<usize>, step: usize, asked: Option<Kind>) -> Result<Ended> {
     let compiler = compile::compiler(asked)?;
     let tally = tally(number, step.max(1), &compiler)?;
@@ -275,7 +278,7 @@ pub(crate) fn run(number: Option<usize>, step: usize, asked: Option<Kind>) -> Re
     let (harmless, unknown) = (tally.harmless.len(), tally.unknown.len());
     say!(
         "{} mutants: {} rejected ({right} wrong, {clean} not clean, {budget} over a budget), \
-         {harmless} harmless; and {no_kernel} that do not compile, {same} that compile to the same",
+         {harmless} harmless; {no_kernel} more do not compile, and {same} compile to the same PTX",
         right + clean + budget + harmless + unknown,
         right + clean + budget
     );

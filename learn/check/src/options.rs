@@ -12,7 +12,7 @@ use compiler::Kind;
 #[derive(Parser, Debug)]
 #[command(name = "check", bin_name = "cargo x check", version, term_width = 80)]
 pub struct Options {
-    /// The exercise, from 1; by default the first that you have not passed
+    /// The exercise, from 1; by default, the first that you have not passed
     pub number: Option<usize>,
     /// List all exercises and your progress
     #[arg(long)]
@@ -29,19 +29,19 @@ pub struct Options {
     /// Show a solution, after a confirmation
     #[arg(long, conflicts_with = "list")]
     pub show: bool,
-    /// Judge another file than the exercise's own; a pass is not recorded
+    /// Judge this file instead of the exercise's own; a pass is not recorded
     #[arg(long, value_name = "FILE")]
     pub kernel: Option<PathBuf>,
-    /// Repeat the numbers and orders of an earlier check: the seed that it printed
+    /// The seed that an earlier check printed, to repeat its numbers and orders
     #[arg(long)]
     pub seed: Option<u64>,
-    /// nvrtc or clang; by default NVRTC, or clang if there is no NVRTC
+    /// nvrtc or clang; by default, NVRTC, or clang if there is no NVRTC
     #[arg(long)]
     pub compiler: Option<Kind>,
-    /// Use another file than exercises/progress.txt
+    /// Record your progress in this file instead of exercises/progress.txt
     #[arg(long, value_name = "FILE")]
     pub progress: Option<PathBuf>,
-    /// Test the judge: make every EVERY-th mutant of the solutions, and check that it is rejected
+    /// Test the judge: check that it rejects every EVERY-th mutant of the solutions
     #[arg(long, value_name = "EVERY", num_args = 0..=1, default_missing_value = "1")]
     pub mutants: Option<usize>,
 }

@@ -1,4 +1,4 @@
-//! The reader's progress: a text file that the reader may read, change or delete.
+//! Stores the reader's progress in a text file, which the reader may read, change or delete.
 
 use std::{
     collections::BTreeMap,
@@ -20,16 +20,16 @@ pub(crate) struct Progress {
 /// The progress in one exercise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Known {
-    /// Whether it was passed once.
+    /// Whether the exercise has been passed.
     pub(crate) passed: bool,
-    /// Hints that were seen.
+    /// The number of hints that the reader has seen.
     pub(crate) hints: usize,
 }
 
 const HEAD: &str = "Your progress in `cargo x check`. You may change or delete this file.\n\n";
 
 impl Progress {
-    /// Loads a file, by default the usual one; empty if the file does not exist.
+    /// Loads `other`, or else the default file. If the file does not exist, the progress is empty.
     pub(crate) fn load(other: Option<&Path>) -> Progress {
         let file = other.map_or_else(|| exercises().join("progress.txt"), Path::to_owned);
         // An invalid byte damages only its own line.
@@ -51,7 +51,7 @@ impl Progress {
         Progress { known: text.lines().filter_map(line).collect(), file: PathBuf::new() }
     }
 
-    /// The progress in one exercise.
+    /// Returns the progress in one exercise.
     pub(crate) fn of(&self, number: usize) -> Known {
         self.known.get(&number).copied().unwrap_or_default()
     }
@@ -70,7 +70,8 @@ impl Progress {
             .with_context(|| format!("writing {}", self.file.display()))
     }
 
-    /// A file with the line of one exercise replaced or added; all else stays as the reader has it.
+    /// Returns a file with the line of one exercise replaced or added. All other lines stay the
+    /// same.
     fn noted(&self, old: &[u8], number: usize) -> Vec<u8> {
         if old.is_empty() {
             return self.text().into_bytes();
@@ -84,7 +85,7 @@ impl Progress {
         if lines.last().is_some_and(|line| line.is_empty()) {
             lines.pop();
         }
-        // Of several lines of one exercise the last counts.
+        // If an exercise has several lines, the last one counts.
         match lines.iter().rposition(|line| is_its(line)) {
             Some(at) => lines[at] = new.as_bytes(),
             None => lines.push(new.as_bytes()),

@@ -1,4 +1,4 @@
-//! Watches a file for changes, however an editor saves it.
+//! Watches a file for changes, in whatever way an editor saves it.
 
 use std::{fs, path::Path, thread, time::Duration};
 
@@ -10,7 +10,7 @@ use crate::ended::Ended;
 /// overwrites or replaces it, or how coarse the file system's timestamps are.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Calls a function for each new content of a file, for ever.
+/// Calls a function for each new content of a file; returns only if the function fails.
 pub(crate) fn watch(path: &Path, mut each: impl FnMut(&str) -> Result<Ended>) -> Result<Ended> {
     let mut last = None;
     loop {

@@ -1,18 +1,19 @@
-//! Attacks on the judge, each with the verdict that it must get; and correct kernels in other styles.
+//! Runs attacks on the judge, each with its required verdict, and correct kernels in other styles.
 //!
-//! `learn/check/attacks/` holds them. A file is a list of entries:
+//! The files in `learn/check/attacks/` are lists of entries:
 //!
 //! ```text
 //! ## what the kernel does
 //! 1 2 3: budget loads
-//! (a kernel for these exercises, behind `frame.cu`)
+//! (a kernel for these exercises, appended to `frame.cu`)
 //! ## what the kernel does
 //! edit 9 10: correct tickets[0]
 //! - old text in the reference solution
 //! + new text
 //! ```
 //!
-//! The word after the colon is the stage that must reject it, or `passes`; the words after it are in the message.
+//! The word after the colon is the stage that must reject the kernel, or `passes`. The message must
+//! contain the words after it.
 
 mod said;
 
@@ -65,7 +66,7 @@ fn attacks(file: &str) -> Vec<Attack> {
     all
 }
 
-/// A source with pairs of `- old` and `+ new` applied; each old text occurs at least once.
+/// Applies pairs of `- old` and `+ new` to a source; each old text must occur at least once.
 fn changed(what: &str, mut source: String, edits: &[&str]) -> String {
     let mut old: Option<&str> = None;
     for line in edits.iter().filter(|line| !line.trim().is_empty()) {
@@ -83,7 +84,7 @@ fn changed(what: &str, mut source: String, edits: &[&str]) -> String {
     source
 }
 
-/// The difference between the verdict and the listed one.
+/// Describes the difference between the verdict and the listed one, if there is one.
 fn fault(compiler: &Compiler, attack: &Attack, seed: u64) -> Option<String> {
     let exercise = Exercise::of(attack.task).unwrap();
     let path = std::path::Path::new("kernel.cu");
@@ -109,7 +110,7 @@ fn judged(files: &[&str], step: usize) {
     let chosen: Vec<&Attack> = all.iter().skip(step / 2).step_by(step).collect();
     let faults: Vec<String> =
         (0..).zip(&chosen).filter_map(|(at, attack)| fault(&compiler, attack, at)).collect();
-    // The messages of the two compilers' kernels differ: their instructions do.
+    // The two compilers emit different instructions, so the messages differ too.
     let exact = matches!(compiler, Compiler::Nvrtc(_));
     let (wrong, many) = (faults.len(), chosen.len());
     assert!(faults.is_empty() || !exact, "{wrong} of {many}:\n{}", faults.join("\n"));

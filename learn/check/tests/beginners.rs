@@ -1,5 +1,5 @@
-//! Thirteen mistakes of a beginner in the exercises 1 to 5, and the message for each. Every message names a line, a
-//! size or a count.
+//! Tests the messages for thirteen mistakes of a beginner in exercises 1 to 5. Every message names
+//! a line, a size or a count.
 
 mod said;
 

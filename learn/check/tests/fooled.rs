@@ -1,20 +1,22 @@
-//! Faults that other judges do not detect.
+//! Tests faults that other judges do not detect.
 //!
-//! GPU-Puzzles#14 passes without its barrier; mojo-gpu-puzzles#31 has equal inputs, which hide a wrong
-//! index; leetgpu-challenges#134 has no length below 4; tensara#5 has a tolerance.
+//! * GPU-Puzzles#14 passes without its barrier.
+//! * mojo-gpu-puzzles#31 has equal inputs, which hide a wrong index.
+//! * leetgpu-challenges#134 has no length below 4.
+//! * tensara#5 has a tolerance.
 
 mod said;
 
 use said::{compiler, edited, reference, said};
 
-/// The kernel of an exercise with another body.
+/// Returns the kernel of an exercise with another body.
 fn body(text: &str) -> String {
     format!(
         "extern \"C\" __global__ void reduce(const Element* in, Element* out, unsigned long long n)\n{{\n{text}\n}}\n"
     )
 }
 
-/// The kernel is rejected with these words.
+/// Checks that the kernel is rejected with these words.
 #[track_caller]
 fn rejected(number: usize, source: &str, words: &[&str]) {
     let Some(compiler) = compiler() else { return };
@@ -52,13 +54,14 @@ fn volatile_in_the_place_of_an_order() {
             "        volatile Element* shared_ = shared;\n        Element sum = shared_[tid];",
         )],
     );
-    rejected(5, &source, &["is `volatile`", "orders no threads"]);
+    rejected(5, &source, &["uses `volatile`", "orders no threads"]);
 }
 
 #[test]
 fn equal_inputs_hide_a_wrong_index() {
     let source = edited(1, &[("i < n ? in[i] : 0", "i < n ? in[n - 1 - i] : 0")]);
-    // One block has the correct sum in the wrong order; two blocks do not.
+    // With one block, the sum is correct, only its order is not. With two blocks, the sums are
+    // wrong.
     rejected(1, &source, &["n = 257 f32", "block 0, which has the elements 0 to 255"]);
     let source = edited(1, &[("i < n ? in[i] : 0", "i < n ? in[0] : 0")]);
     rejected(1, &source, &["n = 2 f32"]);
@@ -90,7 +93,7 @@ fn the_expected_answer_for_one_seed() {
     let source = body(&format!(
         "    if (threadIdx.x == 0) out[blockIdx.x] = n == 0 ? 0 : (Element){expected};"
     ));
-    // With that seed it passes until the second launch, which has other numbers.
+    // With that seed, the kernel is correct until the second launch, which has other numbers.
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let (passed, text) = said(&compiler, 1, &source, 1);
     let text = words(&text);

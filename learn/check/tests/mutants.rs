@@ -1,4 +1,4 @@
-//! A sample of all mutants; `cargo x check --mutants` judges every one.
+//! Judges a sample of all mutants; `cargo x check --mutants` judges every one.
 
 mod said;
 
@@ -12,7 +12,7 @@ fn a_broken_solution_is_rejected_or_known_to_be_harmless() {
     let tally = tally(None, 43, &compiler).unwrap();
     let rejected: usize = tally.rejected.iter().sum();
     assert!(tally.unknown.is_empty(), "passed, but not in learn/check/harmless.txt: {tally:#?}");
-    // Compilers compute some indices differently: the list is exact for NVRTC only.
+    // Compilers compute some indices differently, so the list is exact for NVRTC only.
     let exact = matches!(compiler, Compiler::Nvrtc(_));
     assert!(
         !exact || tally.stale.is_empty(),

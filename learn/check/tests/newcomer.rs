@@ -1,10 +1,11 @@
-//! Mistakes of a newcomer, and the messages: each budget has its own advice, and names one of the reader's lines.
+//! Tests the messages for mistakes of a newcomer: each budget has its own advice, and the message
+//! names one of the reader's lines.
 
 mod said;
 
 use said::{compiler, edited, reference, said};
 
-/// The kernel is rejected with `words`, and without the words of `never`.
+/// Checks that the kernel is rejected with a message that has all of `words` and none of `never`.
 #[track_caller]
 fn told(number: usize, edits: &[(&str, &str)], words: &[&str], never: &[&str]) {
     let Some(compiler) = compiler() else { return };
@@ -119,7 +120,7 @@ fn a_loop_over_block_dim_gets_advice_on_the_loop() {
     }\n",
         ),
     ];
-    // The message has the idea, and a line of the loop.
+    // The message contains the idea, and names a line of the loop.
     told(6, &edits, &["a loop at run time", "template parameter"], &["on line 10 "]);
 }
 
@@ -139,7 +140,7 @@ fn one_thread_adds_what_the_warps_stored() {
     told(
         7,
         &edits,
-        // Compilers count differently: NVRTC loads four words at once, clang one.
+        // The counts depend on the compiler: NVRTC loads four words at once, clang one.
         &["shared accesses 1", "of at most 9", "of them are on line 17", "one per lane"],
         &[],
     );
@@ -175,7 +176,7 @@ fn a_message_says_how_many_blocks_of_how_many_threads() {
     told(1, &edits, &["n = 2^32+13 f32 in 16,777,217 blocks of 256 threads"], &[]);
 }
 
-/// The words of the verdict on a source, and whether it passes.
+/// Returns whether a source passes, and the words of its verdict.
 fn verdict(number: usize, source: &str) -> Option<(bool, String)> {
     let (passed, page) = said(&compiler()?, number, source, 1);
     Some((passed, page.split_whitespace().collect::<Vec<_>>().join(" ")))
@@ -199,7 +200,10 @@ fn what_a_kernel_prints_is_shown_and_costs_nothing() {
 fn the_old_names_of_shuffles_lead_to_the_new_ones() {
     let source = reference(7).replace("__shfl_down_sync(0xffffffff, ", "__shfl_down(");
     let Some((passed, text)) = verdict(7, &source) else { return };
-    assert!(!passed && text.contains("`__shfl_down` is `__shfl_down_sync` since CUDA 9"), "{text}");
+    assert!(
+        !passed && text.contains("`__shfl_down_sync` replaced `__shfl_down` in CUDA 9"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -210,14 +214,14 @@ fn a_type_that_is_not_the_elements_is_named() {
     assert!(text.contains("has the type `int`, and the elements are `Element`"), "{text}");
     let narrow = reference(1).replace("unsigned long long n)", "unsigned int n)");
     let Some((_, text)) = verdict(1, &narrow) else { return };
-    assert!(text.contains("exercise 1 launches it with `(const Element* in"), "{text}");
+    assert!(text.contains("exercise 1 launches the kernel with `(const Element* in"), "{text}");
 }
 
 #[test]
 fn a_fault_of_all_sizes_is_not_shown_for_no_element() {
     let edits = [("out[blockIdx.x] = shared[0]", "out[blockIdx.x] = shared[1]")];
     told(1, &edits, &["n = 1 f32"], &["n = 0"]);
-    // This one shows for no element alone.
+    // This fault shows only if there is no element.
     let edits = [("i < n ? in[i] : 0", "i < n ? in[i] : n == 0 ? 1 : 0")];
     told(1, &edits, &["n = 0 f32 (no element)"], &[]);
 }

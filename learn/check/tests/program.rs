@@ -13,7 +13,7 @@ use std::{
 use assert_cmd::prelude::*;
 use said::{compiler, reference};
 
-/// A folder for one test.
+/// Creates an empty folder for one test.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&folder);
@@ -54,7 +54,7 @@ fn the_task_ends_with_the_budget() {
     assert!(said.contains("Add so that no two lanes"), "{said}");
     let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
     let budget =
-        "it may use no shared conflicts, at most 60 shared accesses and at most 72 barriers.";
+        "it may have no shared conflicts, at most 60 shared accesses and at most 72 barriers.";
     assert!(words.ends_with(budget), "{said}");
     assert!(!said.contains("Hint"), "{said}");
     assert!(said.lines().all(|line| line.chars().count() <= 80), "{said}");
@@ -74,7 +74,7 @@ fn a_solution_is_shown_after_confirmation() {
             .unwrap();
         child.stdin.take().unwrap().write_all(answer.as_bytes()).unwrap();
         let said = text(&child.wait_with_output().unwrap());
-        assert!(said.starts_with("Show a solution of exercise 1"), "{said}");
+        assert!(said.starts_with("Show a solution to exercise 1"), "{said}");
         assert_eq!(said.contains("__syncthreads()"), shown, "{said}");
     }
 }
@@ -109,7 +109,8 @@ fn a_kernel_is_judged_and_an_endless_one_is_stopped() {
     };
     let (code, said, _) = judged(&reference(1));
     assert_eq!(code, Some(0), "{said}");
-    // This is not the exercise's own file, so progress is not recorded and no next exercise is named.
+    // This is not the exercise's own file, so no progress is recorded, and no next exercise is
+    // named.
     let last = said.lines().last().unwrap();
     assert!(last.starts_with("passed (seed 5). Not recorded: "), "{said}");
     assert!(last.contains("exercises/01-tree/kernel.cu") && !said.contains("Next"), "{said}");
@@ -141,11 +142,11 @@ fn a_file_saved_by_rename_is_judged_again() {
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
     let mut until = |word: &str| lines.find(|line| line.contains(word));
     let first = until("not passed yet");
-    // Like vim and many other editors: a new file replaces the old one.
+    // In vim and many other editors, a new file replaces the old one.
     fs::write(&other, reference(1)).unwrap();
     fs::rename(&other, &file).unwrap();
     let second = until("passed (seed");
-    // Or the old file is removed first.
+    // In others, the old file is removed first.
     fs::rename(&file, &other).unwrap();
     std::thread::sleep(Duration::from_millis(300));
     fs::write(&file, reference(1).replace("__syncthreads();\n    }", "}")).unwrap();

@@ -1,5 +1,5 @@
-//! Three correct solutions of each exercise pass it. The given skeleton fails with a message about the missing
-//! part, and so does the solution of the exercise before.
+//! Tests that three correct solutions of each exercise pass it, and that the given skeleton and the
+//! solution of the previous exercise fail with a message about the missing part.
 
 mod said;
 
@@ -37,7 +37,7 @@ fn the_skeleton_fails_with_a_size_and_the_missing_part() {
     }
 }
 
-/// The committed skeleton: the reader may have changed the file.
+/// Returns the committed skeleton, because the reader may have changed the file.
 fn committed(folder: &str) -> String {
     let file = format!("exercises/{folder}/kernel.cu");
     let mut git = std::process::Command::new("git");

@@ -25,7 +25,7 @@ int main()
     CHECK(cudaMalloc(&from, n * sizeof(float)));
     CHECK(cudaMalloc(&to, (n + threads - 1) / threads * sizeof(float)));
     CHECK(cudaMemcpy(from, input.data(), n * sizeof(float), cudaMemcpyHostToDevice));
-    // 4. Launch until one value is left. Each launch reads what the one before wrote.
+    // 4. Launch until one value is left. Each launch reads the output of the previous one.
     cudaEvent_t start, end;
     CHECK(cudaEventCreate(&start));
     CHECK(cudaEventCreate(&end));

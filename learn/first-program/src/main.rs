@@ -1,4 +1,4 @@
-//! A sum on a GPU with cudarc alone: the program of the book's page *Your first program*.
+//! Computes a sum on a GPU with cudarc alone: the program of the book's page *Your first program*.
 #![expect(unsafe_code, reason = "a launch passes arguments that Rust cannot check")]
 
 // ANCHOR: program
@@ -13,7 +13,7 @@ const THREADS: u32 = 256;
 
 fn main() -> Result<(), Box<dyn Error>> {
     libraries()?;
-    // 1. Choose a device; its stream runs what is queued in it, in order.
+    // 1. Choose a device. Its default stream runs operations in the order in which they are queued.
     let context = CudaContext::new(0)?;
     let stream = context.default_stream();
     // 2. Compile the kernel, and look it up by its name.
@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut n = input.len() as u64;
     let mut from = stream.clone_htod(&input)?;
     let mut to = stream.alloc_zeros::<f32>(n.div_ceil(THREADS.into()) as usize)?;
-    // 4. Launch until one value is left. Each launch reads what the one before wrote.
+    // 4. Launch until one value is left. Each launch reads the output of the previous one.
     let start = stream.record_event(Some(CU_EVENT_DEFAULT))?;
     while n > 1 {
         let blocks = n.div_ceil(THREADS.into());
@@ -51,15 +51,15 @@ fn main() -> Result<(), Box<dyn Error>> {
 // ANCHOR_END: program
 
 // ANCHOR: libraries
-/// cudarc panics if a library is missing, so this looks for both first.
+/// Checks for both libraries first, because cudarc panics if one is missing.
 fn libraries() -> Result<(), Box<dyn Error>> {
-    // SAFETY: both only try to load a library.
+    // SAFETY: both functions only try to load a library.
     let (driver, nvrtc) = unsafe {
         (cudarc::driver::sys::is_culib_present(), cudarc::nvrtc::sys::is_culib_present())
     };
     match (driver, nvrtc) {
-        (false, _) => Err("there is no CUDA driver here: install NVIDIA's, on a machine with a GPU".into()),
-        (_, false) => Err("there is no NVRTC here: install the CUDA toolkit, or `pip install nvidia-cuda-nvrtc-cu12` and add its folder to LD_LIBRARY_PATH".into()),
+        (false, _) => Err("there is no CUDA driver: install NVIDIA's driver on a machine with a GPU".into()),
+        (_, false) => Err("there is no NVRTC: install the CUDA toolkit, or `pip install nvidia-cuda-nvrtc-cu12` and add its folder to LD_LIBRARY_PATH".into()),
         _ => Ok(()),
     }
 }

@@ -1,4 +1,5 @@
-//! The page's program: its kernel is v0's, it ends with a sum or a sentence, and the C++ one compiles.
+//! Tests the program of the page: its kernel is that of v0, it prints a sum or an error message,
+//! and the C++ version compiles.
 
 use std::{fs, path::Path, process::Command};
 
@@ -9,12 +10,13 @@ fn read(path: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The code without comments and empty lines.
+/// Returns the code without comments and empty lines.
 fn code(text: &str) -> Vec<&str> {
     text.lines().filter(|line| !line.trim().is_empty() && !line.trim().starts_with("//")).collect()
 }
 
-/// The steps' tests run v0's kernel in the interpreter with every check, so they hold for this one too.
+/// The tests of the steps run v0's kernel in the interpreter with every check, so this kernel needs
+/// no further test.
 #[test]
 fn its_kernel_is_v0s() {
     let v0 = read("../../steps/v0-naive/src/kernel.cu").replace("Element", "float");
@@ -36,7 +38,8 @@ fn without_a_gpu_it_ends_with_a_sentence() {
     }
 }
 
-/// Only its syntax and types: the declarations of the CUDA runtime that it uses are in `runtime.h`.
+/// Checks only the syntax and types; `runtime.h` declares the parts of the CUDA runtime that the
+/// program uses.
 #[test]
 fn the_program_in_cuda_cpp_compiles() {
     let names = ["clang++", "clang++-19", "clang++-18", "clang++-16", "clang-19", "clang-16"];

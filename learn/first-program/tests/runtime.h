@@ -1,4 +1,4 @@
-// The declarations of CUDA's runtime that first.cu uses, so that clang can check it without a toolkit.
+// Declares the parts of the CUDA runtime that first.cu uses, so that clang can check it without a toolkit.
 #pragma once
 #include <stdlib.h>
 
@@ -31,5 +31,5 @@ cudaError_t cudaFree(void*);
 cudaError_t cudaEventCreate(cudaEvent_t*);
 cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t = 0);
 cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t start, cudaEvent_t end);
-// The compiler calls this for a `<<<…>>>`.
+// The compiler calls this for each launch with `<<<…>>>`.
 extern "C" cudaError_t cudaConfigureCall(dim3 grid, dim3 block, size_t shared = 0, cudaStream_t stream = 0);

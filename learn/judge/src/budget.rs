@@ -10,7 +10,7 @@ use crate::scene::Scene;
 use crate::task::{Budget, Shape};
 use crate::verdict::{Failure, Stage};
 
-/// Checks how the work is shared, counts one launch in `float`, and compares it with each budget.
+/// Checks how the work is shared, and compares the counts of launches in `float` with each budget.
 pub(crate) fn budget(case: &Case) -> Said {
     if matches!(case.task.shape, Shape::Tiles { .. }) {
         lesson(case)?;
@@ -20,7 +20,7 @@ pub(crate) fn budget(case: &Case) -> Said {
         return Ok("none".into());
     }
     let said = measured(case, n, grid, |most, _| most)?;
-    // A launch of another size, so that no kernel is cheap at the measured size alone.
+    // A launch of another size follows, so that no kernel is cheap at the measured size alone.
     match task.shape {
         Shape::Tiles { each } => {
             let tiles = 2 + case.seed % 3;
@@ -42,7 +42,7 @@ pub(crate) fn budget(case: &Case) -> Said {
     Ok(said)
 }
 
-/// Counts one launch, and compares it with each budget, as `most` scales it.
+/// Counts one launch, and compares it with each budget. `most` scales a budget to the launch.
 fn measured(case: &Case, n: u64, grid: u32, most: impl Fn(u64, bool) -> u64) -> Said {
     let task = case.task;
     let scene = case.scene(Element::F32, n, task.blocks[0], grid);
@@ -54,7 +54,7 @@ fn measured(case: &Case, n: u64, grid: u32, most: impl Fn(u64, bool) -> u64) -> 
         let most = most(*budget, cost.grows);
         let printing = launches.iter().flat_map(|launch| &launch.lines);
         let printing = printing.filter(|(line, _)| case.printing.contains(line));
-        // Output is free.
+        // The instructions that print are free.
         let free: u64 = printing.map(|(_, counts)| (cost.of)(counts)).sum();
         let spent = (cost.of)(&seen.counters.total) - free;
         let line = format!("{} {} of at most {}", cost.what, group(spent), group(most));
@@ -70,21 +70,22 @@ fn measured(case: &Case, n: u64, grid: u32, most: impl Fn(u64, bool) -> u64) -> 
             0 => String::new(),
             _ => format!("; {} of them are on line {at}", group(dear)),
         };
-        let failure = Failure::new(Stage::Budget, format!("{line}, on {}{whose}", scene.what()));
+        let failure = Failure::new(Stage::Budget, format!("{line}, for {}{whose}", scene.what()));
         let advice = if *idea { task.idea.1 } else { cost.advice };
         return Err(Box::new(Failure { idea: Some(advice), ..failure }.at([at])));
     }
     Ok(said.join("; "))
 }
 
-/// The lines of a source that consist of one call of `printf`, at most behind an `if`: their instructions
-/// are free. A line that also assigns or calls something else is counted.
+/// Returns the lines of a source that consist of one call to `printf`, possibly after an `if`.
+/// Their instructions are free. A line that also assigns a value or calls another function is
+/// counted.
 pub(crate) fn printing(source: &str) -> Vec<u32> {
     let only = |line: &str| {
         let Some((before, after)) = line.split_once("printf(") else { return false };
         let before = before.trim();
         let condition = before.is_empty() || before.starts_with("if (") && before.ends_with(')');
-        // The arguments, without the characters of the format.
+        // The arguments, without the text of the format.
         let rest: String = after.split('"').step_by(2).collect();
         let Some(values) = rest.trim().strip_suffix(");") else { return false };
         let values = ["(float)", "(double)", "(int)"]
@@ -100,7 +101,8 @@ pub(crate) fn printing(source: &str) -> Vec<u32> {
     (1..).zip(source.lines()).filter(|(_, line)| only(line.trim())).map(|(at, _)| at).collect()
 }
 
-/// The line that costs most, among the reader's own lines if one of them costs anything; 0 if there is none.
+/// Returns the highest count and its line; 0 if there is none. If any of the reader's own lines has
+/// a count, only those are considered.
 fn dearest(lines: impl Iterator<Item = (u64, u32)>, own: impl Fn(u32) -> bool) -> (u64, u32) {
     lines
         .filter(|(spent, line)| *spent > 0 && *line > 0)
@@ -108,8 +110,8 @@ fn dearest(lines: impl Iterator<Item = (u64, u32)>, own: impl Fn(u32) -> bool) -
         .unwrap_or_default()
 }
 
-/// Marks the lines of a source that a correct solution does not have, counting repetitions: the kernel can do
-/// without them.
+/// Marks the lines of a source that a correct solution does not have, or has less often: the kernel
+/// does not need them.
 pub(crate) fn own(source: &str, reference: &str) -> Vec<bool> {
     let mut given: Vec<&str> = reference.lines().map(str::trim).collect();
     let is_own = |line: &str| match given.iter().position(|given| *given == line.trim()) {

@@ -1,4 +1,4 @@
-//! A kernel and the task that it is judged by.
+//! A kernel, and the task by which it is judged.
 
 use numbers::Element;
 use simt::{Module, Schedule};
@@ -10,14 +10,14 @@ use crate::verdict::Failure;
 /// The result of a stage: a description of its tests, or the failure.
 pub(crate) type Said = Result<String, Box<Failure>>;
 
-/// A kernel and the task that it is judged by.
+/// A kernel, and the task by which it is judged.
 pub(crate) struct Case {
     pub(crate) task: &'static Task,
     /// The kernel for each available type, `float` first.
     pub(crate) modules: Vec<(Element, Module)>,
     /// For each line of the source, whether it is the reader's own.
     pub(crate) own: Vec<bool>,
-    /// The lines of the source that only print.
+    /// The lines of the source that do nothing but print.
     pub(crate) printing: Vec<u32>,
     pub(crate) seed: u64,
     /// The latest output of the kernel.
@@ -25,12 +25,12 @@ pub(crate) struct Case {
 }
 
 impl Case {
-    /// Whether the kernel is available for a type.
+    /// Returns whether the kernel is available for a type.
     pub(crate) fn has(&self, element: Element) -> bool {
         self.modules.iter().any(|(e, _)| *e == element)
     }
 
-    /// A launch under the default schedule.
+    /// Returns a launch under the default schedule.
     pub(crate) fn scene(&self, element: Element, n: u64, threads: u32, grid: u32) -> Scene<'_> {
         let of = |(e, _): &&(Element, Module)| *e == element;
         let module = &self.modules.iter().find(of).expect("only available types are requested").1;

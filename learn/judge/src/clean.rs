@@ -1,4 +1,5 @@
-//! Checks that a kernel is correct by construction and not by chance: under schedules that a GPU may choose.
+//! Checks that a kernel is correct by construction and not by chance: runs it under schedules that
+//! a GPU may choose.
 
 use numbers::Element;
 use simt::Schedule;
@@ -7,7 +8,8 @@ use crate::case::{Case, Said};
 use crate::held::held;
 use crate::verdict::{Failure, Stage};
 
-/// Schedules besides the one that counts are defined for; the seed chooses them.
+/// Runs the kernel under more schedules than the one for which counts are defined; the seed chooses
+/// them.
 pub(crate) fn clean(case: &Case) -> Said {
     let (task, threads) = (case.task, case.task.blocks[0]);
     if !task.volatile {
@@ -18,7 +20,8 @@ pub(crate) fn clean(case: &Case) -> Said {
             1 => Schedule::MinPc,
             _ => Schedule::Adversarial(case.seed.wrapping_add(order) >> 1),
         };
-        // Alternates between grids with a partial last block and single blocks, and between the types.
+        // Alternates between grids with a partial last block and single blocks, and between the
+        // types.
         let n = [1025, 257, 513][order as usize % 3];
         let element = case.modules[(order / 3) as usize % case.modules.len()].0;
         for grid in task.shape.grids(n, threads) {
@@ -26,10 +29,13 @@ pub(crate) fn clean(case: &Case) -> Said {
             held(&crate::scene::Scene { schedule, ..scene }, case.seed ^ order)?;
         }
     }
-    Ok(format!("no race, no uninitialised memory, under {} orders of execution", task.orders))
+    Ok(format!(
+        "no races and no reads of uninitialized memory under {} orders of execution",
+        task.orders
+    ))
 }
 
-/// `volatile` tells the compiler something, but orders no threads.
+/// Rejects `volatile`, which affects the compiler, but does not order threads.
 fn no_volatile(case: &Case) -> Result<(), Box<Failure>> {
     let scene = case.scene(Element::F32, 1, case.task.blocks[0], 1);
     let entry = scene.entry()?;
@@ -39,7 +45,7 @@ fn no_volatile(case: &Case) -> Result<(), Box<Failure>> {
         None => Ok(()),
         Some(line) => {
             let said = format!(
-                "line {line} is `volatile`, which keeps the compiler from omitting an access, but orders no threads: put a `__syncwarp()` between one lane's write and another lane's read"
+                "line {line} uses `volatile`, which keeps the compiler from omitting an access, but orders no threads: put a `__syncwarp()` between one lane's write and another lane's read"
             );
             Err(Box::new(Failure::new(Stage::Clean, said).at([line])))
         }

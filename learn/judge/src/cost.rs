@@ -1,4 +1,4 @@
-//! The counts that a kernel can exceed, and the advice for each.
+//! Defines the counts that a budget can limit, and the advice for each.
 
 use simt::Counts;
 
@@ -9,9 +9,9 @@ pub struct Cost {
     pub what: &'static str,
     /// Reads the count.
     pub of: fn(&Counts) -> u64,
-    /// Whether it grows with the number of elements.
+    /// Whether the count grows with the number of elements.
     pub grows: bool,
-    /// How to reduce it, in any exercise.
+    /// Advice for reducing the count, which holds in any exercise.
     pub advice: &'static str,
 }
 
@@ -68,7 +68,7 @@ pub(crate) const SECTORS: Cost = Cost {
     what: "global load sectors",
     of: |c| c.global_ld_sectors,
     grows: true,
-    advice: "A sector is 32 bytes of memory. If neighbouring lanes load neighbouring elements in the same load, it uses every byte of each sector that it reads.",
+    advice: "A sector is 32 bytes of memory. If neighbouring lanes load neighbouring elements with one instruction, it uses every byte of each sector that it reads.",
 };
 
 pub(crate) const SHUFFLES: Cost = Cost {

@@ -1,4 +1,4 @@
-//! Compares the results of launches with the exact ones, and reports what the checks found.
+//! Compares the results of launches with the exact ones, and reports the findings of the checks.
 
 use std::ops::Range;
 
@@ -10,7 +10,8 @@ use crate::task::{Operation, Shape};
 use crate::values::{Draw, Values, shown};
 use crate::verdict::{Failure, Stage};
 
-/// Compares one launch with the exact results: a counted run must be correct too.
+/// Compares the results of one launch with the exact ones, because a counted run must be correct
+/// too.
 pub(crate) fn once(scene: &Scene<'_>, seed: u64) -> Result<Seen, Box<Failure>> {
     let values = Values::draw(scene.element, scene.n, seed, Draw::Signed);
     let seen = scene.run(std::slice::from_ref(&values))?;
@@ -20,7 +21,8 @@ pub(crate) fn once(scene: &Scene<'_>, seed: u64) -> Result<Seen, Box<Failure>> {
     }
 }
 
-/// Compares a launch, and later ones over the same memory, with the exact results.
+/// Compares the results of a launch, and of later launches over the same memory, with the exact
+/// ones.
 pub(crate) fn held(scene: &Scene<'_>, seed: u64) -> Result<Seen, Box<Failure>> {
     let draws: &[Draw] = match (scene.task.operation, scene.task.shape) {
         // At some sizes, launches with other grids follow.
@@ -29,7 +31,7 @@ pub(crate) fn held(scene: &Scene<'_>, seed: u64) -> Result<Seen, Box<Failure>> {
         (Operation::Max, _) => {
             &[Draw::Signed, Draw::Negative, Draw::SomeNan, Draw::Special, Draw::Special]
         }
-        // A sum over a NaN is NaN, and tells nothing.
+        // If an element is NaN, the sum is NaN and shows no fault.
         (Operation::SumAndMax, _) => &[Draw::Signed, Draw::Negative],
     };
     let seeds = (0..).map(|launch| seed ^ (launch << 32) ^ scene.n);
@@ -38,7 +40,7 @@ pub(crate) fn held(scene: &Scene<'_>, seed: u64) -> Result<Seen, Box<Failure>> {
         .collect();
     let grids = grids(scene, inputs.len());
     let seen = scene.run_on(&inputs, &grids)?;
-    // Threads that store one value twice do no harm.
+    // It is harmless if two threads store the same value.
     if let Some(finding) = seen.findings.iter().find(|f| f.fault != Fault::SameValue) {
         if finding.launch > 1 {
             left_behind(scene, &seen, &grids)?;
@@ -86,7 +88,7 @@ pub(crate) fn held(scene: &Scene<'_>, seed: u64) -> Result<Seen, Box<Failure>> {
     Ok(seen)
 }
 
-/// Whether every launch leaves the ticket counter at 0.
+/// Checks that every launch leaves the ticket counter at 0.
 fn left_behind(scene: &Scene<'_>, seen: &Seen, grids: &[u32]) -> Result<(), Box<Failure>> {
     let Some(at) = seen.left.iter().position(|left| left.tickets != 0) else { return Ok(()) };
     let said = format!(
@@ -97,25 +99,27 @@ fn left_behind(scene: &Scene<'_>, seen: &Seen, grids: &[u32]) -> Result<(), Box<
     Err(Box::new(Failure::new(Stage::Right, said)))
 }
 
-/// The grids of consecutive launches: the same one twice, then others, if the host chooses the grid.
+/// Returns the grids of consecutive launches. If the host chooses the grid, the same grid is
+/// launched twice, and then other grids follow.
 fn grids(scene: &Scene<'_>, launches: usize) -> Vec<u32> {
     let Shape::Single { grids, .. } = scene.task.shape else { return vec![scene.grid; launches] };
     let mut others = grids.iter().cycle().skip_while(|grid| **grid != scene.grid).skip(1);
     let mut next = || others.next().copied().unwrap_or(scene.grid);
     let mut all = vec![scene.grid; launches.min(2)];
-    // A grid that is in no list, the largest one, is followed by the others too.
+    // The largest grid is in no list; the other grids follow it too.
     while all.len() < launches {
         all.push(if grids.contains(&scene.grid) { next() } else { grids[all.len() % grids.len()] });
     }
     all
 }
 
-/// Whether a launch wrote all its results: then it lacks an idea, not a line of code.
+/// Returns whether a launch wrote all its results. A wrong kernel that did so lacks an idea, not a
+/// line of code.
 fn written(left: &Left) -> bool {
     left.unwritten.iter().flatten().all(|unwritten| !unwritten)
 }
 
-/// The first wrong result of a launch.
+/// Returns a failure for the first wrong result of a launch.
 pub(crate) fn wrong(scene: &Scene<'_>, left: &Left, values: &Values) -> Option<Failure> {
     let (task, element) = (scene.task, scene.element);
     let failure = |said: String| Some(Failure::new(Stage::Right, said));
@@ -138,7 +142,8 @@ pub(crate) fn wrong(scene: &Scene<'_>, left: &Left, values: &Values) -> Option<F
             let never = if task.shape.by_block() { "never wrote" } else { "wrote" };
             return failure(format!("{}: {place} {never} its {name}", scene.what()));
         }
-        // If the blocks may choose their elements, only the sum over all blocks is checked.
+        // If the blocks may divide the elements in any way, only the sum over all blocks is
+        // checked.
         let results = if shares { &vec![added(element, results)] } else { results };
         for (at, given) in results.iter().enumerate() {
             let range = held_by(scene, at);
@@ -153,7 +158,7 @@ pub(crate) fn wrong(scene: &Scene<'_>, left: &Left, values: &Values) -> Option<F
                     shown(element, *given)
                 ),
                 Shape::Shares { .. } => {
-                    format!("the blocks' {name}s together are {}", shown(element, *given))
+                    format!("the blocks' {name}s add up to {}", shown(element, *given))
                 }
                 _ => format!("the {name} is {}", shown(element, *given)),
             };
@@ -171,7 +176,7 @@ pub(crate) fn wrong(scene: &Scene<'_>, left: &Left, values: &Values) -> Option<F
     None
 }
 
-/// The sum of partial sums, in their type; no addition rounds.
+/// Adds partial sums in their type; no addition rounds.
 fn added(element: Element, sums: &[f64]) -> f64 {
     match element {
         Element::I32 => f64::from(sums.iter().fold(0i32, |sum, s| sum.wrapping_add(*s as i32))),
@@ -179,7 +184,7 @@ fn added(element: Element, sums: &[f64]) -> f64 {
     }
 }
 
-/// The elements that a result covers.
+/// Returns the range of elements that a result covers.
 pub(crate) fn held_by(scene: &Scene<'_>, at: usize) -> Range<usize> {
     let n = scene.n as usize;
     match scene.task.shape {

@@ -1,7 +1,7 @@
-//! Checks that the kernel does what the exercise is about: the work is shared by lanes, warps and blocks.
+//! Checks that the kernel follows the lesson: lanes, warps and blocks must share the work.
 //!
-//! A budget is an absolute count of one launch. These limits follow from the launch instead, so that they
-//! hold for every type, block size and grid, and at sizes that the seed chooses.
+//! A budget is an absolute count of one launch. The limits in this file follow from the launch
+//! instead, so they hold for every type, block size and grid, and at sizes that the seed chooses.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -28,7 +28,7 @@ pub(crate) fn lesson(case: &Case) -> Result<(), Box<Failure>> {
     Ok(())
 }
 
-/// Type, elements, threads and blocks of the launches.
+/// Returns the type, number of elements, threads per block and grid of each launch.
 fn scenes(case: &Case) -> Vec<(Element, u64, u32, u32)> {
     let task = case.task;
     let extra = case.seed % 61;
@@ -44,7 +44,6 @@ fn scenes(case: &Case) -> Vec<(Element, u64, u32, u32)> {
         }
         Shape::Shares { .. } | Shape::Single { .. } => {
             let of = |e: &Element| {
-                // The type `int` needs no memory for units, and `double` has the fewest bits to spare.
                 let n = (1 << 17) + 5 + extra;
                 [(*e, n, task.blocks[0], 5), (*e, n + 1024, task.blocks[0], 11)]
             };
@@ -53,20 +52,21 @@ fn scenes(case: &Case) -> Vec<(Element, u64, u32, u32)> {
     }
 }
 
-/// The work of one block, by lane or warp.
+/// The work of one block: counts by lane or warp, each with the line of its last event.
 #[derive(Debug, Default)]
 struct Work {
-    /// Elements of the input that a lane loads, by thread, and the line of its last load.
+    /// Elements of the input that a lane loads, by thread.
     loaded: BTreeMap<u32, (u64, u32)>,
-    /// Values that a lane gets from memory and from other lanes.
+    /// Values that a lane reads from memory and from other lanes, by thread.
     got: BTreeMap<u32, (u64, u32)>,
-    /// Barriers of the block or warp that a warp passes.
+    /// Barriers of the block or of the warp that a warp passes, by warp.
     waits: BTreeMap<u32, (u64, u32)>,
-    /// Warps that combine values: by shuffles, or from shared memory; at their first such event.
+    /// Warps that combine values by shuffles or from shared memory, with the line of the first such
+    /// event.
     adding: BTreeMap<u32, u32>,
-    /// Sectors of the input.
+    /// Sectors of the input that the block loads.
     sectors: u64,
-    /// Atomics of all lanes, and the line of the last one.
+    /// Atomics of all lanes, and the line of the last atomic.
     atomics: (u64, u32),
 }
 
@@ -74,7 +74,7 @@ impl Work {
     fn of(block: &BlockTrace, input: &Range<u64>, doubles: &BTreeSet<u32>, size: u64) -> Work {
         let mut work = Work::default();
         for event in block.rounds.iter().flat_map(|round| &round.events) {
-            // A `double` is one value in every exercise.
+            // A `double` is one value in each exercise, whatever the element type.
             let size = if doubles.contains(&event.ptx_line) { 8 } else { size };
             work.add(event, input, u64::from(event.bytes).div_ceil(size));
         }
@@ -124,7 +124,7 @@ impl Work {
     }
 }
 
-/// The busiest one of a map: its index, its count, and a line.
+/// Returns the busiest entry of a map: its index, its count and its line.
 fn busiest(map: &BTreeMap<u32, (u64, u32)>) -> (u32, u64, u32) {
     let most = map.iter().max_by_key(|(of, (count, _))| (*count, std::cmp::Reverse(**of)));
     most.map_or((0, 0, 0), |(of, (count, line))| (*of, *count, *line))
@@ -134,7 +134,7 @@ fn busiest(map: &BTreeMap<u32, (u64, u32)>) -> (u32, u64, u32) {
 struct Limits {
     /// Elements of the input that one lane loads.
     loaded: u64,
-    /// Values that one lane gets; `None` where a block may add any number of chunks.
+    /// Values that one lane reads; `None` if a block may add any number of chunks.
     got: Option<u64>,
     /// Barriers that one warp passes.
     waits: Option<u64>,
@@ -150,8 +150,8 @@ fn limits(scene: &Scene<'_>) -> Limits {
     let warps = threads / 32;
     let outputs = task.operation.outputs() as u64;
     let fair = scene.n.div_ceil(threads * grid);
-    // Both values of each round from shared memory; or five shuffles, and a value of each warp. A `double` takes
-    // two shuffles.
+    // A lane reads both values of each round from shared memory, or executes five shuffles and
+    // reads a value of each warp. A shuffle of a `double` is two shuffles.
     let shuffles = if scene.element == Element::F64 { 10 } else { 5 };
     let tree = outputs * (2 * rounds + 2).max(2 * shuffles).max(shuffles + warps) + 6;
     match task.shape {
@@ -179,7 +179,8 @@ fn limits(scene: &Scene<'_>) -> Limits {
     }
 }
 
-/// A loop at run time, in an exercise that allows none: a warp repeats an instruction.
+/// Returns a failure if a warp repeats an instruction in an exercise that allows no loop at run
+/// time.
 fn repeated(scene: &Scene<'_>, seen: &Seen) -> Option<Failure> {
     let launch = seen.counters.launches.first().filter(|_| scene.task.unrolled)?;
     let warps = u64::from(scene.threads / 32 * scene.grid);
@@ -188,14 +189,14 @@ fn repeated(scene: &Scene<'_>, seen: &Seen) -> Option<Failure> {
     // Lanes that have diverged may execute an instruction twice.
     let (times, line) = times.max().filter(|(times, _)| *times > 2)?;
     let said = format!(
-        "{}: each warp executes line {line} {times} times: a loop at run time",
+        "{}: each warp executes line {line} {times} times, so there is a loop at run time",
         scene.what()
     );
     let failure = Failure::new(Stage::Budget, said).at([line]);
     Some(Failure { idea: Some(scene.task.idea.1), ..failure })
 }
 
-/// The lines of the PTX that access `double`s.
+/// Returns the lines of the PTX that access `double` values.
 fn doubles(scene: &Scene<'_>) -> BTreeSet<u32> {
     let Ok(entry) = scene.entry() else { return BTreeSet::new() };
     let Some(kernel) = scene.module.kernel(&entry) else { return BTreeSet::new() };
@@ -203,7 +204,7 @@ fn doubles(scene: &Scene<'_>) -> BTreeSet<u32> {
     pcs.filter(|pc| kernel.text(*pc).contains(".f64")).map(|pc| kernel.ptx_line(pc)).collect()
 }
 
-/// The sentence about what the kernel leaves out, if it leaves something out.
+/// Returns a failure if the kernel leaves out a part of the lesson.
 fn dodge(scene: &Scene<'_>, seen: &Seen) -> Option<Failure> {
     let limits = limits(scene);
     let size = scene.element.size();
@@ -220,7 +221,7 @@ fn dodge(scene: &Scene<'_>, seen: &Seen) -> Option<Failure> {
     });
     if all > limits.atomics {
         let most = match limits.atomics {
-            0 => "the exercise allows none: a sum by atomics is no tree, because the lanes that change one value are served one after another".to_owned(),
+            0 => "the exercise allows none: a sum by atomics is not a tree, because the lanes that change one value are served one after another".to_owned(),
             most => format!("at most {} are allowed: a block needs one ticket, which one thread takes", group(most)),
         };
         return failure(format!("the lanes execute {} atomics, and {most}", group(all)), line);
@@ -230,7 +231,7 @@ fn dodge(scene: &Scene<'_>, seen: &Seen) -> Option<Failure> {
         if loaded > limits.loaded {
             return failure(
                 format!(
-                    "thread {thread} of block {block} loads {} of the {} elements, and at most {} are allowed: share the elements among all threads of all {}",
+                    "thread {thread} of block {block} loads {} of the {} elements, and at most {} are allowed: share the elements among all threads of {}",
                     group(loaded),
                     group(scene.n),
                     group(limits.loaded),
@@ -243,7 +244,7 @@ fn dodge(scene: &Scene<'_>, seen: &Seen) -> Option<Failure> {
         if let Some(most) = limits.got.filter(|most| got > *most) {
             return failure(
                 format!(
-                    "thread {thread} of block {block} reads {} values from memory and from other lanes, and at most {most} are allowed: it adds them one after another, where a tree adds in {} rounds and a thread reads two values in each",
+                    "thread {thread} of block {block} reads {} values from memory and from other lanes, and at most {most} are allowed: the thread adds them one after another, but a tree takes {} rounds, in each of which a thread reads two values",
                     group(got),
                     scene.threads.next_power_of_two().ilog2()
                 ),
@@ -278,10 +279,10 @@ fn dodge(scene: &Scene<'_>, seen: &Seen) -> Option<Failure> {
     }
     let sectors: u64 = works.iter().map(|(_, work)| work.sectors).sum();
     let least = (scene.n * size).div_ceil(32);
-    // After the exercise about loads, nearly every byte of a sector must be used.
+    // With more than one element per thread, nearly every byte of a sector must be used.
     let more = if matches!(scene.task.shape, Shape::Tiles { each: 1 }) { least } else { least / 4 };
     let most = least + more + 8 * u64::from(scene.grid);
-    // A budget of its own has its own advice.
+    // If the exercise has a budget for sectors, that budget gives its own advice.
     let budgeted = scene.task.budgets.iter().any(|budget| budget.cost.what == SECTORS.what);
     if sectors > most && !budgeted && scene.task.operation != Operation::Max {
         return failure(

@@ -1,16 +1,23 @@
-//! The judge of the exercises: PTX and its source in, a verdict out.
+//! The judge of the exercises: turns PTX and its source into a verdict.
 //!
 //! A [`Task`] is a value: how its kernel is launched, which results it must give, and its budgets.
 //! [`judge()`] runs a kernel in the interpreter, on fresh random numbers, under many orders of
-//! execution, and stops at the failure to fix first. It uses no file, no thread, no
-//! clock and no process, so that it can run in a web page; compiling and printing are left to its callers.
+//! execution, and stops at the failure to fix first. It uses no file, thread, clock or process, so
+//! it can run in a web page. Compiling and printing are left to its callers.
 //!
 //! # Map
 //!
-//! [`Task`] and [`TASKS`]: the exercises; [`Cost`]: a count with its advice; `case`: a kernel and its task; `values`: a kernel's input, whose sums are
-//! exact; `scene`: a kernel with its memory, launched several times; `held`: its results beside the exact ones;
-//! `right`, `clean` and `budget`: the three stages; `long`: sizes beyond 32 bits; `lesson`: how the work is
-//! shared; `types`: types and names that explain a failure; [`Verdict`]: the result.
+//! * [`Task`] and [`TASKS`]: the exercises.
+//! * [`Cost`]: a count with its advice.
+//! * `case`: a kernel and its task.
+//! * `values`: the input of a kernel, whose sums are exact.
+//! * `scene`: launches a kernel several times over the same memory.
+//! * `held`: compares its results with the exact ones.
+//! * `right`, `clean` and `budget`: the three stages.
+//! * `long`: sizes beyond 32 bits.
+//! * `lesson`: checks how the work is shared.
+//! * `types`: types and names that explain a failure.
+//! * [`Verdict`]: the result.
 #![forbid(unsafe_code)]
 
 mod budget;
@@ -54,7 +61,7 @@ pub fn judge(task: &'static Task, kernel: &Kernel<'_>, seed: u64) -> Verdict {
     let mut verdict = Verdict { task, seed, passed: Vec::new(), failure: None, printed: None };
     let mut modules = Vec::new();
     if kernel.ptx[0].is_none() {
-        let said = "there is no PTX for `float`, the type in which a kernel is counted: compile it for f32";
+        let said = "there is no PTX for `float`, the type whose counts are compared: compile the kernel for f32";
         verdict.failure = Some(Failure::new(Stage::Right, said.into()));
         return verdict;
     }
@@ -92,7 +99,7 @@ const STAGES: [(Stage, Asks); 3] =
 
 fn load(source: &str, ptx: &str) -> Result<Module, Failure> {
     let mut module = Module::parse(ptx).map_err(|error| {
-        let failure = Failure::new(Stage::Right, format!("its PTX cannot be run: {error}"));
+        let failure = Failure::new(Stage::Right, format!("the PTX cannot be run: {error}"));
         types::without_mask(source).filter(|_| failure.said.contains(".sync")).unwrap_or(failure)
     })?;
     module.name_params_as_in(source);

@@ -1,4 +1,4 @@
-//! Sizes beyond 31 and 32 bits: an index that is too narrow wraps only there.
+//! Checks sizes beyond 31 and 32 bits, because an index that is too narrow wraps only there.
 
 use numbers::{Element, group, mixed};
 use simt::observe::Trace;
@@ -10,23 +10,25 @@ use crate::task::{Operation, Shape};
 use crate::values::{read, shown};
 use crate::verdict::{Failure, Stage};
 
-/// Elements of a grid whose blocks have one tile each.
+/// The number of elements for a grid whose blocks have one tile each.
 const N: u64 = (1 << 32) + 13;
-/// Only a few blocks are run, at both ends of 31 and of 32 bits: the whole grid would take too long.
+/// The number of neighbouring blocks that are run. They lie around 2^31 elements and at the end of
+/// the grid; the whole grid would take too long.
 const WINDOW: u64 = 2;
 
-/// All elements of a page have the same value: the word that the page repeats.
+/// Returns the word that a page repeats, so that all of its elements have the same value.
 fn word(element: Element, page: u64) -> u32 {
     let number = (mixed(page) % 1000 + 1) as u32;
     match element {
         Element::I32 => number,
         Element::F32 => (number as f32).to_bits(),
-        // Both words of a `double` are equal: few bits are set, so that no sum of a tile rounds.
+        // Both words of a `double` are equal. Few bits are set, so the sum of a tile does not
+        // round.
         Element::F64 => (f64::from(number % 15 + 1).to_bits() >> 32) as u32,
     }
 }
 
-/// The value of the elements of a page.
+/// Returns the value of the elements of a page.
 fn value(element: Element, page: u64) -> f64 {
     let word = word(element, page);
     match element {
@@ -36,7 +38,8 @@ fn value(element: Element, page: u64) -> f64 {
     }
 }
 
-/// Runs parts of launches with 2^31 elements and more; returns the largest size, if that is possible here.
+/// Runs parts of launches with 2^31 elements and more. Returns the largest size, or `None` if no
+/// such launch gives results.
 pub(crate) fn long(case: &Case) -> Result<Option<&'static str>, Box<Failure>> {
     if usize::BITS < 64 {
         return Ok(None); // A web page has no memory for the list of pages.
@@ -53,14 +56,14 @@ pub(crate) fn long(case: &Case) -> Result<Option<&'static str>, Box<Failure>> {
             Ok(Some("3*2^32"))
         }
         Shape::Single { .. } | Shape::Alone => {
-            // As 32 bits it is 13, and a quarter of it is a negative `int`.
+            // The low 32 bits of this size are 13, and a quarter of it is negative as an `int`.
             endless(case, (1 << 33) + 13)?;
             Ok(None)
         }
     }
 }
 
-/// The blocks of a window store their results: those around 2^31 elements, and the last ones.
+/// Checks the results of the blocks around 2^31 elements, and of the last blocks.
 fn tiles(case: &Case, each: u64, element: Element) -> Result<(), Box<Failure>> {
     let threads = case.task.blocks[0];
     let tile = each * u64::from(threads);
@@ -92,7 +95,7 @@ fn tiles(case: &Case, each: u64, element: Element) -> Result<(), Box<Failure>> {
                 if given != expected {
                     let range = range.start as usize..range.end as usize;
                     let said = format!(
-                        "{}: block {block}, which has {}, gave {} instead of {}: a 32-bit index wraps at 2^32, and an `int` at 2^31; make it `unsigned long long`, and cast `blockIdx.x` to that type before the multiplication",
+                        "{}: block {block}, which has {}, gave {} instead of {}: a 32-bit index wraps at 2^32, and an `int` at 2^31; make the index `unsigned long long`, and cast `blockIdx.x` to that type before the multiplication",
                         scene.what(),
                         elements(&range),
                         shown(element, given),
@@ -106,10 +109,10 @@ fn tiles(case: &Case, each: u64, element: Element) -> Result<(), Box<Failure>> {
     Ok(())
 }
 
-/// A large grid, of which blocks at five places are run: no element may be added by two of them, and together
-/// they add about their share.
+/// Runs the blocks at five places of a large grid. No element may be added by two of them, and in
+/// total they must add about their share of the elements.
 fn shares(case: &Case) -> Result<(), Box<Failure>> {
-    // 3 * 2^30 vectors, 32 for each thread.
+    // There are 3 * 2^30 vectors, 32 for each thread.
     const N: u64 = 3 << 32;
     const EACH: u64 = 4 * 32;
     let threads = case.task.blocks[0];
@@ -127,7 +130,8 @@ fn shares(case: &Case) -> Result<(), Box<Failure>> {
         watch.4.0 = Some(Trace::new(grid));
         let launch = arguments(&scene, &[input, output, N])?;
         match gpu.launch_watched(scene.module, &launch.of(), Some(&mut watch)) {
-            // Blocks with all elements do not end here, and are rejected for that later.
+            // A block that adds all elements exceeds the budget, and another check rejects the
+            // kernel.
             Err(Error::Trap(trap)) if trap.kind == TrapKind::Budget => return Ok(()),
             ended => ended.map_err(refused)?,
         }
@@ -145,7 +149,7 @@ fn shares(case: &Case) -> Result<(), Box<Failure>> {
     let share = 5 * WINDOW * EACH * u64::from(threads);
     if added < share / 4 * 3 {
         let said = format!(
-            "{}: {} of the blocks add {} elements together, and their share is {}: a 32-bit number is too small for n, for an index or for the stride; make all of them `unsigned long long`",
+            "{}: {} of the blocks add {} elements in total, but their share is {}: a 32-bit number is too small for n, for an index or for the stride; make all of them `unsigned long long`",
             scene.what(),
             5 * WINDOW,
             group(added),
@@ -167,7 +171,8 @@ fn shares(case: &Case) -> Result<(), Box<Failure>> {
     Ok(())
 }
 
-/// One block has so many elements that no correct kernel ends within the instructions of this run.
+/// Checks that one block with very many elements exceeds the budget of this run, as every correct
+/// kernel does.
 fn endless(case: &Case, n: u64) -> Result<(), Box<Failure>> {
     let scene = case.scene(Element::F32, n, case.task.blocks[0], 1);
     let refused = |error| Box::new(scene.refused(&error));
@@ -183,10 +188,10 @@ fn endless(case: &Case, n: u64) -> Result<(), Box<Failure>> {
         args.extend([partials, tickets]);
     }
     match launched(&scene, &mut gpu, &args) {
-        Err(_) => Ok(()), // The instructions are used up, as they must be.
+        Err(_) => Ok(()), // The budget is exceeded, as it must be.
         Ok(()) => {
             let said = format!(
-                "{}: the kernel ends after fewer than {} instructions, which cannot load all elements: n does not fit into 32 bits; keep it, and what is computed from it, in `unsigned long long`",
+                "{}: the kernel ends after fewer than {} instructions, which cannot load all elements: n does not fit in 32 bits; keep n, and all values that are computed from it, in `unsigned long long`",
                 scene.what(),
                 group(1 << 17)
             );
@@ -195,13 +200,13 @@ fn endless(case: &Case, n: u64) -> Result<(), Box<Failure>> {
     }
 }
 
-/// An input without memory for each element.
+/// Allocates an input that takes no memory for each element.
 fn sparse(gpu: &mut Gpu, element: Element) -> Result<u64, Error> {
     let bytes = if element == Element::F64 { 8 * N } else { 12 << 32 };
     gpu.alloc_sparse(bytes, |page| word(element, page))
 }
 
-/// The parts of a launch that must outlive it.
+/// The owned parts of a launch.
 struct Owned {
     entry: String,
     grid: u32,

@@ -1,4 +1,4 @@
-//! Checks the results of a kernel: size after size, the smallest first.
+//! Checks the results of a kernel at one size after another, the smallest first.
 
 use numbers::{Element, group, mixed};
 use simt::{Arch, Schedule};
@@ -18,10 +18,11 @@ const LONG: [u64; 5] = [14_739, 1 << 14, (1 << 15) + 3, 1 << 21, (1 << 21) + 1];
 /// Sizes to try with other block sizes.
 const FEW: [u64; 4] = [1, 513, 65, 2051];
 
-/// Every size, in every type; then other block sizes, large grids, and sizes beyond 32 bits.
+/// Tests every size in every type, then other block sizes, large grids, and sizes beyond 32 bits.
 pub(crate) fn right(case: &Case) -> Said {
     let (usual, others) = case.task.blocks.split_first().expect("a task has a block size");
-    // No element is the rarest case: it comes after the sizes that show a fault more plainly.
+    // The input without elements is the rarest case, so it comes after the sizes that show a fault
+    // more plainly.
     for n in SIZES[1..].iter().chain([&SIZES[0]]) {
         for (element, _) in &case.modules {
             for grid in case.task.shape.grids(*n, *usual) {
@@ -30,7 +31,7 @@ pub(crate) fn right(case: &Case) -> Said {
         }
     }
     for (k, (element, _)) in (0..).zip(&case.modules) {
-        // A size that no kernel can expect.
+        // The seed chooses this size, so no kernel can be made for it.
         let n = 1 + mixed(case.seed ^ (k << 40)) % 3000;
         for grid in case.task.shape.grids(n, *usual) {
             held(&case.scene(*element, n, *usual, grid), case.seed)?;
@@ -50,16 +51,17 @@ pub(crate) fn right(case: &Case) -> Said {
     magnitudes(case)?;
     let types = case.modules.len();
     let types = if types == 1 { "float alone".into() } else { format!("{types} types") };
-    let mut said = format!("on {} awkward sizes, {types}", SIZES.len());
+    let mut said = format!("for {} awkward sizes, {types}", SIZES.len());
     if !others.is_empty() {
-        said += &format!(", blocks of {} sizes", 1 + others.len());
+        said += &format!(", {} block sizes", 1 + others.len());
     }
     if !matches!(case.task.shape, Shape::Tiles { .. }) {
-        // One thread or block that does everything would take too long at the sizes below.
+        // At the sizes below, a kernel in which one thread or block does everything would take too
+        // long.
         lesson(case)?;
     }
     if let Some(most) = case.task.shape.most() {
-        // The checks see the largest grid once: they take long for so many blocks.
+        // The largest grid is checked only once, because checks of so many blocks take long.
         held(&case.scene(Element::F32, 1026, *usual, most), case.seed)?;
         for (element, n) in [(Element::F32, 300_007), (Element::F64, 4099), (Element::I32, 0)] {
             if case.has(element) {
@@ -79,10 +81,10 @@ pub(crate) fn right(case: &Case) -> Said {
                 once(&Scene { watched: false, ..scene }, case.seed)?;
             }
         }
-        said += ", and up to 2^21+1";
+        said += ", sizes up to 2^21+1";
     }
     if let Some(most) = long::long(case)? {
-        said += &format!(", and on {most}");
+        said += &format!(", and {most} elements");
     }
     if case.task.same_bits {
         same_bits(case)?;
@@ -91,8 +93,9 @@ pub(crate) fn right(case: &Case) -> Said {
     Ok(said)
 }
 
-/// Numbers of very different magnitude: no sum of them is exact, but every tree is within the bound of its
-/// rounding errors. A sum in fixed point or in a shorter type is not.
+/// Checks sums of numbers of very different magnitude. No such sum is exact, but the result of
+/// every tree is within the bound of its rounding errors. A sum in fixed point or in a shorter type
+/// is not.
 fn magnitudes(case: &Case) -> Result<(), Box<Failure>> {
     if case.task.operation == Operation::Max {
         return Ok(());
@@ -114,7 +117,7 @@ fn magnitudes(case: &Case) -> Result<(), Box<Failure>> {
             let eps = if element == Element::F32 { f64::from(f32::EPSILON) } else { f64::EPSILON };
             let bound = if of.len() < 2 { 0.0 } else { 2.0 * of.len() as f64 * eps * size };
             let off = (given - sum).abs();
-            // A NaN is not within the bound.
+            // This comparison is false for NaN, which is not within the bound.
             if off <= bound {
                 continue;
             }
@@ -131,7 +134,7 @@ fn magnitudes(case: &Case) -> Result<(), Box<Failure>> {
     Ok(())
 }
 
-/// A sum with the rounding errors of its additions (Neumaier).
+/// Returns the sum plus the rounding errors of its additions (Neumaier's algorithm).
 fn exact(of: &[f64]) -> f64 {
     let (mut sum, mut error) = (0.0f64, 0.0);
     for x in of {
@@ -142,7 +145,7 @@ fn exact(of: &[f64]) -> f64 {
     sum + error
 }
 
-/// For a maximum: every warp of a block has the largest element once.
+/// Checks a maximum with tiles whose largest element lies in a different warp from tile to tile.
 fn peaks(case: &Case) -> Result<(), Box<Failure>> {
     let Shape::Tiles { each } = case.task.shape else { return Ok(()) };
     if case.task.operation == Operation::Sum {
@@ -163,7 +166,8 @@ fn peaks(case: &Case) -> Result<(), Box<Failure>> {
     Ok(())
 }
 
-/// Whether all grids give the same bits, in any order and on any GPU, for numbers whose sums round.
+/// Checks that all grids give the same bits in any order and on any GPU, for numbers whose sums
+/// round.
 fn same_bits(case: &Case) -> Result<(), Box<Failure>> {
     let threads = case.task.blocks[0];
     let sizes = [(Element::F32, (1 << 15) + 3), (Element::F64, 4099), (Element::F32, 300)];
@@ -181,7 +185,7 @@ fn same_bits(case: &Case) -> Result<(), Box<Failure>> {
         for grid in grids.iter().copied().chain([7]) {
             runs.extend([(grid, Schedule::Converged, None), (grid, order(grid), None)]);
         }
-        // The first size in more orders and on other GPUs, the last ones on large grids.
+        // The first size is also run in more orders and on other GPUs, the last two on large grids.
         match at {
             0 => {
                 runs.extend((8..12).map(|seed| (5, order(seed), None)));

@@ -1,4 +1,4 @@
-//! Launches a kernel twice over the same memory, and observes it.
+//! Launches a kernel several times over the same memory, and observes it.
 
 use std::ops::Range;
 
@@ -21,30 +21,31 @@ pub(crate) struct Scene<'a> {
     pub(crate) threads: u32,
     pub(crate) grid: u32,
     pub(crate) schedule: Schedule,
-    /// Whether accesses are observed: if not, there are no findings and no counts.
+    /// Whether accesses are observed. If not, there are no findings and no counts.
     pub(crate) watched: bool,
     /// Whether the events of the first blocks are recorded.
     pub(crate) traced: bool,
-    /// The GPU that is simulated, if not the usual one.
+    /// The simulated GPU, if it is not the default one.
     pub(crate) gpu: Option<Arch>,
     /// The latest output of `printf`.
     pub(crate) prints: &'a Printed,
 }
 
-/// The output of the latest launch that printed: the launch, the first lines, and the number of calls.
+/// The output of the latest launch that printed: a description of the launch, the first lines, and
+/// the number of calls of `printf`.
 pub(crate) type Printed = std::cell::RefCell<Option<(String, Vec<String>, u64)>>;
 
-/// Blocks whose lanes a trace observes.
+/// The number of blocks that a trace records.
 const TRACED: u64 = 64;
 
-/// Lines of output that a verdict shows.
+/// The number of output lines that a verdict shows.
 const SHOWN: usize = 8;
 
 /// The state after a launch.
 pub(crate) struct Left {
     /// Each array of results.
     pub(crate) results: Vec<Vec<f64>>,
-    /// The same results as bits.
+    /// The bytes of these results.
     pub(crate) bits: Vec<Vec<u8>>,
     /// Whether each result was never written.
     pub(crate) unwritten: Vec<Vec<bool>>,
@@ -58,27 +59,29 @@ pub(crate) struct Left {
 pub(crate) struct Seen {
     pub(crate) left: Vec<Left>,
     pub(crate) findings: Vec<Finding>,
-    /// Findings that explain why a later launch is wrong although the first was correct.
+    /// Findings that explain why a later launch is wrong although the first one was correct.
     pub(crate) state: Vec<Finding>,
     pub(crate) counters: Counters,
     /// The first blocks, if they were traced.
     pub(crate) traced: Vec<BlockTrace>,
-    /// The addresses of the input.
+    /// The range of addresses of the input.
     pub(crate) input: Range<u64>,
 }
 
-/// Warp instructions that a block may execute: far more than any correct kernel here needs, and quickly executed.
+/// Warp instructions that a block may execute: far more than any correct kernel here needs, but few
+/// enough to run quickly.
 const BLOCK_BUDGET: u64 = 1 << 19;
-/// The same for very many elements.
+/// Warp instructions that a block may execute in launches with very many elements.
 const LONG_BUDGET: u64 = 1 << 22;
 
 impl Scene<'_> {
-    /// A device for kernels that may do anything: it ends after few instructions, and uses no clock.
+    /// Returns a device for arbitrary kernels: it stops a launch after a limited number of
+    /// instructions, and uses no clock.
     pub(crate) fn gpu(&self) -> Gpu {
         let mut config = Config::default();
         config.schedule = self.schedule;
         config.patience = None;
-        // A few blocks end before other threads have begun.
+        // The launch of a few blocks ends before other host threads have started.
         config.threads = usize::from(self.grid <= 8);
         if let Some(arch) = self.gpu {
             config.play(arch);
@@ -88,17 +91,18 @@ impl Scene<'_> {
         Gpu::with(config)
     }
 
-    /// Launches it on one input after another.
+    /// Launches the kernel on one input after another.
     pub(crate) fn run(&self, inputs: &[Values]) -> Result<Seen, Box<Failure>> {
         self.run_on(inputs, &vec![self.grid; inputs.len()])
     }
 
-    /// Launches it once on elements in memory.
+    /// Launches the kernel once, on elements that are given as bytes.
     pub(crate) fn run_bytes(&self, bytes: &[u8]) -> Result<Seen, Box<Failure>> {
         self.launches(&[bytes.to_vec()], &[self.grid])
     }
 
-    /// Launches it on one input after another, each with its own grid, over the same memory.
+    /// Launches the kernel on one input after another, each with its own grid, over the same
+    /// memory.
     pub(crate) fn run_on(&self, inputs: &[Values], grids: &[u32]) -> Result<Seen, Box<Failure>> {
         self.launches(&inputs.iter().map(Values::bytes).collect::<Vec<_>>(), grids)
     }
@@ -132,7 +136,7 @@ impl Scene<'_> {
             args: args.into_iter().map(Arg::U64).collect(),
         };
         let mut watch = (self.watched || self.traced).then(|| {
-            // A trace is long, and the checks have seen other launches.
+            // A trace takes much memory, and the checks observe other launches.
             let mut watch = if self.traced { Watch::default() } else { simt::checks() };
             watch.0 = Some((Counters::default(), Prints::first(SHOWN)));
             watch.4 = match self.traced {
@@ -165,7 +169,7 @@ impl Scene<'_> {
         }
         let watch = watch.unwrap_or_default();
         let mut findings = simt::findings(&watch);
-        // A misused barrier causes the races after it, so it is reported first.
+        // A misused barrier is reported first, because it causes the races after it.
         findings.sort_by_key(|finding| finding.fault != Fault::DivergentBarrier);
         let (counted, .., (trace, state)) = watch;
         let traced = trace.map_or_else(Vec::new, |trace| trace.blocks);
@@ -175,7 +179,7 @@ impl Scene<'_> {
         Ok(Seen { left, findings, state, counters, traced, input })
     }
 
-    /// Keeps what the kernel printed, for the verdict.
+    /// Keeps the output of the kernel for the verdict.
     fn note_prints(&self, watch: Option<&Watch>) {
         let Some((_, prints)) = watch.and_then(|watch| watch.0.as_ref()) else { return };
         if prints.total() > 0 {
@@ -209,20 +213,20 @@ impl Scene<'_> {
         Ok(left)
     }
 
-    /// The name of the kernel: one for all block sizes, or one for each.
+    /// Returns the name of the kernel: `reduce_N` for blocks of N threads, or else `reduce`.
     pub(crate) fn entry(&self) -> Result<String, Box<Failure>> {
         let one = format!("reduce_{}", self.threads);
         let found = [one.as_str(), "reduce"].into_iter().find(|e| self.module.kernel(e).is_some());
         found.map(str::to_owned).ok_or_else(|| {
             let entries: Vec<String> = self.module.entries().map(|e| format!("`{e}`")).collect();
-            let has = if entries.is_empty() { "none".into() } else { entries.join(", ") };
+            let has = if entries.is_empty() { "no kernel".into() } else { entries.join(", ") };
             Box::new(Failure::new(Stage::Right, format!(
-                "there is no kernel `reduce` and no `{one}` among those of the file ({has}): begin it with `extern \"C\" __global__ void reduce(`"
+                "there is no kernel `reduce` and no `{one}`, but the file has {has}: begin the kernel with `extern \"C\" __global__ void reduce(`"
             )))
         })
     }
 
-    /// The failure for a launch that did not end.
+    /// Returns the failure for a launch that did not complete.
     pub(crate) fn refused(&self, error: &Error) -> Failure {
         match error {
             Error::Trap(trap) => {
@@ -236,7 +240,7 @@ impl Scene<'_> {
             }
             Error::Launch(why) if why.contains("parameter") => {
                 let said = format!(
-                    "{why}: exercise {} launches it with `({})`",
+                    "{why}: exercise {} launches the kernel with `({})`",
                     self.task.number,
                     self.task.parameters()
                 );

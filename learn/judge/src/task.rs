@@ -1,4 +1,4 @@
-//! An exercise, as the judge sees it.
+//! Defines an exercise for the judge.
 
 use std::fmt;
 
@@ -19,39 +19,41 @@ pub struct Task {
     pub name: &'static str,
     /// The page of the book that ends with this exercise.
     pub chapter: &'static str,
-    /// The computed operation.
+    /// The operation that the kernel computes.
     pub operation: Operation,
-    /// How the elements are distributed over blocks.
+    /// The distribution of the elements over blocks.
     pub shape: Shape,
-    /// Threads per block: the first at every size, the others at some sizes.
+    /// Threads per block: the first value is tried at every size, the others at some sizes.
     pub blocks: &'static [u32],
     /// Whether every grid must give the same bits.
     pub same_bits: bool,
-    /// Whether a warp works alone in it. If not, the advice is `__syncthreads()` even where `__syncwarp()`
-    /// would be enough.
+    /// Whether a warp works alone in this exercise. If not, the advice is `__syncthreads()` even if
+    /// `__syncwarp()` would be sufficient.
     pub warps: bool,
-    /// Whether no instruction may be repeated: the rounds are known at compile time.
+    /// Whether a loop at run time is forbidden, because the rounds are known at compile time.
     pub unrolled: bool,
     /// Whether `volatile` is allowed.
     pub volatile: bool,
-    /// Number of schedules that it is run under.
+    /// The number of schedules under which the kernel is run.
     pub orders: u64,
     /// Elements and blocks of the launch whose counts are compared with the budgets.
     pub measured: (u64, u32),
     /// The budgets of that launch.
     pub budgets: &'static [Budget],
-    /// The missing idea of a kernel that is wrong from this size on, but not below, or that exceeds a budget of the idea.
+    /// The idea that is missing if a kernel is wrong from this size on, but not below, or if it
+    /// exceeds a budget of the idea.
     pub idea: (u64, &'static str),
 }
 
-/// The maximum of one count on the measured launch.
+/// The maximum of one count in the measured launch.
 #[derive(Clone, Copy)]
 pub struct Budget {
     /// The count.
     pub cost: Cost,
     /// The maximum.
     pub most: u64,
-    /// Whether the idea of the exercise reduces the count: if not, the advice of the count is given.
+    /// Whether the idea of the exercise reduces the count. If not, the message gives the advice for
+    /// the count.
     pub idea: bool,
 }
 
@@ -68,45 +70,47 @@ pub enum Operation {
     Sum,
     /// The largest element; NaN is ignored.
     Max,
-    /// The sum and the largest element, in an array each.
+    /// The sum and the largest element, each in its own array.
     SumAndMax,
 }
 
-/// How the elements are distributed, and the parameters of the kernel.
+/// The distribution of the elements, and the parameters of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// `(in, out, n)`: block b reduces a tile of `each` elements per thread, and stores at `out[b]`.
+    /// `(in, out, n)`: block b reduces a tile of `each` elements per thread, and stores at
+    /// `out[b]`.
     Tiles {
         /// Elements per thread.
         each: u64,
     },
-    /// `(in, out, n)`: the blocks distribute the elements as they like, and each stores its own result.
+    /// `(in, out, n)`: the blocks divide the elements in any way, and each block stores its own
+    /// result.
     Shares {
         /// Grids to try.
         grids: &'static [u32],
-        /// A large grid, tried at some sizes.
+        /// A large grid, which is tried at some sizes.
         most: u32,
     },
     /// `(in, out, n, partials, tickets)`: one launch gives the result.
     Single {
         /// Grids to try.
         grids: &'static [u32],
-        /// The largest grid that the task allows, tried at some sizes.
+        /// The largest grid that the task allows, which is tried at some sizes.
         most: u32,
     },
     /// `(in, out, n)`: one block reduces everything.
     Alone,
 }
 
-/// Sizes at which kernels fail, those below a warp first.
+/// Sizes at which kernels often fail, in increasing order.
 pub(crate) const SIZES: [u64; 16] =
     [0, 1, 2, 3, 31, 32, 33, 63, 65, 255, 257, 511, 513, 1023, 1025, 4099];
 
-/// Number of partial sums that a single launch has space for.
+/// The number of partial sums for which a single launch has space.
 pub(crate) const PARTIALS: u64 = 1024;
 
 impl Shape {
-    /// The grids to try with n elements.
+    /// Returns the grids to try with n elements.
     pub(crate) fn grids(self, n: u64, threads: u32) -> Vec<u32> {
         match self {
             Shape::Tiles { each } => {
@@ -117,7 +121,7 @@ impl Shape {
         }
     }
 
-    /// The largest grid to try, if the host chooses the grid.
+    /// Returns the largest grid to try, if the host chooses the grid.
     pub(crate) fn most(self) -> Option<u32> {
         match self {
             Shape::Shares { most, .. } | Shape::Single { most, .. } => Some(most),
@@ -125,21 +129,21 @@ impl Shape {
         }
     }
 
-    /// Whether the output has an element for each block.
+    /// Returns whether the output has an element for each block.
     pub(crate) fn by_block(self) -> bool {
         matches!(self, Shape::Tiles { .. } | Shape::Shares { .. })
     }
 }
 
 impl Operation {
-    /// Number of result arrays.
+    /// Returns the number of result arrays.
     pub(crate) fn outputs(self) -> usize {
         if self == Operation::SumAndMax { 2 } else { 1 }
     }
 }
 
 impl Task {
-    /// The parameters of the kernel, as its source declares them.
+    /// Returns the parameters of the kernel, as its source declares them.
     pub fn parameters(&self) -> &'static str {
         match (self.shape, self.operation) {
             (Shape::Single { .. }, _) => {
@@ -152,13 +156,13 @@ impl Task {
         }
     }
 
-    /// The requirements on a kernel, in sentences.
+    /// Returns the requirements on a kernel, in sentences.
     pub fn asked(&self) -> String {
         let mut blocks = self.blocks.to_vec();
         blocks.sort_unstable();
         let blocks: Vec<String> = blocks.iter().map(ToString::to_string).collect();
         let mut said = format!(
-            "It must be correct for {} sizes from 0 to {}, for float, int and double, in blocks of {} threads",
+            "The kernel must be correct for {} sizes from 0 to {}, for float, int and double, in blocks of {} threads",
             SIZES.len(),
             group(SIZES[SIZES.len() - 1]),
             list(&blocks)
@@ -172,13 +176,13 @@ impl Task {
         said += &format!(", without findings under {} orders of execution.", self.orders);
         said += match self.shape {
             Shape::Tiles { .. } => {
-                " It must be a tree, in every type and block size: no atomics, no lane that adds many values one after another, and no warp that does the work of all."
+                " It must be a tree, in every type and block size: no atomics, no lane that adds many values one after another, and no warp that does all the work."
             }
             Shape::Alone => " The warps must share the elements.",
             _ => " The blocks and their lanes must share the elements.",
         };
         if self.unrolled {
-            said += " No instruction may be repeated.";
+            said += " It must have no loop at run time.";
         }
         let budgets: Vec<String> = self
             .budgets
@@ -190,16 +194,16 @@ impl Task {
             .collect();
         let (n, blocks) = self.measured;
         let on = if blocks == 1 { "one block".into() } else { format!("{blocks} blocks") };
-        said + &format!(" For {} floats in {on} it may use {}.", numbers::size(n), list(&budgets))
+        said + &format!(" For {} floats in {on}, it may have {}.", numbers::size(n), list(&budgets))
     }
 
-    /// The bytes of dynamic shared memory of a launch.
+    /// Returns the bytes of dynamic shared memory of a launch.
     pub(crate) fn shared(&self, threads: u32, element: Element) -> u32 {
         threads * element.size() as u32 * self.operation.outputs() as u32
     }
 }
 
-/// Joins parts to `1, 2 and 3`.
+/// Joins parts, as in `1, 2 and 3`.
 fn list(parts: &[String]) -> String {
     match parts {
         [head @ .., last] if !head.is_empty() => format!("{} and {last}", head.join(", ")),

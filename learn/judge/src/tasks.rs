@@ -6,14 +6,14 @@ use crate::cost::{
 };
 use crate::task::{Budget, Operation, Shape, Task};
 
-/// The correct solution in a folder.
+/// Includes the correct solution of an exercise.
 macro_rules! reference {
     ($folder:literal) => {
         include_str!(concat!("../../../exercises/", $folder, "/solutions/reference.cu"))
     };
 }
 
-/// The first tree, with the values that most exercises share.
+/// The first exercise; most others share its values.
 const TREE: Task = Task {
     number: 1,
     folder: "01-tree",
@@ -32,11 +32,11 @@ const TREE: Task = Task {
     budgets: &[idea(BARRIERS, 72), at_most(SHARED, 150)],
     idea: (
         u64::MAX,
-        "One barrier after the load and one in each of eight rounds make nine for each of the eight warps.",
+        "One barrier after the load and one in each of eight rounds make nine barriers for each of the eight warps.",
     ),
 };
 
-/// Two elements per thread, from the fourth exercise on.
+/// The base of the exercises with two elements per thread.
 const TWO: Task = Task { shape: Shape::Tiles { each: 2 }, measured: (512, 1), ..TREE };
 
 /// The exercises, in the order of the ladder.
@@ -222,7 +222,10 @@ pub static TASKS: [Task; 14] = [
         blocks: &[96, 32, 160],
         measured: (96, 1),
         budgets: &[at_most(BARRIERS, 24), at_most(SHARED, 28)],
-        idea: (3, "Half of 96 is 48, 24, 12, 6, 3, and 3 is odd: the middle value is left over."),
+        idea: (
+            3,
+            "Halving 96 repeatedly gives 48, 24, 12, 6 and 3. Because 3 is odd, the middle value is left over.",
+        ),
         ..TREE
     },
     Task {
@@ -262,7 +265,7 @@ const fn at_most(cost: Cost, most: u64) -> Budget {
     Budget { cost, most, idea: false }
 }
 
-/// A budget that the idea of the exercise meets.
+/// Returns a budget that a kernel meets by the idea of the exercise.
 const fn idea(cost: Cost, most: u64) -> Budget {
     Budget { cost, most, idea: true }
 }

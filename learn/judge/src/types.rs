@@ -1,9 +1,9 @@
-//! Names a type that is not `Element`, or a function of old GPUs, if that explains a failure.
+//! Explains a failure that is caused by a type other than `Element`, or by a function of old GPUs.
 
 use crate::task::Task;
 use crate::verdict::{Failure, Stage};
 
-/// Adds to a failure the type that the source has in the place of `Element`.
+/// Adds to a failure the type that the source uses in place of `Element`, if that explains it.
 pub(crate) fn named(task: &Task, source: &str, failure: Failure) -> Failure {
     if failure.stage != Stage::Right || failure.said.contains("parameters") {
         return failure;
@@ -11,7 +11,7 @@ pub(crate) fn named(task: &Task, source: &str, failure: Failure) -> Failure {
     let code: Vec<&str> =
         source.lines().map(|line| line.split("//").next().unwrap_or_default()).collect();
     let of_type = |element: &str| failure.said.contains(&format!(" {element} in "));
-    // Numbers of these types are wrong in the other two.
+    // Each of these types gives wrong results if the elements have one of the other two.
     let wrong = [
         ("float", of_type("i32") || of_type("f64")),
         ("int", of_type("f32") || of_type("f64")),
@@ -19,14 +19,14 @@ pub(crate) fn named(task: &Task, source: &str, failure: Failure) -> Failure {
     ];
     for (word, fits) in wrong {
         let is_value = |line: &&&str| match word {
-            // An `int` may be an index; a pointer to it is a type of elements.
+            // An `int` may be an index, but the type behind a pointer is that of elements.
             "int" => has(line, "int*") || has(line, "int *"),
             _ => has(line, word),
         };
         let at = (1..).zip(&code).find(|(_, line)| is_value(line));
         if let (Some((at, _)), true) = (at, fits) {
             let said = format!(
-                "{}. Line {at} has the type `{word}`, and the elements are `Element`, which is float, int or double: exercise {} is launched with `({})`",
+                "{}. Line {at} has the type `{word}`, and the elements are `Element`, which is float, int or double: exercise {} launches the kernel with `({})`",
                 failure.said,
                 task.number,
                 task.parameters()
@@ -38,24 +38,25 @@ pub(crate) fn named(task: &Task, source: &str, failure: Failure) -> Failure {
     failure
 }
 
-/// Warp-wide functions without a mask, which GPUs since sm_70 do not have.
+/// Warp-wide functions without a mask, which GPUs from sm_70 on do not have.
 pub const OLD: [&str; 7] =
     ["__shfl_down", "__shfl_up", "__shfl_xor", "__shfl", "__ballot", "__any", "__all"];
 
-/// The failure of a source that calls one of these functions.
+/// Returns the failure for a source that calls one of these functions.
 pub(crate) fn without_mask(source: &str) -> Option<Failure> {
     let found = (1..).zip(source.lines()).find_map(|(at, line)| {
         OLD.iter().find(|old| line.contains(&format!("{old}("))).map(|old| (at, old))
     });
     found.map(|(at, old)| {
         let said = format!(
-            "line {at} calls a function of old GPUs: `{old}` is `{old}_sync` since CUDA 9, and its first argument names the lanes that take part, 0xffffffff for all of a warp"
+            "line {at} calls a function of old GPUs: `{old}_sync` replaced `{old}` in CUDA 9, and its first argument is a mask of the lanes that take part, 0xffffffff for a whole warp"
         );
         Failure::new(Stage::Right, said).at([at])
     })
 }
 
-/// Whether a line has a word of its own: `unsigned int*` and `__int_as_float` are other types.
+/// Returns whether a line has a word that is not a part of another type or name, such as
+/// `unsigned int*` or `__int_as_float`.
 fn has(line: &str, word: &str) -> bool {
     line.match_indices(word).any(|(at, _)| {
         let (before, after) = (&line[..at], &line[at + word.len()..]);

@@ -1,9 +1,9 @@
-//! The input of a kernel: random numbers whose sums never round.
+//! Draws the input of a kernel: random numbers whose sums never round.
 //!
 //! Each number is a multiple of a unit, which is a power of two. It has so few bits that every
-//! partial sum of every tree is exact: so the judge needs no tolerance, which could hide an element
-//! or refuse a correct kernel. In `double` the numbers are neither integers nor `float`s, so that
-//! a sum in another type is detected.
+//! partial sum of every tree is exact. So the judge needs no tolerance, which could hide a missing
+//! element or reject a correct kernel. In `double`, the numbers are neither integers nor `float`
+//! values, so a sum in another type is detected.
 
 use std::ops::Range;
 
@@ -11,17 +11,17 @@ use numbers::{Element, mixed};
 
 use crate::task::Operation;
 
-/// Elements of an input.
+/// The elements of an input.
 #[derive(Clone, Debug)]
 pub(crate) struct Values {
     pub(crate) element: Element,
-    /// In units; [`NAN`] stands for NaN. Empty if the elements are listed.
+    /// The elements in units; [`NAN`] stands for NaN. Empty if `listed` has the elements.
     units: Vec<i64>,
-    /// The elements themselves, if they are no multiples of a unit.
+    /// The elements themselves, if they are not multiples of a unit.
     listed: Vec<f64>,
 }
 
-/// The position of the largest element of a tile.
+/// Returns the position of the largest element of a tile.
 fn peak(seed: u64, tile: u64, elements: u64) -> u64 {
     let part = (elements / 32).max(1);
     (tile % 32 * part + mixed(seed ^ !tile) % part) % elements
@@ -33,18 +33,19 @@ const NAN: i64 = i64::MIN;
 /// The kind of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Draw {
-    /// Of both signs.
+    /// Numbers of both signs.
     Signed,
-    /// All negative.
+    /// Negative numbers.
     Negative,
-    /// All negative, and one in eight NaN, if the type has NaN: a kernel that replaces NaN by 0
-    /// gives a wrong maximum.
+    /// Negative numbers. If the type has NaN, one element in eight is NaN: a kernel that replaces
+    /// NaN with 0 gives a wrong maximum.
     SomeNan,
-    /// All negative except one per tile of this size, in a different thirty-second of it from tile to
-    /// tile: a kernel that omits a warp misses the maximum.
+    /// Negative numbers, except one per tile of this size. From tile to tile, that one lies in a
+    /// different thirty-second of the tile, so a kernel that omits a warp misses the maximum.
     Peaks(u64),
-    /// NaN, minus infinity and the lowest number, and in most runs of 64 elements one that is larger: zero of
-    /// either sign, the smallest and the largest number of either sign, or infinity.
+    /// NaN, minus infinity and the lowest number. Most runs of 64 elements also have one that is
+    /// larger: a zero of either sign, the smallest or the largest number of either sign, or
+    /// infinity.
     Special,
 }
 
@@ -85,7 +86,7 @@ impl Values {
         Values { element, units: (0..n).map(unit).collect(), listed: Vec::new() }
     }
 
-    /// The bytes in memory.
+    /// Returns the elements as bytes in memory.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         if !self.listed.is_empty() {
             return bytes(self.element, &self.listed);
@@ -100,7 +101,7 @@ impl Values {
         }
     }
 
-    /// The result of an operation on a range: the first result, or the second.
+    /// Returns the result of an operation on a range: the first result, or the second one.
     pub(crate) fn result(&self, range: Range<usize>, operation: Operation, second: bool) -> f64 {
         if !self.listed.is_empty() {
             let numbers = self.listed[range].iter().filter(|x| !x.is_nan());
@@ -122,7 +123,7 @@ impl Values {
         self.wrapped(of.iter().fold(0, |sum, u| sum.wrapping_add(*u)))
     }
 
-    /// The sum in the element type: integers wrap.
+    /// Returns a sum in the element type, in which integers wrap.
     fn wrapped(&self, units: i64) -> f64 {
         self.value(if self.element == Element::I32 { i64::from(units as i32) } else { units })
     }
@@ -131,8 +132,8 @@ impl Values {
         units as f64 * unit(self.element)
     }
 
-    /// Describes the likely cause of a wrong sum, if there is one. The elements are
-    /// random, so a match is hardly by chance.
+    /// Describes the likely cause of a wrong sum, if there is one. The elements are random, so a
+    /// match is hardly a coincidence.
     pub(crate) fn looks(&self, range: Range<usize>, given: f64) -> Option<String> {
         let (from, of) = (range.start, &self.units[range.clone()]);
         let right = self.sum(of);
@@ -170,9 +171,10 @@ impl Values {
         self.repeated(from, of, given)
     }
 
-    /// Whether one of a few elements was added more than twice, for example by every block.
+    /// If the range is short, finds an element that was added three times or more, for example once
+    /// by every block.
     fn repeated(&self, from: usize, of: &[i64], given: f64) -> Option<String> {
-        // Few enough tries that a match is hardly by chance.
+        // There are only a few tries, so a match is hardly a coincidence.
         let most = 512 / of.len().max(1) as i64;
         let right = (self.sum(of) / unit(self.element)) as i64;
         (from..).zip(of).find_map(|(at, units)| {
@@ -182,7 +184,7 @@ impl Values {
     }
 }
 
-/// Elements as they lie in memory.
+/// Converts elements to their bytes in memory.
 fn bytes(element: Element, of: &[f64]) -> Vec<u8> {
     match element {
         Element::I32 => of.iter().flat_map(|x| (*x as i32).to_le_bytes()).collect(),
@@ -191,12 +193,12 @@ fn bytes(element: Element, of: &[f64]) -> Vec<u8> {
     }
 }
 
-/// See [`Draw::Special`].
+/// Returns the elements of [`Draw::Special`].
 fn special(element: Element, n: u64, seed: u64) -> Vec<f64> {
     let (floor, peaks): (Vec<f64>, Vec<f64>) = match element {
         Element::I32 => (
             vec![f64::from(i32::MIN), f64::from(i32::MIN + 1)],
-            // Not -1, whose bits are those of memory that was never written.
+            // -1 is left out, because its bits equal those of memory that was never written.
             vec![-2.0, 0.0, 1.0, f64::from(i32::MAX), f64::from(i32::MIN + 1)],
         ),
         _ => {
@@ -212,7 +214,7 @@ fn special(element: Element, n: u64, seed: u64) -> Vec<f64> {
     };
     let at = |place: u64| {
         let run = mixed(seed ^ !(place / 64));
-        // Some runs have NaN alone, or the lowest value alone, and some a peak.
+        // Some runs consist of NaN alone, or of the lowest value alone; others have a peak.
         let kind = run % 8;
         let random = mixed(seed ^ place) as usize;
         if kind > 2 && place % 64 == run >> 8 & 63 {
@@ -225,7 +227,7 @@ fn special(element: Element, n: u64, seed: u64) -> Vec<f64> {
         }
     };
     let whole = mixed(seed) % 4;
-    // At times the whole input has one value, so that a block has it too.
+    // In some inputs all elements have the same value, so that a whole block has it.
     let same = |place: u64| {
         if (whole as usize) < floor.len() && n > 64 && seed & 1 == 0 {
             floor[whole as usize]
@@ -236,7 +238,8 @@ fn special(element: Element, n: u64, seed: u64) -> Vec<f64> {
     (0..n).map(same).collect()
 }
 
-/// Numbers whose exponents differ widely, and their bytes: exact in the type.
+/// Returns numbers whose exponents differ widely, and their bytes. The type represents each
+/// exactly.
 pub(crate) fn magnitude(element: Element, n: u64, seed: u64) -> (Vec<f64>, Vec<u8>) {
     let spread = if element == Element::F32 { 200 } else { 1600 };
     let number = |place: u64| {
@@ -252,7 +255,7 @@ pub(crate) fn magnitude(element: Element, n: u64, seed: u64) -> (Vec<f64>, Vec<u
     (numbers, bytes)
 }
 
-/// The unit of an element type.
+/// Returns the unit of an element type.
 fn unit(element: Element) -> f64 {
     match element {
         Element::I32 => 1.0,
@@ -261,7 +264,7 @@ fn unit(element: Element) -> f64 {
     }
 }
 
-/// The maximum of no elements.
+/// Returns the maximum of no elements.
 fn lowest(element: Element) -> f64 {
     match element {
         Element::I32 => f64::from(i32::MIN),
@@ -269,7 +272,7 @@ fn lowest(element: Element) -> f64 {
     }
 }
 
-/// Elements in memory, as doubles, which represent each of them exactly.
+/// Converts elements in memory to doubles, which represent all of them exactly.
 pub(crate) fn read(element: Element, bytes: &[u8]) -> Vec<f64> {
     let four = |b: &[u8]| [b[0], b[1], b[2], b[3]];
     match element {
@@ -287,7 +290,7 @@ pub(crate) fn read(element: Element, bytes: &[u8]) -> Vec<f64> {
     }
 }
 
-/// A value of a type, as messages print it.
+/// Formats a value of a type for messages.
 pub(crate) fn shown(element: Element, value: f64) -> String {
     match element {
         Element::F32 => (value as f32).to_string(),

@@ -11,11 +11,12 @@ pub struct Verdict {
     pub task: &'static Task,
     /// The seed of the numbers and schedules.
     pub seed: u64,
-    /// The stages that passed, and a description of the tests of each.
+    /// The stages that passed, each with a description of its tests.
     pub passed: Vec<(Stage, String)>,
-    /// The failure, if any.
+    /// The failure, if there is one.
     pub failure: Option<Failure>,
-    /// The latest launch that printed, its first lines, and its number of calls of `printf`.
+    /// A description of the latest launch that printed, its first lines, and its number of calls of
+    /// `printf`.
     pub printed: Option<(String, Vec<String>, u64)>,
 }
 
@@ -24,7 +25,7 @@ pub struct Verdict {
 pub enum Stage {
     /// The results are correct.
     Right,
-    /// They are correct by construction, not by chance.
+    /// The results are correct by construction, not by chance.
     Clean,
     /// The counts are within the budgets.
     Budget,
@@ -37,7 +38,7 @@ pub struct Failure {
     pub stage: Stage,
     /// A description, with a line, a size or a count.
     pub said: String,
-    /// The lines of the source that it names.
+    /// The lines of the source that the description names.
     pub lines: Vec<u32>,
     /// The missing idea, if it is known.
     pub idea: Option<&'static str>,
@@ -57,12 +58,12 @@ impl Failure {
 }
 
 impl Verdict {
-    /// Whether all stages passed.
+    /// Returns whether all stages passed.
     pub fn passed(&self) -> bool {
         self.failure.is_none()
     }
 
-    /// The printed form, in 80 columns, with the lines of the source that it names.
+    /// Formats the verdict in 80 columns, with the lines of the source that it names.
     pub fn page(&self, source: &str) -> String {
         let mut out = format!("exercise {}: {}\n", self.task.number, self.task.name);
         if let Some((launch, lines, calls)) = &self.printed {
@@ -99,7 +100,7 @@ impl fmt::Display for Stage {
     }
 }
 
-/// Wraps words at 80 columns, after a head and indented below it.
+/// Wraps words at 80 columns after a head; further lines are indented by the width of the head.
 pub fn paragraph(head: &str, words: &str) -> String {
     let (mut out, mut line) = (String::new(), head.to_owned());
     let mut empty = true;

@@ -1,5 +1,5 @@
-//! The committed kernels of the steps: each passes the exercise of its chapter, and fails the
-//! next one with the sentence about the next idea.
+//! Judges the committed kernels of the steps. Each must pass the exercise of its chapter, and fail
+//! the next one with the sentence about the next idea.
 
 use judge::{Kernel, Stage, TASKS, Verdict, judge};
 
@@ -68,7 +68,7 @@ fn the_same_seed_gives_the_same_verdict_and_another_one_other_numbers() {
 fn invalid_ptx_and_a_missing_kernel_are_sentences() {
     let bad = Kernel { source: "", ptx: [Some("nothing"); 3] };
     let verdict = judge(&TASKS[0], &bad, 1);
-    assert!(page(&verdict, &bad).contains("its PTX cannot be run: PTX line 1"), "{verdict:?}");
+    assert!(page(&verdict, &bad).contains("the PTX cannot be run: PTX line 1"), "{verdict:?}");
     let other = STEPS[0].ptx.map(|ptx| ptx.unwrap().replace(".entry reduce(", ".entry sum("));
     let other = Kernel { source: "", ptx: other.each_ref().map(|ptx| Some(ptx.as_str())) };
     let text = page(&judge(&TASKS[0], &other, 1), &other);

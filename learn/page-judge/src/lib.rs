@@ -1,7 +1,7 @@
-//! The judge in a page of the book: a kernel in, a verdict out, both as JSON.
+//! The judge in a page of the book: answers a kernel in JSON with a verdict in JSON.
 //!
-//! It is a separate WebAssembly module: few readers who use a figure also do an exercise, and
-//! on a phone every byte takes time to load.
+//! It is a separate WebAssembly module, because few readers who use a figure also do an exercise,
+//! and on a phone every byte takes time to load.
 
 #[cfg(target_family = "wasm")]
 #[path = "../../page/src/export.rs"]
@@ -23,7 +23,7 @@ struct Question {
     seed: u64,
 }
 
-/// The answer to a page.
+/// The answer that a page gets.
 #[derive(Debug, Default, Serialize)]
 struct Answer {
     /// The reason why there is no verdict.
@@ -31,17 +31,18 @@ struct Answer {
     passed: bool,
     /// The verdict, wrapped at 80 columns.
     page: String,
-    /// The lines of the source that it names.
+    /// The lines of the source that the verdict names.
     lines: Vec<u32>,
 }
 
-/// Answers a question, both as JSON. If the question has no answer, the reply has a sentence that says why.
+/// Answers a question in JSON with an answer in JSON. If the question has no answer, the reply has
+/// a sentence with the reason.
 pub fn ask(question: &str) -> String {
     let answer = match serde_json::from_str(question) {
         Ok(question) => answer(&question),
         Err(error) => refused(format!("this is not a valid question for the judge: {error}")),
     };
-    // Every key is a string.
+    // This cannot fail, because every key is a string.
     serde_json::to_string(&answer).unwrap_or_default()
 }
 

@@ -1,4 +1,4 @@
-//! The answer to a page.
+//! Defines the answers that a page gets.
 
 use std::collections::BTreeMap;
 
@@ -14,9 +14,10 @@ pub(crate) type Named = BTreeMap<&'static str, u64>;
 /// The answer to a question.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Answer {
-    /// The reason why the sum or the counts are incomplete: a refusal, a trap, an error in the PTX.
+    /// The reason why the sum or the counts are incomplete: a refusal, a trap, or an error in the
+    /// PTX.
     pub stopped: Option<String>,
-    /// The PTX line of that reason, and its line of the source.
+    /// The lines of the PTX and of the source that the reason refers to.
     pub stopped_at: Option<(u32, u32)>,
     /// The launches.
     pub launches: Vec<Launch>,
@@ -28,16 +29,16 @@ pub struct Answer {
     pub expected: Option<Value>,
     /// Whether the sum and all partial results are correct.
     pub verified: bool,
-    /// If not, the first wrong result.
+    /// The first wrong result, if there is one.
     pub wrong: Option<String>,
     /// The findings of the checks.
     pub findings: Vec<Found>,
-    /// The counts of all launches together.
+    /// The total counts over all launches.
     pub total: Named,
-    /// By line of the source: the nonzero counts over all launches.
+    /// For each line of the source, the nonzero counts over all launches.
     pub lines: BTreeMap<u32, Named>,
-    /// By line of the PTX: the line of the source, the instructions that warps issued, and the number of
-    /// active lanes in them.
+    /// For each line of the PTX: the line of the source, the instructions that warps issued, and
+    /// the number of active lanes in them.
     pub ptx: BTreeMap<u32, (u32, u64, u64)>,
     /// The frames of the first block of the first launch.
     pub frames: Vec<Frame>,
@@ -46,15 +47,15 @@ pub struct Answer {
 /// One launch.
 #[derive(Clone, Debug, Serialize)]
 pub struct Launch {
-    /// Blocks.
+    /// The number of blocks.
     pub grid: u32,
     /// Threads per block.
     pub block: u32,
     /// Bytes of dynamic shared memory per block.
     pub shared: u32,
-    /// Number of elements that it adds.
+    /// The number of elements that it adds.
     pub n: u64,
-    /// Its counts.
+    /// The counts of this launch.
     pub counts: Named,
 }
 
@@ -65,7 +66,7 @@ pub struct Found {
     pub fault: &'static str,
     /// The fault and its cure.
     pub sentence: String,
-    /// Its place, and its number of occurrences.
+    /// The place of the fault, and its number of occurrences.
     pub details: String,
     /// Lines of the source.
     pub lines: Vec<u32>,
@@ -74,7 +75,7 @@ pub struct Found {
 }
 
 impl Answer {
-    /// An answer without a result, with the reason.
+    /// Returns an answer without a result, with the reason.
     pub fn refused(why: impl ToString) -> Answer {
         Answer { stopped: Some(why.to_string()), ..Answer::default() }
     }
@@ -91,7 +92,7 @@ impl Answer {
         self.launches = plan.launches.iter().map(launch).collect();
     }
 
-    /// Adds the counts, which are partial after a trap.
+    /// Adds the counts, which are incomplete after a trap.
     pub(crate) fn counts(&mut self, counters: &Counters) {
         self.total = counters.total.fields().collect();
         for (launch, counted) in self.launches.iter_mut().zip(&counters.launches) {

@@ -1,17 +1,17 @@
-//! The interface for a page: it writes a question to [`room`], and reads the answer at [`answer`],
-//! as many bytes as [`reply`] returned.
+//! The interface for a page. The page writes a question to the buffer from [`room`], calls
+//! [`reply`], which returns the length of the answer in bytes, and reads the answer at [`answer`].
 #![expect(unsafe_code, reason = "a function that a page calls by its name is not mangled")]
 
 use std::cell::RefCell;
 
 thread_local! {
-    /// The question; after [`reply`], its answer.
+    /// The question; after [`reply`], the answer.
     static TEXT: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
 // SAFETY: no other crate exports these three names.
 
-/// The buffer for a question of this many bytes.
+/// Returns the buffer for a question of this many bytes.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn room(bytes: usize) -> *mut u8 {
     TEXT.with_borrow_mut(|text| {
@@ -30,7 +30,7 @@ pub(crate) extern "C" fn reply() -> usize {
     })
 }
 
-/// The address of the answer.
+/// Returns the address of the answer.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn answer() -> *const u8 {
     TEXT.with_borrow(|text| text.as_ptr())

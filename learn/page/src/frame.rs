@@ -1,8 +1,8 @@
-//! The frames of a stepper: the work of a block from one barrier (or shuffle) to the next.
+//! Makes the frames of a stepper: the work of a block from one barrier (or shuffle) to the next.
 //!
 //! The interpreter's trace has an event for each warp and instruction. Neighbouring warps nearly
-//! always do the same at a constant distance in memory, so a frame stores groups of warps: a whole trace
-//! is a few kilobytes, which a page can contain.
+//! always do the same at a constant distance in memory, so a frame stores groups of warps. A whole
+//! trace then takes a few kilobytes, which a page can contain.
 
 use std::{collections::BTreeMap, ops::Range};
 
@@ -15,11 +15,11 @@ pub type Frames = BTreeMap<u32, Vec<Frame>>;
 /// The events between two barriers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Frame {
-    /// Its name: `Load`, `Round 3`, `Store`.
+    /// The name, such as `Load`, `Round 3` or `Store`.
     pub name: String,
-    /// The barrier at its end: `block`, `warp` or empty.
+    /// The barrier at the end of the frame: `block`, `cluster`, `warp` or empty.
     pub end: String,
-    /// Runs of neighbouring warps that do the same.
+    /// Groups of neighbouring warps that do the same.
     pub groups: Vec<Group>,
 }
 
@@ -37,30 +37,31 @@ pub struct Group {
 /// One warp instruction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Op {
-    /// `ld`, `st`, `at` on shared memory; `gld`, `gst`, `gat` on global; `shfl` and its like.
+    /// `ld`, `st` or `at` for shared memory; `gld`, `gst` or `gat` for global memory; `shfl` and
+    /// others.
     pub what: String,
-    /// Lanes that take part, as a mask.
+    /// The mask of the lanes that take part.
     pub mask: u32,
-    /// Line of `kernel.cu`.
+    /// The line of `kernel.cu`.
     pub line: u32,
-    /// Wavefronts; for global memory the sectors; for a shuffle its distance.
+    /// The number of wavefronts; for global memory, of sectors; for a shuffle, the distance.
     pub cost: u32,
-    /// Wavefronts beyond the minimum.
+    /// The number of wavefronts beyond the minimum.
     pub conflicts: u32,
-    /// Shared word of lane 0 of the first warp, even if that lane is idle; for a load of the input, the
-    /// index of the element.
+    /// The shared word of lane 0 of the first warp, even if that lane is idle. For a load of the
+    /// input, the index of the element.
     pub base: i64,
-    /// Words from lane to lane.
+    /// The distance from lane to lane in words.
     pub stride: i64,
-    /// Words from warp to warp.
+    /// The distance from warp to warp in words.
     pub step: i64,
-    /// Whether it loads elements of the input.
+    /// Whether the instruction loads elements of the input.
     #[serde(default, skip_serializing_if = "is_not")]
     pub input: bool,
-    /// Consecutive words per lane, if more than one.
+    /// The number of consecutive words per lane.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub wide: u32,
-    /// Words of the lanes that take part, if their strides differ.
+    /// The words of the lanes that take part, if their strides differ.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub words: Vec<i64>,
 }
@@ -79,17 +80,18 @@ fn is_one(wide: &u32) -> bool {
     *wide == 1
 }
 
-/// The location of the input.
+/// The memory of the input.
 #[derive(Clone, Debug, Default)]
 pub struct Input {
-    /// The addresses of the elements.
+    /// The range of addresses of the elements.
     pub bytes: Range<u64>,
     /// Bytes per element.
     pub size: u64,
 }
 
 impl Op {
-    /// The shared word that a lane of a warp accesses.
+    /// Returns the shared word that a lane accesses in the warp that is `warps_on` warps after the
+    /// first.
     pub fn word(&self, warps_on: u32, lane: u32) -> Option<i64> {
         if self.mask >> lane & 1 == 0 || !matches!(self.what.as_str(), "ld" | "st" | "at") {
             return None;
@@ -104,7 +106,7 @@ impl Op {
 }
 
 impl Frame {
-    /// The instructions of a warp, and its distance from the first warp of its group.
+    /// Returns the instructions of a warp, and its distance from the first warp of its group.
     pub fn warp(&self, warp: u32) -> Option<(&[Op], u32)> {
         let group = self.groups.iter().find(|g| (g.first..=g.last).contains(&warp))?;
         Some((&group.ops, warp - group.first))
@@ -116,7 +118,7 @@ impl Frame {
         self.groups.iter().map(group).sum()
     }
 
-    /// Lanes that access memory or exchange values, over all warps.
+    /// Returns the number of lanes that access memory or exchange values, over all warps.
     pub fn lanes(&self) -> u32 {
         let group = |g: &Group| {
             let mask = g.ops.iter().fold(0, |mask, op| mask | op.mask);
@@ -125,13 +127,13 @@ impl Frame {
         self.groups.iter().map(group).sum()
     }
 
-    /// Warps with at least one active lane.
+    /// Returns the number of warps with at least one active lane.
     pub fn warps(&self) -> u32 {
         self.groups.iter().map(|g| g.last - g.first + 1).sum()
     }
 }
 
-/// The frames of the first block of the first launch; `ptx` is the PTX of the kernel.
+/// Returns the frames of the first block of the first launch; `ptx` is the PTX of the kernel.
 pub fn of_trace(trace: &Trace, ptx: &str, input: &Input) -> Vec<Frame> {
     let Some(block) = trace.blocks.iter().find(|b| b.launch == 0 && b.block == 0) else {
         return Vec::new();
@@ -182,7 +184,7 @@ pub fn of_trace(trace: &Trace, ptx: &str, input: &Input) -> Vec<Frame> {
     frames
 }
 
-/// Numbers frames that have the same name: the iterations of a loop.
+/// Numbers the frames with this name, if there are several: they are the iterations of a loop.
 fn number(frames: &mut [Frame], name: &str) {
     if frames.iter().filter(|frame| frame.name == name).count() > 1 {
         let turns = frames.iter_mut().filter(|frame| frame.name == name);
@@ -190,8 +192,8 @@ fn number(frames: &mut [Frame], name: &str) {
     }
 }
 
-/// Splits a round by warp: at a warp barrier after a store, at a shuffle, or where a loop loads
-/// again.
+/// Splits the round of each warp at a warp barrier after a store, at a shuffle, and where a loop
+/// loads again.
 fn parts(events: &[Event], input: &Input) -> Vec<BTreeMap<u32, Vec<Event>>> {
     let mut parts: Vec<BTreeMap<u32, Vec<Event>>> = Vec::new();
     let mut at: BTreeMap<u32, usize> = BTreeMap::new();
@@ -200,7 +202,7 @@ fn parts(events: &[Event], input: &Input) -> Vec<BTreeMap<u32, Vec<Event>>> {
         let shuffle = event.what == "shuffle";
         let loads = |e: &Event| e.what == "load" && (e.space == "shared" || is_input(e, input));
         let so_far = |part: usize| parts.get(part).and_then(|warps| warps.get(&event.warp));
-        // Loads come before the shuffles that use them.
+        // A shuffle starts a new frame after memory accesses.
         if shuffle && so_far(*part).is_some_and(|events| events.iter().any(|e| !e.space.is_empty()))
         {
             *part += 1;
@@ -209,7 +211,7 @@ fn parts(events: &[Event], input: &Input) -> Vec<BTreeMap<u32, Vec<Event>>> {
         if loads(event) && last.is_some_and(|last| event.ptx_line <= last.ptx_line) {
             *part += 1;
         }
-        // A polling thread repeats the same load.
+        // A repetition of the same event is polling.
         if so_far(*part).and_then(|events| events.last()) == Some(event) {
             continue;
         }
@@ -225,7 +227,7 @@ fn parts(events: &[Event], input: &Input) -> Vec<BTreeMap<u32, Vec<Event>>> {
     parts
 }
 
-/// Whether all lanes access elements of the input.
+/// Returns whether all lanes access elements of the input.
 fn is_input(event: &Event, input: &Input) -> bool {
     let all = |address| input.bytes.contains(address);
     event.space == "global" && event.addresses.iter().all(all) && !event.addresses.is_empty()
@@ -279,7 +281,8 @@ fn op(event: &Event, ptx: &[&str], input: &Input) -> Option<Op> {
     Some(op)
 }
 
-/// The distance of a shuffle: the third operand, a number or a register that was set to one.
+/// Returns the distance of a shuffle: the third operand, which is a number, or a register to which
+/// a number was moved.
 fn distance(ptx: &[&str], line: usize) -> u32 {
     let text = ptx.get(line).copied().unwrap_or_default();
     let operands = text.split("shfl.sync.").nth(1).unwrap_or_default();
@@ -311,7 +314,7 @@ fn groups(warps: BTreeMap<u32, Vec<Op>>) -> Vec<Group> {
     groups
 }
 
-/// The distances in words to the next warp, if this warp continues the group.
+/// Returns the distances in words to the next warp, if this warp continues the group.
 fn steps(group: &Group, ops: &[Op], warp: u32) -> Option<Vec<i64>> {
     if group.ops.len() != ops.len() {
         return None;

@@ -1,9 +1,9 @@
-//! The interpreter in a page of the book: a question in, an answer out, both as JSON.
+//! The interpreter in a page of the book: answers a question in JSON with an answer in JSON.
 //!
-//! A page sends a kernel's PTX, the step that launches it, the number of elements, and the
-//! threads per block. [`ask`] plans, runs, verifies and counts it with the same functions as every
-//! program of the workspace, and makes the frames that a figure shows. `cargo x wasm` builds a
-//! WebAssembly module from it; its three exports are in `export`.
+//! A page sends a kernel's PTX, the step that launches it, the number of elements, and the threads
+//! per block. [`ask`] plans, runs, verifies and counts the launches with the same functions as
+//! every program of the workspace, and makes the frames that a figure shows. `cargo x wasm` builds
+//! a WebAssembly module from it; its three exports are in `export`.
 
 mod answer;
 #[cfg(target_family = "wasm")]
@@ -16,12 +16,13 @@ pub use answer::Answer;
 pub use question::Question;
 pub use run::run;
 
-/// Answers a question, both as JSON. If the question has no answer, the reply has a sentence that says why.
+/// Answers a question in JSON with an answer in JSON. If the question has no answer, the reply has
+/// a sentence with the reason.
 pub fn ask(question: &str) -> String {
     let answer = match serde_json::from_str(question) {
         Ok(question) => run(&question),
         Err(error) => Answer::refused(format!("this is not a valid question: {error}")),
     };
-    // Floats that are not finite become `null`, and every key is a string.
+    // This cannot fail: floats that are not finite become `null`, and every key is a string.
     serde_json::to_string(&answer).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! A question from a page.
+//! Defines the questions that a page asks.
 
 use common::{Element, Error, Result, plan::Block, sum::Input};
 use serde::Deserialize;
@@ -11,26 +11,26 @@ pub struct Question {
     pub step: String,
     /// Its PTX.
     pub ptx: String,
-    /// The source, if it is known: findings take names from it.
+    /// The source, if it is known; findings take names from it.
     #[serde(default)]
     pub source: String,
-    /// Number of elements.
+    /// The number of elements.
     pub n: u64,
     /// The element type, as `--type` takes it.
     pub r#type: String,
-    /// Threads per block; by default the step's own.
+    /// Threads per block; the default is the step's own.
     #[serde(default)]
     pub threads: Option<u32>,
     /// The schedule, as `--schedule` takes it.
     #[serde(default)]
     pub schedule: Option<String>,
-    /// Number of multiprocessors; by default an H200's.
+    /// The number of multiprocessors; the default is that of an H200.
     #[serde(default)]
     pub sms: Option<u32>,
     /// Whether to run all checks.
     #[serde(default)]
     pub checks: bool,
-    /// Whether to return the first block's frames.
+    /// Whether to return the frames of the first block.
     #[serde(default)]
     pub frames: bool,
     /// Warp instructions that a launch may execute.
@@ -38,14 +38,14 @@ pub struct Question {
     pub budget: Option<u64>,
 }
 
-/// The default limit on the warp instructions of a launch: a fifth of a second in
-/// a page.
+/// The default limit on the warp instructions of a launch, which take a fifth of a second in a
+/// page.
 const BUDGET: u64 = 1 << 22;
 
-/// Limit on the elements: their counts take less than a second, also on a phone.
+/// Limit on the number of elements, so that counting takes less than a second, even on a phone.
 pub(crate) const MOST: u64 = 1 << 20;
 
-/// The elements are those that a program draws by default.
+/// The input and the seed that a program uses by default.
 pub(crate) const INPUT: (Input, u64) = (Input::Uniform, 42);
 
 impl Question {
@@ -66,7 +66,7 @@ impl Question {
         match self.n {
             n if n <= MOST => Ok(n),
             n => Err(Error::Usage(format!(
-                "a page adds at most {MOST} elements, but {n} were requested: `cargo run` adds as many as memory can hold"
+                "a page adds at most {MOST} elements, but {n} were requested: `cargo run` adds as many as fit in memory"
             ))),
         }
     }

@@ -1,4 +1,4 @@
-//! Plans, runs, verifies and counts a kernel as every program does, to answer a question.
+//! Answers a question: plans, runs, verifies and counts a kernel as every program does.
 
 use common::{
     Element, Result,
@@ -24,7 +24,7 @@ pub fn run(question: &Question) -> Answer {
     answer
 }
 
-/// Results from before an error stay in the answer.
+/// Fills in the answer. After an error, it keeps the results from before.
 fn tried(question: &Question, answer: &mut Answer) -> Result<()> {
     let mut gpu = simt::Arch::default();
     gpu.sms = question.sms.unwrap_or(gpu.sms).clamp(1, 1024);
@@ -32,7 +32,7 @@ fn tried(question: &Question, answer: &mut Answer) -> Result<()> {
         gpu,
         schedule: question.schedule()?,
         budget: Some(question.budget()),
-        // There is no time limit here; the page ends its Worker.
+        // There is no time limit here, because the page terminates its Worker.
         patience: Some(std::time::Duration::ZERO),
         checks: Some(if question.checks { Check::ALL.to_vec() } else { Vec::new() }),
         traced: u64::from(question.frames),
@@ -80,7 +80,7 @@ fn of<T: Scalar>(question: &Question, device: &Device, answer: &mut Answer) -> R
     Ok(())
 }
 
-/// The line of PTX that cannot be read, if that is the error.
+/// Returns the line of PTX that cannot be parsed, if that is the error.
 fn fault_of_text(ptx: &str) -> Option<(u32, u32)> {
     simt::Module::missing(ptx).first().map(|fault| (fault.line, 0))
 }

@@ -1,4 +1,4 @@
-//! A page gets the same sums, counts and findings as every program prints.
+//! Tests that a page gets the same sums, counts and findings as every program prints.
 
 use common::{
     Element,
@@ -29,7 +29,7 @@ fn question(step: &common::Step, element: Element, n: u64, threads: u32) -> Ques
     }
 }
 
-/// The sum, the counts of each launch and the findings of a program.
+/// Returns the sum, the counts of each launch and the findings of a program.
 fn programs<T: Scalar>(step: &common::Step, n: u64, block: Block) -> (String, String, Vec<String>) {
     let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
     let ptx = common::ptx::of(&step.kernel, T::ELEMENT, None).unwrap();
@@ -104,7 +104,7 @@ fn an_error_in_the_ptx_has_its_line() {
     let answer = page::run(&Question { ptx, ..good.clone() });
     assert!(answer.stopped.as_ref().unwrap().contains("bar.sink"), "{:?}", answer.stopped);
     assert_eq!(answer.stopped_at.map(|(ptx, _)| ptx), Some(line));
-    // PTX that is cut at any place is refused or runs; it never panics.
+    // PTX that is cut at any place is refused or runs, but never causes a panic.
     for end in (0..good.ptx.len()).step_by(97).filter(|end| good.ptx.is_char_boundary(*end)) {
         page::run(&Question { ptx: good.ptx[..end].to_owned(), ..good.clone() });
     }

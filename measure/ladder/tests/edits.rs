@@ -330,7 +330,7 @@ const EDITS: &[Edit] = &[
         n: EVEN,
         code: REMOVED,
         said: &[
-            "the call of `malloc` at source line 23|undeclared identifier 'malloc'",
+            "the call to `malloc` at source line 23|undeclared identifier 'malloc'",
             "give the kernel a buffer of the host|malloc",
         ],
     },

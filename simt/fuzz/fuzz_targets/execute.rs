@@ -1,5 +1,5 @@
-//! Mutated PTX of real kernels, launched in mutated ways: the result may be an error, a trap or a sum, but never
-//! a panic or a hang.
+//! Mutates the PTX of real kernels and their launches. The result may be an error, a trap or a sum,
+//! but never a panic or a hang.
 #![no_main]
 
 use std::fs;
@@ -10,7 +10,7 @@ use libfuzzer_sys::fuzz_target;
 use simt::observe::{Memory, Prints, Races, Sync, Trace};
 use simt::{Arch, Arg, Config, Counters, Gpu, Launch, Module, Schedule};
 
-/// The PTX to mutate: steps, corpus, faults and single instructions.
+/// Returns the PTX to mutate: steps, corpus, faults and single instructions.
 fn texts() -> &'static [String] {
     static TEXTS: OnceLock<Vec<String>> = OnceLock::new();
     TEXTS.get_or_init(|| {
@@ -44,7 +44,7 @@ impl Bytes<'_> {
     }
 }
 
-/// Operands and opcodes of a line, and the text between them.
+/// Splits a line into its operands and opcodes, and the text between them.
 fn tokens(line: &str) -> Vec<&str> {
     let mut out = Vec::new();
     let mut rest = line;
@@ -79,7 +79,7 @@ fn mutate(text: &str, input: &mut Bytes<'_>) -> String {
                 let line = lines[input.below(lines.len())].clone();
                 lines.insert(at, line);
             }
-            // Replace a token of this line by one of another line, or by a number.
+            // Replace a token of this line with a token of another line.
             3..=5 => {
                 let other = lines[input.below(lines.len())].clone();
                 let line = lines[at].clone();
@@ -135,14 +135,14 @@ fuzz_target!(|data: &[u8]| {
         2 => Schedule::MinPc,
         _ => Schedule::Adversarial(input.byte().into()),
     };
-    // The architecture that runs PTX for every target.
+    // The newest architecture runs PTX for every target.
     config.play(Arch::ALL[Arch::ALL.len() - 1]);
     config.budget = 1 << 14;
     config.block_budget = 1 << 13;
     config.memory = 1 << 24;
     config.threads = 1;
     let mut gpu = Gpu::with(config);
-    // After its end the input yields zeros, which must stand for a valid launch.
+    // After the end of the input, `Bytes` returns zeros, so zeros must select a valid launch.
     let n = u64::from(input.word() % 2048) ^ 200;
     let (Ok(a), Ok(b), Ok(c)) = (gpu.alloc(8192), gpu.alloc(8192), gpu.alloc(4096)) else { return };
     let bytes: Vec<u8> = (0..8192).map(|i| (i * 7) as u8 & 0x3f).collect();
@@ -168,7 +168,7 @@ fuzz_target!(|data: &[u8]| {
     let cluster = [1 + u32::from(input.byte() % 4), 1, 1];
     let shared = 4096u32.wrapping_sub(input.word().into()) % 65536;
     let mut observer = ((Memory::new(), Races::new(), Sync::new()), (Counters::default(), Trace::new(1), Prints::new()));
-    // Try each number of arguments, since one of them is correct.
+    // Try every number of arguments, because one of them is correct.
     for count in (0..=args.len()).rev() {
         let launch = Launch { entry, grid, block, cluster, shared, args: args[..count].to_vec() };
         let outcome = gpu.launch(&module, &launch, &mut observer);

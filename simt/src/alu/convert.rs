@@ -1,10 +1,11 @@
-//! `cvt`: conversions between integers and floats of any width.
+//! Evaluates `cvt`: conversions between integers and floats of any width.
 
 use super::float::{flush32, narrow, widen};
 use super::{sext, trim};
 use crate::inst::{Alu, Rounding, Ty};
 
-/// `cvt.to.from`; `int` is a rounding to a whole number (`.rni`, `.rzi`, …).
+/// Evaluates `cvt.to.from`. `int` states that the modifier rounds to an integer (`.rni`, `.rzi`,
+/// …).
 pub(super) fn convert(op: &Alu, from: Ty, int: bool, a: u64) -> u64 {
     let to = op.ty;
     match (from.is_float(), to.is_float()) {
@@ -36,7 +37,8 @@ pub(super) fn convert(op: &Alu, from: Ty, int: bool, a: u64) -> u64 {
     }
 }
 
-/// NaN becomes 0, or the least number where both sides are 64 bits wide.
+/// Returns the integer that NaN becomes. If the source is `f64` or the result has 64 bits, only the
+/// highest bit is set; otherwise the integer is 0.
 fn nan_to_int(from: Ty, to: Ty) -> i128 {
     if from == Ty::F64 || to.bits() == 64 {
         if to.is_signed() { least(to) } else { 1 << (to.bits() - 1) }
@@ -45,13 +47,13 @@ fn nan_to_int(from: Ty, to: Ty) -> i128 {
     }
 }
 
-/// `cvt.pack.sat.TO.s32 d, a, b, c`: `b` in the lowest bits, then `a`, then `c`.
+/// Evaluates `cvt.pack.sat.TO.s32 d, a, b, c`: `b` is in the lowest bits, then `a`, then `c`.
 pub(super) fn saturated_pair(to: Ty, a: u64, b: u64, c: u64) -> u64 {
     let one = |v: u64| trim((v as u32 as i32 as i128).clamp(least(to), most(to)) as u64, to.bits());
     trim(one(b) | one(a) << to.bits() | c << (2 * to.bits()), 32)
 }
 
-/// `cvt.rn.f16x2.f32 d, a, b`: `a` goes to the upper half.
+/// Evaluates `cvt.rn.f16x2.f32 d, a, b`: `a` goes to the upper half.
 pub(super) fn pack(op: &Alu, a: u64, b: u64) -> u64 {
     let ty = if op.ty == Ty::F16x2 { Ty::F16 } else { Ty::BF16 };
     let one = |v: u64| {
@@ -87,7 +89,7 @@ fn most(ty: Ty) -> i128 {
     if ty.is_signed() { (1 << (ty.bits() - 1)) - 1 } else { (1 << ty.bits()) - 1 }
 }
 
-/// An integer of up to 64 bits to a float, rounded once.
+/// Converts an integer of up to 64 bits to a float, rounded once.
 fn from_int(v: i128, to: Ty, round: Rounding) -> u64 {
     if to == Ty::F64 {
         let near = v as f64;
@@ -113,7 +115,8 @@ fn from_int(v: i128, to: Ty, round: Rounding) -> u64 {
         };
         return near.to_bits().wrapping_add_signed(off);
     }
-    // Round to odd in double precision first: then the second rounding gives the exact result.
+    // First rounds to odd in double precision, so that the second rounding gives the correct
+    // result.
     let near = v as f64;
     let error = v - near as i128;
     let odd = if error == 0 || near.to_bits() & 1 == 1 {

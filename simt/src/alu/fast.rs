@@ -1,16 +1,16 @@
-//! The most frequent operations of reductions, as loops that the compiler vectorizes.
+//! Implements the most frequent operations of reductions as loops that the compiler vectorizes.
 //!
-//! Each agrees with [`eval`](super::eval), bit for bit: a test compares them.
+//! Each loop gives the same bits as [`eval`](super::eval); a test compares them.
 
 use super::float::{canon32, canon64};
 use crate::inst::{Alu, F, Fast, Half, Rounding, Ty};
 
-/// 32 lanes of a register of up to 32 bits.
+/// The 32 lanes of a register of up to 32 bits.
 pub(crate) type Words = [u32; 32];
-/// 32 lanes of a 64-bit register.
+/// The 32 lanes of a 64-bit register.
 pub(crate) type Doubles = [u64; 32];
 
-/// The fast loop for an operation, if there is one.
+/// Returns the fast loop for an operation, or [`Fast::No`].
 pub(crate) fn classify(op: &Alu) -> Fast {
     use Ty::*;
     let plain = op.round == Rounding::Near && !op.ftz && !op.sat;
@@ -71,7 +71,7 @@ fn double(v: u64) -> f64 {
     f64::from_bits(v)
 }
 
-/// Words from words.
+/// Computes words from words.
 #[inline]
 pub(crate) fn words(fast: Fast, a: &Words, b: &Words, c: &Words) -> Words {
     match fast {
@@ -98,8 +98,9 @@ pub(crate) fn words(fast: Fast, a: &Words, b: &Words, c: &Words) -> Words {
     }
 }
 
-/// Fused: the product is exact in double precision, so a sum that is exact there too needs one
-/// rounding only. The other cases take the exact path.
+/// Computes a fused multiply-add. The product is exact in double precision. If the sum is exact
+/// there too, the conversion to single precision is the only rounding. Otherwise, `mul_add`
+/// computes it.
 fn fma32(a: u32, b: u32, c: u32) -> f32 {
     let (p, c64) = (f64::from(float(a)) * f64::from(float(b)), f64::from(float(c)));
     let sum = p + c64;
@@ -108,7 +109,8 @@ fn fma32(a: u32, b: u32, c: u32) -> f32 {
     if error == 0.0 { sum as f32 } else { float(a).mul_add(float(b), float(c)) }
 }
 
-/// Compilers emit shifts by the same count in all lanes; other shifts are computed lane by lane.
+/// Shifts each lane. Shifts that compilers emit mostly have the same count in all lanes, which
+/// takes a loop without a condition.
 fn shift(a: &Words, b: &Words, f: impl Fn(u32, u32) -> u32) -> Words {
     let by = b[0];
     if by < 32 && b.iter().all(|v| *v == by) {
@@ -117,7 +119,8 @@ fn shift(a: &Words, b: &Words, f: impl Fn(u32, u32) -> u32) -> Words {
     lanes!(0, i => if b[i] < 32 { f(a[i], b[i]) } else { 0 })
 }
 
-/// A remainder by the same power of two in all lanes is a mask: the modulo operator of the naive kernel.
+/// Computes remainders. If all lanes divide by the same power of two, as in the naive kernel, the
+/// remainder is a bit mask.
 fn rem(a: &Words, b: &Words) -> Words {
     let by = b[0];
     if by.is_power_of_two() && b.iter().all(|v| *v == by) {
@@ -126,7 +129,7 @@ fn rem(a: &Words, b: &Words) -> Words {
     lanes!(0, i => a[i].checked_rem(b[i]).unwrap_or(0))
 }
 
-/// Double words from double words.
+/// Computes double words from double words.
 #[inline]
 pub(crate) fn doubles(fast: Fast, a: &Doubles, b: &Doubles, c: &Doubles) -> Doubles {
     match fast {
@@ -139,7 +142,7 @@ pub(crate) fn doubles(fast: Fast, a: &Doubles, b: &Doubles, c: &Doubles) -> Doub
     }
 }
 
-/// Double words from words.
+/// Computes double words from words.
 pub(crate) fn widening(fast: Fast, a: &Words, b: &Words) -> Doubles {
     match fast {
         Fast::WideU32 => lanes!(0, i => u64::from(a[i]) * u64::from(b[i])),
@@ -149,7 +152,7 @@ pub(crate) fn widening(fast: Fast, a: &Words, b: &Words) -> Doubles {
     }
 }
 
-/// `shl.b64`, whose count is 32 bits wide.
+/// Computes `shl.b64`, whose shift count is 32 bits wide.
 pub(crate) fn shl64(a: &Doubles, b: &Words) -> Doubles {
     let by = b[0];
     if by < 64 && b.iter().all(|v| *v == by) {
@@ -158,7 +161,7 @@ pub(crate) fn shl64(a: &Doubles, b: &Words) -> Doubles {
     lanes!(0, i => if b[i] < 64 { a[i] << b[i] } else { 0 })
 }
 
-/// Low halves.
+/// Returns the low half of each lane.
 pub(crate) fn truncate(a: &Doubles) -> Words {
     lanes!(0, i => a[i] as u32)
 }
@@ -168,7 +171,7 @@ mod tests {
     use super::*;
     use crate::alu::eval;
 
-    /// Values at the edges of every format, and random ones.
+    /// Returns an edge case of some format, or a random value.
     fn sample(seed: &mut u64) -> u64 {
         *seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         let v = *seed ^ *seed >> 29;

@@ -1,4 +1,4 @@
-//! Bit-exact floating point: formats, rounding, NaN.
+//! Implements bit-exact floating point: formats, rounding, NaN.
 
 mod exact;
 
@@ -6,9 +6,9 @@ pub(crate) use exact::{div64, fma64, mul64, sqrt64};
 
 use crate::inst::{Rounding, Ty};
 
-/// The NaN that arithmetic yields.
+/// The NaN that single-precision arithmetic returns.
 pub(crate) const NAN32: u32 = 0x7fff_ffff;
-/// The same in double precision.
+/// The NaN that double-precision arithmetic returns.
 pub(crate) const NAN64: u64 = 0x7fff_ffff_ffff_ffff;
 
 #[inline(always)]
@@ -18,17 +18,17 @@ pub(crate) fn canon32(v: f32) -> u32 {
 
 #[inline(always)]
 pub(crate) fn canon64(v: f64) -> u64 {
-    // Hardware keeps the payload of a double. PTX promises no payload, so this one is canonical.
+    // Hardware keeps the payload of a NaN. PTX does not define it, so every NaN becomes this one.
     if v.is_nan() { NAN64 } else { v.to_bits() }
 }
 
-/// Subnormals to zero of the same sign.
+/// Replaces a subnormal with a zero of the same sign.
 #[inline(always)]
 pub(crate) fn flush32(bits: u32) -> u32 {
     if bits & 0x7f80_0000 == 0 { bits & 0x8000_0000 } else { bits }
 }
 
-/// Exponent bits and stored mantissa bits.
+/// Returns the numbers of exponent bits and of stored mantissa bits.
 fn shape(ty: Ty) -> (u32, u32) {
     match ty {
         Ty::F16 | Ty::F16x2 => (5, 10),
@@ -38,7 +38,7 @@ fn shape(ty: Ty) -> (u32, u32) {
     }
 }
 
-/// Any format to double precision: exact.
+/// Converts from any format to double precision, exactly.
 pub(crate) fn widen(bits: u64, ty: Ty) -> f64 {
     match ty {
         Ty::F64 => return f64::from_bits(bits),
@@ -56,7 +56,7 @@ pub(crate) fn widen(bits: u64, ty: Ty) -> f64 {
     }
 }
 
-/// Double precision to a format, rounded once.
+/// Converts from double precision to a format, rounded once.
 pub(crate) fn narrow(v: f64, ty: Ty, round: Rounding) -> u64 {
     let (exponent_bits, mantissa_bits) = shape(ty);
     if v.is_nan() {
@@ -82,7 +82,8 @@ pub(crate) fn narrow(v: f64, ty: Ty, round: Rounding) -> u64 {
     let exponent = (bits >> 52 & 0x7ff) as i32;
     let mut mantissa = bits & ((1 << 52) - 1);
     if exponent == 0 {
-        // Far below every narrow format: every nonzero mantissa rounds like a tiny one.
+        // A subnormal double is far below the range of every narrower format, so all of them round
+        // in the same way.
         if mantissa == 0 {
             return sign;
         }
@@ -91,7 +92,7 @@ pub(crate) fn narrow(v: f64, ty: Ty, round: Rounding) -> u64 {
     }
     let bias = (1i32 << (exponent_bits - 1)) - 1;
     let target = exponent.max(1) - 1023 + bias;
-    // Bits to drop: more of them where the result is subnormal.
+    // The number of bits to drop; it is larger if the result is subnormal.
     let drop = (52 - mantissa_bits as i32 + (1 - target).max(0)).min(63) as u32;
     let kept = if drop >= 63 { 0 } else { mantissa >> drop };
     let rest = mantissa & ((1u64 << drop) - 1);
@@ -118,12 +119,13 @@ pub(crate) fn narrow(v: f64, ty: Ty, round: Rounding) -> u64 {
     sign | magnitude
 }
 
-/// Sets the last bit if the true result differs from `v`: rounding it again is then exact.
+/// Rounds a result to odd, given its rounding error: if `v` is inexact, its last bit is set. A
+/// second rounding to a narrower format then gives the correctly rounded result.
 fn odd(v: f64, error: f64) -> f64 {
     if error == 0.0 || !error.is_finite() || !v.is_finite() || v.to_bits() & 1 == 1 {
         return v;
     }
-    // Toward the true value by one unit in the last place: from an even last bit to an odd one.
+    // Moves `v` towards the true value by one unit in the last place, which makes its last bit odd.
     let outward = (error > 0.0) == (v > 0.0);
     if v == 0.0 {
         return f64::from_bits(1).copysign(error);
@@ -136,26 +138,26 @@ fn two_sum_error(a: f64, b: f64, sum: f64) -> f64 {
     (a - (sum - bb)) + (b - bb)
 }
 
-/// `a + b` rounded to odd.
+/// Returns `a + b`, rounded to odd.
 pub(crate) fn odd_add(a: f64, b: f64) -> f64 {
     let sum = a + b;
     odd(sum, two_sum_error(a, b, sum))
 }
 
-/// `a / b` rounded to odd.
+/// Returns `a / b`, rounded to odd.
 pub(crate) fn odd_div(a: f64, b: f64) -> f64 {
     let q = a / b;
     let rest = (-q).mul_add(b, a);
     odd(q, if b < 0.0 { -rest } else { rest })
 }
 
-/// Square root rounded to odd.
+/// Returns the square root, rounded to odd.
 pub(crate) fn odd_sqrt(a: f64) -> f64 {
     let r = a.sqrt();
     odd(r, (-r).mul_add(r, a))
 }
 
-/// Rounds a double result in a direction, given its rounding error.
+/// Rounds in a direction, given a result that was rounded to nearest and its rounding error.
 pub(crate) fn directed(v: f64, error: f64, round: Rounding) -> f64 {
     if error == 0.0 || !error.is_finite() || v.is_nan() {
         return v;
@@ -175,7 +177,7 @@ pub(crate) fn directed(v: f64, error: f64, round: Rounding) -> f64 {
     }
 }
 
-/// `a + b` in double precision.
+/// Returns `a + b` in double precision, rounded in the given direction.
 pub(crate) fn add64(a: f64, b: f64, round: Rounding) -> f64 {
     let sum = a + b;
     if round == Rounding::Near {

@@ -1,4 +1,4 @@
-//! Defines what each arithmetic instruction computes for one lane.
+//! Evaluates arithmetic instructions for one lane.
 
 mod convert;
 pub(crate) mod fast;
@@ -7,24 +7,24 @@ pub(crate) mod float;
 use crate::inst::{Alu, Cmp, F, Half, Rounding, Ty};
 use float::{canon32, canon64, flush32, narrow, odd_add, odd_div, odd_sqrt, widen};
 
-/// Keeps the low bits of a type.
+/// Returns the low `bits` bits of a value; the other bits are 0.
 #[inline(always)]
 pub(crate) fn trim(v: u64, bits: u32) -> u64 {
     if bits >= 64 { v } else { v & ((1 << bits) - 1) }
 }
 
-/// Sign-extends from a width.
+/// Sign-extends the low `bits` bits of a value.
 #[inline(always)]
 pub(crate) fn sext(v: u64, bits: u32) -> i64 {
     if bits >= 64 { v as i64 } else { (v << (64 - bits)) as i64 >> (64 - bits) }
 }
 
-/// The value of an integer operand, in a type that holds every operand.
+/// Returns the value of an integer operand, in a type that can hold any operand.
 fn wide(v: u64, ty: Ty) -> i128 {
     if ty.is_signed() { i128::from(sext(v, ty.bits())) } else { i128::from(trim(v, ty.bits())) }
 }
 
-/// The result of an operation: valid in the low bits of the result's type, 0 in the others.
+/// Computes the result of an operation; the bits above the width of its type are 0.
 pub(crate) fn eval(op: &Alu, [a, b, c, d]: [u64; 4]) -> u64 {
     let ty = op.ty;
     match op.f {
@@ -37,7 +37,7 @@ pub(crate) fn eval(op: &Alu, [a, b, c, d]: [u64; 4]) -> u64 {
         }
         F::CvtSatPack(to) => return convert::saturated_pair(to, a, b, c),
         F::Set(cmp, from) if from.is_packed() => {
-            // As halves, or as masks in one 32-bit register.
+            // The results are two halves, or two 16-bit masks in one 32-bit register.
             let (from, ty) = (from.half(), if ty.is_packed() { ty.half() } else { Ty::U16 });
             let one = Alu { f: F::Set(cmp, from), ty, ..*op };
             let half = |shift: u32| eval(&one, [a >> shift & 0xffff, b >> shift & 0xffff, 0, 0]);
@@ -84,7 +84,7 @@ pub(crate) fn eval(op: &Alu, [a, b, c, d]: [u64; 4]) -> u64 {
     }
 }
 
-/// Whether an integer division has no result.
+/// Returns whether the operation is an integer division or remainder by zero.
 pub(crate) fn divides_by_zero(op: &Alu, b: u64) -> bool {
     matches!(op.f, F::Div | F::Rem) && !op.ty.is_float() && trim(b, op.ty.bits()) == 0
 }
@@ -100,7 +100,7 @@ fn integer(op: &Alu, a: u64, b: u64, c: u64) -> u64 {
         Half::Hi => (x * y) >> bits,
         _ => x * y,
     };
-    // Products of two 64-bit numbers are below 2^127 in absolute value, except unsigned ones.
+    // The product of two signed 64-bit numbers fits in `i128`; that of two unsigned ones may not.
     let unsigned_hi = |a: u64, b: u64| (u128::from(a) * u128::from(b)) >> 64;
     let result: i128 = match op.f {
         F::Add => ranged(x + y),
@@ -134,7 +134,7 @@ fn integer(op: &Alu, a: u64, b: u64, c: u64) -> u64 {
             ranged(product + if matches!(op.f, F::Mad24(_)) { z } else { 0 })
         }
         F::Sad => (x - y).abs() + z,
-        // Division by zero trapped earlier; inactive lanes may hold anything.
+        // If an active lane divides by zero, it has trapped; inactive lanes may have any divisor.
         F::Div => x.checked_div(y).unwrap_or(0),
         F::Rem => x.checked_rem(y).unwrap_or(0),
         F::Abs => x.abs(),
@@ -188,18 +188,19 @@ fn integer(op: &Alu, a: u64, b: u64, c: u64) -> u64 {
     trim(result as u64, bits)
 }
 
-/// The i-th field of `bits` bits.
+/// Returns the i-th field of `bits` bits, counted from the lowest bits.
 fn field(v: u64, i: u32, bits: u32, signed: bool) -> i128 {
     let v = trim(v >> (bits * i), bits);
     if signed { i128::from(sext(v, bits)) } else { i128::from(v) }
 }
 
-/// Position and length of a bit field: their low 8 bits, or all bits for 64-bit fields.
+/// Returns the position and length of a bit field. The low 8 bits of each operand count; for 64-bit
+/// types, the low 32 bits count.
 fn span(pos: u64, len: u64, bits: u32) -> (u32, u32) {
     if bits == 64 { (pos as u32, len as u32) } else { (pos as u32 & 0xff, len as u32 & 0xff) }
 }
 
-/// Bit field insert.
+/// Inserts a bit field: the `len` low bits of `a` replace those of `b` from bit `pos` on.
 fn bfi(a: u64, b: u64, pos: u64, len: u64, bits: u32) -> u64 {
     let (pos, len) = span(pos, len, bits);
     if len == 0 || pos >= bits {
@@ -223,7 +224,7 @@ fn bfe(a: u64, pos: u64, len: u64, ty: Ty) -> u64 {
     if sign == 1 { field | !trim(u64::MAX, valid) } else { field }
 }
 
-/// A mask of `width` ones that starts at bit `at`.
+/// Returns a mask of `width` ones that starts at bit `at`.
 fn bmsk(at: u32, width: u32, clamp: bool) -> u32 {
     if clamp && at >= 32 {
         return 0;
@@ -243,11 +244,12 @@ fn bfind(shift: bool, x: i128, bits: u32) -> u32 {
     if shift { bits - 1 - at } else { at }
 }
 
-/// The position of the n-th set bit from a base: upwards for n > 0, downwards for n < 0.
+/// Returns the position of the n-th set bit, counted from bit `base`: upwards if n > 0, downwards
+/// if n < 0. If there is no such bit, the result is `u32::MAX`.
 fn fns(mask: u32, base: u32, n: i32) -> u32 {
     let base = base & 31;
     if n == i32::MIN {
-        return 0; // As on an H200.
+        return 0; // An H200 returns 0.
     }
     if n == 0 {
         return if mask >> base & 1 == 1 { base } else { u32::MAX };
@@ -314,7 +316,7 @@ fn testp(class: u8, ty: Ty, a: u64) -> bool {
 }
 
 fn saturate(v: f64) -> f64 {
-    // NaN saturates to 0 as well, and so does -0.
+    // NaN and -0 become +0 too.
     if v > 0.0 { v.min(1.0) } else { 0.0 }
 }
 
@@ -359,7 +361,7 @@ fn float32(op: &Alu, a: u32, b: u32, c: u32) -> u64 {
     let result = if op.sat { saturate(f64::from(result)) as f32 } else { result };
     let mut bits = canon32(result);
     if op.ftz && bits & 0x7fff_ffff == 0x80_0000 {
-        // A result that would be subnormal with unlimited exponent range is flushed too.
+        // A result that would be subnormal in an unlimited exponent range is flushed too.
         let exact = match op.f {
             F::Mul(_) => dx * dy,
             F::Fma => odd_add(dx * dy, dz),
@@ -374,7 +376,8 @@ fn float32(op: &Alu, a: u32, b: u32, c: u32) -> u64 {
     u64::from(if op.ftz { flush32(bits) } else { bits })
 }
 
-/// Corrects the sign of a sum: an exact zero of unlike signs is negative when rounding down.
+/// Rounds a sum to its type. If operands of unlike signs add up to exactly zero, the result is -0
+/// when rounding down.
 fn zero_sum(sum: f64, a: f64, b: f64, op: &Alu) -> u64 {
     let unlike = a.is_sign_negative() != b.is_sign_negative();
     if sum == 0.0 && unlike && op.round == Rounding::Down {
@@ -383,7 +386,8 @@ fn zero_sum(sum: f64, a: f64, b: f64, op: &Alu) -> u64 {
     narrow(sum, op.ty, op.round)
 }
 
-/// The smaller or greater value, with -0 below +0. The `Nan` variants return NaN if either is NaN.
+/// Returns the smaller or greater value; -0 is less than +0. If one value is NaN, the `Nan`
+/// variants return NaN, and the others return the other value.
 fn pick(f: F, x: f64, y: f64) -> f64 {
     let nan = x.is_nan() || y.is_nan();
     match f {
@@ -427,7 +431,7 @@ fn float64(op: &Alu, x: f64, y: f64, z: f64) -> u64 {
     canon64(if op.sat { saturate(result) } else { result })
 }
 
-/// Half formats: computed in double precision, rounded to odd, then rounded once more to the format.
+/// Computes in a 16-bit format: in double precision, rounded to odd, then rounded to the format.
 fn float16(op: &Alu, a: u64, b: u64, c: u64) -> u64 {
     let ty = op.ty;
     match op.f {
@@ -455,7 +459,7 @@ fn float16(op: &Alu, a: u64, b: u64, c: u64) -> u64 {
     flush(bits)
 }
 
-/// Compares two values.
+/// Compares two values of a type; `ftz` flushes subnormal `f32` operands to zero.
 pub(crate) fn compare(cmp: Cmp, ty: Ty, ftz: bool, a: u64, b: u64) -> bool {
     use std::cmp::Ordering::*;
     let order = match ty {

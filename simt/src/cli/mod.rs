@@ -14,7 +14,7 @@ use simt::observe::{Finding, Memory, Prints, Races, Sync, Trace};
 use simt::{Arch, Config, Counters, Counts, Gpu, Launch, Module, ParseError, Schedule};
 use value::Given;
 
-/// Runs PTX on the CPU, warp by warp, and counts.
+/// Runs PTX on the CPU, warp by warp, and counts instructions and memory accesses.
 #[derive(Parser)]
 #[command(name = "simt", version)]
 struct Cli {
@@ -26,7 +26,7 @@ struct Cli {
 enum Command {
     /// Launch an entry once, and print its outputs and counts.
     Run(Box<Run>),
-    /// Tell whether a PTX file can be run, and list what is missing.
+    /// Check whether a PTX file can be run, and list its unsupported statements.
     Check {
         /// The PTX file.
         file: PathBuf,
@@ -52,17 +52,17 @@ struct Run {
     /// Bytes of dynamic shared memory per block.
     #[arg(long, default_value_t = 0)]
     shared: u32,
-    /// An argument, in order: TYPE:VALUE, buf:TYPE:COUNT:FILL or out:TYPE:COUNT.
+    /// The entry's next argument: TYPE:VALUE, buf:TYPE:COUNT:FILL or out:TYPE:COUNT.
     ///
     /// TYPE is u8, u16, u32, i32, u64, i64, f32 or f64. FILL is zeros, ones, iota, poison or the
-    /// path of a file with the bytes. Contents of `out` are printed after the run.
+    /// path of a file with the bytes. The contents of `out` are printed after the run.
     #[arg(long = "arg", value_name = "ARG")]
     args: Vec<String>,
     /// Schedule: converged, min-pc or adversarial:SEED.
     #[arg(long, default_value = "converged")]
     schedule: Schedule,
-    /// GPU to simulate: sm_70, sm_86, sm_90 or sm_120, with :SMS for another number of
-    /// multiprocessors; the default is one that runs the file.
+    /// GPU to simulate: sm_70, sm_86, sm_90 or sm_120. Append :SMS to set the number of
+    /// multiprocessors. The default is a GPU that can run the file.
     #[arg(long)]
     gpu: Option<Arch>,
     /// Warp instructions that the launch may execute.
@@ -71,7 +71,8 @@ struct Run {
     /// Seconds without a finished block after which the launch is stopped; 0 for no limit.
     #[arg(long, default_value_t = 10.0, value_parser = seconds, allow_negative_numbers = true)]
     patience: f64,
-    /// Checks to make: memory, races, sync, separated by commas; or all. Findings make the run fail.
+    /// Checks to make: memory, races, sync, separated by commas; or all. Findings make the run
+    /// fail.
     #[arg(long, value_delimiter = ',', value_name = "CHECKS")]
     check: Vec<Check>,
     /// Write the accesses of the first block to a file as JSON.
@@ -84,7 +85,7 @@ struct Run {
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Check {
-    /// Reads of uninitialised memory, and addresses out of bounds.
+    /// Reads of uninitialized memory, and addresses out of bounds.
     Memory,
     /// Unordered accesses to one address.
     Races,
@@ -129,9 +130,9 @@ pub(crate) fn main() -> ExitCode {
         },
     };
     match std::io::stdout().write_all(text.as_bytes()).and_then(|()| std::io::stdout().flush()) {
-        // A reader that closed the pipe, such as `head`, is no failure.
+        // If a reader such as `head` has closed the pipe, that is no failure.
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            let _ = writeln!(std::io::stderr(), "error: writing the result: {error}");
+            let _ = writeln!(std::io::stderr(), "error: cannot write the result: {error}");
             ExitCode::FAILURE
         }
         _ => code,
@@ -184,7 +185,7 @@ fn located(file: &Path, error: &ParseError) -> String {
     format!("{}:{}:{}: {}", file.display(), error.line, error.column, error.message)
 }
 
-/// Runs the entry, and returns its output and whether the run succeeded.
+/// Runs the entry. Returns its output, and whether the run succeeded without findings.
 fn launch(run: &Run) -> Result<(String, bool), String> {
     let text = read(&run.file)?;
     let module = Module::parse(&text).map_err(|e| format!("{}: {e}", run.file.display()))?;
@@ -193,7 +194,7 @@ fn launch(run: &Run) -> Result<(String, bool), String> {
     let entry = match (&run.entry, names.as_slice()) {
         (Some(entry), _) => entry.as_str(),
         (None, [only]) => only,
-        (None, _) => return Err(format!("choose one with --entry: {}", names.join(", "))),
+        (None, _) => return Err(format!("choose an entry with --entry: {}", names.join(", "))),
     };
     let mut config = Config::default();
     config.schedule = run.schedule;
@@ -223,7 +224,8 @@ fn launch(run: &Run) -> Result<(String, bool), String> {
         (Counters::default(), Prints::new()),
         asked(Check::Memory).then(Memory::new),
         asked(Check::Races).then(Races::new),
-        // This check is cheap, and a shuffle from an inactive lane explains a wrong result.
+        // This check always runs: it is cheap, and a shuffle from an inactive lane explains a wrong
+        // result.
         Sync::new(),
         run.trace.as_ref().map(|_| Trace::new(1)),
     );

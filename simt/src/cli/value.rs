@@ -1,14 +1,14 @@
-//! Arguments in the notation of the command line.
+//! Parses arguments in the notation of the command line.
 
 use std::io::Read as _;
 
 use serde_json::Value;
 use simt::{Arg, Gpu};
 
-/// Largest buffer: a typing error must not fill the machine's memory.
+/// Limit on the size of a buffer in bytes, so that a typing error cannot fill the machine's memory.
 const MOST: u64 = 1 << 32;
 
-/// An argument, and how to print its buffer afterwards.
+/// An argument. For an output, also the type, the address and the number of elements to print.
 pub(crate) struct Given {
     pub(crate) arg: Arg,
     output: Option<(Ty, u64, usize)>,
@@ -85,7 +85,7 @@ impl Ty {
         let mut raw = [0; 8];
         raw[..bytes.len()].copy_from_slice(bytes);
         let v = u64::from_le_bytes(raw);
-        // NaN and infinity have no number in JSON.
+        // JSON has no numbers for NaN and infinity.
         let float =
             |f: f64, text: String| if f.is_finite() { Value::from(f) } else { Value::from(text) };
         match self {
@@ -94,7 +94,7 @@ impl Ty {
             Ty::I64 => (v as i64).into(),
             Ty::F32 => {
                 let f = f32::from_bits(v as u32);
-                // The shortest text of the float itself, not of its conversion to double.
+                // The shortest text that identifies the float, not its conversion to double.
                 let text = f.to_string();
                 text.parse().map_or_else(|_| Value::from(text.clone()), |d| float(d, text.clone()))
             }
@@ -119,7 +119,7 @@ impl Given {
         }
     }
 
-    /// The values of an output, after the run.
+    /// Returns the values of an output after the run, or `None` for other arguments.
     pub(crate) fn output(&self, gpu: &mut Gpu) -> Result<Option<Vec<Value>>, String> {
         let Some((ty, base, count)) = self.output else { return Ok(None) };
         let mut bytes = vec![0; count * ty.bytes()];
@@ -129,11 +129,11 @@ impl Given {
 }
 
 fn buffer(gpu: &mut Gpu, ty: Ty, count: &str, fill: &str, output: bool) -> Result<Given, String> {
-    let count: u64 = count.parse().map_err(|_| format!("`{count}` is not a count"))?;
+    let count: u64 = count.parse().map_err(|_| format!("`{count}` is not a number of elements"))?;
     let bytes = count
         .checked_mul(ty.bytes() as u64)
         .filter(|b| *b <= MOST)
-        .ok_or("a buffer has at most 4 GiB")?;
+        .ok_or("a buffer can have at most 4 GiB")?;
     let base = gpu.alloc(bytes).map_err(|e| e.to_string())?;
     let data: Vec<u8> = match fill {
         "poison" => Vec::new(),
@@ -145,12 +145,12 @@ fn buffer(gpu: &mut Gpu, ty: Ty, count: &str, fill: &str, output: bool) -> Resul
                 format!("{path}: {e} (FILL is a file, or zeros, ones, iota or poison)")
             };
             let mut data = Vec::new();
-            // Reads no more than the buffer holds: some files never end.
+            // Reads at most one byte more than the buffer holds, because some files never end.
             let file = std::fs::File::open(path).map_err(said)?;
             file.take(bytes + 1).read_to_end(&mut data).map_err(said)?;
             if data.len() as u64 > bytes {
                 return Err(format!(
-                    "{path} has more bytes than the buffer's {bytes}: raise the count"
+                    "{path} has more bytes than the buffer, which has {bytes}: raise COUNT"
                 ));
             }
             data

@@ -1,4 +1,4 @@
-//! Arithmetic, comparisons, and moves between registers.
+//! Decodes arithmetic, comparisons, and moves between registers.
 
 use super::mods::{Decoded, Mods};
 use super::{Decoder, Symbol};
@@ -6,7 +6,7 @@ use crate::alu::fast::classify;
 use crate::inst::{Alu, Bool, Cmp, Dst, F, Fast, Half, Op, Rounding, Src, Ty};
 use crate::parse::ast::Operand;
 
-/// The comparison that `.cmp` names.
+/// Returns the comparison that a modifier names.
 pub(super) fn comparison(part: &str) -> Option<Cmp> {
     Some(match part {
         "eq" => Cmp::Eq,
@@ -52,7 +52,7 @@ impl Decoder<'_, '_> {
             "set" => return self.set(mods, operands),
             _ => {}
         }
-        // The only mode that follows the type.
+        // `prmt` is the only instruction whose mode follows the type.
         const MODES: [&str; 6] = ["f4e", "b4e", "rc8", "ecl", "ecr", "rc16"];
         let mode = if base == "prmt" {
             mods.find(|p| MODES.iter().position(|m| *m == p)).map_or(0, |m| m as u8 + 1)
@@ -78,7 +78,7 @@ impl Decoder<'_, '_> {
                 _ => None,
             })
         };
-        // Source types, where they differ from that of the instruction.
+        // The type of each source operand.
         let mut sources: Vec<Ty>;
         let mut dst_bits = bits;
         let float = ty.is_float();
@@ -228,7 +228,7 @@ impl Decoder<'_, '_> {
             }
             "lop3" if ty == Ty::B32 => {
                 let Some((Operand::Int(table @ 0..=255), rest)) = operands.split_last() else {
-                    return Err("lacks its table, a number below 256".into());
+                    return Err("lacks its table, which is a number below 256".into());
                 };
                 alu.f = F::Lop3(*table as u8);
                 return self.alu(alu, &[ty; 3], 32, rest);
@@ -319,7 +319,7 @@ impl Decoder<'_, '_> {
             return Err("has no operands".into());
         };
         if rest.len() != sources.len() {
-            return Err(format!("takes {} sources, but has {}", sources.len(), rest.len()));
+            return Err(format!("has {} source operands instead of {}", rest.len(), sources.len()));
         }
         let dst = self.dst(dst, dst_bits)?;
         let mut src = [Src::Imm(0); 4];
@@ -329,7 +329,7 @@ impl Decoder<'_, '_> {
         Ok(Op::Alu { alu, fast: fast(&alu, dst, &src), dst, src })
     }
 
-    /// Moves, including those that pack or unpack the halves of a register.
+    /// Decodes `mov`, including the forms that pack or unpack the parts of a register.
     fn mov(&mut self, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {
         let Some(ty) = mods.ty() else { return Err(UNKNOWN.into()) };
         let [dst, src] = operands else { return Err("takes two operands".into()) };
@@ -337,7 +337,7 @@ impl Decoder<'_, '_> {
             (64, 2) => Ok(Ty::B32),
             (64, 4) | (32, 2) => Ok(Ty::B16),
             (32, 4) | (16, 2) => Ok(Ty::B8),
-            (bits, n) => Err(format!("cannot split {bits} bits into {n}")),
+            (bits, n) => Err(format!("cannot split {bits} bits into {n} parts")),
         };
         if let Operand::Vector(parts) = src {
             let one = part(parts.len())?;
@@ -367,7 +367,7 @@ impl Decoder<'_, '_> {
         Ok(Op::Alu { alu, fast: fast(&alu, dst, &src), dst, src })
     }
 
-    /// A predicate operand; a constant is true unless it is 0.
+    /// Decodes a predicate operand; a constant is true unless it is 0.
     pub(super) fn predicate(&self, operand: &Operand<'_>) -> Decoded<Src> {
         match self.src(operand, Ty::Pred)? {
             Src::Imm(v) => Ok(Src::Imm(if v == 0 { 0 } else { u64::from(u32::MAX) })),
@@ -415,7 +415,7 @@ impl Decoder<'_, '_> {
         Ok(Op::Setp { cmp, ty, ftz, join: c, p, q, a: self.src(a, ty)?, b: self.src(b, ty)? })
     }
 
-    /// Parses `d` or `d|p`.
+    /// Decodes `d` or `d|p`.
     pub(super) fn pair(
         &self,
         operand: &Operand<'_>,
@@ -429,7 +429,7 @@ impl Decoder<'_, '_> {
     }
 }
 
-/// The fast loop for an operation, if its operands lie in the planes that the loop reads.
+/// Returns the fast loop for an operation if its operands are in the planes that the loop uses.
 pub(super) fn fast(alu: &Alu, dst: Dst, src: &[Src; 4]) -> Fast {
     let fast = classify(alu);
     let word = |s: &Src| matches!(s, Src::W(_) | Src::Imm(_));
@@ -457,7 +457,7 @@ fn wider(ty: Ty) -> Ty {
     }
 }
 
-/// A move of 64 bits.
+/// Returns a move of 64 bits.
 pub(super) fn copy64(dst: Dst, src: [Src; 4]) -> Op {
     let alu = Alu { f: F::Mov, ty: Ty::B64, round: Rounding::Near, ftz: false, sat: false };
     Op::Alu { alu, fast: fast(&alu, dst, &src), dst, src }

@@ -1,4 +1,4 @@
-//! Statements in order: declarations, and instructions with their source lines.
+//! Decodes the statements of a body: declarations, and instructions with their source lines.
 
 use super::{Decoder, Mods};
 use crate::ParseError;
@@ -59,7 +59,9 @@ impl<'a> Decoder<'_, 'a> {
             return;
         }
         if self.code.insts.len() + 1 == MOST_INSTS {
-            self.fail(inst.offset, format!("more than {MOST_INSTS} instructions, calls included"));
+            let message =
+                format!("the entry has more than {MOST_INSTS} instructions, including its calls");
+            self.fail(inst.offset, message);
         }
         self.code.insts.push(decoded);
         self.code.lines.push(self.source_line);
@@ -67,7 +69,7 @@ impl<'a> Decoder<'_, 'a> {
         self.code.texts.push(inst.text.split_whitespace().collect::<Vec<_>>().join(" "));
     }
 
-    /// Whether the limit is exceeded; this has been reported already.
+    /// Returns whether the limit on instructions is reached, which has been reported already.
     pub(super) fn is_too_long(&self) -> bool {
         self.code.insts.len() == MOST_INSTS
     }

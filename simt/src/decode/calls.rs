@@ -1,4 +1,4 @@
-//! Direct calls: a function is inlined at each call, and a function that the driver
+//! Decodes direct calls. A function is inlined at each call. A call to a function that the driver
 //! provides (`printf`, `assert`) becomes one instruction.
 
 use super::names::Symbol;
@@ -9,7 +9,7 @@ use crate::parse::ast::{self, Operand, Param};
 /// A function that is being inlined.
 pub(super) struct Call<'a> {
     pub(super) name: &'a str,
-    /// The label after it: the target of `ret`.
+    /// The label after the inlined body, to which `ret` jumps.
     pub(super) end: u32,
 }
 
@@ -17,7 +17,7 @@ pub(super) struct Call<'a> {
 const DEEPEST: usize = 32;
 
 impl<'a> Decoder<'_, 'a> {
-    /// `call (result), name, (arguments);`
+    /// Decodes `call (result), name, (arguments);`.
     pub(super) fn call(&mut self, inst: &ast::Inst<'a>) -> Decoded<()> {
         let (results, name, args): (&[_], _, &[_]) = match inst.operands.as_slice() {
             [Operand::Name(name)] => (&[], *name, &[]),
@@ -27,9 +27,11 @@ impl<'a> Decoder<'_, 'a> {
                 (results, *name, args)
             }
             _ => {
-                return Err("a call through a pointer to a function cannot be run: call the \
-                             function by its name"
-                    .into());
+                return Err(
+                    "a call through a function pointer cannot be run: call the function by \
+                             its name"
+                        .into(),
+                );
             }
         };
         let line = self.source_line;
@@ -38,7 +40,7 @@ impl<'a> Decoder<'_, 'a> {
         let shown = crate::symbol::plain(name);
         let (Some(func), false) = (func, self.names.find(name).is_some()) else {
             return Err(format!(
-                "the call of `{shown}`{place} cannot be run: this module defines no such function, \
+                "the call to `{shown}`{place} cannot be run: this module defines no such function, \
                  and function pointers are not supported"
             ));
         };
@@ -57,8 +59,8 @@ impl<'a> Decoder<'_, 'a> {
         };
         if self.calls.iter().any(|call| call.name == name) {
             return Err(format!(
-                "the call of `{shown}`{place} cannot be run: it calls itself, and the interpreter has no \
-                 stack; write it as a loop"
+                "the call to `{shown}`{place} cannot be run: the function calls itself, and the \
+                 interpreter has no stack; write a loop instead"
             ));
         }
         if self.is_too_long() {
@@ -66,11 +68,11 @@ impl<'a> Decoder<'_, 'a> {
         }
         if self.calls.len() == DEEPEST {
             return Err(format!(
-                "the call of `{shown}`{place} cannot be run: calls are nested deeper than {DEEPEST}"
+                "the call to `{shown}`{place} cannot be run: calls are nested deeper than {DEEPEST}"
             ));
         }
         let end = self.names.new_label();
-        // The call itself is an instruction; lanes whose guard fails skip it.
+        // The call itself is an instruction; lanes whose guard is false jump over the inlined body.
         let op = match guard {
             None => Op::Nop,
             Some(_) => Op::Branch(end),
@@ -91,11 +93,11 @@ impl<'a> Decoder<'_, 'a> {
         Ok(())
     }
 
-    /// The addresses of arguments or results, one for each parameter.
+    /// Returns the addresses of arguments or results, one for each parameter.
     fn slots(&self, given: &[Operand<'_>], takes: &[Param<'_>], name: &str) -> Decoded<Vec<Slot>> {
         if given.len() != takes.len() {
             return Err(format!(
-                "the call of `{name}` passes {} values, but the function takes {}",
+                "the call to `{name}` passes {} values, but the function takes {}",
                 given.len(),
                 takes.len()
             ));
@@ -113,7 +115,7 @@ impl<'a> Decoder<'_, 'a> {
                     Ok(Slot { offset: offset as u32, bytes: takes.bytes })
                 }
                 _ => Err(format!(
-                    "`{name}` cannot be passed: only `.param` variables of the body can"
+                    "`{name}` cannot be passed: only `.param` variables of the body can be"
                 )),
             },
             _ => Err("an argument that is not a `.param` variable cannot be passed".into()),
@@ -122,7 +124,7 @@ impl<'a> Decoder<'_, 'a> {
     }
 }
 
-/// The error for a function that the interpreter does not provide.
+/// Returns the error for a function that the interpreter does not provide.
 fn no_such_host(name: &str, place: &str) -> String {
     let instead = match name {
         "malloc" | "free" => {
@@ -134,5 +136,5 @@ fn no_such_host(name: &str, place: &str) -> String {
         }
         _ => "this module only declares it; define it in the same file",
     };
-    format!("the call of `{name}`{place} cannot be run: {instead}")
+    format!("the call to `{name}`{place} cannot be run: {instead}")
 }

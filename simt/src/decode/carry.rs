@@ -1,4 +1,4 @@
-//! Multi-word arithmetic: sums, differences and products that produce or consume a carry.
+//! Decodes multi-word arithmetic: sums, differences and products that produce or consume a carry.
 
 use super::Decoder;
 use super::mods::{Decoded, Mods};
@@ -6,8 +6,8 @@ use crate::inst::{Carry, CarryOp, Dst, Half, Op, Src, Ty};
 use crate::parse::ast::Operand;
 
 impl Decoder<'_, '_> {
-    /// `add.cc`, `addc`, `sub.cc`, `subc`, `mad.lo.cc`, `madc.hi` and so on; `None` for the
-    /// others, which neither produce nor consume a carry.
+    /// Decodes `add.cc`, `addc`, `sub.cc`, `subc`, `mad.lo.cc`, `madc.hi` and so on. Returns `None`
+    /// for an instruction that neither produces nor consumes a carry.
     pub(super) fn carry(
         &mut self,
         base: &str,
@@ -50,7 +50,7 @@ impl Decoder<'_, '_> {
         }))))
     }
 
-    /// `vote.ballot.b32` and others without a member mask, for targets before sm_70: all active
+    /// Decodes a vote without a member mask, which only targets before sm_70 allow: all active
     /// lanes take part.
     pub(super) fn vote_of_active(
         &mut self,

@@ -1,4 +1,4 @@
-//! Immediates of hot instructions: expanded to planes of 32 lanes once, not at each use.
+//! Expands the immediates of hot instructions to planes of 32 lanes once, not at each use.
 
 use rustc_hash::FxHashMap;
 
@@ -39,7 +39,7 @@ pub(super) fn spread(kernel: &mut Kernel) {
     kernel.insts = insts;
 }
 
-/// Where each constant lies, in both kinds of planes.
+/// The index of each constant in the planes of words and in those of double words.
 #[derive(Default)]
 struct Found {
     words: FxHashMap<u32, usize>,

@@ -1,4 +1,4 @@
-//! Comparisons that yield values, and conversions.
+//! Decodes comparisons that return values, and conversions.
 
 use super::Decoder;
 use super::arith::{UNKNOWN, comparison, fast};
@@ -24,7 +24,7 @@ impl Decoder<'_, '_> {
         self.alu(alu, &[from; 2], ty.bits(), operands)
     }
 
-    /// `cvt.pack.sat.s16.s32 d, a, b` and `cvt.pack.sat.s8.s32.b32 d, a, b, c`.
+    /// Decodes `cvt.pack.sat.s16.s32 d, a, b` and `cvt.pack.sat.s8.s32.b32 d, a, b, c`.
     fn cvt_pack(&self, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {
         let mut from = mods.ty();
         let above = from == Some(Ty::B32);

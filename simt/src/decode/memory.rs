@@ -1,4 +1,4 @@
-//! Loads, stores, atomics, copies, and address arithmetic.
+//! Decodes loads, stores, atomics, copies, and address arithmetic.
 
 use super::mods::{Decoded, Mods, window};
 use super::{Decoder, Symbol};
@@ -9,7 +9,7 @@ use crate::model::{AccessKind, CopyGroup, Order, Scope};
 use crate::parse::ast::{Base, Operand};
 
 impl Decoder<'_, '_> {
-    /// Decodes `[base+offset]`, and the window of the variable in it, if it names one.
+    /// Decodes `[base+offset]`. If the base is a variable, also returns the window of the variable.
     pub(super) fn address(&self, operand: &Operand<'_>) -> Decoded<(Address, Option<Window>)> {
         let Operand::Address(base, offset) = operand else {
             return Err("lacks an address in brackets".into());
@@ -34,20 +34,21 @@ impl Decoder<'_, '_> {
         }
     }
 
-    /// Window and order of an access.
+    /// Decodes the address, window, order and scope of an access.
     fn memory(&mut self, mods: &mut Mods<'_>, addr: &Operand<'_>, ty: Ty) -> Decoded<Memory> {
         let order = mods.order();
         let mmio = mods.take("mmio");
         let scope = mods.scope();
         let mut window = mods.window();
         let (addr, variable) = self.address(addr)?;
-        // The arguments of a call lie in the thread's local memory.
+        // The arguments of a call are in the thread's local memory.
         if window == Window::Param && variable == Some(Window::Local) {
             window = Window::Local;
         } else if window == Window::Param && variable.is_none() && !self.calls.is_empty() {
             return Err("cannot be run: it takes the address of a function's parameter".into());
         }
-        // A variable's name is an offset in its own window, and the instruction must name that window.
+        // A variable's name is an offset in its own window, and the instruction must name that
+        // window.
         if let Some(own) = variable {
             let same = own == window || (own == Window::Shared && window == Window::SharedCluster);
             let generic =
@@ -135,7 +136,7 @@ impl Decoder<'_, '_> {
         Ok(Op::Store { memory: Box::new(memory), srcs })
     }
 
-    /// A store to a block of the cluster; an `mbarrier` in that block counts its bytes.
+    /// Decodes a store to a block of the cluster; an `mbarrier` in that block counts its bytes.
     fn store_async(&mut self, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {
         let unknown = "cannot be run: this form is not in the supported subset";
         mods.take("weak");
@@ -170,7 +171,7 @@ impl Decoder<'_, '_> {
                 .to_string())
         };
         let Some(ty) = mods.ty().filter(|ty| ty.bits() >= 16) else { return unknown() };
-        // Halves keep their subnormals, which PTX must state.
+        // Atomics on 16-bit floats keep subnormals, which PTX must state by `.noftz`.
         let noftz = mods.take("noftz");
         if noftz != (ty.is_float() && !matches!(ty, Ty::F32 | Ty::F64)) {
             return unknown();
@@ -237,7 +238,7 @@ impl Decoder<'_, '_> {
         ) {
             return Err("works on global and shared memory only".into());
         }
-        // Float addition in global memory flushes subnormals; in shared memory it does not.
+        // Addition of `f32` flushes subnormals in global memory, but not in shared memory.
         let ftz = op == AtomOp::Add && ty == Ty::F32 && memory.window == Window::Global;
         let kind = if dst == Dst::Sink { AccessKind::Reduction } else { AccessKind::Atomic };
         Ok(Op::Atomic(Box::new(Atom { memory, kind, op, ftz, dst, b, c })))
@@ -320,8 +321,8 @@ impl Decoder<'_, '_> {
         })
     }
 
-    /// `cp.async` and `cp.async.bulk`, with their groups. Bulk copies to global memory complete
-    /// immediately, so waits for their groups do nothing.
+    /// Decodes `cp.async` and `cp.async.bulk`, with their groups. Bulk copies to global memory
+    /// complete immediately, so waits for their groups have no effect.
     pub(super) fn copy(&mut self, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {
         if !mods.take("async") {
             return Err("cannot be run: it is not in the supported subset".into());
@@ -350,7 +351,9 @@ impl Decoder<'_, '_> {
         if bulk { self.bulk(mods, operands) } else { self.small_copy(mods, operands) }
     }
 
-    /// `cp.async.mbarrier.arrive`: the copies of the thread complete before it. Without `.noinc`, the expected count rises by one too, so the arrival changes nothing.
+    /// Decodes `cp.async.mbarrier.arrive`, which arrives once the thread's earlier copies have
+    /// completed. Without `.noinc`, the expected count rises by one too, so the arrival has no
+    /// effect.
     fn copy_arrives(&mut self, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {
         let arrives = mods.take("arrive");
         let counts = mods.take("noinc");
@@ -433,7 +436,7 @@ impl Decoder<'_, '_> {
             _ => return Err("has too few or too many operands".into()),
         };
         if !matches!(bytes, Operand::Int(4 | 8 | 16)) {
-            return Err("copies 4, 8 or 16 bytes".into());
+            return Err("can copy only 4, 8 or 16 bytes".into());
         }
         Ok(Op::Async(Box::new(Async {
             to: Window::Shared,

@@ -1,4 +1,5 @@
-//! Converts the syntax tree to instructions: names to registers and addresses, opcodes to operations.
+//! Converts the syntax tree to instructions: resolves names to registers and addresses, and opcodes
+//! to operations.
 
 mod arith;
 mod body;
@@ -30,19 +31,20 @@ pub(super) struct Decoder<'t, 'a> {
     text: &'t Text<'a>,
     lines: &'t Lines,
     names: Names<'a>,
-    /// Blocks of the grid may communicate.
+    /// Whether blocks of the grid may communicate.
     interacts: bool,
-    /// The instructions so far, with their source lines.
+    /// The instructions that have been decoded, with their source lines.
     code: Kernel,
     source_line: u32,
     errors: Vec<ParseError>,
     /// Functions that are being inlined, innermost last.
     calls: Vec<Call<'a>>,
-    /// Offsets of the shared variables that instructions name.
+    /// The shared variables that instructions name: the index of the instruction, and the
+    /// variable's offset.
     mentions: RefCell<Vec<(u32, u32)>>,
 }
 
-/// Decodes an entry, and reports everything that cannot be run.
+/// Decodes an entry. The errors are all of its statements that cannot be run, by line.
 pub(crate) fn kernel(
     text: &Text<'_>,
     entry: &ast::Entry<'_>,
@@ -70,7 +72,7 @@ pub(crate) fn kernel(
         errors.sort_by_key(|e| (e.line, e.column));
         return Err(errors);
     }
-    // An entry without `ret` at its end exits there.
+    // An entry that does not end with `ret` exits at its end.
     code.insts.push(Inst { op: Op::Exit, guard: None, join: NOWHERE });
     code.lines.push(0);
     code.ptx_lines.push(code.ptx_lines.last().copied().unwrap_or(0));
@@ -179,7 +181,7 @@ impl<'a> Decoder<'_, 'a> {
         }
     }
 
-    /// A destination of exactly this many bits.
+    /// Decodes a destination of exactly `bits` bits.
     fn dst(&self, operand: &Operand<'_>, bits: u32) -> Decoded<Dst> {
         let Operand::Name(name) = operand else {
             return Err("has a destination that is not a register".into());
@@ -196,7 +198,7 @@ impl<'a> Decoder<'_, 'a> {
         }
     }
 
-    /// A destination that may be wider than the value.
+    /// Decodes a destination that may be wider than the value.
     fn wide_dst(&self, operand: &Operand<'_>, bits: u32) -> Decoded<Dst> {
         let Operand::Name(name) = operand else {
             return Err("has a destination that is not a register".into());
@@ -207,12 +209,12 @@ impl<'a> Decoder<'_, 'a> {
         }
     }
 
-    /// A source of exactly this many bits.
+    /// Decodes a source that is exactly as wide as its type.
     fn src(&self, operand: &Operand<'_>, ty: Ty) -> Decoded<Src> {
         self.source(operand, ty, false)
     }
 
-    /// A source that may be wider than the value.
+    /// Decodes a source that may be wider than its type.
     fn wide_src(&self, operand: &Operand<'_>, ty: Ty) -> Decoded<Src> {
         self.source(operand, ty, true)
     }
@@ -262,7 +264,7 @@ impl<'a> Decoder<'_, 'a> {
     }
 }
 
-/// A register as a source.
+/// Converts a destination to a source.
 fn as_src(dst: Dst) -> Src {
     match dst {
         Dst::W(r) => Src::W(r),
@@ -272,7 +274,7 @@ fn as_src(dst: Dst) -> Src {
     }
 }
 
-/// A constant address with an offset.
+/// Adds an offset to a constant address; other sources are returned unchanged.
 fn plus(src: Src, offset: i64) -> Src {
     use crate::inst::Special;
     match src {

@@ -3,7 +3,7 @@
 use crate::inst::{Rounding, Ty, Window};
 use crate::model::{Order, Scope};
 
-/// An error is the end of a sentence that begins with the opcode.
+/// The result of decoding. An error completes a sentence that begins with the opcode.
 pub(super) type Decoded<T> = Result<T, String>;
 
 /// The modifiers that are not yet decoded.
@@ -19,7 +19,7 @@ impl<'a> Mods<'a> {
         (base, Mods { parts: parts.collect() })
     }
 
-    /// Removes a modifier, and tells whether it was there.
+    /// Removes a modifier, and returns whether it was present.
     pub(super) fn take(&mut self, name: &str) -> bool {
         match self.parts.iter().position(|p| *p == name) {
             Some(at) => {
@@ -30,7 +30,7 @@ impl<'a> Mods<'a> {
         }
     }
 
-    /// Removes the first modifier that has a meaning, and returns that meaning.
+    /// Removes the first modifier for which `meaning` returns a value, and returns that value.
     pub(super) fn find<T>(&mut self, meaning: impl Fn(&str) -> Option<T>) -> Option<T> {
         let (at, value) =
             self.parts.iter().enumerate().find_map(|(i, p)| Some((i, meaning(p)?)))?;
@@ -38,19 +38,19 @@ impl<'a> Mods<'a> {
         Some(value)
     }
 
-    /// Removes the last modifier if it is a type.
+    /// If the last modifier is a type, removes and returns it.
     pub(super) fn ty(&mut self) -> Option<Ty> {
         let ty = Ty::parse(self.parts.last()?)?;
         self.parts.pop();
         Some(ty)
     }
 
-    /// The first modifier that was not decoded.
+    /// Returns the first modifier that was not decoded.
     pub(super) fn rest(&self) -> Option<&'a str> {
         self.parts.first().copied()
     }
 
-    /// The rounding of a float result; to nearest by default.
+    /// Removes and returns the rounding of a float result; the default is to nearest.
     pub(super) fn round(&mut self) -> Rounding {
         self.find(|p| {
             Some(match p {
@@ -65,7 +65,7 @@ impl<'a> Mods<'a> {
         .unwrap_or_default()
     }
 
-    /// The state space; generic by default.
+    /// Removes and returns the state space; the default is generic.
     pub(super) fn window(&mut self) -> Window {
         self.find(window).unwrap_or(Window::Generic)
     }
@@ -97,7 +97,8 @@ impl<'a> Mods<'a> {
         })
     }
 
-    /// Cache hints: they change timing, never values. Returns whether one of them names a policy operand.
+    /// Removes the cache hints, which affect timing but no values. Returns whether one of them
+    /// requires an operand with a policy.
     pub(super) fn cache(&mut self) -> bool {
         let hint = |p: &str| {
             let plain = ["ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc"].contains(&p);

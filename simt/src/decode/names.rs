@@ -1,4 +1,4 @@
-//! Names by scope: registers, variables, labels, special registers.
+//! Resolves names by scope: registers, variables, labels, special registers.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -23,35 +23,39 @@ pub(super) enum Symbol {
 #[derive(Default)]
 struct Scope<'a> {
     names: FxHashMap<&'a str, Symbol>,
-    /// `%r<9>`: prefix to width, first register and count.
+    /// Families of registers, such as `%r<9>`: by prefix, the width in bits, the first register and
+    /// the count.
     families: FxHashMap<&'a str, (u32, Dst, u32)>,
     labels: usize,
 }
 
-/// Limit on the registers of a width: more than real PTX uses, and a warp's planes still fit in memory.
+/// Limit on the registers of a width. Real PTX uses fewer, and a warp's planes still fit in memory.
 const MOST: u32 = 1 << 14;
-/// Bytes of static shared memory, and of a thread's local memory: beyond any device.
+/// Limits in bytes on static shared memory and on a thread's local memory; no device has as much.
 const MOST_SHARED: u64 = 1 << 20;
 const MOST_LOCAL: u64 = 1 << 16;
-/// Bytes of parameters that PTX allows.
+/// The maximum size of the parameters that PTX allows, in bytes.
 const MOST_PARAMS: u32 = 32_764;
 
 /// All names of a kernel.
 pub(super) struct Names<'a> {
-    /// The module's variables first, then the scopes of the entry and of the functions that it calls.
+    /// The module's variables first, then the scopes of the entry and of the functions that it
+    /// calls.
     scopes: Vec<Scope<'a>>,
     /// The first scope of the entry, and of each function that is being inlined.
     frames: Vec<usize>,
-    /// Labels of each scope, in source order, and its parent; the root is its own parent.
+    /// For each scope, in source order: its labels, and the index of its parent. The root is its
+    /// own parent.
     labels: Vec<(FxHashMap<&'a str, u32>, usize)>,
-    /// For each body that is being decoded: its first scope of labels, and the number of scopes it opened.
+    /// For each body that is being decoded: its first scope of labels, and the number of scopes
+    /// that it has opened.
     bodies: Vec<(usize, usize)>,
-    /// The instruction of each label, once it is known.
+    /// The index of the instruction after each label, once it is known.
     places: Vec<u32>,
     planes: [u32; 3],
     params: Vec<Param>,
-    /// Shared variables of bodies, by their position in the source: one each, however often a
-    /// function is called.
+    /// Offsets of the shared variables of bodies, by their position in the source. A function's
+    /// variable exists once, even if the function is called several times.
     placed: FxHashMap<usize, u64>,
     shared_vars: Vec<SharedVar>,
     /// Sizes in bytes of a thread's local variables, by offset.
@@ -61,7 +65,7 @@ pub(super) struct Names<'a> {
     shared: u64,
     dynamic: u64,
     local: u64,
-    /// Whether the system's shared memory is named.
+    /// Whether an instruction names the system's reserved shared memory.
     reserved: bool,
 }
 
@@ -156,7 +160,7 @@ impl<'a> Names<'a> {
         Ok(names)
     }
 
-    /// Reserves space for a shared variable.
+    /// Reserves space for a shared variable, and returns its offset in bytes.
     fn reserve(&mut self, var: &Var<'a>) -> Decoded<u64> {
         no_values(var)?;
         let offset = self.shared.next_multiple_of(var.align.into());
@@ -218,7 +222,7 @@ impl<'a> Names<'a> {
     ) -> Decoded<()> {
         let bits = match ty.strip_prefix('.').and_then(Ty::parse) {
             Some(ty) => ty.bits(),
-            None => return Err(format!("registers of type `{ty}` cannot be run")),
+            None => return Err(format!("registers of type `{ty}` are not supported")),
         };
         for (name, count) in names {
             let many = count.unwrap_or(1);
@@ -229,7 +233,7 @@ impl<'a> Names<'a> {
             };
             let first = self.planes[plane];
             if many > MOST || first + many > MOST {
-                return Err(format!("more than {MOST} registers of {bits} bits"));
+                return Err(format!("the entry has more than {MOST} registers of {bits} bits"));
             }
             self.planes[plane] += many;
             let dst = match plane {
@@ -249,12 +253,12 @@ impl<'a> Names<'a> {
         Ok(())
     }
 
-    /// The size of a thread's local variable.
+    /// Returns the size in bytes of the local variable at an offset; 0 if there is none.
     pub(super) fn local_bytes(&self, offset: u64) -> u64 {
         self.locals.get(&offset).copied().unwrap_or(0)
     }
 
-    /// The predicate register for carries.
+    /// Returns the predicate register for carries.
     pub(super) fn carry_flag(&mut self) -> Decoded<u16> {
         if let Some(flag) = self.carry {
             return Ok(flag);
@@ -268,7 +272,7 @@ impl<'a> Names<'a> {
         Ok(flag as u16)
     }
 
-    /// The innermost meaning of a name.
+    /// Returns the meaning of a name in the innermost scope that defines it.
     pub(super) fn find(&self, name: &str) -> Option<Symbol> {
         let split = name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
         let (prefix, digits) = name.split_at(split);
@@ -354,7 +358,7 @@ impl<'a> Names<'a> {
         self.places.len() as u32 - 1
     }
 
-    /// Puts a label before this instruction.
+    /// Places a label before an instruction.
     pub(super) fn put_label(&mut self, label: u32, pc: u32) {
         self.places[label as usize] = pc;
     }
@@ -409,7 +413,7 @@ fn no_values(var: &Var<'_>) -> Decoded<()> {
     }
 }
 
-/// A body, and the bodies of all functions that it calls, each once.
+/// Returns a body and the bodies of all functions that it calls, also indirectly, each once.
 fn reached<'t, 'a>(text: &'t Text<'a>, body: &'t [Stmt<'a>]) -> Vec<&'t [Stmt<'a>]> {
     let mut bodies = vec![body];
     let mut names = FxHashSet::default();
@@ -436,7 +440,8 @@ fn reached<'t, 'a>(text: &'t Text<'a>, body: &'t [Stmt<'a>]) -> Vec<&'t [Stmt<'a
     bodies
 }
 
-/// Names that instructions use. Shared variables of other kernels take no space.
+/// Returns the names that instructions use. Other shared variables belong to other kernels, and
+/// take no space.
 fn used_names<'a>(bodies: &[&[Stmt<'a>]]) -> FxHashSet<&'a str> {
     let mut used = FxHashSet::default();
     for stmt in bodies.iter().copied().flatten() {

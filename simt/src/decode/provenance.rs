@@ -1,15 +1,17 @@
-//! Finds the shared array of each address, so that accesses are checked against the bounds of that array.
+//! Finds the shared array of each address, so that accesses are checked against the bounds of that
+//! array.
 //!
-//! The arrays of a register are those of every value computed into it, on any path. If there are
-//! several, an access to any of them is accepted. A value from memory or another lane counts
-//! as a number.
+//! A register can point to the array of any value that is computed into it, on any path. If there
+//! are several such arrays, an access may lie anywhere from the first to the last. A value from
+//! memory or from another lane counts as a number, not as a pointer.
 
 use rustc_hash::FxHashMap;
 
 use crate::inst::{Bounds, Dst, Op, Src};
 use crate::kernel::{Kernel, SharedVar};
 
-/// A bit for each array; those beyond the last bit share it, and have no bounds.
+/// A set of arrays: a bit for each. All arrays from the 64th on share the last bit, and have no
+/// bounds.
 type Arrays = u64;
 
 /// Sets the bounds of every access whose array is known. `mentions` lists the arrays that

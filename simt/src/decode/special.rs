@@ -1,8 +1,8 @@
-//! Names of special registers.
+//! Finds special registers by name.
 
 use crate::inst::Special;
 
-/// The special register of a name that the module does not define.
+/// Returns the special register with a name that the module does not define.
 pub(super) fn special(name: &str) -> Option<Special> {
     let axis = |text: &str| match text {
         "x" => Some(0),
@@ -48,7 +48,7 @@ pub(super) fn special(name: &str) -> Option<Special> {
         "%dynamic_smem_size" => Special::DynamicSmemSize,
         "%total_smem_size" => Special::TotalSmemSize,
         "%aggr_smem_size" => Special::AggrSmemSize,
-        // On the GPUs tested, both of these begin at the start of the reserved area.
+        // On the GPUs that were tested, offsets 0 and 1 are the start of the reserved area.
         "%reserved_smem_offset_begin" | "%reserved_smem_offset_0" | "%reserved_smem_offset_1" => {
             Special::ReservedBegin
         }
@@ -59,7 +59,7 @@ pub(super) fn special(name: &str) -> Option<Special> {
     })
 }
 
-/// The error for an unknown name.
+/// Returns the error for an unknown name.
 pub(super) fn unknown(name: &str) -> String {
     match name.strip_prefix("%envreg") {
         Some(n) if n.parse::<u32>().is_ok() => format!(
@@ -70,7 +70,7 @@ pub(super) fn unknown(name: &str) -> String {
     }
 }
 
-/// Whether a name stands for the bounds of the system's shared memory.
+/// Returns whether a name is an offset in the system's reserved shared memory.
 pub(super) fn is_reserved(name: &str) -> bool {
     name.starts_with("%reserved_smem_offset_")
 }

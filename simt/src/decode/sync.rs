@@ -1,4 +1,4 @@
-//! Barriers, warp-wide operations, fences, `mbarrier`.
+//! Decodes barriers, warp-wide operations, fences and `mbarrier`.
 
 use super::Decoder;
 use super::mods::{Decoded, Mods, window};
@@ -10,7 +10,7 @@ const COUNT: &str = "has too few or too many operands";
 const UNKNOWN: &str = "cannot be run: it is not in the supported subset";
 
 impl Decoder<'_, '_> {
-    /// `bar` and `barrier.aligned` are the same instruction.
+    /// Decodes `bar` and `barrier`; `bar` is another name for `barrier.aligned`.
     pub(super) fn barrier(
         &mut self,
         long: bool,
@@ -178,7 +178,8 @@ impl Decoder<'_, '_> {
     }
 
     pub(super) fn fence(&mut self, membar: bool, mods: &mut Mods<'_>) -> Decoded<Op> {
-        // A fence between proxies: only the copy engine's is modelled; an alias proxy needs no fence here.
+        // Of the proxies, only that of the copy engine is modelled; the alias proxy needs no fence
+        // here.
         let proxy = |p: &str| p.starts_with("proxy::").then_some(());
         if mods.take("proxy") || mods.find(proxy).is_some() {
             let known = ["async", "async::generic", "async.global", "alias"];

@@ -15,7 +15,7 @@ pub(crate) enum Rounding {
     Away,
 }
 
-/// The half of a product that is kept.
+/// The part of a product that is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Half {
     Lo,
@@ -69,7 +69,7 @@ pub(crate) enum F {
     Sub,
     Mul(Half),
     Mad(Half),
-    /// Products of 24-bit numbers: the low 32 of 48 bits, or the high 32.
+    /// The product of two 24-bit numbers: the low or the high 32 of its 48 bits.
     Mul24(Half),
     Mad24(Half),
     Sad,
@@ -80,10 +80,10 @@ pub(crate) enum F {
     Neg,
     Min,
     Max,
-    /// Returns NaN if an operand is NaN.
+    /// The result is NaN if an operand is NaN.
     MinNan,
     MaxNan,
-    /// The smaller or larger magnitude, with the product of the signs.
+    /// The smaller or larger magnitude; the sign is the product of the signs.
     MinXorsign,
     MaxXorsign,
     And,
@@ -93,13 +93,14 @@ pub(crate) enum F {
     Cnot,
     Shl,
     Shr,
-    /// Funnel shifts: left or right, wrapping or clamping.
+    /// Funnel shifts to the left and to the right; the flag states whether the count wraps or is
+    /// clamped.
     ShfL(bool),
     ShfR(bool),
     Popc,
     Clz,
     Brev,
-    /// A mask of bits, with clamped or wrapped operands.
+    /// A mask of consecutive bits; the flag states whether the operands are clamped or wrap.
     Bmsk(bool),
     Bfind,
     BfindShift,
@@ -108,8 +109,9 @@ pub(crate) enum F {
     Fns,
     Prmt(u8),
     Lop3(u8),
-    /// Sums of products of bytes, or of 16-bit words and bytes: whether each side is signed, and for words whether the
-    /// upper bytes are used.
+    /// Dot products of four pairs of bytes, or of two pairs of a 16-bit number and a byte. `a` and
+    /// `b` state whether the operands are signed; `hi` states whether the upper two bytes of `b`
+    /// are used.
     Dp4a {
         a: bool,
         b: bool,
@@ -132,24 +134,27 @@ pub(crate) enum F {
     Ex2,
     Tanh,
     Copysign,
-    /// Converts from a type to the type of the instruction; `int` rounds to an integer.
+    /// Converts from a type to the type of the instruction; `int` states whether the value is
+    /// rounded to an integer.
     Cvt {
         from: Ty,
         int: bool,
     },
-    /// Converts from `f32`, and negative numbers to zero.
+    /// Converts from `f32`; negative numbers become zero.
     CvtRelu,
     /// Packs two floats into a pair.
     CvtPack,
-    /// Packs two integers, saturated to this type, into the lower bits, below the third operand.
+    /// Saturates two integers to this type, and packs them into the bits below those of the third
+    /// operand.
     CvtSatPack(Ty),
-    /// `set`: the result of a comparison as all ones or 1.0.
+    /// `set`: compares values of this type; the result is all ones or 1.0 if the comparison holds,
+    /// else 0.
     Set(Cmp, Ty),
     Testp(u8),
 }
 
 impl F {
-    /// Whether the result is a copy of operand `i`, or of a part of it.
+    /// Returns whether the result is a copy of operand `i`, or of a part of it.
     pub(crate) fn copies(self, i: usize) -> bool {
         match self {
             F::Mov => i == 0,
@@ -175,7 +180,7 @@ pub(crate) struct Carry {
     pub(crate) ty: Ty,
     pub(crate) dst: Dst,
     pub(crate) src: [Src; 3],
-    /// The carry flag to add or subtract, if any.
+    /// The carry flag to add or subtract, if there is one.
     pub(crate) takes: Option<Src>,
     pub(crate) leaves: Dst,
 }
@@ -190,7 +195,7 @@ pub(crate) struct Alu {
     pub(crate) sat: bool,
 }
 
-/// Operations that have a fast loop over full planes.
+/// The fast loop of an operation over full planes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fast {
     No,

@@ -24,14 +24,15 @@ pub(crate) enum Window {
     Param,
 }
 
-/// Base and offset.
+/// An address: a base, and an offset in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Address {
     pub(crate) base: Src,
     pub(crate) offset: i64,
 }
 
-/// The range of shared memory that an access may touch: that of its own array, if it is known.
+/// The range of shared memory that an access may touch, as offsets in bytes: the range of its own
+/// array, if that is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Bounds {
     pub(crate) from: u32,
@@ -39,13 +40,13 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// The end of an array whose size the launch sets: the end of the block's own memory. The
-    /// system's memory may lie behind it.
+    /// Stands for the end of an array whose size the launch sets. That is the end of the block's
+    /// own memory, which the system's reserved memory may follow.
     pub(crate) const DYNAMIC: u32 = u32::MAX - 1;
 }
 
 impl Default for Bounds {
-    /// All of shared memory.
+    /// Returns the range of all shared memory.
     fn default() -> Bounds {
         Bounds { from: 0, to: u32::MAX }
     }
@@ -79,7 +80,7 @@ pub(crate) enum AtomOp {
     Cas,
 }
 
-/// An atomic.
+/// An atomic operation.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Atom {
     pub(crate) memory: Memory,
@@ -91,7 +92,7 @@ pub(crate) struct Atom {
     pub(crate) c: Src,
 }
 
-/// How lanes choose the source lane.
+/// The mode of a shuffle, which determines the source lane of each lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shfl {
     Up,
@@ -126,7 +127,7 @@ pub(crate) struct Bar {
     pub(crate) red: Option<(Red, Dst, Src)>,
 }
 
-/// How `bar.red` combines the predicates.
+/// The operation by which `bar.red` combines the predicates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Red {
     Popc,
@@ -162,7 +163,8 @@ pub(crate) enum MbarOp {
     Complete {
         bytes: Src,
     },
-    /// Tests by parity, or by the token of an arrival; `wait` may suspend.
+    /// Tests whether a phase has completed, by its parity or by the token of an arrival. With
+    /// `wait`, the instruction may suspend the thread.
     Test {
         dst: Dst,
         parity: bool,
@@ -201,14 +203,14 @@ pub(crate) enum Host {
     Assert,
 }
 
-/// Bytes of a thread's local memory that a call passes.
+/// The range of a thread's local memory that holds an argument or result of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Slot {
     pub(crate) offset: u32,
     pub(crate) bytes: u32,
 }
 
-/// A call of a function that the driver provides.
+/// A call to a function that the driver provides.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct HostCall {
     pub(crate) host: Host,
@@ -276,7 +278,7 @@ pub(crate) enum Op {
         members: Src,
     },
     ActiveMask(Dst),
-    /// `vote.ballot` over the lanes that execute it.
+    /// `vote.ballot` over the active lanes.
     Ballot {
         dst: Dst,
         a: Src,
@@ -288,10 +290,10 @@ pub(crate) enum Op {
     Mbar(Box<Mbar>),
     Async(Box<Async>),
     CopyGroup(CopyGroup),
-    /// `cp.async.mbarrier.arrive`: an arrival once the thread's copies have completed. `None` if the expected
-    /// count rises by one too: such an arrival changes nothing.
+    /// `cp.async.mbarrier.arrive`: an arrival once the thread's copies have completed. `None` if
+    /// the expected count rises by one too, because such an arrival has no effect.
     CopyArrive(Option<Box<Mbar>>),
-    /// Orders ordinary accesses and those of the copy engine.
+    /// Orders ordinary accesses with respect to those of the copy engine.
     ProxyFence,
     /// `mapa`: the corresponding address in another block of the cluster.
     Mapa {
@@ -301,7 +303,7 @@ pub(crate) enum Op {
         rank: Src,
         generic: bool,
     },
-    /// The rank of the block that a shared address belongs to.
+    /// `getctarank`: the rank of the block that a shared address belongs to.
     GetRank {
         dst: Dst,
         addr: Src,
@@ -320,12 +322,14 @@ pub(crate) enum Op {
         src: Src,
         offset: i64,
     },
-    /// Instructions that do not affect results: hints, and waits for operations that have completed.
+    /// Instructions that do not affect results: hints, and waits for operations that have
+    /// completed.
     Nop,
 }
 
 impl Op {
-    /// Bytes per element of its access; 1 if it does not access memory.
+    /// Returns the number of bytes per element of the access; 1 if the operation accesses no
+    /// memory.
     pub(crate) fn width(&self) -> u32 {
         match self {
             Op::Load { memory, .. } | Op::Store { memory, .. } => memory.ty.bytes(),
@@ -340,11 +344,11 @@ impl Op {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Inst {
     pub(crate) op: Op,
-    /// Predicate, and whether it is negated.
+    /// The predicate, and whether it is negated.
     pub(crate) guard: Option<(u16, bool)>,
-    /// For branches: where diverged lanes meet again.
+    /// For a branch, the index of the instruction at which diverged lanes reconverge.
     pub(crate) join: u32,
 }
 
-/// No such instruction: the lanes do not meet before they exit.
+/// Stands for no instruction: the lanes do not reconverge before they exit.
 pub(crate) const NOWHERE: u32 = u32::MAX;

@@ -65,6 +65,6 @@ pub(crate) enum Special {
     ReservedBegin,
     ReservedEnd,
     ReservedCap,
-    /// Address of a module variable, at this offset from the first.
+    /// The address of a module variable: an offset in bytes from the first module variable.
     Module(u64),
 }

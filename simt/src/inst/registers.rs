@@ -1,17 +1,17 @@
-//! The registers that an instruction reads and writes.
+//! Lists the registers that an instruction reads and writes.
 
 use super::{Dst, MbarOp, Op, Src, Sync};
 
-/// How an instruction uses a value.
+/// The use of a value by an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// The result is computed from it.
+    /// The result is computed from the value.
     Value,
-    /// The result is a copy of it, or of a part of it.
+    /// The result is a copy of the value, or of a part of it.
     Copy,
-    /// It is stored.
+    /// The value is stored.
     Stored,
-    /// It is used in another way; the words complete "uses a variable ... as".
+    /// The value is used in another way; the text completes "uses a variable ... as".
     Use(&'static str),
 }
 
@@ -144,7 +144,7 @@ fn sync(op: &Sync, read: &mut dyn FnMut(Src, Role), write: &mut dyn FnMut(Dst)) 
     match *op {
         Sync::Barrier => {}
         Sync::Shuffle { dst, p, a, b, c, .. } => {
-            // A lane's missing value does not matter to lanes that read another lane.
+            // An uninitialized value in one lane does not affect lanes that read from another lane.
             read(a, Role::Value);
             [b, c].into_iter().for_each(|src| read(src, Role::Use("the source lane of a shuffle")));
             [dst, p].into_iter().for_each(write);

@@ -72,7 +72,7 @@ impl Ty {
         matches!(self, Ty::F16 | Ty::BF16 | Ty::F16x2 | Ty::BF16x2 | Ty::F32 | Ty::F64)
     }
 
-    /// The type of each half of a packed type.
+    /// Returns the type of each half of a packed type; other types are returned unchanged.
     pub(crate) fn half(self) -> Ty {
         match self {
             Ty::F16x2 => Ty::F16,
@@ -81,12 +81,12 @@ impl Ty {
         }
     }
 
-    /// Whether it packs two values in one register.
+    /// Returns whether the type packs two values in one register.
     pub(crate) fn is_packed(self) -> bool {
         matches!(self, Ty::F16x2 | Ty::BF16x2)
     }
 
-    /// Whether it is an integer type with arithmetic, and not untyped bits.
+    /// Returns whether the type is a signed or unsigned integer, and not untyped bits.
     pub(crate) fn is_int(self) -> bool {
         use Ty::*;
         matches!(self, U8 | U16 | U32 | U64 | S8 | S16 | S32 | S64)

@@ -29,7 +29,7 @@ pub(crate) struct Var<'a> {
     pub(crate) name: &'a str,
     pub(crate) space: VarSpace,
     pub(crate) align: u32,
-    /// Bytes; 0 for `.extern .shared name[]`.
+    /// Size in bytes; 0 for `.extern .shared name[]`.
     pub(crate) bytes: u64,
     pub(crate) external: bool,
     /// Initial bytes; the rest are 0.
@@ -61,7 +61,7 @@ pub(crate) struct Func<'a> {
     pub(crate) offset: usize,
     pub(crate) returns: Vec<Param<'a>>,
     pub(crate) params: Vec<Param<'a>>,
-    /// `None` if it is only declared.
+    /// `None` if the function is only declared.
     pub(crate) body: Option<Vec<Stmt<'a>>>,
 }
 
@@ -99,11 +99,11 @@ pub(crate) enum Stmt<'a> {
 #[derive(Debug, Clone)]
 pub(crate) struct Inst<'a> {
     pub(crate) offset: usize,
-    /// Predicate register, and whether it is negated.
+    /// The predicate register, and whether it is negated.
     pub(crate) guard: Option<(&'a str, bool)>,
     pub(crate) opcode: &'a str,
     pub(crate) operands: Vec<Operand<'a>>,
-    /// The source text, from guard to semicolon.
+    /// The source text, from the guard to the semicolon.
     pub(crate) text: &'a str,
 }
 

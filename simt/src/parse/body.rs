@@ -1,4 +1,4 @@
-//! Bodies: declarations, labels, instructions and their operands.
+//! Parses bodies: declarations, labels, instructions and their operands.
 
 use super::ast::{Base, Inst, Operand, Stmt, VarSpace};
 use super::lex::Kind;
@@ -21,7 +21,8 @@ impl<'a> Parser<'a, '_> {
             } else if !self.eat(';')
                 && let Err(error) = self.statement(body)
             {
-                // An error here affects only this body, if the body has an end.
+                // If the invalid statement has an end, parsing continues, and the error affects
+                // only this body.
                 if !self.skip_statement() {
                     return Err(error);
                 }
@@ -30,7 +31,7 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    /// Skips to the end of an invalid statement; returns whether there is one.
+    /// Skips to the end of an invalid statement; returns whether the statement has an end.
     fn skip_statement(&mut self) -> bool {
         self.depth = 0;
         while !self.is('}') && !self.eat(';') {
@@ -53,7 +54,7 @@ impl<'a> Parser<'a, '_> {
                 let ty = self.word("a type")?;
                 body.push(self.reg(ty, token.offset)?);
             }
-            // `.reg.b16 h;` without a space is one word.
+            // Without a space, as in `.reg.b16 h;`, the directive and the type are one word.
             (Kind::Word, word) if word.starts_with(".reg.") => {
                 self.next();
                 body.push(self.reg(&word[4..], token.offset)?);
@@ -88,7 +89,7 @@ impl<'a> Parser<'a, '_> {
             (Kind::Word, word) if word.starts_with('.') => {
                 return Err(self
                     .lines
-                    .error(token.offset, format!("directive `{word}` cannot be run")));
+                    .error(token.offset, format!("directive `{word}` is not supported")));
             }
             (Kind::Word, word) if self.tokens[self.at + 1].kind == Kind::Mark(':') => {
                 self.at += 2;
@@ -100,8 +101,9 @@ impl<'a> Parser<'a, '_> {
         Ok(())
     }
 
-    /// `.loc file line column[, function_name label[+n], inlined_at file line column]…`: the line
-    /// in the first file, of the code itself or of a caller that it was inlined into.
+    /// Parses `.loc file line column[, function_name label[+n], inlined_at file line column]…`.
+    /// Returns the line in the first file: that of the code itself, or of the nearest caller that
+    /// it was inlined into; 0 if there is none.
     fn loc(&mut self) -> Parsed<u32> {
         let (file, line) = (self.int()?, self.small()?);
         self.int()?;
@@ -242,11 +244,11 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    /// The sum of all `+n` or `-n` that follow.
+    /// Parses all `+n` and `-n` that follow, and returns their sum.
     fn offset(&mut self) -> Parsed<i64> {
         let mut sum = 0i64;
         loop {
-            // The minus is kept, because it belongs to the number.
+            // `int` parses the minus as part of the number.
             if self.eat('+') || self.is('-') {
                 sum = sum.wrapping_add(self.int()?);
             } else {

@@ -1,4 +1,4 @@
-//! Entries and functions: their names, parameters and limits.
+//! Parses entries and functions: their names, parameters and limits.
 
 use super::ast::{Entry, Func, Param, Text};
 use super::lex::Kind;
@@ -72,7 +72,7 @@ impl<'a> Parser<'a, '_> {
         Ok(())
     }
 
-    /// An optional list in parentheses.
+    /// Parses an optional list of parameters in parentheses.
     fn params(&mut self) -> Parsed<Vec<Param<'a>>> {
         let mut params = Vec::new();
         if self.eat('(') && !self.eat(')') {
@@ -109,7 +109,7 @@ impl<'a> Parser<'a, '_> {
             let token = self.peek();
             let word = self.word("the name of the parameter")?;
             match word {
-                // The alignment after `.ptr` is that of the target.
+                // The alignment after `.ptr` is that of the memory that the pointer points to.
                 ".ptr" => {
                     while matches!(self.peek().text, ".global" | ".const" | ".shared" | ".local") {
                         self.next();
@@ -132,7 +132,7 @@ impl<'a> Parser<'a, '_> {
                         self.expect(']')?;
                         bytes = match bytes.checked_mul(count) {
                             Some(bytes) if bytes <= 32764 => bytes,
-                            _ => return self.fail(token, "at most 32764 bytes of parameter"),
+                            _ => return self.fail(token, "a parameter of at most 32764 bytes"),
                         };
                     }
                     return Ok(Param { name, align, bytes });

@@ -49,7 +49,7 @@ impl Lines {
         Lines(std::iter::once(0).chain(newlines).collect())
     }
 
-    /// Line and column, from 1.
+    /// Returns the line and column of an offset, both counted from 1.
     pub(crate) fn place(&self, offset: usize) -> (u32, u32) {
         let line = self.0.partition_point(|start| *start <= offset);
         (line as u32, (offset - self.0[line - 1]) as u32 + 1)
@@ -86,7 +86,7 @@ pub(crate) fn lex<'a>(text: &'a str, lines: &Lines) -> Result<Vec<Token<'a>>, Pa
     }
 }
 
-/// White space and comments.
+/// Skips white space and comments.
 fn blank(input: &mut Input<'_>) -> Lexed<()> {
     loop {
         let _ = take_while(0.., |c: char| c.is_whitespace()).parse_next(input)?;
@@ -113,7 +113,7 @@ fn token<'a>(input: &mut Input<'a>) -> Lexed<(Kind, &'a str)> {
     .parse_next(input)
 }
 
-/// A word may contain `::`, but a single colon ends it, because it marks a label.
+/// Reads a word. It may contain `::`, but a single colon ends it, because that marks a label.
 fn word(input: &mut Input<'_>) -> Lexed<Kind> {
     let first = |c: char| c.is_ascii_alphabetic() || ".%$_".contains(c);
     let inner = |c: char| c.is_ascii_alphanumeric() || ".%$_".contains(c);

@@ -21,13 +21,15 @@ pub(crate) fn parse<'a>(text: &'a str, lines: &Lines) -> Parsed<Text<'a>> {
     parser.module()
 }
 
-/// Nesting limit of vectors and initialisers: enough for any PTX, and safe against stack overflow.
+/// Limit on the nesting of vectors and initial values. Real PTX nests less deeply, and the parser
+/// cannot overflow its stack.
 const DEEPEST: u32 = 64;
 
-/// The newest supported major version of PTX; its minor versions only add to it.
+/// The newest supported major version of PTX. Its minor versions are accepted, because they only
+/// add instructions.
 const NEWEST: u32 = 9;
 
-/// The target architectures of PTX.
+/// The target architectures of PTX: the numbers after `sm_`.
 const TARGETS: &[u32] = &[
     10, 11, 12, 13, 20, 21, 30, 32, 35, 37, 50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 88, 89,
     90, 100, 101, 103, 110, 120, 121,
@@ -150,7 +152,7 @@ impl<'a> Parser<'a, '_> {
             ".func" => self.func(module),
             ".global" | ".const" => Err(self.lines.error(
                 token.offset,
-                "a variable of another file is not supported: define it in this one",
+                "a variable from another file is not supported: define it in this file",
             )),
             _ => self.fail(
                 token,

@@ -1,10 +1,10 @@
-//! Variables with their sizes and initial values.
+//! Parses variables, with their sizes and initial values.
 
 use super::ast::{Var, VarSpace};
 use super::lex::Kind;
 use super::{DEEPEST, Parsed, Parser};
 
-/// Bytes of a fundamental type.
+/// Returns the size of a fundamental type in bytes.
 pub(super) fn type_bytes(ty: &str) -> Option<u32> {
     Some(match ty {
         ".b8" | ".u8" | ".s8" => 1,
@@ -16,7 +16,7 @@ pub(super) fn type_bytes(ty: &str) -> Option<u32> {
     })
 }
 
-/// Larger than any state space of any device.
+/// Limit on the size of a variable in bytes; no state space of any device is larger.
 const LARGEST: u64 = 1 << 32;
 
 impl<'a> Parser<'a, '_> {
@@ -34,7 +34,8 @@ impl<'a> Parser<'a, '_> {
                 ".align" => align = Some(self.alignment()?),
                 ".v2" => vector = 2,
                 ".v4" => vector = 4,
-                // Attributes control managed memory, which does not matter here.
+                // Attributes only mark managed memory, which the interpreter treats like other
+                // memory.
                 ".attribute" => {
                     self.expect('(')?;
                     while !self.eat(')') {
@@ -65,7 +66,7 @@ impl<'a> Parser<'a, '_> {
                 self.expect(']')?;
                 bytes = match u64::try_from(count).ok().and_then(|n| bytes.checked_mul(n)) {
                     Some(bytes) if bytes <= LARGEST => bytes,
-                    _ => return self.fail(token, "an array smaller than 4 GiB"),
+                    _ => return self.fail(token, "an array of at most 4 GiB"),
                 };
             }
             let mut init = Vec::new();

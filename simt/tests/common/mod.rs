@@ -1,5 +1,5 @@
 //! Code that the tests share: a device with all checks on, the steps as data, and typed memory.
-#![allow(dead_code, unreachable_pub)] // Each test uses a part of it.
+#![allow(dead_code, unreachable_pub)] // Each test uses only a part of this module.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use simt::observe::{Finding, Memory, Races, Sync};
 use simt::{Arg, Config, Error, Gpu, Launch, Module, Schedule};
 
-/// Memory, races and synchronisation together.
+/// The checks of memory, races and synchronization together.
 pub type Checks = (Memory, Races, Sync);
 
 /// A device and its observers.
@@ -34,9 +34,9 @@ impl Device {
         address
     }
 
-    /// Allocates uninitialised memory.
+    /// Allocates uninitialized memory.
     pub fn room(&mut self, bytes: usize) -> u64 {
-        // An empty allocation has no address: one element keeps the pointer valid.
+        // An empty allocation has no address, so at least 16 bytes are allocated.
         self.gpu.alloc(bytes.max(16) as u64).unwrap()
     }
 
@@ -50,24 +50,24 @@ impl Device {
         self.gpu.launch(module, launch, &mut self.checks)
     }
 
-    /// The findings of all checks.
+    /// Returns the findings of all checks.
     pub fn findings(&self) -> Vec<&Finding> {
         let (memory, races, sync) = &self.checks;
         memory.findings().iter().chain(races.findings()).chain(sync.findings()).collect()
     }
 
-    /// The same as text, one per line.
+    /// Returns the findings as text, one per line.
     pub fn said(&self) -> String {
         self.findings().iter().map(|f| format!("{f}\n")).collect()
     }
 }
 
-/// A launch in one dimension.
+/// Returns a launch in one dimension.
 pub fn launch(entry: &str, grid: u32, block: u32, shared: u32, args: Vec<Arg>) -> Launch<'_> {
     Launch { entry, grid: [grid, 1, 1], block: [block, 1, 1], cluster: [1, 1, 1], shared, args }
 }
 
-/// A file below the crate.
+/// Returns the path of a file in the crate.
 pub fn path(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
@@ -80,7 +80,7 @@ pub fn module(file: &str) -> Module {
     Module::parse(&text(file)).unwrap_or_else(|e| panic!("{file}: {e}"))
 }
 
-/// The files in a folder with the given ending, sorted.
+/// Returns the files in a folder with the given extension, sorted.
 pub fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
     let mut files: Vec<PathBuf> = entries.map(|e| e.unwrap().path()).collect();
@@ -108,7 +108,7 @@ impl Element {
         }
     }
 
-    /// The type of a name in the corpus.
+    /// Returns the type with a name of the corpus.
     pub fn of_c(name: &str) -> Element {
         match name {
             "float" => Element::F32,
@@ -130,13 +130,13 @@ impl Element {
         }
     }
 
-    /// Integers of moderate size: their sums are exact in any order.
+    /// Generates integers of moderate size, whose sums are exact in any order.
     pub fn input(self, n: usize) -> (Vec<u8>, Vec<i64>) {
         let values: Vec<i64> = (0..n as i64).map(|i| (i * 7919 + 13) % 31 - 11).collect();
         (values.iter().flat_map(|&v| self.bytes(v)).collect(), values)
     }
 
-    /// A result as an integer; fails if it is not an integer.
+    /// Returns a result as an integer; fails if it is not one.
     pub fn whole(self, bytes: &[u8]) -> f64 {
         match self {
             Element::F32 => f32::from_le_bytes(bytes.try_into().unwrap()).into(),
@@ -177,7 +177,7 @@ impl Step {
         if self.per_block { format!("reduce_{block}") } else { "reduce".into() }
     }
 
-    /// Sums `n` elements at `input`: launches until one value is left.
+    /// Adds `n` elements at `input` by repeated launches, until one value is left.
     pub fn sum(
         &self,
         device: &mut Device,

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compiles the corpus with NVRTC: one PTX file a kernel, type, compiler and architecture.
+"""Compiles the corpus with NVRTC: one PTX file per kernel, type, compiler and architecture.
 
     make.py OUT [--all] [--include DIR] VERSION=LIBNVRTC ...
 
@@ -8,8 +8,8 @@ for example
     make.py ptx --include nvidia/cu13/include 12.4=.../libnvrtc.so.12 13.0=.../libnvrtc.so.13
 
 The libraries are in PyPI's packages nvidia-cuda-nvrtc-cu12 and nvidia-cuda-nvrtc; each needs its own
-directory on LD_LIBRARY_PATH. Without --all only the selection that is committed is written: for each
-kernel the pairs of compiler and architecture in which the PTX differs by more than its head.
+directory on LD_LIBRARY_PATH. Without --all, only the committed selection is written: for each kernel,
+the pairs of compiler and architecture whose PTX differs by more than its head.
 """
 
 import ctypes
@@ -21,7 +21,7 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 STEPS = HERE.parent.parent.parent / "steps"
 FLOATS = ["float", "int", "double"]
-# Each kernel: its types, and the oldest architecture with its instructions.
+# For each kernel: its types, and the oldest architecture that has its instructions.
 KERNELS = {
     "grid_stride": (FLOATS, 60),
     "redux": (["int"], 80),
@@ -60,7 +60,7 @@ def compile(lib, source, options):
     lib.nvrtcGetPTXSize(program, ctypes.byref(size))
     ptx = ctypes.create_string_buffer(size.value)
     lib.nvrtcGetPTX(program, ptx)
-    # The compiler's folder is removed: it has no meaning elsewhere.
+    # The compiler's folder is removed, because it has no meaning on other machines.
     return re.sub(r'(\.file\s+\d+ ")[^"]*/', r"\1", ptx.value.decode())
 
 
@@ -85,7 +85,7 @@ def main():
             step = name not in KERNELS
             for arch in ARCHES[major]:
                 if arch < least or (name == "halves" and (major == "12" or arch < 75)):
-                    continue  # Only the headers of 13 are at hand, and 12 refuses them.
+                    continue  # Only the headers of 13 are available, and 12 rejects them.
                 if name in ("groups", "tiles") and major == "12":
                     continue
                 if not everything and not select(name, step, version, arch):
@@ -105,7 +105,7 @@ def main():
 def select(name, step, version, arch):
     newest = version != "13.0"
     if step:
-        # The PTX of compute_60 by 12.4 is committed with the step.
+        # The PTX that 12.4 compiles for compute_60 is committed with the step.
         return (arch in (100,) and not newest) or (arch == 120 and newest and not version.startswith("12"))
     if version.startswith("12"):
         return arch in (60, 70) and not (arch == 70 and name not in ("last_block_acq_rel", "votes")) or (

@@ -9,6 +9,6 @@ for source in *.cu; do
         *) arch=compute_60 ;;
     esac
     "$@" "$source" "${source%.cu}.ptx" $arch || exit 1
-    # The compiler's folder is removed: it has no meaning elsewhere.
+    # The compiler's folder is removed, because it has no meaning on other machines.
     sed -i 's|\(\.file[^"]*"\)[^"]*/|\1|' "${source%.cu}.ptx"
 done

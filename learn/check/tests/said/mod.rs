@@ -1,8 +1,8 @@
-//! The verdict on a source, for all tests that need a compiler.
+//! Judges a source, for all tests that need a compiler.
 #![allow(
     unreachable_pub,
     dead_code,
-    reason = "a module of each file of tests, and none needs all of it"
+    reason = "each test file includes this module, and none uses all of it"
 )]
 
 use std::path::Path;
@@ -10,12 +10,12 @@ use std::path::Path;
 use check::exercise::Exercise;
 use compiler::Compiler;
 
-/// The compiler of this machine; without one, a test reports that it is skipped.
+/// Returns the compiler of this machine. If there is none, prints that the test is skipped.
 pub fn compiler() -> Option<Compiler> {
     Compiler::find(None).map_err(|missing| eprintln!("skipped: {missing}")).ok()
 }
 
-/// Whether a kernel passes, and the page of its verdict or the compiler's message.
+/// Returns whether a kernel passes, and the page of its verdict or the compiler's message.
 pub fn said(compiler: &Compiler, number: usize, source: &str, seed: u64) -> (bool, String) {
     let exercise = Exercise::of(number).unwrap();
     match check::judged(&exercise, compiler, source, Path::new("kernel.cu"), seed).unwrap() {
@@ -24,12 +24,12 @@ pub fn said(compiler: &Compiler, number: usize, source: &str, seed: u64) -> (boo
     }
 }
 
-/// The reference solution.
+/// Returns the reference solution.
 pub fn reference(number: usize) -> String {
     Exercise::of(number).unwrap().solutions().unwrap().remove(0).1
 }
 
-/// The reference solution with replacements; each replaced text must occur exactly once.
+/// Returns the reference solution with replacements; each replaced text must occur exactly once.
 pub fn edited(number: usize, edits: &[(&str, &str)]) -> String {
     edits.iter().fold(reference(number), |text, (from, to)| {
         assert_eq!(

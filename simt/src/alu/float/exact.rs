@@ -1,9 +1,10 @@
-//! Products, quotients and roots in double precision, with directed rounding: computed exactly in integers, then
-//! rounded once, so that subnormal results and overflows are correct too.
+//! Computes products, quotients, square roots and fused multiply-adds in double precision, with
+//! directed rounding. Each is computed exactly in integers, then rounded once, so that subnormal
+//! results and overflows are correct too.
 
 use crate::inst::Rounding;
 
-/// A nonzero number: `mantissa * 2^exponent`, with the mantissa's top bit at bit 52.
+/// A nonzero number: `mantissa * 2^exponent`, where the highest set bit of the mantissa is bit 52.
 #[derive(Clone, Copy)]
 struct Parts {
     negative: bool,
@@ -26,7 +27,8 @@ fn parts(v: f64) -> Parts {
     }
 }
 
-/// Rounds `m * 2^e`, which is not zero; `more` if the magnitude of the true value is slightly larger.
+/// Rounds `m * 2^e`, which is not zero. `more` states that the magnitude of the true value is
+/// larger than that, by less than `2^e`.
 fn round(negative: bool, m: u128, e: i32, more: bool, round: Rounding) -> f64 {
     let top = 127 - m.leading_zeros() as i32;
     let lowest = (top + e - 52).max(-1074);
@@ -61,12 +63,12 @@ fn round(negative: bool, m: u128, e: i32, more: bool, round: Rounding) -> f64 {
     f64::from_bits(sign | if to_infinity { INFINITY } else { INFINITY - 1 })
 }
 
-/// Whether a number is finite and nonzero.
+/// Returns whether a number is finite and nonzero.
 fn ordinary(v: f64) -> bool {
     v.is_finite() && v != 0.0
 }
 
-/// `a * b`.
+/// Returns `a * b`.
 pub(crate) fn mul64(a: f64, b: f64, mode: Rounding) -> f64 {
     if mode == Rounding::Near || !ordinary(a) || !ordinary(b) {
         return a * b;
@@ -76,7 +78,7 @@ pub(crate) fn mul64(a: f64, b: f64, mode: Rounding) -> f64 {
     round(x.negative != y.negative, product, x.exponent + y.exponent, false, mode)
 }
 
-/// `a / b`.
+/// Returns `a / b`.
 pub(crate) fn div64(a: f64, b: f64, mode: Rounding) -> f64 {
     if mode == Rounding::Near || !ordinary(a) || !ordinary(b) {
         return a / b;
@@ -86,7 +88,7 @@ pub(crate) fn div64(a: f64, b: f64, mode: Rounding) -> f64 {
     round(x.negative != y.negative, m / d, x.exponent - y.exponent - 64, m % d != 0, mode)
 }
 
-/// The square root of `a`.
+/// Returns the square root of `a`.
 pub(crate) fn sqrt64(a: f64, mode: Rounding) -> f64 {
     if mode == Rounding::Near || !ordinary(a) || a < 0.0 {
         return a.sqrt();
@@ -98,12 +100,12 @@ pub(crate) fn sqrt64(a: f64, mode: Rounding) -> f64 {
     round(false, root, (x.exponent - odd - 64) / 2, root * root != m, mode)
 }
 
-/// `a * b + c`.
+/// Returns `a * b + c`, rounded once.
 pub(crate) fn fma64(a: f64, b: f64, c: f64, mode: Rounding) -> f64 {
     if mode == Rounding::Near || !ordinary(a) || !ordinary(b) || !c.is_finite() {
         let v = a.mul_add(b, c);
         let (p, unlike) = (a * b, (a * b).is_sign_negative() != c.is_sign_negative());
-        // A sum of zeros of unlike signs is negative when rounding down.
+        // When rounding down, the sum of two zeros of unlike signs is -0.
         return if mode == Rounding::Down && v == 0.0 && p == 0.0 && unlike { -0.0 } else { v };
     }
     if c == 0.0 {
@@ -111,12 +113,13 @@ pub(crate) fn fma64(a: f64, b: f64, c: f64, mode: Rounding) -> f64 {
     }
     let (x, y, z) = (parts(a), parts(b), parts(c));
     let product = (x.negative != y.negative, u128::from(x.mantissa) * u128::from(y.mantissa));
-    // Both have their top bit at bit 125 or 124.
+    // The highest set bit of both is bit 124 or 125.
     let p = (product.0, product.1 << 20, x.exponent + y.exponent - 20);
     let q = (z.negative, u128::from(z.mantissa) << 73, z.exponent - 73);
     let top = |v: (bool, u128, i32)| 127 - v.1.leading_zeros() as i32 + v.2;
     let (big, small) = if top(p) >= top(q) { (p, q) } else { (q, p) };
-    // Scales the smaller one to the larger; nonzero bits that are shifted out set its last bit.
+    // Shifts the smaller number to the exponent of the larger one. If nonzero bits are shifted out,
+    // the last bit is set.
     let (by, shifted) = (big.2 - small.2, small.1);
     let (low, by) = match by {
         by if by <= 0 => (shifted << -by, 0),
@@ -172,7 +175,7 @@ mod tests {
                 assert!(down <= near && near <= up, "{a:e} {b:e} {c:e}: {down:e} {near:e} {up:e}");
                 assert!(down == up || down.next_up() == up, "{a:e} {b:e} {c:e}");
                 assert_eq!(zero, if near > 0.0 || down == 0.0 && up > 0.0 { down } else { up });
-                // The same rounding with integers.
+                // `round` must agree with the hardware's rounding to nearest.
                 if near.is_finite() && near != 0.0 && ordinary(a) && ordinary(b) {
                     let (x, y) = (parts(a), parts(b));
                     let product = u128::from(x.mantissa) * u128::from(y.mantissa);
@@ -189,7 +192,7 @@ mod tests {
         }
     }
 
-    /// Results of an H200.
+    /// The expected values are the results of an H200.
     #[test]
     fn edges_are_those_of_hardware() {
         let of = f64::from_bits;
