@@ -9,7 +9,6 @@ use reduce::{Accumulator, Reducer, host};
 
 use super::{
     data::{Data, Summed},
-    name,
     options::Options,
 };
 use crate::{
@@ -110,7 +109,7 @@ pub(super) fn measure<T: Summed>(
                 "reduce, {}: the result for {n} {} of {} has the bits {found:#x}, but reduce::host returns {expected:#x}",
                 way.name,
                 T::NAME,
-                name(input.data),
+                input.data.name(),
             )));
         }
         ways.push(way);
@@ -124,7 +123,7 @@ pub(super) fn measure<T: Summed>(
     let taken = ways.iter().zip(times).flat_map(|(way, times)| {
         times.into_iter().map(|(round, ns)| Taken {
             element: T::NAME.into(),
-            data: name(input.data),
+            data: input.data.name(),
             n,
             way: way.name.clone(),
             round,

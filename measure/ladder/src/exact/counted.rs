@@ -5,10 +5,7 @@ use measured::{exact::PLAIN, table::Table};
 use reduce::{Accumulator, Family, Kernel, Operation, host, launch, shape};
 use simt::{Arg, Counters, Gpu, Launch, Module};
 
-use super::{
-    data::{Data, Summed},
-    name,
-};
+use super::data::{Data, Summed};
 
 /// Blocks that are resident at once: four on each multiprocessor of an H200.
 const RESIDENT: u32 = 4 * 132;
@@ -47,7 +44,7 @@ pub(super) fn table<T: Summed>(kinds: &[Data], sizes: &[u64], seed: u64) -> Resu
                 let first = [format!("{}, warp instructions", T::NAME), "n".into()];
                 Table::new(first.into_iter().chain(heads).chain(ratios))
             });
-            table.row([name(data), numbers::size(n)].into_iter().chain(cells));
+            table.row([data.name(), numbers::size(n)].into_iter().chain(cells));
         }
     }
     Ok(table.map_or_else(String::new, |table| table.to_string()))
@@ -95,7 +92,7 @@ fn play<T: Summed>(values: &[T], call: &Call, data: Data) -> Result<u64> {
             call.kernel.name,
             values.len(),
             T::NAME,
-            name(data)
+            data.name()
         ))
     };
     let module = Module::parse(call.kernel.ptx(9)).map_err(|e| what(&e))?;

@@ -119,6 +119,11 @@ const NEARBY: usize = 256;
 const SPREAD: i32 = 20;
 
 impl Data {
+    /// Its name in every table: that of the option.
+    pub(super) fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+
     /// Draws `n` elements.
     pub(super) fn draw<T: Summed>(self, n: usize, seed: u64) -> Vec<T> {
         let rng = &mut ChaCha8Rng::seed_from_u64(seed);

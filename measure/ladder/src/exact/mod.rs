@@ -93,7 +93,7 @@ fn typed<T: Summed>(
         for &n in sizes {
             taken.extend(cell::measure(rig, options, &input, n, mhz)?);
         }
-        progress(&format!("{} of {}: {} sizes", name(data), T::NAME, sizes.len()));
+        progress(&format!("{} of {}: {} sizes", data.name(), T::NAME, sizes.len()));
     }
     Ok(taken)
 }
@@ -123,9 +123,4 @@ fn counts(options: &Options, sizes: &[u64]) -> Result<(), Stop> {
 /// The kinds of data that were asked for.
 fn kinds(options: &Options) -> Vec<Data> {
     if options.data.is_empty() { Data::value_variants().to_vec() } else { options.data.clone() }
-}
-
-/// The name of data in every table: that of the option.
-fn name(data: Data) -> String {
-    data.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
