@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the programs that `cargo x bundle` collected, on a GPU machine without Rust.
 #
-#   bash dist/gpu.sh OUT [ladder|logs|large|tests|sanitizer|bench|measure|counters|errors|zoo|cupti|rows|matrices ...]
+#   bash dist/gpu.sh OUT [ladder|logs|large|tests|sanitizer|bench|measure|counters|errors|zoo|cupti|rows|matrices|exact ...]
 #
 # OUT receives a log for each part. DEVICE=simt tries the script without a GPU.
 set -u
@@ -197,6 +197,18 @@ matrices() {
                 "$here/bin/$study" --device "$device" --n 1,31,1000,2^16+13 --samples 0
         done
     done
+}
+
+# Exact sums against the plain sum, for many kinds of data, and the tests of exact sums: a folder for results/exact.
+exact() {
+    local name folder to=()
+    name=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1 | tr 'A-Z ' 'a-z-')
+    folder=$out/exact/$(date +%F)-${name:-no-gpu}
+    mkdir -p "$folder"
+    # The interpreter has counts, but no times to write.
+    [ "$device" = simt ] || to=(--out "$folder")
+    REDUCE_REQUIRE_GPU=$([ "$device" = simt ] || echo 1) part test-exact.txt "$here/test/reduce.gpu" exact
+    part exact.txt "$here/bin/ladder" exact --device "$device" "${to[@]}"
 }
 
 one_of_the_zoo() { # bug, tool, folder, seconds, options of initcheck

@@ -173,13 +173,23 @@ pub enum Error {
     },
     /// Two slices have different lengths.
     #[error(
-        "a dot product needs slices of one length: the first has {first} elements, the second {second}"
+        "a dot product needs slices of one length: the first has {first} elements, the second {second}; cut them to one length"
     )]
     Lengths {
         /// Elements of the first.
         first: u64,
         /// Elements of the second.
         second: u64,
+    },
+    /// Two accumulators have too many elements together.
+    #[error(
+        "an exact accumulator takes 2^62 elements, but one of {ours} was merged with one of {theirs}: round them separately"
+    )]
+    TooManyElements {
+        /// Elements of the accumulator that was merged into.
+        ours: u64,
+        /// Elements of the other one.
+        theirs: u64,
     },
     /// Bytes are not an exact accumulator of that type.
     #[error(
@@ -199,6 +209,12 @@ pub enum Error {
     /// The stream is idle, and the result was not written.
     #[error("the stream is idle, but the result was not written: was the device reset?")]
     Lost,
+}
+
+/// Fails unless two slices have one length.
+pub(crate) fn same_length(first: usize, second: usize) -> Result<()> {
+    let (first, second) = (first as u64, second as u64);
+    if first == second { Ok(()) } else { Err(Error::Lengths { first, second }) }
 }
 
 /// Adds the name of the failed operation to an error of the driver.

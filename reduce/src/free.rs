@@ -100,6 +100,25 @@ pub fn exact_sum_of_squares<T: ExactProduct>(
     exact_dot(stream, slice, slice)
 }
 
+/// The square root of the exact sum of the squares of a slice, rounded once, as [`Reducer::exact_norm`]. Waits for
+/// it.
+pub fn exact_norm<T: ExactProduct>(
+    stream: &Arc<CudaStream>,
+    slice: &impl DevicePtr<T>,
+) -> Result<f32> {
+    of::<T>(stream)?.exact_norm(slice)
+}
+
+/// Writes the exact sum of each row of a slice to another slice, as [`Reducer::exact_sum_rows_into`]. Does not wait.
+pub fn exact_sum_rows_into<T: ExactElement>(
+    stream: &Arc<CudaStream>,
+    slice: &impl DevicePtr<T>,
+    rows: Rows,
+    result: &mut impl DevicePtrMut<T::Output>,
+) -> Result<()> {
+    of::<T>(stream)?.exact_sum_rows_into(slice, rows, result)
+}
+
 /// Writes the sum of each row of a slice to another slice, as [`Reducer::sum_rows_into`] does. Does not wait.
 pub fn sum_rows_into<T: Element>(
     stream: &Arc<CudaStream>,

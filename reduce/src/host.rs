@@ -11,7 +11,7 @@ use rayon::prelude::*;
 
 use crate::{Accumulator, Element, Operation, Shape, shape};
 pub use crate::{
-    exact::host::{exact_dot, exact_sum, exact_sum_of_squares, exact_sum_rows},
+    exact::host::{exact_dot, exact_norm, exact_sum, exact_sum_of_squares, exact_sum_rows},
     rows::host::sum_rows,
 };
 

@@ -55,8 +55,8 @@ pub use error::{Error, Result};
 pub use exact::launch;
 pub use exact::{ExactAccumulator, ExactElement, ExactFloat, ExactProduct};
 pub use free::{
-    exact_dot, exact_dot_into, exact_sum, exact_sum_into, exact_sum_of_squares, max, max_into, min,
-    min_into, sum, sum_into, sum_rows_into,
+    exact_dot, exact_dot_into, exact_norm, exact_sum, exact_sum_into, exact_sum_of_squares,
+    exact_sum_rows_into, max, max_into, min, min_into, sum, sum_into, sum_rows_into,
 };
 #[doc(hidden)]
 pub use kept::kept;

@@ -22,7 +22,7 @@ use std::rc::Rc;
 
 pub use crate::cuda::{Mark, Memory, Stream};
 use crate::{
-    Element, Error, ExactElement, Operation, Result, Rows,
+    Element, Error, ExactElement, ExactProduct, Operation, Result, Rows,
     cuda::{Address, Queue},
     engine::Engine,
     kept::{self, Which},
@@ -114,6 +114,72 @@ pub unsafe fn exact_sum_into<T: ExactElement>(
     of::<T>(stream)?.leave_exact(input, output)
 }
 
+/// Writes the exact sum of each row, rounded once, to consecutive elements at another address. Does not wait, and can
+/// be captured into a graph.
+///
+/// # Errors
+/// Those of [`sum_rows_into`].
+///
+/// # Safety
+/// Those of [`sum_rows_into`].
+pub unsafe fn exact_sum_rows_into<T: ExactElement>(
+    stream: Stream,
+    input: u64,
+    rows: Rows,
+    output: u64,
+) -> Result<()> {
+    // SAFETY: guaranteed by the caller.
+    let (input, output) = unsafe { addresses_of_rows::<T>(input, rows, output) }?;
+    of::<T>(stream)?.exact_rows(input, rows, output)
+}
+
+/// Returns the exact dot product of the `n` elements at each of two addresses, rounded once. Waits for it.
+///
+/// # Errors
+/// Those of [`reduce`].
+///
+/// # Safety
+/// Those of [`reduce`], for both addresses.
+pub unsafe fn exact_dot<T: ExactProduct>(stream: Stream, a: u64, b: u64, n: u64) -> Result<f32> {
+    if stream.is_capturing()? {
+        return Err(Error::Capturing);
+    }
+    // SAFETY: guaranteed by the caller.
+    let (a, b) = unsafe {
+        (
+            Address::promised::<T>("first input", a, n)?,
+            Address::promised::<T>("second input", b, n)?,
+        )
+    };
+    kept::<T>(stream)?.wait_dot(a, b)
+}
+
+/// Writes the exact dot product of the `n` elements at each of two addresses, rounded once, to a third. Does not wait,
+/// and can be captured into a graph.
+///
+/// # Errors
+/// Those of [`reduce_into`].
+///
+/// # Safety
+/// Those of [`reduce_into`], for both inputs.
+pub unsafe fn exact_dot_into<T: ExactProduct>(
+    stream: Stream,
+    a: u64,
+    b: u64,
+    n: u64,
+    output: u64,
+) -> Result<()> {
+    // SAFETY: guaranteed by the caller.
+    let (a, b, output) = unsafe {
+        (
+            Address::promised::<T>("first input", a, n)?,
+            Address::promised::<T>("second input", b, n)?,
+            Address::promised::<f32>("output", output, 1)?,
+        )
+    };
+    of::<T>(stream)?.leave_dot(a, b, output)
+}
+
 /// Writes the sums of rows to consecutive elements at another address. Does not wait, and can be captured into a
 /// graph.
 ///
@@ -130,16 +196,29 @@ pub unsafe fn sum_rows_into<T: Element>(
     rows: Rows,
     output: u64,
 ) -> Result<()> {
+    // SAFETY: guaranteed by the caller.
+    let (input, output) = unsafe { addresses_of_rows::<T>(input, rows, output) }?;
+    of::<T>(stream)?.sum_rows(input, rows, output)
+}
+
+/// Checks rows, and returns the addresses of their elements and sums.
+///
+/// # Safety
+/// Those of [`sum_rows_into`].
+unsafe fn addresses_of_rows<'m, T: Element>(
+    input: u64,
+    rows: Rows,
+    output: u64,
+) -> Result<(Address<'m>, Address<'m>)> {
     let (count, ..) = rows.numbers();
     let all = rows.check(u64::MAX, count)?;
     // SAFETY: guaranteed by the caller.
-    let (input, output) = unsafe {
-        (
+    unsafe {
+        Ok((
             Address::promised::<T>("input", input, all)?,
             Address::promised::<T::Output>("output", output, count)?,
-        )
-    };
-    of::<T>(stream)?.sum_rows(input, rows, output)
+        ))
+    }
 }
 
 /// The thread's reducer for a stream. While the stream is being captured it is a new one, because the graph

@@ -8,7 +8,7 @@ use crate::{
     Element, Error, ExactAccumulator, ExactElement, ExactProduct, Operation, Result, Rows,
     cuda::{Address, Queue},
     engine::Engine,
-    error::doing,
+    error::{doing, same_length},
     exact::launch,
 };
 
@@ -150,7 +150,7 @@ impl<T: Element> Reducer<T> {
     /// let reducer = samebits::Reducer::<f32>::new(&stream)?;
     /// let mut sum = samebits::ExactAccumulator::new();
     /// for slice in &slices {
-    ///     sum.merge(&reducer.exact_accumulator(slice)?);
+    ///     sum.merge(&reducer.exact_accumulator(slice)?)?;
     /// }
     /// println!("{}", sum.round());
     /// # Ok(())
@@ -163,19 +163,59 @@ impl<T: Element> Reducer<T> {
     where
         T: ExactElement,
     {
+        let words = launch::RAW_WORDS[size_of::<T::Output>() / 8];
+        self.accumulated(words, slice.len() as u64, |output| {
+            self.same_context("slice", slice.stream())?;
+            let (input, _reads) = Address::of(slice, &self.stream)?;
+            self.ordered()?;
+            self.engine.leave_raw(input, output)
+        })
+    }
+
+    /// An accumulator with the products of two slices, element by element: the bytes of one on the host. Waits for
+    /// it.
+    pub fn exact_dot_accumulator(
+        &self,
+        a: &impl DevicePtr<T>,
+        b: &impl DevicePtr<T>,
+    ) -> Result<ExactAccumulator<f32>>
+    where
+        T: ExactProduct,
+    {
+        self.accumulated(launch::RAW_WORDS[1], a.len() as u64, |output| {
+            let [(a, _reads_a), (b, _reads_b)] = self.pair(a, b)?;
+            self.engine.leave_raw_dot(a, b, output)
+        })
+    }
+
+    /// The square root of the exact sum of the squares of a slice, rounded once: the bits of
+    /// [`host::exact_norm`](crate::host::exact_norm). Waits for it; the host takes the root.
+    pub fn exact_norm(&self, slice: &impl DevicePtr<T>) -> Result<f32>
+    where
+        T: ExactProduct,
+    {
+        Ok(self.exact_dot_accumulator(slice, slice)?.round_sqrt())
+    }
+
+    /// The accumulator of `n` elements whose flags and digits a launch stores in a number of words.
+    fn accumulated(
+        &self,
+        words: usize,
+        n: u64,
+        leave: impl FnOnce(Address<'_>) -> Result<()>,
+    ) -> Result<ExactAccumulator<T::Output>>
+    where
+        T: ExactElement,
+    {
         self.engine.refuse_capture()?;
-        self.same_context("slice", slice.stream())?;
-        let words = launch::raw_words(size_of::<T::Output>());
         let reading = || doing("reading an exact sum's digits");
         let mut raw = self.stream.alloc_zeros::<u64>(words).map_err(reading())?;
         {
             let (output, _writes) = Address::of_result(&mut raw, &self.stream)?;
-            let (input, _reads) = Address::of(slice, &self.stream)?;
-            self.ordered()?;
-            self.engine.leave_raw(input, output)?;
+            leave(output)?;
         }
         let raw = self.stream.clone_dtoh(&raw).map_err(reading())?;
-        Ok(launch::accumulator(&raw, slice.len() as u64))
+        Ok(launch::accumulator(&raw, n))
     }
 
     /// Writes the sums of rows to consecutive elements of another slice on the device. Each sum is
@@ -187,6 +227,34 @@ impl<T: Element> Reducer<T> {
         rows: Rows,
         result: &mut impl DevicePtrMut<T::Output>,
     ) -> Result<()> {
+        self.leaving_rows(slice, rows, result, |input, output| {
+            self.engine.sum_rows(input, rows, output)
+        })
+    }
+
+    /// Writes the exact sums of rows to consecutive elements of another slice on the device: the bits of
+    /// [`host::exact_sum_rows`](crate::host::exact_sum_rows). Does not wait, and can be captured into a graph.
+    pub fn exact_sum_rows_into(
+        &self,
+        slice: &impl DevicePtr<T>,
+        rows: Rows,
+        result: &mut impl DevicePtrMut<T::Output>,
+    ) -> Result<()>
+    where
+        T: ExactElement,
+    {
+        self.leaving_rows(slice, rows, result, |input, output| {
+            self.engine.exact_rows(input, rows, output)
+        })
+    }
+
+    fn leaving_rows(
+        &self,
+        slice: &impl DevicePtr<T>,
+        rows: Rows,
+        result: &mut impl DevicePtrMut<T::Output>,
+        leave: impl FnOnce(Address<'_>, Address<'_>) -> Result<()>,
+    ) -> Result<()> {
         // The rows are checked before the stream is made to wait for other work.
         rows.check(slice.len() as u64, result.len() as u64)?;
         self.same_context("result", result.stream())?;
@@ -194,7 +262,7 @@ impl<T: Element> Reducer<T> {
         let (output, _writes) = Address::of_result(result, &self.stream)?;
         let (input, _reads) = Address::of(slice, &self.stream)?;
         self.ordered()?;
-        self.engine.sum_rows(input, rows, output)
+        leave(input, output)
     }
 
     fn leave(
@@ -244,10 +312,7 @@ impl<T: Element> Reducer<T> {
         a: &'m impl DevicePtr<T>,
         b: &'m impl DevicePtr<T>,
     ) -> Result<[(Address<'m>, SyncOnDrop<'m>); 2]> {
-        let (first, second) = (a.len() as u64, b.len() as u64);
-        if first != second {
-            return Err(Error::Lengths { first, second });
-        }
+        same_length(a.len(), b.len())?;
         self.same_context("first slice", a.stream())?;
         self.same_context("second slice", b.stream())?;
         let pair = [Address::of(a, &self.stream)?, Address::of(b, &self.stream)?];

@@ -8,7 +8,7 @@ use common::cli;
 use crate::{
     accuracy,
     baseline::{self, Baseline},
-    compare, compilers, counters, device, library, measure, rows, sweep, zoo,
+    compare, compilers, counters, device, exact, library, measure, rows, sweep, zoo,
 };
 
 /// The other commands of the ladder.
@@ -25,6 +25,8 @@ enum Command {
     Sweep(sweep::Options),
     /// Measure the crate reduce against CUB: types, operations, drawn sizes, both timers, cold starts
     Library(library::Options),
+    /// Measure the exact sums and dot products of the crate reduce against its plain sum, for data of many kinds
+    Exact(exact::Options),
     /// Measure a sum for each row, by the crate reduce and by CUB: rows of any length, or a map of all shapes
     Rows(rows::Options),
     /// Compare the counts of every step as compiled by NVRTC and by clang
@@ -67,6 +69,7 @@ pub fn run() -> ExitCode {
             Command::Accuracy(options) => accuracy::run(&options),
             Command::Sweep(options) => sweep::run(&options),
             Command::Library(options) => library::run(&options),
+            Command::Exact(options) => exact::run(&options),
             Command::Rows(options) => rows::run(&options),
             Command::Compilers(options) => compilers::run(&options),
             Command::Counters(options) => counters::run(&options),

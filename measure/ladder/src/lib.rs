@@ -12,6 +12,8 @@ mod counted;
 pub mod counters;
 pub mod date;
 pub mod device;
+pub mod exact;
+mod gated;
 pub mod library;
 pub mod measure;
 mod names;

@@ -57,7 +57,7 @@ fn refused(arguments: &[&str]) -> String {
 /// The folder of `--out` is created before a GPU is opened or anything is measured.
 #[test]
 fn a_folder_that_cannot_be_created_is_rejected_first() {
-    for command in ["measure", "sweep", "library", "rows"] {
+    for command in ["measure", "sweep", "library", "exact", "rows"] {
         let text = refused(&[command, "--out", "/dev/null/folder"]);
         assert!(text.contains("making the folder /dev/null/folder"), "{command}: {text}");
     }
@@ -79,6 +79,7 @@ fn a_negative_number_is_rejected_as_a_number() {
         &["compare", "v2", "v3", "--seconds", "-1"],
         &["compare", "v2", "v3", "--n", "-1"],
         &["library", "--drawn", "-1"],
+        &["exact", "--n", "-1"],
         &["rows", "--n", "-1"],
         &["rows", "--total", "-1"],
         &["rows", "--drawn", "-1"],
@@ -288,4 +289,16 @@ fn a_baseline_is_compared_with_changed_kernels() {
     let said = unwrapped(&String::from_utf8(other.stderr).unwrap());
     assert!(said.contains("has no kernel of v0-naive for f64"), "{said}");
     std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// The interpreter verifies and counts exact sums, which it cannot time.
+#[test]
+fn exact_sums_are_counted_without_a_gpu() {
+    let small = ["exact", "--device", "simt", "--n", "33", "--data", "uniform,wide"];
+    let table = prints(&[&small[..], &["--type", "f32,f64"]].concat());
+    assert!(table.contains("f32, warp instructions") && table.contains("| wide"), "{table}");
+    let text = refused(&[&small[..], &["--out", "folder"]].concat());
+    assert!(text.contains("the interpreter has no times to write"), "{text}");
+    let text = refused(&["exact", "--device", "simt", "--n", "0"]);
+    assert!(text.contains("nothing to add in zero elements"), "{text}");
 }

@@ -10,6 +10,7 @@ pub mod check;
 pub mod counters;
 mod env;
 mod error;
+pub mod exact;
 pub mod file;
 pub mod history;
 pub mod library;

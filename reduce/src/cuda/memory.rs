@@ -79,6 +79,12 @@ impl<'m> Address<'m> {
         Address { len: len.min(self.len), ..self }
     }
 
+    /// `len` elements of type `T`, the first of which is one of these.
+    pub(crate) fn part<T>(self, first: u64, len: u64) -> Address<'m> {
+        debug_assert!(first + len <= self.len, "{first} + {len} of {}", self.len);
+        Address { at: self.at + first * size_of::<T>() as u64, len, ..self }
+    }
+
     /// Whether the address is a multiple of a vector's 16 bytes.
     pub(crate) fn is_aligned(self) -> bool {
         self.at.is_multiple_of(16)

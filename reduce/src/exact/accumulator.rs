@@ -9,11 +9,12 @@ use super::{
     round::round,
     words::Words,
 };
+use crate::error::{Error, Result, same_length};
 
 /// An exact sum of elements, and of products of two, whose result is `A`. It can be added to, merged with others in
 /// any order, sent elsewhere as bytes, and rounded at any time.
 ///
-/// One accumulator takes up to 2^63 elements. Elements of type `f16`, `bf16` and `f32` have the same accumulator.
+/// One accumulator takes 2^62 elements. Elements of type `f16`, `bf16` and `f32` have the same accumulator.
 #[derive(Clone, Debug)]
 pub struct ExactAccumulator<A: ExactFloat> {
     pub(super) words: Words,
@@ -38,14 +39,16 @@ impl<A: ExactFloat> ExactAccumulator<A> {
 
     /// Adds the product of each element with the one at the same place in another slice: without a rounding.
     ///
-    /// # Panics
-    /// If one slice is longer than the other.
-    pub fn add_products<T: ExactElement<Output = A>>(&mut self, a: &[T], b: &[T]) {
-        assert_eq!(
-            a.len(),
-            b.len(),
-            "a product needs an element of each slice: cut them to one length"
-        );
+    /// # Errors
+    /// One slice is longer than the other. The accumulator is not changed.
+    pub fn add_products<T: ExactElement<Output = A>>(&mut self, a: &[T], b: &[T]) -> Result<()> {
+        same_length(a.len(), b.len())?;
+        self.add_pairs(a, b);
+        Ok(())
+    }
+
+    /// Adds the products of slices of one length.
+    pub(super) fn add_pairs<T: ExactElement<Output = A>>(&mut self, a: &[T], b: &[T]) {
         let mut bins = Bins::new(A::LAYOUT.bins);
         for (a, b) in a.chunks(RUN).zip(b.chunks(RUN)) {
             // One run of each slice is widened, into memory on the stack.
@@ -64,25 +67,33 @@ impl<A: ExactFloat> ExactAccumulator<A> {
 
     fn take(&mut self, bins: Bins, elements: usize) {
         self.flags.set(bins.empty_into(&mut self.words));
-        self.grow(elements as u64);
+        // From 2^62 on, centuries of additions do not reach the 2^63 that the words hold.
+        self.count += elements as u64;
     }
 
     /// Adds another accumulator's elements.
-    pub fn merge(&mut self, other: &ExactAccumulator<A>) {
+    ///
+    /// # Errors
+    /// Together they have more than 2^62 elements. The accumulator is not changed.
+    pub fn merge(&mut self, other: &ExactAccumulator<A>) -> Result<()> {
+        let (ours, theirs) = (self.count, other.count);
+        if ours.saturating_add(theirs) > MOST {
+            return Err(Error::TooManyElements { ours, theirs });
+        }
+        self.join(other);
+        Ok(())
+    }
+
+    /// Adds the elements of an accumulator of a part of the same slices.
+    pub(super) fn join(&mut self, other: &ExactAccumulator<A>) {
         self.words.merge(&other.words);
         self.flags.set(other.flags);
-        self.grow(other.count);
+        self.count += other.count;
     }
 
     /// The number of elements and products.
     pub fn count(&self) -> u64 {
         self.count
-    }
-
-    /// No slice in memory is as long: only an accumulator that is merged with itself again and again gets here.
-    fn grow(&mut self, elements: u64) {
-        self.count = (self.count.checked_add(elements).filter(|count| *count < 1 << 63))
-            .expect("an exact accumulator takes fewer than 2^63 elements: start another one");
     }
 
     pub(super) fn of(words: Words, flags: Flags, count: u64) -> ExactAccumulator<A> {
@@ -107,6 +118,9 @@ impl<A: ExactFloat> ExactAccumulator<A> {
         A::assembled(negative || (self.count > 0 && !self.flags.has(Flags::OTHER)), bits)
     }
 }
+
+/// The most elements of an accumulator that is merged or made of bytes.
+pub(super) const MOST: u64 = 1 << 62;
 
 /// Elements that are widened at once.
 const RUN: usize = 512;

@@ -1,6 +1,6 @@
 //! An accumulator as bytes: version 1 of the layout that EXACT.md defines.
 
-use super::{ExactAccumulator, ExactFloat, flags::Flags, words::Words};
+use super::{ExactAccumulator, ExactFloat, accumulator::MOST, flags::Flags, words::Words};
 use crate::error::{Error, Result};
 
 /// The first bytes of an accumulator.
@@ -12,6 +12,9 @@ const HEAD: usize = 16;
 impl<A: ExactFloat> ExactAccumulator<A> {
     /// The version of the bytes that [`to_bytes`](ExactAccumulator::to_bytes) writes.
     pub const VERSION: u8 = 1;
+
+    /// The number of these bytes: 96 for `f32`, 552 for `f64`.
+    pub const BYTES: usize = HEAD + 4 * A::LAYOUT.window.words;
 
     /// The accumulator as bytes: 96 for `f32`, 552 for `f64`. They depend on the elements alone, not on their order,
     /// on merges or on the machine.
@@ -33,7 +36,7 @@ impl<A: ExactFloat> ExactAccumulator<A> {
     /// The bytes are not an accumulator of this type and version.
     pub fn from_bytes(bytes: &[u8]) -> Result<ExactAccumulator<A>> {
         let layout = A::LAYOUT;
-        let expected = HEAD + 4 * layout.window.words;
+        let expected = Self::BYTES;
         let wrong = |what: String| Error::NotAnAccumulator { name: layout.name, what };
         let Some((head, digits)) = bytes.split_at_checked(HEAD) else {
             return Err(wrong(format!("there are {} bytes instead of {expected}", bytes.len())));
@@ -55,8 +58,8 @@ impl<A: ExactFloat> ExactAccumulator<A> {
         let flags = Flags::of_bits(head[6]).filter(|_| head[7] == 0);
         let flags = flags.ok_or_else(|| wrong("they have flags of a newer version".into()))?;
         let count = u64::from_le_bytes(head[8..].try_into().expect("eight of sixteen bytes"));
-        if count >= 1 << 63 {
-            return Err(wrong(format!("it counts {count} elements; the most are 2^63 - 1")));
+        if count > MOST {
+            return Err(wrong(format!("it counts {count} elements; the most are 2^62")));
         }
         let (digits, _) = digits.as_chunks();
         let digits: Vec<u32> = digits.iter().map(|digit| u32::from_le_bytes(*digit)).collect();

@@ -14,6 +14,9 @@ pub trait ExactElement: Element<Output: ExactFloat> {
     /// The kernel of the sum.
     #[doc(hidden)]
     const KERNEL: Kernel;
+    /// The kernel of sums of rows.
+    #[doc(hidden)]
+    const EXACT_ROWS: Kernel;
 }
 
 /// An element type whose products are exact on a device: `f32` and halves. On the host, `f64` too.
@@ -23,14 +26,21 @@ pub trait ExactProduct: ExactElement<Output = f32> {
     const DOT: Kernel;
 }
 
+/// A kernel for all devices.
+macro_rules! kernel {
+    ($type:literal $name:literal) => {
+        Kernel {
+            name: concat!($type, $name),
+            ptx_70: include_str!(concat!("../ptx/", $type, $name, ".70.ptx")),
+            ptx_90: "",
+        }
+    };
+}
+
 macro_rules! products {
     ($($type:ty, $name:literal;)+) => {$(
         impl ExactProduct for $type {
-            const DOT: Kernel = Kernel {
-                name: concat!($name, "_dot_exact"),
-                ptx_70: include_str!(concat!("../ptx/", $name, "_dot_exact.70.ptx")),
-                ptx_90: "",
-            };
+            const DOT: Kernel = kernel!($name "_dot_exact");
         }
     )+};
 }
@@ -43,11 +53,8 @@ products! {
 macro_rules! elements {
     ($($type:ty, $name:literal;)+) => {$(
         impl ExactElement for $type {
-            const KERNEL: Kernel = Kernel {
-                name: concat!($name, "_sum_exact"),
-                ptx_70: include_str!(concat!("../ptx/", $name, "_sum_exact.70.ptx")),
-                ptx_90: "",
-            };
+            const KERNEL: Kernel = kernel!($name "_sum_exact");
+            const EXACT_ROWS: Kernel = kernel!($name "_sum_exact_rows");
         }
     )+};
 }

@@ -3,6 +3,10 @@
 use rayon::prelude::*;
 
 use super::{ExactAccumulator, ExactElement};
+use crate::{
+    Rows,
+    error::{Result, same_length},
+};
 
 /// Elements that one task adds: enough that its bins are emptied rarely.
 const RUN: usize = 1 << 16;
@@ -14,34 +18,38 @@ pub fn exact_sum<T: ExactElement>(slice: &[T]) -> T::Output {
 
 /// The exact sum of the products of two slices, element by element, rounded once.
 ///
-/// # Panics
-/// If one slice is longer than the other.
-pub fn exact_dot<T: ExactElement>(a: &[T], b: &[T]) -> T::Output {
-    assert_eq!(
-        a.len(),
-        b.len(),
-        "a product needs an element of each slice: cut them to one length"
-    );
-    let runs = a.par_chunks(RUN).zip(b.par_chunks(RUN));
-    merged(runs, |sum, (a, b)| sum.add_products(a, b)).round()
+/// # Errors
+/// One slice is longer than the other.
+pub fn exact_dot<T: ExactElement>(a: &[T], b: &[T]) -> Result<T::Output> {
+    same_length(a.len(), b.len())?;
+    Ok(dot(a, b).round())
 }
 
 /// The exact sum of the squares of a slice, rounded once.
 pub fn exact_sum_of_squares<T: ExactElement>(slice: &[T]) -> T::Output {
-    exact_dot(slice, slice)
+    dot(slice, slice).round()
 }
 
-/// The exact sum of each row: `slice` has rows of `elements` elements, one after the other.
+/// The square root of the exact sum of the squares of a slice, rounded once: to nearest, ties to even.
+pub fn exact_norm<T: ExactElement>(slice: &[T]) -> T::Output {
+    dot(slice, slice).round_sqrt()
+}
+
+/// The exact sum of each row of a slice, rounded once.
 ///
-/// # Panics
-/// If `elements` is 0, or the slice ends inside a row.
-pub fn exact_sum_rows<T: ExactElement>(slice: &[T], elements: usize) -> Vec<T::Output> {
-    assert!(
-        elements > 0 && slice.len().is_multiple_of(elements),
-        "{} elements are no rows of {elements}: pass whole rows",
-        slice.len()
-    );
-    slice.par_chunks(elements).map(exact_sum).collect()
+/// # Errors
+/// Those of [`sum_rows`](crate::host::sum_rows).
+pub fn exact_sum_rows<T: ExactElement>(slice: &[T], rows: Rows) -> Result<Vec<T::Output>> {
+    rows.check(slice.len() as u64, u64::MAX)?;
+    let (count, elements, pitch) = rows.numbers();
+    let row = |row: usize| exact_sum(&slice[row * pitch as usize..][..elements as usize]);
+    Ok((0..count as usize).into_par_iter().map(row).collect())
+}
+
+/// The dot product of slices of one length.
+fn dot<T: ExactElement>(a: &[T], b: &[T]) -> ExactAccumulator<T::Output> {
+    let runs = a.par_chunks(RUN).zip(b.par_chunks(RUN));
+    merged(runs, |sum, (a, b)| sum.add_pairs(a, b))
 }
 
 /// The sum of the accumulators of all runs.
@@ -55,7 +63,7 @@ fn merged<A: super::ExactFloat, R>(
         sum
     });
     sums.reduce(new, |mut a, b| {
-        a.merge(&b);
+        a.join(&b);
         a
     })
 }

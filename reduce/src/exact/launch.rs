@@ -17,7 +17,7 @@ pub const THREADS: u32 = 256;
 
 /// The most vectors of a chunk. A thread has 2^10 of them, and at most two elements more: not half of the 2^14
 /// additions that a bin takes, or of the 2^12 that a register takes.
-const LONGEST: u64 = 256 << 10;
+pub(super) const LONGEST: u64 = 256 << 10;
 
 /// The fewest vectors of a chunk, if there is more than one: eight loads of each thread.
 const SHORTEST: u64 = 256 * 8;
@@ -27,6 +27,7 @@ const SHORTEST: u64 = 256 * 8;
 pub(crate) struct Kept {
     sum: OnceCell<Loaded>,
     dot: OnceCell<Loaded>,
+    pub(super) rows: OnceCell<Loaded>,
     /// The ticket, the flags, and 68 digits: zero between launches.
     state: OnceCell<State>,
 }
@@ -39,16 +40,15 @@ pub const STATE: usize = 8 * (1 + 68);
 #[doc(hidden)]
 pub const RAW: u32 = u32::MAX;
 
-/// Words that such a launch stores: the flags, and the digits of a result of that many bytes.
+/// Words that such a launch stores: the flags, and the digits of floats or of doubles.
 #[doc(hidden)]
-pub const fn raw_words(size: usize) -> usize {
-    if size == 8 { 1 + 68 } else { 1 + 12 }
-}
+pub const RAW_WORDS: [usize; 2] = [1 + 12, 1 + 68];
 
-/// The accumulator of `n` elements whose flags and digits a launch stored.
+/// The accumulator of `n` elements whose flags and digits a launch stored. A kernel of products has the digits of
+/// doubles.
 #[doc(hidden)]
 pub fn accumulator<A: ExactFloat>(raw: &[u64], n: u64) -> ExactAccumulator<A> {
-    let unit = if size_of::<A>() == 8 { -1074 } else { -150 };
+    let unit = if raw.len() == RAW_WORDS[0] { -150 } else { -1074 };
     let mut words = Words::new(A::LAYOUT.window);
     for (digit, at) in raw[1..].iter().zip(0..) {
         let digit = *digit as i64;
@@ -90,13 +90,18 @@ impl<T: ExactElement> Engine<T> {
         self.launch_exact(input, output, 0)
     }
 
-    /// Writes flags and digits to [`raw_words`] words at an address.
+    /// Writes flags and digits to words at an address, as many as [`RAW_WORDS`] says for the result.
     pub(crate) fn leave_raw(&self, input: Address<'_>, output: Address<'_>) -> Result<()> {
         let _bound = self.queue().stream.bind()?;
         self.launch_exact(input, output, RAW)
     }
 
-    fn launch_exact(&self, input: Address<'_>, output: Address<'_>, epoch: u32) -> Result<()> {
+    pub(super) fn launch_exact(
+        &self,
+        input: Address<'_>,
+        output: Address<'_>,
+        epoch: u32,
+    ) -> Result<()> {
         let (n, size) = (input.len(), size_of::<T>() as u64);
         let kept = &self.exact().sum;
         let loaded = get_or_try(kept, || modules::load(self.queue(), T::KERNEL, THREADS))?;
@@ -147,6 +152,17 @@ impl<T: ExactProduct> Engine<T> {
     ) -> Result<()> {
         let _bound = self.queue().stream.bind()?;
         self.launch_dot(a, b, output, 0)
+    }
+
+    /// Writes flags and digits of a dot product to words at an address, as many as doubles have.
+    pub(crate) fn leave_raw_dot(
+        &self,
+        a: Address<'_>,
+        b: Address<'_>,
+        output: Address<'_>,
+    ) -> Result<()> {
+        let _bound = self.queue().stream.bind()?;
+        self.launch_dot(a, b, output, RAW)
     }
 
     fn launch_dot(

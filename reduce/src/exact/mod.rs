@@ -11,7 +11,7 @@
 //! let (mut one, mut other) = (ExactAccumulator::new(), ExactAccumulator::new());
 //! one.add(&values[2..]);
 //! other.add(&values[..2]);
-//! one.merge(&ExactAccumulator::from_bytes(&other.to_bytes())?);
+//! one.merge(&ExactAccumulator::from_bytes(&other.to_bytes())?)?;
 //! assert_eq!(one.round(), 1.0);
 //! # Ok::<(), samebits::Error>(())
 //! ```
@@ -25,7 +25,9 @@ mod flags;
 mod float;
 pub(crate) mod host;
 pub mod launch;
+mod root;
 mod round;
+mod rows;
 mod words;
 
 pub use accumulator::ExactAccumulator;

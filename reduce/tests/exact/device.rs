@@ -126,7 +126,7 @@ pub(crate) fn compare_dot<T: Drawn + ExactProduct + Bytes>(
     let findings = simt::findings(&watch);
     assert!(findings.is_empty(), "{}, {input}, {way:?}: {}", T::DOT.name, findings[0]);
     let found = read::<f32>(&mut gpu, output, way.epoch);
-    let expected = host::exact_dot(a, b).to_bits64();
+    let expected = host::exact_dot(a, b).unwrap().to_bits64();
     assert_eq!(found, expected, "dot of {input}, {way:?}: {found:#x} instead of {expected:#x}");
 }
 
@@ -138,7 +138,7 @@ fn accumulate<T: ExactElement>(
     values: &[T],
     input: &str,
 ) {
-    let words = launch::raw_words(size_of::<T::Output>());
+    let words = launch::RAW_WORDS[size_of::<T::Output>() / 8];
     let output = gpu.alloc(8 * words as u64).unwrap();
     let mut args = launch.args.clone();
     args[1] = Arg::U64(output);

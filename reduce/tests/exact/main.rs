@@ -5,14 +5,15 @@ mod bytes;
 mod device;
 mod inputs;
 mod reference;
+mod rows;
 
 use bytes::Bytes;
 use device::{Way, compare, compare_dot};
 use half::{bf16, f16};
 use inputs::{Drawn, KINDS, draw};
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng, seq::SliceRandom};
-use reference::{Wide, check_dot, check_sum};
-use samebits::{ExactAccumulator, ExactFloat, ExactProduct, host};
+use reference::{Wide, check_dot, check_norm, check_sum};
+use samebits::{ExactAccumulator, ExactFloat, ExactProduct, Rows, host};
 use simt::Schedule;
 
 fn bits<A: ExactFloat>(value: A) -> u64 {
@@ -47,43 +48,78 @@ where
     parts.shuffle(rng);
     let mut merged = ExactAccumulator::<T::Output>::new();
     for part in &parts {
-        merged.merge(&ExactAccumulator::from_bytes(&part.to_bytes()).unwrap());
+        merged.merge(&ExactAccumulator::from_bytes(&part.to_bytes()).unwrap()).unwrap();
     }
     assert_eq!(bits(merged.round()), bits(sum), "{input}, in {} parts", parts.len());
     assert_eq!(merged.to_bytes(), whole.to_bytes(), "{input}: equal sums have equal bytes");
 
     let (a, b) = values.split_at(values.len() / 2);
     let b = &b[..a.len()];
-    check_dot(a, b, host::exact_dot(a, b), &format!("dot of {input}"));
+    check_dot(a, b, host::exact_dot(a, b).unwrap(), &format!("dot of {input}"));
     check_dot(a, a, host::exact_sum_of_squares(a), &format!("squares of {input}"));
+    check_norm(a, host::exact_norm(a), &format!("norm of {input}"));
 }
 
-/// Inputs of lengths drawn log-uniformly.
-fn try_all(inputs: usize, longest: f64) {
+/// Calls a function with the kinds, lengths and seeds of inputs. Lengths are drawn log-uniformly.
+fn inputs(count: u64, longest: f64, mut each: impl FnMut(usize, usize, u64)) {
     let rng = &mut ChaCha8Rng::seed_from_u64(34);
-    for seed in 0..inputs as u64 {
+    for seed in 0..count {
         let n = longest.powf(rng.random::<f64>()) as usize;
         let kind = seed as usize % KINDS.len();
         // The construction of ill-conditioned data takes n² additions.
-        let n = if KINDS[kind] == "ill-conditioned" { n.min(200) } else { n };
-        match (seed as usize / KINDS.len()) % 4 {
-            0 => try_one::<f32>(kind, n, seed),
-            1 => try_one::<f64>(kind, n, seed),
-            2 => try_one::<f16>(kind, n, seed),
-            _ => try_one::<bf16>(kind, n, seed),
-        }
+        each(kind, if KINDS[kind] == "ill-conditioned" { n.min(200) } else { n }, seed);
     }
+}
+
+/// Calls a function for one of the types, in turn.
+macro_rules! by_type {
+    ($seed:expr, $function:ident($($argument:expr),*)) => {
+        match $seed / KINDS.len() as u64 % 4 {
+            0 => $function::<f32>($($argument),*),
+            1 => $function::<f64>($($argument),*),
+            2 => $function::<f16>($($argument),*),
+            _ => $function::<bf16>($($argument),*),
+        }
+    };
 }
 
 #[test]
 fn a_thousand_inputs() {
-    try_all(960, 1024.0);
+    inputs(960, 1024.0, |kind, n, seed| by_type!(seed, try_one(kind, n, seed)));
 }
 
 #[test]
 #[ignore = "a sweep: cargo x ci --sweeps"]
-fn ten_thousand_inputs() {
-    try_all(10_080, 65536.0);
+fn ten_thousand_inputs_on_the_host() {
+    inputs(sweep(), 65536.0, |kind, n, seed| by_type!(seed, try_one(kind, n, seed)));
+}
+
+#[test]
+#[ignore = "a sweep: cargo x ci --sweeps"]
+fn ten_thousand_inputs_on_the_interpreter() {
+    inputs(sweep(), 65536.0, |kind, n, seed| by_type!(seed, interpret_one(kind, n, seed)));
+}
+
+/// The number of inputs of a sweep. `EXACT_INPUTS` changes it.
+fn sweep() -> u64 {
+    std::env::var("EXACT_INPUTS").map_or(10_080, |count| count.parse().unwrap())
+}
+
+/// One input in the interpreter: the bits of the host, and its accumulator.
+fn interpret_one<T: Drawn + Bytes>(kind: usize, n: usize, seed: u64) {
+    let way = Way {
+        resident: [528, 1, 3, 2][seed as usize % 4],
+        // Other schedules take longer, and find no more on long inputs.
+        schedule: if n < 2048 && seed.is_multiple_of(5) {
+            Schedule::MinPc
+        } else {
+            Schedule::Converged
+        },
+        shift: seed % 3 % 2,
+        epoch: (seed % 2 * 7) as u32,
+    };
+    let input = format!("{} of {n} {}, seed {seed}", KINDS[kind], std::any::type_name::<T>());
+    compare(&draw::<T>(kind, n, seed), way, &input);
 }
 
 /// Kernels on the interpreter, for awkward lengths, cuts, addresses and schedules.
@@ -188,19 +224,85 @@ fn signs_of_zero() {
     let zero = |values: &[f64]| host::exact_sum(values).to_bits() >> 63;
     assert_eq!([zero(&[]), zero(&[-0.0]), zero(&[-0.0, 0.0]), zero(&[1.0, -1.0])], [0, 1, 0, 0]);
     assert_eq!(zero(&[-0.0; 200_000]), 1);
-    let dot = |a: f32, b: f32| host::exact_dot(&[a], &[b]).to_bits();
+    let dot = |a: f32, b: f32| host::exact_dot(&[a], &[b]).unwrap().to_bits();
     assert_eq!([dot(-0.0, 5.0), dot(0.0, 5.0)], [0x8000_0000, 0]);
     assert_eq!(dot(0.0, f32::INFINITY), 0x7fff_ffff);
 }
 
 #[test]
+fn slices_of_two_lengths_have_no_dot_product() {
+    let refused = |a: usize, b: usize| {
+        let (a, b) = (vec![1.0f64; a], vec![1.0f64; b]);
+        let mut sum = ExactAccumulator::<f64>::new();
+        let error = sum.add_products(&a, &b).unwrap_err().to_string();
+        assert_eq!(sum, ExactAccumulator::new(), "a refused call changes nothing");
+        assert_eq!(error, host::exact_dot(&a, &b).unwrap_err().to_string());
+        error
+    };
+    for (a, b) in [(3, 4), (4, 3), (0, 1), (1 << 17, 1)] {
+        let both = format!("the first has {a} elements, the second {b}");
+        assert!(refused(a, b).contains(&both), "{}", refused(a, b));
+    }
+}
+
+#[test]
 fn rows_are_sums() {
     let values: Vec<f32> = draw(3, 6000, 1);
-    let rows = host::exact_sum_rows(&values, 60);
-    assert_eq!(rows.len(), 100);
-    for (row, sum) in values.chunks(60).zip(rows) {
-        assert_eq!(sum.to_bits(), host::exact_sum(row).to_bits());
+    for rows in [Rows::new(100, 60), Rows::new(60, 97).pitch(100), Rows::new(1, 6000)] {
+        let sums = host::exact_sum_rows(&values, rows).unwrap();
+        let (count, elements, pitch) = rows.numbers();
+        assert_eq!(sums.len() as u64, count);
+        for (row, sum) in values.chunks(pitch as usize).zip(sums) {
+            assert_eq!(bits(sum), bits(host::exact_sum(&row[..elements as usize])), "{rows:?}");
+        }
     }
+    for (rows, reason) in [
+        (Rows::new(0, 4), "0 rows of 4"),
+        (Rows::new(4, 0), "4 rows of 0"),
+        (Rows::new(2, 3001), "end at element 6002"),
+        (Rows::new(3, 4).pitch(3), "at least 4"),
+    ] {
+        let error = host::exact_sum_rows(&values, rows).unwrap_err().to_string();
+        assert!(error.contains(reason), "{error}");
+    }
+}
+
+#[test]
+fn roots_of_sums_have_the_sign_and_the_special_values_of_a_root() {
+    let root = |values: &[f32]| {
+        let mut sum = ExactAccumulator::<f32>::new();
+        sum.add(values);
+        sum.round_sqrt().to_bits()
+    };
+    let of = |value: f32| value.to_bits();
+    assert_eq!(root(&[]), 0);
+    assert_eq!(root(&[-0.0]), of(-0.0));
+    assert_eq!(root(&[4.0, 5.0]), of(3.0));
+    for nan in
+        [&[-1.0][..], &[f32::NAN, 1.0], &[f32::NEG_INFINITY], &[f32::INFINITY, -f32::INFINITY]]
+    {
+        assert_eq!(root(nan), 0x7fff_ffff, "{nan:?}");
+    }
+    assert_eq!(root(&[f32::INFINITY, -1.0]), of(f32::INFINITY));
+    assert_eq!(host::exact_norm(&[f32::MAX; 2]), f32::INFINITY);
+    assert_eq!(host::exact_norm(&[f32::MAX, 1.0]), f32::MAX);
+    assert_eq!(host::exact_norm(&[f32::from_bits(1); 4]).to_bits(), 2);
+    assert_eq!(host::exact_norm(&[f64::from_bits(3); 1]).to_bits(), 3);
+}
+
+#[test]
+fn an_accumulator_that_is_merged_with_itself_is_full_at_last() {
+    let mut sum = ExactAccumulator::<f32>::new();
+    sum.add(&[-f32::MAX]);
+    for doubled in 0..62 {
+        assert_eq!(sum.count(), 1 << doubled);
+        sum.merge(&sum.clone()).unwrap();
+    }
+    assert_eq!(sum.round(), f32::NEG_INFINITY);
+    let error = sum.merge(&sum.clone()).unwrap_err().to_string();
+    assert!(error.contains("one of 4611686018427387904 was merged"), "{error}");
+    assert_eq!((sum.count(), sum.round()), (1 << 62, f32::NEG_INFINITY));
+    assert_eq!(ExactAccumulator::from_bytes(&sum.to_bytes()).unwrap(), sum);
 }
 
 #[test]

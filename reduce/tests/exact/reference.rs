@@ -93,6 +93,37 @@ pub(crate) fn check_dot<T: Float>(a: &[T], b: &[T], result: T::Output, input: &s
     check(a.iter().zip(b).map(|(a, b)| (a.wide(), b.wide())), result, input);
 }
 
+/// Panics unless `result` is the correctly rounded root of the sum of a slice's squares.
+pub(crate) fn check_norm<T: Float>(slice: &[T], result: T::Output, input: &str) {
+    let squares = || slice.iter().map(|x| (x.wide(), x.wide()));
+    let found: f64 = result.into();
+    let Some(exact) = exact(squares()) else {
+        let any_nan = slice.iter().any(|x| x.wide().is_nan());
+        assert_eq!(found.is_nan(), any_nan, "{input}: {result:?}");
+        assert!(any_nan || found == f64::INFINITY, "{input}: {result:?}");
+        return;
+    };
+    assert!(found.is_sign_positive() && !found.is_nan(), "{input}: {result:?}");
+    if exact.sign() == Sign::NoSign {
+        assert_eq!(found, 0.0, "{input}");
+        return;
+    }
+    // A middle between two neighbours is m × 2^-2149, so its square is m² × 2^-4298.
+    let exact = exact << 2150;
+    let [below, above] = result.neighbours();
+    for (other, order) in [(below, Ordering::Less), (above, Ordering::Greater)] {
+        if other == result {
+            continue; // The result is infinite.
+        }
+        let middle = units(result) + units(other);
+        // The neighbour below 0 has no middle with a root.
+        let square = if middle.sign() == Sign::Minus { continue } else { &middle * &middle };
+        let side = square.cmp(&exact);
+        let tie = side == Ordering::Equal && result.is_even();
+        assert!(side == order || tie, "{input}: {result:?}, and not {other:?}");
+    }
+}
+
 fn check<R: Wide>(products: impl Iterator<Item = (f64, f64)> + Clone, result: R, input: &str) {
     let found: f64 = result.into();
     let Some(exact) = exact(products.clone()) else {

@@ -17,7 +17,7 @@ use crate::{
 const SIZES: [usize; 6] = [1000, 10_000, 30_001, 120_000, 1_400_003, (1 << 24) + 13];
 
 /// Captures work on a stream, and returns it as a graph that can run.
-fn capture(stream: &Arc<CudaStream>, work: impl FnOnce()) -> CudaGraph {
+pub(crate) fn capture(stream: &Arc<CudaStream>, work: impl FnOnce()) -> CudaGraph {
     stream.synchronize().unwrap();
     stream.begin_capture(Mode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL).unwrap();
     work();

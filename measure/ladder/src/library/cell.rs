@@ -1,14 +1,11 @@
 //! Verifies every competitor for one type and operation, and times it on the device and in wall time.
 
-use std::{
-    cell::Cell,
-    time::{Duration, Instant},
-};
+use std::time::Instant;
 
 use common::{
     Error, Result,
     device::{
-        Address, Cuda, Stopwatch,
+        Address, Cuda,
         cuda::{Memory, Pinned},
     },
 };
@@ -17,9 +14,10 @@ use reduce::{Operation, Reducer};
 
 use super::{drawn::Drawn, options::Options};
 use crate::{
-    competitors::{Borrowed, Run, cub},
+    competitors::{Borrowed, cub},
+    gated::{Slots, Times, Way, gated, nanoseconds, until},
     rig::Rig,
-    rounds::{self, Held, Until},
+    rounds::{self, Held},
 };
 
 /// The number of distinct values; larger inputs repeat them. It is a prime, so that no power of two is a
@@ -29,17 +27,8 @@ const DRAWN: usize = 1_000_003;
 /// Bytes of the copies of the input that samples read in rotation, so that each finds its input outside L2.
 const ROTATION: u64 = 1 << 30;
 
-/// Nanoseconds of untimed runs before each sample.
-const SETTLE: u64 = 100_000;
-
 /// The bound on consecutive additions in CUB's sum.
 const DEPTH: f64 = 4096.0;
-
-/// A function that computes a result, with its name in every table.
-struct Way<'r> {
-    name: String,
-    run: Run<'r>,
-}
 
 /// The elements on host and device, as many as the largest size needs.
 pub(super) struct Input<T> {
@@ -220,39 +209,6 @@ fn callers<'r, T: Drawn>(ours: &'r Ours<'_, T>, cubs: &'r Cubs<'_>) -> Vec<Way<'
     ways
 }
 
-/// The times of each function: pairs of a round and nanoseconds.
-type Times = Vec<Vec<(u32, u64)>>;
-
-/// The end of the rounds: after the requested number, or after twenty seconds.
-fn until(rounds: u32) -> Until {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    Until { target: 0.0, least: rounds, most: rounds, deadline }
-}
-
-/// Measures GPU-gated times. Each sample follows untimed runs, and its input is outside L2.
-fn gated<'i>(
-    cuda: &Cuda,
-    ways: &[Way<'_>],
-    rounds: u32,
-    held: &mut Held<'_>,
-    next: &dyn Fn() -> Address<'i>,
-) -> Result<Times> {
-    let mut stopwatch = Stopwatch::gated(cuda)?;
-    let mut before = vec![1u64; ways.len()];
-    let mut sample = |at: usize, before: u64| -> Result<u64> {
-        for _ in 0..before {
-            (ways[at].run)(next())?;
-        }
-        let address = next();
-        stopwatch.time(|| (ways[at].run)(address)).map(nanoseconds)
-    };
-    for (at, before) in before.iter_mut().enumerate() {
-        *before = SETTLE.div_ceil(sample(at, 1)?).clamp(1, 16);
-    }
-    let each = |at: usize| sample(at, before[at]);
-    Ok(rounds::run(ways.len(), &[], &until(rounds), held, each)?.times)
-}
-
 /// Measures wall times. The input is not rotated, because in most programs the elements have just been
 /// computed.
 fn waited(
@@ -292,8 +248,7 @@ where
     ours.verify(first, exact)?;
     verify_cubs(&ours, &cubs, input, exact)?;
 
-    let slot = (n * size_of::<T>() as u64).next_multiple_of(128).max(128);
-    let slots = Slots { slot, count: (first.bytes() / slot).max(1), last: Cell::new(1) };
+    let slots = Slots::of(n * size_of::<T>() as u64, first.bytes());
     let next = || first.skip(slots.next());
     let read = || rig.monitor.sm_mhz();
     let mut held = Held { read: &read, mhz: *mhz };
@@ -321,22 +276,6 @@ where
     }
     *mhz = held.mhz;
     Ok(taken)
-}
-
-/// Offsets in bytes of consecutive inputs, in a random order that is the same in every run.
-struct Slots {
-    slot: u64,
-    count: u64,
-    last: Cell<u64>,
-}
-
-impl Slots {
-    fn next(&self) -> u64 {
-        let mut x = self.last.get().wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(1);
-        self.last.set(x);
-        x ^= x >> 32;
-        x % self.count * self.slot
-    }
 }
 
 /// Launches, then copies to pageable host memory, and waits.
@@ -367,25 +306,12 @@ pub(super) fn failed(error: reduce::Error) -> Error {
     Error::Cuda { doing: "reducing with reduce".into(), text: error.to_string() }
 }
 
-fn nanoseconds(seconds: f64) -> u64 {
-    (seconds * 1e9).round().max(1.0) as u64
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn offsets_are_in_range_and_all_are_used() {
-        let slots = Slots { slot: 128, count: 7, last: Cell::new(1) };
-        let met: std::collections::HashSet<u64> = (0..200).map(|_| slots.next()).collect();
-        assert_eq!(met.len(), 7);
-        assert!(met.iter().all(|at| at % 128 == 0 && *at < 7 * 128));
-    }
-
-    #[test]
-    fn a_time_is_whole_nanoseconds_and_never_zero() {
-        assert_eq!([0.0, 1e-12, 1.4e-9, 1.6e-9, 2e-3].map(nanoseconds), [1, 1, 1, 2, 2_000_000]);
+    fn an_operation_has_a_name() {
         assert_eq!(
             [Operation::Sum, Operation::Min, Operation::Max].map(name),
             ["sum", "min", "max"]
