@@ -27,8 +27,8 @@ live.dial = figure => {
         turned &&= mine;
         box.classList.toggle("lv-off", !mine);
         shown.textContent = mine ? figure.set : "–";
-        said.textContent = !mine ? `It belongs to the kernel “${kernel}”: move it to see that one.`
-            : `${turned ? "You moved it: the kernel is now the one" : "In the kernel"} “${kernel}”.${room()}`;
+        said.textContent = !mine ? `It belongs to the kernel “${kernel}”: move it to show that kernel.`
+            : `${turned ? "You moved it: the kernel is now" : "This is the kernel"} “${kernel}”.${room()}`;
     };
 
     // Explains why a bank of this block holds fewer words than the distance would give: the block
@@ -41,9 +41,9 @@ live.dial = figure => {
             banks.set(bank, (banks.get(bank) ?? 0) + 1);
         }
         const meet = Math.max(...banks.values());
-        const round = "past the last word it goes on from the front, at free ones";
+        const round = "lanes past the last word continue with free words at the front";
         if (meet <= each) return 32 * figure.set > threads ? ` The block has ${threads * wide} words; ${round}.` : "";
-        return ` So far apart, ${meet} lanes of a warp would meet in a bank. But a block of ${threads} has ${threads * wide} words, ${each} in each bank: ${round}, and at most ${each} meet. With 1024 threads all ${meet} do.`;
+        return ` At this distance, ${meet} lanes of a warp would share a bank. But a block of ${threads} has ${threads * wide} words, ${each} in each bank: ${round}, so at most ${each} do. With 1024 threads, all ${meet} do.`;
     }
     figure.dialled();
 };

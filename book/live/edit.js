@@ -48,7 +48,7 @@
             const answer = await fetch("/compile", { method: "POST", headers: { "X-Compile": live.served }, body: JSON.stringify({ kernel, types, source }) });
             return await answer.json();
         } catch (error) {
-            return { error: `nobody compiles here any more (${error.message}): start \`cargo x book --serve\` and load this page again` };
+            return { error: `the compile server does not respond (${error.message}): start \`cargo x book --serve\` and reload this page` };
         }
     };
 
@@ -76,7 +76,7 @@
             await figure.edit({ source: text, ptx: made.ptx[figure.type] });
             editor.number(wrong());
         };
-        const editor = new live.Editor(figure.shown[what], `${cuda ? "CUDA source" : "PTX"}, to be edited; Escape leaves`, () => {
+        const editor = new live.Editor(figure.shown[what], `Editor for the ${cuda ? "CUDA source" : "PTX"}; press Escape to leave`, () => {
             clearTimeout(timer);
             timer = setTimeout(again, cuda ? 250 : 120);
         });

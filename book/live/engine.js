@@ -60,11 +60,11 @@ window.live ||= {};
             URL.revokeObjectURL(url);
             thread.onmessage = ({ data }) => {
                 if (data.begun) running.timer = setTimeout(() => stop(
-                    `the interpreter was ended after ${limit / 1000} s: take fewer elements, or look for a loop without end`), limit);
-                else if (data.fault) stop(`the interpreter has met a fault of its own (${data.fault}); this is a bug of it, not of the kernel`);
+                    `the interpreter was ended after ${limit / 1000} s: choose fewer elements, or look for an endless loop`), limit);
+                else if (data.fault) stop(`the interpreter itself failed (${data.fault}); this is a bug in the interpreter, not in the kernel`);
                 else end(data.answer);
             };
-            thread.onerror = event => stop(`the interpreter does not start here (${event.message})`);
+            thread.onerror = event => stop(`the interpreter cannot start in this browser (${event.message})`);
             thread.postMessage({ wasm });
         }
 

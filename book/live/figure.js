@@ -6,16 +6,16 @@ window.live ||= {};
     const { html } = book;
     const SIZES = [0, 1, 31, 32, 33, 63, 65, 255, 256, 257, 512, 1023, 1024, 1025, 2048, 4096, 4109, 8192, 16384, 32768, 65536, 65549, 131072, 262144];
     const TYPES = ["f32", "i32", "f64"];
-    const ORDERS = [["converged", "in step"], ["min-pc", "hindmost first"], ["adversarial:1", "at random, 1"], ["adversarial:2", "at random, 2"], ["adversarial:3", "at random, 3"]];
+    const ORDERS = [["converged", "converged"], ["min-pc", "lowest PC first"], ["adversarial:1", "random, seed 1"], ["adversarial:2", "random, seed 2"], ["adversarial:3", "random, seed 3"]];
     const SMS = [1, 4, 8, 16, 132];
     // The names of the counts that are shown; chapters do not use the others.
     const COUNTS = [
-        ["warp_insts", "warp instructions"], ["divergent_branches", "branches that part a warp"],
+        ["warp_insts", "warp instructions"], ["divergent_branches", "divergent branches"],
         ["shared_ld", "shared loads"], ["shared_st", "shared stores"],
-        ["shared_ld_conflicts", "extra passes of loads"], ["shared_st_conflicts", "extra passes of stores"],
-        ["global_ld_requests", "global loads"], ["global_ld_sectors", "sectors that they touch"],
-        ["copied_bytes", "bytes that the engine copies"],
-        ["barriers", "block barriers, by warps"], ["warp_barriers", "warp barriers"],
+        ["shared_ld_conflicts", "bank conflicts of loads"], ["shared_st_conflicts", "bank conflicts of stores"],
+        ["global_ld_requests", "global loads"], ["global_ld_sectors", "sectors of global loads"],
+        ["copied_bytes", "bytes copied by the engine"],
+        ["barriers", "block barriers, per warp"], ["warp_barriers", "warp barriers"],
         ["shuffles", "shuffles"], ["atomics", "atomics"],
     ];
     const size = n => n > 64 && Number.isInteger(Math.log2(n)) ? `2^${Math.log2(n)}` : n.toLocaleString("en");
@@ -77,7 +77,7 @@ window.live ||= {};
             this.slider.addEventListener("input", () => { this.n = SIZES[this.slider.value]; this.sized(); this.changed(); });
             this.field = html("input", "lv-n", sizes);
             Object.assign(this.field, { type: "number", min: 0, max: MOST });
-            this.field.setAttribute("aria-label", "Number of elements, any");
+            this.field.setAttribute("aria-label", "Number of elements, any value");
             this.field.addEventListener("change", () => {
                 this.n = elements(this.field.value) ?? 0;
                 this.sized();
@@ -85,13 +85,13 @@ window.live ||= {};
             });
             select("type", TYPES.map(t => [t, t]), this.type, value => { this.type = value; if (!this.lines.again) this.leave(); });
             select("order of lanes", ORDERS, this.order, value => { this.order = value; })
-                .parentNode.title = "In step, lanes that part at a branch meet again behind it. A GPU may take the other orders too, and a right kernel has the same sum in all.";
+                .parentNode.title = "With converged, lanes that diverge at a branch reconverge after it. A GPU may use any of these orders, and a correct kernel gives the same sum with each.";
             if (this.facts.sms) select("multiprocessors", SMS.map(s => [String(s), String(s)]), this.sms, value => { this.sms = value; });
             this.kernels = html("div", "lv-kernels", panel);
             this.kernels.setAttribute("role", "group");
             this.kernels.setAttribute("aria-label", "Kernel");
             html("span", "", this.kernels, "kernel ");
-            for (const { name, label } of [{ name: this.step, label: "as it is" }, ...this.facts.variants]) {
+            for (const { name, label } of [{ name: this.step, label: "unchanged" }, ...this.facts.variants]) {
                 const node = html("button", "", this.kernels, label);
                 node.type = "button";
                 node.value = name;
@@ -122,7 +122,7 @@ window.live ||= {};
         }
 
         // The variant's row: its name, and the step whose launch plan it uses.
-        get kernel() { return this.facts.variants.find(v => v.name === this.variant) ?? { name: this.step, step: this.step, label: "as it is" }; }
+        get kernel() { return this.facts.variants.find(v => v.name === this.variant) ?? { name: this.step, step: this.step, label: "unchanged" }; }
 
         // The title of its column of counts.
         get named() {
@@ -195,10 +195,10 @@ window.live ||= {};
             const plan = launches.length ? `${book.plural(launches.length, "launch", "launches")}, ${launches.map(l => `${book.plural(l.grid, "block")} of ${l.block}`).join(", then ")}. ` : "";
             const good = answer.verified && !answer.findings.length;
             this.said.className = `lv-said ${good ? "lv-good" : "lv-bad"}`;
-            const sum = answer.expected === undefined || answer.expected === null ? "" : `The sum of ${number(this.n)} ${this.type} is ${answer.sum}, and ${answer.expected} is exact. `;
+            const sum = answer.expected === undefined || answer.expected === null ? "" : `The sum of ${number(this.n)} ${this.type} elements is ${answer.sum}; the exact sum is ${answer.expected}. `;
             this.said.textContent = plan + (answer.stopped ? `Stopped: ${answer.stopped}`
                 : answer.wrong ? answer.wrong
-                    : sum + (answer.findings.length ? `The sum is right, and the kernel is not: ${book.plural(answer.findings.length, "finding")}.` : "Right, and the checks find nothing."));
+                    : sum + (answer.findings.length ? `The sum is correct, but the kernel is not: ${book.plural(answer.findings.length, "finding")}.` : "Right: the sum is correct, and the checks find nothing."));
             this.found.replaceChildren();
             for (const finding of answer.findings) {
                 const row = html("li", "", this.found);

@@ -45,7 +45,7 @@ window.live ||= {};
             const { edited, shown, type } = figure;
             // The chapter shows this solution, so judging it would teach nothing.
             if (!edited && figure.kernel.name === figure.step) {
-                return this.say("The figure shows this chapter's own kernel. Edit it, or choose another kernel there, and press again.");
+                return this.say("The figure shows this chapter's own kernel. Edit that kernel, or choose another in the figure, and press the button again.");
             }
             let ptx = TYPES.map(t => t === type ? shown.ptx : null);
             if (!edited) ptx = await Promise.all(TYPES.map(async t => figure.given(await live.bring(figure.kernel.name, t)).ptx));
@@ -63,9 +63,9 @@ window.live ||= {};
             if (this.editor) return this.editor.area.focus();
             await Promise.all([book.script("live/edit.js"), book.script(`live/task-${this.number}.js`)]);
             const kept = `exercise ${this.number}`;
-            this.editor = new live.Editor(sessionStorage.getItem(kept) ?? tasks[this.number], `Your kernel of exercise ${this.number}, in CUDA`,
+            this.editor = new live.Editor(sessionStorage.getItem(kept) ?? tasks[this.number], `Your kernel for exercise ${this.number}, in CUDA`,
                 () => sessionStorage.setItem(kept, this.editor.area.value));
-            const button = html("button", "", null, "Judge it");
+            const button = html("button", "", null, "Judge this kernel");
             button.type = "button";
             this.said.before(this.editor.box, button);
             const judge = async () => {

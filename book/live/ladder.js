@@ -5,8 +5,8 @@
 window.live ||= {};
 (() => {
     const { html } = book;
-    const COUNTS = [["warp_insts", "warp instructions"], ["divergent_branches", "parting branches"], ["shared_ld", "shared loads"],
-        ["shared_ld_conflicts", "extra passes"], ["barriers", "barriers, by warps"], ["shuffles", "shuffles"],
+    const COUNTS = [["warp_insts", "warp instructions"], ["divergent_branches", "divergent branches"], ["shared_ld", "shared loads"],
+        ["shared_ld_conflicts", "bank conflicts"], ["barriers", "barriers, per warp"], ["shuffles", "shuffles"],
         ["global_ld_requests", "global loads"], ["global_ld_sectors", "sectors"], ["atomics", "atomics"]];
     const SIZES = [33, 257, 1025, 4096, 16384, 65536, 262144];
 
@@ -43,7 +43,7 @@ window.live ||= {};
             history.replaceState(history.state, "", `#live=ladder&n=${n.value}&threads=${threads.value}&type=${type.value}`);
             const table = html("table", "figures");
             const head = html("tr", "", html("thead", "", table));
-            for (const text of ["step", "blocks of", ...COUNTS.map(c => c[1])]) html("th", "", head, text).scope = "col";
+            for (const text of ["step", "threads per block", ...COUNTS.map(c => c[1])]) html("th", "", head, text).scope = "col";
             const body = html("tbody", "", table);
             let right = 0;
             for (const { name, blocks } of steps) {
@@ -58,7 +58,7 @@ window.live ||= {};
                 right += answer.verified;
                 if (body.rows.length === 1) box.replaceChildren(table);
             }
-            said.textContent = `${right} of ${steps.length} sums are right. A step that is made for one block size has that one.`;
+            said.textContent = `${right} of ${steps.length} sums are correct. A step that supports only one block size uses that size.`;
             figure.dataset.live = JSON.stringify({ right });
         }
         await show();

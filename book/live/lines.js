@@ -12,7 +12,7 @@
             this.box = html("div", "lv-lines", parent);
             this.box.tabIndex = 0;
             this.box.setAttribute("role", "listbox");
-            this.box.setAttribute("aria-label", `${title}: arrow keys go from line to line`);
+            this.box.setAttribute("aria-label", `${title}; use the arrow keys to move between lines`);
             this.rows = new Map();
             const at = event => Number(event.target.closest(".lv-line")?.dataset.line ?? NaN);
             this.box.addEventListener("mouseover", event => { if (!Number.isNaN(at(event))) chosen(at(event)); });
@@ -83,7 +83,7 @@
             this.answer = answer;
             const insts = line => answer.lines[line]?.warp_insts;
             const count = n => n === undefined ? "" : n.toLocaleString("en");
-            this.source.fill(kernel.source.trimEnd().split("\n").map((text, i) => ({ line: i + 1, text, count: count(insts(i + 1)), said: "warp instructions of this line" })));
+            this.source.fill(kernel.source.trimEnd().split("\n").map((text, i) => ({ line: i + 1, text, count: count(insts(i + 1)), said: "warp instructions for this line" })));
             // Show the PTX that was executed, and a few lines around it.
             this.from = new Map(Object.entries(answer.ptx).map(([line, [source]]) => [Number(line), source]));
             const lines = kernel.ptx.split("\n"), ran = [...this.from.keys(), ...answer.findings.flatMap(f => f.ptx_lines), answer.stopped_at?.[0] ?? 0].filter(Boolean);
@@ -97,7 +97,7 @@
             if (ptxAt) badPtx.push(Number(ptxAt[1]));
             this.source.light(new Set(bad), "lv-wrong");
             this.ptx.light(new Set(badPtx), "lv-wrong");
-            this.told.textContent = "A line with its number of warp instructions. Point at one: its PTX is lit, and its counts stand here.";
+            this.told.textContent = "Each line has its number of warp instructions. Point at a line to highlight its PTX and to show its counts here.";
         }
 
         // Highlights a line of the source, with its PTX.
@@ -119,7 +119,7 @@
                 if (row) box.setAttribute("aria-activedescendant", row.id);
             }
             const counts = Object.entries(this.answer.lines[line] ?? {}).map(([key, n]) => `${key.replaceAll("_", " ")} ${n.toLocaleString("en")}`);
-            this.told.textContent = `Line ${line}: ${counts.join(", ") || "nothing is run for it"}.`;
+            this.told.textContent = `Line ${line}: ${counts.join(", ") || "no instructions"}.`;
         }
 
         // Brings the lines of a finding into view, also in an open editor.

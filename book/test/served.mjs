@@ -102,7 +102,7 @@ export async function serve(page, { expect, until, steps, shots, FIGURE, LIVE })
     expect(await until(page, `!!document.querySelector(".judge textarea")`), "no exercise can be written");
     const judge = async (act = "") => {
         await page.eval(`(() => { delete document.querySelector(".judge").dataset.judged; const area = document.querySelector(".judge textarea"); ${act}
-            [...document.querySelectorAll(".judge button")].find(b => b.textContent === "Judge it").click(); })()`);
+            [...document.querySelectorAll(".judge button")].find(b => b.textContent === "Judge this kernel").click(); })()`);
         await until(page, `!!document.querySelector(".judge").dataset.judged`, 60000);
         return page.eval(`({ said: document.querySelector(".lv-verdict").textContent, ms: JSON.parse(document.querySelector(".judge").dataset.judged ?? "{}").ms })`);
     };

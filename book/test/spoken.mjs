@@ -114,7 +114,7 @@ async function distances(page, step, { expect, touch, shots, FIGURE, LIVE }) {
     expect(!moved.grey && moved.output === "3" && moved.text.includes("You moved it: the kernel is now"), `moved, the slider says ${moved.text}`);
     const pressed = await page.eval(`${FIGURE}.querySelector(".lv-kernels [aria-pressed=true]").textContent`);
     expect(pressed === own, `moved, the kernel is ${pressed}`);
-    for (const other of ["as it is", "the kernel of v0", "without the barrier"]) {
+    for (const other of ["unchanged", "the kernel of v0", "without the barrier"]) {
         await kernel(other);
         const { grey, output } = await dial();
         expect(grey && output === "–", `beside the kernel “${other}” the slider says ${output}`);
