@@ -75,14 +75,13 @@ fn lint(sh: &Shell) -> Result<()> {
     Ok(())
 }
 
-/// `cargo test` arguments for the tests that compile kernels: a package, a test program and a
-/// filter.
-const COMPILING: [&str; 5] = [
+/// `cargo test` arguments for the tests that compile kernels. All but the first name the workspace,
+/// so that dependencies have the features that they have in the part `test`, and are not built again.
+const COMPILING: [&str; 3] = [
     "-p compiler",
-    "-p check",
-    "-p steps --test all answers_bad_input",
-    "-p ladder --test edits",
-    "-p zoo --test foreign",
+    "--workspace --test attacks --test beginners --test fooled --test mutants --test newcomer \
+     --test program --test solutions --test edits --test foreign",
+    "--workspace --test all answers_bad_input",
 ];
 
 /// Runs the tests that compile kernels without a compiler and with each version of clang. The part
@@ -97,7 +96,7 @@ fn worlds(sh: &Shell) -> Result<()> {
         say!("testing with {world}");
         let _world = sh.push_env(compiler::ONLY, world);
         for tests in COMPILING {
-            let words = tests.split(' ');
+            let words = tests.split_whitespace();
             cmd!(sh, "cargo test --locked --quiet {words...}").quiet().run()?;
         }
     }
