@@ -158,7 +158,7 @@ impl Gpu {
         self.progress.clone()
     }
 
-    /// Restarts the numbers of launches at 1.
+    /// Restarts the numbering of launches at 1.
     pub fn restart(&mut self) {
         self.launches = 0;
     }

@@ -1,4 +1,4 @@
-//! Runs PTX on the CPU, warp by warp, and counts.
+//! Runs PTX on the CPU, warp by warp, and counts its work.
 //!
 //! `simt` is a small, exact interpreter for the PTX that NVRTC emits for reductions. It runs the
 //! PTX that a GPU would run, and counts the same events as the GPU's counters. Observers see each

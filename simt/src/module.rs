@@ -26,7 +26,7 @@ impl Module {
     /// Loads PTX. If some entries cannot be run, they are refused when they are launched.
     ///
     /// # Errors
-    /// If no entry can be run. The error is the first one.
+    /// Fails if no entry can be run, with the first error.
     pub fn parse(text: &str) -> Result<Module, ParseError> {
         Module::load(text)
             .map_err(|errors| errors.into_iter().next().expect("a failure has an error"))

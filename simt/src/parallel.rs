@@ -7,7 +7,7 @@ use std::{num::NonZero, panic, sync::Mutex, thread};
 /// A WebAssembly module has only one thread.
 ///
 /// # Panics
-/// If `work` panics.
+/// Panics if `work` panics.
 pub fn map<T: Send, S, R: Send>(
     threads: usize,
     items: Vec<T>,

@@ -3,7 +3,7 @@
 use crate::kernel::Kernel;
 use crate::model::{Buffer, Space};
 
-/// The context that names the addresses of a launch.
+/// The data from which the addresses of a launch are named.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Places<'a> {
     pub(crate) kernel: &'a Kernel,

@@ -257,7 +257,7 @@ impl Team<'_> {
         Ok(())
     }
 
-    /// Makes the lanes wait whose arrival still counts. For the other lanes, the barrier is open.
+    /// Makes lanes wait while their arrival still counts. For the other lanes, the barrier is open.
     pub(super) fn cluster_wait(&mut self, w: usize, active: u32) -> Flow {
         match active & self.cluster_arrived[w] {
             0 => Flow::Next,
@@ -284,7 +284,7 @@ impl Team<'_> {
         }
     }
 
-    /// Writes an instruction's result after its wait ended.
+    /// Writes an instruction's result after its wait has ended.
     pub(super) fn put_result(&mut self, w: usize, mask: u32, dst: Dst, value: u64) {
         each(mask, |lane| self.warps[w].regs.put(dst, lane, value));
     }

@@ -30,7 +30,7 @@ pub(super) struct Own {
     pub(super) copy: Pending,
 }
 
-/// A copy of the engine, whose bytes an `mbarrier` counts.
+/// A copy by the copy engine, whose bytes an `mbarrier` counts.
 #[derive(Debug, Clone)]
 pub(super) struct Engine {
     pub(super) warp: usize,

@@ -213,8 +213,7 @@ impl<'e> Team<'e> {
         rank * self.stride + (addr & 0xff_ffff) as usize
     }
 
-    /// Checks the shared address of one lane, for operations of one lane, and returns it without
-    /// its window.
+    /// Resolves and checks the address of one lane in shared memory. Returns the shared address.
     pub(super) fn shared_one(
         &self,
         w: usize,

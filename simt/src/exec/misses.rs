@@ -79,7 +79,7 @@ impl Team<'_> {
         Fault::new(kind, lane, detail)
     }
 
-    /// Returns the fault for an address outside shared memory, outside its shared array, or outside
+    /// Returns the fault for an address outside shared memory, outside its array, or outside
     /// local memory.
     #[cold]
     pub(super) fn no_such_own(&self, space: Space, address: u64, lane: usize, want: Want) -> Fault {

@@ -379,8 +379,8 @@ impl Team<'_> {
     }
 
     /// Ends all `mbarrier.try_wait`s with `false`, which PTX allows after some time. Called when no
-    /// thread can run. Returns whether a wait ended; not if waits only repeat without progress,
-    /// which is a deadlock.
+    /// thread can run. Returns whether a wait ended. If waits have only repeated without progress,
+    /// ends none of them, because that is a deadlock.
     fn give_up_waits(&mut self) -> bool {
         self.vain_waits += 1;
         if self.vain_waits > MOST_VAIN_WAITS {

@@ -198,7 +198,7 @@ impl Team<'_> {
         }
         let mut parts = Vec::new();
         if returned != 0 {
-            // Exits before the barrier.
+            // The lines of the exits before the barrier.
             let mut lines: Vec<String> = (0..pc)
                 .filter(|at| match insts[*at as usize].op {
                     Op::Branch(target) => exits(target),

@@ -64,7 +64,8 @@ impl Team<'_> {
             }
         }
         if let Op::Store { memory, srcs } = &inst.op {
-            // The compiler keeps a variable of the thread in memory. This store does not use it.
+            // The compiler keeps a variable of the thread in local memory. This store is not a use
+            // of the variable.
             if memory.window == Window::Local {
                 return;
             }

@@ -51,7 +51,7 @@ pub(super) struct Split {
     pub(super) state: State,
 }
 
-/// A convergence barrier, at which lanes that diverged meet again: the instruction `pc`.
+/// A convergence barrier: lanes that diverged meet again at the instruction `pc`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Conv {
     /// The instruction at which they diverged.

@@ -178,7 +178,8 @@ impl Memory {
         }
     }
 
-    /// Returns the index of the block that owns a shared address, and the offset there.
+    /// Returns the index of the block that owns a shared address, and the offset in its shared
+    /// memory.
     fn owner(&self, at: &At<'_>, address: u64) -> (u64, u64) {
         let (peer, offset) = Access::peer(address);
         let block = match (peer, &self.scene) {

@@ -183,7 +183,7 @@ impl Logs {
         })
     }
 
-    /// Replaces the log of an address by an empty one.
+    /// Replaces the log of an address with an empty one.
     pub(super) fn renew(&mut self, key: (u64, u64)) -> u32 {
         self.keys.remove(&key);
         self.make(key)
@@ -303,7 +303,7 @@ impl Logs {
     }
 }
 
-/// Returns a function that tells whether a release reaches a block. A release with block scope
+/// Returns a predicate for the releases that reach a block. A release with block scope
 /// reaches only its own block. Here, cluster scope counts as device scope.
 fn reach(block: u32, r: Ref) -> impl Fn(&Release) -> bool {
     move |release| release.block == block || release.scope.min(r.scope) > 0

@@ -81,7 +81,7 @@ impl Reports {
         let fault = match (a.strength, b.strength) {
             (Strength::Volatile, Strength::Volatile) if reach => Fault::UnorderedVolatile,
             _ if apart == Apart::Same => Fault::SameValue,
-            // Atomics and other strong accesses are meant for conflicts.
+            // Atomics and other strong accesses may conflict by design.
             (x, y) if strong(x) && strong(y) && reach => return,
             _ => Fault::DataRace,
         };

@@ -1,4 +1,4 @@
-//! Shadow memory, which has the last writer of each word, and its readers since then.
+//! Shadow memory, which records the last writer of each word, and its readers since then.
 
 use rustc_hash::FxHashMap;
 
