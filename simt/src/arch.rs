@@ -1,38 +1,39 @@
-//! The simulated GPU: the limits of its launches.
+//! The limits that the simulated GPU sets for launches.
 
 use std::fmt;
 use std::str::FromStr;
 
 /// Limits of an architecture, and the number of multiprocessors of one GPU that has it.
 ///
-/// Registers do not limit a launch: an assembler allocates them, and the interpreter has none.
-/// Only the bounds that a kernel declares (`.maxnreg`, `__launch_bounds__`) are known.
+/// Registers do not limit a launch, because an assembler allocates them and the interpreter has no
+/// assembler. Only the bounds that a kernel declares (`.maxnreg`, `__launch_bounds__`) are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Arch {
-    /// For example `sm_90`.
+    /// Name of the architecture, for example `sm_90`.
     pub name: &'static str,
-    /// The GPU that has `sms` multiprocessors.
+    /// Name of a GPU of this architecture, which has `sms` multiprocessors.
     pub gpu: &'static str,
-    /// Multiprocessors of that GPU.
+    /// Number of multiprocessors of that GPU.
     pub sms: u32,
-    /// Threads per block.
+    /// Maximum number of threads per block.
     pub threads_per_block: u32,
-    /// Threads that a multiprocessor holds.
+    /// Maximum number of threads that a multiprocessor holds.
     pub threads_per_sm: u32,
-    /// Blocks that a multiprocessor holds.
+    /// Maximum number of blocks that a multiprocessor holds.
     pub blocks_per_sm: u32,
     /// Bytes of static shared memory per block.
     pub static_shared: u32,
     /// Bytes of shared memory per block, static and dynamic.
     pub shared_per_block: u32,
-    /// Bytes of shared memory per multiprocessor, including 1 KiB that the system reserves for each block.
+    /// Bytes of shared memory per multiprocessor, including the 1 KiB that the system reserves for
+    /// each block.
     pub shared_per_sm: u32,
     /// Registers per thread.
     pub registers_per_thread: u32,
     /// Registers per block, and per multiprocessor.
     pub registers_per_block: u32,
-    /// Blocks of the largest cluster; 1 without support for clusters.
+    /// Number of blocks in the largest cluster; 1 if clusters are not supported.
     pub cluster: u32,
 }
 
@@ -55,7 +56,7 @@ const SM_70: Arch = Arch {
 };
 
 impl Arch {
-    /// The architectures that can be simulated; each stands for its neighbours.
+    /// The architectures that can be simulated. Each stands for similar ones.
     pub const ALL: [Arch; 4] = [
         SM_70,
         Arch {
@@ -90,13 +91,13 @@ impl Arch {
         },
     ];
 
-    /// The number in its name: 90 of `sm_90`.
+    /// Returns the number in the name: 90 for `sm_90`.
     pub fn number(&self) -> u32 {
         number(self.name).unwrap_or(0)
     }
 
-    /// Blocks of this many threads and bytes of shared memory that fit a multiprocessor, as far as is
-    /// known without registers.
+    /// Returns the number of blocks, each with this many threads and bytes of shared memory, that
+    /// fit on a multiprocessor if registers are no limit. It is at least 1.
     pub fn resident(&self, threads: u32, shared: u32) -> u32 {
         let own = 1 << 10;
         let by_threads = self.threads_per_sm / threads.max(1).next_multiple_of(32);
@@ -104,24 +105,24 @@ impl Arch {
         self.blocks_per_sm.min(by_threads).min(by_shared.max(1)).max(1)
     }
 
-    /// Allocation unit of a block's shared memory, in bytes.
+    /// Returns the allocation unit of a block's shared memory, in bytes.
     pub(crate) fn shared_unit(&self) -> u32 {
         if self.number() < 80 { 256 } else { 128 }
     }
 
-    /// The oldest architecture that runs PTX for a target such as `sm_60` or `sm_90a`.
+    /// Returns the oldest architecture that runs PTX for a target such as `sm_60` or `sm_90a`.
     pub fn that_runs(target: &str) -> Option<Arch> {
         let needs = number(target)?;
         Arch::ALL.into_iter().find(|arch| arch.number() >= needs)
     }
 
-    /// Whether it runs PTX for a target.
+    /// Returns whether this architecture runs PTX for a target.
     pub(crate) fn runs(&self, target: &str) -> bool {
         number(target).is_none_or(|needs| needs <= self.number())
     }
 }
 
-/// The number in the name of a target: 90 of `sm_90a`.
+/// Returns the number in the name of a target: 90 for `sm_90a`.
 pub(crate) fn number(name: &str) -> Option<u32> {
     name.strip_prefix("sm_")?.trim_end_matches(['a', 'f']).parse().ok()
 }

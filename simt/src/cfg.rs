@@ -1,4 +1,4 @@
-//! Reconvergence: lanes that diverge at a branch meet again at its immediate post-dominator.
+//! Reconvergence. Lanes that diverge at a branch meet again at its immediate post-dominator.
 
 use crate::inst::{Inst, NOWHERE, Op};
 
@@ -50,10 +50,11 @@ pub(crate) fn set_joins(insts: &mut [Inst]) {
 /// The block in which a kernel ends.
 const EXIT: usize = 0;
 
-/// Returns the immediate post-dominator of each block, given its successors; none for blocks from which
-/// the exit cannot be reached, and for the exit.
+/// Returns the immediate post-dominator of each block, given its successors; `None` for the exit,
+/// and for blocks from which the exit cannot be reached.
 ///
-/// Cooper, Harvey and Kennedy, A Simple, Fast Dominance Algorithm, 2001, on the reversed graph.
+/// The algorithm is that of Cooper, Harvey and Kennedy, *A Simple, Fast Dominance Algorithm*, 2001,
+/// on the reversed graph.
 fn post_dominators(next: &[Vec<usize>]) -> Vec<Option<usize>> {
     let mut before = vec![Vec::new(); next.len()];
     for (from, to) in
@@ -61,7 +62,7 @@ fn post_dominators(next: &[Vec<usize>]) -> Vec<Option<usize>> {
     {
         before[to].push(from);
     }
-    // Blocks in postorder of a walk against the edges, and the place of each.
+    // The blocks in the postorder of a walk against the edges, and the position of each block.
     let (mut order, mut place) = (Vec::new(), vec![None; next.len()]);
     let mut seen = vec![false; next.len()];
     let mut stack = vec![(EXIT, 0)];

@@ -1,8 +1,8 @@
-//! Whether a launch fits its kernel and the simulated GPU.
+//! Checks whether a launch fits its kernel and the simulated GPU.
 
 use crate::{Config, Kernel, Launch};
 
-/// Checks a launch, and returns the parameters as they lie in memory.
+/// Checks a launch, and returns the bytes of its parameters, laid out as in memory.
 pub(crate) fn check(
     kernel: &Kernel,
     launch: &Launch<'_>,
@@ -15,7 +15,7 @@ pub(crate) fn check(
     params(kernel, launch)
 }
 
-/// PTX for a newer GPU does not load.
+/// Refuses PTX for a newer GPU, because a driver does not load it.
 fn made_for(kernel: &Kernel, config: &Config) -> Result<(), String> {
     let (arch, target) = (config.arch, kernel.target.as_str());
     if arch.runs(target) {
@@ -26,7 +26,7 @@ fn made_for(kernel: &Kernel, config: &Config) -> Result<(), String> {
         None => format!("compile for {arch} or older"),
     };
     Err(format!(
-        "entry `{}` is made for {target}, and the simulated GPU is {arch}: {instead}",
+        "entry `{}` is made for {target}, but the simulated GPU is {arch}: {instead}",
         kernel.name
     ))
 }
@@ -35,7 +35,8 @@ fn shape(kernel: &Kernel, launch: &Launch<'_>, config: &Config) -> Result<(), St
     let (name, grid, block) = (&kernel.name, launch.grid, launch.block);
     if grid.contains(&0) || grid[0] > i32::MAX as u32 || grid[1] > 65535 || grid[2] > 65535 {
         return Err(format!(
-            "a grid of {grid:?} blocks: each dimension must be at least 1, and at most 2^31-1, 65535 and 65535"
+            "a grid of {grid:?} blocks: each dimension must be at least 1, and at most 2^31-1, \
+             65535 and 65535"
         ));
     }
     let most = config.arch.threads_per_block;
@@ -57,8 +58,8 @@ fn shape(kernel: &Kernel, launch: &Launch<'_>, config: &Config) -> Result<(), St
         let allowed: u64 = dims.iter().map(|d| u64::from(*d)).product();
         if threads > allowed {
             return Err(format!(
-                "entry `{name}` allows {allowed} threads per block (`__launch_bounds__`), but {threads} \
-                 were given: launch smaller blocks, or raise the bound"
+                "entry `{name}` allows {allowed} threads per block (`__launch_bounds__`), but \
+                 {threads} were given: launch smaller blocks, or raise the bound"
             ));
         }
     }
@@ -86,7 +87,8 @@ fn cluster(kernel: &Kernel, launch: &Launch<'_>, config: &Config) -> Result<(), 
     let most = config.arch.cluster;
     if size > 1 && most == 1 {
         return Err(format!(
-            "clusters of {size} blocks: {} has no clusters; simulate sm_90 or newer, or launch without them",
+            "clusters of {size} blocks: {} has no clusters; simulate sm_90 or newer, or launch \
+             without them",
             config.arch
         ));
     }

@@ -15,7 +15,7 @@ macro_rules! counts {
         }
 
         impl Counts {
-            /// Name and value of each count, in a fixed order.
+            /// Returns the name and value of each count, in a fixed order.
             pub fn fields(&self) -> impl Iterator<Item = (&'static str, u64)> {
                 [$((stringify!($name), self.$name)),+].into_iter()
             }
@@ -30,9 +30,9 @@ macro_rules! counts {
 }
 
 counts! {
-    /// Instructions that warps issued.
+    /// Number of instructions that warps issued.
     warp_insts,
-    /// Thread instructions: for each warp instruction, the lanes whose guard holds.
+    /// Thread instructions, which are the sum of the active lanes of all warp instructions.
     thread_insts,
     /// Conditional branches at which the lanes of a warp diverge.
     divergent_branches,
@@ -50,11 +50,11 @@ counts! {
     shared_st_conflicts,
     /// Loads from global memory with at least one active lane.
     global_ld_requests,
-    /// 32-byte sectors that the loads touch, distinct in each request.
+    /// 32-byte sectors that the loads access, distinct within each request.
     global_ld_sectors,
     /// Stores to global memory with at least one active lane.
     global_st_requests,
-    /// 32-byte sectors that the stores touch, distinct in each request.
+    /// 32-byte sectors that the stores access, distinct within each request.
     global_st_sectors,
     /// Block barriers that warps executed.
     barriers,
@@ -78,19 +78,19 @@ pub struct LaunchCounts {
     pub grid: [u32; 3],
     /// Threads per block in x, y, z.
     pub block: [u32; 3],
-    /// The whole launch.
+    /// Counts of the whole launch.
     pub counts: Counts,
-    /// Per line of the CUDA source; line 0 holds instructions that have no line.
+    /// Counts per line of the CUDA source. Line 0 holds the instructions that have no line.
     pub lines: BTreeMap<u32, Counts>,
-    /// Per line of the PTX, with its line of the CUDA source.
+    /// Counts per line of the PTX, with the corresponding line of the CUDA source.
     pub ptx: BTreeMap<u32, (u32, Counts)>,
-    /// Per round: the interval between two block barriers.
+    /// Counts per round, which is the interval between two block barriers.
     pub rounds: Vec<Counts>,
-    /// Per block, if [`Counters::per_block`] was used.
+    /// Counts per block, if [`Counters::per_block`] was used.
     pub blocks: BTreeMap<u64, Counts>,
 }
 
-/// Counts per launch, line, round and (on request) block.
+/// Counts the work per launch, line, round and (on request) block.
 #[derive(Debug, Clone, Default)]
 pub struct Counters {
     /// Sum over the launches.
@@ -98,20 +98,20 @@ pub struct Counters {
     /// One entry for each launch.
     pub launches: Vec<LaunchCounts>,
     by_block: bool,
-    /// The running launch, per instruction, round and block.
+    /// Counts of the running launch, per instruction, round and block.
     insts: Vec<Counts>,
     rounds: Vec<Counts>,
     blocks: BTreeMap<u64, Counts>,
     running: Option<Box<LaunchCounts>>,
-    /// The lines of its instructions in the source and in the PTX.
+    /// Lines of the instructions of the running launch, in the source and in the PTX.
     source: Vec<(u32, u32)>,
 }
 
-/// Rounds that are counted separately; all later ones are added to the last of them.
+/// Number of rounds that are counted separately. All later rounds are added to the last of these.
 const MOST_ROUNDS: usize = 4096;
 
 impl Counters {
-    /// Also counts each block: memory grows with the grid.
+    /// Creates an observer that also counts each block. Its memory grows with the grid.
     pub fn per_block() -> Counters {
         Counters { by_block: true, ..Counters::default() }
     }
@@ -272,10 +272,11 @@ impl Observer for Counters {
     }
 }
 
-/// The wavefronts of a shared access, and the minimum for its width.
+/// Returns the number of wavefronts of a shared access, and the minimum for its width.
 ///
-/// Up to 4 bytes a lane take one wavefront, 8 bytes one for each half of the warp, 16 bytes one
-/// for each quarter. A wavefront serves one word of each bank, to any number of lanes.
+/// At best, an access of up to 4 bytes per lane takes one wavefront, an access of 8 bytes takes one
+/// for each half of the warp, and an access of 16 bytes takes one for each quarter. A wavefront
+/// serves one word of each bank, to any number of lanes.
 fn wavefronts(access: &Access<'_>) -> (u64, u64) {
     let bytes = access.bytes();
     if bytes <= 4 {
@@ -291,7 +292,7 @@ fn wavefronts(access: &Access<'_>) -> (u64, u64) {
     (waves, least)
 }
 
-/// The most distinct words in one bank.
+/// Returns the largest number of distinct words in one bank.
 fn passes(access: &Access<'_>, lanes: std::ops::Range<usize>, words: u32) -> u64 {
     // Most accesses touch each bank at most once.
     let (mut seen, mut twice) = (0u32, false);
@@ -331,7 +332,8 @@ fn passes(access: &Access<'_>, lanes: std::ops::Range<usize>, words: u32) -> u64
     u64::from(counts.into_iter().max().unwrap_or(0))
 }
 
-/// Distinct 32-byte sectors. The access of a lane is aligned, so it lies in one sector.
+/// Returns the number of distinct 32-byte sectors. The access of a lane is aligned, so it lies in
+/// one sector.
 fn sectors(access: &Access<'_>) -> u64 {
     let (mut count, mut last, mut ordered) = (0, None, true);
     let mut all = [0u64; 32];

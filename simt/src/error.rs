@@ -1,10 +1,10 @@
-//! All errors. Each is one sentence that names both sides of the mismatch.
+//! All errors. The message of each is one sentence, which names both sides of the mismatch.
 
 use std::fmt;
 
 use crate::place;
 
-/// Why a module cannot be run: its first error, with the position.
+/// The reason why a module cannot be run: its first error, with the position.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("PTX line {line}, column {column}: {message}")]
 pub struct ParseError {
@@ -16,13 +16,14 @@ pub struct ParseError {
     pub message: String,
 }
 
-/// Why a call of a [`Gpu`](crate::Gpu) method failed.
+/// The reason why a call of a [`Gpu`](crate::Gpu) method failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The launch does not fit the kernel or the device.
     #[error("{0}")]
     Launch(String),
-    /// A host copy, fill or free of no live allocation, or one that goes beyond its end.
+    /// A copy, fill or free by the host that is not in a live allocation, or that extends beyond
+    /// its end.
     #[error("{0}")]
     Memory(String),
     /// The kernel's behaviour is undefined.
@@ -44,13 +45,13 @@ pub enum TrapKind {
     ReadOnly,
     /// An aligned barrier that only some lanes of a warp reached.
     DivergentBarrier,
-    /// A `.sync` whose member mask lacks its own lane, or whose members name different masks.
+    /// A `.sync` whose member mask lacks a lane that executes it.
     BadMask,
-    /// A shuffle that reads a lane which does not take part.
+    /// A shuffle that reads a lane that does not take part.
     BadLane,
     /// No thread can run, but some have not exited.
     Deadlock,
-    /// Integer division or remainder by zero: PTX leaves the result undefined.
+    /// An integer division or remainder by zero, for which PTX leaves the result undefined.
     DivideByZero,
     /// Invalid use of a barrier, `mbarrier` or bulk copy.
     BadBarrier,
@@ -65,7 +66,7 @@ pub enum TrapKind {
 }
 
 impl TrapKind {
-    /// A short name, as reports print it.
+    /// Returns the short name that reports print.
     pub fn name(self) -> &'static str {
         match self {
             TrapKind::OutOfBounds => "out of bounds",
@@ -81,12 +82,12 @@ impl TrapKind {
             TrapKind::BadOperand => "bad operand",
             TrapKind::Assert => "assertion",
             TrapKind::Explicit => "trap",
-            TrapKind::Budget => "no end in sight",
+            TrapKind::Budget => "budget exhausted",
         }
     }
 }
 
-/// A fault of a running kernel: its kind, the thread, and the place.
+/// A fault of a running kernel, with its kind, its thread and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trap {
     /// The class of fault.
@@ -95,9 +96,9 @@ pub struct Trap {
     pub entry: String,
     /// Number of the launch on its device, from 1.
     pub launch: u64,
-    /// Blocks of the grid.
+    /// Number of blocks in the grid.
     pub blocks: u64,
-    /// Threads per block.
+    /// Number of threads per block.
     pub threads: u32,
     /// Block index in the grid.
     pub block: [u32; 3],
@@ -109,12 +110,12 @@ pub struct Trap {
     pub ptx_line: u32,
     /// The instruction.
     pub text: String,
-    /// Details and the cure: elements, sizes, and where threads wait.
+    /// Details, such as elements, sizes and the places where threads wait, and the cure.
     pub detail: String,
 }
 
 impl Trap {
-    /// The fault and the thread, with its cure, but without the exact place.
+    /// Describes the fault, its line, its thread and the cure, but not the exact place.
     pub fn sentence(&self) -> String {
         let who = place::thread(self.thread);
         let which = if self.blocks > 1 {
@@ -127,7 +128,7 @@ impl Trap {
         format!("{} at {at} by {who}{which}{colon}{}", self.kind.name(), self.detail)
     }
 
-    /// The exact place.
+    /// Describes the exact place: entry, launch, shape, PTX line and instruction.
     pub fn details(&self) -> String {
         format!(
             "`{}`, launch {}, {} of {}; PTX line {}: `{}`",

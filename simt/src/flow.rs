@@ -1,8 +1,9 @@
 //! Finds the reads of registers that may have no value, once per kernel.
 //!
-//! A register is *unset* if a path from the entry reaches a read of it without a write. Most kernels have
-//! no unset registers, and then no lane is tracked while they run. A load is *copied* if its result is only moved, selected
-//! and stored: bytes without a value may pass through it, such as the padding of a structure.
+//! A register is *unset* if a path from the entry reaches a read of it without a write. Most
+//! kernels have no unset registers, so no lane is tracked while they run. A load is *copied* if its
+//! result is only moved, selected and stored. Bytes without a value may pass through such a load;
+//! an example is the padding of a structure.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -16,13 +17,13 @@ pub(crate) type Reg = u32;
 pub(crate) struct Flow {
     /// Registers that may be read before they are written.
     pub(crate) unset: Vec<Reg>,
-    /// For each instruction: whether it reads or writes a register that may have no value.
+    /// Whether each instruction reads or writes a register that may have no value.
     pub(crate) watch: Vec<bool>,
-    /// For each instruction: whether it is a load whose result is only copied.
+    /// Whether each instruction is a load whose result is only copied.
     pub(crate) copied: Vec<bool>,
 }
 
-/// The number of a destination register.
+/// Returns the number of a destination register.
 pub(crate) fn written(dst: Dst) -> Option<Reg> {
     match dst {
         Dst::W(r) => Some(u32::from(r) << 2),
@@ -32,7 +33,7 @@ pub(crate) fn written(dst: Dst) -> Option<Reg> {
     }
 }
 
-/// The number of a source register.
+/// Returns the number of a source register.
 pub(crate) fn read(src: Src) -> Option<Reg> {
     match src {
         Src::W(r) => Some(u32::from(r) << 2),
@@ -42,7 +43,7 @@ pub(crate) fn read(src: Src) -> Option<Reg> {
     }
 }
 
-/// Reads and writes of an instruction, including its guard.
+/// Visits the registers that an instruction reads, including its guard, and those that it writes.
 fn registers(inst: &Inst, on_read: &mut dyn FnMut(Reg, Role), on_write: &mut dyn FnMut(Reg)) {
     if let Some((p, _)) = inst.guard {
         on_read(u32::from(p) << 2 | 2, Role::Use("a condition"));
@@ -74,11 +75,11 @@ impl Flow {
     }
 }
 
-/// Limit on the steps of the search; beyond it the remaining registers count as unset.
+/// Limit on the steps of the search. Beyond it, the remaining registers count as unset.
 const MOST_STEPS: usize = 1 << 22;
 
-/// Registers that are live at the entry: each read is followed back to the writes that reach it. A write
-/// under a guard may not happen, so it ends no path.
+/// Returns the registers that are live at the entry. Each read is followed back to the writes that
+/// reach it. A write under a guard may not happen, so it ends no path.
 fn unset(insts: &[Inst]) -> Vec<Reg> {
     let n = insts.len();
     let mut leader = vec![false; n + 1];
@@ -143,11 +144,12 @@ fn unset(insts: &[Inst]) -> Vec<Reg> {
     found
 }
 
-/// Loads whose results are copied into stores and used in no other way.
+/// Returns, for each instruction, whether it is a load whose results are copied into stores and
+/// used in no other way.
 fn copied(insts: &[Inst]) -> Vec<bool> {
     let mut used: FxHashSet<Reg> = FxHashSet::default();
     let mut stored: FxHashSet<Reg> = FxHashSet::default();
-    // From a copied register to those that it is copied into.
+    // Maps a copied register to the registers into which it is copied.
     let mut copies: FxHashMap<Reg, Vec<Reg>> = FxHashMap::default();
     for inst in insts {
         let mut dsts = Vec::new();
@@ -185,7 +187,7 @@ fn copied(insts: &[Inst]) -> Vec<bool> {
     out
 }
 
-/// Instructions that access a register which may have no value.
+/// Returns, for each instruction, whether it accesses a register that may have no value.
 fn watch(insts: &[Inst], unset: &[Reg], copied: &[bool]) -> Vec<bool> {
     let mut may: FxHashSet<Reg> = unset.iter().copied().collect();
     let mut changed = true;

@@ -1,4 +1,4 @@
-//! Global memory: allocations are far apart, so that stray addresses hit none.
+//! Global memory. Allocations are far apart, so that stray addresses hit none of them.
 
 use std::collections::VecDeque;
 use std::sync::OnceLock;
@@ -6,19 +6,19 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::model::Buffer;
 
-/// Each allocation has its own range of 64 GiB.
+/// Logarithm of the size of a range: each allocation has its own range of 64 GiB.
 const SHIFT: u32 = 36;
-/// The offset of an allocation in its range: nothing is mapped below and above it.
+/// The offset of an allocation in its range. Nothing is mapped below and above the allocation.
 const RED_ZONE: u64 = 1 << 20;
 /// Number of ranges below the tags of the other windows.
 const MOST: usize = (1 << 20) - 2;
-/// Freed ranges are reused as late as possible, to catch uses after free.
+/// Number of ranges that are used before freed ranges are reused, to catch uses after free.
 const FRESH: usize = 1 << 16;
-/// The initial value of memory: a NaN in every float format, and no round number.
+/// The initial value of each byte: a NaN in every float format, and no round number.
 pub(crate) const POISON: u8 = 0xff;
 
-/// Words of four bytes that blocks on several threads may share. Relaxed loads and stores are
-/// plain moves, and races of the kernel are no races of the interpreter.
+/// An allocation, in words of four bytes that blocks on several threads may share. Relaxed loads
+/// and stores compile to plain moves, and a race in the kernel is not a race in the interpreter.
 #[derive(Debug, Default)]
 pub(crate) struct Slot {
     pub(crate) base: u64,
@@ -29,7 +29,7 @@ pub(crate) struct Slot {
     sparse: Vec<Page>,
 }
 
-/// A page of sparse memory: one repeated value until it is written.
+/// A page of sparse memory, which has one repeated value until it is written.
 #[derive(Debug)]
 struct Page {
     value: u32,
@@ -91,7 +91,7 @@ impl Slot {
             .map_or(page.value, |words| words[(i % WORDS) as usize].load(Ordering::Relaxed))
     }
 
-    /// A word of a page; creates the page if necessary.
+    /// Returns a word of a page, and creates the page if necessary.
     #[cold]
     fn made_word(&self, i: u64) -> &AtomicU32 {
         let page = &self.sparse[(i / WORDS) as usize];
@@ -109,7 +109,7 @@ pub(crate) struct Global {
     used: u64,
 }
 
-/// Why an address is in no live allocation.
+/// The reason why an address is in no live allocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Miss {
     Freed,
@@ -126,7 +126,7 @@ impl Global {
         }
         let (index, base) = self.place()?;
         let no_room = || format!("this machine cannot allocate {bytes} bytes");
-        // Where addresses have 32 bits, a length may exceed them.
+        // On a machine with 32-bit addresses, the length may exceed them.
         let count = usize::try_from(bytes.div_ceil(4)).map_err(|_| no_room())?;
         let mut words = Vec::new();
         words.try_reserve_exact(count).map_err(|_| no_room())?;
@@ -136,7 +136,7 @@ impl Global {
         Ok((index as u32, base))
     }
 
-    /// Memory whose pages are created when they are first written.
+    /// Allocates memory whose pages are created when they are first written.
     pub(crate) fn alloc_sparse(
         &mut self,
         bytes: u64,
@@ -155,7 +155,8 @@ impl Global {
         Ok((index as u32, base))
     }
 
-    /// Reserves a range for a new allocation, and returns its base address.
+    /// Reserves a range for a new allocation. Returns its index and the base address of the
+    /// allocation.
     fn place(&mut self) -> Result<(usize, u64), String> {
         let index = if self.slots.len() < FRESH || (self.free.is_empty() && self.slots.len() < MOST)
         {
@@ -184,7 +185,7 @@ impl Global {
         }
     }
 
-    /// The allocation that contains this many bytes from an address on.
+    /// Returns the live allocation that contains this many bytes at an address.
     #[inline]
     pub(crate) fn find(&self, address: u64, bytes: u64) -> Option<(u32, &Slot)> {
         let i = index(address);
@@ -194,7 +195,7 @@ impl Global {
             .then_some((i as u32, slot))
     }
 
-    /// Why an address is in no live allocation.
+    /// Returns the reason why an address is in no live allocation.
     pub(crate) fn miss(&self, address: u64) -> Miss {
         match self.slots.get(index(address)) {
             Some(slot) if !slot.live && address.wrapping_sub(slot.base) < slot.bytes => Miss::Freed,
@@ -202,13 +203,13 @@ impl Global {
         }
     }
 
-    /// The allocation in whose range an address lies, live or not.
+    /// Returns the allocation in whose range an address lies. The allocation may have been freed.
     pub(crate) fn near(&self, address: u64) -> Option<Buffer> {
         let slot = self.slots.get(index(address))?;
         Some(Buffer { base: slot.base, bytes: slot.bytes })
     }
 
-    /// The allocation for a copy or fill by the host, or the error.
+    /// Returns the allocation for a copy or fill by the host, or the error message.
     fn for_host(&self, address: u64, bytes: u64) -> Result<&Slot, String> {
         if let Some((_, slot)) = self.find(address, bytes) {
             return Ok(slot);
@@ -219,7 +220,7 @@ impl Global {
                 format!("address {address:#x} is in a freed allocation of {} bytes", buffer.bytes)
             }
             (Some(buffer), Miss::Beyond) => format!(
-                "{bytes} bytes from byte {} of an allocation of {} bytes on",
+                "{bytes} bytes at byte {} of an allocation of {} bytes",
                 address.wrapping_sub(buffer.base) as i64,
                 buffer.bytes
             ),
@@ -281,7 +282,7 @@ impl Global {
     }
 }
 
-/// Whether addresses lie in the range of one allocation.
+/// Returns whether two addresses lie in the range of one allocation.
 #[inline]
 pub(crate) fn same_range(a: u64, b: u64) -> bool {
     (a ^ b) >> SHIFT == 0

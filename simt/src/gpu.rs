@@ -1,4 +1,4 @@
-//! The device: global memory, and launches.
+//! The device, which has global memory and runs launches.
 
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -11,52 +11,54 @@ use crate::place::Places;
 use crate::progress::Progress;
 use crate::{Config, Error, Kernel, Launch, Module};
 
-/// A simulated device: it owns global memory.
+/// A simulated device, which owns its global memory.
 #[derive(Debug, Default)]
 pub struct Gpu {
     config: Config,
     global: Global,
-    /// The addresses of each module's variables.
+    /// The address of each module's variables, by number of the module.
     modules: FxHashMap<u64, u64>,
     events: Vec<HostEvent>,
-    /// Number of launches, not counting refused ones.
+    /// Number of launches, without the refused ones.
     launches: u64,
     progress: Arc<Progress>,
 }
 
 impl Gpu {
-    /// A device with the default configuration.
+    /// Creates a device with the default configuration.
     pub fn new() -> Gpu {
         Gpu::default()
     }
 
-    /// A device with the given configuration.
+    /// Creates a device with the given configuration.
     pub fn with(config: Config) -> Gpu {
         Gpu { config, ..Gpu::default() }
     }
 
-    /// The configuration.
+    /// Returns the configuration.
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// The configuration, to change between launches.
+    /// Returns the configuration, which may be changed between launches.
     pub fn config_mut(&mut self) -> &mut Config {
         &mut self.config
     }
 
-    /// Allocates global memory, aligned to 256 bytes and filled with a poison pattern.
+    /// Allocates global memory that is aligned to 256 bytes and filled with a poison pattern.
     pub fn alloc(&mut self, bytes: u64) -> Result<u64, Error> {
         let (alloc, base) = self.global.alloc(bytes, self.config.memory).map_err(Error::Memory)?;
         self.note(HostEvent::Alloc { alloc, base, bytes });
         Ok(base)
     }
 
-    /// Allocates global memory that uses memory of this machine only where a kernel writes. Until then,
-    /// every word of a page of [`Gpu::PAGE`] bytes has the value that `word` returns for the page. Meant
-    /// for inputs larger than the machine's memory.
+    /// Allocates global memory that takes memory of this machine only for the pages that are
+    /// written. Until a page of [`Gpu::PAGE`] bytes is written, each of its words has the value
+    /// that `word` returns for the page. Use it for inputs that are larger than the machine's
+    /// memory.
     pub fn alloc_sparse(&mut self, bytes: u64, word: impl Fn(u64) -> u32) -> Result<u64, Error> {
-        // All of it has values: observers see no allocation, and treat it as initialised.
+        // All of this memory has values. Observers see no allocation, so they treat it as
+        // initialized.
         let (_, base) = self.global.alloc_sparse(bytes, word).map_err(Error::Memory)?;
         Ok(base)
     }
@@ -64,7 +66,7 @@ impl Gpu {
     /// Bytes per page of sparse memory.
     pub const PAGE: u64 = crate::global::PAGE;
 
-    /// Frees memory.
+    /// Frees an allocation.
     pub fn free(&mut self, address: u64) -> Result<(), Error> {
         let (alloc, bytes) = self.global.free(address).map_err(Error::Memory)?;
         self.note(HostEvent::Free { alloc, base: address, bytes });
@@ -98,7 +100,7 @@ impl Gpu {
         Ok(())
     }
 
-    /// Makes memory uninitialised again, as if it were new: reading it is an error until it is
+    /// Makes memory uninitialized again, as if it were new. Reading it is an error until it is
     /// written.
     pub fn forget(&mut self, address: u64, bytes: u64) -> Result<(), Error> {
         self.global
@@ -144,36 +146,37 @@ impl Gpu {
         })
     }
 
-    /// Live allocations that a parameter points into.
+    /// Returns the live allocations that a parameter points into.
     fn pointed_into(&self, kernel: &Kernel, params: &[u8]) -> Vec<Buffer> {
         let places = Places { kernel, params };
         let slots = places.pointers().filter_map(|(_, pointer)| self.global.find(pointer, 0));
         slots.map(|(_, slot)| Buffer { base: slot.base, bytes: slot.bytes }).collect()
     }
 
-    /// The progress of the running launch, which another thread may read.
+    /// Returns the progress of the running launch, which another thread may read.
     pub fn progress(&self) -> Arc<Progress> {
         self.progress.clone()
     }
 
-    /// Numbers launches from 1 again.
+    /// Restarts the numbering of launches at 1.
     pub fn restart(&mut self) {
         self.launches = 0;
     }
 
-    /// Reports the host's operations since the last launch; a launch also reports them.
+    /// Reports the host's operations since the last launch. A launch also does this before it runs.
     pub fn report_host_events<O: Observer>(&mut self, observer: &mut O) {
         self.events.drain(..).for_each(|event| observer.host(event));
     }
 
-    /// Stores an event. Repeated events are dropped: without launches they would pile up.
+    /// Stores an event. Repeated events are dropped, because they would accumulate without
+    /// launches.
     fn note(&mut self, event: HostEvent) {
         if self.events.last() != Some(&event) {
             self.events.push(event);
         }
     }
 
-    /// The address of a module's variables, which its first launch allocates.
+    /// Returns the address of a module's variables, which its first launch allocates.
     fn variables(&mut self, module: &Module) -> Result<u64, Error> {
         if module.image.is_empty() {
             return Ok(0);

@@ -1,4 +1,4 @@
-//! A decoded entry of a module: its instructions, and the resources that they need.
+//! A decoded entry of a module, with its instructions and the resources that they need.
 
 use std::sync::{Arc, OnceLock};
 
@@ -33,7 +33,7 @@ pub struct Kernel {
     pub(crate) lines: Vec<u32>,
     pub(crate) ptx_lines: Vec<u32>,
     pub(crate) texts: Vec<String>,
-    /// Registers of up to 32 bits, of 64 bits, and predicates.
+    /// Numbers of registers: of up to 32 bits, of 64 bits, and predicates.
     pub(crate) planes: [usize; 3],
     /// Constants, expanded to planes.
     pub(crate) words: Vec<Words>,
@@ -47,15 +47,16 @@ pub struct Kernel {
     /// The target architecture of the PTX, such as `sm_60`.
     pub(crate) target: String,
     pub(crate) interacts: bool,
-    /// Whether it uses the bounds of the system's shared memory.
+    /// Whether the kernel uses the bounds of the system's shared memory.
     pub(crate) reserved: bool,
     pub(crate) cluster: Option<[u32; 3]>,
     pub(crate) reqntid: Option<[u32; 3]>,
     pub(crate) maxntid: Option<[u32; 3]>,
     pub(crate) maxnreg: Option<u32>,
-    /// The registers that may have no value; analysed at the first launch that tracks them.
+    /// The registers that may have no value. They are analysed at the first launch that tracks
+    /// them.
     pub(crate) flow: OnceLock<Option<Arc<Flow>>>,
-    /// The instructions after skipped block barriers; analysed when first needed.
+    /// The instructions after skipped block barriers. They are analysed when first needed.
     pub(crate) tails: OnceLock<Arc<Tails>>,
 }
 
@@ -70,37 +71,38 @@ impl Kernel {
         self.lines.len()
     }
 
-    /// Whether it has no instructions.
+    /// Returns whether the kernel has no instructions.
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
 
-    /// The registers without a value to track.
+    /// Returns the registers to track because they may have no value, if there are any.
     pub(crate) fn flow(&self) -> Option<&Arc<Flow>> {
         self.flow.get_or_init(|| Flow::new(&self.insts).map(Arc::new)).as_ref()
     }
 
-    /// The instructions after skipped block barriers.
+    /// Returns the instructions after skipped block barriers.
     pub(crate) fn tails(&self) -> &Tails {
         self.tails.get_or_init(|| Arc::new(Tails::new(&self.insts)))
     }
 
-    /// Bytes of each parameter.
+    /// Returns the size of each parameter, in bytes.
     pub fn params(&self) -> impl Iterator<Item = u32> {
         self.params.iter().map(|p| p.bytes)
     }
 
-    /// Bytes of shared memory before the dynamic part of a launch.
+    /// Returns the bytes of shared memory before the dynamic part, of which a launch has `dynamic`
+    /// bytes.
     pub(crate) fn shared_bytes(&self, dynamic: u32) -> u32 {
         if dynamic == 0 { self.static_shared } else { self.dynamic_base }
     }
 
-    /// The target architecture of the PTX, such as `sm_60`.
+    /// Returns the target architecture of the PTX, such as `sm_60`.
     pub fn target(&self) -> &str {
         &self.target
     }
 
-    /// Whether its target is a GPU without a program counter per lane.
+    /// Returns whether the target is older than sm_70, and so has no program counter per lane.
     pub(crate) fn is_before_volta(&self) -> bool {
         crate::arch::number(&self.target).is_some_and(|number| number < 70)
     }
@@ -110,17 +112,17 @@ impl Kernel {
         self.static_shared
     }
 
-    /// Line of the CUDA source of an instruction, or 0 if the PTX has none.
+    /// Returns the line of an instruction in the CUDA source, or 0 if the PTX has none.
     pub fn line(&self, pc: u32) -> u32 {
         self.lines.get(pc as usize).copied().unwrap_or(0)
     }
 
-    /// PTX line of an instruction.
+    /// Returns the PTX line of an instruction.
     pub fn ptx_line(&self, pc: u32) -> u32 {
         self.ptx_lines.get(pc as usize).copied().unwrap_or(0)
     }
 
-    /// The PTX of an instruction.
+    /// Returns the PTX of an instruction.
     pub fn text(&self, pc: u32) -> &str {
         self.texts.get(pc as usize).map_or("", String::as_str)
     }

@@ -1,4 +1,4 @@
-//! The description of a launch: entry, shape, arguments, schedule, limits.
+//! The description of a launch: its entry, shape, arguments, schedule and limits.
 
 use std::fmt;
 use std::ops::Range;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::arch::Arch;
 
-/// One kernel argument, by value; a pointer is the `u64` that `Gpu::alloc` returned.
+/// One kernel argument, by value. A pointer is the `u64` that `Gpu::alloc` returned.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Arg {
     /// 8 bits.
@@ -31,7 +31,7 @@ pub enum Arg {
 }
 
 impl Arg {
-    /// The bytes of the argument in parameter space.
+    /// Returns the bytes of the argument in parameter space.
     pub fn bytes(&self) -> Vec<u8> {
         match self {
             Arg::U8(v) => vec![*v],
@@ -47,7 +47,7 @@ impl Arg {
     }
 }
 
-/// A launch: plain data, written as a literal.
+/// A launch, as plain data. Write it as a literal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Launch<'a> {
     /// Name of the entry in the module.
@@ -64,15 +64,17 @@ pub struct Launch<'a> {
     pub args: Vec<Arg>,
 }
 
-/// The execution to run, of those that the ISA allows.
+/// The order of execution, of the many orders that the ISA allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Schedule {
-    /// Diverged lanes meet again at the immediate post-dominator: counts are defined for this schedule.
+    /// Diverged lanes meet again at the immediate post-dominator. Counts are defined for this
+    /// schedule.
     #[default]
     Converged,
     /// Of the lanes that can run, those with the lowest program counter run first.
     MinPc,
-    /// Lanes, warps and blocks run ahead of each other at random, at most to the next `.sync`.
+    /// Lanes, warps and blocks run ahead of each other at random, at most to the next `.sync`. The
+    /// number is the seed.
     Adversarial(u64),
 }
 
@@ -113,21 +115,21 @@ pub struct Config {
     pub schedule: Schedule,
     /// The limits of a launch; see [`Config::play`].
     pub arch: Arch,
-    /// Multiprocessors that the device reports; also `%nsmid`.
+    /// Number of multiprocessors that the device reports; also `%nsmid`.
     pub sm_count: u32,
-    /// How long a launch may run without a block of it ending, before it counts as an endless
-    /// loop; `None` for no limit.
+    /// The longest time that may pass in a launch without a block ending. After that, the launch
+    /// counts as an endless loop. `None` sets no limit.
     pub patience: Option<Duration>,
-    /// Warp instructions that a launch may execute.
+    /// Number of warp instructions that a launch may execute.
     pub budget: u64,
-    /// Warp instructions that one block (or cluster) may execute.
+    /// Number of warp instructions that one block (or cluster) may execute.
     pub block_budget: u64,
-    /// Worker threads; 0 for one per core. Results do not depend on it.
+    /// Number of worker threads; 0 for one per core. Results do not depend on it.
     pub threads: usize,
     /// Bytes of global memory.
     pub memory: u64,
-    /// The blocks to run, by linear index, if not all of them: a window of a grid that would
-    /// take too long. Clusters run completely or not at all.
+    /// The blocks to run, by linear index; `None` for all of them. Use a range for a grid that
+    /// would take too long. Clusters run completely or not at all.
     pub blocks: Option<Range<u64>>,
 }
 

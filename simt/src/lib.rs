@@ -1,8 +1,9 @@
-//! Runs PTX on the CPU, warp by warp, and counts.
+//! Runs PTX on the CPU, warp by warp, and counts its work.
 //!
-//! A small, exact interpreter for the PTX that NVRTC emits for reductions. It runs the PTX that
-//! a GPU would run, and counts what the GPU's counters would count. Observers see each access, barrier
-//! and warp-wide exchange. An instruction that it cannot run is an error at load time, never a guess.
+//! `simt` is a small, exact interpreter for the PTX that NVRTC emits for reductions. It runs the
+//! PTX that a GPU would run, and counts the same events as the GPU's counters. Observers see each
+//! access, barrier and warp-wide exchange. If the interpreter cannot run an instruction, loading
+//! the PTX fails with an error; the interpreter never guesses.
 //!
 //! ```
 //! let text = r#"
@@ -52,11 +53,11 @@
 //!
 //! # Map
 //!
-//! `parse` (PTX to syntax tree), `decode` (tree to instructions, with calls inlined), `cfg`
-//! (reconvergence points), `alu` (arithmetic), `exec` (warps, barriers, schedules,
-//! blocks), `global` (memory), `check` (whether a launch fits the simulated GPU: [`Arch`]),
-//! [`observer`] (the events), [`observe`] and [`Counters`] (the observers), `place` (addresses
-//! as the source writes them). All of them use `model`, the terms of the memory model.
+//! The modules are `parse` (PTX to syntax tree), `decode` (tree to instructions, with calls
+//! inlined), `cfg` (reconvergence points), `alu` (arithmetic), `exec` (warps, barriers, schedules
+//! and blocks), `global` (memory), `check` (whether a launch fits the simulated GPU: [`Arch`]),
+//! [`observer`] (the events), [`observe`] and [`Counters`] (the observers), and `place` (addresses
+//! as the source writes them). All of them use `model`, which has the terms of the memory model.
 #![forbid(unsafe_code)]
 
 mod alu;

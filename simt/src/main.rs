@@ -1,4 +1,4 @@
-//! `simt run` and `simt check`: for any PTX in the supported subset, without a GPU.
+//! The commands `simt run` and `simt check`, for any PTX in the supported subset, without a GPU.
 #![forbid(unsafe_code)]
 
 mod cli;

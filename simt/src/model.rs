@@ -1,46 +1,48 @@
-//! The terms of the memory model: the space, kind and order of an access.
+//! The terms of the memory model, such as the space, kind and order of an access.
 
-/// State spaces of accesses; generic addresses are resolved first.
+/// The state space of an access. A generic address is resolved to its space first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Space {
-    /// Global memory: the host uses the same addresses.
+    /// Global memory. The host uses the same addresses.
     Global,
-    /// Shared memory. An address is the offset in the block's own memory; for another block
-    /// of the cluster, [`Access::peer`](crate::observer::Access::peer) is set in its upper bits.
+    /// Shared memory. An address is the offset in the block's own memory. For another block of the
+    /// cluster, its upper bits have the rank plus 1;
+    /// [`Access::peer`](crate::observer::Access::peer) splits such an address.
     Shared,
-    /// A thread's local memory: addresses are offsets in it.
+    /// A thread's local memory. Addresses are offsets in it.
     Local,
     /// Constant memory.
     Const,
-    /// Kernel parameters: addresses are offsets.
+    /// Kernel parameters. Addresses are offsets.
     Param,
 }
 
 /// The kind of an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AccessKind {
-    /// Reads.
+    /// A read.
     Load,
-    /// Writes.
+    /// A write.
     Store,
-    /// Reads and writes in one operation, and returns the old value.
+    /// A read and a write in one operation, which returns the old value.
     Atomic,
-    /// Reads and writes in one operation: `red`, or an atomic whose result is unused.
+    /// A read and a write in one operation that returns no value: `red`, or an atomic whose result
+    /// is unused.
     Reduction,
 }
 
 impl AccessKind {
-    /// Whether memory is read.
+    /// Returns whether memory is read.
     pub fn reads(self) -> bool {
         self != AccessKind::Store
     }
 
-    /// Whether memory is written.
+    /// Returns whether memory is written.
     pub fn writes(self) -> bool {
         self != AccessKind::Load
     }
 
-    /// Whether it is an indivisible read and write.
+    /// Returns whether the access is an indivisible read and write.
     pub fn is_atomic(self) -> bool {
         matches!(self, AccessKind::Atomic | AccessKind::Reduction)
     }
@@ -49,19 +51,19 @@ impl AccessKind {
 /// Memory order of an access or fence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// No order: two such accesses to one address race.
+    /// No order. Two such accesses to one address race.
     Weak,
-    /// `.volatile`: strong, like relaxed at system scope.
+    /// `.volatile`, which is strong, like `.relaxed` at system scope.
     Volatile,
-    /// `.relaxed`: strong, without order.
+    /// `.relaxed`, which is strong, but orders no other accesses.
     Relaxed,
     /// `.acquire`.
     Acquire,
     /// `.release`.
     Release,
-    /// `.acq_rel`: acquire and release.
+    /// `.acq_rel`, which is both acquire and release.
     AcqRel,
-    /// `fence.sc`, `membar`.
+    /// `fence.sc` or `membar`.
     SeqCst,
 }
 
@@ -99,7 +101,8 @@ pub enum CopyGroup {
 }
 
 impl CopyGroup {
-    /// Whether a copy of a group has completed, after a thread has made `made` groups; groups count from 0.
+    /// Returns whether this operation waits for a copy in `group`, numbered from 0, if the thread
+    /// has made `made` groups.
     pub(crate) fn ends(self, group: u32, made: u32) -> bool {
         match self {
             CopyGroup::Commit => false,

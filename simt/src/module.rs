@@ -11,7 +11,7 @@ use crate::parse::{self, Lines};
 /// A PTX module with at least one entry that can be run.
 #[derive(Debug, Clone)]
 pub struct Module {
-    /// Identifies the module: each has its own global variables on a device.
+    /// Identifies the module, because each module has its own global variables on a device.
     pub(crate) id: u64,
     pub(crate) kernels: Vec<Kernel>,
     refused: Vec<(String, Vec<ParseError>)>,
@@ -19,18 +19,20 @@ pub struct Module {
     pub(crate) image: Vec<u8>,
 }
 
-/// Limit on the size of a module's variables: a larger one is probably a mistake.
+/// Limit on the bytes of a module's variables. A larger size is probably a mistake.
 const LARGEST_IMAGE: u64 = 1 << 28;
 
 impl Module {
-    /// Loads PTX. An entry that cannot be run is refused when it is launched, with its first
-    /// error. If no entry can be run, that error is returned.
+    /// Loads PTX. If some entries cannot be run, they are refused when they are launched.
+    ///
+    /// # Errors
+    /// Fails if no entry can be run, with the first error.
     pub fn parse(text: &str) -> Result<Module, ParseError> {
         Module::load(text)
             .map_err(|errors| errors.into_iter().next().expect("a failure has an error"))
     }
 
-    /// All parts of the PTX that cannot be run.
+    /// Returns the errors of all parts of the PTX that cannot be run.
     pub fn missing(text: &str) -> Vec<ParseError> {
         match Module::load(text) {
             Ok(module) => module.refused.into_iter().flat_map(|(_, errors)| errors).collect(),
@@ -71,12 +73,12 @@ impl Module {
         Ok(Module { id: NEXT.fetch_add(1, Ordering::Relaxed), kernels, refused, image })
     }
 
-    /// Names of the entries that can be run, in source order.
+    /// Returns the names of the entries that can be run, in source order.
     pub fn entries(&self) -> impl Iterator<Item = &str> {
         self.kernels.iter().map(Kernel::name)
     }
 
-    /// Entries that cannot be run, each with its errors.
+    /// Returns the entries that cannot be run, each with its errors.
     pub fn refused(&self) -> impl Iterator<Item = (&str, &[ParseError])> {
         self.refused.iter().map(|(name, errors)| (name.as_str(), errors.as_slice()))
     }
@@ -100,7 +102,8 @@ impl Module {
         Err(format!("the module has no entry `{entry}`; its entries: {have}"))
     }
 
-    /// Does what [`name_params`](Module::name_params) does, for every entry, with names from the CUDA source.
+    /// Names the parameters of every entry as in its CUDA source; see
+    /// [`name_params`](Module::name_params).
     pub fn name_params_as_in(&mut self, source: &str) {
         let entries: Vec<String> = self.entries().map(str::to_owned).collect();
         for entry in entries {
@@ -108,8 +111,8 @@ impl Module {
         }
     }
 
-    /// Names the parameters of an entry as in its source, in order. Findings use
-    /// these names, since compiled PTX has none.
+    /// Names the parameters of an entry, in order. Findings use these names, because compiled PTX
+    /// has none.
     pub fn name_params<'a>(&mut self, entry: &str, names: impl IntoIterator<Item = &'a str>) {
         if let Some(kernel) = self.kernels.iter_mut().find(|k| k.name == entry) {
             for (param, name) in kernel.params.iter_mut().zip(names) {

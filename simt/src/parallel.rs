@@ -2,12 +2,12 @@
 
 use std::{num::NonZero, panic, sync::Mutex, thread};
 
-/// Calls `work` for each item on at most `threads` threads, 0 for one per core, and returns the results
-/// in the order of the items. Each thread passes its own state to `work`, made by `init`. A WebAssembly
-/// module has one thread.
+/// Calls `work` for each item on at most `threads` threads (0 for one per core), and returns the
+/// results in the order of the items. Each thread passes its own state, made by `init`, to `work`.
+/// A WebAssembly module has only one thread.
 ///
 /// # Panics
-/// If `work` panics.
+/// Panics if `work` panics.
 pub fn map<T: Send, S, R: Send>(
     threads: usize,
     items: Vec<T>,

@@ -1,13 +1,13 @@
-//! Names addresses as the source writes them: `shared[3]`, `in[200]`.
+//! Names addresses as the source would write them, such as `shared[3]` or `in[200]`.
 
 use crate::kernel::Kernel;
 use crate::model::{Buffer, Space};
 
-/// The context that names the addresses of a launch.
+/// The data from which the addresses of a launch are named.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Places<'a> {
     pub(crate) kernel: &'a Kernel,
-    /// The parameters as they lie in memory.
+    /// The bytes of the parameters, laid out as in memory.
     pub(crate) params: &'a [u8],
 }
 
@@ -56,7 +56,7 @@ impl Places<'_> {
         }
     }
 
-    /// Parameters that may be pointers, with their values.
+    /// Returns the indices and values of the parameters that may be pointers.
     pub(crate) fn pointers(&self) -> impl Iterator<Item = (usize, u64)> {
         self.kernel.params.iter().enumerate().filter_map(|(i, param)| {
             let bytes = self.params.get(param.offset as usize..)?.get(..8)?;
@@ -64,7 +64,8 @@ impl Places<'_> {
         })
     }
 
-    /// The source name of a parameter. Compiled PTX has only numbers.
+    /// Returns the source name of a parameter; `None` if it is known only by its number, as in
+    /// compiled PTX.
     fn param_name(&self, i: usize) -> Option<&str> {
         let name = self.kernel.params.get(i)?.name.as_str();
         let own = name.strip_prefix(self.kernel.name.as_str());
@@ -84,8 +85,8 @@ impl Places<'_> {
     }
 }
 
-/// `name[3]`, or the byte offset if the address is inside an element, or if the access is of single bytes:
-/// these may belong to a structure.
+/// Names an element, such as `name[3]`. If the address is inside an element, or if the access is of
+/// single bytes, which may belong to a structure, gives the byte offset instead.
 pub(crate) fn element(name: &str, offset: u64, width: u32) -> String {
     match width > 1 && offset.is_multiple_of(width.into()) {
         true => format!("`{name}[{}]`", offset / u64::from(width)),
@@ -99,7 +100,7 @@ fn ordinal(i: usize) -> String {
     words.get(i).map_or_else(|| format!("{}th", i + 1), ToString::to_string)
 }
 
-/// The thread's index in its block: a single number if the block has one dimension.
+/// Names a thread by its index in its block: a single number if only x is not 0.
 pub(crate) fn thread(thread: [u32; 3]) -> String {
     match thread {
         [x, 0, 0] => format!("thread {x}"),
@@ -108,7 +109,7 @@ pub(crate) fn thread(thread: [u32; 3]) -> String {
     }
 }
 
-/// The block's index in the grid, in the same form.
+/// Names a block by its index in the grid, in the same form.
 pub(crate) fn block(block: [u32; 3]) -> String {
     match block {
         [x, 0, 0] => format!("block {x}"),
@@ -117,12 +118,12 @@ pub(crate) fn block(block: [u32; 3]) -> String {
     }
 }
 
-/// A line of the source, or of the PTX if the source line is unknown.
+/// Names a line of the source, or of the PTX if the source line is unknown.
 pub(crate) fn line(line: u32, ptx_line: u32) -> String {
     if line == 0 { format!("PTX line {ptx_line}") } else { format!("line {line}") }
 }
 
-/// `1 block`, `2 blocks`.
+/// Formats a number of things, such as `1 block` or `2 blocks`.
 pub(crate) fn count(n: u64, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }

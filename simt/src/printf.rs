@@ -1,10 +1,10 @@
-//! C's `printf`, with the conversions that CUDA kernels have.
+//! C's `printf`, with the conversions that CUDA kernels may use.
 
 /// The source of the values.
 pub(crate) trait Values {
-    /// The next value, of 4 or 8 bytes, aligned to its size.
+    /// Returns the next value, of 4 or 8 bytes, which is aligned to its size.
     fn next(&mut self, bytes: u32) -> Option<u64>;
-    /// The string at an address.
+    /// Returns the string at an address.
     fn text(&mut self, address: u64) -> Option<String>;
 }
 
@@ -24,10 +24,10 @@ struct Spec {
 /// Approximate limit on the bytes of the output.
 const LONGEST: usize = 1 << 16;
 
-/// Limit on the width of a field: a mistake must not fill the memory.
+/// Limit on the width of a field, because a mistake must not fill the memory.
 const WIDEST: usize = 1 << 12;
 
-/// Formats values.
+/// Formats values as the format string specifies.
 pub(crate) fn format(format: &str, values: &mut impl Values) -> String {
     let mut out = String::new();
     let mut rest = format.chars();
@@ -39,7 +39,7 @@ pub(crate) fn format(format: &str, values: &mut impl Values) -> String {
         let before = rest.clone();
         match conversion(&mut rest, values) {
             Some(text) => out.push_str(&text),
-            // An invalid conversion is printed as it is.
+            // An invalid conversion is printed unchanged.
             None => {
                 out.push('%');
                 rest = before;
@@ -115,7 +115,7 @@ fn conversion(rest: &mut std::str::Chars<'_>, values: &mut impl Values) -> Optio
     })
 }
 
-/// Digits from `c` on, or a value if there is `*`; sets `c` to the next character.
+/// Reads digits from `c` on, or takes a value if `c` is `*`. Sets `c` to the next character.
 fn number(c: &mut char, rest: &mut std::str::Chars<'_>, values: &mut impl Values) -> Option<i32> {
     if *c == '*' {
         *c = rest.next()?;
@@ -130,7 +130,7 @@ fn number(c: &mut char, rest: &mut std::str::Chars<'_>, values: &mut impl Values
 }
 
 impl Spec {
-    /// An integer, after its sign or prefix.
+    /// Formats an integer, after its sign or prefix.
     fn digits(&self, prefix: String, digits: String) -> String {
         let least = self.precision.unwrap_or(1);
         let digits = format!("{}{digits}", "0".repeat(least.saturating_sub(digits.len())));
@@ -174,7 +174,7 @@ impl Spec {
         self.pad(sign, case(text), true)
     }
 
-    /// Pads to the width.
+    /// Pads a text to the width of the field.
     fn pad(&self, prefix: String, text: String, zeros: bool) -> String {
         let room = self.width.saturating_sub(prefix.chars().count() + text.chars().count());
         match (self.minus, self.zero && zeros) {
@@ -185,7 +185,7 @@ impl Spec {
     }
 }
 
-/// Scientific notation, such as `1.500000e+03`.
+/// Formats a number in scientific notation, such as `1.500000e+03`.
 fn scientific(v: f64, precision: usize) -> String {
     let text = format!("{v:.precision$e}");
     let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));

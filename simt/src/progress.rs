@@ -1,9 +1,9 @@
-//! The progress of a launch: for callers that wait for it, and for the time budget.
+//! The progress of a launch, for callers that wait for the launch, and for the time budget.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Number of blocks of the running launch, and of those that have ended. Another thread may poll it
-/// while [`Gpu::launch`](crate::Gpu::launch) runs.
+/// The number of blocks of the running launch, and the number of those that have ended. Another
+/// thread may poll these numbers while [`Gpu::launch`](crate::Gpu::launch) runs.
 #[derive(Debug, Default)]
 pub struct Progress {
     launch: AtomicU64,
@@ -12,17 +12,17 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Number of the launch, from 1; 0 before the first.
+    /// Number of the launch, from 1; 0 before the first launch.
     pub fn launch(&self) -> u64 {
         self.launch.load(Ordering::Relaxed)
     }
 
-    /// Number of blocks of its grid.
+    /// Number of blocks in the grid of the launch.
     pub fn blocks(&self) -> u64 {
         self.blocks.load(Ordering::Relaxed)
     }
 
-    /// Number of its blocks that have ended.
+    /// Number of blocks of the launch that have ended.
     pub fn ended(&self) -> u64 {
         self.ended.load(Ordering::Relaxed)
     }

@@ -1,8 +1,9 @@
-//! Finds the parameter names of a kernel in its source: PTX only numbers them.
+//! Finds the parameter names of a kernel in its source, because PTX only numbers them.
 
-/// The names of the parameters of an entry, in order; empty if the source is not understood.
+/// Returns the names of the parameters of an entry, in order; none if the source is not understood.
 ///
-/// An entry that a macro defines is `reduce_##Block` in the source, and `reduce_256` in the PTX.
+/// An entry that a macro defines has a name such as `reduce_##Block` in the source, and a name such
+/// as `reduce_256` in the PTX.
 pub fn parameters<'s>(source: &'s str, entry: &str) -> Vec<&'s str> {
     let kernels = source.split("__global__").skip(1).filter_map(kernel);
     let matching = |name: &str| {
@@ -17,7 +18,7 @@ pub fn parameters<'s>(source: &'s str, entry: &str) -> Vec<&'s str> {
     parameters.filter_map(last).filter(|name| !name.is_empty()).collect()
 }
 
-/// The name and parameters of the kernel whose declaration a text begins with.
+/// Returns the name and the parameter list of the kernel with whose declaration a text begins.
 fn kernel(text: &str) -> Option<(&str, &str)> {
     let mut rest = text;
     loop {

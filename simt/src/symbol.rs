@@ -1,15 +1,16 @@
-//! Restores names of the source.
+//! Restores the names of the source from mangled names.
 
-/// Demangles a name that stands for one thing: `_ZZ6reduceE6shared` becomes
-/// `shared`, `_Z6reducePKfPfm` becomes `reduce`. Any other name is returned unchanged.
+/// Demangles a name of a function or variable: `_ZZ6reduceE6shared` becomes `shared`, and
+/// `_Z6reducePKfPfm` becomes `reduce`. Any other name is returned unchanged.
 pub(crate) fn plain(name: &str) -> &str {
     if let Some(rest) = name.strip_prefix("_ZZ") {
-        // The scope, `E`, and the variable; a number after it distinguishes equal names.
+        // The name has the scope, `E`, and the variable. A number after that distinguishes equal
+        // names.
         let last = rest.char_indices().rev().filter(|(_, c)| *c == 'E');
         return last.filter_map(|(at, _)| counted(&rest[at + 1..])).next().unwrap_or(name);
     }
     match name.strip_prefix("_ZN") {
-        // The last part of a nested name: `_ZN3foo3barEv` is `bar`.
+        // The last part of a nested name is used: `_ZN3foo3barEv` becomes `bar`.
         Some(mut rest) => {
             let mut found = name;
             while let Some(part) = counted(rest) {
@@ -23,7 +24,7 @@ pub(crate) fn plain(name: &str) -> &str {
     }
 }
 
-/// `6shared…`: a length, then that many characters.
+/// Reads a name that begins with its length, such as `6shared…`.
 fn counted(text: &str) -> Option<&str> {
     let digits = text.find(|c: char| !c.is_ascii_digit())?;
     let length: usize = text[..digits].parse().ok()?;

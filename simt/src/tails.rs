@@ -1,8 +1,9 @@
-//! Finds the instructions that lanes reach after they skipped a block barrier.
+//! Finds the instructions that lanes reach after they have skipped a block barrier.
 //!
-//! A barrier does not wait for threads that have exited (on sm_70 and later), so an early return is no error. A
-//! thread that skips a barrier and exits later looks the same to the barrier. They differ in the
-//! *tail*: the instruction at which the paths through a barrier and around it meet again, if that is not the exit.
+//! On sm_70 and later, a barrier does not wait for threads that have exited, so an early return is
+//! not an error. A thread that skips a barrier and exits later has the same effect on the barrier.
+//! Only the second thread executes the *tail*: the instruction at which the paths through a barrier
+//! and around it meet again, if that is not the exit.
 
 use rustc_hash::FxHashSet;
 
@@ -11,14 +12,14 @@ use crate::inst::{Inst, NOWHERE, Op};
 /// The tails of a kernel's aligned barriers.
 #[derive(Debug, Default)]
 pub(crate) struct Tails {
-    /// For each instruction: the number of the tail that begins there, from 1; 0 for none.
+    /// For each instruction, the number of the tail that begins there, from 1; 0 if there is none.
     pub(crate) at: Vec<u16>,
-    /// Barriers, by instruction, with the tails after them.
+    /// Pairs of a barrier, by its instruction, and a tail after it.
     pub(crate) behind: Vec<(u32, u16)>,
     pub(crate) count: u16,
 }
 
-/// Limit on the instructions that the search visits; branches beyond it have no tails.
+/// Limit on the number of instructions that the search visits. Branches beyond it have no tails.
 const MOST_STEPS: usize = 1 << 20;
 
 impl Tails {

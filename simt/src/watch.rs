@@ -18,12 +18,13 @@ pub type Watch = (
     (Option<Trace>, Option<State>),
 );
 
-/// Returns a [`Watch`] with the three checks on and everything else off.
+/// Returns a [`Watch`] with only the three checks.
 pub fn checks() -> Watch {
     (None, Some(Races::new()), Some(Memory::new()), Some(Sync::new()), (None, None))
 }
 
-/// Returns what the checks of a [`Watch`] found: memory first, then races, then synchronization.
+/// Returns the findings of the checks in a [`Watch`]: memory first, then races, then
+/// synchronization.
 pub fn findings(watch: &Watch) -> Vec<Finding> {
     let (_, races, memory, sync, _) = watch;
     let races = races.as_ref().map(Races::findings);
@@ -36,7 +37,7 @@ impl Gpu {
     /// Runs a kernel to its end, with or without observers.
     ///
     /// # Errors
-    /// As [`Gpu::launch`].
+    /// Fails as [`Gpu::launch`] does.
     pub fn launch_watched(
         &mut self,
         module: &Module,
@@ -45,8 +46,8 @@ impl Gpu {
     ) -> Result<(), Error> {
         match watch {
             Some(watch) => self.launch(module, launch, watch),
-            // The interpreter without an observer is faster, but a second copy of the code. A page, which
-            // downloads the code, uses one copy.
+            // The interpreter without an observer is faster, but it is a second copy of the code. A
+            // page downloads the code, so it has only one copy.
             None if cfg!(target_family = "wasm") => {
                 self.launch(module, launch, &mut Watch::default())
             }

@@ -41,7 +41,7 @@ fn a_change_in_place_needs_an_atomic() {
                 add.u32 %r7, %r7, 1;\nst.shared.u32 [%r6], %r7;";
     for (faults, text) in said(body, 32) {
         assert!(!faults.is_empty() && faults.iter().all(|f| *f == Fault::DataRace), "{text}");
-        assert!(text.contains("make it one atomic operation"), "{text}");
+        assert!(text.contains("use one atomic operation"), "{text}");
         assert!(!text.contains("no harm") && !text.contains("__syncwarp"), "{text}");
     }
 }

@@ -101,7 +101,7 @@ fn ptx_for_a_newer_gpu_is_refused() {
     let module = entry("sm_90a", "", 16);
     assert_eq!(
         refused(playing("sm_86"), &module, 32, 0, 1),
-        "entry `reduce` is made for sm_90a, and the simulated GPU is sm_86: simulate sm_90, or \
+        "entry `reduce` is made for sm_90a, but the simulated GPU is sm_86: simulate sm_90, or \
          compile for sm_86 or older"
     );
     assert_eq!(refused(playing("sm_90"), &module, 32, 0, 1), "fine");
@@ -155,7 +155,7 @@ fn an_endless_loop_is_stopped_by_the_time_budget() {
         assert!(start.elapsed() < Duration::from_secs(60), "{schedule}: {:?}", start.elapsed());
         assert_eq!(trap.kind, TrapKind::Budget);
         let said = trap.to_string();
-        assert!(said.starts_with("no end in sight at line "), "{schedule}: {said}");
+        assert!(said.starts_with("budget exhausted at line "), "{schedule}: {said}");
         assert!(said.contains("no block has ended for 300 ms; 0 of 4 blocks ended. "), "{said}");
         assert!(said.contains(" repeats lines 9 to 10: "), "{schedule}: {said}");
     }

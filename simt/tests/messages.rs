@@ -42,9 +42,9 @@ fn a_missing_barrier_is_named() {
     let ran = run("missing_syncthreads", Schedule::Converged, 2, 256, 512);
     assert_eq!(
         ran.device.said(),
-        "thread 32 writes `shared[32]` at line 11 while thread 0 may still read it there too: \
-         a `__syncthreads()` is missing between them (data race in `reduce`, block 0, launch 1; \
-         2 places; 254 times; PTX lines 79 and 81)\n"
+        "thread 32 writes `shared[32]` at line 11 while thread 0 may still read it at the same \
+         line: a `__syncthreads()` is missing between them (data race in `reduce`, block 0, \
+         launch 1; 2 places; 254 times; PTX lines 79 and 81)\n"
     );
     // Under every schedule, the message does not suggest a warp barrier.
     for schedule in SCHEDULES {
@@ -109,8 +109,8 @@ fn blocks_that_share_an_address_get_their_own_cure() {
     assert!(
         said.starts_with(
             "thread 0 of block 1 writes element 0 of the second parameter's buffer at line 8 \
-             while thread 0 of block 0 may still write it there too: let one thread write it, or \
-             use an atomic such as `atomicAdd` (data race"
+             while thread 0 of block 0 may still write it at the same line: let one thread write \
+             it, or use an atomic such as `atomicAdd` (data race"
         ),
         "{said}"
     );
@@ -131,8 +131,8 @@ fn uninitialised_memory_is_reported_by_element() {
     assert!(
         said.starts_with(
             "thread 8 reads `shared[72]` at line 11, which was never written: store a value (0 \
-             for a sum) in every element that is read, and let the block meet at a \
-             `__syncthreads()` in between (read of uninitialised memory in `reduce`, block 1"
+             for a sum) in every element that is read, and put a `__syncthreads()` between the \
+             stores and the reads (read of uninitialized memory in `reduce`, block 1"
         ),
         "{said}"
     );

@@ -63,7 +63,7 @@ fn unset(body: &str, times: u64, words: &str) {
 #[test]
 fn a_value_that_only_some_threads_load_is_found_where_it_is_stored() {
     let body = "@!%p1 bra join;\nld.global.u32 %r2, [%rd4];\njoin: st.shared.u32 [%r31], %r2;";
-    unset(body, 12, "thread 20 stores, at PTX line 24, an uninitialised variable: initialize");
+    unset(body, 12, "thread 20 stores an uninitialized variable at PTX line 24: initialize");
     // A predicated load gives the same finding. If both paths set the register, there is none.
     unset("@%p1 ld.global.u32 %r2, [%rd4];\nst.global.u32 [%rd5], %r2;", 12, "thread 20 stores");
     clean("@%p1 ld.global.u32 %r2, [%rd4];\n@!%p1 mov.u32 %r2, 0;\nst.global.u32 [%rd5], %r2;");
@@ -80,7 +80,7 @@ fn a_sum_that_is_never_set_passes_through_arithmetic() {
         "mov.b64 %rd9, {%r2, %r3};\nmov.b64 {%r5, %r6}, %rd9;\nst.global.u32 [%rd5], %r6;",
         "add.cc.u32 %r5, %r3, 1;\naddc.u32 %r6, %r2, 0;\nst.global.u32 [%rd5], %r6;",
     ] {
-        unset(&format!("{start}{way}"), 32, "stores, at PTX line");
+        unset(&format!("{start}{way}"), 32, "stores an uninitialized variable at PTX line");
     }
 }
 

@@ -68,7 +68,7 @@ fn before_volta_all_lanes_must_be_at_one_barrier() {
             assert!(!found.is_empty(), "{schedule}: {body}");
             for (fault, said) in found {
                 assert_eq!(fault, Fault::DivergentBarrier, "{schedule}: {said}");
-                assert!(said.ends_with("put the condition around the work, not around the `__syncwarp()`, or name only the lanes that reach it in its mask"), "{said}");
+                assert!(said.ends_with("put the condition around the work, not around the `__syncwarp()`, or put only the lanes that reach it in its mask"), "{said}");
             }
         }
         for threads in [32, 33, 48, 64] {
@@ -83,13 +83,13 @@ fn the_message_has_the_lanes_that_reach_it_and_the_others() {
     let said = |body| run(60, body, 32, Schedule::Converged).1[0].1.clone();
     assert_eq!(
         said(RETURNED),
-        "16 of the 32 lanes that its mask names reach the `__syncwarp()` at PTX line 11, and 16 \
+        "16 of the 32 lanes in the mask of the `__syncwarp()` at PTX line 11 reach it, and 16 \
          have exited: PTX for sm_60 requires all of them to converge there (sm_70 does not): put the \
-         condition around the work, not around the `__syncwarp()`, or name only the lanes that reach it in its mask"
+         condition around the work, not around the `__syncwarp()`, or put only the lanes that reach it in its mask"
     );
     assert!(said(APART).starts_with(
-        "16 of the 32 lanes that its mask names reach the `__syncwarp()` at PTX line 11, and 16 to \
-         another one at PTX line 14: "
+        "16 of the 32 lanes in the mask of the `__syncwarp()` at PTX line 11 reach it, and 16 \
+         reach another one at PTX line 14: "
     ));
 }
 

@@ -115,7 +115,7 @@ fn mistakes() -> Vec<Mistake<'static>> {
             )],
             &[
                 "clean",
-                "16 of the 32 lanes that its mask names reach the `__syncwarp()` at line 23, and 16 to another one there too",
+                "16 of the 32 lanes in the mask of the `__syncwarp()` at line 23 reach it, and 16 reach another one at the same line",
                 "put the condition around the work, not around the `__syncwarp()`",
             ],
         ),

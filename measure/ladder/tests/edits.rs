@@ -128,7 +128,7 @@ const EDITS: &[Edit] = &[
         n: EVEN,
         code: 1,
         said: &[
-            "no end in sight",
+            "budget exhausted",
             "repeats lines 1",
             "does the condition of that loop ever change?",
         ],
@@ -176,7 +176,7 @@ const EDITS: &[Edit] = &[
         code: 1,
         said: &[
             "16 threads wait at a warp-wide operation on line 14",
-            "name those that come to it",
+            "put only the lanes that reach it in the mask",
         ],
     },
     Edit {
@@ -347,7 +347,7 @@ const LEFT: &[(&str, Edit)] = &[
             code: 1,
             said: &[
                 "wrong, though its first run looked right",
-                "`tickets[0]` is 8 for the first atomic of launch 2, at line 52, and was 0 for that of launch 1: let the last block of a launch reset it",
+                "`tickets[0]` is 8 for the first atomic of launch 2, at line 52, but was 0 for that of launch 1: let the last block of a launch reset it",
             ],
         },
     ),

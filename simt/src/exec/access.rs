@@ -1,4 +1,4 @@
-//! Loads, stores and atomics: from addresses to bytes.
+//! Loads and stores, and the reads and writes of bytes at checked addresses.
 
 use std::sync::atomic::Ordering;
 
@@ -119,7 +119,7 @@ impl Team<'_> {
         Ok(())
     }
 
-    /// Parameters are the same for all lanes.
+    /// Loads a parameter once for all lanes, because parameters are the same for all of them.
     fn load_param<O: Observer>(
         &mut self,
         w: usize,
@@ -142,7 +142,7 @@ impl Team<'_> {
         Ok(())
     }
 
-    /// One word per lane, at addresses that were checked.
+    /// Loads one word per lane, at addresses that were checked.
     fn load_words(&self, w: usize, group: &Group, place: &Place<'_>) -> [u32; 32] {
         let mut out = [0; 32];
         let first = group.addrs[0];
@@ -174,7 +174,7 @@ impl Team<'_> {
         out
     }
 
-    /// The values that a store will write.
+    /// Returns the values that a store will write.
     #[inline]
     fn stored(&self, w: usize, srcs: &[Src]) -> Stored<'_> {
         let regs = &self.warps[w].regs;
@@ -255,8 +255,8 @@ fn little(bytes: &[u8], n: usize) -> u64 {
     }
 }
 
-/// Reports an access to the observer; `wrote` has the lanes that write, the values that they store and the values that an
-/// atomic read.
+/// Reports an access to the observer. The tuple has the lanes that write, the values that they
+/// store, and the values that an atomic read.
 #[inline]
 pub(super) fn report<O: Observer>(
     at: &At<'_>,
@@ -291,5 +291,5 @@ pub(super) fn report<O: Observer>(
     );
 }
 
-/// A load writes nothing.
+/// The last operand of [`report`] for a load, which writes nothing.
 const NOTHING: (u32, Stored<'static>, Stored<'static>) = (0, Stored::Unknown, Stored::Unknown);

@@ -1,4 +1,4 @@
-//! Atomics: read, modify and write in one operation.
+//! Atomics, which read, modify and write memory in one operation.
 
 use super::access::report;
 use super::env::Fault;
@@ -31,7 +31,7 @@ impl Team<'_> {
                 return Err(Fault::new(
                     TrapKind::BadOperand,
                     lane,
-                    "an atomic outside of global and shared memory",
+                    "an atomic outside global and shared memory",
                 ));
             }
             let ftz = atom.ftz
@@ -63,7 +63,7 @@ impl Team<'_> {
     }
 }
 
-/// The value that an atomic writes.
+/// Returns the value that an atomic writes.
 fn update(op: AtomOp, ty: Ty, ftz: bool, old: u64, b: u64, c: u64) -> u64 {
     let bits = ty.bits();
     let alu = |f: F| eval(&Alu { f, ty, round: Rounding::Near, ftz, sat: false }, [old, b, 0, 0]);

@@ -8,7 +8,7 @@ use crate::TrapKind;
 use crate::inst::{Bar, Dst, Op, Red, Src};
 use crate::observer::{Arrive, At, Complete, Level, Observer};
 
-/// Barriers per block.
+/// Number of barriers per block.
 const BARRIERS: u64 = 16;
 
 impl Team<'_> {
@@ -42,7 +42,7 @@ impl Team<'_> {
             return Err(Fault::new(
                 TrapKind::BadBarrier,
                 lead,
-                format!("barrier {id}: a block has {BARRIERS}"),
+                format!("barrier {id}: a block has only {BARRIERS} barriers, numbered from 0"),
             ));
         }
         let count = bar.count.map(|c| self.lane(w, lead, c) as u32);
@@ -52,7 +52,7 @@ impl Team<'_> {
             return Err(Fault::new(
                 TrapKind::BadBarrier,
                 lead,
-                format!("{n} threads: not a multiple of the warp size"),
+                format!("{n} threads: the number must be a positive multiple of 32, the warp size"),
             ));
         }
         let warp = &self.warps[w];
@@ -103,7 +103,8 @@ impl Team<'_> {
         Ok(Flow::Wait(active, State::Bar { id: id as u8 }))
     }
 
-    /// Opens the barriers of a block that all its threads have reached. Called after arrivals and exits.
+    /// Opens the barriers of a block that all their threads have reached. Called after arrivals and
+    /// exits.
     pub(super) fn open_bars<O: Observer>(
         &mut self,
         block: usize,
@@ -207,13 +208,14 @@ impl Team<'_> {
                 self.warps[w].merge();
             }
         }
-        // The vectors are kept, so that the next round need not allocate.
+        // The vectors are kept, so that the next round does not need to allocate.
         let state = &mut self.blocks[block].bars[id];
         (state.waiting, state.arrived) = (waiting, arrived);
         Ok(())
     }
 
-    /// Whether lanes that have exited executed code after a barrier at which others still wait.
+    /// Returns whether lanes that have exited executed code after a barrier at which others still
+    /// wait.
     fn went_round(&self, w: usize, split: &Split) -> bool {
         let warp = &self.warps[w];
         let behind = self.tails.behind.iter().filter(|(pc, _)| *pc == split.pc);
@@ -255,7 +257,7 @@ impl Team<'_> {
         Ok(())
     }
 
-    /// Lanes must wait while their arrival still counts; for the others, the barrier is open.
+    /// Makes lanes wait while their arrival still counts. For the other lanes, the barrier is open.
     pub(super) fn cluster_wait(&mut self, w: usize, active: u32) -> Flow {
         match active & self.cluster_arrived[w] {
             0 => Flow::Next,
@@ -282,7 +284,7 @@ impl Team<'_> {
         }
     }
 
-    /// Writes an instruction's result after its wait ended.
+    /// Writes an instruction's result after its wait has ended.
     pub(super) fn put_result(&mut self, w: usize, mask: u32, dst: Dst, value: u64) {
         each(mask, |lane| self.warps[w].regs.put(dst, lane, value));
     }

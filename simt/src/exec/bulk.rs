@@ -1,5 +1,5 @@
-//! Copies that the hardware performs asynchronously: checked and reported when they are issued.
-//! `pending` decides when their bytes move.
+//! Copies that the hardware performs asynchronously. They are checked and reported when they are
+//! issued, and `pending` decides when their bytes move.
 
 use super::copies::{Engine, From, Pending};
 use super::env::Fault;
@@ -46,7 +46,7 @@ impl Team<'_> {
                 format!("{bytes} bytes: the size of a bulk copy must be a multiple of 16"),
             ));
         }
-        // One side is shared memory, which bounds the size; check it before allocating.
+        // One side is shared memory, which bounds the size. Check the size before allocating.
         if bytes > self.env.info.shared {
             let detail =
                 format!("a copy of {bytes} bytes, but shared memory has {}", self.env.info.shared);
@@ -106,7 +106,7 @@ impl Team<'_> {
         }
         Ok(())
     }
-    /// Where a copy reads, and what: the source's space and address, and its data.
+    /// Returns the space and the address from which a copy reads, and its data.
     fn copied(
         &self,
         w: usize,
@@ -129,7 +129,7 @@ impl Team<'_> {
                         format!("global address {source:#x} is not a multiple of {align}"),
                     ));
                 }
-                // A source of which nothing is read may have any address.
+                // If no bytes are read, the source may have any address.
                 if read > 0 && self.env.global.find(source, read.into()).is_none() {
                     return Err(self.no_such_global(source, lane, Want::raw(read)));
                 }
@@ -142,7 +142,7 @@ impl Team<'_> {
         })
     }
 
-    /// Performs a copy from shared to global memory, which the program sees at once.
+    /// Performs a copy from shared to global memory. The program sees the result immediately.
     fn copy_out(&mut self, copy: &Copy, data: &From, align: u32) -> Result<(), Fault> {
         let (target, lane, bytes) = (copy.target, copy.lane as usize, copy.bytes);
         if !target.is_multiple_of(align.into()) {

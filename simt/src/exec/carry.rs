@@ -20,8 +20,8 @@ impl Team<'_> {
     }
 }
 
-/// The result and its carry. The carry of a difference is *not borrow*, as on GPUs: so
-/// `subc` subtracts one more if `add.cc` produced no carry.
+/// Returns the result and its carry. As on GPUs, the carry of a difference is the inverted borrow.
+/// So `subc` subtracts one more if `add.cc` produced no carry.
 fn part(carry: &Carry, [a, b, c]: [u64; 3], flag: Option<u64>) -> (u64, bool) {
     let bits = carry.ty.bits();
     let sum = |x: u64, y: u64| {

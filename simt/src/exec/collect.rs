@@ -8,7 +8,8 @@ use crate::alu::{compare, eval};
 use crate::inst::{Alu, AtomOp, Cmp, F, Op, Rounding, Shfl, Src, Sync, Ty};
 use crate::observer::{Arrive, At, Collective, Complete, Level, Observer, Parted};
 
-/// The value read from a lane that does not take part: unlikely to match a test's expected value.
+/// The value that a shuffle reads from a lane that does not take part. It is unlikely to match the
+/// expected value of a test.
 const UNDEFINED: u32 = 0xffff_dead;
 
 impl Team<'_> {
@@ -45,8 +46,9 @@ impl Team<'_> {
                 TrapKind::BadMask,
                 lane,
                 format!(
-                    "lane {lane} executes it, but is not in the member mask {mask:#010x}: name every \
-                     lane that executes it (0xffffffff for a whole warp), or exclude the others by a condition"
+                    "lane {lane} executes it, but is not in the member mask {mask:#010x}: name \
+                     every lane that executes it (0xffffffff for a whole warp), or exclude the \
+                     others with a condition"
                 ),
             ));
         }
@@ -99,7 +101,7 @@ impl Team<'_> {
         }
     }
 
-    /// Performs the operation; lanes may have arrived at several instructions of one kind.
+    /// Performs the operation. Lanes may have arrived at several instructions of one kind.
     fn perform<O: Observer>(&mut self, w: usize, parts: &[(u32, u32)], members: u32, obs: &mut O) {
         let insts = &self.env.info.kernel.insts;
         let here = parts.iter().fold(0, |all, (_, mask)| all | mask);
@@ -169,14 +171,14 @@ struct Given {
     a: [u64; 32],
     /// The lanes that take part.
     lanes: u32,
-    /// Of a shuffle: the distance or lane, and the bounds.
+    /// For a shuffle: the distance or the source lane, and the bounds.
     reads: [(u64, u64); 32],
     unset: Unset,
 }
 
 impl Team<'_> {
-    /// Collects what the lanes at one instruction give.
-    #[expect(clippy::too_many_arguments, reason = "one operation, its lanes, and who watches")]
+    /// Collects the operands of the lanes at one instruction.
+    #[expect(clippy::too_many_arguments, reason = "one operation, its lanes and its observer")]
     fn give<O: Observer>(
         &self,
         w: usize,
@@ -219,7 +221,7 @@ impl Team<'_> {
         }
     }
 
-    /// Hands each lane at one instruction the value of the lane that it asks for.
+    /// Gives each lane at one instruction the value of its source lane.
     fn shuffle<O: Observer>(
         &mut self,
         w: usize,
@@ -259,7 +261,8 @@ impl Team<'_> {
 }
 
 impl Team<'_> {
-    /// PTX for targets before sm_70 requires all members of a warp barrier at one instruction.
+    /// Reports a warp barrier whose members are not all at one instruction. PTX for targets before
+    /// sm_70 requires that they are.
     fn in_convergence<O: Observer>(
         &self,
         w: usize,
@@ -283,7 +286,8 @@ impl Team<'_> {
     }
 }
 
-/// Lanes meet at operations of the same kind, even at different instructions.
+/// Returns the kind of an operation. Lanes meet at operations of the same kind, even at different
+/// instructions.
 fn key(op: &Sync) -> (u8, u8) {
     match op {
         Sync::Barrier => (0, 0),
@@ -299,7 +303,7 @@ fn key(op: &Sync) -> (u8, u8) {
     }
 }
 
-/// The lane that a shuffle reads, and whether it lies within the segment.
+/// Returns the lane that a shuffle reads, and whether the requested lane lies within the segment.
 fn source_lane(mode: Shfl, lane: u32, b: u32, c: u32) -> (u32, bool) {
     let (b, clamp, segment) = (b & 31, c & 31, c >> 8 & 31);
     let most = lane & segment | clamp & !segment;

@@ -20,24 +20,24 @@ pub(super) enum From {
     Value(Vec<u8>),
 }
 
-/// Copies of `cp.async` that a thread has not waited for.
+/// A `cp.async` copy that its thread has not waited for.
 #[derive(Debug, Clone)]
 pub(super) struct Own {
     pub(super) warp: usize,
     pub(super) lane: usize,
-    /// Its group: the current one until it is committed.
+    /// Number of the copy's group. Until a commit, this is the current group.
     pub(super) group: u32,
     pub(super) copy: Pending,
 }
 
-/// A copy of the engine, whose bytes an `mbarrier` counts.
+/// A copy by the copy engine, whose bytes an `mbarrier` counts.
 #[derive(Debug, Clone)]
 pub(super) struct Engine {
     pub(super) warp: usize,
     pub(super) pc: u32,
     pub(super) lane: usize,
     pub(super) bytes: u32,
-    /// The `mbarrier`'s address.
+    /// Shared address of the `mbarrier`.
     pub(super) mbarrier: Option<u64>,
     pub(super) copy: Pending,
 }

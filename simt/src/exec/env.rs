@@ -20,7 +20,7 @@ pub(crate) struct Env<'a> {
     pub(crate) patience: Option<Duration>,
     pub(crate) sm_count: u32,
     pub(crate) arch: Arch,
-    /// Whether the PTX requires all lanes of a warp barrier at one instruction.
+    /// Whether the PTX requires all lanes of a warp barrier to be at one instruction.
     pub(crate) in_convergence: bool,
 }
 
@@ -50,7 +50,7 @@ impl<'a> Env<'a> {
     }
 }
 
-/// A fault without its place, which the caller adds.
+/// A fault without its place in the code, which the caller adds.
 #[derive(Debug)]
 pub(super) struct Fault {
     pub(super) kind: TrapKind,

@@ -11,11 +11,13 @@ use super::team::{QUIET, Team};
 use crate::observer::Observer;
 use crate::{Config, Schedule, Trap, TrapKind, parallel};
 
-/// Clusters that report to one fork of the observer. It depends on the grid only, never on the number of threads.
+/// Number of clusters that report to one fork of the observer. It does not depend on the number of
+/// threads, so results do not either.
 const CHUNK: u64 = 16;
-/// Chunks that run before their forks are merged: this bounds memory and the time to an error.
+/// Number of chunks that run before their forks are merged. It bounds memory, and the time until an
+/// error is reported.
 const WINDOW: u64 = 256;
-/// Instructions that a cluster runs before the next one runs.
+/// Number of instructions that a cluster runs before the next one runs.
 const QUANTUM: u64 = 1 << 20;
 
 type Ran<T> = Result<T, Box<Trap>>;
@@ -34,7 +36,7 @@ pub(crate) fn run<O: Observer>(env: &Env<'_>, config: &Config, obs: &mut O) -> R
     Ok(())
 }
 
-/// The clusters to run.
+/// Returns the range of clusters to run.
 fn clusters(config: &Config, size: u64, all: u64) -> Range<u64> {
     match &config.blocks {
         Some(blocks) => {
@@ -45,7 +47,7 @@ fn clusters(config: &Config, size: u64, all: u64) -> Range<u64> {
     }
 }
 
-/// Runs clusters that do not interact in parallel.
+/// Runs clusters in parallel, because they do not interact.
 fn in_parallel<O: Observer>(
     env: &Env<'_>,
     config: &Config,
@@ -114,7 +116,7 @@ fn chunk<O: Observer>(
     Ok(executed)
 }
 
-/// Runs clusters that may interact: on one thread, with several of them resident at a time.
+/// Runs clusters that may interact, on one thread, with several of them resident at a time.
 fn in_turns<O: Observer>(
     env: &Env<'_>,
     config: &Config,
@@ -128,7 +130,8 @@ fn in_turns<O: Observer>(
     let mut rng = Rng::new(seed.unwrap_or(0), u64::MAX);
     let size: u64 = env.info.cluster.iter().map(|d| u64::from(*d)).product();
     let room = (room(env, config) / size).max(1) as usize;
-    // One at a time; another starts only if it does not end. A random schedule starts with eight.
+    // One cluster runs at a time, and another starts only if it does not end. A random schedule
+    // starts with eight.
     let (mut resident, quantum) = if seed.is_some() { (8, 64) } else { (1, QUANTUM) };
     resident = resident.min(room);
     let mut running: Vec<Team<'_>> = Vec::new();
@@ -179,12 +182,12 @@ fn in_turns<O: Observer>(
     Ok(())
 }
 
-/// Blocks that the device holds at once.
+/// Returns the number of blocks that the device holds at once.
 fn room(env: &Env<'_>, config: &Config) -> u64 {
     let a_multiprocessor = config.arch.resident(env.info.threads(), env.info.shared);
     u64::from(a_multiprocessor) * u64::from(config.sm_count)
 }
 
 fn spent(config: &Config) -> String {
-    format!("a launch may execute {} warp instructions, and this one did", config.budget)
+    format!("the launch has executed its budget of {} warp instructions", config.budget)
 }

@@ -10,7 +10,7 @@ use crate::observer::{Access, AccessKind, At, Observer, Order, Scope, Space, Sto
 use crate::place::count;
 use crate::printf::{self, Values};
 
-/// Limit on the bytes of a string: a longer one probably has no end.
+/// Limit on the bytes of a string. A longer string probably lacks its terminating zero.
 const LONGEST: u64 = 1 << 12;
 
 impl Team<'_> {
@@ -48,7 +48,7 @@ impl Team<'_> {
             obs.print(at, lane as u32, &text);
         });
         if let Some(Slot { offset, bytes }) = call.result {
-            // The function returns the number of values, but kernels do not use it.
+            // The function returns the number of values, but kernels do not use that number.
             let local = self.env.info.kernel.local as usize;
             each(at.mask, |lane| {
                 let start = lane * local + offset as usize;
@@ -75,14 +75,14 @@ impl Team<'_> {
         Ok(())
     }
 
-    /// One lane's value of an argument.
+    /// Returns one lane's value of an argument.
     fn slot(&self, w: usize, lane: usize, slot: Slot) -> u64 {
         let start = lane * self.env.info.kernel.local as usize + slot.offset as usize;
         let bytes = &self.warps[w].local[start..start + slot.bytes.min(8) as usize];
         bytes.iter().rev().fold(0, |v, b| v << 8 | u64::from(*b))
     }
 
-    /// A few bytes at a generic address, if it is valid.
+    /// Reads up to 8 bytes at a generic address; `None` if the address is invalid.
     fn peek(&self, w: usize, lane: usize, address: u64, bytes: u32) -> Option<u64> {
         let mut addrs = [0; 32];
         addrs[lane] = address;
@@ -103,7 +103,7 @@ impl Team<'_> {
     }
 }
 
-/// The values of a `printf`: packed in order, each aligned to its size.
+/// The values of a `printf`, packed in order, each aligned to its size.
 struct Packed<'t, 'e> {
     team: &'t Team<'e>,
     w: usize,

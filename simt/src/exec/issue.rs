@@ -110,7 +110,7 @@ impl Team<'_> {
         Ok(Flow::Next)
     }
 
-    /// Instructions that are rare in inner loops.
+    /// Executes the instructions that are rare in inner loops.
     #[inline(never)]
     fn rare<O: Observer>(
         &mut self,
@@ -239,7 +239,7 @@ impl Team<'_> {
         Ok(())
     }
 
-    /// The value of an operand for one lane.
+    /// Returns the value of an operand for one lane.
     #[inline]
     pub(super) fn lane(&self, w: usize, lane: usize, src: Src) -> u64 {
         let regs = &self.warps[w].regs;
@@ -296,8 +296,8 @@ impl Team<'_> {
         zero.map_or(Ok(()), |lane| Err(Fault::new(TrapKind::DivideByZero, lane, "")))
     }
 
-    /// Lanes for which a comparison holds.
-    #[allow(clippy::too_many_arguments)] // One instruction, spread out.
+    /// Returns the lanes for which a comparison holds.
+    #[allow(clippy::too_many_arguments)] // The fields of one instruction.
     fn compare(&self, w: usize, active: u32, cmp: Cmp, ty: Ty, ftz: bool, a: Src, b: Src) -> u32 {
         let planes = Planes { regs: &self.warps[w].regs, kernel: self.env.info.kernel };
         let in_planes =
@@ -319,7 +319,7 @@ impl Team<'_> {
     }
 }
 
-/// A mask with one bit per lane.
+/// Returns a mask with a bit for each lane for which `f` holds.
 fn bits(f: impl Fn(usize) -> bool) -> u32 {
     let mut out = 0;
     for lane in 0..32 {
@@ -358,7 +358,7 @@ fn doubles_compare(cmp: Cmp, signed: bool, a: &Doubles, b: &Doubles) -> u32 {
     }
 }
 
-/// The constant planes of a kernel and the registers of a warp.
+/// The constant planes of a kernel, and the registers of a warp.
 struct Planes<'a> {
     regs: &'a Regs,
     kernel: &'a Kernel,
@@ -384,7 +384,7 @@ impl<'a> Planes<'a> {
     }
 }
 
-/// Runs a fast loop over whole planes, and writes the results of the active lanes.
+/// Computes whole planes in a fast loop, and writes the results of the active lanes.
 fn run_fast(
     kernel: &Kernel,
     regs: &mut Regs,

@@ -21,7 +21,7 @@ pub(super) struct Group {
 pub(super) struct Want {
     /// Bytes per element.
     pub(super) width: u32,
-    /// Elements.
+    /// Elements per lane.
     pub(super) vector: u32,
     pub(super) bounds: Bounds,
 }
@@ -31,7 +31,7 @@ impl Want {
         Want { width: memory.ty.bytes(), vector: vector as u32, bounds: memory.bounds }
     }
 
-    /// This many bytes, without a type.
+    /// Describes an access of this many bytes, without a type.
     pub(super) fn raw(bytes: u32) -> Want {
         Want { width: 1, vector: bytes, bounds: Bounds::default() }
     }
@@ -43,7 +43,7 @@ impl Want {
 
 /// The location of a group's data.
 pub(super) enum Place<'g> {
-    /// All in one allocation.
+    /// In one allocation, which has this number.
     Slot(u32, &'g Slot),
     /// In allocations that are looked up for each lane.
     Global,
@@ -53,7 +53,7 @@ pub(super) enum Place<'g> {
 }
 
 impl<'e> Team<'e> {
-    /// The addresses of the active lanes.
+    /// Returns the addresses of the active lanes.
     pub(super) fn addresses(&self, w: usize, active: u32, addr: &Address) -> Doubles {
         let offset = addr.offset as u64;
         let regs = &self.warps[w].regs;
@@ -77,7 +77,8 @@ impl<'e> Team<'e> {
         out
     }
 
-    /// The first group of the lanes in `mask`: those in the same space as the lowest lane.
+    /// Returns the first group of the lanes in `mask`: those whose addresses lie in the same space
+    /// as that of the lowest lane.
     pub(super) fn group(&self, w: usize, window: Window, addrs: &Doubles, mask: u32) -> Group {
         let space = match window {
             Window::Global => Space::Global,
@@ -112,7 +113,7 @@ impl<'e> Team<'e> {
         group
     }
 
-    /// Removes the rank from addresses of the thread's own block.
+    /// Removes the rank from addresses in the thread's own block.
     fn own(&self, w: usize, group: &mut Group) {
         if self.blocks.len() == 1 && group.addrs.iter().all(|a| a >> 24 == 0) {
             return;
@@ -125,7 +126,7 @@ impl<'e> Team<'e> {
         }
     }
 
-    /// Checks alignment and bounds of all lanes.
+    /// Checks the alignment and bounds of all lanes, and returns the location of their data.
     pub(super) fn place(&self, group: &Group, want: Want) -> Result<Place<'e>, Fault> {
         let env = self.env;
         let Group { space, mask, addrs } = group;
@@ -202,7 +203,7 @@ impl<'e> Team<'e> {
         })
     }
 
-    /// The index of a checked shared address in the team's shared memory.
+    /// Converts a checked shared address to an index in the team's shared memory.
     #[inline]
     pub(super) fn shared_index(&self, w: usize, addr: u64) -> usize {
         let rank = match addr >> 24 {
@@ -212,7 +213,7 @@ impl<'e> Team<'e> {
         rank * self.stride + (addr & 0xff_ffff) as usize
     }
 
-    /// The index of one lane's bytes in shared memory, for operations of one lane.
+    /// Resolves and checks the address of one lane in shared memory. Returns the shared address.
     pub(super) fn shared_one(
         &self,
         w: usize,
@@ -251,7 +252,8 @@ impl<'e> Team<'e> {
     }
 }
 
-/// The first lane of a mask for which a condition holds, or else its first lane.
+/// Returns the first lane of a mask for which a condition holds, or else the first lane of the
+/// mask.
 fn first(mask: u32, f: impl Fn(usize) -> bool) -> usize {
     (0..32).find(|i| mask >> i & 1 == 1 && f(*i)).unwrap_or(mask.trailing_zeros() as usize & 31)
 }

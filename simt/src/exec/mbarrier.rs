@@ -1,4 +1,4 @@
-//! Operations on `mbarrier` objects: they count arrivals and bytes in phases.
+//! Operations on `mbarrier` objects, which count arrivals and bytes in phases.
 
 use super::env::Fault;
 use super::mbarriers::Object;
@@ -8,7 +8,7 @@ use crate::TrapKind;
 use crate::inst::{Mbar, MbarOp, Op};
 use crate::observer::{At, Mbarrier, MbarrierOp, Observer, Order, Scope};
 
-/// Maximum number of arrivals of a phase.
+/// Maximum number of arrivals per phase.
 const MOST: u64 = (1 << 20) - 1;
 
 impl Team<'_> {
@@ -65,7 +65,7 @@ impl Team<'_> {
                 let count = self.lane(w, lane, *count) & 0xffff_ffff;
                 if count == 0 || count > MOST {
                     return Err(bad(format!(
-                        "an mbarrier for {count} arrivals: it must be for 1 to {MOST}"
+                        "an mbarrier for {count} arrivals: the number must be from 1 to {MOST}"
                     )));
                 }
                 let count = count as u32;
@@ -157,7 +157,8 @@ impl Team<'_> {
         self.change(at, key, event, lane, 0, -i64::from(bytes), obs).map(|_| ())
     }
 
-    /// Counts arrivals and bytes; ends the phase if it is complete.
+    /// Counts arrivals and bytes, and ends the phase if it is complete. Returns the token of the
+    /// phase.
     #[allow(clippy::too_many_arguments)] // One change of one object, reported as one event.
     fn change<O: Observer>(
         &mut self,
@@ -263,7 +264,7 @@ impl Team<'_> {
                 }
             };
             let state = self.lane(w, lane, *state);
-            // The queried phase: the current one, or the one before.
+            // The queried phase is the current one, or the one before.
             let phase = match parity {
                 true if object.phase & 1 == state & 1 => object.phase,
                 true => object.phase.wrapping_sub(1),
@@ -305,7 +306,7 @@ impl Team<'_> {
         result?;
         match waits {
             None => Ok(Flow::Next),
-            // Lanes that wait at different objects get false, and poll again in their loop.
+            // Lanes that wait at another object get `false`, and poll again in their loop.
             Some((addr, phase)) => {
                 let mut same = 0u32;
                 each(later, |lane| {

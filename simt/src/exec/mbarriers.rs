@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 /// One `mbarrier` object.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Object {
-    /// Arrivals that complete a phase.
+    /// Number of arrivals that complete a phase.
     pub(super) count: u32,
-    /// Arrivals that the current phase still needs.
+    /// Number of arrivals that the current phase still needs.
     pub(super) pending: u32,
-    /// Bytes that have not arrived.
+    /// Number of expected bytes that have not arrived.
     pub(super) bytes: i64,
     pub(super) phase: u64,
 }

@@ -1,5 +1,5 @@
-//! Error messages for invalid addresses: the element as the source writes it, its array, and
-//! the cure.
+//! Error messages for invalid addresses. They give the element as the source writes it, its array,
+//! and the cure.
 
 use super::env::Fault;
 use super::locate::{Group, Want};
@@ -27,8 +27,8 @@ impl Team<'_> {
             }
         };
         let detail = format!(
-            "a {bytes}-byte access that begins at {name}, at address {address:#x}, which is not a multiple \
-             of {bytes}: {instead}"
+            "a {bytes}-byte access that begins at {name}, at address {address:#x}, which is not a \
+             multiple of {bytes}: {instead}"
         );
         Fault::new(TrapKind::Misaligned, lane, detail)
     }
@@ -37,7 +37,7 @@ impl Team<'_> {
         (space == Space::Global).then(|| self.env.global.near(address)).flatten()
     }
 
-    /// The fault of an address that no live allocation contains.
+    /// Returns the fault for an address that no live allocation contains.
     #[cold]
     pub(super) fn no_such_global(&self, address: u64, lane: usize, want: Want) -> Fault {
         let (bytes, width) = (u64::from(want.bytes()), want.width);
@@ -79,7 +79,8 @@ impl Team<'_> {
         Fault::new(kind, lane, detail)
     }
 
-    /// The fault of an address outside of shared memory, of its array, or of local memory.
+    /// Returns the fault for an address outside shared memory, outside its array, or outside
+    /// local memory.
     #[cold]
     pub(super) fn no_such_own(&self, space: Space, address: u64, lane: usize, want: Want) -> Fault {
         let info = &self.env.info;

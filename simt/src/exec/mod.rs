@@ -1,4 +1,4 @@
-//! The execution engine: teams of blocks and their warps, one instruction at a time.
+//! The execution engine, which runs teams of blocks and their warps, one instruction at a time.
 
 mod access;
 mod atomic;

@@ -1,6 +1,6 @@
-//! Asynchronous copies. Under an adversarial schedule they complete as late as the rules allow:
-//! those of `cp.async` when their thread waits for them, those of the copy engine when no thread
-//! can run, or at random. Under other schedules they complete immediately, which the rules also allow.
+//! Asynchronous copies. Under an adversarial schedule, they complete as late as the rules allow: a
+//! `cp.async` copy when its thread waits for it, and a copy of the copy engine when no thread can
+//! run, or at random. Under other schedules, they complete immediately, which the rules also allow.
 
 use super::copies::{Copies, Engine, From, Own, Pending};
 use super::env::Fault;
@@ -11,12 +11,12 @@ use crate::model::CopyGroup;
 use crate::observer::{At, Observer};
 
 impl Team<'_> {
-    /// Whether copies are delayed.
+    /// Returns whether copies are delayed.
     pub(super) fn delays(&self) -> bool {
         matches!(self.env.schedule, Schedule::Adversarial(_))
     }
 
-    /// Whether the engine has pending copies.
+    /// Returns whether the engine has pending copies.
     #[inline]
     pub(super) fn has_copies(&self) -> bool {
         !self.copies.engine.is_empty()
@@ -26,7 +26,7 @@ impl Team<'_> {
     pub(super) fn arrive(&mut self, copy: &Pending) {
         let mut data = vec![0; copy.bytes];
         match &copy.from {
-            // The addresses were checked at issue; no memory is freed while a kernel runs.
+            // The addresses were checked at issue, and no memory is freed while a kernel runs.
             From::Global(address, read) => {
                 let _ = self.env.global.read(*address, &mut data[..*read]);
             }
@@ -36,7 +36,7 @@ impl Team<'_> {
         self.shared[copy.to..copy.to + copy.bytes].copy_from_slice(&data);
     }
 
-    /// Issues a thread's `cp.async`: it completes immediately, or when the thread waits.
+    /// Issues a thread's `cp.async`, which completes immediately, or when the thread waits.
     pub(super) fn send(&mut self, warp: usize, lane: usize, copy: Pending) {
         if self.delays() {
             let group = self.copies.group(warp, lane);
@@ -75,7 +75,7 @@ impl Team<'_> {
         ready.iter().for_each(|own| self.arrive(&own.copy));
     }
 
-    /// Issues a copy of the engine: it completes immediately, or later.
+    /// Issues a copy of the engine, which completes immediately, or later.
     pub(super) fn engage<O: Observer>(
         &mut self,
         at: &At<'_>,
@@ -95,7 +95,7 @@ impl Team<'_> {
         }
     }
 
-    /// Completes one random copy of the engine; returns whether there was one.
+    /// Completes one random copy of the engine. Returns whether there was one.
     pub(super) fn one_arrives<O: Observer>(
         &mut self,
         obs: &mut O,

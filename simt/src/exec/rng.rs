@@ -1,6 +1,7 @@
-//! Random numbers for schedules: small, seeded, the same on every platform.
+//! A small, seeded random number generator for schedules. Its numbers are the same on every
+//! platform.
 
-/// SplitMix64.
+/// The generator SplitMix64.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Rng(u64);
 
@@ -19,7 +20,7 @@ impl Rng {
         z ^ z >> 31
     }
 
-    /// A random number below `n`; `n` is not 0.
+    /// Returns a random number below `n`, which must not be 0.
     pub(super) fn below(&mut self, n: usize) -> usize {
         ((u128::from(self.next()) * n as u128) >> 64) as usize
     }

@@ -6,19 +6,22 @@ use crate::inst::{MbarOp, Op};
 use crate::observer::Observer;
 use crate::{Schedule, Trap};
 
-/// Instructions after which other warps run: lanes that spin must not block the lanes that they wait for.
+/// Number of instructions in a time slice, after which other warps run. Lanes that spin must not
+/// block the lanes that they wait for.
 const TURN: u32 = 1 << 14;
 
-/// Instructions after which a time slice may end early; divides [`TURN`].
+/// Number of instructions after which a time slice may end early; divides [`TURN`].
 const LOOK: u32 = 1 << 10;
 
-/// Time slices that a warp may spin before its lanes stop waiting for each other to converge.
+/// Number of time slices that a warp may spin before its lanes no longer wait for each other to
+/// converge.
 const SPINS: u32 = 16;
 
-/// Consecutive waits that may time out without progress before the warps count as deadlocked.
+/// Number of consecutive waits that may time out without progress. After that, the warps count as
+/// deadlocked.
 const MOST_VAIN_WAITS: u32 = 64;
 
-/// How a time slice of a team ends.
+/// The result of a time slice of a team.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Turn {
     /// All threads have exited.
@@ -30,7 +33,7 @@ pub(super) enum Turn {
 type Ran<T> = Result<T, Box<Trap>>;
 
 impl Team<'_> {
-    /// Runs about `quantum` instructions, or to the end.
+    /// Runs about `quantum` instructions, or fewer if the team ends or waits.
     pub(super) fn turn<O: Observer>(&mut self, quantum: u64, obs: &mut O) -> Ran<Turn> {
         let stop = self.executed.saturating_add(quantum);
         while !self.is_done() {
@@ -71,8 +74,8 @@ impl Team<'_> {
         Ok(Turn::Done)
     }
 
-    /// Whether lanes that wait to converge may run for the sake of a `.sync`. They may not if an
-    /// aligned barrier requires the whole warp: then the kernel is wrong.
+    /// Returns whether lanes that wait to converge may run so that a `.sync` can complete. They may
+    /// not if an aligned barrier requires the whole warp, because then the kernel is wrong.
     fn may_release(&self, w: usize) -> bool {
         let insts = &self.env.info.kernel.insts;
         let aligned = |s: &Split| match &insts[s.pc as usize].op {
@@ -82,8 +85,9 @@ impl Team<'_> {
         !self.warps[w].splits.iter().any(|s| matches!(s.state, State::Bar { .. }) && aligned(s))
     }
 
-    /// Releases lanes that wait to converge, so that the other lanes can continue. Lanes that are about
-    /// to exit may always be released, since no barrier waits for them.
+    /// Releases lanes that wait to converge, so that the other lanes can continue. Lanes that are
+    /// about to exit may always be released, because no barrier waits for them. Returns whether
+    /// lanes were released.
     fn let_go(&mut self, w: usize) -> bool {
         let insts = &self.env.info.kernel.insts;
         let exits = |pc: u32| matches!(insts[pc as usize].op, Op::Exit);
@@ -93,8 +97,9 @@ impl Team<'_> {
         }
     }
 
-    /// Lanes that spin may wait for a lane that holds a lock and waits for them to converge. That lane
-    /// runs only after very many time slices, and only in kernels with atomics: other loops may take that long.
+    /// Releases lanes that wait to converge if the others of the warp have spun for a long time:
+    /// the others may wait for a lock that a waiting lane holds. This happens only in kernels whose
+    /// blocks may communicate, because other loops may take that long.
     fn let_others_through(&mut self, w: usize, spun: u32) {
         let may = self.env.info.interleaved && self.may_release(w);
         let warp = &mut self.warps[w];
@@ -124,9 +129,10 @@ impl Team<'_> {
                 }
             }
             issued += 1;
-            // Checks now and then: a split that only waits for other blocks can stop early.
+            // This is checked at intervals, so that a split that only waits for other blocks stops
+            // early.
             if issued % LOOK == 1 && issued > LOOK && (issued > TURN || self.waits()) {
-                // To the end of the queue, behind the splits that are ready.
+                // The split goes to the end of the queue, behind the splits that are ready.
                 self.warps[w].splits.insert(0, Split { pc, mask, conv, state: State::Ready });
                 return Ok(issued - 1);
             }
@@ -185,7 +191,7 @@ impl Team<'_> {
         }
     }
 
-    /// Updates barriers after lanes began to wait.
+    /// Updates barriers after lanes have begun to wait.
     fn waited<O: Observer>(&mut self, w: usize, state: State, obs: &mut O) -> Ran<()> {
         match state {
             State::Sync { .. } => self.try_sync(w, obs),
@@ -200,13 +206,13 @@ impl Team<'_> {
         self.open_bars(block, obs).map_err(|(w, pc, fault)| self.trap(w, pc, fault))
     }
 
-    /// Updates barriers after lanes exited.
+    /// Updates barriers after lanes have exited.
     fn left<O: Observer>(&mut self, w: usize, obs: &mut O) -> Ran<()> {
         let block = self.warps[w].block;
         let warps = block * self.per_block()..(block + 1) * self.per_block();
         self.try_sync(w, obs);
         self.opened(w, obs)?;
-        // If a barrier opens because the last thread exited, it opens before its block ends.
+        // If a barrier opens because the last thread has exited, it opens before its block ends.
         self.open_cluster(obs);
         if self.warps[warps].iter().all(|warp| warp.live == 0) && !self.blocks[block].ended {
             self.blocks[block].ended = true;
@@ -216,8 +222,9 @@ impl Team<'_> {
         Ok(())
     }
 
-    /// Lanes exit while others of their warp do not, so an aligned barrier may wait in vain. Lanes
-    /// that exit under a guard at the same instruction do not count: they left together.
+    /// Records lanes that exit while other lanes of their warp continue, because an aligned barrier
+    /// may wait for them in vain. Lanes that exit under a guard do not count, because the other
+    /// lanes were at the same instruction.
     fn stray(&mut self, w: usize, pc: u32, gone: u32) {
         let warp = &mut self.warps[w];
         if warp.live & !gone != 0 && self.env.info.kernel.insts[pc as usize].guard.is_none() {
@@ -284,7 +291,8 @@ impl Team<'_> {
         Ok(())
     }
 
-    /// Runs a warp until it must wait; the lanes with the lowest program counter run first.
+    /// Runs a warp until it must wait, or for one time slice. The lanes with the lowest program
+    /// counter run first. Returns whether an instruction ran.
     fn run_min_pc<O: Observer>(&mut self, w: usize, obs: &mut O) -> Ran<bool> {
         for issued in 0..512 {
             let warp = &mut self.warps[w];
@@ -296,7 +304,8 @@ impl Team<'_> {
             let lanes = split.mask;
             self.issue_apart(w, s, lanes, obs)?;
         }
-        // Lanes that spin at a low counter would block the others for ever: each split gets one time slice.
+        // Lanes that spin at a low program counter would block the others for ever, so each split
+        // executes one instruction.
         for s in (0..self.warps[w].splits.len()).rev() {
             if let Some(split) = self.warps[w].splits.get(s).copied()
                 && split.state == State::Ready
@@ -307,9 +316,10 @@ impl Team<'_> {
         Ok(true)
     }
 
-    /// Runs some lanes of some warp ahead of all others, for a random number of instructions.
+    /// Runs some lanes of a random warp ahead of all others, for a random number of instructions.
+    /// Returns whether a warp could run.
     fn run_adversarial<O: Observer>(&mut self, obs: &mut O) -> Ran<bool> {
-        // Now and then, a copy completes early.
+        // At random times, a copy completes early.
         if self.has_copies() && self.rng.next() & 63 == 0 {
             self.one_arrives(obs)?;
         }
@@ -326,7 +336,7 @@ impl Team<'_> {
         let s = ready[self.rng.below(ready.len())];
         let mask = self.warps[w].splits[s].mask;
         let roll = self.rng.next();
-        // All lanes of the split, one of them, or any subset.
+        // Either all lanes of the split run, or one of them, or any subset.
         let lanes = match roll & 3 {
             0 | 1 => mask,
             2 => {
@@ -342,7 +352,7 @@ impl Team<'_> {
                 some => some,
             },
         };
-        // One instruction, a few, or up to the next `.sync`.
+        // They run for one instruction, for a few, or up to the next `.sync`.
         let burst = match roll >> 2 & 3 {
             0 => 1,
             1 => 1 + (roll >> 8 & 7),
@@ -352,7 +362,8 @@ impl Team<'_> {
         self.issue_apart(w, s, lanes, obs)?;
         for _ in 1..burst {
             let warp = &self.warps[w];
-            // The lanes were moved to the end of the list; if they diverge, only one split goes on.
+            // The lanes were moved to the end of the list. If they diverge, only one split
+            // continues.
             let Some(s) = warp.splits.iter().rposition(|s| {
                 s.state == State::Ready && s.mask & lanes != 0 && s.mask & !lanes == 0
             }) else {
@@ -367,8 +378,9 @@ impl Team<'_> {
         Ok(true)
     }
 
-    /// No thread can run: `mbarrier.try_wait` may return false after a while, and now does.
-    /// Returns whether a wait ended. If waits only repeat without progress, it is a deadlock.
+    /// Ends all `mbarrier.try_wait`s with `false`, which PTX allows after some time. Called when no
+    /// thread can run. Returns whether a wait ended. If waits have only repeated without progress,
+    /// ends none of them, because that is a deadlock.
     fn give_up_waits(&mut self) -> bool {
         self.vain_waits += 1;
         if self.vain_waits > MOST_VAIN_WAITS {

@@ -6,7 +6,8 @@ use crate::inst::{Dst, Special};
 use crate::observer::thread_of;
 
 impl Team<'_> {
-    /// Writes a special register to a register; most have the same value in all lanes.
+    /// Copies a special register to a register. Most special registers have the same value in all
+    /// lanes.
     pub(super) fn put_special(&mut self, w: usize, active: u32, dst: Dst, special: Special) {
         use Special::*;
         if let (Dst::W(_), Tid(0), true) = (dst, special, self.env.info.block[1..] == [1, 1]) {
@@ -29,7 +30,7 @@ impl Team<'_> {
         }
     }
 
-    /// The value of a special register for one lane.
+    /// Returns the value of a special register for one lane.
     pub(super) fn special(&self, w: usize, lane: usize, special: Special) -> u64 {
         let info = &self.env.info;
         let warp = &self.warps[w];
@@ -37,7 +38,7 @@ impl Team<'_> {
         let bit = 1u32 << lane;
         let axis = |v: [u32; 3], i: u8| u64::from(v[i as usize]);
         let over = |a: [u32; 3], b: [u32; 3], i: u8| u64::from(a[i as usize] / b[i as usize]);
-        // The clock counts instructions: monotonic, and the same in each run.
+        // The clock counts instructions, so it is monotonic, and the same in each run.
         let clock = self.executed;
         match special {
             Special::Tid(i) => axis(thread_of(info.block, warp.index * 32 + lane as u32), i),
@@ -74,7 +75,7 @@ impl Team<'_> {
             }
             Special::AggrSmemSize | Special::ReservedCap => info.reserved().end.into(),
             Special::ReservedBegin => info.reserved().start.into(),
-            // The size that cooperative groups may expect, and that the tested GPUs report.
+            // Cooperative groups may expect this size, and the tested GPUs report it.
             Special::ReservedEnd => (info.reserved().start + 288).into(),
             Special::Module(offset) => self.env.module_base.wrapping_add(offset),
         }

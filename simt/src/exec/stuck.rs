@@ -1,4 +1,4 @@
-//! Reports on deadlocks and endless loops: where threads wait, and which loop repeats.
+//! Reports on deadlocks and endless loops. They show where threads wait, and which loop repeats.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use crate::observer::Observer;
 use crate::place::count;
 use crate::{Trap, TrapKind};
 
-/// Instructions that are sampled to find the loop.
+/// Number of instructions that are sampled to find the loop.
 const SAMPLE: u64 = 1 << 15;
 
 /// Threads that wait at one instruction.
@@ -27,16 +27,17 @@ impl Team<'_> {
             return Ok(());
         }
         let budget = self.env.block_budget;
-        let spent = format!("a block may execute {budget} warp instructions, and this one did");
+        let spent = format!("the block has executed its budget of {budget} warp instructions");
         Err(self.endless(&spent, obs))
     }
 
-    /// The trap of a launch that does not end, with the loop that it executes.
+    /// Returns the trap for a launch that does not end, with the loop that it executes.
     #[cold]
     pub(super) fn endless<O: Observer>(&mut self, what: &str, obs: &mut O) -> Box<Trap> {
         self.sample = Some(Sample::default());
-        // The kernel's results no longer matter. Its observer stays attached, because a second observer
-        // type would compile the whole interpreter again, and double a page's download.
+        // The kernel's results no longer matter. Its observer stays attached, because for a second
+        // observer type the whole interpreter would be compiled again, which would double the
+        // download of a page.
         let _ = self.turn(SAMPLE, obs);
         let sample = self.sample.clone().unwrap_or_default();
         let (env, kernel) = (self.env, self.env.info.kernel);
@@ -85,7 +86,7 @@ impl Team<'_> {
         }
     }
 
-    /// The trap of resident blocks that wait for blocks that do not fit on the device.
+    /// Returns the trap for resident blocks that wait for blocks that do not fit on the device.
     #[cold]
     pub(super) fn crowded<O: Observer>(
         &mut self,
@@ -99,8 +100,8 @@ impl Team<'_> {
         trap.kind = TrapKind::Deadlock;
         trap.detail = format!(
             "the resident blocks wait for blocks that are not resident: the simulated GPU ({}, {}) \
-             holds {room} of the {} of {} at once; launch no more than fit, as a cooperative launch \
-             ensures, or let no block wait for a later one",
+             holds {room} of the {} of {} at once; launch no more than fit, as a cooperative \
+             launch ensures, or let no block wait for a later one",
             config.arch,
             count(sms.into(), "multiprocessor"),
             count(blocks, "block"),
@@ -109,7 +110,7 @@ impl Team<'_> {
         trap
     }
 
-    /// The trap when no thread can run, with the places where threads wait.
+    /// Returns the trap for a team in which no thread can run, with the places where threads wait.
     #[cold]
     pub(super) fn stuck(&self) -> Box<Trap> {
         let insts = &self.env.info.kernel.insts;
@@ -163,7 +164,7 @@ impl Team<'_> {
         self.trap(w, split.pc, Fault::new(kind, lane, format!("{}: {cure}", list(&parts))))
     }
 
-    /// The fault of a barrier that opened although lanes of a warp had exited elsewhere.
+    /// Returns the fault for a barrier that opened although lanes of a warp had exited elsewhere.
     #[cold]
     pub(super) fn strayed(&self, split: &Split, block: usize) -> Fault {
         let of = self.warps.iter().filter(|warp| warp.block == block);
@@ -175,8 +176,8 @@ impl Team<'_> {
         Fault::new(TrapKind::DivergentBarrier, split.mask.trailing_zeros() as usize, detail)
     }
 
-    /// Describes threads that do not reach an instruction: those that returned, and those that wait
-    /// further on.
+    /// Describes the threads that do not reach an instruction: those that returned, and those that
+    /// wait at a later point.
     fn absent(&self, pc: u32) -> Vec<String> {
         let info = &self.env.info;
         let insts = &info.kernel.insts;
@@ -197,7 +198,7 @@ impl Team<'_> {
         }
         let mut parts = Vec::new();
         if returned != 0 {
-            // Exits before the barrier.
+            // The lines of the exits before the barrier.
             let mut lines: Vec<String> = (0..pc)
                 .filter(|at| match insts[*at as usize].op {
                     Op::Branch(target) => exits(target),
@@ -234,13 +235,15 @@ impl Team<'_> {
 
 const WARP_WIDE: &str = "a warp-wide operation";
 
-const ALL_NAMED_MUST_COME: &str = "a warp-wide operation waits for every lane that its mask names; name those \
-                                   that come to it, or move it out of the condition";
+const ALL_NAMED_MUST_COME: &str = "a warp-wide operation waits for every lane in its mask; put \
+                                   only the lanes that reach it in the mask, or move it out of \
+                                   the condition";
 
-pub(super) const ALL_MUST_COME: &str = "every thread of the block has to reach a `__syncthreads()`; put the \
-                             condition around the work, not around the barrier";
+pub(super) const ALL_MUST_COME: &str = "every thread of the block has to reach a \
+                                        `__syncthreads()`; put the condition around the work, not \
+                                        around the barrier";
 
-/// `a, b and c`
+/// Joins the parts to `a, b and c`.
 fn list(parts: &[String]) -> String {
     match parts {
         [head @ .., last] if !head.is_empty() => format!("{} and {last}", head.join(", ")),
@@ -248,15 +251,16 @@ fn list(parts: &[String]) -> String {
     }
 }
 
-/// The time budget: whether a block has ended since the last check.
+/// Checks the time budget: whether a block has ended lately.
 #[derive(Default)]
 pub(super) struct Watch {
-    /// The time of the last check at which a block had ended, and how many had.
+    /// The time of the last check at which more blocks had ended than before, and their number.
     since: Option<(Instant, u64)>,
 }
 
 impl Watch {
-    /// Called after many instructions of one team.
+    /// Fails if no block has ended for longer than the configured patience. Called after many
+    /// instructions of one team.
     pub(super) fn check<O: Observer>(
         &mut self,
         team: &mut Team<'_>,

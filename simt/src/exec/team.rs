@@ -1,4 +1,4 @@
-//! A team: the blocks of one cluster, usually one block.
+//! A team, which consists of the blocks of one cluster; usually, that is one block.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,7 @@ pub(super) struct Bar {
     pub(super) count: Option<u32>,
     pub(super) aligned: bool,
     pub(super) active: bool,
-    /// For `bar.red`: how many predicates hold, and how many were counted.
+    /// For `bar.red`: the number of predicates that hold, and the number that were counted.
     pub(super) held: u32,
     pub(super) asked: u32,
 }
@@ -36,7 +36,8 @@ pub(super) struct BlockState {
     pub(super) ended: bool,
 }
 
-/// The number of instructions that each warp of each block ran while sampling, and which.
+/// The number of instructions that each warp of each block executed while it was sampled, and the
+/// set of these instructions.
 #[derive(Clone, Default)]
 pub(super) struct Sample {
     pub(super) warps: BTreeMap<(u64, u32), (u64, BTreeSet<u32>)>,
@@ -55,29 +56,29 @@ pub(super) struct Team<'e> {
     pub(super) mbarriers: Mbarriers,
     /// Lanes at the cluster barrier, for each warp.
     pub(super) cluster_arrived: Vec<u32>,
-    /// Warp instructions so far.
+    /// Number of warp instructions executed so far.
     pub(super) executed: u64,
     pub(super) rng: Rng,
-    /// Waits at `mbarrier`s that timed out since an `mbarrier` last changed.
+    /// Number of rounds in which waits at `mbarrier`s timed out since an `mbarrier` last changed.
     pub(super) vain_waits: u32,
-    /// The sampled instructions, once the team runs only to show its loop.
+    /// The sampled instructions, if the team runs only to find its loop.
     pub(super) sample: Option<Sample>,
     pub(super) copies: Copies,
-    /// The instruction counts at which it last made progress, and at which it last polled. Rereading a
-    /// polled address is not progress.
+    /// The instruction counts at which the team last made progress, and at which it last polled.
+    /// Rereading a polled address is not progress.
     pub(super) moved: u64,
     pub(super) looked: u64,
-    /// The last addresses that it polled.
+    /// The last addresses that the team polled.
     pub(super) polled: [u64; POLLED],
     /// The tracked registers, if the observer tracks them and the kernel has any.
     pub(super) flow: Option<&'e Flow>,
     pub(super) tails: &'e Tails,
 }
 
-/// Instructions without progress after which a block counts as waiting.
+/// Number of instructions without progress after which a block counts as waiting.
 pub(super) const QUIET: u64 = 1 << 11;
 
-/// Addresses that a block may poll in turn while it waits for others.
+/// Number of addresses that a block may poll in turn while it waits for others.
 pub(super) const POLLED: usize = 64;
 
 impl<'e> Team<'e> {
@@ -104,7 +105,7 @@ impl<'e> Team<'e> {
         }
     }
 
-    /// Whether it has only polled for a while.
+    /// Returns whether the team has only polled lately.
     pub(super) fn waits(&self) -> bool {
         self.executed - self.moved >= QUIET && self.executed - self.looked < QUIET
     }
@@ -115,7 +116,8 @@ impl<'e> Team<'e> {
         self.moved = self.executed;
     }
 
-    /// Records a read of an address that others may change; one that was not polled lately is progress.
+    /// Records a read of an address that other threads may change. If the address was not polled
+    /// lately, the read is progress.
     #[cold]
     pub(super) fn looks(&mut self, address: u64) {
         self.looked = self.executed;
@@ -126,7 +128,7 @@ impl<'e> Team<'e> {
         }
     }
 
-    /// Prepares the team for a cluster, reusing the memory of the previous one.
+    /// Prepares the team for a cluster, and reuses the memory of the previous one.
     pub(super) fn start<O: Observer>(&mut self, cluster: u64, obs: &mut O) {
         let info = &self.env.info;
         let size: u32 = info.cluster.iter().product();

@@ -1,7 +1,8 @@
-//! Registers without a value, lane by lane.
+//! Tracks registers without a value, lane by lane.
 //!
-//! Only kernels with a [`Flow`] use this, and only for the instructions that it names. A result that is
-//! computed from a register without a value has no value; an operand that is not selected is not used.
+//! Only kernels with a [`Flow`] are tracked, and only in the instructions that it lists. A result
+//! that is computed from a register without a value has no value. An operand that is not selected
+//! does not count as used.
 
 use super::team::Team;
 use super::warp::{Unset, each};
@@ -9,7 +10,7 @@ use crate::flow::{Flow, read, written};
 use crate::inst::{Alu, Bool, Dst, F, Op, Role, Src, Sync, Window};
 use crate::observer::{At, Observer, Space};
 
-/// All bytes of a register of this width.
+/// Returns a mask of all bytes of a destination register.
 fn whole(dst: Dst) -> u8 {
     match dst {
         Dst::W(_) => 0x0f,
@@ -19,7 +20,7 @@ fn whole(dst: Dst) -> u8 {
 }
 
 impl Team<'_> {
-    /// Starts a warp: registers that some path leaves unset have no value.
+    /// Marks the registers that some path leaves unset as without a value, in all warps.
     pub(super) fn begin_unset(&mut self, flow: &Flow) {
         for warp in &mut self.warps {
             for reg in &flow.unset {
@@ -29,7 +30,7 @@ impl Team<'_> {
         }
     }
 
-    /// Applies an instruction to registers without a value; called before it runs.
+    /// Applies an instruction to the registers without a value. Called before the instruction runs.
     #[inline(never)]
     pub(super) fn unset<O: Observer>(
         &mut self,
@@ -63,7 +64,8 @@ impl Team<'_> {
             }
         }
         if let Op::Store { memory, srcs } = &inst.op {
-            // A variable of the thread that the compiler keeps in memory: storing it is no use of it.
+            // The compiler keeps a variable of the thread in local memory. This store is not a use
+            // of the variable.
             if memory.window == Window::Local {
                 return;
             }
@@ -76,7 +78,7 @@ impl Team<'_> {
             return;
         }
         if matches!(&inst.op, Op::Sync { op, .. } if matches!(**op, Sync::Shuffle { .. })) {
-            // Its result is known when all lanes have arrived.
+            // The result of a shuffle is known only when all lanes have arrived.
             return;
         }
         for (i, dst) in dsts.into_iter().enumerate() {
@@ -103,7 +105,7 @@ impl Team<'_> {
         }
     }
 
-    /// The bytes of a result that have no value.
+    /// Returns the bytes of a result that have no value.
     fn computed(
         &self,
         w: usize,
@@ -153,7 +155,8 @@ impl Team<'_> {
         }
     }
 
-    /// The same for arithmetic that copies bytes, or that does not depend on all of them.
+    /// Does the same for arithmetic that copies bytes, or that does not depend on all of them;
+    /// `None` for other arithmetic.
     fn of_alu(&self, w: usize, active: u32, alu: &Alu, src: &[Src; 4], dst: Dst) -> Option<Unset> {
         let regs = &self.warps[w].regs;
         let [a, b] = [src[0], src[1]].map(|src| regs.unset(src, active));
@@ -182,7 +185,7 @@ impl Team<'_> {
                     p == 0 && (a.loaded || a.bytes == [0; 32]) && (b.loaded || b.bytes == [0; 32]);
             }
             F::And | F::Or => {
-                // A byte of zeros determines the result of `and`, a byte of ones that of `or`.
+                // A byte of zeros determines the result of `and`; a byte of ones, that of `or`.
                 let decides = if alu.f == F::And { 0 } else { 0xff };
                 each(active, |i| {
                     let (x, y) = (self.lane(w, i, src[0]), self.lane(w, i, src[1]));
@@ -210,14 +213,14 @@ impl Team<'_> {
         Some(out)
     }
 
-    /// The bytes without a value of a shuffle's operand, in the lanes of `mask`.
+    /// Collects the bytes without a value in a shuffle's operand, for the lanes of `mask`.
     pub(super) fn shuffled(&self, w: usize, mask: u32, src: Src, into: &mut Unset) {
         let unset = self.warps[w].regs.unset(src, mask);
         each(mask, |i| into.bytes[i] = unset.bytes[i]);
         into.loaded &= unset.loaded || unset.bytes == [0; 32];
     }
 
-    /// The result of a shuffle lacks the bytes that the source lanes lack.
+    /// Marks the bytes of a shuffle's result that have no value in the source lanes.
     pub(super) fn put_shuffled(&mut self, w: usize, mask: u32, dsts: [Dst; 2], new: &Unset) {
         let regs = &mut self.warps[w].regs;
         for (dst, new) in dsts.into_iter().zip([new, &Unset::NONE]) {
@@ -227,7 +230,8 @@ impl Team<'_> {
         }
     }
 
-    /// A load has read bytes without a value, in each lane from its address on.
+    /// Marks the registers into which a load has read bytes without a value. `missing` has, for
+    /// each lane, a bit for each byte from its address on.
     #[cold]
     pub(super) fn loaded_unset(
         &mut self,
@@ -248,7 +252,7 @@ impl Team<'_> {
         }
     }
 
-    /// A store writes bytes without a value: memory then has no value there.
+    /// Reports a store of bytes without a value, which leaves memory without a value there.
     #[cold]
     pub(super) fn stored_unset<O: Observer>(
         &self,
@@ -269,7 +273,7 @@ impl Team<'_> {
     }
 }
 
-/// Lanes in which a predicate has no value: neither operand determines it.
+/// Returns the lanes in which a predicate has no value, because neither operand determines it.
 fn decided(op: Bool, (ua, a): (u32, u32), (ub, b): (u32, u32)) -> u32 {
     let open = |value: u32| match op {
         Bool::And => value,

@@ -1,16 +1,16 @@
-//! A warp: its registers, and the program counters of its lanes.
+//! A warp, with its registers, and the program counters of its lanes.
 
 use crate::alu::fast::{Doubles, Words};
 use crate::flow::{Reg, read};
 use crate::inst::{Dst, NOWHERE, Src};
 use rustc_hash::FxHashMap;
 
-/// No convergence barrier.
+/// The index that stands for no convergence barrier.
 pub(super) const NONE: u32 = u32::MAX;
-/// All lanes.
+/// The mask of all lanes.
 pub(super) const FULL: u32 = u32::MAX;
 
-/// Why lanes do not run.
+/// The state of lanes: ready, or the reason why they wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     /// They can run.
@@ -27,17 +27,17 @@ pub(super) enum State {
 
 /// The effect of an instruction on the control flow of its lanes.
 pub(super) enum Flow {
-    /// They continue.
+    /// All lanes continue.
     Next,
-    /// All jump.
+    /// All lanes jump to this instruction.
     Jump(u32),
-    /// These jump, the others fall through.
+    /// These lanes jump, and the others fall through.
     Part(u32),
-    /// These exit, the others continue.
+    /// These lanes exit, and the others continue.
     Exit(u32),
-    /// These wait, the others continue.
+    /// These lanes wait, and the others continue.
     Wait(u32, State),
-    /// Nothing was executed: these lanes must run on their own first.
+    /// The instruction was not executed. These lanes must execute it on their own first.
     Only(u32),
 }
 
@@ -51,7 +51,7 @@ pub(super) struct Split {
     pub(super) state: State,
 }
 
-/// A convergence barrier: lanes that diverged meet again at `pc`.
+/// A convergence barrier: lanes that diverged meet again at the instruction `pc`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Conv {
     /// The instruction at which they diverged.
@@ -62,7 +62,7 @@ pub(super) struct Conv {
     pub(super) arrived: u32,
 }
 
-/// Registers: planes of 32 lanes.
+/// Registers, in planes of 32 lanes.
 #[derive(Debug, Default)]
 pub(super) struct Regs {
     pub(super) w: Vec<Words>,
@@ -83,7 +83,7 @@ impl Regs {
         self.unset.clear();
     }
 
-    /// Lanes for which a predicate holds.
+    /// Returns the lanes for which a predicate holds.
     #[inline]
     pub(super) fn pred(&self, src: Src) -> u32 {
         match src {
@@ -157,12 +157,12 @@ pub(super) struct Warp {
     pub(super) live: u32,
     /// Lanes that exited while others of the warp continued.
     pub(super) strayed: u32,
-    /// How often each lane has reached each [tail](crate::tails::Tails).
+    /// The number of times that each lane has reached each [tail](crate::tails::Tails).
     pub(super) passed: FxHashMap<u16, [u32; 32]>,
     pub(super) splits: Vec<Split>,
     pub(super) convs: Vec<Conv>,
     free: Vec<u32>,
-    /// Consecutive time slices of spinning only.
+    /// Number of instructions in consecutive time slices of spinning.
     pub(super) spun: u32,
     pub(super) regs: Regs,
     /// Local memory, lane by lane.
@@ -194,7 +194,8 @@ impl Warp {
         self.splits.iter().any(|s| s.state == State::Ready)
     }
 
-    /// A barrier for lanes that diverge at the first place and meet at the second.
+    /// Creates a convergence barrier for lanes that diverge at the instruction `from` and meet at
+    /// `pc`. Returns its index.
     pub(super) fn new_conv(&mut self, members: u32, [from, pc]: [u32; 2], parent: u32) -> u32 {
         let conv = Conv { from, pc, parent, members, arrived: 0 };
         match self.free.pop() {
@@ -209,8 +210,8 @@ impl Warp {
         }
     }
 
-    /// Divides a split at a branch that the lanes `taken` take; the sides meet at `join`. Returns the side
-    /// that runs first.
+    /// Divides a split at a branch that the lanes `taken` take. The two sides meet at `join`.
+    /// Returns the side that runs first.
     pub(super) fn part(&mut self, split: Split, taken: u32, target: u32, join: u32) -> Split {
         let Split { pc, mask, mut conv, state } = split;
         let known = conv != NONE && self.convs[conv as usize].pc == join;
@@ -219,7 +220,7 @@ impl Warp {
         }
         let taken = Split { pc: target, mask: taken, conv, state };
         let falls = Split { pc: pc + 1, mask: mask & !taken.mask, conv, state };
-        // A side that is at the meeting point has arrived.
+        // A side that is already at the meeting point has arrived.
         if taken.pc == join {
             self.convs[conv as usize].arrived |= taken.mask;
             falls
@@ -232,7 +233,8 @@ impl Warp {
         }
     }
 
-    /// Opens a barrier at which all remaining lanes have arrived. They continue as one split.
+    /// Opens a convergence barrier if all its remaining lanes have arrived. They continue as one
+    /// split.
     pub(super) fn open_if_complete(&mut self, i: u32) -> Option<Split> {
         let conv = self.convs[i as usize];
         if conv.members != conv.arrived {
@@ -247,7 +249,7 @@ impl Warp {
         })
     }
 
-    /// Lanes exit: barriers no longer wait for them.
+    /// Removes lanes that exit, so that convergence barriers no longer wait for them.
     pub(super) fn leave(&mut self, mask: u32, mut conv: u32) {
         self.live &= !mask;
         while conv != NONE {
@@ -260,13 +262,13 @@ impl Warp {
         }
     }
 
-    /// No lane is ready, but some wait at convergence barriers for lanes that a `.sync` blocks. Releases
-    /// them, since the `.sync` may be waiting for them.
+    /// Releases lanes that wait at a convergence barrier for lanes that a `.sync` blocks, because
+    /// the `.sync` may wait for them. Returns whether there were any.
     pub(super) fn release(&mut self) -> bool {
         self.release_at(|_| true)
     }
 
-    /// The same for lanes that wait at instructions of a kind.
+    /// Does the same for lanes that wait at instructions for which `here` holds.
     pub(super) fn release_at(&mut self, here: impl Fn(u32) -> bool) -> bool {
         let waiting = |c: &Conv| c.arrived != 0 && c.members & c.arrived != 0 && here(c.pc);
         let innermost = (0..self.convs.len())
@@ -305,7 +307,8 @@ impl Warp {
     }
 }
 
-/// The bytes of a register that have no value, and whether they were loaded (then they may be stored).
+/// The bytes of a register that have no value, and whether they were loaded. Bytes that were loaded
+/// may be stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Unset {
     pub(super) bytes: [u8; 32],
@@ -315,7 +318,7 @@ pub(super) struct Unset {
 impl Unset {
     pub(super) const NONE: Unset = Unset { bytes: [0; 32], loaded: true };
 
-    /// Lanes in which one of these bytes has no value.
+    /// Returns the lanes in which one of these bytes has no value.
     pub(super) fn lanes(&self, bytes: u8) -> u32 {
         (0..32).fold(0, |all, i| all | u32::from(self.bytes[i] & bytes != 0) << i)
     }
@@ -335,7 +338,8 @@ impl Regs {
         out
     }
 
-    /// In these lanes of a register, marks these bytes as without a value, and the others as with one.
+    /// Marks the bytes of `new` in the lanes `active` of a register as without a value, and all
+    /// other bytes of these lanes as with a value.
     pub(super) fn set_unset(&mut self, reg: Reg, active: u32, new: &Unset) {
         if new.bytes == [0; 32] {
             let Some(old) = self.unset.get_mut(&reg) else { return };

@@ -1,6 +1,6 @@
-//! Marks the bytes that hold a value.
+//! A bit set that marks the bytes of memory that hold a value.
 
-/// One bit per byte.
+/// A set of bytes, with one bit for each byte.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Bits(Vec<u64>);
 
@@ -25,30 +25,30 @@ impl Bits {
         });
     }
 
-    /// Clears this many bits.
+    /// Resizes the set to `bytes` bytes, and clears all bits.
     pub(super) fn reset(&mut self, bytes: u64) {
         self.0.clear();
         self.0.resize(bytes.div_ceil(64) as usize, 0);
     }
 
-    /// Reads a 64-bit word of bits.
+    /// Returns a 64-bit word of bits, or 0 beyond the end.
     pub(super) fn word(&self, word: u64) -> u64 {
         self.0.get(word as usize).copied().unwrap_or(0)
     }
 
-    /// Sets bits of a 64-bit word.
+    /// Sets the bits of `mask` in a 64-bit word. Does nothing beyond the end.
     pub(super) fn set_word(&mut self, word: u64, mask: u64) {
         if let Some(w) = self.0.get_mut(word as usize) {
             *w |= mask;
         }
     }
 
-    /// Marks all bytes, for memory that is known to hold values.
+    /// Creates a set with all bytes marked, for memory that is known to hold values.
     pub(super) fn full(bytes: u64) -> Bits {
         Bits(vec![u64::MAX; bytes.div_ceil(64) as usize])
     }
 
-    /// The first byte of a range that is not marked.
+    /// Returns the first byte of a range that is not marked.
     pub(super) fn first_clear(&self, from: u64, bytes: u64) -> Option<u64> {
         let mut clear = None;
         for_words(from, bytes, |word, mask| {
@@ -61,7 +61,8 @@ impl Bits {
     }
 }
 
-/// Visits the 64-bit words that a range of bits overlaps, with a mask of the range in each.
+/// Calls `f` with the index of each 64-bit word that a range of bits overlaps, and with a mask of
+/// the bits of that word that are in the range.
 #[inline]
 pub(super) fn for_words(from: u64, bytes: u64, mut f: impl FnMut(u64, u64)) {
     let (mut at, end) = (from, from + bytes);

@@ -1,4 +1,4 @@
-//! The result of a check: one fault, the places that cause it, and its number of occurrences.
+//! The result of a check: one fault, the places that cause it, and the number of its occurrences.
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
@@ -10,19 +10,20 @@ use crate::place;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Fault {
-    /// Two unordered accesses to one address, at least one of them a write, and at least one of them weak.
+    /// Two unordered accesses to one address. At least one of them is a write, and at least one of
+    /// them is weak.
     DataRace,
-    /// Two unordered volatile accesses to one address, at least one of them a write. PTX defines the
-    /// value of each, but not their order.
+    /// Two unordered volatile accesses to one address, at least one of them a write. PTX defines
+    /// the value of each access, but not their order.
     UnorderedVolatile,
-    /// Lanes of one warp store the same value to one address in one instruction: the result does not
-    /// depend on which lane is last.
+    /// A store of the same value to one address by several lanes in one instruction. The result
+    /// does not depend on which lane stores last.
     SameValue,
     /// A read of memory that was never written.
     Uninitialised,
-    /// A use of a variable without a value in that thread.
+    /// A use of a variable that has no value in the thread that uses it.
     Unset,
-    /// An address beyond every allocation.
+    /// An address that no live allocation, window or variable covers.
     OutOfBounds,
     /// An address in memory that was freed.
     UseAfterFree,
@@ -32,7 +33,7 @@ pub enum Fault {
     ReadOnly,
     /// A barrier that some lanes of a warp reach and others do not.
     DivergentBarrier,
-    /// A member mask that omits a lane which executes, or names a lane that never arrives.
+    /// A member mask that omits an executing lane, or that names a lane that never arrives.
     BadMask,
     /// A shuffle from a lane that does not take part.
     BadLane,
@@ -44,23 +45,24 @@ pub enum Fault {
     Assert,
     /// A non-coherent read (`ld.global.nc`) of memory that the same launch writes.
     StaleRead,
-    /// A copy engine's access to memory that threads wrote, without a proxy fence in between.
+    /// An access by the copy engine to memory that threads wrote, without a proxy fence in between.
     ProxyFence,
-    /// Threads that return before a barrier that other threads of their warp reach: a note, since sm_70 allows it.
+    /// A return of threads before a barrier that other threads of their warp reach. This is a note,
+    /// because GPUs from sm_70 on allow it.
     EarlyReturn,
-    /// A launch found state that the previous launch had changed and not reset.
+    /// State that the previous launch changed and did not reset.
     LeftBehind,
 }
 
 impl Fault {
-    /// A short name, as reports print it.
+    /// Returns the short name that reports print.
     pub fn name(self) -> &'static str {
         match self {
             Fault::DataRace => "data race",
             Fault::UnorderedVolatile => "unordered volatile pair",
             Fault::SameValue => "same value stored twice",
-            Fault::Uninitialised => "read of uninitialised memory",
-            Fault::Unset => "use of an uninitialised variable",
+            Fault::Uninitialised => "read of uninitialized memory",
+            Fault::Unset => "use of an uninitialized variable",
             Fault::OutOfBounds => "out of bounds",
             Fault::UseAfterFree => "use after free",
             Fault::Misaligned => "misaligned address",
@@ -90,14 +92,14 @@ pub struct Site {
     pub line: u32,
     /// Line of the PTX.
     pub ptx_line: u32,
-    /// The instruction as the PTX has it.
+    /// The instruction, as written in the PTX.
     pub text: String,
     /// The kind of access: `write`, `volatile read`, `atomic write` and so on.
     pub what: &'static str,
 }
 
 impl Site {
-    /// The thread, with its block if that distinguishes it from the other one.
+    /// Names the thread; if `with_block` is set, also its block.
     fn who(&self, with_block: bool) -> String {
         let thread = place::thread(self.thread);
         if with_block { format!("{thread} of {}", place::block(self.block)) } else { thread }
@@ -107,7 +109,7 @@ impl Site {
         place::line(self.line, self.ptx_line)
     }
 
-    /// The access as a verb in the third person, and as an infinitive.
+    /// Returns a verb for the access, in the third person and in the infinitive.
     fn verbs(&self) -> (&'static str, &'static str) {
         match self.what {
             "write" => ("writes", "write"),
@@ -121,16 +123,16 @@ impl Site {
     }
 }
 
-/// A fault and its first example. It is listed once, even if many launches show it.
+/// A fault and its first example. A fault is listed once, even if it occurs in many launches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// The class.
+    /// Class of the fault.
     pub fault: Fault,
     /// Name of the entry.
     pub entry: String,
-    /// Number of the first launch that showed it, from 1.
+    /// Number of the first launch in which the fault occurred, from 1.
     pub launch: u64,
-    /// Number of launches that showed it.
+    /// Number of launches in which the fault occurred.
     pub launches: u64,
     /// The state space of the address; `None` if no memory is involved.
     pub space: Option<Space>,
@@ -140,26 +142,26 @@ pub struct Finding {
     pub place: String,
     /// The accesses: two for a race, the earlier one first.
     pub sites: Vec<Site>,
-    /// Source lines of all pairs (or places) that showed it, those of the example first; 0
-    /// if the PTX has none.
+    /// Source lines of all pairs of instructions (or single instructions) that showed the fault,
+    /// those of the example first. A line is 0 if the PTX has none.
     pub lines: Vec<Vec<u32>>,
     /// Details; for a trap, its whole message.
     pub detail: String,
-    /// How to fix it.
+    /// The remedy.
     pub cure: String,
-    /// Number of pairs of instructions (or of instructions) that showed it.
+    /// Number of pairs of instructions (or single instructions) that showed the fault.
     pub places: u64,
-    /// Number of accesses (lanes) that showed it.
+    /// Number of accesses (lanes) that showed the fault.
     pub times: u64,
 }
 
 impl Finding {
-    /// The fault and its cure, in one sentence.
+    /// Describes the fault and its cure in one sentence.
     pub fn sentence(&self) -> String {
         let what = match self.sites.as_slice() {
             [read, write] if self.fault == Fault::StaleRead => format!(
-                "{} reads {} at {} as memory that no thread writes (`ld.global.nc`), and {} writes it \
-                 at {} in the same launch",
+                "{} reads {} at {} with a non-coherent load (`ld.global.nc`), but {} writes it at \
+                 {} in the same launch",
                 read.who(read.block != write.block),
                 self.place,
                 read.at(),
@@ -167,7 +169,7 @@ impl Finding {
                 write.at()
             ),
             [write, copy] if self.fault == Fault::ProxyFence => format!(
-                "{} starts a copy of {} at {}, which {} wrote at {}, and no proxy fence makes the \
+                "{} starts a copy of {} at {}, which {} wrote at {}, but no proxy fence makes the \
                  write visible to the copy engine",
                 copy.who(false),
                 self.place,
@@ -178,8 +180,11 @@ impl Finding {
             [a, b] => {
                 let apart = a.block != b.block;
                 let ((_, may), (does, _)) = (a.verbs(), b.verbs());
-                let there =
-                    if a.at() == b.at() { "there too".into() } else { format!("at {}", a.at()) };
+                let there = if a.at() == b.at() {
+                    "at the same line".into()
+                } else {
+                    format!("at {}", a.at())
+                };
                 format!(
                     "{} {does} {} at {} while {} may still {may} it {there}",
                     b.who(apart),
@@ -203,7 +208,7 @@ impl Finding {
         if self.cure.is_empty() { what } else { format!("{what}: {}", self.cure) }
     }
 
-    /// The class of fault, its place and its number of occurrences.
+    /// Describes the class of the fault, its place and the number of its occurrences.
     pub fn details(&self) -> String {
         let mut out = format!("{} in `{}`", self.fault.name(), self.entry);
         if let Some(first) = self.sites.first() {

@@ -1,5 +1,5 @@
-//! The findings of a check: each fault once, even if several launches, blocks or instructions of the
-//! same lines show it.
+//! The findings of a check. Each fault is listed once, even if several launches, blocks or
+//! instructions of the same lines show it.
 
 use rustc_hash::FxHashMap;
 
@@ -7,13 +7,15 @@ use super::finding::{Fault, Finding, Site};
 use crate::Trap;
 use crate::model::Space;
 
-/// The instructions that show a fault; the same one twice if it is a single one.
+/// The class of a fault and the instructions that show it. For a single instruction, both elements
+/// of `pcs` are the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     pub(super) fault: Fault,
     pub(super) space: Option<Space>,
     pub(super) pcs: (u32, u32),
-    /// How strong a fix is needed. Of several examples, the one that needs the strongest is reported.
+    /// Strength of the fix that is needed. Of several examples, the one that needs the strongest
+    /// fix is reported.
     pub(super) rank: u8,
 }
 
@@ -28,22 +30,22 @@ pub(super) const WARP: u8 = 1;
 pub(super) const BLOCK: u8 = 2;
 pub(super) const BEYOND: u8 = 3;
 
-/// The properties that make faults the same for a reader: entry, class, array and fix. One
-/// missing barrier shows at many lines.
+/// The properties that identify a fault for the reader: entry, class, array and fix. Lines are not
+/// included, because one missing barrier causes faults at many lines.
 type Same = (String, Fault, String, String);
 
 /// Findings, in the order of detection.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Found {
     findings: Vec<Finding>,
-    /// For each: the last launch that showed it, and the rank of its example.
+    /// For each finding: the last launch that showed it, and the rank of its example.
     last: Vec<(u64, u8)>,
-    /// The finding of each pair of instructions, with the number of its entry.
+    /// The index of the finding for each entry (by its index) and key.
     seen: FxHashMap<(usize, Key), usize>,
-    /// The same pairs in the order of detection, for merging forks.
+    /// The same keys in the order of detection, for merging forks.
     keys: Vec<(Key, usize)>,
     same: FxHashMap<Same, usize>,
-    /// Names of the entries so far, the current one, and its launch.
+    /// Names of the entries so far, index of the current entry, and number of its launch.
     entries: Vec<String>,
     entry: usize,
     launch: u64,
@@ -54,7 +56,7 @@ impl Found {
         &self.findings
     }
 
-    /// Starts a launch: instructions of different entries are distinct.
+    /// Starts a launch. Instructions of different entries are distinct.
     pub(super) fn begin(&mut self, entry: &str, launch: u64) {
         self.launch = launch;
         self.entry = self.entries.iter().position(|e| e == entry).unwrap_or_else(|| {
@@ -63,12 +65,13 @@ impl Found {
         });
     }
 
-    /// A fork for the same launch.
+    /// Creates a fork without findings for the same launch.
     pub(super) fn fork(&self) -> Found {
         Found { entry: self.entry, launch: self.launch, ..Found::default() }
     }
 
-    /// Records a fault of some lanes; `finding` builds the example if it is the first.
+    /// Records a fault that occurred in `times` lanes. If it is the first with this key, `finding`
+    /// builds the example.
     pub(super) fn add(&mut self, key: Key, times: u64, finding: impl FnOnce() -> Finding) {
         match self.seen.get(&(self.entry, key)) {
             Some(&i) => self.again(i, times),
@@ -87,7 +90,8 @@ impl Found {
         }
     }
 
-    /// Records new instructions, whose lines may be known.
+    /// Records the first fault with this key. The same fault may already be listed, with other
+    /// instructions.
     fn first(&mut self, key: Key, finding: Finding) {
         let i = self.book(finding, key.rank);
         self.findings[i].places += u64::from(self.is_new_place(&key));
@@ -95,7 +99,8 @@ impl Found {
         self.keys.push((key, i));
     }
 
-    /// Records a finding under the same fault, and replaces its example by a better one.
+    /// Adds a finding to the one that is listed for the same fault, or lists it if there is none.
+    /// If the new one has a higher rank, it becomes the example. Returns its index.
     fn book(&mut self, finding: Finding, rank: u8) -> usize {
         let same = same(&finding, rank);
         let Some(&i) = self.same.get(&same) else {

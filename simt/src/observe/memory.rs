@@ -1,7 +1,8 @@
 //! The memory check: reads of bytes that were never written, and traps at invalid addresses.
 //!
-//! Bounds, alignment and use after free already stop the kernel. This observer turns the
-//! trap into a finding, and adds a check that the interpreter itself does not make.
+//! An access that is out of bounds, misaligned or in freed memory already stops the kernel. This
+//! observer turns the trap into a finding. It also finds reads of bytes that were never written,
+//! which the interpreter itself does not check.
 
 use rustc_hash::FxHashMap;
 use std::mem;
@@ -17,23 +18,24 @@ use crate::observer::{
 };
 use crate::{Trap, TrapKind};
 
-/// Finds reads of uninitialised memory, byte by byte: global, shared and local.
+/// Finds reads of uninitialized global, shared and local memory, byte by byte.
 #[derive(Debug, Clone, Default)]
 pub struct Memory {
     found: Found,
     scene: Option<Arc<Scene>>,
-    /// Bytes written before this launch; shared by forks.
+    /// Bytes written before this launch, by allocation. Forks share them.
     known: Arc<Vec<Written>>,
     /// Bytes that this launch wrote: one bit per byte, by 64-byte line.
     fresh: FxHashMap<u64, u64>,
-    /// Shared memory of the running blocks.
+    /// Written bytes of shared memory, for each running block.
     blocks: FxHashMap<u64, Bits>,
-    /// The last of them, kept outside of the table.
+    /// Index and written bytes of the block that was used last, which is kept outside the table.
     current: (u64, Bits),
     shared: u32,
-    /// Local memory of all threads in the running blocks, thread by thread.
+    /// Written bytes of local memory, for each running block, thread by thread.
     locals: FxHashMap<u64, Bits>,
-    /// Bytes of the last load that have no value and are only copied: a bit for each byte of each lane.
+    /// Bytes of the last load that have no value and are only copied: for each lane, a bit for each
+    /// byte.
     missing: Option<Box<[u64; 32]>>,
 }
 
@@ -42,7 +44,7 @@ pub struct Memory {
 struct Written {
     base: u64,
     bytes: u64,
-    /// `None` if all of them do.
+    /// `None` if all bytes hold a value.
     bits: Option<Bits>,
 }
 
@@ -57,10 +59,11 @@ impl Memory {
         self.found.findings()
     }
 
-    /// The parts of a range of global memory that neither the host nor a launch that has ended has
-    /// written since it was allocated or [forgotten](crate::Gpu::forget).
+    /// Returns the parts of a range of global memory that have not been written since they were
+    /// allocated or [forgotten](crate::Gpu::forget). Only writes by the host and by launches that
+    /// have ended count.
     ///
-    /// The host's operations since the last launch are included after
+    /// To include the operations of the host since the last launch, first call
     /// [`Gpu::report_host_events`](crate::Gpu::report_host_events).
     pub fn unwritten(&self, address: u64, bytes: u64) -> Vec<Range<u64>> {
         let mut parts: Vec<Range<u64>> = Vec::new();
@@ -98,14 +101,14 @@ impl Memory {
                 place: scene.place(space, element, width),
                 cure: match space {
                     Space::Shared => {
-                        "store a value (0 for a sum) in every element that is read, and let the \
-                         block meet at a `__syncthreads()` in between"
+                        "store a value (0 for a sum) in every element that is read, and put a \
+                         `__syncthreads()` between the stores and the reads"
                     }
                     Space::Global => {
                         "let the host or an earlier launch write it, or check the index against \
                          the length"
                     }
-                    _ => "initialise the variable first",
+                    _ => "initialize the variable first",
                 }
                 .into(),
                 ..scene.finding(
@@ -116,7 +119,8 @@ impl Memory {
         });
     }
 
-    /// Shared memory of a block; blocks mostly run one after another.
+    /// Returns the written bytes of a block's shared memory. The last block is kept outside the
+    /// table, because blocks mostly run one after another.
     #[inline]
     fn block(&mut self, index: u64) -> &mut Bits {
         if self.current.0 != index {
@@ -133,14 +137,14 @@ impl Memory {
         self.known[..at].last().filter(|w| address < w.base + w.bytes)
     }
 
-    /// First byte of a range of global memory that was never written.
+    /// Returns the first byte in a range of global memory that was never written.
     fn first_unwritten(&self, address: u64, bytes: u64) -> Option<u64> {
         // Memory without a reported allocation counts as written.
         let written = self.written(address)?;
         let bits = written.bits.as_ref()?;
         let clear = bits.first_clear(address - written.base, bytes)?;
         let mut missing = None;
-        // Some bytes were not written before this launch; check those that it wrote.
+        // Some bytes were not written before this launch, but this launch may have written them.
         for_words(written.base + clear, address + bytes - written.base - clear, |line, mask| {
             let mut mask = mask & !self.fresh.get(&line).copied().unwrap_or(0);
             while mask != 0 && missing.is_none() {
@@ -158,7 +162,7 @@ impl Memory {
         }
     }
 
-    /// Makes the writes of this launch known to the next one.
+    /// Adds the writes of this launch to the bytes that hold a value before the next one.
     fn settle(&mut self) {
         let fresh = mem::take(&mut self.fresh);
         if fresh.is_empty() {
@@ -174,7 +178,8 @@ impl Memory {
         }
     }
 
-    /// The block that owns a shared address, and the offset there.
+    /// Returns the index of the block that owns a shared address, and the offset in its shared
+    /// memory.
     fn owner(&self, at: &At<'_>, address: u64) -> (u64, u64) {
         let (peer, offset) = Access::peer(address);
         let block = match (peer, &self.scene) {
@@ -206,33 +211,34 @@ impl Memory {
                 self.copied(lane, clear);
                 return;
             }
-            // Each place is reported once: from here on it counts as written.
+            // Each byte is reported once, so it counts as written from here on.
             self.block(block).set(byte, 1);
             self.find(at, lane, Space::Shared, byte, "read");
         }
     }
 
-    /// A load that is only copied passes on bytes without a value.
+    /// Records the bytes without a value in a lane's load. Because the load is only copied, the
+    /// copy passes them on and nothing is reported.
     #[cold]
     fn copied(&mut self, lane: u32, bytes: u64) {
         self.missing.get_or_insert_with(|| Box::new([0; 32]))[lane as usize & 31] = bytes;
     }
 }
 
-/// Whether an instruction is a load whose result is only copied.
+/// Returns whether an instruction is a load whose result is only copied.
 #[cold]
 fn copies(at: &At<'_>) -> bool {
     at.kernel.flow().is_some_and(|flow| flow.copied[at.pc as usize])
 }
 
-/// A bit for each byte for which a test holds.
+/// Returns a mask with a bit for each byte, up to 64, for which `is_clear` holds.
 #[cold]
 fn clear_bytes(bytes: u64, is_clear: impl Fn(u64) -> bool) -> u64 {
     (0..bytes.min(64)).fold(0, |all, i| all | u64::from(is_clear(i)) << i)
 }
 
 impl Memory {
-    /// Checks local memory: the addresses of lanes are offsets.
+    /// Checks an access to local memory. A lane's address is an offset in its thread's memory.
     #[cold]
     fn local(&mut self, at: &At<'_>, access: &Access<'_>) {
         let room = u64::from(at.kernel.local);
@@ -299,7 +305,7 @@ impl Observer for Memory {
             }
             HostEvent::Forget { base, bytes, of } => {
                 let at = known.partition_point(|w| w.base < of.base);
-                // An allocation that was not reported counted as written so far.
+                // An allocation that was never reported has counted as written so far.
                 if known.get(at).is_none_or(|w| w.base != of.base) {
                     known.insert(at, Written { base: of.base, bytes: of.bytes, bits: None });
                 }
@@ -328,7 +334,7 @@ impl Observer for Memory {
         let shared = u64::from(self.shared);
         let bits = self.block(block.index);
         bits.reset(shared);
-        // The system's shared memory counts as initialised.
+        // The system's shared memory counts as initialized.
         if launch.kernel.reserved {
             bits.set(launch.reserved().start.into(), launch.reserved().len() as u64);
         }
@@ -353,7 +359,7 @@ impl Observer for Memory {
             }
             Space::Global => {
                 let first = access.addrs[access.mask.trailing_zeros() as usize];
-                // Most warps read memory that the host wrote.
+                // A fast path, because most warps read memory that the host wrote.
                 if let Some(w) = self.written(first)
                     && w.bits.is_none()
                     && lanes(access.mask)
@@ -426,13 +432,13 @@ impl Observer for Memory {
             let who = crate::place::thread(site.thread);
             let line = site.at();
             let does = match what {
-                "" => format!("stores, at {line}, an uninitialised variable"),
-                _ => format!("uses, at {line}, an uninitialised variable as {what}"),
+                "" => format!("stores an uninitialized variable at {line}"),
+                _ => format!("uses an uninitialized variable as {what} at {line}"),
             };
             Finding {
                 detail: format!("{who} {does}"),
-                cure: "initialize the variable where it is declared (`= 0` for a sum), or assign it on \
-                       every path"
+                cure: "initialize the variable where it is declared (`= 0` for a sum), or assign \
+                       it on every path"
                     .into(),
                 ..scene.finding(Fault::Unset, vec![site])
             }
@@ -472,7 +478,7 @@ impl Observer for Memory {
     }
 }
 
-/// The lanes of a mask.
+/// Iterates over the lanes of a mask, in increasing order.
 #[inline]
 pub(super) fn lanes(mut mask: u32) -> impl Iterator<Item = u32> {
     std::iter::from_fn(move || {

@@ -1,4 +1,4 @@
-//! The checks and the trace: observers that are part of the interpreter.
+//! The checks and the trace, which are observers that come with the interpreter.
 
 mod bits;
 mod finding;

@@ -5,7 +5,7 @@ use std::fmt;
 use crate::observer::{At, LaunchInfo, Observer};
 use crate::place;
 
-/// Collects the output of `printf`: in the order of blocks, and in program order for each thread.
+/// Collects the output of `printf`, in the order of blocks, and in program order for each thread.
 #[derive(Debug, Clone)]
 pub struct Prints {
     printed: Vec<Printed>,
@@ -43,12 +43,12 @@ impl Default for Prints {
 }
 
 impl Prints {
-    /// Keeps the first thousand outputs, and counts the others.
+    /// Creates an observer that keeps the first 1000 outputs, and only counts the others.
     pub fn new() -> Prints {
         Prints::default()
     }
 
-    /// Keeps the first `limit` outputs, and counts the others.
+    /// Creates an observer that keeps the first `limit` outputs, and only counts the others.
     pub fn first(limit: usize) -> Prints {
         Prints { printed: Vec::new(), total: 0, limit, launch: 0 }
     }
@@ -58,7 +58,7 @@ impl Prints {
         &self.printed
     }
 
-    /// Number of calls that printed.
+    /// Number of calls of `printf`, including those whose output was not kept.
     pub fn total(&self) -> u64 {
         self.total
     }

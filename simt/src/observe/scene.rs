@@ -1,4 +1,4 @@
-//! The current launch, as reports need it.
+//! The properties of the current launch that reports need.
 
 use super::finding::{Fault, Finding, Site};
 use crate::kernel::Kernel;
@@ -6,7 +6,7 @@ use crate::model::Space;
 use crate::observer::{Block, Buffer, LaunchInfo, thread_of};
 use crate::place::Places;
 
-/// The current launch, as reports need it after its end.
+/// The properties of the current launch that reports need, copied so that they outlive the launch.
 #[derive(Debug, Clone)]
 pub(super) struct Scene {
     pub(super) kernel: Kernel,
@@ -16,7 +16,7 @@ pub(super) struct Scene {
     params: Vec<u8>,
     /// Allocations that parameters point into.
     buffers: Vec<Buffer>,
-    /// The start of the system's shared memory.
+    /// Offset of the first byte of the system's shared memory.
     reserved: u32,
     /// Number of the launch, from 1.
     pub(super) launch: u64,
@@ -36,7 +36,8 @@ impl Scene {
         }
     }
 
-    /// Index in the grid of the block with a given rank in the cluster of another block.
+    /// Returns the linear index in the grid of the block with the given rank in the cluster of
+    /// `block`.
     pub(super) fn peer(&self, block: &Block, rank: u32) -> u64 {
         let [cx, cy, _] = self.cluster.map(|c| c.max(1));
         let at = [rank % cx, rank / cx % cy, rank / cx / cy];
@@ -59,27 +60,27 @@ impl Scene {
         }
     }
 
-    /// An address as the source writes it.
+    /// Names an address as the source would write it.
     pub(super) fn place(&self, space: Space, address: u64, width: u32) -> String {
         let places = Places { kernel: &self.kernel, params: &self.params };
         let buffer = self.buffers.iter().find(|b| address.wrapping_sub(b.base) < b.bytes.max(1));
         places.name(space, address, width, buffer.copied())
     }
 
-    /// Whether an address lies in shared memory of the system, whose headers use it
-    /// correctly.
+    /// Returns whether an address lies in the system's shared memory. Races there are not reported,
+    /// because CUDA's headers use this memory correctly.
     pub(super) fn is_reserved(&self, space: Space, address: u64) -> bool {
         space == Space::Shared
             && self.kernel.reserved
             && address & 0xff_ffff >= u64::from(self.reserved)
     }
 
-    /// Bytes per element of an instruction's access.
+    /// Returns the bytes per element of an instruction's access.
     pub(super) fn width(&self, pc: u32) -> u32 {
         self.kernel.insts.get(pc as usize).map_or(1, |inst| inst.op.width())
     }
 
-    /// The first example of a fault.
+    /// Creates a finding from the first example of a fault.
     pub(super) fn finding(&self, fault: Fault, sites: Vec<Site>) -> Finding {
         Finding {
             fault,

@@ -1,8 +1,10 @@
-//! State between launches: an atomic finds another value than in the previous launch of the same kernel.
+//! State between launches: the first atomic at an address finds a different value than in the
+//! previous launch of the same kernel.
 //!
-//! If a ticket is not reset, the first launch is correct and every later one is wrong. State that a
-//! launch leaves behind is no fault in itself, because a counter may continue. It explains
-//! why a second sum differs from the first, so this observer is used only if one does.
+//! If a ticket counter is not reset, the first launch is correct and every later one is wrong.
+//! State that a launch leaves behind is not a fault in itself, because a counter may be meant to
+//! continue. It explains why a second sum differs from the first, so this observer is used only if
+//! the sums differ.
 
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -19,7 +21,7 @@ use crate::observer::{Access, At, HostEvent, LaunchInfo, Observer};
 pub struct State {
     found: Found,
     scene: Option<Arc<Scene>>,
-    /// By address: the value that the first atomic of a launch found.
+    /// The value that the first atomic of a launch found, by address.
     first: FxHashMap<u64, First>,
     launch: u64,
 }
@@ -44,7 +46,8 @@ impl State {
         self.found.findings()
     }
 
-    /// The first atomic of this launch at an address.
+    /// Handles the first atomic of this launch at an address. If it finds a different value than in
+    /// the previous launch of the same kernel, records a finding.
     fn meet(&mut self, at: &At<'_>, lane: u32, address: u64, bytes: u64, value: u64) {
         let (Some(scene), launch) = (&self.scene, self.launch) else { return };
         let entry = at.kernel.name().to_owned();
@@ -57,8 +60,8 @@ impl State {
             let width = scene.width(at.pc);
             let place = scene.place(Space::Global, address, width);
             let detail = format!(
-                "{place} is {value} for the first atomic of launch {launch}, at {}, and was {} for that of \
-                 launch {}",
+                "{place} is {value} for the first atomic of launch {launch}, at {}, but was {} \
+                 for that of launch {}",
                 crate::place::line(at.line(), at.ptx_line()),
                 before.value,
                 before.launch
@@ -68,7 +71,8 @@ impl State {
                 address,
                 place,
                 detail,
-                cure: "let the last block of a launch reset it, as `atomicInc` does by itself".into(),
+                cure: "let the last block of a launch reset it, as `atomicInc` does by itself"
+                    .into(),
                 ..scene.finding(
                     Fault::LeftBehind,
                     vec![scene.site(at.block.index, at.linear(lane), at.pc, "atomic write")],
@@ -79,7 +83,8 @@ impl State {
 }
 
 impl Observer for State {
-    /// Blocks of kernels with atomics report to one observer.
+    /// Creates an empty observer. It receives no atomics, because all blocks of a kernel with
+    /// atomics report to one observer.
     fn fork(&self) -> State {
         State::default()
     }
@@ -87,7 +92,7 @@ impl Observer for State {
     fn merge(&mut self, _: State) {}
 
     fn host(&mut self, event: HostEvent) {
-        // A reset by the host is intended.
+        // A write by the host resets the state on purpose.
         let (from, bytes) = match event {
             HostEvent::Alloc { base, bytes, .. }
             | HostEvent::Free { base, bytes, .. }

@@ -1,8 +1,9 @@
-//! The synchronisation check: divergent barriers, missing lanes, deadlocks, absent source lanes.
+//! The synchronization check: divergent barriers, missing lanes, deadlocks, and source lanes that
+//! do not take part.
 //!
 //! Most of these faults stop the kernel, because its further behaviour is undefined. This observer
-//! turns the trap into a finding. A shuffle from a lane that does not take part continues with an undefined
-//! value, and is reported too.
+//! turns the trap into a finding. A shuffle from a lane that does not take part is also reported,
+//! but the kernel continues with an undefined value.
 
 use std::sync::Arc;
 
@@ -12,13 +13,12 @@ use super::scene::Scene;
 use crate::observer::{At, LaunchInfo, Observer, Parted};
 use crate::{Trap, TrapKind};
 
-/// Finds misused barriers and warp-wide exchanges, and failed
-/// assertions.
+/// Finds misused barriers, misused warp-wide exchanges and failed assertions.
 #[derive(Debug, Clone, Default)]
 pub struct Sync {
     found: Found,
     scene: Option<Arc<Scene>>,
-    /// Accesses that are allowed here, but not on every GPU.
+    /// Operations that the simulated GPU allows, but not every GPU does.
     notes: Found,
 }
 
@@ -33,7 +33,7 @@ impl Sync {
         self.found.findings()
     }
 
-    /// Notes on portability: none of them is an error on the simulated GPU.
+    /// Notes on portability. None of them is an error on the simulated GPU.
     pub fn notes(&self) -> &[Finding] {
         self.notes.findings()
     }
@@ -63,15 +63,16 @@ impl Observer for Sync {
             let site = scene.site(at.block.index, at.linear(lane), at.pc, "wait");
             let old = match scene.kernel.is_before_volta() {
                 true => format!(
-                    "; this module is compiled for {}, and on GPUs before sm_70 the barrier counts warps",
+                    "; this module is compiled for {}, and on GPUs before sm_70 the barrier \
+                     counts warps",
                     scene.kernel.target()
                 ),
                 false => String::new(),
             };
             Finding {
                 detail: format!(
-                    "{} of warp {} returned before the block barrier at {}: from sm_70 on, the barrier waits only for \
-                     threads that have not exited{old}",
+                    "{} of warp {} returned before the block barrier at {}: from sm_70 on, the \
+                     barrier waits only for threads that have not exited{old}",
                     crate::place::count(exited.count_ones().into(), "thread"),
                     at.warp,
                     site.at()
@@ -89,7 +90,7 @@ impl Observer for Sync {
             let site = scene.site(at.block.index, at.linear(lane), at.pc, "shuffle");
             Finding {
                 detail: "a shuffle from a lane that does not take part".into(),
-                cure: "the value is undefined; let every lane that is read take part".into(),
+                cure: "the value is undefined; let every source lane take part".into(),
                 ..scene.finding(Fault::BadLane, vec![site])
             }
         });
@@ -106,8 +107,9 @@ impl Observer for Sync {
             if let Some(pc) = parted.other {
                 let other = scene.site(at.block.index, at.linear(lane), pc, "wait");
                 let same = other.at() == site.at();
-                let there = if same { "there too".into() } else { format!("at {}", other.at()) };
-                others.push(format!("{} to another one {there}", count(parted.elsewhere)));
+                let there =
+                    if same { "at the same line".into() } else { format!("at {}", other.at()) };
+                others.push(format!("{} reach another one {there}", count(parted.elsewhere)));
             }
             let exited = count(parted.members & !at.mask & !parted.elsewhere);
             if exited != 0 {
@@ -115,7 +117,7 @@ impl Observer for Sync {
             }
             Finding {
                 detail: format!(
-                    "{} of the {} lanes that its mask names reach the `__syncwarp()` at {}, and {}: \
+                    "{} of the {} lanes in the mask of the `__syncwarp()` at {} reach it, and {}: \
                      PTX for {} requires all of them to converge there (sm_70 does not)",
                     count(at.mask),
                     count(parted.members),
@@ -124,7 +126,7 @@ impl Observer for Sync {
                     scene.kernel.target()
                 ),
                 cure: "put the condition around the work, not around the `__syncwarp()`, or \
-                       name only the lanes that reach it in its mask"
+                       put only the lanes that reach it in its mask"
                     .into(),
                 ..scene.finding(Fault::DivergentBarrier, vec![site])
             }

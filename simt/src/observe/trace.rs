@@ -1,6 +1,7 @@
-//! The trace: which lane accesses which bank in which round. The book's figures use it.
+//! The trace, which shows the banks that each lane accesses in each round. The book's figures use
+//! it.
 //!
-//! Records every access of a few blocks, as plain data and as JSON.
+//! It records every access of a few blocks, as plain data and as JSON.
 
 use rustc_hash::FxHashMap;
 
@@ -35,14 +36,14 @@ pub struct BlockTrace {
     pub block: u64,
     /// Number of threads in the block.
     pub threads: u32,
-    /// The events between two block barriers.
+    /// The rounds, which are separated by block barriers.
     pub rounds: Vec<TraceRound>,
 }
 
 /// The events from one block barrier to the next.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct TraceRound {
-    /// In the order of execution.
+    /// The events, in the order of execution.
     pub events: Vec<TraceEvent>,
 }
 
@@ -55,7 +56,7 @@ pub struct TraceEvent {
     /// The space: `shared` or `global`.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub space: &'static str,
-    /// The warp.
+    /// Index of the warp in the block.
     pub warp: u32,
     /// Line of the CUDA source.
     pub line: u32,
@@ -88,14 +89,14 @@ fn is_zero(n: &u32) -> bool {
 }
 
 impl Trace {
-    /// Records the first blocks of every launch.
+    /// Creates an observer that records the first `blocks` blocks of every launch.
     pub fn new(blocks: u64) -> Trace {
         Trace { limit: blocks, blocks: Vec::new(), open: FxHashMap::default(), launch: 0 }
     }
 
-    /// The trace as JSON.
+    /// Returns the trace as JSON.
     pub fn to_json(&self) -> String {
-        serde_json::to_string_pretty(self).expect("plain data has no failing part")
+        serde_json::to_string_pretty(self).expect("plain data can always be serialized")
     }
 
     fn push(&mut self, at: &At<'_>, event: TraceEvent) {
@@ -204,8 +205,8 @@ fn list(mask: u32) -> Vec<u32> {
     (0..32).filter(|l| mask >> l & 1 == 1).collect()
 }
 
-/// The wavefronts over the 32 banks, and those beyond the minimum: groups of lanes move 128 bytes each, and a
-/// group takes one wavefront for each word of its busiest bank.
+/// Returns the number of wavefronts over the 32 banks, and the number beyond the minimum. A group
+/// of lanes accesses at most 128 bytes. It takes one wavefront for each word of its busiest bank.
 fn wavefronts(access: &Access<'_>) -> (u32, u32) {
     let words = access.bytes().div_ceil(4).max(1);
     let group = 32 / words.min(8);
@@ -231,7 +232,7 @@ fn wavefronts(access: &Access<'_>) -> (u32, u32) {
     (passes, passes - needed)
 }
 
-/// Distinct 32-byte sectors.
+/// Returns the number of distinct 32-byte sectors.
 fn sectors(addresses: &[u64], bytes: u64) -> u32 {
     let mut all: Vec<u64> =
         addresses.iter().flat_map(|a| a / 32..=(a + bytes.max(1) - 1) / 32).collect();

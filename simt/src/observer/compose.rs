@@ -1,4 +1,4 @@
-//! Combines observers: tuples of them, and optional ones.
+//! Combines observers in tuples, and makes them optional.
 
 use super::{
     Access, Arrive, At, Block, Collective, Complete, Copy, CopyGroup, HostEvent, LaunchInfo,

@@ -1,12 +1,11 @@
-//! The events of a kernel. Counters, checks and traces are observers of them.
+//! The events of a kernel. Counters, checks and traces observe them.
 //!
 //! The interpreter is generic over its observer, so a hook that is not implemented costs nothing.
 //! Blocks run in parallel: each run of consecutive blocks reports to a [`fork`](Observer::fork),
 //! and the forks are [merged](Observer::merge) in block order, so the outcome does not depend on
 //! the number of threads. Kernels whose blocks may communicate (atomics, volatile or
-//! ordered accesses, fences, clusters) run on one thread and report to one observer; there
-//! events of several blocks may interleave, so state that belongs to a block must be kept by
-//! [`Block::index`].
+//! ordered accesses, fences, clusters) run on one thread and report to one observer. The events of
+//! their blocks may interleave, so an observer must keep the state of a block by [`Block::index`].
 
 mod compose;
 
@@ -31,7 +30,7 @@ pub struct LaunchInfo<'a> {
     pub cluster: [u32; 3],
     /// Bytes of shared memory per block, static and dynamic.
     pub shared: u32,
-    /// The parameters as they lie in memory.
+    /// The bytes of the parameters, laid out as in memory.
     pub params: &'a [u8],
     /// Allocations that a parameter points into.
     pub buffers: &'a [Buffer],
@@ -50,14 +49,14 @@ impl LaunchInfo<'_> {
         self.threads().div_ceil(32)
     }
 
-    /// The system's shared memory, after the block's: on GPUs since sm_80.
+    /// The system's shared memory, which follows the block's on GPUs since sm_80.
     pub(crate) fn reserved(&self) -> Range<u32> {
         let from = self.shared.next_multiple_of(128);
         from..from + (1 << 10)
     }
 
-    /// Bytes of shared memory that a block may access: its own, and those of the system
-    /// if the kernel uses them.
+    /// Bytes of shared memory that a block may access: its own, and the system's if the kernel uses
+    /// them.
     pub(crate) fn shared_room(&self) -> u32 {
         if self.kernel.reserved { self.reserved().end } else { self.shared }
     }
@@ -111,7 +110,7 @@ impl At<'_> {
         self.kernel.ptx_line(self.pc)
     }
 
-    /// The instruction as the PTX has it.
+    /// The instruction, as written in the PTX.
     pub fn text(&self) -> &str {
         self.kernel.text(self.pc)
     }
@@ -127,7 +126,7 @@ impl At<'_> {
     }
 }
 
-/// Thread index in x, y, z of a linear one.
+/// Converts a linear thread index to an index in x, y and z.
 pub fn thread_of(shape: [u32; 3], linear: u32) -> [u32; 3] {
     let [x, y, _] = shape;
     let (x, y) = (x.max(1), y.max(1));
@@ -157,7 +156,7 @@ impl Stored<'_> {
         }
     }
 
-    /// Whether two lanes are known to store the same value.
+    /// Returns whether two lanes are known to store the same value.
     pub fn same(&self, a: u32, b: u32) -> bool {
         let (a, b) = (a as usize & 31, b as usize & 31);
         match self {
@@ -186,7 +185,7 @@ pub struct Access<'a> {
     pub scope: Scope,
     /// Lanes that take part: never 0.
     pub mask: u32,
-    /// Lanes of these that write: none for a load, and none whose compare-and-swap fails.
+    /// Lanes of `mask` that write: none for a load, and none whose compare-and-swap fails.
     pub wrote: u32,
     /// The stored values, if each lane stores one element.
     pub stored: Stored<'a>,
@@ -199,7 +198,7 @@ pub struct Access<'a> {
 }
 
 impl Access<'_> {
-    /// Bytes that each lane accesses, from its address on.
+    /// Number of bytes that each lane accesses, starting at its address.
     pub fn bytes(&self) -> u32 {
         self.width * self.vector
     }
@@ -212,7 +211,7 @@ impl Access<'_> {
     }
 }
 
-/// An asynchronous copy: `cp.async` or `cp.async.bulk`, of one lane.
+/// An asynchronous copy by one lane: `cp.async` or `cp.async.bulk`.
 #[derive(Debug, Clone, Copy)]
 pub struct Copy {
     /// Lane that issued it.
@@ -246,12 +245,12 @@ pub enum Level {
     Cluster,
 }
 
-/// Lanes of a warp reach a barrier.
+/// The arrival of lanes of a warp at a barrier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrive {
     /// The participants.
     pub level: Level,
-    /// Index of the block barrier, of 16; 0 for other barriers.
+    /// Index of the block barrier, from 0 to 15; 0 for other barriers.
     pub id: u32,
     /// Lanes that arrive.
     pub mask: u32,
@@ -270,23 +269,23 @@ pub struct Arrive {
 pub struct Parted {
     /// Lanes that the mask names.
     pub members: u32,
-    /// Those of them that reached another barrier; the rest have exited.
+    /// Lanes of `members` that reached another barrier; the rest have exited.
     pub elsewhere: u32,
-    /// The instruction that these reached.
+    /// The instruction that the lanes of `elsewhere` reached.
     pub other: Option<u32>,
 }
 
-/// A barrier opens.
+/// The opening of a barrier.
 #[derive(Debug, Clone, Copy)]
 pub struct Complete<'a> {
     /// The participants.
     pub level: Level,
-    /// Index of the block barrier, of 16; 0 for other barriers.
+    /// Index of the block barrier, from 0 to 15; 0 for other barriers.
     pub id: u32,
     /// The block; a cluster barrier has one event for each block.
     pub block: Block,
-    /// Lanes that took part: a mask for each warp of the block. For a warp barrier, the masks of the
-    /// other warps are 0.
+    /// Lanes that took part: a mask for each warp of the block. For a warp barrier, the masks of
+    /// the other warps are 0.
     pub lanes: &'a [u32],
 }
 
@@ -310,19 +309,19 @@ pub enum Collective {
 /// An operation on an `mbarrier`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MbarrierOp {
-    /// Initialised, for this many arrivals per phase.
+    /// An initialization for this many arrivals per phase.
     Init(u32),
-    /// Invalidated.
+    /// An invalidation.
     Invalidate,
     /// This many arrivals.
     Arrive(u32),
-    /// This many more bytes are expected.
+    /// The expectation of this many more bytes.
     ExpectTx(u32),
-    /// This many bytes have arrived.
+    /// The arrival of this many bytes.
     CompleteTx(u32),
     /// A test or wait that fails.
     TestFails,
-    /// A test or wait that finds its phase complete: the lanes now see accesses that came before it.
+    /// A test or wait that finds its phase complete: the lanes see the accesses before that phase.
     TestPasses,
 }
 
@@ -348,7 +347,7 @@ pub struct Mbarrier {
 /// An operation of the host on global memory between launches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HostEvent {
-    /// New, uninitialised memory.
+    /// New, uninitialized memory.
     Alloc {
         /// Number of the allocation.
         alloc: u32,
@@ -373,7 +372,7 @@ pub enum HostEvent {
         /// Bytes.
         bytes: u64,
     },
-    /// Memory that became uninitialised again.
+    /// Memory that became uninitialized again.
     Forget {
         /// First address.
         base: u64,
@@ -393,8 +392,8 @@ pub enum HostEvent {
 
 /// Receives the events of a kernel. Every hook does nothing by default.
 ///
-/// An observer that starts between two launches has missed earlier writes: it should
-/// treat memory whose [`HostEvent::Alloc`] it never saw as initialised.
+/// An observer that starts between two launches has missed earlier writes. It should treat memory
+/// as initialized if it did not receive the [`HostEvent::Alloc`] of that memory.
 #[allow(unused_variables)]
 pub trait Observer: Send + Sized {
     /// Creates an empty observer for a range of blocks of the same launch. Called after
@@ -404,13 +403,13 @@ pub trait Observer: Send + Sized {
     /// Merges the results of a fork. Forks are merged in block order.
     fn merge(&mut self, fork: Self);
 
-    /// The host accessed global memory; reported before the next launch.
+    /// The host accessed global memory. This is reported before the next launch.
     fn host(&mut self, event: HostEvent) {}
 
     /// A launch begins.
     fn launch_begin(&mut self, launch: &LaunchInfo<'_>) {}
 
-    /// A launch ended; not called after a trap.
+    /// A launch ended. This is not called after a trap.
     fn launch_end(&mut self, launch: &LaunchInfo<'_>) {}
 
     /// A block begins.
@@ -424,27 +423,27 @@ pub trait Observer: Send + Sized {
     #[inline]
     fn inst(&mut self, at: &At<'_>) {}
 
-    /// A guarded branch: `taken` lanes jump, `not_taken` lanes fall through. It diverges if neither is 0.
+    /// A guarded branch: `taken` lanes jump, `not_taken` fall through. It diverges if neither is 0.
     #[inline]
     fn branch(&mut self, at: &At<'_>, taken: u32, not_taken: u32) {}
 
-    /// A warp reads or writes memory. A generic access to several spaces is one event for each.
+    /// A warp reads or writes memory. A generic access to several spaces is one event per space.
     #[inline]
     fn access(&mut self, at: &At<'_>, access: &Access<'_>) {}
 
-    /// Whether to track registers without a value.
+    /// Returns whether to track registers without a value.
     fn tracks(&self) -> bool {
         false
     }
 
-    /// The bytes of the last reported load that have no value and are only copied: a bit for each byte of
-    /// each lane, from its address on. Called once after each load, if it [tracks](Observer::tracks).
+    /// The bytes of the last load that have no value and are only copied: for each lane, a bit for
+    /// each byte from its address on. Called once per load, if it [tracks](Observer::tracks).
     #[inline]
     fn missing(&mut self) -> Option<Box<[u64; 32]>> {
         None
     }
 
-    /// The last reported store wrote bytes without a value: a bit for each byte from the address on.
+    /// The last store wrote bytes without a value: `bytes` has a bit for each byte at `address`.
     fn carried(&mut self, at: &At<'_>, lane: u32, space: Space, address: u64, bytes: u8) {}
 
     /// `lanes` use a variable without a value as `what`: an address, a condition and so on;
@@ -457,7 +456,7 @@ pub trait Observer: Send + Sized {
     /// Threads commit copies to a group, or wait for groups.
     fn copy_group(&mut self, at: &At<'_>, group: CopyGroup) {}
 
-    /// A fence between ordinary accesses and those of the copy engine.
+    /// Lanes execute a fence between ordinary accesses and those of the copy engine.
     fn proxy_fence(&mut self, at: &At<'_>) {}
 
     /// Lanes reach a barrier.
@@ -466,27 +465,28 @@ pub trait Observer: Send + Sized {
     /// A barrier opens.
     fn complete(&mut self, complete: &Complete<'_>) {}
 
-    /// A warp-wide exchange among `members`; reported once for each instruction that
-    /// took part, with its lanes in `at.mask`.
+    /// Lanes of `members` exchange values. This is reported once for each instruction that took
+    /// part, with its lanes in `at.mask`.
     #[inline]
     fn collective(&mut self, at: &At<'_>, kind: Collective, members: u32) {}
 
     /// `lanes` of a shuffle read a lane that does not take part: their results are undefined.
     fn undefined_lanes(&mut self, at: &At<'_>, lanes: u32) {}
 
-    /// A warp barrier opens although its members are not all at one instruction, which the PTX target requires.
+    /// A warp barrier opens although its members are not all at one instruction. PTX for this
+    /// target requires that they are.
     fn parted(&mut self, at: &At<'_>, parted: &Parted) {}
 
-    /// Lanes reach the wait of a cluster barrier at which they arrived earlier.
+    /// Lanes reach the wait of a cluster barrier, at which they arrived earlier.
     fn cluster_wait(&mut self, at: &At<'_>) {}
 
-    /// A block barrier opens for lanes of a warp of which `exited` lanes returned before: portable from sm_70 on.
+    /// A block barrier opens after `exited` lanes of the warp returned. Portable from sm_70 on.
     fn returned_early(&mut self, at: &At<'_>, exited: u32) {}
 
-    /// A fence.
+    /// Lanes execute a fence.
     fn fence(&mut self, at: &At<'_>, order: Order, scope: Scope) {}
 
-    /// An operation on an `mbarrier`. When bytes of a bulk copy arrive, `at` is the copy.
+    /// Lanes operate on an `mbarrier`. When bytes of a bulk copy arrive, `at` is the copy.
     fn mbarrier(&mut self, at: &At<'_>, mbarrier: &Mbarrier) {}
 
     /// A thread prints.

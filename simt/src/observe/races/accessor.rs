@@ -8,7 +8,7 @@ use crate::model::Space;
 use crate::observe::memory::lanes;
 use crate::observer::Access;
 
-/// One access, and the state that decides which accesses it is ordered after.
+/// One access, and the state that determines which accesses it is ordered after.
 pub(super) struct Accessor<'a> {
     pub(super) cluster: &'a Cluster,
     pub(super) logs: &'a Logs,
@@ -69,7 +69,8 @@ impl Accessor<'_> {
     #[cold]
     fn raced(&mut self, e: &Entry, wrote: bool, entry: &Entry, writes: bool, target: Target) {
         let own = self.cluster.blocks[self.rank].index;
-        // Within a block any scope suffices; within a cluster, cluster scope.
+        // Within a block, any scope suffices. Within a cluster, cluster scope is needed; otherwise,
+        // device scope.
         let (needed, unordered) = match self.cluster.rank_of(e.block) {
             _ if e.block == own => (0, Apart::Unordered),
             Some(_) => (1, Apart::Cluster),
@@ -92,7 +93,7 @@ impl Accessor<'_> {
 }
 
 impl Accessor<'_> {
-    /// Whether both are stores of the same value by one instruction of one warp.
+    /// Returns whether both accesses are stores of the same value by one instruction of one warp.
     fn stores_the_same(&self, e: &Entry, entry: &Entry, target: Target) -> bool {
         let one = entry.by(e.lanes) == *e;
         let Some(access) = self.access.filter(|_| one) else { return false };

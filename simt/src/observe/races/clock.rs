@@ -1,9 +1,11 @@
-//! The happens-before order: times on one clock per cluster.
+//! The happens-before order, as times on one clock per cluster.
 //!
-//! The clock of a cluster ticks at every synchronisation in it. A thread *knows* an access of
-//! another thread if that access happens before the thread's next one: it knows a time at which the
-//! access was complete. A barrier gives the same times to many threads, so a block has one time for
-//! all its threads, and a warp one for all its lanes. Only orders that partial masks and atomics create are kept by lane.
+//! The clock of a cluster advances at every synchronization in the cluster. A thread is *ordered
+//! after* an access of another thread if that access happens before the thread's next access; in
+//! the code, the thread `knows` the access. The order is kept as the time by which the access was
+//! complete. A barrier gives the same time to many threads, so a block has one time for all its
+//! threads, and a warp has one time for all its lanes. Only the order that partial masks and
+//! atomics create is kept by lane.
 
 use std::sync::Arc;
 
@@ -11,55 +13,58 @@ use super::release::{Ref, Release};
 use super::shadow::{Entry, Strength};
 use super::unwaited::Unwaited;
 
-/// The clock of a cluster, and the times that each of its blocks knows.
+/// The clock of a cluster, and the times up to which each of its blocks is ordered.
 #[derive(Debug, Clone)]
 pub(super) struct Cluster {
     pub(super) now: u32,
     pub(super) blocks: Vec<BlockClock>,
-    /// The last cluster barrier: when each warp arrived, by rank and warp.
+    /// For the last cluster barrier, the time at which each warp arrived, by rank and warp.
     pub(super) met: Arc<Vec<[u32; 32]>>,
-    /// The barrier before it, for warps that have not yet waited for the last one.
+    /// The same for the barrier before it, for warps that have not yet waited for the last one.
     pub(super) met_before: Arc<Vec<[u32; 32]>>,
-    /// Arrivals at the next barrier; 0 for warps that have not arrived.
+    /// The same for the next barrier; 0 for warps that have not arrived.
     pub(super) arriving: Vec<[u32; 32]>,
     /// By rank, the warps that wait for the next barrier, and those that have waited for the last.
     pub(super) waits: Vec<(u32, u32)>,
 }
 
-/// The accesses that the threads of a block know.
+/// The accesses that the threads of a block are ordered after.
 #[derive(Debug, Clone, Default)]
 pub(super) struct BlockClock {
     /// Linear index of the block.
     pub(super) index: u32,
     pub(super) live: bool,
-    /// The time of the last barrier of the whole block: all its threads know all earlier accesses of the block.
+    /// The time of the last barrier of the whole block. All its threads are ordered after all
+    /// earlier accesses of the block.
     pub(super) base: u32,
     pub(super) warps: Vec<WarpClock>,
     /// Releases that all its threads have acquired.
     pub(super) refs: Vec<Ref>,
-    /// Releases that they have read but not acquired: a fence is missing.
+    /// Releases that they have read but not acquired, because no fence has followed.
     pub(super) pending: Vec<Ref>,
     /// Lanes that arrived at a barrier without waiting (`bar.arrive`), by barrier and warp.
     pub(super) ahead: Vec<(u32, Vec<u32>)>,
 }
 
-/// The accesses that the lanes of a warp know.
+/// The accesses that the lanes of a warp are ordered after.
 #[derive(Debug, Clone, Default)]
 pub(super) struct WarpClock {
     /// The time of the last barrier of the whole warp.
     pub(super) base: u32,
-    /// After barriers with partial masks: the time up to which each lane knows each other lane.
+    /// After barriers with partial masks: the time up to which each lane is ordered after each
+    /// other lane.
     pub(super) rows: Option<Box<[[u32; 32]; 32]>>,
     /// Lanes that the warp has, and those that have exited.
     pub(super) lanes: u32,
     pub(super) exited: u32,
-    /// Acquired, read but not acquired, and fenced for release: each with a mask of lanes.
+    /// Releases that were acquired, those that were read but not acquired, and those that a fence
+    /// made; each with a mask of lanes.
     pub(super) refs: Vec<(u32, Ref)>,
     pub(super) pending: Vec<(u32, Ref)>,
     pub(super) fenced: Vec<(u32, Arc<Release>)>,
     /// Lanes that have not stored to global memory since their last releasing fence.
     pub(super) fresh: u32,
-    /// Asynchronous copies of its threads, if there are any.
+    /// Asynchronous copies that its threads have not waited for, if there are any.
     pub(super) copies: Option<Box<Unwaited>>,
 }
 
@@ -75,7 +80,7 @@ impl Cluster {
         }
     }
 
-    /// Starts a block at a rank.
+    /// Starts a block at a rank of the cluster.
     pub(super) fn begin(&mut self, rank: usize, index: u32, threads: u32) {
         while self.blocks.len() <= rank {
             self.blocks.push(BlockClock::default());
@@ -101,23 +106,24 @@ impl Cluster {
     }
 
     pub(super) fn rank_of(&self, block: u32) -> Option<usize> {
-        // A block that has ended is remembered until another one takes its place.
+        // A block that has ended keeps its rank until another block replaces it.
         self.blocks.iter().position(|b| b.index == block)
     }
 
-    /// The times that a warp knows through cluster barriers: of the last one only if it has waited for it.
+    /// Returns the times up to which a warp is ordered by cluster barriers. The last barrier counts
+    /// only if the warp has waited for it.
     fn met(&self, rank: usize, warp: u32) -> &Arc<Vec<[u32; 32]>> {
         if self.waits[rank].1 >> warp & 1 == 1 { &self.met } else { &self.met_before }
     }
 
-    /// A warp reaches the wait of a cluster barrier.
+    /// Records that a warp reaches the wait of a cluster barrier.
     pub(super) fn cluster_wait(&mut self, rank: usize, warp: usize) {
         let (next, last) = &mut self.waits[rank];
         *(if self.arriving[rank][warp] == 0 { last } else { next }) |= 1 << warp;
     }
 
-    /// Whether a lane knows all of an entry; `None` if that depends on the releases that it has
-    /// acquired.
+    /// Returns whether a lane is ordered after all of an entry; `None` if that depends on the
+    /// releases that it has acquired.
     #[inline]
     pub(super) fn knows(&self, rank: usize, warp: u32, lane: u32, e: &Entry) -> Option<bool> {
         if e.strength() == Strength::Async {
@@ -153,7 +159,8 @@ impl Cluster {
         }
     }
 
-    /// The lanes of an entry that a lane knows through its own order and warp barriers.
+    /// Returns the lanes of an entry that a lane is ordered after through program order and warp
+    /// barriers.
     pub(super) fn lanes_known(&self, rank: usize, warp: u32, lane: u32, e: &Entry) -> u32 {
         let block = &self.blocks[rank];
         if e.strength() == Strength::Async || e.block != block.index || e.warp() != warp {
@@ -166,7 +173,7 @@ impl Cluster {
         row.fold(1 << lane, |known, (l, &time)| known | u32::from(e.time <= time) << l)
     }
 
-    /// All threads of a block meet.
+    /// Applies a barrier at which all threads of a block meet.
     pub(super) fn block_barrier(&mut self, rank: usize) {
         let block = &mut self.blocks[rank];
         block.base = self.now;
@@ -181,7 +188,7 @@ impl Cluster {
         }
     }
 
-    /// Lanes of a warp meet.
+    /// Applies a barrier at which the lanes of a mask meet.
     pub(super) fn warp_barrier(&mut self, rank: usize, warp: usize, mask: u32) {
         let clock = &mut self.blocks[rank].warps[warp];
         for list in [&mut clock.refs, &mut clock.pending] {
@@ -217,7 +224,7 @@ impl Cluster {
         self.now += 1;
     }
 
-    /// The accesses that lanes of a warp know now, as a release.
+    /// Returns the accesses that lanes of a warp are ordered after now, as a release.
     pub(super) fn release(&mut self, rank: usize, warp: u32, mask: u32, scope: u8) -> Release {
         let block = &self.blocks[rank];
         let clock = &block.warps[warp as usize];
@@ -241,7 +248,7 @@ impl Cluster {
         release
     }
 
-    /// A fence acquires the releases that the lanes have read.
+    /// Applies a fence, which acquires the releases that the lanes have read.
     pub(super) fn acquire_pending(&mut self, rank: usize, warp: usize, mask: u32, scope: u8) {
         let BlockClock { warps, pending, .. } = &mut self.blocks[rank];
         let clock = &mut warps[warp];
@@ -258,7 +265,8 @@ impl Cluster {
         }
     }
 
-    /// All blocks meet; each warp releases what it knew at its arrival.
+    /// Applies a barrier at which all blocks meet, to the block at `rank`. Each warp releases the
+    /// accesses that it was ordered after at its arrival.
     pub(super) fn cluster_barrier(&mut self, rank: usize, lanes: &[u32]) {
         let met = &mut Arc::make_mut(&mut self.met)[rank];
         Arc::make_mut(&mut self.met_before)[rank] = *met;
@@ -268,7 +276,7 @@ impl Cluster {
             *met = if arrived != 0 { arrived } else { self.now };
         }
         self.now += 1;
-        // All blocks now know the releases that one of them has acquired.
+        // All blocks have now acquired the releases that any of them had acquired.
         let all: Vec<Ref> = self
             .blocks
             .iter()
@@ -287,7 +295,7 @@ impl Cluster {
     }
 }
 
-/// Adds an acquired release; of each log, the longest prefix is kept.
+/// Adds an acquired release. For each log and scope, only the longest prefix is kept.
 pub(super) fn add(refs: &mut Vec<Ref>, new: Ref) {
     match refs.iter_mut().find(|r| r.log == new.log && r.scope == new.scope) {
         Some(r) => r.length = r.length.max(new.length),
@@ -295,7 +303,7 @@ pub(super) fn add(refs: &mut Vec<Ref>, new: Ref) {
     }
 }
 
-/// Does the same for some lanes.
+/// Adds a release that some lanes have acquired.
 pub(super) fn add_for(refs: &mut Vec<(u32, Ref)>, lanes: u32, new: Ref) {
     for (m, r) in refs.iter_mut() {
         if r.log == new.log && r.scope == new.scope && *m & !lanes == 0 {

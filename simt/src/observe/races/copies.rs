@@ -1,9 +1,9 @@
 //! Asynchronous copies: those that their own thread waits for, and those of the copy engine, which
 //! accesses memory through another proxy.
 //!
-//! A copy of `cp.async` is unordered with all accesses until its thread has waited for it; after
-//! that it counts as a write of that thread. The engine sees writes of threads only
-//! after a `fence.proxy.async`.
+//! A `cp.async` copy is unordered with all accesses until its thread has waited for it. After that,
+//! it counts as a write of that thread. The engine sees writes of threads only after a
+//! `fence.proxy.async`.
 
 use super::accessor::Accessor;
 use super::reports::Side;
@@ -15,7 +15,8 @@ use crate::observe::memory::lanes;
 use crate::observer::{Access, At, Copy};
 
 impl Races {
-    /// The write of a copy that its thread must wait for: no access is ordered with it.
+    /// Returns the entry for the write of a copy that its thread must wait for. No access is
+    /// ordered with this write.
     pub(super) fn unwaited(&mut self, at: &At<'_>, copy: &Copy) -> Entry {
         // No mbarrier has this number.
         let entry = self.entry(at, Strength::Async, Scope::Sys).by(u32::MAX - copy.lane);
@@ -28,7 +29,8 @@ impl Races {
         entry
     }
 
-    /// Threads commit copies to a group, or wait for groups: from then on the copies are ordered like the thread's own writes.
+    /// Handles threads that commit copies to a group, or that wait for groups. After the wait, the
+    /// copies are ordered like the thread's own writes.
     pub(super) fn waited(&mut self, at: &At<'_>, group: CopyGroup) {
         let place = self.place(&at.block);
         let rank = at.block.rank as usize;
@@ -48,7 +50,7 @@ impl Races {
             .collect();
         for one in over {
             let now = self.entry(at, Strength::Weak, Scope::Sys);
-            // The line is that of the copy.
+            // A report names the line of the copy, not that of the wait.
             let own = now.at(one.entry.pc()).by(1 << one.lane);
             let Some(memory) = self.shared[place].get_mut(rank) else { continue };
             let offset = u64::from(Access::peer(one.target).1);
@@ -60,7 +62,7 @@ impl Races {
         }
     }
 
-    /// Threads write to shared memory in a kernel that uses the copy engine.
+    /// Records writes of threads to shared memory in a kernel that uses the copy engine.
     #[cold]
     pub(super) fn write_unfenced(&mut self, at: &At<'_>, access: &Access<'_>) {
         let place = self.place(&at.block);
@@ -78,7 +80,7 @@ impl Races {
         }
     }
 
-    /// A proxy fence: the engine sees all writes that these threads know.
+    /// Applies a proxy fence: the engine now sees all writes that these threads are ordered after.
     #[cold]
     pub(super) fn proxy_fenced(&mut self, at: &At<'_>) {
         let place = self.place(&at.block);
@@ -91,7 +93,7 @@ impl Races {
         });
     }
 
-    /// The engine copies to or from shared memory.
+    /// Checks a copy of the engine to or from shared memory.
     pub(super) fn engaged(&mut self, at: &At<'_>, copy: &Copy, span: Span) {
         if !copy.bulk || span.space != Space::Shared || self.unfenced.is_empty() {
             return;
@@ -109,7 +111,7 @@ impl Races {
         }
     }
 
-    /// A new block starts: writes of its predecessor are complete.
+    /// Forgets the writes of a block's predecessor, which are complete when a new block starts.
     pub(super) fn forget_unfenced(&mut self, place: usize, rank: usize) {
         self.unfenced.retain(|&(p, r, _), _| (p, r) != (place, rank));
     }

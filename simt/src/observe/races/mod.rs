@@ -1,13 +1,14 @@
 //! The race check: unordered accesses to one address, at least one of them a write.
 //!
-//! It checks the happens-before order and not the order of one run: block barriers, warp barriers with their masks, cluster
-//! barriers, `mbarrier` phases, and release and acquire through atomics, flags and fences. A
-//! shuffle orders nothing. Two accesses that are not connected by a chain of these are reported, whichever
-//! of them came first, so every schedule that takes the same path gives the same verdict.
+//! The check uses the happens-before order, not the order of one run. This order comes from block
+//! barriers, warp barriers with their masks, cluster barriers, `mbarrier` phases, and release and
+//! acquire through atomics, flags and fences. A shuffle orders nothing. Two accesses that no chain
+//! of these operations connects are reported, whichever of them came first. So every schedule that
+//! takes the same path gives the same verdict.
 //!
-//! `shadow` records accesses, `clock` has the happens-before order within a cluster, `release` the order
-//! through memory, and `order` applies barriers and fences to both; `accessor`
-//! compares one access with earlier ones, and `reports` keeps the findings.
+//! `shadow` records accesses. `clock` has the happens-before order within a cluster, `release` has
+//! the order through memory, and `order` applies barriers and fences to both. `accessor` compares
+//! one access with earlier ones, and `reports` keeps the findings.
 
 mod accessor;
 mod clock;
@@ -44,21 +45,21 @@ use crate::observer::{
 #[derive(Debug, Clone, Default)]
 pub struct Races {
     reports: Reports,
-    /// Clusters that run or have run; their slots are reused.
+    /// Clusters that are running or have ended. The slots of ended clusters are reused.
     clusters: Vec<Cluster>,
     /// Shared memory, by slot of the cluster and rank of the block.
     shared: Vec<Vec<Shared>>,
     places: FxHashMap<u64, usize>,
     free: Vec<usize>,
-    /// Index of the last cluster and its slot.
+    /// Index and slot of the cluster that was used last.
     current: Option<(u64, usize)>,
     global: Global,
     logs: Logs,
     shared_bytes: u32,
-    /// Memory that only `ld.global.nc` may access, if the kernel has such loads.
+    /// Accesses to memory that `ld.global.nc` reads, if the kernel has such loads.
     readonly: Readonly,
     reads_only: bool,
-    /// Writes of threads that the copy engine does not see, if the kernel uses it.
+    /// Writes of threads that the copy engine does not see yet, if the kernel uses the engine.
     unfenced: Unfenced,
     engine: bool,
 }
@@ -74,7 +75,7 @@ impl Races {
         self.reports.found.findings()
     }
 
-    /// The slot of the block's cluster.
+    /// Returns the slot of the block's cluster.
     #[inline]
     fn place(&mut self, block: &Block) -> usize {
         match self.current {
@@ -87,7 +88,7 @@ impl Races {
         }
     }
 
-    /// The bytes of one lane, word by word.
+    /// Checks and records the access of one lane, word by word.
     fn span(
         &mut self,
         at: &At<'_>,
@@ -141,7 +142,7 @@ impl Races {
         }
     }
 
-    /// The key of the log of an address.
+    /// Returns the key of an address's log.
     fn key(&self, at: &At<'_>, space: Space, address: u64) -> (u64, u64) {
         match (space, Access::peer(address)) {
             (Space::Shared, (None, offset)) => (at.block.index + 1, u64::from(offset)),
@@ -194,8 +195,8 @@ impl Races {
         add_for(if acquires { &mut warp.refs } else { &mut warp.pending }, lanes, r);
     }
 
-    /// Whether a store to global memory is the first after a fence: then it is a flag, which other blocks
-    /// are meant to poll.
+    /// Returns whether a store to global memory is the first after a fence. Such a store counts as
+    /// a flag, which other blocks are meant to poll.
     fn publishes(&mut self, at: &At<'_>, access: &Access<'_>) -> bool {
         if access.space != Space::Global || access.wrote == 0 {
             return false;
@@ -208,7 +209,7 @@ impl Races {
         publishes
     }
 
-    /// The accesses that a lane knew at its last releasing fence.
+    /// Returns the accesses that a lane was ordered after at its last releasing fence.
     fn fenced(&self, place: usize, rank: usize, warp: u32, lane: u32) -> Option<Arc<Release>> {
         let fenced = &self.clusters[place].blocks[rank].warps[warp as usize].fenced;
         fenced.iter().find(|(m, _)| m >> lane & 1 == 1).map(|(_, r)| r.clone())
@@ -226,7 +227,8 @@ impl Races {
         )
     }
 
-    /// Records a coalesced access of a whole warp line by line. Returns whether it was one.
+    /// If an access is a coalesced access of a whole warp, records it line by line and returns
+    /// `true`.
     #[inline]
     fn lines(&mut self, at: &At<'_>, access: &Access<'_>, entry: Entry) -> bool {
         let bytes = u64::from(access.bytes());

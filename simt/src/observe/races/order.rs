@@ -10,7 +10,8 @@ use crate::observe::memory::lanes;
 use crate::observer::{Arrive, At, Block, Complete, Level, Mbarrier, MbarrierOp};
 
 impl Races {
-    /// Lanes arrive and continue: the barrier releases the accesses that they know.
+    /// Handles lanes that arrive at a barrier and continue. The barrier releases the accesses that
+    /// they are ordered after.
     pub(super) fn arrived(&mut self, at: &At<'_>, arrive: &Arrive) {
         if !arrive.arrive_only {
             return;
@@ -42,7 +43,8 @@ impl Races {
         }
     }
 
-    /// A barrier opens: all participants know the accesses that any of them knew.
+    /// Handles a barrier that opens. All participants are now ordered after the accesses that any
+    /// of them was ordered after.
     pub(super) fn completed(&mut self, complete: &Complete<'_>) {
         let place = self.place(&complete.block);
         let rank = complete.block.rank as usize;
@@ -71,7 +73,7 @@ impl Races {
                     cluster.block_barrier(rank);
                     return;
                 }
-                // If only some threads take part, the order goes through a log.
+                // If only some threads take part, the order is kept in a log.
                 let log = self.logs.make(barrier_key(&complete.block, complete.id));
                 let waiting: Vec<u32> = complete
                     .lanes
@@ -91,7 +93,7 @@ impl Races {
         }
     }
 
-    /// A fence: a later release includes all accesses before it.
+    /// Handles a fence. A later release includes all accesses before the fence.
     pub(super) fn fenced_off(&mut self, at: &At<'_>, order: Order, scope: Scope) {
         let place = self.place(&at.block);
         let (rank, warp) = (at.block.rank as usize, at.warp as usize);
@@ -110,17 +112,18 @@ impl Races {
         }
     }
 
-    /// An `mbarrier` is an object in memory, and releases the accesses before the end of each phase.
+    /// Handles an operation on an `mbarrier`. The barrier is an object in memory, and at the end of
+    /// each phase it releases the accesses before that end.
     pub(super) fn on_mbarrier(&mut self, at: &At<'_>, m: &Mbarrier) {
-        // A failing test orders nothing, and the one that passes is held against earlier accesses: so polling
-        // costs no more than a load.
+        // A failing test orders nothing, and the test that passes is compared with earlier
+        // accesses. So polling takes no more work than one load.
         if m.op == MbarrierOp::TestFails {
             return;
         }
         let place = self.place(&at.block);
         let (rank, warp) = (at.block.rank as usize, at.warp);
         let key = self.key(at, Space::Shared, m.addr);
-        // The object itself is memory: it must be initialised before others use it.
+        // The object itself is memory, and must be initialized before other threads use it.
         let (strength, kind) = match m.op {
             MbarrierOp::Init(_) | MbarrierOp::Invalidate => (Strength::Weak, Kind::WRITE),
             MbarrierOp::TestFails | MbarrierOp::TestPasses => (Strength::Strong, Kind::READ),
@@ -179,7 +182,8 @@ impl Races {
     }
 }
 
-/// The key of the log of a barrier that only some threads of a block use: beyond all shared addresses.
+/// Returns the key of the log of a barrier that only some threads of a block use. It lies beyond
+/// all shared addresses.
 fn barrier_key(block: &Block, id: u32) -> (u64, u64) {
     (block.index + 1, 1 << 40 | u64::from(id))
 }

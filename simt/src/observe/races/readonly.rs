@@ -1,8 +1,8 @@
 //! Non-coherent reads: `ld.global.nc` of memory that the same launch writes.
 //!
-//! Such a load (`__ldg`, or a compiler's use of `const` and `__restrict__`) is only for memory that
-//! is not written while the kernel runs. No barrier or fence changes that, so order does not matter
-//! here: both accesses in one launch are the fault.
+//! Such a load comes from `__ldg`, or from a compiler's use of `const` and `__restrict__`. It is
+//! valid only for memory that is not written while the kernel runs. No barrier or fence changes
+//! that, so a read and a write in one launch are a fault in either order.
 
 use super::Races;
 use super::shadow::LINE;
@@ -12,7 +12,7 @@ use crate::observe::memory::lanes;
 use crate::observer::{Access, At};
 
 impl Races {
-    /// Called for every access to global memory in a kernel that has such loads.
+    /// Checks an access to global memory in a kernel that has such loads.
     #[cold]
     pub(super) fn watch_readonly(&mut self, at: &At<'_>, access: &Access<'_>) {
         let reads = at.kernel.insts.get(at.pc as usize).is_some_and(|inst| is_read(&inst.op));

@@ -1,23 +1,24 @@
-//! Releases through atomics, flags and `mbarrier`s: a log for each address.
+//! Releases through atomics, flags and `mbarrier`s, in a log for each address.
 //!
-//! A release appends the accesses that the thread knows; an acquire records the length of the log.
-//! So the last of a thousand blocks knows all of them, without a thousand copies of a clock.
+//! A release appends the accesses that the thread is ordered after. An acquire records the length
+//! of the log. So the last of 1000 blocks is ordered after all of them, without 1000 copies of a
+//! clock.
 
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 use super::shadow::{Entry, Strength};
 
-/// A prefix of a log that a thread knows.
+/// A prefix of a log, which a thread has read or acquired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Ref {
     pub(super) log: u32,
     pub(super) length: u32,
-    /// 0 block, 1 cluster, 2 device, 3 system.
+    /// 0 is the block, 1 the cluster, 2 the device, and 3 the system.
     pub(super) scope: u8,
 }
 
-/// The accesses that lanes of a warp knew when they released.
+/// The accesses that lanes of a warp were ordered after when they released.
 #[derive(Debug, Clone)]
 pub(super) struct Release {
     pub(super) block: u32,
@@ -27,14 +28,14 @@ pub(super) struct Release {
     pub(super) warp_base: u32,
     pub(super) rows: Option<Box<[[u32; 32]; 32]>>,
     /// Blocks of the cluster by rank, and the times at which their warps last met.
-    #[allow(clippy::type_complexity)] // The two parts of one thing, used in one place.
+    #[allow(clippy::type_complexity)] // Both parts are used together, in one place.
     pub(super) cluster: Option<(Vec<u32>, Arc<Vec<[u32; 32]>>)>,
     pub(super) refs: Vec<(u32, Ref)>,
     pub(super) scope: u8,
 }
 
 impl Release {
-    /// The lanes of an entry that at least one of the releasing lanes knew.
+    /// Returns the lanes of an entry that at least one of the releasing lanes was ordered after.
     fn covered(&self, lanes: u32, e: &Entry) -> u32 {
         let met = |(blocks, met): &(Vec<u32>, Arc<Vec<[u32; 32]>>)| {
             let rank = blocks.iter().position(|&b| b == e.block);
@@ -61,12 +62,13 @@ impl Release {
     }
 }
 
-/// Releases in log order. The knowledge of a thread only grows, so only its last release counts.
+/// Releases in log order. A thread's later release includes its earlier ones, so only its last
+/// release counts.
 #[derive(Debug, Clone, Default)]
 struct Releases {
     /// All lanes that released.
     lanes: u32,
-    /// Their indices in the list of entries.
+    /// Indices of the releases in the log's entries.
     entries: Vec<u32>,
 }
 
@@ -76,8 +78,8 @@ impl Releases {
         self.entries.push(entry);
     }
 
-    /// Visits releases backwards from a length of the log until each lane has been found; `reach`
-    /// tells which of them count.
+    /// Iterates backwards over the releases in a prefix of the log, until each lane has been found.
+    /// Releases for which `reach` returns `false` are skipped.
     fn last<'a>(
         &'a self,
         all: &'a [LogEntry],
@@ -112,22 +114,23 @@ struct Log {
     /// Number of releases and ends of phases so far.
     length: u32,
     entries: Vec<LogEntry>,
-    /// By block and warp.
+    /// Releases by block and warp.
     warps: FxHashMap<(u32, u32), Releases>,
-    /// By block, as if it were one lane: the order of its barriers is the same for all its lanes.
+    /// Releases by block, which counts as one lane: the order of its barriers is the same for all
+    /// its lanes.
     blocks: FxHashMap<u32, Releases>,
-    /// By block and warp, the releases of threads that had met other blocks of a cluster.
+    /// Releases of threads in clusters of several blocks, by block and warp.
     met: FxHashMap<(u32, u32), Releases>,
-    /// The prefixes of other logs that releasing threads knew: for releases that reach all blocks, and by block
-    /// for all of its own.
+    /// Prefixes of other logs that the releasing threads had acquired: for the releases that reach
+    /// other blocks, and for all releases of each block.
     wide: Beyond,
     own: FxHashMap<u32, Beyond>,
-    /// For an `mbarrier`: the length at the end of each phase, and its time.
+    /// For an `mbarrier`: the length of the log at the end of each phase, and the time of that end.
     phases: Vec<(u32, u32)>,
 }
 
-/// Prefixes of other logs, by log and scope, that were known to releases up to a position of this one:
-/// an entry for each position at which they grew.
+/// Prefixes of other logs, by log and scope, that the releases up to a position of this log
+/// include. There is one entry for each position at which the prefixes grew.
 #[derive(Debug, Clone, Default)]
 struct Beyond(Vec<(u32, Arc<Lengths>)>);
 
@@ -148,7 +151,7 @@ impl Beyond {
         self.0.push((at, Arc::new(lengths)));
     }
 
-    /// The prefixes that were known at a length of this log.
+    /// Returns the prefixes that the releases in the first `length` positions include.
     fn by(&self, length: u32) -> impl Iterator<Item = Ref> {
         let end = self.0.partition_point(|&(at, _)| at < length);
         let last = self.0[..end].last().into_iter();
@@ -166,8 +169,8 @@ pub(super) struct Logs {
 }
 
 impl Logs {
-    /// Finds the log of an address. Keys are the block (from 1) and offset in shared memory, 0 and the
-    /// address in global memory.
+    /// Finds the log of an address. For shared memory, the key is the block (from 1) and the
+    /// offset; for global memory, it is 0 and the address.
     pub(super) fn get(&self, key: (u64, u64)) -> Option<u32> {
         self.keys.get(&key).copied()
     }
@@ -180,13 +183,13 @@ impl Logs {
         })
     }
 
-    /// Restarts a log.
+    /// Replaces the log of an address with an empty one.
     pub(super) fn renew(&mut self, key: (u64, u64)) -> u32 {
         self.keys.remove(&key);
         self.make(key)
     }
 
-    /// Drops the logs of a block's shared memory: the next block starts without them.
+    /// Drops the logs of a block's shared memory, because the next block starts without them.
     pub(super) fn forget(&mut self, block: u64) {
         if self.keys.keys().any(|k| k.0 == block) {
             self.keys.retain(|k, _| k.0 != block);
@@ -235,13 +238,13 @@ impl Logs {
         }
     }
 
-    /// The length of the log that is visible to a thread which finds a phase complete.
+    /// Returns the length of the log that is visible to a thread that finds a phase complete.
     pub(super) fn phase(&self, log: u32, phase: u64) -> Option<u32> {
         self.logs[log as usize].phases.get(usize::try_from(phase).ok()?).map(|&(length, _)| length)
     }
 
-    /// Whether a thread of `block` that has acquired `refs`, and knows some of the lanes anyway,
-    /// knows all of an entry.
+    /// Returns whether a thread of `block` that has acquired `refs` is ordered after all of an
+    /// entry. `known` has the lanes of the entry that it is ordered after without these releases.
     pub(super) fn know(
         &self,
         block: u32,
@@ -251,7 +254,7 @@ impl Logs {
     ) -> bool {
         let mut missing = e.lanes & !known;
         let mut open: Vec<Ref> = refs.collect();
-        // Of each log and scope, the longest prefix counts, since it contains the others.
+        // For each log and scope, only the longest prefix counts, because it contains the others.
         let mut seen = Lengths::default();
         while let Some(r) = open.pop() {
             let length = seen.entry((r.log, r.scope)).or_default();
@@ -271,12 +274,14 @@ impl Logs {
         false
     }
 
-    /// Removes the lanes that a prefix of a log covers; returns whether none is left.
+    /// Removes the lanes that a prefix of a log covers from `missing`. Returns whether no lane is
+    /// left.
     fn knows_here(&self, block: u32, r: Ref, e: &Entry, missing: &mut u32) -> bool {
         let log = &self.logs[r.log as usize];
         if e.strength() == Strength::Async {
-            // The copy completes with its phase; the last phase that was seen is the latest. A copy from
-            // another block is visible only to waits whose scope includes that block.
+            // The copy completes with its phase, so the time of the last phase that was seen
+            // decides. A copy from another block is visible only to waits whose scope includes that
+            // block.
             if e.block != block && r.scope == 0 {
                 return false;
             }
@@ -298,8 +303,8 @@ impl Logs {
     }
 }
 
-/// Whether a release reaches a block: a narrow scope reaches only its own block
-/// (here, cluster scope counts as device scope).
+/// Returns a predicate for the releases that reach a block. A release with block scope
+/// reaches only its own block. Here, cluster scope counts as device scope.
 fn reach(block: u32, r: Ref) -> impl Fn(&Release) -> bool {
     move |release| release.block == block || release.scope.min(r.scope) > 0
 }

@@ -1,4 +1,4 @@
-//! The findings of the race check: each pair of instructions once.
+//! The findings of the race check. Each pair of instructions is listed once.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use crate::observe::finding::{Fault, Finding};
 use crate::observe::found::{BEYOND, BLOCK, Found, Key, WARP};
 use crate::observe::scene::Scene;
 
-/// The findings, each pair of instructions once.
+/// The findings. Each pair of instructions is listed once.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Reports {
     pub(super) found: Found,
     pub(super) scene: Option<Arc<Scene>>,
 }
 
-/// One side of a pair.
+/// One access of a pair.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Side {
     pub(super) block: u32,
@@ -54,14 +54,15 @@ impl Side {
     }
 }
 
-/// Why two accesses are unordered; the cure depends on it.
+/// The reason why two accesses are unordered. The cure depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Apart {
     /// Nothing orders them.
     Unordered,
     /// Nothing orders them, and they are in two blocks of one cluster.
     Cluster,
-    /// Nothing orders them, and no order is needed: one instruction of a warp stores one value.
+    /// Nothing orders them, and no order is needed, because one instruction of a warp stores one
+    /// value.
     Same,
     /// They are atomic, but the scope of one does not include the other.
     Scope,
@@ -73,13 +74,14 @@ impl Reports {
         let strong = |s: Strength| matches!(s, Strength::Volatile | Strength::Strong);
         let reach = apart != Apart::Scope;
         let Some(scene) = &self.scene else { return };
-        // Threads that change one element lose changes, also if what they store happens to be the same.
+        // Threads that change one element lose changes, even if they happen to store the same
+        // value.
         let changes = changes_in_place(&scene.kernel, a.pc, b.pc);
         let apart = if changes && apart == Apart::Same { Apart::Unordered } else { apart };
         let fault = match (a.strength, b.strength) {
             (Strength::Volatile, Strength::Volatile) if reach => Fault::UnorderedVolatile,
             _ if apart == Apart::Same => Fault::SameValue,
-            // Atomics and other strong accesses may conflict: that is their purpose.
+            // Atomics and other strong accesses may conflict by design.
             (x, y) if strong(x) && strong(y) && reach => return,
             _ => Fault::DataRace,
         };
@@ -95,7 +97,7 @@ impl Reports {
             let sites = [a, b]
                 .map(|s| scene.site(u64::from(s.block), s.warp * 32 + s.lane, s.pc, s.what()));
             let width = scene.width(b.pc);
-            // Words are checked, but the report names the element.
+            // The check compares words, but the report names the element.
             let address = address - address % u64::from(width);
             Finding {
                 space: Some(space),
@@ -109,7 +111,7 @@ impl Reports {
 }
 
 impl Reports {
-    /// A non-coherent read and a write in one launch.
+    /// Reports a non-coherent read and a write in one launch.
     #[cold]
     pub(super) fn stale(&mut self, read: Side, write: Side, space: Space, address: u64) {
         self.pair(
@@ -117,20 +119,20 @@ impl Reports {
             [read, write],
             space,
             address,
-            "use a plain load: without \
-             `__ldg`, and without `const` and `__restrict__` on its pointer",
+            "use a plain load: remove \
+             `__ldg`, and remove `const` and `__restrict__` from its pointer",
         );
     }
 
-    /// A thread's write, and a later copy of the engine, without a proxy fence in between.
+    /// Reports a thread's write and a later copy of the engine without a proxy fence in between.
     #[cold]
     pub(super) fn unfenced(&mut self, sides: [Side; 2], address: u64) {
-        let cure = "let the writers execute `fence.proxy.async` before the barrier, or the thread that starts \
-                    the copy after it";
+        let cure = "execute `fence.proxy.async` in the writers before the barrier, or after the \
+                    barrier in the thread that starts the copy";
         self.pair(Fault::ProxyFence, sides, Space::Shared, address, cure);
     }
 
-    /// Two conflicting accesses.
+    /// Reports two conflicting accesses.
     fn pair(&mut self, fault: Fault, sides: [Side; 2], space: Space, address: u64, cure: &str) {
         let Some(scene) = &self.scene else { return };
         let [a, b] = sides;
@@ -151,11 +153,12 @@ impl Reports {
     }
 }
 
-const ATOMIC: &str = "each thread reads the element, changes it and writes it back, so changes are lost; make it one \
-                      atomic operation, such as `atomicAdd`";
+const ATOMIC: &str = "each thread reads the element, changes it and writes it back, so changes are \
+                      lost; use one atomic operation, such as `atomicAdd`";
 
-/// Whether two instructions are the load and the store of one change in place (`h[i]++`), or that store twice.
-/// A sum of two elements of the array (`a[i] += a[j]`) is none: its threads take turns by barriers.
+/// Returns whether two instructions are the load and the store of one in-place change (`h[i]++`),
+/// or are both that store. A sum of two elements of the array (`a[i] += a[j]`) does not count,
+/// because barriers order its threads.
 fn changes_in_place(kernel: &Kernel, a: u32, b: u32) -> bool {
     let store = a.max(b);
     let Some(Op::Store { memory, .. }) = kernel.insts.get(store as usize).map(|inst| &inst.op)
@@ -175,7 +178,8 @@ fn changes_in_place(kernel: &Kernel, a: u32, b: u32) -> bool {
         && !reaches(kernel, first, store, |pc| loads(pc, false))
 }
 
-/// Whether a store's value is computed from a result of the instructions that `source` names.
+/// Returns whether a store's value is computed from a result of the instructions for which `source`
+/// holds.
 fn reaches(kernel: &Kernel, first: u32, store: u32, source: impl Fn(u32) -> bool) -> bool {
     let mut from: Vec<Reg> = Vec::new();
     for pc in first..store {
@@ -196,27 +200,28 @@ fn reaches(kernel: &Kernel, first: u32, store: u32, source: impl Fn(u32) -> bool
     srcs.iter().any(|src| read(*src).is_some_and(|reg| from.contains(&reg)))
 }
 
-/// Instructions between the load and the store of a change in place, at most.
+/// The largest distance, in instructions, between the load and the store of an in-place change.
 const FAR: u32 = 256;
 
-/// The cure for two unordered accesses, and its rank.
+/// Returns the cure for two unordered accesses, and its rank.
 fn cure(a: &Side, b: &Side, apart: Apart, space: Space) -> (&'static str, u8) {
     let either = |s: Strength| a.strength == s || b.strength == s;
     match (a, b) {
         _ if apart == Apart::Scope => {
-            ("the scope of one does not include the other; widen it to the device", BEYOND)
+            ("the scope of one access excludes the other; widen it to the device", BEYOND)
         }
         _ if apart == Apart::Same => {
             ("they store the same value, so the result is correct; let one thread write it", BEYOND)
         }
         _ if either(Strength::Async) && a.block != b.block => (
-            "another block sends it; wait for its mbarrier with `.acquire.cluster`, because the default \
-             `.acquire.cta` covers only the thread's own block, then let the block meet at a barrier",
+            "another block sends it, and the default `.acquire.cta` covers only the thread's own \
+             block; wait for its mbarrier with `.acquire.cluster`, then synchronize the block at a \
+             barrier",
             BEYOND,
         ),
         _ if either(Strength::Async) => (
-            "no thread waits for the copy; wait for its mbarrier or its group, then let the block meet \
-             at a barrier",
+            "no thread waits for the copy; wait for its mbarrier or its group, then synchronize \
+             the block at a barrier",
             BEYOND,
         ),
         _ if either(Strength::Strong) && a.block == b.block => {
@@ -233,8 +238,8 @@ fn cure(a: &Side, b: &Side, apart: Apart, space: Space) -> (&'static str, u8) {
             ("a `cluster.sync()` is missing between them", BEYOND)
         }
         _ => (
-            "nothing orders two blocks of a launch; let each write its own elements, or pass the value \
-             through an atomic with a `__threadfence()` before and after",
+            "nothing orders two blocks of a launch; let each write its own elements, or pass the \
+             value through an atomic with a `__threadfence()` before and after",
             BEYOND,
         ),
     }

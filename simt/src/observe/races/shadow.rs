@@ -1,17 +1,17 @@
-//! Shadow memory: for each word the last writer, and the readers since.
+//! Shadow memory, which records the last writer of each word, and its readers since then.
 
 use rustc_hash::FxHashMap;
 
-/// Words per line; a warp's coalesced access is one line, and one entry.
+/// Words per line. A warp's coalesced access to a whole line is one entry.
 pub(super) const LINE: usize = 32;
 /// Lines per page.
 const PAGE: usize = 32;
 
-/// Unordered accesses of one kind that a word records besides the last one. Later ones are
-/// unordered with about the same threads as these.
+/// The number of unordered accesses of one kind that a word records besides the last one. Further
+/// ones are dropped, because they are unordered with about the same threads as these.
 const KEPT: usize = 64;
 
-/// How strongly an access is ordered by itself, apart from synchronisation.
+/// The strength of an access in PTX's memory model, apart from synchronization.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Strength {
     /// An ordinary access.
@@ -20,20 +20,20 @@ pub(super) enum Strength {
     Volatile,
     /// An atomic operation, or a relaxed, acquiring or releasing access.
     Strong,
-    /// An asynchronous copy: ordered only by its `mbarrier`.
+    /// An asynchronous copy, which only the wait for its `mbarrier` or group orders.
     Async,
 }
 
-/// One access: by lanes of one warp, at one instruction and time.
+/// One access by lanes of one warp, at one instruction and one time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Entry {
     /// Linear index of the block.
     pub(super) block: u32,
     /// The time on the clock of its cluster; 0 means no access.
     pub(super) time: u32,
-    /// Lanes; for a copy, the number of its `mbarrier`, or `u32::MAX` minus the lane that waits for it.
+    /// Lanes; for a copy, the log of its `mbarrier`, or `u32::MAX` minus the lane that waits.
     pub(super) lanes: u32,
-    /// Instruction 19 bits, warp 5, bytes 4, strength 2, scope 2.
+    /// From the top: instruction (19 bits), warp (5), bytes (4), strength (2), scope (2).
     info: u32,
 }
 
@@ -54,12 +54,12 @@ impl Entry {
         Entry { lanes, ..self }
     }
 
-    /// The same access, by another instruction.
+    /// Returns the same access by another instruction.
     pub(super) fn at(self, pc: u32) -> Entry {
         Entry { info: self.info & 0x1fff | pc.min(0x7ffff) << 13, ..self }
     }
 
-    /// The same access, to some bytes of the word only.
+    /// Returns the same access, to some bytes of the word only.
     #[inline]
     pub(super) fn of(self, bytes: u32) -> Entry {
         Entry { info: self.info & !0xf0 | bytes << 4, ..self }
@@ -99,12 +99,12 @@ impl Entry {
     }
 }
 
-/// A word: nearly always one writer and one reading warp.
+/// The accesses to a word: nearly always one writer and one reading warp.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Cell {
     write: Entry,
     read: Entry,
-    /// Index of a list of further entries, or 0.
+    /// Number of a list of further entries, from 1; 0 if there is none.
     more: u32,
 }
 
@@ -144,7 +144,7 @@ impl Spill {
 }
 
 impl Cell {
-    /// A word that was accessed as part of a line.
+    /// Creates the cell of a word that was accessed as part of a line.
     fn expanded(line: &Whole, word: usize) -> Cell {
         let entry = line.entry.by(1 << (line.first + word as u32 / line.words));
         if line.writes {
@@ -154,8 +154,8 @@ impl Cell {
         }
     }
 
-    /// Records one lane's access. `known` tells whether the accessing thread knows all of an
-    /// entry; `race` is called for each entry that it does not know.
+    /// Records one lane's access. `known` tells whether the accessing thread is ordered after all
+    /// of an entry. `race` is called for each conflicting entry for which it is not.
     #[inline]
     pub(super) fn access(
         &mut self,
@@ -195,7 +195,7 @@ impl Cell {
             {
                 self.write_strong(entry, atomic, spill, known);
             } else if bytes == 15 {
-                // An access that is ordered after this write is also ordered after everything before it,
+                // An access ordered after this write is also ordered after everything before it,
                 // and the races of this write were reported.
                 spill.drop_list(&mut self.more);
                 self.write = entry;
@@ -209,7 +209,7 @@ impl Cell {
             self.read.lanes |= entry.lanes;
             return;
         }
-        // A reader that knows all earlier readers replaces them.
+        // A reader that is ordered after all earlier readers replaces them.
         let replaces = (self.read.bytes() & !bytes == 0 || self.read.time == 0)
             && meet_quietly(&mut known, &self.read);
         if replaces && self.more == 0 {
@@ -232,7 +232,7 @@ impl Cell {
         }
     }
 
-    /// A copy's write becomes one of its thread, which has waited for it.
+    /// Turns a copy's write into a write of its thread, which has waited for the copy.
     pub(super) fn settle(&mut self, copy: &Entry, own: Entry, spill: &mut Spill) {
         let is = |e: &Entry| e.time != 0 && e.of(0) == copy.of(0);
         let settled = |e: &Entry| own.of(e.bytes());
@@ -245,10 +245,10 @@ impl Cell {
         }
     }
 
-    /// Strong accesses may be unordered without a report, so one does not replace earlier ones:
-    /// weak ones are kept for later strong ones, and unordered ones for later weak ones. But an
-    /// atomic has observed the previous one, and replaces it: an access after the atomic comes
-    /// after everything that it observed (PTX's causality order: observation, then program order).
+    /// Records a strong write. It does not replace earlier writes: weak ones are kept for later
+    /// strong ones, and unordered ones for later weak ones. But an atomic observes the previous
+    /// strong write and replaces it: an access after the atomic also comes after everything that it
+    /// observed (PTX's causality order: observation, then program order).
     #[cold]
     fn write_strong(
         &mut self,
@@ -279,7 +279,7 @@ impl Cell {
         }
     }
 
-    /// A write of some bytes leaves the entries of the others.
+    /// Records a write of some bytes, and keeps the entries of the other bytes.
     #[cold]
     fn write_bytes(&mut self, entry: Entry, spill: &mut Spill) {
         let left = |e: Entry| {
@@ -317,7 +317,7 @@ fn meet_quietly(known: &mut impl FnMut(&Entry) -> bool, entry: &Entry) -> bool {
     entry.time == 0 || known(entry)
 }
 
-/// Shared memory of a block.
+/// The shadow of a block's shared memory.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Shared {
     pub(super) cells: Vec<Cell>,
@@ -325,7 +325,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// Prepares for a new block: all accesses of its predecessors are complete.
+    /// Clears the shadow for a new block: all accesses of its predecessors are complete.
     pub(super) fn reset(&mut self, bytes: u32) {
         self.cells.clear();
         self.cells.resize(bytes.div_ceil(4) as usize, Cell::default());
@@ -370,7 +370,7 @@ impl Line {
     }
 }
 
-/// The part of global memory that the launch accessed.
+/// The shadow of the global memory that the launch accessed.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Global {
     pages: Vec<Page>,
@@ -387,7 +387,7 @@ struct Page {
 }
 
 impl Global {
-    /// Clears it: all accesses are complete.
+    /// Clears the shadow, because all accesses are complete.
     pub(super) fn reset(&mut self) {
         *self = Global::default();
     }
@@ -405,7 +405,7 @@ impl Global {
         &mut self.pages[self.last.1].lines[word as usize / LINE % PAGE]
     }
 
-    /// Records an access to a whole line; `false` if it must be recorded word by word.
+    /// Records an access to a whole line. Returns `false` if it must be recorded word by word.
     pub(super) fn whole(&mut self, word: u64, whole: Whole) -> bool {
         let line = self.line(word);
         if matches!(line, Line::Empty) {
@@ -423,7 +423,7 @@ impl Global {
     }
 
     /// Merges the accesses of other blocks, none of which is ordered with those seen so far.
-    /// `race` is called for each pair with a write, with the address of its word.
+    /// Calls `race` for each pair with a write, with the address of its word.
     pub(super) fn merge(
         &mut self,
         fork: Global,
@@ -463,8 +463,8 @@ impl Global {
                             race(a, true, b, false, address);
                         }
                     }
-                    // One entry per byte and kind suffices: blocks of later forks are unordered with
-                    // all of these alike.
+                    // One entry per byte and kind suffices, because the blocks of later forks are
+                    // unordered with all of them.
                     cell.adopt(other, &fork.spill, spill);
                 }
             }

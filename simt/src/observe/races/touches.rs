@@ -6,7 +6,8 @@ use super::reports::Side;
 use super::shadow::{LINE, Strength};
 use crate::inst::{Inst, Op};
 
-/// Lines of memory that such a load reads, or that are written. Empty if a kernel has no such load.
+/// Lines of memory that `ld.global.nc` reads, or that are written. Empty if the kernel has no such
+/// load.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Readonly {
     pub(super) lines: FxHashMap<u64, Vec<Touch>>,
@@ -15,7 +16,7 @@ pub(super) struct Readonly {
 /// Consecutive words of one line that lanes of a warp access.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Touch {
-    /// Whether they are written rather than read.
+    /// Whether the words are written rather than read.
     pub(super) writes: bool,
     pub(super) words: u32,
     /// The address and lane of the first word, and the bytes per lane.
@@ -28,7 +29,7 @@ pub(super) struct Touch {
 }
 
 impl Touch {
-    /// The access to an address.
+    /// Returns the access of the lane that covers an address.
     pub(super) fn side(&self, address: u64) -> Side {
         let lane = self.lane + (address.saturating_sub(self.first) / self.bytes) as u32;
         let (block, warp, pc, writes) = (self.block, self.warp, self.pc, self.writes);
@@ -41,7 +42,8 @@ impl Readonly {
         self.lines.clear();
     }
 
-    /// Adds an access to a line; returns a read and a write of one word, if there are both.
+    /// Adds an access to a line. If a word is now both read and written, returns the read, the
+    /// write, and the address of the word.
     pub(super) fn touch(&mut self, line: u64, new: Touch) -> Option<(Touch, Touch, u64)> {
         let all = self.lines.entry(line).or_default();
         let mut clash = None;
@@ -60,7 +62,7 @@ impl Readonly {
     }
 }
 
-/// Whether a kernel has such loads, and so must be checked.
+/// Returns whether a kernel has such loads, so that its accesses must be checked.
 pub(super) fn reads(insts: &[Inst]) -> bool {
     insts.iter().any(|inst| is_read(&inst.op))
 }

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use super::shadow::Entry;
 use crate::inst::{Inst, Op};
 
-/// The copies of a warp's threads that they have not waited for.
+/// The copies that a warp's threads have started but not waited for.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Unwaited {
     pub(super) copies: Vec<One>,
@@ -22,11 +22,11 @@ pub(super) struct One {
     pub(super) entry: Entry,
 }
 
-/// Writes of threads to shared memory without a later proxy fence, by slot and rank of the
-/// block, and word.
+/// Writes of threads to shared memory without a later proxy fence, by slot of the cluster, rank of
+/// the block, and word.
 pub(super) type Unfenced = FxHashMap<(usize, usize, u64), Entry>;
 
-/// Whether a kernel uses the copy engine.
+/// Returns whether a kernel uses the copy engine.
 pub(super) fn uses_engine(insts: &[Inst]) -> bool {
     insts.iter().any(|inst| matches!(&inst.op, Op::Async(copy) if copy.bulk))
 }
