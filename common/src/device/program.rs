@@ -239,7 +239,10 @@ mod tests {
         assert_eq!(said(&[], 0), "");
         assert_eq!(said(&[Some(8), Some(8), Some(4)], 3), "");
         let nine = said(&[Some(8); 9], 3);
-        assert!(nine.contains("`reduce` of a.ptx takes 9 parameters, but the number of arguments is 3"), "{nine}");
+        assert!(
+            nine.contains("`reduce` of a.ptx takes 9 parameters, but the number of arguments is 3"),
+            "{nine}"
+        );
         let structure = said(&[Some(8), None], 2);
         assert!(structure.contains("2 parameters, 1 of them structures"), "{structure}");
     }

@@ -54,13 +54,14 @@ fn render(root: &Path, check: bool) -> Result<()> {
         faults.extend(check::faults(run).iter().map(|fault| format!("{}: {fault}", run.name)));
     }
     if !faults.is_empty() {
-        bail!("{} figures are impossible:\n  {}", faults.len(), faults.join("\n  "));
+        bail!("impossible figures: {}\n  {}", faults.len(), faults.join("\n  "));
     }
     let mut files: BTreeMap<PathBuf, String> = BTreeMap::new();
-    for (run, folder) in runs.iter().zip(&folders) {
-        files.insert(folder.join("README.md"), page::of(run));
-    }
     let kinds = repeat::kinds(&runs);
+    let writer = page::Writer::Results { repeated: !kinds.is_empty() };
+    for (run, folder) in runs.iter().zip(&folders) {
+        files.insert(folder.join("README.md"), page::of(run, writer));
+    }
     if !kinds.is_empty() {
         files.insert(root.join("results/ladder").join(repeat::FILE), repeat::page(&kinds));
     }
@@ -167,7 +168,7 @@ mod tests {
         assert!(page.contains("[v1-divergence](steps/v1-divergence)"), "{page}");
         assert!(page.contains("2000-01-02-synthetic-gpu"), "{page}");
         let twice = fs::read_to_string(root.join("results/ladder").join(repeat::FILE)).unwrap();
-        assert!(twice.contains("From [2000-01-01-synthetic-gpu]"), "{twice}");
+        assert!(twice.contains("The runs of the same program are [2000-01-01-synthetic-gpu]"), "{twice}");
         assert!(twice.contains("contained another run's median in 20 of 20"), "{twice}");
         // An edited page is stale, and is named.
         fs::write(root.join("README.md"), page.replace("v1-divergence", "v1-diverging")).unwrap();

@@ -68,7 +68,9 @@ pub enum Fault {
     )]
     Virtual,
     /// The GPU is in confidential mode.
-    #[error("this GPU is in confidential mode, which hides its counters: use a GPU that is not in this mode")]
+    #[error(
+        "this GPU is in confidential mode, which hides its counters: use a GPU that is not in this mode"
+    )]
     Confidential,
     /// CUPTI returned NaN for a metric.
     #[error(

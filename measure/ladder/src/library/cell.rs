@@ -1,4 +1,5 @@
-//! Verifies every competitor for one type and operation, and times it on the device and in wall time.
+//! Verifies every competitor for one type and operation, and measures its time on the device and
+//! its wall time.
 
 use std::{
     cell::Cell,
@@ -22,14 +23,15 @@ use crate::{
     rounds::{self, Held, Until},
 };
 
-/// The number of distinct values; larger inputs repeat them. It is a prime, so that no power of two is a
-/// multiple of it.
+/// The number of distinct values; larger inputs repeat them. The number is prime, so no power of
+/// two is a multiple of it.
 const DRAWN: usize = 1_000_003;
 
-/// Bytes of the copies of the input that samples read in rotation, so that each finds its input outside L2.
+/// The total size of the copies of the input, in bytes. Samples read the copies in rotation, so
+/// that each sample finds its input outside L2.
 const ROTATION: u64 = 1 << 30;
 
-/// Nanoseconds of untimed runs before each sample.
+/// The duration of the untimed runs before each sample, in nanoseconds.
 const SETTLE: u64 = 100_000;
 
 /// The bound on consecutive additions in CUB's sum.
@@ -41,7 +43,7 @@ struct Way<'r> {
     run: Run<'r>,
 }
 
-/// The elements on host and device, as many as the largest size needs.
+/// The elements on the host and on the device, as many as the largest size needs.
 pub(super) struct Input<T> {
     values: Vec<T>,
     memory: Memory,
@@ -66,7 +68,7 @@ impl<T: Drawn> Input<T> {
     }
 }
 
-/// One operation of `reduce` on one size, with its buffers.
+/// One operation of `reduce` at one size, with its buffers.
 struct Ours<'c, T: Drawn> {
     cuda: &'c Cuda,
     reducer: Reducer<T>,
@@ -85,7 +87,7 @@ impl<'c, T: Drawn> Ours<'c, T> {
         Ok(Ours { cuda, reducer, operation, n, out, pinned })
     }
 
-    /// Launches the operation, and leaves its result on the device.
+    /// Launches the operation, which leaves its result on the device.
     fn into(&self, at: Address<'_>) -> Result<()> {
         let mut out = Borrowed::new(self.cuda, self.out.address(), 1)?;
         let slice = Borrowed::new(self.cuda, at, self.n)?;
@@ -97,7 +99,7 @@ impl<'c, T: Drawn> Ours<'c, T> {
         .map_err(failed)
     }
 
-    /// Runs the operation, and waits for its result to be on the host.
+    /// Runs the operation, and waits until its result is on the host.
     fn here(&self, at: Address<'_>) -> Result<T::Output> {
         let slice = Borrowed::new(self.cuda, at, self.n)?;
         match self.operation {
@@ -108,7 +110,7 @@ impl<'c, T: Drawn> Ours<'c, T> {
         .map_err(failed)
     }
 
-    /// Rejects results whose bits differ from those of the host.
+    /// Refuses results whose bits differ from those of the host's result.
     fn verify(&self, at: Address<'_>, exact: T::Output) -> Result<()>
     where
         T::Output: bytemuck::Pod,
@@ -130,7 +132,7 @@ impl<'c, T: Drawn> Ours<'c, T> {
     }
 }
 
-/// CUB's reduction in each of its versions, by its name in every table.
+/// CUB's reduction in each version of CUB, with its name in every table.
 type Cubs<'p> = Vec<(String, cub::Prepared<'p>)>;
 
 fn cubs<'p, T: Drawn>(
@@ -148,7 +150,7 @@ fn cubs<'p, T: Drawn>(
     rig.peers.cubs().map(prepared).collect()
 }
 
-/// Rejects results of CUB whose error is larger than rounding explains.
+/// Refuses CUB results whose error is larger than rounding explains.
 fn verify_cubs<T: Drawn>(
     ours: &Ours<'_, T>,
     cubs: &Cubs<'_>,
@@ -178,7 +180,7 @@ fn verify_cubs<T: Drawn>(
     Ok(())
 }
 
-/// The functions that leave their result on the device.
+/// Returns the functions that leave their result on the device.
 fn launches<'r, T: Drawn>(ours: &'r Ours<'_, T>, cubs: &'r Cubs<'_>) -> Vec<Way<'r>> {
     let mut ways = vec![Way { name: "reduce".into(), run: Box::new(|at| ours.into(at)) }];
     for (name, prepared) in cubs {
@@ -187,7 +189,7 @@ fn launches<'r, T: Drawn>(ours: &'r Ours<'_, T>, cubs: &'r Cubs<'_>) -> Vec<Way<
     ways
 }
 
-/// The functions that return their result to the host.
+/// Returns the functions that return their result to the host.
 fn callers<'r, T: Drawn>(ours: &'r Ours<'_, T>, cubs: &'r Cubs<'_>) -> Vec<Way<'r>> {
     let Ours { cuda, out, pinned, .. } = ours;
     let mut ways = vec![
@@ -220,10 +222,10 @@ fn callers<'r, T: Drawn>(ours: &'r Ours<'_, T>, cubs: &'r Cubs<'_>) -> Vec<Way<'
     ways
 }
 
-/// The times of each function: pairs of a round and nanoseconds.
+/// The times of each function, as pairs of a round and nanoseconds.
 type Times = Vec<Vec<(u32, u64)>>;
 
-/// The end of the rounds: after the requested number, or after twenty seconds.
+/// Returns the condition for the end of the rounds: the requested number, or twenty seconds.
 fn until(rounds: u32) -> Until {
     let deadline = Instant::now() + Duration::from_secs(20);
     Until { target: 0.0, least: rounds, most: rounds, deadline }
@@ -253,8 +255,8 @@ fn gated<'i>(
     Ok(rounds::run(ways.len(), &[], &until(rounds), held, each)?.times)
 }
 
-/// Measures wall times. The input is not rotated, because in most programs the elements have just been
-/// computed.
+/// Measures wall times. The input is not rotated, because in most programs the elements have just
+/// been computed.
 fn waited(
     cuda: &Cuda,
     ways: &[Way<'_>],
@@ -271,7 +273,7 @@ fn waited(
     Ok(rounds::run(ways.len(), &[], &until(rounds), held, sample)?.times)
 }
 
-/// Verifies and times one operation on one size.
+/// Verifies and times one operation at one size.
 pub(super) fn measure<T: Drawn>(
     rig: &Rig,
     options: &Options,
@@ -323,7 +325,7 @@ where
     Ok(taken)
 }
 
-/// Offsets in bytes of consecutive inputs, in a random order that is the same in every run.
+/// The offsets of consecutive inputs, in bytes, in a random order that is the same in every run.
 struct Slots {
     slot: u64,
     count: u64,
@@ -339,7 +341,7 @@ impl Slots {
     }
 }
 
-/// Launches, then copies to pageable host memory, and waits.
+/// Copies the result to pageable host memory after the launch, and waits.
 fn copied(cuda: &Cuda, out: &Memory, launched: Result<()>) -> Result<()> {
     launched?;
     let mut bytes = [0; 4];
@@ -354,7 +356,7 @@ fn host<T: Drawn>(operation: Operation, values: &[T]) -> T::Output {
     }
 }
 
-/// An operation's name in every table.
+/// Returns an operation's name in every table.
 pub(super) fn name(operation: Operation) -> &'static str {
     match operation {
         Operation::Sum => "sum",
