@@ -20,8 +20,7 @@ use common::{
 };
 use measured::{
     Absent, Cache, Cell, Clock, Env, Gpu, Method, Run, Sample, Sum, Taken, Variant,
-    file::make_folder,
-    page,
+    file::make_folder, page,
 };
 
 use self::todo::Todo;

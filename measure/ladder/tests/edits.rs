@@ -346,7 +346,7 @@ const LEFT: &[(&str, Edit)] = &[
             n: "2^16",
             code: 1,
             said: &[
-                "wrong, though its first run looked right",
+                "wrong in its second run, though its first run looked right",
                 "`tickets[0]` is 8 for the first atomic of launch 2, at line 52, and was 0 for that of launch 1: let the last block of a launch reset it",
             ],
         },
