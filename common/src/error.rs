@@ -9,7 +9,7 @@ pub enum Error {
     /// The command line or an argument is invalid.
     #[error("{0}")]
     Usage(String),
-    /// `libcuda` cannot be loaded: there is no NVIDIA driver.
+    /// `libcuda` cannot be loaded, because there is no NVIDIA driver.
     #[error("there is no NVIDIA driver here ({DRIVER} cannot be loaded): {REMEDY}")]
     NoDriver,
     /// The driver's library lacks a function that this program calls.

@@ -38,8 +38,9 @@ impl<'m> Address<'m> {
         if bytes <= self.bytes {
             return Ok(Address { bytes, ..self });
         }
+        let what = if bytes == 1 { "byte does" } else { "bytes do" };
         Err(Error::Usage(format!(
-            "{bytes} bytes do not fit into device memory of {}: ask for fewer, or allocate more",
+            "{bytes} {what} not fit into device memory of {} bytes: ask for fewer, or allocate more",
             self.bytes
         )))
     }
@@ -109,7 +110,7 @@ mod tests {
         refused(all.skip(8).first(5), "5 bytes do not fit into device memory of 4");
         assert_eq!(all.skip(u64::MAX).bytes(), 0);
         refused(device.write(&memory, 8, &[0; 5]), "5 bytes do not fit into device memory of 4");
-        refused(device.write(&memory, u64::MAX, &[0]), "1 bytes do not fit");
+        refused(device.write(&memory, u64::MAX, &[0]), "1 byte does not fit");
         refused(device.read(&memory, &mut [0; 16]), "16 bytes do not fit");
         device.write(&memory, 8, &[0; 4]).unwrap();
     }

@@ -34,7 +34,7 @@ pub struct Settings {
     /// The checks that run. `None` means all checks for inputs of up to [`CHECKED`] elements, and
     /// no checks for larger inputs.
     pub checks: Option<Vec<Check>>,
-    /// The number of blocks of each launch whose accesses are recorded.
+    /// The number of blocks in each launch whose accesses are recorded.
     pub traced: u64,
 }
 

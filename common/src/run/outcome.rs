@@ -343,7 +343,7 @@ mod tests {
             let (seconds, last) = time(job, workload, samples, clock).unwrap();
             assert_eq!(seconds, [1e-6; 5]);
             let wrong = last.wrong.expect("run 9 gives 33 + 8").to_string();
-            assert!(wrong.contains("is 33, the kernel gave 41"), "{wrong}");
+            assert!(wrong.contains("is 33, but the kernel gave 41"), "{wrong}");
             assert!(wrong.contains("is wrong in run 9, and run 1 was right"), "{wrong}");
         });
     }
@@ -398,7 +398,7 @@ mod tests {
             let samples = Samples { count: 1, warm: true };
             let (_, last) = time(job, workload, samples, |_| Ok(1e-6)).unwrap();
             let wrong = last.wrong.expect("the previous sum is overwritten").to_string();
-            assert!(wrong.contains("the kernel gave -1"), "{wrong}");
+            assert!(wrong.contains("but the kernel gave -1"), "{wrong}");
             assert!(wrong.ends_with("never wrote its partial sum"), "{wrong}");
         });
     }

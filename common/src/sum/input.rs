@@ -33,8 +33,7 @@ impl Input {
             && index >= n
         {
             return Err(Error::Usage(format!(
-                "`--input one-hot:{index}` is beyond the last of {n} elements, which has the index {}: use a smaller index",
-                n.saturating_sub(1)
+                "`--input one-hot:{index}` names an element that does not exist, because `--n` is {n}: use an index below that, or a larger `--n`"
             )));
         }
         let mut values = room(n)?;
@@ -157,7 +156,7 @@ mod tests {
                 .draw::<i32>(100, 0)
                 .unwrap_err()
                 .to_string()
-                .contains("beyond the last")
+                .contains("does not exist, because")
         );
         assert!(Input::OneHot(0).draw::<i32>(0, 0).is_err());
     }

@@ -220,7 +220,7 @@ impl fmt::Display for Mismatch {
         if verdict.verified() {
             write!(f, ": {what} is off by {}, which rounding could explain, but ", about(*error))?;
         } else {
-            write!(f, ": {what} is {expected}, the kernel gave {sum}")?;
+            write!(f, ": {what} is {expected}, but the kernel gave {sum}")?;
             match (element, self.run) {
                 _ if error.is_nan() => {}
                 (Element::I32, _) | (_, Run::Exact) => write!(f, " (off by {})", about(*error))?,
@@ -398,14 +398,14 @@ mod tests {
         let parts = "block 1 of launch 1, which adds the elements 64 to 127, gave 63 instead of 64 (off by 1)";
         assert_eq!(
             said(Element::F32, Run::First, wrong, None),
-            "v is wrong: the sum of 9 f32 in blocks of 64 is 2, the kernel gave 2.5 (off by 0.500, where its own rounding explains at most 2.5e-1)"
+            "v is wrong: the sum of 9 f32 in blocks of 64 is 2, but the kernel gave 2.5 (off by 0.500, where its own rounding explains at most 2.5e-1)"
         );
         for (element, run) in [(Element::I32, Run::First), (Element::F64, Run::Exact)] {
             let text = said(element, run, wrong, first);
             assert!(text.ends_with(&format!("gave 2.5 (off by 0.500); {parts}")), "{text}");
         }
         let text = said(Element::F32, Run::First, verdict(f64::NAN, f64::NAN, 0.25), None);
-        assert!(text.ends_with("is 2, the kernel gave NaN"), "{text}");
+        assert!(text.ends_with("is 2, but the kernel gave NaN"), "{text}");
         let text = said(Element::F32, Run::First, verdict(2.125, 0.125, 0.25), first);
         assert!(
             text.ends_with(&format!("is off by 0.125, which rounding could explain, but {parts}"))

@@ -41,7 +41,7 @@ pub fn program(step: &Step, path: &str) {
         ("--n 2^99", &["does not fit 64 bits"]),
         ("--n -1", &["it is negative"]),
         ("--n abc", &["it is not a number"]),
-        ("--input one-hot:5 --n 5", &["beyond the last of 5"]),
+        ("--input one-hot:5 --n 5", &["does not exist, because `--n` is 5"]),
         ("--input zeros", &["`zeros` is not an input"]),
         ("--device gpu", &["`gpu` is not a device"]),
         ("--device cuda:7", &["device simt", "`cuda:7` does not exist"]),

@@ -403,7 +403,7 @@ mod tests {
             assert!(found.samples.is_empty());
             let reason = &found.absent[0].reason;
             assert!(reason.starts_with(&format!("{} is wrong in run", entry.name())), "{reason}");
-            assert!(reason.contains("is 1, the kernel gave 1025"), "{reason}");
+            assert!(reason.contains("is 1, but the kernel gave 1025"), "{reason}");
             assert_eq!(found.wrong, [reason.as_str()]);
         }
     }

@@ -379,6 +379,11 @@ mod tests {
         let above = series(&all, Clock::Gpu)[0].above_the_line("reduce");
         assert_eq!(above, [(1536, 1.2)]);
         let text = &tables(&all, Clock::Gpu)[0].1;
-        assert!(text.contains("At 1 of 1 sizes, it exceeds 1.075 times the interpolated time: 1,536.\n"), "{text}");
+        assert!(
+            text.contains(
+                "At 1 of 1 sizes, it exceeds 1.075 times the interpolated time: 1,536.\n"
+            ),
+            "{text}"
+        );
     }
 }

@@ -120,7 +120,7 @@ pub enum Fault {
         /// The number of launches that were made.
         made: u64,
     },
-    /// CUPTI cannot read the counters of a GPU this old.
+    /// The GPU is too old for CUPTI to read its counters.
     #[error(
         "this GPU is {gpu}, but CUPTI reads counters only on Turing (sm_75) and newer: use `--profile`, which needs no counters"
     )]

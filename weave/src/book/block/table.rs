@@ -378,7 +378,7 @@ pub(crate) fn ways(sources: &Sources, n: u64) -> Result<String> {
         "Counts from the interpreter, such as warp instructions, global loads and block barriers, for {} f32 over all blocks.",
         power(n)
     );
-    // If there are no counts from a GPU, the column would be empty.
+    // Without counts from a GPU, the column would be empty, so it is left out.
     if rows.iter().any(|row| row.last().is_some_and(|cell| !cell.is_empty())) {
         head.push("the hardware".to_owned());
         caption += " The hardware counts are those for loads, barriers and shuffles.";

@@ -39,7 +39,7 @@ pub(crate) struct Sources {
     pub(crate) root: PathBuf,
     /// The steps and studies that have a kernel, in the order of the lessons.
     pub(crate) kernels: Vec<Kernel>,
-    /// The number of steps among them.
+    /// The number of steps in `kernels`.
     steps: usize,
     /// The runs on GPUs, with the oldest first.
     pub(crate) runs: Vec<Run>,
