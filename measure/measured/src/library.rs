@@ -209,30 +209,42 @@ impl Series {
             let (behind, level) = series.behind_and_level(way);
             let list = |sizes: &[u64]| {
                 let sizes: BTreeSet<u64> = sizes.iter().copied().collect();
-                let words: Vec<String> = sizes.into_iter().map(numbers::group).collect();
-                if words.is_empty() { String::new() } else { format!(": {}", words.join(" ")) }
+                sizes.into_iter().map(numbers::group).collect::<Vec<_>>().join(" ")
             };
-            text += &format!(
-                "\nAt {} of {} sizes, `{way}` is significantly slower than the faster CUB{}.\n\
-                 At {} of these sizes, the difference is not significant{}.\n",
-                behind.len(),
-                series.times.len(),
-                list(&behind),
-                level.len(),
-                list(&level)
-            );
+            let all = series.times.len();
+            let slower = match behind.as_slice() {
+                [] => format!("none of the {all} sizes"),
+                sizes => format!("{} of the {all} sizes: {}", sizes.len(), list(sizes)),
+            };
+            text +=
+                &format!("\n`{way}` is significantly slower than the faster CUB at {slower}.\n");
+            text += &match level.as_slice() {
+                [] => {
+                    "Where both were measured, the difference is always significant.\n".to_owned()
+                }
+                sizes => format!(
+                    "The difference is not significant at {} of the sizes: {}.\n",
+                    sizes.len(),
+                    list(sizes)
+                ),
+            };
             let above = series.above_the_line(way);
             if let Some((n, most)) = above.iter().max_by(|a, b| a.1.total_cmp(&b.1)) {
                 let far: Vec<u64> =
                     above.iter().filter(|(_, above)| *above > 1.075).map(|(n, _)| *n).collect();
                 text += &format!(
-                    "Its time is at most {most:.3} times the time interpolated between the neighbouring powers of two (at {} elements).\n\
-                     At {} of {} sizes, it exceeds 1.075 times the interpolated time{}.\n",
-                    numbers::group(*n),
-                    far.len(),
-                    above.len(),
-                    list(&far)
+                    "The time of `{way}` is at most {most:.3} times the time interpolated between the neighbouring powers of two (at {} elements).\n",
+                    numbers::group(*n)
                 );
+                text += &match far.as_slice() {
+                    [] => "It never exceeds 1.075 times the interpolated time.\n".to_owned(),
+                    sizes => format!(
+                        "It exceeds 1.075 times the interpolated time at {} of {} sizes: {}.\n",
+                        sizes.len(),
+                        above.len(),
+                        list(sizes)
+                    ),
+                };
             }
         }
         text
@@ -303,8 +315,8 @@ mod tests {
         let text = &tables(&all, Clock::Gpu)[0].1;
         assert!(
             text.contains(
-                "At 1 of 2 sizes, `reduce` is significantly slower than the faster CUB: 10.\n"
-            ) && text.contains("At 1 of these sizes, the difference is not significant: 20.\n"),
+                "`reduce` is significantly slower than the faster CUB at 1 of the 2 sizes: 10.\n"
+            ) && text.contains("The difference is not significant at 1 of the sizes: 20.\n"),
             "{text}"
         );
     }
@@ -380,9 +392,7 @@ mod tests {
         assert_eq!(above, [(1536, 1.2)]);
         let text = &tables(&all, Clock::Gpu)[0].1;
         assert!(
-            text.contains(
-                "At 1 of 1 sizes, it exceeds 1.075 times the interpolated time: 1,536.\n"
-            ),
+            text.contains("It exceeds 1.075 times the interpolated time at 1 of 1 sizes: 1,536.\n"),
             "{text}"
         );
     }
