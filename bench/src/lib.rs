@@ -1,4 +1,5 @@
-//! Benchmarks of a step or a study, `cargo bench -p NAME`: criterion, with times from CUDA events.
+//! Benchmarks for a step or a study, which `cargo bench -p NAME` runs. They use criterion, with
+//! times from CUDA events.
 
 use std::time::Duration;
 
@@ -10,18 +11,18 @@ use common::{
 };
 use criterion::{BenchmarkId, Criterion, SamplingMode, Throughput};
 
-/// The timed sizes, in elements.
+/// The numbers of elements that are timed.
 const SIZES: [u64; 3] = [1 << 20, 1 << 24, 1 << 28];
 
-/// The number of elements for the interpreter.
+/// The number of elements that the interpreter adds.
 const SMALL: u64 = 1 << 16;
 
-/// Benchmarks a step on the GPU, or, without a GPU, the interpreter's own speed.
+/// Benchmarks a step on the GPU. Without a GPU, the function measures the interpreter's own speed.
 pub fn main(step: &'static Step) {
     ways(&[step]);
 }
 
-/// Benchmarks the steps of a study: `cargo bench -p row-sum -- NAME` runs those whose names contain
+/// Benchmarks the steps in a study. `cargo bench -p row-sum -- NAME` runs those whose names contain
 /// NAME.
 pub fn ways(ways: &[&Step]) {
     let mut criterion = Criterion::default().configure_from_args();
@@ -43,7 +44,7 @@ pub fn ways(ways: &[&Step]) {
     criterion.final_summary();
 }
 
-/// Opens the device that `REDUCE_DEVICE` names; by default the GPU if there is one.
+/// Opens the device that `REDUCE_DEVICE` names; by default, the GPU if there is one.
 fn open() -> Result<Device> {
     let choice = match std::env::var("REDUCE_DEVICE") {
         Ok(text) => {
@@ -74,7 +75,7 @@ fn interpret(step: &Step, device: &Device, criterion: &mut Criterion) -> Result<
 fn bench(step: &Step, device: &Device, criterion: &mut Criterion) -> Result<()> {
     let (block, element) = (step.block(None), Element::F32);
     let ptx = ptx::of(&step.kernel, element, None)?;
-    // The group has the step's name, because all steps share one folder of results.
+    // The group has the step's name, because all steps share one folder for results.
     let mut group = criterion.benchmark_group(step.name);
     group
         .sampling_mode(SamplingMode::Flat)
@@ -98,7 +99,7 @@ fn bench(step: &Step, device: &Device, criterion: &mut Criterion) -> Result<()> 
                         Ok(time) => seconds += time,
                         Err(error) => {
                             failure = Some(error);
-                            // criterion divides by the time, so it must not be zero.
+                            // The time must not be zero, because criterion divides by it.
                             seconds += 1.0;
                         }
                     }

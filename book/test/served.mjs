@@ -33,7 +33,7 @@ async function refused(expect, token, source) {
     await no("no origin", { Origin: "null" }, order(source), 403, /not for those of null/);
     await no("a wrong token", { "X-Compile": "0".repeat(32) }, order(source), 403, /from an earlier server: reload it/);
     await no("a foreign name", { Host: "example.org" }, order(source), 403, /the request is for `example\.org`/);
-    await no("65 kB", {}, order(" ".repeat(65000)), 413, /at most 64000 bytes, and this one has 65000/);
+    await no("65 kB", {}, order(" ".repeat(65000)), 413, /at most 64000 bytes, but this kernel has 65000/);
     const include = await no("an include", {}, order(`${source}\n#include "/etc/passwd"\n`), 200, /`#include` is refused/);
     expect(include.line > 20, `an include: line ${include.line}`);
     const wrong = await no("what is no CUDA", {}, order(source.replace("__syncthreads();", "__syncthread();")), 200, /__syncthread/);

@@ -1,6 +1,6 @@
-//! Errors, each a sentence with both sides of the mismatch and the way out.
+//! Errors. Each is a sentence that names both sides of the mismatch and the remedy.
 
-/// A result of this crate.
+/// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// An error that stops a run.
@@ -9,22 +9,22 @@ pub enum Error {
     /// The command line or an argument is invalid.
     #[error("{0}")]
     Usage(String),
-    /// `libcuda` cannot be loaded: there is no NVIDIA driver.
+    /// `libcuda` cannot be loaded, because there is no NVIDIA driver.
     #[error("there is no NVIDIA driver here ({DRIVER} cannot be loaded): {REMEDY}")]
     NoDriver,
     /// The driver's library lacks a function that this program calls.
     #[error(
-        "{library} has no `{symbol}`, so this driver is too old: install version 550 or later, or use `--device simt`, which needs none"
+        "{library} has no `{symbol}`, so this driver is too old: install version 550 or later, or use `--device simt`, which needs no driver"
     )]
     NoSymbol {
-        /// The library.
+        /// The file name of the library.
         library: String,
-        /// The missing function.
+        /// The name of the missing function.
         symbol: String,
     },
     /// There is a driver but no GPU.
     #[error(
-        "the NVIDIA driver finds no GPU (an empty CUDA_VISIBLE_DEVICES hides them all): use `--device simt`, which needs none"
+        "the NVIDIA driver finds no GPU (an empty CUDA_VISIBLE_DEVICES hides them all): use `--device simt`, which needs no GPU"
     )]
     NoGpu,
     /// The interpreter is the device of a command that needs a GPU.
@@ -32,12 +32,12 @@ pub enum Error {
         "this needs a GPU, but the device is the interpreter: use `--device cuda` on a machine with a GPU"
     )]
     Interpreter,
-    /// The ordinal is beyond the last GPU.
+    /// The requested ordinal is beyond that of the last GPU.
     #[error("`cuda:{asked}` does not exist: the last of {count} GPU(s) here is `cuda:{last}`", last = count - 1)]
     NoSuchGpu {
-        /// The ordinal on the command line.
+        /// The ordinal that was given on the command line.
         asked: usize,
-        /// The number of GPUs that the driver shows.
+        /// The number of GPUs that the driver reports.
         count: usize,
     },
     /// There is not enough memory.
@@ -47,31 +47,31 @@ pub enum Error {
     Memory {
         /// The purpose of the memory.
         what: String,
-        /// "device" or "host".
+        /// The kind of memory: "device" or "host".
         place: &'static str,
         /// The number of bytes requested.
         needed: u64,
-        /// Bytes that were free.
+        /// The number of bytes that were free.
         free: u64,
     },
-    /// The system refuses to give this program host memory.
+    /// The system refuses to allocate this much host memory for this program.
     #[error(
         "{what} need {needed} bytes of host memory, more than this program may allocate (see `ulimit -v`): use a smaller `--n`"
     )]
     Refused {
-        /// The purpose of the memory.
+        /// The purpose of the memory, in the plural.
         what: String,
         /// The number of bytes requested.
         needed: u64,
     },
-    /// The driver is older than the PTX.
+    /// The driver is too old for the version of the PTX.
     #[error(
         "the kernel's PTX is version {ptx}, but this driver (CUDA {driver}) does not support it: install version 550 or later"
     )]
     OldDriver {
         /// The version on the PTX's `.version` line.
         ptx: String,
-        /// The CUDA version of the driver.
+        /// The CUDA version that the driver supports.
         driver: String,
     },
     /// The GPU is older than the kernel's target.
@@ -79,7 +79,7 @@ pub enum Error {
         "the kernel is built for {target}, but this GPU is {gpu}, which is older: run the previous step"
     )]
     OldGpu {
-        /// The PTX's `.target`.
+        /// The target on the PTX's `.target` line.
         target: String,
         /// The GPU's architecture.
         gpu: String,
@@ -87,23 +87,23 @@ pub enum Error {
     /// The kernel needs larger clusters than the GPU has.
     #[error(
         "`{entry}` needs clusters of {needs} blocks, but this GPU has {}: use another kernel or another GPU",
-        if *most > 1 { format!("clusters of {most} at the most") } else { "no clusters".into() }
+        if *most > 1 { format!("clusters of at most {most}") } else { "no clusters".into() }
     )]
     Clusters {
-        /// The entry point.
+        /// The name of the entry point.
         entry: String,
-        /// Blocks of a cluster in the plan.
+        /// The number of blocks in a cluster in the plan.
         needs: u32,
-        /// Blocks of the GPU's largest cluster; 1 if it has no clusters.
+        /// The number of blocks in the GPU's largest cluster; 1 if the GPU has no clusters.
         most: u32,
     },
     /// None of several steps can run.
     #[error("none of these steps runs here: {}", .0.join("; "))]
     NoneRuns(Vec<String>),
-    /// PTX that is cut, edited, or not PTX.
+    /// A file that is truncated, edited, or not PTX.
     #[error("{file} cannot be loaded as PTX: {reason}")]
     BadPtx {
-        /// The file's name.
+        /// The name of the file.
         file: String,
         /// The reason.
         reason: String,
@@ -114,11 +114,11 @@ pub enum Error {
         have = spelt(entry, entries)
     )]
     NoEntry {
-        /// The PTX's name.
+        /// The name of the PTX file.
         file: String,
-        /// The missing entry point.
+        /// The name of the missing entry point.
         entry: String,
-        /// The entry points of the PTX.
+        /// The names of the entry points in the PTX.
         entries: Vec<String>,
     },
     /// The kernel's parameters differ from the plan's arguments.
@@ -126,13 +126,13 @@ pub enum Error {
         "the host passes {passes} to `{entry}`, but the kernel in {file} takes {takes}: declare the host's parameters, in this order"
     )]
     Signature {
-        /// The kernel's file.
+        /// The name of the kernel's file.
         file: String,
-        /// The entry point.
+        /// The name of the entry point.
         entry: String,
-        /// The plan's arguments.
+        /// A description of the plan's arguments.
         passes: String,
-        /// The kernel's parameters.
+        /// A description of the kernel's parameters.
         takes: String,
     },
     /// The PTX was made for another element type.
@@ -140,30 +140,30 @@ pub enum Error {
         "{file} is made for {made}, as its stamp says, but `--type {asked}` was given: use `--type {made}`, or the PTX for {asked}"
     )]
     OtherElement {
-        /// The file.
+        /// The name of the PTX file.
         file: String,
-        /// The type on its stamp.
+        /// The element type in the stamp.
         made: crate::Element,
-        /// The type on the command line.
+        /// The element type that was given on the command line.
         asked: crate::Element,
     },
     /// A `kernel.cu` must be compiled, but there is no compiler.
     #[error("{file} differs from the source of the committed PTX, but {text}")]
     NoCompiler {
-        /// The source to be compiled.
+        /// The path of the source to be compiled.
         file: String,
-        /// The missing compiler, and how to install one.
+        /// A text that names the missing compiler, and says how to install one.
         text: String,
     },
     /// `kernel.cu` does not compile.
     #[error("{file} does not compile:\n{log}")]
     Compile {
-        /// The source.
+        /// The path of the source.
         file: String,
-        /// The compiler's messages, with line numbers.
+        /// The compiler's messages, which include line numbers.
         log: String,
     },
-    /// A call of the CUDA driver failed.
+    /// A call to the CUDA driver failed.
     #[error("{doing}: {text}")]
     Cuda {
         /// The operation that failed.
@@ -171,25 +171,25 @@ pub enum Error {
         /// The driver's message.
         text: String,
     },
-    /// The interpreter stopped.
+    /// The interpreter stopped with an error.
     #[error("{doing}: {text}")]
     Simt {
         /// The operation that failed.
         doing: String,
-        /// The place and the reason.
+        /// The place where the interpreter stopped, and the reason.
         text: String,
     },
     /// The interpreter stopped a kernel whose behaviour was undefined.
     #[error("{0}")]
     Trap(String),
-    /// There are no counters or no profile.
+    /// The counters or the profile are not available.
     #[cfg(not(target_family = "wasm"))]
     #[error(transparent)]
     Cupti(#[from] crate::device::cupti::Fault),
     /// The sum is wrong.
     #[error("{0}")]
     Wrong(String),
-    /// A check of the interpreter or of a measurement found an error.
+    /// A check in the interpreter, or a check of a measurement, found an error.
     #[error("{0}")]
     Findings(String),
     /// A file cannot be read or written.
@@ -215,7 +215,7 @@ impl From<compiler::Error> for Error {
     }
 }
 
-/// Formats the names of entry points, with a remedy for a mangled name.
+/// Formats the names of entry points, with a remedy if a name is mangled.
 fn spelt(entry: &str, entries: &[String]) -> String {
     let mangled = format!("_Z{}{entry}", entry.len());
     if let Some(name) = entries.iter().find(|name| name.starts_with(&mangled)) {
@@ -230,22 +230,22 @@ fn spelt(entry: &str, entries: &[String]) -> String {
     }
 }
 
-/// The driver's library, as the loader looks for it.
+/// The file name of the driver's library, which the loader looks for.
 pub const DRIVER: &str = if cfg!(windows) { "nvcuda.dll" } else { "libcuda.so.1" };
 
-/// How to run without a driver. macOS has none.
+/// The remedy if there is no driver. For macOS there is no driver to install.
 const REMEDY: &str = if cfg!(target_os = "macos") {
-    "there is none for macOS; use `--device simt`, which needs none"
+    "NVIDIA provides no driver for macOS; use `--device simt`, which needs no driver"
 } else {
-    "install one, or use `--device simt`, which needs none"
+    "install a driver, or use `--device simt`, which needs no driver"
 };
 
 impl Error {
-    /// Marks an error of a second run, over the memory that the first one left.
+    /// Marks an error that occurred in a second run, over the memory that the first run left.
     pub(crate) fn in_second_run(self) -> Error {
         let text = |text: String| {
             format!(
-                "{text} (in a second run, over the memory that the first one left: the first run leaves state that affects the second)"
+                "{text} (in a second run, over the memory that the first run left: the first run leaves state that affects the second)"
             )
         };
         match self {
@@ -255,7 +255,7 @@ impl Error {
         }
     }
 
-    /// Prefixes an error with its launch.
+    /// Prefixes an error with a description of the launch.
     pub(crate) fn of_launch(self, described: &str) -> Error {
         match self {
             Error::Trap(text) => Error::Trap(format!("{described}: {text}")),
@@ -263,7 +263,8 @@ impl Error {
         }
     }
 
-    /// The exit code of a program that stops with this error: 1 for a wrong sum, 2 for no sum.
+    /// Returns the exit code of a program that stops with this error: 1 for a wrong sum, 2 if there
+    /// is no sum.
     pub fn exit_code(&self) -> u8 {
         match self {
             Error::Wrong(_) | Error::Findings(_) | Error::Trap(_) => 1,

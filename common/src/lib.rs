@@ -1,8 +1,9 @@
 //! The harness around every step, in five modules.
 //!
-//! A [`Step`] is a value. It makes a [`Plan`](plan::Plan) from a [`Problem`](plan::Problem); a
-//! [`Job`](run::Job) binds the plan to a [`Device`](device::Device), a GPU or the interpreter, and
-//! runs it; the [sum] is verified before it is timed; and [`say`] prints the result.
+//! A [`Step`] is a value that makes a [`Plan`](plan::Plan) from a [`Problem`](plan::Problem). A
+//! [`Job`](run::Job) binds the plan to a [`Device`](device::Device), which is a GPU or the
+//! interpreter, and runs it. The [sum] is verified before it is timed, and [`say`] prints the
+//! result.
 
 pub mod device;
 pub mod plan;

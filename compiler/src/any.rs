@@ -1,4 +1,4 @@
-//! Either compiler.
+//! A compiler of either kind.
 
 use std::{
     env::{self, consts},
@@ -11,31 +11,31 @@ use crate::{Clang, Error, Result, Unit, clang, nvrtc};
 /// The kind of a compiler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// NVIDIA's run-time compiler, a library.
+    /// NVIDIA's run-time compiler, which is a library.
     Nvrtc,
-    /// LLVM's compiler, a program.
+    /// LLVM's compiler, which is a program.
     Clang,
 }
 
 /// A compiler that was found on this machine.
 #[derive(Debug)]
 pub enum Compiler {
-    /// NVIDIA's.
+    /// NVIDIA's compiler.
     Nvrtc(nvrtc::Library),
-    /// LLVM's.
+    /// LLVM's compiler.
     Clang(Clang),
 }
 
-/// The variable that restricts the compilers that are visible: `none`, `nvrtc`, `clang`, or the
-/// name of a program such as `clang-19`.
+/// The environment variable that restricts which compilers are visible: `none`, `nvrtc`, `clang`,
+/// or the name of a program such as `clang-19`.
 pub const ONLY: &str = "REDUCE_ONLY_COMPILER";
 
 impl Compiler {
-    /// Finds a compiler of this kind. By default it is NVRTC, which made the committed PTX, or
-    /// clang if there is no NVRTC. [`ONLY`] hides the others.
+    /// Finds a compiler of this kind. The default is NVRTC, which made the committed PTX, or clang
+    /// if there is no NVRTC. [`ONLY`] hides the other compilers.
     ///
     /// # Errors
-    /// [`Error::Missing`], with the way to install one.
+    /// Returns [`Error::Missing`], which says how to install a compiler.
     pub fn find(kind: Option<Kind>) -> Result<Compiler> {
         let only = env::var(ONLY).unwrap_or_default();
         let seen = |this| match (only.as_str(), this) {
@@ -66,21 +66,21 @@ impl Compiler {
     }
 }
 
-/// Checks that NVIDIA makes NVRTC for this system. The error names the alternative.
+/// Checks that NVIDIA provides NVRTC for this system. The error names the alternative.
 pub fn nvrtc_exists() -> Result<(), String> {
     exists(consts::OS, consts::ARCH)
         .map_err(|none| format!("{none}, but {}", clang_for(consts::OS)))
 }
 
-/// Checks that NVIDIA makes NVRTC for a system, and so a wheel on PyPI.
+/// Checks that NVIDIA provides NVRTC for a system, and therefore a wheel on PyPI.
 fn exists(os: &str, arch: &str) -> Result<(), String> {
     match (os, arch) {
         ("linux", "x86_64" | "aarch64") | ("windows", "x86_64") => Ok(()),
-        _ => Err(format!("NVIDIA has no NVRTC for {os} on {arch}")),
+        _ => Err(format!("NVIDIA provides no NVRTC for {os} on {arch}")),
     }
 }
 
-/// How to install a clang that writes PTX.
+/// Describes how to install a clang that writes PTX.
 fn clang_for(os: &str) -> String {
     let installer = match os {
         "macos" => "`brew install llvm`: Apple's own clang cannot write PTX",

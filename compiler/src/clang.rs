@@ -1,6 +1,6 @@
-//! clang, LLVM's compiler, if this machine has one that can write PTX.
+//! clang, LLVM's compiler, if this machine has a clang that can write PTX.
 //!
-//! It needs nothing from NVIDIA: `prelude.cuh` replaces the toolkit's headers.
+//! clang needs nothing from NVIDIA, because `prelude.cuh` replaces the toolkit's headers.
 
 use std::{
     fmt,
@@ -11,10 +11,10 @@ use std::{
 
 use crate::{Error, Result, Unit, find, woven::named};
 
-/// Declarations that NVRTC has built in and clang lacks.
+/// The declarations that are built into NVRTC and that clang lacks.
 const PRELUDE: &str = include_str!("prelude.cuh");
 
-/// The oldest version that supports everything the kernels use.
+/// The oldest version that supports everything that the kernels use.
 pub const OLDEST: u32 = 16;
 
 /// A clang that can write PTX.
@@ -25,8 +25,8 @@ pub struct Clang {
 }
 
 impl Clang {
-    /// Finds the first clang that can write PTX, in the usual places. A `name` other than `clang`
-    /// restricts the search to programs of that name.
+    /// Finds the first clang in the usual places that can write PTX. If `name` is not `clang`, only
+    /// programs with this name are considered.
     ///
     /// # Errors
     /// Returns the reason for each clang that was found but cannot write PTX.
@@ -55,19 +55,20 @@ impl Clang {
         Ok(Clang { path: path.to_owned(), version })
     }
 
-    /// The version, as `19.1.7`.
+    /// Returns the version, such as `19.1.7`.
     pub fn version(&self) -> &str {
         &self.version
     }
 
-    /// The path of the program.
+    /// Returns the path of the program.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The options of clang for a unit.
+    /// Returns clang's options for a unit.
     pub fn options(&self, unit: &Unit<'_>) -> Vec<String> {
-        // Bulk copies need PTX 8.0; drivers from 550 on support 8.4, which NVRTC writes too.
+        // Bulk copies need PTX 8.0. Drivers from version 550 on support PTX 8.4, which NVRTC writes
+        // too.
         let ptx = match major(&self.version) {
             ..=16 => 78,
             17 => 80,
@@ -75,7 +76,7 @@ impl Clang {
             _ => 84,
         };
         let mut words: Vec<String> = [
-            // A fixed target for the host's code, which is not compiled, so that the PTX is the
+            // The target for the host code, which is not compiled, is fixed, so that the PTX is the
             // same on every system.
             "--target=x86_64-unknown-linux-gnu",
             "--no-default-config",
@@ -85,10 +86,11 @@ impl Clang {
             "-nocudainc",
             "-nocudalib",
             "-nostdinc",
-            // Keep endless loops, so that learners see them.
+            // Endless loops are kept, so that learners see them.
             "-fno-finite-loops",
             "-O3",
-            // Inline like NVRTC: a call costs more on a GPU than the code that it saves.
+            // Functions are inlined as NVRTC inlines them, because a call costs more on a GPU than
+            // the code that it saves.
             "-mllvm",
             "-inline-threshold=100000",
             "-S",
@@ -112,8 +114,9 @@ impl Clang {
             .stderr(Stdio::piped())
             .spawn()
             .map_err(|error| failed("starting", error))?;
-        // Use a pipe, because paths may have spaces and special characters. Write in a thread,
-        // because clang may write output before it has read all of the input.
+        // The source is passed through a pipe, because paths may have spaces and special
+        // characters. A thread writes it, because clang may write output before it has read all of
+        // the input.
         let text = text(unit.source);
         let input = child.stdin.take();
         let writer = std::thread::spawn(move || {
@@ -141,12 +144,12 @@ fn failed(path: &Path, doing: &str, error: std::io::Error) -> Error {
     Error::Library { doing: format!("{doing} {}", path.display()), text: error.to_string() }
 }
 
-/// The input of clang: the prelude, as a system header, and the kernel under its own name.
+/// Returns clang's input: the prelude, as a system header, and the kernel under its own name.
 fn text(source: &str) -> String {
     format!("# 1 \"/prelude.cuh\" 3\n{PRELUDE}\n# 1 \"/kernel.cu\"\n{source}")
 }
 
-/// Translates an option of NVRTC to one of clang.
+/// Translates an option from NVRTC's form to clang's.
 fn translated(word: &str) -> String {
     match word.split_once('=') {
         Some(("--define-macro", macro_)) => format!("-D{macro_}"),
@@ -156,9 +159,9 @@ fn translated(word: &str) -> String {
     }
 }
 
-/// Moves positions of inlined code from an included file to the caller's line of the kernel. NVRTC's
-/// PTX has both; clang writes the caller into a comment: `.loc 2 7 5 // /a.cuh:7:5 @[ /kernel.cu:3:1 ]`.
-/// Clang 19 and older do not write it.
+/// Moves the positions of code that is inlined from an included file to the caller's line in the
+/// kernel. NVRTC's PTX has both positions. clang writes the caller into a comment, `.loc 2 7 5 //
+/// /a.cuh:7:5 @[ /kernel.cu:3:1 ]`; clang 19 and older versions do not write it.
 fn placed(ptx: &str) -> String {
     let moved = |line: &str| -> Option<String> {
         let (place, comment) = line.split_once("//")?;
@@ -171,7 +174,8 @@ fn placed(ptx: &str) -> String {
     ptx.lines().map(|line| moved(line).unwrap_or_else(|| format!("{line}\n"))).collect()
 }
 
-/// clang's messages with the names of files, and explanations of the likeliest errors.
+/// Returns clang's messages with the names of the files, and with explanations of the likeliest
+/// errors.
 fn readable(log: &str, unit: &Unit<'_>) -> String {
     let mut log = named(log, unit);
     for (said, why) in REASONS {
@@ -182,11 +186,11 @@ fn readable(log: &str, unit: &Unit<'_>) -> String {
     log
 }
 
-/// Errors that only clang reports, and explanations.
+/// Errors that only clang reports, and their explanations.
 const REASONS: [(&str, &str); 2] = [
     (
         "file not found",
-        "clang is given no headers, NVIDIA's or C++'s: `cargo x nvrtc` installs NVRTC with CUDA's, such as cuda_fp16.h and cooperative_groups.h, and `--compiler nvrtc` uses it; a file of your own must be beside the kernel: `#include \"my.cuh\"`",
+        "clang is given no headers, neither NVIDIA's nor C++'s: `cargo x nvrtc` installs NVRTC with CUDA's headers, such as cuda_fp16.h and cooperative_groups.h, and `--compiler nvrtc` uses them; a file of your own must be beside the kernel: `#include \"my.cuh\"`",
     ),
     (
         "an attribute list cannot appear here",
@@ -194,12 +198,12 @@ const REASONS: [(&str, &str); 2] = [
     ),
 ];
 
-/// Parses the version of a clang that can write PTX; the error is the reason why it cannot.
+/// Parses the version of a clang that can write PTX. The error is the reason why it cannot.
 fn fit(version: &str, targets: &str) -> Result<String, String> {
     let words = version.split_whitespace().skip_while(|&word| word != "version").nth(1);
     let number = words.filter(|_| version.contains("clang version")).ok_or("it is not clang")?;
-    // Debian writes `19.1.7 (3~deb12u1)`, Ubuntu `18.1.3-1ubuntu1`, a build of your own
-    // `22.0.0git`.
+    // Debian writes `19.1.7 (3~deb12u1)`, Ubuntu writes `18.1.3-1ubuntu1`, and a clang that you
+    // built writes `22.0.0git`.
     let end = number.find(|c: char| c != '.' && !c.is_ascii_digit()).unwrap_or(number.len());
     let number = &number[..end];
     if version.starts_with("Apple") {

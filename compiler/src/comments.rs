@@ -1,13 +1,14 @@
 //! Removes comments from a source, so that an edit of a comment does not change a stamp.
 
-/// The start of the one comment that the compiler crate reads; see [`Unit::of_kernel`].
+/// The start of the only comment that the compiler crate reads; see [`Unit::of_kernel`].
 ///
 /// [`Unit::of_kernel`]: crate::Unit::of_kernel
 pub(crate) const NEEDS: &str = "// Needs compute_";
 
-/// Removes the comments of a CUDA source. The rest compiles to the same PTX: line breaks stay, and
-/// as many spaces replace a `/* */`, so line and column numbers do not change. Strings, including
-/// inline PTX, stay whole, and so do lines that begin with `// Needs compute_` or `#include`.
+/// Removes the comments from a CUDA source. The rest compiles to the same PTX: line breaks are
+/// kept, and as many spaces replace a `/* */`, so line and column numbers do not change. Strings,
+/// including inline PTX, are kept, and so are lines that begin with `// Needs compute_` or
+/// `#include`.
 pub(crate) fn without_comments(source: &str) -> String {
     let mut code = String::with_capacity(source.len());
     let mut rest = source;
@@ -21,7 +22,7 @@ pub(crate) fn without_comments(source: &str) -> String {
             let end = spliced_line(rest);
             code.truncate(code.trim_end_matches([' ', '\t']).len());
             if code.ends_with('\\') {
-                // Without a space the backslash would now join two lines.
+                // Without a space, the backslash would now join two lines.
                 code.push(' ');
             }
             code.extend(rest[..end].matches('\n'));
@@ -35,7 +36,7 @@ pub(crate) fn without_comments(source: &str) -> String {
     code
 }
 
-/// The length in bytes of the token at the start of `rest`; 0 if it is a comment.
+/// Returns the length in bytes of the token at the start of `rest`; 0 if it is a comment.
 fn whole(rest: &str, starts_line: bool) -> usize {
     if starts_line && (rest.starts_with(NEEDS) || rest.starts_with("#include")) {
         return rest.find('\n').unwrap_or(rest.len());
@@ -64,7 +65,7 @@ fn is_name(c: char) -> bool {
     c == '_' || c.is_alphanumeric()
 }
 
-/// The length of a number, including the quotes between its digits.
+/// Returns the length of a number, including the quotation marks between its digits.
 fn number(rest: &str) -> usize {
     let mut length = 0;
     for (at, c) in rest.char_indices() {
@@ -77,7 +78,8 @@ fn number(rest: &str) -> usize {
     length
 }
 
-/// The length of a string or character literal; an unclosed one ends with its line.
+/// Returns the length of a string or character literal. A literal that is not closed ends with its
+/// line.
 fn literal(rest: &str, quote: char) -> usize {
     let mut escaped = false;
     for (at, c) in rest.char_indices().skip(1) {
@@ -92,14 +94,15 @@ fn literal(rest: &str, quote: char) -> usize {
     rest.len()
 }
 
-/// The length of a raw string, from its quote: `"name( … )name"`.
+/// Returns the length of a raw string, starting with its quotation mark: `"name( … )name"`.
 fn raw_string(rest: &str) -> usize {
     let Some((name, text)) = rest[1..].split_once('(') else { return rest.len() };
     let end = format!("){name}\"");
     text.find(&end).map_or(rest.len(), |at| 1 + name.len() + 1 + at + end.len())
 }
 
-/// The length of a line without its end, including the lines that a backslash joins to it.
+/// Returns the length of a line without its line ending, including the lines that a backslash joins
+/// to it.
 fn spliced_line(rest: &str) -> usize {
     let mut length = 0;
     for line in rest.split_inclusive('\n') {
@@ -125,7 +128,8 @@ mod tests {
             ("a /* b\n c */ d", "a     \n      d"),
             ("a /* open", "a        "),
             ("a / b; c /d; //e", "a / b; c /d;"),
-            // A backslash continues a line comment, and a removed comment must not continue a line.
+            // A backslash continues a line comment, and a comment that is removed must not continue
+            // a line.
             ("// a \\\n b\nc", "\n\nc"),
             ("#define A \\ // b\nc", "#define A \\ \nc"),
             ("/// doc\n//! doc\n//\n", "\n\n\n"),
@@ -151,7 +155,8 @@ mod tests {
         ] {
             assert_eq!(without_comments(source), source);
         }
-        // An apostrophe in a number starts no literal, and an unclosed literal ends with its line.
+        // An apostrophe in a number starts no literal, and a literal that is not closed ends with
+        // its line.
         assert_eq!(without_comments("0x1'f // a\n'"), "0x1'f\n'");
         assert_eq!(without_comments("#error don't // a\nb // c"), "#error don't // a\nb");
     }

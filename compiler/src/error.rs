@@ -1,6 +1,6 @@
-//! Errors of compilers and of committed PTX.
+//! Errors from compilers and in committed PTX.
 
-/// A result of this crate.
+/// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// The reason why there is no PTX.
@@ -11,7 +11,7 @@ pub enum Error {
     Library {
         /// The operation that failed.
         doing: String,
-        /// The loader's or the library's message.
+        /// The message from the loader or the library.
         text: String,
     },
     /// There is no compiler of the requested kind.
@@ -20,25 +20,25 @@ pub enum Error {
     /// The source does not compile.
     #[error("{file} does not compile:\n{log}")]
     Compile {
-        /// The source.
+        /// The path of the source.
         file: String,
-        /// The compiler's messages, with line numbers.
+        /// The compiler's messages, which include line numbers.
         log: String,
     },
     /// A kernel includes a file that does not exist.
     #[error(
-        "{file} includes `{name}`, which is not beside it: put a file of that name into its folder, or remove the line"
+        "{file} includes `{name}`, which is not in the same folder: put a file with that name into the folder, or remove the line"
     )]
     Include {
-        /// The source.
+        /// The path of the source.
         file: String,
-        /// The name.
+        /// The name in the `#include` line.
         name: String,
     },
-    /// PTX that is cut, edited, or without a stamp.
+    /// A PTX file that is truncated, edited, or without a stamp.
     #[error("{file} cannot be loaded as PTX: {reason}")]
     Stamp {
-        /// The file's name.
+        /// The name of the file.
         file: String,
         /// The reason.
         reason: String,

@@ -6,15 +6,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A library from NVIDIA: its names and folders on this system.
+/// A library from NVIDIA, with its names and folders on this system.
 struct Sought {
-    /// The beginning of its name; a version follows.
+    /// The beginning of the library's file name; a version follows.
     start: &'static str,
-    /// Folders below a wheel's `nvidia`.
+    /// The folders in a wheel's `nvidia` folder.
     wheels: &'static [&'static str],
-    /// Folders below a toolkit.
+    /// The folders in a toolkit.
     toolkits: &'static [&'static str],
-    /// The names for the loader, which searches its own places (`LD_LIBRARY_PATH`, `PATH`).
+    /// The names for the loader, which searches places of its own (`LD_LIBRARY_PATH`, `PATH`).
     loader: &'static [&'static str],
 }
 
@@ -50,10 +50,10 @@ const CUPTI: Sought = if cfg!(windows) {
     }
 };
 
-/// The name of the library with NVRTC's own headers.
+/// The beginning of the name of the library that has NVRTC's built-in headers.
 const BUILTINS: &str = if cfg!(windows) { "nvrtc-builtins64_" } else { "libnvrtc-builtins.so" };
 
-/// The libraries that CUPTI needs for counting. It looks them up by name, and finds them if they
+/// The libraries that CUPTI needs for counting. CUPTI looks them up by name, and finds them if they
 /// are already loaded.
 pub const COMPANIONS: [&str; 2] = if cfg!(windows) {
     ["nvperf_target.dll", "nvperf_host.dll"]
@@ -61,22 +61,22 @@ pub const COMPANIONS: [&str; 2] = if cfg!(windows) {
     ["libnvperf_target.so", "libnvperf_host.so"]
 };
 
-/// The workspace that this program was built in; on another machine the folder may not exist.
+/// The workspace in which this program was built. On another machine, this folder may not exist.
 const BUILT_IN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-/// The possible places of NVRTC.
+/// Returns the possible places of NVRTC.
 pub(crate) fn nvrtc() -> impl Iterator<Item = PathBuf> {
     places(&NVRTC)
 }
 
-/// The possible places of CUPTI, the library that reads a GPU's counters.
+/// Returns the possible places of CUPTI, the library that reads a GPU's counters.
 pub fn cupti() -> impl Iterator<Item = PathBuf> {
     places(&CUPTI)
 }
 
-/// The possible places of a library, the likeliest first: a `.venv`, where `cargo x` installs
-/// libraries, above this folder or where the program was built; the folders that the toolkit's
-/// variables name; the loader's own; the toolkit's usual folder.
+/// Returns the possible places of a library, with the likeliest first: a `.venv`, where `cargo x`
+/// installs libraries, above this folder or where the program was built; the folders that the
+/// toolkit's variables name; the loader's own places; and the toolkit's usual folder.
 fn places(sought: &'static Sought) -> impl Iterator<Item = PathBuf> {
     let working = env::current_dir().unwrap_or_default();
     let in_venvs: Vec<_> = venvs(&working, Path::new(BUILT_IN))
@@ -90,23 +90,24 @@ fn places(sought: &'static Sought) -> impl Iterator<Item = PathBuf> {
     in_venvs.into_iter().chain(toolkits).chain(by_loader).chain(usual)
 }
 
-/// The possible places of `.venv`: above a folder, the nearest first, then in the workspace.
+/// Returns the possible places of `.venv`: above a folder, with the nearest first, and then in the
+/// workspace.
 fn venvs(working: &Path, workspace: &Path) -> Vec<PathBuf> {
     working.ancestors().chain([workspace]).map(|folder| folder.join(".venv")).collect()
 }
 
-/// NVRTC of PyPI's wheel, in an environment that `python -m venv` made.
+/// Returns the places of NVRTC from PyPI's wheel, in an environment that `python -m venv` made.
 pub fn nvrtc_in_venv(venv: &Path) -> Vec<PathBuf> {
     in_venv(venv, &NVRTC)
 }
 
-/// CUPTI of PyPI's wheel, in such an environment.
+/// Returns the places of CUPTI from PyPI's wheel, in such an environment.
 pub fn cupti_in_venv(venv: &Path) -> Vec<PathBuf> {
     in_venv(venv, &CUPTI)
 }
 
 fn in_venv(venv: &Path, sought: &Sought) -> Vec<PathBuf> {
-    // Windows has one folder of packages, other systems have one for each version of Python.
+    // Windows has one folder for packages; other systems have one for each version of Python.
     let sites = match cfg!(windows) {
         true => vec![venv.join("Lib/site-packages")],
         false => folder(&venv.join("lib")).map(|python| python.join("site-packages")).collect(),
@@ -120,13 +121,13 @@ fn in_toolkit(root: &Path, sought: &Sought) -> Vec<PathBuf> {
     sought.toolkits.iter().filter_map(|lib| first(&root.join(lib), sought.start)).collect()
 }
 
-/// The library with the built-in headers of the NVRTC at this path.
+/// Returns the library with the built-in headers for the NVRTC at this path.
 pub(crate) fn builtins(nvrtc: &Path) -> Option<PathBuf> {
     first(nvrtc.parent()?, BUILTINS)
 }
 
-/// The folder of CUDA's headers that belongs to the NVRTC at this path, in the wheel beside it or
-/// in its toolkit.
+/// Returns the folder with CUDA's headers for the NVRTC at this path, which is in the same wheel or
+/// toolkit.
 pub fn headers(nvrtc: &Path) -> Option<PathBuf> {
     let places = ["include", "cuda_runtime/include"];
     let above = nvrtc.parent()?.ancestors().skip(1).take(3);
@@ -134,8 +135,9 @@ pub fn headers(nvrtc: &Path) -> Option<PathBuf> {
     folders.find(|folder| folder.join("cuda_fp16.h").exists())
 }
 
-/// The programs that may be clang, the likeliest first: on `PATH`, and where Homebrew and LLVM's
-/// installer for Windows install it. In each folder the plain name comes before the newest version.
+/// Returns the programs that may be clang, with the likeliest first: those on `PATH`, and those
+/// that Homebrew and LLVM's installer for Windows install. In each folder, the plain name comes
+/// before the newest version.
 pub fn clangs() -> impl Iterator<Item = PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     let mut folders: Vec<PathBuf> = env::split_paths(&path).collect();
@@ -158,7 +160,7 @@ fn clangs_in(place: &Path) -> Vec<PathBuf> {
     found.into_iter().map(|(_, path)| path).collect()
 }
 
-/// The version in a name such as `clang-19`; the plain name counts as the newest.
+/// Returns the version in a name such as `clang-19`; the plain name counts as the newest.
 fn clang_version(path: &Path) -> Option<u32> {
     let name = path.file_name()?.to_str()?.strip_suffix(EXE_SUFFIX)?;
     match name.strip_prefix("clang")? {
@@ -167,8 +169,8 @@ fn clang_version(path: &Path) -> Option<u32> {
     }
 }
 
-/// The first file of a folder, by name, with this prefix; `.alt` is NVIDIA's second build of the
-/// same library.
+/// Returns the first file in a folder, by name, that has this prefix. Files with `.alt` in their
+/// names are left out, because they are NVIDIA's second build of the same library.
 fn first(place: &Path, start: &str) -> Option<PathBuf> {
     let fits = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -185,7 +187,8 @@ fn folder(place: &Path) -> impl Iterator<Item = PathBuf> {
 mod tests {
     use super::*;
 
-    /// A folder with these empty files in it; the name has a space and an umlaut.
+    /// Creates a folder that has these empty files. The name of the folder has a space and an
+    /// umlaut.
     fn with_files(name: &str, files: &[&str]) -> PathBuf {
         let root = env::temp_dir().join(format!("Gerät {name} {}", std::process::id()));
         for file in files {

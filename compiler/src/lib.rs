@@ -1,9 +1,10 @@
 //! Compiles a `kernel.cu` to PTX, and stamps committed PTX.
 //!
 //! A [`Unit`] describes what is compiled, for any compiler. A [`Compiler`] compiles it to PTX, or
-//! returns its messages as an [`Error`]. There are two: NVIDIA's [`nvrtc`] and LLVM's [`clang`].
+//! returns its own messages as an [`Error`]. There are two compilers: NVIDIA's [`nvrtc`] and LLVM's
+//! [`clang`].
 //!
-//! This is a small crate of its own, so that the first command after an edit of a kernel builds
+//! This crate is small and separate, so that the first command after an edit of a kernel builds
 //! little.
 
 pub mod any;

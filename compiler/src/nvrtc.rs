@@ -1,7 +1,7 @@
-//! NVRTC, NVIDIA's run-time compiler, if this machine has one.
+//! NVRTC, NVIDIA's run-time compiler, if this machine has it.
 //!
-//! It is loaded by path, so that no CUDA installation is needed to build or to start. Every
-//! `unsafe` block calls a C function of the library, whose signatures are those of `nvrtc.h` and
+//! NVRTC is loaded by path, so that neither building nor starting needs a CUDA installation. Every
+//! `unsafe` block calls a C function in the library. The signatures are those in `nvrtc.h`, which
 //! have not changed since CUDA 8.
 #![expect(unsafe_code, reason = "NVRTC is called through its C functions")]
 
@@ -24,12 +24,12 @@ pub struct Library {
 }
 
 impl Library {
-    /// Loads NVRTC from the first of the usual places where that succeeds.
+    /// Loads NVRTC from the first of the usual places in which it can be loaded.
     pub fn find() -> Option<Library> {
         find::nvrtc().find_map(|path| Library::open(&path).ok())
     }
 
-    /// Loads the library at a path, or by a name that the loader can find.
+    /// Loads the library at a path, or under a name that the loader can find.
     pub fn open(path: &Path) -> Result<Library> {
         let failed =
             |text: String| Error::Library { doing: format!("loading {}", path.display()), text };
@@ -57,19 +57,19 @@ impl Library {
         Ok(Library { library, version, path: path.to_owned() })
     }
 
-    /// The version, as `12.4`.
+    /// Returns the version, such as `12.4`.
     pub fn version(&self) -> String {
         format!("{}.{}", self.version.0, self.version.1)
     }
 
-    /// The path of the library.
+    /// Returns the path of the library.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The options of NVRTC for a unit. They are part of the committed stamp.
+    /// Returns NVRTC's options for a unit. They are part of the committed stamp.
     ///
-    /// The architecture is the unit's, or the lowest that this NVRTC supports if that is newer.
+    /// The architecture is the unit's or, if that is too old, the oldest that this NVRTC supports.
     pub fn options(&self, unit: &Unit<'_>) -> Vec<String> {
         let oldest = match self.version.0 {
             ..=11 => 35,
@@ -88,9 +88,11 @@ impl Library {
             |text: String| Error::Library { doing: format!("compiling {file} with NVRTC"), text };
         let text =
             CString::new(source).map_err(|_| failed("the source holds a zero byte".into()))?;
-        // NVRTC would prefix a relative name with the working folder, which must not be in the PTX.
+        // NVRTC would prefix a relative name with the working folder, which must not occur in the
+        // PTX.
         let name = CString::new("/kernel.cu").expect("no zero byte");
-        // The folder of headers is not part of the stamp: no committed kernel includes one.
+        // The folder with the headers is not part of the stamp, because no committed kernel
+        // includes a header.
         let headers = find::headers(&self.path);
         let include = headers.iter().map(|folder| format!("--include-path={}", folder.display()));
         let options = self.options(unit).into_iter().chain(include).map(CString::new);
@@ -154,7 +156,7 @@ impl Library {
         })
     }
 
-    /// Reads a string of the program: its size first, then its bytes.
+    /// Reads one of the program's strings: first its size, then its bytes.
     ///
     /// # Safety
     /// `program` must be a live program of this library.
@@ -174,7 +176,7 @@ impl Library {
 
 /// Adds a remedy to NVRTC's messages if a header is missing.
 fn with_cure(log: &str, headers: bool) -> String {
-    // "could not open" without a folder of headers, "cannot open" with one.
+    // The message has "could not open" without a folder of headers, and "cannot open" with one.
     if !log.contains(" open source file ") {
         return log.to_owned();
     }

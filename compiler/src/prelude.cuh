@@ -1,7 +1,7 @@
-// NVRTC's built-in declarations, for clang.
+// Declarations for clang of the names that are built into NVRTC.
 //
 // clang compiles CUDA, but gets these names from the headers of NVIDIA's toolkit. This file defines
-// the names that a kernel needs without headers, by clang's builtins and without NVIDIA's files.
+// the names that a kernel needs without headers, using clang's builtins and no files from NVIDIA.
 // `nodebug` gives an instruction the line of the call, which is in kernel.cu.
 #define __global__ __attribute__((global))
 #define __device__ __attribute__((device, internal_linkage)) // Inlined functions are removed.
@@ -15,7 +15,7 @@
 #define CUDA static __attribute__((device, always_inline, nodebug, unused))
 typedef __SIZE_TYPE__ size_t;
 
-// Indices: reading threadIdx.x is a call of its function `x_`.
+// Indices. A read of threadIdx.x is a call to the function `x_`.
 #define INDEX(name, register) \
     struct name##_t { \
         __declspec(property(get = x_)) unsigned int x; \
@@ -44,7 +44,7 @@ VECTORS(short, short, 2) VECTORS(unsigned short, ushort, 2)
 VECTORS(int, int, 4) VECTORS(unsigned int, uint, 4) VECTORS(float, float, 4)
 VECTORS(long long, longlong, 8) VECTORS(unsigned long long, ulonglong, 8) VECTORS(double, double, 8)
 
-// The same bits as another type.
+// Reinterpretations of bits as another type.
 #define BITS(name, To, From) CUDA To name(From value) { return __builtin_bit_cast(To, value); }
 BITS(__float_as_int, int, float) BITS(__int_as_float, float, int)
 BITS(__float_as_uint, unsigned int, float) BITS(__uint_as_float, float, unsigned int)
@@ -53,7 +53,7 @@ CUDA int __double2hiint(double value) { return __double_as_longlong(value) >> 32
 CUDA int __double2loint(double value) { return __double_as_longlong(value); }
 CUDA double __hiloint2double(int high, int low) { return __longlong_as_double((unsigned long long)high << 32 | (unsigned int)low); }
 
-// Barriers and fences; __syncthreads is clang's own.
+// Barriers and fences. __syncthreads is one of clang's own names.
 CUDA void __syncwarp(unsigned int mask = 0xffffffff) { __nvvm_bar_warp_sync(mask); }
 #define VOTE_AT_BARRIER(name, reduce) \
     CUDA int name(int vote) { \
@@ -72,7 +72,7 @@ CUDA void __threadfence() { __nvvm_membar_gl(); }
 CUDA void __threadfence_block() { __nvvm_membar_cta(); }
 CUDA void __threadfence_system() { __nvvm_membar_sys(); }
 
-// Shuffles of 4 bytes; 8 bytes are two of them.
+// Shuffles of 4 bytes. A shuffle of 8 bytes is two of these.
 #define SHUFFLE(name, mode, low) \
     template <class T> CUDA T name(unsigned int mask, T value, unsigned int lane, int width = 32) { \
         static_assert(sizeof(T) == 4 || sizeof(T) == 8, "a shuffle takes 4 or 8 bytes"); \
@@ -108,7 +108,7 @@ CUDA int __dp4a(int a, int b, int sum) { asm("dp4a.s32.s32 %0, %1, %2, %0;" : "+
 CUDA unsigned int __dp4a(unsigned int a, unsigned int b, unsigned int sum) { asm("dp4a.u32.u32 %0, %1, %2, %0;" : "+r"(sum) : "r"(a), "r"(b)); return sum; }
 #endif
 
-// Atomics: relaxed, and of the whole device. clang 17 and older support no other scope.
+// Atomics, relaxed and with the scope of the whole device. clang 17 and older support no other scope.
 #if __has_builtin(__scoped_atomic_fetch_add)
 #define ATOMIC(builtin, ...) __scoped_atomic_##builtin(__VA_ARGS__, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE)
 #else
@@ -166,7 +166,7 @@ CUDA unsigned int __byte_perm(unsigned int a, unsigned int b, unsigned int which
 CUDA int __mulhi(int a, int b) { return ((long long)a * b) >> 32; }
 CUDA unsigned int __umulhi(unsigned int a, unsigned int b) { return ((unsigned long long)a * b) >> 32; }
 
-// The rest: loads, addresses of shared memory for inline PTX, traps, clocks, messages, memory.
+// Other names: loads, addresses of shared memory for inline PTX, traps, clocks, messages and memory.
 template <class T> CUDA T __ldg(const T* at) { return *at; }
 CUDA size_t __cvta_generic_to_shared(const void* at) {
     return (size_t)(const void __attribute__((address_space(3)))*)at;

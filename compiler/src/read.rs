@@ -1,4 +1,4 @@
-//! Reads a source file that a reader has written.
+//! Reads a source file that the reader has written.
 
 use std::{
     fs::{self, File},
@@ -6,14 +6,15 @@ use std::{
     path::Path,
 };
 
-/// The most bytes of a source or of PTX.
+/// The maximum size of a source or of PTX, in bytes.
 const MOST: u64 = 64 << 20;
 
 /// Reads a text file, without the byte order mark that some editors write.
 ///
 /// # Errors
-/// Returns the system's error, or a message for a folder, a pipe, a device, a file of more than 64
-/// MiB, and text that is not UTF-8. A pipe is not opened, because that could block forever.
+/// Returns the system's error, or a message if the path is that of a folder, a pipe or a device, if
+/// the file has more than 64 MiB, or if the text is not UTF-8. A pipe is not opened, because
+/// opening it could block forever.
 pub fn read(path: &Path) -> io::Result<String> {
     let refused = |why: &str| Err(io::Error::new(io::ErrorKind::InvalidInput, why));
     let facts = fs::metadata(path)?;
@@ -21,7 +22,7 @@ pub fn read(path: &Path) -> io::Result<String> {
         return refused("it is a folder: name a file");
     }
     if !facts.is_file() {
-        return refused("it is not a regular file: copy it into one");
+        return refused("it is not a regular file: copy its contents to a regular file");
     }
     let mut bytes = Vec::new();
     File::open(path)?.take(MOST + 1).read_to_end(&mut bytes)?;
@@ -62,7 +63,7 @@ mod tests {
         fs::remove_dir_all(folder).unwrap();
     }
 
-    /// Opening a pipe that nothing writes to would block.
+    /// Opening a pipe to which nothing writes would block.
     #[cfg(unix)]
     #[test]
     fn a_pipe_is_not_opened() {

@@ -9,12 +9,12 @@ const REMEDY: &str = "`cargo x ptx` regenerates it";
 const SOURCE: &str = "// kernel.cu without comments: sha256 ";
 const BODY: &str = "// ptx sha256 ";
 
-/// The first lines of a committed `.ptx`.
+/// The first lines of a committed `.ptx` file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stamp {
-    /// SHA-256 of `kernel.cu` without its comments; see [`source_hash`].
+    /// The SHA-256 hash of `kernel.cu` without its comments; see [`source_hash`].
     pub source: String,
-    /// SHA-256 of the PTX below the stamp.
+    /// The SHA-256 hash of the PTX below the stamp.
     pub body: String,
 }
 
@@ -29,7 +29,7 @@ impl Stamp {
         )
     }
 
-    /// Reads the stamp of a file and checks the PTX below it against the stamp.
+    /// Reads the stamp in a file, and checks the PTX below it against the stamp.
     pub fn read(text: &str, file: &str) -> Result<Stamp> {
         let bad = |reason: &str| Error::Stamp {
             file: file.to_owned(),
@@ -46,19 +46,19 @@ impl Stamp {
         let body = field(BODY).ok_or_else(|| bad("its third line is not a stamp"))?;
         let rest = parts.nth(1).unwrap_or_default();
         if body != hash(rest) {
-            return Err(bad("it does not match its stamp: it was edited or cut"));
+            return Err(bad("it does not match its stamp: it was edited or truncated"));
         }
         Ok(Stamp { source, body })
     }
 }
 
-/// SHA-256 of a CUDA source without its comments, in hexadecimal. Line breaks count, because line
-/// numbers are part of the PTX.
+/// Returns the SHA-256 hash of a CUDA source without its comments, in hexadecimal. Line breaks are
+/// included, because line numbers are part of the PTX.
 pub fn source_hash(source: &str) -> String {
     hash(&without_comments(&source.replace("\r\n", "\n")))
 }
 
-/// SHA-256 in hexadecimal, the same for both kinds of line endings.
+/// Returns a SHA-256 hash in hexadecimal, which is the same for both kinds of line endings.
 pub fn hash(text: &str) -> String {
     let digest = Hash::hash(text.replace("\r\n", "\n").as_bytes());
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -102,8 +102,8 @@ mod tests {
         let text = Stamp::put(BODY, "source", "NVRTC 12.4");
         for (broken, why) in [
             (String::new(), "empty"),
-            (text.replace("sm_60", "sm_61"), "edited or cut"),
-            (text[..text.len() - 4].to_owned(), "edited or cut"),
+            (text.replace("sm_60", "sm_61"), "edited or truncated"),
+            (text[..text.len() - 4].to_owned(), "edited or truncated"),
             (BODY.to_owned(), "not a stamp"),
             (text.replace("ptx sha256", "ptx sha"), "third line"),
         ] {

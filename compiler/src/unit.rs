@@ -1,12 +1,13 @@
-//! Units of compilation: a source, for an architecture, with options.
+//! Units of compilation, each of which is a source for an architecture, with options.
 
 use crate::comments::NEEDS;
 
-/// The element types of the kernels, in the order of every table: the name in `kernel.f32.ptx` and
-/// on the command line, and the definition of `Element` in `kernel.cu`.
+/// The element types of the kernels, in the order used in every table. Each has the name that is
+/// used in `kernel.f32.ptx` and on the command line, and the definition of `Element` in
+/// `kernel.cu`.
 pub const ELEMENTS: [(&str, &str); 3] = [("f32", "float"), ("i32", "int"), ("f64", "double")];
 
-/// The architecture of a kernel that does not name one.
+/// The architecture for a kernel that does not name one.
 const OLDEST: u32 = 60;
 
 /// The input of a compiler.
@@ -14,17 +15,17 @@ const OLDEST: u32 = 60;
 pub struct Unit<'a> {
     /// The CUDA source, with its included files.
     pub source: &'a str,
-    /// The file name in messages.
+    /// The file name in the compiler's messages.
     pub file: &'a str,
-    /// The oldest architecture that it must run on: 70 for `compute_70`.
+    /// The oldest architecture on which the code must run; 70 means `compute_70`.
     pub architecture: u32,
-    /// NVRTC's options: `--define-macro=`, `--std=`, `--generate-line-info`. They are part of the
-    /// stamp of committed PTX.
+    /// The options in NVRTC's form: `--define-macro=`, `--std=`, `--generate-line-info`. They are
+    /// part of the stamp on committed PTX.
     pub options: Vec<String>,
 }
 
 impl<'a> Unit<'a> {
-    /// A kernel of the workspace, for elements of the C++ type `element`.
+    /// Creates the unit for a kernel in the workspace, for elements of the C++ type `element`.
     pub fn of_kernel(source: &'a str, file: &'a str, element: &str) -> Unit<'a> {
         let options = vec![
             format!("--define-macro=Element={element}"),
@@ -35,7 +36,7 @@ impl<'a> Unit<'a> {
     }
 }
 
-/// The architecture that a kernel names in a line `// Needs compute_70: why.`
+/// Returns the architecture that a kernel names in a line `// Needs compute_70: why.`
 fn needs(source: &str) -> u32 {
     let line = source.lines().find_map(|line| line.strip_prefix(NEEDS));
     let digits = line.map(|rest| rest.chars().take_while(char::is_ascii_digit).collect::<String>());

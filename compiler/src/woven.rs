@@ -1,12 +1,12 @@
-//! Inlines the files that a kernel includes, because compilers accept a single source.
+//! Inlines the files that a kernel includes, because compilers accept only one source.
 
 use std::path::Path;
 
 use crate::{Error, Result, Unit};
 
-/// Replaces each `#include "NAME"` of a kernel with the file that `find` returns. All other lines
-/// stay as they are, and so do the includes of included files. `#line` keeps messages and line
-/// numbers in the right place.
+/// Replaces each `#include "NAME"` in a kernel with the file that `find` returns. All other lines
+/// stay unchanged, and so do the includes in included files. `#line` directives keep the files and
+/// line numbers in messages right.
 pub fn woven(source: &str, file: &str, find: impl Fn(&str) -> Option<String>) -> Result<String> {
     if includes(source).next().is_none() {
         return Ok(source.to_owned());
@@ -28,22 +28,22 @@ pub fn woven(source: &str, file: &str, find: impl Fn(&str) -> Option<String>) ->
     Ok(text)
 }
 
-/// Reads a file in the kernel's folder or in its parent folder: a variant of a kernel includes the
-/// same files as the kernel.
+/// Reads a file in the kernel's folder or in the parent folder, because a variant of a kernel
+/// includes the same files as the kernel.
 pub fn beside(kernel: &Path, name: &str) -> Option<String> {
     let folder = kernel.parent()?;
     let read = |folder: &Path| crate::read(&folder.join(name)).ok();
     read(folder).or_else(|| read(folder.parent()?))
 }
 
-/// The names of the files that a kernel includes.
+/// Returns the names of the files that a kernel includes.
 pub fn includes(source: &str) -> impl Iterator<Item = &str> {
     source.lines().filter_map(included)
 }
 
 fn included(line: &str) -> Option<&str> {
     let name = line.strip_prefix("#include \"")?.trim_end().strip_suffix('"')?;
-    // Only a file in the same folder, not a path.
+    // The name must be that of a file in the same folder, not a path.
     (!name.is_empty() && !name.contains(['/', '\\', '"'])).then_some(name)
 }
 
@@ -98,6 +98,9 @@ mod tests {
     #[test]
     fn a_missing_file_is_named() {
         let error = woven("#include \"stage.cuh\"\n", "my.cu", beside).unwrap_err().to_string();
-        assert!(error.contains("my.cu includes `stage.cuh`, which is not beside it"), "{error}");
+        assert!(
+            error.contains("my.cu includes `stage.cuh`, which is not in the same folder"),
+            "{error}"
+        );
     }
 }

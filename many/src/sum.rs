@@ -119,10 +119,10 @@ fn lengths<T: Datum>(asked: &Sum, world: u32) -> Result<Vec<u64>> {
         return Ok((0..world).map(|rank| layout.elements(rank)).map(|e| e.end - e.start).collect());
     };
     if lengths.len() != world as usize {
+        let given = lengths.len();
+        let noun = if given == 1 { "length" } else { "lengths" };
         return Err(Error::Shard(format!(
-            "--lengths has {} lengths, but there are {world} ranks: give one for each rank, or use --gpus {}",
-            lengths.len(),
-            lengths.len()
+            "--lengths has {given} {noun}, but there are {world} ranks: give one for each rank, or use --gpus {given}"
         )));
     }
     Ok(lengths.iter().map(|length| length.0).collect())

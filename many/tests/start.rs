@@ -271,7 +271,7 @@ fn impossible_options_are_errors() {
         (&["sum", "--device", "simt", "--gpus", "2000"], "2000 ranks: use 1 to 1024"),
         (
             &["sum", "--device", "simt", "--one-process", "--gpus", "2", "--lengths", "1"],
-            "--lengths has 1 lengths, but there are 2 ranks",
+            "--lengths has 1 length, but there are 2 ranks",
         ),
         (&["sum", "--device", "simt", "-n", "2^63", "--one-process"], "the maximum is 2^48"),
         (&["sum", "--device", "simt", "-n", "2^44"], "bytes of memory, but"),

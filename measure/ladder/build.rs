@@ -1,5 +1,5 @@
-//! Records the commit that the program is built from, for `env.toml`, because a program that was copied to a
-//! GPU machine cannot ask git.
+//! Records the commit that the program is built from, for `env.toml`. A program that was copied to
+//! a GPU machine cannot ask git.
 
 use std::{path::Path, process::Command};
 
@@ -16,7 +16,7 @@ fn main() {
     }
     for file in ["HEAD", "index"] {
         let path = git(&["rev-parse", "--git-path", file]);
-        // Cargo would run this in every build if a named file were missing.
+        // If a named file were missing, Cargo would run this script in every build.
         if let Some(path) = path.filter(|path| Path::new(path).exists()) {
             println!("cargo::rerun-if-changed={path}");
         }

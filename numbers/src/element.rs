@@ -1,23 +1,23 @@
-//! The element types that a kernel is built for.
+//! The element types for which a kernel is built.
 
 use std::{fmt, str::FromStr};
 
-/// The type of one element; `kernel.cu` calls it `Element`.
+/// The type of an element, which `kernel.cu` calls `Element`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Element {
-    /// IEEE single precision, `float`.
+    /// IEEE single precision, `float` in CUDA.
     F32,
-    /// 32-bit integers that wrap, `int`.
+    /// 32-bit integers that wrap, `int` in CUDA.
     I32,
-    /// IEEE double precision, `double`.
+    /// IEEE double precision, `double` in CUDA.
     F64,
 }
 
 impl Element {
-    /// All element types, in the order of every table.
+    /// All element types, in the order used in every table.
     pub const ALL: [Element; 3] = [Element::F32, Element::I32, Element::F64];
 
-    /// The name on the command line, in file names and in tables.
+    /// Returns the name used on the command line, in file names and in tables.
     pub fn name(self) -> &'static str {
         match self {
             Element::F32 => "f32",
@@ -26,7 +26,7 @@ impl Element {
         }
     }
 
-    /// The definition of `Element` when the kernel is compiled.
+    /// Returns the definition of `Element` with which the kernel is compiled.
     pub fn cuda_name(self) -> &'static str {
         match self {
             Element::F32 => "float",
@@ -35,7 +35,7 @@ impl Element {
         }
     }
 
-    /// Bytes of one element.
+    /// Returns the size of one element, in bytes.
     pub fn size(self) -> u64 {
         match self {
             Element::F32 | Element::I32 => 4,

@@ -1,4 +1,4 @@
-//! Numbers: element types and their arithmetic on the host, exact sums, indexed random bits, sizes
+//! Numbers: element types and their arithmetic on the host, exact sums, random bits by index, sizes
 //! as text, wrapped lines, and quantiles. The crate is optimized in every profile, because tests
 //! add millions of elements.
 #![forbid(unsafe_code)]
@@ -17,7 +17,7 @@ pub use reference::Reference;
 pub use scalar::{Scalar, Value};
 pub use size::{Size, Sizes};
 
-/// Formats a size: `2^20`, `2^20+13`, or its digits.
+/// Formats a size as `2^20`, as `2^20+13`, or with its digits.
 pub fn size(n: u64) -> String {
     let power = n.checked_ilog2().unwrap_or(0);
     match n.checked_sub(1 << power) {
@@ -27,7 +27,7 @@ pub fn size(n: u64) -> String {
     }
 }
 
-/// Formats digits in groups of three: `1,048,576`.
+/// Formats digits in groups of three, such as `1,048,576`.
 pub fn group(n: u64) -> String {
     let digits = n.to_string();
     let mut text = String::new();
@@ -47,8 +47,8 @@ pub fn sorted(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
     values
 }
 
-/// Returns a quantile of sorted values, by linear interpolation (Hyndman and Fan's type 7). NaN if
-/// there are none.
+/// Returns a quantile of sorted values, by linear interpolation (Hyndman and Fan's type 7); NaN if
+/// there are no values.
 pub fn quantile(sorted: &[f64], q: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
     let place = q.clamp(0.0, 1.0) * last as f64;

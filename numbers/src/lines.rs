@@ -1,7 +1,8 @@
-//! Text in lines that fit a terminal.
+//! Wraps text into lines that fit a terminal.
 
-/// Wraps each line that is wider than `columns` at its spaces. Continuation lines keep the indentation; a
-/// word that is wider than a line stays whole. Escape sequences of styles take no columns.
+/// Wraps each line that is wider than `columns` at its spaces. Continuation lines have the same
+/// indentation. A word that is wider than a line stays whole. Escape sequences for styles take up
+/// no columns.
 pub fn wrapped(text: &str, columns: usize) -> String {
     text.split('\n').map(|line| wrapped_line(line, columns)).collect::<Vec<_>>().join("\n")
 }
@@ -31,7 +32,8 @@ fn wrapped_line(line: &str, columns: usize) -> String {
     wrapped
 }
 
-/// Columns of a text: its characters without the escape sequences of styles, such as `ESC [1m`.
+/// Returns the width of a text in columns: the number of its characters without the escape
+/// sequences for styles, such as `ESC [1m`.
 fn width(text: &str) -> usize {
     let mut parts = text.split("\x1b[");
     let first = parts.next().map_or(0, |part| part.chars().count());

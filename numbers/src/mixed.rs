@@ -1,6 +1,7 @@
-//! Random bits by index: there is no state, so any part of a sequence can be computed directly.
+//! Random bits by index. The generator has no state, so any part of a sequence can be computed
+//! directly.
 
-/// Returns pseudorandom bits: the output of SplitMix64 at an index of its sequence.
+/// Returns pseudorandom bits: the output of SplitMix64 at this index in its sequence.
 ///
 /// Steele, Lea and Flood, Fast Splittable Pseudorandom Number Generators, OOPSLA 2014.
 pub fn mixed(place: u64) -> u64 {
@@ -16,7 +17,7 @@ mod tests {
 
     #[test]
     fn the_bits_are_those_of_split_mix() {
-        // The first outputs of the published generator with the seed 0.
+        // The expected values are the first outputs of the published generator with the seed 0.
         assert_eq!([0, 1].map(mixed), [0xE220_A839_7B1D_CDAF, 0x6E78_9E6A_A1B9_65F4]);
     }
 }

@@ -1,28 +1,29 @@
 //! The reference sum for every kernel.
 
-/// The exact sum of integers, or the sum of floats to about 2⁻¹⁰⁰ of Σ|x|.
+/// The exact sum of integers, or a sum of floats that is accurate to about 2⁻¹⁰⁰ of Σ|x|.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Reference {
-    /// Integers, before they wrap.
+    /// A sum of integers, before it wraps.
     Integer(i128),
-    /// Floats.
+    /// A sum of floats.
     Float {
         /// The sum, rounded to a double.
         sum: f64,
-        /// The error of that rounding.
+        /// The error of this rounding.
         rest: f64,
-        /// Σ|x|, the scale of every rounding error.
+        /// Σ|x|, to which every rounding error is proportional.
         magnitude: f64,
     },
 }
 
 impl Reference {
-    /// Adds integers.
+    /// Computes the sum of integers.
     pub fn of_integers(values: impl Iterator<Item = i128>) -> Reference {
         Reference::Integer(values.sum())
     }
 
-    /// Adds floats with compensation: the rounding error of each addition is added up too.
+    /// Computes the sum of floats with compensation: the rounding errors of all additions are added
+    /// up too.
     pub fn of_floats(values: impl Iterator<Item = f64>) -> Reference {
         let (mut sum, mut rest, mut magnitude) = (0.0, 0.0, 0.0);
         for value in values {
@@ -35,7 +36,7 @@ impl Reference {
         Reference::Float { sum, rest, magnitude }
     }
 
-    /// Adds two sums.
+    /// Returns the sum of two sums.
     pub fn plus(self, other: Reference) -> Reference {
         match (self, other) {
             (Reference::Integer(a), Reference::Integer(b)) => Reference::Integer(a + b),
@@ -47,7 +48,7 @@ impl Reference {
                 let (sum, rest) = two_sum(total, error + ra + rb);
                 Reference::Float { sum, rest, magnitude: ma + mb }
             }
-            // A mixture does not occur, because one type is summed at a time.
+            // A mixture of the two does not occur, because the elements of a sum have one type.
             (kept, _) => kept,
         }
     }
@@ -76,8 +77,9 @@ impl Reference {
         }
     }
 
-    /// Returns the largest error that rounding explains after `depth` additions in a row, whose
-    /// relative errors are at most `roundoff` each: γ · Σ|x| with γ = depth · u / (1 − depth · u).
+    /// Returns the largest error that rounding explains after `depth` consecutive additions, each
+    /// of which has a relative error of at most `roundoff`: γ · Σ|x| with γ = depth · u / (1 −
+    /// depth · u).
     ///
     /// Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 4.2.
     pub fn bound(&self, depth: u32, roundoff: f64) -> f64 {

@@ -1,4 +1,4 @@
-//! The arithmetic of an element type on the host: random values, exact sums, comparisons.
+//! The arithmetic of an element type on the host: random values, exact sums and comparisons.
 
 use std::fmt;
 
@@ -11,7 +11,8 @@ use crate::{Element, Reference, mixed};
 pub trait Scalar: bytemuck::Pod + PartialEq + fmt::Debug + Send + Sync + 'static {
     /// The element type.
     const ELEMENT: Element;
-    /// Half a unit in the last place of 1: the relative error of one addition; 0 if exact.
+    /// Half a unit in the last place of 1, which bounds the relative error of one addition; 0 if
+    /// additions are exact.
     const ROUNDOFF: f64;
     /// Zero.
     const ZERO: Self;
@@ -24,9 +25,10 @@ pub trait Scalar: bytemuck::Pod + PartialEq + fmt::Debug + Send + Sync + 'static
     fn signed(rng: &mut ChaCha8Rng) -> Self;
     /// Converts a small integer to this type.
     fn whole(value: i8) -> Self;
-    /// Returns the value of the exact input at an index: floats +1 or −1, any integer.
+    /// Returns the value at an index of the exact input: +1 or −1 for floats, any integer for
+    /// integers.
     fn exact(place: u64) -> Self;
-    /// Fills a slice with the exact values from index `first` on.
+    /// Fills a slice with the exact values, starting with index `first`.
     fn fill_exact(first: u64, values: &mut [Self]);
     /// Fills a slice with values that `draw` draws.
     fn fill(rng: &mut ChaCha8Rng, draw: fn(&mut ChaCha8Rng) -> Self, values: &mut [Self]);
@@ -34,7 +36,8 @@ pub trait Scalar: bytemuck::Pod + PartialEq + fmt::Debug + Send + Sync + 'static
     fn plus(self, other: Self) -> Self;
     /// Returns the exact sum, or the sum to the precision of two doubles.
     fn sum(values: &[Self]) -> Reference;
-    /// Returns the sum of a correct kernel: the exact sum in this type (integers wrap).
+    /// Returns the sum that a correct kernel computes: the exact sum in this type, in which
+    /// integers wrap.
     fn expected(reference: &Reference) -> Value;
     /// Converts the value for output.
     fn value(self) -> Value;
@@ -42,7 +45,7 @@ pub trait Scalar: bytemuck::Pod + PartialEq + fmt::Debug + Send + Sync + 'static
     fn distance(self, reference: &Reference) -> f64;
 }
 
-/// A number for output and JSON.
+/// A number for output and for JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Value {
@@ -197,7 +200,7 @@ mod tests {
         let mut rng = ChaCha8Rng::seed_from_u64(1);
         let drawn: Vec<i32> = (0..1000).map(|_| i32::signed(&mut rng)).collect();
         let exact: Vec<i32> = (0..1000).map(i32::exact).collect();
-        // Each bit has about as many ones as zeros.
+        // Each bit is one in about half of the values.
         for (values, bit) in
             [drawn, exact].iter().flat_map(|values| (0..32).map(move |b| (values, b)))
         {

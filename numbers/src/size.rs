@@ -1,8 +1,8 @@
-//! Parses sizes: `1048576`, `2^20`, `3*2^19+77`, `1Mi`, `1_000_000`, and lists of them.
+//! Parses sizes such as `1048576`, `2^20`, `3*2^19+77`, `1Mi` and `1_000_000`, and lists of sizes.
 
 use std::{ops::Deref, str::FromStr};
 
-/// The largest accepted size; its bytes fit 64 bits in every element type.
+/// The largest accepted size. Its size in bytes fits into 64 bits for every element type.
 const LARGEST: u64 = 1 << 48;
 
 /// A number of elements.
@@ -67,8 +67,8 @@ impl FromStr for Size {
     }
 }
 
-/// Sizes in the order in which they are written: a list such as `1,257,2^20`, in which `2^10..2^28`
-/// stands for sizes that double from the first to at most the last.
+/// Sizes in the order in which they are written. In a list such as `1,257,2^20`, the form
+/// `2^10..2^28` stands for sizes that double from the first to at most the last.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sizes(pub Vec<Size>);
 
@@ -94,7 +94,7 @@ impl Deref for Sizes {
     }
 }
 
-/// The sizes of a range such as `2^10..2^28`, or of a single size.
+/// Returns the sizes in a range such as `2^10..2^28`, or a single size.
 fn range(text: &str) -> Result<Vec<Size>, String> {
     let Some((first, last)) = text.split_once("..") else { return Ok(vec![text.parse()?]) };
     let (Size(first), Size(last)) = (first.parse()?, last.parse()?);
@@ -107,13 +107,13 @@ fn range(text: &str) -> Result<Vec<Size>, String> {
     Ok(std::iter::successors(Some(Size(first)), double).collect())
 }
 
-/// One term of a size.
+/// Parses one term of a size.
 fn term(text: &str) -> Option<i128> {
     let mut factors = text.split('*').map(|text| factor(text.trim()));
     factors.try_fold(1i128, |product, factor| product.checked_mul(factor?))
 }
 
-/// One factor of a term.
+/// Parses one factor of a term.
 fn factor(text: &str) -> Option<i128> {
     if let Some((base, exponent)) = text.split_once('^') {
         let power = digits(base)?.checked_pow(u32::try_from(digits(exponent)?).ok()?)?;
@@ -135,7 +135,7 @@ fn factor(text: &str) -> Option<i128> {
     digits(text).map(i128::from)
 }
 
-/// Decimal digits, with `_` between them.
+/// Parses decimal digits, which may have `_` between them.
 fn digits(text: &str) -> Option<u64> {
     let starts_with_digit = text.starts_with(|c: char| c.is_ascii_digit());
     let only_digits = text.chars().all(|c| c.is_ascii_digit() || c == '_');

@@ -11,7 +11,7 @@ use xshell::Shell;
 use xtask::Task;
 
 fn main() -> ExitCode {
-    // The server started this program, to compile a kernel for a page.
+    // The server has started this program to compile a kernel for a page.
     if std::env::args().nth(1).as_deref() == Some(book::serve::WORD) {
         return book::serve::child();
     }
@@ -24,7 +24,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Takes the arguments of `cargo x`, which passes them on.
+/// Runs the task; the arguments are those that `cargo x` passes on.
 fn run(task: &Task) -> Result<()> {
     let sh = Shell::new()?;
     sh.change_dir(xtask::root());

@@ -1,5 +1,5 @@
-//! `cargo x wasm`: compiles the interpreter to WebAssembly, in a script that a page can load from
-//! anywhere, even from a disk.
+//! Implements `cargo x wasm`, which compiles the interpreter to WebAssembly, in a script that a
+//! page can load from anywhere, even from a disk.
 //!
 //! Like PTX, the modules are committed with a stamp of their sources, so that building the book
 //! needs no second target. They are compressed here, because a page on a disk has no server to
@@ -17,19 +17,19 @@ use xshell::{Shell, cmd};
 
 const TARGET: &str = "wasm32-unknown-unknown";
 
-/// A module: a crate as a script.
+/// A crate that is compiled to a script.
 pub(crate) struct Module {
-    /// The crate.
+    /// The name of the crate.
     package: &'static str,
     /// The path of the script, relative to the workspace.
     pub(crate) file: &'static str,
     /// The function that the script calls.
     handed: &'static str,
-    /// The folders of its sources.
+    /// The folders that have the module's sources.
     sources: &'static [&'static str],
 }
 
-/// The modules of the figures and of the exercises, which pages load at the first click.
+/// The modules for the figures and for the exercises. Pages load them at the first click.
 pub(crate) const MODULES: [Module; 2] = [
     Module {
         package: "page",
@@ -63,7 +63,7 @@ pub(crate) const MODULES: [Module; 2] = [
     },
 ];
 
-/// Sources of `common` and `simt` that pages do not use.
+/// The sources in `common` and `simt` that pages do not use.
 const ASIDE: [&str; 12] = [
     "simt/src/cli",
     "common/src/device/chosen.rs",
@@ -79,8 +79,8 @@ const ASIDE: [&str; 12] = [
     "/benches/",
 ];
 
-/// Flags for small code that is not too slow: functions of up to 75 instructions are inlined, padded
-/// numbers are shrunk, and memory is limited to a gigabyte.
+/// Compiler flags that make the code small but not too slow: functions of up to 75 instructions are
+/// inlined, padded numbers are shrunk, and memory is limited to a gigabyte.
 const FLAGS: [&str; 3] = [
     "-Cllvm-args=--inline-threshold=75",
     "-Clink-arg=--compress-relocations",
@@ -114,7 +114,7 @@ pub(crate) fn run(sh: &Shell, check: bool) -> Result<()> {
     MODULES.iter().try_for_each(|module| make(sh, &root, module, check))
 }
 
-/// Makes a module, or compares the committed one with it.
+/// Makes a module, or compares the committed module with its sources.
 fn make(sh: &Shell, root: &Path, module: &Module, check: bool) -> Result<()> {
     let Module { package, file, sources, .. } = module;
     let kept = fs::read_to_string(root.join(file)).unwrap_or_default();
@@ -134,8 +134,8 @@ fn make(sh: &Shell, root: &Path, module: &Module, check: bool) -> Result<()> {
     Ok(())
 }
 
-/// Compiles a module. The flags make its bytes the same on every machine, without this machine's
-/// paths.
+/// Compiles a module. The flags make its bytes the same on every machine, without the paths on this
+/// machine.
 fn compile(sh: &Shell, root: &Path, package: &str) -> Result<Vec<u8>> {
     let home = |name: &str, folder: &str| {
         std::env::var_os(name)
@@ -198,8 +198,8 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The stamp of the sources: a hash of their names and contents, the same for both kinds of line
-/// ends.
+/// Returns the stamp of the sources, which is a hash of their names and contents. It is the same
+/// for both kinds of line endings.
 fn stamp(root: &Path, sources: &[&str]) -> Result<String> {
     let mut files = Vec::new();
     for source in sources {

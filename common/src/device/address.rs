@@ -1,10 +1,11 @@
-//! Addresses of device memory: plans bind them to arguments, and copies use them.
+//! Addresses of device memory. Plans bind them to kernel arguments, and copies use them.
 
 use std::{marker::PhantomData, ops::Range};
 
 use crate::{Error, Result};
 
-/// A range of bytes on a device, borrowed from its owner. Only owners create addresses.
+/// A range of bytes on a device, borrowed from its owner. Only the owner of the memory can create
+/// an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Address<'m> {
     number: u64,
@@ -15,7 +16,7 @@ pub struct Address<'m> {
 }
 
 impl<'m> Address<'m> {
-    /// Returns the address of all bytes of an owner.
+    /// Returns the address of all of an owner's bytes.
     pub(super) fn of<M>(_: &'m M, number: u64, bytes: u64, device: usize) -> Address<'m> {
         Address { number, bytes, device, memory: PhantomData }
     }
@@ -25,24 +26,27 @@ impl<'m> Address<'m> {
         self.bytes
     }
 
-    /// Returns the address without its first `bytes` bytes; empty if there are no more.
+    /// Returns the address without its first `bytes` bytes; the address is empty if no bytes
+    /// remain.
     pub fn skip(self, bytes: u64) -> Address<'m> {
         let bytes = bytes.min(self.bytes);
         Address { number: self.number + bytes, bytes: self.bytes - bytes, ..self }
     }
 
-    /// Returns the address of the first `bytes` bytes. Fails if there are fewer.
+    /// Returns the address of the first `bytes` bytes. Fails if the range has fewer bytes.
     pub fn first(self, bytes: u64) -> Result<Address<'m>> {
         if bytes <= self.bytes {
             return Ok(Address { bytes, ..self });
         }
+        let what = if bytes == 1 { "byte does" } else { "bytes do" };
         Err(Error::Usage(format!(
-            "{bytes} bytes do not fit into device memory of {}: ask for fewer, or allocate more",
+            "{bytes} {what} not fit into device memory of {} bytes: ask for fewer, or allocate more",
             self.bytes
         )))
     }
 
-    /// Returns the range as numbers, as a trace shows it. Nothing can be read through them.
+    /// Returns the range as numbers, for display in a trace. The numbers give no access to the
+    /// memory.
     pub fn numbers(self) -> Range<u64> {
         self.number..self.number + self.bytes
     }
@@ -106,7 +110,7 @@ mod tests {
         refused(all.skip(8).first(5), "5 bytes do not fit into device memory of 4");
         assert_eq!(all.skip(u64::MAX).bytes(), 0);
         refused(device.write(&memory, 8, &[0; 5]), "5 bytes do not fit into device memory of 4");
-        refused(device.write(&memory, u64::MAX, &[0]), "1 bytes do not fit");
+        refused(device.write(&memory, u64::MAX, &[0]), "1 byte does not fit");
         refused(device.read(&memory, &mut [0; 16]), "16 bytes do not fit");
         device.write(&memory, 8, &[0; 4]).unwrap();
     }

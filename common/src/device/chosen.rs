@@ -11,13 +11,13 @@ use crate::{Element, Error, Kernel, Result};
 /// Returns the PTX of a kernel: the committed PTX, or newly compiled PTX if `kernel.cu` has
 /// changed.
 ///
-/// `other` replaces the step's kernel: a `.cu` file is compiled, and a `.ptx` file is used
+/// `other` replaces the step's kernel. A `.cu` file is compiled, and a `.ptx` file is used
 /// unchanged.
 pub fn of(kernel: &Kernel, element: Element, other: Option<&Path>) -> Result<Ptx> {
     by(None, kernel, element, other)
 }
 
-/// Like [`of`], but compiles with the requested compiler, even if the kernel is unchanged.
+/// Like [`of`], but always compiles with the requested compiler, even if the kernel is unchanged.
 pub fn by(
     asked: Option<Kind>,
     kernel: &Kernel,
@@ -35,14 +35,14 @@ pub fn by(
     let source = match other {
         Some(path) => read(path)?,
         None if kernel.source.is_empty() => read(path)?,
-        // A program on another machine has only the source that it was built with.
+        // A program that was copied to another machine has only the source that it was built with.
         None => compiler::read(path).unwrap_or_else(|_| kernel.source.to_owned()),
     };
     let whole = woven(&source, &file, |name| {
         beside(path, name).or_else(|| kernel.included(name).map(str::to_owned))
     })?;
     let committed = kernel.ptx(element);
-    // A reader's own kernel has no committed PTX.
+    // A kernel of the reader's own has no committed PTX.
     let unchanged = !committed.is_empty()
         && Stamp::read(committed, &format!("kernel.{element}.ptx"))?.source == source_hash(&whole);
     if unchanged && asked.is_none() {
@@ -73,7 +73,7 @@ fn read(path: &Path) -> Result<String> {
         .map_err(|source| Error::File { doing: format!("reading {}", path.display()), source })
 }
 
-/// Refuses obviously broken PTX before a driver or the interpreter reads it.
+/// Refuses PTX that is obviously broken before a driver or the interpreter reads it.
 fn looks_like_ptx(text: &str, file: &str) -> Result<()> {
     let reason = match text {
         _ if text.trim().is_empty() => "it is empty",
@@ -136,7 +136,7 @@ mod tests {
         assert_eq!(said(".version 8.4\n.target sm_60\n"), Ok(()));
     }
 
-    /// Committed PTX runs only for its own source, and only if no compiler is requested.
+    /// Committed PTX is used only for its own source, and only if no compiler is requested.
     #[test]
     fn a_changed_kernel_never_runs_from_the_committed_ptx() {
         let file = std::env::temp_dir().join(format!("chosen-{}.cu", std::process::id()));
@@ -157,11 +157,11 @@ mod tests {
         for other in [changed, asked, none] {
             assert!(!other.contains("committed PTX, 8.4"), "{other}");
         }
-        // Without an embedded source, the file must exist.
+        // If the source is not embedded, the file must exist.
         let nowhere = Kernel { path: "nowhere/kernel.cu", source: "", ..kernel };
         let said = by(None, &nowhere, Element::I32, None).unwrap_err().to_string();
         assert!(said.starts_with("reading nowhere/kernel.cu"), "{said}");
-        // If the compiler is missing, an unchanged kernel is not blamed.
+        // If the compiler is missing, the error does not blame an unchanged kernel.
         for kind in [Kind::Nvrtc, Kind::Clang] {
             if let Err(missing) = Compiler::find(Some(kind)) {
                 assert_eq!(

@@ -1,8 +1,8 @@
-//! A GPU, through the CUDA driver.
+//! A GPU, accessed through the CUDA driver.
 //!
-//! One of the files with `unsafe`. cudarc's safe layer fixes the types of a kernel's arguments at
-//! compile time, but a plan's arguments are data, so launches and memory use cudarc's `result`
-//! layer.
+//! This file contains `unsafe` code. cudarc's safe layer fixes the types of a kernel's arguments at
+//! compile time, but a plan's arguments are data. Launches and memory operations therefore use
+//! cudarc's `result` layer.
 #![expect(unsafe_code, reason = "a plan's launches and memory use the driver's C functions")]
 
 use std::{cell::Cell, ffi::c_void, sync::Arc};
@@ -35,10 +35,10 @@ pub struct Cuda {
     launched: Cell<u64>,
 }
 
-/// Properties of a GPU beyond its [`Facts`].
+/// Properties of a GPU that [`Facts`] does not include.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hardware {
-    /// The size of the memory, in bytes.
+    /// The size of the device memory, in bytes.
     pub memory_bytes: u64,
     /// The peak memory clock, in MHz.
     pub memory_mhz: u32,
@@ -46,11 +46,11 @@ pub struct Hardware {
     pub bus_bits: u32,
     /// The peak SM clock, in MHz.
     pub sm_mhz: u32,
-    /// The CUDA version that the driver supports.
+    /// The newest CUDA version that the driver supports.
     pub cuda: String,
 }
 
-/// Device memory; freed when dropped.
+/// Device memory, which is freed when dropped.
 #[derive(Debug)]
 pub struct Memory {
     address: u64,
@@ -58,7 +58,7 @@ pub struct Memory {
     context: Arc<CudaContext>,
 }
 
-/// Eight bytes of pinned host memory; freed when dropped.
+/// Eight bytes of pinned host memory, which are freed when dropped.
 #[derive(Debug)]
 pub struct Pinned(*mut c_void);
 
@@ -94,7 +94,7 @@ impl Cuda {
         Ok(Cuda { context, stream, facts, driver, launched: Cell::new(0) })
     }
 
-    /// The properties that plans and reports use.
+    /// Returns the properties that plans and reports use.
     pub fn facts(&self) -> &Facts {
         &self.facts
     }
@@ -104,27 +104,27 @@ impl Cuda {
         Program::load(&self.context, &self.driver, ptx)
     }
 
-    /// The architecture, such as `sm_90`.
+    /// Returns the architecture, such as `sm_90`.
     pub fn architecture(&self) -> String {
         program::architecture(&self.context)
     }
 
-    /// The compute capability, such as (9, 0).
+    /// Returns the compute capability, such as (9, 0).
     pub(super) fn capability(&self) -> (i32, i32) {
         self.context.compute_capability().unwrap_or_default()
     }
 
-    /// The context, the device and its ordinal, for CUPTI.
+    /// Returns the context, the device and its ordinal, for CUPTI.
     pub(super) fn target(&self) -> (*mut c_void, i32, usize) {
         (self.context.cu_ctx().cast(), self.context.cu_device(), self.context.ordinal())
     }
 
-    /// The number of launches since the GPU was opened.
+    /// Returns the number of launches since the GPU was opened.
     pub fn launched(&self) -> u64 {
         self.launched.get()
     }
 
-    /// Allocates `bytes` bytes; `what` names their purpose in an error.
+    /// Allocates `bytes` bytes; `what` states their purpose in an error.
     pub fn alloc(&self, what: &str, bytes: u64) -> Result<Memory> {
         self.context.bind_to_thread().map_err(failed("allocating"))?;
         let (free, _) = self.context.mem_get_info().map_err(failed("asking for free memory"))?;
@@ -145,12 +145,13 @@ impl Cuda {
         }
     }
 
-    /// The number of free bytes of device memory.
+    /// Returns the number of free bytes in device memory.
     pub fn free_bytes(&self) -> u64 {
         self.context.mem_get_info().map_or(0, |(free, _)| free as u64)
     }
 
-    /// Copies bytes from the host to `at` bytes after the start of the memory, and waits.
+    /// Copies bytes from the host into `memory`, `at` bytes after its start, and waits for the
+    /// copy.
     pub fn write(&self, memory: &Memory, at: u64, bytes: &[u8]) -> Result<()> {
         let to = self.device_address(memory.address().skip(at), bytes.len() as u64)?;
         if bytes.is_empty() {
@@ -162,7 +163,7 @@ impl Cuda {
         self.finish()
     }
 
-    /// Copies bytes to the host after all launches so far have finished, and waits.
+    /// Copies bytes to the host after all earlier launches have finished, and waits for the copy.
     pub fn read(&self, memory: &Memory, bytes: &mut [u8]) -> Result<()> {
         let from = self.device_address(memory.address(), bytes.len() as u64)?;
         // SAFETY: the source is live and has at least as many bytes as the destination, which
@@ -172,12 +173,12 @@ impl Cuda {
         self.finish()
     }
 
-    /// Like [`read`](Cuda::read), but reads at most eight bytes, into pinned memory.
+    /// Like [`read`](Cuda::read), but copies at most eight bytes, into pinned memory.
     pub fn read_pinned(&self, memory: &Memory, to: &Pinned) -> Result<()> {
         let bytes = memory.bytes.min(8);
         let from = self.device_address(memory.address(), bytes)?;
-        // SAFETY: the source is live and has `bytes` bytes; the destination has eight, which are
-        // not read before the wait.
+        // SAFETY: the source is live and has `bytes` bytes. The destination has eight bytes, which
+        // are not read before the wait.
         unsafe {
             sys::cuMemcpyDtoHAsync_v2(to.0, from, bytes as usize, self.stream.cu_stream()).result()
         }
@@ -204,10 +205,10 @@ impl Cuda {
         self.finish()
     }
 
-    /// Fills memory by repeating its first `bytes` bytes, and waits.
+    /// Fills memory by repeating its first `bytes` bytes, and waits for the copies.
     pub fn repeat(&self, memory: &Memory, bytes: u64) -> Result<()> {
         let (whole, mut filled) = (memory.address(), bytes);
-        // Each copy doubles the filled part, so that part always ends with a whole repetition.
+        // Each copy doubles the filled part, so that part always ends with a complete repetition.
         while 0 < filled && filled < whole.bytes() {
             let more = filled.min(whole.bytes() - filled);
             self.copy(whole.first(more)?, whole.skip(filled))?;
@@ -216,7 +217,7 @@ impl Cuda {
         self.finish()
     }
 
-    /// Copies bytes on the device, without waiting.
+    /// Copies bytes from device memory to device memory, without waiting.
     pub fn copy(&self, from: Address<'_>, to: Address<'_>) -> Result<()> {
         let bytes = from.bytes();
         let (from, to) = (self.device_address(from, bytes)?, self.device_address(to, bytes)?);
@@ -226,32 +227,32 @@ impl Cuda {
     }
 
     /// Returns the device address as a number, for libraries. Fails if there are fewer than `bytes`
-    /// bytes, or if they belong to another device.
+    /// bytes, or if the memory belongs to another device.
     pub fn device_address(&self, address: Address<'_>, bytes: u64) -> Result<u64> {
         address.first(bytes)?.on(identity(&self.context))
     }
 
-    /// The context, for events.
+    /// Returns the context, for events.
     pub(crate) fn context(&self) -> &Arc<CudaContext> {
         &self.context
     }
 
-    /// The stream, for Rust libraries that accept one.
+    /// Returns the stream, for Rust libraries that accept one.
     pub fn shared_stream(&self) -> &Arc<CudaStream> {
         &self.stream
     }
 
-    /// The stream, for C libraries that accept one.
+    /// Returns the stream, for C libraries that accept one.
     pub fn stream(&self) -> *mut c_void {
         self.stream.cu_stream().cast()
     }
 
-    /// Makes this GPU the current one of this thread, for libraries that use CUDA's runtime.
+    /// Makes this GPU the current one in this thread, for libraries that use the CUDA runtime.
     pub fn bind(&self) -> Result<()> {
         self.context.bind_to_thread().map_err(failed("making the GPU the current one"))
     }
 
-    /// The GPU's UUID as NVML writes it, such as `GPU-…`.
+    /// Returns the GPU's UUID in the form that NVML uses, such as `GPU-…`.
     pub fn uuid(&self) -> Result<String> {
         let bytes = self.context.uuid().map_err(failed("asking for the GPU's UUID"))?.bytes;
         let hex: String = bytes.iter().map(|byte| format!("{:02x}", *byte as u8)).collect();
@@ -259,7 +260,7 @@ impl Cuda {
         Ok(format!("GPU-{}", parts.join("-")))
     }
 
-    /// Returns an attribute; a negative value counts as 0.
+    /// Returns an attribute; a negative value is returned as 0.
     pub(super) fn number(&self, attribute: Attribute) -> Result<u64> {
         let value = self.context.attribute(attribute).map_err(failed("asking the GPU"))?;
         Ok(value.max(0) as u64)
@@ -294,9 +295,9 @@ impl Cuda {
         // little-endian hosts.
         let mut params: Vec<*mut c_void> =
             numbers.iter_mut().map(|number| std::ptr::from_mut(number).cast()).collect();
-        // SAFETY: the plan's arguments match the parameters of the entry point, as a test checks
-        // against the PTX; the addresses are those of live buffers of this GPU, of the sizes that
-        // the plan states.
+        // SAFETY: the plan's arguments match the parameters of the entry point; a test checks this
+        // against the PTX. The addresses are those of live buffers on this GPU, whose sizes the
+        // plan states.
         let launched = unsafe {
             let mut attributes = attributes(call);
             if !attributes.is_empty() {
@@ -331,14 +332,14 @@ impl Cuda {
         Ok(())
     }
 
-    /// Waits until everything launched has finished.
+    /// Waits until everything launched so far has finished.
     pub fn finish(&self) -> Result<()> {
         self.stream.synchronize().map_err(failed("waiting for the GPU"))
     }
 }
 
 impl Memory {
-    /// The address of the whole memory.
+    /// Returns the address of the whole memory.
     pub fn address(&self) -> Address<'_> {
         Address::of(self, self.address, self.bytes, identity(&self.context))
     }
@@ -353,13 +354,13 @@ impl Drop for Memory {
     }
 }
 
-/// Identifies the memory of a GPU. Opening a GPU twice gives the same memory.
+/// Identifies a GPU's memory. A GPU that is opened twice has the same identity.
 fn identity(context: &CudaContext) -> usize {
     context.cu_ctx().addr()
 }
 
-/// The launch attributes of a call, if it launches clusters or starts before the previous call has
-/// ended.
+/// Returns the launch attributes of a call that launches clusters or may start before the previous
+/// call has ended.
 fn attributes(call: &Call<'_>) -> Vec<sys::CUlaunchAttribute> {
     use sys::CUlaunchAttributeID as Id;
     let mut attributes = Vec::new();
@@ -399,10 +400,10 @@ fn facts(context: &Arc<CudaContext>, driver: &str) -> Result<Facts, DriverError>
     Ok(Facts { name, chip, l2, bus, line })
 }
 
-/// The peak bandwidth of the memory bus, in bytes per second; `None` if the driver does not report
-/// it.
+/// Returns the peak bandwidth of the memory bus, in bytes per second; `None` if the driver does not
+/// report it.
 fn bus(kilohertz: u64, bits: u64) -> Option<f64> {
-    // Double data rate: memory transfers data on both edges of its clock.
+    // The data rate is double, because the memory transfers data on both edges of its clock.
     let bus = 2.0 * kilohertz as f64 * 1e3 * bits as f64 / 8.0;
     (bus > 0.0).then_some(bus)
 }
@@ -421,7 +422,7 @@ fn dotted(version: i32) -> String {
 mod tests {
     use super::*;
 
-    /// The vendor's figures for three GPUs.
+    /// Uses the vendor's figures for three GPUs.
     #[test]
     fn a_bus_is_twice_its_clock_times_its_width() {
         for (megahertz, bits, gigabytes) in

@@ -1,6 +1,7 @@
-//! The CUDA driver: probes for it, and translates its errors.
+//! Probes for the CUDA driver and translates its errors.
 //!
-//! One of the files with `unsafe`: the library is probed before cudarc, which panics without it.
+//! This file contains `unsafe` code, because the library is probed before cudarc, which panics
+//! without it.
 #![expect(
     unsafe_code,
     reason = "loading the library is the only way to know whether it can be loaded"
@@ -13,13 +14,13 @@ use once_cell::sync::OnceCell;
 
 use crate::{Error, Result, error::DRIVER};
 
-/// The loaded driver. A failure is not remembered, so the next call tries again.
+/// Records that the driver is loaded. A failure is not recorded, so the next call tries again.
 static STARTED: OnceCell<()> = OnceCell::new();
 
 pub(super) fn start() -> Result<()> {
     STARTED
         .get_or_try_init(|| {
-            // cudarc is not called before this probe: it panics without the library.
+            // This probe precedes every call to cudarc, which panics if the library is missing.
             // SAFETY: this only opens the library by name.
             if !unsafe { sys::is_culib_present() } {
                 return Err(Error::NoDriver);
@@ -36,14 +37,15 @@ pub(super) fn start() -> Result<()> {
         .copied()
 }
 
-/// The newest of the driver's functions that are called here and by cudarc, which panics if one is
-/// missing.
+/// The newest of the driver functions that this program and cudarc call. cudarc panics if a
+/// function is missing.
 const YOUNGEST: [&str; 3] =
     ["cuLaunchKernelEx", "cuOccupancyMaxPotentialClusterSize", "cuStreamWaitValue32_v2"];
 
-/// Returns the first of these functions that a library lacks; `None` if there is no such library.
+/// Returns the first of these functions that a library lacks; `None` if it lacks none or does not
+/// exist.
 fn missing(library: &str, symbols: &[&str]) -> Option<String> {
-    // SAFETY: this is the driver's library, which cudarc opens next; its initialisers do not access
+    // SAFETY: this is the driver's library, which cudarc opens next. Its initialisers do not access
     // our data.
     let library = unsafe { libloading::Library::new(library) }.ok()?;
     // SAFETY: the symbols are looked up but not called.

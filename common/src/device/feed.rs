@@ -1,8 +1,8 @@
-//! Streams an input that does not fit on the GPU: a chunk is copied while the previous one is
+//! Streams an input that does not fit on the GPU. Each chunk is copied while the previous chunk is
 //! added.
 //!
-//! One of the files with `unsafe`: only the driver's C functions allocate pinned memory and copy
-//! asynchronously.
+//! This file contains `unsafe` code, because only the driver's C functions allocate pinned memory
+//! and copy asynchronously.
 #![expect(unsafe_code, reason = "only the driver's C functions copy while others run")]
 
 use std::{ffi::c_void, sync::Arc};
@@ -31,11 +31,11 @@ pub struct Feed<'c> {
 struct Place {
     host: Pinned,
     device: Memory,
-    /// The last chunk that was copied through it.
+    /// The index of the last chunk that was copied through the slot.
     last: Option<usize>,
 }
 
-/// Pinned host memory; freed when dropped.
+/// Pinned host memory, which is freed when dropped.
 #[derive(Debug)]
 struct Pinned {
     at: *mut c_void,
@@ -50,17 +50,17 @@ impl Drop for Pinned {
     }
 }
 
-/// When a chunk was copied and added, in microseconds since the feed was started.
+/// The times at which a chunk was copied and added, in microseconds since the feed was started.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Span {
-    /// Start and end of the copy.
+    /// The start and the end of the copy.
     pub copied: [f64; 2],
-    /// Start and end of the addition.
+    /// The start and the end of the addition.
     pub added: [f64; 2],
 }
 
 impl<'c> Feed<'c> {
-    /// Allocates slots for two chunks of `bytes` bytes.
+    /// Allocates slots for two chunks of up to `bytes` bytes each.
     pub fn new(cuda: &'c Cuda, bytes: u64) -> Result<Feed<'c>> {
         cuda.bind()?;
         let place = || {
@@ -71,8 +71,8 @@ impl<'c> Feed<'c> {
                 what: "a pinned chunk of the input".into(),
                 needed: bytes,
             })?;
-            // SAFETY: `size` bytes were just allocated; all of them are written, so that `piece`
-            // returns initialised memory.
+            // SAFETY: `size` bytes were just allocated. All of them are written, so `piece` returns
+            // initialised memory.
             unsafe { at.cast::<u8>().write_bytes(0, size) };
             Ok::<_, Error>(Place { host: Pinned { at, bytes: size }, device, last: None })
         };
@@ -81,7 +81,7 @@ impl<'c> Feed<'c> {
         Ok(Feed { cuda, stream, places, started: event(cuda)?, spans: Vec::new() })
     }
 
-    /// Waits until nothing runs, discards earlier times, and starts the clock.
+    /// Waits until nothing is running, discards earlier times, and starts the clock.
     pub fn start(&mut self) -> Result<()> {
         self.finish()?;
         self.spans.clear();
@@ -89,20 +89,20 @@ impl<'c> Feed<'c> {
         self.started.record(self.cuda.shared_stream()).map_err(failed("starting a clock"))
     }
 
-    /// Returns the host's buffer for the next chunk, once the last copy from it has ended.
+    /// Returns the host buffer for the next chunk, once the last copy from that buffer has ended.
     pub fn piece(&mut self) -> Result<&mut [u8]> {
         let place = &mut self.places[self.spans.len() % 2];
         if let Some(last) = place.last {
             self.spans[last][1].synchronize().map_err(failed("waiting for a copy"))?;
         }
-        // SAFETY: the memory is initialised, lives as long as this value, and is borrowed with it;
-        // no copy from it is in progress.
+        // SAFETY: the memory is initialised, lives as long as this value, and is borrowed with it.
+        // No copy from the memory is in progress.
         Ok(unsafe { std::slice::from_raw_parts_mut(place.host.at.cast(), place.host.bytes) })
     }
 
-    /// Sends the first `bytes` bytes of that buffer, and calls `add` with their device address. The
-    /// launches of `add` run after the copy, and the next copy to the same slot runs after them.
-    /// This does not wait.
+    /// Sends the first `bytes` bytes of the buffer that [`piece`](Feed::piece) returned, and calls
+    /// `add` with their device address. The launches that `add` makes run after the copy, and the
+    /// next copy to the same slot runs after the launches. The function returns without waiting.
     pub fn send(&mut self, bytes: u64, add: impl FnOnce(Address<'_>) -> Result<()>) -> Result<()> {
         let doing = || failed("sending a chunk to the GPU");
         let piece = self.spans.len();
@@ -116,7 +116,7 @@ impl<'c> Feed<'c> {
         }
         let to = cuda.device_address(place.device.address(), bytes as u64)?;
         span[0].record(&self.stream).map_err(doing())?;
-        // SAFETY: both buffers are live and have `bytes` bytes; `piece` waits for the copy before
+        // SAFETY: both buffers are live and have `bytes` bytes. `piece` waits for the copy before
         // the host's buffer is written again.
         unsafe {
             let from = std::slice::from_raw_parts(place.host.at.cast::<u8>(), bytes);
@@ -140,7 +140,7 @@ impl<'c> Feed<'c> {
         self.cuda.finish()
     }
 
-    /// Returns when each chunk was copied and added. Waits for the last one.
+    /// Waits for the last chunk, and returns the times at which each chunk was copied and added.
     pub fn spans(&self) -> Result<Vec<Span>> {
         self.finish()?;
         let since = |event: &CudaEvent| {
@@ -156,8 +156,8 @@ impl<'c> Feed<'c> {
 
 impl Drop for Feed<'_> {
     fn drop(&mut self) {
-        // Wait, because a copy would otherwise go on after its memory is freed. A destructor cannot
-        // return the error.
+        // Wait, because a copy would otherwise continue after its memory is freed. A destructor
+        // cannot return the error.
         let _ = self.finish();
     }
 }

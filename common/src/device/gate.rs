@@ -1,7 +1,7 @@
-//! A gate in a stream: no launch behind it runs until all of them are queued.
+//! A gate in a stream, which holds back all launches behind it until all of them are queued.
 //!
-//! One of the files with `unsafe`: only the driver's C functions make a stream wait for a number in
-//! host memory.
+//! This file contains `unsafe` code, because only the driver's C functions make a stream wait for a
+//! number in host memory.
 #![expect(unsafe_code, reason = "only the driver's C functions make a stream wait")]
 
 use std::{
@@ -18,11 +18,11 @@ use cudarc::driver::{CudaStream, DriverError, result, sys};
 use super::{cuda::Cuda, driver::failed};
 use crate::Result;
 
-/// A number in host memory that a stream waits for.
+/// A number in host memory, for which a stream waits.
 ///
-/// Tools such as compute-sanitizer and ncu make the host wait for the end of every launch, which
-/// deadlocks with a closed gate. A watchdog permanently opens a gate that stays closed for too
-/// long.
+/// Tools such as compute-sanitizer and ncu make the host wait for the end of every launch. A closed
+/// gate would then cause a deadlock, so a watchdog permanently opens a gate that stays closed for
+/// too long.
 #[derive(Debug)]
 pub(crate) struct Gate {
     flag: Arc<Flag>,
@@ -32,18 +32,18 @@ pub(crate) struct Gate {
     keeper: Option<JoinHandle<()>>,
 }
 
-/// One number in pinned host memory, which the GPU reads.
+/// A number in pinned host memory, which the GPU reads.
 #[derive(Debug)]
 struct Flag(*mut u32);
 
-// SAFETY: the number is only written atomically; the last owner frees the memory.
+// SAFETY: the number is written only atomically, and the last owner frees the memory.
 unsafe impl Send for Flag {}
 // SAFETY: as above.
 unsafe impl Sync for Flag {}
 
 impl Flag {
     fn set(&self, value: u32) {
-        // SAFETY: the flag is aligned and lives as long as this value; both threads write it only
+        // SAFETY: the flag is aligned and lives as long as this value. Both threads write it only
         // here, and the GPU only reads it.
         unsafe { AtomicU32::from_ptr(self.0) }.store(value, Ordering::Release);
     }
@@ -57,7 +57,7 @@ impl Drop for Flag {
     }
 }
 
-/// The watchdog's shared state.
+/// The state that the watchdog shares with the gate.
 #[derive(Debug, Default)]
 struct Watchdog {
     closed: Mutex<Option<(Instant, u32)>>,
@@ -65,11 +65,11 @@ struct Watchdog {
     over: AtomicBool,
 }
 
-/// The longest time that a gate may stay closed: a thousand times as long as queueing takes.
+/// The longest time that a gate may stay closed: about a thousand times as long as queueing takes.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Opens the gate when dropped, on every path, because a stream that waits forever hangs the
-/// program.
+/// Opens the gate when dropped, so that it opens on every path. A stream that waits forever hangs
+/// the program.
 pub(crate) struct Closed<'g>(&'g Gate);
 
 impl Gate {
@@ -86,7 +86,7 @@ impl Gate {
             .ok()?;
         let (flag, watch) = (Arc::new(flag), Arc::default());
         let mut gate = Gate { flag, address, closings: 0, watch, keeper: None };
-        // Try the wait once, for the value that is already there.
+        // Try the wait once, for the value that the number already has.
         gate.wait(cuda.shared_stream(), 0).ok()?;
         cuda.finish().ok()?;
         let (watch, flag) = (gate.watch.clone(), gate.flag.clone());
@@ -103,7 +103,7 @@ impl Gate {
         }
     }
 
-    /// Whether the watchdog has opened it permanently.
+    /// Whether the watchdog has opened the gate permanently.
     pub(crate) fn is_broken(&self) -> bool {
         self.watch.broken.load(Ordering::Relaxed)
     }
@@ -114,8 +114,8 @@ impl Gate {
             return Ok(None);
         }
         self.closings = self.closings.wrapping_add(1);
-        // The watchdog starts first, and the gate opens on every path from here on, because a tool
-        // may block in the wait itself.
+        // The watchdog starts before the wait, and the gate opens on every path from here on,
+        // because a tool may block in the wait itself.
         self.watch.set(Some((Instant::now(), self.closings)));
         let closed = Closed(&*self);
         self.wait(stream, self.closings).map_err(failed("holding the stream back"))?;
@@ -128,7 +128,7 @@ impl Watchdog {
         *self.closed.lock().unwrap_or_else(PoisonError::into_inner) = closed;
     }
 
-    /// Opens a gate that stays closed for too long; ends with the gate.
+    /// Opens a gate that stays closed for too long. Returns when the gate is dropped.
     fn keep(&self, patience: Duration, open: impl Fn(u32)) {
         while !self.over.load(Ordering::Relaxed) {
             thread::park_timeout(patience / 20);
@@ -151,8 +151,8 @@ impl Drop for Closed<'_> {
 impl Drop for Gate {
     fn drop(&mut self) {
         self.watch.over.store(true, Ordering::Relaxed);
-        // Join the watchdog, so that the flag is freed here: freeing waits for the GPU, and a later
-        // free would wait for the next stream that is held back.
+        // Join the watchdog, so that the flag is freed here. Freeing memory waits for the GPU, so a
+        // later free would wait for the next stream that is held back.
         if let Some(keeper) = self.keeper.take() {
             keeper.thread().unpark();
             let _ = keeper.join();
@@ -164,8 +164,9 @@ impl Drop for Gate {
 mod tests {
     use super::*;
 
-    /// Runs a watchdog on a gate that may have been closed for the seventh time. Returns the
-    /// closing that it ended within a time limit, if any, and whether the gate is broken.
+    /// Runs a watchdog on a gate, which has been closed for the seventh time at `since`, if at all.
+    /// Returns the closing that the watchdog ended within a time limit, if any, and whether the
+    /// gate is broken.
     fn opened(since: Option<Instant>, patience: Duration) -> (Option<u32>, bool) {
         let watch = Watchdog::default();
         watch.set(since.map(|since| (since, 7)));
@@ -174,8 +175,8 @@ mod tests {
             let keeper = scope.spawn(|| {
                 watch.keep(patience, |closings| opened.lock().unwrap().push(closings));
             });
-            // A late gate is opened soon; otherwise wait for a while, and expect that it stays
-            // closed.
+            // A gate that is late is opened soon. Otherwise, wait for a while and expect the gate
+            // to stay closed.
             let late = since.is_some_and(|since| since.elapsed() > patience);
             let most = if late { 5 * patience } else { patience / 4 };
             let started = Instant::now();
@@ -194,7 +195,7 @@ mod tests {
     fn only_a_gate_that_stays_closed_too_long_is_opened_permanently() {
         let (now, patience) = (Instant::now(), Duration::from_secs(1));
         assert_eq!(opened(now.checked_sub(2 * patience), patience), (Some(7), true));
-        // Closed in the future: not late, however slow this machine is.
+        // A gate that closes in the future is not late, however slow this machine is.
         assert_eq!(opened(Some(now + 1000 * patience), patience), (None, false));
         assert_eq!(opened(None, patience), (None, false));
     }

@@ -1,15 +1,16 @@
-//! The host's memory.
+//! The host's free memory.
 #![cfg_attr(
     windows,
     expect(unsafe_code, reason = "only a C function of Windows reports free memory")
 )]
 
-/// Bytes of host memory that are available; unlimited if the system does not report it.
+/// Returns the number of bytes of available host memory; unlimited if the system does not report
+/// it.
 pub fn free_bytes() -> u64 {
     asked().unwrap_or(u64::MAX)
 }
 
-/// Linux: available memory, without swapping.
+/// Returns the available memory on Linux, without swap space.
 #[cfg(not(any(windows, target_os = "macos", target_family = "wasm")))]
 fn asked() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
@@ -17,13 +18,13 @@ fn asked() -> Option<u64> {
     rest.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kilobytes| kilobytes << 10)
 }
 
-/// WebAssembly: the limit for a page of the book.
+/// Returns the limit for a page of the book, which runs in WebAssembly.
 #[cfg(target_family = "wasm")]
 fn asked() -> Option<u64> {
     Some(256 << 20)
 }
 
-/// macOS: all memory, because the system frees memory on demand.
+/// Returns the size of all memory on macOS, because that system frees memory on demand.
 #[cfg(target_os = "macos")]
 fn asked() -> Option<u64> {
     use std::{process::Command, sync::OnceLock};
@@ -34,16 +35,16 @@ fn asked() -> Option<u64> {
     })
 }
 
-/// Windows: free physical memory, without the paging file.
+/// Returns the free physical memory on Windows, without the paging file.
 #[cfg(windows)]
 fn asked() -> Option<u64> {
     use windows_sys::Win32::System::SystemInformation::{GlobalMemoryStatusEx, MEMORYSTATUSEX};
     let mut status = MEMORYSTATUSEX {
         dwLength: size_of::<MEMORYSTATUSEX>() as u32,
-        // SAFETY: a structure of numbers, for which zero is valid.
+        // SAFETY: the structure consists of numbers, for which zero is valid.
         ..unsafe { std::mem::zeroed() }
     };
-    // SAFETY: the function writes the structure, which holds its own length.
+    // SAFETY: the function writes the structure, which states its own length.
     (unsafe { GlobalMemoryStatusEx(&mut status) } != 0).then_some(status.ullAvailPhys)
 }
 

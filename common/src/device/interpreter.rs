@@ -1,4 +1,4 @@
-//! The interpreter as a device: the same PTX, run and counted on the CPU.
+//! The interpreter as a device: it runs the same PTX on the CPU, and counts.
 
 use std::{cell::RefCell, rc::Rc, str::FromStr, time::Duration};
 
@@ -18,38 +18,40 @@ use crate::{
     plan::{Call, Chip, Value},
 };
 
-/// How the interpreter runs, and what it checks.
+/// The settings of the interpreter: how it runs and which checks it makes.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// The order in which lanes, warps and blocks run.
     pub schedule: simt::Schedule,
-    /// The GPU that it simulates: its limits and number of multiprocessors.
+    /// The simulated GPU, which defines the limits and the number of multiprocessors.
     pub gpu: simt::Arch,
-    /// The longest time that a launch may run without finishing a block; `None` for the
-    /// interpreter's default, zero for no limit.
+    /// The longest time that a launch may run without finishing a block. `None` means the
+    /// interpreter's default, and zero means no limit.
     pub patience: Option<Duration>,
-    /// Warp instructions that a launch may execute; `None` for the interpreter's default.
+    /// The number of warp instructions that a launch may execute; `None` means the interpreter's
+    /// default.
     pub budget: Option<u64>,
-    /// The checks; by default all, up to [`CHECKED`] elements.
+    /// The checks that run. `None` means all checks for inputs of up to [`CHECKED`] elements, and
+    /// no checks for larger inputs.
     pub checks: Option<Vec<Check>>,
-    /// The number of blocks of each launch whose accesses are recorded.
+    /// The number of blocks in each launch whose accesses are recorded.
     pub traced: u64,
 }
 
 /// The largest input, in elements, that is checked by default.
 pub const CHECKED: u64 = 1 << 20;
 
-/// The number of `printf` texts that are kept.
+/// The maximum number of `printf` texts that are kept.
 const PRINTED: usize = 1000;
 
-/// A check during execution.
+/// A check that runs during execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Check {
-    /// Unordered accesses to the same location.
+    /// Detects accesses to the same location without an order between them.
     Races,
-    /// Reads of uninitialised memory.
+    /// Detects reads of uninitialised memory.
     Memory,
-    /// Violations of the rules for barriers and masks.
+    /// Detects violations of the rules for barriers and masks.
     Sync,
 }
 
@@ -78,15 +80,15 @@ impl FromStr for Check {
 pub struct Interpreter {
     gpu: Rc<RefCell<simt::Gpu>>,
     settings: Settings,
-    /// The observers; empty while no run is watched.
+    /// The observers; `None` while no run is observed.
     watch: RefCell<Option<Watch>>,
-    /// The last module that was loaded, with its PTX and source: tests load the same module again
-    /// and again, and parsing a long one takes longer than running it.
+    /// The last module that was loaded, with its PTX and source. Tests load the same module many
+    /// times, and parsing a long module takes longer than running it.
     last: RefCell<Option<(String, String, Rc<simt::Module>)>>,
     facts: Facts,
 }
 
-/// Observations of one run.
+/// The observations from one run.
 #[derive(Clone, Debug)]
 pub struct Observed {
     /// The counts.
@@ -95,15 +97,15 @@ pub struct Observed {
     pub checks: Vec<Check>,
     /// The findings.
     pub findings: Vec<Finding>,
-    /// The first texts that threads printed.
+    /// The first texts that threads printed, up to a limit.
     pub printed: Vec<Printed>,
-    /// The number of texts that threads printed.
+    /// The total number of texts that threads printed.
     pub prints: u64,
-    /// Accesses of the first blocks, if they were recorded.
+    /// The accesses by the first blocks, if they were recorded.
     pub trace: Option<Trace>,
 }
 
-/// Memory of the interpreter; freed when dropped.
+/// Memory in the interpreter, which is freed when dropped.
 #[derive(Debug)]
 pub struct Memory {
     address: u64,
@@ -111,7 +113,7 @@ pub struct Memory {
     gpu: Rc<RefCell<simt::Gpu>>,
 }
 
-/// PTX that the interpreter has loaded.
+/// A module that the interpreter has loaded from PTX.
 #[derive(Debug)]
 pub struct Program {
     module: Rc<simt::Module>,
@@ -144,12 +146,12 @@ impl Interpreter {
         }
     }
 
-    /// The properties that plans and reports use.
+    /// Returns the properties that plans and reports use.
     pub fn facts(&self) -> &Facts {
         &self.facts
     }
 
-    /// Loads PTX.
+    /// Loads a module from PTX.
     pub fn load(&self, ptx: &Ptx) -> Result<Program> {
         if let Some((text, source, module)) = &*self.last.borrow()
             && (text, source) == (&ptx.text, &ptx.source)
@@ -197,13 +199,13 @@ impl Interpreter {
         Rc::as_ptr(&self.gpu).addr()
     }
 
-    /// Returns the address as a number. Fails if there are fewer than `bytes` bytes, or if they
-    /// belong to another device.
+    /// Returns the address as a number. Fails if there are fewer than `bytes` bytes, or if the
+    /// memory belongs to another device.
     fn device_address(&self, address: Address<'_>, bytes: u64) -> Result<u64> {
         address.first(bytes)?.on(self.identity())
     }
 
-    /// Copies bytes from the host to `at` bytes after the start of the memory.
+    /// Copies bytes from the host into `memory`, `at` bytes after its start.
     pub fn write(&self, memory: &Memory, at: u64, bytes: &[u8]) -> Result<()> {
         let to = self.device_address(memory.address().skip(at), bytes.len() as u64)?;
         self.gpu.borrow_mut().write(to, bytes).map_err(stopped("copying to the interpreter"))
@@ -215,7 +217,7 @@ impl Interpreter {
         self.gpu.borrow_mut().read(from, bytes).map_err(stopped("copying from the interpreter"))
     }
 
-    /// Sets every byte.
+    /// Sets every byte of the memory to `byte`.
     pub fn fill(&self, memory: &Memory, byte: u8) -> Result<()> {
         let to = self.device_address(memory.address(), memory.bytes)?;
         self.gpu
@@ -262,7 +264,7 @@ impl Interpreter {
         })
     }
 
-    /// Starts to watch a run on `n` elements.
+    /// Starts to observe a run on `n` elements.
     pub fn watch(&self, n: u64) {
         let all = || if n <= CHECKED { Check::ALL.to_vec() } else { Vec::new() };
         let checks = self.settings.checks.clone().unwrap_or_else(all);
@@ -276,7 +278,7 @@ impl Interpreter {
         ));
     }
 
-    /// Returns the observations since [`watch`](Interpreter::watch), and stops watching.
+    /// Returns the observations since [`watch`](Interpreter::watch), and stops observing.
     pub fn observed(&self) -> Observed {
         let (counted, races, memory, sync, (trace, _)) = self.watch.take().unwrap_or_default();
         let (counters, prints) = counted.unwrap_or_default();
@@ -289,21 +291,21 @@ impl Interpreter {
             on.iter().filter(|(_, found)| found.is_some()).map(|(check, _)| *check).collect();
         let found = on.iter().filter_map(|(_, found)| *found).flatten();
         let mut findings: Vec<Finding> = found.cloned().collect();
-        // A race after a wrong barrier is caused by the barrier.
+        // The list begins with wrong barriers, because a wrong barrier can also cause a race.
         findings.sort_by_key(|finding| finding.fault != Fault::DivergentBarrier);
         let (printed, prints) = (prints.printed().to_vec(), prints.total());
         Observed { counters, checks, findings, printed, prints, trace }
     }
 
-    /// Finds state that the launches of `work`, on `n` elements, leave for later launches, as far
-    /// as their atomics show.
+    /// Finds state that the launches made by `work`, on `n` elements, leave for later launches.
+    /// Only state that atomics change is found.
     pub fn state_of(&self, n: u64, work: impl FnOnce() -> Result<()>) -> Vec<Finding> {
         if n > CHECKED {
             return Vec::new();
         }
         let watch = (None, None, None, None, (None, Some(State::new())));
         let before = self.watch.replace(Some(watch));
-        // It does not matter whether the launches succeed.
+        // The result is ignored, because failed launches also leave state.
         let _ = work();
         let watched = self.watch.replace(before).unwrap_or_default();
         watched.4.1.map_or(Vec::new(), |state| state.findings().to_vec())
@@ -319,7 +321,7 @@ impl Interpreter {
 }
 
 impl Memory {
-    /// The address of all bytes.
+    /// Returns the address of all bytes.
     pub fn address(&self) -> Address<'_> {
         Address::of(self, self.address, self.bytes, Rc::as_ptr(&self.gpu).addr())
     }
@@ -332,7 +334,7 @@ impl Drop for Memory {
     }
 }
 
-/// The limits of a simulated GPU, as plans use them.
+/// Returns the limits of a simulated GPU in the form that plans use.
 fn chip(gpu: &simt::Arch) -> Chip {
     Chip {
         sms: gpu.sms,

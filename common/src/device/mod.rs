@@ -1,4 +1,5 @@
-//! Devices that run plans: a GPU or the interpreter. The set is closed.
+//! Devices that run plans: a GPU or the interpreter. No other kind of device can be added from
+//! outside.
 
 use std::{
     fmt,
@@ -57,16 +58,16 @@ pub const POISON: u8 = 0xFF;
 /// A device that runs PTX.
 #[derive(Debug)]
 pub enum Device {
-    /// A GPU, through the CUDA driver.
+    /// A GPU, accessed through the CUDA driver.
     Cuda(Cuda),
-    /// The interpreter, on the CPU.
+    /// The interpreter, which runs on the CPU.
     Simt(Box<Interpreter>),
 }
 
-/// A choice of `--device`.
+/// The value of the `--device` option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// The GPU if there is one, else the interpreter.
+    /// The GPU if there is one, otherwise the interpreter.
     Auto,
     /// The GPU with this ordinal.
     Cuda(usize),
@@ -74,21 +75,21 @@ pub enum Choice {
     Simt,
 }
 
-/// Device memory; freed when dropped.
+/// Device memory, which is freed when dropped.
 #[derive(Debug)]
 pub enum Memory {
-    /// On a GPU.
+    /// Memory on a GPU.
     Cuda(cuda::Memory),
-    /// In the interpreter.
+    /// Memory in the interpreter.
     Simt(interpreter::Memory),
 }
 
-/// PTX that a device has loaded.
+/// A module that a device has loaded from PTX.
 #[derive(Debug)]
 pub enum Program {
-    /// On a GPU.
+    /// A module on a GPU.
     Cuda(cuda::Program),
-    /// In the interpreter.
+    /// A module in the interpreter.
     Simt(interpreter::Program),
 }
 
@@ -102,7 +103,7 @@ impl Device {
                 Ok(cuda) => Ok(Device::Cuda(cuda)),
                 Err(reason) => {
                     if let Some(line) = instead(&reason) {
-                        // The line is only a note, so an error of printing it is ignored.
+                        // The line is only a note, so an error while printing it is ignored.
                         let _ = writeln!(io::stderr(), "{line}");
                     }
                     Ok(Device::Simt(Box::new(Interpreter::new(settings))))
@@ -111,7 +112,7 @@ impl Device {
         }
     }
 
-    /// The properties that plans and reports use.
+    /// Returns the properties that plans and reports use.
     pub fn facts(&self) -> &Facts {
         match self {
             Device::Cuda(cuda) => cuda.facts(),
@@ -132,7 +133,7 @@ impl Device {
         }
     }
 
-    /// Loads PTX.
+    /// Loads a module from PTX.
     pub fn load(&self, ptx: &Ptx) -> Result<Program> {
         match self {
             Device::Cuda(cuda) => cuda.load(ptx).map(Program::Cuda),
@@ -140,7 +141,7 @@ impl Device {
         }
     }
 
-    /// Allocates memory; `what` names it in an error.
+    /// Allocates `bytes` bytes; `what` states their purpose in an error.
     pub fn alloc(&self, what: &str, bytes: u64) -> Result<Memory> {
         match self {
             Device::Cuda(cuda) => cuda.alloc(what, bytes).map(Memory::Cuda),
@@ -148,7 +149,8 @@ impl Device {
         }
     }
 
-    /// Copies bytes from the host to `at` bytes after the start of the memory, and waits.
+    /// Copies bytes from the host into `memory`, `at` bytes after its start, and waits for the
+    /// copy.
     pub fn write(&self, memory: &Memory, at: u64, bytes: &[u8]) -> Result<()> {
         match (self, memory) {
             (Device::Cuda(cuda), Memory::Cuda(memory)) => cuda.write(memory, at, bytes),
@@ -157,7 +159,7 @@ impl Device {
         }
     }
 
-    /// Copies bytes to the host.
+    /// Copies bytes to the host, and waits for the copy.
     pub fn read(&self, memory: &Memory, bytes: &mut [u8]) -> Result<()> {
         match (self, memory) {
             (Device::Cuda(cuda), Memory::Cuda(memory)) => cuda.read(memory, bytes),
@@ -166,7 +168,7 @@ impl Device {
         }
     }
 
-    /// Sets every byte.
+    /// Sets every byte of the memory to `byte`.
     pub fn fill(&self, memory: &Memory, byte: u8) -> Result<()> {
         match (self, memory) {
             (Device::Cuda(cuda), Memory::Cuda(memory)) => cuda.fill(memory, byte),
@@ -175,7 +177,7 @@ impl Device {
         }
     }
 
-    /// Overwrites memory with values that no correct sum has: NaN as a float, −1 as an integer. The
+    /// Overwrites memory with values that no correct sum has: NaN for floats, −1 for integers. The
     /// interpreter then treats the memory as uninitialised.
     pub fn poison(&self, memory: &Memory) -> Result<()> {
         match (self, memory) {
@@ -185,7 +187,7 @@ impl Device {
         }
     }
 
-    /// Launches a kernel; on a GPU it may still run when this returns.
+    /// Launches a kernel. On a GPU, the kernel may still be running when this function returns.
     pub fn launch(&self, program: &Program, call: &Call<'_>) -> Result<()> {
         match (self, program) {
             (Device::Cuda(cuda), Program::Cuda(program)) => cuda.launch(program, call),
@@ -202,8 +204,8 @@ impl Device {
         }
     }
 
-    /// Finds state that the launches of `work`, on `n` elements, leave for later launches; always
-    /// empty on a GPU.
+    /// Finds state that the launches made by `work`, on `n` elements, leave for later launches. On
+    /// a GPU, the result is always empty.
     pub fn state_of(&self, n: u64, work: impl FnOnce() -> Result<()>) -> Vec<Finding> {
         match self {
             Device::Cuda(_) => Vec::new(),
@@ -211,14 +213,14 @@ impl Device {
         }
     }
 
-    /// Restarts the numbers of launches at 1.
+    /// Restarts the numbering of launches at 1.
     pub fn restart(&self) {
         if let Device::Simt(simt) = self {
             simt.restart();
         }
     }
 
-    /// Waits until everything that was launched has finished. Fails if any of it failed.
+    /// Waits until all launches have finished. Fails if any of them failed.
     pub fn finish(&self) -> Result<()> {
         match self {
             Device::Cuda(cuda) => cuda.finish(),
@@ -227,18 +229,18 @@ impl Device {
     }
 }
 
-/// Returns a note on why the GPU cannot be used; `None` if there is no driver or no GPU.
+/// Returns a note that says why the GPU cannot be used; `None` if there is no driver or no GPU.
 fn instead(reason: &Error) -> Option<String> {
     match reason {
         Error::NoDriver | Error::NoGpu => None,
         other => Some(format!(
-            "note: {other}; so this runs on the interpreter, as `--device simt` asks for"
+            "note: {other}; this therefore runs on the interpreter, as with `--device simt`"
         )),
     }
 }
 
 impl Memory {
-    /// The address of all bytes.
+    /// Returns the address of all bytes.
     pub fn address(&self) -> Address<'_> {
         match self {
             Memory::Cuda(memory) => memory.address(),
@@ -248,7 +250,7 @@ impl Memory {
 }
 
 fn foreign() -> Error {
-    Error::Usage("memory or a program of one device was given to another: allocate and load on the device that launches".into())
+    Error::Usage("memory or a program from one device was given to another: allocate and load on the device that launches".into())
 }
 
 impl fmt::Display for Choice {

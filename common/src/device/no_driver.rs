@@ -1,5 +1,5 @@
 //! A GPU for systems that have no driver. Its types have no values, so code that matches on a
-//! device compiles everywhere.
+//! device compiles on every system.
 
 use super::{address::Address, facts::Facts, ptx::Ptx};
 use crate::{Error, Result, plan::Call};
@@ -8,24 +8,24 @@ use crate::{Error, Result, plan::Call};
 #[derive(Debug)]
 pub enum Cuda {}
 
-/// Its memory.
+/// Memory of a GPU that cannot exist.
 #[derive(Debug)]
 pub enum Memory {}
 
-/// Loaded PTX.
+/// A module on a GPU that cannot exist.
 #[derive(Debug)]
 pub enum Program {}
 
-/// Counts of a launch.
+/// The counts for a launch on a GPU that cannot exist.
 #[derive(Clone, Debug)]
 pub enum Counted {}
 
-/// Its stopwatch.
+/// A stopwatch for a GPU that cannot exist.
 #[derive(Debug)]
 pub enum Stopwatch {}
 
 impl Cuda {
-    /// Fails: there is no driver.
+    /// Always fails, because there is no driver.
     pub fn open(_ordinal: usize) -> Result<Cuda> {
         Err(Error::NoDriver)
     }

@@ -1,6 +1,7 @@
-//! PTX that is loaded on a GPU, and the functions found in it.
+//! A module that is loaded on a GPU, and the functions that were looked up in it.
 //!
-//! One of the files with `unsafe`: the driver accepts PTX and returns functions as pointers.
+//! This file contains `unsafe` code, because the driver accepts PTX and returns functions as
+//! pointers.
 #![expect(unsafe_code, reason = "PTX and functions are pointers to the driver")]
 
 use std::{
@@ -18,19 +19,19 @@ use super::{
 };
 use crate::{Error, Result, plan::Call};
 
-/// A loaded module and the functions found in it so far.
+/// A loaded module and the functions that have been looked up in it so far.
 #[derive(Debug)]
 pub struct Program {
     module: sys::CUmodule,
     file: String,
-    /// The parameters of each entry point.
+    /// The size of each parameter of each entry point, in bytes; `None` for a structure.
     entries: Vec<(String, Vec<Option<u32>>)>,
     functions: RefCell<HashMap<String, sys::CUfunction>>,
     context: Arc<CudaContext>,
 }
 
 impl Program {
-    /// Loads PTX; the driver, of CUDA version `driver`, compiles it for the GPU.
+    /// Loads PTX. The driver, which supports CUDA version `driver`, compiles it for the GPU.
     pub(super) fn load(context: &Arc<CudaContext>, driver: &str, ptx: &Ptx) -> Result<Program> {
         use sys::{CUjit_option as Jit, CUresult as Code};
         let bad = |reason: String| Error::BadPtx { file: ptx.file.clone(), reason };
@@ -41,7 +42,7 @@ impl Program {
         let mut options = [Jit::CU_JIT_ERROR_LOG_BUFFER, Jit::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
         let mut values = [log.as_mut_ptr().cast::<c_void>(), log.len() as *mut c_void];
         let mut module = std::ptr::null_mut();
-        // SAFETY: the text ends with a zero byte; the two options describe `log`, which outlives
+        // SAFETY: the text ends with a zero byte. The two options describe `log`, which outlives
         // the call.
         let code = unsafe {
             sys::cuModuleLoadDataEx(
@@ -83,8 +84,8 @@ impl Program {
         }
     }
 
-    /// The number of blocks of the largest cluster of a kernel without shared memory: 16 on an
-    /// H200, possibly fewer on a slice of one.
+    /// Returns the number of blocks in the largest cluster for a kernel without shared memory: 16
+    /// on an H200, possibly fewer on a MIG slice of an H200.
     fn cluster(&self, call: &Call<'_>) -> Result<u32> {
         let function = self.function(&self.context, call)?;
         let config = sys::CUlaunchConfig {
@@ -100,15 +101,15 @@ impl Program {
             numAttrs: 0,
         };
         let mut most = 0;
-        // SAFETY: the function was found in this module; the driver writes one integer.
+        // SAFETY: the function was found in this module, and the driver writes one integer.
         unsafe { sys::cuOccupancyMaxPotentialClusterSize(&mut most, function, &config) }
             .result()
             .map_err(failed("asking for the largest cluster"))?;
         Ok(most.max(1).unsigned_abs())
     }
 
-    /// Returns the function of the call's entry point, prepared for its shared memory. The caller
-    /// must launch it in the same context, with the call's arguments.
+    /// Returns the function for the call's entry point, prepared for the call's shared memory. The
+    /// caller must launch the function in the same context and with the call's arguments.
     pub(super) fn function(
         &self,
         context: &CudaContext,
@@ -116,7 +117,7 @@ impl Program {
     ) -> Result<sys::CUfunction> {
         if context.cu_ctx() != self.context.cu_ctx() {
             return Err(Error::Usage(format!(
-                "{} was loaded on another GPU: load it on the one that launches",
+                "{} was loaded on another GPU: load it on the GPU that launches it",
                 self.file
             )));
         }
@@ -176,14 +177,14 @@ impl Drop for Program {
     }
 }
 
-/// The GPU's architecture, such as `sm_90`.
+/// Returns the GPU's architecture, such as `sm_90`.
 pub(super) fn architecture(context: &CudaContext) -> String {
     let (major, minor) = context.compute_capability().unwrap_or_default();
     format!("sm_{major}{minor}")
 }
 
-/// The number of blocks of the largest cluster. It is 1 without clusters; if the driver does not
-/// report it, it is 8, which every GPU with clusters supports.
+/// Returns the number of blocks in the largest cluster. The result is 1 if the GPU has no clusters.
+/// If the driver does not report a number, the result is 8, which every GPU with clusters supports.
 pub(super) fn largest_cluster(context: &Arc<CudaContext>, driver: &str) -> u32 {
     let launches = sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH;
     if !context.attribute(launches).is_ok_and(|value| value > 0) {
@@ -204,7 +205,7 @@ const NOTHING: &str = ".version 7.8
 .visible .entry nothing() { ret; }
 ";
 
-/// Refuses a call with fewer arguments than the driver would read.
+/// Refuses a call that has fewer arguments than the driver would read.
 fn fits(file: &str, entry: &str, takes: &[Option<u32>], given: usize) -> Result<()> {
     let structures = takes.iter().filter(|bytes| bytes.is_none()).count();
     if takes.len() == given && structures == 0 {
@@ -213,12 +214,12 @@ fn fits(file: &str, entry: &str, takes: &[Option<u32>], given: usize) -> Result<
     let but =
         if structures > 0 { format!(", {structures} of them structures") } else { String::new() };
     Err(Error::Usage(format!(
-        "the kernel `{entry}` of {file} takes {} parameters{but}, but is given {given} numbers: it needs one for each",
+        "the kernel `{entry}` of {file} takes {} parameters{but}, but the number of arguments is {given}: pass one for each parameter",
         takes.len()
     )))
 }
 
-/// Whether a GPU, such as `sm_90`, is older than the target of PTX.
+/// Whether a GPU, such as `sm_90`, is older than the target of a PTX module.
 fn older(gpu: &str, target: &str) -> bool {
     let number =
         |name: &str| name.trim_start_matches("sm_").trim_end_matches('a').parse::<u32>().ok();
@@ -238,7 +239,10 @@ mod tests {
         assert_eq!(said(&[], 0), "");
         assert_eq!(said(&[Some(8), Some(8), Some(4)], 3), "");
         let nine = said(&[Some(8); 9], 3);
-        assert!(nine.contains("`reduce` of a.ptx takes 9 parameters, but is given 3"), "{nine}");
+        assert!(
+            nine.contains("`reduce` of a.ptx takes 9 parameters, but the number of arguments is 3"),
+            "{nine}"
+        );
         let structure = said(&[Some(8), None], 2);
         assert!(structure.contains("2 parameters, 1 of them structures"), "{structure}");
     }

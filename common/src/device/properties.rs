@@ -8,25 +8,25 @@ use crate::Result;
 /// An attribute and its unit.
 type Row = (&'static str, Attribute, &'static str);
 
-/// Attributes that no plan uses; for those see [`Chip`](crate::plan::Chip).
+/// Attributes that no plan uses. Those that plans use are in [`Chip`](crate::plan::Chip).
 const ROWS: [Row; 18] = [
-    ("lanes of a warp", Attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE, ""),
-    ("threads of a block", Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, ""),
-    ("blocks of a grid, x", Attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, ""),
-    ("blocks of a grid, y", Attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, ""),
+    ("lanes in a warp", Attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE, ""),
+    ("threads in a block, at most", Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, ""),
+    ("blocks in a grid, x", Attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, ""),
+    ("blocks in a grid, y", Attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, ""),
     (
-        "registers of a multiprocessor",
+        "registers in a multiprocessor",
         Attribute::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR,
         "",
     ),
-    ("registers of a block", Attribute::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK, ""),
+    ("registers for a block, at most", Attribute::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK, ""),
     (
-        "shared memory of a block, by default",
+        "shared memory for a block, by default",
         Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK,
         "B",
     ),
     (
-        "shared memory that CUDA keeps in a block",
+        "shared memory that CUDA reserves in a block",
         Attribute::CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK,
         "B",
     ),
@@ -46,7 +46,7 @@ const ROWS: [Row; 18] = [
     ("a time limit for kernels", Attribute::CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT, "yes/no"),
 ];
 
-/// Returns the properties of a GPU: name, value and unit.
+/// Returns the properties of a GPU; each has a name, a value and a unit.
 pub fn properties(gpu: &Cuda) -> Result<Vec<(&'static str, u64, &'static str)>> {
     let row = |(what, attribute, unit): &Row| Ok((*what, gpu.number(*attribute)?, *unit));
     ROWS.iter().map(row).collect()

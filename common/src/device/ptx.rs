@@ -1,4 +1,4 @@
-//! PTX that is ready for a device, and properties that its text shows.
+//! PTX that is ready for a device, and the properties that its text shows.
 
 #[cfg(not(target_family = "wasm"))]
 pub use super::chosen::{by, of};
@@ -7,13 +7,13 @@ pub(crate) use simt::parameters;
 /// PTX that is ready to be loaded.
 #[derive(Clone, Debug)]
 pub struct Ptx {
-    /// Its text.
+    /// The PTX text.
     pub text: String,
-    /// The kernel's source, for listings.
+    /// The source of the kernel, for listings.
     pub source: String,
-    /// Its origin, for readers: "committed", or its source and compiler.
+    /// The origin, for readers: "committed", or the source and the compiler.
     pub origin: String,
-    /// The file name for errors.
+    /// The file name, for errors.
     pub file: String,
 }
 
@@ -24,24 +24,25 @@ fn directive<'t>(ptx: &'t str, name: &str) -> &'t str {
         .unwrap_or("unknown")
 }
 
-/// The version on the `.version` line.
+/// Returns the version on the `.version` line.
 pub fn version(ptx: &str) -> &str {
     directive(ptx, ".version")
 }
 
-/// The target on the `.target` line.
+/// Returns the target on the `.target` line.
 pub fn target(ptx: &str) -> &str {
     directive(ptx, ".target")
 }
 
-/// The names of the kernels that can be launched.
+/// Returns the names of the kernels that can be launched.
 pub fn entries(ptx: &str) -> Vec<String> {
     let after = ptx.split(".entry ").skip(1);
     let names = after.filter_map(|text| text.split(['(', ' ', '\n', '\t']).next());
     names.map(str::to_owned).collect()
 }
 
-/// Bytes of each parameter of an entry point; `None` for one whose size is not a number.
+/// Returns the size of each parameter of an entry point, in bytes; `None` for a parameter that is
+/// not a number.
 pub(crate) fn takes(text: &str, entry: &str) -> Vec<Option<u32>> {
     let starts = text.split(".entry ").skip(1).filter_map(|rest| rest.strip_prefix(entry));
     let lists = starts.filter_map(|rest| rest.trim_start().strip_prefix('('));
@@ -49,7 +50,7 @@ pub(crate) fn takes(text: &str, entry: &str) -> Vec<Option<u32>> {
     list.split(',').map(str::trim).filter(|parameter| !parameter.is_empty()).map(bytes).collect()
 }
 
-/// Bytes of a parameter such as `.param .u64 reduce_param_0`.
+/// Returns the size in bytes of a parameter such as `.param .u64 reduce_param_0`.
 fn bytes(parameter: &str) -> Option<u32> {
     if parameter.contains('[') {
         return None;

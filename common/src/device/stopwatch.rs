@@ -1,11 +1,11 @@
-//! Times on the GPU, between two events.
+//! Measures times on the GPU, between two events.
 
 use cudarc::driver::{CudaEvent, sys};
 
 use super::{cuda::Cuda, driver::failed, gate::Gate};
 use crate::Result;
 
-/// Measures the time of work on the GPU between two events.
+/// Measures the time between two events on the GPU, one before and one after the work.
 #[derive(Debug)]
 pub struct Stopwatch<'c> {
     cuda: &'c Cuda,
@@ -15,15 +15,15 @@ pub struct Stopwatch<'c> {
 }
 
 impl<'c> Stopwatch<'c> {
-    /// A stopwatch that holds the stream back until all of the work is queued, so that the gaps
-    /// between launches are the GPU's own. On systems that cannot hold a stream back it is
-    /// [`ungated`](Stopwatch::ungated).
+    /// Creates a stopwatch that holds the stream back until all of the work is queued, so that only
+    /// the GPU causes the gaps between launches. On a system that cannot hold a stream back, the
+    /// stopwatch is [`ungated`](Stopwatch::ungated).
     pub fn gated(cuda: &'c Cuda) -> Result<Stopwatch<'c>> {
         Ok(Stopwatch { gate: Gate::new(cuda), ..Stopwatch::ungated(cuda)? })
     }
 
-    /// A stopwatch that does not hold the stream back: the GPU starts the first launch while the
-    /// host queues the others.
+    /// Creates a stopwatch that does not hold the stream back: the GPU starts the first launch
+    /// while the host queues the others.
     pub fn ungated(cuda: &'c Cuda) -> Result<Stopwatch<'c>> {
         let event = || {
             let flags = Some(sys::CUevent_flags::CU_EVENT_DEFAULT);
@@ -32,7 +32,7 @@ impl<'c> Stopwatch<'c> {
         Ok(Stopwatch { cuda, start: event()?, end: event()?, gate: None })
     }
 
-    /// Returns the seconds that the launches of `work` take on the GPU.
+    /// Returns the time, in seconds, that the launches made by `work` take on the GPU.
     pub fn time(&mut self, work: impl FnOnce() -> Result<()>) -> Result<f64> {
         let doing = || failed("timing");
         let stream = self.cuda.shared_stream();

@@ -6,24 +6,24 @@ use crate::device::Address;
 /// A launch with resolved arguments.
 #[derive(Clone, Debug)]
 pub struct Call<'m> {
-    /// The entry point.
+    /// The name of the entry point.
     pub entry: String,
-    /// Blocks.
+    /// The number of blocks in the grid.
     pub grid: u32,
-    /// Threads of a block.
+    /// The number of threads in a block.
     pub block: u32,
-    /// Blocks of a cluster; 1 without clusters.
+    /// The number of blocks in a cluster; 1 without clusters.
     pub cluster: u32,
-    /// Dynamic shared memory of a block, in bytes.
+    /// The dynamic shared memory for a block, in bytes.
     pub shared: u32,
-    /// Whether it may start before the previous call has ended.
+    /// Whether the launch may start before the previous call has ended.
     pub early: bool,
     /// The arguments.
     pub args: Vec<Value<'m>>,
 }
 
 impl<'m> Call<'m> {
-    /// Resolves the buffers of a plan's launch to addresses.
+    /// Resolves the buffers in a plan's launch to addresses.
     pub fn of(launch: &Launch, address: impl Fn(Buffer) -> Address<'m>) -> Call<'m> {
         let value = |arg: &Arg| match *arg {
             Arg::Address(buffer) => Value::Address(address(buffer)),
@@ -45,10 +45,10 @@ impl<'m> Call<'m> {
 /// A kernel argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value<'m> {
-    /// Four bytes.
+    /// A 32-bit number.
     U32(u32),
-    /// Eight bytes.
+    /// A 64-bit number.
     U64(u64),
-    /// An address, in eight bytes.
+    /// An address, which takes eight bytes.
     Address(Address<'m>),
 }

@@ -1,27 +1,27 @@
 //! The limits of a device that plans use.
 
-/// The limits of a device that plans size their launches by.
+/// The limits of a device that plans use to size their launches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chip {
-    /// Multiprocessors.
+    /// The number of multiprocessors.
     pub sms: u32,
-    /// The maximum number of resident threads of a multiprocessor.
+    /// The maximum number of resident threads on a multiprocessor.
     pub threads: u32,
-    /// The maximum number of resident blocks of a multiprocessor.
+    /// The maximum number of resident blocks on a multiprocessor.
     pub blocks: u32,
-    /// Bytes of shared memory of a multiprocessor.
+    /// The shared memory of a multiprocessor, in bytes.
     pub shared: u32,
-    /// The maximum shared memory of a block, in bytes.
+    /// The maximum shared memory for a block, in bytes.
     pub shared_block: u32,
-    /// Blocks of the largest cluster; 1 without clusters.
+    /// The number of blocks in the largest cluster; 1 without clusters.
     pub cluster: u32,
 }
 
-/// Bytes of shared memory that CUDA reserves in every block, since Ampere.
+/// The shared memory that CUDA has reserved in every block since Ampere, in bytes.
 const RESERVED: u32 = 1 << 10;
 
 impl Chip {
-    /// The figures of an H200 or H100.
+    /// The figures for an H200 or H100.
     pub const H200: Chip = Chip {
         sms: 132,
         threads: 2048,
@@ -31,8 +31,8 @@ impl Chip {
         cluster: 16,
     };
 
-    /// Returns the number of resident blocks on a multiprocessor, for blocks of this many threads
-    /// and bytes of shared memory; at least one. Registers are not considered.
+    /// Returns the number of blocks that can be resident on a multiprocessor, if each has `threads`
+    /// threads and `shared` bytes of shared memory; at least one. Registers are not considered.
     pub fn resident(&self, threads: u32, shared: u64) -> u32 {
         let by_shared = u64::from(self.shared) / (shared + u64::from(RESERVED));
         let by_shared = by_shared.try_into().unwrap_or(u32::MAX);
@@ -49,7 +49,7 @@ mod tests {
         let ring = 96 << 10;
         assert_eq!(Chip::H200.resident(256, 32), 8);
         assert_eq!(Chip::H200.resident(512, ring), 2);
-        // sm_86 and sm_120.
+        // The limits of `sm_86` and `sm_120`.
         let small = Chip {
             sms: 84,
             threads: 1536,

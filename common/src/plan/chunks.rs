@@ -2,31 +2,33 @@
 
 use super::{holds::Holds, problem::Problem};
 
-/// Even chunks of an input. They depend on its length alone, not on the device or the launch.
+/// Even chunks of an input. They depend only on the input's length, not on the device or the
+/// launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunks {
     /// The number of chunks.
     pub count: u64,
-    /// Vectors of 16 bytes in each chunk; the last chunk has the remainder.
+    /// The number of 16-byte vectors in each chunk; the last chunk has the remainder.
     pub vectors: u64,
-    /// Elements of a vector.
+    /// The number of elements in a vector.
     width: u64,
 }
 
 const KIB: u64 = 1 << 10;
 
-/// The largest input in bytes for each number of chunks; the last line is for all larger inputs.
+/// The largest input, in bytes, for each number of chunks. The last entry is for all larger inputs.
 ///
-/// An input of one chunk is at most what a block of 512 threads has in flight at once, with eight
-/// vectors per thread. Few chunks are combined sooner; many chunks use all of a large chip.
+/// An input with one chunk is no larger than the number of bytes that a block of 512 threads has in
+/// flight at once, with eight vectors per thread. Few chunks are combined sooner; many chunks use
+/// all of a large chip.
 const TABLE: [(u64, u64); 5] =
     [(64 * KIB, 1), (1536 * KIB, 32), (2560 * KIB, 48), (8192 * KIB, 160), (u64::MAX, 256)];
 
-/// Chunks begin at multiples of this many vectors: 128 bytes, a cache line.
+/// Chunks begin at multiples of this many vectors, which is a cache line of 128 bytes.
 const LINE: u64 = 8;
 
 impl Chunks {
-    /// Returns the chunks of a problem's input.
+    /// Returns the chunks for a problem's input.
     pub fn of(problem: &Problem) -> Chunks {
         let bytes = problem.n * problem.element.size();
         let width = 16 / problem.element.size();
@@ -36,7 +38,7 @@ impl Chunks {
         Chunks { count: all.div_ceil(vectors).max(1), vectors, width }
     }
 
-    /// The elements that each chunk holds.
+    /// Returns the elements that each chunk holds.
     pub fn holds(&self) -> Holds {
         Holds::Chunks { each: self.vectors * self.width, count: self.count }
     }

@@ -1,14 +1,14 @@
-//! The elements of each partial sum, so that every partial sum can be verified.
+//! The elements in each partial sum, so that every partial sum can be verified.
 
 use std::ops::Range;
 
-/// How elements are assigned to partial sums: each element to exactly one.
+/// The assignment of elements to partial sums. Each element belongs to exactly one partial sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holds {
     /// Sum i holds the elements from i × each to (i + 1) × each − 1. The last sum holds all
     /// remaining elements, which may be more or fewer than `each`.
     Chunks {
-        /// The number of elements of each sum except the last.
+        /// The number of elements in each sum except the last.
         each: u64,
         /// The number of sums.
         count: u64,
@@ -16,43 +16,44 @@ pub enum Holds {
     /// Sum i holds the tiles i, i + count, i + 2 × count, and so on. Elements after the last whole
     /// vector belong to sum 0.
     Strides {
-        /// Elements of a tile.
+        /// The number of elements in a tile.
         tile: u64,
         /// The number of sums.
         count: u64,
-        /// Elements of a vector.
+        /// The number of elements in a vector.
         width: u64,
     },
-    /// Matrices of [`ENTRIES`](Holds::ENTRIES) elements, cut into `count` even parts, with a matrix
-    /// of sums for each part in the same order: a sum holds one entry of every matrix in its part.
-    /// The last matrix may be incomplete.
+    /// Matrices of [`ENTRIES`](Holds::ENTRIES) elements, cut into `count` even parts. Each part has
+    /// a matrix of sums in the same order as the input, and each sum holds one entry from every
+    /// matrix in its part. The last matrix may be incomplete.
     Matrices {
-        /// The order of elements, and of sums.
+        /// The order of the elements and of the sums.
         order: Order,
-        /// The number of matrices of each part except the last.
+        /// The number of matrices in each part except the last.
         tile: u64,
         /// The number of parts.
         count: u64,
     },
 }
 
-/// The order of the elements of many matrices.
+/// The order in which the elements of many matrices are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Row major: each matrix is contiguous.
+    /// Row-major order: each matrix is contiguous.
     Row,
-    /// Column major: the first elements of all matrices, then all second ones, and so on.
+    /// Column-major order: the first elements of all matrices, then their second elements, and so
+    /// on.
     Column,
 }
 
 impl Holds {
-    /// One sum of all elements.
+    /// One sum that holds all elements.
     pub const ALL: Holds = Holds::Chunks { each: u64::MAX, count: 1 };
 
-    /// Elements of a matrix.
+    /// The number of elements in a matrix.
     pub const ENTRIES: u64 = 4;
 
-    /// The number of sums.
+    /// Returns the number of sums.
     pub fn count(&self) -> u64 {
         match *self {
             Holds::Chunks { count, .. } | Holds::Strides { count, .. } => count,
@@ -60,10 +61,10 @@ impl Holds {
         }
     }
 
-    /// Returns the elements among `n` that sum `index` holds, in order.
+    /// Returns the ranges of the `n` elements that sum `index` holds, in order.
     pub fn ranges(&self, n: u64, index: u64) -> impl Iterator<Item = Range<u64>> + use<> {
-        // The start of the first range, the length of a range, and the distance between starts; the
-        // end of the ranges, and an extra range after them.
+        // The start of the first range, the length of each range and the distance between starts;
+        // then the end of all ranges, and an extra range after them.
         let (first, tile, stride, end, rest) = match *self {
             Holds::Chunks { each, count } => {
                 let first = index.saturating_mul(each).min(n);
@@ -103,7 +104,7 @@ mod tests {
     const AWKWARD: [u64; 14] =
         [0, 1, 31, 32, 33, 63, 65, 255, 257, 1023, 1025, 4096, 1_572_941, (1 << 20) + 13];
 
-    /// The sum that holds each element.
+    /// Returns the sum that holds each element.
     fn owners(holds: Holds, n: u64) -> Vec<u64> {
         let mut owner = vec![u64::MAX; n as usize];
         for index in 0..holds.count() {
@@ -124,7 +125,7 @@ mod tests {
                 let count = n.div_ceil(each).max(1);
                 let owner = owners(Holds::Chunks { each, count }, n);
                 assert!(owner.is_sorted());
-                // The last part includes a remainder that is too small for a part.
+                // The last part includes a remainder that is too small for a part of its own.
                 let fewer = count.saturating_sub(1).max(1);
                 owners(Holds::Chunks { each, count: fewer }, n);
             }

@@ -1,4 +1,4 @@
-//! The launches of a step for one problem, as data, in order and with their arguments.
+//! The launches that a step makes for one problem, as data: in order and with their arguments.
 //!
 //! A plan is made without a device, so it can be printed, tested and counted anywhere.
 
@@ -7,60 +7,61 @@ use numbers::Element;
 use super::{chip::Chip, holds::Holds};
 use crate::Error;
 
-/// The launches of one sum.
+/// The launches that compute one sum.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// The launches, in order.
     pub launches: Vec<Launch>,
-    /// The buffers between them.
+    /// The buffers that pass data between launches.
     pub scratch: Vec<Scratch>,
 }
 
 /// One kernel launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {
-    /// The kernel's entry point in the PTX.
+    /// The name of the kernel's entry point in the PTX.
     pub entry: String,
-    /// Blocks.
+    /// The number of blocks in the grid.
     pub grid: u32,
-    /// Threads of a block.
+    /// The number of threads in a block.
     pub block: u32,
-    /// Blocks of a cluster; 1 without clusters.
+    /// The number of blocks in a cluster; 1 without clusters.
     pub cluster: u32,
-    /// Dynamic shared memory of a block, in bytes.
+    /// The dynamic shared memory for a block, in bytes.
     pub shared: u32,
-    /// Whether it may start before the previous launch has ended. The kernel waits
-    /// (`griddepcontrol.wait`) before it reads the results of that launch.
+    /// Whether the launch may start before the previous launch has ended. The kernel waits
+    /// (`griddepcontrol.wait`) before it reads the results of the previous launch.
     pub early: bool,
-    /// The number of elements that it adds.
+    /// The number of elements that the launch adds.
     pub n: u64,
-    /// The buffer that holds them.
+    /// The buffer that holds the elements.
     pub input: Buffer,
     /// The kernel's arguments, in order.
     pub args: Vec<Arg>,
-    /// The stages of its sum: the sums of each stage are the elements of the next.
+    /// The stages of the sum; the sums from each stage are the elements of the next.
     pub stages: Vec<Stage>,
 }
 
 /// A stage of a launch, which reduces elements to fewer sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stage {
-    /// The buffer for its sums.
+    /// The buffer for the stage's sums.
     pub sums: Buffer,
     /// The elements that each sum holds.
     pub holds: Holds,
-    /// The maximum number of additions in a row from an element to a sum, for the rounding bound.
+    /// The maximum number of consecutive additions from an element to a sum, for the rounding
+    /// bound.
     pub depth: u32,
 }
 
 /// A buffer in device memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Buffer {
-    /// The elements.
+    /// The input's elements.
     Input,
-    /// `Plan::scratch` with that index.
+    /// The buffer in `Plan::scratch` with this index.
     Scratch(usize),
-    /// The sum: one element.
+    /// The result: a sum, which is one element.
     Result,
 }
 
@@ -75,26 +76,29 @@ pub enum Arg {
     U32(u32),
 }
 
-/// A buffer between launches.
+/// A buffer that passes data between launches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scratch {
-    /// That many partial sums; overwritten with poison before every verified run.
+    /// A buffer for this many partial sums; it is overwritten with poison before every verified
+    /// run.
     Partials(u64),
-    /// That many partial sums with flags. Each 32 bits of an element have a slot of 64 bits: the
-    /// value is its lower half and the flag its upper half. Flags are cleared once, and each kernel
-    /// clears those that it sets.
+    /// A buffer for this many partial sums with flags. Each 32 bits of an element have a 64-bit
+    /// slot, whose lower half is the value and whose upper half is the flag. The flags are cleared
+    /// once, and each kernel clears the flags that it sets.
     Messages(u64),
-    /// That many bytes of zeros, cleared once. A kernel that counts in them resets them to zero.
+    /// A buffer of this many bytes, cleared once. A kernel that counts in the buffer resets it to
+    /// zero.
     Zeroed(u64),
 }
 
 impl Plan {
-    /// The maximum number of additions in a row from an element to the sum, over all launches.
+    /// Returns the maximum number of consecutive additions from an element to the sum, over all
+    /// launches.
     pub fn depth(&self) -> u32 {
         self.launches.iter().map(Launch::depth).sum()
     }
 
-    /// The size of a scratch buffer in bytes.
+    /// Returns the size of a scratch buffer, in bytes.
     pub fn scratch_bytes(&self, index: usize, element: Element) -> u64 {
         match self.scratch[index] {
             Scratch::Partials(count) => count * element.size(),
@@ -103,8 +107,8 @@ impl Plan {
         }
     }
 
-    /// Checks the plan against the device's limits: blocks of a grid and of a cluster, threads and
-    /// shared memory of a block.
+    /// Checks the plan against the device's limits: the blocks in a grid and in a cluster, and the
+    /// threads and the shared memory of a block.
     pub fn check(&self, chip: &Chip) -> Result<(), Error> {
         let most = i32::MAX as u32;
         let refused = |launch: &Launch| {
@@ -115,7 +119,7 @@ impl Plan {
                 ))
             } else if *shared > chip.shared_block {
                 Some(format!(
-                    "`{entry}` needs {shared} bytes of shared memory in a block, but a block of this device has at most {}: run the previous step, or use another GPU",
+                    "`{entry}` needs {shared} bytes of shared memory for a block, but a block on this device has at most {}: run the previous step, or use another GPU",
                     chip.shared_block
                 ))
             } else if *block > chip.threads {
@@ -138,23 +142,23 @@ impl Plan {
     }
 }
 
-/// Converts a number of additions in a row; saturates at 2^29.
+/// Converts a number of consecutive additions; saturates at 2^29.
 pub fn additions(count: u64) -> u32 {
     count.min(1 << 29) as u32
 }
 
 impl Launch {
-    /// The buffer of its last sums.
+    /// Returns the buffer for the last stage's sums.
     pub fn output(&self) -> Buffer {
         self.stages.last().map_or(self.input, |stage| stage.sums)
     }
 
-    /// The number of its last sums.
+    /// Returns the number of the last stage's sums.
     pub fn sums(&self) -> u64 {
         self.stages.last().map_or(self.n, |stage| stage.holds.count())
     }
 
-    /// The maximum number of additions in a row from an element to the output.
+    /// Returns the maximum number of consecutive additions from an element to the output.
     pub fn depth(&self) -> u32 {
         self.stages.iter().map(|stage| stage.depth).sum()
     }

@@ -1,4 +1,4 @@
-//! Plans: a step makes one for a problem, without a device.
+//! Plans. A step makes a plan for a problem, without a device.
 
 mod call;
 mod chip;

@@ -7,21 +7,21 @@ use numbers::Element;
 use super::chip::Chip;
 use crate::{Error, Result};
 
-/// A problem: the input of a plan.
+/// A problem, for which a step makes a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The number of elements.
     pub n: u64,
-    /// Threads of a block.
+    /// The number of threads in a block.
     pub block: Block,
     /// The element type.
     pub element: Element,
-    /// The device, for steps that size their launches by it.
+    /// The limits of the device, for steps that size their launches by them.
     pub chip: Chip,
 }
 
 impl Problem {
-    /// Threads of a block, as most formulas use it.
+    /// Returns the number of threads in a block, in the type that most formulas use.
     pub fn threads(&self) -> u64 {
         u64::from(self.block.threads())
     }
@@ -38,7 +38,7 @@ impl Block {
     /// All block sizes.
     pub const ALL: [Block; 5] = [Block(64), Block(128), Block(256), Block(512), Block(1024)];
 
-    /// Checks a number of threads.
+    /// Creates a block size from a number of threads. Fails if the kernels do not support it.
     pub fn new(threads: u32) -> Result<Block> {
         Block::ALL.into_iter().find(|b| b.0 == threads).ok_or_else(|| {
             Error::Usage(format!(
@@ -48,12 +48,12 @@ impl Block {
         })
     }
 
-    /// Threads.
+    /// Returns the number of threads.
     pub fn threads(self) -> u32 {
         self.0
     }
 
-    /// The number of rounds that halve the block down to one thread.
+    /// Returns the number of rounds that halve the block down to one thread.
     pub fn rounds(self) -> u32 {
         self.0.ilog2()
     }

@@ -1,5 +1,5 @@
-//! The schemes of plans: repeated launches until one sum is left, a grid-stride loop, and one pass
-//! over even chunks.
+//! The schemes that plans use: repeated launches until one sum is left, a grid-stride loop, and one
+//! pass over even chunks.
 
 use super::{
     chunks::Chunks,
@@ -8,57 +8,58 @@ use super::{
     problem::Problem,
 };
 
-/// One launch of the two-phase scheme: each block adds a tile to one partial sum.
+/// One launch in the two-phase scheme, in which each block adds a tile to one partial sum.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Phase {
-    /// The kernel's entry point.
+    /// The name of the kernel's entry point.
     pub entry: String,
-    /// Elements that a block adds.
+    /// The number of elements that a block adds.
     pub tile: u64,
-    /// Dynamic shared memory of a block, in bytes.
+    /// The dynamic shared memory for a block, in bytes.
     pub shared: u64,
-    /// Additions in a row from an element to the partial sum.
+    /// The number of consecutive additions from an element to the partial sum.
     pub depth: u32,
 }
 
-/// A grid that just fills the device. Each block adds a tile in each iteration of its loop, and
-/// continues with the tile that is a whole grid further on.
+/// A grid that just fills the device. Each block adds one tile in each iteration of its loop; its
+/// next tile is a whole grid further on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stride {
-    /// The kernel's entry point.
+    /// The name of the kernel's entry point.
     pub entry: String,
-    /// Resident threads of a multiprocessor, at most.
+    /// The maximum number of resident threads on a multiprocessor.
     pub resident: u32,
-    /// Elements that a block adds in an iteration.
+    /// The number of elements that a block adds in an iteration.
     pub tile: u64,
-    /// Elements of a load.
+    /// The number of elements in a load.
     pub width: u64,
-    /// Dynamic shared memory of a block, in bytes.
+    /// The dynamic shared memory for a block, in bytes.
     pub shared: u64,
-    /// Additions in a row in an iteration.
+    /// The number of consecutive additions in an iteration.
     pub turn: u32,
-    /// Additions in a row after the last iteration.
+    /// The number of consecutive additions after the last iteration.
     pub tree: u32,
 }
 
-/// One launch over even chunks: as many blocks as are resident at once add the chunks, and one of
-/// them adds the partial sums.
+/// One launch over even chunks: as many blocks as can be resident at once add the chunks, and one
+/// of these blocks adds the partial sums.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pass {
-    /// The kernel's entry point.
+    /// The name of the kernel's entry point.
     pub entry: String,
-    /// Threads of a block.
+    /// The number of threads in a block.
     pub threads: u32,
-    /// Resident blocks of a multiprocessor, at most.
+    /// The maximum number of resident blocks on a multiprocessor.
     pub resident: u32,
-    /// Dynamic shared memory of a block, in bytes.
+    /// The dynamic shared memory for a block, in bytes.
     pub shared: u64,
-    /// The buffers of partial sums and shared state: the kernel's last arguments.
+    /// The buffers for partial sums and shared state, which are the kernel's last arguments.
     pub scratch: Vec<Scratch>,
 }
 
 impl Plan {
-    /// Launches a kernel on the input, then on its own partial sums, until one sum is left.
+    /// Launches a kernel on the input, and then on the kernel's own partial sums, until one sum is
+    /// left.
     ///
     /// An empty input also has one launch, which writes 0.
     pub fn until_one(problem: &Problem, phase: &Phase) -> Plan {
@@ -96,13 +97,13 @@ impl Plan {
         }
     }
 
-    /// Launches a grid that fills the device, then one block for its partial sums.
+    /// Launches a grid that fills the device, and then one block that adds the partial sums.
     pub fn grid_stride(problem: &Problem, stride: &Stride) -> Plan {
         let threads = problem.block.threads();
         let held = problem.chip.resident(threads, stride.shared);
         let resident = (stride.resident / threads).clamp(1, held);
         let fill = u64::from(problem.chip.sms) * u64::from(resident);
-        // A remainder smaller than a vector needs no block of its own.
+        // A remainder that is smaller than a vector needs no block of its own.
         let whole = |n: u64| n - n % stride.width;
         let blocks = whole(problem.n).div_ceil(stride.tile).clamp(1, fill);
         let launch = |n: u64, blocks: u64, input, sums| Launch {
@@ -134,8 +135,8 @@ impl Plan {
         Plan { launches, scratch: vec![Scratch::Partials(blocks)] }
     }
 
-    /// Like [`grid_stride`](Plan::grid_stride), in one launch: the block that takes the last ticket
-    /// adds the partial sums.
+    /// Like [`grid_stride`](Plan::grid_stride), but in one launch: the block that takes the last
+    /// ticket adds the partial sums.
     pub fn last_block(problem: &Problem, stride: &Stride) -> Plan {
         let mut plan = Plan::grid_stride(problem, stride);
         let stages = plan.launches.iter().flat_map(|launch| launch.stages.clone()).collect();
@@ -149,9 +150,9 @@ impl Plan {
         plan
     }
 
-    /// Launches a kernel once, over even chunks. Each thread adds the elements of a vector and then
-    /// its vectors one after the other; then the threads of its warp are added, and the warps of
-    /// its block.
+    /// Launches a kernel once, over even chunks. Each thread adds the elements in each of its
+    /// vectors, and then its vectors, one after another. The sums of a warp's threads are added
+    /// next, and then those of the block's warps.
     pub fn over_chunks(problem: &Problem, chunks: &Chunks, pass: Pass) -> Plan {
         let resident = pass.resident.min(problem.chip.resident(pass.threads, pass.shared));
         let fill = u64::from(problem.chip.sms) * u64::from(resident);
@@ -263,7 +264,7 @@ mod tests {
         let small = Chip { threads: 512, ..Chip::H200 };
         let plan = Plan::grid_stride(&Problem { chip: small, ..problem(1 << 28, 132) }, &stride());
         assert_eq!(plan.launches[0].grid, 132 * 8);
-        // 2^28 elements in tiles of 2048: 2^17, over 2112 blocks 63 iterations.
+        // 2^28 elements in tiles of 2048 are 2^17 tiles; over 2112 blocks they take 63 iterations.
         let plan = Plan::grid_stride(&problem(1 << 28, 132), &stride());
         assert_eq!(plan.launches[0].depth(), 63 * 8 + 14);
         assert_eq!(plan.launches[1].depth(), 2 * 8 + 14);
@@ -327,8 +328,8 @@ mod tests {
                 shared: 0,
                 scratch: vec![Scratch::Messages(chunks.count)],
             };
-            // 256 chunks of 2^16 or 2^17 vectors: the same number for each thread, or one more for
-            // some.
+            // 256 chunks of 2^16 or 2^17 vectors, so every thread has the same number of vectors,
+            // or some threads have one more.
             let vectors = chunks.vectors as u32;
             for (threads, iterations) in [(512, vectors / 512), (96, vectors / 96 + 1)] {
                 let plan = Plan::over_chunks(&problem, &chunks, pass(threads));
@@ -348,7 +349,7 @@ mod tests {
     #[test]
     fn plans_beyond_the_device_s_limits_are_refused() {
         assert!(plan(1 << 36, 64).check(&Chip::H200).is_ok());
-        // The largest grid, block, memory and cluster that fit.
+        // The largest grid, block, shared memory and cluster that fit.
         let mut last = plan(64 * u64::from(i32::MAX as u32), 64);
         assert_eq!(last.launches[0].grid, i32::MAX as u32);
         let Chip { threads, shared_block, cluster, .. } = Chip::H200;

@@ -1,4 +1,4 @@
-//! Steps of the ladder, as values.
+//! Steps of the ladder, represented as values.
 
 use numbers::Element;
 
@@ -8,10 +8,12 @@ use super::{
 };
 use crate::{Error, Result, device::Address};
 
-/// A kernel and how it is launched. This literal holds everything that distinguishes two steps.
+/// A kernel and how it is launched. A value of this type holds everything that distinguishes two
+/// steps.
 #[derive(Debug)]
 pub struct Step {
-    /// The name of the crate, its folder, its page in the book and its rows in tables.
+    /// The name of the crate, which is also the name of its folder, its page in the book and its
+    /// rows in tables.
     pub name: &'static str,
     /// The advantage over the previous step.
     pub cures: &'static str,
@@ -19,29 +21,31 @@ pub struct Step {
     pub costs: &'static str,
     /// The kernel.
     pub kernel: Kernel,
-    /// The supported block sizes.
+    /// The block sizes that the step supports.
     pub blocks: &'static [u32],
-    /// Required alignment of the first element, in bytes; 1 for any address.
+    /// The required alignment of the first element, in bytes; 1 if any address is allowed.
     pub aligned: u64,
-    /// Whether the order of additions depends on the length alone, so that the sum has the same
-    /// bits for every block size, grid, device and order of execution.
+    /// Whether the order of additions depends only on the length, so that the sum has the same bits
+    /// for every block size, grid, device and order of execution.
     pub fixed_order: bool,
     /// Makes the plan for a problem.
     pub plan: fn(&Problem) -> Plan,
-    /// Experiments that are kept: the same step with another kernel, each named after its change.
-    /// The `cures` of each says what it shows.
+    /// Experiments that are kept: each is the same step with another kernel, and is named after the
+    /// change. Its `cures` states what the experiment shows.
     pub variants: &'static [Step],
 }
 
 impl Step {
-    /// Returns the block size to launch with: `asked` if the step supports it, else its default.
+    /// Returns the block size for the launch: `asked` if the step supports it, otherwise the step's
+    /// default.
     pub fn block(&self, asked: Option<Block>) -> Block {
         let takes = |block: &Block| self.blocks.contains(&block.threads());
         let own = || Block::ALL.into_iter().find(takes).unwrap_or(Block::USUAL);
         asked.or(Some(Block::USUAL)).filter(takes).unwrap_or_else(own)
     }
 
-    /// Returns the distinct block sizes to launch with when several steps run with these.
+    /// Returns the distinct block sizes for the launches if several steps run with the requested
+    /// sizes.
     pub fn distinct_blocks(&self, asked: &[Block]) -> Vec<Block> {
         let mut blocks = Vec::new();
         for block in asked.iter().map(|&block| self.block(Some(block))) {
@@ -79,48 +83,48 @@ impl Step {
     }
 }
 
-/// A study: several kernels for one sum, compared beside the ladder.
+/// A study: several kernels that compute the same sum, compared with each other outside the ladder.
 #[derive(Debug)]
 pub struct Study {
     /// The crate's name.
     pub name: &'static str,
-    /// Its question, in a line.
+    /// The question that the study answers, in one line.
     pub about: &'static str,
-    /// The sizes of interest, in the form of `--n`.
+    /// The sizes of interest, in the form that `--n` accepts.
     pub sizes: &'static str,
-    /// Bytes of the largest input of interest: above it the kernels are correct but no longer
-    /// competitive. 0 if there is no limit.
+    /// The largest input of interest, in bytes. For larger inputs the kernels are correct but no
+    /// longer competitive. 0 means no limit.
     pub up_to: u64,
-    /// The kernels, in the order of every table.
+    /// The kernels, in the order in which every table lists them.
     pub ways: &'static [&'static Step],
 }
 
-/// `kernel.cu` and the PTX made from it.
+/// A source file, `kernel.cu`, and the PTX made from it.
 #[derive(Clone, Copy, Debug)]
 pub struct Kernel {
     /// The path of `kernel.cu` in the source tree that this program was built from.
     pub path: &'static str,
-    /// The source at build time.
+    /// The contents of `kernel.cu` when this program was built.
     pub source: &'static str,
-    /// Included files beside it: names, and sources at build time.
+    /// The files that it includes: their names, and their contents when this program was built.
     pub includes: &'static [(&'static str, &'static str)],
     /// The committed PTX, in the order of [`Element::ALL`].
     pub ptx: [&'static str; 3],
 }
 
 impl Kernel {
-    /// The committed PTX for an element type.
+    /// Returns the committed PTX for an element type.
     pub fn ptx(&self, element: Element) -> &'static str {
         self.ptx[element as usize]
     }
 
-    /// The source of a file that it includes.
+    /// Returns the contents of a file that the kernel includes.
     pub fn included(&self, name: &str) -> Option<&'static str> {
         self.includes.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
     }
 }
 
-/// The `kernel.cu` of the calling crate with its PTX; `kernel!("NAME")` uses `NAME.cu` instead.
+/// The `kernel.cu` of the calling crate with its PTX. `kernel!("NAME")` uses `NAME.cu` instead.
 /// Further arguments name the included files.
 #[cfg(not(target_family = "wasm"))]
 #[macro_export]
@@ -142,8 +146,8 @@ macro_rules! kernel {
     };
 }
 
-/// In a page of the book, kernels are empty: the page provides the sources itself, so that its
-/// interpreter does not change with a kernel.
+/// In a page of the book, kernels are empty. The page provides the sources itself, so that its
+/// interpreter does not change when a kernel does.
 #[cfg(target_family = "wasm")]
 #[macro_export]
 macro_rules! kernel {

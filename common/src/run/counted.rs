@@ -1,4 +1,4 @@
-//! Counts of a step's launches, by the interpreter and by the GPU.
+//! Counts for a step's launches, by the interpreter and by the GPU.
 
 use super::job::Job;
 use crate::{
@@ -11,38 +11,39 @@ use crate::{
     sum::{Input, Scalar, Workload},
 };
 
-/// The counts of a run.
+/// The counts for a run.
 #[derive(Clone, Debug)]
 pub struct Counted {
     /// CUPTI's version.
     pub version: String,
-    /// The number of times each launch ran while it was counted.
+    /// The number of times that each launch ran while it was counted.
     pub passes: usize,
-    /// The GPU's counts of each launch.
+    /// The GPU's counts for each launch.
     pub hardware: Vec<Values>,
-    /// The interpreter's counts of each launch, or the reason why there are none.
+    /// The interpreter's counts for each launch, or the reason why there are none.
     pub interpreter: Result<Vec<simt::Counts>, String>,
 }
 
-/// The largest number of elements that the interpreter adds for comparison with a GPU.
+/// The largest number of elements that the interpreter adds for a comparison with a GPU.
 const INTERPRETED: u64 = (1 << 21) - 1;
 
-/// How a workload was made, so that the interpreter can repeat it.
+/// The parameters from which a workload was drawn, so that the interpreter can draw it again.
 #[derive(Clone, Copy, Debug)]
 pub struct Drawn {
     /// The kind of input.
     pub input: Input,
     /// The seed.
     pub seed: u64,
-    /// Elements left out at the start of the memory.
+    /// The number of elements left out at the start of the memory.
     pub offset: u64,
 }
 
-/// A count of the interpreter with the same definition as a hardware counter.
+/// A function that returns the count of the interpreter that has the same definition as a hardware
+/// counter.
 type Same = fn(&simt::Counts) -> u64;
 
-/// Counts in the order of [`METRICS`]. The last two metrics have no counterpart, because branches
-/// and instructions of PTX differ from those of the chip.
+/// The counts in the order of [`METRICS`]. The last two metrics have no counterpart here, because
+/// the branches and instructions in PTX differ from those that the chip executes.
 pub const SAME: [Same; METRICS.len() - 2] = [
     |c| c.shared_ld,
     |c| c.shared_st,
@@ -55,7 +56,7 @@ pub const SAME: [Same; METRICS.len() - 2] = [
 ];
 
 impl Counted {
-    /// Returns the number of counts that both devices have, and the number of those that differ.
+    /// Returns the number of counts that both devices have, and how many of them differ.
     pub fn compared(&self) -> (usize, usize) {
         let Ok(interpreter) = &self.interpreter else { return (0, 0) };
         let pairs = interpreter.iter().zip(&self.hardware);
@@ -65,10 +66,11 @@ impl Counted {
     }
 }
 
-/// Runs a verified step again and counts it: on the GPU and, if it is small, in the interpreter.
+/// Runs a verified step again and counts its operations: on the GPU and, if the input is small, in
+/// the interpreter.
 ///
-/// Nothing is timed and no gate is closed, because launches run one at a time and several times
-/// each.
+/// Nothing is timed and no gate is closed, because launches run one at a time and each runs several
+/// times.
 pub fn count<T: Scalar>(
     session: &Session<'_>,
     step: &Step,
@@ -90,7 +92,7 @@ pub fn count<T: Scalar>(
     Ok(Counted { version: session.version(), passes: session.passes, hardware, interpreter })
 }
 
-/// Counts a job's launches on the GPU.
+/// Counts the operations in a job's launches on the GPU.
 pub fn by_hardware<T: Scalar>(
     session: &Session<'_>,
     device: &Device,
@@ -103,12 +105,12 @@ pub fn by_hardware<T: Scalar>(
         job.launch(&calls)?;
         device.finish()
     })?;
-    // The sum after the replays is verified like any other.
+    // The sum after the replays is verified like any other sum.
     job.verify_last(workload)?.into_verified()?;
     Ok(hardware)
 }
 
-/// Counts a run in the interpreter, which simulates this GPU.
+/// Counts the operations of a run in the interpreter, which simulates this GPU.
 fn interpreted<T: Scalar>(
     step: &Step,
     ptx: &Ptx,
@@ -130,7 +132,7 @@ fn interpreted<T: Scalar>(
     Ok(simt.observed().counters.launches.iter().map(|launch| launch.counts).collect())
 }
 
-/// The simulated GPU, with the limits of the real one, so that the plans are the same.
+/// Returns the simulated GPU, which has the limits of the real one, so that the plans are the same.
 fn played(architecture: &str, chip: Chip) -> simt::Arch {
     let number: u32 = architecture.trim_start_matches("sm_").parse().unwrap_or(0);
     let not_younger = simt::Arch::ALL.into_iter().rev().find(|arch| arch.number() <= number);

@@ -1,5 +1,5 @@
-//! Checks a kernel's name and parameters against a plan, because a device's own error would say
-//! less.
+//! Checks a kernel's name and parameters against a plan, because the errors that devices report are
+//! less specific.
 
 use crate::{
     Error, Result,
@@ -7,7 +7,7 @@ use crate::{
     plan::{Arg, Buffer, Launch, Plan, Scratch},
 };
 
-/// Checks the launches of a plan against the entry points of PTX.
+/// Checks the launches in a plan against the entry points in PTX.
 pub(super) fn fits(plan: &Plan, ptx: &Ptx) -> Result<()> {
     let entries = ptx::entries(&ptx.text);
     for launch in &plan.launches {
@@ -17,7 +17,7 @@ pub(super) fn fits(plan: &Plan, ptx: &Ptx) -> Result<()> {
         }
         let takes = ptx::takes(&ptx.text, &launch.entry);
         let given = launch.args.iter().map(size);
-        // PTX that cannot be parsed is left to the device.
+        // If the PTX cannot be parsed, the device reports the error.
         if given.clone().eq(takes.iter().map(|bytes| bytes.unwrap_or(0)))
             || takes.contains(&None) && takes.len() == launch.args.len()
         {
@@ -34,7 +34,7 @@ pub(super) fn fits(plan: &Plan, ptx: &Ptx) -> Result<()> {
     Ok(())
 }
 
-/// Bytes of an argument.
+/// Returns the size of an argument, in bytes.
 fn size(arg: &Arg) -> u32 {
     match arg {
         Arg::Address(_) | Arg::U64(_) => 8,
@@ -42,7 +42,7 @@ fn size(arg: &Arg) -> u32 {
     }
 }
 
-/// Describes an argument.
+/// Describes the arguments of a launch.
 fn passes(launch: &Launch, scratch: &[Scratch]) -> String {
     let arg = |arg: &Arg| match *arg {
         Arg::Address(Buffer::Input) => "the address of the elements".to_owned(),

@@ -23,10 +23,10 @@ pub struct Job<'d> {
     runs: Cell<u32>,
 }
 
-/// A sum that was compared with the exact one.
+/// The verdict on a sum that was compared with the exact sum.
 #[derive(Clone, Debug)]
 pub struct Checked {
-    /// The sum and the reference.
+    /// The sum, and the reference that it was compared with.
     pub verdict: Verdict,
     /// The first error, if the sum is wrong.
     pub wrong: Option<Box<Mismatch>>,
@@ -39,7 +39,7 @@ impl Checked {
     }
 }
 
-/// Makes the plan of a step. Fails if the step does not support the block size.
+/// Makes a step's plan. Fails if the step does not support the block size.
 fn plan(step: &Step, problem: &Problem) -> Result<Plan> {
     step.check_block(problem.block)?;
     Ok((step.plan)(problem))
@@ -58,7 +58,7 @@ impl<'d> Job<'d> {
         Job::planned(device, step, Rc::new(device.load(ptx)?), problem, plan)
     }
 
-    /// Like [`load`](Job::load), with a kernel that is loaded already.
+    /// Like [`load`](Job::load), but for a kernel that is already loaded.
     pub fn with_program(
         device: &'d Device,
         step: &'d Step,
@@ -69,8 +69,8 @@ impl<'d> Job<'d> {
         Job::planned(device, step, program.clone(), problem, plan)
     }
 
-    /// Checks that the chip allows the plan, and allocates its buffers. A GPU that is too old for
-    /// the kernel was refused earlier, when the kernel was loaded.
+    /// Checks that the chip allows the plan, and allocates the plan's buffers. A GPU that is too
+    /// old for the kernel was refused earlier, when the kernel was loaded.
     fn planned(
         device: &'d Device,
         step: &'d Step,
@@ -93,14 +93,15 @@ impl<'d> Job<'d> {
         Ok(Job { device, step, problem, plan, program, scratch, result, runs })
     }
 
-    /// The plan.
+    /// Returns the plan.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// Verifies the job before it is timed, in two runs. The first, on the workload, starts with
-    /// cleared buffers; the sum and every partial sum are compared with the exact ones. The second
-    /// adds numbers whose sums are exact, over the memory that the first run left.
+    /// Verifies the job in two runs, before it is timed. The first run adds the workload's elements
+    /// and starts with cleared buffers; its sum and all of its partial sums are compared with the
+    /// exact sums. The second run adds numbers whose sums are exact, over the memory that the first
+    /// run left.
     ///
     /// The interpreter observes only the first run.
     pub fn verify<T: Scalar>(&self, workload: &Workload<T>) -> Result<Checked> {
@@ -113,7 +114,7 @@ impl<'d> Job<'d> {
         Ok(Checked { wrong, ..first })
     }
 
-    /// The first run of [`verify`](Job::verify) alone.
+    /// Performs only the first run of [`verify`](Job::verify).
     pub fn verify_once<T: Scalar>(&self, workload: &Workload<T>) -> Result<Checked> {
         self.fits(workload)?;
         let calls = self.calls(workload.warm())?;
@@ -123,8 +124,9 @@ impl<'d> Job<'d> {
         self.hold(workload.elements(), workload.reference, Run::First)
     }
 
-    /// The second run of [`verify`](Job::verify), [while](Workload::while_exact) the workload holds
-    /// exact elements. Only the sum is cleared, so that state left by the first run has an effect.
+    /// Performs the second run of [`verify`](Job::verify), [while](Workload::while_exact) the
+    /// workload holds exact elements. Only the sum is cleared, so that state left by the first run
+    /// has an effect.
     pub fn verify_exactly<T: Scalar>(&self, workload: &Workload<T>) -> Result<Checked> {
         self.device.unwatched(|| {
             let elements = workload.exact();
@@ -141,15 +143,15 @@ impl<'d> Job<'d> {
         })
     }
 
-    /// Verifies the sums of the last run, whichever runs came before, because a kernel that leaves
-    /// state behind is correct once and wrong later.
+    /// Verifies the sums from the last run, whatever runs came before it, because a kernel that
+    /// leaves state behind is correct once and wrong later.
     pub fn verify_last<T: Scalar>(&self, workload: &Workload<T>) -> Result<Checked> {
         self.fits(workload)?;
         let run = Run::Later(self.runs.get());
         self.hold(workload.elements(), workload.reference, run)
     }
 
-    /// Compares the sum of the last run and all its partial sums with these elements.
+    /// Compares the sum and all partial sums of the last run with the sums of these elements.
     fn hold<T: Scalar>(
         &self,
         elements: Elements<'_, T>,
@@ -176,7 +178,8 @@ impl<'d> Job<'d> {
         }
     }
 
-    /// Overwrites the results of earlier runs, so that a kernel that writes nothing fails.
+    /// Overwrites the results of earlier runs, so that a kernel that writes nothing is found to be
+    /// wrong.
     fn forget(&self) -> Result<()> {
         for (memory, kind) in self.scratch.iter().zip(&self.plan.scratch) {
             if let Scratch::Partials(_) = kind {
@@ -186,14 +189,14 @@ impl<'d> Job<'d> {
         self.poison_sum()
     }
 
-    /// Overwrites only the sum, so that an old sum is not taken for a new one. State that runs
-    /// leave for each other stays.
+    /// Overwrites only the sum, so that an old sum is not mistaken for a new one. State that one
+    /// run leaves for the next is kept.
     pub fn poison_sum(&self) -> Result<()> {
         self.device.poison(&self.result)
     }
 
-    /// Resolves the arguments of the launches, for the elements at that address. Fails if there are
-    /// too few elements, or if the kernel does not support the alignment of the address.
+    /// Resolves the arguments of the launches, for the elements at `input`. Fails if there are too
+    /// few elements, or if the kernel does not support the alignment of the address.
     pub fn calls<'c>(&'c self, input: Address<'c>) -> Result<Vec<Call<'c>>> {
         let input = input.first(self.problem.n * self.problem.element.size())?;
         self.step.check_alignment(input)?;
@@ -201,7 +204,7 @@ impl<'d> Job<'d> {
         Ok(self.plan.launches.iter().map(|launch| Call::of(launch, address)).collect())
     }
 
-    /// The address of a buffer, for an input at that address.
+    /// Returns the address of a buffer, for an input at this address.
     pub fn address<'c>(&'c self, buffer: Buffer, input: Address<'c>) -> Address<'c> {
         match buffer {
             Buffer::Input => input,
@@ -210,7 +213,8 @@ impl<'d> Job<'d> {
         }
     }
 
-    /// Launches calls from [`calls`](Job::calls). On a GPU this does not wait.
+    /// Launches the calls that [`calls`](Job::calls) returned. On a GPU, the function does not wait
+    /// for them.
     pub fn launch(&self, calls: &[Call<'_>]) -> Result<()> {
         self.runs.set(self.runs.get().saturating_add(1));
         let launches = calls.iter().zip(&self.plan.launches).enumerate();
@@ -220,7 +224,7 @@ impl<'d> Job<'d> {
         })
     }
 
-    /// Reads the sum after all launches so far have finished.
+    /// Reads the sum after all earlier launches have finished.
     fn sum<T: Scalar>(&self) -> Result<T> {
         self.device.finish()?;
         let mut sum = [T::ZERO];
@@ -228,8 +232,8 @@ impl<'d> Job<'d> {
         Ok(sum[0])
     }
 
-    /// Reads the first bytes of the sum after all launches so far have finished, with a single
-    /// wait, as a caller would.
+    /// Reads the first bytes of the sum after all earlier launches have finished. There is only one
+    /// wait, as in a caller's program.
     pub fn fetch(&self, sum: &mut [u8]) -> Result<()> {
         self.device.read(&self.result, sum)
     }
@@ -252,7 +256,7 @@ impl<'d> Job<'d> {
         if mail {
             let mut boxes = vec![0; 2 * bytes.len()];
             self.device.read(memory, &mut boxes)?;
-            // The flag is the upper half of each slot.
+            // The upper half of each slot is the flag.
             let halves = boxes.chunks_exact(8).flat_map(|mail| &mail[..4]);
             bytes.iter_mut().zip(halves).for_each(|(byte, half)| *byte = *half);
         } else {
@@ -262,7 +266,7 @@ impl<'d> Job<'d> {
     }
 }
 
-/// Describes launch `number` of the plan, from 1.
+/// Describes launch `number` in the plan; launches are numbered from 1.
 fn described(number: usize, launch: &Launch) -> String {
     let Launch { grid, block, n, .. } = launch;
     let blocks = if *grid == 1 { "block" } else { "blocks" };
@@ -281,7 +285,7 @@ mod tests {
         sum::Input,
     };
 
-    /// A kernel that adds two partial sums without computing them.
+    /// A kernel that adds two partial sums, but does not compute them.
     const LAZY: &str = "
 .version 8.4
 .target sm_60

@@ -1,4 +1,5 @@
-//! Finds the state that a run leaves for the next one: tickets or message flags that are not reset.
+//! Finds state that a run leaves for the next one, such as tickets or message flags that are not
+//! reset.
 
 use super::job::Job;
 use crate::{
@@ -9,8 +10,8 @@ use crate::{
 };
 
 impl Job<'_> {
-    /// Finds message flags that are left set although the sums are right. The next run would take
-    /// the old messages for its own; in this run, the order of the blocks hid the error.
+    /// Finds message flags that are left set although the sums are right. The next run would
+    /// mistake the old messages for its own; in this run, the order of the blocks hid the error.
     pub(super) fn flags_left_set(&self, verdict: Verdict) -> Result<Option<Box<Mismatch>>> {
         let mut changed = self.changed()?;
         changed.retain(|(kind, _)| matches!(kind, Scratch::Messages(_)));
@@ -24,18 +25,18 @@ impl Job<'_> {
         Ok(Some(Box::new(wrong)))
     }
 
-    /// Describes the state that a run leaves for the next one, for a sum that is wrong in its
-    /// second run.
+    /// Describes the state that a run leaves for the next one, if the sum is wrong in the second
+    /// run.
     pub(super) fn leftover(&self, input: Address<'_>) -> Result<Option<String>> {
         let found = self.state_is_reset()?;
-        // Run twice more from the initial state, and observe the atomics. An error that stops these
-        // runs is already known.
+        // Two more runs start from the initial state, and the atomics are observed. An error that
+        // stops these runs is already known.
         let findings = self.device.state_of(self.problem.n, || {
             self.start_anew()?;
             let calls = self.calls(input)?;
             (0..2).try_for_each(|_| self.launch(&calls))
         });
-        // Old values may stay in slots whose flags are clear.
+        // Slots whose flags are clear may keep old values.
         let told = findings.iter().find(|finding| !found || !self.is_scratch(finding.address));
         Ok(match told {
             Some(finding) => Some(finding.sentence()),
@@ -60,16 +61,18 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// Whether the run reset the state that runs expect to be zero: counters and message flags.
+    /// Whether the run reset the state that every run expects to be zero: counters and message
+    /// flags.
     pub fn state_is_reset(&self) -> Result<bool> {
         Ok(self.changed()?.is_empty())
     }
 
-    /// Returns the eight-byte words that should be zero but are not, each as buffer and index.
+    /// Returns the eight-byte words that should be zero but are not. Each is identified by its
+    /// buffer and its index.
     fn changed(&self) -> Result<Vec<(Scratch, usize)>> {
         let mut changed = Vec::new();
         for (memory, &kind) in self.scratch.iter().zip(&self.plan.scratch) {
-            // A message's value, its lower half, may stay.
+            // The lower half of a slot, the message's value, may keep its contents.
             let (bytes, kept) = match kind {
                 Scratch::Partials(_) => continue,
                 Scratch::Zeroed(bytes) => (bytes, 0),
@@ -98,7 +101,8 @@ mod tests {
         sum::{Input, Workload},
     };
 
-    /// A kernel whose only thread adds all elements, and then stores to the second of three slots.
+    /// A kernel in which one thread adds all elements, and then stores to the second of three
+    /// slots.
     const POSTING: &str = "
 .version 8.4
 .target sm_60
@@ -143,7 +147,7 @@ done:
         Plan { launches: vec![launch], scratch: vec![Scratch::Messages(3)] }
     });
 
-    /// Returns its error on 33 elements; `None` if it is verified.
+    /// Returns the kernel's error on 33 elements; `None` if the kernel is verified.
     fn posted(text: &str) -> Option<String> {
         let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
         let ptx = played::ptx(text);
@@ -161,17 +165,17 @@ done:
              ends, the first of them in slot 1, and a later run would take this run's values for \
              its own: clear each flag when its value is consumed"
         );
-        // The flags of the first and the last slot.
+        // The next two kernels set the flags of the first and of the last slot.
         let first = posted(&POSTING.replace("[%boxes+12]", "[%boxes+4]")).expect("a flag is set");
         assert!(first.contains("in slot 0"), "{first}");
         let last = posted(&POSTING.replace("[%boxes+12]", "[%boxes+20]")).expect("a flag is set");
         assert!(last.contains("in slot 2"), "{last}");
-        // The value may stay.
+        // A message's value may keep its contents.
         assert_eq!(posted(&POSTING.replace("[%boxes+12]", "[%boxes+8]")), None);
         assert_eq!(posted(&POSTING.replace("[%boxes+12]", "[%boxes]")), None);
     }
 
-    /// Old values in slots whose flags are clear do not explain a wrong second run.
+    /// If the flags are clear, old values in the slots do not explain a wrong second run.
     #[test]
     fn values_that_stay_in_slots_are_not_an_error() {
         let constant = POSTING.replace("%sum;\n    atom", "33;\n    atom");

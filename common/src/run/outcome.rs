@@ -1,4 +1,4 @@
-//! Runs a step on a problem: plan, run, verify, time.
+//! Runs a step on a problem: makes the plan, runs it, verifies the sum, and times it.
 
 use super::{
     Counted,
@@ -17,31 +17,31 @@ use crate::{
 pub struct Outcome {
     /// The step's name.
     pub step: &'static str,
-    /// The device.
+    /// The properties of the device.
     pub device: Facts,
-    /// Elements.
+    /// The number of elements.
     pub n: u64,
     /// The element type.
     pub element: Element,
-    /// Threads of a block.
+    /// The number of threads per block.
     pub threads: u32,
-    /// The launches.
+    /// The plan, which has the launches.
     pub plan: Plan,
     /// The origin of the PTX.
     pub origin: String,
-    /// The sum and the reference.
+    /// The sum, and the reference that it was compared with.
     pub verdict: Verdict,
     /// The first error, if the sum is wrong.
     pub wrong: Option<Box<Mismatch>>,
     /// The times; `None` in the interpreter, and if the sum is wrong.
     pub timing: Option<Timing>,
-    /// Seconds that the copy to the device took.
+    /// The duration of the copy to the device, in seconds.
     pub copy: Option<f64>,
     /// The interpreter's observations; `None` on a GPU.
     pub observed: Option<Observed>,
     /// The GPU's counts, if they were requested.
     pub counted: Option<Counted>,
-    /// The kernel's source; empty if only its PTX is known.
+    /// The kernel's source; empty if only the PTX is known.
     pub source: String,
 }
 
@@ -57,7 +57,7 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// Converts an error that is caused by a limit of the GPU. Returns any other error unchanged.
+    /// Converts an error caused by a limit of the GPU. Returns any other error unchanged.
     pub fn of(step: &'static str, error: Error) -> Result<Refusal> {
         let needs = match &error {
             Error::OldGpu { target, .. } => target.clone(),
@@ -69,12 +69,12 @@ impl Refusal {
 }
 
 impl Outcome {
-    /// Bytes of the input, each of which is read once.
+    /// Returns the size of the input in bytes; each byte is read once.
     pub fn bytes(&self) -> u64 {
         self.n * self.element.size()
     }
 
-    /// Returns the error of the run: a wrong sum, or findings.
+    /// Returns the run's error, which is a wrong sum or findings.
     pub fn fault(&self) -> Option<Error> {
         let findings = self.observed.as_ref().map_or(&[][..], |observed| &observed.findings);
         if let Some(mismatch) = &self.wrong {
@@ -93,37 +93,37 @@ impl Outcome {
         )))
     }
 
-    /// Explains why the sum is wrong, or how to find out.
+    /// Explains why the sum is wrong, or how to find the reason.
     fn why(&self, mismatch: &Mismatch) -> Option<String> {
         let Some(Observed { checks, findings, .. }) = &self.observed else {
-            return Some("`--device simt` with a smaller `--n` can find the reason".into());
+            return Some("to find the reason, try `--device simt` with a smaller `--n`".into());
         };
         if let Some(first) = findings.first() {
             return Some(format!("the checks found: {}", first.sentence()));
         }
         if checks.len() < Check::ALL.len() {
-            return Some("`--check races,memory,sync` can find the reason".into());
+            return Some("to find the reason, try `--check races,memory,sync`".into());
         }
-        // A partial sum that was never written, or is wrong only in a second run, already has an
+        // If a partial sum was never written, or is wrong only in a second run, it already has an
         // explanation.
         let told = mismatch.first.is_some_and(|first| first.unwritten);
         (mismatch.run == Run::First && !told).then(|| {
-            "the checks found no error in memory accesses and barriers, so the kernel adds the wrong values: look at which elements its threads load, and which sums they combine".into()
+            "the checks found no error in memory accesses and barriers, so the kernel adds the wrong values: check which elements its threads load, and which sums they combine".into()
         })
     }
 }
 
-/// How to time a sum.
+/// The settings for timing a sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Samples {
-    /// The number of samples; with 0, the sum is only verified.
+    /// The number of samples; if it is 0, the sum is only verified.
     pub count: usize,
     /// Whether the input may stay in L2 between samples.
     pub warm: bool,
 }
 
 impl Samples {
-    /// The address of the next sample's input, which is in L2 if it may stay there.
+    /// Returns the address of the next sample's input. The input is in L2 if it may stay there.
     fn input<T: Scalar>(self, workload: &Workload<T>) -> Address<'_> {
         if self.warm { workload.warm() } else { workload.cold() }
     }
@@ -133,7 +133,7 @@ impl Samples {
     }
 }
 
-/// Runs a step. A wrong sum is not timed.
+/// Runs a step. If the sum is wrong, it is not timed.
 pub fn run<T: Scalar>(
     step: &Step,
     ptx: &Ptx,
@@ -153,7 +153,7 @@ pub fn run<T: Scalar>(
         device: device.facts().clone(),
         n,
         element: T::ELEMENT,
-        // A study has its own block size, which `--threads` does not change.
+        // A study has a block size of its own, which `--threads` does not change.
         threads: job.plan().launches.first().map_or(block.threads(), |launch| launch.block),
         plan: job.plan().clone(),
         origin: ptx.origin.clone(),
@@ -179,8 +179,8 @@ pub fn run<T: Scalar>(
     Ok(outcome)
 }
 
-/// Times a verified job. Returns the seconds of each sample, and whether the last timed sum was
-/// still right. `clock` runs its argument once and returns the time of that run.
+/// Times a verified job. Returns the time of each sample, in seconds, and whether the last timed
+/// sum was still right. `clock` runs its argument once and returns the time of that run.
 fn time<T: Scalar>(
     job: &Job<'_>,
     workload: &Workload<T>,
@@ -199,8 +199,8 @@ fn time<T: Scalar>(
 
 #[cfg(test)]
 impl Outcome {
-    /// A made-up outcome of a GPU with a peak bandwidth of 10¹² bytes per second: a correct sum of
-    /// ones in f64.
+    /// Returns a made-up outcome on a GPU with a peak bandwidth of 10¹² bytes per second: a correct
+    /// sum of ones in `f64`.
     pub(crate) fn made_up(step: &'static str, n: u64, samples: &[f64]) -> Outcome {
         let chip = crate::plan::Chip::H200;
         let device =
@@ -295,7 +295,7 @@ mod tests {
         on_the_interpreter(|job, workload| {
             let wrong = job.verify(workload).unwrap().wrong.expect("it gives n + 1").to_string();
             assert!(
-                wrong.starts_with("forgetful is wrong, though its first run looked right, on other integers over the memory that the first run left: the sum of 33 i32"),
+                wrong.starts_with("forgetful is wrong in its second run, though its first run looked right; the second run adds other integers, over the memory that the first run left: the sum of 33 i32"),
                 "{wrong}"
             );
             assert!(
@@ -322,7 +322,7 @@ mod tests {
         });
     }
 
-    /// A kernel that is wrong in its second run for another reason gets no such hint.
+    /// There is no such hint for a kernel that is wrong in its second run for another reason.
     #[test]
     fn a_kernel_that_leaves_no_state_gets_no_hint() {
         let constant =
@@ -343,7 +343,7 @@ mod tests {
             let (seconds, last) = time(job, workload, samples, clock).unwrap();
             assert_eq!(seconds, [1e-6; 5]);
             let wrong = last.wrong.expect("run 9 gives 33 + 8").to_string();
-            assert!(wrong.contains("is 33, the kernel gave 41"), "{wrong}");
+            assert!(wrong.contains("is 33, but the kernel gave 41"), "{wrong}");
             assert!(wrong.contains("is wrong in run 9, and run 1 was right"), "{wrong}");
         });
     }
@@ -386,7 +386,7 @@ mod tests {
         let said = outcome.fault().unwrap().to_string();
         assert!(said.starts_with("forgetful is wrong: the sum of 33 f64"), "{said}");
         assert!(
-            said.ends_with("; `--device simt` with a smaller `--n` can find the reason"),
+            said.ends_with("; to find the reason, try `--device simt` with a smaller `--n`"),
             "{said}"
         );
     }
@@ -398,7 +398,7 @@ mod tests {
             let samples = Samples { count: 1, warm: true };
             let (_, last) = time(job, workload, samples, |_| Ok(1e-6)).unwrap();
             let wrong = last.wrong.expect("the previous sum is overwritten").to_string();
-            assert!(wrong.contains("the kernel gave -1"), "{wrong}");
+            assert!(wrong.contains("but the kernel gave -1"), "{wrong}");
             assert!(wrong.ends_with("never wrote its partial sum"), "{wrong}");
         });
     }

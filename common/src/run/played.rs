@@ -1,4 +1,4 @@
-//! The step of this folder's tests, whose PTX is a string.
+//! The step that this folder's tests use. Its PTX is a string.
 
 use crate::{
     Kernel, Step,
@@ -6,7 +6,7 @@ use crate::{
     plan::{Arg, Buffer, Launch, Plan, Problem, Stage},
 };
 
-/// A step in blocks of 64, without a kernel.
+/// Returns a step that runs in blocks of 64 threads and has no kernel.
 pub(super) const fn step(name: &'static str, plan: fn(&Problem) -> Plan) -> Step {
     Step {
         name,
@@ -21,13 +21,13 @@ pub(super) const fn step(name: &'static str, plan: fn(&Problem) -> Plan) -> Step
     }
 }
 
-/// Makes PTX of a string.
+/// Creates PTX from a string.
 pub(super) fn ptx(text: impl Into<String>) -> Ptx {
     let (origin, source) = (String::new(), String::new());
     Ptx { text: text.into(), source, origin, file: "played.ptx".into() }
 }
 
-/// A launch of the step: `grid` blocks on all elements of the input.
+/// Returns a launch of the step, in which `grid` blocks add all elements of the input.
 pub(super) fn launch(problem: &Problem, grid: u32, args: Vec<Arg>, stages: Vec<Stage>) -> Launch {
     Launch {
         entry: "reduce".into(),

@@ -3,35 +3,36 @@
 /// The times of one sum, over several samples.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timing {
-    /// The samples in seconds, in the order of measurement.
+    /// The times of the samples in seconds, in the order of measurement.
     pub samples: Vec<f64>,
-    /// Whether the input was outside of L2 when each sample began.
+    /// Whether the input was outside L2 when each sample began.
     pub cold: bool,
-    /// Whether all launches of a sample were queued before the first began.
+    /// Whether all launches in a sample were queued before the first of them began.
     pub gated: bool,
 }
 
-/// The number of discarded samples before the others: the first launches find cold instruction
-/// caches.
+/// The number of samples that are discarded before the others, because the first launches find cold
+/// instruction caches.
 pub(super) const WARM_UP: usize = 3;
 
 impl Timing {
-    /// The median, in seconds.
+    /// Returns the median, in seconds.
     pub fn median(&self) -> f64 {
         self.quantile(0.5)
     }
 
-    /// The quartiles, in seconds.
+    /// Returns the quartiles, in seconds.
     pub fn quartiles(&self) -> (f64, f64) {
         (self.quantile(0.25), self.quantile(0.75))
     }
 
-    /// A quantile, in seconds.
+    /// Returns a quantile, in seconds.
     pub fn quantile(&self, q: f64) -> f64 {
         numbers::quantile(&numbers::sorted(self.samples.iter().copied()), q)
     }
 
-    /// Bytes per second at the median: `bytes`, each read once, divided by the time.
+    /// Returns the bandwidth at the median, in bytes per second: `bytes`, each of which is read
+    /// once, divided by the time.
     pub fn bandwidth(&self, bytes: u64) -> f64 {
         bytes as f64 / self.median()
     }

@@ -1,5 +1,5 @@
-//! Options that cannot be combined, options without effect, and runs that will take long: each is refused or
-//! reported, never ignored.
+//! Options that cannot be combined, options without an effect, and runs that will take long. Each
+//! of them is refused or reported, never ignored.
 
 use std::{io::Write as _, path::Path};
 
@@ -35,7 +35,7 @@ pub(super) fn refuse(steps: &[&'static Step], options: &Options) -> Result<()> {
         return usage("`--lines`, `--counters` and `--trace` show one kernel, but the ladder has several: use them with a single step".into());
     }
     if options.counters && format == Format::Csv {
-        return usage("`--counters` has rows for each launch, but `--format csv` has one for each sum: use `--format json`, or `ladder counters --from cupti`".into());
+        return usage("`--counters` has a row for each launch, but `--format csv` has a row for each sum: use `--format json`, or `ladder counters --from cupti`".into());
     }
     for &block in &options.threads {
         if ladder && !steps.iter().any(|step| step.check_block(block).is_ok()) {
@@ -54,7 +54,7 @@ pub(super) fn refuse(steps: &[&'static Step], options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Notes on options that were given on the command line and have no effect on this device.
+/// Returns a note on options that were given on the command line but have no effect on this device.
 pub(super) fn without_effect(options: &Options, device: &Device) -> Option<String> {
     let (only_other, why) = match device {
         Device::Simt(_) => (&["samples", "warm"][..], "in the interpreter, which has no times"),
@@ -70,7 +70,8 @@ pub(super) fn without_effect(options: &Options, device: &Device) -> Option<Strin
     (!flags.is_empty()).then(|| format!("note: {} {verb} no effect {why}", flags.join(" and ")))
 }
 
-/// Lists the steps that ran in other blocks than requested, as a line below their table.
+/// Lists the steps that ran with another block size than the requested one, as a line below their
+/// table.
 pub(super) fn own_blocks(outcomes: &[Outcome], options: &Options) -> String {
     let asked = |threads| options.threads.iter().any(|block| block.threads() == threads);
     let others = outcomes.iter().filter(|outcome| !asked(outcome.threads));
@@ -85,10 +86,12 @@ pub(super) fn own_blocks(outcomes: &[Outcome], options: &Options) -> String {
     }
 }
 
-/// Elements that the interpreter adds per second without checks, as measured on two cores.
+/// The number of elements that the interpreter adds per second without checks, as measured on two
+/// cores.
 const RATE: f64 = 1.5e6;
 
-/// Prints a note before a run in the interpreter that takes more than ten seconds or a gigabyte.
+/// Prints a note before a run in the interpreter that takes more than ten seconds, or more than a
+/// gigabyte of memory.
 pub fn forewarn(device: &Device, n: u64, element: Element, kernels: usize) {
     if matches!(device, Device::Simt(_))
         && let Some(note) = long(n, element, kernels)
@@ -98,9 +101,10 @@ pub fn forewarn(device: &Device, n: u64, element: Element, kernels: usize) {
     }
 }
 
-/// Returns the note on a run of this many elements and kernels, if the run is long or large.
+/// Returns the note on a run with this many elements and kernels, if the run takes long or much
+/// memory.
 fn long(n: u64, element: Element, kernels: usize) -> Option<String> {
-    // The host's copy and the device's.
+    // The elements are stored twice, on the host and on the device.
     let bytes = 2.0 * n as f64 * element.size() as f64;
     let seconds = n as f64 * kernels as f64 / RATE;
     if seconds <= 10.0 && bytes <= 1e9 {
@@ -119,8 +123,8 @@ fn long(n: u64, element: Element, kernels: usize) -> Option<String> {
     ))
 }
 
-/// Adds the kernel's file to an error, because a table of several kernels shows row names, not
-/// files.
+/// Adds the file of the kernel to an error, because a table of several kernels shows the names of
+/// rows instead of files.
 pub(super) fn with_file(error: Error, steps: &[&'static Step], outcome: &Outcome) -> Error {
     let step = steps.iter().find(|step| step.name == outcome.step);
     let named = |step: &&&'static Step| steps.len() > 1 && !step.kernel.path.is_empty();
@@ -134,14 +138,14 @@ pub(super) fn with_file(error: Error, steps: &[&'static Step], outcome: &Outcome
     }
 }
 
-/// A kernel's file, from the root of the workspace.
+/// Returns the path of a kernel's file, relative to the root of the workspace.
 fn file(step: &Step) -> String {
     let parts: Vec<&str> = step.kernel.path.split(['/', '\\']).collect();
     parts[parts.len().saturating_sub(4)..].join("/")
 }
 
-/// Whether the kernels are files in one folder, as in a study, so that a row's name is not a
-/// folder.
+/// Whether the kernels are files in one folder, as in a study. In that case, the name of a row is
+/// not that of a folder.
 pub(super) fn share_files(steps: &[&'static Step]) -> bool {
     let folder = |step: &Step| Path::new(step.kernel.path).parent().map(Path::to_owned);
     let first = folder(steps[0]);
@@ -149,7 +153,7 @@ pub(super) fn share_files(steps: &[&'static Step]) -> bool {
         && steps.iter().all(|step| folder(step) == first)
 }
 
-/// Lists the file of each row of a study, once below all tables.
+/// Lists the file for each row of a study, once, below all tables.
 pub(super) fn files(steps: &[&'static Step]) -> String {
     let mut files: Vec<(String, Vec<&str>)> = Vec::new();
     for step in steps {

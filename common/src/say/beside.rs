@@ -1,4 +1,4 @@
-//! The interpreter's counts beside the GPU's: `--counters`.
+//! Implements `--counters`, which prints the interpreter's counts beside the GPU's.
 
 use std::fmt::Write as _;
 
@@ -15,15 +15,15 @@ use crate::{
 const BOTH: [(&str, usize); 8] = [
     ("shared loads", 0),
     ("shared stores", 1),
-    ("wavefronts of loads", 2),
-    ("wavefronts of stores", 3),
+    ("wavefronts for loads", 2),
+    ("wavefronts for stores", 3),
     ("global load requests", 4),
     ("global store requests", 5),
     ("global load sectors", 6),
     ("global store sectors", 7),
 ];
 
-/// A count of the interpreter.
+/// A function that returns one of the interpreter's counts.
 type Ours = fn(&Counts) -> u64;
 
 /// A count without a hardware counterpart.
@@ -33,10 +33,10 @@ const OTHER: [(&str, Ours, usize); 2] =
 /// A count that CUPTI does not have.
 const OURS: [(&str, Ours); 2] = [("barriers", |c| c.barriers), ("shuffles", |c| c.shuffles)];
 
-/// The content of a cell that has no value.
+/// The contents of a cell that has no value.
 const NONE: &str = "–";
 
-/// Formats the counts of each launch, side by side; empty if the GPU did not count.
+/// Formats the counts for each launch, side by side; empty if the GPU did not count.
 pub fn side_by_side(outcome: &Outcome) -> String {
     let Some(counted) = &outcome.counted else { return String::new() };
     let mut text = line("counters", &summary(counted));
@@ -47,7 +47,7 @@ pub fn side_by_side(outcome: &Outcome) -> String {
     text + "\n" + &notes(counted)
 }
 
-/// Describes the source of the counts and whether they agree.
+/// Describes where the counts come from, and whether they agree.
 fn summary(counted: &Counted) -> String {
     let passes = match counted.passes {
         1 => "once".to_owned(),
@@ -90,12 +90,12 @@ fn launch(ours: Option<&Counts>, hardware: &Values) -> String {
     lines(&right(&mut table, 1..3))
 }
 
-/// Wavefronts beyond the minimum for the accesses.
+/// Returns the number of wavefronts beyond the minimum that the accesses need.
 fn conflicts(counts: &Counts) -> u64 {
     counts.shared_ld_conflicts + counts.shared_st_conflicts
 }
 
-/// Like [`conflicts`], for the hardware's wavefronts. The minimum depends on the width of each
+/// Like [`conflicts`], but for the hardware's wavefronts. The minimum depends on the width of each
 /// access, which only the interpreter reports.
 fn extra(ours: &Counts, hardware: &Values) -> u64 {
     let wavefronts = ours.shared_ld_wavefronts + ours.shared_st_wavefronts;
@@ -107,7 +107,7 @@ fn extra(ours: &Counts, hardware: &Values) -> u64 {
 fn notes(counted: &Counted) -> String {
     let mut text = String::new();
     if counted.interpreter.is_ok() {
-        text += &line("derived", "wavefronts beyond the minimum for the accesses");
+        text += &line("derived", "wavefronts beyond the minimum that the accesses need");
         text += &line(
             "not",
             "comparable: the chip does not execute PTX; ptxas translates it to other instructions, and decides which branches remain",
@@ -130,13 +130,13 @@ fn notes(counted: &Counted) -> String {
     text
 }
 
-/// Whether the chip loaded more often from global memory than the interpreter.
+/// Whether the chip executed more global loads than the interpreter.
 fn looked(counted: &Counted) -> bool {
     let Ok(ours) = &counted.interpreter else { return false };
     ours.iter().zip(&counted.hardware).any(|(ours, theirs)| theirs[4] > SAME[4](ours) as f64)
 }
 
-/// Whether the chip made fewer shared accesses than the PTX has, which is expected.
+/// Whether the chip made fewer shared accesses than there are in the PTX, which is expected.
 fn merged(counted: &Counted) -> bool {
     let Ok(ours) = &counted.interpreter else { return false };
     let fewer = |(ours, theirs): (&Counts, &Values)| {
@@ -188,7 +188,7 @@ mod tests {
         let Ok(ours) = &counted.interpreter else { unreachable!() };
         let table = launch(Some(&ours[0]), &counted.hardware[0]);
         assert_eq!(row(&table, "shared loads"), ["28", "28", "equal"]);
-        assert_eq!(row(&table, "wavefronts of stores"), ["21", "21", "equal"]);
+        assert_eq!(row(&table, "wavefronts for stores"), ["21", "21", "equal"]);
         assert_eq!(row(&table, "conflicts"), ["39", "39", "derived"]);
         assert_eq!(row(&table, "global load sectors"), ["1,024", "1,025", "differs"]);
         assert_eq!(row(&table, "instructions"), ["5,000", "4,321", "not", "comparable"]);

@@ -34,7 +34,7 @@ use crate::{
     sum::{Scalar, Workload},
 };
 
-/// The program of one step.
+/// The program that runs one step.
 #[derive(clap::Parser, Debug)]
 #[command(version)]
 struct Program {
@@ -48,7 +48,7 @@ pub fn run(step: &'static Step) -> ExitCode {
     let page = format!(
         "{}\n\nCures:\n  {}\nStill costs, which the next step cures:\n  {}\n\n\
          The program draws N elements, plans the launches, runs the kernel in\n\
-         steps/{}/src/kernel.cu, compares the sum with the exact one, and only\n\
+         steps/{}/src/kernel.cu, compares the sum with the exact sum, and only\n\
          then times it. Change a line of the kernel and run again: it is compiled on the fly.",
         step.name, step.cures, step.costs, step.name
     );
@@ -71,7 +71,7 @@ pub fn run(step: &'static Step) -> ExitCode {
     main(command, &[step], alone)
 }
 
-/// Formats the runs of a step's own program.
+/// Formats the runs in the program of a single step.
 fn alone(outcomes: &[Outcome], _: &[Refusal], options: &Options) -> String {
     let show = |outcome| {
         let lines = if options.lines { ledger::lines(outcome) } else { String::new() };
@@ -83,7 +83,7 @@ fn alone(outcomes: &[Outcome], _: &[Refusal], options: &Options) -> String {
     outcomes.iter().map(show).collect()
 }
 
-/// The command line of the ladder, to which the ladder adds its own commands.
+/// Returns the command line of the ladder, to which the ladder adds its own commands.
 pub fn ladder_command() -> clap::Command {
     Program::command()
         .name("ladder")
@@ -92,7 +92,7 @@ pub fn ladder_command() -> clap::Command {
         .long_about(
             "Runs every step, in lesson order, on the same elements, and prints one table for each\n\
              size, type and block size: time, GB/s, fraction of peak bandwidth, and how many times\n\
-             faster each step is than v0 and than the previous step. In the interpreter: counts.",
+             faster each step is than v0 and than the previous step. The interpreter prints counts instead.",
         )
         .mut_args(hidden)
 }
@@ -107,8 +107,8 @@ pub fn options(matches: &clap::ArgMatches) -> Result<Options, clap::Error> {
     Ok(options)
 }
 
-/// Sets the terminal's width, and lets every option accept `-1` as a value, so that the message is
-/// about the number.
+/// Sets the width of the terminal, and lets every option accept `-1` as a value, so that the error
+/// message is about the number.
 pub fn numeric(command: clap::Command) -> clap::Command {
     let mut command = command.mut_args(|arg| match arg.get_action().takes_values() {
         true => arg.allow_negative_numbers(true),
@@ -127,19 +127,20 @@ pub fn ladder(options: &Options, steps: &[&'static Step]) -> ExitCode {
     exit(print(steps, options, many, &mut anstream::stdout()))
 }
 
-/// The output of a program that runs many steps.
+/// Formats the runs in a program that runs many steps.
 fn many(outcomes: &[Outcome], refusals: &[Refusal], options: &Options) -> String {
     report::ladder(outcomes, refusals) + &asked::own_blocks(outcomes, options)
 }
 
-/// Runs the program of a study: several kernels for one sum, in one table, at its own sizes.
+/// Runs the program of a study, which shows several kernels for one sum in one table, at the
+/// study's sizes.
 pub fn study(study: &'static Study) -> ExitCode {
     main(study_command(study), study.ways, many)
 }
 
-/// The command line of a study, to which a study adds its own commands.
+/// Returns the command line of a study, to which the study may add its own commands.
 pub fn study_command(study: &'static Study) -> clap::Command {
-    let help = "How many elements to add: 1048576, 2^20, 3*2^19+77, 1Mi, or a list such as 1,257,2^10..2^18";
+    let help = "The number of elements to add: 1048576, 2^20, 3*2^19+77, 1Mi, or a list such as 1,257,2^10..2^18";
     Program::command()
         .name(study.name)
         .bin_name(study.name)
@@ -156,7 +157,7 @@ pub fn study_command(study: &'static Study) -> clap::Command {
         })
 }
 
-/// Hides the options that show a single kernel, which a program of many kernels refuses.
+/// Hides the options that show a single kernel, which a program with many kernels refuses.
 fn hidden(arg: clap::Arg) -> clap::Arg {
     match arg.get_id().as_str() {
         "kernel" | "lines" | "counters" | "trace" => arg.hide(true),
@@ -164,7 +165,7 @@ fn hidden(arg: clap::Arg) -> clap::Arg {
     }
 }
 
-/// Prints a command-line error, or the requested help.
+/// Prints an error about the command line, or the requested help.
 pub fn refused(error: &clap::Error) -> ExitCode {
     // If the pipe is closed, the text is lost.
     let _ = match error.use_stderr() {
@@ -181,8 +182,8 @@ pub fn refused(error: &clap::Error) -> ExitCode {
     ExitCode::from(error.exit_code() as u8)
 }
 
-/// If a refused value comes from a variable instead of a flag, returns a note that names the
-/// variable.
+/// Returns a note that names an environment variable, if a refused value comes from that variable
+/// instead of a flag.
 fn note(
     error: &clap::Error,
     words: &[String],
@@ -196,11 +197,11 @@ fn note(
     let written = words.iter().any(|word| word.split('=').next() == Some(option));
     let value = variable(name).filter(|_| !written && error.exit_code() != 0)?;
     Some(format!(
-        "note: the value is that of the variable {name}, which is `{value}`: change or unset it"
+        "note: the value comes from the environment variable {name}, which is `{value}`: change or unset it"
     ))
 }
 
-/// Parses, runs, prints, and returns the exit code.
+/// Parses the arguments, runs the program, prints the results, and returns the exit code.
 fn main(command: clap::Command, steps: &[&'static Step], show: Show) -> ExitCode {
     let parsed = numeric(command).term_width(80).try_get_matches();
     match parsed.and_then(|matches| self::options(&matches)) {
@@ -209,11 +210,11 @@ fn main(command: clap::Command, steps: &[&'static Step], show: Show) -> ExitCode
     }
 }
 
-/// Formats the outcomes of one problem, and the steps that could not run.
+/// A function that formats the outcomes for one problem, and the steps that could not run.
 type Show = fn(&[Outcome], &[Refusal], &Options) -> String;
 
-/// Handles the outcomes of one problem, the steps that could not run, and the reason why a sum was
-/// not counted.
+/// A function that handles the outcomes for one problem, the steps that could not run, and the
+/// reason why the operations of a sum were not counted.
 type Done<'d> = dyn FnMut(&[Outcome], &[Refusal], Option<Error>) -> Result<(), Stop> + 'd;
 
 /// Runs all steps on all problems, and prints the outcomes.
@@ -224,7 +225,7 @@ fn print(
     out: &mut impl Write,
 ) -> Result<(), Stop> {
     asked::refuse(steps, options)?;
-    // Start before the GPU is opened, so that the profile includes the opening.
+    // The profile starts before the GPU is opened, so that it includes the opening.
     let profile = options.profile.as_ref().filter(|_| !options.explain).map(|_| Profile::start());
     let device = Device::open(options.device, &options.settings())?;
     if options.explain {
@@ -297,7 +298,7 @@ fn print(
     Ok(())
 }
 
-/// Prints the plans for a device with these properties: `--explain`.
+/// Implements `--explain`, which prints the plans for a device with these properties.
 fn explain(
     steps: &[&'static Step],
     options: &Options,
@@ -325,7 +326,7 @@ fn explain(
     Ok(())
 }
 
-/// Runs all steps on each problem, one after the other.
+/// Runs all steps on each problem, one after another.
 fn each(
     steps: &[&'static Step],
     options: &Options,
@@ -347,7 +348,7 @@ fn each(
     Ok(())
 }
 
-/// CUPTI, ready to count; opened only after a sum is verified and timed.
+/// Opens CUPTI for counting. This happens only after a sum is verified and timed.
 fn session(device: &Device) -> Result<Session<'static>> {
     match device {
         Device::Cuda(cuda) => Session::open(cuda),
@@ -396,8 +397,8 @@ fn on<T: Scalar>(
                     }
                     outcomes.push(outcome);
                 }
-                // Several steps: leave out those that the GPU cannot run, with a note. A single
-                // step: fail.
+                // If there are several steps, those that the GPU cannot run are left out, with a
+                // note. A single step fails.
                 Err(error) if steps.len() > 1 => refusals.push(Refusal::of(step.name, error)?),
                 Err(error) => return Err(error.into()),
             }

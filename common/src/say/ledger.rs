@@ -1,4 +1,4 @@
-//! The interpreter's counts: by launch, by round, and beside the lines of the kernel.
+//! The interpreter's counts, by launch, by round, and beside the lines of the kernel.
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
@@ -12,16 +12,16 @@ use crate::{
     run::Outcome,
 };
 
-/// The number of `printf` texts that are printed.
+/// The maximum number of `printf` texts that are printed.
 const PRINTED: usize = 8;
 
-/// The number of findings that are printed: one bug often causes many.
+/// The maximum number of findings that are printed, because one bug often causes many findings.
 const SHOWN: usize = 3;
 
-/// The legend of the columns.
+/// The legend for the columns.
 const LEGEND: &str = "lanes: active, of 32 · conflicts: extra shared wavefronts · sectors: of 32 B";
 
-/// Formats the counts of each launch, and of each round of the first launch.
+/// Formats the counts for each launch, and for each round of the first launch.
 pub fn ledger(outcome: &Outcome) -> String {
     let Some(observed) = &outcome.observed else { return String::new() };
     let mut text = line("counts", "interpreted: counts, not times") + "\n";
@@ -33,7 +33,7 @@ pub fn ledger(outcome: &Outcome) -> String {
     text
 }
 
-/// The counts of each launch.
+/// Formats the counts for each launch.
 fn launches(counters: &Counters) -> String {
     let mut launches = columns(&[
         "launch",
@@ -61,7 +61,8 @@ fn launches(counters: &Counters) -> String {
     format!("{}\n", right(&mut launches, 0..8))
 }
 
-/// The counts of the first launch by round: from one block barrier to the next, over all blocks.
+/// Formats the counts for each round of the first launch. A round lasts from one block barrier to
+/// the next, over all blocks.
 fn rounds(observed: &Observed) -> String {
     let Some(launch) = observed.counters.launches.first().filter(|launch| launch.rounds.len() > 1)
     else {
@@ -84,7 +85,7 @@ fn rounds(observed: &Observed) -> String {
     format!("\n  rounds of launch 1, from barrier to barrier\n{}\n", right(&mut rounds, 0..8))
 }
 
-/// The first texts that threads printed.
+/// Formats the first texts that threads printed.
 fn printed(observed: &Observed) -> String {
     let mut text = String::new();
     for (index, printed) in observed.printed.iter().take(PRINTED).enumerate() {
@@ -97,7 +98,7 @@ fn printed(observed: &Observed) -> String {
     text
 }
 
-/// The checks and their findings.
+/// Formats the checks and their findings.
 fn checks(observed: &Observed) -> String {
     let names = observed.checks.iter().map(|check| match check {
         Check::Races => "races",
@@ -107,8 +108,10 @@ fn checks(observed: &Observed) -> String {
     let names: Vec<&str> = names.collect();
     let mut text = String::from("\n");
     if names.is_empty() {
-        text +=
-            &line("checks", "none: too many elements; `--check races,memory,sync` asks for them");
+        text += &line(
+            "checks",
+            "none, because there are too many elements; to run them, use `--check races,memory,sync`",
+        );
     } else if observed.findings.is_empty() {
         text += &line("checks", &format!("no {}", names.join(", no ")));
     }
@@ -122,7 +125,7 @@ fn checks(observed: &Observed) -> String {
     text
 }
 
-/// Active lanes in an average warp instruction, of 32.
+/// Formats the average number of active lanes per warp instruction, of 32.
 fn lanes(counts: &Counts) -> String {
     if counts.warp_insts == 0 {
         return "-".into();
@@ -130,7 +133,7 @@ fn lanes(counts: &Counts) -> String {
     format!("{:.1}", counts.thread_insts as f64 / counts.warp_insts as f64)
 }
 
-/// The kernel, with the counts of its lines over all launches: `--lines`.
+/// Implements `--lines`, which prints the kernel with the counts for its lines over all launches.
 pub fn lines(outcome: &Outcome) -> String {
     let Some(observed) = &outcome.observed else { return String::new() };
     let mut costs: BTreeMap<u32, Counts> = BTreeMap::new();

@@ -1,12 +1,12 @@
-//! Suggests the next commands after a run, in its last line.
+//! Suggests the next commands, in the last line of a run's output.
 
 use std::{fs, path::Path};
 
 use crate::Step;
 
-/// Returns the last line of a run: the commands that show the difference from the previous step,
-/// this step's chapter, and the next step. `None` without the source tree, or if the step has no
-/// folder.
+/// Returns the last line of a run's output: the commands that show the difference from the previous
+/// step, this step's chapter, and the next step. Returns `None` if there is no source tree, or if
+/// the step has no folder.
 pub(super) fn next(step: &Step, kernel: Option<&Path>) -> Option<String> {
     let name = step.name;
     let siblings = Path::new(step.kernel.path).ancestors().nth(3)?;
@@ -40,7 +40,7 @@ pub(super) fn next(step: &Step, kernel: Option<&Path>) -> Option<String> {
     Some(format!("next: {}", ways.join(" · ")))
 }
 
-/// A sort key that puts `v10` after `v9`: alternating text and numbers.
+/// Returns a sort key that alternates between text and numbers, so that `v10` comes after `v9`.
 fn natural(name: &str) -> Vec<(String, u64)> {
     let mut key = Vec::new();
     let mut rest = name;

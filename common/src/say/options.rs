@@ -15,13 +15,13 @@ use crate::{
 /// The options of a step's program.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// How many elements to add: 1048576, 2^20, 3*2^19+77, 1Mi, or a list such as 1,257,2^10..2^28
-    /// (the range doubles each size) [default: 2^20, and on a GPU 2^28 too]
+    /// The number of elements to add: 1048576, 2^20, 3*2^19+77, 1Mi, or a list such as
+    /// 1,257,2^10..2^18 (the range doubles each size) [default: 2^20, and on a GPU 2^28 too]
     #[arg(long, value_name = "N", allow_hyphen_values = true, env = "REDUCE_N")]
     pub n: Option<Sizes>,
 
-    /// Threads of a block: 64, 128, 256, 512 or 1024, or a list [default: 256, or the size that the
-    /// step is made for]
+    /// The number of threads per block: 64, 128, 256, 512 or 1024, or a list [default: 256, or the
+    /// size that the step is made for]
     #[arg(long, value_name = "THREADS", value_delimiter = ',', allow_hyphen_values = true)]
     pub threads: Vec<Block>,
 
@@ -34,20 +34,21 @@ pub struct Options {
     #[arg(long, value_name = "INPUT", default_value = "uniform")]
     pub input: Input,
 
-    /// How many elements to leave out at the start of the memory: with 1, the input is not aligned
-    /// to 16 bytes
+    /// The number of elements to leave out at the start of the memory; with 1, the input is not
+    /// aligned to 16 bytes
     #[arg(long, value_name = "ELEMENTS", default_value_t = 0, value_parser = offset, allow_hyphen_values = true)]
     pub offset: u64,
 
-    /// The seed of random elements
+    /// The seed for random elements
     #[arg(long, value_name = "SEED", default_value_t = 42, value_parser = seed, allow_hyphen_values = true)]
     pub seed: u64,
 
-    /// The device: auto (the GPU if there is one, else the interpreter), cuda, cuda:1, simt
+    /// The device: auto (the GPU if there is one, otherwise the interpreter), cuda, cuda:1, simt
     #[arg(long, value_name = "DEVICE", default_value = "auto", env = "REDUCE_DEVICE")]
     pub device: Choice,
 
-    /// How many times to time the sum; 0 only verifies it, for use with compute-sanitizer and ncu
+    /// The number of times to time the sum; 0 only verifies it, for use with compute-sanitizer and
+    /// ncu
     #[arg(long, value_name = "COUNT", default_value = "101", value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     pub samples: u32,
 
@@ -78,18 +79,18 @@ pub struct Options {
     #[arg(long, value_name = "SCHEDULE", default_value = "converged", value_parser = schedule)]
     pub schedule: simt::Schedule,
 
-    /// The GPU that the interpreter simulates: sm_70, sm_86, sm_90 or sm_120, with :SMS for another
-    /// number of multiprocessors
+    /// The GPU that the interpreter simulates: sm_70, sm_86, sm_90 or sm_120; append :SMS to change
+    /// the number of multiprocessors
     #[arg(long, value_name = "GPU", default_value = "sm_90", value_parser = gpu)]
     pub gpu: simt::Arch,
 
-    /// How many seconds the interpreter waits for a block to end before it reports an endless loop;
-    /// 0 for no limit [default: 10]
+    /// The number of seconds that the interpreter waits for a block to end before it reports an
+    /// endless loop; 0 means no limit [default: 10]
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_hyphen_values = true)]
     pub budget: Option<Duration>,
 
-    /// What the interpreter checks: races, memory, sync, a list of them, or none [default: all of
-    /// them, up to 2^20 elements]
+    /// The checks that the interpreter makes: races, memory, sync, a list of them, or none
+    /// [default: all of them, up to 2^20 elements]
     #[arg(long, value_name = "CHECKS", value_parser = checks)]
     pub check: Option<Checks>,
 
@@ -107,7 +108,7 @@ pub struct Options {
     #[arg(long, value_name = "FILE.json", num_args = 0..=1, require_equals = true, conflicts_with = "counters")]
     pub profile: Option<Option<PathBuf>>,
 
-    /// Write every access of the first block of each launch, as JSON
+    /// Write every access by the first block of each launch, as JSON
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
 
@@ -123,11 +124,11 @@ pub struct Checks(pub Vec<Check>);
 /// An output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// For people.
+    /// A table for people.
     Table,
-    /// One object per line.
+    /// One JSON object per line.
     Json,
-    /// A header and rows.
+    /// A CSV header and rows.
     Csv,
 }
 
@@ -169,11 +170,11 @@ fn schedule(text: &str) -> Result<simt::Schedule, String> {
     text.parse()
 }
 
-/// The default sizes: the second is large enough to time, and needs a GPU.
+/// The default sizes. The second is large enough to time, and needs a GPU.
 const SIZES: [u64; 2] = [1 << 20, 1 << 28];
 
 impl Options {
-    /// The sizes of `--n`, or the first `usual` default sizes.
+    /// Returns the sizes in `--n`, or the first `usual` default sizes.
     pub(super) fn sizes(&self, usual: usize) -> Vec<u64> {
         match &self.n {
             None => SIZES[..usual].to_vec(),
@@ -181,7 +182,7 @@ impl Options {
         }
     }
 
-    /// The block sizes of `--threads`, or `None` for the step's own.
+    /// Returns the block sizes in `--threads`, or `None` for the step's own size.
     pub(super) fn blocks(&self) -> Vec<Option<Block>> {
         match self.threads.as_slice() {
             [] => vec![None],
@@ -190,7 +191,7 @@ impl Options {
     }
 
     /// Returns the block size for one of `steps` steps. A single step refuses a size that it does
-    /// not support; among several it uses its own.
+    /// not support; one of several steps uses its own size instead.
     pub(super) fn block(&self, step: &Step, asked: Option<Block>, steps: usize) -> Result<Block> {
         if let (Some(asked), 1) = (asked, steps) {
             step.check_block(asked)?;
@@ -198,7 +199,7 @@ impl Options {
         Ok(step.block(asked))
     }
 
-    /// The settings of the interpreter.
+    /// Returns the settings of the interpreter.
     pub(super) fn settings(&self) -> Settings {
         Settings {
             schedule: self.schedule,
@@ -210,12 +211,12 @@ impl Options {
         }
     }
 
-    /// The kind of input and its seed.
+    /// Returns the kind of input and its seed.
     pub(super) fn drawn(&self) -> Drawn {
         Drawn { input: self.input, seed: self.seed, offset: self.offset }
     }
 
-    /// The number and kind of samples.
+    /// Returns the number and kind of samples.
     pub(super) fn samples(&self) -> Samples {
         Samples { count: self.samples as usize, warm: self.warm }
     }

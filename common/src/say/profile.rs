@@ -1,4 +1,4 @@
-//! The times of a whole run, on the GPU and on the host: `--profile`.
+//! Implements `--profile`, which shows the times of a whole run on the GPU and on the host.
 
 use std::{collections::BTreeMap, fs, io::Write, path::Path};
 
@@ -20,10 +20,10 @@ use crate::{
     },
 };
 
-/// A profile in progress, or the error that prevented it, which is printed after the sums.
+/// A profile in progress, or the error that prevented it. The error is printed after the sums.
 pub(super) struct Profile(Result<Recording>);
 
-/// The width of the name column: the rest of 80 columns.
+/// The width of the name column, which is the rest of 80 columns.
 const NAME: usize = 24;
 
 impl Profile {
@@ -53,7 +53,7 @@ impl Profile {
         }
         if table {
             let text = format!(
-                "the whole run, by CUPTI {version}: {} kernels for {} launches, 0 records dropped",
+                "the whole run, recorded by CUPTI {version}: {} kernels for {} launches, 0 records dropped",
                 group(recorded as u64),
                 group(cuda.launched())
             );
@@ -68,13 +68,13 @@ impl Profile {
     }
 }
 
-/// The name of this program.
+/// Returns the name of this program.
 fn program() -> String {
     let path = std::env::current_exe().unwrap_or_default();
     path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// The two tables: activities of the GPU, and calls of the driver.
+/// Formats the two tables: the activities on the GPU, and the calls to the driver.
 fn tables(events: &[Event]) -> String {
     let (host, gpu): (Vec<&Event>, Vec<&Event>) =
         events.iter().partition(|event| matches!(event.place, Place::Host(_)));
@@ -85,7 +85,7 @@ fn tables(events: &[Event]) -> String {
     part("GPU activities", &gpu) + &part("API calls", &host)
 }
 
-/// The total of all events of one name.
+/// The totals over all events with the same name.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Row<'e> {
     name: &'e str,
@@ -96,7 +96,7 @@ struct Row<'e> {
     most: u64,
 }
 
-/// The events by name, the longest total first.
+/// Groups the events by name, with the largest total first.
 fn rows<'e>(events: &[&'e Event]) -> Vec<Row<'e>> {
     let mut rows: BTreeMap<&str, Row<'e>> = BTreeMap::new();
     let mut all = 0;
@@ -133,7 +133,7 @@ fn table(rows: &[Row<'_>]) -> String {
     lines(&right(&mut table, 0..6))
 }
 
-/// Formats nanoseconds with three digits.
+/// Formats nanoseconds with three digits and a unit.
 fn time(nanos: f64) -> String {
     let units = [(1e9, "s"), (1e6, "ms"), (1e3, "µs")];
     let unit = units.into_iter().find(|(factor, _)| nanos >= 0.9995 * factor);

@@ -1,4 +1,5 @@
-//! The progress of a long run: one line on the terminal, which disappears when the run is done.
+//! Shows the progress of a long run in one line on the terminal, which disappears when the run is
+//! done.
 
 use std::{
     io::{self, IsTerminal, Write},
@@ -7,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The interval between writes, and the delay before the first.
+/// The interval between writes, and the delay before the first write.
 const TICK: Duration = Duration::from_secs(1);
 
 /// The progress line. It is written only if standard error is a terminal.
@@ -57,7 +58,7 @@ impl Drop for Progress {
     fn drop(&mut self) {
         self.shared.line().ended = true;
         self.shared.ended.notify_one();
-        // A panic of the writer has been printed already.
+        // A panic in the writer's thread has been printed already.
         self.writer.take().map(JoinHandle::join);
     }
 }
@@ -78,7 +79,7 @@ impl Shared {
             if line.ended {
                 return;
             }
-            // A terminal that has closed does not stop the run.
+            // If the terminal is closed, the run continues.
             let _ = write!(io::stderr(), "{} ({} s)", line.text, start.elapsed().as_secs());
             let _ = io::stderr().flush();
             line.shown = true;

@@ -1,4 +1,4 @@
-//! An outcome as a flat record: a row of JSON or CSV.
+//! An outcome as a flat record, which is a row of JSON or CSV.
 
 use std::io;
 
@@ -32,7 +32,7 @@ pub struct Record {
     counted: Option<Hardware>,
 }
 
-/// The GPU's counts, by CUPTI's names.
+/// The GPU's counts, under CUPTI's names.
 #[derive(Debug, Serialize)]
 pub struct Hardware {
     cupti: String,
@@ -42,7 +42,7 @@ pub struct Hardware {
     launches: Vec<Map<String, Json>>,
 }
 
-/// Times in microseconds, and statistics of them.
+/// Times in microseconds, and their statistics.
 #[derive(Debug, Serialize)]
 pub struct Times {
     median_us: f64,
@@ -56,7 +56,7 @@ pub struct Times {
     copy_us: Option<f64>,
 }
 
-/// A cell of CSV.
+/// A cell in a CSV file.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum Cell {
@@ -64,14 +64,14 @@ enum Cell {
     Count(u64),
     Time(f64),
     Flag(bool),
-    /// A cell for an unmeasured value.
+    /// An empty cell, for a value that was not measured.
     Empty,
 }
 
-/// A column's name and its content.
+/// The name of a column, and the function that returns its cell.
 type Column = (&'static str, fn(&Record) -> Cell);
 
-/// The columns of CSV; the columns of the counts follow.
+/// The columns of a CSV file. The columns for the counts follow them.
 const COLUMNS: [Column; 20] = [
     ("step", |r| Cell::Text(r.step.clone())),
     ("device", |r| Cell::Text(r.device.clone())),
@@ -96,7 +96,7 @@ const COLUMNS: [Column; 20] = [
 ];
 
 impl Record {
-    /// Makes the record of an outcome.
+    /// Creates the record for an outcome.
     pub fn of(outcome: &Outcome) -> Record {
         let verdict = &outcome.verdict;
         Record {
@@ -122,14 +122,14 @@ impl Record {
         Ok(serde_json::to_string(self)? + "\n")
     }
 
-    /// Formats the header of CSV.
+    /// Formats the header of a CSV file.
     pub fn csv_header() -> io::Result<String> {
         let fixed = COLUMNS.iter().map(|(name, _)| *name);
         let counts = simt::Counts::default();
         line(fixed.chain(counts.fields().map(|(name, _)| name)).collect())
     }
 
-    /// Formats the record as a row of CSV.
+    /// Formats the record as a row of a CSV file.
     pub fn csv(&self) -> io::Result<String> {
         let fixed = COLUMNS.iter().map(|(_, cell)| cell(self));
         let none = simt::Counts::default();
@@ -138,14 +138,14 @@ impl Record {
         line(fixed.chain(counts.fields().map(|(_, value)| count(value))).collect())
     }
 
-    /// A statistic of the times.
+    /// Returns a cell with a statistic of the times.
     fn time(&self, figure: impl FnOnce(&Times) -> Option<f64>) -> Cell {
         let figure = self.timing.as_ref().and_then(figure).filter(|figure| figure.is_finite());
         figure.map_or(Cell::Empty, Cell::Time)
     }
 }
 
-/// Formats cells as a line of CSV, quoted if necessary.
+/// Formats cells as a line of a CSV file, with quotation marks where they are necessary.
 fn line<C: Serialize>(cells: Vec<C>) -> io::Result<String> {
     let mut writer = csv::WriterBuilder::new().has_headers(false).from_writer(Vec::new());
     writer.serialize(cells)?;
@@ -186,7 +186,7 @@ impl Times {
     }
 }
 
-/// Counts summed over the launches, with those of each launch under `launches`.
+/// Serializes the counts summed over the launches, and the counts for each launch under `launches`.
 fn nested<S: Serializer>(counters: &Option<simt::Counters>, to: S) -> Result<S::Ok, S::Error> {
     let object = |counts: &simt::Counts| -> Map<String, Json> {
         counts.fields().map(|(name, value)| (name.to_owned(), value.into())).collect()
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn times_are_in_microseconds_and_rates_are_those_of_the_median() {
-        // A million doubles, 8 MB, at a median of 10 µs: 800 GB/s of 1000.
+        // A million doubles have 8 MB; at a median of 10 µs this is 800 GB/s of 1000.
         let mut outcome = Outcome::made_up("v0-naive", 1_000_000, &[8e-6, 10e-6, 16e-6]);
         outcome.copy = Some(0.25);
         let record = Record::of(&outcome);
@@ -282,7 +282,7 @@ mod tests {
         let read: Json = serde_json::from_str(&Record::of(&outcome).json().unwrap()).unwrap();
         let counted = &read["counted"];
         assert_eq!((&counted["cupti"], &counted["passes"]), (&Json::from("13.0"), &Json::from(4)));
-        // The hardware has 0 where the interpreter has 7, and six times the other way round.
+        // The hardware has 0 where the interpreter has 7, and vice versa in six cases.
         assert_eq!((&counted["equal"], &counted["differ"]), (&Json::from(0), &Json::from(8)));
         for (index, name) in METRICS.iter().enumerate() {
             assert_eq!(counted["launches"][0][*name], index as f64, "{name}");

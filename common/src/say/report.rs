@@ -1,4 +1,4 @@
-//! Reports for people: a run, a plan, and the table of the ladder, within 80 columns.
+//! Reports for people: a run, a plan, and the table of the ladder, in at most 80 columns.
 
 use std::fmt::Write as _;
 
@@ -20,7 +20,7 @@ const GOOD: Style = AnsiColor::Green.on_default().bold();
 const BAD: Style = AnsiColor::Red.on_default().bold();
 const DIM: Style = Style::new().dimmed();
 
-/// The head of a run: the step, the device, the kernel.
+/// Formats the head of a run: the step, the device and the kernel.
 pub fn head(step: &Step, facts: &Facts) -> String {
     format!("{BOLD}{}{BOLD:#}\n", step.name)
         + &line("cures", step.cures)
@@ -28,7 +28,7 @@ pub fn head(step: &Step, facts: &Facts) -> String {
         + &line("device", &facts.line)
 }
 
-/// The report of a run.
+/// Formats the report on a run.
 pub fn outcome(outcome: &Outcome, input: Input, seed: u64) -> String {
     let Outcome { n, element, plan, verdict, .. } = outcome;
     let source = match input {
@@ -61,7 +61,7 @@ pub fn outcome(outcome: &Outcome, input: Input, seed: u64) -> String {
             );
         }
     } else if verdict.verified() {
-        let why = "though it looks right: a partial sum or a second run is wrong";
+        let why = "though it looks right: a partial sum or the second run is wrong";
         text += &line("sum", &format!("{}, {BAD}WRONG{BAD:#}, {why}", verdict.sum));
     } else {
         text += &line(
@@ -106,7 +106,7 @@ pub fn outcome(outcome: &Outcome, input: Input, seed: u64) -> String {
     text
 }
 
-/// The plan of a step, and what the step is for: `--explain`.
+/// Implements `--explain`, which prints a step's plan and what the step is for.
 pub fn explain(step: &Step, problem: &Problem) -> String {
     let plan = (step.plan)(problem);
     let mut text = format!("{BOLD}{}{BOLD:#}\n", step.name);
@@ -115,7 +115,7 @@ pub fn explain(step: &Step, problem: &Problem) -> String {
     let Problem { n, element, chip, .. } = problem;
     let _ = writeln!(
         text,
-        "\nTo add {} {element} on a device of {} SMs, in order:\n",
+        "\nTo add {} {element} on a device with {} SMs, in order:\n",
         group(*n),
         chip.sms
     );
@@ -150,7 +150,7 @@ fn shares(holds: &Holds, n: u64) -> String {
     match *holds {
         Holds::Chunks { count: 1, .. } => format!("One sum holds all {} elements.", group(n)),
         Holds::Chunks { each, count } => format!(
-            "Each of {} partial sums holds {} neighbouring elements, the last one the rest.",
+            "Each of {} partial sums holds {} neighbouring elements; the last holds the rest.",
             group(count),
             group(each)
         ),
@@ -170,14 +170,14 @@ fn shares(holds: &Holds, n: u64) -> String {
             group(count),
             match tile {
                 u64::MAX => "all of them".to_owned(),
-                _ => format!("{} neighbouring ones, the last one the rest", group(tile)),
+                _ => format!("{} neighbouring ones and the last holds the rest", group(tile)),
             }
         ),
     }
 }
 
-/// The table of the ladder: outcomes of the same problem, in lesson order, and the steps that the
-/// GPU cannot run.
+/// Formats the table of the ladder: the outcomes for the same problem, in the order of the lessons,
+/// and the steps that the GPU cannot run.
 pub fn ladder(outcomes: &[Outcome], refusals: &[Refusal]) -> String {
     let Some(first) = outcomes.first() else { return String::new() };
     let mut text = format!(
@@ -198,14 +198,14 @@ pub fn ladder(outcomes: &[Outcome], refusals: &[Refusal]) -> String {
     text
 }
 
-/// A note for times without a gate, as on Windows' desktop driver or under a profiler; `None` for
-/// gated times.
+/// Returns a note on times without a gate, which occur with the desktop driver on Windows or under
+/// a profiler; empty if all times are gated.
 fn ungated<'t>(times: impl IntoIterator<Item = &'t Timing>) -> String {
     match times.into_iter().all(|timing| timing.gated) {
         true => String::new(),
         false => line(
             "ungated",
-            "the stream could not be held back while launches were queued, so the times include the host's time between two launches",
+            "the stream could not be held back while launches were queued, so the times include the host's delays between launches",
         ),
     }
 }
@@ -254,7 +254,7 @@ fn counts(outcomes: &[Outcome]) -> Table {
     right(&mut table, 1..6)
 }
 
-/// Summarises the verdicts, in a line or two.
+/// Summarizes the verdicts in one or two lines.
 fn verdicts(outcomes: &[Outcome]) -> String {
     let named = |fits: &dyn Fn(&Outcome) -> bool| -> Vec<&str> {
         outcomes.iter().filter(|outcome| fits(outcome)).map(|outcome| outcome.step).collect()
@@ -280,7 +280,7 @@ pub(crate) fn table(names: &[&str]) -> Table {
     table
 }
 
-/// A table without rules.
+/// Creates a table without rules.
 pub(crate) fn columns(names: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(names);
@@ -296,12 +296,12 @@ pub(crate) fn right(table: &mut Table, columns: std::ops::Range<usize>) -> Table
     std::mem::take(table)
 }
 
-/// A table's lines, without trailing spaces.
+/// Returns a table's lines, without trailing spaces.
 pub(crate) fn lines(table: &Table) -> String {
     table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
-/// The launches in one line: `2048 blocks of 256, then 4, then 1`.
+/// Formats the launches in one line, such as `2048 blocks of 256, then 4, then 1`.
 fn launches(plan: &Plan) -> String {
     let blocks = |launch: &Launch| group(u64::from(launch.grid));
     let first = &plan.launches[0];
@@ -327,14 +327,14 @@ fn place(buffer: Buffer) -> String {
 /// Formats a label and a text, in at most 80 columns.
 pub(crate) fn line(label: &str, text: &str) -> String {
     let lines = wrapped(&" ".repeat(12), text);
-    // An empty text leaves no space after the label.
+    // If the text is empty, no space follows the label.
     match lines.get(12..) {
         Some(words) => format!("  {DIM}{label:<9}{DIM:#} {words}"),
         None => format!("  {DIM}{label}{DIM:#}\n"),
     }
 }
 
-/// A label and a paragraph, in at most 80 columns.
+/// Formats a label and a paragraph, in at most 80 columns.
 pub(super) fn wrapped(label: &str, text: &str) -> String {
     let indent = " ".repeat(label.len());
     let mut lines = vec![label.to_owned()];
@@ -350,12 +350,13 @@ pub(super) fn wrapped(label: &str, text: &str) -> String {
     lines.iter().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
-/// The width of a text on a terminal: its characters without escape sequences.
+/// Returns the width of a text on a terminal: the number of its characters without escape
+/// sequences.
 fn width(text: &str) -> usize {
     anstream::adapter::strip_str(text).to_string().chars().count()
 }
 
-/// Formats a quantity with the prefix that gives it one to three digits before the point.
+/// Formats a quantity with the prefix that gives it one to three digits before the decimal point.
 pub(crate) fn scaled(value: f64, unit: &str) -> String {
     let prefixes =
         [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ")];
@@ -396,7 +397,7 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }
-        // Speed in L2 is not a fraction of peak memory bandwidth.
+        // A bandwidth in L2 is not a fraction of the peak memory bandwidth.
         run.timing.as_mut().unwrap().cold = false;
         let text = outcome(&run, Input::Ones, 7);
         assert!(text.contains("L2 warm") && !text.contains("of peak"), "{text}");
@@ -457,7 +458,7 @@ mod tests {
         );
         assert_eq!(
             matrices(Order::Column, 1000),
-            "Matrices of 4 elements, the first element of each, then the second of each, and so on: each of 3 blocks of sums holds 1,000 neighbouring ones, the last one the rest, entry by entry."
+            "Matrices of 4 elements, the first element of each, then the second of each, and so on: each of 3 blocks of sums holds 1,000 neighbouring ones and the last holds the rest, entry by entry."
         );
     }
 
@@ -470,7 +471,7 @@ mod tests {
         assert_eq!(wrapped("", &words).lines().count(), 1, "80 columns");
         let words = format!("{} {}", "a".repeat(40), "b".repeat(40));
         assert_eq!(wrapped("", &words).lines().count(), 2, "81 columns");
-        // Escape sequences take no column.
+        // Escape sequences take up no columns.
         let words = format!("{GOOD}{}{GOOD:#} {}", "a".repeat(40), "b".repeat(39));
         assert_eq!(wrapped("", &words).lines().count(), 1);
     }

@@ -1,4 +1,4 @@
-//! A table of several sizes, types or block sizes, below the reports of the runs.
+//! A table of several sizes, types or block sizes, which follows the reports on the runs.
 
 use anstyle::{AnsiColor, Style};
 use comfy_table::Table;
@@ -10,7 +10,7 @@ use crate::run::Outcome;
 const GOOD: Style = AnsiColor::Green.on_default().bold();
 const BAD: Style = AnsiColor::Red.on_default().bold();
 
-/// The rows; columns of times and rates only if there are any.
+/// The rows of the table. It has columns for times and rates only if there are any.
 #[derive(Debug, Default)]
 pub(crate) struct Sizes {
     rows: Vec<[String; 8]>,
@@ -38,7 +38,7 @@ impl Sizes {
         ]);
     }
 
-    /// Formats the table; empty for a single run.
+    /// Formats the table; empty if there is only one run.
     pub(crate) fn table(self) -> String {
         if self.rows.len() < 2 {
             return String::new();

@@ -1,4 +1,4 @@
-//! The end of a command.
+//! Ends a command with an error or because standard output is closed.
 
 use std::{
     io::{self, Write as _},
@@ -10,9 +10,9 @@ use crate::error::Error;
 /// The reason why printing stopped.
 #[derive(Debug)]
 pub enum Stop {
-    /// Standard output is closed, as behind `| head -1`.
+    /// Standard output is closed, as in a pipe to `head -1`.
     Closed,
-    /// An error.
+    /// A command failed with an error.
     Error(Error),
 }
 
@@ -46,8 +46,8 @@ pub fn exit(result: Result<(), Stop>) -> ExitCode {
     }
 }
 
-/// The width of a message: the terminal's columns, at most 100; 100 if standard error is not a
-/// terminal.
+/// Returns the width of messages: the number of the terminal's columns, at most 100; 100 if
+/// standard error is not a terminal.
 pub fn columns() -> usize {
     let terminal = terminal_size::terminal_size_of(io::stderr());
     terminal.map_or(100, |(terminal_size::Width(columns), _)| usize::from(columns).clamp(40, 100))

@@ -1,8 +1,9 @@
-//! Writes a recording as a trace in Chrome's format, for Perfetto: <https://ui.perfetto.dev>.
+//! Writes a recording as a trace in Chrome's format, which Perfetto displays:
+//! <https://ui.perfetto.dev>.
 //!
-//! Each thread of the host and each stream of the GPU is a track. The events of a track are nested
-//! or disjoint; an event that partially overlaps another, as a kernel that starts early does, goes
-//! to another track.
+//! Each host thread and each GPU stream is a track. The events in a track are nested or disjoint.
+//! An event that partially overlaps another, such as a kernel that starts early, goes to another
+//! track.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,7 @@ use serde_json::{Value as Json, json};
 
 use crate::device::cupti::activity::{Event, Kind, Place};
 
-/// Builds the trace of a program's events, which must be sorted by their start.
+/// Builds the trace for a program's events, which must be sorted by their start times.
 pub fn trace(program: &str, events: &[Event]) -> Json {
     let first = events.first().map_or(0, |event| event.start);
     let micros = |nanos: u64| nanos as f64 / 1e3;
@@ -48,7 +49,7 @@ pub fn trace(program: &str, events: &[Event]) -> Json {
     json!({ "displayTimeUnit": "ns", "traceEvents": rows })
 }
 
-/// A track, and the ends of its open events.
+/// A track, and the end times of its open events.
 #[derive(Default)]
 struct Track<'e> {
     events: Vec<&'e Event>,
@@ -56,8 +57,8 @@ struct Track<'e> {
 }
 
 impl<'e> Track<'e> {
-    /// Whether the event fits: inside the last event that is open when it starts, or after all
-    /// events.
+    /// Whether the event fits into the track: it lies inside the last event that is open when it
+    /// starts, or after all events.
     fn takes(&mut self, event: &Event) -> bool {
         while self.open.last().is_some_and(|&end| end <= event.start) {
             self.open.pop();
@@ -101,7 +102,7 @@ mod tests {
         Event { place, kind, name: name.into(), start, end, amount: 7 }
     }
 
-    /// Spans of each track, as (start, end) in nanoseconds.
+    /// Returns the spans in each track, as (start, end) in nanoseconds.
     fn spans(trace: &Json) -> BTreeMap<u64, Vec<(u64, u64)>> {
         let mut tracks: BTreeMap<u64, Vec<(u64, u64)>> = BTreeMap::new();
         for row in trace["traceEvents"].as_array().unwrap() {

@@ -1,52 +1,52 @@
-//! The elements of a run: drawn numbers, or numbers whose sums are exact.
+//! The elements that a run adds: drawn numbers, or numbers whose sums are exact.
 
 use std::ops::Range;
 
 use numbers::{Reference, Scalar};
 use simt::parallel;
 
-/// The elements of a run.
+/// The elements that a run adds.
 ///
-/// Drawn floats are rounded when they are added, and rounding can hide one missing element among
-/// very many. Exact floats are +1 and −1 at random: every partial sum of every tree is a small
-/// integer, so it is exact in any order, even for 2³² elements in single precision. An element that
-/// is left out or added twice is therefore detected. Exact integers are any integers.
+/// When drawn floats are added, the results are rounded, and rounding can hide one missing element
+/// among very many. Exact floats are random values of +1 and −1. Every partial sum in every tree is
+/// then a small integer, which is exact in any order, even for 2³² elements in single precision. An
+/// element that is left out or added twice is therefore detected. Exact integers are any integers.
 #[derive(Clone, Copy, Debug)]
 pub struct Elements<'v, T> {
     kind: Kind<'v, T>,
-    /// The sums of [chunks](Elements::chunks), if known: verification needs many sums over ranges
-    /// that are mostly whole chunks.
+    /// The sums of [chunks](Elements::chunks), if they are known. Verification needs many sums over
+    /// ranges that consist mostly of whole chunks.
     chunks: &'v [Reference],
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Kind<'v, T> {
-    /// Values that were drawn beforehand.
+    /// Values that were drawn in advance.
     Drawn(&'v [T]),
-    /// That many values of [`Scalar::exact`].
+    /// This many values of [`Scalar::exact`].
     Exact(u64),
 }
 
-/// Elements of a chunk.
+/// The number of elements in a chunk.
 const CHUNK: u64 = 1 << 12;
 
 impl<'v, T: Scalar> Elements<'v, T> {
-    /// Elements that were drawn.
+    /// Creates elements from values that were drawn.
     pub fn drawn(values: &'v [T]) -> Elements<'v, T> {
         Elements { kind: Kind::Drawn(values), chunks: &[] }
     }
 
-    /// `count` exact elements.
+    /// Creates `count` exact elements.
     pub fn exact(count: u64) -> Elements<'v, T> {
         Elements { kind: Kind::Exact(count), chunks: &[] }
     }
 
-    /// The same elements with the known sums of their [`chunks`](Elements::chunks).
+    /// Returns the same elements with the known sums of their [`chunks`](Elements::chunks).
     pub fn with(self, chunks: &'v [Reference]) -> Elements<'v, T> {
         Elements { chunks, ..self }
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     pub fn count(&self) -> u64 {
         match self.kind {
             Kind::Drawn(values) => values.len() as u64,
@@ -54,12 +54,12 @@ impl<'v, T: Scalar> Elements<'v, T> {
         }
     }
 
-    /// Whether additions of these elements round.
+    /// Whether additions of these elements are rounded.
     pub fn round(&self) -> bool {
         matches!(self.kind, Kind::Drawn(_))
     }
 
-    /// Adds the elements of a range.
+    /// Returns the sum of the elements in a range.
     pub fn sum(&self, range: Range<u64>) -> Reference {
         let (first, last) = (range.start.div_ceil(CHUNK), range.end / CHUNK);
         match self.chunks.get(first as usize..last as usize) {
@@ -72,7 +72,7 @@ impl<'v, T: Scalar> Elements<'v, T> {
         }
     }
 
-    /// Like [`sum`](Elements::sum), element by element.
+    /// Like [`sum`](Elements::sum), but adds element by element.
     fn add(&self, range: Range<u64>) -> Reference {
         match self.kind {
             Kind::Drawn(values) => T::sum(&values[range.start as usize..range.end as usize]),
@@ -89,7 +89,7 @@ impl<'v, T: Scalar> Elements<'v, T> {
     }
 
     /// Returns the sums of chunks, computed on all cores. A chunk is large enough to keep a core
-    /// busy and small enough for memory.
+    /// busy, and small enough that the sums need little memory.
     pub fn chunks(&self) -> Vec<Reference> {
         let count = self.count();
         let chunks = (0..count.div_ceil(CHUNK)).collect();
@@ -105,7 +105,7 @@ impl<'v, T: Scalar> Elements<'v, T> {
         }
     }
 
-    /// Writes the elements from `first` on into a buffer, on all cores.
+    /// Writes the elements into a buffer, starting with element `first`, on all cores.
     pub fn copy(&self, first: u64, into: &mut [T]) {
         match self.kind {
             Kind::Drawn(values) => {
@@ -147,7 +147,7 @@ mod tests {
             sum += value;
             most.max(f32::abs(sum))
         });
-        // A random walk of 2^20 steps ends a few times 2^10 away.
+        // A random walk of 2^20 steps ends at a distance of a few times 2^10.
         assert!(most > 100.0 && most < 8192.0, "{most}");
         assert_eq!(Elements::<f32>::exact(1 << 20).total().float(), f64::from(sum));
     }
@@ -172,7 +172,7 @@ mod tests {
         }
     }
 
-    /// Wrong sums of chunks change the sum where whole chunks are used, and only there.
+    /// Wrong sums of chunks change a sum only where whole chunks are used.
     #[test]
     fn known_chunks_are_not_added_again() {
         let known = [i32::sum(&[1]); 4];
@@ -183,7 +183,7 @@ mod tests {
         assert_eq!(elements.sum(CHUNK - 5..3 * CHUNK + 7), ends.plus(i32::sum(&[2])));
         let inside = CHUNK + 1..2 * CHUNK - 1;
         assert_eq!(elements.sum(inside.clone()), exact.sum(inside));
-        // Drawn elements are rounded when they are added; exact ones are not.
+        // Additions of drawn elements are rounded; additions of exact elements are not.
         assert!(!exact.round() && Elements::drawn(&[1]).round());
     }
 }

@@ -1,4 +1,4 @@
-//! Seeded input: the same bits on every machine, for any number of cores.
+//! Seeded input, which has the same bits on every machine, for any number of cores.
 
 use std::{fmt, str::FromStr};
 
@@ -10,30 +10,30 @@ use simt::parallel;
 /// The kind of input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
-    /// Floats from 0 to 1, integers from 0 to 255.
+    /// Floats from 0 to 1, or integers from 0 to 255.
     Uniform,
-    /// Integers from −100 to 99, in every type.
+    /// Integers from −100 to 99, in every element type.
     Int,
-    /// All elements are 1.
+    /// Elements that are all 1.
     Ones,
-    /// Floats from −1 to 1, integers of any value: sums cancel.
+    /// Floats from −1 to 1, or integers of any value, so that sums cancel.
     Signed,
-    /// 1 at an index, 0 elsewhere: an element that is dropped or added twice is detected.
+    /// 1 at this index and 0 elsewhere, so that an element that is dropped or added twice is
+    /// detected.
     OneHot(u64),
 }
 
-/// The number of elements from one stream of the generator.
+/// The number of elements from each stream of the generator.
 const CHUNK: usize = 1 << 16;
 
 impl Input {
-    /// Draws `n` elements. Chunk k comes from stream k of ChaCha8 with that seed.
+    /// Draws `n` elements. Chunk k comes from stream k of a ChaCha8 generator with this seed.
     pub fn draw<T: Scalar>(self, n: u64, seed: u64) -> Result<Vec<T>, Error> {
         if let Input::OneHot(index) = self
             && index >= n
         {
             return Err(Error::Usage(format!(
-                "`--input one-hot:{index}` is beyond the last of {n} elements, which has the index {}: use a smaller index",
-                n.saturating_sub(1)
+                "`--input one-hot:{index}` names an element that does not exist, because `--n` is {n}: use an index below that, or a larger `--n`"
             )));
         }
         let mut values = room(n)?;
@@ -117,7 +117,7 @@ mod tests {
         let c: Vec<f32> = Input::Uniform.draw(200_000, 43).unwrap();
         assert_eq!(a, b);
         assert_ne!(a, c);
-        // A longer input starts with the shorter one, and chunks differ from each other.
+        // A longer input starts with the shorter one, and its chunks differ from each other.
         let longer: Vec<f32> = Input::Uniform.draw(300_000, 42).unwrap();
         assert_eq!(a, longer[..200_000]);
         assert_ne!(a[..1000], a[CHUNK..CHUNK + 1000]);
@@ -127,7 +127,7 @@ mod tests {
     fn the_bits_are_those_of_the_results() {
         let floats: Vec<f32> = Input::Uniform.draw(3, 42).unwrap();
         let integers: Vec<i32> = Input::Uniform.draw(3, 42).unwrap();
-        // Pinned: a change would change every committed sum.
+        // The values are pinned, because a change would change every committed sum.
         assert_eq!(floats, [0.22408074, 0.68189615, 0.1463862]);
         assert_eq!(integers, [57, 174, 37]);
     }
@@ -156,7 +156,7 @@ mod tests {
                 .draw::<i32>(100, 0)
                 .unwrap_err()
                 .to_string()
-                .contains("beyond the last")
+                .contains("does not exist, because")
         );
         assert!(Input::OneHot(0).draw::<i32>(0, 0).is_err());
     }

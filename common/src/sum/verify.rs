@@ -11,14 +11,14 @@ use crate::{
     plan::{Buffer, Launch, Plan, Problem, Stage},
 };
 
-/// A verdict on a sum, with the numbers that it is based on.
+/// A verdict on a sum, with the numbers on which it is based.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Verdict {
     /// The kernel's sum.
     pub sum: Value,
     /// The exact sum, in the element type.
     pub expected: Value,
-    /// The distance between the two.
+    /// The distance between the two sums.
     pub error: f64,
     /// The largest distance that the kernel's own rounding explains.
     pub bound: f64,
@@ -41,7 +41,7 @@ impl Verdict {
     }
 }
 
-/// The run of a job that gave a sum.
+/// The run in which a job computed a sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Run {
     /// The first run, on the elements of the workload.
@@ -50,33 +50,33 @@ pub enum Run {
     Exact,
     /// The second run, whose sum was right but whose message flags were left set.
     Messages,
-    /// The last timed run, with its number.
+    /// The last timed run; the number is that of the run.
     Later(u32),
 }
 
 /// A wrong sum, or a right sum with a wrong partial sum.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mismatch {
-    /// The step.
+    /// The name of the step.
     pub step: String,
-    /// Elements.
+    /// The number of elements.
     pub n: u64,
     /// The element type.
     pub element: Element,
-    /// Threads of a block.
+    /// The number of threads per block.
     pub threads: u32,
-    /// The sum and the reference.
+    /// The sum, and the reference that it was compared with.
     pub verdict: Verdict,
-    /// The run that gave it.
+    /// The run that gave the sum.
     pub run: Run,
-    /// The first wrong partial sum, if known.
+    /// The first wrong partial sum, if it is known.
     pub first: Option<WrongPartial>,
-    /// The state that a run leaves for the next one, if that is the cause.
+    /// A description of the state that a run leaves for the next one, if that state is the cause.
     pub leftover: Option<String>,
 }
 
 impl Mismatch {
-    /// Describes a wrong sum of a step on a problem.
+    /// Describes a step's wrong sum on a problem.
     pub fn of(
         step: &Step,
         problem: &Problem,
@@ -101,31 +101,31 @@ impl Mismatch {
 /// A partial sum that differs from the sum of its elements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WrongPartial {
-    /// The launch that wrote it, from 1.
+    /// The number of the launch that wrote it, counting from 1.
     pub launch: usize,
     /// Its index among the launch's partial sums.
     pub index: u64,
-    /// Whether it is the only sum of its block.
+    /// Whether the partial sum is the only one that its block computes.
     pub of_block: bool,
-    /// The first element that it holds.
+    /// The index of the first element that it holds.
     pub first: u64,
-    /// The last element that it holds.
+    /// The index of the last element that it holds.
     pub last: u64,
     /// The number of elements that it holds; they need not be contiguous.
     pub count: u64,
-    /// Its value, and the expected one.
+    /// The verdict, with the value and the expected value.
     pub verdict: Verdict,
-    /// Whether it was never written: it still has the value from before the run.
+    /// Whether it was never written, so that it still has the value from before the run.
     pub unwritten: bool,
 }
 
-/// Partial sums that one thread verifies at a time.
+/// The number of partial sums that a thread verifies at a time.
 const SUMS: usize = 64;
 
-/// Finds the first wrong partial sum, stage by stage. The elements of a stage are the input or the
+/// Finds the first wrong partial sum, stage by stage. The elements of a stage are the input, or the
 /// sums of the previous stage.
 ///
-/// `output` reads the sums of a stage, and `poison` is the value from before the run.
+/// `output` reads the sums of a stage, and `poison` is the value that memory had before the run.
 pub fn first_wrong<T: Scalar>(
     plan: &Plan,
     elements: Elements<'_, T>,
@@ -158,7 +158,7 @@ pub fn first_wrong<T: Scalar>(
     Ok(None)
 }
 
-/// The sum of the elements that a stage's sum holds.
+/// Returns the sum of the elements that a stage's sum holds.
 fn held<T: Scalar>(stage: &Stage, added: Elements<'_, T>, place: u64) -> Reference {
     let ranges = stage.holds.ranges(added.count(), place);
     ranges.fold(T::sum(&[]), |sum, range| sum.plus(added.sum(range)))
@@ -202,11 +202,14 @@ impl fmt::Display for Mismatch {
                 return write!(f, ", though its sums are right: {leftover}");
             }
             Run::Exact => {
+                f.write_str(
+                    " in its second run, though its first run looked right; the second run ",
+                )?;
                 f.write_str(match element {
-                    Element::I32 => ", though its first run looked right, on other integers",
-                    _ => ", though its first run looked right, on +1 and -1 at random, whose sums are exact,",
+                    Element::I32 => "adds other integers",
+                    _ => "adds random values of +1 and -1, whose sums are exact",
                 })?;
-                f.write_str(" over the memory that the first run left")?;
+                f.write_str(", over the memory that the first run left")?;
             }
             Run::Later(run) => write!(
                 f,
@@ -217,7 +220,7 @@ impl fmt::Display for Mismatch {
         if verdict.verified() {
             write!(f, ": {what} is off by {}, which rounding could explain, but ", about(*error))?;
         } else {
-            write!(f, ": {what} is {expected}, the kernel gave {sum}")?;
+            write!(f, ": {what} is {expected}, but the kernel gave {sum}")?;
             match (element, self.run) {
                 _ if error.is_nan() => {}
                 (Element::I32, _) | (_, Run::Exact) => write!(f, " (off by {})", about(*error))?,
@@ -270,7 +273,7 @@ impl fmt::Display for WrongPartial {
     }
 }
 
-/// A distance: exact if it is whole, else with three digits.
+/// Formats a distance: all digits if it is an integer, otherwise three digits.
 fn about(distance: f64) -> String {
     if distance.fract() == 0.0 && distance < 1e15 {
         return distance.to_string();
@@ -319,7 +322,8 @@ mod tests {
 
     #[test]
     fn the_bound_is_no_wider_than_rounding_is() {
-        // Three sums in a row of values whose magnitude is 4, each off by at most 2^-24.
+        // There are three consecutive additions of values whose magnitude is 4; each is off by at
+        // most 2^-24.
         let reference = Elements::drawn(&[1.0f32; 4]).total();
         let Verdict { bound, .. } = Verdict::of(4.0f32, &reference, 3);
         assert!((0.71e-6..0.72e-6).contains(&bound), "{bound}");
@@ -394,14 +398,14 @@ mod tests {
         let parts = "block 1 of launch 1, which adds the elements 64 to 127, gave 63 instead of 64 (off by 1)";
         assert_eq!(
             said(Element::F32, Run::First, wrong, None),
-            "v is wrong: the sum of 9 f32 in blocks of 64 is 2, the kernel gave 2.5 (off by 0.500, where its own rounding explains at most 2.5e-1)"
+            "v is wrong: the sum of 9 f32 in blocks of 64 is 2, but the kernel gave 2.5 (off by 0.500, where its own rounding explains at most 2.5e-1)"
         );
         for (element, run) in [(Element::I32, Run::First), (Element::F64, Run::Exact)] {
             let text = said(element, run, wrong, first);
             assert!(text.ends_with(&format!("gave 2.5 (off by 0.500); {parts}")), "{text}");
         }
         let text = said(Element::F32, Run::First, verdict(f64::NAN, f64::NAN, 0.25), None);
-        assert!(text.ends_with("is 2, the kernel gave NaN"), "{text}");
+        assert!(text.ends_with("is 2, but the kernel gave NaN"), "{text}");
         let text = said(Element::F32, Run::First, verdict(2.125, 0.125, 0.25), first);
         assert!(
             text.ends_with(&format!("is off by 0.125, which rounding could explain, but {parts}"))

@@ -16,18 +16,19 @@ use crate::{
     device::{Address, Device, Memory, host},
 };
 
-/// Bytes of device memory that timing rotates through, so that each sample finds its input outside
-/// of L2, which has 60 MB on an H200.
+/// The size of the device memory through which timing rotates, in bytes. It is so large that each
+/// sample finds its input outside L2, which has 60 MB on an H200.
 const ROTATION: u64 = 1 << 30;
 
-/// An input, ready for any number of steps.
+/// An input that is ready for any number of steps.
 #[derive(Debug)]
 pub struct Workload<T> {
     /// The elements.
     pub values: Vec<T>,
-    /// Their sum.
+    /// The sum of the elements.
     pub reference: Reference,
-    /// Seconds that the copy to the device took, on the host's clock; `None` in the interpreter.
+    /// The duration of the copy to the device in seconds, on the host's clock; `None` in the
+    /// interpreter.
     pub copy: Option<f64>,
     memory: Memory,
     offset: u64,
@@ -39,13 +40,13 @@ pub struct Workload<T> {
     exact_chunks: OnceCell<Vec<Reference>>,
 }
 
-/// A simulated fault of a kernel: at one index, the device has another number than the host. Tests
-/// check that the verdict finds it.
+/// A simulated fault in a kernel: at one index, the device has another number than the host. Tests
+/// check that the verdict detects the fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slip {
-    /// The element.
+    /// The index of the element.
     pub at: u64,
-    /// Whether it is added twice instead of left out.
+    /// Whether the element is added twice instead of being left out.
     pub twice: bool,
 }
 
@@ -53,13 +54,13 @@ pub struct Slip {
 const CHUNK: u64 = 1 << 24;
 
 impl<T: Scalar> Workload<T> {
-    /// Draws the elements, adds them up, and copies them to the device. A GPU gets as many copies
-    /// as its L2 cache requires.
+    /// Draws the elements, computes their sum, and copies them to the device. On a GPU, there are
+    /// as many copies as the size of its L2 cache requires.
     pub fn new(device: &Device, input: Input, n: u64, seed: u64) -> Result<Workload<T>> {
         Workload::shifted(device, input, n, seed, 0)
     }
 
-    /// Like [`new`](Workload::new), with `offset` elements before the first one, so that the
+    /// Like [`new`](Workload::new), but with `offset` other elements before the first, so that the
     /// address need not be a multiple of 16 bytes.
     pub fn shifted(
         device: &Device,
@@ -72,17 +73,17 @@ impl<T: Scalar> Workload<T> {
         place.hold(device, input.draw(n, seed)?, offset)
     }
 
-    /// Like [`new`](Workload::new), with existing elements, such as those of a file.
+    /// Like [`new`](Workload::new), but with existing elements, such as those from a file.
     pub fn of_values(device: &Device, values: Vec<T>) -> Result<Workload<T>> {
         Place::of::<T>(device, values.len() as u64, 0)?.hold(device, values, 0)
     }
 
-    /// The elements.
+    /// Returns the elements.
     pub fn elements(&self) -> Elements<'_, T> {
         Elements::drawn(&self.values).with(&self.chunks)
     }
 
-    /// As many exact elements as there are drawn ones.
+    /// Returns as many exact elements as there are drawn elements.
     pub fn exact(&self) -> Elements<'_, T> {
         let exact = Elements::exact(self.values.len() as u64);
         exact.with(self.exact_chunks.get_or_init(|| exact.chunks()))
@@ -105,13 +106,13 @@ impl<T: Scalar> Workload<T> {
         done
     }
 
-    /// Changes one element on the device, for all later runs.
+    /// Changes one element on the device for all later runs.
     pub fn inject(&self, device: &Device, slip: Slip) -> Result<()> {
         self.slip.set(Some(slip));
         self.put(device, self.elements())
     }
 
-    /// Copies elements to the first copy.
+    /// Writes elements to the first copy.
     fn put(&self, device: &Device, elements: Elements<'_, T>) -> Result<()> {
         let (n, size) = (elements.count(), T::ELEMENT.size());
         let mut values = room(n.min(CHUNK))?;
@@ -132,17 +133,17 @@ impl<T: Scalar> Workload<T> {
         Ok(())
     }
 
-    /// Bytes of all copies, which cold samples rotate through.
+    /// Returns the total size of all copies in bytes; cold samples rotate through them.
     pub fn pool(&self) -> u64 {
         self.stride * self.copies
     }
 
-    /// The address of the elements.
+    /// Returns the address of the elements.
     pub fn warm(&self) -> Address<'_> {
         self.memory.address().skip(self.offset)
     }
 
-    /// The address of the least recently used copy.
+    /// Returns the address of the least recently used copy.
     pub fn cold(&self) -> Address<'_> {
         let next = self.next.get();
         self.next.set((next + 1) % self.copies);
@@ -151,14 +152,14 @@ impl<T: Scalar> Workload<T> {
 }
 
 /// Returns the distance between copies in bytes, and the number of copies, if `free` bytes are
-/// free.
+/// available.
 fn pool(bytes: u64, free: u64) -> (u64, u64) {
     let stride = bytes.next_multiple_of(256).max(256);
-    // Half of the free memory stays free, for partial sums and other programs.
+    // Half of the free memory stays free, for partial sums and for other programs.
     (stride, (ROTATION.div_ceil(stride) + 1).min(free / 2 / stride).max(1))
 }
 
-/// The place of an input on a device.
+/// The memory for an input on a device.
 struct Place {
     what: String,
     bytes: u64,
@@ -189,7 +190,7 @@ impl Place {
         Ok(Place { what, bytes, stride, copies })
     }
 
-    /// Adds the elements up, and copies them to the device.
+    /// Computes the sum of the elements, and copies them to the device.
     fn hold<T: Scalar>(self, device: &Device, values: Vec<T>, offset: u64) -> Result<Workload<T>> {
         let Place { what, bytes, stride, copies } = self;
         let chunks = Elements::drawn(&values).chunks();
@@ -202,7 +203,8 @@ impl Place {
         // The interpreter is not timed, and a page of the book has no clock.
         let started = matches!(device, Device::Cuda(_)).then(Instant::now);
         let size = T::ELEMENT.size();
-        // Ones before the first element: a kernel that adds them is wrong.
+        // The memory before the first element is filled with ones, so that a kernel that adds them
+        // is wrong.
         device.write(&memory, 0, bytemuck::cast_slice(&vec![T::ONE; offset as usize]))?;
         device.write(&memory, offset * size, bytemuck::cast_slice(&values))?;
         let mut copy = None;
@@ -230,7 +232,7 @@ impl Place {
 
 #[cfg(test)]
 impl<T> Workload<T> {
-    /// Simulates several copies, as on a GPU; the interpreter has one.
+    /// Simulates several copies, as on a GPU; the interpreter has only one copy.
     pub(crate) fn in_copies(self, device: &Device, copies: u64) -> Workload<T> {
         let memory = device.alloc("copies", self.stride * copies).unwrap();
         Workload { copies, memory, ..self }
@@ -250,7 +252,7 @@ mod tests {
         device.read(&shifted.memory, bytemuck::cast_slice_mut(&mut found)).unwrap();
         assert_eq!(found[..2], [1.0, 1.0]);
         assert_eq!(found[2..], shifted.values);
-        // Exact elements replace the others, and only during the closure.
+        // Exact elements replace the others, but only while the closure runs.
         let exact: Vec<f32> = (0..33).map(f32::exact).collect();
         let during = shifted.while_exact(&device, || {
             let mut found = vec![0.0f32; 35];
@@ -315,7 +317,8 @@ mod tests {
         assert_eq!(pool(1 << 30, plenty), (1 << 30, 2));
         assert_eq!(pool((1 << 30) - 1, plenty), (1 << 30, 2));
         assert_eq!(pool(3 << 30, plenty), (3 << 30, 2));
-        // Half of 6 GiB has room for three copies, half of 3 GiB for one; there is always one.
+        // Half of 6 GiB has room for three copies, and half of 3 GiB for one; there is always at
+        // least one copy.
         assert_eq!(pool(1 << 28, 6 << 28), (1 << 28, 3));
         assert_eq!(pool(1 << 28, 3 << 28), (1 << 28, 1));
         assert_eq!(pool(1 << 28, 0), (1 << 28, 1));

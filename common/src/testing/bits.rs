@@ -18,7 +18,7 @@ use crate::{
 /// Sizes with one chunk, with a few chunks, and with an incomplete chunk.
 const SIZES: [u64; 4] = [1000, (1 << 14) + 1, 3 << 13, 77_777];
 
-/// Checks that a step's sums are bit-identical: in two orders of execution, in its smallest and
+/// Checks that a step's sums are bit-identical: in two orders of execution, with its smallest and
 /// largest blocks, on three grids, at two alignments, and on the GPU if there is one.
 pub fn same_bits(step: &Step) {
     let mut patterns = Patterns::new();
@@ -30,14 +30,14 @@ pub fn same_bits(step: &Step) {
         // The GPU must reproduce the interpreter's bits at the largest size too.
         let most = (1 << 24) + 13;
         patterns.insert(most, interpreted(step, most));
-        // Ten thousand runs: 5 block sizes, 2 offsets and 200 grids, at 5 sizes.
+        // There are ten thousand runs: 5 block sizes, 2 offsets and 200 grids, at 5 sizes.
         let grids: Vec<u32> = (1..=200).collect();
         bits(step, &device, &[&SIZES[..], &[most]].concat(), &blocks, &grids, &mut patterns);
     }
 }
 
-/// Like [`same_bits`] on the interpreter, in six orders of execution, with all blocks and twenty
-/// grids, and with the step's variants.
+/// Like [`same_bits`] in the interpreter, but in six orders of execution, with all block sizes and
+/// twenty grids, and with the step's variants.
 pub fn same_bits_sweep(step: &Step) {
     let mut patterns = Patterns::new();
     let blocks: Vec<Block> = blocks(step).collect();
@@ -63,8 +63,8 @@ fn orders(
     bits(step, &device, &SIZES, blocks, grids, patterns);
 }
 
-/// Like [`same_bits`], for one size on the multiprocessors of an H200, in one order, with every
-/// check: for code that needs long inputs, such as a ring that is refilled.
+/// Like [`same_bits`], but for one size on the multiprocessors of an H200, in one order and with
+/// every check. This is for code that needs long inputs, such as a ring that is refilled.
 pub fn same_bits_at(step: &Step, n: u64, schedule: simt::Schedule) {
     let checks = Some(Check::ALL.to_vec());
     let device = interpreter(&Settings { schedule, checks, ..Settings::default() });
@@ -72,8 +72,8 @@ pub fn same_bits_at(step: &Step, n: u64, schedule: simt::Schedule) {
     bits(step, &device, &[n], &blocks, &[132], &mut Patterns::new());
 }
 
-/// Returns the interpreter's sum of the elements that [`bits`] adds: one run without checks, in
-/// blocks of the first size.
+/// Returns the interpreter's sum of the elements that [`bits`] adds, from one run without checks,
+/// in blocks of the first size.
 fn interpreted(step: &Step, n: u64) -> f64 {
     let device = interpreter(&Settings::default());
     let text = ptx::of(&step.kernel, Element::F32, None).expect("the committed PTX");
@@ -93,11 +93,11 @@ fn interpreted(step: &Step, n: u64) -> f64 {
         .as_f64()
 }
 
-/// The first sum of each size.
+/// The first sum for each size.
 type Patterns = BTreeMap<u64, f64>;
 
 /// Collects the bits of sums on `sms` multiprocessors, for each size, block size and offset. All
-/// sums of a size must have the same bits, on every device.
+/// sums for a size must have the same bits, on every device.
 fn bits(
     step: &Step,
     device: &Device,
@@ -127,7 +127,7 @@ fn bits(
                     }
                     last = Some(plan.clone());
                     let job = Job::with_program(device, step, &program, problem).unwrap();
-                    // On few multiprocessors a block has many chunks.
+                    // If there are few multiprocessors, a block has many chunks.
                     let watched = match device {
                         Device::Simt(simt) if sms <= 2 || sizes.len() == 1 => Some(simt),
                         _ => None,
@@ -136,7 +136,7 @@ fn bits(
                         simt.watch(n);
                     }
                     let sum = job.verify(&workload).and_then(Checked::into_verified);
-                    // The next run finds the state that this one leaves.
+                    // The next run finds the state that this run leaves.
                     job.launch(&job.calls(workload.warm()).unwrap()).unwrap();
                     job.verify_last(&workload).and_then(Checked::into_verified).unwrap();
                     assert!(job.state_is_reset().unwrap(), "{} leaves state behind", step.name);

@@ -1,7 +1,7 @@
-//! Tests that the verdict finds one lost or duplicated element at a random index.
+//! Tests that the verdict detects one lost or duplicated element at a random index.
 //!
-//! Each step is tried a few times, on small inputs. For a thousand tries over all steps, in the
-//! interpreter or on a GPU with larger inputs:
+//! Each step is tried a few times, on small inputs. The following commands make a thousand tries
+//! over all steps, in the interpreter or, with larger inputs, on a GPU:
 //!
 //! ```text
 //! DROP_TRIES=77 DROP_MOST=2^22 cargo test -p steps fault
@@ -26,7 +26,7 @@ use crate::{
 /// The default number of tries.
 const TRIES: u64 = 6;
 
-/// The number of elements of the interpreter's largest input: larger ones would take hours.
+/// The number of elements in the interpreter's largest input; larger inputs would take hours.
 const INTERPRETED: u64 = 1 << 22;
 
 /// The largest input that is quick to draw, in elements.
@@ -34,7 +34,7 @@ const QUICK: u64 = 1 << 24;
 /// One in this many tries may use a larger input, which takes seconds to draw.
 const SLOW: u64 = 30;
 
-/// Tests the verdict on a step with faults at random indices.
+/// Tests the verdict on a step that has faults at random indices.
 ///
 /// # Panics
 /// Panics if a sum with a fault was verified, or if the inputs need a GPU and there is none.
@@ -103,7 +103,7 @@ fn one<T: Scalar>(step: &Step, device: &Device, n: u64, block: Block, input: Inp
     assert_eq!(verify(), None, "{what}: without the fault");
     workload.inject(device, slip).expect("a fault");
     let wrong = verify().unwrap_or_else(|| panic!("{what} is verified"));
-    // The partial sum that is named holds the element.
+    // The partial sum that the message names holds the element.
     if let Some(first) = wrong.first.filter(|first| first.launch == 1) {
         assert!((first.first..=first.last).contains(&slip.at), "{what}: {wrong}");
     }

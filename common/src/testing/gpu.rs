@@ -1,4 +1,4 @@
-//! The devices of a test.
+//! The devices on which tests run.
 
 use crate::{
     Element, Error, Step,
@@ -6,12 +6,12 @@ use crate::{
     ptx,
 };
 
-/// The interpreter.
+/// Opens the interpreter.
 pub(super) fn interpreter(settings: &Settings) -> Device {
     Device::open(Choice::Simt, settings).expect("the interpreter needs nothing")
 }
 
-/// Opens the first GPU, if there is one that supports the step; else prints a line.
+/// Opens the first GPU if there is one and it supports the step; otherwise prints a line.
 pub(super) fn gpu(step: &Step) -> Option<Device> {
     let required = std::env::var("REDUCE_REQUIRE_GPU").is_ok_and(|value| !value.is_empty());
     match Device::open(Choice::Cuda(0), &Settings::default()) {

@@ -1,4 +1,4 @@
-//! Tests steps on other GPUs than an H200: older, smaller, with one multiprocessor.
+//! Tests steps on GPUs that differ from an H200: older, smaller, or with only one multiprocessor.
 
 use super::gpu::interpreter;
 use crate::{
@@ -10,15 +10,15 @@ use crate::{
 };
 
 /// Simulated GPUs: with fewer threads and less shared memory, without clusters or with smaller
-/// ones, with many multiprocessors and with one.
+/// ones, with many multiprocessors and with only one.
 pub(super) const GPUS: [&str; 6] =
     ["sm_86:28", "sm_90:1", "sm_70:80", "sm_120:170", "sm_70:1", "sm_120:1"];
 
-/// Sizes of nothing, of a few blocks, and of many.
+/// Sizes with no elements, with a few blocks, and with many blocks.
 const SIZES: [u64; 3] = [0, 1025, (1 << 16) + 13];
 
-/// Verifies a step's sums on GPUs of other sizes: each is correct without a finding, or refused
-/// because of a limit of the GPU.
+/// Verifies a step's sums on GPUs of other sizes. Each sum is correct and has no finding, or the
+/// step is refused because of a limit of the GPU.
 pub(super) fn gpus(step: &Step, names: &[&str]) {
     let text = ptx::of(&step.kernel, Element::F32, None).expect("the committed PTX");
     let mut refused = 0;
@@ -44,6 +44,6 @@ pub(super) fn gpus(step: &Step, names: &[&str]) {
             }
         }
     }
-    // A step for the newest architectures runs on half of these.
+    // A step for the newest architectures runs on half of these GPUs.
     assert!(refused <= SIZES.len() * names.len() / 2, "{}: {refused} refused", step.name);
 }

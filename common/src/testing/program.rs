@@ -9,26 +9,26 @@ use std::{
 
 use crate::{Element, Step, plan::Block};
 
-/// The largest number of blocks of a grid.
+/// The maximum number of blocks in a grid.
 const GRID: u64 = (1 << 31) - 1;
 
-/// A program that runs a step: its path, and the step, whose name a program of several steps is
-/// given.
+/// A program that runs a step: the path of the program, and the step. A program that runs several
+/// steps is given the name of the step.
 #[derive(Clone, Copy)]
 struct Program<'a> {
     path: &'a str,
     step: &'a str,
 }
 
-/// Tests the program of a step with bad input, edited kernels, and closed output. The program gets
-/// the step's name by [`STEP`].
+/// Tests the program of a step with bad input, edited kernels, and closed output. The program
+/// receives the step's name in the variable [`STEP`].
 pub fn program(step: &Step, path: &str) {
     let program = Program { path, step: step.name };
     let folder = Folder::new(step.name);
     let empty = folder.write("empty.ptx", "");
     let text = folder.write("text.ptx", "this is no PTX");
     let whole = step.kernel.ptx(Element::F32);
-    // Cut in the last entry point, so that all entry points have a name.
+    // The PTX is cut in the last entry point, so that all entry points have a name.
     let entry = whole.rfind(".visible .entry").expect("an entry point");
     let cut = folder.write("cut.ptx", &whole[..entry + 500]);
     for (args, sentences) in [
@@ -41,7 +41,7 @@ pub fn program(step: &Step, path: &str) {
         ("--n 2^99", &["does not fit 64 bits"]),
         ("--n -1", &["it is negative"]),
         ("--n abc", &["it is not a number"]),
-        ("--input one-hot:5 --n 5", &["beyond the last of 5"]),
+        ("--input one-hot:5 --n 5", &["does not exist, because `--n` is 5"]),
         ("--input zeros", &["`zeros` is not an input"]),
         ("--device gpu", &["`gpu` is not a device"]),
         ("--device cuda:7", &["device simt", "`cuda:7` does not exist"]),
@@ -71,7 +71,7 @@ pub fn program(step: &Step, path: &str) {
     closed(program);
 }
 
-/// A device that never ends and a pipe without a writer are neither read nor waited for.
+/// A device that never ends and a pipe that has no writer are refused before anything is read.
 #[cfg(unix)]
 fn devices(program: Program<'_>, folder: &Folder) {
     let pipe = folder.0.join("pipe.cu");
@@ -86,7 +86,7 @@ fn devices(program: Program<'_>, folder: &Folder) {
 #[cfg(not(unix))]
 fn devices(_: Program<'_>, _: &Folder) {}
 
-/// The interpreter refuses flags that need a GPU, once the sum is verified.
+/// The interpreter refuses flags that need a GPU, but only after the sum is verified.
 fn asks_a_gpu(program: Program<'_>) {
     let file = std::env::temp_dir().join(format!("trace-{}.json", std::process::id()));
     let traced = format!("--profile={}", file.display());
@@ -122,7 +122,7 @@ fn grids(step: &Step, program: Program<'_>) {
     }
 }
 
-/// Returns the blocks of the first launch, from the table of `--explain`.
+/// Returns the number of blocks in the first launch, from the table that `--explain` prints.
 fn first_grid(text: &str) -> u64 {
     let mut rows = text.lines().filter(|line| line.starts_with("| reduce"));
     let blocks =
@@ -133,7 +133,8 @@ fn first_grid(text: &str) -> u64 {
 
 /// Tests that a changed kernel is compiled on the fly and verified.
 fn edited(step: &Step, program: Program<'_>, folder: &Folder) {
-    // In a step that adds vectors, add 1 to each vector; in one that bins elements, to each element.
+    // In a step that adds vectors, the change adds 1 to each vector; in a step that bins elements,
+    // to each element.
     let source = step.kernel.source;
     let changes = [
         (".data[e] += ", ".data[e] += 1 + "),
@@ -159,7 +160,8 @@ fn edited(step: &Step, program: Program<'_>, folder: &Folder) {
     let line = step.kernel.source.lines().count() + 2;
     let lines = [format!("broken.cu({line})"), format!("broken.cu:{line}:")]; // NVRTC's, clang's.
     refuses(program, &broken, 2, &lines.each_ref().map(String::as_str));
-    // A name that has to be quoted, in a checkout with the other line endings, saved with a byte order mark.
+    // The file name has to be quoted, and the file has the other line endings and a byte order
+    // mark.
     let text = format!("\u{feff}{}\n// A line more.\n", step.kernel.source).replace('\n', "\r\n");
     let named = folder.write("Größe und Maß.cu", &text);
     let output = command(program).args(["--n", "1000", "--kernel", &named]).output();
@@ -179,11 +181,11 @@ fn closed(program: Program<'_>) {
     ends(&output, "with standard output closed", 0);
 }
 
-/// The variable that names the step, for a program of all steps.
+/// The variable that names the step, for a program with all steps.
 pub const STEP: &str = "REDUCE_STEP";
 
-/// A program of another architecture is started by this emulator, as cargo starts the test itself:
-/// `qemu-aarch64 -L /usr/aarch64-linux-gnu`.
+/// Returns the command that starts a program. A program for another architecture is started by an
+/// emulator, as cargo starts the test itself: `qemu-aarch64 -L /usr/aarch64-linux-gnu`.
 fn command(program: Program<'_>) -> Command {
     let runner = std::env::var("REDUCE_RUNNER").unwrap_or_default();
     let mut words = runner.split_whitespace().chain([program.path]);
@@ -192,7 +194,8 @@ fn command(program: Program<'_>) -> Command {
     command
 }
 
-/// Tests that the program ends with this exit code, and one of these sentences on standard error.
+/// Tests that the program ends with this exit code, and prints one of these sentences to standard
+/// error.
 fn refuses(program: Program<'_>, args: &str, code: i32, sentences: &[&str]) {
     let said = ends(&run(program, args), args, code);
     let found = sentences.iter().any(|sentence| !sentence.is_empty() && said.contains(sentence));
@@ -216,7 +219,7 @@ fn ends(output: &Output, args: &str, code: i32) -> String {
     unwrapped(&said)
 }
 
-/// A message in one line, as it was before it was wrapped.
+/// Returns a message in one line, as it was before it was wrapped.
 pub fn unwrapped(said: &str) -> String {
     said.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -225,7 +228,7 @@ fn run(program: Program<'_>, args: &str) -> Output {
     command(program).args(args.split(' ')).output().expect("the program starts")
 }
 
-/// A folder for this test; removed when dropped.
+/// A folder for this test, which is removed when dropped.
 struct Folder(PathBuf);
 
 impl Folder {

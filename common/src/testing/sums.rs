@@ -13,29 +13,29 @@ use crate::{
     sum::{Input, Scalar, Workload},
 };
 
-/// Sizes where kernels fail: zero, one, and both sides of a warp, a block and a tile.
+/// Sizes at which kernels often fail: zero, one, and both sides of a warp, a block and a tile.
 pub const AWKWARD: [u64; 16] =
     [0, 1, 31, 32, 33, 63, 64, 65, 255, 256, 257, 1000, 1023, 1025, (1 << 16) + 13, (1 << 20) + 13];
 
-/// The largest size of a test on the interpreter.
+/// The largest size that a test in the interpreter adds.
 const INTERPRETED: u64 = 1 << 17;
 
-/// The checks of larger sizes take long.
+/// The size above which checks take long.
 const LONG: u64 = 1 << 13;
 
-/// Sizes for slower orders of execution: less than a warp, a block, many blocks.
+/// Sizes for slower orders of execution: less than a warp, a few blocks, and many blocks.
 const FEW: [u64; 3] = [31, 1025, (1 << 14) + 13];
 
-/// An input, and how many elements are left out before it: random signs or a single one at the end,
-/// aligned or unaligned.
+/// An input, and the number of elements that are left out before it. The input has random signs, or
+/// a single one at the end; it is aligned or unaligned.
 type Slice = (fn(u64) -> Input, u64);
 const SIGNED: fn(u64) -> Input = |_| Input::Signed;
 const LAST: fn(u64) -> Input = |n| Input::OneHot(n.saturating_sub(1));
 const SLICES: [Slice; 4] = [(SIGNED, 0), (SIGNED, 1), (LAST, 0), (LAST, 3)];
 
-/// Checks a step's plans against its PTX, and verifies its sums: awkward sizes in all types and two
-/// orders of execution, in its smallest and largest blocks, on another GPU, and on the real GPU if
-/// there is one. Its variants are tested with few sizes.
+/// Checks a step's plans against its PTX, and verifies its sums: at awkward sizes in all types and
+/// two orders of execution, with its smallest and largest blocks, on another simulated GPU, and on
+/// the real GPU if there is one. The step's variants are tested at a few sizes.
 pub fn check(step: &Step) {
     plans(step);
     let interpreted: Vec<u64> = AWKWARD.into_iter().filter(|&n| n < INTERPRETED).collect();
@@ -52,8 +52,8 @@ pub fn check(step: &Step) {
     }
 }
 
-/// Like [`check`], with all blocks, four orders of execution and six GPUs; variants are tested like
-/// steps.
+/// Like [`check`], but with all block sizes, four orders of execution and six GPUs; variants are
+/// tested like steps.
 pub fn sweep(step: &Step) {
     let interpreted: Vec<u64> = AWKWARD.into_iter().filter(|&n| n < INTERPRETED).collect();
     sums(step, &interpreter(&Settings::default()), &interpreted, Extent::All);
@@ -75,13 +75,13 @@ fn on_the_gpu(step: &Step) {
     }
 }
 
-/// The block sizes and alignments to try for each size.
+/// The block sizes and alignments that are tried at each size.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Extent {
-    /// The smallest blocks with two of the inputs, and the largest with the two others; one each
-    /// for sizes that take long.
+    /// The smallest blocks with two of the inputs, and the largest blocks with the two others.
+    /// Sizes that take long have one input each.
     Ends,
-    /// All blocks with all inputs.
+    /// All block sizes with all inputs.
     All,
 }
 
@@ -105,13 +105,13 @@ impl Extent {
     }
 }
 
-/// The block sizes that a step supports.
+/// Returns the block sizes that a step supports.
 pub(super) fn blocks(step: &Step) -> impl Iterator<Item = Block> {
     Block::ALL.into_iter().filter(|&block| step.check_block(block).is_ok())
 }
 
-/// Tests that the PTX has the entry point of every launch of a plan, with as many parameters as
-/// arguments, and that each launch adds all partial sums of the previous one.
+/// Tests that the PTX has the entry point for every launch in a plan, with as many parameters as
+/// there are arguments, and that each launch adds all partial sums of the previous one.
 fn plans(step: &Step) {
     assert!(blocks(step).count() > 0, "{} takes a block size", step.name);
     for element in Element::ALL {
@@ -153,12 +153,12 @@ fn plans(step: &Step) {
     }
 }
 
-/// Tests that the sums of a stage hold all of its elements, and that no sum is empty.
+/// Tests that a stage's sums hold all of its elements, and that no sum is empty.
 fn holds_all(step: &Step, holds: &Holds, n: u64) {
     let held = |index| holds.ranges(n, index).map(|range| range.end - range.start).sum::<u64>();
     let (name, count) = (step.name, holds.count());
-    // The last matrix may be incomplete, so a sum of its part may have no element; no part may be
-    // empty.
+    // The last matrix may be incomplete, so a sum of its part may have no element; but no part may
+    // be empty.
     let last = match *holds {
         Holds::Matrices { tile, count, .. } => {
             (count - 1).saturating_mul(tile) < n.div_ceil(Holds::ENTRIES)
@@ -184,7 +184,7 @@ fn of_type<T: Scalar>(step: &Step, device: &Device, n: u64, extent: Extent) -> R
     let mut tried: Vec<(Plan, u64, Input)> = Vec::new();
     for (block, (input, offset)) in extent.cases(step, n) {
         let (plan, input) = ((step.plan)(&device.problem(n, block, T::ELEMENT)), input(n));
-        // A step may have a fixed block size; an empty input has no last element.
+        // A step may have a fixed block size, and an empty input has no last element.
         if (n == 0 && input != Input::Signed) || tried.contains(&(plan.clone(), offset, input)) {
             continue;
         }
@@ -202,7 +202,7 @@ fn of_type<T: Scalar>(step: &Step, device: &Device, n: u64, extent: Extent) -> R
         if let Some(finding) = outcome.observed.iter().find_map(|seen| seen.findings.first()) {
             panic!("{} on {n} {}: {finding}", step.name, T::ELEMENT);
         }
-        // The next run finds the state that this one leaves.
+        // The next run finds the state that this run leaves.
         let kept = |kind: &Scratch| !matches!(kind, Scratch::Partials(_));
         if outcome.plan.scratch.iter().any(kept) {
             let job = Job::load(device, step, &text, device.problem(n, block, T::ELEMENT))?;

@@ -1,9 +1,9 @@
-//! A fake CUPTI without a GPU, which fails on demand: tests load it instead of NVIDIA's.
+//! A fake CUPTI that needs no GPU and fails on demand. Tests load it instead of NVIDIA's library.
 //!
-//! It writes to the offsets that the C compiler finds in NVIDIA's headers, and refuses structures
-//! of other sizes, so it checks `structs.rs` and `records.rs` against them. Its settings, given by
-//! `fake_says` or the variable `FAKE_CUPTI`, have the form `cuptiRangeProfilerStart=35 nan=3`:
-//! results of functions, and figures by name.
+//! The library writes at the offsets that the C compiler finds in NVIDIA's headers, and refuses
+//! structures of other sizes, so it checks `structs.rs` and `records.rs` against the headers. Its
+//! settings come from `fake_says` or the variable `FAKE_CUPTI`. They have the form
+//! `cuptiRangeProfilerStart=35 nan=3`, which gives the results of functions, and figures by name.
 #![expect(unsafe_code, reason = "a C library, in Rust")]
 
 use std::{
@@ -22,7 +22,7 @@ static CALLBACKS: Mutex<Option<(Request, Complete)>> = Mutex::new(None);
 type Request = extern "C" fn(*mut *mut u8, *mut usize, *mut usize);
 type Complete = extern "C" fn(*mut c_void, u32, *mut u8, usize, usize);
 
-/// A figure that the test has set; `None` if it has not.
+/// Returns a figure that the test has set; `None` if the test has not set it.
 fn said(name: &str) -> Option<u32> {
     let said = SAID.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let said = said.or_else(|| std::env::var("FAKE_CUPTI").ok())?;
@@ -41,13 +41,13 @@ pub unsafe extern "C" fn fake_says(text: *const c_char) {
     *SAID.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
 }
 
-/// The number of objects that were opened but not closed.
+/// Returns the number of objects that were opened but not closed.
 #[unsafe(no_mangle)]
 pub extern "C" fn fake_open() -> i32 {
     OPEN.load(Relaxed)
 }
 
-/// A structure of the caller.
+/// An argument structure that belongs to the caller.
 struct Params(*mut u8);
 
 impl Params {
@@ -62,13 +62,14 @@ impl Params {
     }
 }
 
-/// Defines functions that accept a structure, from its size and their effect.
+/// Defines functions that accept a structure. Each is given by the size of the structure and the
+/// effect of the call.
 macro_rules! functions {
     ($($name:ident $size:literal $work:expr;)*) => {$(
-        /// NVIDIA's function of this name.
+        /// A replacement for NVIDIA's function with this name.
         ///
         /// # Safety
-        /// The caller must meet the conditions of NVIDIA's header.
+        /// The caller must meet the conditions in NVIDIA's header.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(params: *mut u8) -> u32 {
             let params = Params(params);
@@ -236,7 +237,8 @@ pub extern "C" fn cuptiActivityDisable(_: u32) -> u32 {
     0
 }
 
-/// Sizes of the records that this fake writes, by kind; NVIDIA's differ by version.
+/// The sizes of the records that this fake writes, by kind. The sizes of NVIDIA's records differ
+/// between versions.
 const SIZES: [(u32, usize); 5] = [(1, 96), (2, 80), (3, 208), (4, 40), (8, 64)];
 
 /// Passes a buffer of records to the callback, from another thread.
@@ -280,10 +282,10 @@ pub extern "C" fn cuptiActivityFlushAll(_: u32) -> u32 {
     }
 }
 
-/// Returns the next record of a buffer.
+/// Returns the next record in a buffer.
 ///
 /// # Safety
-/// The caller must meet the conditions of NVIDIA's header.
+/// The caller must meet the conditions in NVIDIA's header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuptiActivityGetNextRecord(
     buffer: *mut u8,

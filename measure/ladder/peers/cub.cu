@@ -1,5 +1,5 @@
-// The same sum by CUB and Thrust, behind a C ABI that `ladder measure` loads at run time. `cargo x peers`
-// compiles it. This file contains no code of CUB: its headers come with the toolkit or from PyPI.
+// Computes the same sums with CUB and Thrust, behind a C ABI that `ladder measure` loads at run time. `cargo x
+// peers` compiles it. This file contains no code from CUB, whose headers come with the toolkit or from PyPI.
 #include <cub/device/device_reduce.cuh>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <type_traits>
 
-// CCCL before 3.2 has no environments: only the default sum is available.
+// CCCL before 3.2 has no environments, so only the default sum is available.
 #if CCCL_VERSION >= 3002000
 #define HAS_DETERMINISM 1
 #include <cuda/execution>
@@ -22,7 +22,7 @@ struct Call {
     unsigned long long n;      // elements
     void* out;                 // one element on the device
     void* host_out;            // one element on the host, for functions that return their sum there
-    void* scratch;             // null: only query the size
+    void* scratch;             // null to query only the size
     size_t* scratch_bytes;
     cudaStream_t stream;
 };
@@ -57,7 +57,7 @@ cudaError_t cub_default(int operation, const T* in, const Call& c)
 template <class T, class Determinism>
 cudaError_t cub_with(const T* in, const Call& c, Determinism determinism)
 {
-    *c.scratch_bytes = 0;  // CUB allocates it from the stream's pool
+    *c.scratch_bytes = 0;  // CUB allocates scratch memory from the stream's pool
     if (c.scratch == nullptr) return cudaSuccess;
     auto env = cuda::std::execution::env{cuda::stream_ref{c.stream}, cuda::execution::require(determinism)};
     return cub::DeviceReduce::Sum(in, static_cast<T*>(c.out), static_cast<long long>(c.n), env);
@@ -69,11 +69,11 @@ cudaError_t cub_atomic(const T* in, const Call& c)
     return cub_with(in, c, cuda::execution::determinism::not_guaranteed);
 }
 
-// Wrong for floats in CCCL 3.5.0 once a thread adds 512 elements (2^30 on an H200). A thread renormalises
-// its accumulator after every 512 elements, and passes it to the block's reduction together with the
-// elements since: two bins that are nearly full then overflow their exponent when they are added. CUB's
-// accumulator and both kernels, ported to a CPU, give the same wrong bits (552107264 for 2^30 elements of
-// seed 42, 9 blocks of 224 threads per SM), and the right sum with a renorm() after the thread's loop.
+// This sum is wrong for floats in CCCL 3.5.0 once a thread adds 512 elements (2^30 on an H200). A thread renormalizes
+// its accumulator after every 512 elements, and passes it to the block's reduction together with the elements since
+// then. Two bins that are nearly full overflow their exponent when they are added. CUB's accumulator and both
+// kernels, ported to a CPU, give the same wrong bits (552107264 for 2^30 elements drawn with the seed 42, in 9 blocks
+// of 224 threads per SM), and the right sum if a renorm() follows the thread's loop.
 template <class T>
 cudaError_t cub_gpu_to_gpu(const T* in, const Call& c)
 {
@@ -90,7 +90,7 @@ cudaError_t thrust_reduce(const T* in, const Call& c)
     return cudaSuccess;
 }
 
-// The default supports all types and operations; the others are measured for sums only.
+// The default supports all types and operations; the others are measured only for sums.
 template <class T>
 int of_type(int peer, int operation, const void* input, const Call& c)
 {
@@ -111,7 +111,7 @@ int of_type(int peer, int operation, const void* input, const Call& c)
 
 }  // namespace
 
-// The layout of the functions below; a program with another layout rejects this library.
+// The version of the layout of the functions below. A program with another version refuses this library.
 extern "C" int peers_abi() { return 2; }
 
 extern "C" const char* peers_version()
@@ -129,11 +129,11 @@ extern "C" const char* peers_name(int peer)
     return peer >= 0 && peer < 4 ? names[peer] : nullptr;
 }
 
-// Whether the call returns only once the sum is on the host: such a call must not be GPU-gated.
+// Whether the call returns only once the sum is on the host. Such a call must not be GPU-gated.
 extern "C" int peers_waits(int peer) { return peer == 3; }
 
-// Reduces n elements: operation 0 sum, 1 minimum, 2 maximum; type 0 float, 1 int, 2 double,
-// 3 unsigned, 4 and 5 the 64-bit integers, 6 half, 7 bfloat16. Sums of halves are floats.
+// Reduces n elements. The operation is 0 for sum, 1 for minimum, 2 for maximum. The type is 0 for float, 1 for int,
+// 2 for double, 3 for unsigned, 4 and 5 for the 64-bit integers, 6 for half, 7 for bfloat16. Sums of halves are floats.
 // Returns a cudaError_t.
 extern "C" int peers_reduce(int peer, int operation, int type, const void* in, unsigned long long n,
                             void* out, void* host_out, void* scratch, size_t* scratch_bytes, void* stream)
@@ -151,7 +151,7 @@ extern "C" int peers_reduce(int peer, int operation, int type, const void* in, u
         case 7: return of_type<__nv_bfloat16>(peer, operation, in, call);
         }
         return cudaErrorInvalidValue;
-    } catch (...) {  // Thrust throws, but a C caller cannot catch
+    } catch (...) {  // Thrust throws, but a C caller cannot catch exceptions
         cudaError_t error = cudaGetLastError();
         return error == cudaSuccess ? cudaErrorUnknown : error;
     }

@@ -1,10 +1,10 @@
-// What does the time of an exact sum depend on? The kernels of the step v13, its variants, and two others, on
-// 2^28 floats of several kinds.
+// What determines the time of an exact sum? This program times the kernels of step v13, its variants, and two other
+// kernels, on 2^28 floats of several kinds.
 //
 //     nvcc -std=c++17 -O3 -arch=native -I ../../../steps/v13-exact-sum/src exact_sum.cu && ./a.out
 //
-// Every sum but the plain one is compared with integers, bit by bit. Times are medians, with quartiles, of runs
-// whose input is outside L2; the kernels take turns.
+// Every sum except the plain one is compared with integers, bit by bit. The times are medians, with quartiles, over
+// runs whose input is outside L2. The kernels take turns.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -37,7 +37,7 @@ typedef unsigned long long Word;
         return 1; \
     }
 
-// Adds a double to words of 64 bits with 32 bits of the sum each, in units of 2^-150.
+// Adds a double to words of 64 bits, each of which holds 32 bits of the sum, in units of 2^-150.
 __device__ void put(Word* words, double x)
 {
     if (x == 0) return;
@@ -51,7 +51,7 @@ __device__ void put(Word* words, double x)
     }
 }
 
-// The loop of v11, and floats that are rounded.
+// The loop of v11, which adds floats with rounding.
 __global__ void __launch_bounds__(512, 2) plain(
     const float* in, float* out, Word n, Word size, unsigned int chunks, Word*, unsigned int*)
 {
@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(512, 2) plain(
     if (threadIdx.x % 32 == 0) atomicAdd(out, sum);
 }
 
-// Registers, emptied into integers of the block when an addition is not exact: variant A of the chapter.
+// Adds in registers, which are emptied into the block's integers if an addition is not exact: variant A.
 __global__ void __launch_bounds__(512, 2) emptied(
     const float* in, float*, Word n, Word size, unsigned int chunks, Word* digits, unsigned int*)
 {
@@ -135,7 +135,7 @@ __global__ void fill(float* out, Word n, int kind)
     }
 }
 
-// The nearest float: 64 bits, the last of which stands for all below it, are rounded once.
+// Returns the nearest float. 64 bits, the last of which stands for all bits below it, are rounded once.
 float nearest(std::vector<Word> words)
 {
     long long carry = 0;

@@ -1,9 +1,9 @@
-// Is CUB's gpu_to_gpu sum correct on this GPU? A standalone program, without code of this project.
+// Is CUB's gpu_to_gpu sum correct on this GPU? This is a standalone program, without code from this project.
 //
 //     nvcc -std=c++17 -O3 -arch=native -I <cccl 3.2 or later> gpu_to_gpu.cu && ./a.out
 //
-// The numbers are k / 2^24 with a pseudorandom 24-bit k, from 0 to 1, and then (k - 2^23) / 2^23, from
-// -1 to 1: every one is a float, and their exact sum is a sum of integers.
+// The numbers are k / 2^24 with a pseudorandom 24-bit k, which lie between 0 and 1, and then (k - 2^23) / 2^23, which
+// lie between -1 and 1. Every number is a float, and the exact sum is a sum of integers.
 #include <cub/device/device_reduce.cuh>
 #include <cuda/execution>
 #include <thrust/device_vector.h>

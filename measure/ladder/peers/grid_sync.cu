@@ -1,9 +1,9 @@
-// What does a barrier of the whole grid cost? A standalone program, without code of this project.
+// What does a barrier across the whole grid cost? This is a standalone program, without code from this project.
 //
 //     nvcc -std=c++17 -O3 -arch=native grid_sync.cu && ./a.out
 //
-// The kernels only wait: by grid.sync() of cooperative groups, in a cooperative launch, or by a hand-written
-// barrier, which is an atomic counter that all blocks poll. There are 0, 1, 2, 4 and 8 barriers, so that
+// The kernels only wait, either with grid.sync() from cooperative groups, in a cooperative launch, or with a
+// hand-written barrier, which is an atomic counter that all blocks poll. There are 0, 1, 2, 4 and 8 barriers, so that the
 // differences exclude the launch. The grid has four blocks of 256 threads on each multiprocessor.
 #include <cooperative_groups.h>
 
@@ -24,7 +24,7 @@ __global__ void by_groups(unsigned int*, int barriers)
     for (int i = 0; i < barriers; i++) cooperative_groups::this_grid().sync();
 }
 
-// The last block to arrive wraps the counter to 0 and starts the next round. All blocks poll its number.
+// The last block to arrive wraps the counter to 0 and starts the next round. All blocks poll the number of the round.
 __global__ void by_hand(unsigned int* counter, int barriers)
 {
     volatile unsigned int* round = counter + 1;
@@ -60,7 +60,7 @@ int main()
             std::vector<float> times;
             for (int run = 0; run < Runs; run++) {
                 CHECK(cudaEventRecord(begin));
-                // Both are cooperative launches, so that launches cost the same.
+                // Both kernels are launched cooperatively, so that the launches cost the same.
                 CHECK(cudaLaunchCooperativeKernel(kernel, dim3(blocks), dim3(Threads), args, 0, 0));
                 CHECK(cudaEventRecord(end));
                 CHECK(cudaEventSynchronize(end));

@@ -1,12 +1,12 @@
-// How long does a load take, idle and under load? A standalone program, without code of this project.
+// How long does a load take, idle and under load? This is a standalone program, without code from this project.
 //
 //     nvcc -std=c++17 -O3 -arch=native latency.cu && ./a.out
 //
-// One thread of block 0 follows a chain of addresses through a gigabyte, so that each load waits for the
-// previous one, and times the chain with its SM's clock. Every other block loads vectors of 16 bytes, with
-// `flight` of them in flight in each thread, until the chain has ended, and counts them. A line of output has
-// the bytes in flight per SM, the total throughput, and the latency of the chain: the median and range
-// of nine trials.
+// One thread in block 0 follows a chain of addresses through a gigabyte, so that each load waits for the previous
+// load, and times the chain with its SM's clock. Every other block loads vectors of 16 bytes, with `flight` vectors
+// in flight in each thread, until the chain has ended, and counts them. A line of the output has the bytes in
+// flight per SM, the total throughput, and the latency of the chain, as the median and the range
+// over nine trials.
 #include <algorithm>
 #include <cstdio>
 #include <numeric>
@@ -109,9 +109,9 @@ int main()
 {
     cudaDeviceProp gpu;
     CHECK(cudaGetDeviceProperties(&gpu, 0));
-    const unsigned int lines = 1u << 23; // of 128 bytes: a gigabyte
+    const unsigned int lines = 1u << 23; // of 128 bytes each: a gigabyte
     const unsigned long long vectors = 1ull << 28; // four gigabytes
-    // One cycle through all lines, in random order.
+    // The chain is one cycle through all lines, in random order.
     std::vector<unsigned int> order(lines), chain((size_t)lines * 32);
     std::iota(order.begin(), order.end(), 0);
     std::shuffle(order.begin() + 1, order.end(), std::mt19937(1));
@@ -125,7 +125,7 @@ int main()
     std::printf("# %s, %d SMs; one warp follows a chain of %d loads, %d trials\n", gpu.name, gpu.multiProcessorCount, Links, Trials);
     std::printf("flight,blocks,threads,kib_in_flight,gb_per_s,cycles,ns,ns_least,ns_most\n");
     int sms = gpu.multiProcessorCount;
-    // The position in the chain: no trial reads a line that an earlier trial has brought into L2.
+    // The position in the chain is kept, so that no trial reads a line that an earlier trial has brought into L2.
     unsigned int* last;
     CHECK(cudaMalloc(&last, 4));
     CHECK(cudaMemset(last, 0, 4));

@@ -1,11 +1,11 @@
-"""Times of torch and CuPy, measured like those of `ladder measure`: the same copies of an input in a pool larger
-than any L2, every competitor once in each round, the order reversed in every other round, the stream held
-back until a sample is queued. CUB runs in the same rounds, through libpeers.so, so that ratios to it are
-paired.
+"""Measures times of torch and CuPy in the same way as `ladder measure`. Copies of the input are in a pool larger
+than any L2. Every competitor runs once in each round, and the order is reversed in every second round. The
+stream is held back until a sample is queued. CUB runs in the same rounds, through libpeers.so, so that ratios
+to it are paired.
 
     python3 peers/python.py --out results/RUN [--peers libpeers.so] [--minutes 2]
 
-It writes python.csv and python.toml, in the form of raw.csv and env.toml.
+The program writes python.csv and python.toml, in the formats of raw.csv and env.toml.
 """
 
 import argparse
@@ -21,14 +21,14 @@ TYPES = {"f32": 0, "i32": 1}
 
 
 class Cuda:
-    """The calls of the CUDA driver that torch and CuPy lack."""
+    """Functions of the CUDA driver that torch and CuPy lack."""
 
     def __init__(self):
         self.lib = ctypes.CDLL("libcuda.so.1")
         self.round = 0
         self.word = ctypes.c_void_p()
         self.address = ctypes.c_uint64()
-        # Portable and mapped: the word for which the stream waits.
+        # The word for which the stream waits is in memory that is portable and mapped.
         self.check(self.lib.cuMemHostAlloc(ctypes.byref(self.word), ctypes.c_size_t(4), 3))
         self.check(
             self.lib.cuMemHostGetDevicePointer_v2(ctypes.byref(self.address), self.word, 0)
@@ -54,7 +54,7 @@ class Cuda:
 
 
 class Cub:
-    """CUB's default sum, as `ladder measure` runs it."""
+    """CUB's default sum, run in the same way as by `ladder measure`."""
 
     def __init__(self, path, torch):
         self.lib = ctypes.CDLL(path)
@@ -92,7 +92,7 @@ class Cub:
 
 
 def competitors(torch, cub, absent):
-    """Name, function of a torch view, and description."""
+    """Yields a name, a function of a view, and a description for each competitor."""
     yield "torch", lambda view: view.tensor.sum(), f"torch.sum {torch.__version__}"
     try:
         import cupy
@@ -147,7 +147,7 @@ def measure(torch, driver, runs, element, n, args, rows):
 
     def sample(run, before):
         nonlocal turn
-        # Timed after untimed runs of itself, until the effect of earlier kernels is gone.
+        # Untimed runs of the same function precede the timed run, until the effect of earlier kernels is gone.
         for _ in range(before):
             run(views[turn % copies])
             turn += 1
@@ -166,7 +166,7 @@ def measure(torch, driver, runs, element, n, args, rows):
     for _, run, _ in runs:
         if isinstance(run, Cub):
             run.bind(TYPES[element], views[0])
-        # Two ungated runs, so that late compilation and allocation happen now.
+        # Two ungated runs make late compilation and allocation happen now.
         for _ in range(2):
             run(views[0])
             torch.cuda.synchronize()

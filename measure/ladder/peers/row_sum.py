@@ -1,9 +1,10 @@
-"""Registers, resident blocks and times of the kernels of studies/row-sum, without the launch that adds the rows' sums.
+"""Records registers, resident blocks and times of the kernels in studies/row-sum, without the launch that adds the
+rows' sums.
 
     python3 peers/row_sum.py --out results/rows/RUN --ptx studies/row-sum/src
 
-It writes ways.csv with every sample. The order is reversed in every other round, the stream is held back until a
-sample is queued, and inputs are in a pool larger than any L2.
+The program writes every sample to ways.csv. The order is reversed in every second round, the stream is held back
+until a sample is queued, and the inputs are in a pool larger than any L2.
 """
 
 import argparse
@@ -18,7 +19,7 @@ ACCUMULATORS = [1, 2, 3, 5, 10]
 
 
 def ways():
-    """Name, file, entry, supported lengths (0: any)."""
+    """Yields a name, a file, an entry point, and the supported lengths (0 for any) for each kernel."""
     for count in ACCUMULATORS:
         for fixed in (0, 2048):
             name = f"{count}-accumulators" + ("-fixed" if fixed else "")

@@ -1,5 +1,5 @@
-// CUB's sum for each row, behind a C ABI that `ladder rows` loads at run time: rows of one size, and rows
-// given by offsets. `cargo x peers` compiles it.
+// Computes CUB's sum of each row, behind a C ABI that `ladder rows` loads at run time, for rows of one size and for
+// rows given by offsets. `cargo x peers` compiles it.
 #include <cub/device/device_segmented_reduce.cuh>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -12,9 +12,9 @@
 namespace {
 
 struct Call {
-    long long m, n;            // rows, and elements of each
+    long long m, n;            // the number of rows, and of elements in each row
     void* out;                 // a sum for each row, on the device
-    void* scratch;             // null: only query the size
+    void* scratch;             // null to query only the size
     size_t* scratch_bytes;
     cudaStream_t stream;
 };
@@ -70,7 +70,7 @@ int of_type(int peer, const void* input, const Call& c)
 
 }  // namespace
 
-// The layout of the functions below; a program with another layout rejects this library.
+// The version of the layout of the functions below. A program with another version refuses this library.
 extern "C" int rows_abi() { return 1; }
 
 extern "C" const char* rows_version()
@@ -81,9 +81,9 @@ extern "C" const char* rows_version()
     return text;
 }
 
-// Sums m contiguous rows of n elements: peer 0 uses the API for rows of one size, 1 passes 64-bit offsets.
-// Types are those of cub.cu: 0 float, 1 int, 2 double, 3 unsigned, 4 and 5 the 64-bit integers, 6 half,
-// 7 bfloat16; sums of halves are floats. Returns a cudaError_t.
+// Sums m contiguous rows of n elements. Peer 0 uses the API for rows of one size; peer 1 passes 64-bit offsets.
+// The types are those in cub.cu: 0 float, 1 int, 2 double, 3 unsigned, 4 and 5 the 64-bit integers, 6 half,
+// 7 bfloat16. Sums of halves are floats. Returns a cudaError_t.
 extern "C" int rows_sum(int peer, int type, const void* in, unsigned long long m, unsigned long long n,
                         void* out, void* scratch, size_t* scratch_bytes, void* stream)
 {

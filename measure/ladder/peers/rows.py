@@ -1,10 +1,10 @@
-"""Times of torch's sum of each row, measured like those of `ladder rows`: the same shapes, copies of an input in a
-pool larger than any L2, the order reversed in every other round, the stream held back until a sample is
-queued. CUB runs in the same rounds, through librows.so, so that ratios to it are paired.
+"""Measures times of torch's sum of each row in the same way as `ladder rows`, for the same shapes. Copies of the
+input are in a pool larger than any L2. The order is reversed in every second round, and the stream is held back
+until a sample is queued. CUB runs in the same rounds, through librows.so, so that ratios to it are paired.
 
     python3 peers/rows.py --out results/rows/RUN [--peers librows.so] [--rounds 40]
 
-It reads the shapes from rows.csv.gz in that folder, and writes rows-python.csv.gz and rows-python.toml.
+The program reads the shapes from rows.csv.gz in that folder, and writes rows-python.csv.gz and rows-python.toml.
 """
 
 import argparse
@@ -16,11 +16,11 @@ import sys
 
 from python import SETTLE, Cuda, quoted
 
-POOL = 1 << 28  # elements: a gibibyte
+POOL = 1 << 28  # elements, which take a gibibyte
 
 
 class Cub:
-    """CUB's sums of rows of one size."""
+    """CUB's sums for rows of one size."""
 
     def __init__(self, path, torch):
         self.lib = ctypes.CDLL(path)

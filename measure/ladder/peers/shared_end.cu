@@ -1,10 +1,10 @@
-// What does an access beyond shared memory do? A standalone program, without code of this project.
+// What does an access beyond shared memory do? This is a standalone program, without code from this project.
 //
 //     nvcc -std=c++17 -O1 -arch=native shared_end.cu && ./a.out
 //
-// One block of 32 threads has 512 bytes of shared memory, static or dynamic, and lane 0 loads or stores at a
-// byte offset. An error ends the context, so each trial is a separate process: without arguments the
-// program starts itself once per trial.
+// One block of 32 threads has 512 bytes of shared memory, static or dynamic, and lane 0 loads from or stores to a
+// byte offset. An error ends the context, so each trial is a separate process: if the program is started without
+// arguments, it starts itself once per trial.
 #include <cstdio>
 #include <cstdlib>
 #include <string>

@@ -1,14 +1,14 @@
-// Is a sum faster on tensor cores? A standalone program, without code of this project.
+// Is a sum faster on tensor cores? This is a standalone program, without code from this project.
 //
 //     nvcc -std=c++17 -O3 -arch=native tensor_sum.cu && ./a.out
 //
-// mma.sync.m16n8k16 multiplies a 16 x 16 matrix by a 16 x 8 one and adds to a 16 x 8 one. If the second
-// matrix is all ones, every column of the third becomes the row sums of the first, so one instruction of a
-// warp adds 256 halves, which is 8 per lane or one vectorized load. An f32 has 24 significant bits and tf32
-// has 11: one tf32 loses 13 of them, and three tf32 numbers lose none.
+// mma.sync.m16n8k16 multiplies a 16 x 16 matrix by a 16 x 8 matrix, and adds the product to a 16 x 8 matrix. If the
+// second matrix is all ones, every column of the third becomes the row sums of the first. One instruction of a
+// warp therefore adds 256 halves, which is 8 per lane or one vectorized load. An f32 has 24 significant bits and a tf32
+// has 11, so one tf32 loses 13 of these bits, and three tf32 numbers lose none.
 //
-// Each kernel writes one partial sum per warp, and the host adds those in f64. So only the loop is timed: the
-// same loads, with eight vectors in flight per thread, and different ways to add. Times are medians of runs
+// Each kernel writes one partial sum per warp, and the host adds these in f64. Only the loop is therefore timed, with
+// the same loads, eight vectors in flight per thread, and different ways to add. The times are medians over runs
 // whose input is outside L2.
 #include <cuda_fp16.h>
 
@@ -25,7 +25,7 @@ const int Threads = 256, Loads = 8, Blocks = 132 * 4, Runs = 101;
         return 1; \
     }
 
-// Adds 8 halves of each lane to the row sums.
+// Adds 8 halves from each lane to the row sums.
 __device__ void mma_half(float (&sums)[4], uint4 a)
 {
     unsigned int ones = 0x3c003c00;
@@ -35,7 +35,7 @@ __device__ void mma_half(float (&sums)[4], uint4 a)
                  : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(ones));
 }
 
-// Adds 4 floats of each lane to the row sums, rounded to the upper 11 bits of the significand.
+// Adds 4 floats from each lane to the row sums, rounded to the upper 11 bits of the significand.
 __device__ void mma_tf32(float (&sums)[4], uint4 a)
 {
     unsigned int ones = 0x3f800000;
@@ -113,8 +113,8 @@ struct FloatThree {
     __device__ float sum() const { return threadIdx.x % 4 == 0 ? sums[0] + sums[2] : 0; }
 };
 
-// The number of vectors is a multiple of the number that the grid loads in an iteration, so all lanes of a
-// warp run equally many iterations.
+// The number of vectors is a multiple of the number that the grid loads in an iteration, so all lanes in a
+// warp run the same number of iterations.
 template <class Adder>
 __global__ void __launch_bounds__(Threads, 4) loop(const uint4* in, float* out, size_t vectors)
 {
@@ -131,7 +131,7 @@ __global__ void __launch_bounds__(Threads, 4) loop(const uint4* in, float* out, 
     if (threadIdx.x % 32 == 0) out[(blockIdx.x * Threads + threadIdx.x) / 32] = sum;
 }
 
-// Element i, below 1: a multiple of 2^-11 as a half, of 2^-24 as a float. A double holds the exact sum.
+// Returns element i, below 1: a multiple of 2^-11 for halves, of 2^-24 for floats. Their sum is exact in a double.
 __host__ __device__ double element(size_t i, int bytes)
 {
     unsigned long long bits = (i + 0x9e3779b97f4a7c15) * 0xbf58476d1ce4e5b9;
@@ -183,7 +183,7 @@ int main()
 {
     cudaDeviceProp gpu;
     CHECK(cudaGetDeviceProperties(&gpu, 0));
-    // Multiples of the number of bytes that the grid loads in an iteration: 16.5 MiB, 264 MiB and 1056 MiB.
+    // These are multiples of the number of bytes that the grid loads in an iteration: 16.5 MiB, 264 MiB and 1056 MiB.
     size_t iteration = size_t(Blocks) * Threads * Loads * 16, room = 2112ull << 20;
     char* memory;
     float* partials;

@@ -22,25 +22,26 @@ pub struct Options {
     #[arg(long, value_name = "N", default_value = "2^20")]
     pub n: Size,
 
-    /// The device: sums are bit-identical on every device, except those of v8, which depend on its grid
+    /// The device: sums are bit-identical on every device, except those of v8, which depend on the
+    /// size of its grid
     #[arg(long, value_name = "DEVICE", default_value = "auto", env = "REDUCE_DEVICE")]
     pub device: Choice,
 }
 
-/// The summation methods that are compared: column title and step.
+/// The summation methods that are compared. Each has a column title and a step.
 const WAYS: [(&str, &str); 6] = [
     ("pairs of pairs: v0", "v0-naive"),
-    ("a sum in each thread, then pairs: v8", "v8-wide-loads"),
+    ("one sum per thread, then pairs: v8", "v8-wide-loads"),
     ("the same over chunks: v10", "v10-fixed-tree"),
     ("v10, Kahan", "v10-fixed-tree/kahan"),
     ("v10, Neumaier", "v10-fixed-tree/neumaier"),
     ("v10, f64 accumulators", "v10-fixed-tree/f64"),
 ];
 
-/// Draws an input of a given length.
+/// A function that draws an input of a given length.
 type Draw = fn(u64) -> Result<Vec<f32>>;
 
-/// The inputs, named by the effect of rounding on their sums.
+/// The inputs, named after the effect of rounding on their sums.
 const INPUTS: [(&str, Draw); 3] = [
     ("uniform", |n| Input::Uniform.draw(n, SEED)),
     ("signed", |n| Input::Signed.draw(n, SEED)),
@@ -73,7 +74,7 @@ pub fn run(options: &Options) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Returns the cells of one input: its condition number, and each method's relative error.
+/// Returns the cells for one input: its condition number, and each method's relative error.
 fn column(device: &Device, values: Vec<f32>) -> Result<Vec<String>> {
     let workload = Workload::of_values(device, values)?;
     let sum = workload.reference.float().abs();
@@ -88,7 +89,7 @@ fn column(device: &Device, values: Vec<f32>) -> Result<Vec<String>> {
     Ok(cells)
 }
 
-/// Returns one method's sum, verified.
+/// Returns the verdict on one method's sum.
 fn verdict<T: Scalar>(device: &Device, workload: &Workload<T>, step: &Step) -> Result<Verdict> {
     let text = ptx::of(&step.kernel, T::ELEMENT, None)?;
     let samples = Samples { count: 0, warm: true };
@@ -101,8 +102,8 @@ fn named(name: &str) -> Result<&'static Step> {
     found.ok_or_else(|| Error::Usage(format!("the ladder has no step {name}")))
 }
 
-/// Draws floats of both signs, with magnitudes up to 2²⁰. Each also occurs negated, except the first, which
-/// is therefore the exact sum. If n is even, the one in the middle is 0.
+/// Draws floats of both signs, with magnitudes up to 2²⁰. Every float except the first also occurs
+/// negated, so the first float is the exact sum. If n is even, the middle float is 0.
 fn cancelling(n: u64) -> Result<Vec<f32>> {
     let mut values: Vec<f32> = Input::Signed.draw(n, SEED)?;
     let last = values.len() - 1;

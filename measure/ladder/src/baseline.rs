@@ -1,7 +1,8 @@
-//! `ladder --save-baseline NAME`, and later `--baseline NAME`: compares saved kernels with today's.
+//! Implements `ladder --save-baseline NAME` and `--baseline NAME`, which compare saved kernels with
+//! the current ones.
 //!
-//! A baseline consists of kernels as PTX, without times, because times of another day were taken at another
-//! clock rate. Both kernels are run today, alternating.
+//! A baseline consists of kernels as PTX, without times, because times from another day were
+//! measured at another clock rate. The saved and the current kernels are run alternately.
 
 use std::{
     fs, io,
@@ -24,20 +25,20 @@ use crate::{
     rig::Rig,
 };
 
-/// Options for baselines.
+/// The options for baselines.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Baseline {
-    /// Save today's kernels under this name, in target/baselines, and run the ladder
+    /// Save the current kernels under this name, in target/baselines, and run the ladder
     #[arg(long, value_name = "NAME", value_parser = name, conflicts_with = "baseline")]
     pub(crate) save_baseline: Option<String>,
 
-    /// Compare every step whose kernel has changed with the kernel saved under this name: by alternating
-    /// runs on a GPU, by counts without one
+    /// Compare every step whose kernel has changed with the kernel saved under this name: by
+    /// alternating runs on a GPU, or by counts without one
     #[arg(long, value_name = "NAME", value_parser = name)]
     pub(crate) baseline: Option<String>,
 }
 
-/// Checks a name, which becomes a folder.
+/// Checks the name of a baseline, which is also the name of its folder.
 fn name(text: &str) -> Result<String, String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     match text.chars().all(plain) && text.starts_with(|c: char| c.is_ascii_alphanumeric()) {
@@ -48,8 +49,8 @@ fn name(text: &str) -> Result<String, String> {
     }
 }
 
-/// The folder of a baseline: in the workspace's target, or in the current folder if the program was copied to
-/// another machine.
+/// Returns the folder of a baseline. The folder is in the workspace's target folder, or in the
+/// current folder if the program was copied to another machine.
 fn folder(name: &str) -> PathBuf {
     let workspace =
         Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).filter(|root| root.exists());
@@ -65,7 +66,7 @@ fn today(step: &Step, element: Element, options: &Options) -> Result<String> {
     ptx::by(options.compiler, &step.kernel, element, None).map(|ptx| ptx.text)
 }
 
-/// Saves the kernels of these types.
+/// Saves the kernels for the requested types.
 pub(crate) fn save(name: &str, options: &Options) -> Result<()> {
     let folder = folder(name);
     let written = |path: &Path, result: io::Result<()>| {
@@ -80,13 +81,13 @@ pub(crate) fn save(name: &str, options: &Options) -> Result<()> {
         }
     }
     progress(&format!(
-        "saved {} kernels: `ladder --baseline {name}` compares with them",
+        "saved {} kernels: to compare with them, run `ladder --baseline {name}`",
         STEPS.len()
     ));
     Ok(())
 }
 
-/// Compares the kernels that have changed.
+/// Compares each kernel that has changed with its saved form.
 pub(crate) fn against(name: &str, options: &Options) -> Result<(), Stop> {
     let device = compare::open(options.device)?;
     let mut all = Vec::new();
@@ -123,7 +124,7 @@ pub(crate) fn against(name: &str, options: &Options) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Returns the steps whose kernel has changed: the old and the new form of each.
+/// Returns the steps whose kernels have changed, each in its old and its new form.
 fn changed(
     folder: &Path,
     name: &str,

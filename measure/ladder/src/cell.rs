@@ -1,4 +1,5 @@
-//! Measures one type and size: prepares and verifies the competitors, runs rounds, and verifies them again.
+//! Measures one type and size: prepares and verifies the competitors, runs rounds, and verifies the
+//! competitors again.
 
 use std::{
     fmt::Display,
@@ -19,35 +20,36 @@ use crate::{
     rounds::{self, Held, Rounds, Until},
 };
 
-/// The distribution of every element.
+/// The distribution from which the elements are drawn.
 pub const INPUT: Input = Input::Uniform;
-/// The seed of every input.
+/// The seed for every input.
 pub const SEED: u64 = 42;
 
-/// Nanoseconds of untimed runs before each sample.
+/// The duration of the untimed runs before each sample, in nanoseconds.
 const SETTLE: u64 = 150_000;
 
-/// The numbers of wall-time rounds, by size: many for small sizes, and for the largest the fewest that give
-/// an interval.
+/// The number of wall-time rounds for each size: many for small sizes, and for the largest sizes
+/// the fewest rounds that give an interval.
 const CALLERS_ROUNDS: [(u64, u32); 4] =
     [(1 << 20, 200), (1 << 24, 100), (1 << 28, 40), (u64::MAX, 12)];
 
 /// The conditions under which a cell is measured.
 #[allow(missing_debug_implementations, reason = "it holds a closure")]
 pub struct Ask<'a> {
-    /// Whether to measure a competitor, by its name.
+    /// Returns whether to measure the competitor with this name.
     pub takes: &'a dyn Fn(&str) -> bool,
-    /// Threads per block; with several block sizes, every step runs with each of them in every round.
+    /// The numbers of threads per block. If there are several, every step runs with each of them in
+    /// every round.
     pub blocks: Vec<Block>,
-    /// The width of an interval at which rounds stop.
+    /// The interval width, relative to the ratio, at which rounds stop.
     pub target: f64,
-    /// The fewest rounds.
+    /// The minimum number of rounds.
     pub least: u32,
-    /// The most rounds.
+    /// The maximum number of rounds.
     pub most: u32,
-    /// Whether to measure wall times too, and for f32 the times between ungated events.
+    /// Whether to measure wall times too and, for `f32`, the times between ungated events.
     pub callers: bool,
-    /// The SM clock that rounds must reach, in MHz; 0 if it cannot be read.
+    /// The SM clock rate that rounds must reach, in MHz; 0 if it cannot be read.
     pub mhz: u32,
 }
 
@@ -56,17 +58,18 @@ pub struct Ask<'a> {
 pub struct Found {
     /// Every sample.
     pub samples: Vec<Sample>,
-    /// How the rounds of each cache state ended.
+    /// The outcome of the rounds for each cache state.
     pub cells: Vec<Cell>,
     /// The competitors that were measured.
     pub variants: Vec<measured::Variant>,
-    /// The competitors that were not measured, with the reason.
+    /// The competitors that were not measured, with the reasons.
     pub absent: Vec<Absent>,
-    /// The sums, with their distances from the exact sum.
+    /// The sums, with their distances from the exact sums.
     pub sums: Vec<Sum>,
-    /// Sums that were wrong.
+    /// Descriptions of the sums that were wrong.
     pub wrong: Vec<String>,
-    /// Bytes of all copies of the input, which cold samples read in rotation.
+    /// The total size of all copies of the input, in bytes. Cold samples read the copies in
+    /// rotation.
     pub pool: u64,
     /// Whether the stream could be gated.
     pub gated: bool,
@@ -75,7 +78,7 @@ pub struct Found {
 impl Rig {
     /// Measures one type and size.
     ///
-    /// `until` returns the deadline of a cell; it is called once, when the cell begins.
+    /// `until` returns the deadline of a cell. It is called once, when the cell begins.
     pub fn measure(
         &self,
         element: Element,
@@ -112,14 +115,14 @@ impl Rig {
         };
         found.pool = workload.pool();
         let mut competitors = self.gather::<T>(n, ask, &mut found);
-        // A competitor whose sum is wrong is not timed. The call also triggers lazy loading, which must not
-        // happen while the stream is gated.
+        // A competitor whose sum is wrong is not timed. The call also triggers lazy loading, which
+        // must not happen while the stream is gated.
         competitors.retain(|competitor| {
             let sum = found.judge::<T>(competitor, "sum", n, competitor.verify(&workload));
             sum.map(|sum| found.sums.extend(sum)).is_some()
         });
-        // Exact inputs are copied once for all competitors, because at 2^32 a copy to the device takes
-        // seconds.
+        // The exact inputs are copied once for all competitors, because at 2^32 elements a copy to
+        // the device takes seconds.
         workload.while_exact(&self.device, || {
             competitors.retain(|competitor| {
                 let verdict = competitor.verify_exactly(&workload);
@@ -182,7 +185,7 @@ impl Rig {
         Ok(found)
     }
 
-    /// Returns the competitors that can run. The others are listed with the reason.
+    /// Returns the competitors that can run. The others are recorded with the reasons.
     fn gather<T: Scalar + reduce::Element>(
         &self,
         n: u64,
@@ -203,8 +206,8 @@ impl Rig {
         competitors
     }
 
-    /// Measures wall times, in rounds like the others but a fixed number of them, because the host's noise is
-    /// too large to reach a narrow interval.
+    /// Measures wall times. The rounds are like the others, but their number is fixed, because the
+    /// host's noise is too large to reach a narrow interval.
     fn as_callers<T: Scalar>(
         &self,
         clock: Clock,
@@ -217,7 +220,8 @@ impl Rig {
         let rounds = CALLERS_ROUNDS.iter().find(|(most, _)| n <= *most).map_or(12, |found| found.1);
         let deadline = Instant::now() + Duration::from_secs(60);
         let limits = Until { target: 0.0, least: rounds, most: rounds, deadline };
-        // An empty kernel reads nothing, and between ungated events its time is that of a launch.
+        // An empty kernel reads nothing, so its time between ungated events is the time of a
+        // launch.
         let floor = |c: &Competitor<'_>| clock == Clock::Ungated && c.variant.role == Role::Floor;
         let racing: Vec<_> = competitors.iter().filter(|c| c.sums() || floor(c)).collect();
         let read = || self.monitor.sm_mhz();
@@ -236,9 +240,10 @@ impl Rig {
 
 /// Runs rounds in which each competitor is timed after untimed runs of itself.
 ///
-/// The preceding kernel leaves the multiprocessors in a state that changes the next kernel's time by up to a
-/// third; the effect lasts for tens of microseconds of work. So each competitor is timed after enough runs of
-/// itself. For the warm cache state, these runs also bring the input into L2.
+/// The preceding kernel leaves the multiprocessors in a state that changes the next kernel's time
+/// by up to a third. The effect lasts for tens of microseconds of work. Each competitor is
+/// therefore timed after enough runs of itself. If the cache state is warm, these runs also bring
+/// the input into L2.
 fn settled<'w>(
     racing: &[&Competitor<'_>],
     pairs: &[(usize, usize)],
@@ -261,8 +266,8 @@ fn settled<'w>(
     rounds::run(racing.len(), pairs, until, held, |at| sample(at, before[at]))
 }
 
-/// Returns the pairs whose ratios must converge: every step and the previous one, and every sum and CUB's (or
-/// the first sum, if there is no CUB).
+/// Returns the pairs whose ratios must converge: every step with the previous one, and every sum
+/// with CUB's sum or, if there is no CUB, with the first sum.
 fn pairs(competitors: &[&Competitor<'_>]) -> Vec<(usize, usize)> {
     let sums: Vec<usize> = (0..competitors.len()).filter(|&at| competitors[at].sums()).collect();
     let peer = competitors.iter().position(|c| c.variant.name == measured::PEER);
@@ -274,8 +279,8 @@ fn pairs(competitors: &[&Competitor<'_>]) -> Vec<(usize, usize)> {
 }
 
 impl Found {
-    /// Returns the competitor's sum, if it has one and it is right. Returns `None` if the competitor must not
-    /// be timed, and records the reason.
+    /// Returns the competitor's sum, if it has a sum and the sum is right. Returns `None` if the
+    /// competitor must not be timed, and records the reason.
     fn judge<T: Scalar>(
         &mut self,
         competitor: &Competitor<'_>,
@@ -293,7 +298,8 @@ impl Found {
             }
             Ok(Some(verdict)) if !verdict.verified() => {
                 let reason = wrong::<T>(name, which, n, &verdict);
-                // A wrong sum of this project is an error; a wrong peer is reported in the table.
+                // A wrong sum from this project is an error. A wrong sum from a peer is reported in
+                // the table.
                 if role != Role::Peer {
                     self.wrong.push(format!("{name}: {reason}"));
                 }
@@ -315,7 +321,7 @@ impl Found {
         None
     }
 
-    /// Keeps the samples of the competitors whose last sum was also right.
+    /// Keeps the samples from the competitors whose last sums were also right.
     fn keep<T: Scalar>(
         &mut self,
         racing: &[&Competitor<'_>],
@@ -346,7 +352,7 @@ impl Found {
     }
 }
 
-/// Describes a wrong sum, with the reason if it is known.
+/// Describes a wrong sum, and gives the reason if it is known.
 fn wrong<T: Scalar>(name: &str, which: &str, n: u64, verdict: &Verdict) -> String {
     let Verdict { sum, expected, .. } = verdict;
     let reason = format!("its {which} of {n} {} is wrong: {sum} instead of {expected}", T::ELEMENT);
@@ -371,7 +377,8 @@ mod tests {
         competitors::{Entry, Limits},
     };
 
-    /// The findings on a competitor that has added 1025 ones, if its last sum is compared with another input.
+    /// Returns the findings on a competitor that has added 1025 ones, but whose last sum is
+    /// compared with the sum of another input.
     fn kept(entry: Entry<'_>, input: Input) -> Found {
         let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
         let limits = Limits::load(&device, &LIMITS).unwrap();
@@ -396,12 +403,12 @@ mod tests {
             assert!(found.samples.is_empty());
             let reason = &found.absent[0].reason;
             assert!(reason.starts_with(&format!("{} is wrong in run", entry.name())), "{reason}");
-            assert!(reason.contains("is 1, the kernel gave 1025"), "{reason}");
+            assert!(reason.contains("is 1, but the kernel gave 1025"), "{reason}");
             assert_eq!(found.wrong, [reason.as_str()]);
         }
     }
 
-    /// Competitors by name and role, all with the same launch.
+    /// Creates competitors with these names and roles, all with the same launch.
     fn named<'d>(
         device: &'d Device,
         limits: &'d Limits,

@@ -1,4 +1,4 @@
-//! The GPU's clocks, temperature and power, read through NVML and never set.
+//! The GPU's clock rates, temperature and power, which are read through NVML and never set.
 
 use std::ffi::OsStr;
 
@@ -17,9 +17,10 @@ pub struct Monitor {
 }
 
 impl Monitor {
-    /// Loads NVML; without it, every reading is unknown.
+    /// Loads NVML. Without NVML, every reading is unknown.
     pub fn new(cuda: &Cuda) -> Monitor {
-        // The toolkit installs the plain name, and the driver the numbered one.
+        // The toolkit installs the library under its plain name, and the driver under a numbered
+        // name.
         let nvml = Nvml::init()
             .or_else(|_| Nvml::builder().lib_path(OsStr::new("libnvidia-ml.so.1")).init())
             .map_err(|error| format!("NVML cannot be used: {error}"));
@@ -31,7 +32,7 @@ impl Monitor {
         monitor
     }
 
-    /// The reason that readings are unknown; empty if they are known.
+    /// Returns the reason why readings are unknown; empty if they are known.
     pub fn reason(&self) -> String {
         self.nvml.as_ref().err().cloned().unwrap_or_default()
     }
@@ -51,27 +52,27 @@ impl Monitor {
         self.ask(|device| device.clock_info(Clock::SM))
     }
 
-    /// The SM clock in MHz.
+    /// Returns the SM clock rate, in MHz.
     pub fn sm_mhz(&self) -> Option<u32> {
         self.sm_clock().ok()
     }
 
-    /// The highest SM clock in MHz.
+    /// Returns the highest SM clock rate, in MHz.
     pub fn sm_mhz_max(&self) -> Option<u32> {
         self.ask(|device| device.max_clock_info(Clock::SM)).ok()
     }
 
-    /// The temperature in degrees Celsius.
+    /// Returns the temperature, in degrees Celsius.
     pub fn celsius(&self) -> Option<u32> {
         self.ask(|device| device.temperature(TemperatureSensor::Gpu)).ok()
     }
 
-    /// The power in watts.
+    /// Returns the power draw, in watts.
     pub fn watts(&self) -> Option<u32> {
         self.ask(|device| device.power_usage()).ok().map(|milliwatts| (milliwatts + 500) / 1000)
     }
 
-    /// The driver's version.
+    /// Returns the driver's version.
     pub fn driver(&self) -> Option<String> {
         self.nvml.as_ref().ok()?.sys_driver_version().ok()
     }

@@ -1,4 +1,4 @@
-//! The commands of `ladder`: without one, the table of all steps.
+//! The commands of `ladder`. Without a command, `ladder` prints the table of all steps.
 
 use std::process::ExitCode;
 
@@ -11,39 +11,43 @@ use crate::{
     compare, compilers, counters, device, exact, library, measure, rows, sweep, zoo,
 };
 
-/// The other commands of the ladder.
+/// The commands of the ladder.
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Measure every step and peer, interleaved, and keep every sample in a folder of results/
     Measure(measure::Options),
-    /// Compare two steps, peers, or a step and a kernel of your own: paired, with the ratio and its
-    /// interval; without a GPU, by their counts
+    /// Compare two steps, peers, or a step and a kernel of your own: by paired times, with the
+    /// ratio and its interval, or by counts without a GPU
     Compare(compare::Options),
-    /// Compare the errors of sums: pairs, running sums, Kahan, Neumaier, f64 accumulators
+    /// Compare the errors of summation methods: pairs, running sums, Kahan, Neumaier, f64
+    /// accumulators
     Accuracy(accuracy::Options),
-    /// Time every step in every block size, interleaved
+    /// Time every step with every block size, interleaved
     Sweep(sweep::Options),
-    /// Measure the crate reduce against CUB: types, operations, drawn sizes, both timers, cold starts
+    /// Measure the crate reduce against CUB: types, operations, drawn sizes, both timers, cold
+    /// starts
     Library(library::Options),
-    /// Measure the exact sums and dot products of the crate reduce against its plain sum, for data of many kinds
+    /// Measure the exact sums and dot products of the crate reduce against its plain sum, on data of
+    /// many kinds
     Exact(exact::Options),
-    /// Measure a sum for each row, by the crate reduce and by CUB: rows of any length, or a map of all shapes
+    /// Measure the sum of each row, by the crate reduce and by CUB: rows of any length, or a map of
+    /// all shapes
     Rows(rows::Options),
-    /// Compare the counts of every step as compiled by NVRTC and by clang
+    /// Compare the counts for every step as compiled by NVRTC and by clang
     Compilers(compilers::Options),
     /// Print the ncu command for each step, or turn ncu's output into counters.csv
     Counters(counters::Options),
     /// Run one step once, verified and untimed, for a profiler
     Once(counters::Once),
-    /// Print the device's properties, with the limits that plans use marked
+    /// Print the device's properties, and mark the limits that plans use
     Device(device::Options),
-    /// Run a broken sum of the zoo many times, and count the right ones
+    /// Run a broken sum from the zoo many times, and count the right results
     Zoo(zoo::Options),
 }
 
 /// Runs the program.
 pub fn run() -> ExitCode {
-    // Without this, the subcommand's description would replace the ladder's.
+    // Without this, the description of the subcommand would replace that of the ladder.
     let ladder = cli::ladder_command();
     let (about, page) = (ladder.get_about().cloned(), ladder.get_long_about().cloned());
     let command = cli::numeric(Command::augment_subcommands(Baseline::augment_args(ladder)))

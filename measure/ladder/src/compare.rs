@@ -1,4 +1,4 @@
-//! `ladder compare A B`: whether a step makes a difference on this machine.
+//! Implements `ladder compare A B`, which shows whether a step makes a difference on this machine.
 
 use std::{
     io::Write,
@@ -31,13 +31,14 @@ use crate::{
     stop::needs_a_gpu,
 };
 
-/// Options of `ladder compare`.
+/// The options of `ladder compare`.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// A step or a peer; the beginning of its name is enough: v2
+    /// A step or a peer; the beginning of its name is enough, such as v2
     pub first: String,
 
-    /// The other one, or a kernel of your own, which is launched like the step: my-kernel.cu
+    /// The other step or peer, or a kernel of your own, which is launched like the first, such as
+    /// my-kernel.cu
     pub second: String,
 
     /// The numbers of elements, a list [default: 2^16,2^20,2^24,2^28; without a GPU 2^20]
@@ -48,7 +49,8 @@ pub struct Options {
     #[command(flatten)]
     pub how: How,
 
-    /// The device: a GPU times them, alternating; without a GPU, the interpreter counts them
+    /// The device: a GPU times the two alternately; without a GPU, the interpreter counts their
+    /// operations
     #[command(flatten)]
     pub place: OnGpu,
 }
@@ -56,11 +58,11 @@ pub struct Options {
 /// The maximum number of rounds for a size.
 const ROUNDS: u32 = 20_000;
 
-/// The default sizes on a GPU, and without one.
+/// The default sizes on a GPU; without a GPU, 2^20 is the default.
 pub(crate) const SIZES: [u64; 4] = [1 << 16, 1 << 20, 1 << 24, 1 << 28];
 pub(crate) const COUNTED: [u64; 1] = [1 << 20];
 
-/// Times the two alternately and prints the verdict; without a GPU, counts them.
+/// Times the two alternately and prints the verdict; without a GPU, compares their counts.
 pub fn run(options: &Options) -> Result<(), Stop> {
     let known: Vec<&Step> = steps_and_ways().collect();
     let own = own::between(&known, &options.first, &options.second)?;
@@ -86,23 +88,24 @@ pub fn run(options: &Options) -> Result<(), Stop> {
     timed(&rig, &[pair], &sizes(&SIZES), &options.how)
 }
 
-/// Opens the device of a comparison: the interpreter, unless there is a GPU or one is requested.
+/// Opens the device for a comparison: the GPU if there is one and none else is requested, otherwise
+/// the interpreter.
 pub(crate) fn open(choice: Choice) -> Result<Device, Stop> {
     Device::open(choice, &Settings::default()).map_err(needs_a_gpu("compare"))
 }
 
-/// Rejects two equal names.
+/// Refuses two names for the same competitor.
 fn distinct(first: &str, second: &str, options: &Options) -> Result<()> {
     if first != second {
         return Ok(());
     }
     Err(Error::Usage(format!(
-        "`{}` and `{}` are both {first}: name two different ones",
+        "`{}` and `{}` are both {first}: name two different competitors",
         options.first, options.second
     )))
 }
 
-/// Times pairs, alternating, and prints a verdict for each.
+/// Times the competitors of each pair alternately, and prints a verdict on each pair.
 pub(crate) fn timed(
     rig: &Rig,
     pairs: &[(&str, &str)],
@@ -148,7 +151,7 @@ pub(crate) fn timed(
     Ok(())
 }
 
-/// The verdict as a sentence.
+/// Returns the verdict as a sentence.
 fn answer(samples: &[Sample], first: &str, second: &str) -> Option<String> {
     let times = |name: &str| -> Vec<(u32, u64)> {
         samples.iter().filter(|s| s.variant == name).map(|s| (s.round, s.ns)).collect()
@@ -168,7 +171,7 @@ fn answer(samples: &[Sample], first: &str, second: &str) -> Option<String> {
     ))
 }
 
-/// Returns the names of everything that can be compared, in the order of the tables.
+/// Returns the names of everything that can be compared, in the order used in the tables.
 fn names(rig: &Rig) -> Vec<String> {
     let mut entries = rig.entries();
     entries.sort_by_key(Entry::role);
@@ -219,7 +222,7 @@ mod tests {
         assert!(distinct("v3-first-add", "v4-unroll-warp", &options).is_ok());
         assert_eq!(
             distinct("v3-first-add", "v3-first-add", &options).unwrap_err().to_string(),
-            "`v3` and `v3-first` are both v3-first-add: name two different ones"
+            "`v3` and `v3-first` are both v3-first-add: name two different competitors"
         );
     }
 

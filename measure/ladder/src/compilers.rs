@@ -1,4 +1,5 @@
-//! `ladder compilers`: every step compiled by two compilers, to find the counts that depend on the kernel alone.
+//! Implements `ladder compilers`, which compiles every step with two compilers, to find the counts
+//! that depend only on the kernel.
 
 use std::{io::Write, path::PathBuf};
 
@@ -16,7 +17,7 @@ use numbers::group;
 
 use crate::steps_and_ways;
 
-/// Options of `ladder compilers`.
+/// The options of `ladder compilers`.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
     /// The number of elements that each step adds
@@ -28,10 +29,10 @@ pub struct Options {
     clang: Option<PathBuf>,
 }
 
-/// The architectures: one without clusters and bulk copies, and one with them.
+/// The architectures: one without and one with clusters and bulk copies.
 const ARCHITECTURES: [u32; 2] = [70, 90];
 
-/// The outcome of a compiler's kernel: the counts by name, and the number of findings.
+/// The outcome of running a compiler's kernel: the counts by name, and the number of findings.
 struct Ran {
     counts: Vec<(&'static str, u64)>,
     findings: usize,
@@ -87,19 +88,19 @@ pub fn run(options: &Options) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Returns a step's kernel with all files that it includes.
+/// Returns a step's kernel, together with all files that it includes.
 fn whole(step: &Step) -> compiler::Result<String> {
     let find = |name: &str| step.kernel.included(name).map(str::to_owned);
     woven(step.kernel.source, step.name, find)
 }
 
-/// Returns a kernel for an architecture; `None` if it needs a newer one.
+/// Returns a kernel for an architecture; `None` if the kernel needs a newer architecture.
 fn unit(source: &str, architecture: u32) -> Option<Unit<'_>> {
     let unit = Unit::of_kernel(source, "kernel.cu", Element::F32.cuda_name());
     (unit.architecture <= architecture).then_some(Unit { architecture, ..unit })
 }
 
-/// Compiles a step and runs it. The error says why that was impossible.
+/// Compiles a step and runs it. The error says why this was impossible.
 fn ran(
     step: &Step,
     unit: &Unit<'_>,
@@ -122,7 +123,7 @@ fn ran(
     Ok(Ran { counts, findings: observed.findings.len() })
 }
 
-/// Formats the number of equal counts, and the other counts with both values.
+/// Formats the number of equal counts, and both values of every count that differs.
 fn compared(one: &[(&'static str, u64)], other: &[(&'static str, u64)]) -> String {
     let pairs = || one.iter().zip(other);
     let equal = pairs().filter(|(one, other)| one == other).count();

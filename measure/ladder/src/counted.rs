@@ -1,4 +1,4 @@
-//! Counts of two kernels in the interpreter, side by side, for machines without a GPU.
+//! Counts for two kernels in the interpreter, side by side, for machines without a GPU.
 
 use std::io::Write;
 
@@ -18,7 +18,7 @@ use crate::{
     options::How,
 };
 
-/// The rows of the table, and the counts they come from.
+/// A row of the table: its title, and the function that takes its value from the counts.
 type Row = (&'static str, fn(&Counts) -> u64);
 const ROWS: [Row; 8] = [
     ("warp instructions", |c| c.warp_insts),
@@ -31,7 +31,7 @@ const ROWS: [Row; 8] = [
     ("global sectors", |c| c.global_ld_sectors + c.global_st_sectors),
 ];
 
-/// Counts pairs of steps, and verifies each step.
+/// Counts the operations of pairs of steps, and verifies each step.
 pub(crate) fn pairs(
     device: &Device,
     pairs: &[(&'static Step, &'static Step)],
@@ -75,7 +75,7 @@ fn both<T: Scalar>(
     Ok([run(steps[0])?, run(steps[1])?])
 }
 
-/// Formats both in one table. Rows that are zero for both are left out.
+/// Formats the counts of both steps in one table. Rows in which both counts are zero are left out.
 fn beside(both: &[Outcome; 2]) -> String {
     let [one, other] = both;
     let counts = both.each_ref().map(|outcome| {
@@ -87,7 +87,7 @@ fn beside(both: &[Outcome; 2]) -> String {
     };
     let mut text = format!("{} {}\n", size(one.n), one.element);
     text += &row("", one.step, other.step, "ratio");
-    text += &row("threads of a block", &one.threads.to_string(), &other.threads.to_string(), "");
+    text += &row("threads per block", &one.threads.to_string(), &other.threads.to_string(), "");
     for (name, of) in ROWS {
         let [a, b] = counts.each_ref().map(of);
         if a > 0 || b > 0 {
@@ -102,7 +102,7 @@ fn beside(both: &[Outcome; 2]) -> String {
     text + &row("the sum", verdict(one), verdict(other), "")
 }
 
-/// The ratio of the second count to the first.
+/// Returns the ratio of the second count to the first.
 fn ratio(one: u64, other: u64) -> String {
     match one {
         0 => "-".into(),
@@ -163,7 +163,7 @@ mod tests {
         counts(&mut both[1], Counts { warp_insts: 1500, shuffles: 2, ..Counts::default() });
         let found = rows(&both);
         let expected = [
-            ("threads of a block", "64 64"),
+            ("threads per block", "64 64"),
             ("warp instructions", "1,000 1,500 1.50x"),
             ("shared loads and stores", "23 0 0.00x"),
             ("bank conflicts", "45 0 0.00x"),

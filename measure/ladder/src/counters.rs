@@ -1,4 +1,5 @@
-//! `ladder counters`: hardware counters, by ncu, or by CUPTI in this process.
+//! Implements `ladder counters`, which reads hardware counters through ncu, or through CUPTI in
+//! this process.
 
 use std::{io::Write, path::PathBuf};
 
@@ -28,11 +29,11 @@ use crate::{
     stop::{file, needs_a_gpu},
 };
 
-/// The metrics, by names that `ncu --query-metrics` lists on Hopper.
+/// The metrics, under the names that `ncu --query-metrics` lists on Hopper.
 ///
-/// First branches, then instructions and lanes, shared memory, global memory and DRAM. Then, for each stall
-/// reason, the average number of stalled warps per issuing cycle. The last metric is counted for each opcode,
-/// so it includes barriers (BAR) and shuffles (SHFL).
+/// The order is branches, instructions and lanes, shared memory, global memory, and DRAM. For each
+/// stall reason, a metric then gives the average number of stalled warps per issuing cycle. The
+/// last metric is counted for each opcode, so it includes barriers (BAR) and shuffles (SHFL).
 pub const METRICS: [&str; 29] = [
     "smsp__sass_branch_targets_threads_divergent.sum",
     "smsp__inst_executed.sum",
@@ -65,14 +66,14 @@ pub const METRICS: [&str; 29] = [
     "sass__inst_executed_per_opcode",
 ];
 
-/// Options of `ladder counters`.
+/// The options of `ladder counters`.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
     /// The counting tool: ncu, whose commands are printed, or cupti, which counts in this process
     #[arg(long, value_enum, value_name = "WHO", default_value = "ncu")]
     pub from: From,
 
-    /// Convert these outputs of the printed commands into counters.csv
+    /// Convert these files, the output of the printed commands, into counters.csv
     #[arg(long, value_name = "FILE", num_args = 1.., requires = "out")]
     pub read: Vec<PathBuf>,
 
@@ -80,13 +81,13 @@ pub struct Options {
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 
-    /// Count only these steps, kernels of studies and variants, by their full names, or only these studies,
-    /// such as row-sum
+    /// Count only these steps, kernels of studies and variants, by their full names, or only these
+    /// studies, such as row-sum
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub only: Vec<String>,
 
-    /// With `--read COUNTERS.CSV`: write the interpreter's counts beside the GPU's, for the metrics that both
-    /// have
+    /// With `--read COUNTERS.CSV`: write the interpreter's counts beside the GPU's, for the metrics
+    /// that both have
     #[arg(long, requires = "read", conflicts_with = "from")]
     pub twice: bool,
 
@@ -104,11 +105,11 @@ pub struct Options {
 pub enum From {
     /// NVIDIA's Nsight Compute.
     Ncu,
-    /// NVIDIA's CUPTI library, in this process.
+    /// NVIDIA's CUPTI library, called in this process.
     Cupti,
 }
 
-/// The problems on which a step runs once each.
+/// The problems on each of which a step runs once.
 #[derive(Args, Clone, Debug)]
 pub struct Problems {
     /// The number of elements, or a list
@@ -119,15 +120,15 @@ pub struct Problems {
     #[arg(long = "type", value_name = "TYPE", value_delimiter = ',', default_value = "f32")]
     pub element: Vec<Element>,
 
-    /// Threads of a block, or a list
+    /// The number of threads per block, or a list
     #[arg(long, value_name = "THREADS", value_delimiter = ',', default_value = "256")]
     pub threads: Vec<Block>,
 }
 
-/// One step, once on each problem.
+/// The options of `ladder once`: a step and the problems on each of which it runs once.
 #[derive(Args, Clone, Debug)]
 pub struct Once {
-    /// The step; the beginning of its name is enough: v2
+    /// The step; the beginning of its name is enough, such as v2
     pub step: String,
 
     /// The problems
@@ -164,7 +165,7 @@ pub fn run(options: &Options) -> Result<(), Stop> {
         let unlike = twice.iter().filter(|count| !count.equal()).count();
         writeln!(
             out,
-            "wrote {} pairs of counts to {}: {unlike} pairs differ",
+            "number of pairs of counts written to {1}: {0}; pairs that differ: {unlike}",
             twice.len(),
             path.display()
         )?;
@@ -187,7 +188,8 @@ pub fn run(options: &Options) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Returns the command for one step. It leaves the clocks alone, because counts do not depend on them.
+/// Returns the ncu command for one step. The command does not lock the clocks, because counts do
+/// not depend on clock rates.
 fn command(step: &str, options: &Options) -> String {
     let Problems { n, element, threads } = &options.problems;
     let (n, element) = (list(n.iter().map(|n| n.0)), list(element));
@@ -203,7 +205,7 @@ fn list(items: impl IntoIterator<Item = impl ToString>) -> String {
     items.into_iter().map(|item| item.to_string()).collect::<Vec<_>>().join(",")
 }
 
-/// Counts every step in this process, and writes the metrics of ncu that CUPTI has.
+/// Counts every step in this process, and writes those of ncu's metrics that CUPTI also has.
 fn from_cupti(options: &Options) -> Result<(), Stop> {
     let (Some(path), []) = (&options.out, &options.read[..]) else {
         let text = "`--from cupti` counts in this process: it needs `--out FILE` and does not accept `--read`";
@@ -245,7 +247,8 @@ fn from_cupti(options: &Options) -> Result<(), Stop> {
     Ok(())
 }
 
-/// The selected steps: all, if none is named. A study's name selects its kernels and their variants.
+/// Returns the selected steps, or all steps if none is named. The name of a study selects its
+/// kernels and their variants.
 fn asked(only: &[String]) -> Result<Vec<&'static Step>> {
     let mut asked = Vec::new();
     for name in only {
@@ -263,7 +266,8 @@ fn asked(only: &[String]) -> Result<Vec<&'static Step>> {
     Ok(if only.is_empty() { steps_and_ways().collect() } else { asked })
 }
 
-/// Returns the interpreter's counts for the same launches, for the metrics with the same definition.
+/// Returns the interpreter's counts for the same launches, for the metrics whose definition is the
+/// same.
 fn beside(hardware: &[Count]) -> Result<Vec<Twice>> {
     let mut twice = Vec::new();
     for counts in hardware.chunk_by(|a, b| {
@@ -350,7 +354,7 @@ pub fn once(options: &Once) -> Result<(), Stop> {
     })
 }
 
-/// Calls a function for a step on each problem, with each of its block sizes.
+/// Calls a function for a step on each problem, with each of the step's block sizes.
 fn each(
     step: &'static Step,
     problems: &Problems,
@@ -375,7 +379,7 @@ fn verified<T: Scalar>(device: &Device, job: &Job<'_>, n: u64) -> Result<Value> 
 mod tests {
     use super::*;
 
-    /// Counts as a GPU would report them.
+    /// Creates a count in the form in which a GPU would report it.
     fn count(variant: &str, threads: u32, launch: u32, metric: &str, value: f64) -> Count {
         Count {
             variant: variant.into(),
@@ -407,7 +411,7 @@ mod tests {
             [("v0-naive", 64, 1, 7.0), ("v0-naive", 64, 2, 9.0), ("v1-divergence", 128, 1, 7.0)]
         );
         assert!(twice.iter().all(|t| t.metric == stores && t.n == 1025 && t.interpreter > 0));
-        // The first launch has seventeen blocks, and the second has one.
+        // The first launch has seventeen blocks, and the second launch has one.
         assert!(twice[0].interpreter > 8 * twice[1].interpreter, "{twice:?}");
         for (wrong, why) in [
             (count("v99", 64, 1, stores, 1.0), "`v99` was counted, but is not a step"),

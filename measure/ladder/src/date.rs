@@ -1,20 +1,21 @@
-//! The current date in UTC, without a calendar library.
+//! The current date in UTC, computed without a calendar library.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The date as `2026-11-21` and the time as `14:03:07`.
+/// Returns the current date, such as `2026-11-21`, and the time, such as `14:03:07`.
 pub fn now() -> (String, String) {
     at(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()))
 }
 
-/// The date and time of a number of seconds since 1970.
+/// Returns the date and time that are a number of seconds after the start of 1970.
 fn at(seconds: u64) -> (String, String) {
     let (year, month, day) = civil(seconds / 86_400);
     let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
     (format!("{year:04}-{month:02}-{day:02}"), format!("{hour:02}:{minute:02}:{second:02}"))
 }
 
-/// The year, month and day of a number of days since 1970 (Howard Hinnant's `civil_from_days`).
+/// Returns the year, month and day that are a number of days after the start of 1970 (Howard
+/// Hinnant's `civil_from_days`).
 fn civil(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let (era, day) = (days / 146_097, days % 146_097);
@@ -35,7 +36,8 @@ mod tests {
         assert_eq!(civil(11_016), (2000, 2, 29));
         assert_eq!(civil(11_017), (2000, 3, 1));
         assert_eq!(civil(20_778), (2026, 11, 21));
-        // Ends of years, leap years and centuries, including a century that is divisible by four hundred years.
+        // Ends of years, leap years and centuries, including a century whose year is divisible by
+        // 400.
         assert_eq!(
             [58, 59, 364, 365].map(civil),
             [(1970, 2, 28), (1970, 3, 1), (1970, 12, 31), (1971, 1, 1),]

@@ -1,4 +1,5 @@
-//! `ladder device`: the device's properties, with the limits that plans use marked.
+//! Implements `ladder device`, which prints the device's properties and marks the limits that plans
+//! use.
 
 use std::io::Write;
 
@@ -11,15 +12,15 @@ use common::{
 };
 use numbers::group;
 
-/// Options of `ladder device`.
+/// The options of `ladder device`.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
     /// The device: auto (the GPU if there is one, otherwise the interpreter), cuda, cuda:1, simt
     #[arg(long, value_name = "DEVICE", default_value = "auto", env = "REDUCE_DEVICE")]
     device: Choice,
 
-    /// The GPU that the interpreter simulates: sm_70, sm_86, sm_90 or sm_120; append :SMS to change the number
-    /// of multiprocessors
+    /// The GPU that the interpreter simulates: sm_70, sm_86, sm_90 or sm_120; append :SMS to change
+    /// the number of multiprocessors
     #[arg(long, value_name = "GPU", default_value = "sm_90")]
     gpu: simt::Arch,
 }
@@ -49,8 +50,8 @@ pub fn run(options: &Options) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Returns the properties that plans use. The pattern names every field, so that a new one is not forgotten
-/// here.
+/// Returns the properties that plans use. The pattern names every field, so that the compiler
+/// reports a new field that is missing here.
 fn limits(chip: &Chip) -> Vec<Line> {
     let Chip { sms, threads, blocks, shared, shared_block, cluster } = *chip;
     let number = u64::from;
@@ -62,20 +63,20 @@ fn limits(chip: &Chip) -> Vec<Line> {
             "grids that fill the device have this many blocks or a small multiple of it",
         ),
         (
-            "threads of a multiprocessor",
+            "threads on a multiprocessor, at most",
             number(threads),
             "",
-            "limits resident blocks; a larger block is rejected",
+            "limits resident blocks; a larger block is refused",
         ),
-        ("blocks of a multiprocessor", number(blocks), "", "limits resident blocks"),
+        ("blocks on a multiprocessor, at most", number(blocks), "", "limits resident blocks"),
         ("shared memory of a multiprocessor", number(shared), "B", "limits resident blocks"),
         (
-            "shared memory of a block, at most",
+            "shared memory for a block, at most",
             number(shared_block),
             "B",
-            "a block that needs more is rejected",
+            "a block that needs more is refused",
         ),
-        ("blocks of a cluster", number(cluster), "", "a larger cluster is rejected"),
+        ("blocks in a cluster, at most", number(cluster), "", "a larger cluster is refused"),
     ]
 }
 

@@ -1,9 +1,9 @@
-// The bounds of every measurement: a kernel that does nothing, and one that only reads.
-// Still costs: the time of reading. `reduce` reads the same data faster at 2^28, for an unknown reason.
+// The limits for every measurement: a kernel that does nothing, and a kernel that only reads.
+// Still costs: the reads themselves. `reduce` reads the same data faster at 2^28, for an unknown reason.
 // Needs compute_70: the hint.
 extern "C" __global__ void empty() {}
 
-// A vector that is read once: it need not stay in L1.
+// Loads a vector that is read only once, with a hint that it need not stay in L1.
 __device__ uint4 once(const uint4* at)
 {
     uint4 word;
@@ -13,7 +13,7 @@ __device__ uint4 once(const uint4* at)
 }
 
 // Reads n vectors of 16 bytes, in even or claimed chunks, with eight vectors in flight per thread, as
-// `reduce` does for most sizes. The loads are not optimised away. state[1] counts the claims.
+// `reduce` does for most sizes. The loads cannot be optimized away. state[1] counts the claimed chunks.
 extern "C" __global__ void __launch_bounds__(512, 2) read(
     const uint4* in, unsigned int* state, unsigned long long n, unsigned int part, unsigned int parts)
 {
@@ -38,6 +38,6 @@ extern "C" __global__ void __launch_bounds__(512, 2) read(
         __syncthreads();
         p = drawn[turn];
     }
-    // Never true for the inputs that are measured, which the compiler cannot know.
+    // The condition is never true for the inputs that are measured, but the compiler cannot know that.
     if (seen == 0x5a5a5a5a) *state = seen;
 }

@@ -1,4 +1,4 @@
-//! All steps, in lesson order, and the commands that measure them.
+//! All steps, in the order of the lessons, and the commands that measure them.
 
 pub mod accuracy;
 mod baseline;
@@ -29,10 +29,10 @@ pub mod zoo;
 use common::{Kernel, Step};
 pub use steps::{STEPS, STUDIES};
 
-/// The kernels that bound every sum.
+/// The kernels that measure the limits on every sum.
 static LIMITS: Kernel = common::kernel!();
 
-/// The steps, their variants, and the kernels of every study.
+/// Returns the steps, their variants, and the kernels of every study.
 pub fn steps_and_ways() -> impl Iterator<Item = &'static Step> {
     let variants = STEPS.into_iter().flat_map(|step| step.variants);
     let ways = STUDIES.into_iter().flat_map(|study| study.ways.iter().copied());

@@ -1,4 +1,4 @@
-//! Every step at the same sizes, in one table: `cargo run --release -p ladder`.
+//! Runs every step at the same sizes and prints one table: `cargo run --release -p ladder`.
 
 fn main() -> std::process::ExitCode {
     ladder::commands::run()

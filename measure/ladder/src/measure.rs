@@ -1,4 +1,5 @@
-//! `ladder measure`: times everything, interleaved, and writes a folder of `results/`.
+//! Implements `ladder measure`, which times everything, interleaved, and writes a folder in
+//! `results/`.
 
 mod todo;
 
@@ -19,7 +20,7 @@ use common::{
 };
 use measured::{
     Absent, Cache, Cell, Clock, Env, Gpu, Method, Run, Sample, Sum, Taken, Variant,
-    file::make_folder,
+    file::make_folder, page,
 };
 
 use self::todo::Todo;
@@ -32,18 +33,19 @@ use crate::{
     stop::{file, needs_a_gpu},
 };
 
-/// Options of `ladder measure`.
+/// The options of `ladder measure`.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
     /// The numbers of elements, a list [default: 2^10 to 2^32, in powers of four]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub n: Option<Sizes>,
 
-    /// The type of an element, a list
+    /// The element types, a list
     #[arg(long = "type", value_name = "TYPE", value_delimiter = ',', default_value = "f32,i32")]
     pub element: Vec<Element>,
 
-    /// Where the input is, a list: cold (in memory) or warm (in L2, only for sizes that fit)
+    /// The cache states, a list: cold (input in memory) or warm (input in L2, only for sizes that
+    /// fit)
     #[arg(
         long,
         value_enum,
@@ -53,7 +55,7 @@ pub struct Options {
     )]
     pub cache: Vec<CacheName>,
 
-    /// Threads of a block, for the steps
+    /// The number of threads per block, for the steps
     #[arg(long, value_name = "THREADS", default_value = "256")]
     pub threads: Block,
 
@@ -61,7 +63,7 @@ pub struct Options {
     #[arg(long, value_name = "MINUTES", default_value = "10", value_parser = positive)]
     pub minutes: f64,
 
-    /// The interval width of a paired ratio, in percent of the ratio, at which rounds stop
+    /// The width of the interval of a paired ratio, in percent of the ratio, at which rounds stop
     #[arg(long, value_name = "PERCENT", default_value = "0.5", value_parser = positive)]
     pub percent: f64,
 
@@ -69,7 +71,7 @@ pub struct Options {
     #[arg(long, value_name = "COUNT", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub rounds: u32,
 
-    /// Measure only these: names of steps and peers, a list
+    /// Measure only these steps and peers, a list of names
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub only: Vec<String>,
 
@@ -125,8 +127,8 @@ pub fn run(options: &Options) -> Result<(), Stop> {
     }
 }
 
-/// Measures all cells within the time limit, and writes the run after each, so that an interrupted run keeps its
-/// finished cells.
+/// Measures all cells within the time limit. The run is written after each cell, so that an
+/// interrupted run keeps its finished cells.
 fn cells(
     options: &Options,
     rig: &Rig,
@@ -135,7 +137,8 @@ fn cells(
     todo: &[Todo],
 ) -> Result<(Option<PathBuf>, Found), Stop> {
     let mut left: u32 = todo.iter().map(Todo::weights).sum();
-    // The wall times of the last size are measured after its share of the time, so time is reserved for them.
+    // The wall times of the last size are measured after its share of the time is used, so time is
+    // reserved for them.
     let end = begun.started + Duration::from_secs_f64(60.0 * options.minutes * 0.95);
     let mut all = Found { gated: true, ..Found::default() };
     let mut folder = None;
@@ -146,12 +149,12 @@ fn cells(
                 variant: "everything".into(),
                 element: element.to_string(),
                 n,
-                reason: format!("the {} minutes were used up before it", options.minutes),
+                reason: format!("the time limit of {} minutes was reached first", options.minutes),
             });
             left -= cell.weights();
             continue;
         }
-        // Time that a cell does not use remains for later and larger ones.
+        // Time that a cell does not use remains for later cells, which are larger.
         let mut until = || {
             let weight = cell.weight();
             let share = end.saturating_duration_since(Instant::now()) * weight / left.max(weight);
@@ -172,7 +175,7 @@ fn cells(
     Ok((folder, all))
 }
 
-/// Describes the run up to now.
+/// Describes the run so far.
 fn env(rig: &Rig, begun: &Begun, ask: &Ask<'_>, all: &Found) -> Result<Env> {
     let missing = rig.peers.missing(ask.takes).into_iter();
     Ok(Env {
@@ -202,9 +205,9 @@ fn env(rig: &Rig, begun: &Begun, ask: &Ask<'_>, all: &Found) -> Result<Env> {
 /// Writes the page, checks the run for consistency, and prints the short table.
 fn finish(folder: &Path, all: &Found) -> Result<(), Stop> {
     let run = Run::read(folder).map_err(file)?;
-    let page = folder.join("README.md");
-    fs::write(&page, measured::page::of(&run))
-        .map_err(|source| Error::File { doing: format!("writing {}", page.display()), source })?;
+    let readme = folder.join("README.md");
+    fs::write(&readme, page::of(&run, page::Writer::Ladder))
+        .map_err(|source| Error::File { doing: format!("writing {}", readme.display()), source })?;
     let mut out = anstream::stdout();
     writeln!(out, "{}", short(&run))?;
     writeln!(out, "every sample is in {}", folder.display())?;
@@ -213,7 +216,7 @@ fn finish(folder: &Path, all: &Found) -> Result<(), Stop> {
     match faults.as_slice() {
         [] => Ok(()),
         faults => Err(Error::Findings(format!(
-            "{} of these figures are impossible:\n  {}",
+            "impossible figures: {}\n  {}",
             faults.len(),
             faults.join("\n  ")
         ))
@@ -221,7 +224,7 @@ fn finish(folder: &Path, all: &Found) -> Result<(), Stop> {
     }
 }
 
-/// Formats the times of every variant at every size of the first type.
+/// Formats the times of every variant, at every size, for the first type.
 fn short(run: &Run) -> String {
     let element = run.elements().first().cloned().unwrap_or_default();
     let cache = match run.sizes(&element, Cache::Cold, Clock::Gpu).is_empty() {
@@ -268,8 +271,8 @@ fn add(all: &mut Found, found: Found) {
     all.gated &= found.gated;
 }
 
-/// Returns the variants in the order of every table: steps in lesson order, `reduce`, studies, peers, ceilings,
-/// floor.
+/// Returns the variants in the order used in every table: steps in the order of the lessons,
+/// `reduce`, studies, peers, ceilings, and the floor.
 fn in_order(variants: &[Variant]) -> Vec<Variant> {
     let place = |variant: &Variant| STEPS.iter().position(|step| step.name == variant.name);
     let mut variants = variants.to_vec();
@@ -284,7 +287,8 @@ fn write(folder: &Path, env: &Env, all: &Found) -> Result<(), Stop> {
     Sample::write(&folder.join("raw.csv.gz"), &all.samples).map_err(file)
 }
 
-/// Creates `<date>-<gpu>`, with a number appended if that exists, so that no run is overwritten.
+/// Creates the folder `<date>-<gpu>`. If it exists, a number is appended, so that no run is
+/// overwritten.
 fn make(results: &Path, date: &str, gpu: &str) -> Result<PathBuf, Error> {
     let name = format!("{date}-{}", slug(gpu));
     let numbered = (2..).map(|number| format!("{name}-{number}"));
@@ -299,14 +303,15 @@ fn make(results: &Path, date: &str, gpu: &str) -> Result<PathBuf, Error> {
     Ok(folder)
 }
 
-/// Returns a GPU's name as part of a folder's name: lower case, with one `-` between words.
+/// Returns a GPU's name in the form used in a folder's name: lower case, with one `-` between
+/// words.
 fn slug(name: &str) -> String {
     let name = name.to_ascii_lowercase();
     let words = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join("-")
 }
 
-/// Returns the command line without paths of this machine.
+/// Returns the command line, without the paths on this machine.
 fn command(arguments: impl Iterator<Item = String>) -> String {
     let mut words = vec!["ladder".to_owned()];
     let mut skip = false;

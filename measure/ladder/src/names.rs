@@ -1,9 +1,9 @@
-//! Finds names that were abbreviated on the command line.
+//! Resolves names that were abbreviated on the command line.
 
 use common::{Error, Result};
 
-/// Returns the matching name: the exact one, or the only one with this prefix. `v1` does not match `v10`, and
-/// a step takes precedence over its variants.
+/// Returns the matching name: the name that is equal, or the only name with this prefix. `v1` does
+/// not match `v10`, and a step takes precedence over its variants.
 pub(crate) fn find<'n>(names: &'n [String], text: &str) -> Result<&'n str> {
     if let Some(name) = names.iter().find(|name| *name == text) {
         return Ok(name);

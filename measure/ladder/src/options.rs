@@ -21,14 +21,14 @@ pub struct OnGpu {
     pub peers: Option<PathBuf>,
 }
 
-/// How two competitors are compared.
+/// The settings for comparing two competitors.
 #[derive(Args, Clone, Debug)]
 pub struct How {
-    /// The type of an element, a list
+    /// The element types, a list
     #[arg(long = "type", value_name = "TYPE", value_delimiter = ',', default_value = "f32")]
     pub element: Vec<Element>,
 
-    /// Threads of a block
+    /// The number of threads per block
     #[arg(long, value_name = "THREADS", default_value = "256")]
     pub threads: Block,
 
@@ -36,7 +36,7 @@ pub struct How {
     #[arg(long)]
     pub warm: bool,
 
-    /// The time limit of a size, in seconds
+    /// The time limit for each size, in seconds
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = positive)]
     pub seconds: f64,
 }
@@ -57,7 +57,7 @@ pub(crate) fn positive(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Prints a line to standard error, and ignores errors if it is closed.
+/// Prints a line to standard error. An error is ignored, because standard error may be closed.
 pub(crate) fn progress(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }

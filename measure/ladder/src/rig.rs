@@ -17,19 +17,19 @@ use crate::{
     competitors::{self, Competitor, Entry, Limits, Peers},
 };
 
-/// A GPU, with the kernels that are loaded on it once for all measurements.
+/// A GPU, and the kernels that are loaded on it once for all measurements.
 #[derive(Debug)]
 pub struct Rig {
-    /// The peers. This is the first field, so that they are dropped before the GPU, to which cuBLAS's handle
-    /// belongs.
+    /// The peers. This field is the first, so that the peers are dropped before the GPU, to which
+    /// the cuBLAS handle belongs.
     pub peers: Peers,
-    /// Its clocks.
+    /// The monitor of the GPU's clock rates.
     pub monitor: Monitor,
     /// The loaded kernels that measure the minimum time and the maximum read bandwidth.
     pub limits: Limits,
-    /// Kernels of the reader, each a step with another kernel.
+    /// The reader's own kernels; each is a step with another kernel.
     pub own: Vec<&'static Step>,
-    /// Clean memory of three times the L2 size, which is read to evict everything else.
+    /// Clean memory of three times the L2 size. Reading it evicts everything else.
     flush: Memory,
     flush_bytes: u64,
     /// The GPU.
@@ -37,7 +37,7 @@ pub struct Rig {
 }
 
 impl Rig {
-    /// Opens a GPU. The interpreter is refused, because it has no times.
+    /// Opens a GPU. The interpreter is refused, because it measures no times.
     pub fn open(choice: Choice, cub: Option<&Path>) -> Result<Rig> {
         let choice = match choice {
             Choice::Auto => Choice::Cuda(0),
@@ -47,7 +47,7 @@ impl Rig {
         Rig::on(Device::open(choice, &Settings::default())?, cub)
     }
 
-    /// Loads everything needed for measurements, on a GPU.
+    /// Loads everything that measurements on a GPU need.
     pub fn on(device: Device, cub: Option<&Path>) -> Result<Rig> {
         let cuda = device.gpu()?;
         let (monitor, peers) = (Monitor::new(cuda), Peers::load(cuda, cub));
@@ -58,14 +58,14 @@ impl Rig {
         Ok(Rig { device, peers, monitor, limits, own: Vec::new(), flush, flush_bytes })
     }
 
-    /// Returns all entries that can run here.
+    /// Returns all entries that can run on this machine.
     pub fn entries(&self) -> Vec<Entry<'_>> {
         let mut all = competitors::all(&STEPS, &STUDIES, &self.peers);
         all.extend(self.own.iter().map(|step| Entry::Experiment(step)));
         all
     }
 
-    /// Keeps the GPU busy until its clock has ramped up, and returns the clock in MHz.
+    /// Keeps the GPU busy until its clock rate has ramped up, and returns the rate in MHz.
     pub fn wake(&self) -> Result<u32> {
         let flush = self.flusher()?;
         let started = Instant::now();
@@ -78,7 +78,7 @@ impl Rig {
         Ok(self.monitor.sm_mhz().unwrap_or(0))
     }
 
-    /// Returns a function that evicts the L2 cache's content, without waiting.
+    /// Returns a function that evicts the contents of the L2 cache, without waiting.
     pub fn flusher(&self) -> Result<impl Fn() -> Result<()>> {
         let elements = self.flush_bytes / 4;
         let reader: Competitor<'_> =

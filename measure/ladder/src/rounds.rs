@@ -21,13 +21,13 @@ pub struct Until {
 /// The result of the rounds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rounds {
-    /// Nanoseconds of each competitor, by round.
+    /// The times of each competitor, as pairs of a round and nanoseconds.
     pub times: Vec<Vec<(u32, u64)>>,
     /// The number of rounds kept.
     pub kept: u32,
-    /// The number of rounds discarded because the clock was low.
+    /// The number of rounds that were discarded because the clock rate was low.
     pub rejected: u32,
-    /// The widest interval of a pair, relative to its ratio.
+    /// The width of the widest interval of a pair, relative to the pair's ratio.
     pub widest: f64,
     /// The pair with that interval.
     pub pair: (usize, usize),
@@ -35,12 +35,13 @@ pub struct Rounds {
     pub converged: bool,
 }
 
-/// The clock rate that rounds must reach to be kept.
+/// The clock rate that a round must reach to be kept.
 #[allow(missing_debug_implementations, reason = "it holds a closure")]
 pub struct Held<'c> {
-    /// Reads the clock in MHz; `None` if it cannot be read, in which case no round is discarded.
+    /// Reads the clock rate in MHz; `None` if it cannot be read. In that case no round is
+    /// discarded.
     pub read: &'c dyn Fn() -> Option<u32>,
-    /// The rate at the start. It is lowered if the GPU does not return to it.
+    /// The rate at the start, in MHz. It is lowered if the GPU does not return to it.
     pub mhz: u32,
 }
 
@@ -53,9 +54,10 @@ const PATIENCE: u32 = 50;
 /// The number of rounds between two checks of the intervals.
 const LOOK: u32 = 10;
 
-/// Runs rounds. `sample` times one competitor, in nanoseconds.
+/// Runs rounds; `sample` returns the time of one competitor, in nanoseconds.
 ///
-/// Rounds come in pairs, the second in reverse order, so that no competitor always follows the same one.
+/// Rounds come in pairs. The second round of a pair runs in reverse order, so that no competitor
+/// always follows the same one.
 pub fn run(
     competitors: usize,
     pairs: &[(usize, usize)],
@@ -118,7 +120,7 @@ pub fn run(
 }
 
 impl Rounds {
-    /// Finds the widest interval.
+    /// Finds the pair with the widest interval.
     fn look(&mut self, pairs: &[(usize, usize)]) {
         let width = |&(first, second): &(usize, usize)| {
             let ratio = Ratio::of(&self.times[first], &self.times[second]);
@@ -143,7 +145,7 @@ mod tests {
         None
     }
 
-    /// Noise between -1 and 1, the same in every run.
+    /// Returns noise between -1 and 1, which is the same in every run.
     fn noise(seed: &Cell<u64>) -> f64 {
         seed.set(seed.get().wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
         (seed.get() >> 33) as f64 / f64::from(1u32 << 30) - 1.0
@@ -174,7 +176,7 @@ mod tests {
         assert!(calm.converged && calm.kept < 1000, "{} {}", calm.kept, calm.widest);
         let ratio = Ratio::of(&calm.times[0], &calm.times[1]).unwrap();
         assert!((ratio.0.median - 0.5).abs() < 0.0025, "{ratio}");
-        // With ten times the noise, it reports that it has not converged.
+        // With ten times the noise, the rounds report that they have not converged.
         let wild = run(2, &[(0, 1)], &limits(200), &mut clock, |_| {
             Ok((1e6 * (1.0 + 0.3 * noise(&seed))) as u64)
         })
@@ -219,7 +221,8 @@ mod tests {
         let clock = || Some(1200);
         let mut held = Held { read: &clock, mhz: 1980 };
         let rounds = run(1, &[], &limits(2), &mut held, |_| Ok(1000)).unwrap();
-        // Two rounds for each reading, until more than ten times the maximum were discarded.
+        // Two rounds were discarded for each reading, until more than ten times the maximum were
+        // discarded.
         assert_eq!((rounds.kept, rounds.rejected, held.mhz), (0, 22, 1980));
     }
 

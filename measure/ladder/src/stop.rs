@@ -1,8 +1,8 @@
-//! Converts errors of the ladder's commands to those of the harness.
+//! Converts errors from the ladder's commands to those of the harness.
 
 use common::{DRIVER, Error, cli::Stop};
 
-/// Returns the error of a command that needs a GPU: one sentence, with the way out.
+/// Returns the error of a command that needs a GPU: one sentence, with the remedy.
 pub(crate) fn needs_a_gpu(command: &str) -> impl Fn(Error) -> Stop {
     let command = command.to_owned();
     move |error| match error {
@@ -23,7 +23,7 @@ pub(crate) fn needs_a_gpu(command: &str) -> impl Fn(Error) -> Stop {
     }
 }
 
-/// Converts an error of a results file to one of the harness.
+/// Converts an error from a results file to an error of the harness.
 pub(crate) fn file(error: measured::Error) -> Stop {
     Error::Usage(error.to_string()).into()
 }

@@ -1,4 +1,4 @@
-//! `ladder sweep`: times every step in every block size, interleaved.
+//! Implements `ladder sweep`, which times every step with every block size, interleaved.
 
 use std::{
     io::Write,
@@ -22,7 +22,7 @@ use crate::{
     stop::{file, needs_a_gpu},
 };
 
-/// Options of `ladder sweep`.
+/// The options of `ladder sweep`.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
     /// The numbers of elements, a list
@@ -34,7 +34,7 @@ pub struct Options {
     )]
     pub n: Sizes,
 
-    /// The type of an element
+    /// The element type
     #[arg(long = "type", value_name = "TYPE", default_value = "f32")]
     pub element: Element,
 
@@ -55,7 +55,7 @@ pub struct Options {
     pub place: OnGpu,
 }
 
-/// Sweeps, prints a table for each size, and writes every sample.
+/// Sweeps the block sizes, prints a table for each size, and writes every sample.
 pub fn run(options: &Options) -> Result<(), Stop> {
     options.out.as_deref().map_or(Ok(()), make_folder).map_err(file)?;
     let rig = Rig::open(options.place.device, options.place.peers.as_deref())
@@ -107,7 +107,8 @@ pub fn run(options: &Options) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Formats medians: a row for each step, a column for each block size. The best of a row is marked.
+/// Formats the medians in a table with a row for each step and a column for each block size. The
+/// best time in each row is marked.
 fn table(samples: &[Sample]) -> table::Table {
     let head = ["step".to_owned()].into_iter().chain(Block::ALL.map(|b| b.threads().to_string()));
     let mut table = table::Table::new(head);

@@ -1,4 +1,5 @@
-//! `ladder zoo`: runs a broken sum many times on a GPU; `xtask/gpu.sh zoo` runs it under tools.
+//! Implements `ladder zoo`, which runs a broken sum many times on a GPU. `xtask/gpu.sh zoo` runs it
+//! under tools.
 
 use std::{fmt, io::Write};
 
@@ -11,13 +12,13 @@ use common::{
     plan::{Call, Value},
 };
 
-/// Options of `ladder zoo`.
+/// The options of `ladder zoo`.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// The bug [default: list the names of all]
+    /// The name of the bug [default: list the names of all bugs]
     pub bug: Option<String>,
 
-    /// Where to run: auto, cuda, cuda:1, simt; the interpreter's checks are `cargo run -p zoo`
+    /// Where to run: auto, cuda, cuda:1, simt; for the interpreter's checks use `cargo run -p zoo`
     #[arg(long, value_name = "DEVICE", default_value = "auto", env = "REDUCE_DEVICE")]
     pub device: Choice,
 
@@ -35,7 +36,7 @@ struct Tally {
     error: Option<String>,
 }
 
-/// Writes a line of the log. The error is last, because it may contain commas.
+/// Writes a line of the log. The error comes last, because it may contain commas.
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let error = self.error.as_deref().unwrap_or("none");
@@ -43,7 +44,7 @@ impl fmt::Display for Tally {
     }
 }
 
-/// Runs a broken sum, and prints how often it was right. Wrong sums are a result and not an error.
+/// Runs a broken sum, and prints how often it was right. A wrong sum is a result, not an error.
 pub fn run(options: &Options) -> Result<(), Stop> {
     let mut out = anstream::stdout();
     let Some(name) = &options.bug else {
@@ -59,7 +60,7 @@ pub fn run(options: &Options) -> Result<(), Stop> {
     if bug.is_long() && device.gpu().is_err() {
         let bytes = numbers::group(4 * bug.n);
         return Err(Error::Usage(format!(
-            "{name} needs {bytes} bytes, too many for the interpreter: `cargo run -p zoo {name}` runs its last blocks"
+            "{name} needs {bytes} bytes, which are too many for the interpreter: to run only its last blocks, use `cargo run -p zoo {name}`"
         ))
         .into());
     }
@@ -85,7 +86,7 @@ impl Tally {
         let output = device.alloc("output", bytes)?;
         let addresses = [&input, &output].map(|memory| Value::Address(memory.address()));
         let mut args = [&addresses[..], &[Value::U64(bug.n)]].concat();
-        // Partial sums, and a ticket that is zeroed only before the first launch.
+        // The buffers are partial sums, and a ticket that is zeroed only before the first launch.
         let scratch =
             [device.alloc("partial sums", 4 * u64::from(bug.blocks))?, device.alloc("tickets", 4)?];
         device.fill(&scratch[1], 0)?;
@@ -159,7 +160,8 @@ mod tests {
         let mut tally = Tally::default();
         tally.runs(&device, bug("volatile-tail"), 3).unwrap();
         assert_eq!(tally, Tally { right: 3, wrong: 0, error: None });
-        // The first launch with a ticket that is never reset is right; all later ones are wrong.
+        // The first launch with a ticket that is never reset is right; all later launches are
+        // wrong.
         let mut tally = Tally::default();
         tally.runs(&device, bug("ticket-not-reset"), 3).unwrap();
         assert_eq!(tally, Tally { right: 1, wrong: 2, error: None });

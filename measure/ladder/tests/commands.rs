@@ -1,4 +1,5 @@
-//! The ladder's commands on a machine without a GPU: each prints one error and returns an exit code.
+//! Tests the ladder's commands on a machine without a GPU: each prints one error and returns an
+//! exit code.
 
 use std::{
     path::Path,
@@ -43,7 +44,7 @@ fn simt_has_no_times() {
     assert!(text.contains("the interpreter is the device that was requested"), "{text}");
 }
 
-/// The error of a command that fails with code 2, in one line.
+/// Returns the error of a command that fails with code 2, in one line.
 fn refused(arguments: &[&str]) -> String {
     let output = ladder(arguments).output().unwrap();
     let text = String::from_utf8(output.stderr).unwrap();
@@ -93,7 +94,7 @@ fn a_negative_number_is_rejected_as_a_number() {
     }
 }
 
-/// Options that would have no effect are rejected, or a note says so.
+/// An option that would have no effect is rejected, or a note says that it has none.
 #[test]
 fn no_option_is_ignored() {
     let text = refused(&["--device", "simt", "--explain", "--n", "33", "--format", "json"]);
@@ -125,7 +126,7 @@ fn only_regular_files_are_read() {
     assert!(text.contains("reading /dev/zero.cu"), "{text}");
 }
 
-/// The note is printed before the run. The test does not wait for the end of the run.
+/// The note is printed before the run. The test does not wait until the run ends.
 #[test]
 fn a_long_run_is_announced() {
     use std::io::{BufRead, BufReader};
@@ -219,7 +220,7 @@ fn a_closed_standard_output_does_not_panic() {
     }
 }
 
-/// The output of a command that succeeds.
+/// Returns the output of a command that succeeds.
 fn prints(arguments: &[&str]) -> String {
     let output = ladder(arguments).output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
@@ -268,7 +269,8 @@ fn a_baseline_is_compared_with_changed_kernels() {
         same.contains(&format!("14 of 14 kernels for f32 are the same as in {name}")),
         "{same}"
     );
-    // The saved v3 is replaced with today's v2, which works because both plans pass the same arguments.
+    // The saved v3 is replaced with the current v2, which works because both plans pass the same
+    // arguments.
     let [v2, v3] = ["v2-bank-conflicts.f32.ptx", "v3-first-add.f32.ptx"].map(|f| folder.join(f));
     let comment = format!("{}\n// Another day's.\n", std::fs::read_to_string(&v3).unwrap());
     std::fs::write(&v3, comment).unwrap();

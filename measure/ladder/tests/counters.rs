@@ -1,5 +1,5 @@
-//! The interpreter's counts equal the hardware's exactly. They are compared with counts that ncu read on a
-//! GPU, which are committed under `results/`.
+//! The interpreter's counts equal the hardware's counts exactly. They are compared with the counts
+//! that ncu read on a GPU, which are committed in `results/`.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -15,10 +15,10 @@ use measured::counters::Count;
 use simt::Counts;
 use steps::step;
 
-/// A count of the interpreter, and ncu's metric for the same thing.
+/// A count from the interpreter, and ncu's metric for the same thing.
 type Same = (&'static str, fn(&Counts) -> u64);
 
-/// The counts that `--counters` shows for both, and the counts that only ncu has.
+/// Returns the counts that `--counters` shows for both, and the counts that only ncu has.
 fn same() -> impl Iterator<Item = Same> {
     let opcodes: [Same; 2] = [
         ("sass__inst_executed_per_opcode:BAR", |c| c.barriers),
@@ -27,10 +27,10 @@ fn same() -> impl Iterator<Item = Same> {
     METRICS.into_iter().zip(SAME).chain(opcodes)
 }
 
-/// The sizes to interpret: one fills all blocks, and one does not.
+/// The sizes to interpret: with one, all blocks are full; with the other, one block is not.
 const SIZES: [u64; 2] = [1 << 20, (1 << 20) + 13];
 
-/// In blocks of 256 threads.
+/// Tests blocks of 256 threads.
 #[test]
 fn counts_equal_those_of_the_hardware() {
     compare(&SIZES, &[256], 800);
@@ -42,13 +42,15 @@ fn counts_equal_those_of_the_hardware_at_both_sizes_and_in_all_blocks() {
     compare(&SIZES, &[128, 256, 512], 2000);
 }
 
-/// Compares the counts of all steps with the hardware's, at least `least` of them.
+/// Compares the counts for all steps with the hardware's, and checks that at least `least` were
+/// compared.
 fn compare(sizes: &[u64], blocks: &[u32], least: usize) {
     let golden = golden();
     let mut compared = 0;
     let mut different = Vec::new();
     let ways = ladder::STUDIES[0].ways.iter().filter(|way| way.name == "one-cluster");
-    // A new step has no counts until the next run; the least number keeps the others from getting lost.
+    // A new step has no counts until the next run. The minimum ensures that the counts of the
+    // others are not lost.
     let counted = |step: &&&Step| golden.keys().any(|key| key.0 == step.name);
     for step in ladder::STEPS.iter().chain(ways).filter(counted) {
         for element in [Element::F32, Element::I32] {
@@ -97,7 +99,7 @@ fn compare(sizes: &[u64], blocks: &[u32], least: usize) {
     );
 }
 
-/// The exact sum, counted by CUPTI in a run of its own. It counts no opcodes.
+/// The exact sum was counted by CUPTI in a run of its own. CUPTI does not count opcodes.
 #[test]
 fn counts_of_the_exact_sum_equal_those_of_the_hardware() {
     let file = "../../results/variants/variants-2026-11-23-nvidia-h200-2/counters.csv";
@@ -111,7 +113,7 @@ fn counts_of_the_exact_sum_equal_those_of_the_hardware() {
                     && (count.n, count.metric.as_str()) == (n, metric)
             });
             let theirs = theirs.unwrap_or_else(|| panic!("no {metric} of {n}")).value;
-            // ptxas removes two loads of the thread that rounds.
+            // ptxas removes two loads by the thread that rounds.
             let load = metric.ends_with("shared_ld.sum") || metric.ends_with("shared_op_ld.sum");
             let removed = if load { 2.0 } else { 0.0 };
             assert_eq!(of(ours) as f64 - removed, theirs, "{metric} of {n}");
@@ -119,7 +121,8 @@ fn counts_of_the_exact_sum_equal_those_of_the_hardware() {
     }
 }
 
-/// The copy engine performs the bulk copies: every whole vector is copied once, and no byte twice.
+/// The copy engine performs the bulk copies. Every whole vector is copied once, and no byte is
+/// copied twice.
 #[test]
 fn bulk_copies_load_every_vector_once() {
     for n in SIZES {
@@ -128,8 +131,8 @@ fn bulk_copies_load_every_vector_once() {
     }
 }
 
-/// These steps have the same chunks in the same tree. How the last block receives the partial sums, and how
-/// threads load the vectors, changes no bit.
+/// These steps use the same chunks in the same tree. The way in which the last block receives the
+/// partial sums, and in which threads load the vectors, changes no bit.
 #[test]
 fn a_ticket_message_slots_and_a_ring_give_the_same_bits() {
     let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
@@ -151,7 +154,7 @@ fn a_ticket_message_slots_and_a_ring_give_the_same_bits() {
     }
 }
 
-/// The interpreter's counts of each launch.
+/// Returns the interpreter's counts for each launch.
 fn interpreted<T: Scalar>(step: &common::Step, n: u64, threads: u32) -> Vec<Counts> {
     let settings = Settings { checks: Some(Vec::new()), ..Settings::default() };
     let device = Device::open(Choice::Simt, &settings).unwrap();
@@ -166,7 +169,7 @@ fn interpreted<T: Scalar>(step: &common::Step, n: u64, threads: u32) -> Vec<Coun
 
 type Key = (String, String, u64, u32, u32);
 
-/// The newest committed counters.
+/// Returns the newest committed counters.
 fn golden() -> BTreeMap<Key, BTreeMap<String, f64>> {
     let results = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../results/ladder");
     let mut files: Vec<PathBuf> = std::fs::read_dir(results)

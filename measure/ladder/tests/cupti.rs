@@ -1,5 +1,6 @@
-//! CUPTI's counts, from inside a run, equal ncu's, from outside. `results/cupti/` is compared with the newest
-//! `counters.csv` of ncu, which `counters.rs` compares with the interpreter.
+//! CUPTI's counts, taken inside a run, equal ncu's counts, taken from outside. The files in
+//! `results/cupti/` are compared with ncu's newest `counters.csv`, which `counters.rs` compares
+//! with the interpreter.
 
 use std::{
     collections::BTreeMap,
@@ -18,7 +19,7 @@ fn key(count: &Count) -> Key {
     (variant, element, threads, n, launch, metric)
 }
 
-/// Files with that name in the subfolders of a folder, sorted.
+/// Returns the files with this name in the subfolders of a folder, sorted.
 fn files(folder: &Path, name: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap().flatten();
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.path().join(name)).collect();
@@ -60,7 +61,8 @@ fn a_trace_has_every_launch_and_its_events_nest() {
                 continue;
             }
             kernels += usize::from(event["cat"] == "kernel");
-            // Microseconds with three decimals: differences of a nanosecond are visible.
+            // The times are in microseconds with three decimals, so differences of a nanosecond are
+            // visible.
             let (start, took) = (event["ts"].as_f64().unwrap(), event["dur"].as_f64().unwrap());
             let open = open.entry(event["tid"].as_u64().unwrap()).or_default();
             open.retain(|end| *end > start + 1e-4);
@@ -79,7 +81,7 @@ fn a_trace_has_every_launch_and_its_events_nest() {
     }
 }
 
-/// The steps whose counts do not depend on timing.
+/// Returns the steps whose counts do not depend on timing.
 fn steps() -> Vec<&'static str> {
     ladder::STEPS.iter().map(|step| step.name).chain(["one-cluster"]).collect()
 }

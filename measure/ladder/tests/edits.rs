@@ -1,7 +1,7 @@
-//! Edits that learners make to a kernel: for each, the output names a line and a cure, or the kernel is
-//! rightly verified.
+//! Tests edits that learners make to a kernel. For each edit, the output names a line and a remedy,
+//! or the kernel is rightly verified.
 //!
-//! The edited kernels stay in target/tmp/edits, so that you can try them:
+//! The edited kernels remain in target/tmp/edits, so that you can try them:
 //!
 //! ```text
 //! cargo run -p v3-first-add -- --device simt --kernel target/tmp/edits/03-less-equal.cu
@@ -12,18 +12,18 @@ use std::{fs, path::Path, process::Command};
 use assert_cmd::prelude::*;
 use steps::step;
 
-/// An edit of a step; of v3 by default.
+/// An edit of a step, which is v3 by default.
 struct Edit {
-    /// The name of its file.
+    /// The name of the file with the edited kernel.
     name: &'static str,
     /// The replacements, each of which must match once.
     edits: &'static [(&'static str, &'static str)],
-    /// Elements.
+    /// The number of elements.
     n: &'static str,
-    /// The exit code: 0 verified, 1 wrong, 2 not run.
+    /// The expected exit code: 0 verified, 1 wrong, 2 not run.
     code: i32,
-    /// Texts that the output must contain. A text with `|` lists alternatives, because NVRTC and clang
-    /// differ.
+    /// Texts that the output must contain. A text with `|` lists alternatives, because the outputs
+    /// of NVRTC and clang differ.
     said: &'static [&'static str],
 }
 
@@ -89,7 +89,7 @@ const EDITS: &[Edit] = &[
         said: &["at line 10", "beyond the end of its buffer", "check the index against the length"],
     },
     Edit {
-        // Just below 2^32 elements, where 32-bit indices do not overflow.
+        // The number of elements is just below 2^32, where 32-bit indices do not overflow.
         name: "06-index32",
         edits: &[(
             "unsigned long long i = (unsigned long long)blockIdx.x",
@@ -104,8 +104,8 @@ const EDITS: &[Edit] = &[
         edits: &[("    // Load:", "    if (i >= n) return;\n    // Load:")],
         n: ODD,
         code: 1,
-        // From sm_70 on the return itself is allowed, but the elements of the threads that left are never
-        // stored.
+        // From sm_70 on, the return itself is allowed, but the elements of the threads that left
+        // are never stored.
         said: &["reads `shared[", "which was never written"],
     },
     Edit {
@@ -271,7 +271,7 @@ const EDITS: &[Edit] = &[
         ],
     },
     Edit {
-        // A kernel of another name is never launched.
+        // A kernel with another name is never launched.
         name: "20-second-other",
         edits: &[(
             "// Every thread",
@@ -336,7 +336,7 @@ const EDITS: &[Edit] = &[
     },
 ];
 
-/// Edits of steps with state in global memory, whose leftovers the next run would find.
+/// Edits of steps with state in global memory, in which the next run finds leftovers.
 const LEFT: &[(&str, Edit)] = &[
     (
         "v9-single-pass",
@@ -346,7 +346,7 @@ const LEFT: &[(&str, Edit)] = &[
             n: "2^16",
             code: 1,
             said: &[
-                "wrong, though its first run looked right",
+                "wrong in its second run, though its first run looked right",
                 "`tickets[0]` is 8 for the first atomic of launch 2, at line 52, but was 0 for that of launch 1: let the last block of a launch reset it",
             ],
         },
@@ -363,11 +363,12 @@ const LEFT: &[(&str, Edit)] = &[
     ),
 ];
 
-/// The kernel is verified if CUDA's headers are installed; otherwise it does not compile.
+/// Stands for an exit code: the kernel is verified if CUDA's headers are installed; otherwise it
+/// does not compile.
 const HEADER: i32 = -1;
 
-/// The kernel is rejected, or verified if the compiler removes the rejected code, as clang 19 removes the
-/// allocation.
+/// Stands for an exit code: the kernel is rejected, or verified if the compiler removes the
+/// rejected code. clang 19, for example, removes the allocation.
 const REMOVED: i32 = -2;
 
 #[test]
@@ -385,7 +386,7 @@ fn every_edit_gets_a_line_and_a_cure_or_is_rightly_verified() {
     assert!(faults.is_empty(), "{}", faults.join("\n\n"));
 }
 
-/// Returns the difference between the expected and the actual output, if there is one.
+/// Returns the difference between the expected and the actual output, if there is a difference.
 fn tried(step: &common::Step, edit: &Edit, folder: &Path) -> Option<String> {
     let source = step.kernel.source;
     let edited = edit.edits.iter().fold(source.to_owned(), |text, (from, to)| {

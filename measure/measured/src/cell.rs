@@ -1,4 +1,5 @@
-//! The row of `cells.csv`: how the measurement of one type, size and cache state ended.
+//! The rows of `cells.csv`, each of which describes how the measurement of one type, size and cache
+//! state ended.
 
 use std::path::Path;
 
@@ -9,7 +10,7 @@ use crate::{
     sample::{read_csv, write_csv},
 };
 
-/// One type, size and cache state.
+/// The outcome for one type, size and cache state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cell {
@@ -20,19 +21,20 @@ pub struct Cell {
     pub n: u64,
     /// The cache state.
     pub cache: Cache,
-    /// Rounds kept: each has one sample of every variant.
+    /// The number of rounds that were kept; each has one sample of every variant.
     pub rounds: u32,
-    /// Rounds discarded because the SM clock was lower than at the start.
+    /// The number of rounds that were discarded because the SM clock rate was lower than at the
+    /// start.
     pub rejected: u32,
-    /// The widest interval of a paired ratio, relative to the ratio.
+    /// The width of the widest interval of a paired ratio, relative to the ratio.
     pub widest: f64,
     /// The pair with that interval.
     pub pair: String,
     /// Whether all intervals reached the requested width.
     pub converged: bool,
-    /// The SM clock that the kept rounds had to reach, in MHz; 0 if it cannot be read.
+    /// The SM clock rate that the kept rounds had to reach, in MHz; 0 if it cannot be read.
     pub sm_mhz: u32,
-    /// The seconds it took, including generating and copying the input.
+    /// The duration of the measurement in seconds, including generating and copying the input.
     pub seconds: f64,
 }
 

@@ -1,4 +1,4 @@
-//! Consistency checks of a run. An impossible figure is a fault of the measurement.
+//! Consistency checks for a run. An impossible figure is a fault in the measurement.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ use crate::{
     table::{gigabytes, micros, size},
 };
 
-/// Returns all faults, each as a sentence; none for a consistent run.
+/// Returns all faults, each as a sentence; a consistent run has none.
 pub fn faults(run: &Run) -> Vec<String> {
     let mut faults = Vec::new();
     for (variant, place, count) in run.all() {
@@ -17,7 +17,7 @@ pub fn faults(run: &Run) -> Vec<String> {
             faults.push(format!("{name}: raw.csv has it, but env.toml does not"));
             continue;
         };
-        // cells.csv has only GPU-gated times, and only these exclude the host.
+        // cells.csv has only GPU-gated times, because only these exclude the host.
         if place.clock != Clock::Gpu {
             continue;
         }
@@ -25,7 +25,7 @@ pub fn faults(run: &Run) -> Vec<String> {
         match cell {
             None => faults.push(format!("{name}: raw.csv has it, but cells.csv does not")),
             Some(cell) if cell.rounds as usize != count => faults.push(format!(
-                "{name}: raw.csv has {count} samples, but cells.csv {} rounds",
+                "{name}: raw.csv has {count} samples, but cells.csv has {} rounds",
                 cell.rounds
             )),
             Some(_) => {}
@@ -44,7 +44,7 @@ pub fn faults(run: &Run) -> Vec<String> {
     faults
 }
 
-/// No time may be below that of an empty kernel in the same rounds.
+/// Checks that a time is not below that of an empty kernel in the same rounds.
 fn below_the_floor(
     run: &Run,
     variant: &str,
@@ -63,7 +63,8 @@ fn below_the_floor(
     })
 }
 
-/// No bandwidth may exceed the peak of the memory bus, unless the input may have been in L2.
+/// Checks that a bandwidth does not exceed the peak of the memory bus, unless the input may have
+/// been in L2.
 fn above_the_bus(run: &Run, bandwidth: f64, place: &Place<'_>, name: &str) -> Option<String> {
     let bus = run.env.gpu.bus_bytes_per_second;
     let cold = place.cache == crate::Cache::Cold;
@@ -76,7 +77,8 @@ fn above_the_bus(run: &Run, bandwidth: f64, place: &Place<'_>, name: &str) -> Op
     })
 }
 
-/// The printed figures must agree: GB/s × time = bytes, within the precision of their digits.
+/// Checks that the printed figures agree: GB/s × time = bytes, within the precision of their
+/// digits.
 fn printed(micros: &str, gigabytes: &str, bytes: u64, name: &str) -> Option<String> {
     let half = |text: &str| {
         let digits = text.split_once('.').map_or(0, |(_, fraction)| fraction.len());
@@ -90,12 +92,12 @@ fn printed(micros: &str, gigabytes: &str, bytes: u64, name: &str) -> Option<Stri
     })
 }
 
-/// Every variant must have samples in every cell, or a reason for not having them.
+/// Checks that every variant has samples in every cell, or a reason why it has none.
 fn holes(run: &Run) -> Vec<String> {
     let on_gpu = || run.all().filter(|(_, place, _)| place.clock == Clock::Gpu);
     let there: HashSet<(&str, &str, u64, crate::Cache)> =
         on_gpu().map(|(variant, p, _)| (variant, p.element, p.n, p.cache)).collect();
-    // Competitors that return to the host have no GPU-gated time at all.
+    // Competitors that return their sum to the host have no GPU-gated time at all.
     let known: HashSet<&str> = on_gpu().map(|(variant, ..)| variant).collect();
     let mut faults = Vec::new();
     for cell in &run.cells {
@@ -105,7 +107,8 @@ fn holes(run: &Run) -> Vec<String> {
                     && (absent.element.is_empty() || absent.element == cell.element)
                     && (absent.n == 0 || absent.n == cell.n)
             });
-            // A copy writes as much as it reads, which evicts the input from L2, so it is run cold only.
+            // A copy writes as much as it reads, which evicts the input from L2, so it is measured
+            // only with a cold cache.
             let cold_only = variant.moves > 1 && cell.cache == crate::Cache::Warm;
             let place =
                 Place { element: &cell.element, n: cell.n, cache: cell.cache, clock: Clock::Gpu };
@@ -131,15 +134,16 @@ mod tests {
 
     #[test]
     fn rate_times_time_is_bytes_to_the_last_digit() {
-        // 2^20 f32 in 7.46 µs.
+        // The example is 2^20 `f32` elements in 7.46 µs.
         assert_eq!(printed("7.46", "562.2", 4 << 20, "x"), None);
         let fault = printed("7.46", "571.2", 4 << 20, "x").unwrap();
         assert!(fault.contains("4194304"), "{fault}");
-        // 0.3 % is more than the rounding of the time's third digit allows.
+        // A difference of 0.3 % is more than the rounding of the time's third digit allows.
         assert!(printed("7.46", "563.9", 4 << 20, "x").is_some());
-        // Both figures were rounded down by nearly half a unit of the last digit, which is not a fault.
+        // Both figures were rounded down by nearly half a unit in the last digit, which is not a
+        // fault.
         assert_eq!(printed("5000", "1.00", 5_025_502, "x"), None);
-        // MiB instead of MB: off by 4.9 %.
+        // MiB instead of MB makes a difference of 4.9 %.
         assert!(printed("7.46", "536.2", 4 << 20, "x").is_some());
     }
 }

@@ -9,7 +9,7 @@ use crate::{
     sample::{read_csv, write_csv},
 };
 
-/// One metric of one launch.
+/// One metric for one launch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Count {
@@ -18,24 +18,25 @@ pub struct Count {
     /// The element type.
     #[serde(rename = "type")]
     pub element: String,
-    /// Threads of a block.
+    /// The number of threads per block.
     pub threads: u32,
     /// The number of elements.
     pub n: u64,
-    /// The launch of the sum, from 1.
+    /// The number of the launch within the sum, counting from 1.
     pub launch: u32,
-    /// The kernel.
+    /// The name of the kernel.
     pub kernel: String,
     /// The number of blocks.
     pub grid: u64,
-    /// ncu's name of the metric, followed by a colon and the opcode if it was counted for one opcode.
+    /// ncu's name for the metric, followed by a colon and the opcode if the metric was counted for
+    /// one opcode.
     pub metric: String,
-    /// Its value, in ncu's base units.
+    /// The metric's value, in ncu's base units.
     pub value: f64,
 }
 
-/// The beginning of the line that `ladder once` prints for this parser, because ncu's output lacks these
-/// facts.
+/// The beginning of a line that `ladder once` prints for this parser, because ncu's output lacks
+/// the facts in that line.
 pub const MARK: &str = "==LADDER==";
 
 impl Count {
@@ -50,7 +51,7 @@ impl Count {
     }
 }
 
-/// A metric of one launch, as counted by the interpreter and by the GPU, under CUPTI's name.
+/// A metric for one launch, as counted by the interpreter and by the GPU, under CUPTI's name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Twice {
@@ -59,13 +60,13 @@ pub struct Twice {
     /// The element type.
     #[serde(rename = "type")]
     pub element: String,
-    /// Threads of a block.
+    /// The number of threads per block.
     pub threads: u32,
     /// The number of elements.
     pub n: u64,
-    /// The launch of the sum, from 1.
+    /// The number of the launch within the sum, counting from 1.
     pub launch: u32,
-    /// CUPTI's name.
+    /// CUPTI's name for the metric.
     pub metric: String,
     /// The interpreter's count.
     pub interpreter: u64,
@@ -90,8 +91,9 @@ impl Twice {
     }
 }
 
-/// Reads the output of `ncu --csv … ladder once STEP`, with the lines of both programs in any order. The
-/// launches belong to the sums that the marked lines announce, in order.
+/// Reads the output of `ncu --csv … ladder once STEP`, in which the lines of the two programs may
+/// be interleaved in any way. The launches belong to the sums that the marked lines announce, in
+/// the same order.
 pub fn from_ncu(text: &str, file: &str) -> Result<Vec<Count>> {
     let bad = |line: usize, reason: String| Error::Line {
         path: file.to_owned(),
@@ -116,12 +118,12 @@ pub fn from_ncu(text: &str, file: &str) -> Result<Vec<Count>> {
         return Err(bad(
             0,
             format!(
-                "there is no line `{MARK} STEP TYPE N THREADS LAUNCHES`: `ladder once` prints it, and ncu's output must include it"
+                "there is no line `{MARK} STEP TYPE N THREADS LAUNCHES`: ncu's output must include this line, which `ladder once` prints"
             ),
         ));
     }
     let start = text.lines().position(|line| line.starts_with("\"ID\"")).ok_or_else(|| {
-        bad(0, "there is no table: ncu has counted nothing, or ran without --csv".into())
+        bad(0, "there is no table, so ncu has counted nothing or ran without --csv: run the command that `ladder counters` prints".into())
     })?;
     let table: String = text
         .lines()
@@ -173,7 +175,7 @@ pub fn from_ncu(text: &str, file: &str) -> Result<Vec<Count>> {
                 "" => base.metric.clone(),
                 instance => format!("{}:{instance}", base.metric),
             };
-            // A metric that the chip lacks has the value "n/a", and gets no row.
+            // A metric that the chip lacks has the value "n/a" and gets no row.
             if let Ok(value) = value.replace(',', "").parse() {
                 counts.push(Count { metric, value, ..base.clone() });
             }
@@ -182,7 +184,7 @@ pub fn from_ncu(text: &str, file: &str) -> Result<Vec<Count>> {
     Ok(counts)
 }
 
-/// Splits a cell into a value and the values of its instances, which are in parentheses, as in
+/// Splits a cell into its value and the values of its instances, which are in parentheses, as in
 /// `12 (BAR: 4; SHFL: 8)`.
 fn values(text: &str) -> impl Iterator<Item = (&str, &str)> {
     let (total, instances) = text.split_once('(').unwrap_or((text, ""));

@@ -1,4 +1,4 @@
-//! The file `env.toml`: where and how a run was taken.
+//! The file `env.toml`, which records where and how a run was made.
 
 use std::{fs, path::Path};
 
@@ -10,11 +10,11 @@ use crate::{Error, Result};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Env {
-    /// Date, commit and command.
+    /// The date, the commit and the command.
     pub run: Taken,
-    /// The GPU.
+    /// The GPU on which the run was made.
     pub gpu: Gpu,
-    /// The method.
+    /// The measurement method.
     pub method: Method,
     /// The measured variants, in the order of the tables.
     #[serde(default)]
@@ -24,7 +24,7 @@ pub struct Env {
     pub absent: Vec<Absent>,
 }
 
-/// Date, commit and command.
+/// The date, the commit and the command of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Taken {
@@ -32,72 +32,78 @@ pub struct Taken {
     pub date: String,
     /// The time in UTC, such as `14:03:07`.
     pub time: String,
-    /// The commit that the program was built from; followed by `+` if there were uncommitted changes.
+    /// The commit that the program was built from, followed by `+` if there were uncommitted
+    /// changes.
     pub commit: String,
     /// The command line.
     pub command: String,
-    /// Seconds from start to end.
+    /// The duration of the run, in seconds.
     pub seconds: f64,
 }
 
-/// A GPU as it was found. The program changes none of its settings.
+/// A GPU in the state in which it was found. The program changes none of its settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Gpu {
-    /// Its name.
+    /// The GPU's name.
     pub name: String,
     /// The architecture, such as `sm_90`.
     pub architecture: String,
     /// The number of multiprocessors.
     pub sms: u32,
-    /// Bytes of L2 cache.
+    /// The size of the L2 cache, in bytes.
     pub l2_bytes: u64,
-    /// Bytes of memory.
+    /// The size of the device memory, in bytes.
     pub memory_bytes: u64,
-    /// Bits of the memory bus.
+    /// The width of the memory bus, in bits.
     pub bus_bits: u32,
-    /// The memory clock; data is transferred on both edges.
+    /// The memory clock rate, in MHz; data is transferred on both edges.
     pub memory_mhz: u32,
-    /// The memory bus's peak in bytes per second: 2 × memory clock × width; 0 if unknown.
+    /// The peak bandwidth of the memory bus, in bytes per second: 2 × memory clock × width; 0 if
+    /// unknown.
     pub bus_bytes_per_second: f64,
-    /// The highest SM clock.
+    /// The highest SM clock rate, in MHz.
     pub sm_mhz_max: u32,
-    /// The SM clock at the start, under load; samples below it are discarded. 0 if it cannot be read.
+    /// The SM clock rate at the start, under load, in MHz; 0 if it cannot be read. Samples taken
+    /// below this rate are discarded.
     pub sm_mhz_start: u32,
     /// The driver's version; empty if NVML is not available.
     pub driver: String,
-    /// The CUDA version of the driver.
+    /// The CUDA version that the driver supports.
     pub cuda: String,
-    /// Degrees Celsius at the start and at the end; empty if they cannot be read.
+    /// The temperatures at the start and at the end, in degrees Celsius; empty if they cannot be
+    /// read.
     #[serde(default)]
     pub celsius: Vec<u32>,
-    /// Watts at the start and at the end; empty if they cannot be read.
+    /// The power at the start and at the end, in watts; empty if it cannot be read.
     #[serde(default)]
     pub watts: Vec<u32>,
-    /// The reason that NVML is not available; empty if it is.
+    /// The reason why NVML is not available; empty if it is available.
     #[serde(default)]
     pub nvml: String,
 }
 
-/// How the samples were taken.
+/// The method by which the samples were taken.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Method {
     /// The distribution of the elements.
     pub input: String,
-    /// The seed of the elements.
+    /// The seed for the elements.
     pub seed: u64,
     /// Whether the stream was held back until all launches of a sample were queued (GPU-gated).
     pub gated: bool,
-    /// Bytes of the copies of the input, which cold samples read in rotation.
+    /// The total size of the copies of the input, in bytes. Cold samples read the copies in
+    /// rotation.
     pub pool_bytes: u64,
-    /// The width of a paired ratio's interval, relative to the ratio, at which a cell has converged.
+    /// The width of a paired ratio's interval, relative to the ratio, at which a cell has
+    /// converged.
     pub target: f64,
-    /// The maximum number of rounds of a cell.
+    /// The maximum number of rounds for a cell.
     pub rounds: u32,
-    /// The PTX of the kernels.
+    /// A description of the kernels' PTX.
     pub ptx: String,
-    /// Versions of the peers' libraries.
+    /// The versions of the peers' libraries.
     pub peers: String,
 }
 
@@ -105,16 +111,18 @@ pub struct Method {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Variant {
-    /// Its name.
+    /// The variant's name.
     pub name: String,
-    /// Its role.
+    /// The variant's role.
     pub role: Role,
     /// A description in one line.
     pub what: String,
-    /// How often it transfers the input's bytes over the bus: once, but twice for a copy.
+    /// The number of times that the variant transfers the input's bytes over the bus: one, or two
+    /// for a copy.
     #[serde(default = "once")]
     pub moves: u32,
-    /// Bytes of the largest input that it supports; 0 if any size is supported. Larger sizes have no row.
+    /// The size of the largest input that the variant supports, in bytes; 0 if any size is
+    /// supported. Larger sizes have no row.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub up_to: u64,
 }
@@ -127,7 +135,8 @@ fn once() -> u32 {
     1
 }
 
-/// The additions of another program to a run: `python.toml`, beside `python.csv`.
+/// The additions that another program makes to a run: the file `python.toml`, which belongs to
+/// `python.csv`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct More {
@@ -145,26 +154,26 @@ pub struct More {
 pub enum Role {
     /// A step of the ladder.
     Step,
-    /// The crate `reduce`.
+    /// The library, which is the crate `reduce`.
     #[serde(rename = "library")]
     Reduce,
     /// A variant of a step: the step with another kernel.
     Experiment,
     /// A kernel of a study.
     Study,
-    /// A sum of another library.
+    /// A sum from another library.
     Peer,
-    /// An upper bound for bandwidths: a kernel that only reads, and a copy.
+    /// A kernel that only reads, or a copy, whose bandwidth is an upper bound.
     Ceiling,
-    /// A lower bound for times: an empty kernel.
+    /// An empty kernel, whose time is a lower bound.
     Floor,
 }
 
-/// The peer that is the baseline, if it was measured.
+/// The name of the peer that is the baseline if it was measured.
 pub const PEER: &str = "cub";
 
 impl Role {
-    /// Whether it computes the sum.
+    /// Whether a variant in this role computes the sum.
     pub fn sums(self) -> bool {
         matches!(self, Role::Step | Role::Reduce | Role::Experiment | Role::Study | Role::Peer)
     }
@@ -174,25 +183,25 @@ impl Role {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Absent {
-    /// Its name.
+    /// The variant's name.
     pub variant: String,
-    /// The element type; empty for all types.
+    /// The element type; empty means all types.
     #[serde(rename = "type", default)]
     pub element: String,
-    /// The number of elements; 0 for all sizes.
+    /// The number of elements; 0 means all sizes.
     #[serde(default)]
     pub n: u64,
-    /// The reason.
+    /// The reason why the variant was not measured.
     pub reason: String,
 }
 
 impl Env {
-    /// Reads a file.
+    /// Reads an `env.toml` file.
     pub fn read(path: &Path) -> Result<Env> {
         read_toml(path)
     }
 
-    /// Writes a file.
+    /// Writes an `env.toml` file.
     pub fn write(&self, path: &Path) -> Result<()> {
         let text = toml::to_string_pretty(self).map_err(|error| Error::Toml {
             path: path.display().to_string(),
@@ -201,7 +210,7 @@ impl Env {
         fs::write(path, text).map_err(Error::writing(path))
     }
 
-    /// The variants of a role, in order.
+    /// Returns the variants in a role, in order.
     pub fn of(&self, role: Role) -> impl Iterator<Item = &Variant> {
         self.variant.iter().filter(move |variant| variant.role == role)
     }

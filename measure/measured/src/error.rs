@@ -1,47 +1,47 @@
-//! Errors in files of results, as sentences that name the file and the line.
+//! Errors in files of results. Each is a sentence that names the file and the line.
 
 use std::{io, path::Path};
 
-/// A result of this crate.
+/// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// A file that cannot be read or written, or that is malformed.
+/// An error that prevents a file from being read or written, or a malformed file.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The system call failed.
     #[error("{doing} {path}: {source}")]
     File {
-        /// "reading" or "writing".
+        /// The operation: "reading" or "writing".
         doing: &'static str,
-        /// The file.
+        /// The path of the file.
         path: String,
-        /// The system's error.
+        /// The error that the system returned.
         source: io::Error,
     },
     /// A line that is not a row of this kind of file.
     #[error("{path}, line {line}: {reason}")]
     Line {
-        /// The file.
+        /// The path of the file.
         path: String,
-        /// The line, from 1; 0 if no line can be named.
+        /// The number of the line, counting from 1; 0 if no line can be named.
         line: u64,
-        /// The content that was found, and the content that was expected.
+        /// A description of the content that was found and the content that was expected.
         reason: String,
     },
-    /// A folder with figures but without an environment.
+    /// A folder that has figures but no environment.
     #[error(
         "{folder} has figures but no env.toml, which describes where they were taken: restore it, or move the folder out of results/"
     )]
     NoMachine {
-        /// The folder.
+        /// The path of the folder.
         folder: String,
     },
-    /// A file that is not TOML of this kind.
+    /// A file that is not valid TOML for its kind.
     #[error("{path}: {reason}")]
     Toml {
-        /// The file.
+        /// The path of the file.
         path: String,
-        /// The parser's message, with the line.
+        /// The parser's message, which includes the line.
         reason: String,
     },
 }

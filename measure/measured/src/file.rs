@@ -1,4 +1,4 @@
-//! Reads files of results up to a size limit, and creates their folders.
+//! Reads files of results up to a size limit, and creates the folders for such files.
 
 use std::{
     fs::{self, File},
@@ -10,34 +10,35 @@ use flate2::read::GzDecoder;
 
 use crate::{Error, Result};
 
-/// The maximum size of a file of results in bytes, uncompressed.
+/// The maximum uncompressed size of a file of results, in bytes.
 const MOST: u64 = 1 << 30;
 
-/// Whether a file's name has the ending of a compressed file.
+/// Whether a file's name has the extension of a compressed file.
 pub(crate) fn is_packed(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "gz")
 }
 
-/// Returns the path of a file, or that path with `.gz` if only the compressed file exists.
+/// Returns the path of a file, or this path with `.gz` appended if only the compressed file exists.
 pub fn find(path: &Path) -> PathBuf {
     let packed = PathBuf::from(format!("{}.gz", path.display()));
     if !path.exists() && packed.exists() { packed } else { path.to_owned() }
 }
 
-/// Reads a file's bytes. Decompresses them if the name ends in `.gz`, or if only the compressed file exists.
+/// Reads a file's bytes, and decompresses them if the name ends in `.gz` or if only the compressed
+/// file exists.
 ///
 /// # Errors
-/// Returns [`Error::File`] if the system reports an error, if the file is a folder, a pipe or a device, or if
-/// it has more than 1 GiB.
+/// Returns [`Error::File`] if the system reports an error, if the path is that of a folder, a pipe
+/// or a device, or if the file has more than 1 GiB.
 pub fn read(path: &Path) -> Result<Vec<u8>> {
     bounded(&find(path), MOST).map_err(Error::reading(path))
 }
 
 fn bounded(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let refused = |why: String| Err(io::Error::new(io::ErrorKind::InvalidInput, why));
-    // Opening a pipe without a writer would block.
+    // Opening a pipe that has no writer would block.
     if !fs::metadata(path)?.is_file() {
-        return refused("it is not a regular file: copy it into one".into());
+        return refused("it is not a regular file: copy its contents to a regular file".into());
     }
     let file = File::open(path)?;
     let mut bytes = Vec::new();
@@ -51,7 +52,7 @@ fn bounded(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Creates a folder with its parents, before anything is measured for it.
+/// Creates a folder and its parents, before anything is measured for it.
 pub fn make_folder(path: &Path) -> Result<()> {
     fs::create_dir_all(path).map_err(|source| Error::File {
         doing: "making the folder",
@@ -60,7 +61,7 @@ pub fn make_folder(path: &Path) -> Result<()> {
     })
 }
 
-/// Creates the folder of a file that will be written.
+/// Creates the folder for a file that will be written.
 pub fn make_folder_of(file: &Path) -> Result<()> {
     match file.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => make_folder(folder),
@@ -82,7 +83,7 @@ mod tests {
         fs::write(&path, "12345").unwrap();
         assert_eq!(bounded(&path, 5).unwrap(), b"12345");
         assert!(bounded(&path, 4).unwrap_err().to_string().contains("more than 4 bytes"));
-        // A compressed file may expand a thousandfold.
+        // A compressed file may expand by a factor of a thousand.
         let packed = folder.join("a.csv.gz");
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
         io::Write::write_all(&mut encoder, &[b'0'; 100_000]).unwrap();

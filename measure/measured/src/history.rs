@@ -1,4 +1,4 @@
-//! The file `results/ladder/history.toml`: published figures of other authors.
+//! The file `results/ladder/history.toml`, which has figures published by other authors.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Result, env::read_toml};
 
-/// The published tables, oldest GPU first.
+/// The published tables, with the oldest GPU first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct History {
@@ -22,35 +22,36 @@ pub struct Published {
     pub gpu: String,
     /// The year in which the GPU was released.
     pub year: u32,
-    /// Peak memory bandwidth in 10⁹ bytes per second, if the source gives it or a fraction of it.
+    /// The peak memory bandwidth in 10⁹ bytes per second, if the source states it or a fraction of
+    /// it.
     pub bus_gb_per_s: Option<f64>,
     /// The number of elements.
     pub n: u64,
-    /// Bytes of an element.
+    /// The size of an element, in bytes.
     pub bytes: u64,
-    /// The source.
+    /// A citation of the source.
     pub source: String,
-    /// The faults in its units or figures, and how they were corrected.
+    /// The faults in the source's units or figures, and how they were corrected.
     #[serde(default)]
     pub mended: String,
-    /// Its rows, in the source's order.
+    /// The rows, in the source's order.
     pub row: Vec<Row>,
 }
 
-/// One row: a time, a bandwidth, or both.
+/// One row, which has a time, a bandwidth, or both.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Row {
     /// The corresponding step of the ladder; empty if there is none.
     #[serde(default)]
     pub step: String,
-    /// The source's name for it.
+    /// The source's name for the kernel.
     pub name: String,
     /// The time as published, in microseconds.
     pub us: Option<f64>,
     /// The bandwidth as published, in 10⁹ bytes per second, if it is the only figure.
     pub gb_per_s: Option<f64>,
-    /// The bandwidth as printed, if it contradicts the time beside it.
+    /// The bandwidth as printed, in 10⁹ bytes per second, if it contradicts the published time.
     pub printed: Option<f64>,
 }
 
@@ -60,29 +61,30 @@ impl History {
         read_toml(path)
     }
 
-    /// Returns the faults: rows without a figure, or with a bandwidth above the peak of the memory bus.
+    /// Returns the faults: rows that have no figure, or a bandwidth above the peak of the memory
+    /// bus.
     pub fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
         for table in &self.table {
             for row in &table.row {
                 let name = format!("{}, {}", table.gpu, row.name);
                 match (row.us, row.gb_per_s) {
-                    (None, None) => faults.push(format!("{name}: neither a time nor a bandwidth")),
+                    (None, None) => faults.push(format!("{name}: there is neither a time nor a bandwidth")),
                     (Some(_), Some(_)) => faults.push(format!(
-                        "{name}: a time and a bandwidth; keep the time, and move the bandwidth to `printed`"
+                        "{name}: there are both a time and a bandwidth; keep the time, and move the bandwidth to `printed`"
                     )),
                     _ => {}
                 }
                 let rate = table.rate(row);
                 if let Some(bus) = table.bus_gb_per_s.filter(|bus| rate > 1.005 * bus) {
                     faults.push(format!(
-                        "{name}: {rate:.1} GB/s is above the bus's peak of {bus:.1} GB/s"
+                        "{name}: {rate:.1} GB/s is above the peak of {bus:.1} GB/s of the memory bus"
                     ));
                 }
             }
             if !table.row.iter().all(|row| row.printed.is_none()) && table.mended.is_empty() {
                 faults.push(format!(
-                    "{}: printed figures disagree, and `mended` is empty",
+                    "{}: printed figures disagree, but `mended` is empty",
                     table.gpu
                 ));
             }
@@ -92,18 +94,19 @@ impl History {
 }
 
 impl Published {
-    /// The bandwidth of a row, in 10⁹ bytes per second: bytes / time if a time was published.
+    /// Returns the bandwidth in a row, in 10⁹ bytes per second; if a time was published, it is
+    /// bytes / time.
     pub fn rate(&self, row: &Row) -> f64 {
         let bytes = (self.n * self.bytes) as f64;
         row.us.map_or(row.gb_per_s.unwrap_or(f64::NAN), |us| bytes / us / 1e3)
     }
 
-    /// The row of a step of the ladder.
+    /// Returns the row for a step of the ladder.
     pub fn step(&self, step: &str) -> Option<&Row> {
         self.row.iter().find(|row| row.step == step)
     }
 
-    /// The speedup of a row over the first.
+    /// Returns the speedup of a row over the first row.
     pub fn speedup(&self, row: &Row) -> f64 {
         self.row.first().map_or(f64::NAN, |first| self.rate(row) / self.rate(first))
     }
@@ -117,7 +120,7 @@ mod tests {
         Row { step: step.into(), name: step.into(), us, gb_per_s, printed: None }
     }
 
-    /// A table of a million doubles: 8 MB.
+    /// Creates a table for a million doubles, which have 8 MB.
     fn published(bus: f64, row: Vec<Row>) -> Published {
         Published {
             gpu: "made up".into(),

@@ -1,4 +1,5 @@
-//! `library.csv.gz`: times of `reduce` and CUB, call by call; and `first.csv`: times to first result.
+//! The file `library.csv.gz`, with the times of single calls of `reduce` and CUB, and the file
+//! `first.csv`, with times to first result.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,46 +16,47 @@ use crate::{
     table::{Table, micros},
 };
 
-/// The time of one call: a row of `library.csv.gz`.
+/// The time of one call, which is a row of `library.csv.gz`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Taken {
-    /// The timer: on the GPU, with the input in memory; or on the host, until the result is there, with the
-    /// input where the previous call left it.
+    /// The timer. It runs on the GPU, with the input in device memory; or on the host until the
+    /// result is there, with the input where the previous call left it.
     pub clock: Clock,
-    /// `sum`, `min` or `max`.
+    /// The operation: `sum`, `min` or `max`.
     pub operation: String,
     /// The element type.
     #[serde(rename = "type")]
     pub element: String,
     /// The number of elements.
     pub n: u64,
-    /// The function, and for wall times how the result was copied to the host.
+    /// The function; for wall times, it includes how the result was copied to the host.
     pub way: String,
-    /// The round; its calls were made one after the other.
+    /// The round. The calls in a round were made one after another.
     pub round: u32,
-    /// Nanoseconds.
+    /// The time in nanoseconds.
     pub ns: u64,
 }
 
-/// The time to first result of a new process: a row of `first.csv`.
+/// The time to first result in a new process, which is a row of `first.csv`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct First {
     /// The element type.
     #[serde(rename = "type")]
     pub element: String,
-    /// `sum`, `min` or `max`.
+    /// The operation: `sum`, `min` or `max`.
     pub operation: String,
     /// The number of elements.
     pub n: u64,
-    /// The number of the process, from 1.
+    /// The number of the process, counting from 1.
     pub process: u32,
-    /// Milliseconds until the context was created.
+    /// The time until the context was created, in milliseconds.
     pub context_ms: f64,
-    /// Milliseconds of the first call after that, in which the driver compiles a kernel.
+    /// The time of the first call after that, in milliseconds. The driver compiles a kernel during
+    /// this call.
     pub first_ms: f64,
-    /// Milliseconds of the second call.
+    /// The time of the second call, in milliseconds.
     pub second_ms: f64,
 }
 
@@ -82,21 +84,21 @@ impl First {
     }
 }
 
-/// The calls of one function on one size: rounds and nanoseconds.
+/// The calls of one function at one size, as rounds and nanoseconds.
 type Times = Vec<(u32, u64)>;
 
-/// The times of one type and operation on one timer, for every size and function.
+/// The times for one type and operation on one timer, for every size and function.
 #[derive(Clone, Debug, Default)]
 pub struct Series {
-    /// `sum of f32`.
+    /// The title, such as `sum of f32`.
     pub title: String,
-    /// The functions, ours first.
+    /// The functions, with ours first.
     pub ways: Vec<String>,
     /// The times by size, then by function.
     pub times: BTreeMap<u64, BTreeMap<String, Times>>,
 }
 
-/// Returns all series of a timer, in the order in which they were taken.
+/// Returns all series for a timer, in the order in which they were taken.
 pub fn series(taken: &[Taken], clock: Clock) -> Vec<Series> {
     let mut all: Vec<Series> = Vec::new();
     for call in taken.iter().filter(|call| call.clock == clock) {
@@ -121,19 +123,20 @@ pub fn series(taken: &[Taken], clock: Clock) -> Vec<Series> {
 }
 
 impl Series {
-    /// The median of a function's times, in nanoseconds, with its interval.
+    /// Returns the median of a function's times, in nanoseconds, with its interval.
     pub fn time(&self, n: u64, way: &str) -> Option<Summary> {
         let pairs: Vec<f64> =
             there_and_back(self.times.get(&n)?.get(way)?).into_iter().map(|(_, ns)| ns).collect();
         Summary::batched(&pairs)
     }
 
-    /// Whether this is a function of `reduce`.
+    /// Whether a function is one of `reduce`.
     fn ours(way: &str) -> bool {
         way.starts_with("reduce")
     }
 
-    /// The speedup of our function over the fastest function of CUB, and that function's name.
+    /// Returns the speedup of our function over CUB's fastest function, and the name of that
+    /// function.
     pub fn ratio(&self, n: u64, way: &str) -> Option<(Ratio, &str)> {
         let others = self.ways.iter().filter(|way| !Series::ours(way));
         let timed = others.filter_map(|way| Some((self.time(n, way)?.median, way)));
@@ -142,8 +145,8 @@ impl Series {
         Some((Ratio::of(ways.get(fastest)?, ways.get(way)?)?, fastest))
     }
 
-    /// For every size between two powers of two, our time divided by the time that is interpolated linearly
-    /// between those powers.
+    /// Returns, for every size between two powers of two, our time divided by the time that is
+    /// interpolated linearly between those powers.
     pub fn above_the_line(&self, way: &str) -> Vec<(u64, f64)> {
         let time = |n: u64| Some(self.time(n, way)?.median);
         let between = self.times.keys().filter(|n| !n.is_power_of_two()).filter_map(|&n| {
@@ -155,7 +158,8 @@ impl Series {
         between.collect()
     }
 
-    /// Returns a row for each size: times in microseconds, and our speedup over the fastest function of CUB.
+    /// Returns a table with a row for each size: the times in microseconds, and our speedup over
+    /// CUB's fastest function.
     pub fn table(&self) -> String {
         let ours: Vec<&String> = self.ways.iter().filter(|way| Series::ours(way)).collect();
         let heads = self.ways.iter().cloned().chain(ours.iter().map(|way| format!("CUB / {way}")));
@@ -172,8 +176,8 @@ impl Series {
         table.to_string()
     }
 
-    /// Returns the sizes at which a function is significantly slower, and those at which the two are not
-    /// distinguishable.
+    /// Returns the sizes at which a function is significantly slower than CUB, and the sizes at
+    /// which the difference is not significant.
     pub fn behind_and_level(&self, way: &str) -> (Vec<u64>, Vec<u64>) {
         let (mut behind, mut level) = (Vec::new(), Vec::new());
         for &n in self.times.keys() {
@@ -187,15 +191,17 @@ impl Series {
     }
 }
 
-/// Returns a title and a table for each type and operation of a timer, with sentences that summarize it.
+/// Returns a title and a table for each type and operation on a timer, with sentences that
+/// summarize the table.
 pub fn tables(taken: &[Taken], clock: Clock) -> Vec<(String, String)> {
     let of = |series: Series| (series.title.clone(), series.table() + &series.sentences());
     series(taken, clock).into_iter().map(of).collect()
 }
 
 impl Series {
-    /// Lists the sizes at which our first function is slower or not distinguishable, and its largest excess
-    /// over the interpolation between two powers of two.
+    /// Returns sentences that list the sizes at which our first function is slower than CUB or not
+    /// distinguishable from it, and that state the function's largest excess over the interpolation
+    /// between two powers of two.
     pub fn sentences(&self) -> String {
         let mut text = String::new();
         let series = self;
@@ -203,33 +209,49 @@ impl Series {
             let (behind, level) = series.behind_and_level(way);
             let list = |sizes: &[u64]| {
                 let sizes: BTreeSet<u64> = sizes.iter().copied().collect();
-                let words: Vec<String> = sizes.into_iter().map(numbers::group).collect();
-                if words.is_empty() { "none".into() } else { words.join(" ") }
+                sizes.into_iter().map(numbers::group).collect::<Vec<_>>().join(" ")
             };
-            text += &format!(
-                "\nOf {} sizes, {way} is significantly slower than the faster CUB at: {}; not distinguishable at: {}.\n",
-                series.times.len(),
-                list(&behind),
-                list(&level)
-            );
+            let all = series.times.len();
+            let slower = match behind.as_slice() {
+                [] => format!("none of the {all} sizes"),
+                sizes => format!("{} of the {all} sizes: {}", sizes.len(), list(sizes)),
+            };
+            text +=
+                &format!("\n`{way}` is significantly slower than the faster CUB at {slower}.\n");
+            text += &match level.as_slice() {
+                [] => {
+                    "Where both were measured, the difference is always significant.\n".to_owned()
+                }
+                sizes => format!(
+                    "The difference is not significant at {} of the sizes: {}.\n",
+                    sizes.len(),
+                    list(sizes)
+                ),
+            };
             let above = series.above_the_line(way);
             if let Some((n, most)) = above.iter().max_by(|a, b| a.1.total_cmp(&b.1)) {
                 let far: Vec<u64> =
                     above.iter().filter(|(_, above)| *above > 1.075).map(|(n, _)| *n).collect();
                 text += &format!(
-                    "Its time is at most {most:.3} times the time interpolated between the neighbouring powers of two (at {}); it exceeds 1.075 times that at {} of {} sizes: {}.\n",
-                    numbers::group(*n),
-                    far.len(),
-                    above.len(),
-                    list(&far)
+                    "The time of `{way}` is at most {most:.3} times the time interpolated between the neighbouring powers of two (at {} elements).\n",
+                    numbers::group(*n)
                 );
+                text += &match far.as_slice() {
+                    [] => "It never exceeds 1.075 times the interpolated time.\n".to_owned(),
+                    sizes => format!(
+                        "It exceeds 1.075 times the interpolated time at {} of {} sizes: {}.\n",
+                        sizes.len(),
+                        above.len(),
+                        list(sizes)
+                    ),
+                };
             }
         }
         text
     }
 }
 
-/// Returns the table of times to first result: the median of several processes, and the slowest.
+/// Returns the table of times to first result: the median and the maximum over several processes.
 pub fn first_table(first: &[First]) -> String {
     let mut table =
         Table::new(["", "context, ms", "first result, ms", "slowest, ms", "second result, µs"]);
@@ -292,7 +314,9 @@ mod tests {
         assert_eq!(series.behind_and_level("reduce"), (vec![10], vec![20]));
         let text = &tables(&all, Clock::Gpu)[0].1;
         assert!(
-            text.contains("slower than the faster CUB at: 10; not distinguishable at: 20."),
+            text.contains(
+                "`reduce` is significantly slower than the faster CUB at 1 of the 2 sizes: 10.\n"
+            ) && text.contains("The difference is not significant at 1 of the sizes: 20.\n"),
             "{text}"
         );
     }
@@ -367,6 +391,9 @@ mod tests {
         let above = series(&all, Clock::Gpu)[0].above_the_line("reduce");
         assert_eq!(above, [(1536, 1.2)]);
         let text = &tables(&all, Clock::Gpu)[0].1;
-        assert!(text.contains("at 1 of 1 sizes: 1,536.\n"), "{text}");
+        assert!(
+            text.contains("It exceeds 1.075 times the interpolated time at 1 of 1 sizes: 1,536.\n"),
+            "{text}"
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! `volume.csv`: times of files of matrices in pieces; and `threshold.csv`: the fastest way to add few matrices.
+//! The file `volume.csv`, with times for files of matrices that are added in pieces, and the file
+//! `threshold.csv`, which shows the fastest way to add few matrices.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -11,18 +12,18 @@ use crate::{
     table::{Table, micros},
 };
 
-/// `matrices.toml`: the machine on which the passes ran.
+/// The file `matrices.toml`, which describes the machine on which the passes ran.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct About {
-    /// The GPU, in one line.
+    /// A description of the GPU, in one line.
     pub gpu: String,
-    /// Bytes of device memory for two pieces.
+    /// The size of the device memory for two pieces, in bytes.
     pub volume: u64,
 }
 
 impl About {
-    /// Reads a file.
+    /// Reads a `matrices.toml` file.
     pub fn read(path: &Path) -> Result<About> {
         read_toml(path)
     }
@@ -34,13 +35,13 @@ impl About {
 pub struct Piece {
     /// The order of the numbers: `row` or `column`.
     pub order: String,
-    /// Matrices of the file.
+    /// The number of matrices in the file.
     pub matrices: u64,
     /// The kind of the pass: `copy`, `both` or `file`.
     pub pass: String,
-    /// The round; its passes were made one after the other.
+    /// The round. The passes in a round were made one after another.
     pub round: u32,
-    /// The piece.
+    /// The number of the piece.
     pub piece: u32,
     /// The time when its copy began.
     pub copied: f64,
@@ -67,13 +68,13 @@ pub struct Waited {
     pub matrices: u64,
     /// The kernel that ran.
     pub way: String,
-    /// The memory of the matrices: `device` or `host`.
+    /// The memory that holds the matrices: `device` or `host`.
     pub from: String,
     /// The number of matrices that were left to the CPU. The value 1 means that the GPU added everything.
     pub left: u64,
-    /// The round; its calls were made one after the other.
+    /// The round. The calls in a round were made one after another.
     pub round: u32,
-    /// Nanoseconds.
+    /// The time in nanoseconds.
     pub ns: u64,
 }
 
@@ -88,7 +89,8 @@ fn median(values: &[f64]) -> f64 {
     numbers::quantile(&numbers::sorted(values.iter().copied()), 0.5)
 }
 
-/// Passes by order and name: for each round the total time, and the time of the sums.
+/// Groups passes by order and name. For each round, the value is the total time and the time of the
+/// sums.
 fn passes(pieces: &[Piece]) -> BTreeMap<(&str, &str), BTreeMap<u32, [f64; 2]>> {
     let mut passes: BTreeMap<(&str, &str), BTreeMap<u32, [f64; 2]>> = BTreeMap::new();
     for piece in pieces {
@@ -100,8 +102,8 @@ fn passes(pieces: &[Piece]) -> BTreeMap<(&str, &str), BTreeMap<u32, [f64; 2]>> {
     passes
 }
 
-/// Formats a line for each order: the copy alone, copy and sum overlapped and separate, and with reading the
-/// file.
+/// Formats a line for each order: the copy alone, copy and sum overlapped and separate, and the
+/// total with reading the file.
 pub fn volume(pieces: &[Piece]) -> String {
     let passes = passes(pieces);
     let mut table = Table::new([
@@ -125,7 +127,8 @@ pub fn volume(pieces: &[Piece]) -> String {
         let times = |rounds: &BTreeMap<u32, [f64; 2]>, which: usize| {
             median(&rounds.values().map(|times| times[which]).collect::<Vec<f64>>())
         };
-        // Times are compared within a round, because the copy's speed depends on other load on the host.
+        // Times are compared within a round, because the speed of the copy depends on other load on
+        // the host.
         let ratios: Vec<f64> =
             both.iter().filter_map(|(round, times)| Some(times[0] / copy.get(round)?[0])).collect();
         let bytes = 16 * first.matrices;
@@ -145,7 +148,8 @@ pub fn volume(pieces: &[Piece]) -> String {
     table.to_string()
 }
 
-/// Formats a line for each number of matrices: the CPU alone, the GPU alone, and both, from each memory.
+/// Formats a line for each number of matrices: the CPU alone, the GPU alone, and both, from each
+/// memory.
 pub fn threshold(waited: &[Waited]) -> String {
     let mut times: BTreeMap<(u64, &str, &str, u64), Vec<f64>> = BTreeMap::new();
     for call in waited {
@@ -168,7 +172,7 @@ pub fn threshold(waited: &[Waited]) -> String {
             times.get(&(matrices, way, from, left)).map(|times| median(times))
         };
         let told = |time: Option<f64>| time.map_or_else(|| "–".into(), micros);
-        // The numbers of matrices that the CPU may be left with, excluding all and none.
+        // The numbers of matrices that may be left to the CPU, excluding all and none.
         let finish = times
             .iter()
             .filter(|((count, way, from, left), _)| {

@@ -6,10 +6,10 @@ use numbers::sorted;
 
 use crate::stats::{Summary, batches};
 
-/// A ratio nearer to one than this is irrelevant, even if its interval is narrow.
+/// The distance from one below which a ratio is irrelevant, even if its interval is narrow.
 pub const MATTERS: f64 = 0.005;
 
-/// The speedup of the second variant over the first, with the interval.
+/// The speedup of the second variant over the first, with its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ratio(pub Summary);
 
@@ -20,21 +20,21 @@ pub enum Verdict {
     Faster,
     /// The whole interval is below one, and the ratio is relevant.
     Slower,
-    /// The interval contains one, or the ratio is within half a percent of it.
+    /// The interval contains one, or the ratio is within half a percent of one.
     NoDifference,
 }
 
-/// Returns the means of each round and the next, in which the order was reversed: A B, then B A.
+/// Returns the mean of each round and the next, which ran in reverse order: A B, then B A.
 ///
-/// The preceding kernel changes a time. Over both orders, each variant has followed both of its neighbours. A
-/// round without its other half is left out.
+/// The preceding kernel changes a kernel's time. Over both orders, each variant has followed both
+/// of its neighbours. A round whose other half is missing is left out.
 pub fn there_and_back(times: &[(u32, u64)]) -> Vec<(u32, f64)> {
     let both = times.windows(2).filter(|two| two[0].0 % 2 == 0 && two[1].0 == two[0].0 + 1);
     both.map(|two| (two[0].0 / 2, (two[0].1 + two[1].1) as f64 / 2.0)).collect()
 }
 
-/// Returns how much slower a variant is in one order than in the other: 0.02 for two percent. `None` if there
-/// are too few rounds to tell.
+/// Returns how much slower a variant is in one order than in the other: 0.02 means two percent.
+/// Returns `None` if there are too few rounds to tell.
 pub fn order_effect(times: &[(u32, u64)]) -> Option<f64> {
     let median = |parity| {
         let times = times.iter().filter(|(round, _)| round % 2 == parity);
@@ -45,11 +45,11 @@ pub fn order_effect(times: &[(u32, u64)]) -> Option<f64> {
 }
 
 impl Ratio {
-    /// Returns the first time over the second, over the pairs of rounds that have both. `None` if there are
-    /// no such pairs.
+    /// Returns the ratio of the first time to the second, over the pairs of rounds that have both.
+    /// Returns `None` if there are no such pairs.
     ///
-    /// This is the median over batches of pairs, where a batch gives the ratio of the two sums. Quartiles and
-    /// count are those of the pairs.
+    /// The ratio is the median over batches of pairs, where each batch gives the ratio of the two
+    /// sums. The quartiles and the count are those of the pairs.
     ///
     /// Both slices must be sorted by round, with one time for each round.
     pub fn of(first: &[(u32, u64)], second: &[(u32, u64)]) -> Option<Ratio> {
@@ -70,7 +70,7 @@ impl Ratio {
         Some(Ratio(summary.spread(&sorted(both.iter().map(|(first, second)| first / second)))))
     }
 
-    /// The verdict.
+    /// Returns the verdict.
     pub fn verdict(&self) -> Verdict {
         let Ratio(Summary { median, low, high, .. }) = *self;
         match () {
@@ -112,7 +112,8 @@ mod tests {
 
     #[test]
     fn a_common_drift_cancels() {
-        // Both slow down tenfold over the run; the second is always twice as fast.
+        // Both variants slow down tenfold over the run, and the second is always twice as fast as
+        // the first.
         let first = times(0..101, |round| 2000 + 200 * u64::from(round));
         let second = times(0..101, |round| 1000 + 100 * u64::from(round));
         let ratio = Ratio::of(&first, &second).unwrap();
@@ -124,13 +125,13 @@ mod tests {
     #[test]
     fn a_pair_is_the_mean_of_both_orders() {
         let times = [(0, 100), (1, 300), (3, 500), (4, 50), (6, 10), (7, 30)];
-        // Round 3 has lost its partner 2, and 4 its partner 5.
+        // Round 3 lacks its partner 2, and round 4 lacks its partner 5.
         assert_eq!(there_and_back(&times), [(0, 200.0), (3, 20.0)]);
     }
 
     #[test]
     fn quartiles_of_a_ratio_are_those_of_the_pairs() {
-        // Five pairs in a batch, with ratios 1, 2, 3, 4 and 5.
+        // A batch has five pairs, with the ratios 1, 2, 3, 4 and 5.
         let first = times(0..400, |round| 100 * (1 + u64::from(round / 2 % 5)));
         let ratio = Ratio::of(&first, &times(0..400, |_| 100)).unwrap().0;
         assert_eq!((ratio.low, ratio.median, ratio.high), (3.0, 3.0, 3.0));
@@ -171,7 +172,7 @@ mod tests {
     fn only_rounds_with_both_count() {
         let first = times(0..10, |_| 100);
         let second = times(5..20, |round| 50 + u64::from(round));
-        // Rounds 6 and 7, 8 and 9: round 5 has no partner.
+        // The pairs are rounds 6 and 7, and rounds 8 and 9; round 5 has no partner.
         assert_eq!(Ratio::of(&first, &second).unwrap().0.count, 2);
         assert_eq!(Ratio::of(&first, &times(50..60, |_| 1)), None);
         assert_eq!(Ratio::of(&first, &[]), None);
@@ -179,14 +180,15 @@ mod tests {
 
     #[test]
     fn a_bias_of_the_order_cancels_and_is_found() {
-        // The first is a third slower after one neighbour than after the other; the second is not.
+        // The first variant is a third slower after one neighbour than after the other; the second
+        // variant is not.
         let first = times(0..100, |round| if round % 2 == 0 { 900 } else { 1100 });
         let second = times(0..100, |_| 1000);
         let ratio = Ratio::of(&first, &second).unwrap();
         assert_eq!((ratio.0.low, ratio.0.median, ratio.0.high), (1.0, 1.0, 1.0));
         assert!((order_effect(&first).unwrap() - 2.0 / 9.0).abs() < 1e-9);
         assert_eq!(order_effect(&second), Some(0.0));
-        // Five rounds of each order are too few, six are enough.
+        // Five rounds in each order are too few; six are enough.
         assert_eq!([10, 11, 12].map(|few| order_effect(&second[..few])), [None, None, Some(0.0)]);
     }
 
@@ -199,7 +201,7 @@ mod tests {
         let ratio = Ratio::of(&trifle, &first).unwrap();
         assert!(ratio.0.low > 1.0, "{ratio}");
         assert_eq!(ratio.verdict(), Verdict::NoDifference);
-        // Four pairs of rounds are too few for a verdict, however large the ratio.
+        // Four pairs of rounds are too few for a verdict, however large the ratio is.
         let few = Ratio::of(&times(0..8, |_| 900), &times(0..8, |_| 100)).unwrap();
         assert_eq!(few.verdict(), Verdict::NoDifference);
         assert!(few.to_string().contains("too few"));
@@ -207,7 +209,8 @@ mod tests {
 
     #[test]
     fn a_ratio_of_quantized_times_is_resolved_below_the_tick() {
-        // 5400 and 5390 ns in ticks of 32 ns with a random phase: the same median, different means.
+        // The times are 5400 and 5390 ns, in ticks of 32 ns with a random phase: the medians are
+        // equal, but the means differ.
         let ticked = |time: u64, seed: u64| {
             times(0..2400, |round| {
                 let start = (u64::from(round) * 7919 + seed) * 13 % 32;

@@ -1,4 +1,5 @@
-//! `results/python/`: sums in Python by samebits, torch, CuPy and JAX, sample by sample, and their tables.
+//! The files in `results/python/`: samples of sums in Python by samebits, torch, CuPy and JAX, and
+//! their tables.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,45 +16,46 @@ use crate::{
     table::{Table, micros},
 };
 
-/// A sample of `sums.csv.gz`: the time of one call, or the mean over several calls.
+/// A sample in `sums.csv.gz`: the time of one call, or the mean over several calls.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Call {
     /// The function, such as `torch.sum`.
     pub way: String,
-    /// `gpu`: events on the device; `host`: until the result is on the host; `call`: until the call returns.
+    /// The timer: `gpu` for events on the device; `host` until the result is on the host; `call`
+    /// until the call returns.
     pub clock: String,
     /// The number of rows; 1 means a sum of all elements.
     pub rows: u64,
-    /// Elements of each row.
+    /// The number of elements in each row.
     pub elements: u64,
-    /// The round; its calls were made one after the other.
+    /// The round. The calls in a round were made one after another.
     pub round: u32,
-    /// Nanoseconds.
+    /// The time in nanoseconds.
     pub ns: u64,
 }
 
-/// A sample of `batches.csv.gz`: the result of one row in a batch, and the time of the batch.
+/// A sample in `batches.csv.gz`: the result for one row in a batch, and the time of the batch.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Batched {
-    /// `sum` or `mean`.
+    /// The function: `sum` or `mean`.
     pub function: String,
-    /// `torch` or `samebits`.
+    /// The library: `torch` or `samebits`.
     pub way: String,
-    /// Elements of each row.
+    /// The number of elements in each row.
     pub elements: u64,
     /// The number of rows.
     pub batch: u64,
     /// The bits of the row's result, in hexadecimal digits.
     pub bits: String,
-    /// The round; its calls were made one after the other.
+    /// The round. The calls in a round were made one after another.
     pub round: u32,
-    /// Nanoseconds.
+    /// The time in nanoseconds.
     pub ns: u64,
 }
 
-/// A sample of `start.csv`.
+/// A sample in `start.csv`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Started {
@@ -61,11 +63,11 @@ pub struct Started {
     pub what: String,
     /// The number of the process.
     pub process: u32,
-    /// The value.
+    /// The value, in the unit that `what` names.
     pub value: u64,
 }
 
-/// A sample of `cubek.csv.gz` or `candle.csv.gz`: the time and the bits of one call.
+/// A sample in `cubek.csv.gz` or `candle.csv.gz`: the time and the bits of one call.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Peer {
@@ -75,15 +77,15 @@ pub struct Peer {
     pub clock: String,
     /// The number of elements.
     pub elements: u64,
-    /// The round; its calls were made one after the other.
+    /// The round. The calls in a round were made one after another.
     pub round: u32,
-    /// Nanoseconds.
+    /// The time in nanoseconds.
     pub ns: u64,
     /// The bits of the sum, in hexadecimal digits.
     pub bits: String,
 }
 
-/// The functions of other libraries, each with the function of samebits that it is paired with.
+/// The functions from other libraries, each with the samebits function that it is paired with.
 const PAIRS: [(&str, &str); 3] = [
     ("torch.sum", "samebits of torch"),
     ("cupy.sum", "samebits of cupy"),
@@ -96,7 +98,7 @@ fn median(times: &Times) -> Option<f64> {
     Some(Summary::of(times.iter().map(|(_, ns)| *ns as f64))?.median)
 }
 
-/// The time of a peer, the time of samebits and their ratio, as cells.
+/// Returns the peer's time, the time of samebits and their ratio, as cells.
 fn pair(peer: Option<&Times>, ours: Option<&Times>) -> [String; 3] {
     let (Some(peer), Some(ours)) = (peer, ours) else { return [(); 3].map(|()| "–".into()) };
     let time = |times| median(times).map_or_else(|| "–".into(), micros);
@@ -104,8 +106,8 @@ fn pair(peer: Option<&Times>, ours: Option<&Times>) -> [String; 3] {
     [time(peer), time(ours), ratio]
 }
 
-/// Formats the samples of a timer, for sums of all elements or of rows: a line for each shape, and for each
-/// framework its time, the time of samebits on its arrays, and the ratio.
+/// Formats the samples on a timer, for sums of all elements or of rows: a line for each shape, with
+/// three columns for each framework: its time, the time of samebits on its arrays, and the ratio.
 pub fn sums(folder: &Path, clock: &str, by_rows: bool) -> Result<String> {
     let mut shapes: BTreeMap<(u64, u64), BTreeMap<String, Times>> = BTreeMap::new();
     for call in read_csv::<Call>(&folder.join("sums.csv.gz"))? {
@@ -133,8 +135,8 @@ pub fn sums(folder: &Path, clock: &str, by_rows: bool) -> Result<String> {
     Ok(table.to_string())
 }
 
-/// Formats the number of different bit patterns of one row over all batches, and the cost of a batch: a line
-/// for each function and row length.
+/// Formats the number of different bit patterns of one row over all batches, and the cost of a
+/// batch: a line for each function and row length.
 pub fn batches(folder: &Path) -> Result<String> {
     type Ways = BTreeMap<String, (BTreeSet<String>, BTreeMap<u64, Times>)>;
     let mut lines: BTreeMap<(String, u64), Ways> = BTreeMap::new();
@@ -165,7 +167,7 @@ pub fn batches(folder: &Path) -> Result<String> {
     Ok(table.to_string())
 }
 
-/// Formats the medians of `start.csv`, in its order.
+/// Formats the medians in `start.csv`, in the order of that file.
 pub fn start(folder: &Path) -> Result<String> {
     let mut lines: Vec<(String, Vec<f64>)> = Vec::new();
     for one in read_csv::<Started>(&folder.join("start.csv"))? {
@@ -188,8 +190,8 @@ pub fn start(folder: &Path) -> Result<String> {
     Ok(table.to_string())
 }
 
-/// Formats the samples of another library's program: a line for each length with the median of each function,
-/// and the number of bit patterns over its calls.
+/// Formats the samples from another library's program: a line for each length, with the median of
+/// each function and the number of bit patterns over its calls.
 pub fn peer(folder: &Path, name: &str, clock: &str) -> Result<String> {
     let mut ways: Vec<String> = Vec::new();
     let mut lines: BTreeMap<u64, BTreeMap<String, (Times, BTreeSet<String>)>> = BTreeMap::new();

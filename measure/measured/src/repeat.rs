@@ -1,9 +1,11 @@
-//! Several runs of one program on GPUs of one kind: ratios for that kind of GPU, with their uncertainty.
+//! Several runs of one program on GPUs of one kind, which give ratios for that kind of GPU, with
+//! their uncertainty.
 //!
-//! The interval of one run describes the median of that run. It says nothing about the next GPU, which
-//! differs in memory, clock and temperature. So the quoted ratio is the geometric mean over runs, with a 95 %
-//! prediction interval for the median of a further run, computed with Student's t distribution on the
-//! logarithms. [`held`] tests both intervals on the existing runs.
+//! The interval in one run describes the median of that run. It says nothing about the next GPU,
+//! which differs in memory, clock rate and temperature. The quoted ratio is therefore the geometric
+//! mean over the runs, with a 95 % prediction interval for the median of a further run, computed
+//! with Student's t distribution on the logarithms. [`held`] tests both intervals on the existing
+//! runs.
 
 use std::fmt::{self, Write as _};
 
@@ -13,26 +15,28 @@ use crate::{
     table::{Table, micros, size},
 };
 
-/// The page's file, beside the runs.
+/// The name of the page's file, which is in the folder that has the runs.
 pub const FILE: &str = "repeated.md";
 
-/// The kernel that only reads, which is shown beside CUB and `reduce` to explain changes between runs.
+/// The name of the kernel that only reads. It is shown beside CUB and `reduce` to explain changes
+/// between runs.
 const READER: &str = "read-only";
 
-/// The two-sided 95 % point of Student's t, by degrees of freedom from 1.
+/// The two-sided 95 % points of Student's t distribution, by degrees of freedom, starting with 1.
 const STUDENT: [f64; 12] =
     [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179];
 
-/// The runs of one program on GPUs of one kind, oldest first.
+/// The runs of one program on GPUs of one kind, with the oldest first.
 pub type Kind<'a> = Vec<&'a Run>;
 
-/// Returns every kind with at least two runs of one program. The kind with the newest run is last.
+/// Returns every kind that has at least two runs of one program. The kind with the newest run comes
+/// last.
 pub fn kinds(runs: &[Run]) -> Vec<Kind<'_>> {
     let mut kinds: Vec<Kind<'_>> = Vec::new();
     let of = |run: &Run| (run.env.gpu.name.clone(), run.env.run.commit.clone());
     for run in runs {
         match kinds.iter().position(|kind| of(kind[0]) == of(run)) {
-            // Moved to the end, because its newest run is the newest of all so far.
+            // The kind is moved to the end, because its newest run is the newest of all so far.
             Some(at) => {
                 let mut kind = kinds.remove(at);
                 kind.push(run);
@@ -45,13 +49,13 @@ pub fn kinds(runs: &[Run]) -> Vec<Kind<'_>> {
     kinds
 }
 
-/// Returns the runs of the same kind as a run; only that run, if it was not repeated.
+/// Returns the runs of the same kind as a run; only that run if it was not repeated.
 pub fn kind_of<'a>(runs: &'a [Run], run: &'a Run) -> Kind<'a> {
     let has = |kind: &Kind<'_>| kind.iter().any(|other| other.name == run.name);
     kinds(runs).into_iter().find(has).unwrap_or_else(|| vec![run])
 }
 
-/// A ratio over runs: the speedup of the second variant over the first.
+/// A ratio over several runs: the speedup of the second variant over the first.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Between {
     /// The number of runs that have both variants.
@@ -62,12 +66,12 @@ pub struct Between {
     pub least: f64,
     /// The largest of the runs' medians.
     pub most: f64,
-    /// The 95 % prediction interval for a further run; `None` for fewer than three runs.
+    /// The 95 % prediction interval for a further run; `None` if there are fewer than three runs.
     pub interval: Option<(f64, f64)>,
 }
 
 impl Between {
-    /// Returns the ratio over the medians of several runs; `None` if there are none.
+    /// Returns the ratio over the medians in several runs; `None` if there are no medians.
     pub fn of(ratios: &[f64]) -> Option<Between> {
         let count = ratios.len() as f64;
         let logs: Vec<f64> = ratios.iter().map(|ratio| ratio.ln()).collect();
@@ -89,25 +93,26 @@ impl Between {
         })
     }
 
-    /// The ratio of two variants at a place, over all runs of a kind that have both.
+    /// Returns the ratio of two variants at a place, over all runs of a kind that have both.
     pub fn ratio(kind: &[&Run], slow: &str, fast: &str, at: &Place<'_>) -> Option<Between> {
         let ratios = kind.iter().filter_map(|run| run.ratio(slow, fast, at));
         Between::of(&ratios.map(|ratio| ratio.0.median).collect::<Vec<_>>())
     }
 
-    /// The times of one variant, in nanoseconds.
+    /// Returns one variant's times over all runs of a kind, in nanoseconds.
     pub fn time(kind: &[&Run], variant: &str, at: &Place<'_>) -> Option<Between> {
         let times = kind.iter().filter_map(|run| run.time(variant, at));
         Between::of(&times.map(|time| time.median).collect::<Vec<_>>())
     }
 
-    /// Whether the runs disagree about which variant is faster, or agree that the difference is irrelevant.
+    /// Whether the runs disagree about which variant is faster, or agree that the difference is
+    /// irrelevant.
     pub fn tie(&self) -> bool {
         let near = |ratio: f64| (ratio - 1.0).abs() < MATTERS;
         (self.least < 1.0 && self.most > 1.0) || (near(self.least) && near(self.most))
     }
 
-    /// The relative difference between the largest and the smallest median.
+    /// Returns the relative difference between the largest and the smallest median.
     pub fn spread(&self) -> f64 {
         self.most / self.least - 1.0
     }
@@ -128,10 +133,10 @@ impl fmt::Display for Between {
     }
 }
 
-/// How often an interval contained a value, and in how many trials.
+/// The number of trials, and the number of those in which an interval contained a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Held {
-    /// The number of trials in which it contained the value.
+    /// The number of trials in which the interval contained the value.
     pub held: usize,
     /// The number of trials.
     pub tried: usize,
@@ -143,7 +148,8 @@ impl Held {
         self.tried += 1;
     }
 
-    /// The fraction; NaN if nothing was tried.
+    /// Returns the fraction of trials in which the interval contained the value; NaN if there were
+    /// no trials.
     pub fn share(&self) -> f64 {
         self.held as f64 / self.tried as f64
     }
@@ -155,9 +161,9 @@ impl fmt::Display for Held {
     }
 }
 
-/// Tests both intervals of ratios to CUB on the runs of a kind. Counts how often the interval of one run
-/// contains another run's median, and how often the interval from all runs but one contains the median of the
-/// remaining one.
+/// Tests both kinds of interval for ratios to CUB on the runs of a kind. Counts how often the
+/// interval from one run contains another run's median, and how often the interval from all runs
+/// but one contains the median of the remaining run.
 pub fn held(kind: &[&Run]) -> (Held, Held) {
     let (mut within, mut between) = (Held::default(), Held::default());
     for element in kind[0].elements() {
@@ -189,13 +195,14 @@ pub struct First {
     pub n: u64,
     /// The step with the best mean ratio to CUB.
     pub step: String,
-    /// The steps that tie with it.
+    /// The steps that tie with that step.
     pub ties: Vec<String>,
-    /// The speedup of `reduce` over it: above one, `reduce` is faster.
+    /// The speedup of `reduce` over that step; if it is above one, `reduce` is faster.
     pub reduce: Option<Between>,
 }
 
-/// Returns the fastest step at every size that all runs of a kind have: f32, L2 cold, GPU-gated.
+/// Returns the fastest step at every size that all runs of a kind have, for `f32`, L2 cold and
+/// GPU-gated times.
 pub fn first(kind: &[&Run]) -> Vec<First> {
     let steps = kind[0].steps();
     let reduce = kind[0].env.of(Role::Reduce).next();
@@ -217,13 +224,13 @@ pub fn first(kind: &[&Run]) -> Vec<First> {
     sizes(kind, "f32").into_iter().filter_map(of_size).collect()
 }
 
-/// The page of all kinds with repeated runs.
+/// Returns the page about all kinds that have repeated runs.
 pub fn page(kinds: &[Kind<'_>]) -> String {
-    let mut page = "# Repeated runs of the same program\n\nGenerated by `cargo x results`; do not edit it.\n\
-         A cell is the geometric mean of the runs' medians, with the 95 % prediction interval for a further run (Student's t distribution on the logarithms); for two runs, both medians replace the interval. \
+    let mut page = "# Repeated runs of the same program\n\nThis page is generated by `cargo x results`; do not edit it.\n\
+         A cell is the geometric mean of the runs' medians, with the 95 % prediction interval for a further run (Student's t distribution on the logarithms). If there are only two runs, the two medians replace the interval. \
          *tie* means that the runs disagree about which variant is faster, or that all their ratios are within half a percent of 1. \
          Without *tie* all runs agree, although the interval may contain 1, so a further run may disagree. \
-         An interval narrower than the last digit shows the same number twice. A ratio from a single run has no interval.\n\n"
+         If an interval is narrower than a unit of the last digit, its two ends are the same number. A ratio from a single run has no interval.\n\n"
         .to_owned();
     for kind in kinds {
         page += &of(kind);
@@ -231,11 +238,11 @@ pub fn page(kinds: &[Kind<'_>]) -> String {
     page
 }
 
-/// The section of a kind.
+/// Returns the section about a kind.
 fn of(kind: &[&Run]) -> String {
     let names: Vec<String> = kind.iter().map(|run| format!("[{0}]({0})", run.name)).collect();
     let mut page = format!(
-        "## {}, {} runs\n\nFrom {}: runs of the same program, at the sizes that all of them measured.\n\n",
+        "## {}, {} runs\n\nThe runs of the same program are {}. The tables have the sizes that all of them measured.\n\n",
         kind[0].env.gpu.name,
         kind.len(),
         names.join(", ")
@@ -259,7 +266,7 @@ fn of(kind: &[&Run]) -> String {
         }
         page += &title("variation between runs");
         page += &format!(
-            "A variation is the slowest run's time divided by the fastest run's, minus one. If `{READER}` varied as much as CUB, the GPUs' memory differs, and so does the time of every memory-bound kernel; if it varied less, the variation is CUB's own.\n\n"
+            "A variation is the slowest run's time divided by the fastest run's, minus one. If the time of `{READER}` varied as much as CUB's, the GPUs' memory differs, and so do the times of all memory-bound kernels. If it varied less, the variation is CUB's own.\n\n"
         );
         let _ = writeln!(page, "{}", moved(kind, &element));
         let against = |variant: &Variant| {
@@ -282,19 +289,20 @@ fn place(element: &str, n: u64) -> Place<'_> {
     Place { element, n, cache: Cache::Cold, clock: Clock::Gpu }
 }
 
-/// All sums but CUB.
+/// Returns all sums except CUB's.
 fn sums(run: &Run) -> impl Iterator<Item = &Variant> {
     run.env.variant.iter().filter(|variant| variant.role.sums() && variant.name != PEER)
 }
 
-/// The sizes that all runs have.
+/// Returns the sizes that all runs have.
 fn sizes(kind: &[&Run], element: &str) -> Vec<u64> {
     let of = |run: &Run| run.sizes(element, Cache::Cold, Clock::Gpu);
     let all: Vec<Vec<u64>> = kind[1..].iter().map(|run| of(run)).collect();
     of(kind[0]).into_iter().filter(|n| all.iter().all(|sizes| sizes.contains(n))).collect()
 }
 
-/// A row for each size with CUB, `reduce` and the read-only kernel, and the variation of their times.
+/// Returns a table with a row for each size: the times of CUB, `reduce` and the read-only kernel,
+/// and how much they vary.
 fn moved(kind: &[&Run], element: &str) -> Table {
     let steps = kind[0].steps();
     let ours = kind[0].env.of(Role::Reduce).next().or(steps.last().copied());
@@ -332,7 +340,8 @@ fn moved(kind: &[&Run], element: &str) -> Table {
     table
 }
 
-/// A row for each variant and a column for each size: the ratio to another variant, over all runs.
+/// Returns a table with a row for each variant and a column for each size: the ratio to another
+/// variant, over all runs.
 fn ratios(kind: &[&Run], element: &str, other: impl Fn(&Variant) -> Option<String>) -> Table {
     let sizes = sizes(kind, element);
     let mut table = Table::new([String::new()].into_iter().chain(sizes.iter().map(|&n| size(n))));
@@ -360,7 +369,7 @@ mod tests {
         for runs in [3, 4, 5, 9] {
             let mut held = Held::default();
             for _ in 0..4000 {
-                // Twelve uniform numbers are nearly normal.
+                // The sum of twelve uniform numbers is nearly normal.
                 let mut draw = || {
                     let sum: f64 = (0..12).map(|_| rng.random::<f64>()).sum();
                     (0.02 * (sum - 6.0)).exp()
@@ -385,7 +394,8 @@ mod tests {
 
     #[test]
     fn twenty_runs_use_the_last_of_students_points() {
-        // Ten at 1 and ten at e: a mean of one half, and a deviation of √(20 / 4 / 19).
+        // Ten logarithms are 0 and ten are 1: the mean is one half, and the deviation of the mean
+        // is √(20 / 4 / 19).
         let ratios: Vec<f64> = (0..20).map(|run| f64::from(run % 2).exp()).collect();
         let all = Between::of(&ratios).unwrap();
         let half = 2.179 * (5.0f64 / 19.0 * 21.0 / 20.0).sqrt();
@@ -405,7 +415,7 @@ mod tests {
         let tie = |ratios: &[f64]| Between::of(ratios).unwrap().tie();
         assert!(tie(&[0.98, 1.03]) && tie(&[1.001, 1.004, 1.002]) && tie(&[1.0]));
         assert!(!tie(&[1.004, 1.03]) && !tie(&[0.96, 0.99]));
-        // A run in which neither is faster does not disagree with the other run.
+        // A run in which neither variant is faster does not disagree with the other run.
         assert!(!tie(&[1.0, 1.03]) && !tie(&[0.97, 1.0]));
         assert!(Between::of(&[0.98, 1.03]).unwrap().to_string().ends_with(" tie"));
     }

@@ -1,4 +1,5 @@
-//! `rows.csv.gz`: times of a sum for each row, by `reduce` and other libraries, call by call.
+//! The file `rows.csv.gz`, with times of single calls that sum each row, by `reduce` and other
+//! libraries.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -13,19 +14,19 @@ use crate::{
     table::{Table, micros},
 };
 
-/// The time of one call, on f32.
+/// The time of one call on `f32` rows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Taken {
     /// The number of rows.
     pub rows: u64,
-    /// Elements of each row.
+    /// The number of elements in each row.
     pub elements: u64,
     /// The function.
     pub way: String,
-    /// The round; its calls were made one after the other.
+    /// The round. The calls in a round were made one after another.
     pub round: u32,
-    /// Nanoseconds.
+    /// The time in nanoseconds.
     pub ns: u64,
 }
 
@@ -41,25 +42,25 @@ impl Taken {
     }
 }
 
-/// `rows.toml`: the machine on which the calls were timed.
+/// The file `rows.toml`, which describes the machine on which the calls were timed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct About {
-    /// The GPU, in one line.
+    /// A description of the GPU, in one line.
     pub gpu: String,
-    /// The versions of CUB and its compiler.
+    /// The versions of CUB and of its compiler.
     pub cub: String,
-    /// Peak memory bandwidth in bytes per second, if the driver reports it.
+    /// The peak memory bandwidth in bytes per second, if the driver reports it.
     pub bus_bytes_per_second: Option<f64>,
 }
 
 impl About {
-    /// Reads a file.
+    /// Reads a `rows.toml` file.
     pub fn read(path: &Path) -> Result<About> {
         read_toml(path)
     }
 
-    /// Writes a file.
+    /// Writes a `rows.toml` file.
     pub fn write(&self, path: &Path) -> Result<()> {
         let text = toml::to_string(self).map_err(|error| Error::Toml {
             path: path.display().to_string(),
@@ -69,7 +70,8 @@ impl About {
     }
 }
 
-/// The time of one launch of a kernel of `studies/row-sum`, and the multiprocessor resources that it uses.
+/// The time of one launch of a kernel from `studies/row-sum`, and the multiprocessor resources that
+/// the kernel uses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Launched {
@@ -77,17 +79,17 @@ pub struct Launched {
     pub way: String,
     /// The number of rows.
     pub rows: u64,
-    /// Elements of each row.
+    /// The number of elements in each row.
     pub elements: u64,
-    /// Registers of a thread.
+    /// The number of registers per thread.
     pub registers: u32,
-    /// Resident blocks for each multiprocessor.
+    /// The number of resident blocks on each multiprocessor.
     pub blocks: u32,
-    /// Threads of a block.
+    /// The number of threads per block.
     pub threads: u32,
-    /// The round; its launches were made one after the other.
+    /// The round. The launches in a round were made one after another.
     pub round: u32,
-    /// Nanoseconds.
+    /// The time in nanoseconds.
     pub ns: u64,
 }
 
@@ -98,19 +100,19 @@ impl Launched {
     }
 }
 
-/// A kernel that was tried for long unaligned rows, with CUB in the same rounds.
+/// A trial of a kernel for long unaligned rows, with CUB in the same rounds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tried {
-    /// The run on the device. The two runs are on two GPUs.
+    /// The number of the run. The two runs were made on two GPUs.
     pub run: u32,
     /// The kernel that was tried.
     pub kernel: String,
-    /// Elements of a row; the rows have 2^28 elements in all, rounded down.
+    /// The number of elements in a row. The rows have 2^28 elements in total, rounded down.
     pub elements: u64,
-    /// Its median, in microseconds.
+    /// The kernel's median time, in microseconds.
     pub reduce_us: f64,
-    /// CUB's median.
+    /// CUB's median time, in microseconds.
     pub cub_us: f64,
 }
 
@@ -124,7 +126,7 @@ impl Tried {
 /// The times of one shape, by function.
 pub type Ways = BTreeMap<String, Vec<(u32, u64)>>;
 
-/// All shapes: elements of a row, then rows.
+/// All shapes, keyed by the number of elements in a row and then by the number of rows.
 pub type Cells = BTreeMap<(u64, u64), Ways>;
 
 /// Groups calls by shape and function.
@@ -138,8 +140,8 @@ pub fn of_cells(taken: &[Taken]) -> Cells {
     cells
 }
 
-/// Adds the measurements of a program in another language. Its `cub` repeats ours, and its other functions
-/// are compared through `cub`.
+/// Adds the measurements made by a program in another language. Its `cub` repeats ours, and its
+/// other functions are compared with ours through `cub`.
 pub fn with(mut cells: Cells, others: Cells) -> Cells {
     for (shape, ways) in others {
         let Some(ours) = cells.get_mut(&shape) else { continue };
@@ -151,19 +153,19 @@ pub fn with(mut cells: Cells, others: Cells) -> Cells {
     cells
 }
 
-/// The median of a function's times, in nanoseconds, with its interval.
+/// Returns the median of a function's times, in nanoseconds, with its interval.
 pub fn time(ways: &Ways, way: &str) -> Option<Summary> {
     let pairs: Vec<f64> = there_and_back(ways.get(way)?).into_iter().map(|(_, ns)| ns).collect();
     Summary::batched(&pairs)
 }
 
-/// The bytes read and written, divided by the time, in GB/s.
+/// Returns the number of bytes read and written, divided by the time, in GB/s.
 pub fn rate((elements, rows): (u64, u64), ways: &Ways, way: &str) -> Option<f64> {
     Some((4 * rows * elements + 4 * rows) as f64 / time(ways, way)?.median)
 }
 
-/// The speedup of `reduce` over a function: in the same rounds, or through CUB if the function ran in another
-/// program.
+/// Returns the speedup of `reduce` over a function, from the same rounds, or through CUB if the
+/// function ran in another program.
 pub fn ratio(ways: &Ways, way: &str) -> Option<f64> {
     let of =
         |first: &str, second: &str| Some(Ratio::of(ways.get(first)?, ways.get(second)?)?.0.median);
@@ -173,13 +175,14 @@ pub fn ratio(ways: &Ways, way: &str) -> Option<f64> {
     of(way, "reduce")
 }
 
-/// The fastest function that is not ours, and the speedup of `reduce` over it.
+/// Returns the fastest function that is not ours, and the speedup of `reduce` over it.
 pub fn against(ways: &Ways) -> Option<(&str, f64)> {
     let others = ["cub", "torch"].into_iter();
     others.filter_map(|way| Some((way, ratio(ways, way)?))).min_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-/// Formats a line for each shape: the speedup over the fastest other function, the times, and the rate.
+/// Formats a line for each shape: the speedup over the fastest other function, the times, and the
+/// bandwidth.
 pub fn table(cells: &Cells) -> String {
     let named = ["reduce", "cub", "torch", "cub-offsets"];
     let there: Vec<&str> = named
@@ -203,18 +206,18 @@ pub fn table(cells: &Cells) -> String {
     table.to_string()
 }
 
-/// `reduce` counts as slower if its speedup over the fastest other function is below this.
+/// The speedup over the fastest other function below which `reduce` is considered slower.
 pub const WANTED: f64 = 0.97;
 
-/// Formats the number of shapes below [`WANTED`], by the length of a row.
+/// Formats the number of shapes below [`WANTED`], by the number of elements in a row.
 pub fn below(cells: &Cells) -> String {
     let ratios = cells.iter().filter_map(|(shape, ways)| Some((shape.0, against(ways)?.1)));
     let ratios: Vec<(u64, f64)> = ratios.collect();
-    // All rows are aligned only if their size is a multiple of 16 bytes.
+    // All rows are aligned only if the size of a row is a multiple of 16 bytes.
     let kinds = [("aligned", true), ("unaligned", false)];
     let spans = [(1, 512), (513, 12_288), (12_289, 1 << 20), ((1 << 20) + 1, u64::MAX)];
     let mut table =
-        Table::new(["elements of a row", "rows", "shapes", "slower", "median", "worst"]);
+        Table::new(["elements in a row", "rows", "shapes", "slower", "median", "worst"]);
     for (from, to) in spans {
         for (kind, whole) in kinds {
             let of =
@@ -241,7 +244,7 @@ pub fn below(cells: &Cells) -> String {
     let below = ratios.iter().filter(|(_, ratio)| *ratio < WANTED).count();
     let all = ratios.len();
     format!(
-        "Less than {WANTED} times as fast as the faster of CUB and torch: {below} of {all} shapes.\n\n{table}"
+        "At {below} of {all} shapes, `reduce` is less than {WANTED} times as fast as the faster of CUB and torch.\n\n{table}"
     )
 }
 
@@ -311,7 +314,7 @@ mod tests {
     fn a_rate_counts_the_input_and_a_sum_for_each_row() {
         let cells = of_cells(&taken("reduce", 999));
         let ways = &cells[&(8, 4)];
-        // Rounds take 999 and 1000 ns: 4 rows of 8 floats, and 4 sums.
+        // The rounds take 999 and 1000 ns, for 4 rows of 8 floats and 4 sums.
         assert_eq!(time(ways, "reduce").unwrap().median, 999.5);
         assert_eq!(rate((8, 4), ways, "reduce"), Some((128.0 + 16.0) / 999.5));
         assert_eq!(rate((8, 4), ways, "cub"), None);
@@ -319,7 +322,7 @@ mod tests {
 
     #[test]
     fn adjacent_spans_do_not_overlap() {
-        // Times without noise: a ratio of 0.97 does not count as slower.
+        // The times have no noise: a ratio of 0.97 does not count as slower.
         let even = |elements, way: &str, ns| {
             let calls = taken(way, ns).into_iter();
             calls.map(move |call| Taken { elements, ns, ..call }).collect::<Vec<_>>()

@@ -1,4 +1,4 @@
-//! One folder of `results/`.
+//! A folder of `results/`, with one run.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,27 +18,28 @@ use crate::{
 /// One run of `ladder measure`, with later additions to its folder.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// The folder's name.
+    /// The name of the folder.
     pub name: String,
-    /// `env.toml`; the variants and absences of `python.toml` are appended to its lists.
+    /// The contents of `env.toml`; the lists include the variants and absences in `python.toml`.
     pub env: Env,
-    /// `cells.csv`.
+    /// The rows of `cells.csv`.
     pub cells: Vec<Cell>,
-    /// `sums.csv`; empty if there is none.
+    /// The rows of `sums.csv`; empty if the file does not exist.
     pub sums: Vec<Sum>,
-    /// `counters.csv`; empty if there is none.
+    /// The rows of `counters.csv`; empty if the file does not exist.
     pub counters: Vec<Count>,
-    /// `sweep.csv`; empty if there is none.
+    /// The rows of `sweep.csv`; empty if the file does not exist.
     pub sweep: Vec<Sample>,
-    /// The tick in nanoseconds, of which every GPU time is a multiple; 1 if there is no tick.
+    /// The tick of which every GPU time is a multiple, in nanoseconds; 1 if there is no tick.
     pub tick: u64,
     series: BTreeMap<Key, Vec<(u32, u64)>>,
 }
 
-/// Times below this, in nanoseconds, show ticks; the driver prints longer ones with too few digits.
+/// The time, in nanoseconds, below which ticks are visible; the driver reports longer times with
+/// too few digits.
 const TICKED: u64 = 1_000_000;
 
-/// The common key of a series of samples.
+/// The key that a series of samples has in common.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     session: Session,
@@ -49,7 +50,7 @@ struct Key {
     clock: Clock,
 }
 
-/// The process that took a sample: times are compared only within a process.
+/// The process that took a sample. Times are compared only within a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Session {
     Ladder,
@@ -71,8 +72,8 @@ impl Run {
         if let Some(path) = there("python.toml") {
             let more: More = read_toml(&path)?;
             run.env.variant.extend(more.variant);
-            // Steps, peers, ceilings, floor: the order of the tables. The sort is stable, so lists keep their
-            // order.
+            // The sort establishes the order of the tables: steps, peers, ceilings, floor. It is
+            // stable, so each list keeps its order.
             run.env.variant.sort_by_key(|variant| variant.role);
             run.env.absent.extend(more.absent);
         }
@@ -113,7 +114,8 @@ impl Run {
         self.series.values_mut().for_each(|times| times.sort());
     }
 
-    /// Returns the samples of a variant in a cell, as rounds and nanoseconds, and the process that took them.
+    /// Returns a variant's samples in a cell, as rounds and nanoseconds, and the process that took
+    /// them.
     fn times(&self, variant: &str, cell: &Place<'_>) -> Option<(Session, &[(u32, u64)])> {
         [Session::Ladder, Session::Python].into_iter().find_map(|session| {
             self.in_session(session, variant, cell).map(|times| (session, times))
@@ -132,19 +134,20 @@ impl Run {
         self.series.get(&key).map(Vec::as_slice)
     }
 
-    /// The times of a variant in nanoseconds: median, quartiles, interval.
+    /// Returns the summary of a variant's times, in nanoseconds: median, quartiles and interval.
     pub fn time(&self, variant: &str, at: &Place<'_>) -> Option<Summary> {
         let (_, times) = self.times(variant, at)?;
         let pairs: Vec<f64> = there_and_back(times).into_iter().map(|(_, ns)| ns).collect();
         Summary::batched(&pairs)
     }
 
-    /// How much slower a variant is in one order of the competitors than in the other order.
+    /// Returns how much slower a variant is in one order of the competitors than in the other.
     pub fn order_effect(&self, variant: &str, at: &Place<'_>) -> Option<f64> {
         order_effect(self.in_session(Session::Ladder, variant, at)?)
     }
 
-    /// The speedup of the second variant over the first, from the rounds of a process that has both.
+    /// Returns the speedup of the second variant over the first, from the rounds of a process that
+    /// has both.
     pub fn ratio(&self, first: &str, second: &str, at: &Place<'_>) -> Option<Ratio> {
         [Session::Ladder, Session::Python].into_iter().find_map(|session| {
             let first = self.in_session(session, first, at)?;
@@ -152,14 +155,14 @@ impl Run {
         })
     }
 
-    /// Bytes per second at the median: the input's bytes, times the number of times that the variant
-    /// transfers them.
+    /// Returns the bandwidth at the median, in bytes per second: the input's bytes, times the
+    /// number of times that the variant transfers them.
     pub fn bandwidth(&self, variant: &Variant, at: &Place<'_>) -> Option<f64> {
         let bytes = (at.bytes() * u64::from(variant.moves)) as f64;
         self.time(&variant.name, at).map(|time| bytes / time.median * 1e9)
     }
 
-    /// The distance of a sum from the exact one, relative to the sum.
+    /// Returns the distance of a sum from the exact sum, relative to the sum.
     pub fn error(&self, variant: &str, at: &Place<'_>) -> Option<f64> {
         let is_this =
             |s: &&Sum| (s.variant.as_str(), &*s.element, s.n) == (variant, at.element, at.n);
@@ -173,14 +176,14 @@ impl Run {
         keys.map(|key| key.n).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    /// Returns the element types that have times, f32 first.
+    /// Returns the element types that have times, with `f32` first.
     pub fn elements(&self) -> Vec<String> {
         let all: BTreeSet<&str> = self.series.keys().map(|key| key.element.as_str()).collect();
         let known = ["f32", "i32", "f64"].into_iter().filter(|e| all.contains(e));
         known.map(str::to_owned).collect()
     }
 
-    /// Returns the steps, in lesson order.
+    /// Returns the steps, in the order of the lessons.
     pub fn steps(&self) -> Vec<&Variant> {
         self.env.of(Role::Step).collect()
     }
@@ -192,7 +195,8 @@ impl Run {
         })
     }
 
-    /// Returns every series of `raw.csv`, for checks: variant, place and number of samples.
+    /// Returns every series in `raw.csv` as a variant, a place and the number of samples, for
+    /// checks.
     pub(crate) fn all(&self) -> impl Iterator<Item = (&str, Place<'_>, usize)> {
         self.series.iter().filter(|(key, _)| key.session == Session::Ladder).map(|(key, times)| {
             let Key { variant, element, n, cache, clock, .. } = key;
@@ -201,7 +205,7 @@ impl Run {
     }
 }
 
-/// The greatest common divisor of all short GPU times.
+/// Returns the greatest common divisor of all short GPU times.
 fn tick(samples: &[Sample]) -> u64 {
     let divisor = |mut a: u64, mut b: u64| {
         while b > 0 {
@@ -227,13 +231,14 @@ pub struct Place<'e> {
 }
 
 impl Place<'_> {
-    /// Bytes of the input.
+    /// Returns the size of the input, in bytes.
     pub fn bytes(&self) -> u64 {
         self.n * if self.element == "f64" { 8 } else { 4 }
     }
 }
 
-/// The folders of `results/` that hold a run, oldest first: those with an `env.toml`.
+/// Returns the folders in `results` that hold a run, which have an `env.toml`, with the oldest
+/// first.
 pub fn folders(results: &Path) -> Result<Vec<PathBuf>> {
     let Ok(entries) = fs::read_dir(results) else { return Ok(Vec::new()) };
     let mut folders = Vec::new();
@@ -250,7 +255,8 @@ pub fn folders(results: &Path) -> Result<Vec<PathBuf>> {
     Ok(folders)
 }
 
-/// The sort key that puts steps in lesson order, with v2 before v10; other names come last.
+/// Returns the sort key that puts steps in the order of the lessons, with v2 before v10; other
+/// names come last.
 pub fn competitor_order(name: &str) -> (u32, &str) {
     let number = name.strip_prefix('v').and_then(|rest| rest.split('-').next()?.parse().ok());
     (number.unwrap_or(u32::MAX), name)

@@ -1,5 +1,6 @@
-//! A sample, and the file of all samples, `raw.csv.gz`. A line has the times of consecutive rounds, so that a
-//! million samples take a megabyte. Files with one sample per line can be read too.
+//! A sample, and the file of all samples, `raw.csv.gz`. A line holds the times from consecutive
+//! rounds, so that a million samples take only a megabyte. Files with one sample per line can be
+//! read too.
 
 use std::{
     fmt, fs,
@@ -15,11 +16,11 @@ use crate::{Error, Result, file::is_packed};
 /// The time of one call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// The variant: a step, a peer, a floor or a ceiling.
+    /// The variant, which is a step, a peer, a floor or a ceiling.
     pub variant: String,
     /// The element type.
     pub element: String,
-    /// Threads of a block; 0 if the variant has its own block size.
+    /// The number of threads per block; 0 if the variant has a block size of its own.
     pub threads: u32,
     /// The number of elements.
     pub n: u64,
@@ -27,9 +28,9 @@ pub struct Sample {
     pub cache: Cache,
     /// The timer.
     pub clock: Clock,
-    /// The round. Its samples were taken one after the other, and are compared as pairs.
+    /// The round. The samples in a round were taken one after another, and are compared as pairs.
     pub round: u32,
-    /// Nanoseconds.
+    /// The time in nanoseconds.
     pub ns: u64,
 }
 
@@ -37,9 +38,10 @@ pub struct Sample {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Cache {
-    /// In memory: since this copy was last read, at least a gigabyte of other memory has been read.
+    /// The input is in memory. Since this copy was last read, at least a gigabyte of other memory
+    /// has been read.
     Cold,
-    /// In L2: it has just been read.
+    /// The input is in L2, because it has just been read.
     Warm,
 }
 
@@ -47,12 +49,12 @@ pub enum Cache {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Clock {
-    /// Events on the GPU, with all launches queued before the first began.
+    /// Events on the GPU, where all launches were queued before the first began.
     Gpu,
-    /// Wall time: from the call until the sum is in host memory.
+    /// Wall time, from the call until the sum is in host memory.
     Host,
-    /// Events on the GPU around a call on an ungated, idle stream. They include the host's launch latency.
-    /// Most published times are of this kind.
+    /// Events on the GPU around a call on an ungated, idle stream. The time includes the host's
+    /// launch latency. Most published times are of this kind.
     Ungated,
 }
 
@@ -66,7 +68,8 @@ impl fmt::Display for Cache {
 }
 
 impl Sample {
-    /// The samples' file in a run's folder: `raw.csv.gz`, or `raw.csv` if it was unpacked.
+    /// Returns the path of the file with a run's samples: `raw.csv.gz`, or `raw.csv` if it was
+    /// unpacked.
     pub fn path(folder: &Path) -> PathBuf {
         let packed = folder.join("raw.csv.gz");
         if packed.exists() { packed } else { folder.join("raw.csv") }
@@ -95,7 +98,7 @@ impl Sample {
     }
 }
 
-/// A line of a file of samples: the times of consecutive rounds, from `round` on.
+/// A line in a file of samples, with the times from consecutive rounds, starting with `round`.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Line {
@@ -107,12 +110,12 @@ struct Line {
     cache: Cache,
     clock: Clock,
     round: u32,
-    /// Times, separated by spaces.
+    /// The times in nanoseconds, separated by spaces.
     ns: String,
 }
 
 impl Line {
-    /// Returns the line of samples that differ only in their rounds and times.
+    /// Returns the line for samples that differ only in their rounds and times.
     fn of(samples: &[Sample]) -> Line {
         let Sample { variant, element, threads, n, cache, clock, round, .. } = samples[0].clone();
         let times: Vec<String> = samples.iter().map(|sample| sample.ns.to_string()).collect();
@@ -126,7 +129,7 @@ impl Line {
                 time.parse().map_err(|_| format!("`{time}` is not a number of nanoseconds"))?;
             if ns == 0 || *n == 0 || variant.is_empty() {
                 return Err(
-                    "a sample must have a variant, at least one element and at least one nanosecond"
+                    "a sample must have a variant, at least one element and a time of at least one nanosecond"
                         .into(),
                 );
             }
@@ -166,7 +169,7 @@ fn reason(error: &csv::Error) -> String {
     match error.kind() {
         csv::ErrorKind::Deserialize { err, .. } => err.to_string(),
         csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
-            format!("{len} fields, where the header has {expected_len}")
+            format!("the line has {len} fields, but the header has {expected_len}")
         }
         csv::ErrorKind::Utf8 { .. } => "it is not UTF-8".into(),
         _ => error.to_string(),

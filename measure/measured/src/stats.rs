@@ -1,38 +1,40 @@
-//! Medians and quartiles, with confidence intervals of medians.
+//! Medians and quartiles, with confidence intervals for medians.
 //!
-//! GPU times are skewed and have outliers, so intervals are based on ranks, without an assumption about the
-//! distribution.
+//! GPU times are skewed and have outliers, so intervals are based on ranks, without an assumption
+//! about the distribution.
 //!
-//! Times are also quantized. Events have timestamps in ticks (32 ns on an H200), and a short kernel takes an
-//! integer number of hardware steps (about 160 ns there): all samples of a time of 5.4 µs are near 5.25, 5.41
-//! or 5.57. The median of such samples jumps between these values, and its interval may have width zero
-//! although the time is known no more precisely than the distance between them. The frequencies of the values
-//! carry the rest of the information. If the phase is random, the probability that a time is rounded up to the
-//! next tick is its excess over the tick below, in ticks, so the *mean* of many samples is accurate far below
-//! the tick. So many samples are first divided into [`BATCHES`] of neighbours, each batch gives its mean, and
-//! the median and its interval are those of the batches' means. An outlier spoils one batch, and drift within
-//! a batch does not widen the interval. The estimate lies between the median of all samples and their mean,
-//! and approaches the mean as batches grow.
+//! Times are also quantized. Events have timestamps in ticks (32 ns on an H200), and a short kernel
+//! takes an integer number of hardware steps (about 160 ns on that GPU). If a time is 5.4 µs, for
+//! example, all samples are near 5.25, 5.41 or 5.57 µs. The median of such samples jumps between
+//! these values, and its interval may have width zero although the time is known no more precisely
+//! than the distance between the values. The rest of the information is in the frequencies of the
+//! values. If the phase is random, the probability that a time is rounded up to the next tick is
+//! its excess over the tick below, in ticks. The *mean* of many samples is therefore accurate far
+//! below the tick. For this reason, many samples are first divided into [`BATCHES`] batches of
+//! neighbouring samples. Each batch gives its mean, and the median and its interval are those of
+//! the batches' means. An outlier spoils only one batch, and drift within a batch does not widen
+//! the interval. The estimate lies between the median of all samples and their mean, and approaches
+//! the mean as batches grow.
 
 use std::ops::Range;
 
 use numbers::{quantile, sorted};
 
-/// The maximum number of batches. Their ranks give a 96 % interval; more batches would leave fewer samples in
-/// each.
+/// The maximum number of batches. The ranks of 40 batches give a 96 % interval; if there were more
+/// batches, each would have fewer samples.
 pub const BATCHES: usize = 40;
 
-/// Returns the batches as ranges of samples, whose lengths differ by at most one. Each has one sample if
-/// there are no more samples than batches.
+/// Returns the batches as ranges of samples, whose lengths differ by at most one. If there are no
+/// more samples than batches, each batch has one sample.
 pub fn batches(count: usize) -> impl Iterator<Item = Range<usize>> {
     let batches = count.min(BATCHES);
     (0..batches).map(move |at| at * count / batches..(at + 1) * count / batches)
 }
 
-/// A median with its quartiles and its 95 % confidence interval.
+/// A median, with its quartiles and its 95 % confidence interval.
 ///
-/// In a summary from [`batched`](Summary::batched), median and interval are those of the batches' means, and
-/// quartiles are those of the values.
+/// In a summary from [`batched`](Summary::batched), the median and the interval are those of the
+/// batches' means, and the quartiles are those of the values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
     /// The number of values.
@@ -50,7 +52,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Returns the summary of values in any order; `None` if there are none.
+    /// Returns the summary of values, which may be in any order; `None` if there are no values.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Summary> {
         let values = sorted(values);
         if values.is_empty() {
@@ -58,7 +60,7 @@ impl Summary {
         }
         let (low, high) = match ranks(values.len()) {
             Some((low, high)) => (values[low], values[high]),
-            // Too few values: the interval is unbounded.
+            // There are too few values, so the interval is unbounded.
             None => (0.0, f64::INFINITY),
         };
         Some(Summary {
@@ -71,8 +73,8 @@ impl Summary {
         })
     }
 
-    /// Returns the summary, in batches, of values in the order in which they were taken; `None` if there are
-    /// none.
+    /// Returns the summary, in batches, of values in the order in which they were taken; `None` if
+    /// there are no values.
     pub fn batched(values: &[f64]) -> Option<Summary> {
         let mean = |batch: Range<usize>| {
             let count = batch.len() as f64;
@@ -89,21 +91,23 @@ impl Summary {
         Summary { count: sorted.len(), q1, q3, ..self }
     }
 
-    /// The width of the interval, relative to the median.
+    /// Returns the width of the interval, relative to the median.
     pub fn width(&self) -> f64 {
         (self.high - self.low) / self.median
     }
 }
 
-/// Returns the indices, in sorted order, between which the true median lies with a probability of at least
-/// 95 %.
+/// Returns the indices, in sorted order, between which the true median lies with a probability of
+/// at least 95 %.
 ///
-/// The number of values below the true median has a binomial distribution with p = 1/2, for any distribution
-/// of the values. Below six values, no such pair of indices exists.
+/// The number of values below the true median has a binomial distribution with p = 1/2, whatever
+/// the distribution of the values is. If there are fewer than six values, no such pair of indices
+/// exists.
 fn ranks(count: usize) -> Option<(usize, usize)> {
     const TAIL: f64 = 0.025;
     let low = if count <= 1000 {
-        // Exact: sums the binomial's tail. A double can represent 2⁻¹⁰⁰⁰.
+        // The exact method sums the tail of the binomial distribution. A double can represent
+        // 2⁻¹⁰⁰⁰.
         let mut term = 0.5f64.powi(count as i32);
         let mut tail = 0.0;
         let mut low = None;
@@ -117,7 +121,8 @@ fn ranks(count: usize) -> Option<(usize, usize)> {
         }
         low?
     } else {
-        // The normal approximation, rounded outwards; off by less than one rank from here on.
+        // The normal approximation is rounded outwards. From here on, it is off by less than one
+        // rank.
         let spread = 1.959_964 * (count as f64).sqrt() / 2.0;
         (count as f64 / 2.0 - spread).floor() as usize - 1
     };
@@ -138,16 +143,17 @@ mod tests {
 
     #[test]
     fn ranks_are_those_of_the_binomial_tables() {
-        // From any table of the sign test: 6 values use the extremes, 20 the 6th and 15th, 100 the 40th and
-        // 61st.
+        // The expected ranks are in any table for the sign test: for 6 values they are the
+        // extremes, for 20 the 6th and 15th, and for 100 the 40th and 61st.
         for (count, low, high) in [(6, 1, 6), (10, 2, 9), (20, 6, 15), (50, 18, 33), (100, 40, 61)]
         {
             assert_eq!(ranks(count), Some((low - 1, high - 1)), "{count}");
         }
         assert_eq!(ranks(5), None);
-        // Above a thousand, the ranks still equal those of the exact tail, computed with big integers.
+        // Above a thousand values, the ranks still equal those from the exact tail, computed with
+        // big integers.
         assert_eq!([1500, 2000].map(ranks), [Some((711, 788)), Some((955, 1044))]);
-        // The exact and the approximate ranks agree where they meet.
+        // The exact and the approximate ranks agree where the two methods meet.
         let (low, high) = ranks(1000).unwrap();
         let (low_, high_) = ranks(1001).unwrap();
         assert!(low.abs_diff(low_) <= 1 && high.abs_diff(high_) <= 2);
@@ -159,7 +165,7 @@ mod tests {
         assert_eq!(summary.width(), 0.3);
     }
 
-    /// The fraction of experiments whose interval contains the true median.
+    /// Returns the fraction of experiments whose interval contains the true median.
     fn coverage(count: usize, median: f64, draw: impl Fn(&mut ChaCha8Rng) -> f64) -> f64 {
         let mut rng = ChaCha8Rng::seed_from_u64(1);
         let held = (0..2000).filter(|_| {
@@ -171,7 +177,8 @@ mod tests {
 
     #[test]
     fn intervals_contain_the_median_of_known_distributions() {
-        // Exponential: median ln 2. Uniform: one half. Cauchy: 0, with no mean at all.
+        // The exponential distribution has the median ln 2, the uniform distribution one half, and
+        // the Cauchy distribution, which has no mean, 0.
         for count in [11, 41, 151, 1501] {
             let exponential = coverage(count, 2f64.ln(), |rng| -(1.0 - rng.random::<f64>()).ln());
             let uniform = coverage(count, 0.5, |rng| rng.random::<f64>());
@@ -179,7 +186,8 @@ mod tests {
                 (std::f64::consts::PI * (rng.random::<f64>() - 0.5)).tan()
             });
             for share in [exponential, uniform, cauchy] {
-                // 95 %, slightly more where ranks are coarse, within the noise of 2000 trials.
+                // The coverage is 95 %, slightly more where ranks are coarse, within the noise of
+                // 2000 trials.
                 assert!((0.935..=0.995).contains(&share), "{count}: {share}");
             }
         }
@@ -198,7 +206,7 @@ mod tests {
                 ranges.iter().fold((count, 0), |(a, b), r| (a.min(r.len()), b.max(r.len())));
             assert!(count == 0 || most - least <= 1 && least >= 1, "{count}: {least}, {most}");
         }
-        // With few samples, each batch has one.
+        // With few samples, each batch has one sample.
         let few = [3.0, 1.0, 2.0, 9.0, 5.0, 4.0, 7.0];
         assert_eq!(Summary::batched(&few), Summary::of(few));
         assert_eq!(Summary::batched(&[]), None);
@@ -206,20 +214,22 @@ mod tests {
 
     #[test]
     fn quartiles_of_batches_are_those_of_all_samples() {
-        // 40 batches of 0, 100, 200, 300, 400: every mean is 200, although the samples scatter.
+        // Each of the 40 batches has the samples 0, 100, 200, 300 and 400: every mean is 200,
+        // although the samples scatter.
         let values: Vec<f64> = (0..200).map(|at| f64::from(at % 5) * 100.0).collect();
         let summary = Summary::batched(&values).unwrap();
         assert_eq!((summary.low, summary.median, summary.high), (200.0, 200.0, 200.0));
         assert_eq!((summary.count, summary.q1, summary.q3), (200, 100.0, 300.0));
     }
 
-    /// A time from two timestamps: ticks with a random phase.
+    /// Returns a time from two timestamps, in ticks with a random phase.
     fn ticked(rng: &mut ChaCha8Rng, time: f64, tick: f64) -> f64 {
         let start = tick * rng.random::<f64>();
         (((start + time) / tick).floor() - (start / tick).floor()) * tick
     }
 
-    /// Over 500 experiments: the fraction whose interval contains the true value, and the mean width.
+    /// Returns the fraction of 500 experiments whose interval contains the true value, and the mean
+    /// width of the intervals.
     fn held(
         count: usize,
         truth: f64,
@@ -239,7 +249,7 @@ mod tests {
 
     #[test]
     fn batches_resolve_below_the_tick_where_a_median_does_not() {
-        // 5403.7 ns, jitter of ±8 ns, ticks of 32 ns.
+        // The time is 5403.7 ns with a jitter of ±8 ns, and the ticks are 32 ns.
         let draw = |rng: &mut ChaCha8Rng| {
             let time = 5403.7 + 16.0 * (rng.random::<f64>() - 0.5);
             ticked(rng, time, 32.0)
@@ -254,7 +264,8 @@ mod tests {
 
     #[test]
     fn batches_resolve_below_quantization() {
-        // A kernel ends 0, 1 or 2 steps of 160 ns late, in 30, 42 and 28 % of the cases: 5246 + 0.98 · 160.
+        // A kernel ends 0, 1 or 2 steps of 160 ns late, in 30, 42 and 28 % of the cases, so the
+        // mean time is 5246 + 0.98 · 160 ns.
         let truth = 5246.0 + 0.98 * 160.0;
         let draw = |rng: &mut ChaCha8Rng| {
             let late = match rng.random::<f64>() {
@@ -266,8 +277,8 @@ mod tests {
         };
         let (share, width) = held(800, truth, Summary::batched, draw);
         assert!(share >= 0.93 && width < 40.0, "{share}, {width}");
-        // If the middle value has less than half of the samples, a median's interval may be a step wide; if it has
-        // more, the width is zero.
+        // If fewer than half of the samples have the middle value, the interval of a median may be
+        // a step wide; if more have it, the width is zero.
         let plain = |values: &[f64]| Summary::of(values.iter().copied());
         let (share, _) = held(800, truth, plain, draw);
         assert!(share < 0.5, "{share}");
@@ -278,7 +289,8 @@ mod tests {
         let mut rng = ChaCha8Rng::seed_from_u64(4);
         let mut values: Vec<f64> = (0..800).map(|_| 5000.0 + 100.0 * rng.random::<f64>()).collect();
         let calm = Summary::batched(&values).unwrap();
-        // Five of 800 samples take twenty times as long, each in another batch, so the mean is off by 12 %.
+        // Five of 800 samples take twenty times as long, each in another batch, so the mean is off
+        // by 12 %.
         for at in [3, 170, 333, 512, 777] {
             values[at] = 1e5;
         }
@@ -289,8 +301,8 @@ mod tests {
 
     #[test]
     fn batches_of_known_distributions_contain_their_own_median() {
-        // The sum of k exponentials has the median k − 1/3 + 8/405k (Ramanujan): between the
-        // exponential's own, ln 2, and its mean, 1.
+        // The sum of k exponentials has the median k − 1/3 + 8/405k (Ramanujan), so the estimate
+        // lies between the exponential's own median, ln 2, and its mean, 1.
         let k = 20.0;
         let truth = (k - 1.0 / 3.0 + 8.0 / (405.0 * k)) / k;
         let exponential = |rng: &mut ChaCha8Rng| -(1.0 - rng.random::<f64>()).ln();

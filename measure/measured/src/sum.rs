@@ -1,4 +1,4 @@
-//! The row of `sums.csv`: the distance of a sum from the exact one.
+//! The rows of `sums.csv`, each of which has the distance of a sum from the exact sum.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::{
     sample::{read_csv, write_csv},
 };
 
-/// A variant's sum of the elements on which it was then timed.
+/// A variant's sum of the elements on which the variant was then timed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sum {
@@ -18,14 +18,14 @@ pub struct Sum {
     /// The element type.
     #[serde(rename = "type")]
     pub element: String,
-    /// Threads of a block; 0 if the variant has its own block size.
+    /// The number of threads per block; 0 if the variant has a block size of its own.
     pub threads: u32,
     /// The number of elements.
     pub n: u64,
     /// The sum.
     pub sum: f64,
-    /// Its distance from the exact sum, which is a compensated sum in f64. For integers it is 0, unless the
-    /// sum is wrong.
+    /// The distance from the exact sum, which is a compensated sum in f64. For integers the
+    /// distance is 0, unless the sum is wrong.
     pub error: f64,
     /// The largest distance that rounding in the variant's own tree can cause.
     pub bound: f64,

@@ -1,10 +1,11 @@
-//! Markdown tables, and the format of quantities in them.
+//! Markdown tables, and the formats of quantities in them.
 
 use std::fmt;
 
 pub use numbers::size;
 
-/// A table of figures, with the first column left-aligned and the others right-aligned; or a table of words.
+/// A table of figures, with the first column left-aligned and the others right-aligned, or a table
+/// of words.
 #[derive(Clone, Debug)]
 pub struct Table {
     words: bool,
@@ -13,18 +14,18 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table of figures with these columns.
+    /// Creates a table of figures with these columns.
     pub fn new<S: Into<String>>(head: impl IntoIterator<Item = S>) -> Table {
         let head = head.into_iter().map(Into::into).collect();
         Table { words: false, head, rows: Vec::new() }
     }
 
-    /// A table of words with these columns.
+    /// Creates a table of words with these columns.
     pub fn of_words<S: Into<String>>(head: impl IntoIterator<Item = S>) -> Table {
         Table { words: true, ..Table::new(head) }
     }
 
-    /// Adds a row. Missing cells at its end stay empty.
+    /// Adds a row. Missing cells at the end of the row stay empty.
     pub fn row<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
         let mut row: Vec<String> =
             cells.into_iter().map(|c| c.into().replace('|', "\\|")).collect();
@@ -32,14 +33,14 @@ impl Table {
         self.rows.push(row);
     }
 
-    /// Whether it has no rows.
+    /// Whether the table has no rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 }
 
 impl fmt::Display for Table {
-    /// Formats the table with padding, so that its source is readable.
+    /// Formats the table with padding, so that the Markdown source is readable.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let width = |column: usize| {
             let cells = self.rows.iter().chain([&self.head]).map(|row| row[column].chars().count());
@@ -67,7 +68,7 @@ impl fmt::Display for Table {
     }
 }
 
-/// Nanoseconds as microseconds, with about four digits.
+/// Formats nanoseconds as microseconds, with about four digits.
 pub fn micros(ns: f64) -> String {
     let us = ns / 1e3;
     match us {
@@ -77,7 +78,7 @@ pub fn micros(ns: f64) -> String {
     }
 }
 
-/// Bytes per second as 10⁹ bytes per second, with at least three digits.
+/// Formats bytes per second as 10⁹ bytes per second, with at least three digits.
 pub fn gigabytes(bytes_per_second: f64) -> String {
     let rate = bytes_per_second / 1e9;
     match rate {
@@ -87,7 +88,7 @@ pub fn gigabytes(bytes_per_second: f64) -> String {
     }
 }
 
-/// A small fraction, in 10⁻⁹.
+/// Formats a small fraction in units of 10⁻⁹.
 pub fn billionths(share: f64) -> String {
     format!("{:.1}", share * 1e9)
 }

@@ -1,4 +1,4 @@
-//! Tests the pages of a run, and the faults found in it, after changes to its parts.
+//! Tests the pages for a run, and the faults found in it, after changes to its parts.
 
 use std::{fs, path::PathBuf};
 
@@ -42,7 +42,8 @@ impl Parts {
         self
     }
 
-    /// Adds another competitor, whose times are a number of per mille of an existing one's.
+    /// Adds another competitor, whose times are those of an existing one multiplied by a number of
+    /// per mille.
     fn with(mut self, name: &str, role: Role, like: &str, per_mille: u64) -> Parts {
         let alike: Vec<Sample> =
             self.samples.iter().filter(|s| s.variant == like).cloned().collect();
@@ -57,13 +58,18 @@ impl Parts {
     }
 }
 
-/// Whether a sample belongs to this cell, on the GPU's timer.
+/// Returns the page that `ladder measure` writes for a run.
+fn page_of(run: &Run) -> String {
+    page::of(run, page::Writer::Ladder)
+}
+
+/// Whether a sample belongs to this cell, measured on the GPU's timer.
 fn of(s: &Sample, variant: &str, element: &str, n: u64, cache: Cache) -> bool {
     (s.variant.as_str(), s.element.as_str(), s.n, s.cache, s.clock)
         == (variant, element, n, cache, Clock::Gpu)
 }
 
-/// Returns the cells of the first line that contains a text.
+/// Returns the cells in the first line that contains a text.
 fn line(text: &str, with: &str) -> Vec<String> {
     let line = text.lines().find(|line| line.contains(with));
     let line = line.unwrap_or_else(|| panic!("no {with} in {text}"));
@@ -82,14 +88,14 @@ fn a_cell_is_that_of_its_type() {
 
 #[test]
 fn as_fast_as_the_floor_and_the_bus_is_no_fault() {
-    // 2^24 floats in 131,072 ns are exactly 512 GB/s, the peak of the memory bus.
+    // 2^24 floats in 131,072 ns are exactly 512 GB/s, which is the peak of the memory bus.
     let at_the_bus = |s: &Sample| of(s, "cub", "f32", 1 << 24, Cache::Cold);
     let parts = Parts::read().timed(|s| if at_the_bus(s) { 131_072 } else { s.ns });
     assert_eq!(parts.faults(), Vec::<String>::new());
     let small = |s: &Sample| s.n == 1 << 10 && ["cub", "empty-kernel"].contains(&&*s.variant);
     let parts = Parts::read().timed(|s| if small(s) { 2500 } else { s.ns });
     assert_eq!(parts.faults(), Vec::<String>::new());
-    // Without a known peak, no rate is above it.
+    // If the peak is not known, no bandwidth is above it.
     let mut parts = Parts::read();
     parts.env.gpu.bus_bytes_per_second = 0.0;
     assert_eq!(parts.faults(), Vec::<String>::new());
@@ -103,7 +109,7 @@ fn missing_samples_need_a_matching_reason() {
     };
     assert_eq!(gone(1 << 20, Cache::Warm).faults(), hole(20, "warm"));
     assert_eq!(gone(1 << 20, Cache::Cold).faults(), hole(20, "cold"));
-    // A copy is run on cold inputs only.
+    // A copy is measured only with a cold cache.
     let parts = Parts::read().without(|s| of(s, "copy", "f32", 1 << 20, Cache::Cold));
     assert_eq!(parts.faults().len(), 1);
     // A cell without rounds has no samples.
@@ -112,7 +118,7 @@ fn missing_samples_need_a_matching_reason() {
     cell.rounds = 0;
     let none = parts.without(|s| (&*s.element, s.n, s.cache) == ("f32", 1 << 20, Cache::Warm));
     assert_eq!(none.faults(), Vec::<String>::new());
-    // An absence names one size or all, and one type or all.
+    // An absence names one size or all sizes, and one type or all types.
     for (element, n, faults) in
         [("f32", 0, 0), ("", 1 << 20, 0), ("f32", 1 << 10, 1), ("i32", 0, 1)]
     {
@@ -134,7 +140,7 @@ fn a_variant_transfers_its_input_once_by_default() {
     let path = std::env::temp_dir().join(format!("measured-{}-once", std::process::id()));
     parts.env.write(&path).unwrap();
     let text = fs::read_to_string(&path).unwrap();
-    // An unbounded size is not written.
+    // If the size is unlimited, it is not written.
     assert!(!text.contains("up_to"), "{text}");
     fs::write(&path, text.replace("moves = 1\n", "")).unwrap();
     assert_eq!(Env::read(&path).unwrap(), parts.env);
@@ -160,7 +166,7 @@ fn the_tick_divides_every_short_time_of_the_gpu() {
     let tick = |ns: fn(&Sample) -> u64| Parts::read().timed(ns).run().tick;
     assert_eq!(tick(|s| s.ns), 1);
     assert_eq!(tick(|s| if s.clock == Clock::Gpu { s.ns / 96 * 96 } else { s.ns | 1 }), 96);
-    // From a millisecond on, the driver prints fewer digits than there are ticks.
+    // From a millisecond on, the driver reports too few digits for ticks to be visible.
     let long = |s: &Sample| match s.ns / 96 * 96 {
         ns if ns < 700_000 => ns,
         ns if ns < 1_000_000 => 1_000_000,
@@ -198,15 +204,29 @@ fn steps_come_in_order_before_others() {
 }
 
 #[test]
+fn a_page_names_its_writer_and_links_only_to_a_page_that_exists() {
+    let run = Parts::read().run();
+    for (writer, by, link) in [
+        (page::Writer::Ladder, "`ladder measure`", false),
+        (page::Writer::Results { repeated: false }, "`cargo x results`", false),
+        (page::Writer::Results { repeated: true }, "`cargo x results`", true),
+    ] {
+        let page = page::of(&run, writer);
+        assert!(page.contains(&format!("is generated by {by} from")), "{page}");
+        assert_eq!(page.contains("[all runs](../repeated.md)"), link, "{page}");
+    }
+}
+
+#[test]
 fn an_effect_of_the_order_is_listed_with_its_place() {
-    assert!(!page::of(&Parts::read().run()).contains("Effects of the order"));
+    assert!(!page_of(&Parts::read().run()).contains("Effects of the order"));
     let odd = |s: &Sample| of(s, "v0-naive", "i32", 1 << 20, Cache::Cold) && s.round % 2 == 1;
     let all = Parts::read().timed(|s| if s.variant == "v0-naive" { 10_000 } else { s.ns });
     let run = all.timed(|s| if odd(s) { 11_000 } else { s.ns }).run();
     let place = Place { element: "i32", n: 1 << 20, cache: Cache::Cold, clock: Clock::Gpu };
     assert!((run.order_effect("v0-naive", &place).unwrap() - 0.1).abs() < 1e-9);
     assert_eq!(run.order_effect("v9-made-up", &place), None);
-    let (_, after) = page::of(&run)
+    let (_, after) = page_of(&run)
         .split_once("## Effects of the order")
         .map(|(a, b)| (a.to_owned(), b.to_owned()))
         .unwrap();
@@ -217,13 +237,13 @@ fn an_effect_of_the_order_is_listed_with_its_place() {
 
 #[test]
 fn a_wide_interval_is_marked_and_the_marks_are_explained() {
-    let ticks = "no wider than the 32 ns tick of the GPU's timer";
-    // If no interval meets the target, the reason is noise, or the tick if there is one.
+    let ticks = "at most the 32 ns tick of the GPU's timer";
+    // If no interval meets the target, the reason is noise, or the tick if there is a tick.
     let mut parts = Parts::read();
     parts.env.method.target = 1e-6;
-    let text = page::of(&parts.run());
+    let text = page_of(&parts.run());
     assert!(text.contains("] ~") && !text.contains("] °") && !text.contains(ticks), "{text}");
-    let text = page::of(&parts.timed(|s| s.ns / 32 * 32).run());
+    let text = page_of(&parts.timed(|s| s.ns / 32 * 32).run());
     assert!(text.contains("] °") && text.contains(ticks), "{text}");
 }
 
@@ -231,12 +251,12 @@ fn a_wide_interval_is_marked_and_the_marks_are_explained() {
 fn only_gated_runs_are_described_as_gated() {
     let gated = "times are GPU-gated: the stream is held back";
     let mut parts = Parts::read();
-    assert!(page::of(&parts.run()).contains(gated));
+    assert!(page_of(&parts.run()).contains(gated));
     parts.env.method.gated = false;
-    assert!(!page::of(&parts.run()).contains(gated));
+    assert!(!page_of(&parts.run()).contains(gated));
     parts.env.method.gated = true;
     let parts = parts.without(|s| s.clock == Clock::Host);
-    assert!(!page::of(&parts.run()).contains(gated));
+    assert!(!page_of(&parts.run()).contains(gated));
 }
 
 #[test]
@@ -251,7 +271,7 @@ fn the_ladder_has_times_rates_and_ratios_of_its_competitors() {
         line(&text, "vs. previous"),
         ["step", "2^20 µs", "GB/s", "% of peak", "vs. previous", "vs. CUB"]
     );
-    // Times and ratios are those of the page; the rates are 57.4 and 339.7 of 512 GB/s.
+    // The times and ratios are those on the page; the bandwidths are 57.4 and 339.7 of 512 GB/s.
     assert_eq!(
         line(&text, "v0-naive"),
         ["[v0-naive](steps/v0-naive)", "73.06", "57.4", "11.2", "–", "0.169"]
@@ -268,7 +288,7 @@ fn the_ladder_has_times_rates_and_ratios_of_its_competitors() {
         assert!(!text.contains(aside), "{aside}: {text}");
     }
     assert!(text.contains("An empty kernel takes 2.51 µs"), "{text}");
-    // With three runs a ratio is their mean. With fewer, the page does not mention a mean.
+    // With three runs, a ratio is their mean. With fewer, the page does not mention a mean.
     let said = |kind: &[&Run]| page::ladder(&run, kind).contains("is the mean of");
     assert_eq!([said(&[&run]), said(&[&run; 2]), said(&[&run; 3])], [false, false, true]);
     assert!(page::ladder(&run, &[&run; 3]).contains("the mean of 3 runs"));
@@ -297,6 +317,7 @@ fn repeated_runs_are_compared_with_cub_and_the_previous_step() {
     assert_eq!(names("f32, L2 cold: speedup over the previous step"), ["v1-divergence"]);
     let (_, after) = page.split_once("over the previous step").unwrap();
     assert_eq!(line(after, "v1-divergence")[2], "1.470 (1.470, 1.470)");
-    // Two steps: at three sizes of f32 and two of i32, each run lies in the other's interval.
+    // With two steps, three sizes of f32 and two of i32, each run's median lies in the other's
+    // interval.
     assert_eq!(repeat::held(&[&run, &run]).0.tried, 20);
 }

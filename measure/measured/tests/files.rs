@@ -1,4 +1,4 @@
-//! The files of a run, read from a committed synthetic one.
+//! Tests the files of a run, which are read from a committed synthetic run.
 
 use std::{
     fs,
@@ -22,7 +22,7 @@ fn place(n: u64) -> Place<'static> {
     Place { element: "f32", n, cache: Cache::Cold, clock: Clock::Gpu }
 }
 
-/// A copy of a file with a replacement, in a folder of its own.
+/// Copies a file to a folder of its own, and makes a replacement in it.
 fn broken(name: &str, file: &str, from: &str, to: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("measured-{}-{name}", std::process::id()));
     let text = fs::read_to_string(folder().join(file)).unwrap();
@@ -44,7 +44,7 @@ fn the_run_has_no_faults() {
 fn times_rates_and_ratios_are_those_of_the_samples() {
     let run = run();
     let time = run.time("v0-naive", &place(1 << 20)).unwrap();
-    // 3 µs and 4 MiB at 60 GB/s, with up to 0.4 % of noise.
+    // The times are 3 µs and 4 MiB at 60 GB/s, with up to 0.4 % noise.
     assert!((72_900.0..73_300.0).contains(&time.median) && time.count == 6, "{time:?}");
     let ratio = run.ratio("v0-naive", "v1-divergence", &place(1 << 24)).unwrap();
     assert!((1.48..1.51).contains(&ratio.0.median), "{ratio}");
@@ -64,11 +64,12 @@ fn written_files_are_read_back() {
     let samples = Sample::read(&folder.join("raw.csv")).unwrap();
     Sample::write(&path, &samples).unwrap();
     assert_eq!(Sample::read(&path).unwrap(), samples);
-    // A line has the times of consecutive rounds. The fixture has one sample per line, as older files do.
+    // A line holds the times from consecutive rounds. The fixture has one sample per line, as older
+    // files do.
     let lines = |path: &Path| fs::read_to_string(path).unwrap().lines().count();
     assert_eq!(lines(&folder.join("raw.csv")), samples.len() + 1);
     assert!(lines(&path) * 4 < samples.len());
-    // And compressed, as a run is committed.
+    // A run is committed in compressed form.
     let packed = path.with_extension("csv.gz");
     Sample::write(&packed, &samples).unwrap();
     assert_eq!(Sample::read(&packed).unwrap(), samples);
@@ -104,7 +105,7 @@ fn broken_files_are_named_with_their_line() {
     for (name, from, to, why) in [
         ("number", ",gpu,0,", ",gpu,zero,", "line 2: "),
         ("clock", ",gpu,1,", ",cpu,1,", "line 3: unknown variant `cpu`"),
-        ("cut", ",cold,gpu,2,", "", "line 4: 4 fields, where the header has 8"),
+        ("cut", ",cold,gpu,2,", "", "line 4: the line has 4 fields, but the header has 8"),
         (
             "none",
             "v0-naive,f32,256,1024,cold,gpu,0",
@@ -135,7 +136,7 @@ fn broken_files_are_named_with_their_line() {
     assert!(message.starts_with("reading ") && message.contains("nowhere.toml"), "{message}");
 }
 
-/// Returns the faults of the run after a change to its samples.
+/// Returns the faults in the run after a change to its samples.
 fn faults(change: impl Fn(&mut Sample)) -> Vec<String> {
     let folder = folder();
     let mut samples = Sample::read(&folder.join("raw.csv")).unwrap();
@@ -174,11 +175,14 @@ fn impossible_figures_are_found() {
             s.n = 1 << 22
         }
     });
-    assert!(found.iter().any(|f| f.contains("11 samples, but cells.csv 12 rounds")), "{found:?}");
+    assert!(
+        found.iter().any(|f| f.contains("11 samples, but cells.csv has 12 rounds")),
+        "{found:?}"
+    );
     assert!(found.iter().any(|f| f.contains("cells.csv does not")), "{found:?}");
 }
 
-/// Returns the run with a study's kernel added, which supports up to 4 MiB, on two timers.
+/// Returns the run with an added kernel from a study, which supports up to 4 MiB, on two timers.
 fn with_a_study(up_to: u64) -> Run {
     let folder = folder();
     let mut samples = Sample::read(&folder.join("raw.csv")).unwrap();
@@ -189,7 +193,7 @@ fn with_a_study(up_to: u64) -> Run {
     for sample in way {
         let sample = Sample { variant: "mailbox".into(), ..sample };
         samples.push(sample.clone());
-        // Few rounds: cells.csv does not list them.
+        // There are few rounds, so cells.csv does not list them.
         if sample.round < 6 {
             samples.push(Sample { clock: Clock::Ungated, ns: 2 * sample.ns, ..sample });
         }
@@ -223,12 +227,12 @@ fn ungated_ratios_stand_beside_the_gated_ones() {
     let (gated, seen) = (place(1 << 20), ungated);
     let ratio = |at| run.ratio("cub", "mailbox", at).unwrap().0.median;
     assert!((ratio(&seen) / ratio(&gated) - 1.5).abs() < 0.01);
-    let page = page::of(&run);
+    let page = page::of(&run, page::Writer::Ladder);
     let section = "## f32, L2 cold, ungated: speedup over CUB";
     let (_, after) = page.split_once(section).unwrap();
     assert!(after.lines().find(|line| line.contains("mailbox")).unwrap().contains("0.373"));
     assert!(page.contains("Ungated times are measured between two events"), "{page}");
-    // An env.toml with a study is read back unchanged.
+    // An env.toml with a study is unchanged after it is written and read.
     let path = std::env::temp_dir().join(format!("measured-{}-study", std::process::id()));
     run.env.write(&path).unwrap();
     assert_eq!(Env::read(&path).unwrap(), run.env);
@@ -250,7 +254,7 @@ fn only_runs_of_the_same_program_are_repeats() {
     assert_eq!(names(&runs), ["ab"]);
     assert_eq!(names(&[runs[2].clone(), named("d", "2"), named("e", "1")]), ["cd"]);
     assert_eq!(names(&[runs[0].clone(), named("d", "2"), named("e", "1")]), ["ae"]);
-    // The kind with the newest run is the last.
+    // The kind with the newest run comes last.
     let both = [named("a", "1"), named("c", "2"), named("d", "2"), named("e", "1")];
     assert_eq!(names(&both), ["cd", "ae"]);
     assert_eq!(names(&runs[1..]), Vec::<String>::new());
@@ -284,7 +288,7 @@ fn variation_between_runs_is_shown() {
     let page = repeat::page(&[vec![&run(), &again, &run()]]);
     assert_eq!(row(&page, "| 2^20")[4..7], ["10.0 %", "0.0 %", "0.0 %"], "{page}");
     assert_eq!(row(&page, "| 2^24")[4..7], ["0.0 %", "0.0 %", "0.0 %"], "{page}");
-    // One run's interval contains a copy's median, but not one that is 10 % off.
+    // One run's interval contains the median of a copy, but not a median that differs by 10 %.
     let (within, between) = repeat::held(&[&run(), &again, &run(), &run()]);
     assert!(within.held > 0 && within.held < within.tried, "{within}");
     assert!(between.held > 0 && between.held < between.tried, "{between}");
@@ -301,7 +305,7 @@ fn the_first_is_the_fastest_of_all_runs_and_a_disagreement_is_a_tie() {
     let steps: Vec<String> = plain.steps().iter().map(|step| step.name.clone()).collect();
     let best = repeat::first(&[&plain, &plain]).pop().unwrap();
     assert!(steps.contains(&best.step) && best.ties.is_empty(), "{best:?}");
-    // In one run, the other step is made so much faster that it is first there.
+    // In one run, the other step is made so much faster that it is the fastest there.
     let other: &'static str = steps.iter().find(|step| **step != best.step).unwrap().clone().leak();
     let at = place(best.n);
     let behind = plain.ratio(other, &best.step, &at).unwrap().0.median;
@@ -333,7 +337,7 @@ fn errors_are_relative_to_sums_of_their_size() {
 
 #[test]
 fn the_page_is_the_committed_one() {
-    let made = page::of(&run());
+    let made = page::of(&run(), page::Writer::Results { repeated: true });
     let path = folder().join("README.md");
     if std::env::var_os("UPDATE").is_some() {
         fs::write(&path, &made).unwrap();
@@ -344,8 +348,8 @@ fn the_page_is_the_committed_one() {
 #[test]
 fn impossible_history_is_found() {
     for (name, from, to, why) in [
-        ("bus", "us = 1048.576", "us = 10.0", "above the bus"),
-        ("both", "gb_per_s = 25.0", "gb_per_s = 25.0, us = 3.0", "a time and a bandwidth"),
+        ("bus", "us = 1048.576", "us = 10.0", "above the peak"),
+        ("both", "gb_per_s = 25.0", "gb_per_s = 25.0, us = 3.0", "both a time and a bandwidth"),
         ("neither", "gb_per_s = 25.0 ", "", "neither a time"),
         ("mended", "mended = \"printed GB/s are not bytes / time\"", "", "`mended` is empty"),
     ] {

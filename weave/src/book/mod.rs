@@ -1,4 +1,5 @@
-//! `cargo x book`: builds the tutorial as HTML, from Markdown, results and the interpreter.
+//! Implements `cargo x book`, which builds the tutorial as HTML, from Markdown, results and the
+//! interpreter.
 
 mod block;
 mod outputs;
@@ -21,7 +22,7 @@ use block::live;
 use page::{Weave, built};
 use source::{BOOK, Sources};
 
-/// Builds the book, with the steps before and after it that the options request.
+/// Builds the book. The options may request steps before and after the build.
 pub(crate) fn run(sh: &Shell, options: &xtask::Book) -> Result<()> {
     if options.outputs || options.check {
         match outputs::run(sh, options.check) {
@@ -42,9 +43,9 @@ pub(crate) fn run(sh: &Shell, options: &xtask::Book) -> Result<()> {
     if options.serve { serve::run(&html, || build(true).map(drop)) } else { Ok(()) }
 }
 
-/// Builds the book into `book/book`, and returns the folder of its pages.
+/// Builds the book into `book/book`, and returns the folder that has its pages.
 ///
-/// A draft is built despite its faults, which are printed.
+/// A draft is built even if it has faults, which are printed.
 pub(crate) fn build(draft: bool) -> Result<PathBuf> {
     let start = Instant::now();
     let root = xtask::root();
@@ -67,9 +68,9 @@ pub(crate) fn build(draft: bool) -> Result<PathBuf> {
     match (faults.as_slice(), draft) {
         ([], _) => Ok(html),
         (faults, true) => {
-            println!("{} faults in this draft:\n  {}", faults.len(), faults.join("\n  "));
+            println!("faults in this draft: {}\n  {}", faults.len(), faults.join("\n  "));
             Ok(html)
         }
-        (faults, false) => bail!("{} faults in the book:\n  {}", faults.len(), faults.join("\n  ")),
+        (faults, false) => bail!("faults in the book: {}\n  {}", faults.len(), faults.join("\n  ")),
     }
 }

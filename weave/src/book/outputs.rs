@@ -1,8 +1,8 @@
-//! `cargo x book --outputs`: runs the commands, counts and traces that the book shows, and keeps
-//! the output.
+//! Implements `cargo x book --outputs`, which runs the commands, counts and traces that the book
+//! shows, and keeps their output.
 //!
-//! The outputs are committed, so that building the book takes seconds and changes can be reviewed;
-//! `--check` runs everything again.
+//! The outputs are committed, so that building the book takes seconds and changes can be reviewed.
+//! With `--check`, everything is run again and compared.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -28,17 +28,17 @@ use super::source::{
 /// Everything that must be run for the chapters.
 #[derive(Debug, Default)]
 struct Wanted {
-    /// Commands, and whether they are expected to fail.
+    /// The commands, and whether they are expected to fail.
     runs: BTreeMap<String, bool>,
-    /// Commands of consoles, each with its place and the output under it, which may be empty.
+    /// The commands in consoles, each with its place and the output below it, which may be empty.
     typed: Vec<(String, String, String)>,
-    /// Commands that cannot be checked on this machine.
+    /// The commands that cannot be checked on this machine.
     untried: Vec<String>,
-    /// Sums to count.
+    /// The sums whose operations are counted.
     cases: BTreeSet<Case>,
-    /// Sizes for the counts of kernels for small sums.
+    /// The sizes at which the kernels for small sums are counted.
     ways: BTreeSet<u64>,
-    /// Steps to trace.
+    /// The steps that are traced.
     steppers: BTreeSet<String>,
 }
 
@@ -150,9 +150,9 @@ impl Wanted {
         }
     }
 
-    /// Returns the commands of a console that run on any machine, each with the lines under it.
+    /// Returns the commands in a console that run on any machine, each with the lines below it.
     ///
-    /// A shell block has no prompts and no outputs; its commands for a GPU are tried on the
+    /// A shell block has no prompts and no outputs. Its commands for a GPU are tried in the
     /// interpreter.
     fn typed(&mut self, place: &str, body: &str) {
         for line in body.lines().filter(|line| line.starts_with("cargo ")) {
@@ -186,8 +186,8 @@ fn chapters(src: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Adapts a command for a GPU to a machine without one: not optimized, and with at most the number
-/// of elements that the interpreter adds in a second.
+/// Adapts a command for a GPU to a machine without one: the program is not optimized, and adds at
+/// most the number of elements that the interpreter adds in a second.
 fn on_the_interpreter(command: &str) -> Option<String> {
     const MOST: u64 = 1 << 20;
     let command = command.strip_prefix("cargo run ")?.replace("--release ", "");
@@ -219,10 +219,10 @@ fn on_the_interpreter(command: &str) -> Option<String> {
     Some(format!("cargo run {package} -- {}", words.join(" ")))
 }
 
-/// Replaces `cargo run -p` in a command with the program, which has been built.
+/// Replaces `cargo run -p` in a command with the path of the program, which has been built.
 fn built(command: &str) -> Result<String> {
     let Some(rest) = command.strip_prefix("cargo run -p ") else {
-        // Cargo's own messages are not output of the program.
+        // Cargo's own messages are not output from the program.
         return Ok(command.replacen("cargo run ", "cargo run --quiet ", 1));
     };
     let (name, words) = rest.split_once(' ').unwrap_or((rest, ""));
@@ -231,7 +231,8 @@ fn built(command: &str) -> Result<String> {
     Ok(format!("'{}' {}", program.display(), words.strip_prefix("-- ").unwrap_or(words)))
 }
 
-/// Returns the output of a command, both streams in their order.
+/// Returns the output of a command. Both streams are included, in the order in which they were
+/// written.
 fn output(root: &Path, command: &str, fails: bool) -> Result<String> {
     let done = Command::new("bash")
         .args(["-c", &format!("{} 2>&1", built(command)?)])
@@ -273,7 +274,7 @@ fn counts(root: &Path, cases: &BTreeSet<Case>, failed: &mut Vec<String>) -> Resu
     Ok(counts)
 }
 
-/// The kernels for a small sum: one program runs all of them and prints a record for each.
+/// Counts the kernels for a small sum. One program runs all of them and prints a record for each.
 fn ways(root: &Path, n: u64, counts: &mut Counts) -> Result<()> {
     println!("counting the kernels for a small sum, n = {n}");
     let command = format!(
@@ -288,8 +289,8 @@ fn ways(root: &Path, n: u64, counts: &mut Counts) -> Result<()> {
     Ok(())
 }
 
-/// Writes changed files and removes unused ones, unless something failed; a check only reports
-/// them.
+/// Writes changed files and removes unused files, unless something failed. A check only reports
+/// such files.
 fn keep(
     folder: &Path,
     files: &BTreeMap<String, String>,
@@ -330,7 +331,7 @@ fn keep(
     Ok(())
 }
 
-/// Masks all times and rates, which differ from run to run.
+/// Masks all times and rates, because they differ from run to run.
 fn timeless(text: &str) -> String {
     const UNITS: [&str; 8] = ["ns", "µs", "us", "ms", "s", "GB/s", "MB/s", "kB/s"];
     let mut words: Vec<&str> = text.trim_end().split([' ', '\n']).collect();

@@ -1,5 +1,5 @@
-//! `cargo x book --test`: opens every page in headless Chromium, and the live figures in Firefox
-//! too.
+//! Implements `cargo x book --test`, which opens every page in headless Chromium, and the live
+//! figures in Firefox too.
 
 use std::path::Path;
 
@@ -21,11 +21,11 @@ pub(crate) fn run(sh: &Shell, html: &Path) -> Result<()> {
     cmd!(sh, "node book/test/pages.mjs {browser} {html}")
         .run()
         .context("node runs book/test/pages.mjs")?;
-    // The programs that the pages are compared with are in the same folder.
+    // The programs with which the pages are compared are in the same folder.
     let programs = xtask::programs::path("weave")?;
     let programs = programs.parent().unwrap_or(Path::new("."));
-    // The figures are also tested from a server, where CUDA can be edited. The server ends with
-    // this program.
+    // The figures are also tested from a server, where readers can edit CUDA code. The server ends
+    // when this program ends.
     let served = serve::start(html, 0)?;
     cmd!(sh, "node book/test/live.mjs {browser} {html} {programs}")
         .env("LIVE_SERVED", served)

@@ -1,13 +1,13 @@
-//! Blocks of a page that `cargo x results` writes between two markers.
+//! Blocks in a page that `cargo x results` writes between two markers.
 
 use anyhow::{Context, Result, bail};
 
-/// The start of a block of a page, `<!-- results:begin NAME -->`; the name of the main table may be
-/// omitted.
+/// The start of the marker that begins a block, `<!-- results:begin NAME -->`. The name of the main
+/// table may be omitted.
 pub(crate) const BEGIN: &str = "<!-- results:begin";
 /// The prefix of every marker.
 pub(crate) const MARK: &str = "<!-- results:";
-/// The end of a block.
+/// The marker that ends a block.
 pub(crate) const END: &str = "<!-- results:end -->";
 
 /// Inserts the text of every block between its markers.

@@ -1,4 +1,4 @@
-//! Folders of measurements below `results/`; a name begins with its date.
+//! Folders of measurements in `results/`, whose names begin with a date.
 
 use std::{
     fs,
@@ -7,7 +7,8 @@ use std::{
 
 use anyhow::Result;
 
-/// The folders of measurements of one kind, such as `library` or `rows`, oldest first.
+/// Returns the folders with measurements of one kind, such as `library` or `rows`, with the oldest
+/// first.
 pub(crate) fn folders(results: &Path, kind: &str) -> Result<Vec<PathBuf>> {
     let Ok(entries) = fs::read_dir(results.join(kind)) else { return Ok(Vec::new()) };
     let folders = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
@@ -16,7 +17,8 @@ pub(crate) fn folders(results: &Path, kind: &str) -> Result<Vec<PathBuf>> {
     Ok(folders)
 }
 
-/// The newest folder with an entry of that name, of a GPU whose name contains `gpu`.
+/// Returns the newest folder that has an entry named `name` and is for a GPU whose name contains
+/// `gpu`.
 pub(crate) fn newest(root: &Path, kind: &str, gpu: &str, name: &str) -> Result<Option<PathBuf>> {
     let folders = folders(&root.join("results"), kind)?;
     let of =
@@ -24,7 +26,8 @@ pub(crate) fn newest(root: &Path, kind: &str, gpu: &str, name: &str) -> Result<O
     Ok(folders.into_iter().rfind(|folder| of(folder) && folder.join(name).exists()))
 }
 
-/// Splits a block's name from its GPU, as in `powers on=h200`. Without a GPU, every GPU matches.
+/// Splits a block's words into its name and its GPU, as in `powers on=h200`. If no GPU is given,
+/// every GPU matches.
 pub(crate) fn of_gpu<'w>(words: &'w [&'w str]) -> (&'w [&'w str], &'w str) {
     match words.split_last().and_then(|(last, rest)| Some((rest, last.strip_prefix("on=")?))) {
         Some((rest, gpu)) => (rest, gpu),

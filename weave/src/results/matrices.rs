@@ -1,4 +1,4 @@
-//! Many small matrices: the tables and the picture of `results/matrices`.
+//! The tables and the picture of `results/matrices`, which is about many small matrices.
 
 use std::{fmt::Write, path::Path};
 
@@ -12,8 +12,8 @@ use measured::{
 
 use super::folders::{newest, of_gpu};
 
-/// The text of a block: `matrices ways`, `matrices volume`, `matrices overlap` or `matrices
-/// threshold`, each from the newest folder, or, with `on=h200`, from that GPU's newest folder.
+/// Returns the text of a block: `matrices ways`, `matrices volume`, `matrices overlap` or `matrices
+/// threshold`. Each comes from the newest folder or, with `on=h200`, from that GPU's newest folder.
 pub(crate) fn block(root: &Path, words: &[&str]) -> Result<String> {
     let (words, gpu) = of_gpu(words);
     let (name, file) = match words {
@@ -42,8 +42,8 @@ pub(crate) fn block(root: &Path, words: &[&str]) -> Result<String> {
     })
 }
 
-/// A row for each kernel with its time at each size in both orders, and one for `reduce`, which
-/// adds the same bytes.
+/// Returns a table with a row for each kernel, with its time at each size in both orders, and a row
+/// for `reduce`, which adds the same bytes.
 fn ways(run: &Run) -> Result<String> {
     let sizes = run.sizes("f32", Cache::Cold, Clock::Gpu);
     let names: Vec<&str> =
@@ -74,16 +74,20 @@ fn ways(run: &Run) -> Result<String> {
     Ok(table.to_string())
 }
 
-/// The number of equal counts, and a line for each difference.
+/// Returns the number of equal counts, and a line for each count that differs.
 pub(crate) fn counted(counts: &[Twice]) -> String {
     let unlike: Vec<&Twice> = counts.iter().filter(|count| !count.equal()).collect();
     let mut ways: Vec<&str> = counts.iter().map(|count| count.variant.as_str()).collect();
     ways.dedup();
     let (all, ways) = (counts.len(), ways.len());
+    let kernels = if ways == 1 { "kernel" } else { "kernels" };
+    let mut text = format!(
+        "The interpreter's and the GPU's counts are equal in {} of {all} cases, for {ways} {kernels}.",
+        all - unlike.len()
+    );
     if unlike.is_empty() {
-        return format!("all {all} counts of {ways} ways match.");
+        return text;
     }
-    let mut text = format!("{} of {all} counts of {ways} ways match.", all - unlike.len());
     let mut table = Table::new(["way", "launch", "count", "interpreter", "GPU"]);
     for count in unlike {
         table.row([
@@ -111,7 +115,7 @@ fn overlap(pieces: &[Piece]) -> Result<String> {
     let end = alone.iter().chain(&both).map(|piece| piece.added_end.max(piece.copied_end));
     let end = end.fold(0.0, f64::max);
     if end == 0.0 || both.is_empty() {
-        bail!("volume.csv has no pass that copies and adds in row major order");
+        bail!("volume.csv has no pass that copies and adds in row-major order");
     }
     let scale = WIDTH / end;
     let mut svg = format!(
@@ -160,7 +164,7 @@ fn overlap(pieces: &[Piece]) -> Result<String> {
     Ok(svg + "</svg></div>")
 }
 
-/// The distance of ticks on an axis up to `most`: 1, 2 or 5 times a power of ten.
+/// Returns the distance between ticks on an axis up to `most`: 1, 2 or 5 times a power of ten.
 fn step(most: f64) -> f64 {
     let power = 10f64.powf((most / 8.0).log10().floor());
     let fit = |step: &f64| most / step <= 8.0;
@@ -191,8 +195,10 @@ mod tests {
             interpreter,
             hardware: 7.0,
         };
-        assert_eq!(counted(&[twice(7)]), "all 1 counts of 1 ways match.");
+        let said =
+            "The interpreter's and the GPU's counts are equal in 1 of 1 cases, for 1 kernel.";
+        assert_eq!(counted(&[twice(7)]), said);
         let text = counted(&[twice(7), twice(8)]);
-        assert!(text.contains("1 of 2 counts") && text.contains("| wide-row"), "{text}");
+        assert!(text.contains("in 1 of 2 cases") && text.contains("| wide-row"), "{text}");
     }
 }

@@ -1,5 +1,5 @@
-//! `cargo x results`: renders the tables and plots of the READMEs from `results/`, byte for byte
-//! the same each time.
+//! Implements `cargo x results`, which renders the tables and plots in the READMEs from `results/`.
+//! The output is byte for byte the same each time.
 
 mod fill;
 pub(crate) mod folders;
@@ -21,7 +21,7 @@ use measured::{Run, check, history::History, page, repeat};
 use fill::{MARK, fill};
 use library::Library;
 
-/// The pages with blocks, if they exist. Chapters of the book use directives instead.
+/// The pages that may have blocks, if they exist. The book's chapters use directives instead.
 const PAGES: [&str; 5] = [
     "README.md",
     "reduce/README.md",
@@ -30,7 +30,7 @@ const PAGES: [&str; 5] = [
     "results/rows/README.md",
 ];
 
-/// The data of all pages.
+/// The data for all pages.
 #[derive(Debug)]
 struct Results {
     runs: Vec<Run>,
@@ -54,13 +54,14 @@ fn render(root: &Path, check: bool) -> Result<()> {
         faults.extend(check::faults(run).iter().map(|fault| format!("{}: {fault}", run.name)));
     }
     if !faults.is_empty() {
-        bail!("{} figures are impossible:\n  {}", faults.len(), faults.join("\n  "));
+        bail!("impossible figures: {}\n  {}", faults.len(), faults.join("\n  "));
     }
     let mut files: BTreeMap<PathBuf, String> = BTreeMap::new();
-    for (run, folder) in runs.iter().zip(&folders) {
-        files.insert(folder.join("README.md"), page::of(run));
-    }
     let kinds = repeat::kinds(&runs);
+    let writer = page::Writer::Results { repeated: !kinds.is_empty() };
+    for (run, folder) in runs.iter().zip(&folders) {
+        files.insert(folder.join("README.md"), page::of(run, writer));
+    }
     if !kinds.is_empty() {
         files.insert(root.join("results/ladder").join(repeat::FILE), repeat::page(&kinds));
     }
@@ -139,7 +140,7 @@ mod tests {
         *,
     };
 
-    /// A tree with the synthetic run, twice, and a front page.
+    /// Creates a tree with the synthetic run, twice, and a front page.
     fn tree(name: &str) -> PathBuf {
         let root = std::env::temp_dir().join(format!("results-{}-{name}", std::process::id()));
         let fixture = xtask::root().join("measure/measured/tests/synthetic");
@@ -167,9 +168,12 @@ mod tests {
         assert!(page.contains("[v1-divergence](steps/v1-divergence)"), "{page}");
         assert!(page.contains("2000-01-02-synthetic-gpu"), "{page}");
         let twice = fs::read_to_string(root.join("results/ladder").join(repeat::FILE)).unwrap();
-        assert!(twice.contains("From [2000-01-01-synthetic-gpu]"), "{twice}");
+        assert!(
+            twice.contains("The runs of the same program are [2000-01-01-synthetic-gpu]"),
+            "{twice}"
+        );
         assert!(twice.contains("contained another run's median in 20 of 20"), "{twice}");
-        // An edited page is stale, and is named.
+        // A page that was edited is out of date, and the error names it.
         fs::write(root.join("README.md"), page.replace("v1-divergence", "v1-diverging")).unwrap();
         let message = format!("{:#}", render(&root, true).unwrap_err());
         assert!(message.contains("README.md"), "{message}");

@@ -6,7 +6,7 @@ use plotters::{coord::Shift, prelude::*};
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
-/// Draws on a canvas of that size.
+/// Draws on a canvas with this size.
 fn draw(size: (u32, u32), on: impl FnOnce(&Area<'_>) -> Result<()>) -> Result<String> {
     let mut svg = String::new();
     {
@@ -14,7 +14,7 @@ fn draw(size: (u32, u32), on: impl FnOnce(&Area<'_>) -> Result<()>) -> Result<St
         on(&area)?;
         area.present().map_err(failed)?;
     }
-    // Text and axes take the page's colour; an empty line would end the HTML block of a page.
+    // Text and axes have the page's colour. An empty line would end the HTML block in a page.
     let svg = svg.replace("#000000", "currentColor");
     Ok(svg
         .lines()
@@ -27,8 +27,8 @@ fn failed(error: impl std::fmt::Display) -> anyhow::Error {
     anyhow!("drawing: {error}")
 }
 
-/// Plots the faster CUB's time over that of `reduce` at every drawn size, with its interval; sizes
-/// where `reduce` is significantly slower are red.
+/// Plots the faster CUB's time divided by the time of `reduce` at every drawn size, with its
+/// interval. Sizes at which `reduce` is significantly slower are red.
 pub(crate) fn drawn(series: &Series) -> Result<String> {
     let ratios = series.times.keys().filter_map(|&n| {
         let (ratio, _) = series.ratio(n, "reduce")?;

@@ -1,4 +1,4 @@
-//! Sums in Python and in other libraries' programs: the tables of `results/python`.
+//! The tables of `results/python`, about sums in Python and in other libraries' programs.
 
 use std::path::Path;
 
@@ -7,14 +7,15 @@ use measured::python;
 
 use super::folders::{newest, of_gpu};
 
-/// The text of a block: `python sums CLOCK` and `python rows CLOCK`, where the clock is `gpu`, `host` or
-/// `call`; `python batches`; `python start`; `python peer NAME CLOCK`. Each is from the newest folder with
-/// the samples, or, with `on=h200`, from that GPU's newest folder.
+/// Returns the text of a block: `python sums CLOCK` and `python rows CLOCK`, where the clock is
+/// `gpu`, `host` or `call`; `python batches`; `python start`; `python peer NAME CLOCK`. Each comes
+/// from the newest folder that has the samples or, with `on=h200`, from that GPU's newest folder.
 pub(crate) fn block(root: &Path, words: &[&str]) -> Result<String> {
     let (words, gpu) = of_gpu(words);
     let folder = |file: &str| {
-        newest(root, "python", gpu, file)?
-            .with_context(|| format!("results/python has no {file} of a GPU named `{gpu}`"))
+        newest(root, "python", gpu, file)?.with_context(|| {
+            format!("results/python has no {file} for a GPU whose name contains `{gpu}`")
+        })
     };
     Ok(match words {
         ["sums", clock] => python::sums(&folder("sums.csv.gz")?, clock, false)?,

@@ -1,4 +1,4 @@
-//! Sums of rows: the tables of `results/rows`.
+//! The tables of `results/rows`, about sums of rows.
 
 use std::{
     collections::BTreeMap,
@@ -18,10 +18,10 @@ use super::{
     matrices,
 };
 
-/// The text of a block: a table of times, such as `rows powers`; `rows below drawn` counts the slow
-/// shapes; `rows study` has the kernels of the study, at all shapes or at those named, such as
-/// `16x2^20`. Each is from the newest folder, or, with `on=h200`, from that GPU's newest folder.
-/// `rows tried` lists the rejected kernels.
+/// Returns the text of a block. A table of times is, for example, `rows powers`; `rows below drawn`
+/// counts the slow shapes; `rows study` has the kernels of the study, at all shapes or at those
+/// named, such as `16x2^20`. Each comes from the newest folder or, with `on=h200`, from that GPU's
+/// newest folder. `rows tried` lists the rejected kernels.
 pub(crate) fn block(root: &Path, words: &[&str]) -> Result<String> {
     let (words, gpu) = of_gpu(words);
     match words {
@@ -41,11 +41,12 @@ pub(crate) fn block(root: &Path, words: &[&str]) -> Result<String> {
 }
 
 fn folder(root: &Path, gpu: &str, what: &str) -> Result<PathBuf> {
-    newest(root, "rows", gpu, what)?
-        .with_context(|| format!("results/rows has no {what} of a GPU named `{gpu}`"))
+    newest(root, "rows", gpu, what)?.with_context(|| {
+        format!("results/rows has no {what} for a GPU whose name contains `{gpu}`")
+    })
 }
 
-/// The launches of the study.
+/// Returns the launches in the study.
 pub(crate) fn launched(root: &Path, gpu: &str) -> Result<Vec<Launched>> {
     let path = folder(root, gpu, "study")?.join("study/ways.csv");
     let samples = Launched::read(&path)?;
@@ -53,7 +54,7 @@ pub(crate) fn launched(root: &Path, gpu: &str) -> Result<Vec<Launched>> {
     Ok(samples)
 }
 
-/// Parses `16x2^20`: the number of rows, and the elements of each.
+/// Parses a shape such as `16x2^20`: the number of rows, and the number of elements in each.
 pub(crate) fn shape(text: &str) -> Result<(u64, u64)> {
     let (rows, elements) =
         text.split_once('x').with_context(|| format!("`{text}`: write 16x2^20"))?;
@@ -68,14 +69,14 @@ fn shapes_of(words: &[&str]) -> Result<Vec<(u64, u64)>> {
     words.iter().map(|word| shape(word)).collect()
 }
 
-/// The median time of a kernel's launches at a shape, in microseconds.
+/// Returns the median time of a kernel's launches at a shape, in microseconds.
 pub(crate) fn micros(samples: &[Launched], way: &str, (rows, elements): (u64, u64)) -> Option<f64> {
     let of = |s: &&Launched| s.way == way && (s.rows, s.elements) == (rows, elements);
     let sorted = numbers::sorted(samples.iter().filter(of).map(|sample| sample.ns as f64 / 1e3));
     (!sorted.is_empty()).then(|| numbers::quantile(&sorted, 0.5))
 }
 
-/// The times of a folder, by shape and kernel.
+/// Returns the times in a folder, by shape and kernel.
 pub(crate) fn cells(root: &Path, gpu: &str, what: &str) -> Result<Cells> {
     let folder = folder(root, gpu, what)?.join(what);
     let read = |name: &str| Taken::read(&folder.join(name));
@@ -87,7 +88,8 @@ pub(crate) fn cells(root: &Path, gpu: &str, what: &str) -> Result<Cells> {
     Ok(rows::with(ours, rows::of_cells(&read(python)?)))
 }
 
-/// Peak memory bandwidth of the GPU of these times, in bytes per second.
+/// Returns the peak memory bandwidth of the GPU on which these times were measured, in bytes per
+/// second.
 pub(crate) fn bus(root: &Path, gpu: &str, what: &str) -> Result<f64> {
     let path = folder(root, gpu, what)?.join(what).join("rows.toml");
     let about = About::read(&path)?;
@@ -96,8 +98,8 @@ pub(crate) fn bus(root: &Path, gpu: &str, what: &str) -> Result<f64> {
         .with_context(|| format!("{} has no bus_bytes_per_second", path.display()))
 }
 
-/// A row for each kernel and a column for each shape, with registers and occupancy if all shapes
-/// are shown.
+/// Returns a table with a row for each kernel and a column for each shape, with registers and
+/// occupancy if all shapes are shown.
 fn study(samples: &[Launched], only: &[(u64, u64)]) -> Result<String> {
     let mut shapes: Vec<(u64, u64)> = only.to_vec();
     let mut ways: Vec<&Launched> = Vec::new();
@@ -117,7 +119,7 @@ fn study(samples: &[Launched], only: &[(u64, u64)]) -> Result<String> {
         .map(|(rows, n)| format!("{} × {} µs", numbers::size(*rows), numbers::size(*n)));
     let mut table = Table::new(heads.chain(sizes));
     for way in ways {
-        // Of the 2048 threads of a multiprocessor.
+        // A multiprocessor can have 2048 resident threads.
         let occupancy = format!("{} %", 100 * way.blocks * way.threads / 2048);
         let facts = [way.registers.to_string(), occupancy];
         let times = shapes.iter().map(|&shape| {
@@ -129,7 +131,8 @@ fn study(samples: &[Launched], only: &[(u64, u64)]) -> Result<String> {
     Ok(table.to_string())
 }
 
-/// The speedup of each kernel over CUB, in the same rounds: a row for each kernel and run.
+/// Returns the speedup of each kernel over CUB, in the same rounds, in a table with a row for each
+/// kernel and run.
 fn tried(all: &[Tried]) -> String {
     const SHOWN: [u64; 6] = [49_155, 70_777, 194_053, 737_297, 2_518_271, 26_928_346];
     let mut lines: BTreeMap<(u32, &str), BTreeMap<u64, f64>> = BTreeMap::new();

@@ -1,6 +1,7 @@
 //! Records when each activity of a program began and ended, on the host and on the GPU.
 //!
-//! One of the files with `unsafe`: CUPTI requests buffers and returns records through callbacks.
+//! This file contains `unsafe` code, because CUPTI requests buffers and returns records through
+//! callbacks.
 #![expect(unsafe_code, reason = "CUPTI requests memory and returns records through callbacks")]
 
 use std::{
@@ -17,42 +18,42 @@ use super::{
 };
 use crate::{Result, device::driver};
 
-/// An activity that took time.
+/// An activity with a start and an end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// The host thread or the stream.
+    /// The host thread or the stream where it ran.
     pub place: Place,
     /// The kind of activity.
     pub kind: Kind,
     /// The name of the kernel or function, or the direction of the copy.
     pub name: Arc<str>,
-    /// The start, in nanoseconds of CUPTI's clock, which is the same for host and GPU.
+    /// The start, in nanoseconds on CUPTI's clock, which is the same for the host and the GPU.
     pub start: u64,
     /// The end, on the same clock.
     pub end: u64,
-    /// The number of bytes moved, or of a kernel's blocks.
+    /// The number of bytes moved, or the number of a kernel's blocks.
     pub amount: u64,
 }
 
-/// The place of an activity.
+/// The place where an activity ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
-    /// A thread of this program, by the system's number.
+    /// A host thread of this program; the number is the one that the operating system assigns.
     Host(u32),
-    /// A stream of the GPU, by CUPTI's number.
+    /// A GPU stream; the number is the one that CUPTI assigns.
     Stream(u32),
 }
 
 /// The kind of an activity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A call to the driver.
+    /// A call to a function of the driver.
     Call,
-    /// A kernel.
+    /// The execution of a kernel.
     Kernel,
-    /// A copy.
+    /// A memory copy.
     Copy,
-    /// A fill of memory with a byte.
+    /// A fill of memory with one byte value.
     Fill,
 }
 
@@ -62,11 +63,12 @@ pub struct Recording {
     library: &'static Library,
 }
 
-/// The records so far. They are never freed, because CUPTI's thread may call after the recording
-/// has ended.
+/// The records so far. The store is never freed, because CUPTI's thread may call after the
+/// recording has ended.
 static STORE: Mutex<Store> = Mutex::new(Store { events: Vec::new(), names: BTreeMap::new() });
 
-/// CUPTI's function that iterates over a buffer; set before the first buffer is requested.
+/// CUPTI's function that iterates over the records in a buffer; set before the first buffer is
+/// requested.
 static NEXT: OnceLock<Next> = OnceLock::new();
 
 type Next = unsafe extern "C" fn(*mut u8, usize, *mut *const u32) -> u32;
@@ -76,10 +78,10 @@ struct Store {
     names: Names,
 }
 
-/// Kernel names by the address of CUPTI's string. One kernel always has the same string.
+/// Kernel names, keyed by the address of CUPTI's string. A kernel always has the same string.
 type Names = BTreeMap<usize, Arc<str>>;
 
-/// An event whose function is known only by its number.
+/// An event whose function is known only by a number.
 struct Raw {
     place: Place,
     kind: Kind,
@@ -94,9 +96,9 @@ enum Name {
     Function(u32),
 }
 
-/// The kinds that are recorded. The other kind for kernels, [`KERNEL`], serializes them: on an H200
-/// a sum of three launches took 21 µs with it, 15.8 µs with this one, and 15.1 µs with no
-/// recording.
+/// The kinds that are recorded. The other kind for kernels, [`KERNEL`], serializes them: on an
+/// H200, a sum with three launches took 21 µs with `KERNEL`, 15.8 µs with `CONCURRENT`, and 15.1 µs
+/// without recording.
 const KINDS: [u32; 4] = [CONCURRENT, COPY, SET, DRIVER];
 
 /// The size of a buffer and its alignment, in bytes.
@@ -106,7 +108,7 @@ const BUFFER: Layout = match Layout::from_size_align(1 << 20, 8) {
 };
 
 impl Recording {
-    /// Starts to record. Call it before opening the GPU, so that opening is recorded too.
+    /// Starts a recording. Call this before you open the GPU, so that opening it is recorded too.
     pub fn start() -> Result<Recording> {
         // Without a driver, the first call into some versions of CUPTI never returns.
         driver::start()?;
@@ -116,7 +118,7 @@ impl Recording {
     pub(super) fn with(library: &'static Library) -> Result<Recording, Fault> {
         type Request = extern "C" fn(*mut *mut u8, *mut usize, *mut usize);
         type Complete = extern "C" fn(*mut c_void, u32, *mut u8, usize, usize);
-        // Discard what an earlier recording left.
+        // Discard the events of an earlier recording.
         store().events.clear();
         // SAFETY: the functions have these signatures; the callbacks live as long as the program.
         unsafe {
@@ -145,7 +147,7 @@ impl Recording {
         // SAFETY: the functions have these signatures; CUPTI writes the number during the call.
         unsafe {
             let flush = "cuptiActivityFlushAll";
-            // 1: flush incomplete buffers too.
+            // 1 flushes incomplete buffers too.
             let code = library.function::<unsafe extern "C" fn(u32) -> u32>(flush)?(1);
             library.answered(flush, code)?;
             for kind in KINDS {
@@ -180,7 +182,7 @@ impl Recording {
     }
 }
 
-/// Returns the driver's name of the function with this number, as records store it.
+/// Returns the driver's name for the function with this number, which records contain.
 fn function(library: &Library, id: u32) -> Arc<str> {
     type Get = unsafe extern "C" fn(u32, u32, *mut *const c_char) -> u32;
     const DOMAIN: u32 = 1;
@@ -199,10 +201,10 @@ fn store() -> std::sync::MutexGuard<'static, Store> {
     STORE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// CUPTI's callback that requests a buffer.
+/// The callback through which CUPTI requests a buffer.
 extern "C" fn request(buffer: *mut *mut u8, size: *mut usize, most: *mut usize) {
     // SAFETY: CUPTI passes three pointers that are valid for writes. A null buffer tells CUPTI that
-    // there is none.
+    // no buffer is available.
     unsafe {
         *buffer = alloc(BUFFER);
         *size = if (*buffer).is_null() { 0 } else { BUFFER.size() };
@@ -210,7 +212,8 @@ extern "C" fn request(buffer: *mut *mut u8, size: *mut usize, most: *mut usize) 
     }
 }
 
-/// CUPTI's callback that returns a buffer, possibly on CUPTI's own thread. Nothing here unwinds.
+/// The callback through which CUPTI returns a buffer, possibly on CUPTI's own thread. Nothing here
+/// unwinds.
 extern "C" fn complete(_: *mut c_void, _: u32, buffer: *mut u8, _: usize, valid: usize) {
     if buffer.is_null() {
         return;
@@ -218,7 +221,7 @@ extern "C" fn complete(_: *mut c_void, _: u32, buffer: *mut u8, _: usize, valid:
     let mut store = store();
     let mut record: *const u32 = std::ptr::null();
     while let Some(next) = NEXT.get()
-        // SAFETY: the buffer holds `valid` bytes of records; after the first call, `record` is the
+        // SAFETY: the buffer holds `valid` bytes of records. After the first call, `record` is the
         // pointer that the previous call wrote.
         && unsafe { next(buffer, valid, &mut record) } == 0
     {
@@ -275,7 +278,7 @@ unsafe fn read(record: *const u32, names: &mut Names) -> Option<Raw> {
     }
 }
 
-/// Names the direction of a copy as nvprof does.
+/// Names the direction of a copy in the same way as nvprof.
 fn copied(way: u8) -> &'static str {
     match way {
         1 => "[memcpy HtoD]",

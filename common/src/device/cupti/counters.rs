@@ -1,6 +1,6 @@
 //! Reads a GPU's hardware counters for each launch.
 //!
-//! One of the files with `unsafe`: CUPTI takes its structures by pointer.
+//! This file contains `unsafe` code, because CUPTI takes its structures by pointer.
 #![expect(unsafe_code, reason = "CUPTI takes its structures by pointer")]
 
 use std::ffi::{CString, c_char, c_void};
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{Result, device::Cuda};
 
-/// The metrics, by the names that ncu uses too.
+/// The metrics, under the names that ncu also uses.
 pub const METRICS: [&str; 10] = [
     "smsp__sass_inst_executed_op_shared_ld.sum",
     "smsp__sass_inst_executed_op_shared_st.sum",
@@ -30,21 +30,21 @@ pub const METRICS: [&str; 10] = [
     "smsp__inst_executed.sum",
 ];
 
-/// The counts of one launch, in the order of [`METRICS`].
+/// The counts for one launch, in the order of [`METRICS`].
 pub type Values = [f64; METRICS.len()];
 
-/// A CUPTI session that can count on a GPU.
+/// A CUPTI session that can count events on a GPU.
 pub struct Session<'l> {
     library: &'l Library,
     target: Target,
     host: Host<'l>,
     config: Vec<u8>,
-    /// The number of times each launch is replayed, because a GPU has fewer counters than there are
-    /// metrics.
+    /// The number of times that each launch is replayed. Replays are necessary because a GPU has
+    /// fewer counters than there are metrics.
     pub passes: usize,
 }
 
-/// The driver's context and its device.
+/// The driver's context and the device that it belongs to.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Target {
     pub(super) context: *mut c_void,
@@ -61,7 +61,7 @@ impl Session<'_> {
         Ok(Session::with(Library::find()?, Target { context, device, ordinal })?)
     }
 
-    /// Like [`open`](Session::open), but uses the given library.
+    /// Like [`open`](Session::open), but uses the given CUPTI library.
     pub(super) fn with(library: &Library, target: Target) -> Result<Session<'_>, Fault> {
         library.young()?;
         library.complete()?;
@@ -71,16 +71,17 @@ impl Session<'_> {
         Ok(Session { library, target, host, config, passes })
     }
 
-    /// CUPTI's version.
+    /// Returns CUPTI's version.
     pub fn version(&self) -> String {
         self.library.version()
     }
 
-    /// Counts the `launches` launches that `launch` makes, and waits for them.
+    /// Counts events in the `launches` launches that `launch` makes, and waits for the launches to
+    /// finish.
     ///
-    /// Launches run one at a time. Each runs several times, always from the memory contents that
-    /// its first run found. A launch that waits for another launch, or for a gate, therefore never
-    /// ends.
+    /// Launches run one at a time. Each launch runs several times, and every run starts with the
+    /// memory contents that the first run found. A launch that waits for another launch, or for a
+    /// gate, therefore never ends.
     pub fn count(
         &self,
         launches: usize,
@@ -97,7 +98,7 @@ impl Session<'_> {
     }
 }
 
-/// CUPTI's range profiler supports Turing and later.
+/// CUPTI's range profiler supports Turing and newer GPUs.
 pub(super) fn turing((major, minor): (i32, i32)) -> Result<(), Fault> {
     match (major, minor) < (7, 5) {
         true => Err(Fault::BeforeTuring { gpu: format!("sm_{major}{minor}") }),
@@ -114,7 +115,7 @@ struct Host<'l> {
 
 impl<'l> Host<'l> {
     fn new(library: &'l Library, target: Target) -> Result<Host<'l>, Fault> {
-        // SAFETY: the structures point to data that lives until the end of this function; the
+        // SAFETY: the structures point to data that lives until the end of this function. The
         // library owns the chip's name.
         unsafe {
             library.ask(&mut ProfilerInitialize::default())?;
@@ -146,10 +147,10 @@ impl<'l> Host<'l> {
         }
     }
 
-    /// Returns the configuration of the counters for each pass.
+    /// Returns the configuration image, which assigns counters to passes.
     fn config(&self) -> Result<Vec<u8>, Fault> {
         let mut size = ConfigSize { host: self.host, ..Default::default() };
-        // SAFETY: the host is live; the image has the size that CUPTI returned.
+        // SAFETY: the host is live, and the image has the size that CUPTI returned.
         unsafe {
             self.library.ask(&mut size)?;
             let mut image = vec![0; size.image_size];
@@ -171,7 +172,7 @@ impl<'l> Host<'l> {
         Ok(passes.passes)
     }
 
-    /// Returns the counts of launch number `range`, from 0.
+    /// Returns the counts for launch number `range`; launches are numbered from 0.
     fn values(&self, data: &[u8], range: usize) -> Result<Values, Fault> {
         // A value that CUPTI does not write stays NaN.
         let mut values = [f64::NAN; METRICS.len()];
@@ -185,7 +186,7 @@ impl<'l> Host<'l> {
             values: values.as_mut_ptr(),
             ..Default::default()
         };
-        // SAFETY: there are as many values as names; all of them outlive the call.
+        // SAFETY: there are as many values as names, and all of them outlive the call.
         unsafe { self.library.ask(&mut asked)? };
         match values.iter().position(|value| value.is_nan()) {
             None => Ok(values),
@@ -203,7 +204,7 @@ impl Drop for Host<'_> {
     }
 }
 
-/// The part of CUPTI that counts; each launch is a range.
+/// The part of CUPTI that counts. Each launch is one range.
 struct Ranges<'l> {
     library: &'l Library,
     ranges: *mut c_void,
@@ -270,7 +271,7 @@ impl<'l> Ranges<'l> {
         unsafe { self.library.ask(&mut stop)? };
         match stop.all_submitted {
             1 => Ok(()),
-            // Launches are replayed by CUPTI itself, so one iteration makes all passes.
+            // CUPTI itself replays the launches, so one iteration makes all passes.
             _ => self.library.answered(Stop::CALL, 13),
         }
     }
@@ -302,7 +303,7 @@ impl Drop for Ranges<'_> {
     }
 }
 
-/// The names of metrics as C strings, and pointers to them.
+/// The names of metrics as C strings, and pointers to these strings.
 struct Names(Vec<*const c_char>, #[expect(dead_code, reason = "owns the strings")] Vec<CString>);
 
 impl Names {
@@ -313,14 +314,14 @@ impl Names {
     }
 }
 
-/// Checks the support levels of a device; the error says why it does not support counting.
+/// Checks whether a device supports counting; the error says why it does not.
 fn supported(library: &Library, asked: &DeviceSupported) -> Result<(), Fault> {
     const SUPPORTED: u32 = 3;
     match asked {
         DeviceSupported { supported: SUPPORTED, .. } => Ok(()),
         DeviceSupported { virtual_gpu: 1 | 2, .. } => Err(Fault::Virtual),
         DeviceSupported { confidential: 1 | 2, .. } => Err(Fault::Confidential),
-        // CUPTI's own error for devices on which it supports nothing: SLI, WSL, mining GPUs.
+        // CUPTI's own error for devices that it does not support at all: SLI, WSL and mining GPUs.
         _ => library.answered(DeviceSupported::CALL, 27),
     }
 }

@@ -1,6 +1,6 @@
-//! Errors of CUPTI, each a sentence with the way out.
+//! CUPTI's errors. Each is a sentence that includes the remedy.
 
-/// The reason why there are no counts or no profile.
+/// The reason why no counts or no profile are available.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// The device was the interpreter.
@@ -8,7 +8,7 @@ pub enum Fault {
         "`{flag}` needs a GPU, but this ran on the interpreter, whose counts are above: leave the flag out, or use `--device cuda`"
     )]
     Interpreter {
-        /// The flag.
+        /// The flag that was given.
         flag: &'static str,
     },
     /// CUPTI is not installed.
@@ -17,17 +17,17 @@ pub enum Fault {
     /// The library exists but cannot be loaded.
     #[error("{library} cannot be loaded ({reason}): {BRING}")]
     Unloadable {
-        /// Its path.
+        /// The library's path.
         library: String,
         /// The loader's message.
         reason: String,
     },
-    /// A library that CUPTI needs for counting is not beside it.
+    /// A library that CUPTI needs for counting is not in the same folder.
     #[error(
         "{library} lacks its companion {missing}, which it needs to count: `cargo x cupti` installs all three (PyPI's, 13 MB, into .venv)"
     )]
     NoCompanions {
-        /// Its path.
+        /// The path of the CUPTI library.
         library: String,
         /// The missing file.
         missing: &'static str,
@@ -37,7 +37,7 @@ pub enum Fault {
         "{library} has no `{symbol}`, which came with CUDA 12.6: `cargo x cupti` installs a newer one (PyPI's, 13 MB, into .venv)"
     )]
     TooOld {
-        /// Its path.
+        /// The library's path.
         library: String,
         /// The missing function.
         symbol: &'static str,
@@ -54,10 +54,10 @@ pub enum Fault {
     Held {
         /// The function that failed.
         call: &'static str,
-        /// CUPTI's number.
+        /// CUPTI's error code.
         code: u32,
     },
-    /// The device is a slice of a GPU.
+    /// The device is a MIG slice of a GPU.
     #[error(
         "this is a MIG slice, which shares its GPU's counters and cannot read them: use a whole GPU"
     )]
@@ -68,36 +68,38 @@ pub enum Fault {
     )]
     Virtual,
     /// The GPU is in confidential mode.
-    #[error("this GPU is in confidential mode, which hides its counters: use a GPU that is not")]
+    #[error(
+        "this GPU is in confidential mode, which hides its counters: use a GPU that is not in this mode"
+    )]
     Confidential,
     /// CUPTI returned NaN for a metric.
     #[error(
-        "CUPTI gives no number for `{metric}` of launch {launch} (NaN), as on a slice of a GPU whose counters are shared: use a whole GPU"
+        "CUPTI gives no number for `{metric}` of launch {launch} (NaN), as happens on a MIG slice, which shares its GPU's counters: use a whole GPU"
     )]
     NotANumber {
         /// The metric.
         metric: &'static str,
-        /// The number of the launch, from 1.
+        /// The number of the launch, counting from 1.
         launch: usize,
     },
-    /// CUPTI saw no launch.
+    /// CUPTI recorded none of the launches.
     #[error(
         "CUPTI {version} saw none of the launches, as happens if it is older than the driver's CUDA: `cargo x cupti` installs one that matches (PyPI's, 13 MB, into .venv)"
     )]
     Deaf {
-        /// Its version.
+        /// CUPTI's version.
         version: String,
     },
     /// The counts are incomplete.
     #[error(
-        "CUPTI counted {counted} launches and dropped {dropped}, but {made} were made: the counts are not shown, because they cannot be assigned to launches"
+        "CUPTI counted {counted} of {made} launches and dropped {dropped}: the counts are not shown, because they cannot be assigned to launches"
     )]
     Ranges {
-        /// Launches in the counts.
+        /// The number of launches in the counts.
         counted: usize,
-        /// Launches that it dropped.
+        /// The number of launches that CUPTI dropped.
         dropped: usize,
-        /// Launches that were made.
+        /// The number of launches that were made.
         made: usize,
     },
     /// The recording is incomplete.
@@ -108,43 +110,43 @@ pub enum Fault {
         /// The number of dropped records.
         dropped: usize,
     },
-    /// The number of kernels in the profile is not the number of launches.
+    /// The number of kernels in the profile differs from the number of launches.
     #[error(
         "the profile has {recorded} kernels, but {made} were launched, so it does not show this run"
     )]
     Launches {
-        /// Kernels in the profile.
+        /// The number of kernels in the profile.
         recorded: usize,
-        /// Launches that were made.
+        /// The number of launches that were made.
         made: u64,
     },
-    /// CUPTI cannot read the counters of a GPU this old.
+    /// The GPU is too old for CUPTI to read its counters.
     #[error(
         "this GPU is {gpu}, but CUPTI reads counters only on Turing (sm_75) and newer: use `--profile`, which needs no counters"
     )]
     BeforeTuring {
-        /// Its architecture.
+        /// The GPU's architecture.
         gpu: String,
     },
-    /// Any other error of CUPTI.
+    /// Any other CUPTI error.
     #[error(
         "CUPTI {version} does not work with this GPU or its driver: {call} returned {code} ({text}); `cargo x cupti` installs another version"
     )]
     Other {
-        /// Its version.
+        /// CUPTI's version.
         version: String,
         /// The function that failed.
         call: &'static str,
-        /// CUPTI's number.
+        /// CUPTI's error code.
         code: u32,
         /// CUPTI's message.
         text: String,
     },
 }
 
-/// How to install CUPTI.
+/// Instructions for installing CUPTI.
 const BRING: &str = if cfg!(target_os = "macos") {
-    "NVIDIA makes none for macOS"
+    "NVIDIA does not provide it for macOS"
 } else {
     "`cargo x cupti` installs it (PyPI's, 13 MB, into .venv), and the CUDA toolkit includes it"
 };

@@ -1,6 +1,7 @@
-//! Loads CUPTI by path on demand, and looks up its functions by name.
+//! Loads CUPTI from a path on demand, and looks up its functions by name.
 //!
-//! One of the files with `unsafe`: nothing checks the signatures of a library's functions.
+//! This file contains `unsafe` code, because nothing checks the signatures of a library's
+//! functions.
 #![expect(unsafe_code, reason = "CUPTI is loaded at run time, and called through its C functions")]
 
 use std::{
@@ -15,7 +16,8 @@ use super::{
     structs::{Asked, HostInitialize},
 };
 
-/// A loaded CUPTI. It stays loaded until the program ends: the driver keeps pointers into it.
+/// A loaded CUPTI library. It stays loaded until the program ends, because the driver keeps
+/// pointers into it.
 #[derive(Debug)]
 pub struct Library {
     library: libloading::Library,
@@ -23,16 +25,17 @@ pub struct Library {
     companions: Result<(), &'static str>,
 }
 
-/// The newest of the functions that are called here.
+/// The newest of the CUPTI functions that this program calls.
 const YOUNGEST: [&str; 2] = ["cuptiProfilerHostInitialize", "cuptiRangeProfilerEnable"];
 
-/// CUPTI's result for success.
+/// The result code for success.
 const SUCCESS: u32 = 0;
 
 impl Library {
-    /// Loads CUPTI from the first of the usual places where that succeeds.
+    /// Loads CUPTI from the first of the usual places in which it can be loaded.
     ///
-    /// The driver must be installed: without it, the first call into some versions never returns.
+    /// The driver must be installed. Without it, the first call into some versions of CUPTI never
+    /// returns.
     pub fn find() -> Result<&'static Library, Fault> {
         Library::first(find::cupti())
     }
@@ -42,8 +45,8 @@ impl Library {
         for path in places {
             match Library::open(&path) {
                 Ok(library) => return Ok(library),
-                // An existing file that cannot be loaded is reported; a name that the loader cannot
-                // find is not.
+                // A file that exists but cannot be loaded is reported. A name that the loader
+                // cannot find is not.
                 Err(why) if path.exists() => fault = fault.or(Some(why)),
                 Err(_) => {}
             }
@@ -51,24 +54,25 @@ impl Library {
         Err(fault.unwrap_or(Fault::NoLibrary))
     }
 
-    /// Loads the library at a path, or by a name that the loader can find.
+    /// Loads the library at a path, or under a name that the loader can find.
     pub fn open(path: &Path) -> Result<&'static Library, Fault> {
         let companions = find::COMPANIONS.iter().try_for_each(|name| companion(path, name));
-        // SAFETY: this is NVIDIA's library, whose initialisers do not access our data. It stays
-        // loaded.
+        // SAFETY: this is NVIDIA's library, whose initialisers do not access our data. The library
+        // stays loaded.
         let library = unsafe { libloading::Library::new(path) }.map_err(|error| {
             Fault::Unloadable { library: path.display().to_string(), reason: error.to_string() }
         })?;
         Ok(Box::leak(Box::new(Library { library, path: path.to_owned(), companions })))
     }
 
-    /// Checks that the libraries that it needs for counting can be opened.
+    /// Checks that the libraries that CUPTI needs for counting can be opened.
     pub(super) fn complete(&self) -> Result<(), Fault> {
         let library = self.path.display().to_string();
         self.companions.map_err(|missing| Fault::NoCompanions { library, missing })
     }
 
-    /// Checks that it has the functions for counting, which are the newest that are called.
+    /// Checks that CUPTI has the functions for counting, which are the newest that this program
+    /// calls.
     pub(super) fn young(&self) -> Result<(), Fault> {
         YOUNGEST.iter().try_for_each(|name| {
             // SAFETY: the function is looked up but not called.
@@ -87,7 +91,7 @@ impl Library {
         found.map(|symbol| *symbol).map_err(|_| Fault::TooOld { library: library(), symbol: name })
     }
 
-    /// Calls the function that accepts this structure.
+    /// Calls the function whose argument is this structure.
     ///
     /// # Safety
     /// All pointers in the structure must point to live data of the stated sizes.
@@ -98,7 +102,7 @@ impl Library {
         self.answered(P::CALL, code)
     }
 
-    /// Converts a result of CUPTI to an error.
+    /// Converts a result code to an error.
     pub(super) fn answered(&self, call: &'static str, code: u32) -> Result<(), Fault> {
         Err(match code {
             SUCCESS => return Ok(()),
@@ -115,7 +119,7 @@ impl Library {
         })
     }
 
-    /// The version, such as `13.0`; in CUDA 12, CUPTI numbered its versions separately.
+    /// Returns the version, such as `13.0`. Up to CUDA 12, CUPTI had version numbers of its own.
     pub fn version(&self) -> String {
         type Version = unsafe extern "C" fn(*mut u32) -> u32;
         let mut version = 0;
@@ -123,13 +127,13 @@ impl Library {
         let _ = unsafe { self.function::<Version>("cuptiGetVersion") }
             .map(|get| unsafe { get(&mut version) });
         match version {
-            0 => "of unknown version".into(),
+            0 => "of an unknown version".into(),
             10_000.. => format!("{}.{}", version / 10_000, version / 100 % 100),
             old => format!("API {old}"),
         }
     }
 
-    /// CUPTI's name of a result.
+    /// Returns CUPTI's name for a result code.
     fn text(&self, code: u32) -> String {
         type Text = unsafe extern "C" fn(u32, *mut *const c_char) -> u32;
         let mut text = std::ptr::null();
@@ -145,11 +149,13 @@ impl Library {
     }
 }
 
-/// Opens a library that CUPTI looks up by name: beside CUPTI, or where the loader finds it.
+/// Opens a library that CUPTI looks up by name, either in CUPTI's folder or where the loader finds
+/// it.
 fn companion(library: &Path, name: &'static str) -> Result<(), &'static str> {
     let beside = library.parent().unwrap_or(Path::new("")).join(name);
     let path = if beside.exists() { beside } else { name.into() };
-    // SAFETY: this is NVIDIA's library, whose initialisers do not access our data. It stays loaded.
+    // SAFETY: this is NVIDIA's library, whose initialisers do not access our data. The library
+    // stays loaded.
     let opened = unsafe { libloading::Library::new(path) };
     opened.map(std::mem::forget).map_err(|_| name)
 }

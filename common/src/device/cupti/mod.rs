@@ -1,7 +1,7 @@
-//! CUPTI, the library on which NVIDIA's profilers are built, called from inside the run.
+//! Calls CUPTI, the library that NVIDIA's profilers are built on, from inside the run.
 //!
-//! It is opened only on demand: [`counters`] reads the hardware counters of each launch, and
-//! [`activity`] records when each activity of a run began and ended.
+//! CUPTI is opened only on demand. [`counters`] reads the hardware counters for each launch, and
+//! [`activity`] records when each activity in a run began and ended.
 
 pub mod activity;
 pub mod counters;

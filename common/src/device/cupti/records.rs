@@ -1,9 +1,9 @@
-//! CUPTI's records: the first fields of four structures, which are the same in all versions from
-//! 12.6 to 13.5. Later fields are not read.
+//! CUPTI's records: the first fields of four structures. These fields are the same in all versions
+//! from 12.6 to 13.5. Later fields are not read.
 
 use std::ffi::c_char;
 
-/// The kind of a copy's record. A record's first field is its kind.
+/// The kind of a record that describes a copy. The first field of every record is its kind.
 pub(super) const COPY: u32 = 1;
 pub(super) const SET: u32 = 2;
 pub(super) const KERNEL: u32 = 3;
@@ -22,7 +22,7 @@ macro_rules! records {
 }
 
 records! {
-    /// `CUpti_ActivityKernel…`
+    /// The first fields of `CUpti_ActivityKernel…`.
     Kernel {
         kind: u32,
         config: [u8; 4],
@@ -41,7 +41,7 @@ records! {
         id: i64,
         name: *const c_char,
     }
-    /// `CUpti_ActivityMemcpy…`
+    /// The first fields of `CUpti_ActivityMemcpy…`.
     Copied {
         kind: u32,
         way: u8,
@@ -54,7 +54,7 @@ records! {
         context: u32,
         stream: u32,
     }
-    /// `CUpti_ActivityMemset…`
+    /// The first fields of `CUpti_ActivityMemset…`.
     Filled {
         kind: u32,
         value: u32,
@@ -65,7 +65,7 @@ records! {
         context: u32,
         stream: u32,
     }
-    /// `CUpti_ActivityAPI`
+    /// The first fields of `CUpti_ActivityAPI`.
     Call {
         kind: u32,
         function: u32,

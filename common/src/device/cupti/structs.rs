@@ -1,10 +1,10 @@
-//! The argument structures of CUPTI's functions, as its headers define them.
+//! The argument structures of CUPTI's functions, as CUPTI's headers define them.
 //!
-//! A structure begins with its size as the caller knows it: up to the end of its last field, which
-//! may be less than the size of the type. CUPTI accepts every size that a structure has ever had;
-//! these sizes are those of CUDA 12.6.
+//! A structure begins with its size as the caller knows it: the bytes up to the end of its last
+//! field, which may be fewer than the size of the type. CUPTI accepts every size that a structure
+//! has ever had. The sizes here are those in CUDA 12.6.
 //!
-//! One of the files with `unsafe`: nothing checks the layout of a structure.
+//! This file contains `unsafe` code, because nothing checks the layout of a structure.
 #![expect(unsafe_code, reason = "C's structures are promised to have this layout")]
 
 use std::ffi::{c_char, c_void};
@@ -46,7 +46,7 @@ macro_rules! asked {
 
 asked! {
     ProfilerInitialize, "cuptiProfilerInitialize", 16 {}
-    /// Asks whether a device supports counting: each level is 3 if it does.
+    /// Asks whether a device supports counting; each level is 3 if it does.
     DeviceSupported, "cuptiProfilerDeviceSupported", 52 {
         device: i32,
         supported: u32,
@@ -56,11 +56,11 @@ asked! {
         confidential: u32,
         mining: u32,
         wsl: u32,
-        /// The kind of functions: 0 means ranges.
+        /// The API whose functions are used: 0 means ranges.
         api: u32,
     }
     ChipName, "cuptiDeviceGetChipName", 32 { index: usize, name: *const c_char }
-    /// Called twice: without an image to get its size, then with the image.
+    /// Called twice: first without an image, to get the image's size, then with the image.
     Availability, "cuptiProfilerGetCounterAvailability", 40 {
         context: *mut c_void,
         image_size: usize,
@@ -111,9 +111,9 @@ asked! {
         config: *const u8,
         data_size: usize,
         data: *mut u8,
-        /// 1: each launch is a range.
+        /// 1 makes each launch a range.
         range: u32,
-        /// 2: each launch is replayed for each pass, from the same memory contents.
+        /// 2 replays each launch for each pass, starting with the same memory contents.
         replay: u32,
         most: usize,
         levels: u16,

@@ -1,4 +1,4 @@
-//! Tests with a fake CUPTI, the library of `common/tests/fake/cupti.rs`, which fails on demand.
+//! Tests with a fake CUPTI, the library in `common/tests/fake/cupti.rs`, which fails on demand.
 #![expect(unsafe_code, reason = "the library's functions are called")]
 
 use std::{
@@ -20,14 +20,14 @@ use super::{
 };
 use crate::{Error, Result};
 
-/// A copy of the fake library for one test.
+/// A copy of the fake library, used by one test.
 struct Fake {
     library: &'static Library,
     folder: PathBuf,
 }
 
-/// The fake library, built by the compiler of this test; `None` if that compiler builds for another
-/// system.
+/// The fake library, built by the compiler that built this test; `None` if that compiler builds for
+/// another system.
 fn built() -> Option<&'static Path> {
     static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
     let build = || {
@@ -53,7 +53,7 @@ fn built() -> Option<&'static Path> {
     built
 }
 
-/// Copies the library and its companions into a folder with this name.
+/// Copies the library and its companions into a folder whose name contains `name`.
 fn folder(name: &str) -> Option<(PathBuf, PathBuf)> {
     let built = built()?;
     let folder = env::temp_dir().join(format!("Gerät cupti {name} {}", std::process::id()));
@@ -80,7 +80,7 @@ impl Fake {
         self
     }
 
-    /// The number of objects that were opened but not closed.
+    /// Returns the number of objects that were opened but not closed.
     fn open(&self) -> i32 {
         // SAFETY: the signature is that of the fake's function.
         unsafe { self.library.function::<extern "C" fn() -> i32>("fake_open").unwrap()() }
@@ -98,7 +98,7 @@ impl Fake {
 
 impl Drop for Fake {
     fn drop(&mut self) {
-        // Windows keeps a loaded file.
+        // Windows does not delete a library that is still loaded.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
@@ -132,7 +132,7 @@ fn a_launch_that_fails_is_its_own_error_and_leaves_nothing_open() {
     assert_eq!(fake.open(), 0);
 }
 
-/// A fault of the library, and a part of the expected sentence.
+/// A fault to inject into the library, and part of the expected message.
 const FAULTS: [(&str, &str); 24] = [
     ("cuptiProfilerGetCounterAvailability=35", "NVreg_RestrictProfilingToAdminUsers=0"),
     ("cuptiRangeProfilerEnable=35", "run this as root"),
@@ -148,8 +148,8 @@ const FAULTS: [(&str, &str); 24] = [
     ("all=1 sli=1", "CUPTI 13.5 does not work with this GPU or its driver"),
     ("cuptiProfilerHostInitialize=15", "lacks its companion"),
     ("nan=3", "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_st.sum` of launch 1 (NaN)"),
-    ("dropped=1", "counted 2 launches and dropped 1, but 2 were made"),
-    ("ranges=1", "counted 1 launches and dropped 0, but 2 were made"),
+    ("dropped=1", "counted 2 of 2 launches and dropped 1"),
+    ("ranges=1", "counted 1 of 2 launches and dropped 0"),
     ("ranges=0", "CUPTI 13.5 saw none of the launches"),
     ("unsubmitted=1", "cuptiRangeProfilerStop returned 13"),
     ("cuptiProfilerHostConfigAddMetrics=17", "returned 17 (CUPTI_ERROR_OF_SOME_KIND)"),
@@ -234,7 +234,7 @@ fn a_gpu_before_turing_is_refused_without_a_call() {
     assert!([(7, 5), (8, 0), (9, 0), (12, 0)].map(turing).iter().all(Result::is_ok));
 }
 
-/// One recording per program: the tests take turns.
+/// A program can make only one recording at a time, so the tests take turns.
 static ONE: Mutex<()> = Mutex::new(());
 
 #[test]
@@ -257,7 +257,7 @@ fn records_become_events_by_time() {
         ]
     );
     assert_eq!((fake.open(), version.as_str()), (0, "13.5"));
-    // A function without a name in CUPTI keeps its number.
+    // A function that has no name in CUPTI keeps its number.
     let recording = Recording::with(fake.says("nameless=1").library).unwrap();
     let (events, _) = recording.finish().unwrap();
     assert_eq!(&*events[0].name, "function 307");

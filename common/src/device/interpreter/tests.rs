@@ -1,6 +1,6 @@
 use super::*;
 
-/// Counts its launches in its only parameter.
+/// A kernel that counts its launches in memory, at the address in its only parameter.
 const COUNTS: &str = "
 .version 8.4
 .target sm_60
@@ -85,7 +85,7 @@ fn dropped_memory_is_free_again() {
     }
 }
 
-/// A cached module is reused only for the same PTX and the same source.
+/// A cached module is reused only if both the PTX and the source are the same.
 #[test]
 fn a_module_is_cached_by_its_ptx_and_source() {
     let simt = Interpreter::new(&Settings::default());
@@ -108,7 +108,7 @@ fn checks_are_parsed_by_their_names() {
     assert!(said.contains("`all` is not a check: use races, memory, sync or none"), "{said}");
 }
 
-/// The error blames the interpreter for our own PTX, and the file for PTX from a file.
+/// The error blames the interpreter for PTX of our own, and the file for PTX from a file.
 #[test]
 fn broken_ptx_is_blamed_on_the_right_place() {
     let simt = Interpreter::new(&Settings::default());

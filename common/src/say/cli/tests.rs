@@ -5,7 +5,7 @@ use crate::{
     plan::{Phase, Plan},
 };
 
-/// A step of as many elements per block as the device has multiprocessors.
+/// A step whose blocks add as many elements as the device has multiprocessors.
 static STEP: Step = Step {
     name: "by-sms",
     cures: "",
@@ -22,7 +22,7 @@ static STEP: Step = Step {
     variants: &[],
 };
 
-/// Two steps for the newest GPU, one of them in clusters that are too large for any GPU.
+/// Two steps for the newest GPU. One of them uses clusters that are too large for any GPU.
 fn young() -> [&'static Step; 2] {
     const SOURCE: &str = "// By hand.\n";
     let ptx = ".version 8.4\n.target sm_120\n.address_size 64\n.visible .entry \
@@ -67,7 +67,8 @@ fn if_no_step_can_run_the_reasons_are_printed() {
     let start = "2 none of these steps runs here: young: the kernel is built for sm_120, but this GPU is sm_90";
     assert!(said.starts_with(start), "{said}");
     let said = ran(&[clustered, clustered], "sm_120").unwrap_err();
-    let part = "clustered: `reduce` needs clusters of 32 blocks, but this GPU has clusters of 8";
+    let part =
+        "clustered: `reduce` needs clusters of 32 blocks, but this GPU has clusters of at most 8";
     assert_eq!(said.matches(part).count(), 2, "{said}");
 }
 
@@ -83,7 +84,7 @@ fn explain_plans_for_the_device_s_own_multiprocessors() {
         let mut text = Vec::new();
         explain(&[&STEP], &options, device.facts(), &mut text).unwrap();
         let text = String::from_utf8(text).unwrap();
-        assert!(text.contains(&format!("on a device of {sms} SMs")), "{text}");
+        assert!(text.contains(&format!("on a device with {sms} SMs")), "{text}");
         assert!(text.contains(&format!("| reduce | {blocks} ")), "{text}");
     }
 }
@@ -105,10 +106,10 @@ fn an_invalid_value_is_traced_to_its_variable() {
         assert_eq!(
             said(&wrong, &["v0"], variable, "foo").unwrap(),
             format!(
-                "note: the value is that of the variable {variable}, which is `foo`: change or unset it"
+                "note: the value comes from the environment variable {variable}, which is `foo`: change or unset it"
             )
         );
-        // There is no note for a flag on the command line, nor for another variable.
+        // There is no note if a flag on the command line is wrong, or if another variable is set.
         assert_eq!(said(&wrong, &["v0", option, "foo"], variable, "foo"), None);
         assert_eq!(said(&wrong, &["v0", &format!("{option}=foo")], variable, "foo"), None);
         assert_eq!(said(&wrong, &["v0"], "REDUCE_SEED", "foo"), None);

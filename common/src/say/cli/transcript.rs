@@ -1,4 +1,4 @@
-//! Transcripts of whole runs, of a correct kernel and of four broken ones.
+//! Transcripts of whole runs with a correct kernel and with several broken kernels.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use crate::{
     plan::{Phase, Plan},
 };
 
-/// The source, as a reader would write it; the interpreter runs [`PTX`].
+/// The source, as a reader would write it. The interpreter runs [`PTX`] instead.
 const SOURCE: &str = "// Lanes that add are neighbours.
 extern \"C\" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
@@ -101,7 +101,7 @@ End:
 .file 1 \"kernel.cu\"
 ";
 
-/// A step with that kernel, after one replacement in its PTX.
+/// Returns a step with that kernel, after one replacement in its PTX.
 fn step(name: &'static str, change: Option<(&str, &str)>) -> &'static Step {
     let text = change.map_or(PTX.to_owned(), |(old, new)| {
         assert!(PTX.contains(old), "{name}: there is no {old}");
@@ -134,7 +134,7 @@ fn step(name: &'static str, change: Option<(&str, &str)>) -> &'static Step {
     }))
 }
 
-/// The same step in clusters that no GPU supports.
+/// Returns the same step with clusters that no GPU supports.
 fn clustered() -> &'static Step {
     let tree = step("clustered", None);
     let plan = |problem: &Problem| {
@@ -145,12 +145,12 @@ fn clustered() -> &'static Step {
     Box::leak(Box::new(Step { plan, variants: &[], kernel: Kernel { ..tree.kernel }, ..*tree }))
 }
 
-/// The command line, the output of a program with these steps, and its error.
+/// Returns the command line, the output of a program with these steps, and its error.
 fn printed(steps: &[&'static Step], show: Show, args: &str) -> String {
     let names: Vec<&str> = steps.iter().map(|step| step.name).collect();
     let words: Vec<&str> = args.split_whitespace().collect();
     let text = said(steps, show, &words);
-    // Records, errors and a reader's own source may be wider.
+    // Records, errors and the reader's own source may be wider.
     let free = |line: &str| line.starts_with("error: ") || line.contains(" | ");
     let wide = |line: &&str| line.chars().count() > 80 && !free(line);
     if !args.contains("--format") {
@@ -194,7 +194,7 @@ fn an_own_kernel_replaces_the_step_s() {
     std::fs::remove_file(file).unwrap();
 }
 
-/// `UPDATE_EXPECT=1 cargo test -p common` rewrites the files: check the difference.
+/// `UPDATE_EXPECT=1 cargo test -p common` rewrites the files. Check the difference.
 #[test]
 fn a_step_alone_prints_its_counts() {
     let tree = step("tree", None);
@@ -297,7 +297,7 @@ fn the_ladder_has_one_table_for_each_problem() {
     expect_file!["../said/ladder.txt"].assert_eq(&text);
 }
 
-/// A writer whose reader has closed.
+/// A writer whose reader has closed the pipe.
 struct Gone(io::ErrorKind);
 
 impl Write for Gone {

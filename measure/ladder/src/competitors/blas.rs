@@ -1,7 +1,8 @@
-//! cuBLAS, if the loader finds it: `asum` adds absolute values, `dot` with ones adds values.
+//! cuBLAS, if the loader finds it. `asum` adds absolute values; `dot` with a vector of ones adds
+//! values.
 //!
-//! This is one of the files with `unsafe`: every block calls a C function of the library, whose signatures
-//! have been those of `cublas_v2.h` since CUDA 12.
+//! This file contains `unsafe` code: every block calls a C function in the library. The signatures
+//! have been those in `cublas_v2.h` since CUDA 12.
 #![expect(unsafe_code, reason = "cuBLAS is called through its C functions")]
 
 use std::{
@@ -30,10 +31,11 @@ type Dot = unsafe extern "C" fn(
     *mut c_void,
 ) -> c_int;
 
-/// Scalars are written to device memory, so that no call synchronizes (`CUBLAS_POINTER_MODE_DEVICE`).
+/// The mode in which scalars are written to device memory, so that no call synchronizes
+/// (`CUBLAS_POINTER_MODE_DEVICE`).
 const ON_DEVICE: c_int = 1;
 
-/// A loaded cuBLAS with a handle on the GPU's stream.
+/// A loaded cuBLAS with a handle for the GPU's stream.
 #[derive(Debug)]
 pub struct Blas {
     handle: *mut c_void,
@@ -42,16 +44,16 @@ pub struct Blas {
     destroy: WithHandle,
     /// The version, such as `13.0.2`.
     pub version: String,
-    // The last field: the functions above are valid only while the library is loaded.
+    // This field is last, because the functions above are valid only while the library is loaded.
     _library: libloading::Library,
 }
 
-/// One of its two sums.
+/// A cuBLAS routine that computes a sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Routine {
-    /// The sum of absolute values.
+    /// The routine that adds absolute values.
     Asum,
-    /// The dot product with ones.
+    /// The dot product with a vector of ones.
     Dot,
 }
 
@@ -59,7 +61,7 @@ impl Routine {
     /// Both routines.
     pub const ALL: [Routine; 2] = [Routine::Asum, Routine::Dot];
 
-    /// Its name in every table.
+    /// Returns the routine's name in every table.
     pub fn name(self) -> &'static str {
         match self {
             Routine::Asum => "cublas-asum",
@@ -88,7 +90,8 @@ impl Blas {
             0 => Ok(()),
             code => Err(format!("{doing} returned {code}")),
         };
-        // SAFETY: the signatures are those of the header, and the handle is created before it is used.
+        // SAFETY: the signatures are those in the header, and the handle is created before it is
+        // used.
         unsafe {
             let mut handle = std::ptr::null_mut();
             let create = library.get::<Create>(b"cublasCreate_v2\0").map_err(missing)?;
@@ -116,7 +119,7 @@ impl Blas {
         }
     }
 
-    /// A sum of `n` elements, ready to run.
+    /// Prepares a sum of `n` elements, with its buffers.
     pub(super) fn prepare<'b>(
         &'b self,
         cuda: &'b Cuda,
@@ -143,8 +146,8 @@ impl Blas {
     }
 }
 
-/// Fills device memory with ones: the first part is copied from the host, then doubled repeatedly on the
-/// device.
+/// Fills device memory with ones. The first part is copied from the host, and then doubled
+/// repeatedly on the device.
 fn ones_into(cuda: &Cuda, memory: &Memory, element: Element, n: u64) -> Result<()> {
     let first = n.min(1 << 16);
     let one: Vec<u8> = match element {
@@ -157,13 +160,13 @@ fn ones_into(cuda: &Cuda, memory: &Memory, element: Element, n: u64) -> Result<(
 
 impl Drop for Blas {
     fn drop(&mut self) {
-        // SAFETY: the handle was created once and is destroyed once. Nothing can handle an error here, so it
-        // is ignored.
+        // SAFETY: the handle was created once and is destroyed once. The error is ignored, because
+        // nothing can handle it here.
         let _ = unsafe { (self.destroy)(self.handle) };
     }
 }
 
-/// A sum of cuBLAS with its buffers.
+/// A cuBLAS sum with its buffers.
 #[derive(Debug)]
 pub(super) struct Prepared<'b> {
     blas: &'b Blas,
@@ -184,8 +187,8 @@ impl Prepared<'_> {
         let (input, out) = (own(input, *n as u64 * size)?, own(self.out.address(), size)?);
         let ones =
             self.ones.as_ref().map(|ones| own(ones.address(), *n as u64 * size)).transpose()?;
-        // SAFETY: both vectors have `n` elements, as was just checked, and the scalar is in device memory, as
-        // the pointer mode requires.
+        // SAFETY: both vectors have `n` elements, as was just checked. The scalar is in device
+        // memory, as the pointer mode requires.
         let code = unsafe {
             match ones {
                 None => blas.asum[self.index](blas.handle, *n, input, 1, out),
@@ -201,7 +204,7 @@ impl Prepared<'_> {
         }
     }
 
-    /// The bytes of the sum, after all launched work.
+    /// Reads the bytes of the sum, after all launched work has finished.
     pub(super) fn read(&self, sum: &mut [u8]) -> Result<()> {
         self.cuda.read(&self.out, sum)
     }

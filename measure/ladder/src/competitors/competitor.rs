@@ -1,4 +1,4 @@
-//! A competitor for one type and size, with its buffers: it is verified, then timed.
+//! A competitor for one type and size, with its buffers. A competitor is verified, then timed.
 
 use std::time::Instant;
 
@@ -13,22 +13,22 @@ use measured::Variant;
 
 use super::{blas, cub, limits, reduce};
 
-/// The bound on consecutive additions in a peer's sum: CUB makes about 840 at 2^30, and the others publish no
-/// number.
+/// The bound on consecutive additions in a peer's sum. CUB makes about 840 at 2^30 elements; the
+/// other peers publish no number.
 const PEERS_DEPTH: u32 = 4096;
 
-/// Anything that can be timed.
+/// A competitor: anything that can be timed.
 #[derive(Debug)]
 pub struct Competitor<'d> {
-    /// Its name, role and description.
+    /// The competitor's name, role and description.
     pub variant: Variant,
-    /// Threads of a block; 0 if it chooses its own.
+    /// The number of threads per block; 0 if the competitor chooses the number.
     pub threads: u32,
     device: &'d Device,
     work: Work<'d>,
 }
 
-/// The kinds of work.
+/// The kinds of work that a competitor can do.
 #[derive(Debug)]
 pub(super) enum Work<'d> {
     Step(Job<'d>),
@@ -48,23 +48,24 @@ impl<'d> Competitor<'d> {
         Competitor { variant, threads, device, work }
     }
 
-    /// Whether it returns only once the sum is on the host, and so must not be gated.
+    /// Whether the competitor returns only once the sum is on the host, and must therefore not be
+    /// gated.
     pub fn waits(&self) -> bool {
         matches!(&self.work, Work::Cub(cub) if cub.peer.waits)
     }
 
-    /// Whether it computes the sum.
+    /// Whether the competitor computes a sum.
     pub fn sums(&self) -> bool {
         self.variant.role.sums()
     }
 
-    /// Whether it leaves the L2 cache full of dirty lines.
+    /// Whether the competitor leaves the L2 cache full of dirty lines.
     pub fn writes(&self) -> bool {
         matches!(self.work, Work::Limit(limits::Prepared::Copy { .. }))
     }
 
-    /// Runs it on the workload, and compares its sum with the exact one; for a step, also each partial sum.
-    /// Returns `None` for limits, which add nothing.
+    /// Runs the competitor on the workload, and compares its sum with the exact sum; for a step,
+    /// each partial sum is compared too. Returns `None` for limits, which add nothing.
     pub fn verify<T: Scalar>(&self, workload: &Workload<T>) -> Result<Option<Verdict>> {
         if let Work::Step(job) = &self.work {
             return job.verify_once(workload)?.into_verified().map(Some);
@@ -73,7 +74,8 @@ impl<'d> Competitor<'d> {
         self.verify_last(workload)
     }
 
-    /// Runs the second half of a step's verification, while the workload is exact; `None` for others.
+    /// Runs the second half of a step's verification, while the workload is exact. Returns `None`
+    /// for other competitors.
     pub fn verify_exactly<T: Scalar>(&self, workload: &Workload<T>) -> Result<Option<Verdict>> {
         match &self.work {
             Work::Step(job) => job.verify_exactly(workload)?.into_verified().map(Some),
@@ -81,7 +83,8 @@ impl<'d> Competitor<'d> {
         }
     }
 
-    /// Compares the sum of its last run with the exact one. Returns `None` for limits, which add nothing.
+    /// Compares the sum from the last run with the exact sum. Returns `None` for limits, which add
+    /// nothing.
     pub fn verify_last<T: Scalar>(&self, workload: &Workload<T>) -> Result<Option<Verdict>> {
         if let Work::Step(job) = &self.work {
             return job.verify_last(workload)?.into_verified().map(Some);
@@ -92,22 +95,25 @@ impl<'d> Competitor<'d> {
         Ok(self.sums().then(|| Verdict::of(sum[0], &workload.reference, PEERS_DEPTH)))
     }
 
-    /// Runs it once on the elements at an address. On a GPU it may still be running when this returns.
+    /// Runs the competitor once on the elements at an address. On a GPU, it may still be running
+    /// when this function returns.
     pub fn start(&self, input: Address<'_>) -> Result<()> {
         self.launch(&self.calls(input)?, input)
     }
 
-    /// Nanoseconds between the GPU's events, as the stopwatch measures them.
+    /// Returns the time between the GPU's events, in nanoseconds, as the stopwatch measures it.
     pub fn gpu_time(&self, stopwatch: &mut Stopwatch<'_>, input: Address<'_>) -> Result<u64> {
         let calls = self.calls(input)?;
         stopwatch.time(|| self.launch(&calls, input)).map(nanoseconds)
     }
 
-    /// Nanoseconds of wall time, from the call on an idle stream until the sum is in host memory. This is a
-    /// launch, a copy and a wait, unless the competitor has a blocking call of its own.
+    /// Returns the wall time in nanoseconds, from the call on an idle stream until the sum is in
+    /// host memory. The time includes a launch, a copy and a wait, unless the competitor has a
+    /// blocking call of its own.
     pub fn host_time(&self, input: Address<'_>) -> Result<u64> {
         let calls = self.calls(input)?;
-        // Four bytes also serve for a sum of eight, because both are one small copy.
+        // Four bytes also represent a sum of eight bytes, because both are copied in one small
+        // copy.
         let mut sum = [0u8; 4];
         self.device.finish()?;
         let started = Instant::now();
@@ -121,7 +127,7 @@ impl<'d> Competitor<'d> {
         Ok(nanoseconds(started.elapsed().as_secs_f64()))
     }
 
-    /// Prepares everything that a launch needs.
+    /// Prepares the calls of a run, with everything that they need.
     fn calls<'c>(&'c self, input: Address<'c>) -> Result<Vec<Call<'c>>> {
         match &self.work {
             Work::Step(job) => job.calls(input),
@@ -140,8 +146,8 @@ impl<'d> Competitor<'d> {
         }
     }
 
-    /// Waits for the sum, and copies as many of its bytes as fit into the buffer. For limits, which add
-    /// nothing, it only waits.
+    /// Waits for the sum, and copies as many of its bytes as fit into the buffer. For limits, which
+    /// add nothing, the function only waits.
     fn fetch(&self, sum: &mut [u8]) -> Result<()> {
         match &self.work {
             Work::Step(job) => job.fetch(sum),

@@ -1,7 +1,8 @@
-//! CUB and Thrust, behind the C ABI of `peers/cub.cu`, if `cargo x peers` has compiled it.
+//! CUB and Thrust, called through the C ABI in `peers/cub.cu`, if `cargo x peers` has compiled that
+//! file.
 //!
-//! This is one of the files with `unsafe`: every block calls a function whose signature is that of
-//! `peers/cub.cu`. The library reports its layout, and any other layout is rejected.
+//! This file contains `unsafe` code: every block calls a function whose signature is that in
+//! `peers/cub.cu`. The library reports the version of its layout, and any other version is refused.
 #![expect(unsafe_code, reason = "CUB and Thrust are called through C functions")]
 
 use std::{
@@ -17,25 +18,25 @@ use common::{
 
 use super::library::{Built, find};
 
-/// The layout that this file supports.
+/// The version of the layout that this file supports.
 const ABI: c_int = 2;
 
-/// A reduction, by the numbers that `peers/cub.cu` uses.
+/// A reduction, identified by the numbers that `peers/cub.cu` uses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reduction {
     operation: c_int,
     element: c_int,
-    /// Bytes of the result.
+    /// The size of the result, in bytes.
     size: u64,
 }
 
 impl Reduction {
-    /// Bytes of an element.
+    /// Returns the size of an element, in bytes.
     fn bytes(&self) -> u64 {
         [4, 4, 8, 4, 8, 8, 2, 2][self.element as usize]
     }
 
-    /// A sum of the ladder.
+    /// Returns the sum of elements of this type, as the ladder uses it.
     fn sum(element: Element) -> Reduction {
         let number = match element {
             Element::F32 => 0,
@@ -45,7 +46,8 @@ impl Reduction {
         Reduction { operation: 0, element: number, size: element.size() }
     }
 
-    /// Any operation on any type, by the name of the type.
+    /// Returns any operation on any type; the type is given by its name. Returns `None` for an
+    /// unknown type.
     pub(crate) fn of(operation: ::reduce::Operation, element: &str) -> Option<Reduction> {
         const TYPES: [&str; 8] = ["f32", "i32", "f64", "u32", "i64", "u64", "f16", "bf16"];
         let element = TYPES.iter().position(|name| *name == element)? as c_int;
@@ -53,7 +55,8 @@ impl Reduction {
     }
 }
 
-/// The files that `cargo x peers` writes: one with the newest CUB, and one with the pinned toolkit's.
+/// The files that `cargo x peers` writes: one with the newest CUB, and one with the CUB of the
+/// pinned toolkit.
 pub const FILES: [&str; 2] = ["libpeers.so", "libpeers-toolkit.so"];
 
 type TextOf = unsafe extern "C" fn(c_int) -> *const c_char;
@@ -75,29 +78,30 @@ type Reduce = unsafe extern "C" fn(
 #[derive(Debug)]
 pub struct Cub {
     reduce: Reduce,
-    /// The version of CUB, and of the compiler.
+    /// The versions of CUB and of the compiler.
     pub version: String,
-    /// Its sums.
+    /// The sums that the library offers.
     pub sums: Vec<Peer>,
-    // The last field: the function above is valid only while the library is loaded.
+    // This field is last, because the function above is valid only while the library is loaded.
     library: Built,
 }
 
-/// The names of its sums, used if there is no library.
+/// The names of the sums, used if there is no library.
 pub(super) const NAMES: [&str; 4] = ["cub", "cub-atomic", "cub-gpu-to-gpu", "thrust"];
 
-/// One of its sums.
+/// A sum that the library offers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// Its name in every table.
+    /// The sum's name in every table.
     pub name: String,
-    /// Whether it returns only once the sum is on the host.
+    /// Whether the sum returns only once the result is on the host.
     pub waits: bool,
     index: c_int,
 }
 
 impl Peer {
-    /// The reason that its sums may be wrong, if it is known; `peers/cub.cu` has the details.
+    /// Returns the reason why sums of this type may be wrong, if it is known; `peers/cub.cu` has
+    /// the details.
     pub fn known_fault(name: &str) -> Option<&'static str> {
         (name == "cub-gpu-to-gpu").then_some(
             "a defect of CUB: it combines its threads' accumulators without renormalising them, so they overflow once a thread has added 512 elements",
@@ -106,10 +110,11 @@ impl Peer {
 }
 
 impl Cub {
-    /// Loads the library at a path, or the first one found.
+    /// Loads the library at `path` or, without a path, the first library found.
     pub fn load(path: Option<&Path>) -> Result<Cub, String> {
         let library = Built::load(path, FILES[0], "peers", ABI)?;
-        // SAFETY: the layout was checked, and in it these functions of peers/cub.cu have these signatures.
+        // SAFETY: the layout was checked, and in this layout these functions of `peers/cub.cu` have
+        // these signatures.
         unsafe {
             let name = library.function::<TextOf>("name")?;
             let waits = library.function::<NumberOf>("waits")?;
@@ -127,8 +132,8 @@ impl Cub {
         }
     }
 
-    /// Loads the toolkit's CUB, if it was compiled too. Only its default sum is measured, under a name with
-    /// its version. It is sometimes the faster one.
+    /// Loads the toolkit's CUB, if it was compiled too. Only its default sum is measured, under a
+    /// name that includes the version. That sum is sometimes the faster one.
     pub fn of_the_toolkit() -> Option<Cub> {
         let mut cub = Cub::load(Some(&find(FILES[1])?)).ok()?;
         let version: String =
@@ -139,12 +144,12 @@ impl Cub {
         Some(cub)
     }
 
-    /// Its default sum, which does not guarantee reproducible bits.
+    /// Returns CUB's default sum, which does not guarantee reproducible bits.
     pub(crate) fn default_sum(&self) -> &Peer {
         &self.sums[0]
     }
 
-    /// A sum of `n` elements, ready to run.
+    /// Prepares a sum of `n` elements, with its buffers.
     pub(super) fn prepare<'p>(
         &'p self,
         cuda: &'p Cuda,
@@ -155,7 +160,7 @@ impl Cub {
         self.prepare_any(cuda, peer, Reduction::sum(element), n)
     }
 
-    /// Any reduction of `n` elements, ready to run.
+    /// Prepares any reduction of `n` elements, with its buffers.
     pub(crate) fn prepare_any<'p>(
         &'p self,
         cuda: &'p Cuda,
@@ -188,7 +193,7 @@ impl Cub {
 pub(crate) struct Prepared<'p> {
     library: &'p Cub,
     cuda: &'p Cuda,
-    /// The sum that it runs.
+    /// The sum that is run.
     pub(super) peer: &'p Peer,
     what: Reduction,
     n: u64,
@@ -200,8 +205,8 @@ pub(crate) struct Prepared<'p> {
 }
 
 impl Prepared<'_> {
-    /// Returns the number of bytes of scratch memory that it needs. Launches it if there are an input and
-    /// scratch memory.
+    /// Returns the number of bytes of scratch memory that the sum needs. If there are an input and
+    /// scratch memory, the sum is launched.
     fn call(&self, input: Option<Address<'_>>) -> Result<usize> {
         let own = |at: Address<'_>, bytes| {
             self.cuda.device_address(at, bytes).map(|at| at as *mut c_void)
@@ -211,8 +216,8 @@ impl Prepared<'_> {
         let scratch = self.scratch.as_ref().map(|memory| own(memory.address(), self.bytes as u64));
         let (scratch, out) = (scratch.transpose()?, own(self.out.address(), self.what.size)?);
         let (mut host, mut bytes) = (self.host.borrow_mut(), self.bytes);
-        // SAFETY: the input has `n` elements, as was just checked. The other buffers are live and as large as
-        // the library needs, and without scratch memory it accesses none of them.
+        // SAFETY: the input has `n` elements, as was just checked. The other buffers are live and
+        // as large as the library needs. Without scratch memory, the library accesses no buffer.
         let code = unsafe {
             (self.library.reduce)(
                 self.peer.index,
@@ -231,17 +236,18 @@ impl Prepared<'_> {
         Ok(bytes)
     }
 
-    /// Launches the sum of the elements at an address; a blocking sum is complete when this returns.
+    /// Launches the sum of the elements at an address. A blocking sum is complete when this
+    /// function returns.
     pub(crate) fn launch(&self, input: Address<'_>) -> Result<()> {
         self.call(Some(input)).map(drop)
     }
 
-    /// The device address of its result.
+    /// Returns the device memory that holds the result.
     pub(crate) fn out(&self) -> &Memory {
         &self.out
     }
 
-    /// The bytes of the sum, after all launched work.
+    /// Reads the bytes of the sum, after all launched work has finished.
     pub(crate) fn read(&self, sum: &mut [u8]) -> Result<()> {
         if !self.peer.waits {
             return self.cuda.read(&self.out, sum);

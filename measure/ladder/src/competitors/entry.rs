@@ -12,30 +12,30 @@ use super::{
     reduce,
 };
 
-/// An entry, before anything is prepared for a type and size.
+/// A competitor before anything is prepared for a type and size.
 #[derive(Clone, Copy, Debug)]
 pub enum Entry<'p> {
     /// An empty kernel.
     Floor,
     /// A kernel that reads the input and adds nothing.
     Read,
-    /// The driver's copy from device to device.
+    /// The driver's copy from device memory to device memory.
     Copy,
     /// A step of the ladder.
     Step(&'static Step),
-    /// A variant: a step with another kernel.
+    /// A variant, which is a step with another kernel.
     Experiment(&'static Step),
-    /// A kernel of a study.
+    /// A kernel that belongs to a study.
     Way(&'static Study, &'static Step),
     /// The crate `reduce`.
     Reduce,
-    /// A sum of CUB or Thrust.
+    /// A sum from CUB or Thrust.
     Cub(&'p Cub, &'p cub::Peer),
-    /// A sum of cuBLAS.
+    /// A sum from cuBLAS.
     Blas(&'p Blas, Routine),
 }
 
-/// All entries, in the order in which a round runs them.
+/// Returns all entries, in the order in which a round runs them.
 pub fn all<'p>(
     steps: &[&'static Step],
     studies: &[&'static Study],
@@ -58,7 +58,7 @@ pub fn all<'p>(
 }
 
 impl<'p> Entry<'p> {
-    /// Its name in every table.
+    /// Returns the entry's name in every table.
     pub fn name(&self) -> &'p str {
         match self {
             Entry::Floor => limits::FLOOR,
@@ -71,7 +71,7 @@ impl<'p> Entry<'p> {
         }
     }
 
-    /// Its role in the tables.
+    /// Returns the entry's role in the tables.
     pub fn role(&self) -> Role {
         match self {
             Entry::Floor => Role::Floor,
@@ -84,7 +84,7 @@ impl<'p> Entry<'p> {
         }
     }
 
-    /// The size in bytes of the largest input that it supports; 0 if it supports all.
+    /// Returns the size of the largest supported input, in bytes; 0 if every size is supported.
     fn up_to(&self) -> u64 {
         match self {
             Entry::Way(study, _) => study.up_to,
@@ -92,13 +92,13 @@ impl<'p> Entry<'p> {
         }
     }
 
-    /// Whether it supports an input of that many bytes.
+    /// Whether the entry supports an input of this many bytes.
     pub fn is_for(&self, bytes: u64) -> bool {
         self.up_to() == 0 || bytes <= self.up_to()
     }
 
-    /// Returns the block sizes to run it with, out of those requested. An entry with a block size of its own
-    /// runs once.
+    /// Returns the block sizes with which to run the entry, out of those requested. An entry with a
+    /// block size of its own runs once.
     pub fn blocks(&self, asked: &[Block]) -> Vec<Block> {
         match self {
             Entry::Step(step) | Entry::Experiment(step) => step.distinct_blocks(asked),
@@ -113,18 +113,18 @@ impl<'p> Entry<'p> {
                 "an empty kernel between the two events: the lower bound of this method".into()
             }
             Entry::Read => {
-                "reads the input in vectors of 16 bytes, eight in flight per thread: one chunk per block, and above 1.25 GiB chunks of 512 KiB that blocks claim from a counter; adds nothing"
+                "reads the input in vectors of 16 bytes, eight in flight per thread, and adds nothing: up to 1.25 GiB there is one chunk per block; above that, blocks claim chunks of 512 KiB from a counter"
                     .into()
             }
             Entry::Copy => {
-                "the driver's copy of the input to other device memory: reads and writes it".into()
+                "the driver's copy of the input to other device memory: reads and writes every byte".into()
             }
             Entry::Step(step) | Entry::Experiment(step) | Entry::Way(_, step) => step.cures.into(),
             Entry::Reduce => {
                 "the library at the end of the ladder: one launch, the same bits everywhere".into()
             }
             Entry::Cub(cub, peer) if peer.waits => format!(
-                "{}; it returns its sum to the host, so only its wall time can be measured",
+                "{}; it returns its sum to the host, so only wall time can be measured",
                 cub.version
             ),
             Entry::Cub(cub, _) => cub.version.clone(),
@@ -132,12 +132,13 @@ impl<'p> Entry<'p> {
                 format!("cuBLAS {}: the sum of absolute values", blas.version)
             }
             Entry::Blas(blas, Routine::Dot) => {
-                format!("cuBLAS {}: the dot product with ones, which it reads too", blas.version)
+                format!("cuBLAS {}: the dot product with a vector of ones, which is read too", blas.version)
             }
         }
     }
 
-    /// Prepares it for sums of `n` elements, with this block size if it does not choose its own.
+    /// Prepares the entry for sums of `n` elements, with this block size unless the entry chooses
+    /// its own.
     pub fn competitor<'d, T: Scalar + ::reduce::Element>(
         self,
         device: &'d Device,
@@ -245,7 +246,8 @@ mod tests {
         assert!(way.is_for(STUDIES[0].up_to) && !way.is_for(STUDIES[0].up_to + 1));
         assert!(Entry::Step(STEPS[0]).is_for(1 << 40));
         assert_eq!(way.blocks(&Block::ALL), Block::ALL[..1]);
-        // A kernel that does not support the first requested block size has its own.
+        // A kernel that does not support the first requested block size has a block size of its
+        // own.
         let matrices = Entry::Way(STUDIES[2], STUDIES[2].ways[0]);
         assert!(matrices.is_for(1 << 40));
         assert_eq!(matrices.blocks(&Block::ALL), [Block::USUAL]);

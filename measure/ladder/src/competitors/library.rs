@@ -1,8 +1,8 @@
-//! Finds and loads a library that `cargo x peers` compiles from `peers/*.cu`, and checks its layout and
-//! version.
+//! Finds and loads a library that `cargo x peers` compiles from `peers/*.cu`, and checks the
+//! library's layout and version.
 //!
-//! This is one of the files with `unsafe`: symbols are called with the signatures of `peers/*.cu`, once the
-//! layout is checked.
+//! This file contains `unsafe` code: symbols are called with the signatures in `peers/*.cu`, once
+//! the layout is checked.
 #![expect(unsafe_code, reason = "CUB and Thrust are called through C functions")]
 
 use std::{
@@ -22,21 +22,22 @@ type TextOf = unsafe extern "C" fn(c_int) -> *const c_char;
 #[derive(Debug)]
 pub(crate) struct Built {
     error: TextOf,
-    /// The version of CUB, and of the compiler.
+    /// The versions of CUB and of the compiler.
     pub(crate) version: String,
-    /// The prefix of its functions' names.
+    /// The prefix of the names of the library's functions.
     prefix: &'static str,
     name: String,
-    // The last field: the functions above are valid only while the library is loaded.
+    // This field is last, because the functions above are valid only while the library is loaded.
     library: Library,
 }
 
 impl Built {
-    /// Loads the library at a path, or the first one found with that file name. The names of its functions
-    /// begin with `prefix`, and its layout must be `abi`.
+    /// Loads the library at `path` or, without a path, the first library found under this file
+    /// name. The names of its functions must begin with `prefix`, and the version of its layout
+    /// must be `abi`.
     ///
     /// # Errors
-    /// Returns the reason that the library cannot be used.
+    /// Returns the reason why the library cannot be used.
     pub(crate) fn load(
         path: Option<&Path>,
         file: &str,
@@ -51,17 +52,18 @@ impl Built {
         };
         let name = path.display().to_string();
         let failed = |why: String| format!("{name} cannot be used: {why}");
-        // SAFETY: this is the project's own library, whose only initialisers are those of CUDA's runtime.
+        // SAFETY: this is the project's own library, whose only initialisers are those of the CUDA
+        // runtime.
         let library = unsafe { Library::new(&path) }.map_err(|error| failed(error.to_string()))?;
         let symbol = |name: &str| format!("{prefix}_{name}\0").into_bytes();
         let missing = |error: libloading::Error| failed(error.to_string());
-        // SAFETY: these three functions have these signatures in every layout, and the version is a constant
-        // string.
+        // SAFETY: these three functions have these signatures in every layout, and the version is a
+        // constant string.
         let (version, error) = unsafe {
             let found = library.get::<Number>(symbol("abi").as_slice()).map_err(missing)?();
             if found != abi {
                 return Err(failed(format!(
-                    "its layout is {found}, but this program needs {abi}: run `cargo x peers` again"
+                    "it has version {found} of the layout, but this program needs version {abi}: run `cargo x peers` again"
                 )));
             }
             let version = library.get::<Text>(symbol("version").as_slice()).map_err(missing)?();
@@ -82,13 +84,14 @@ impl Built {
             .map_err(|error| format!("{} cannot be used: {error}", self.name))
     }
 
-    /// Converts a code that a function returned to an error, with the message of CUDA's runtime.
+    /// Converts a code that a function returned to an error, with the message from the CUDA
+    /// runtime.
     pub(crate) fn check(&self, code: c_int, doing: impl FnOnce() -> String) -> Result<()> {
         if code == 0 {
             return Ok(());
         }
-        // SAFETY: the function has this signature, and it returns null or a constant string of CUDA's
-        // runtime.
+        // SAFETY: the function has this signature, and it returns null or a constant string of the
+        // CUDA runtime.
         let text = unsafe {
             let text = (self.error)(code);
             if text.is_null() {
@@ -101,8 +104,8 @@ impl Built {
     }
 }
 
-/// Returns the path of a file: in the folder of this program, or where `cargo x peers` puts it in the source
-/// tree.
+/// Returns the path of a file, which is in the folder of this program, or where `cargo x peers`
+/// puts it in the source tree.
 pub(super) fn find(file: &str) -> Option<PathBuf> {
     let beside = env::current_exe().ok().and_then(|exe| Some(exe.parent()?.join(file)));
     let built = Path::new("target/peers").join(file);

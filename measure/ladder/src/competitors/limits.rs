@@ -1,4 +1,4 @@
-//! The limits of any sum: an empty kernel, a kernel that only reads, and the driver's copy.
+//! The limits on any sum: an empty kernel, a kernel that only reads, and the driver's copy.
 
 use common::{
     Element, Kernel, Result,
@@ -7,16 +7,16 @@ use common::{
     ptx,
 };
 
-/// The name of the empty kernel, the lower bound for times.
+/// The name of the empty kernel, whose time is a lower bound.
 pub(super) const FLOOR: &str = "empty-kernel";
-/// The name of the kernel that only reads, an upper bound for bandwidths.
+/// The name of the kernel that only reads, whose bandwidth is an upper bound.
 pub(super) const READ: &str = "read-only";
-/// The name of the driver's copy, an upper bound for the bandwidth of copies.
+/// The name of the driver's copy, whose bandwidth is an upper bound for copies.
 pub(super) const COPY: &str = "copy";
 
-/// The input size in bytes up to which every block has exactly one chunk.
+/// The largest input size, in bytes, at which every block has exactly one chunk.
 const DRAWN: u64 = 5 << 28;
-/// The vectors in each chunk that blocks claim above that size: 512 KiB.
+/// The number of vectors in each chunk that blocks claim above that size; such a chunk has 512 KiB.
 const PART: u64 = 1 << 15;
 
 /// The loaded kernels that measure the minimum time and the maximum read bandwidth.
@@ -24,7 +24,7 @@ const PART: u64 = 1 << 15;
 pub struct Limits(Program);
 
 impl Limits {
-    /// Loads them.
+    /// Loads the kernels.
     pub fn load(device: &Device, kernel: &Kernel) -> Result<Limits> {
         device.load(&ptx::of(kernel, Element::F32, None)?).map(Limits)
     }
@@ -45,10 +45,12 @@ impl<'d> Prepared<'d> {
 
     pub(super) fn read(device: &Device, limits: &'d Limits, bytes: u64) -> Result<Prepared<'d>> {
         let out = device.alloc("the result of the read-only kernel", 8)?;
-        // The counter by which blocks claim chunks. A launch leaves it as it was.
+        // The output also holds the counter from which blocks claim chunks. A launch leaves the
+        // counter unchanged.
         device.write(&out, 0, &[0; 8])?;
         let words = bytes / 16;
-        // As many blocks as can be resident together, each with one chunk up to the size limit.
+        // The grid has as many blocks as can be resident together. Up to the size limit, each has
+        // one chunk.
         let fit = 2 * device.facts().chip.sms;
         let most = if bytes > DRAWN { PART } else { u64::MAX };
         let part = words.div_ceil(u64::from(fit)).next_multiple_of(32).max(4 * 512).min(most);
@@ -62,7 +64,7 @@ impl<'d> Prepared<'d> {
         Ok(Prepared::Copy { cuda, to })
     }
 
-    /// Prepares everything that a launch needs.
+    /// Prepares the calls of a run, with everything that they need.
     pub(super) fn calls<'c>(&'c self, input: Address<'c>) -> Result<Vec<Call<'c>>> {
         let call = |entry: &str, grid, block, args| {
             vec![Call {
@@ -132,7 +134,8 @@ mod tests {
                 part * parts >= words && part * (parts - 1) <= words,
                 "{bytes}: {parts} of {part}"
             );
-            // Up to the limit, each block has one chunk. Above it, blocks claim chunks of equal size.
+            // Up to the limit, each block has one chunk. Above the limit, blocks claim chunks of
+            // equal size.
             match bytes > DRAWN {
                 false => assert!(parts <= u64::from(fit) && u64::from(blocks) == parts, "{bytes}"),
                 true => assert!(part == PART && blocks == fit && parts > u64::from(fit), "{bytes}"),

@@ -1,4 +1,4 @@
-//! Sums of other libraries, if the libraries are installed.
+//! Sums from other libraries, if these libraries are installed.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use super::{
     cub::{self, Cub},
 };
 
-/// The peers' libraries, each loaded or with the reason that it is not.
+/// The peers' libraries. Each is loaded, or has the reason why it is not.
 #[derive(Debug)]
 pub struct Peers {
     /// CUB and Thrust.
@@ -22,18 +22,18 @@ pub struct Peers {
 }
 
 impl Peers {
-    /// Loads the libraries that are installed; `cub` is the path of CUB's file, if given.
+    /// Loads the libraries that are installed; `cub` is the path of CUB's library, if given.
     pub fn load(cuda: &Cuda, cub: Option<&Path>) -> Peers {
         let blas = Blas::load(cuda);
         Peers { cub: Cub::load(cub), older: Cub::of_the_toolkit(), blas }
     }
 
-    /// All loaded versions of CUB.
+    /// Returns all loaded versions of CUB.
     pub fn cubs(&self) -> impl Iterator<Item = &Cub> {
         self.cub.iter().chain(&self.older)
     }
 
-    /// Returns the peers that are missing at every type and size, with the reason.
+    /// Returns the peers that are missing at every type and size, with the reasons.
     pub fn missing(&self, takes: &dyn Fn(&str) -> bool) -> Vec<Absent> {
         let cub = self.cub.as_ref().err().map(|reason| (cub::NAMES.to_vec(), reason));
         let blas = self.blas.as_ref().err();
@@ -49,7 +49,7 @@ impl Peers {
         absent.filter(|absent| takes(&absent.variant)).collect()
     }
 
-    /// Versions of the libraries.
+    /// Returns the versions of the libraries.
     pub fn versions(&self) -> String {
         let cubs = self.cubs().map(|cub| cub.version.clone());
         let blas = self.blas.as_ref().map(|blas| format!("cuBLAS {}", blas.version));

@@ -1,4 +1,4 @@
-//! The crate `reduce`, measured like everything else.
+//! The crate `reduce`, measured like every other competitor.
 
 use std::{fmt, marker::PhantomData, rc::Rc, sync::Arc};
 
@@ -10,13 +10,13 @@ use cudarc::driver::{
     CudaStream, DevicePtr, DevicePtrMut, DeviceSlice, SyncOnDrop, sys::CUdeviceptr,
 };
 
-/// Its name in every table.
+/// The crate's name in every table.
 pub(super) const NAME: &str = "reduce";
 
-/// Reduces the elements at an address.
+/// A function that reduces the elements at an address.
 pub(crate) type Run<'r> = Box<dyn Fn(Address<'_>) -> Result<()> + 'r>;
 
-/// A sum by `reduce`, with its buffers.
+/// A sum computed by `reduce`, with its buffers.
 pub(super) struct Prepared<'b> {
     launch: Run<'b>,
     sum: Run<'b>,
@@ -30,7 +30,7 @@ impl fmt::Debug for Prepared<'_> {
     }
 }
 
-/// Device memory of the ladder, as a slice for `reduce`.
+/// Device memory allocated by the ladder, wrapped as a slice for `reduce`.
 pub(crate) struct Borrowed<'m, T> {
     address: CUdeviceptr,
     len: usize,
@@ -39,8 +39,8 @@ pub(crate) struct Borrowed<'m, T> {
 }
 
 impl<'m, T> Borrowed<'m, T> {
-    /// Returns a slice of `len` elements at an address. Fails if there are fewer elements, or if they are on
-    /// another GPU.
+    /// Returns a slice of `len` elements at an address. Fails if there are fewer elements, or if
+    /// they are on another GPU.
     pub(crate) fn new(cuda: &'m Cuda, at: Address<'m>, len: u64) -> Result<Borrowed<'m, T>> {
         let address = cuda.device_address(at, len * size_of::<T>() as u64)?;
         let (len, stream) = (len as usize, cuda.shared_stream());
@@ -60,7 +60,7 @@ impl<T> DeviceSlice<T> for Borrowed<'_, T> {
 
 impl<T> DevicePtr<T> for Borrowed<'_, T> {
     fn device_ptr<'a>(&'a self, _: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
-        // There is only one stream, so no events are needed for ordering.
+        // There is only one stream, so ordering needs no events.
         (self.address, SyncOnDrop::Record(None))
     }
 }
@@ -72,7 +72,7 @@ impl<T> DevicePtrMut<T> for Borrowed<'_, T> {
 }
 
 impl<'b> Prepared<'b> {
-    /// A sum of `n` elements, ready to run.
+    /// Prepares a sum of `n` elements, with its buffers.
     pub(super) fn new<T: reduce::Element + 'b>(cuda: &'b Cuda, n: u64) -> Result<Prepared<'b>> {
         let out = Rc::new(cuda.alloc("the sum", 8)?);
         let failed = |error: reduce::Error| Error::Cuda {
@@ -91,7 +91,8 @@ impl<'b> Prepared<'b> {
         Ok(Prepared { launch: Box::new(launch), sum: Box::new(sum), cuda, out })
     }
 
-    /// Returns the sum of the elements at an address to the host, by the default call.
+    /// Computes the sum of the elements at an address with the default call, which returns it to
+    /// the host.
     pub(super) fn sum(&self, input: Address<'_>) -> Result<()> {
         (self.sum)(input)
     }
@@ -101,7 +102,7 @@ impl<'b> Prepared<'b> {
         (self.launch)(input)
     }
 
-    /// The bytes of the sum, after all launched work.
+    /// Reads the bytes of the sum, after all launched work has finished.
     pub(super) fn read(&self, sum: &mut [u8]) -> Result<()> {
         self.cuda.read(&self.out, sum)
     }

@@ -1,4 +1,5 @@
-//! Verifies every competitor for one type and operation, and times it on the device and in wall time.
+//! Verifies every competitor for one type and operation, and measures its time on the device and
+//! its wall time.
 
 use std::time::Instant;
 
@@ -20,11 +21,12 @@ use crate::{
     rounds::{self, Held},
 };
 
-/// The number of distinct values; larger inputs repeat them. It is a prime, so that no power of two is a
-/// multiple of it.
+/// The number of distinct values; larger inputs repeat them. The number is prime, so no power of
+/// two is a multiple of it.
 const DRAWN: usize = 1_000_003;
 
-/// Bytes of the copies of the input that samples read in rotation, so that each finds its input outside L2.
+/// The total size of the copies of the input, in bytes. Samples read the copies in rotation, so
+/// that each sample finds its input outside L2.
 const ROTATION: u64 = 1 << 30;
 
 /// The bound on consecutive additions in CUB's sum.
@@ -55,7 +57,7 @@ impl<T: Drawn> Input<T> {
     }
 }
 
-/// One operation of `reduce` on one size, with its buffers.
+/// One operation of `reduce` at one size, with its buffers.
 struct Ours<'c, T: Drawn> {
     cuda: &'c Cuda,
     reducer: Reducer<T>,
@@ -74,7 +76,7 @@ impl<'c, T: Drawn> Ours<'c, T> {
         Ok(Ours { cuda, reducer, operation, n, out, pinned })
     }
 
-    /// Launches the operation, and leaves its result on the device.
+    /// Launches the operation, which leaves its result on the device.
     fn into(&self, at: Address<'_>) -> Result<()> {
         let mut out = Borrowed::new(self.cuda, self.out.address(), 1)?;
         let slice = Borrowed::new(self.cuda, at, self.n)?;
@@ -86,7 +88,7 @@ impl<'c, T: Drawn> Ours<'c, T> {
         .map_err(failed)
     }
 
-    /// Runs the operation, and waits for its result to be on the host.
+    /// Runs the operation, and waits until its result is on the host.
     fn here(&self, at: Address<'_>) -> Result<T::Output> {
         let slice = Borrowed::new(self.cuda, at, self.n)?;
         match self.operation {
@@ -97,7 +99,7 @@ impl<'c, T: Drawn> Ours<'c, T> {
         .map_err(failed)
     }
 
-    /// Rejects results whose bits differ from those of the host.
+    /// Refuses results whose bits differ from those of the host's result.
     fn verify(&self, at: Address<'_>, exact: T::Output) -> Result<()>
     where
         T::Output: bytemuck::Pod,
@@ -119,7 +121,7 @@ impl<'c, T: Drawn> Ours<'c, T> {
     }
 }
 
-/// CUB's reduction in each of its versions, by its name in every table.
+/// CUB's reduction in each version of CUB, with its name in every table.
 type Cubs<'p> = Vec<(String, cub::Prepared<'p>)>;
 
 fn cubs<'p, T: Drawn>(
@@ -137,7 +139,7 @@ fn cubs<'p, T: Drawn>(
     rig.peers.cubs().map(prepared).collect()
 }
 
-/// Rejects results of CUB whose error is larger than rounding explains.
+/// Refuses CUB results whose error is larger than rounding explains.
 fn verify_cubs<T: Drawn>(
     ours: &Ours<'_, T>,
     cubs: &Cubs<'_>,
@@ -167,7 +169,7 @@ fn verify_cubs<T: Drawn>(
     Ok(())
 }
 
-/// The functions that leave their result on the device.
+/// Returns the functions that leave their result on the device.
 fn launches<'r, T: Drawn>(ours: &'r Ours<'_, T>, cubs: &'r Cubs<'_>) -> Vec<Way<'r>> {
     let mut ways = vec![Way { name: "reduce".into(), run: Box::new(|at| ours.into(at)) }];
     for (name, prepared) in cubs {
@@ -176,7 +178,7 @@ fn launches<'r, T: Drawn>(ours: &'r Ours<'_, T>, cubs: &'r Cubs<'_>) -> Vec<Way<
     ways
 }
 
-/// The functions that return their result to the host.
+/// Returns the functions that return their result to the host.
 fn callers<'r, T: Drawn>(ours: &'r Ours<'_, T>, cubs: &'r Cubs<'_>) -> Vec<Way<'r>> {
     let Ours { cuda, out, pinned, .. } = ours;
     let mut ways = vec![
@@ -227,7 +229,7 @@ fn waited(
     Ok(rounds::run(ways.len(), &[], &until(rounds), held, sample)?.times)
 }
 
-/// Verifies and times one operation on one size.
+/// Verifies and times one operation at one size.
 pub(super) fn measure<T: Drawn>(
     rig: &Rig,
     options: &Options,
@@ -293,7 +295,7 @@ fn host<T: Drawn>(operation: Operation, values: &[T]) -> T::Output {
     }
 }
 
-/// An operation's name in every table.
+/// Returns an operation's name in every table.
 pub(super) fn name(operation: Operation) -> &'static str {
     match operation {
         Operation::Sum => "sum",

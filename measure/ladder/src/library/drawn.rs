@@ -5,23 +5,24 @@ use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 
 /// An element type whose values can be drawn, and whose results can be compared.
 pub(super) trait Drawn: reduce::Element + bytemuck::Pod {
-    /// Its name in every table.
+    /// The type's name in every table.
     const NAME: &'static str;
 
-    /// A random element; floats lie between -1 and 1.
+    /// Returns a random element; floats lie between -1 and 1.
     fn draw(rng: &mut ChaCha8Rng) -> Self;
 
-    /// The result in the first bytes that CUB stored: a sum of halves is `f32`, and a minimum or maximum of halves
-    /// is a half.
+    /// Returns the result from the first bytes that CUB stored. A sum of halves is an `f32`, and a
+    /// minimum or maximum of halves is a half.
     fn stored(sum: bool, bytes: [u8; 8]) -> f64;
 
-    /// The tolerance of a float's sum, relative to the sum of magnitudes; `None` if sums are exact.
+    /// The tolerance for a sum of floats, relative to the sum of magnitudes; `None` if sums are
+    /// exact.
     const ROUNDOFF: Option<f64>;
 
-    /// The element as a double, for the sum of magnitudes.
+    /// Converts the element to a double, for the sum of magnitudes.
     fn float(self) -> f64;
 
-    /// A result as a double.
+    /// Converts a result to a double.
     fn output(output: Self::Output) -> f64;
 }
 
@@ -87,8 +88,8 @@ macro_rules! halves {
 }
 halves! { f16, "f16"; bf16, "bf16"; }
 
-/// Draws sizes from 1 to 2^30 with uniform logarithms, and adds all powers of two in that range; sorted,
-/// without duplicates.
+/// Draws sizes from 1 to 2^30 with uniform logarithms, and adds all powers of two in that range.
+/// The sizes are sorted and have no duplicates.
 pub(super) fn sizes(count: u32, seed: u64) -> Vec<u64> {
     if count == 0 {
         return Vec::new();

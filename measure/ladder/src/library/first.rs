@@ -1,5 +1,5 @@
-//! The time to first result: each type and operation in a process of its own, without the driver's cache of
-//! compiled kernels.
+//! Measures the time to first result. Each type and operation runs in a process of its own, without
+//! the driver's cache of compiled kernels.
 
 use std::{io::Write, process::Command, time::Instant};
 
@@ -22,10 +22,10 @@ use crate::{competitors::Borrowed, rig::Rig, stop::file};
 /// The number of processes for each type and operation.
 const PROCESSES: u32 = 5;
 
-/// The number of elements of the slice, enough to use the kernels for large sums.
+/// The number of elements in the slice, which is large enough to use the kernels for large sums.
 const N: u64 = 1 << 20;
 
-/// Measures the times to first result, prints a table, and writes first.csv.
+/// Measures the times to first result, prints a table, and writes `first.csv`.
 pub(super) fn run(rig: &Rig, options: &Options) -> Result<(), Stop> {
     let program = std::env::current_exe().map_err(spawning)?;
     let device = match options.place.device {
@@ -35,8 +35,8 @@ pub(super) fn run(rig: &Rig, options: &Options) -> Result<(), Stop> {
     let mut all = Vec::new();
     let asked =
         options.element.iter().flat_map(|kind| options.operation.iter().map(move |o| (kind, o)));
-    // One after the other. The first round is discarded, because on an idle machine any first process is
-    // slow.
+    // The processes run one after the other. The first round is discarded, because the first
+    // process on an idle machine is slow.
     for process in 0..=PROCESSES {
         for (place, (kind, operation)) in asked.clone().enumerate() {
             let output = Command::new(&program)
@@ -71,7 +71,8 @@ pub(super) fn run(rig: &Rig, options: &Options) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Prints this process's measurements: milliseconds for the context, the first result and the second result.
+/// Prints the measurements from this process, in milliseconds: the times for the context, the first
+/// result and the second result.
 pub(super) fn alone(options: &Options) -> Result<(), Stop> {
     let ordinal = match options.place.device {
         Choice::Cuda(ordinal) => ordinal,
@@ -117,7 +118,7 @@ fn milliseconds(since: Instant) -> f64 {
     (since.elapsed().as_secs_f64() * 1e6).round() / 1e3
 }
 
-/// Returns a device choice as it is written on the command line.
+/// Returns a choice in the form in which it is written on the command line.
 fn word(choice: &impl clap::ValueEnum) -> String {
     choice.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }

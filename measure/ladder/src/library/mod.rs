@@ -1,5 +1,6 @@
-//! `ladder library`: `reduce` against CUB, for every type and operation that it supports, at named or drawn
-//! sizes, on the device and in wall time, and the time to first result.
+//! Implements `ladder library`, which measures `reduce` against CUB for every type and operation
+//! that `reduce` supports. The sizes are named or drawn. Times are measured on the device and as
+//! wall time, and so is the time to first result.
 
 mod cell;
 mod drawn;
@@ -76,7 +77,7 @@ pub fn run(options: &Options) -> Result<(), Stop> {
     }
 }
 
-/// Measures all operations and sizes of one type.
+/// Measures all operations and sizes for one type.
 fn typed<T: Drawn>(
     rig: &Rig,
     options: &Options,

@@ -8,7 +8,7 @@ use reduce::Operation;
 
 use crate::options::OnGpu;
 
-/// Options of `ladder library`.
+/// The options of `ladder library`.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
     /// The numbers of elements, a list

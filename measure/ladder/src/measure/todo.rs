@@ -1,4 +1,4 @@
-//! The types, sizes and cache states of a run, and their weights in its time.
+//! The types, sizes and cache states in a run, and their shares of its time.
 
 use common::{Element, Error, Result};
 use measured::Cache;
@@ -6,11 +6,11 @@ use measured::Cache;
 use super::Options;
 use crate::options::CacheName;
 
-/// The L2 size divided by the size of the largest input that stays in L2 after it is read. An H200's 60 MB are
-/// two halves, and a line may be in both.
+/// The L2 size divided by the size of the largest input that stays in L2 after it is read. The 60
+/// MB of an H200 consist of two halves, and a line may be in both.
 const WARM_SHARE: u64 = 2;
 
-/// A type, a size, and the cache states to measure it in.
+/// A type, a size, and the cache states in which to measure it.
 pub(super) struct Todo {
     pub(super) element: Element,
     pub(super) n: u64,
@@ -18,19 +18,19 @@ pub(super) struct Todo {
 }
 
 impl Todo {
-    /// Its weight in the time limit: a round of the largest size takes as long as thousands of rounds of the
-    /// smallest.
+    /// Returns the cell's weight in the time limit. A round at the largest size takes as long as
+    /// thousands of rounds at the smallest.
     pub(super) fn weight(&self) -> u32 {
         ((self.n * self.element.size()) >> 30).clamp(1, 4) as u32
     }
 
-    /// Its weight over all cache states.
+    /// Returns the total weight over all cache states.
     pub(super) fn weights(&self) -> u32 {
         self.weight() * self.caches.len() as u32
     }
 }
 
-/// Returns all requested types and sizes, given the size of the L2 cache in bytes.
+/// Returns all requested types and sizes; `l2` is the size of the L2 cache in bytes.
 pub(super) fn all(options: &Options, l2: u64) -> Result<Vec<Todo>> {
     let sizes: Vec<u64> = match &options.n {
         None => (10..=32).step_by(2).map(|power| 1 << power).collect(),

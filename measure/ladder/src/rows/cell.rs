@@ -1,4 +1,4 @@
-//! Verifies, then times, every competitor that supports the rows of one shape.
+//! Verifies, and then times, every competitor that supports rows of one shape.
 
 use std::time::{Duration, Instant};
 
@@ -20,40 +20,41 @@ use crate::{
     rounds::{self, Held, Until},
 };
 
-/// The number of distinct values; larger inputs repeat them. It is a prime, so that no power of two is a
-/// multiple of it.
+/// The number of distinct values; larger inputs repeat them. The number is prime, so no power of
+/// two is a multiple of it.
 const DRAWN: u64 = 1_000_003;
 
-/// Bytes of the copies of the input that samples read in rotation, so that each finds its input outside L2.
+/// The total size of the copies of the input, in bytes. Samples read the copies in rotation, so
+/// that each sample finds its input outside L2.
 const ROTATION: u64 = 1 << 30;
 
-/// Nanoseconds of untimed runs before each sample.
+/// The duration of the untimed runs before each sample, in nanoseconds.
 const SETTLE: u64 = 100_000;
 
-/// The maximum number of rows whose sums are compared with the host's. If there are more, evenly spaced rows
-/// are compared.
+/// The maximum number of rows whose sums are compared with the host's. If there are more rows,
+/// evenly spaced rows are compared.
 const LOOKED_AT: u64 = 1 << 12;
 
 /// The bound on consecutive additions in CUB's sum.
 const DEPTH: f64 = 4096.0;
 
-/// The elements on host and device.
+/// The elements on the host and on the device.
 pub(super) struct Input {
     values: Vec<f32>,
     memory: Memory,
     out: Memory,
 }
 
-/// A row's expected sum.
+/// The expected sum of a row.
 struct Expected {
     row: u64,
     sum: f32,
-    /// The sum of the magnitudes of its elements.
+    /// The sum of the magnitudes of the row's elements.
     magnitude: f64,
 }
 
 impl Input {
-    /// Draws elements for shapes of up to `most`.
+    /// Draws elements for shapes with up to `most` elements.
     pub(super) fn new(rig: &Rig, most: u64, seed: u64) -> Result<Input> {
         let cuda = rig.device.gpu()?;
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -68,7 +69,7 @@ impl Input {
     }
 }
 
-/// Returns a row of repeated values, beginning at an element.
+/// Returns a row of the repeated values that begins at element `begin`.
 fn row(values: &[f32], begin: u64, elements: u64) -> Vec<f32> {
     let mut row = Vec::with_capacity(elements as usize);
     while (row.len() as u64) < elements {
@@ -79,9 +80,9 @@ fn row(values: &[f32], begin: u64, elements: u64) -> Vec<f32> {
     row
 }
 
-/// Computes the host's sums of some rows, on all cores: of all rows if there are few; otherwise of the first,
-/// the last, and evenly spaced ones between. Fewer rows are checked if they are long, because they take long
-/// on the host.
+/// Computes the host's sums of some rows, on all cores: of all rows if there are few, otherwise of
+/// the first row, the last row, and evenly spaced rows between them. If the rows are long, fewer
+/// rows are checked, because long rows take long on the host.
 fn expected(values: &[f32], rows: u64, elements: u64) -> Vec<Expected> {
     let some = LOOKED_AT.min((1 << 26) / elements).clamp(2, rows.max(2));
     let one = |at: u64| {
@@ -173,8 +174,8 @@ pub(super) fn measure(
     Ok(taken.collect())
 }
 
-/// Verifies sums, because a wrong sum must not be timed. Ours must be bit-identical to the host's; others may
-/// differ by rounding.
+/// Verifies the sums, because a wrong sum must not be timed. Our sums must be bit-identical to the
+/// host's; other sums may differ by rounding.
 fn verify(
     rig: &Rig,
     input: &Input,
@@ -192,14 +193,15 @@ fn verify(
         let (row, got, exact) = (one.row, sums[one.row as usize], one.sum);
         if !right(name, got, one) {
             return Err(Error::Findings(format!(
-                "{name}: row {row} of {rows} rows of {elements} has the sum {got:?}, but reduce::host returns {exact:?}"
+                "{name}: row {row} of {rows} rows of {elements} elements has the sum {got:?}, but reduce::host returns {exact:?}"
             )));
         }
     }
     Ok(())
 }
 
-/// Whether a row's sum is right: ours must be bit-identical, and others within the rounding error.
+/// Whether the sum of a row is right: ours must be bit-identical, and others must be within the
+/// rounding error.
 fn right(name: &str, got: f32, expected: &Expected) -> bool {
     match name {
         "reduce" => got.to_bits() == expected.sum.to_bits(),
@@ -246,7 +248,8 @@ mod tests {
         let many = rows_of(1_000_003, 3);
         assert_eq!((many.len(), many[0], many[4095]), (4096, 0, 1_000_002));
         assert!(many.windows(2).all(|pair| (244..=245).contains(&(pair[1] - pair[0]))));
-        // Of long rows, only as many are checked as have 2^26 elements in all, but at least two.
+        // If the rows are long, only as many are checked as have 2^26 elements in total, but at
+        // least two.
         assert_eq!(rows_of(40, 1 << 22).len(), 16);
         assert_eq!(rows_of(3, 1 << 26), [0, 2]);
         for one in expected(&values, 5, 33) {

@@ -1,7 +1,9 @@
-//! CUB's sums of rows, behind the C ABI of `peers/rows.cu`, if `cargo x peers` has compiled it.
+//! CUB's row sums, called through the C ABI in `peers/rows.cu`, if `cargo x peers` has compiled
+//! that file.
 //!
-//! This is one of the files with `unsafe`: every block calls a function whose signature is that of
-//! `peers/rows.cu`. The library reports its layout, and any other layout is rejected.
+//! This file contains `unsafe` code: every block calls a function whose signature is that in
+//! `peers/rows.cu`. The library reports the version of its layout, and any other version is
+//! refused.
 #![expect(unsafe_code, reason = "CUB is called through C functions")]
 
 use std::{
@@ -16,13 +18,13 @@ use common::{
 
 use crate::competitors::Built;
 
-/// The layout that this file supports.
+/// The version of the layout that this file supports.
 const ABI: c_int = 1;
 
 /// The file that `cargo x peers` writes.
 const FILE: &str = "librows.so";
 
-/// The names of its two APIs, in the order of `peers/rows.cu`.
+/// The names of CUB's two APIs, in the order used in `peers/rows.cu`.
 pub(super) const WAYS: [&str; 2] = ["cub", "cub-offsets"];
 
 type Sum = unsafe extern "C" fn(
@@ -41,22 +43,23 @@ type Sum = unsafe extern "C" fn(
 #[derive(Debug)]
 pub(super) struct Cub {
     sum: Sum,
-    /// The version of CUB, and of the compiler.
+    /// The versions of CUB and of the compiler.
     pub(super) version: String,
-    // The last field: the function above is valid only while the library is loaded.
+    // This field is last, because the function above is valid only while the library is loaded.
     library: Built,
 }
 
 impl Cub {
-    /// Loads the library at a path, or the first one found.
+    /// Loads the library at `path` or, without a path, the first library found.
     pub(super) fn load(path: Option<&Path>) -> Result<Cub, String> {
         let library = Built::load(path, FILE, "rows", ABI)?;
-        // SAFETY: the layout was checked, and in it this function of peers/rows.cu has this signature.
+        // SAFETY: the layout was checked, and in this layout the function in `peers/rows.cu` has
+        // this signature.
         let sum = unsafe { *library.function::<Sum>("sum")? };
         Ok(Cub { sum, version: library.version.clone(), library })
     }
 
-    /// Prepares sums of rows of f32.
+    /// Prepares sums of `f32` rows.
     pub(super) fn prepare<'c>(
         &'c self,
         cuda: &'c Cuda,
@@ -83,7 +86,7 @@ impl Cub {
     }
 }
 
-/// One of the APIs with its buffers.
+/// A prepared call of one of the APIs, with its buffers.
 #[derive(Debug)]
 pub(super) struct Prepared<'c> {
     library: &'c Cub,
@@ -98,8 +101,8 @@ pub(super) struct Prepared<'c> {
 }
 
 impl Prepared<'_> {
-    /// Returns the number of bytes of scratch memory that it needs. Launches it if there are an input and
-    /// scratch memory.
+    /// Returns the number of bytes of scratch memory that the call needs. If there are an input and
+    /// scratch memory, the sums are launched.
     fn call(&self, input: Option<Address<'_>>) -> Result<usize> {
         let own = |at: Address<'_>, bytes| {
             self.cuda.device_address(at, bytes).map(|at| at as *mut c_void)
@@ -109,9 +112,9 @@ impl Prepared<'_> {
         let scratch = self.scratch.as_ref().map(|memory| own(memory.address(), self.bytes as u64));
         let (scratch, out) = (scratch.transpose()?, own(self.out, 4 * self.rows)?);
         let mut bytes = self.bytes;
-        // SAFETY: the input has the rows and the output has room for their sums, as was just checked. The
-        // scratch memory is live and as large as the library needs; without scratch memory, no buffer is
-        // accessed.
+        // SAFETY: the input has the rows and the output has room for their sums, as was just
+        // checked. The scratch memory is live and as large as the library needs. Without scratch
+        // memory, the library accesses no buffer.
         let code = unsafe {
             (self.library.sum)(
                 self.way as c_int,

@@ -1,4 +1,5 @@
-//! `ladder rows`: a sum for each row, by `reduce` and by CUB, at named or drawn lengths.
+//! Implements `ladder rows`, which measures the sum of each row, by `reduce` and by CUB, at named
+//! or drawn lengths.
 
 mod cell;
 mod cub;

@@ -7,10 +7,10 @@ use common::plan::Sizes;
 
 use crate::options::OnGpu;
 
-/// Options of `ladder rows`.
+/// The options of `ladder rows`.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// Elements of a row, a list
+    /// The numbers of elements in a row, a list
     #[arg(
         long,
         value_name = "N",
@@ -19,7 +19,7 @@ pub struct Options {
     )]
     pub n: Sizes,
 
-    /// The total number of elements, a list; each length has as many rows as fit
+    /// The total numbers of elements, a list; for each length there are as many rows as fit
     #[arg(long, value_name = "TOTAL", default_value = "2^28", allow_hyphen_values = true)]
     pub total: Sizes,
 
@@ -27,7 +27,8 @@ pub struct Options {
     #[arg(long, value_name = "COUNT", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=10_000))]
     pub drawn: u32,
 
-    /// Instead of both, measure every power of two of rows and of elements, up to the total
+    /// Instead of `--n` and `--drawn`, measure every power of two of rows and of elements, up to
+    /// the total
     #[arg(long, conflicts_with_all = ["drawn"])]
     pub map: bool,
 
@@ -35,11 +36,11 @@ pub struct Options {
     #[arg(long, value_name = "SEED", default_value_t = 42)]
     pub seed: u64,
 
-    /// Rounds for each shape
+    /// The number of rounds for each shape
     #[arg(long, value_name = "COUNT", default_value_t = 60, value_parser = clap::value_parser!(u32).range(2..=100_000))]
     pub rounds: u32,
 
-    /// Also measure CUB with offsets, which takes a second for short rows
+    /// Also measure CUB with offsets, which takes about a second for short rows
     #[arg(long)]
     pub offsets: bool,
 

@@ -1,4 +1,5 @@
-//! `{{compilers STEP…}}`: the number of a kernel's counts that are the same for both compilers.
+//! Implements `{{compilers STEP…}}`, a table of how many of a kernel's counts are the same for both
+//! compilers.
 
 use anyhow::{Context, Result};
 
@@ -8,7 +9,7 @@ use super::{
 };
 use crate::book::source::{Sources, compilers};
 
-/// A row for each step or variant, compiled for `sm_90`.
+/// Returns a table with a row for each step or variant, compiled for `sm_90`.
 pub(crate) fn html(sources: &Sources, names: &[&str]) -> Result<String> {
     let text = compilers::text(sources)?;
     let steps: Vec<&str> = sources.ladder().iter().map(|kernel| kernel.name.as_str()).collect();
@@ -27,13 +28,13 @@ pub(crate) fn html(sources: &Sources, names: &[&str]) -> Result<String> {
     let head =
         ["kernel", "counts that agree", "instructions", "other differences"].map(str::to_owned);
     let caption = format!(
-        "Counts of the interpreter for sm_90, NVRTC | clang. {}",
+        "The interpreter's counts for sm_90, in the form NVRTC | clang. {}",
         escape(text.lines().next().unwrap_or_default())
     );
     Ok(table(&caption, &head, &rows).replace("class=\"figures\"", "class=\"figures opcodes\""))
 }
 
-/// Returns the numbers of equal and of all counts, and each difference with both values.
+/// Returns the numbers of equal and of all counts, and each count that differs, with both values.
 fn differences(line: &str) -> (String, Vec<(String, String)>) {
     let words: Vec<&str> = line.split_whitespace().collect();
     let at = words
@@ -48,7 +49,8 @@ fn differences(line: &str) -> (String, Vec<(String, String)>) {
     )
 }
 
-/// The values of a count; without a name, of all counts except the numbers of instructions.
+/// Returns both values of a count; without a name, of all counts except the numbers of
+/// instructions.
 fn of(differ: &[(String, String)], count: &str) -> String {
     let wanted = |name: &str| match count {
         "" => !["warp_insts", "thread_insts"].contains(&name),

@@ -1,4 +1,4 @@
-//! Consoles: commands with their recorded output.
+//! Consoles, which show commands with their recorded output.
 
 use std::fs;
 
@@ -9,27 +9,27 @@ use super::highlight::{self, Language};
 use crate::book::source::Sources;
 use crate::results::folders;
 
-/// The shell command for a directive's words, such as `v3-first-add -- --device simt`.
+/// Returns the shell command for a directive's words, such as `v3-first-add -- --device simt`.
 pub(crate) fn command(words: &str) -> String {
     let words = words.trim();
     let words = words.strip_prefix("cargo run -p ").unwrap_or(words);
     format!("cargo run -p {}", words.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// The file with a command's output, below the generated files.
+/// Returns the path of the file with a command's output, relative to the folder of generated files.
 pub(crate) fn file(command: &str) -> String {
     let hash = Hash::hash(command.as_bytes());
     let package = command.split_whitespace().nth(3).unwrap_or("command");
     format!("runs/{package}-{:02x}{:02x}{:02x}.txt", hash[0], hash[1], hash[2])
 }
 
-/// `{{run …}}`: the command and its recorded output.
+/// Implements `{{run …}}`, which shows the command and its recorded output.
 pub(crate) fn run(sources: &Sources, words: &str) -> Result<String> {
     Ok(block(&kept(sources, words)?))
 }
 
-/// `{{excerpt "FROM" "TO" COMMAND}}`: the lines of the output from the first that contains FROM to
-/// the next that contains TO.
+/// Implements `{{excerpt "FROM" "TO" COMMAND}}`, which shows the lines of the output from the first
+/// that contains FROM to the next that contains TO.
 pub(crate) fn excerpt(sources: &Sources, words: &str) -> Result<String> {
     let [from, to, command] = excerpted(words)?;
     let text = kept(sources, command)?;
@@ -49,7 +49,7 @@ pub(crate) fn excerpt(sources: &Sources, words: &str) -> Result<String> {
     )))
 }
 
-/// FROM, TO and the command of an excerpt.
+/// Splits an excerpt's words into FROM, TO and the command.
 pub(crate) fn excerpted(words: &str) -> Result<[&str; 3]> {
     match words.splitn(5, '"').collect::<Vec<_>>()[..] {
         ["", from, _, to, command] => Ok([from, to, command]),
@@ -64,7 +64,8 @@ fn kept(sources: &Sources, words: &str) -> Result<String> {
         .map_err(|_| anyhow!("`{command}` has not been run yet: run `cargo x book --outputs`"))
 }
 
-/// `{{gpu STEP}}`: the output of a step on a GPU, from the newest log in `results/logs`.
+/// Implements `{{gpu STEP}}`, which shows the output of a step on a GPU, from the newest log in
+/// `results/logs`.
 pub(crate) fn gpu(sources: &Sources, step: &str) -> Result<String> {
     sources.kernel(step)?;
     let file = format!("{step}.txt");

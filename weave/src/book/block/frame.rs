@@ -1,6 +1,6 @@
-//! The frame of a small plot of points, and the places of their labels.
+//! The frame of a small plot of points, and the positions of the points' labels.
 
-/// The width, which fits on a phone.
+/// The width of the plot, which fits on a phone.
 pub(super) const WIDTH: f64 = 480.0;
 pub(super) const HEIGHT: f64 = 330.0;
 pub(super) const LEFT: f64 = 66.0;
@@ -8,7 +8,7 @@ pub(super) const TOP: f64 = 14.0;
 pub(super) const RIGHT: f64 = 34.0;
 pub(super) const BOTTOM: f64 = 52.0;
 
-/// The number of a step, or the name of a variant.
+/// Returns the number of a step, or the name of a variant.
 pub(super) fn short(name: &str) -> &str {
     match name.split_once('/') {
         Some((_, variant)) => variant,
@@ -16,7 +16,7 @@ pub(super) fn short(name: &str) -> &str {
     }
 }
 
-/// The area of a line of text in the drawing, or of a point.
+/// The area that a line of text or a point occupies in the drawing.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Area {
     pub(super) left: f64,
@@ -25,7 +25,7 @@ pub(super) struct Area {
 }
 
 impl Area {
-    /// The height of letters of 17 pixels, as on a phone.
+    /// The height of a line in letters of 17 pixels, the size on a phone.
     const HEIGHT: f64 = 16.0;
 
     pub(super) fn new(left: f64, top: f64, width: f64) -> Area {
@@ -39,7 +39,7 @@ impl Area {
     }
 }
 
-/// The place of a point's label: right, left or below, whichever is free first.
+/// Returns the area for a point's label: right, left or below, the first of these that is free.
 pub(super) fn place((x, y): (f64, f64), width: f64, taken: &[Area]) -> Area {
     let rows = (0..12).map(|row| y - 6.0 + 17.0 * f64::from(row));
     let mut places = rows.flat_map(|top| [x + 8.0, x - 8.0 - width].map(|left| (left, top)));

@@ -1,4 +1,4 @@
-//! Syntax colours at build time: CUDA, PTX, SASS, Rust, diffs, consoles.
+//! Colours syntax at build time: CUDA, PTX, SASS, Rust, diffs and consoles.
 //!
 //! mdBook's own highlighter supports neither CUDA nor PTX, and runs only in the browser.
 
@@ -15,7 +15,7 @@ pub(crate) enum Language {
 }
 
 impl Language {
-    /// The language of a fence.
+    /// Returns the language that a fence's info string names.
     pub(crate) fn of(info: &str) -> Option<Language> {
         Some(match info.split([',', ' ']).next().unwrap_or_default() {
             "cpp" | "cuda" | "c" | "c++" => Language::Cuda,
@@ -47,8 +47,8 @@ const CUDA_BUILTIN: &str = "threadIdx blockIdx blockDim gridDim warpSize Element
 const RUST: &str = "as async await break const continue crate dyn else enum extern false fn for if impl in let loop match mod move mut pub ref return self Self static struct super trait true type use where while";
 const PTX_BUILTIN: &str = "reg visible entry param version target address_size extern shared global align func loc file weak const local maxntid";
 
-/// A listing: `<pre>` with coloured spans. A class with the name of a language would start mdBook's
-/// own highlighter.
+/// Formats a listing as `<pre>` with coloured spans. A class with the name of a language would
+/// start mdBook's own highlighter.
 pub(crate) fn listing(language: Language, code: &str) -> String {
     let code = code.trim_end_matches('\n');
     let body: String = match language {
@@ -60,7 +60,7 @@ pub(crate) fn listing(language: Language, code: &str) -> String {
     format!("<pre><code class=\"nohighlight hljs code-{name}\">{body}\n</code></pre>")
 }
 
-/// Formats a line of a diff of CUDA, coloured as a diff and as CUDA.
+/// Formats a line from a diff of CUDA code, coloured both as a diff and as CUDA.
 fn diff_line(line: &str) -> String {
     let (class, mark, code) = match line.chars().next() {
         _ if line.starts_with("+++") || line.starts_with("---") || line.starts_with("@@") => {
@@ -134,7 +134,7 @@ fn identifier(language: Language, name: &str, after: &str, before: &str) -> &'st
         Language::Rust if listed(RUST, name) => "hljs-keyword",
         Language::Rust if name.starts_with(char::is_uppercase) => "hljs-type",
         Language::Cuda | Language::Rust if after.starts_with('(') => "hljs-title",
-        // The opcode: the first word of a line, or the word after a guard.
+        // The opcode is the first word on a line, or the word after a guard.
         Language::Ptx if after.starts_with('.') || opens_line() => "hljs-built_in",
         Language::Ptx => "",
         Language::Sass if is_register(name) => "hljs-variable",

@@ -1,4 +1,4 @@
-//! Published tables: times of the same steps on GPUs of eighteen years.
+//! Published tables, with times for the same steps on GPUs from eighteen years.
 
 use anyhow::{Context, Result, anyhow, bail};
 use measured::history::Published;
@@ -9,7 +9,7 @@ use crate::book::source::{
     quantity::{Quantity, Unit, gigabytes, power},
 };
 
-/// Finds a table by the slug of its GPU, or by a part of the slug: `g80`, `geforce-8800-gtx`.
+/// Finds a table by the slug of its GPU, or by a part of that slug: `g80`, `geforce-8800-gtx`.
 fn table<'s>(sources: &'s Sources, name: &str) -> Result<&'s Published> {
     let history = sources.history.as_ref().context("there is no results/ladder/history.toml")?;
     history.table.iter().find(|table| slug(&table.gpu).contains(&slug(name))).ok_or_else(|| {
@@ -26,7 +26,7 @@ fn slug(name: &str) -> String {
     parts.collect::<Vec<_>>().join("-").to_lowercase()
 }
 
-/// `{{num history TABLE ROW COLUMN}}`.
+/// Implements `{{num history TABLE ROW COLUMN}}`.
 pub(crate) fn cell(sources: &Sources, name: &str, row: &str, column: &str) -> Result<Quantity> {
     let table = table(sources, name)?;
     let found = table.row.iter().find(|r| r.step == row || slug(&r.name) == slug(row));
@@ -55,7 +55,7 @@ pub(crate) fn cell(sources: &Sources, name: &str, row: &str, column: &str) -> Re
     Ok(Quantity { value, unit, origin: format!("{}, {}: {}", table.gpu, table.year, table.source) })
 }
 
-/// `{{history TABLE}}`.
+/// Implements `{{history TABLE}}`.
 pub(crate) fn html(sources: &Sources, name: &str) -> Result<String> {
     let table = table(sources, name)?;
     let bus = table.bus_gb_per_s;
@@ -85,7 +85,7 @@ pub(crate) fn html(sources: &Sources, name: &str) -> Result<String> {
         false => format!(" {}", escape(&table.mended)),
     };
     Ok(format!(
-        "<div class=\"table-wrapper\"><table class=\"figures\">\n<caption>{} ({}), {} elements of {} bytes. Source: {}.{mended}</caption>\n\
+        "<div class=\"table-wrapper\"><table class=\"figures\">\n<caption>{} ({}), {} elements of {} bytes each. Source: {}.{mended}</caption>\n\
          <thead><tr><th>as published</th><th>our step</th><th>time</th><th>GB/s</th><th>of peak bandwidth</th><th>vs. previous</th><th>vs. first</th></tr></thead>\n\
          <tbody>\n{body}</tbody></table></div>\n",
         escape(&table.gpu),
@@ -96,7 +96,7 @@ pub(crate) fn html(sources: &Sources, name: &str) -> Result<String> {
     ))
 }
 
-/// A source, linked if it has an address.
+/// Formats a source, as a link if it has an address.
 pub(crate) fn linked(source: &str) -> String {
     let words = source.split(' ').map(|word| {
         let bare = word.trim_end_matches([',', '.', ')', ';']).trim_start_matches('(');

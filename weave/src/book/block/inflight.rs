@@ -1,5 +1,6 @@
-//! `{{inflight STEP…}}`: measured bytes in flight and share of peak bandwidth, with the limit of
-//! Little's law. With scripts, the reader can add a kernel with three sliders.
+//! Implements `{{inflight STEP…}}`, which plots the share of peak bandwidth against bytes in
+//! flight, with the limit from Little's law. If scripts run, the reader can add a kernel with three
+//! sliders.
 
 use std::fmt::Write as _;
 
@@ -15,9 +16,9 @@ use crate::book::source::{
     timed::{At, rate},
 };
 
-/// The number of elements for which the shares are measured.
+/// The number of elements for which the shares were measured.
 const N: u64 = 1 << 28;
-/// The range of the axis in KiB; each tick is twice the previous one.
+/// The lower end of the axis, in KiB; each tick is twice the previous one.
 const FROM: f64 = 4.0;
 const TO: f64 = 256.0;
 
@@ -48,7 +49,8 @@ pub(crate) fn html(sources: &Sources, names: &[&str]) -> Result<String> {
         })
     };
     let points = names.iter().map(point).collect::<Result<Vec<_>>>()?;
-    // KiB that an SM needs in flight at the latency of an idle GPU, and at the wait counted for v7.
+    // The KiB that an SM needs in flight, at the latency of an idle GPU and at the wait counted for
+    // v7.
     let latency = super::probe::number(sources, "latency", "1", "ns")?.value;
     let idle = bus * latency / f64::from(sms) / 1024.0;
     let busy = flight::needed(sources, None, "v7-grid-stride")?.value;
@@ -95,7 +97,7 @@ fn drawing(points: &[Point], idle: f64, busy: f64, gpu: &str) -> String {
         "<text class=\"title\" x=\"{LEFT}\" y=\"{}\">KiB that an SM may have in flight</text>",
         bottom + 40.0
     );
-    // The curve between the two latencies.
+    // The curve is the limit between the two latencies.
     let curve = |needed: f64, back: bool| {
         let steps = (0..=60).map(|i| FROM * (TO / FROM).powf(f64::from(i) / 60.0));
         let mut at: Vec<String> =

@@ -1,4 +1,4 @@
-//! Listings: kernels, drivers, diffs, PTX, machine code, includes.
+//! Listings of kernels, drivers, diffs, PTX, machine code and included files.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use similar::TextDiff;
 use super::highlight::{self, Language};
 use crate::book::source::{Sources, file::read};
 
-/// A listing with the name of its file as its caption.
+/// Formats a listing with the name of its file as its caption.
 fn named(name: &str, language: Language, code: &str) -> String {
     format!(
         "\n<figure class=\"listing\">\n<figcaption>{}</figcaption>\n\n{}\n\n</figure>\n\n",
@@ -17,19 +17,19 @@ fn named(name: &str, language: Language, code: &str) -> String {
     )
 }
 
-/// A whole CUDA file.
+/// Formats a whole CUDA file.
 pub(crate) fn cuda(file: &str, source: &str) -> String {
     named(file, Language::Cuda, source)
 }
 
-/// `{{kernel STEP}}`: a whole kernel.
+/// Implements `{{kernel STEP}}`, which shows a whole kernel.
 pub(crate) fn kernel(sources: &Sources, step: &str) -> Result<String> {
     let kernel = sources.kernel(step)?;
     Ok(named(&path(sources, step, "kernel.cu")?, Language::Cuda, &kernel.source))
 }
 
-/// `{{driver STEP}}`: the plan function, or a function that it calls, with its comment, up to its
-/// closing brace at the margin.
+/// Implements `{{driver STEP}}`, which shows the plan function, or a function that it calls, with
+/// its comment, up to its closing brace at the margin.
 pub(crate) fn driver(sources: &Sources, step: &str, function: &str) -> Result<String> {
     let file = path(sources, step, "lib.rs")?;
     let text = read(&sources.root.join(&file))?;
@@ -44,7 +44,8 @@ pub(crate) fn driver(sources: &Sources, step: &str, function: &str) -> Result<St
     Ok(named(&file, Language::Rust, &code))
 }
 
-/// `{{diff STEP}}`: the difference from the kernel of the previous step, or of another step.
+/// Implements `{{diff STEP}}`, which shows the difference from the kernel of the previous step, or
+/// of another step.
 pub(crate) fn diff(sources: &Sources, step: &str, other: Option<&str>) -> Result<String> {
     let old = match other {
         Some(other) => sources.kernel(other)?,
@@ -58,14 +59,14 @@ pub(crate) fn diff(sources: &Sources, step: &str, other: Option<&str>) -> Result
     Ok(named(&name, Language::Diff, &text))
 }
 
-/// `{{ptx STEP "FROM" "TO"}}`.
+/// Implements `{{ptx STEP "FROM" "TO"}}`.
 pub(crate) fn ptx(sources: &Sources, step: &str, from: &str, to: &str) -> Result<String> {
     let file = path(sources, step, "kernel.f32.ptx")?;
     let text = read(&sources.root.join(&file))?;
     Ok(named(&file, Language::Ptx, &between(&text, from, to, &file)?))
 }
 
-/// `{{machine STEP "FROM" "TO"}}`.
+/// Implements `{{machine STEP "FROM" "TO"}}`.
 pub(crate) fn machine(sources: &Sources, step: &str, from: &str, to: &str) -> Result<String> {
     let text = &sources.sass.get(step)?.text;
     let name = format!("{step}, machine code for sm_90");
@@ -91,14 +92,15 @@ fn dedent(lines: impl Iterator<Item = String>) -> String {
     lines.iter().map(|line| line.get(least..).unwrap_or_default()).collect::<Vec<_>>().join("\n")
 }
 
-/// The path of a file in a step's `src`, relative to the workspace.
+/// Returns the path of a file in a step's `src`, relative to the workspace.
 fn path(sources: &Sources, step: &str, file: &str) -> Result<String> {
     let folder = &sources.kernel(step)?.folder;
     let folder = folder.strip_prefix(&sources.root).unwrap_or(folder);
     Ok(format!("{}/src/{file}", folder.display()))
 }
 
-/// A fenced block of a chapter, with its includes, highlighted if the language is supported.
+/// Formats a fenced block in a chapter, with its includes, highlighted if the language is
+/// supported.
 pub(crate) fn fence(info: &str, body: &str, chapter: &Path) -> Result<String> {
     let mut code = String::new();
     for line in body.split_inclusive('\n') {
@@ -107,7 +109,7 @@ pub(crate) fn fence(info: &str, body: &str, chapter: &Path) -> Result<String> {
             None => code += line,
         }
     }
-    ensure!(!code.trim().is_empty(), "an empty code block");
+    ensure!(!code.trim().is_empty(), "the code block is empty");
     ensure!(
         !code.contains("{{#"),
         "a `{{{{#` that is not an `{{{{#include PATH}}}}` on a line of its own"

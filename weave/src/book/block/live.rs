@@ -1,5 +1,5 @@
-//! Files that the interactive figures load at the first click: kernels as scripts, beside the
-//! committed interpreter and the scripts of `book/live/`.
+//! Writes the files that the interactive figures load at the first click: kernels as scripts, which
+//! join the committed interpreter and the scripts in `book/live/`.
 
 use std::{fs, path::Path};
 
@@ -10,13 +10,14 @@ use xtask::kernels::{self, Kernel};
 
 use crate::book::source::{BOOK, Sources, file::read};
 
-/// From this step on, the grid depends on the number of multiprocessors.
+/// The first step whose grid depends on the number of multiprocessors; the grids of later steps do
+/// too.
 const SIZED: &str = "v7-grid-stride";
-/// The initial number of elements of an interactive figure: a few blocks of every step.
+/// The initial number of elements in an interactive figure, which gives every step a few blocks.
 const N: u64 = 1 << 12;
 const MORE: u64 = 1 << 16;
 
-/// The data of a step for its interactive figure; empty if there is no interpreter.
+/// Returns the data for a step's interactive figure; null if there is no interpreter.
 pub(crate) fn facts(sources: &Sources, name: &str) -> Result<Value> {
     if !sources.root.join(crate::wasm::MODULES[0].file).exists() {
         return Ok(Value::Null);
@@ -40,7 +41,7 @@ struct Variant {
     step: String,
     /// The label of its button.
     label: String,
-    /// The slider for a number in it: its label, range and initial value.
+    /// The slider for a number in the kernel: its label, range and initial value.
     knob: Option<Value>,
 }
 
@@ -56,7 +57,7 @@ fn knob(source: &str) -> Option<Value> {
 
 fn variants(step: &Step, before: Option<&str>) -> Result<Vec<Variant>> {
     let mut all = Vec::new();
-    // The kernel of the previous step, if its launches are the same.
+    // The kernel of the previous step is offered if its launches are the same.
     if let Some(before) = before
         && ::steps::step(before).is_ok_and(|other| same_plan(step, other))
     {
@@ -98,22 +99,22 @@ fn same_plan(a: &Step, b: &Step) -> bool {
     plan(a) == plan(b)
 }
 
-/// The kernels of `book/live/kernels/` for a step.
+/// Returns the kernels in `book/live/kernels/` that belong to a step.
 fn broken(step: &str) -> Result<Vec<Kernel>> {
     let mut kernels = kernels::page()?;
     kernels.retain(|kernel| kernel.name.split('/').next() == Some(step));
     Ok(kernels)
 }
 
-/// Removes a script's comments and indentation, a tenth of its size. This is safe because no string
-/// in the scripts of `book/live/` spans several lines.
+/// Removes a script's comments and indentation, which make up a tenth of its size. This is safe
+/// because no string in the scripts in `book/live/` spans several lines.
 fn lean(text: &str) -> String {
     let lines = text.lines().map(str::trim).filter(|line| !line.starts_with("//"));
     lines.map(|line| line.to_owned() + "\n").collect()
 }
 
-/// Removes the parts that a page does not use: comments (including the stamp), columns, and the
-/// names of inlined functions. Line numbers are kept.
+/// Removes the parts of the PTX that a page does not use: comments (including the stamp), columns,
+/// and the names of inlined functions. Line numbers are kept.
 fn lean_ptx(ptx: &str) -> String {
     let ptx = ptx.split_once("\t.section\t.debug_str").map_or(ptx, |(code, _)| code);
     let mut text = String::with_capacity(ptx.len());
@@ -133,8 +134,8 @@ fn lean_ptx(ptx: &str) -> String {
     text
 }
 
-/// `{{live-ladder}}`: all steps at one size, counted in the page after a click on a button. Without
-/// scripts, only the text beside it is shown.
+/// Implements `{{live-ladder}}`, which counts all steps at one size, in the page, after a click on
+/// a button. If scripts do not run, only the surrounding text is shown.
 pub(crate) fn ladder(sources: &Sources) -> Result<String> {
     let steps: Vec<Value> = sources
         .ladder()
@@ -150,7 +151,7 @@ pub(crate) fn ladder(sources: &Sources) -> Result<String> {
     ))
 }
 
-/// Writes `live/` beside the pages.
+/// Writes the folder `live/`, which the pages use.
 pub(crate) fn write(html: &Path) -> Result<()> {
     let root = xtask::root();
     let folder = html.join("live");
@@ -176,7 +177,7 @@ pub(crate) fn write(html: &Path) -> Result<()> {
             fs::write(folder.join(format!("{name}.{element}.js")), script)?;
         }
     }
-    // The skeletons of exercises, which readers edit in a served page.
+    // The skeletons of the exercises, which readers edit in a served page.
     for task in &judge::TASKS {
         let exercise = check::exercise::Exercise::of(task.number)?;
         let script = format!("live.task({}, {});\n", task.number, json!(read(&exercise.kernel())?));
@@ -215,8 +216,8 @@ mod tests {
         }
     }
 
-    /// The page lists its steps itself, because a dependency on the ladder would need a GPU's
-    /// libraries.
+    /// The page has a list of the steps, because a dependency on the ladder would require the
+    /// libraries for GPUs.
     #[test]
     fn the_page_has_the_steps_of_the_ladder() {
         let names =

@@ -1,4 +1,5 @@
-//! `{{loops STUDY COUNT…}}`: the loads and additions of a loop's machine code, in order.
+//! Implements `{{loops STUDY COUNT…}}`, which shows the loads and additions in a loop's machine
+//! code, in order.
 
 use anyhow::{Context, Result, ensure};
 
@@ -24,8 +25,8 @@ pub(crate) fn html(sources: &Sources, study: &str, counts: &[&str]) -> Result<St
     Ok(format!("\n{}\n", highlight::listing(Language::Plain, &(lines.join("\n") + "\n"))))
 }
 
-/// Finds the loop with the most loads and writes it as `L` for each load, and for each addition the
-/// number of the load that it uses.
+/// Finds the loop with the most loads. Writes `L` for each load and, for each addition, the number
+/// of the load whose value it uses.
 fn order(text: &str) -> Option<String> {
     let loops = text.split("\n.L").filter_map(|block| {
         let (label, code) = block.split_once(":\n")?;
@@ -35,7 +36,7 @@ fn order(text: &str) -> Option<String> {
         Some(&code[..end])
     });
     let code = loops.max_by_key(|code| code.matches("LDG").count())?;
-    // The register of each load, in order.
+    // The registers that the loads write, in order.
     let mut loads: Vec<&str> = Vec::new();
     let mut order: Vec<String> = Vec::new();
     for line in code.lines() {

@@ -1,4 +1,4 @@
-//! `{{num …}}`: a quantity from the sources, with its unit and its origin.
+//! Implements `{{num …}}`, which shows a quantity from the sources, with its unit and its origin.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -18,14 +18,14 @@ use crate::book::source::{
     timed::{At, between, rate, speedup, time},
 };
 
-/// The words of a directive: names and sizes in order, `key=value` separately.
+/// The words of a directive: names and sizes in order, and `key=value` pairs separately.
 #[derive(Debug)]
 struct Words<'a> {
     plain: Vec<Cow<'a, str>>,
     keys: BTreeMap<&'a str, &'a str>,
 }
 
-/// The HTML of a number.
+/// Returns the HTML for a number.
 pub(crate) fn html(sources: &Sources, text: &str) -> Result<String> {
     let words = words(text)?;
     let quantity = quantity(sources, text)?;
@@ -41,7 +41,7 @@ pub(crate) fn html(sources: &Sources, text: &str) -> Result<String> {
     ))
 }
 
-/// Splits a text at spaces outside of parentheses.
+/// Splits a text at the spaces that are outside parentheses.
 fn words(text: &str) -> Result<Words<'_>> {
     let mut words = Words { plain: Vec::new(), keys: BTreeMap::new() };
     let mut rest = text.trim();
@@ -159,7 +159,7 @@ fn both(
     Ok(Quantity { value, unit, origin: format!("{} against {}", a.origin, b.origin) })
 }
 
-/// The case of a count: `block=` and `n=` replace the defaults.
+/// Returns the case of a count, in which `block=` and `n=` replace the defaults.
 pub(crate) fn case(step: &str, keys: &BTreeMap<&str, &str>) -> Result<Case> {
     let mut case = Case::of(step);
     if let Some(n) = keys.get("n") {
@@ -171,7 +171,7 @@ pub(crate) fn case(step: &str, keys: &BTreeMap<&str, &str>) -> Result<Case> {
     Ok(case)
 }
 
-/// The cases that a directive needs, so that they can be counted beforehand.
+/// Returns the cases that a directive needs, so that they can be counted in advance.
 pub(crate) fn cases(text: &str) -> Vec<Case> {
     let Ok(words) = words(text) else { return Vec::new() };
     let plain: Vec<&str> = words.plain.iter().map(|word| &**word).collect();
@@ -201,7 +201,7 @@ fn count(sources: &Sources, step: &str, rest: &[&str], words: &Words<'_>) -> Res
     Ok(Quantity::counted(value / divisor, origin))
 }
 
-/// Returns the divisor of `per-block` and the like, and its name.
+/// Returns the divisor for `per-block` and similar words, and its name.
 fn scaled(words: &[&str], case: &Case, blocks: u64) -> Result<(f64, &'static str)> {
     let warps = blocks * u64::from(case.threads / 32);
     for word in words {

@@ -1,4 +1,4 @@
-//! Plots as inline SVG in the page's colours.
+//! Plots as inline SVG, in the page's colours.
 
 use std::fmt::Write as _;
 
@@ -15,14 +15,14 @@ const RIGHT: f64 = 156.0;
 const TOP: f64 = 26.0;
 const BOTTOM: f64 = 44.0;
 
-/// A line of a plot.
+/// A line in a plot.
 struct Series {
     name: String,
     class: String,
     points: Vec<(f64, f64)>,
 }
 
-/// An axis of values: linear or of powers of ten.
+/// An axis for values, which is linear or logarithmic with powers of ten.
 struct Axis {
     low: f64,
     high: f64,
@@ -40,7 +40,7 @@ impl Axis {
     }
 }
 
-/// `{{plot KIND NAMES…}}`.
+/// Implements `{{plot KIND NAMES…}}`.
 pub(crate) fn html(sources: &Sources, kind: &str, names: &[&str]) -> Result<String> {
     let run = sources.run(None)?;
     let bus = run.env.gpu.bus_bytes_per_second;
@@ -112,7 +112,7 @@ pub(crate) fn html(sources: &Sources, kind: &str, names: &[&str]) -> Result<Stri
                     ticks,
                     title: "time".into(),
                 },
-                "Time of a sum against the number of elements",
+                "Time for a sum against the number of elements",
             )
         }
         "peers" => {
@@ -149,7 +149,7 @@ fn tick(power: i32) -> String {
     }
 }
 
-/// The values in the alternative text: the last point of each line.
+/// Returns the values in the alternative text, which are those at the last point of each line.
 fn summary(series: &[Series], kind: &str) -> String {
     let unit = match kind {
         "bandwidth" => " %",
@@ -224,7 +224,7 @@ fn figure(series: &[Series], axis: &Axis, sizes: &[u64], label: &str) -> String 
     svg + "</svg></div>\n" + &legend(series)
 }
 
-/// The names again, for narrow pages without room at the ends of the lines.
+/// Formats the names again, for narrow pages that have no room at the ends of the lines.
 fn legend(series: &[Series]) -> String {
     let name = |line: &Series| {
         format!("<span><i class=\"{}\"></i>{}</span>", line.class, escape(&line.name))
@@ -232,7 +232,8 @@ fn legend(series: &[Series]) -> String {
     format!("<p class=\"legend\">{}</p>\n", series.iter().map(name).collect::<Vec<_>>().join(" "))
 }
 
-/// Names at the ends of the lines, moved apart where they would overlap.
+/// Returns the positions of the names at the ends of the lines, moved apart where they would
+/// overlap.
 fn labels(series: &[Series], y: impl Fn(f64) -> f64) -> Vec<(f64, &Series)> {
     const APART: f64 = 15.0;
     let mut labels: Vec<(f64, &Series)> =

@@ -1,5 +1,6 @@
-//! `{{probe FILE COLUMN…}}` and `{{num probe FILE ROW COLUMN}}`: outputs of the probe programs,
-//! each of which answers one question about a GPU, from the newest folder of `results/probes/`.
+//! Implements `{{probe FILE COLUMN…}}` and `{{num probe FILE ROW COLUMN}}`, which show output from
+//! the probe programs. Each of these programs answers one question about a GPU. The output is in
+//! the newest folder of `results/probes/`.
 
 use std::fs;
 
@@ -12,7 +13,7 @@ use crate::book::source::{
     quantity::{Quantity, Unit},
 };
 
-/// A file: its first line after `#`, its columns, and its rows.
+/// The contents of a file: its first line after `#`, its columns, and its rows.
 #[derive(Debug, PartialEq)]
 struct Probe {
     about: String,
@@ -35,7 +36,7 @@ impl Probe {
     }
 }
 
-/// The newest folder with that file, and the file's content.
+/// Returns the name of the newest folder that has this file, and the file's contents.
 fn newest(sources: &Sources, file: &str) -> Result<(String, Probe)> {
     let probes = sources.root.join("results/probes");
     let entries = fs::read_dir(&probes).with_context(|| probes.display().to_string())?;
@@ -49,7 +50,8 @@ fn newest(sources: &Sources, file: &str) -> Result<(String, Probe)> {
     Ok((name, probe))
 }
 
-/// A table of some columns of a file, in this order; `column=head` renames one.
+/// Implements `{{probe …}}`: returns a table of some columns in a file, in this order;
+/// `column=head` renames a column.
 pub(crate) fn html(sources: &Sources, file: &str, columns: &[&str]) -> Result<String> {
     let (name, probe) = newest(sources, file)?;
     let mut chosen = Vec::new();
@@ -57,7 +59,11 @@ pub(crate) fn html(sources: &Sources, file: &str, columns: &[&str]) -> Result<St
         let (column, head) = column.split_once('=').unwrap_or((column, column));
         chosen.push((probe.column(column)?, head.replace('_', " ")));
     }
-    ensure!(!chosen.is_empty(), "`probe {file}`: name the columns, of {:?}", probe.columns);
+    ensure!(
+        !chosen.is_empty(),
+        "`probe {file}`: name at least one of the columns {:?}",
+        probe.columns
+    );
     let rows: Vec<Vec<String>> = probe
         .rows
         .iter()
@@ -68,11 +74,11 @@ pub(crate) fn html(sources: &Sources, file: &str, columns: &[&str]) -> Result<St
     Ok(table::table(&caption, &head, &rows))
 }
 
-/// A cell, by its row (from 1) and its column, whose name gives the unit.
+/// Returns a cell, given its row (numbered from 1) and its column, whose name includes the unit.
 pub(crate) fn number(sources: &Sources, file: &str, row: &str, column: &str) -> Result<Quantity> {
     let (name, probe) = newest(sources, file)?;
     let at = probe.column(column)?;
-    let row: usize = row.parse().context("the row must be a number from 1")?;
+    let row: usize = row.parse().context("the row must be a number; the first row is 1")?;
     let cells = row.checked_sub(1).and_then(|row| probe.rows.get(row));
     let cells = cells.with_context(|| format!("{name} has {} rows", probe.rows.len()))?;
     let value: f64 = cells[at].parse().with_context(|| format!("{name}, row {row}: {column}"))?;

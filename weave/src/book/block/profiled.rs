@@ -1,5 +1,5 @@
-//! A run with `--counters` or `--profile`: its output on a GPU, the profile beside nvprof's, and a
-//! picture of its trace. Everything comes from the newest folder of `results/cupti/`.
+//! A run with `--counters` or `--profile`: its output on a GPU, its profile next to nvprof's, and a
+//! picture of its trace. Everything comes from the newest folder in `results/cupti/`.
 
 use std::{collections::BTreeMap, fs, path::PathBuf};
 
@@ -9,10 +9,10 @@ use serde::Deserialize;
 use super::highlight::escape;
 use crate::book::source::{Sources, file::read};
 
-/// The step of that run.
+/// The step that the run executed.
 const STEP: &str = "v1-divergence";
 
-/// The newest folder of an H200.
+/// Returns the newest folder with output from an H200.
 fn folder(sources: &Sources) -> Result<PathBuf> {
     let results = sources.root.join("results/cupti");
     let entries = fs::read_dir(&results).context("reading results/cupti")?;
@@ -21,14 +21,14 @@ fn folder(sources: &Sources) -> Result<PathBuf> {
     folders.filter(ours).max().context("results/cupti has no folder of an H200")
 }
 
-/// `{{gpu v1-divergence counters}}`: the command and its output.
+/// Implements `{{gpu v1-divergence counters}}`, which shows the command and its output.
 pub(crate) fn log(sources: &Sources, step: &str, what: &str) -> Result<String> {
     ensure!(step == STEP, "results/cupti keeps the logs of {STEP}");
     let text = read(&folder(sources)?.join(format!("{what}.txt")))?;
     Ok(format!("$ cargo run -p {step} -- --n 2^20 --{what}\n{text}"))
 }
 
-/// The events of a trace in Chrome's format.
+/// The events in a trace in Chrome's format.
 #[derive(Deserialize)]
 struct Trace {
     #[serde(rename = "traceEvents")]
@@ -41,7 +41,7 @@ struct Event {
     name: String,
     #[serde(default)]
     cat: String,
-    /// Microseconds since the first event.
+    /// The start, in microseconds after the first event.
     #[serde(default)]
     ts: f64,
     #[serde(default)]
@@ -65,7 +65,7 @@ fn events(sources: &Sources) -> Result<Vec<Event>> {
     Ok(trace.events.into_iter().filter(|event| event.ph == "X").collect())
 }
 
-/// A row of either profile, ours or nvprof's.
+/// A row in either profile, ours or nvprof's.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 struct Row {
@@ -74,7 +74,7 @@ struct Row {
     calls: u64,
 }
 
-/// Published output of nvprof.
+/// The published output of nvprof.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Published {
@@ -83,7 +83,7 @@ struct Published {
     row: Vec<Row>,
 }
 
-/// `{{profile}}`: the activities of both GPUs, by name.
+/// Implements `{{profile}}`, which shows the activities on both GPUs, by name.
 pub(crate) fn table(sources: &Sources) -> Result<String> {
     let text = read(&sources.root.join("results/cupti/nvprof.toml"))?;
     let theirs: Published = toml::from_str(&text).context("results/cupti/nvprof.toml")?;
@@ -110,7 +110,7 @@ pub(crate) fn table(sources: &Sources) -> Result<String> {
     ))
 }
 
-/// The activities of the GPU, by name; all kernels share one row.
+/// Groups the GPU's activities by name; all kernels share one row.
 fn rows(events: &[Event]) -> Vec<Row> {
     let mut rows: BTreeMap<&str, Row> = BTreeMap::new();
     for event in events.iter().filter(|event| !event.host()) {
@@ -145,15 +145,15 @@ fn time(us: f64) -> String {
     format!("{value:.digits$}\u{a0}{unit}")
 }
 
-/// The width of a picture, and the height of a track's bar.
+/// The width of a picture.
 const WIDTH: f64 = 640.0;
 const BAR: f64 = 26.0;
-/// The width of a letter, and of the shortest event that gets a name.
+/// The width of a letter, which limits how short an event with a name can be.
 const LETTER: f64 = 7.1;
 const SEEN: f64 = 6.0;
 
-/// `{{trace first}}`: from the start to the end of the first sum; `{{trace timed}}`: one of the
-/// last timed samples.
+/// Implements `{{trace first}}`, which shows the first sum from start to end, and `{{trace
+/// timed}}`, which shows one of the last timed samples.
 pub(crate) fn picture(sources: &Sources, which: &str) -> Result<String> {
     let events = events(sources)?;
     let (from, to) = span(&events, which)?;
@@ -167,7 +167,7 @@ pub(crate) fn picture(sources: &Sources, which: &str) -> Result<String> {
             "<rect class=\"off\" x=\"70\" y=\"{y}\" width=\"{}\" height=\"{BAR}\"/>",
             WIDTH - 80.0
         );
-        // Names are in two rows, the host's above its bar, the GPU's below.
+        // The names are in two rows: the host's above its bar, and the GPU's below.
         let mut rows = match host {
             true => [(y - 8.0, 0.0), (y - 23.0, 0.0)],
             false => [(y + BAR + 16.0, 0.0), (y + BAR + 31.0, 0.0)],
@@ -185,7 +185,7 @@ pub(crate) fn picture(sources: &Sources, which: &str) -> Result<String> {
                 escape(&event.name),
                 time(event.dur)
             );
-            // An event that is wide enough gets its name, if there is room for it.
+            // An event that is wide enough is shown with its name, if there is room for it.
             let text = format!("{} {}", short(&event.name), time(event.dur));
             let letters = LETTER * text.chars().count() as f64;
             let x = x.min(WIDTH - letters);
@@ -200,7 +200,7 @@ pub(crate) fn picture(sources: &Sources, which: &str) -> Result<String> {
         }
     }
     let label = format!(
-        "{} of the trace: the driver's calls above, the GPU's activities below",
+        "{} of the trace, with calls to the driver above and activities on the GPU below",
         time(to - from)
     );
     Ok(format!(
@@ -208,14 +208,14 @@ pub(crate) fn picture(sources: &Sources, which: &str) -> Result<String> {
     ))
 }
 
-/// A function's name without the driver's prefix and version.
+/// Returns a function's name without the driver's prefix and the version.
 fn short(name: &str) -> &str {
     let name =
         name.strip_prefix("cu").filter(|rest| rest.starts_with(char::is_uppercase)).unwrap_or(name);
     name.trim_end_matches("_v2").trim_end_matches("Async")
 }
 
-/// The start and end of a picture, in microseconds.
+/// Returns the start and the end of a picture, in microseconds.
 fn span(events: &[Event], which: &str) -> Result<(f64, f64)> {
     let kernels: Vec<&Event> = events.iter().filter(|event| event.cat == "kernel").collect();
     let (Some(first), Some(last)) = (kernels.first(), kernels.last()) else {

@@ -1,5 +1,5 @@
-//! Statistics over several runs of one program: the fastest step, how well ratios reproduce, and
-//! the results by each timer.
+//! Statistics over several runs of one program: the fastest step, the reproducibility of ratios,
+//! and the results for each timer.
 
 use anyhow::{Context, Result, ensure};
 use measured::{
@@ -20,19 +20,19 @@ use crate::book::source::{
     timed::place,
 };
 
-/// The runs on the named kind of GPU, or on H200s.
+/// Returns the runs on the named kind of GPU, or on H200s.
 fn kind<'a>(sources: &'a Sources, on: Option<&str>) -> Result<Kind<'a>> {
     let kind = repeat::kind_of(&sources.runs, sources.run(on)?);
     ensure!(kind.len() > 1, "results/ has only one run on a {}", kind[0].env.gpu.name);
     Ok(kind)
 }
 
-/// A phrase with the number of runs and their GPU.
+/// Returns a phrase with the number of runs and the name of their GPU.
 fn of_runs(kind: &Kind<'_>) -> String {
-    format!("{} runs on GPUs of the kind {}", kind.len(), escape(&kind[0].env.gpu.name))
+    format!("{} runs on GPUs with the name {}", kind.len(), escape(&kind[0].env.gpu.name))
 }
 
-/// A ratio, its interval, and whether it is a tie.
+/// Formats a ratio, with its interval, and with a mark if it is a tie.
 fn cell(ratio: Option<Between>) -> String {
     let Some(ratio) = ratio else { return "–".into() };
     match ratio.to_string().split_once(' ') {
@@ -44,14 +44,15 @@ fn cell(ratio: Option<Between>) -> String {
     }
 }
 
-/// `{{fastest}}`: the fastest step at every size, the steps that tie with it, and `reduce`.
+/// Implements `{{fastest}}`, which shows the fastest step at every size, the steps that tie with
+/// it, and `reduce`.
 pub(crate) fn fastest(sources: &Sources) -> Result<String> {
     let kind = kind(sources, None)?;
     let rows = first_rows(&kind);
     let head =
         ["elements", "fastest step", "ties with it", "speedup of <code>reduce</code> over it"];
     let caption = format!(
-        "f32, L2 cold, GPU-gated, from {}. <em>Tie</em>: the runs disagree on which is faster, or agree that the difference is less than half a per cent. Without <em>tie</em> all runs agree, although the interval may contain 1. The last column is the speedup of <code>reduce</code>, with the 95 % prediction interval for a further run's ratio.",
+        "The times are GPU-gated, for f32 and L2 cold, from {}. <em>Tie</em> means that the runs disagree about which variant is faster, or that all their ratios are within half a per cent of 1. Without <em>tie</em> all runs agree, although the interval may contain 1. The last column is the speedup of <code>reduce</code>, with the 95 % prediction interval for a further run's ratio.",
         of_runs(&kind)
     );
     Ok(table(&caption, &head.map(str::to_owned), &rows))
@@ -70,7 +71,7 @@ fn first_rows(kind: &Kind<'_>) -> Vec<Vec<String>> {
     repeat::first(kind).iter().map(row).collect()
 }
 
-/// `{{against NAME…}}`: the speedup over CUB at every size, over all runs.
+/// Implements `{{against NAME…}}`, which shows the speedup over CUB at every size, over all runs.
 pub(crate) fn against(sources: &Sources, names: &[&str], on: Option<&str>) -> Result<String> {
     let kind = kind(sources, on)?;
     let newest = kind.last().context("a kind has runs")?;
@@ -89,7 +90,7 @@ pub(crate) fn against(sources: &Sources, names: &[&str], on: Option<&str>) -> Re
     let head: Vec<String> =
         ["elements"].iter().chain(names).map(|name| (*name).to_owned()).collect();
     let caption = format!(
-        "Speedup over CUB: f32, L2 cold, GPU-gated, from {}, each with {}. <em>Tie</em>: the runs disagree on which is faster, or agree that the difference is less than half a per cent. Without <em>tie</em> all runs agree, although the interval may contain 1. A ratio without an interval is from one run.",
+        "Speedup over CUB for f32, L2 cold, GPU-gated, from {}, each with {}. <em>Tie</em> means that the runs disagree about which variant is faster, or that all their ratios are within half a per cent of 1. Without <em>tie</em> all runs agree, although the interval may contain 1. A ratio without an interval is from one run.",
         of_runs(&kind),
         match kind.len() {
             2 => "both runs' medians after their mean",
@@ -99,7 +100,7 @@ pub(crate) fn against(sources: &Sources, names: &[&str], on: Option<&str>) -> Re
     Ok(table(&caption, &head, &rows))
 }
 
-/// `{{clocks NAME…}}`: the speedup over CUB by each of the three timers.
+/// Implements `{{clocks NAME…}}`, which shows the speedup over CUB on each of the three timers.
 pub(crate) fn clocks(sources: &Sources, names: &[&str]) -> Result<String> {
     const CLOCKS: [(Clock, &str); 3] = [
         (Clock::Gpu, "GPU-gated"),
@@ -125,14 +126,14 @@ pub(crate) fn clocks(sources: &Sources, names: &[&str]) -> Result<String> {
         head.extend(CLOCKS.map(|(_, clock)| format!("{name}, {clock}")));
     }
     let caption = format!(
-        "Speedup over CUB by each clock, f32, L2 cold, from {}. <code>reduce</code> is called as <code>Reducer::sum</code>; the steps and CUB leave their sum on the device, so their host-side latency includes a copy and a wait.",
+        "Speedup over CUB on each of the three timers, for f32 and L2 cold, from {}. <code>reduce</code> is called as <code>Reducer::sum</code>; the steps and CUB leave their sum on the device, so their host-side latency includes a copy and a wait.",
         of_runs(&kind)
     );
     Ok(table(&caption, &head, &rows))
 }
 
-/// `{{calls sum f32}}`: wall times of `reduce` and CUB, in microseconds, and the ratio. Each is
-/// called as an application would call it.
+/// Implements `{{calls sum f32}}`, which shows wall times of `reduce` and CUB, in microseconds, and
+/// their ratio. Each is called in the way in which an application would call it.
 pub(crate) fn calls(sources: &Sources, operation: &str, element: &str) -> Result<String> {
     let (folder, taken) = library::named(&sources.root, "h200")?;
     let title = format!("{operation} of {element}");
@@ -157,13 +158,13 @@ pub(crate) fn calls(sources: &Sources, operation: &str, element: &str) -> Result
     head.extend(series.ways.iter().cloned());
     head.push("faster CUB / reduce".into());
     let caption = format!(
-        "µs from the call until the {title} is on the host, one program, one GPU: results/library/{folder}. <code>reduce</code> is <code>Reducer::sum</code>, whose kernel writes the sum to pinned memory; <em>copied</em> and <em>pinned</em> are a launch, a copy to ordinary or pinned memory, and a wait."
+        "Time in µs from the call until the {title} is on the host, measured by one program on one GPU (results/library/{folder}). <code>reduce</code> is called as <code>Reducer::sum</code>, whose kernel writes the sum to pinned memory. The columns <em>copied</em> and <em>pinned</em> are the times for a launch, a copy to ordinary or pinned memory, and a wait."
     );
     Ok(table(&caption, &head, &rows))
 }
 
-/// `{{num held within}}`, `{{num held between}}`: how often an interval contained another run's
-/// median.
+/// Implements `{{num held within}}` and `{{num held between}}`, which show how often an interval
+/// contained another run's median.
 pub(crate) fn held(sources: &Sources, which: &str) -> Result<Quantity> {
     let kind = kind(sources, None)?;
     let (within, between) = repeat::held(&kind);
@@ -173,7 +174,7 @@ pub(crate) fn held(sources: &Sources, which: &str) -> Result<Quantity> {
     };
     ensure!(held.tried > 0, "there are too few runs to test an interval");
     let origin = format!(
-        "ratios to CUB, f32, L2 cold, {}: the interval {what} in {} of {} cases, results/ladder/repeated.md",
+        "ratios to CUB for f32, L2 cold, {}: the interval {what} in {} of {} cases, results/ladder/repeated.md",
         of_runs(&kind),
         held.held,
         held.tried
@@ -181,7 +182,7 @@ pub(crate) fn held(sources: &Sources, which: &str) -> Result<Quantity> {
     Ok(Quantity { value: held.share(), unit: Unit::Share, origin })
 }
 
-/// `{{num over FAST SLOW N}}`: the mean ratio over all runs.
+/// Implements `{{num over FAST SLOW N}}`, which shows the mean ratio over all runs.
 pub(crate) fn over(
     sources: &Sources,
     on: Option<&str>,
@@ -193,13 +194,13 @@ pub(crate) fn over(
     let ratio = Between::ratio(&kind, slow, fast, &place(n))
         .with_context(|| format!("no run has {fast} and {slow} in the same rounds"))?;
     let origin = format!(
-        "time of {slow} / time of {fast}: mean of {}, {ratio}, results/ladder/repeated.md",
+        "time of {slow} / time of {fast}: the mean over {}, {ratio}, results/ladder/repeated.md",
         of_runs(&kind)
     );
     Ok(Quantity { value: ratio.mean, unit: Unit::Factor, origin })
 }
 
-/// `{{num runs}}`: the number of runs on this kind of GPU.
+/// Implements `{{num runs}}`, which shows the number of runs on this kind of GPU.
 pub(crate) fn runs(sources: &Sources, on: Option<&str>) -> Result<Quantity> {
     let kind = kind(sources, on)?;
     Ok(Quantity::counted(kind.len() as f64, of_runs(&kind)))

@@ -1,7 +1,8 @@
-//! `{{ring STEP}}`: the stages of a ring in shared memory, copy by copy.
+//! Implements `{{ring STEP}}`, which shows the stages of a ring in shared memory, copy by copy.
 //!
-//! The interpreter runs the kernel while the book is built: one block, on the first chunk of a long
-//! input, so that the ring is used more than once. The figure shows the order of events, not time.
+//! The interpreter runs the kernel while the book is built. It runs one block, on the first chunk
+//! of a long input, so that the ring is used more than once. The figure shows the order of events,
+//! not time.
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
@@ -14,23 +15,23 @@ use simt::observer::{Access, AccessKind, At, Copy, Observer, Space};
 
 use crate::book::source::{Sources, counts::THREADS, file::read};
 
-/// The number of elements, for which the first chunk has eight tiles.
+/// The number of elements. For this number, the first chunk has eight tiles.
 const N: u64 = 1 << 24;
-/// The size of a cell.
+/// The width and the height of a cell.
 const CELL: (u32, u32) = (76, 34);
 const LEFT: u32 = 64;
 const TOP: u32 = 26;
 
-/// The events of the first block's ring, in order.
+/// An event in the first block's ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Event {
     /// A copy to this shared address is issued.
     Copy(u64),
-    /// A lane reads this shared address.
+    /// A lane reads from this shared address.
     Read(u64),
 }
 
-/// Records copies and reads of shared memory, of the first block.
+/// Records the first block's copies to shared memory and reads from it, in order.
 #[derive(Debug, Default)]
 struct Watch(Vec<Event>);
 
@@ -56,13 +57,13 @@ impl Observer for Watch {
     }
 }
 
-/// The state of a stage of the ring.
+/// The state of a stage in the ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Free,
     /// The copy of this tile is issued.
     Asked(usize),
-    /// The tile is being copied, or waits to be added.
+    /// The tile is being copied, or is waiting to be added.
     Coming(usize),
     /// The threads are adding the tile.
     Added(usize),
@@ -76,7 +77,7 @@ pub(crate) fn html(sources: &Sources, step: &str) -> Result<String> {
     Ok(format!("\n<figure>\n<div class=\"drawing\">{}</div>\n", picture(&columns)))
 }
 
-/// Runs the first block of a step, as if its chunk were the only one.
+/// Runs the first block of a step as if its chunk were the only chunk.
 fn events(step: &str, ptx: &str) -> Result<Vec<Event>> {
     let found = ladder::STEPS.iter().find(|known| known.name == step);
     let step = found.with_context(|| format!("the ladder has no step `{step}`"))?;
@@ -124,7 +125,8 @@ fn zeros(gpu: &mut simt::Gpu, bytes: u64) -> Result<u64> {
     Ok(address)
 }
 
-/// The states of all stages: a column for each tile that is added, and one before the first tile.
+/// Returns the states of all stages: a column for each tile that is added, and one for the time
+/// before the first tile.
 fn columns(events: &[Event]) -> Vec<Vec<State>> {
     let mut starts: Vec<u64> = events
         .iter()

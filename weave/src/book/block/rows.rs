@@ -1,5 +1,5 @@
-//! `{{rows map}}` and `{{num rows …}}`: a chapter's figures from `results/rows`, besides its
-//! tables.
+//! Implements `{{rows map}}` and `{{num rows …}}`, the figures in a chapter that come from
+//! `results/rows`. The chapter's tables come from there too.
 
 use std::fmt::Write as _;
 
@@ -12,9 +12,9 @@ use crate::book::source::{
 };
 use crate::results::rows;
 
-/// `{{num rows study KERNEL SHAPE}}`: the time of a kernel; with `per`, the time of one of
-/// that many iterations. `{{num rows shapes FOLDER}}`: the number of timed shapes.
-/// `{{num rows below FOLDER}}`: the number of slow shapes.
+/// Implements `{{num rows study KERNEL SHAPE}}`, the time of a kernel or, with `per`, the time of
+/// one of that many iterations. Also implements `{{num rows shapes FOLDER}}`, the number of timed
+/// shapes, and `{{num rows below FOLDER}}`, the number of slow shapes.
 pub(crate) fn number(
     sources: &Sources,
     words: &[&str],
@@ -46,12 +46,13 @@ pub(crate) fn number(
     }
 }
 
-/// Side of a square of the map, and the room around a panel.
+/// The side of a square in the map.
 const SIDE: u32 = 7;
 const LEFT: u32 = 44;
 const TOP: u32 = 24;
 
-/// `{{rows map}}`: a panel for each library, with the share of peak bandwidth by shape.
+/// Implements `{{rows map}}`, which has a panel for each library, with the share of peak bandwidth
+/// for each shape.
 pub(crate) fn map(sources: &Sources, gpu: &str) -> Result<String> {
     let cells = rows::cells(&sources.root, gpu, "map")?;
     let bus = rows::bus(&sources.root, gpu, "map")?;
@@ -81,7 +82,8 @@ pub(crate) fn map(sources: &Sources, gpu: &str) -> Result<String> {
     Ok(format!("\n<figure>\n<div class=\"drawing map\">{svg}</svg></div>\n"))
 }
 
-/// The panel of a library: the number of rows grows upwards, the elements of a row to the right.
+/// Draws the panel for a library. The number of rows grows upwards, and the number of elements in a
+/// row to the right.
 fn panel(cells: &Cells, way: &str, name: &str, bus: f64, (left, top): (u32, u32)) -> String {
     let size = (top + 1) * SIDE;
     let mut svg = format!(
@@ -119,7 +121,7 @@ fn panel(cells: &Cells, way: &str, name: &str, bus: f64, (left, top): (u32, u32)
     }
     let (x, y) = (left + size / 2, TOP + size + 36);
     svg + &format!(
-        "<text class=\"soft\" x=\"{x}\" y=\"{y}\" text-anchor=\"middle\">elements of a row</text>"
+        "<text class=\"soft\" x=\"{x}\" y=\"{y}\" text-anchor=\"middle\">elements in a row</text>"
     )
 }
 
@@ -127,7 +129,7 @@ fn power_of(power: u32) -> String {
     format!("2<tspan class=\"up\" dy=\"-4\">{power}</tspan>")
 }
 
-/// The scale: from zero to peak bandwidth, in steps of a fifth.
+/// Draws the scale, from zero to peak bandwidth, in steps of a fifth.
 fn legend(left: u32, y: u32) -> String {
     let mut svg =
         format!("<text class=\"soft\" x=\"{left}\" y=\"{}\">share of peak</text>", y + 12);

@@ -1,4 +1,5 @@
-//! `{{plot roofline}}` and `{{plot occupancy}}`: every step as a measured point, at 2^28 floats.
+//! Implements `{{plot roofline}}` and `{{plot occupancy}}`, which show every step as a measured
+//! point, at 2^28 floats.
 
 use std::fmt::Write as _;
 
@@ -15,10 +16,10 @@ use crate::book::source::{
     timed::{At, rate},
 };
 
-/// The size of the sum.
+/// The number of elements in the sum.
 const N: u64 = 1 << 28;
 
-/// An axis: its ends, whether it is logarithmic, its ticks and its title.
+/// An axis, with its ends, whether it is logarithmic, its ticks and its title.
 struct Axis {
     low: f64,
     high: f64,
@@ -28,13 +29,13 @@ struct Axis {
 }
 
 impl Axis {
-    /// The position of a value on the axis, from 0 to 1.
+    /// Returns the position of a value on the axis, from 0 to 1.
     fn share(&self, value: f64) -> f64 {
         let scale = |v: f64| if self.log { v.ln() } else { v };
         (scale(value) - scale(self.low)) / (scale(self.high) - scale(self.low))
     }
 
-    /// An axis with these ticks.
+    /// Creates an axis with these ticks.
     fn of(title: &'static str, log: bool, low: f64, high: f64, ticks: &[f64], unit: &str) -> Axis {
         let ticks = ticks.iter().map(|&tick| (tick, format!("{tick}{unit}"))).collect();
         Axis { low, high, log, ticks, title }
@@ -48,8 +49,8 @@ struct Point {
     says: String,
 }
 
-/// Floats per second against floats per warp instruction, under two roofs: the issue rate and peak
-/// memory bandwidth.
+/// Plots floats per second against floats per warp instruction, under two roofs: the issue rate and
+/// the peak memory bandwidth.
 pub(crate) fn roofline(sources: &Sources) -> Result<String> {
     let gpu = &sources.run(None)?.env.gpu;
     let issue = issues(sources, At::default())? / 1e9;
@@ -65,14 +66,14 @@ pub(crate) fn roofline(sources: &Sources) -> Result<String> {
     let x =
         Axis::of("floats per warp instruction", true, 0.1, 20.0, &[0.1, 0.3, 1.0, 3.0, 10.0], "");
     let y = Axis::of(
-        "10⁹ floats a second",
+        "10⁹ floats per second",
         true,
         50.0,
         2000.0,
         &[50.0, 100.0, 200.0, 500.0, 1000.0],
         "",
     );
-    // Both roofs, which meet at the ridge.
+    // The roof consists of two parts, which meet at the ridge.
     let ridge = bus / issue;
     let at = |vx: f64, vy: f64| format!("{:.1} {:.1}", left(&x, vx), top(&y, vy));
     let roof = format!(
@@ -94,7 +95,7 @@ pub(crate) fn roofline(sources: &Sources) -> Result<String> {
     Ok(drawing(&label, &x, &y, &roof, &points))
 }
 
-/// The share of peak bandwidth against achieved occupancy.
+/// Plots the share of peak bandwidth against achieved occupancy.
 pub(crate) fn occupancy(sources: &Sources) -> Result<String> {
     let gpu = &sources.run(None)?.env.gpu;
     let point = |step: &str| -> Result<Point> {

@@ -1,5 +1,5 @@
-//! `{{slider}}`: the times of one run at a size, and the fastest step over all runs. A script draws
-//! bars; without scripts, a sentence refers to the table.
+//! Implements `{{slider}}`, which shows the times from one run at a size, and the fastest step over
+//! all runs. A script draws bars. If scripts do not run, a sentence refers to the table.
 
 use anyhow::{Result, ensure};
 use measured::{Cache, Clock, Role, repeat};
@@ -35,6 +35,6 @@ pub(crate) fn html(sources: &Sources) -> Result<String> {
         .collect();
     let data = json!({ "names": names, "steps": steps, "rows": rows });
     Ok(format!(
-        "\n<figure class=\"slider\">\n<p class=\"slider-still\">This figure needs scripts; the table below shows the fastest step.</p>\n<script type=\"application/json\">{data}</script>\n"
+        "\n<figure class=\"slider\">\n<p class=\"slider-still\">This figure needs scripts. The table below shows the fastest step.</p>\n<script type=\"application/json\">{data}</script>\n"
     ))
 }

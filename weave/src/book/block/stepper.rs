@@ -1,5 +1,5 @@
-//! `{{stepper STEP}}`: the interactive figure, with the first and last rounds as still pictures for
-//! readers without scripts, and a table as its alternative text.
+//! Implements `{{stepper STEP}}`, the interactive figure. It includes the first and last rounds as
+//! still pictures for readers without scripts, and a table as its alternative text.
 
 use std::fmt::Write as _;
 
@@ -13,12 +13,12 @@ use crate::book::source::{
     frames::{self, Frames},
 };
 
-/// The width of a lane's or bank's cell.
+/// The width of the cell for a lane or a bank.
 const CELL: u32 = 20;
-/// The lanes of a warp, and the banks.
+/// The number of lanes in a warp, which is also the number of banks.
 const LANES: u32 = 32;
 
-/// The figure opens at the round `first`, by default at its first frame.
+/// Returns the figure, which opens at the round `first`, or by default at its first frame.
 pub(crate) fn html(
     sources: &Sources,
     step: &str,
@@ -34,7 +34,7 @@ pub(crate) fn html(
     let live = super::live::facts(sources, step)?;
     let data =
         serde_json::json!({ "step": step, "source": source, "frames": frames, "live": live });
-    // `</` would end the script.
+    // The text `</` would end the script.
     let data = data.to_string().replace("</", "<\\/");
     let start = match first {
         None => 0,
@@ -82,14 +82,14 @@ pub(crate) fn describe(frame: &Frame) -> String {
     parts.join(", ") + &end
 }
 
-/// The numbers of active lanes and warps of a frame.
+/// Formats the numbers of active lanes and warps in a frame.
 fn active(lanes: u32, warps: u32) -> String {
     let many =
         |count: u32, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
     format!("{} of {} active", many(lanes, "lane"), many(warps, "warp"))
 }
 
-/// The alternative text: a folded table of all frames, and a table of all block sizes.
+/// Formats the alternative text: a folded table of all frames, and a table of all block sizes.
 fn words(step: &str, threads: u32, own: &[Frame], all: &Frames) -> String {
     let mut text = format!(
         "<details class=\"stepper-words\"><summary>The same in words</summary>\n<div class=\"table-wrapper\"><table class=\"words\"><caption>The rounds of the first block, which has {threads} threads. Kernel: {step}.</caption><tbody>\n"
@@ -104,7 +104,7 @@ fn words(step: &str, threads: u32, own: &[Frame], all: &Frames) -> String {
     }
     let _ = write!(
         text,
-        "</tbody></table></div>\n<div class=\"table-wrapper\"><table class=\"figures\"><caption>One block of {step}, unmodified, f32, by block size.</caption><thead><tr><th>threads</th><th>rounds</th><th>block barriers</th><th>shared accesses</th><th>extra passes</th></tr></thead><tbody>\n"
+        "</tbody></table></div>\n<div class=\"table-wrapper\"><table class=\"figures\"><caption>One block of {step}, unmodified and for f32, by block size.</caption><thead><tr><th>threads</th><th>rounds</th><th>block barriers</th><th>shared accesses</th><th>extra passes</th></tr></thead><tbody>\n"
     );
     for (threads, frames) in all {
         let sum = |of: &dyn Fn(&frame::Op) -> u32| frames.iter().map(|f| f.sum(of)).sum::<u32>();
@@ -120,7 +120,8 @@ fn words(step: &str, threads: u32, own: &[Frame], all: &Frames) -> String {
     text + "</tbody></table></div></details>\n"
 }
 
-/// Draws a frame as a still picture: the block's lanes above, warp 0's lanes and banks below.
+/// Draws a frame as a still picture, with the block's lanes above, and warp 0's lanes and banks
+/// below.
 fn picture(step: &str, frame: &Frame, threads: u32) -> String {
     let warps = Block::new(threads).map_or(8, |block| block.threads() / LANES);
     let height = if warps > 8 { 8 } else { 14 };
@@ -150,21 +151,21 @@ fn picture(step: &str, frame: &Frame, threads: u32) -> String {
     }
     let _ = write!(
         svg,
-        "<text x=\"0\" y=\"{}\">warp 0: lanes above, the 32 banks below</text>",
+        "<text x=\"0\" y=\"{}\">warp 0, with its lanes above and the 32 banks below</text>",
         banks - 10
     );
     svg += &lines(frame, banks);
     svg + "</svg>"
 }
 
-/// Returns the active lanes, and those among them that wait for a bank.
+/// Returns the active lanes, and which of them wait for a bank.
 fn masks(ops: &[frame::Op]) -> (u32, u32) {
     ops.iter().fold((0, 0), |(mask, waits), op| {
         (mask | op.mask, if op.conflicts > 0 { waits | op.mask } else { waits })
     })
 }
 
-/// The drawing of a lane.
+/// Returns the class with which a lane is drawn.
 fn colour(mask: u32, waits: u32, lane: u32) -> &'static str {
     match (waits >> lane & 1, mask >> lane & 1) {
         (1, _) => "clash",
@@ -201,7 +202,7 @@ fn lines(frame: &Frame, top: u32) -> String {
                 x(bank)
             );
         }
-        // Several lanes that access one word take one pass: only an instruction with conflicts
+        // Several lanes that access one word take one pass. Only an instruction with conflicts
         // takes more.
         let passes = |count: u32| if op.conflicts > 0 { count } else { count.min(1) };
         load.iter_mut().zip(busy).for_each(|(most, count)| *most = (*most).max(passes(count)));

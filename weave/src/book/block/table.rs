@@ -1,4 +1,4 @@
-//! Tables from the sources: times, ledgers, opcodes, the ladder.
+//! Tables made from the sources: times, ledgers, opcodes and the ladder.
 
 use anyhow::{Context, Result, ensure};
 use measured::Role;
@@ -13,7 +13,7 @@ use crate::book::source::{
     timed::{At, place, speedup, time},
 };
 
-/// An HTML table that scrolls in its own box.
+/// Formats an HTML table that scrolls in a box of its own.
 pub(crate) fn table(caption: &str, head: &[String], rows: &[Vec<String>]) -> String {
     let cells = |tag: &str, cells: &[String]| {
         cells.iter().map(|cell| format!("<{tag}>{cell}</{tag}>")).collect::<String>()
@@ -25,7 +25,7 @@ pub(crate) fn table(caption: &str, head: &[String], rows: &[Vec<String>]) -> Str
     )
 }
 
-/// A step's name as a link to its chapter; `this` is in bold.
+/// Formats a step's name as a link to its chapter; if it is `this` step, the name is bold instead.
 pub(crate) fn link(name: &str, this: &str) -> String {
     match name == this {
         true => format!("<strong>{name}</strong>"),
@@ -37,8 +37,8 @@ fn micros(seconds: f64) -> String {
     format!("{}\u{a0}µs", measured::table::micros(1e9 * seconds))
 }
 
-/// `{{times STEP}}`: the times of the step, the previous step and v0, and the minimum at peak
-/// bandwidth.
+/// Implements `{{times STEP}}`, which shows the times of the step, the previous step and v0, and
+/// the minimum time at peak bandwidth.
 pub(crate) fn times(sources: &Sources, step: &str) -> Result<String> {
     let run = sources.run(None)?;
     let bus = run.env.gpu.bus_bytes_per_second;
@@ -77,17 +77,17 @@ pub(crate) fn times(sources: &Sources, step: &str) -> Result<String> {
     row.resize(head.len(), "–".into());
     rows.push(row);
     let caption = format!(
-        "Median times on one {}, f32, {CLOCK}. The columns to the right of the times are for n = {}; speedups are medians of paired rounds.",
+        "Median times on one {} for f32, {CLOCK}. The columns to the right of the times are for n = {}; speedups are medians of paired rounds.",
         escape(&run.env.gpu.name),
         power(largest)
     );
     Ok(table(&caption, &head, &rows))
 }
 
-/// How the tables' times were taken; each term links to its explanation.
+/// The conditions under which the tables' times were measured. Each term links to its explanation.
 const CLOCK: &str = "<a href=\"measuring.html#the-floor\">GPU-gated</a>, <a href=\"measuring.html#a-gpu-has-two-places-to-hide-the-data\">L2 cold</a>";
 
-/// `{{ladder N PEERS…}}`: all steps at one size.
+/// Implements `{{ladder N PEERS…}}`, which shows all steps at one size.
 pub(crate) fn ladder(sources: &Sources, n: u64, peers: &[&str]) -> Result<String> {
     let run = sources.run(None)?;
     let bus = run.env.gpu.bus_bytes_per_second;
@@ -111,7 +111,7 @@ pub(crate) fn ladder(sources: &Sources, n: u64, peers: &[&str]) -> Result<String
             gigabytes(gbps / 1e9),
             format!("{:.1}\u{a0}%", 100.0 * gbps / bus),
             last.filter(|_| !peer).map_or(Ok("–".into()), factor)?,
-            // A competitor of another process has no rounds in common with v0.
+            // A competitor from another process has no rounds in common with v0.
             factor(first).unwrap_or("–".into()),
         ]);
         last = Some(name);
@@ -128,17 +128,17 @@ pub(crate) fn ladder(sources: &Sources, n: u64, peers: &[&str]) -> Result<String
     Ok(table(&caption, &head, &rows))
 }
 
-/// The mark of a count that the hardware confirms.
+/// The mark for a count that the hardware confirms.
 const EQUAL: &str = "<span class=\"equal\" title=\"predicted and counted are equal\">✓</span>";
 
-/// A line of the ledger: a count of the interpreter, and the hardware counter for it.
+/// A line of the ledger: a count from the interpreter, and the hardware counter for it.
 struct Line {
     what: &'static str,
     count: &'static str,
     metrics: &'static [&'static str],
-    /// The accesses whose conflicts, which are excess passes, this line counts.
+    /// The accesses whose conflicts, which are the passes beyond the minimum, this line counts.
     conflicts_of: Option<&'static str>,
-    /// An explanation if the two are equal by definition, or need not be equal.
+    /// An explanation, for example if the two counts are equal by definition, or need not be equal.
     meaning: &'static str,
 }
 
@@ -149,14 +149,14 @@ const LEDGER: [Line; 14] = [
         count: "warp_insts",
         metrics: &["smsp__inst_executed"],
         conflicts_of: None,
-        meaning: "PTX on the left, machine code on the right: two instruction sets, so the counts differ",
+        meaning: "the prediction counts PTX and the hardware counts machine code; the instruction sets differ, and so do the counts",
     },
     Line {
         what: "divergent branches",
         count: "divergent_branches",
         metrics: &["smsp__sass_branch_targets_threads_divergent"],
         conflicts_of: None,
-        meaning: "branches of the PTX that diverge within a warp; if the compiler uses predicates instead, the hardware counts none",
+        meaning: "branches in the PTX that diverge within a warp; if the compiler uses predicates instead, the hardware counts none",
     },
     Line {
         what: "shared loads",
@@ -173,21 +173,21 @@ const LEDGER: [Line; 14] = [
         meaning: "stores to shared memory with at least one active lane",
     },
     Line {
-        what: "wavefronts of the loads",
+        what: "wavefronts for loads",
         count: "shared_ld_wavefronts",
         metrics: &["smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ld"],
         conflicts_of: None,
         meaning: "passes over the 32 banks",
     },
     Line {
-        what: "wavefronts of the stores",
+        what: "wavefronts for stores",
         count: "shared_st_wavefronts",
         metrics: &["smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_st"],
         conflicts_of: None,
         meaning: "passes over the 32 banks",
     },
     Line {
-        what: "bank conflicts of the loads",
+        what: "bank conflicts in loads",
         count: "shared_ld_conflicts",
         metrics: &[
             "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ld",
@@ -197,7 +197,7 @@ const LEDGER: [Line; 14] = [
         meaning: "passes beyond those that the access width needs",
     },
     Line {
-        what: "bank conflicts of the stores",
+        what: "bank conflicts in stores",
         count: "shared_st_conflicts",
         metrics: &[
             "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_st",
@@ -211,10 +211,10 @@ const LEDGER: [Line; 14] = [
         count: "global_ld_requests",
         metrics: &["l1tex__t_requests_pipe_lsu_mem_global_op_ld"],
         conflicts_of: None,
-        meaning: "loads of a warp from global memory",
+        meaning: "loads from global memory by a warp",
     },
     Line {
-        what: "sectors of the loads",
+        what: "sectors for loads",
         count: "global_ld_sectors",
         metrics: &["l1tex__t_sectors_pipe_lsu_mem_global_op_ld"],
         conflicts_of: None,
@@ -242,15 +242,15 @@ const LEDGER: [Line; 14] = [
         meaning: "on global memory, executed by a warp; the number of polling retries depends on timing",
     },
     Line {
-        what: "bytes of copies",
+        what: "bytes in copies",
         count: "copied_bytes",
         metrics: &[],
         conflicts_of: None,
-        meaning: "copied by the copy engine, without loads of threads",
+        meaning: "copied by the copy engine, without loads by threads",
     },
 ];
 
-/// `{{ledger STEP}}`: predicted, counted, and explained.
+/// Implements `{{ledger STEP}}`, which shows counts as predicted, counted, and explained.
 pub(crate) fn ledger(sources: &Sources, step: &str) -> Result<String> {
     let case = Case::of(step);
     let counted = sources.counts.get(&case)?;
@@ -280,7 +280,7 @@ pub(crate) fn ledger(sources: &Sources, step: &str) -> Result<String> {
             Some(before) => before.count(line.count, false)?,
             None => 0,
         };
-        // A line is left out if nothing was predicted or counted, for this step and for the
+        // A line is left out if nothing was predicted or counted, either for this step or for the
         // previous one.
         if predicted == 0.0
             && last == 0
@@ -313,7 +313,7 @@ pub(crate) fn ledger(sources: &Sources, step: &str) -> Result<String> {
     let run = sources.run(None)?;
     let head = ["", "per block", "predicted", "counted", "meaning"].map(str::to_owned);
     let caption = format!(
-        "Predicted by the interpreter and counted by the hardware: first launch of {step}, n = {}, {} blocks of {} threads, on one {}. {EQUAL} means that both are equal. NVRTC and clang give the same counts unless noted.",
+        "Predicted by the interpreter and counted by the hardware: first launch of {step}, n = {}, {} blocks of {} threads, on one {}. {EQUAL} means that the two counts are equal. NVRTC and clang give the same counts unless noted.",
         power(case.n),
         group(blocks),
         case.threads,
@@ -323,7 +323,8 @@ pub(crate) fn ledger(sources: &Sources, step: &str) -> Result<String> {
         .replace("<table class=\"figures\">", "<table class=\"figures ledger\">"))
 }
 
-/// `{{ways N}}`: the kernels for a small sum side by side, all blocks together.
+/// Implements `{{ways N}}`, which shows the kernels for a small sum side by side, with the counts
+/// for all blocks together.
 pub(crate) fn ways(sources: &Sources, n: u64) -> Result<String> {
     const COLUMNS: [(&str, &str, &str); 6] = [
         ("warp_insts", "instructions", ""),
@@ -374,20 +375,21 @@ pub(crate) fn ways(sources: &Sources, n: u64) -> Result<String> {
     let mut head = vec!["way".to_owned()];
     head.extend(COLUMNS.map(|(_, what, _)| what.to_owned()));
     let mut caption = format!(
-        "Counted by the interpreter: warp instructions, global loads, block barriers, and so on; {} f32, all blocks together.",
+        "Counts from the interpreter, such as warp instructions, global loads and block barriers, for {} f32 over all blocks.",
         power(n)
     );
-    // Without a GPU's counts the column would be empty.
+    // Without counts from a GPU, the column would be empty, so it is left out.
     if rows.iter().any(|row| row.last().is_some_and(|cell| !cell.is_empty())) {
         head.push("the hardware".to_owned());
-        caption += " The hardware counts loads, barriers and shuffles.";
+        caption += " The hardware counts are those for loads, barriers and shuffles.";
     } else {
         rows.iter_mut().for_each(|row| row.truncate(head.len()));
     }
     Ok(table(&caption, &head, &rows))
 }
 
-/// `{{errors NAME...}}`: the measured distance of each sum from the exact sum.
+/// Implements `{{errors NAME...}}`, which shows the measured distance of each sum from the exact
+/// sum.
 pub(crate) fn errors(sources: &Sources, names: &[&str]) -> Result<String> {
     let run = sources.run(None)?;
     let sizes = [1 << 20, 1 << 24, 1 << 28, 1 << 30, 1 << 32];
@@ -408,13 +410,14 @@ pub(crate) fn errors(sources: &Sources, names: &[&str]) -> Result<String> {
     }
     let head: Vec<_> = [String::new()].into_iter().chain(sizes.map(power)).collect();
     let caption = format!(
-        "Distance from the exact sum, in 10⁻⁹ of it: random f32 from 0 to 1, the same input for all, on one {}.",
+        "Distance from the exact sum, in units of 10⁻⁹ of that sum, for random f32 from 0 to 1. The input is the same for all sums, on one {}.",
         escape(&run.env.gpu.name)
     );
     Ok(table(&caption, &head, &rows))
 }
 
-/// `{{sass STEP}}`: the opcodes in the machine code of this step and of the previous one.
+/// Implements `{{sass STEP}}`, which shows the opcodes in the machine code of this step and of the
+/// previous one.
 pub(crate) fn sass(sources: &Sources, step: &str) -> Result<String> {
     let this = sources.sass.get(step)?;
     let before = sources.before(step)?;
@@ -448,7 +451,7 @@ pub(crate) fn sass(sources: &Sources, step: &str) -> Result<String> {
         head.push(link(step, step));
     }
     let caption = format!(
-        "Instructions in the machine code for sm_90, blocks of {}: each is counted once, however often it runs.",
+        "Instructions in the machine code for sm_90 and blocks of {}. Each instruction is counted once, however often it runs.",
         Case::of(step).threads
     );
     Ok(table(&caption, &head, &rows)

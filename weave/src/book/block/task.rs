@@ -1,9 +1,9 @@
-//! `{{task N}}`: an exercise for the reader, from `exercises/`, which `cargo x check` judges.
+//! Implements `{{task N}}`, which shows an exercise from `exercises/` that `cargo x check` judges.
 
 use anyhow::{Result, ensure};
 use check::exercise::Exercise;
 
-/// The task, its budget, and the hints, each in a fold of its own.
+/// Formats the task, its budget, and the hints, each in a fold of its own.
 pub(crate) fn html(number: usize) -> Result<String> {
     let exercise = Exercise::of(number)?;
     let (asked, hints) = exercise.text()?;
@@ -25,7 +25,7 @@ pub(crate) fn html(number: usize) -> Result<String> {
         out +=
             &format!("\n<details>\n<summary>Hint {}</summary>\n\n{hint}\n\n</details>\n", at + 1);
     }
-    // With scripts it has buttons, which run the same judge in the page.
+    // If scripts run, the page has buttons, which run the same judge in the page.
     Ok(out + &format!("\n<div class=\"judge\" data-task=\"{number}\"></div>\n</section>\n\n"))
 }
 

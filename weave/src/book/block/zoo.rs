@@ -1,5 +1,5 @@
-//! `{{zoo}}`: the broken sums of `zoo/`, with the reports of a GPU and its tools
-//! (`results/zoo/*/zoo.csv`, written by `xtask/gpu.sh zoo`).
+//! Implements `{{zoo}}`, which shows the broken sums in `zoo/`, with the reports from a GPU and its
+//! tools (`results/zoo/*/zoo.csv`, written by `xtask/gpu.sh zoo`).
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -9,21 +9,22 @@ use anyhow::{Context, Result, bail, ensure};
 use super::{highlight::escape, listing};
 use crate::book::source::{Sources, file::read, quantity::Quantity};
 
-/// The tools of NVIDIA's compute-sanitizer, in the order of the columns.
+/// The tools in NVIDIA's compute-sanitizer, in the order of the columns.
 const TOOLS: [&str; 4] = ["memcheck", "racecheck", "initcheck", "synccheck"];
 
-/// A line of the log: a bug, run alone or under a tool.
+/// A line of the log, about a bug that was run alone or under a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Line {
     runs: u32,
     /// The numbers of right and wrong sums; `None` if the run was stopped.
     sums: Option<(u32, u32)>,
-    /// The number of reports of the tool.
+    /// The number of reports from the tool.
     reports: Option<u32>,
     error: String,
 }
 
-/// The logs, by bug and tool; a line of a later folder replaces an earlier one for the same run.
+/// The lines of the logs, by bug and tool. A line in a later folder replaces an earlier line for
+/// the same bug and tool.
 struct Log {
     lines: BTreeMap<(String, String), Line>,
 }
@@ -55,7 +56,7 @@ impl Log {
 fn parse(text: &str) -> Result<BTreeMap<(String, String), Line>> {
     let mut lines = BTreeMap::new();
     for line in text.lines().skip(1) {
-        // The error is last and may contain commas.
+        // The error comes last and may contain commas.
         let fields: Vec<&str> = line.splitn(9, ',').collect();
         let [bug, tool, _, _, runs, right, wrong, reports, error] = fields[..] else {
             bail!("`{line}` has {} fields instead of 9", fields.len());
@@ -69,7 +70,7 @@ fn parse(text: &str) -> Result<BTreeMap<(String, String), Line>> {
     Ok(lines)
 }
 
-/// Describes the end of a plain run.
+/// Describes how a plain run ended.
 fn ended(line: &Line) -> String {
     match line.sums {
         None => "hangs".into(),
@@ -78,7 +79,7 @@ fn ended(line: &Line) -> String {
     }
 }
 
-/// `{{zoo}}`: the table of all bugs and the tools that find them.
+/// Implements `{{zoo}}`, which shows a table of all bugs and the tools that find them.
 pub(crate) fn table(sources: &Sources) -> Result<String> {
     let log = log(sources)?;
     let head: Vec<String> = TOOLS.iter().map(|tool| format!("<th>{tool}</th>")).collect();
@@ -106,7 +107,7 @@ pub(crate) fn table(sources: &Sources) -> Result<String> {
     Ok(out + "</tbody>\n</table></div>")
 }
 
-/// One bug: its kernel, and its runs on the GPU.
+/// Shows one bug: its kernel, and its runs on the GPU.
 pub(crate) fn one(sources: &Sources, name: &str) -> Result<String> {
     let bug = named(name)?;
     let log = log(sources)?;
@@ -130,7 +131,7 @@ pub(crate) fn one(sources: &Sources, name: &str) -> Result<String> {
     Ok(format!("{}\n<p>On the H200 {went}; {who}.</p>\n", listing::cuda(&file, bug.source)))
 }
 
-/// `{{num zoo WHAT}}`: the number of bugs of a kind.
+/// Implements `{{num zoo WHAT}}`, which shows the number of bugs of a kind.
 pub(crate) fn number(sources: &Sources, what: &str) -> Result<Quantity> {
     let log = log(sources)?;
     let mut count = 0;
@@ -156,8 +157,8 @@ pub(crate) fn number(sources: &Sources, what: &str) -> Result<Quantity> {
     Ok(Quantity::counted(f64::from(count), "results/zoo, by xtask/gpu.sh zoo".into()))
 }
 
-/// `{{num zoo WHAT BUG}}`: a result of one bug's runs: `right`, the number of right sums in a
-/// thousand runs, or the number of a tool's reports.
+/// Implements `{{num zoo WHAT BUG}}`, which shows a result from one bug's runs: `right` is the
+/// number of right sums in a thousand runs; the name of a tool gives the number of its reports.
 pub(crate) fn of(sources: &Sources, what: &str, bug: &str) -> Result<Quantity> {
     let log = log(sources)?;
     let origin = "results/zoo, by xtask/gpu.sh zoo";

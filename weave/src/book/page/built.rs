@@ -1,5 +1,5 @@
-//! Checks the built pages for dead links, pictures without alternative text, unreplaced directives,
-//! and resources from other servers.
+//! Checks the built pages for dead links, pictures without alternative text, directives that were
+//! not replaced, and resources from other servers.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,13 +12,13 @@ use anyhow::{Context, Result};
 /// A built page.
 #[derive(Debug)]
 pub(crate) struct Page {
-    /// Its text.
+    /// The page's HTML.
     html: String,
-    /// The anchors of the page.
+    /// The anchors on the page.
     ids: BTreeSet<String>,
 }
 
-/// The pages of a folder by their path in it.
+/// The pages in a folder, keyed by their paths in it.
 pub(crate) type Pages = BTreeMap<String, Page>;
 
 /// Reads all pages, except those that mdBook generates for itself.
@@ -38,7 +38,7 @@ pub(crate) fn pages(folder: &Path) -> Result<Pages> {
     Ok(pages)
 }
 
-/// Returns all faults of the pages, each as a sentence.
+/// Returns all faults on the pages, each as a sentence.
 pub(crate) fn faults(pages: &Pages) -> Vec<String> {
     let mut faults = Vec::new();
     for (name, page) in pages {
@@ -66,14 +66,14 @@ pub(crate) fn faults(pages: &Pages) -> Vec<String> {
     faults
 }
 
-/// The chapter, without menus.
+/// Returns the chapter, without menus.
 fn main(html: &str) -> &str {
     let start = html.find("<main>").unwrap_or(0);
     let end = html[start..].find("</main>").map_or(html.len(), |at| start + at);
     &html[start..end]
 }
 
-/// Dead links within the book.
+/// Returns the dead links within the book.
 fn links<'a>(pages: &'a Pages, name: &'a str, html: &'a str) -> impl Iterator<Item = String> + 'a {
     attributes(html, "href").filter_map(move |link| {
         if link.starts_with("http:") || link.starts_with("https:") || link.starts_with("mailto:") {
@@ -89,13 +89,13 @@ fn links<'a>(pages: &'a Pages, name: &'a str, html: &'a str) -> impl Iterator<It
     })
 }
 
-/// Pictures without alternative text.
+/// Returns the pictures without alternative text.
 fn pictures(html: &str) -> impl Iterator<Item = String> + '_ {
     let images = tags(html, "img")
         .filter(|tag| attribute(tag, "alt").is_none_or(|alt| alt.trim().is_empty()));
     let drawings = tags(html, "svg").filter(|tag| {
         let named = attribute(tag, "aria-label").is_some_and(|label| !label.trim().is_empty());
-        // An icon beside the title of its note needs no text.
+        // An icon next to the title of its note needs no text.
         let icon = tag.contains("viewbox=\"0 0 16 16\" width=\"18\"");
         !named && !icon && !tag.contains("aria-hidden=\"true\"")
     });
@@ -105,7 +105,7 @@ fn pictures(html: &str) -> impl Iterator<Item = String> + '_ {
     })
 }
 
-/// The opening tags of an element.
+/// Returns the opening tags of an element.
 fn tags<'a>(html: &'a str, name: &'a str) -> impl Iterator<Item = &'a str> {
     let pieces = html.split('<').skip(1);
     pieces.filter_map(move |piece| {
@@ -117,14 +117,14 @@ fn tags<'a>(html: &'a str, name: &'a str) -> impl Iterator<Item = &'a str> {
     })
 }
 
-/// The values of an attribute in all tags.
+/// Returns the values of an attribute in all tags.
 fn attributes<'a>(html: &'a str, name: &'a str) -> impl Iterator<Item = &'a str> {
     html.split('<')
         .skip(1)
         .filter_map(move |piece| attribute(&piece[..piece.find('>').unwrap_or(piece.len())], name))
 }
 
-/// The value of an attribute.
+/// Returns the value of an attribute in a tag.
 fn attribute<'a>(tag: &'a str, name: &str) -> Option<&'a str> {
     let mut rest = tag;
     while let Some(at) = rest.find(name) {
@@ -138,7 +138,7 @@ fn attribute<'a>(tag: &'a str, name: &str) -> Option<&'a str> {
     None
 }
 
-/// The text of a page without code, scripts and the marks of a draft.
+/// Returns the text of a page without code, scripts and the marks of a draft.
 fn visible(html: &str) -> String {
     let mut out = String::new();
     let mut rest = html;

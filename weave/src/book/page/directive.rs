@@ -1,4 +1,4 @@
-//! The directives by name; `book/DIRECTIVES.md` explains them to authors.
+//! The directives, by name. `book/DIRECTIVES.md` explains them to authors.
 
 use anyhow::{Context, Result, bail};
 
@@ -9,7 +9,7 @@ use crate::book::block::{
 use crate::book::source::{BOOK, Sources, counts, file::read, size};
 use crate::results;
 
-/// The replacement of a directive.
+/// The text that replaces a directive.
 pub(crate) enum Woven {
     /// A part of a sentence.
     Inline(String),
@@ -19,7 +19,7 @@ pub(crate) enum Woven {
     Figure(String),
 }
 
-/// Replaces a directive.
+/// Returns the text that replaces a directive.
 pub(crate) fn weave(sources: &Sources, text: &str) -> Result<Woven> {
     let (name, rest) = text.split_once([' ', '\n']).unwrap_or((text, ""));
     let rest = rest.trim();
@@ -115,15 +115,15 @@ fn quoted(text: &str) -> Result<[&str; 3]> {
     let parts: Vec<&str> = text.split('"').collect();
     match parts[..] {
         [step, from, _, to, _] => Ok([step.trim(), from, to]),
-        _ => bail!("write STEP \"FROM\" \"TO\""),
+        _ => bail!("write `STEP \"FROM\" \"TO\"`"),
     }
 }
 
-/// A cited number or its source, as a link.
+/// Formats a cited number, or its source, as a link.
 fn cited(sources: &Sources, name: &str, figure: bool) -> Result<Woven> {
     let cite =
         sources.cites.get(name).with_context(|| format!("book/cite.toml has no [{name}]"))?;
-    // A number stays on one line with its unit.
+    // A number stays on one line together with its unit.
     let text = match cite.text.matches(' ').count() {
         1 => cite.text.replace(' ', "\u{a0}"),
         _ => cite.text.clone(),
@@ -135,7 +135,8 @@ fn cited(sources: &Sources, name: &str, figure: bool) -> Result<Woven> {
     }))
 }
 
-/// `book/figures/NAME.svg`, inline, because a separate image would not inherit the page's colours.
+/// Returns `book/figures/NAME.svg` as inline SVG, because a separate image would not inherit the
+/// page's colours.
 fn drawing(sources: &Sources, name: &str) -> Result<Woven> {
     let svg = read(&sources.root.join(BOOK).join("figures").join(format!("{name}.svg")))?;
     let svg = &svg[svg.find("<svg").context("an SVG has <svg")?..];

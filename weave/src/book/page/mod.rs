@@ -1,4 +1,4 @@
-//! The preprocessor: replaces each chapter's directives, and checks its prose.
+//! The preprocessor, which replaces each chapter's directives and checks the chapter's prose.
 
 pub(crate) mod built;
 mod directive;
@@ -23,12 +23,12 @@ use directive::Woven;
 use segment::Part;
 use terms::Terms;
 
-/// The preprocessor.
+/// The mdBook preprocessor.
 pub(crate) struct Weave {
     pub(crate) sources: Sources,
-    /// Whether a fault leaves a mark in the page and does not fail the build.
+    /// Whether a fault leaves a mark in the page instead of failing the build.
     pub(crate) draft: bool,
-    /// The faults, each a sentence with its file and line.
+    /// The faults, each as a sentence with its file and line.
     pub(crate) faults: Arc<Mutex<Vec<String>>>,
 }
 
@@ -80,10 +80,11 @@ impl Weave {
         };
         let mut out = String::with_capacity(2 * text.len());
         let mut boxes: Vec<Open> = Vec::new();
-        // The terms of the glossary that the page has already used; the glossary itself links none.
+        // The terms in the glossary that the page has already used. In the glossary itself, no term
+        // is linked.
         let mut used = BTreeSet::new();
         let linked = name.as_os_str() != terms::PAGE;
-        // Whether a figure is open, whose caption is the rest of the line.
+        // Whether a figure is open. The rest of the line is then its caption.
         let mut caption = false;
         for (line, part) in segment::split(&text) {
             let woven = match part {
@@ -118,7 +119,7 @@ impl Weave {
                     if text.starts_with("<!-- results:") {
                         out += &fault(
                             line,
-                            "blocks of results belong in READMEs: use a directive here",
+                            "blocks of results belong in README files: use a directive here",
                         );
                     }
                     if text.contains("{{#include") && !text.starts_with('`') {
@@ -156,7 +157,7 @@ impl Weave {
         chapter.content = out.replace("<figcaption>\n\n\n\n</figcaption>\n", "");
     }
 
-    /// Replaces `{{predict}} … {{answer}} … {{/predict}}`, and exercises likewise.
+    /// Replaces `{{predict}} … {{answer}} … {{/predict}}`, and likewise for exercises.
     fn boxed(&self, text: &str, line: usize, boxes: &mut Vec<Open>) -> Option<Result<Woven>> {
         let closes = |name: &str| boxes.last().is_some_and(|open| open.0 == name && open.2);
         let html = match text {
@@ -193,7 +194,7 @@ impl Weave {
     }
 }
 
-/// Returns the line of a piece on which something was found, from 0.
+/// Returns the line of a piece in which something was found; the first line is 0.
 fn line_of(text: &str, found: &str) -> usize {
     let number = found.split(' ').next().unwrap_or(found);
     text.find(number).map_or(0, |at| text[..at].matches('\n').count())

@@ -1,6 +1,6 @@
 //! Checks that numbers that look measured come from a directive.
 
-/// Units that come only from a measurement or a data sheet.
+/// Units that occur only in a measurement or a data sheet.
 const UNITS: [&str; 17] = [
     "ns",
     "µs",
@@ -21,13 +21,13 @@ const UNITS: [&str; 17] = [
     "microseconds",
 ];
 
-/// Words after `N times` that make it a factor.
+/// Words after `N times` that make the number a factor.
 const FACTORS: [&str; 10] =
     ["faster", "slower", "as", "the", "more", "fewer", "less", "better", "worse", "longer"];
 
-/// Returns the first measured-looking text in a piece of prose.
+/// Returns the first text that looks measured in a piece of prose.
 ///
-/// Link targets and attributes of HTML tags are skipped.
+/// Link targets and the attributes in HTML tags are skipped.
 pub(crate) fn measured(text: &str) -> Option<String> {
     let text = visible(text);
     let mut at = 0;
@@ -54,7 +54,7 @@ pub(crate) fn measured(text: &str) -> Option<String> {
     None
 }
 
-/// Whether a hyphen joins two words, as in `L2-1`, and is not a minus sign.
+/// Whether a hyphen joins two words, as in `L2-1`, and is therefore not a minus sign.
 fn name_before(text: &str) -> bool {
     text.trim_end_matches('-').chars().next_back().is_some_and(char::is_alphanumeric)
 }
@@ -84,8 +84,8 @@ fn unit(after: &str) -> bool {
     })
 }
 
-/// Whether a number is a factor, as in `2.4×`, `2.4 × the` and `3 times as fast`, but not in
-/// `32 × 4` or `32 × n`.
+/// Whether a number is a factor, as in `2.4×`, `2.4 × the` and `3 times as fast`, but not in `32 ×
+/// 4` or `32 × n`.
 fn factor(after: &str) -> bool {
     let bare = after.trim_start_matches([' ', '\u{a0}', '\n']);
     if let Some(rest) = bare.strip_prefix('×') {
@@ -102,7 +102,7 @@ fn factor(after: &str) -> bool {
 
 /// Removes link targets and HTML tags.
 fn visible(text: &str) -> String {
-    // `[name]: address`, on a line of its own.
+    // A link definition has the form `[name]: address`, on a line of its own.
     let defines =
         |line: &&str| line.starts_with('[') && !line.starts_with("[^") && line.contains("]: ");
     let text: String = text.split_inclusive('\n').filter(|line| !defines(line)).collect();

@@ -1,24 +1,24 @@
-//! Splits a chapter into text, code, maths and directives. Code is left as it is.
+//! Splits a chapter into text, code, maths and directives. Code is left unchanged.
 
 /// A part of a chapter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part<'a> {
-    /// Markdown.
+    /// Markdown text.
     Text(&'a str),
-    /// A fenced block that starts at the margin: its info string and its lines.
+    /// A fenced block that starts at the margin, as its info string and its lines.
     Fence(&'a str, &'a str),
-    /// A code span, a fence inside a list or quote, or an HTML comment: copied unchanged.
+    /// A code span, a fence inside a list or quote, or an HTML comment, which is copied unchanged.
     Opaque(&'a str),
-    /// LaTeX, and whether it stands on lines of its own.
+    /// LaTeX, and whether it is on lines of its own.
     Maths(&'a str, bool),
-    /// The text between `{{` and `}}`.
+    /// A directive, as the text between `{{` and `}}`.
     Directive(&'a str),
 }
 
-/// A part, and its first line, from 1.
+/// A part, and the number of its first line, counting from 1.
 pub(crate) type Placed<'a> = (usize, Part<'a>);
 
-/// Splits a chapter.
+/// Splits a chapter into its parts.
 pub(crate) fn split(text: &str) -> Vec<Placed<'_>> {
     let mut parts = Vec::new();
     let (mut at, mut start, mut line) = (0, 0, 1);
@@ -76,7 +76,7 @@ fn fence(text: &str) -> Option<(Part<'_>, usize)> {
 /// Parses the part that begins at this byte in the middle of a line, and returns its length.
 fn inline(text: &str, at: usize) -> Option<(Part<'_>, usize)> {
     let rest = &text[at..];
-    // Inline parts end at the end of their paragraph.
+    // An inline part ends at the latest where its paragraph ends.
     let paragraph = &rest[..rest.find("\n\n").unwrap_or(rest.len())];
     let escaped = at > 0 && text.as_bytes()[at - 1] == b'\\';
     match rest.as_bytes()[0] {

@@ -1,5 +1,5 @@
-//! Links terms to the glossary: if a page uses a term before the chapter that explains it, the
-//! first use links to its entry.
+//! Links terms to the glossary. If a page uses a term before the chapter that explains it, the
+//! first use is linked to the term's entry.
 
 use std::collections::BTreeSet;
 
@@ -8,27 +8,27 @@ use crate::book::block::highlight::escape;
 /// The page that lists all terms.
 pub(crate) const PAGE: &str = "glossary.md";
 
-/// The comment of the glossary that lists its everyday words, which are not linked.
+/// The comment in the glossary that lists everyday words, which are not linked.
 const EVERY_DAY: &str = "<!-- words of every day:";
 
-/// All terms.
+/// All terms in the glossary.
 #[derive(Debug, Default)]
 pub(crate) struct Terms(Vec<Term>);
 
-/// An entry of the glossary.
+/// An entry in the glossary.
 #[derive(Debug)]
 struct Term {
     /// The names of the term.
     names: Vec<String>,
     /// The definition, without marks.
     says: String,
-    /// The index of the page that explains it, in the book's order; `None` if only the glossary
-    /// does.
+    /// The index, in the book's order, of the page that explains the term; `None` if only the
+    /// glossary explains it.
     explained: Option<usize>,
 }
 
 impl Terms {
-    /// Reads the glossary; `pages` are the book's, in order.
+    /// Reads the glossary. `pages` are the pages of the book, in order.
     pub(crate) fn read(glossary: &str, pages: &[String]) -> Terms {
         let every_day: BTreeSet<&str> = glossary
             .split_once(EVERY_DAY)
@@ -62,7 +62,7 @@ impl Terms {
             if starts_line {
                 heading = rest.starts_with('#');
             }
-            // Existing links, tags and pictures are left as they are.
+            // Existing links, tags and pictures are left unchanged.
             let skipped = match rest.as_bytes()[0] {
                 b'[' => rest.find("](").and_then(|open| Some(open + rest[open..].find(')')? + 1)),
                 b'<' => rest.find('>').map(|end| end + 1),
@@ -94,7 +94,7 @@ impl Terms {
         out
     }
 
-    /// Finds the longest unused and unexplained term that the text begins with.
+    /// Finds the longest term at the start of the text that is neither used nor explained yet.
     fn first(&self, text: &str, page: usize, used: &BTreeSet<usize>) -> Option<(usize, usize)> {
         let open = self.0.iter().enumerate().filter(|(index, term)| {
             !used.contains(index) && term.explained.is_none_or(|explained| page < explained)
@@ -107,7 +107,7 @@ impl Terms {
     }
 }
 
-/// Adds an anchor to each entry of the glossary.
+/// Adds an anchor to each entry in the glossary.
 pub(crate) fn anchored(glossary: &str) -> String {
     let line = |line: &str| match entry(line) {
         Some((mut names, _)) => {
@@ -119,14 +119,14 @@ pub(crate) fn anchored(glossary: &str) -> String {
     glossary.lines().map(line).collect::<Vec<_>>().join("\n") + "\n"
 }
 
-/// Parses `**name, name** — definition`.
+/// Parses a line of the form `**name, name** — definition`.
 fn entry(line: &str) -> Option<(std::str::Split<'_, char>, &str)> {
     let (names, says) = line.strip_prefix("**")?.split_once("** — ")?;
     Some((names.split(','), says))
 }
 
-/// Returns the length of this name at the start of the text: as it is, in the plural, or with a
-/// capital.
+/// Returns the length of this name at the start of the text. The name may be in the plural, or
+/// start with a capital letter.
 fn begins(text: &str, name: &str) -> Option<usize> {
     let head = text.get(..name.len())?;
     let same = head == name
@@ -146,12 +146,12 @@ fn joins(c: char) -> bool {
     c.is_alphanumeric() || ['_', '-', '`', '’', '\''].contains(&c)
 }
 
-/// The anchor of a term.
+/// Returns the anchor for a term.
 fn anchor(name: &str) -> String {
     name.to_lowercase().replace(|c: char| !c.is_ascii_alphanumeric(), "-")
 }
 
-/// A definition without its links and marks.
+/// Returns a definition without its links and marks.
 fn plain(says: &str) -> String {
     let mut out = String::new();
     let mut rest = says;
@@ -159,7 +159,7 @@ fn plain(says: &str) -> String {
         out += before;
         let Some((words, after)) = after.split_once("](") else { break };
         let after = after.split_once(')').map_or("", |(_, after)| after);
-        // The chapter's name at the end is left out.
+        // The name of the chapter at the end is left out.
         if !after.trim().is_empty() {
             out += words;
         }

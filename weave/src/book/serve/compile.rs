@@ -1,7 +1,7 @@
 //! Compiles an edited kernel, in a child process that is killed after a time limit.
 //!
-//! A compiler library expects trusted sources, and these come from a page, so it runs in its own
-//! process.
+//! The compiler runs in a process of its own, because a compiler library expects trusted sources,
+//! and these sources come from a page.
 
 use std::{
     io::{self, Read, Write},
@@ -18,41 +18,42 @@ use xtask::kernels::{self, Kernel};
 
 use super::{include::refused, limited, request::Refusal};
 
-/// The argument that starts the child.
+/// The argument that starts the child process.
 pub(crate) const WORD: &str = "compile-for-a-page";
-/// The file name in messages.
+/// The file name in the compiler's messages.
 const FILE: &str = "kernel.cu";
 /// The maximum size of a source, in bytes.
 const MOST: usize = 64_000;
-/// The time limit. A kernel takes a third of a second, or three times that if it is judged, and the
-/// machine may be busy.
+/// The time limit. Compiling a kernel takes a third of a second, or three times as long if it is
+/// judged; and the machine may be busy.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// The request of a page.
+/// A page's request.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Order {
-    /// The name of the original kernel: the files that it includes may be included.
+    /// The name of the original kernel. The new source may include the files that this kernel
+    /// includes.
     kernel: String,
     /// The element types, as for `--type`.
     types: Vec<String>,
     source: String,
 }
 
-/// The input of the child.
+/// The input for the child process.
 #[derive(Debug, Deserialize, Serialize)]
 struct Text {
     types: Vec<String>,
     source: String,
 }
 
-/// Returns the PTX for each type, or the compiler's message and its line.
+/// Returns the PTX for each type, or the compiler's message and the line that it names.
 pub(super) fn answer(body: &[u8]) -> Result<Vec<u8>, Refusal> {
     let order: Order = serde_json::from_slice(body)
         .map_err(|error| Refusal::bad(format!("this request has no kernel: {error}")))?;
     if order.source.len() > MOST {
         return Err(Refusal::large(format!(
-            "a page's kernel has at most {MOST} bytes, and this one has {}: compile it with `--kernel`",
+            "a page's kernel can have at most {MOST} bytes, but this kernel has {}: compile it with `--kernel`",
             order.source.len()
         )));
     }
@@ -77,16 +78,16 @@ pub(super) fn answer(body: &[u8]) -> Result<Vec<u8>, Refusal> {
         .and_then(|path| limited::run(&mut limited::program(&path, WORD, LIMIT), text, LIMIT));
     match said {
         Ok(Some(said)) if said.starts_with(b"{") => Ok(said),
-        Ok(Some(_)) => failed(None, "the compiler ended without a message: it may be out of time or memory; undo your last edit".into()),
+        Ok(Some(_)) => failed(None, "the compiler ended without a message: it may have run out of time or memory; undo your last edit".into()),
         Ok(None) => failed(
             None,
-            format!("the compiler was stopped after {} s: look for an endless template or `#pragma unroll`", LIMIT.as_secs()),
+            format!("the compiler was stopped after {} s: look for a template or a `#pragma unroll` without an end", LIMIT.as_secs()),
         ),
         Err(error) => failed(None, format!("the compiler cannot be started: {error}")),
     }
 }
 
-/// Inlines the included files of our kernel of this name.
+/// Inlines the files that our kernel with this name includes.
 fn with_own(order: &Order) -> Result<String> {
     let all = kernels::all()?.into_iter().chain(kernels::page()?);
     let own: Vec<Kernel> = all.filter(|kernel| kernel.name == order.kernel).collect();
@@ -102,7 +103,8 @@ fn with_own(order: &Order) -> Result<String> {
     }
 }
 
-/// The child: reads a request from standard input, and writes its reply to standard output.
+/// Runs the child process, which reads a request from standard input and writes its reply to
+/// standard output.
 pub(crate) fn child() -> ExitCode {
     let mut text = String::new();
     let made = io::stdin().read_to_string(&mut text).map_err(anyhow::Error::from);
@@ -138,7 +140,8 @@ fn made_of(text: &Text) -> Result<serde_json::Value> {
     Ok(json!({ "ptx": ptx, "compiler": compiler.to_string() }))
 }
 
-/// Finds the line of a message: NVRTC writes `kernel.cu(12): error`, clang `kernel.cu:12:5: error`.
+/// Finds the line that a message names: NVRTC writes `kernel.cu(12): error`, clang `kernel.cu:12:5:
+/// error`.
 fn line(message: &str) -> Option<u32> {
     let rest = message.split_once(FILE)?.1.strip_prefix(['(', ':'])?;
     rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
@@ -172,7 +175,7 @@ mod tests {
         let large = said(order(&" ".repeat(65_000)));
         assert!(
             large.starts_with("413")
-                && large.contains("at most 64000 bytes, and this one has 65000"),
+                && large.contains("at most 64000 bytes, but this kernel has 65000"),
             "{large}"
         );
         let include = said(order("int a;\n#include \"/etc/passwd\"\n"));

@@ -1,5 +1,5 @@
-//! Refuses kernels from a page that could make the compiler open a file, because the compiler's
-//! messages could show its content.
+//! Refuses kernels that come from a page and could make the compiler open a file, because the
+//! compiler's messages could show the contents of the file.
 
 /// Directives that open a file.
 const OPEN: [&str; 6] =
@@ -9,10 +9,10 @@ const ASK: [&str; 4] = ["__has_include", "__has_include_next", "__has_embed", "_
 /// The pragmas that kernels use.
 const PRAGMAS: [&str; 2] = ["unroll", "nounroll"];
 
-/// Returns the reason for a refusal, and its line.
+/// Returns the reason for the refusal, and the line of the source that caused it.
 ///
-/// It is stricter than necessary, because compilers differ: such a word after a `#` is refused even
-/// in a comment.
+/// The check is stricter than necessary, because compilers differ: such a word after a `#` is
+/// refused even in a comment.
 pub(super) fn refused(source: &str) -> Option<(usize, String)> {
     let odd = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
     if let Some(line) = source.lines().position(|line| line.contains(odd)) {
@@ -56,8 +56,8 @@ pub(super) fn refused(source: &str) -> Option<(usize, String)> {
     None
 }
 
-/// Returns the characters with their lines, as a compiler sees them: lines are spliced and
-/// trigraphs replaced.
+/// Returns the characters and their lines as a compiler sees them, with lines spliced and trigraphs
+/// replaced.
 fn spliced(source: &str) -> Vec<(char, usize)> {
     let source = source.replace("\r\n", "\n").replace('\r', "\n");
     let source = source.replace("??=", "#").replace("??/", "\\");

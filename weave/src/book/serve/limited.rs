@@ -7,12 +7,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The maximum output that is read, in bytes.
+/// The maximum size of the output that is read, in bytes.
 const MOST: u64 = 1 << 24;
-/// The memory limit, in kB.
+/// The memory limit, in units of 1024 bytes.
 const MEMORY: u64 = 1 << 22;
 
-/// Returns the program's output for its input; `None` if it has not ended in time.
+/// Returns the program's output for its input; `None` if the program has not ended in time.
 pub(super) fn run(
     command: &mut Command,
     input: Vec<u8>,
@@ -28,12 +28,12 @@ pub(super) fn run(
         stdout.map_or(Ok(0), |stdout| stdout.take(MOST).read_to_end(&mut said)).map(|_| said)
     });
     let end = Instant::now() + limit;
-    // The output ends with the program.
+    // The output ends when the program ends.
     while !said.is_finished() && Instant::now() < end {
         thread::sleep(Duration::from_millis(2));
     }
     let in_time = said.is_finished();
-    // Killing a program that has ended fails, which does not matter.
+    // Killing a program that has already ended fails, which has no consequence.
     let _ = child.kill();
     child.wait()?;
     if !in_time {
@@ -42,8 +42,8 @@ pub(super) fn run(
     said.join().unwrap_or_else(|_| Ok(Vec::new())).map(Some)
 }
 
-/// Returns a command with resource limits. Its child processes survive when it is killed, but have
-/// the same limit of CPU seconds. Memory is limited too, if the system supports it.
+/// Returns a command with resource limits. If the command is killed, its child processes survive,
+/// but have the same limit on CPU seconds. Memory is limited too, if the system supports it.
 pub(super) fn program(path: &std::path::Path, word: &str, limit: Duration) -> Command {
     if cfg!(unix) {
         let mut shell = Command::new("sh");

@@ -1,5 +1,5 @@
-//! `cargo x book --serve`: serves the pages to this machine only, and rebuilds them when something
-//! changes. A page can also request that an edited kernel be compiled.
+//! Implements `cargo x book --serve`, which serves the pages to this machine only, and rebuilds
+//! them when something changes. A page can also ask for an edited kernel to be compiled.
 
 mod compile;
 mod include;
@@ -44,13 +44,14 @@ pub(crate) fn run(html: &Path, build: impl Fn() -> Result<()>) -> Result<()> {
     }
 }
 
-/// Serves a folder until the program ends, and returns the address. Port 0 selects a free port.
+/// Serves a folder until the program ends, and returns the address. If the port is 0, a free port
+/// is chosen.
 pub(crate) fn start(html: &Path, port: u16) -> Result<String> {
     let compiled = |body: &[u8]| compile::answer(body);
     Server::start(html, port, compiled)
 }
 
-/// Compiles an edited kernel, with JSON as input and output.
+/// A function that compiles an edited kernel, with JSON as its input and output.
 type Compiled = fn(&[u8]) -> Result<Vec<u8>, Refusal>;
 
 /// A folder, and the rules for access to it.
@@ -72,7 +73,7 @@ impl Server {
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let server = server.clone();
-                // A browser that hangs up does not read the error.
+                // A browser that closes the connection does not read the error.
                 thread::spawn(move || server.serve(&stream));
             }
         });
@@ -95,17 +96,17 @@ impl Server {
         stream.write_all(head.as_bytes())?;
         stream.write_all(&body)?;
         if refused {
-            // Read the rest of the request first: closing now would reset the connection before the
-            // client reads the reply.
+            // The rest of the request is read first, because closing the connection now would reset
+            // it before the client reads the reply.
             stream.shutdown(Shutdown::Write)?;
             io::copy(&mut stream.take(REST), &mut io::sink())?;
         }
         Ok(())
     }
 
-    /// Returns the type and the content of the reply.
+    /// Returns the type and the contents of the reply.
     fn answer(&self, request: &Request) -> Result<(&'static str, Vec<u8>), Refusal> {
-        // A request under another host name may come from a page that tries to read ours.
+        // A request with another host name may come from a page that tries to read ours.
         let names = ["127.0.0.1", "localhost"].map(|name| format!("{name}:{}", self.port));
         if !names.contains(&request.host) {
             return Err(Refusal::forbidden(format!(
@@ -119,7 +120,7 @@ impl Server {
                 let own = format!("http://{}", request.host);
                 if request.origin != own {
                     return Err(Refusal::forbidden(format!(
-                        "kernels are compiled for pages of {own}, not for those of {}",
+                        "kernels are compiled only for pages from {own}, not for those from {}",
                         if request.origin.is_empty() {
                             "an unknown origin"
                         } else {
@@ -129,7 +130,7 @@ impl Server {
                 }
                 if request.token != self.token {
                     return Err(Refusal::forbidden(
-                        "this page is from an earlier server: reload it".into(),
+                        "this page came from an earlier server: reload it".into(),
                     ));
                 }
                 Ok(("application/json", (self.compiled)(&request.body)?))
@@ -160,7 +161,7 @@ impl Server {
         })
     }
 
-    /// Adds the token to a page. Its presence also tells the page that there is a compiler.
+    /// Adds the token to a page. The token also tells the page that there is a compiler.
     fn with_token(&self, page: Vec<u8>) -> Vec<u8> {
         let meta = format!("<meta name=\"compile\" content=\"{}\"></head>", self.token);
         match String::from_utf8(page) {
@@ -172,13 +173,14 @@ impl Server {
 
 const HTML: &str = "text/html; charset=utf-8";
 
-/// Returns 128 random bits: the standard library seeds its hashers from the system.
+/// Returns 128 random bits, which come from the system, because the standard library seeds its
+/// hashers from there.
 fn token() -> String {
     let random = || RandomState::new().hash_one(SystemTime::now());
     format!("{:016x}{:016x}", random(), random())
 }
 
-/// The files that the book is made from.
+/// Returns the files from which the book is made.
 fn watched() -> Vec<PathBuf> {
     let root = xtask::root();
     [

@@ -1,4 +1,4 @@
-//! A request from a socket, and the response to a refused one.
+//! A request from a socket, and the response to a request that is refused.
 
 use std::{
     io::{BufRead, BufReader, Read},
@@ -6,28 +6,29 @@ use std::{
     time::Duration,
 };
 
-/// The maximum size of a head, in bytes.
+/// The maximum size of a request's head, in bytes.
 const HEAD: u64 = 1 << 14;
-/// The maximum size of a body: a kernel of the largest size with every character escaped.
+/// The maximum size of a request's body, in bytes: a kernel of the largest size in which every
+/// character is escaped.
 const BODY: u64 = 1 << 19;
 /// The time limit for a client that sends nothing.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A request.
+/// An HTTP request.
 #[derive(Debug, Default)]
 pub(super) struct Request {
     pub(super) method: String,
-    /// The path without the query.
+    /// The path, without the query.
     pub(super) path: String,
     pub(super) host: String,
     /// The origin of the page that sent the request.
     pub(super) origin: String,
-    /// The value of `X-Compile`.
+    /// The value of the header `X-Compile`.
     pub(super) token: String,
     pub(super) body: Vec<u8>,
 }
 
-/// A refusal: the status and the reason.
+/// A refusal, with the status and the reason.
 #[derive(Debug)]
 pub(super) struct Refusal {
     pub(super) status: &'static str,
@@ -36,7 +37,7 @@ pub(super) struct Refusal {
 }
 
 impl Refusal {
-    /// A sentence as JSON, for a page.
+    /// Creates a refusal whose body is a sentence as JSON, for a page.
     pub(super) fn new(status: &'static str, why: String) -> Refusal {
         let body = serde_json::json!({ "error": why }).to_string().into_bytes();
         Refusal { status, kind: "application/json", body }
@@ -65,9 +66,9 @@ pub(super) fn read(stream: &TcpStream) -> Result<Request, Refusal> {
         head.read_line(&mut line).map_err(unread)?;
         match line.strip_suffix('\n') {
             Some(line) => Ok(line.trim_end().to_owned()),
-            None => {
-                Err(Refusal::bad(format!("a head of at most {HEAD} bytes ends with an empty line")))
-            }
+            None => Err(Refusal::bad(format!(
+                "the head must end with an empty line and have at most {HEAD} bytes"
+            ))),
         }
     };
     let first = line()?;
@@ -95,7 +96,7 @@ pub(super) fn read(stream: &TcpStream) -> Result<Request, Refusal> {
     }
     if length > BODY {
         return Err(Refusal::large(format!(
-            "a request has at most {BODY} bytes, and this one has {length}"
+            "a request can have at most {BODY} bytes, but this one has {length}"
         )));
     }
     request.body.resize(length as usize, 0);

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Starts a server of one page, whose compiler returns its input.
+/// Starts a server with one page, whose compiler returns its input.
 fn server() -> (String, String) {
     let folder = std::env::temp_dir().join(format!("serve-test-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
@@ -47,11 +47,11 @@ fn only_our_own_pages_are_compiled_for() {
             host.as_str(),
             "http://example.org",
             token.as_str(),
-            "not for those of http://example.org",
+            "not for those from http://example.org",
         ),
-        (&host, "http://127.0.0.1:1", &token, "not for those of http://127.0.0.1:1"),
-        (&host, "null", &token, "not for those of null"),
-        (&host, "", &token, "not for those of an unknown origin"),
+        (&host, "http://127.0.0.1:1", &token, "not for those from http://127.0.0.1:1"),
+        (&host, "null", &token, "not for those from null"),
+        (&host, "", &token, "not for those from an unknown origin"),
         (&host, &own, "0123", "reload it"),
         (&host, &own, "", "reload it"),
         ("example.org", "http://example.org", &token, "the request is for `example.org`"),
@@ -91,7 +91,7 @@ fn invalid_requests_get_a_response() {
     );
     assert!(
         large.starts_with("HTTP/1.1 413")
-            && large.contains("at most 524288 bytes, and this one has 600000"),
+            && large.contains("at most 524288 bytes, but this one has 600000"),
         "{large}"
     );
     let put = ask(&host, &format!("PUT /compile HTTP/1.1\r\n{own}\r\n"));

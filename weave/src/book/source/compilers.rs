@@ -1,16 +1,17 @@
-//! Reads the table of `cargo x compilers`, for the counts on which two compilers agree in the
-//! ledgers.
+//! Reads the table that `cargo x compilers` writes. The ledgers use it to show the counts on which
+//! the two compilers agree.
 
 use anyhow::{Result, ensure};
 
 use super::{BOOK, GENERATED, Sources, file::read};
 
-/// Whether a step's counter is the same with both compilers, for every architecture in the table.
+/// Whether a counter of a step is the same with both compilers, for every architecture in the
+/// table.
 pub(crate) fn agree(sources: &Sources, step: &str, counter: &str) -> Result<bool> {
     in_table(&text(sources)?, step, counter)
 }
 
-/// The table.
+/// Returns the text of the table.
 pub(crate) fn text(sources: &Sources) -> Result<String> {
     read(&sources.root.join(BOOK).join(GENERATED).join("compilers.txt"))
 }

@@ -7,39 +7,40 @@ use common::plan::Block;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// The size at which hardware counters were read, which is the default for counts.
+/// The size at which hardware counters were read. It is the default size for counts.
 pub(crate) const N: u64 = 1 << 22;
 /// The default block size.
 pub(crate) const THREADS: u32 = 256;
 
 const FILE: &str = "counts.json";
 
-/// Counts by step, number of elements and block size.
+/// The counts, by step, number of elements and block size.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Counts(BTreeMap<String, Counted>);
 
-/// The counts of a sum.
+/// The counts for a sum.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Counted {
-    /// Blocks of each launch.
+    /// The number of blocks in each launch.
     pub(crate) blocks: Vec<u64>,
-    /// Counts of each launch.
+    /// The counts for each launch, by name.
     pub(crate) launches: Vec<BTreeMap<String, u64>>,
 }
 
-/// The key of a sum.
+/// The key under which the counts for a sum are stored.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Case {
     /// The step.
     pub(crate) step: String,
     /// The number of elements.
     pub(crate) n: u64,
-    /// Threads per block.
+    /// The number of threads per block.
     pub(crate) threads: u32,
 }
 
 impl Case {
-    /// The default size and block size. A step that supports only one block size uses that one.
+    /// Returns the case with the default size and block size. A step that supports only one block
+    /// size uses that size.
     pub(crate) fn of(step: &str) -> Case {
         let known = ladder::steps_and_ways().find(|known| known.name == step);
         let usual = Block::new(THREADS).ok();
@@ -53,7 +54,7 @@ impl Case {
 }
 
 impl Counts {
-    /// Reads the committed file; empty if there is none.
+    /// Reads the committed file; empty if it does not exist.
     pub(crate) fn read(folder: &Path) -> Result<Counts> {
         match std::fs::read_to_string(folder.join(FILE)) {
             Ok(text) => serde_json::from_str(&text).with_context(|| FILE.to_owned()),
@@ -66,7 +67,7 @@ impl Counts {
         Ok((FILE.to_owned(), serde_json::to_string_pretty(self)? + "\n"))
     }
 
-    /// The counts of a sum.
+    /// Returns the counts for a sum.
     pub(crate) fn get(&self, case: &Case) -> Result<&Counted> {
         self.0.get(&case.key()).with_context(|| {
             format!(
@@ -82,7 +83,7 @@ impl Counts {
         self.0.keys().filter_map(move |key| key.strip_suffix(&end))
     }
 
-    /// Adds a record of the ladder's `--format json`.
+    /// Adds a record that the ladder prints with `--format json`.
     pub(crate) fn add(&mut self, case: &Case, blocks: Vec<u64>, record: &Value) -> Result<()> {
         let launches = record["counts"]["launches"].as_array().context("a record has counts")?;
         let launches = launches.iter().filter_map(Value::as_object).map(numbers).collect();
@@ -92,7 +93,7 @@ impl Counts {
 }
 
 impl Counted {
-    /// Returns a count of the first launch, or of all launches.
+    /// Returns a count for the first launch, or for all launches.
     pub(crate) fn count(&self, name: &str, all: bool) -> Result<u64> {
         let launches = if all { &self.launches[..] } else { &self.launches[..1] };
         let values: Option<Vec<u64>> = launches.iter().map(|l| l.get(name).copied()).collect();
@@ -105,7 +106,7 @@ impl Counted {
         }
     }
 
-    /// Returns the blocks of the first launch, or of all launches.
+    /// Returns the number of blocks in the first launch, or in all launches.
     pub(crate) fn blocks(&self, all: bool) -> u64 {
         if all { self.blocks.iter().sum() } else { self.blocks[0] }
     }

@@ -1,4 +1,4 @@
-//! Reads files, with errors that name them.
+//! Reads files, with errors that name the file.
 
 use std::{fs, path::Path};
 

@@ -1,8 +1,9 @@
-//! Little's law by a step's own counters: `{{num flight STEP}}`, the bytes that an SM may have in
-//! flight; `{{num waits STEP}}`, how long a warp waits for its loads in one iteration, and `{{num
-//! cycles STEP}}`, the same wait in cycles; `{{num fills STEP}}`, the bytes in flight that peak
-//! bandwidth needs at that wait; `{{num in-flight STEP}}`, the bytes in flight at its occupancy,
-//! and `{{num implied STEP}}`, the bandwidth that follows from them and the wait.
+//! Little's law, applied with a step's own counters. `{{num flight STEP}}` is the number of bytes
+//! that an SM may have in flight; `{{num waits STEP}}` is the time for which a warp waits for its
+//! loads in one iteration, and `{{num cycles STEP}}` is the same time in cycles. `{{num fills
+//! STEP}}` is the number of bytes in flight that peak bandwidth needs at that wait. `{{num
+//! in-flight STEP}}` is the average number of bytes in flight, and `{{num implied STEP}}` is the
+//! bandwidth that follows from these bytes and the wait.
 
 use anyhow::{Result, ensure};
 
@@ -15,13 +16,14 @@ use super::{
     sass::Listing,
 };
 
-/// The maximum number of resident threads of an SM.
+/// The maximum number of resident threads on an SM.
 const RESIDENT: u64 = 2048;
-/// The size for which the grid is computed.
+/// The number of elements for which the grid is computed.
 const N: u64 = 1 << 28;
 
-/// The bytes that the machine code loads before it uses any of them, in all threads of the grid on
-/// an SM. For bulk copies, the shared memory of the blocks on an SM.
+/// Returns the number of KiB that the machine code loads before it uses any of them, over all
+/// threads of the grid on an SM. If the step uses bulk copies, this is the shared memory of the
+/// blocks on an SM.
 pub(crate) fn of(sources: &Sources, step: &str) -> Result<Quantity> {
     let code = sources.sass.get(step)?;
     let plan = plan::of(step, N, THREADS)?;
@@ -41,7 +43,7 @@ pub(crate) fn of(sources: &Sources, step: &str) -> Result<Quantity> {
     Ok(Quantity { value: bytes as f64 / 1024.0, unit: Unit::Named("KiB"), origin })
 }
 
-/// How long a warp waits for its loads in one iteration.
+/// Returns the time for which a warp waits for its loads in one iteration.
 pub(crate) fn wait(sources: &Sources, on: Option<&str>, step: &str) -> Result<Quantity> {
     let cycles = cycles(sources, on, step)?;
     let clock = 1e6 * f64::from(sources.run(on)?.env.gpu.sm_mhz_start);
@@ -49,7 +51,7 @@ pub(crate) fn wait(sources: &Sources, on: Option<&str>, step: &str) -> Result<Qu
     Ok(Quantity { value: cycles.value / clock, unit: Unit::Time, origin })
 }
 
-/// The wait in cycles: instructions of a warp ÷ iterations × stall cycles on memory per
+/// Returns the wait in cycles: instructions in a warp ÷ iterations × stall cycles on memory per
 /// instruction, in the first launch.
 pub(crate) fn cycles(sources: &Sources, on: Option<&str>, step: &str) -> Result<Quantity> {
     let case = Case { n: N, ..Case::of(step) };
@@ -61,14 +63,14 @@ pub(crate) fn cycles(sources: &Sources, on: Option<&str>, step: &str) -> Result<
     let iterations = (4 * N) as f64 / (32.0 * warps * bytes as f64);
     let value = executed.value / warps / iterations * stalled.value;
     let origin = format!(
-        "{step}, n = 2^28: instructions of a warp ÷ iterations × stall cycles on global memory per instruction, results/ladder/{}/counters.csv",
+        "{step}, n = 2^28: instructions in a warp ÷ iterations × stall cycles on global memory per instruction, results/ladder/{}/counters.csv",
         executed.folder
     );
     Ok(Quantity { value: value.round(), unit: Unit::Count, origin })
 }
 
-/// The average number of KiB in flight on an SM: the maximum × achieved occupancy ÷ the occupancy
-/// that the grid allows × the fraction of their time that warps wait for loads.
+/// Returns the average number of KiB in flight on an SM: the maximum × achieved occupancy ÷ the
+/// occupancy that the grid allows × the fraction of their time for which warps wait for loads.
 pub(crate) fn average(sources: &Sources, on: Option<&str>, step: &str) -> Result<Quantity> {
     let most = of(sources, step)?;
     let case = Case { n: N, ..Case::of(step) };
@@ -85,7 +87,7 @@ pub(crate) fn average(sources: &Sources, on: Option<&str>, step: &str) -> Result
     }
     let waiting = metric(sources, on, &case, STALLED)?.value / cycles;
     let origin = format!(
-        "{} × achieved occupancy × stall cycles on global memory ÷ all cycles of an instruction, results/ladder/{}",
+        "{} × achieved occupancy × stall cycles on global memory ÷ all cycles for an instruction, results/ladder/{}",
         most.origin, active.folder
     );
     Ok(Quantity { value: most.value * resident * waiting, unit: most.unit, origin })
@@ -108,7 +110,7 @@ fn stalled(reason: &str) -> String {
     format!("smsp__average_warps_issue_stalled_{reason}_per_issue_active.ratio")
 }
 
-/// The bandwidth of all SMs by Little's law: bytes in flight ÷ wait.
+/// Returns the bandwidth of all SMs according to Little's law: bytes in flight ÷ wait.
 pub(crate) fn implied(sources: &Sources, on: Option<&str>, step: &str) -> Result<Quantity> {
     let (held, wait) = (average(sources, on, step)?, wait(sources, on, step)?);
     let sms = f64::from(sources.run(on)?.env.gpu.sms);
@@ -116,8 +118,8 @@ pub(crate) fn implied(sources: &Sources, on: Option<&str>, step: &str) -> Result
     Ok(Quantity { value: held.value * 1024.0 * sms / wait.value, unit: Unit::Rate, origin })
 }
 
-/// KiB that an SM needs in flight to receive its share of peak bandwidth, if a load takes a step's
-/// wait.
+/// Returns the number of KiB that an SM needs in flight to receive its share of peak bandwidth, if
+/// a load takes as long as a step's wait.
 pub(crate) fn needed(sources: &Sources, on: Option<&str>, step: &str) -> Result<Quantity> {
     let wait = wait(sources, on, step)?;
     let gpu = &sources.run(on)?.env.gpu;
@@ -128,8 +130,8 @@ pub(crate) fn needed(sources: &Sources, on: Option<&str>, step: &str) -> Result<
 
 const STALLED: &str = "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio";
 
-/// The maximum number of bytes that a thread loads between two additions. If there are loads of
-/// 16 bytes, only they count: loads of single elements are for the ends of the input.
+/// Returns the maximum number of bytes that a thread loads between two additions. If there are
+/// 16-byte loads, only they count, because loads of single elements are for the ends of the input.
 fn asked(code: &Listing) -> u64 {
     let wide = code.full().any(is_wide);
     let (mut most, mut now) = (0, 0);

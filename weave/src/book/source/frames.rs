@@ -1,4 +1,4 @@
-//! Reads and records the committed frames of the steppers.
+//! Reads and records the committed frames for the steppers.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -8,16 +8,16 @@ use common::plan::Block;
 
 use super::file::read as text;
 
-/// The frames of a step, by threads of a block.
+/// The frames for a step, keyed by the number of threads per block.
 pub(crate) type Frames = BTreeMap<u32, Vec<Frame>>;
 
-/// The number of elements of a traced sum, which gives every step a few blocks.
+/// The number of elements in a traced sum, which gives every step a few blocks.
 const TRACED: u64 = 1 << 18;
-/// The number of multiprocessors of the simulated GPU, so small that a grid-stride loop takes
+/// The number of multiprocessors in the simulated GPU. It is so small that a grid-stride loop takes
 /// several iterations.
 const SMS: u32 = 8;
 
-/// Reads the committed frames of a step.
+/// Reads the committed frames for a step.
 pub(crate) fn read(folder: &Path, step: &str) -> Result<Frames> {
     let path = folder.join("traces").join(format!("{step}.json"));
     let text = std::fs::read_to_string(&path)
@@ -25,7 +25,7 @@ pub(crate) fn read(folder: &Path, step: &str) -> Result<Frames> {
     serde_json::from_str(&text).with_context(|| path.display().to_string())
 }
 
-/// Traces a step in every supported block size, with the function that pages call.
+/// Traces a step with every supported block size, using the function that pages call.
 pub(crate) fn trace(step: &str) -> Result<Frames> {
     let kernels = xtask::kernels::all()?;
     let kernel = kernels.iter().find(|kernel| kernel.name == step);
@@ -56,7 +56,7 @@ pub(crate) fn trace(step: &str) -> Result<Frames> {
     Ok(frames)
 }
 
-/// Formats the frames with a line for each, so that changes can be reviewed.
+/// Formats the frames with one line for each, so that changes can be reviewed.
 pub(crate) fn file(frames: &Frames) -> Result<String> {
     let mut text = String::from("{");
     for (index, (threads, frames)) in frames.iter().enumerate() {

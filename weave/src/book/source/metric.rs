@@ -10,17 +10,17 @@ use super::{
     timed::{At, rate, time},
 };
 
-/// A metric of the first launch, counted by a GPU.
+/// A metric for the first launch, counted by a GPU.
 pub(crate) struct Metric<'s> {
-    /// The value.
+    /// The value of the metric.
     pub(crate) value: f64,
-    /// Blocks of the launch.
+    /// The number of blocks in the launch.
     pub(crate) blocks: u64,
-    /// The folder of `results/` that has it.
+    /// The name of the folder in `results/` that has the metric.
     pub(crate) folder: &'s str,
 }
 
-/// A metric, from the newest folder that has it.
+/// Returns a metric, from the newest folder that has it.
 pub(crate) fn metric<'s>(
     sources: &'s Sources,
     on: Option<&str>,
@@ -54,43 +54,45 @@ pub(crate) fn metric<'s>(
         })
 }
 
-/// Instructions that the hardware executes per element, in the first launch.
+/// Returns the number of instructions that the hardware executes per element, in the first launch.
 fn per_element(sources: &Sources, at: At<'_>, step: &str) -> Result<f64> {
     let found = metric(sources, at.on, &Case::of(step), "smsp__inst_executed.sum")?;
     Ok(found.value / counts::N as f64)
 }
 
-/// Instructions that the whole chip can issue per second: one per scheduler and cycle.
+/// Returns the number of instructions that the whole chip can issue per second: one per scheduler
+/// and cycle.
 pub(crate) fn issues(sources: &Sources, at: At<'_>) -> Result<f64> {
     let gpu = &sources.run(at.on)?.env.gpu;
     Ok(f64::from(gpu.sms) * 4.0 * f64::from(gpu.sm_mhz_start) * 1e6)
 }
 
-/// The share of the schedulers' issue slots that a step's instructions take.
+/// Returns the share of the schedulers' issue slots that a step's instructions take.
 ///
-/// This holds for steps whose instructions are proportional to the elements, because they are
-/// counted at one size and timed at another.
+/// The result is valid for steps whose number of instructions is proportional to the number of
+/// elements, because they are counted at one size and timed at another.
 pub(crate) fn issued(sources: &Sources, at: At<'_>, step: &str, n: u64) -> Result<Quantity> {
     let time = time(sources, at, step, n)?;
     let value = per_element(sources, at, step)? * n as f64 / time.value / issues(sources, at)?;
     let origin = format!(
-        "instructions of {step} per element, counted by the hardware, × elements ÷ time ÷ (SMs × 4 schedulers × clock); {}",
+        "instructions in {step} per element, counted by the hardware, × elements ÷ time ÷ (SMs × 4 schedulers × clock); {}",
         time.origin
     );
     Ok(Quantity { value, unit: Unit::Share, origin })
 }
 
-/// The share of peak bandwidth at which a step's instructions would take every issue slot.
+/// Returns the share of peak bandwidth at which a step's instructions would take every issue slot.
 pub(crate) fn allows(sources: &Sources, at: At<'_>, step: &str) -> Result<Quantity> {
     let elements = issues(sources, at)? / per_element(sources, at, step)?;
     let value = elements * 4.0 / sources.run(at.on)?.env.gpu.bus_bytes_per_second;
     let origin = format!(
-        "SMs × 4 schedulers × clock ÷ instructions of {step} per float, as a share of peak bandwidth"
+        "SMs × 4 schedulers × clock ÷ instructions in {step} per float, as a share of peak bandwidth"
     );
     Ok(Quantity { value, unit: Unit::Share, origin })
 }
 
-/// Bytes that an SM receives per cycle of its clock; with `bus`, the bytes at peak bandwidth.
+/// Returns the number of bytes that an SM receives per cycle of its clock. For the name `bus`, this
+/// is the number at peak bandwidth.
 pub(crate) fn per_cycle(sources: &Sources, at: At<'_>, name: &str, n: u64) -> Result<Quantity> {
     let gpu = &sources.run(at.on)?.env.gpu;
     let cycles = f64::from(gpu.sms) * f64::from(gpu.sm_mhz_start) * 1e6;

@@ -27,33 +27,33 @@ use counts::Counts;
 use file::read;
 use sass::Sass;
 
-/// The folder of the book.
+/// The folder that has the book.
 pub(crate) const BOOK: &str = "book";
-/// The folder of generated and committed files, below the book.
+/// The folder for generated files that are committed, relative to the folder of the book.
 pub(crate) const GENERATED: &str = "generated";
 
-/// The sources, read once for a build.
+/// The sources, which are read once for a build.
 #[derive(Debug)]
 pub(crate) struct Sources {
-    /// The workspace.
+    /// The root of the workspace.
     pub(crate) root: PathBuf,
-    /// The steps and studies that have a kernel, in lesson order.
+    /// The steps and studies that have a kernel, in the order of the lessons.
     pub(crate) kernels: Vec<Kernel>,
-    /// The number of steps among them.
+    /// The number of steps in `kernels`.
     steps: usize,
-    /// The runs on GPUs, oldest first.
+    /// The runs on GPUs, with the oldest first.
     pub(crate) runs: Vec<Run>,
-    /// Runs of some variants only, in `results/variants`, whose folders chapters name.
+    /// Runs with only some variants, in `results/variants`. Chapters name their folders.
     pub(crate) partial: Vec<Run>,
-    /// Hardware counters by folder, newest first; a folder may have counters and no times.
+    /// Hardware counters by folder, with the newest first. A folder may have counters but no times.
     pub(crate) counters: Vec<(String, Vec<Count>)>,
-    /// Published tables.
+    /// The published tables.
     pub(crate) history: Option<History>,
     /// The interpreter's counts.
     pub(crate) counts: Counts,
-    /// Opcodes of the machine code.
+    /// The opcodes in the machine code.
     pub(crate) sass: Sass,
-    /// Cited figures.
+    /// The cited figures, by name.
     pub(crate) cites: BTreeMap<String, Cite>,
 }
 
@@ -63,7 +63,7 @@ pub(crate) struct Sources {
 pub(crate) struct Cite {
     /// The figure as the page prints it.
     pub(crate) text: String,
-    /// The source.
+    /// A citation of the source.
     pub(crate) source: String,
     /// The address of the source.
     pub(crate) url: String,
@@ -98,24 +98,25 @@ impl Sources {
         })
     }
 
-    /// The folder of generated files.
+    /// Returns the folder of generated files.
     pub(crate) fn generated(&self) -> PathBuf {
         generated(&self.root)
     }
 
-    /// The steps of the ladder.
+    /// Returns the steps of the ladder.
     pub(crate) fn ladder(&self) -> &[Kernel] {
         &self.kernels[..self.steps]
     }
 
-    /// The steps that the run for numbers has times of: a new step has none until the next run.
+    /// Returns the steps for which the run that numbers come from has times. A new step has none
+    /// until the next run.
     pub(crate) fn measured(&self) -> Result<impl Iterator<Item = &Kernel>> {
         let run = self.run(None)?;
         let has = |kernel: &&Kernel| run.steps().iter().any(|step| step.name == kernel.name);
         Ok(self.ladder().iter().filter(has))
     }
 
-    /// The kernel of a crate.
+    /// Returns the kernel of a crate.
     pub(crate) fn kernel(&self, name: &str) -> Result<&Kernel> {
         self.kernels.iter().find(|kernel| kernel.name == name).ok_or_else(|| {
             let known: Vec<&str> = self.kernels.iter().map(|kernel| kernel.name.as_str()).collect();
@@ -123,19 +124,20 @@ impl Sources {
         })
     }
 
-    /// The previous step; `None` for the first.
+    /// Returns the previous step; `None` for the first step.
     pub(crate) fn before(&self, name: &str) -> Result<Option<&Kernel>> {
         self.kernel(name)?;
         let at = self.ladder().iter().position(|kernel| kernel.name == name);
         Ok(at.and_then(|at| at.checked_sub(1)).map(|at| &self.ladder()[at]))
     }
 
-    /// The first step.
+    /// Returns the first step.
     pub(crate) fn first(&self) -> Result<&Kernel> {
         self.ladder().first().context("there are no steps")
     }
 
-    /// The run that numbers come from: the named folder, or the newest run on an H200.
+    /// Returns the run that numbers come from: the run in the named folder, or the newest run on an
+    /// H200.
     pub(crate) fn run(&self, on: Option<&str>) -> Result<&Run> {
         match on {
             Some(name) => {
@@ -155,7 +157,7 @@ fn generated(root: &Path) -> PathBuf {
     root.join(BOOK).join(GENERATED)
 }
 
-/// Every `counters.csv`, newest folder first.
+/// Returns the contents of every `counters.csv`, with the newest folder first.
 fn counters(results: &Path) -> Result<Vec<(String, Vec<Count>)>> {
     let Ok(entries) = fs::read_dir(results) else { return Ok(Vec::new()) };
     let mut found = Vec::new();

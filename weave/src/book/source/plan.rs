@@ -1,4 +1,4 @@
-//! Plans of the steps for an H200.
+//! The plans that steps make for an H200.
 
 use anyhow::{Context, Result, anyhow};
 use common::{
@@ -6,7 +6,7 @@ use common::{
     plan::{Block, Chip, Plan, Problem},
 };
 
-/// The plan of a step or of a variant, for an H200.
+/// Returns the plan that a step or a variant makes for an H200.
 pub(crate) fn of(step: &str, n: u64, threads: u32) -> Result<Plan> {
     let step = ladder::steps_and_ways()
         .find(|known| known.name == step)

@@ -1,9 +1,10 @@
-//! Quantities: a value with its unit and source, and how it is printed.
+//! Quantities, which consist of a value with its unit and its source, and the format in which they
+//! are printed.
 
-/// A quantity.
+/// A value with its unit and its source.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Quantity {
-    /// The value in base units: seconds, bytes per second, fractions.
+    /// The value in base units: seconds, bytes per second, or fractions.
     pub(crate) value: f64,
     /// The unit.
     pub(crate) unit: Unit,
@@ -11,10 +12,10 @@ pub(crate) struct Quantity {
     pub(crate) origin: String,
 }
 
-/// A unit.
+/// The unit of a quantity, which also determines its format.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Unit {
-    /// Seconds.
+    /// Seconds, printed with a suitable prefix.
     Time,
     /// Bytes per second.
     Rate,
@@ -24,19 +25,19 @@ pub(crate) enum Unit {
     Factor,
     /// A count.
     Count,
-    /// A plain number followed by a unit.
+    /// A plain number, followed by this unit.
     Named(&'static str),
-    /// Text.
+    /// A text instead of a number.
     Text(String),
 }
 
 impl Quantity {
-    /// A count.
+    /// Creates a count.
     pub(crate) fn counted(value: f64, origin: String) -> Quantity {
         Quantity { value, unit: Unit::Count, origin }
     }
 
-    /// Formats the quantity with about three digits and the unit after a non-breaking space.
+    /// Formats the quantity with about three digits, and with the unit after a non-breaking space.
     pub(crate) fn print(&self, digits: Option<usize>, bare: bool) -> String {
         let v = self.value;
         let with = |number: String, unit: &str| match bare || unit.is_empty() {
@@ -77,7 +78,7 @@ impl Quantity {
     }
 }
 
-/// The number of decimals for about three digits.
+/// Returns the number of decimals that gives about three digits.
 fn places(v: f64) -> usize {
     match v.abs() {
         v if v < 10.0 => 2,
@@ -86,12 +87,12 @@ fn places(v: f64) -> usize {
     }
 }
 
-/// Formats `1556480` as `1,556,480`; four digits stay together.
+/// Formats `1556480` as `1,556,480`. A number of four digits has no comma.
 pub(crate) fn group(n: u64) -> String {
     if n < 10_000 { n.to_string() } else { numbers::group(n) }
 }
 
-/// Formats a size: `2^20` with a raised exponent.
+/// Formats a size as a power of two, such as `2^20`, with a raised exponent.
 pub(crate) fn power(n: u64) -> String {
     match n.checked_ilog2() {
         Some(p) if n == 1 << p && p >= 10 => format!("2<sup>{p}</sup>"),

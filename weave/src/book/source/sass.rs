@@ -7,7 +7,7 @@ use xtask::kernels::Kernel;
 
 use super::file::read;
 
-/// The opcodes of a step's table, and their meanings.
+/// The opcodes in a step's table, and their meanings.
 pub(crate) const OPCODES: [(&str, &str); 9] = [
     ("BAR", "block barrier"),
     ("WARPSYNC", "warp barrier"),
@@ -24,12 +24,12 @@ pub(crate) const OPCODES: [(&str, &str); 9] = [
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sass(BTreeMap<String, Listing>);
 
-/// One kernel's machine code.
+/// The machine code of one kernel.
 #[derive(Clone, Debug)]
 pub(crate) struct Listing {
-    /// The committed text: a head of comments, then one instruction per line.
+    /// The committed text: comments at the beginning, then one instruction per line.
     pub(crate) text: String,
-    /// Whether its PTX has changed since then.
+    /// Whether the PTX has changed since the text was written.
     stale: bool,
 }
 
@@ -55,10 +55,11 @@ impl Sass {
         Ok(Sass(all))
     }
 
-    /// Returns the machine code of a step or variant. Fails if its PTX has changed since then.
+    /// Returns the machine code of a step or variant. Fails if the PTX has changed since the
+    /// machine code was written.
     pub(crate) fn get(&self, step: &str) -> Result<&Listing> {
         let listing = self.0.get(&step.replace('/', "-")).with_context(|| {
-            format!("there is no machine code of `{step}` yet: run `cargo x sass`")
+            format!("there is no machine code for `{step}` yet: run `cargo x sass`")
         })?;
         ensure!(
             !listing.stale,
@@ -74,17 +75,17 @@ impl Listing {
         Listing { text: text.to_owned(), stale: false }
     }
 
-    /// The number of instructions of an opcode: `LDS` counts `LDS.64` too.
+    /// Returns the number of instructions with an opcode; `LDS` includes `LDS.64`.
     pub(crate) fn count(&self, opcode: &str) -> usize {
         self.opcodes().filter(|found| opcode == "all" || *found == opcode).count()
     }
 
-    /// The opcode of every instruction, without modifiers.
+    /// Returns the opcode of every instruction, without modifiers.
     fn opcodes(&self) -> impl Iterator<Item = &str> {
         self.full().filter_map(|opcode| opcode.split('.').next())
     }
 
-    /// The opcode of every instruction, with modifiers, in order.
+    /// Returns the opcode of every instruction, with modifiers, in order.
     pub(crate) fn full(&self) -> impl Iterator<Item = &str> {
         let lines =
             self.text.lines().filter(|line| !line.starts_with("//") && !line.ends_with(':'));

@@ -1,4 +1,4 @@
-//! Times, rates and ratios of the runs on GPUs.
+//! Times, bandwidths and ratios from the runs on GPUs.
 
 use anyhow::{Context, Result, anyhow};
 use measured::{
@@ -11,10 +11,10 @@ use super::{
     quantity::{Quantity, Unit},
 };
 
-/// The conditions of a time.
+/// The conditions under which a time was measured.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct At<'a> {
-    /// The folder of the run; `None` for the newest on an H200.
+    /// The folder of the run; `None` for the newest run on an H200.
     pub(crate) on: Option<&'a str>,
     /// Whether the input was in L2.
     pub(crate) cache: Cache,
@@ -33,18 +33,18 @@ impl<'a> At<'a> {
         Place { element: self.element, n, cache: self.cache, clock: Clock::Gpu }
     }
 
-    /// The conditions in words, for a tooltip.
+    /// Describes the conditions in words, for a tooltip.
     fn words(&self, n: u64) -> String {
         format!("{} {}, L2 {}", measured::table::size(n), self.element, self.cache)
     }
 }
 
-/// The place of a time: f32, L2 cold, GPU-gated.
+/// Returns the place of a time: f32, L2 cold, GPU-gated.
 pub(crate) fn place(n: u64) -> Place<'static> {
     At::default().place(n)
 }
 
-/// The median time of a step or competitor.
+/// Returns the median time of a step or competitor.
 pub(crate) fn time(sources: &Sources, at: At<'_>, name: &str, n: u64) -> Result<Quantity> {
     let run = sources.run(at.on)?;
     let time = run.time(name, &at.place(n)).ok_or_else(|| {
@@ -59,8 +59,8 @@ pub(crate) fn time(sources: &Sources, at: At<'_>, name: &str, n: u64) -> Result<
     Ok(Quantity { value: time.median / 1e9, unit: Unit::Time, origin })
 }
 
-/// The difference between the runs of one program on the same kind of GPU, as a share of the
-/// longest time.
+/// Returns the difference between the runs of one program on the same kind of GPU, as a share of
+/// the longest time.
 pub(crate) fn between(sources: &Sources, at: At<'_>, name: &str, n: u64) -> Result<Quantity> {
     let newest = sources.run(at.on)?;
     let kind = repeat::kind_of(&sources.runs, newest);
@@ -71,7 +71,7 @@ pub(crate) fn between(sources: &Sources, at: At<'_>, name: &str, n: u64) -> Resu
     Ok(Quantity { value: 1.0 - times.least / times.most, unit: Unit::Share, origin })
 }
 
-/// The bandwidth of a step or competitor.
+/// Returns the bandwidth of a step or competitor.
 pub(crate) fn rate(sources: &Sources, at: At<'_>, name: &str, n: u64) -> Result<Quantity> {
     let time = time(sources, at, name, n)?;
     let run = sources.run(at.on)?;
@@ -80,7 +80,7 @@ pub(crate) fn rate(sources: &Sources, at: At<'_>, name: &str, n: u64) -> Result<
     Ok(Quantity { value, unit: Unit::Rate, origin: time.origin })
 }
 
-/// The speedup of the first over the second, from paired rounds.
+/// Returns the speedup of the first variant over the second, from paired rounds.
 pub(crate) fn speedup(
     sources: &Sources,
     at: At<'_>,
@@ -88,7 +88,7 @@ pub(crate) fn speedup(
     slow: &str,
     n: u64,
 ) -> Result<Quantity> {
-    // An unknown name is an error here.
+    // If the name is unknown, this returns the error.
     time(sources, at, fast, n)?;
     time(sources, at, slow, n)?;
     let run = sources.run(at.on)?;
