@@ -1,4 +1,4 @@
-//! `many measure` and `many model`: tables of measured times, and of the model's predictions.
+//! `many measure` and `many model`: tables of measured times and of the model's predictions.
 
 use std::{fmt::Write as _, fs, path::Path, time::Instant};
 
@@ -15,10 +15,10 @@ use crate::{
     sum,
 };
 
-/// The first line of a file of samples, with the names of its columns.
+/// The first line of a file of samples, which has the names of the columns.
 const HEAD: &str = "n,competitor,clock,round,gpu,us\n";
 
-/// Times every length on all GPUs.
+/// Measures every length on all GPUs.
 pub(crate) fn measure(asked: &Measure) -> Result<()> {
     if let Some(path) = &asked.csv {
         folder_of(path)?;
@@ -65,7 +65,8 @@ pub(crate) fn measure(asked: &Measure) -> Result<()> {
         };
         match bench.at(*n, asked.rounds, &mut keep) {
             Ok(()) => {}
-            // If a length fails in the driver, the error is printed, and the next length is measured.
+            // If a length fails in the driver, prints the error, and continues with the next
+            // length.
             Err(error @ Error::Driver { .. }) => say(&format!("{n}: {error}")),
             Err(error) => return Err(error),
         }
@@ -78,7 +79,7 @@ pub(crate) fn measure(asked: &Measure) -> Result<()> {
     Ok(())
 }
 
-/// Creates the folder of a file before anything is measured.
+/// Creates the folder for a file before anything is measured.
 fn folder_of(path: &Path) -> Result<()> {
     measured::file::make_folder_of(path).map_err(|error| failed(error.to_string()))
 }
@@ -87,7 +88,8 @@ fn read(csv: &str) -> Result<Times> {
     Times::read(csv).map_err(failed)
 }
 
-/// The text of a time in microseconds, with at most two decimals, or a dash if there is none.
+/// Returns a time in microseconds as text, with at most two decimals, or a dash if there is no
+/// time.
 fn cell(time: Option<f64>) -> String {
     let digits = |time: f64| match time.abs() {
         1000.0.. => 0,
@@ -133,7 +135,7 @@ fn gated(times: &Times) {
     }
 }
 
-/// Prints the wall times of our sums and of torch's, if the samples have any of torch.
+/// Prints the wall times of our sums, and those of torch's sums if the samples have any.
 fn callers(times: &Times) {
     let torch = times.called("torch");
     if torch.is_empty() {
@@ -149,8 +151,8 @@ fn callers(times: &Times) {
     say::table(["n", "one", "kernel", "gather", "reduce", "torch"], &rows);
 }
 
-/// Prints the scaling from one GPU to two: the speedup for one length, and the efficiency for twice as many
-/// elements.
+/// Prints the scaling from one GPU to two: the speedup for a fixed length, and the efficiency for
+/// twice as many elements.
 fn scaling(times: &Times) {
     let over = |one: u64, competitor: &str, two: u64| {
         Some(times.median("one", one)? / times.median(competitor, two)?)
@@ -168,8 +170,8 @@ fn scaling(times: &Times) {
     say::table(["way", "less from", "strong", "weak"], &rows);
 }
 
-/// Prints the model's predictions: for held-out lengths, beside the measured times, and for more than two
-/// GPUs.
+/// Prints the model's predictions: for held-out lengths, together with the measured times, and for
+/// more than two GPUs.
 pub(crate) fn model(asked: &Model) -> Result<()> {
     let path = asked.csv.display();
     let csv = measured::file::read(&asked.csv).map_err(|error| failed(error.to_string()))?;
@@ -214,7 +216,7 @@ pub(crate) fn model(asked: &Model) -> Result<()> {
     Ok(())
 }
 
-/// The text of a modelled time for `gpus` GPUs, with no more digits than the model supports.
+/// Returns a modelled time for `gpus` GPUs as text, with no more digits than the model supports.
 fn modelled(time: f64, gpus: u32) -> String {
     match gpus {
         ..=2 => format!("{time:.1}"),

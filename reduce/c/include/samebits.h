@@ -1,9 +1,9 @@
-/* samebits: the sum, minimum or maximum of a slice on an NVIDIA GPU, with the same bits on every device
+/* samebits computes the sum, minimum or maximum of a slice on an NVIDIA GPU, with the same bits on every device
  * and on the host.
  *
  * Every function that can fail returns a samebits_status, and samebits_last_error() returns the reason. Pointers to
  * elements and results are addresses of device memory, unless the function's description says host memory. They
- * must be valid for the given number of elements, until the stream has passed the call. A result has the type of
+ * must be valid for the given number of elements, until the stream has finished the call. A result has the type of
  * its elements, but is a float for SAMEBITS_F16 and SAMEBITS_BF16. A stream is a cudaStream_t or a CUstream; a null
  * pointer is the default stream of the current device.
  *

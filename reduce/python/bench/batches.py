@@ -1,4 +1,4 @@
-"""Tests batch invariance: the bits of one row's sum and mean in batches of 1 to 4096 rows, and the time of each.
+"""Tests batch invariance: records the bits and the time of one row's sum and mean in batches of 1 to 4096 rows.
 
     python batches.py --out FOLDER [--rounds 20]
 

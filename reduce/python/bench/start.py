@@ -1,4 +1,4 @@
-"""Measures the costs up to a process's first sum: the wheel's size, the import, and the first sums on a GPU.
+"""Measures the costs of starting up: the size of the wheel, the import, and a process's first sums on a GPU.
 
     python start.py --wheel FILE --out FOLDER
 

@@ -1,5 +1,5 @@
-// One launch, over chunks that depend on the length alone: the same bits on every GPU.
-// Still costs: the end: a fence, a ticket and the partial sums, each waiting for the previous one.
+// One launch, over chunks that depend on the length alone, gives the same bits on every GPU.
+// Still costs: at the end, a fence, a ticket and the partial sums, each waiting for the one before.
 #include "matrix.cuh"
 #include "vectors.cuh"
 
@@ -33,7 +33,7 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n, un
     }
 }
 
-// One entry point per order.
+// There is one entry point for each order.
 #define ENTRY(name, Order) \
     extern "C" __global__ void __launch_bounds__(Block, 2) reduce_##name( \
         const Element* in, Element* out, unsigned long long n, unsigned long long chunk, \
