@@ -22,12 +22,12 @@ pub(crate) enum What {
     Sum(Sum),
     /// Times sums on all GPUs of this machine in one process, with GPU-gated and paired runs.
     Measure(Measure),
-    /// Predicts the times on more GPUs, with a model fitted to measurements on two.
+    /// Predicts the times on more GPUs, using a model that is fitted to measurements on two GPUs.
     Model(Model),
 }
 
 /// The devices on which the stages run.
-# Predicts the times on more GPUs, using a model that is fitted to measurements on two GPUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Device {
     /// GPUs if there are any, and interpreters otherwise.
     Auto,
