@@ -3,7 +3,7 @@
 #
 #   bash dist/gpu.sh OUT [ladder|logs|large|tests|sanitizer|bench|measure|counters|errors|zoo|cupti|rows|matrices ...]
 #
-# OUT receives a log for each part. DEVICE=simt tries the script without a GPU.
+# OUT receives a log for each part. With DEVICE=simt, the script runs without a GPU.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 out=${1:?name the folder for the logs}

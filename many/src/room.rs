@@ -53,6 +53,8 @@ pub(crate) fn total(lengths: &[u64]) -> Result<u128> {
     let all: u128 = lengths.iter().map(|n| u128::from(*n)).sum();
     match u64::try_from(all) {
         Ok(_) => Ok(all),
-        Err(_) => Err(Error::Shard(format!("--lengths add up to {all}, more than 2^64 - 1"))),
+        Err(_) => Err(Error::Shard(format!(
+            "the lengths in --lengths add up to {all}, which exceeds 2^64 - 1"
+        ))),
     }
 }

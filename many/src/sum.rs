@@ -307,11 +307,11 @@ fn tell<T: Datum>(
     let alone = one()?;
     if alone != bits {
         return Err(Error::Bits(format!(
-            "the result of one alone is {:?} (bits {alone:#x}), which differs: please report it",
+            "the result on one device is {:?} (bits {alone:#x}), which differs: please report it",
             T::Output::from_bits64(alone)
         )));
     }
-    say("one alone has the same bits");
+    say("a sum on one device has the same bits");
     Ok(())
 }
 

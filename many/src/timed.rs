@@ -101,11 +101,11 @@ fn cell(time: Option<f64>) -> String {
 
 /// Prints the medians of GPU-gated runs in microseconds, and differences between runs of the same round.
 fn gated(times: &Times) {
-    say("Two GPUs, GPU-gated, medians, µs.");
-    say("one: one GPU. share: the slower GPU's shard. cut: the chunk sums, above it.");
-    say("kernel, gather, reduce: exchanged in the kernel, by an all-gather, by an");
-    say("all-reduce of integers; Δ: above the share, within the same round.");
-    say("totals: an all-reduce of totals. bits: gather above totals.\n");
+    say("Medians of GPU-gated times on two GPUs, in µs. one: the sum on one GPU.");
+    say("share: the slower GPU's shard alone. cut: the sums of the chunks, minus share.");
+    say("kernel, gather, reduce: the sum, with an exchange inside the kernels, by an");
+    say("all-gather, or by an all-reduce of integers. Δ: the time minus share, within");
+    say("the same round. totals: an all-reduce of totals. bits: gather minus totals.\n");
     let row = |n: u64| {
         let of = |competitor| cell(times.median(competitor, n));
         let above =
@@ -131,7 +131,7 @@ fn gated(times: &Times) {
         &rows,
     );
     if let Some(told) = times.above_at_all("told", "kernel") {
-        say(&format!("\nIn-kernel, returning the result to the host takes {told:.2} µs more."));
+        say(&format!("\nWith kernel, returning the result to the host takes {told:.2} µs more."));
     }
 }
 
@@ -141,7 +141,7 @@ fn callers(times: &Times) {
     if torch.is_empty() {
         return;
     }
-    say("\nWall time, two GPUs, medians, µs:\n");
+    say("\nMedians of wall times on two GPUs, in µs:\n");
     let names = ["one", "kernel", "gather", "reduce", "torch"];
     let row = |n| {
         let [one, kernel, gather, reduce, torch] = names.map(|name| cell(times.caller(name, n)));
@@ -164,9 +164,9 @@ fn scaling(times: &Times) {
         let from = times.pays_from(way).map(numbers::size);
         [way.to_owned(), or_none(from), or_none(strong), or_none(weak)]
     });
-    say("\nTwo GPUs: the length from which they are faster than one; the speedup for");
-    say("2^28 elements (strong scaling); and the speed with 2^30 elements each, in % of");
-    say("one GPU's per GPU (weak scaling).\n");
+    say("\nTwo GPUs: the length from which on they are faster than one; the speedup for");
+    say("2^28 elements (strong scaling); and the speed per GPU with 2^30 elements on");
+    say("each, in % of one GPU's speed (weak scaling).\n");
     say::table(["way", "less from", "strong", "weak"], &rows);
 }
 
@@ -185,7 +185,7 @@ pub(crate) fn model(asked: &Model) -> Result<()> {
     gated(&times);
     scaling(&times);
     callers(&times);
-    say("\nHeld out of the fit, two GPUs, µs:\n");
+    say("\nTimes on two GPUs that were held out of the fit, in µs:\n");
     let row = |line: model::Line| {
         let error = 100.0 * (line.model / line.measured - 1.0);
         [
@@ -198,8 +198,9 @@ pub(crate) fn model(asked: &Model) -> Result<()> {
     };
     let rows: Vec<_> = times.held_out().into_iter().map(row).collect();
     say::table(["way", "n", "model", "measured", "error"], &rows);
-    say("\nModel, eight GPUs a host, µs, by number of GPUs. Only two were measured: 4 and");
-    say("8 are whole µs, and 64 and 1024 have two digits.\n");
+    say("\nTimes that the model predicts, in µs, by number of GPUs, with eight per host.");
+    say("Only two GPUs were measured, so the times for 4 and 8 are rounded to whole µs,");
+    say("and those for 64 and 1024 to two digits.\n");
     let powers = times.lengths("share").into_iter().filter(|n| n.is_power_of_two());
     let row = |competitor: &str, n: u64| {
         let [a, b, c, d, e] = [2, 4, 8, 64, 1024].map(|p| {
@@ -212,7 +213,7 @@ pub(crate) fn model(asked: &Model) -> Result<()> {
         .filter(|n| model::parts(*n))
         .flat_map(|n| ["kernel", "gather", "reduce"].map(|competitor| row(competitor, n)))
         .collect();
-    say::table(["way", "elements a GPU", "2", "4", "8", "64", "1024"], &rows);
+    say::table(["way", "elements per GPU", "2", "4", "8", "64", "1024"], &rows);
     Ok(())
 }
 

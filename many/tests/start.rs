@@ -58,7 +58,10 @@ fn every_way_to_start_has_the_same_bits() {
         let output = run(&[&PLAYED[..], way].concat());
         let said = text(&output.stdout);
         assert!(output.status.success(), "{way:?}: {}", text(&output.stderr));
-        assert!(said.contains(&bits) && said.contains("one alone has the same bits"), "{said}");
+        assert!(
+            said.contains(&bits) && said.contains("a sum on one device has the same bits"),
+            "{said}"
+        );
     }
 }
 
@@ -236,7 +239,7 @@ fn ranks_of_a_launcher() {
         std::thread::spawn(move || command.output().unwrap())
     };
     let (one, zero) = (rank("1", &[]), rank("0", &[]));
-    assert!(text(&zero.join().unwrap().stdout).contains("one alone has the same bits"));
+    assert!(text(&zero.join().unwrap().stdout).contains("a sum on one device has the same bits"));
     assert!(one.join().unwrap().status.success());
     // Starts ranks whose element types differ.
     let (one, zero) = (rank("1", &["--type", "f64"]), rank("0", &[]));

@@ -77,7 +77,7 @@ impl<T: Element> Engine<T> {
     }
 
     /// Computes the result over all elements at an address, and waits for it. The stream must not
-    /// be being captured.
+    /// be in capture mode.
     pub(crate) fn wait(&self, operation: Operation, input: Address<'_>) -> Result<T::Output> {
         self.wait_for(|output, epoch| self.launch(operation, input, output, epoch))
     }

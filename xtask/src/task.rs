@@ -108,7 +108,7 @@ pub enum Task {
     },
 }
 
-/// The commands, grouped by purpose, in the order of the help.
+/// The commands, grouped by purpose, in the order in which the help lists them.
 const GROUPS: [(&str, &[&str]); 4] = [
     ("Learn", &["check", "nvrtc", "cupti", "diff", "book"]),
     ("Measure", &["bundle", "peers", "nccl", "results"]),

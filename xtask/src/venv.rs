@@ -36,7 +36,7 @@ fn make(sh: &Shell) -> Result<()> {
     Ok(())
 }
 
-/// Returns the absolute path, because Windows does not start a program by a relative path.
+/// Returns the absolute path of `.venv`, because Windows does not start a program by a relative path.
 pub(crate) fn folder(sh: &Shell) -> PathBuf {
     sh.current_dir().join(".venv")
 }

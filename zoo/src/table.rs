@@ -29,8 +29,8 @@ pub fn table<'a>(outcomes: impl IntoIterator<Item = (&'a Bug, &'a Outcome)>) -> 
     }
     let schedules: Vec<String> = SCHEDULES.iter().map(ToString::to_string).collect();
     let told = format!(
-        "{caught} of {bugs} found; {always} with the correct sum under every schedule. Schedules: {}, \
-         and adversarial:2 to {}, two launches under each.",
+        "{caught} of {bugs} bugs were found; {always} gave the correct sum under every schedule. The schedules are {}, \
+         and adversarial:2 to {}, with two launches under each.",
         schedules[..3].join(", "),
         schedules[SCHEDULES.len() - 1].trim_start_matches("adversarial:")
     );

@@ -16,8 +16,8 @@ use samebits::Operation;
 pub enum samebits_status {
     /// The result has been written, or will be written in the order of the stream.
     SAMEBITS_OK = 0,
-    /// An argument is invalid, for example a null or misaligned address, too many elements, overlapping rows,
-    /// an unknown type, or a stream that is being captured.
+    /// An argument is invalid, for example a null or misaligned address, too many elements,
+    /// overlapping rows, an unknown type, or a stream that is being captured.
     SAMEBITS_INVALID = 1,
     /// There is no usable driver, device or context.
     SAMEBITS_UNAVAILABLE = 2,
@@ -84,8 +84,9 @@ pub unsafe extern "C" fn samebits_min(
     checked(|| unsafe { call::wait(Operation::Min, Input { type_, input, n }, result, stream) })
 }
 
-/// Like samebits_min, but for the maximum. For no elements, the maximum is the smallest value of
-/// the type.
+/// Writes the maximum of the `n` elements at `input` to host memory at `result`, and waits for it.
+/// NaNs are ignored unless all elements are NaN. -0 is less than +0. For no elements, the maximum
+/// is the smallest value of the type.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -101,8 +102,8 @@ pub unsafe extern "C" fn samebits_max(
     checked(|| unsafe { call::wait(Operation::Max, Input { type_, input, n }, result, stream) })
 }
 
-/// Writes the sum of the `n` elements at `input` to device memory at `output`, in the order of the stream.
-/// Does not wait, and can be captured into a graph.
+/// Writes the sum of the `n` elements at `input` to device memory at `output`, in the order of the
+/// stream. Does not wait, and can be captured into a graph.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -118,7 +119,8 @@ pub unsafe extern "C" fn samebits_sum_into(
     checked(|| unsafe { call::leave(Operation::Sum, Input { type_, input, n }, output, stream) })
 }
 
-/// Like samebits_sum_into, but for the minimum.
+/// Writes the minimum of the `n` elements at `input`, as samebits_min computes it, to device memory
+/// at `output`, in the order of the stream. Does not wait, and can be captured into a graph.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -134,7 +136,8 @@ pub unsafe extern "C" fn samebits_min_into(
     checked(|| unsafe { call::leave(Operation::Min, Input { type_, input, n }, output, stream) })
 }
 
-/// Like samebits_sum_into, but for the maximum.
+/// Writes the maximum of the `n` elements at `input`, as samebits_max computes it, to device memory
+/// at `output`, in the order of the stream. Does not wait, and can be captured into a graph.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -185,10 +188,11 @@ pub unsafe extern "C" fn samebits_exact_sum_into(
     checked(|| unsafe { call::leave_exact(Input { type_, input, n }, output, stream) })
 }
 
-/// Writes the sum of each of `rows` rows to consecutive elements of device memory at `output`, in the order
-/// of the stream. A row has `elements` elements, at most 2^32, and begins `pitch` elements after the start of
-/// the previous row; a pitch of 0 means contiguous rows. Each sum is bit-identical to the result of
-/// samebits_sum for that row alone. Does not wait, and can be captured into a graph.
+/// Writes the sum of each of `rows` rows to consecutive elements of device memory at `output`, in
+/// the order of the stream. A row has `elements` elements, at most 2^32, and begins `pitch`
+/// elements after the start of the previous row; a pitch of 0 means contiguous rows. Each sum is
+/// bit-identical to the result of samebits_sum for that row alone. Does not wait, and can be
+/// captured into a graph.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -223,7 +227,8 @@ pub unsafe extern "C" fn samebits_host_sum(
     checked(|| unsafe { call::host(Operation::Sum, Input { type_, input, n }, result) })
 }
 
-/// Like samebits_host_sum, but for the minimum, as samebits_min computes it.
+/// Writes the minimum of the `n` elements in host memory at `input` to host memory at `result`. The
+/// minimum is bit-identical to that of samebits_min. Needs no GPU.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -238,7 +243,8 @@ pub unsafe extern "C" fn samebits_host_min(
     checked(|| unsafe { call::host(Operation::Min, Input { type_, input, n }, result) })
 }
 
-/// Like samebits_host_sum, but for the maximum, as samebits_max computes it.
+/// Writes the maximum of the `n` elements in host memory at `input` to host memory at `result`. The
+/// maximum is bit-identical to that of samebits_max. Needs no GPU.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -253,7 +259,8 @@ pub unsafe extern "C" fn samebits_host_max(
     checked(|| unsafe { call::host(Operation::Max, Input { type_, input, n }, result) })
 }
 
-/// Like samebits_host_sum, but for the exact sum, with the bits of samebits_exact_sum.
+/// Writes the exact sum of the `n` elements in host memory at `input` to host memory at `result`.
+/// The sum is bit-identical to that of samebits_exact_sum. Needs no GPU.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -268,8 +275,9 @@ pub unsafe extern "C" fn samebits_host_exact_sum(
     checked(|| unsafe { call::host_exact(Input { type_, input, n }, result) })
 }
 
-/// Like samebits_sum_rows_into, but for rows in host memory, with the sums in host memory at
-/// `result`. Needs no GPU.
+/// Writes the sums of rows in host memory at `input` to consecutive elements of host memory at
+/// `result`. The rows are laid out as for samebits_sum_rows_into, and the sums have the same bits.
+/// Needs no GPU.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -287,15 +295,15 @@ pub unsafe extern "C" fn samebits_host_sum_rows(
     checked(|| unsafe { call::host_rows(type_, input, rows, result) })
 }
 
-/// Returns the reason why the calling thread's last call failed, or an empty string if it succeeded. The
-/// pointer is valid until the thread's next call.
+/// Returns the reason why the calling thread's last call failed, or an empty string if it
+/// succeeded. The pointer is valid until the thread's next call.
 #[unsafe(no_mangle)]
 pub extern "C" fn samebits_last_error() -> *const c_char {
     call::last_error()
 }
 
-/// Returns the version of the order of the additions. Versions of this library that have the same order give
-/// bit-identical results.
+/// Returns the version of the order of the additions. Versions of this library that have the same
+/// order give bit-identical results.
 #[unsafe(no_mangle)]
 pub extern "C" fn samebits_order() -> u32 {
     samebits::ORDER

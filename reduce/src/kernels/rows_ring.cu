@@ -68,7 +68,7 @@ struct Stage {
         }
         copy<Size>(&to[u][0].at[e], memory + place + u * apart, lane < 4 * Width, place < readable(all, u) ? Size : 0);
     }
-    // Copies the first `first` of `Count` bytes, and fills the others with zeros. The copy goes
+    // Copies the first `first` bytes of `Count`, and fills the others with zeros. The copy goes
     // through the L1 cache, because two warps share a sector.
     template <u32 Count>
     __device__ static void copy(const void* to, const char* from, bool wanted, u32 first)

@@ -33,7 +33,7 @@ __device__ void bin(float x) { increase((__float_as_uint(x) >> 27 & 15) * 512 + 
 // An element spans 32 bits, and a double has 53: a bin can add 2^21 elements.
 __device__ void bin(int x) { increase(threadIdx.x, x); }
 
-// A double leaves no room in a bin: it adds to integer digits, by sign, which the warps share.
+// Doubles do not fit in bins: they are added to integer digits, a set per sign, which warps share.
 __device__ void bin(double x)
 {
     long long bits = __double_as_longlong(x);

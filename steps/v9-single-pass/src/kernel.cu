@@ -12,7 +12,7 @@ __device__ void add(const Element* in, Element* out, unsigned long long n, unsig
     unsigned long long i = (unsigned long long)b * (Loads * Block) + tid;
     unsigned long long stride = (unsigned long long)blocks * (Loads * Block);
 
-    // Load: eight vectors per thread and iteration, zero beyond the end; then n % Width elements.
+    // Load: read eight vectors per thread and iteration (zero past the end), then n % Width elements.
     const Vector* vectors = (const Vector*)in;
     Vector sums = {};
     #pragma unroll 1
@@ -49,7 +49,7 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n, El
     if (gridDim.x == 1) return;
     if (threadIdx.x == 0) {
         __threadfence(); // This block's partial sum is visible before its ticket is taken.
-        last = atomicInc(tickets, gridDim.x - 1) == gridDim.x - 1; // The last block resets it.
+        last = atomicInc(tickets, gridDim.x - 1) == gridDim.x - 1; // The last block resets the counter.
         __threadfence(); // The partial sums of all earlier tickets are visible from here on.
     }
     __syncthreads();

@@ -18,7 +18,7 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n, un
     }
     if (threadIdx.x == 0) {
         __threadfence(); // Release: a block that sees this ticket taken sees this block's writes.
-        last = atomicInc(tickets, gridDim.x - 1) == gridDim.x - 1; // The last one wraps to 0.
+        last = atomicInc(tickets, gridDim.x - 1) == gridDim.x - 1; // The last ticket wraps to 0.
         __threadfence(); // Acquire: the writes of blocks with earlier tickets are visible from here on.
     }
     __syncthreads();

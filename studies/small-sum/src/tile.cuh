@@ -2,7 +2,7 @@
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element), Warps = 16, Threads = 32 * Warps;
 
-// Returns in lane 0 a warp's sum over the tiles of its block.
+// Returns a warp's sum over the tiles of its block, in lane 0.
 template <unsigned int Loads>
 __device__ Element warp_sum(const Element* in, unsigned long long n)
 {

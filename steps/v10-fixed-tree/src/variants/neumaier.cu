@@ -2,7 +2,7 @@
 // Still costs: per element, four additions, a comparison and selections instead of one addition.
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element), Loads = 8, Block = 512;
-struct Pair { Element sum, error; }; // The value is sum + error; error was rounded off.
+struct Pair { Element sum, error; }; // The value is sum + error; error is the part lost to rounding.
 
 // Adds an element to a pair.
 __device__ void add(Pair& pair, Element x)
@@ -26,7 +26,7 @@ __device__ Pair add(const Element* in, unsigned long long n, unsigned long long 
     unsigned int tid = threadIdx.x;
     unsigned long long i = c * size + tid, end = min((c + 1) * size, n / Width);
 
-    // Load: eight vectors per thread and iteration, zero beyond the end; then n % Width elements.
+    // Load: read eight vectors per thread and iteration (zero past the end), then n % Width elements.
     const Vector* vectors = (const Vector*)in;
     Pair sums[Width] = {};
     #pragma unroll 1
@@ -76,7 +76,7 @@ extern "C" __global__ void __launch_bounds__(Block, 2) reduce(
     if (chunks == 1) return;
     if (threadIdx.x == 0) {
         __threadfence(); // This block's partial sum is visible before its ticket is taken.
-        last = atomicInc(tickets, gridDim.x - 1) == gridDim.x - 1; // The last block resets it.
+        last = atomicInc(tickets, gridDim.x - 1) == gridDim.x - 1; // The last block resets the counter.
         __threadfence(); // The partial sums of all earlier tickets are visible from here on.
     }
     __syncthreads();

@@ -4,7 +4,7 @@
 #include "bulk.cuh"
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element), Block = 512, Words = sizeof(Element) / 4;
-const unsigned long long Stages = 3, PerStage = 4 * Block; // Stages in the ring; vectors in each.
+const unsigned long long Stages = 3, PerStage = 4 * Block; // Stages, and vectors per stage.
 union Message { Element value; unsigned int word[Words]; };
 extern __shared__ __align__(128) Vector ring[];
 __shared__ Barrier full[Stages];
@@ -17,7 +17,7 @@ __device__ Element add(const Element* in, unsigned long long n, unsigned long lo
     unsigned int tid = threadIdx.x;
     unsigned long long i = c * size, end = min((c + 1) * size, n / Width);
 
-    // Load: one stage per iteration, with two more in flight; then the last n % Width elements.
+    // Load: read one stage per iteration, with two more in flight; then the last n % Width elements.
     const Vector* vectors = (const Vector*)in;
     Vector sums = {};
     auto fill = [&](unsigned int ahead) {

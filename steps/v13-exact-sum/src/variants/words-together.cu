@@ -11,7 +11,7 @@ __device__ void add(const Element* in, unsigned long long n, unsigned long long 
     unsigned int tid = threadIdx.x;
     unsigned long long i = c * size + tid, end = min((c + 1) * size, n / Width);
 
-    // Load: eight vectors per thread and iteration, zero beyond the end; then n % Width elements.
+    // Load: read eight vectors per thread and iteration (zero past the end), then n % Width elements.
     const Vector* vectors = (const Vector*)in;
     #pragma unroll 1
     for (; i < end; i += Loads * Block) {
@@ -53,7 +53,7 @@ extern "C" __global__ void __launch_bounds__(Block, 2) reduce(
     }
     if (tid == 0) {
         __threadfence(); // This block's sums are visible before its ticket is taken.
-        last = atomicInc(tickets, gridDim.x - 1) == gridDim.x - 1; // The last block resets it.
+        last = atomicInc(tickets, gridDim.x - 1) == gridDim.x - 1; // The last block resets the counter.
         __threadfence(); // The sums of all earlier tickets are visible from here on.
     }
     __syncthreads();

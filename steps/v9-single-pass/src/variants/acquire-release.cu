@@ -13,7 +13,7 @@ __device__ void add(const Element* in, Element* out, unsigned long long n, unsig
     unsigned long long i = (unsigned long long)b * (Loads * Block) + tid;
     unsigned long long stride = (unsigned long long)blocks * (Loads * Block);
 
-    // Load: eight vectors per thread and iteration, zero beyond the end; then n % Width elements.
+    // Load: read eight vectors per thread and iteration (zero past the end), then n % Width elements.
     const Vector* vectors = (const Vector*)in;
     Vector sums = {};
     #pragma unroll 1

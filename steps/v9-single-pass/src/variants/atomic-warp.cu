@@ -10,7 +10,7 @@ __device__ void add(const Element* in, Element* out, unsigned long long n)
     unsigned long long i = (unsigned long long)blockIdx.x * (Loads * Block) + tid;
     unsigned long long stride = (unsigned long long)gridDim.x * (Loads * Block);
 
-    // Load: eight vectors per thread and iteration, zero beyond the end; then n % Width elements.
+    // Load: read eight vectors per thread and iteration (zero past the end), then n % Width elements.
     const Vector* vectors = (const Vector*)in;
     Vector sums = {};
     #pragma unroll 1
