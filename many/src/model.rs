@@ -2,9 +2,9 @@
 //!
 //! T(p) = E[max of p local times] + α. For NCCL, the model adds the difference between the times
 //! that NCCL's own model gives for p GPUs and for two. The expectation is over the measured
-//! samples, so it includes the variation between GPUs. α is a median over the lengths that are
-//! powers of two: the median of a sum's time on two GPUs minus that expectation. Lengths that are
-//! not powers of two are held out, to test the model.
+//! samples, so it includes the variation between GPUs. α is the median of a sum's time on two GPUs
+//! minus that expectation, over the lengths that are powers of two. Lengths that are not powers of
+//! two are held out, to test the model.
 
 use std::collections::BTreeMap;
 

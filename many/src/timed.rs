@@ -101,7 +101,7 @@ fn cell(time: Option<f64>) -> String {
 
 /// Prints the medians of GPU-gated runs in microseconds, and differences between runs of the same round.
 fn gated(times: &Times) {
-    say("Medians of GPU-gated times on two GPUs, in µs. one: the sum on one GPU.");
+    say("Two GPUs: medians of GPU-gated times, in µs. one: the sum on one GPU.");
     say("share: the slower GPU's shard alone. cut: the sums of the chunks, minus share.");
     say("kernel, gather, reduce: the sum, with an exchange inside the kernels, by an");
     say("all-gather, or by an all-reduce of integers. Δ: the time minus share, within");
@@ -131,7 +131,7 @@ fn gated(times: &Times) {
         &rows,
     );
     if let Some(told) = times.above_at_all("told", "kernel") {
-        say(&format!("\nWith kernel, returning the result to the host takes {told:.2} µs more."));
+        say(&format!("\nIn-kernel exchange: returning the result to the host takes {told:.2} µs more."));
     }
 }
 
@@ -141,7 +141,7 @@ fn callers(times: &Times) {
     if torch.is_empty() {
         return;
     }
-    say("\nMedians of wall times on two GPUs, in µs:\n");
+    say("\nWall time, two GPUs: the medians, in µs:\n");
     let names = ["one", "kernel", "gather", "reduce", "torch"];
     let row = |n| {
         let [one, kernel, gather, reduce, torch] = names.map(|name| cell(times.caller(name, n)));
@@ -198,7 +198,7 @@ pub(crate) fn model(asked: &Model) -> Result<()> {
     };
     let rows: Vec<_> = times.held_out().into_iter().map(row).collect();
     say::table(["way", "n", "model", "measured", "error"], &rows);
-    say("\nTimes that the model predicts, in µs, by number of GPUs, with eight per host.");
+    say("\nModel: predicted times, in µs, by number of GPUs, with eight GPUs per host.");
     say("Only two GPUs were measured, so the times for 4 and 8 are rounded to whole µs,");
     say("and those for 64 and 1024 to two digits.\n");
     let powers = times.lengths("share").into_iter().filter(|n| n.is_power_of_two());
@@ -213,7 +213,7 @@ pub(crate) fn model(asked: &Model) -> Result<()> {
         .filter(|n| model::parts(*n))
         .flat_map(|n| ["kernel", "gather", "reduce"].map(|competitor| row(competitor, n)))
         .collect();
-    say::table(["way", "elements per GPU", "2", "4", "8", "64", "1024"], &rows);
+    say::table(["way", "elements / GPU", "2", "4", "8", "64", "1024"], &rows);
     Ok(())
 }
 

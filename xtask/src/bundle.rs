@@ -1,4 +1,4 @@
-//! `cargo x bundle`: collects everything that a GPU machine without Rust needs in `dist/`.
+//! `cargo x bundle`: collects in `dist/` everything that a GPU machine without Rust needs.
 
 use std::{fs, path::Path};
 

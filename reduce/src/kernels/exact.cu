@@ -56,7 +56,7 @@ __device__ Acc rounded(u64* digits)
     const int Precision = Double ? 53 : 24, Least = Double ? 0 : Wide ? 1074 - 149 : 150 - 149;
     int highest = 32 * top + 31 - (int)zeros, last = max(highest + 1 - Precision, Least);
     int drop = 63 - highest + last;
-    // All 64 bits may lie below half of the result's last bit.
+    // All 64 bits may be worth less than half of the result's last bit.
     u64 kept = drop < 64 ? high >> drop : 0, half = 0 < drop && drop <= 64 ? high << (64 - drop) : 0;
     kept += half > 1ull << 63 || (half == 1ull << 63 && (rest > 0 || kept % 2 == 1));
     // A significand of 2^Precision carries into the exponent.

@@ -1,7 +1,7 @@
 // Bins in shared memory that add elements without rounding; their sum is rounded once.
 typedef unsigned long long Digits; // Each digit has 32 bits; the upper half collects carries.
 
-// Bins in a thread's column, columns in a block, bits from one bin to the next, digits in the sum.
+// Parameters: bins per thread's column, columns per block, bits from bin to bin, digits in the sum.
 template <unsigned int B, unsigned int C, unsigned int W, unsigned int D> struct Layout {
     static constexpr unsigned int bins = B, columns = C, bits = W, digits = D;
 };
