@@ -2,8 +2,8 @@
 
     python batches.py --out FOLDER [--rounds 20]
 
-It writes batches.csv.gz: for each function, way, row length and batch, the bits of the row's result in
-hexadecimal, and samples of GPU times.
+Writes batches.csv.gz, which has for each function, library (`way`), row length and batch the bits
+of the row's result in hexadecimal, and samples of GPU times.
 """
 
 import argparse

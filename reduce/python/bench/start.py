@@ -2,7 +2,7 @@
 
     python start.py --wheel FILE --out FOLDER
 
-It writes start.csv. Each measurement is in a process of its own, with the driver's cache of compiled kernels off.
+Writes start.csv. Each measurement runs in its own process, with the driver's cache of compiled kernels disabled.
 """
 
 import argparse

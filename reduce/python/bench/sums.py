@@ -2,7 +2,7 @@
 
     python sums.py --out FOLDER [--rounds 40]
 
-It writes sums.csv.gz, with a line for each sample. Samples are paired: every function is called once in each round.
+Writes sums.csv.gz, with a line for each sample. Samples are paired: every function is called once in each round.
 JAX computes on its own streams, on which no event can be recorded, so only its wall time is measured.
 """
 
