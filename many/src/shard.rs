@@ -280,7 +280,7 @@ mod tests {
 
     #[test]
     fn too_many_elements_are_an_error() {
-        assert!(shard::<f64>(u64::MAX, 2, 0).unwrap_err().to_string().contains("more than"));
+        assert!(shard::<f64>(u64::MAX, 2, 0).unwrap_err().to_string().contains("exceed the"));
         assert!(Layout::ragged::<f64>(&[u64::MAX, 2]).is_err());
     }
 
