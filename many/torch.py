@@ -1,4 +1,4 @@
-"""Times torch's sum followed by all_reduce, with one process for each GPU: start it with torchrun. Prints CSV."""
+"""Times torch's sum followed by all_reduce, with one process per GPU. Start it with torchrun. Prints CSV."""
 
 import os
 import sys
@@ -7,14 +7,14 @@ import time
 import torch
 import torch.distributed as dist
 
-assert os.environ.get("NCCL_NVLS_ENABLE") == "0", "NVLink multicast must be off"
+assert os.environ.get("NCCL_NVLS_ENABLE") == "0", "NVLink multicast must be disabled: set NCCL_NVLS_ENABLE=0"
 rank = int(os.environ["LOCAL_RANK"])
 torch.cuda.set_device(rank)
 dist.init_process_group("nccl", device_id=torch.device("cuda", rank))
 world = dist.get_world_size()
 for n in map(int, sys.argv[1:]):
     share = -(-n // world)
-    # The copies are read in rotation; together they are larger than any L2 cache.
+    # The copies are read in rotation; their total size exceeds that of every L2 cache.
     copies = max(1, min(64, (512 << 20) // (4 * share)))
     all = torch.randn(copies, share, device="cuda")
     for clock, count in (("caller", 40), ("queued", 50)):

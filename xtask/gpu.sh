@@ -3,7 +3,7 @@
 #
 #   bash dist/gpu.sh OUT [ladder|logs|large|tests|sanitizer|bench|measure|counters|errors|zoo|cupti|rows|matrices|exact ...]
 #
-# OUT receives a log for each part. DEVICE=simt tries the script without a GPU.
+# OUT receives a log for each part. With DEVICE=simt, the script runs without a GPU.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 out=${1:?name the folder for the logs}
@@ -32,7 +32,7 @@ ladder() {
     part ladder-warm.txt "$here/bin/ladder" --device "$device" --n "$sizes" --warm
 }
 
-# The output of a reader's run, for the book: a folder for results/logs.
+# Records the output of a reader's run, for the book: a folder for results/logs.
 logs() {
     local name folder
     name=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1 | tr 'A-Z ' 'a-z-')
@@ -44,7 +44,7 @@ logs() {
     done
 }
 
-# More than 2^32 elements, 17 GB of f32.
+# Tests sums of more than 2^32 elements, which are 17 GB of f32.
 large() {
     for step in v0-naive v6-shuffle; do
         part "large-$step.txt" "$here/bin/$step" --device "$device" --n "${LARGE:-2^32+13}" --samples 11
@@ -57,11 +57,13 @@ tests() {
     done
 }
 
-# Every step under all four tools. Nothing is timed, because GPU-gating does not work under them.
+# Runs every step under all four tools. Nothing is timed, because GPU-gating does not work under
+# them.
 sanitizer() {
     local tool step more
     for tool in memcheck racecheck initcheck synccheck; do
-        # A ring has a barrier for each stage of each block, more than synccheck tracks by default.
+        # A ring has a barrier for each stage in each block, which are more barriers than synccheck
+        # tracks by default.
         more=()
         [ "$tool" = synccheck ] && more=(--num-cuda-barriers 65536)
         for step in $steps; do
@@ -78,7 +80,7 @@ bench() {
     done
 }
 
-# Measures every step and its peers, and all block sizes: a folder for results/ladder.
+# Measures every step and its peers, and all block sizes, into a folder for results/ladder.
 measure() {
     part measure.txt "$here/bin/ladder" measure --minutes "${MINUTES:-8}" --out "$out"
     local run
@@ -87,7 +89,7 @@ measure() {
     part python.txt python3 "$here/bin/python.py" --peers "$here/bin/libpeers.so" --minutes 1 --out "$run"
 }
 
-# Hardware counters, which are compared with the interpreter's counts and shown in the book's
+# Reads hardware counters, which are compared with the interpreter's counts and shown in the book's
 # ledgers.
 counters() {
     local commands problems=${PROBLEMS:---n 2^20,2^20+13,2^22 --type f32,i32 --threads 128,256,512}
@@ -99,7 +101,7 @@ counters() {
     part counters.txt "$here/bin/ladder" counters --out "$out/counters.csv.gz" --read "$out"/*.ncu
 }
 
-# Deliberate errors: each prints one sentence and returns a non-zero exit code.
+# Provokes errors: each prints one sentence and returns a non-zero exit code.
 errors() {
     local step=$here/bin/v3-first-add ptx=$out/ptx
     mkdir -p "$ptx"
@@ -116,9 +118,9 @@ errors() {
     done
 }
 
-# Runs each broken sum 1000 times without a tool and ten times under each: a log for each, and
-# zoo.csv, from which the book's table is made. Some hang the GPU, so each run has a time limit. ZOO
-# selects some of them.
+# Runs each broken sum 1000 times without a tool and ten times under each tool. Writes a log for
+# each of them, and zoo.csv, from which the book's table is made. Some broken sums hang the GPU, so
+# each run has a time limit. ZOO selects some of them.
 zoo() {
     local bugs=${ZOO:-$("$here/bin/ladder" zoo)} limit=${ZOO_SECONDS:-20} shared= name folder
     name=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1 | tr 'A-Z ' 'a-z-')
@@ -128,7 +130,7 @@ zoo() {
         nvidia-smi --query-gpu=name,driver_version --format=csv
         compute-sanitizer --version
     } >"$folder/machine.txt" 2>&1
-    # Shared memory too, if this version of the tool supports it.
+    # Shared memory is checked too, if this version of the tool supports it.
     compute-sanitizer --tool initcheck --initcheck-address-space all true >/dev/null 2>&1 &&
         shared="--initcheck-address-space all"
     echo "options of initcheck:${shared:- none}" >>"$folder/machine.txt"
@@ -140,8 +142,8 @@ zoo() {
     done
 }
 
-# A step's profile and counters, by CUPTI: a folder for results/cupti. The driver's cache is off, so
-# that the first call includes compilation.
+# Records a step's profile and counters with CUPTI, into a folder for results/cupti. The driver's
+# cache is disabled, so that the first call includes compilation.
 cupti() {
     local name folder step=("$here/bin/v1-divergence" --device "$device" --n 2^20)
     name=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1 | tr 'A-Z ' 'a-z-')
@@ -154,7 +156,8 @@ cupti() {
         --n 2^20,2^20+13 --type f32,i32 --threads 128,256,512
 }
 
-# Rows of any length against CUB and torch: a folder for results/rows. Takes two and a half minutes.
+# Measures rows of any length against CUB and torch, into a folder for results/rows. Takes two and a
+# half minutes.
 rows() {
     local name folder what
     name=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1 | tr 'A-Z ' 'a-z-')
@@ -179,8 +182,8 @@ rows() {
     done
 }
 
-# The kernels of matrix-sum, files in pieces, and splits between GPU and CPU: a folder for
-# results/matrices.
+# Measures the kernels of matrix-sum, files in pieces, and divisions of the work between GPU and
+# CPU, into a folder for results/matrices.
 matrices() {
     local name folder study tool ways
     name=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1 | tr 'A-Z ' 'a-z-')
@@ -220,9 +223,10 @@ one_of_the_zoo() { # bug, tool, folder, seconds, options of initcheck
     timeout -s KILL "$limit" "${around[@]}" "$here/bin/ladder" zoo "$bug" --device "$device" --runs "$runs" \
         >"$log" 2>&1
     code=$?
-    # `right 3 wrong 7 error none`; nothing if it was stopped.
+    # The tally is such as `right 3 wrong 7 error none`, or nothing if the run was stopped.
     tally=$(grep -m 1 '^right [0-9]* wrong [0-9]* error ' "$log")
-    # `ERROR SUMMARY: 12 errors`, `RACECHECK SUMMARY: 2 hazards displayed`: the number is from the last such line.
+    # The number is from the last line such as `ERROR SUMMARY: 12 errors` or `RACECHECK SUMMARY: 2
+    # hazards displayed`.
     reports=$(sed -nE 's/.*SUMMARY: ([0-9]+) .*/\1/p' "$log" | tail -n 1)
     sed -nE 's/^right ([0-9]+) wrong ([0-9]+) error (.*)$/\1,\2,\3/p' <<<"$tally" | {
         IFS=, read -r right wrong error

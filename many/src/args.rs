@@ -1,4 +1,4 @@
-//! The command line.
+//! Parses the command line.
 
 use std::{net::IpAddr, path::PathBuf, time::Duration};
 
@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use many::Launcher;
 use numbers::{Size, Sizes};
 
-/// The sum of elements on several GPUs, bit-identical to the result of one GPU.
+/// Computes the sum of elements on several GPUs, bit-identical to the result on one GPU.
 #[derive(Debug, Parser)]
 #[command(version, about)]
 pub(crate) struct Command {
@@ -14,21 +14,22 @@ pub(crate) struct Command {
     pub(crate) what: Option<What>,
 }
 
-/// The subcommand; without one, `many` computes a sum with interpreters in one process.
+/// The subcommand. Without a subcommand, `many` computes a sum with interpreters in one process.
 #[derive(Debug, Subcommand)]
 pub(crate) enum What {
-    /// Adds elements that lie on several GPUs, and compares the result with the sum on one GPU.
+    /// Adds elements that are distributed over several GPUs, and compares the result with the sum
+    /// on one GPU.
     Sum(Sum),
     /// Times sums on all GPUs of this machine in one process, with GPU-gated and paired runs.
     Measure(Measure),
-    /// Predicts the times on more GPUs, with a model fitted to measurements on two.
+    /// Predicts the times on more GPUs, using a model that is fitted to measurements on two GPUs.
     Model(Model),
 }
 
 /// The devices on which the stages run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Device {
-    /// GPUs if there are any; otherwise interpreters.
+    /// GPUs if there are any, and interpreters otherwise.
     Auto,
     /// GPUs.
     Cuda,
@@ -36,14 +37,14 @@ pub(crate) enum Device {
     Simt,
 }
 
-/// How the ranks exchange their partial sums.
+/// The way in which the ranks exchange their partial sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Exchange {
-    /// Inside the kernels; needs GPUs of one process with peer access.
+    /// Inside the kernels, which needs GPUs in one process with peer access.
     Kernel,
     /// NCCL's all-gather.
     Gather,
-    /// NCCL's all-reduce of integers, the default across hosts.
+    /// NCCL's all-reduce of integers, which is the default across hosts.
     Reduce,
 }
 
@@ -65,7 +66,7 @@ impl From<Operation> for reduce::Operation {
     }
 }
 
-/// The element type, by its name in commands.
+/// The element type, under the name that commands use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "lower")]
 pub(crate) enum Type {
@@ -79,7 +80,7 @@ pub(crate) enum Type {
     Bf16,
 }
 
-/// Calls a function generic over the element type, for the chosen type.
+/// Calls a function that is generic over the element type, with the chosen type.
 macro_rules! of_type {
     ($type:expr, $function:ident ( $($argument:expr),* )) => {
         match $type {
@@ -98,20 +99,21 @@ pub(crate) use of_type;
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Sum {
-    /// The number of GPUs or interpreters; by default, all GPUs or two interpreters
+    /// The number of GPUs or interpreters; the default is all GPUs, or two interpreters
     #[arg(long, allow_negative_numbers = true)]
     pub(crate) gpus: Option<u32>,
-    /// Run all ranks in this process, instead of in one process each
+    /// Run all ranks in this process, instead of each rank in its own process
     #[arg(long)]
     pub(crate) one_process: bool,
-    /// Run all ranks on the first GPU, one after the other, for machines with fewer GPUs than ranks
+    /// Run all ranks on the first GPU, one after another, for machines with fewer GPUs than ranks
     #[arg(long, requires = "one_process")]
     pub(crate) share: bool,
     /// The devices to run on
     #[arg(long, value_enum, default_value_t = Device::Auto)]
     pub(crate) device: Device,
-    /// How partial sums are exchanged. The default within one process is inside the kernels; the default
-    /// between processes is NCCL's all-gather on one host, and its all-reduce across hosts
+    /// The way in which partial sums are exchanged. Within one process, the default is inside the
+    /// kernels. Between processes, the default is NCCL's all-gather on one host, and NCCL's
+    /// all-reduce across hosts
     #[arg(long, value_enum)]
     pub(crate) exchange: Option<Exchange>,
     /// The total number of elements, for example 1000000, 2^28, 3*2^30+7, 1Mi or 1M
@@ -126,16 +128,17 @@ pub(crate) struct Sum {
     /// The element type
     #[arg(long = "type", value_enum, default_value_t = Type::F32)]
     pub(crate) element: Type,
-    /// The operation
+    /// The operation that combines the elements
     #[arg(long, value_enum, default_value_t = Operation::Sum)]
     pub(crate) op: Operation,
-    /// The number of calls, whose results must all have the same bits
+    /// The number of calls, all of whose results must have the same bits
     #[arg(long, default_value_t = 1, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) repeat: u32,
-    /// The length of each rank's shard, as a list such as 2^20,1000; by default, the shards are even
+    /// The length of each rank's shard, as a list such as 2^20,1000; by default, all shards have
+    /// the same length
     #[arg(long, allow_hyphen_values = true)]
     pub(crate) lengths: Option<Sizes>,
-    /// Skip the comparison with one GPU
+    /// Skip the comparison with the result on one GPU
     #[arg(long)]
     pub(crate) unchecked: bool,
     #[command(flatten)]
@@ -145,10 +148,11 @@ pub(crate) struct Sum {
     pub(crate) hold: Option<String>,
 }
 
-/// The options of the ranks' rendezvous.
+/// Options for the rendezvous of the ranks.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Meeting {
-    /// The launcher whose environment variables give the rank, if several launchers have set theirs
+    /// The launcher whose environment variables give the rank, if several launchers have set their
+    /// variables
     #[arg(long, value_enum)]
     pub(crate) launcher: Option<Launcher>,
     /// The address on which rank 0 listens; by default, the address that the launcher gives
@@ -161,7 +165,7 @@ pub(crate) struct Meeting {
     pub(crate) engine: Engine,
 }
 
-/// Options of the transport between GPUs.
+/// Options for the transport between GPUs.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Engine {
     /// The timeout, in seconds, of each operation that needs all ranks
@@ -177,15 +181,15 @@ pub(crate) struct Engine {
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Measure {
-    /// The number of GPUs; by default, all of them
+    /// The number of GPUs; the default is all GPUs
     #[arg(long, allow_negative_numbers = true)]
     pub(crate) gpus: Option<u32>,
-    /// The total numbers of elements, as a list such as 2^20,3*2^30+7, or as a range that doubles at each
-    /// step, such as 2^10..2^28
+    /// The total numbers of elements, as a list such as 2^20,3*2^30+7, or as a range such as
+    /// 2^10..2^28, in which each number is twice the previous one
     #[arg(long = "elements", short, required = true, allow_hyphen_values = true)]
     pub(crate) n: Sizes,
-    /// The number of rounds for each length; in a round, all competitors run in order and then in reverse
-    /// order
+    /// The number of rounds for each length; in a round, all competitors run in order and then in
+    /// reverse order
     #[arg(long, default_value_t = 40, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rounds: u32,
     /// The time budget in seconds; once it is used up, no further length is started

@@ -1,7 +1,7 @@
-//! Calls of the CUDA driver that cudarc does not wrap.
+//! Calls to the CUDA driver that cudarc does not wrap.
 //!
-//! This file has `unsafe` code: stages are launched with addresses of several GPUs, and the host polls
-//! results in memory that it shares with the device.
+//! This file contains `unsafe` code: stages are launched with addresses on several GPUs, and the
+//! host polls results in memory that it shares with the device.
 #![expect(unsafe_code, reason = "stages are launched with addresses of several GPUs")]
 
 use std::{
@@ -30,7 +30,7 @@ pub(crate) fn bind(stream: &CudaStream) -> Result<()> {
     stream.context().bind_to_thread().map_err(doing("using the context"))
 }
 
-/// The GPU's UUID, by which the rendezvous detects two ranks on the same GPU.
+/// Returns the GPU's UUID, with which the rendezvous detects two ranks on the same GPU.
 pub fn name_of(stream: &CudaStream) -> Result<String> {
     let uuid = stream.context().uuid().map_err(doing("asking for the GPU's UUID"))?;
     let hex: String = uuid.bytes.iter().map(|byte| format!("{:02x}", *byte as u8)).collect();
@@ -42,11 +42,11 @@ pub fn name_of(stream: &CudaStream) -> Result<String> {
 pub(crate) struct Loaded {
     function: CudaFunction,
     threads: u32,
-    /// The largest grid: the number of blocks that can be resident at the same time.
+    /// The size of the largest grid: the number of blocks that can be resident at the same time.
     pub(crate) blocks: u32,
 }
 
-/// Compiles a stage's kernel for the stream's GPU, with blocks of the given number of threads.
+/// Compiles the kernel of a stage for the stream's GPU, with blocks of the given number of threads.
 pub(crate) fn load<T: Element>(
     stream: &CudaStream,
     operation: Operation,
@@ -66,8 +66,8 @@ pub(crate) fn load<T: Element>(
     Ok(Loaded { function, threads, blocks })
 }
 
-/// Launches a stage. Each argument occupies eight bytes, of which the kernel reads the low bytes that its
-/// parameter has.
+/// Launches a stage. Each argument occupies eight bytes; the kernel reads as many of the low bytes
+/// as its parameter has.
 ///
 /// # Safety
 /// The arguments must match the kernel's parameters, and the addresses among them must point to memory that
@@ -87,8 +87,8 @@ pub(crate) unsafe fn launch(
         .map_err(doing("launching a stage"))
 }
 
-/// Zeroed device memory, in words of 8 bytes. It is not allocated from a pool, because the peer access of a
-/// context does not extend to pool memory.
+/// Zeroed device memory, in words of 8 bytes. The memory does not come from a pool, because a
+/// context's peer access does not extend to pool memory.
 #[derive(Debug)]
 pub(crate) struct Words {
     address: u64,
@@ -101,9 +101,9 @@ impl Words {
         bind(stream)?;
         let allocating = || doing("allocating memory for messages between GPUs");
         let count = count.max(2);
-        // SAFETY: this value owns the memory, and frees it. The memory is zeroed on this stream, and the call
-        // waits for it, because a memset on the default stream may return before the memory is zeroed, and
-        // other streams do not wait for the default stream.
+        // SAFETY: this value owns the memory, and frees it. The memory is zeroed on this stream,
+        // and the call waits until it is zero, because a memset on the default stream may return
+        // earlier, and other streams do not wait for the default stream.
         unsafe {
             let address = result::malloc_sync(count as usize * 8).map_err(allocating())?;
             let words = Words { address, count, stream: stream.clone() };
@@ -113,7 +113,7 @@ impl Words {
         }
     }
 
-    /// Allocates memory for these values and copies them.
+    /// Allocates memory for these values, and copies them to it.
     pub(crate) fn holding(stream: &Arc<CudaStream>, values: &[u64]) -> Result<Words> {
         let words = Words::new(stream, values.len() as u64)?;
         let copying = || doing("copying to the device");
@@ -128,7 +128,7 @@ impl Words {
         self.address
     }
 
-    /// Waits until the stream has reached this point, and returns the words.
+    /// Waits until the stream has reached this point, and then returns the words.
     pub(crate) fn read(&self) -> Result<Vec<u64>> {
         bind(&self.stream)?;
         let reading = || doing("reading messages between GPUs");
@@ -163,8 +163,8 @@ impl Words {
         .map_err(doing("clearing messages between GPUs"))
     }
 
-    /// Copies `bytes` bytes from an address to offset `behind` of this memory, in the order of a stream,
-    /// which may belong to another GPU.
+    /// Copies `bytes` bytes from an address to offset `behind` in this memory, in the order of a
+    /// stream, which may belong to another GPU.
     ///
     /// # Safety
     /// There must be `bytes` readable bytes at the address, on the stream's device, until the stream has
@@ -201,7 +201,8 @@ impl Drop for Words {
     }
 }
 
-/// Enables access of the writer's GPU to the memory of the owner's GPU; returns whether that is possible.
+/// Enables the writer's GPU to access the memory of the owner's GPU. Returns whether that is
+/// possible.
 pub(crate) fn let_in(writer: &CudaStream, owner: &CudaStream) -> Result<bool> {
     bind(writer)?;
     let (ours, theirs) = (writer.context(), owner.context());
@@ -233,17 +234,18 @@ unsafe impl Send for Pinned {}
 // SAFETY: as above.
 unsafe impl Sync for Pinned {}
 
-/// The number of words of pinned memory: two for a result, one for an error, and one unused.
+/// The number of words of pinned memory: two for a result, one for an error, and one that is
+/// unused.
 const PINNED: usize = 4;
 
-/// The state of a call, as a waiting host reads it.
+/// The state of a call, as a polling host reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Poll {
-    /// No result yet.
+    /// There is no result yet.
     None,
     /// The bits of the result.
     Result(u64),
-    /// An error: the number of the missing chunk, or of the rank whose stamp differs.
+    /// There is an error: the number of the missing chunk, or of the rank whose stamp differs.
     Wrong(u32),
 }
 
@@ -262,7 +264,7 @@ impl Poll {
     }
 }
 
-/// Where a result is stored.
+/// The place where a result is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Where {
     /// In host memory, which the host polls.
@@ -290,12 +292,13 @@ impl Results {
         }
     }
 
-    /// The state of an epoch's result, which has `bytes` bytes, in pinned memory.
+    /// Returns the state of an epoch's result, which has `bytes` bytes, in pinned memory.
     pub(crate) fn look(&self, epoch: u32, bytes: usize) -> Poll {
         self.host.look(epoch, bytes)
     }
 
-    /// Waits until the stream has reached this point, and returns the state of the result in device memory.
+    /// Waits until the stream has reached this point, and then returns the state of the result in
+    /// device memory.
     pub(crate) fn left(&self, epoch: u32, bytes: usize) -> Result<Poll> {
         let words = self.device.read()?;
         Ok(Poll::of(|at| words[at], epoch, bytes))
@@ -328,7 +331,7 @@ impl Pinned {
         unsafe { AtomicU64::from_ptr(self.words.as_ptr().add(at)) }.load(Ordering::Acquire)
     }
 
-    /// The state of an epoch's result, which has `bytes` bytes.
+    /// Returns the state of an epoch's result, which has `bytes` bytes.
     pub(crate) fn look(&self, epoch: u32, bytes: usize) -> Poll {
         Poll::of(|at| self.word(at), epoch, bytes)
     }
@@ -361,13 +364,13 @@ impl Drop for Pinned {
     }
 }
 
-/// Packs 32-bit numbers into words, two in each; the last word may have only one.
+/// Packs 32-bit numbers into words, two in each word; the last word may hold only one.
 pub(crate) fn pairs(numbers: &[u32]) -> Vec<u64> {
     let pair = |two: &[u32]| u64::from(two[0]) | u64::from(two.get(1).copied().unwrap_or(0)) << 32;
     numbers.chunks(2).map(pair).collect()
 }
 
-/// Whether a stream has finished all queued work; an error if that work failed.
+/// Returns whether a stream has finished all queued work. If that work failed, returns an error.
 pub(crate) fn is_idle(stream: &CudaStream) -> Result<bool> {
     bind(stream)?;
     // SAFETY: the stream is live, because it is borrowed.

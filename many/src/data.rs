@@ -1,4 +1,5 @@
-//! Test elements: each is a function of its index, so that every rank can generate its own.
+//! Test elements. Each element is a function of its index, so every rank can generate its own
+//! elements.
 
 use std::{ops::Range, sync::Arc};
 
@@ -9,10 +10,10 @@ use crate::{Result, cuda, error::doing, played::Bytes};
 
 /// A type whose elements can be generated.
 pub trait Datum: Bytes + DeviceRepr + ValidAsZeroBits {
-    /// Its name in commands.
+    /// The name of the type in commands.
     const NAME: &'static str;
 
-    /// The element drawn from 32 random bits.
+    /// Returns the element drawn from 32 random bits.
     fn drawn(bits: u32) -> Self;
 }
 
@@ -28,8 +29,8 @@ macro_rules! data {
     )+};
 }
 
-/// A number of either sign, within about five orders of magnitude, so that a sum of such numbers depends on
-/// the order of the additions.
+/// Returns a number of either sign, within about five orders of magnitude. A sum of such numbers
+/// depends on the order of the additions.
 fn number(bits: u32) -> f64 {
     let scale = [0.001, 0.1, 1.0, 30.0][bits as usize % 4];
     (f64::from(bits >> 8) / 8_388_608.0 - 1.0) * scale
@@ -46,28 +47,29 @@ data! {
     bf16, "bf16", |bits| bf16::from_f64(number(bits));
 }
 
-/// The period after which the elements repeat. The device copies them period by period, because generating
-/// all of them on the host would take minutes. It is not a multiple of any chunk size.
+/// The period with which the elements repeat. The device copies them period by period, because
+/// generating all of them on the host would take minutes. The period is not a multiple of any chunk
+/// size.
 const PERIOD: u64 = 4_194_301;
 
-/// The elements of all ranks.
+/// Generates the elements of all ranks.
 #[derive(Clone, Copy, Debug)]
 pub struct Data;
 
 impl Data {
-    /// The element at an index.
+    /// Returns the element at an index.
     pub fn at<T: Datum>(place: u64) -> T {
         let mixed = (place % PERIOD).wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let mixed = (mixed ^ mixed >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         T::drawn((mixed >> 32) as u32)
     }
 
-    /// The elements of a range.
+    /// Returns the elements in a range.
     pub fn of<T: Datum>(range: Range<u64>) -> Vec<T> {
         range.map(Data::at).collect()
     }
 
-    /// The elements of a range, on a device.
+    /// Returns the elements in a range, on a device.
     pub fn on<T: Datum>(stream: &Arc<CudaStream>, range: Range<u64>) -> Result<CudaSlice<T>> {
         cuda::bind(stream)?;
         let n = range.end - range.start;
@@ -81,8 +83,8 @@ impl Data {
         }
         let mut done = once.len();
         while 0 < done && done < slice.len() {
-            // The elements copied so far are an integral number of periods, so each copy starts at the
-            // beginning of one.
+            // The number of elements copied so far is a multiple of the period, so each copy starts
+            // at the beginning of a period.
             let (front, mut back) = slice.split_at_mut(done);
             let more = done.min(back.len());
             stream

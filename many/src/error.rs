@@ -2,14 +2,14 @@
 
 use cudarc::driver::DriverError;
 
-/// A result of this crate.
+/// The result of a fallible function in this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// The reason why there is no result.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A rank beyond the last one.
+    /// The rank is beyond the last one.
     #[error("RANK is {rank}, but WORLD_SIZE is {world}: ranks are 0 to {}", i64::from(*world) - 1)]
     Rank {
         /// The rank that does not exist.
@@ -17,28 +17,28 @@ pub enum Error {
         /// The number of ranks.
         world: u32,
     },
-    /// The launchers' variables contradict each other.
+    /// The variables of the launchers contradict each other.
     #[error("{0}")]
     Launcher(String),
-    /// The rendezvous of the ranks failed, or they ask for different sums.
+    /// The rendezvous of the ranks failed, or the ranks request different sums.
     #[error("{0}")]
     Meeting(String),
-    /// A rank is lost, or has given up.
+    /// A rank is lost or has given up.
     #[error("{0}")]
     Gone(String),
     /// NCCL is missing, or has failed.
     #[error("{0}")]
     Nccl(String),
-    /// A result whose bits differ from those of one GPU, or of an earlier call.
+    /// The bits of a result differ from those on one GPU, or from those of an earlier call.
     #[error("{0}")]
     Bits(String),
-    /// The GPUs cannot do what was asked.
+    /// The GPUs cannot perform the requested sum.
     #[error("{0}")]
     Gpus(String),
-    /// A shard has the wrong length, or the shards are too long together.
+    /// A shard has the wrong length, or the total length of the shards is too large.
     #[error("{0}")]
     Shard(String),
-    /// A call of the CUDA driver failed.
+    /// A call to the CUDA driver failed.
     #[error("{doing}: {source}")]
     Driver {
         /// The operation that failed.
@@ -46,7 +46,7 @@ pub enum Error {
         /// The driver's error.
         source: DriverError,
     },
-    /// The sum of one GPU failed.
+    /// The sum on one GPU failed.
     #[error(transparent)]
     Reduce(#[from] reduce::Error),
     /// The interpreter failed.
@@ -55,7 +55,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// The exit code of a program that stops with this error: 1 for a wrong result, 2 for no result.
+    /// Returns the exit code of a program that stops with this error: 1 for a wrong result, and 2
+    /// for no result.
     pub fn exit_code(&self) -> u8 {
         match self {
             Error::Bits(_) => 1,
@@ -64,7 +65,7 @@ impl Error {
     }
 }
 
-/// Adds the name of the failed operation to an error of the driver.
+/// Adds the name of the failed operation to a driver error.
 pub(crate) fn doing(doing: &'static str) -> impl FnOnce(DriverError) -> Error {
     move |source| Error::Driver { doing, source }
 }

@@ -1,9 +1,9 @@
-//! A gate that holds back all GPUs of a process until everything is queued, so that no gap is due to the
-//! host.
+//! A gate that holds back all GPUs in a process until all work is queued, so that the host causes
+//! no gaps.
 //!
-//! All streams wait for one word in pinned memory. The GPUs see it change up to 9 µs apart. So after the gate
-//! they first compute a sum that needs messages from all GPUs, after which they start within about 1 µs of
-//! each other.
+//! All streams wait for the same word in pinned memory. The GPUs see it change up to 9 µs apart.
+//! After the gate, they therefore first compute a sum that needs messages from all GPUs. After this
+//! sum, they start within about 1 µs of each other.
 
 use std::{
     sync::{
@@ -57,8 +57,8 @@ impl Gate {
         Ok(Gate { streams: streams.to_vec(), events, word })
     }
 
-    /// The time of the queued work on each GPU, in microseconds, from the point at which the GPUs have
-    /// synchronized. `meet` queues the synchronization, and `queue` the work.
+    /// Returns the time of the queued work on each GPU, in microseconds, starting when the GPUs
+    /// have synchronized. `meet` queues the synchronization, and `queue` queues the work.
     pub(crate) fn time(
         &self,
         meet: impl FnOnce() -> Result<()>,
@@ -73,7 +73,8 @@ impl Gate {
         });
         let queued = begun.and_then(|()| queue());
         let ended = all().try_for_each(|(stream, (_, end))| end.record(stream).map_err(timing()));
-        // On every path: a stream that is still held back would hang the program.
+        // The gate is opened on every path, because a stream that is still held back would hang the
+        // program.
         self.word.open(closing);
         queued.and(ended)?;
         if self.word.broken.load(Ordering::Acquire) {
@@ -102,8 +103,8 @@ impl Word {
         self.opened.store(closing, Ordering::Release);
     }
 
-    /// Opens a gate that stays closed for more than two seconds: otherwise, a library that synchronizes
-    /// while it queues would hang.
+    /// Opens a gate that has been closed for more than two seconds. Otherwise, a library that
+    /// synchronizes while it queues work would hang.
     fn watch(&self) {
         let (mut seen, mut since) = (0, Instant::now());
         while !self.over.load(Ordering::Acquire) {

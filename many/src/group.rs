@@ -1,4 +1,4 @@
-//! Ranks that exchange through NCCL: one of them in this process, or all.
+//! Ranks that exchange data through NCCL. This process has one of them, or all.
 
 use std::{
     cell::{Cell, RefCell},
@@ -15,16 +15,16 @@ use crate::{
     nccl::{Comm, Nccl},
 };
 
-/// Options of a group.
+/// Options for a group.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The timeout of each operation that needs all ranks.
+    /// The timeout for each operation that needs all ranks.
     pub timeout: Duration,
-    /// The path of the NCCL library; `None` if it is to be searched for.
+    /// The path of the NCCL library, or `None` if the library is to be searched for.
     pub nccl: Option<PathBuf>,
-    /// Whether partial sums are exchanged by an integer all-reduce, whose number of steps grows with the
-    /// logarithm of the number of ranks, instead of by an all-gather in a ring. `None` selects the
-    /// all-reduce if there are several hosts.
+    /// Whether partial sums are exchanged by an integer all-reduce instead of an all-gather in a
+    /// ring. The number of steps of the all-reduce grows with the logarithm of the number of ranks.
+    /// `None` selects the all-reduce if there are several hosts.
     pub reduce: Option<bool>,
 }
 
@@ -34,10 +34,11 @@ impl Default for Options {
     }
 }
 
-/// The ranks of a sum, or the one that runs in this process.
+/// The ranks of a sum, or the one rank that runs in this process.
 #[derive(Debug)]
 pub struct Group {
-    // Declared first, so that it is dropped before the control plane announces that this rank has left.
+    // This field is declared first, so that it is dropped before the control plane announces that
+    // this rank has left.
     pub(crate) comms: RefCell<Vec<Comm>>,
     pub(crate) ranks: Vec<(u32, Arc<CudaStream>)>,
     pub(crate) world: u32,
@@ -48,7 +49,7 @@ pub struct Group {
 }
 
 impl Group {
-    /// Joins the ranks that `control` has connected, as one rank on this stream.
+    /// Joins the ranks that `control` has connected. This process becomes one rank, on this stream.
     pub fn join(
         stream: &Arc<CudaStream>,
         nccl: &Nccl,
@@ -73,7 +74,7 @@ impl Group {
         })
     }
 
-    /// Makes a group of ranks that are all in this process, one for each stream.
+    /// Creates a group whose ranks are all in this process, one for each stream.
     pub fn local(streams: &[Arc<CudaStream>], nccl: &Nccl, options: &Options) -> Result<Group> {
         let ranks: Vec<_> = (0..).zip(streams.iter().cloned()).collect();
         let places: Vec<_> =
@@ -91,12 +92,12 @@ impl Group {
         })
     }
 
-    /// The number of ranks.
+    /// Returns the number of ranks.
     pub fn world(&self) -> u32 {
         self.world
     }
 
-    /// The connections to the other processes.
+    /// Returns the connections to the other processes.
     pub fn control(&self) -> Option<&Control> {
         self.control.as_ref()
     }

@@ -1,4 +1,4 @@
-//! The rank of this process, read from the environment variables that launchers set.
+//! Reads the rank of this process from the environment variables that launchers set.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 
@@ -7,13 +7,13 @@ use crate::{Error, Result};
 /// A rank and the number of ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rank {
-    /// The rank, counted from 0.
+    /// The rank, numbered from 0.
     pub rank: u32,
     /// The number of ranks.
     pub world: u32,
 }
 
-/// The launchers, distinguished by the variables that they set.
+/// A launcher, which is recognized by the variables that it sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Launcher {
     /// torchrun, and launchers that set the same variables.
@@ -26,7 +26,7 @@ pub enum Launcher {
     Mpich,
 }
 
-/// A launcher's variables: the rank, the number of ranks, and the rank on this machine.
+/// The variables of a launcher: the rank, the number of ranks, and the rank on this machine.
 struct Variables {
     launcher: Launcher,
     rank: &'static str,
@@ -61,14 +61,14 @@ const VARIABLES: [Variables; 4] = [
     },
 ];
 
-/// The settings of a launcher.
+/// The settings that a launcher gives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launched {
     /// The rank and the number of ranks.
     pub rank: Rank,
     /// The index of this rank's GPU on this machine.
     pub local: u32,
-    /// The launcher's name of the job, with its restart count.
+    /// The launcher's name for the job, with the job's restart count.
     pub job: String,
     /// The host of rank 0.
     pub host: String,
@@ -76,18 +76,19 @@ pub struct Launched {
     pub port: u16,
 }
 
-/// The environment, or a test's replacement.
+/// The environment, or a test's replacement for it.
 pub(crate) type Lookup<'l> = &'l dyn Fn(&str) -> Option<String>;
 
 impl Rank {
-    /// The rank that the launcher of this process has set; `None` if there is no launcher.
+    /// Returns the rank that the launcher of this process has set, or `None` if there is no
+    /// launcher.
     pub fn from_env() -> Result<Option<Rank>> {
         Ok(launched(&|name| std::env::var(name).ok(), None)?.map(|launched| launched.rank))
     }
 }
 
-/// The settings in the environment of the given launcher, or of any launcher if none is given. `None` if no
-/// launcher was given and none is found.
+/// Returns the settings of the given launcher, read from the environment. If no launcher is given,
+/// reads those of any launcher, or returns `None` if there is none.
 pub fn launched(
     env: &dyn Fn(&str) -> Option<String>,
     launcher: Option<Launcher>,
@@ -155,13 +156,13 @@ fn rank(env: Lookup<'_>, of: &Variables) -> Result<Option<Rank>> {
             world - 1
         ))),
         (Some(_), None) => one(of.rank, of.world),
-        // Slurm sets the number of tasks also in shells that are not tasks.
+        // Slurm also sets the number of tasks in shells that are not tasks.
         (None, Some(_)) if of.launcher == Launcher::Torchrun => one(of.world, of.rank),
         (None, _) => Ok(None),
     }
 }
 
-/// The host of rank 0.
+/// Returns the host of rank 0.
 fn host(env: Lookup<'_>, of: &Variables, rank: Rank) -> Result<String> {
     if let Some(host) = env("MASTER_ADDR") {
         return Ok(host);
@@ -184,7 +185,7 @@ fn host(env: Lookup<'_>, of: &Variables, rank: Rank) -> Result<String> {
     )))
 }
 
-/// The first host of a Slurm list such as `node[007-009,12],other`, which is `node007`.
+/// Returns the first host in a Slurm list such as `node[007-009,12],other`, which is `node007`.
 fn first_node(nodes: &str) -> String {
     match nodes.split_once('[') {
         Some((name, list)) if !name.contains(',') => {
@@ -195,7 +196,8 @@ fn first_node(nodes: &str) -> String {
     }
 }
 
-/// The port on which rank 0 listens: MASTER_PORT + 1, because torchrun itself listens on MASTER_PORT.
+/// Returns the port on which rank 0 listens: MASTER_PORT + 1, because torchrun itself listens on
+/// MASTER_PORT.
 fn port(env: Lookup<'_>, of: &Variables) -> Result<u16> {
     let after = |name: &str, port: u32| {
         let next = u16::try_from(port.saturating_add(1)).ok();
@@ -204,21 +206,21 @@ fn port(env: Lookup<'_>, of: &Variables) -> Result<u16> {
     if let Some(port) = number(env, "MASTER_PORT")? {
         return after("MASTER_PORT", port);
     }
-    // Derived from the job id, because jobs on the same machine need different ports.
+    // The port is derived from the job id, because jobs on the same machine need different ports.
     match number(env, "SLURM_JOB_ID")?.filter(|_| of.launcher == Launcher::Srun) {
         Some(job) => Ok(20_000 + (job % 20_000) as u16),
         None => Ok(29_501),
     }
 }
 
-/// The socket address of rank 0. IPv4 addresses are preferred.
+/// Returns the socket address of rank 0. IPv4 addresses are preferred.
 pub fn resolve(host: &str, port: u16) -> Result<SocketAddr> {
     let found = (host, port).to_socket_addrs();
     let wrong =
         |why: String| Error::Launcher(format!("rank 0's machine {host:?} has no address: {why}"));
     let mut all: Vec<SocketAddr> = found.map_err(|error| wrong(error.to_string()))?.collect();
-    // All ranks choose the same address, even if a name has several: rank 0 must listen where the others
-    // connect.
+    // Even if a name has several addresses, all ranks choose the same one: rank 0 must listen where
+    // the others connect.
     all.sort_by_key(|address| !address.is_ipv4());
     all.first().copied().ok_or_else(|| wrong("the name is empty".into()))
 }

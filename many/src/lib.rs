@@ -1,13 +1,14 @@
-//! The sum, minimum or maximum of elements that lie on several GPUs. The result is bit-identical to that of
-//! one GPU, for any number of GPUs.
+//! Computes the sum, minimum or maximum of elements on several GPUs. For any number of GPUs, the
+//! result is bit-identical to that on one GPU.
 //!
-//! [`reduce`] divides the global slice into chunks as for one GPU. Each rank adds whole chunks ([`shard()`]),
-//! the partial sums are exchanged as raw bytes, and every rank combines all of them in the same order. So the
-//! result does not depend on which rank added which chunk.
+//! [`reduce`] divides the global slice into chunks, as it does for one GPU. Each rank adds whole
+//! chunks ([`shard()`]), the partial sums are exchanged as raw bytes, and every rank combines all
+//! of them in the same order. The result therefore does not depend on which rank added which chunk.
 //!
-//! [`Local`] has all GPUs in one process, and exchanges partial sums inside the kernels, over the GPUs'
-//! links. [`Group`] has ranks in one process or in several, which exchange through NCCL; NCCL is loaded at
-//! run time. [`played`] has ranks that are interpreters, and runs on any machine.
+//! [`Local`] has all GPUs in one process, and exchanges partial sums inside the kernels, over the
+//! links between the GPUs. [`Group`] has ranks in one process or in several, which exchange partial
+//! sums through NCCL; NCCL is loaded at run time. [`played`] has ranks that are interpreters, and
+//! runs on any machine.
 
 pub mod control;
 mod cuda;

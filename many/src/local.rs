@@ -1,7 +1,8 @@
-//! All GPUs of a process, with the exchange inside their kernels: each block publishes its chunk's sum to
-//! every GPU over their links, and each GPU's last block polls for the messages of all chunks.
+//! All GPUs of a process, with the exchange inside their kernels. Each block publishes its chunk's
+//! sum to every GPU over the links between them, and each GPU's last block polls for the messages
+//! of all chunks.
 //!
-//! This file has `unsafe` code: a kernel writes to the memory of other GPUs.
+//! This file contains `unsafe` code: a kernel writes to the memory of other GPUs.
 #![expect(unsafe_code, reason = "a kernel has the addresses of other GPUs' memory")]
 
 use std::{
@@ -22,11 +23,11 @@ use crate::{
     small::Small,
 };
 
-/// The maximum number of GPUs of one process: each lane of a warp publishes to one.
+/// The maximum number of GPUs in a process: each lane of a warp publishes to one GPU.
 const MOST: usize = 32;
 
-/// The approximate number of polls per second of a thread, by which a timeout is converted to a number of
-/// polls.
+/// The approximate number of polls per second in one thread, which converts a timeout to a number
+/// of polls.
 const POLLS: f64 = 1.3e6;
 
 /// The GPUs of this process, each with a stream.
@@ -34,8 +35,8 @@ const POLLS: f64 = 1.3e6;
 pub struct Local {
     seats: Vec<Seat>,
     timeout: Duration,
-    /// Whether two seats are on the same GPU: then all seats run one after the other, and only the last one
-    /// polls.
+    /// Whether two seats are on the same GPU. If they are, all seats run one after another, and
+    /// only the last one polls.
     shared: bool,
     epoch: Cell<u32>,
 }
@@ -47,7 +48,7 @@ struct Seat {
     slots: Words,
     tickets: Words,
     results: Results,
-    /// An event on its stream, for which other streams wait.
+    /// An event on this GPU's stream, which other streams wait for.
     event: CudaEvent,
     /// The addresses of all GPUs' slots, in this GPU's memory.
     table: Words,
@@ -59,13 +60,14 @@ pub struct LocalPlan<'l, T> {
     local: &'l Local,
     layout: Layout,
     stages: Vec<Loaded>,
-    /// Set for small sums: the first GPU adds the elements of all GPUs, instead of the stages.
+    /// Is set for small sums, in which the first GPU adds the elements of all GPUs and no stages
+    /// run.
     small: Option<Sent>,
     element: PhantomData<T>,
 }
 
 impl Local {
-    /// Opens the GPUs of these streams, and gives each GPU access to the slots of all others.
+    /// Opens the GPUs of these streams, and gives each GPU access to the slots of all other GPUs.
     pub fn new(streams: &[Arc<CudaStream>], timeout: Duration) -> Result<Local> {
         if streams.is_empty() || streams.len() > MOST {
             return Err(Error::Gpus(format!(
@@ -95,7 +97,7 @@ impl Local {
         Ok(Local { seats, timeout, shared, epoch: Cell::new(0) })
     }
 
-    /// The number of GPUs.
+    /// Returns the number of GPUs.
     pub fn world(&self) -> u32 {
         self.seats.len() as u32
     }
@@ -125,10 +127,10 @@ impl Local {
 
 /// A slice on a device, of any slice type.
 pub trait Slice<T> {
-    /// The number of elements.
+    /// Returns the number of elements.
     fn count(&self) -> usize;
 
-    /// Its device address, for work on this stream.
+    /// Returns the slice's device address, for work on this stream.
     fn address(&self, stream: &CudaStream) -> u64;
 }
 
@@ -138,18 +140,19 @@ impl<T: Datum, S: DevicePtr<T>> Slice<T> for S {
     }
 
     fn address(&self, stream: &CudaStream) -> u64 {
-        // The returned guard is dropped: the slice's own stream is this one, so stream order is enough.
+        // The guard is dropped immediately: the slice's own stream is this stream, so stream order
+        // is sufficient.
         self.device_ptr(stream).0
     }
 }
 
 impl<T: Datum> LocalPlan<'_, T> {
-    /// The layout of the shards.
+    /// Returns the layout of the shards.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// Computes the result over these slices, each on its GPU. Waits for it.
+    /// Computes the result over these slices, each on its GPU. Waits for the result.
     pub fn run(&self, slices: &[&dyn Slice<T>]) -> Result<T::Output> {
         let epoch = self.queue(slices)?;
         self.wait(epoch)
@@ -160,7 +163,7 @@ impl<T: Datum> LocalPlan<'_, T> {
         self.queue_to(slices, Where::Host)
     }
 
-    /// As [`queue`](LocalPlan::queue), but stores the result at the given place.
+    /// Launches like [`queue`](LocalPlan::queue), but stores the result at the given place.
     pub(crate) fn queue_to(&self, slices: &[&dyn Slice<T>], place: Where) -> Result<u32> {
         self.fits(slices)?;
         let Local { seats, shared, timeout, .. } = self.local;
@@ -204,10 +207,10 @@ impl<T: Datum> LocalPlan<'_, T> {
         Ok(epoch)
     }
 
-    /// Waits until all GPUs have the result of an epoch, and returns it.
+    /// Waits until all GPUs have the result of an epoch, and returns that result.
     pub fn wait(&self, epoch: u32) -> Result<T::Output> {
-        // The host waits longer than the GPUs, whose own timeout is a number of polls and depends on their
-        // clock rates.
+        // The host waits longer than the GPUs, whose own timeout is a number of polls, so its
+        // duration depends on their clock rates.
         let deadline = Instant::now() + self.local.timeout * 3 + Duration::from_secs(1);
         let bytes = size_of::<T::Output>();
         let mut result = None;
@@ -242,7 +245,7 @@ impl<T: Datum> LocalPlan<'_, T> {
         Ok(T::Output::from_bits64(result.unwrap_or_default()))
     }
 
-    /// Waits for the result that an epoch stores on the GPUs, and returns it.
+    /// Waits for the result that an epoch stores on the GPUs, and returns that result.
     pub(crate) fn left(&self, epoch: u32) -> Result<T::Output> {
         let mut result = None;
         for seat in self.has() {
@@ -255,7 +258,8 @@ impl<T: Datum> LocalPlan<'_, T> {
         Ok(T::Output::from_bits64(result.unwrap_or_default()))
     }
 
-    /// The GPUs that have a result: all of them, or the one that collected the messages or elements.
+    /// Returns the GPUs that have a result: all of them, or the one that collected the messages or
+    /// elements.
     fn has(&self) -> &[Seat] {
         let seats = &self.local.seats[..];
         match &self.small {
@@ -275,7 +279,7 @@ impl<T: Datum> LocalPlan<'_, T> {
         ))
     }
 
-    /// Checks that each slice is its GPU's shard.
+    /// Checks that each slice is the shard of its GPU.
     fn fits(&self, slices: &[&dyn Slice<T>]) -> Result<()> {
         if slices.len() != self.local.seats.len() {
             return Err(Error::Shard(format!(
@@ -297,8 +301,8 @@ impl<T: Datum> LocalPlan<'_, T> {
         Ok(())
     }
 
-    /// Queues a small sum: the first GPU adds the elements of all GPUs, once the other streams have reached
-    /// this call. The other streams continue only after that.
+    /// Queues a small sum: once the other streams have reached this call, the first GPU adds the
+    /// elements of all GPUs. The other streams continue only after that.
     fn send(&self, small: &Sent, slices: &[&dyn Slice<T>], place: Where, epoch: u32) -> Result<()> {
         let (adds, others) = self.local.seats.split_at(1);
         let adds = &adds[0];
@@ -321,12 +325,12 @@ impl<T: Datum> LocalPlan<'_, T> {
     }
 }
 
-/// Where the elements of a small slice are gathered.
+/// The buffers in which the elements of a small slice are gathered.
 #[derive(Debug)]
 struct Sent {
     kernel: Small,
-    /// The copied elements of all ranks but the first, whose elements are read in place. They are copied
-    /// because peer access does not extend to the pool memory of slices.
+    /// The copied elements of all ranks except the first, whose elements are read in place. The
+    /// elements are copied because peer access does not extend to the pool memory of slices.
     row: Words,
     /// The offset of each rank's elements in `row`, in bytes.
     behind: Vec<u64>,
@@ -352,8 +356,8 @@ impl Sent {
     }
 }
 
-/// Enables peer access between all GPUs, which are given by device number. Returns whether two of them are
-/// the same GPU.
+/// Enables peer access between all GPUs, which are given by device number. Returns whether two of
+/// them are the same GPU.
 fn open(gpus: &[usize], mut let_in: impl FnMut(usize, usize) -> Result<bool>) -> Result<bool> {
     let mut shared = false;
     for (writer, ours) in gpus.iter().enumerate() {
@@ -369,7 +373,7 @@ fn open(gpus: &[usize], mut let_in: impl FnMut(usize, usize) -> Result<bool>) ->
     Ok(shared)
 }
 
-/// Checks that a GPU's result has the same bits as the previous GPU's.
+/// Checks that a GPU's result has the same bits as that of the previous GPU.
 pub(crate) fn agree(result: &mut Option<u64>, bits: u64) -> Result<()> {
     match result.replace(bits) {
         Some(other) if other != bits => Err(Error::Gone(
@@ -410,7 +414,7 @@ mod tests {
         assert!(!open(&[0], |_, _| Ok(false)).unwrap());
     }
 
-    /// Peer access in one direction is not enough.
+    /// Checks that peer access in only one direction is an error.
     #[test]
     fn a_gpu_without_peer_access_is_named() {
         let error = open(&[0, 1, 2], |writer, owner| Ok((writer, owner) != (2, 0))).unwrap_err();

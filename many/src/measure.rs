@@ -1,8 +1,8 @@
-//! Times of sums on all GPUs of a process, GPU-gated and paired: in a round, all competitors run in order and
-//! then in reverse order.
+//! Measures sums on all GPUs of a process, with GPU-gated and paired runs: in a round, all
+//! competitors run in order and then in reverse order.
 //!
-//! GPU-gated runs leave every result on the GPUs, as a single GPU's asynchronous sum does. The wall time
-//! until the host has the result is measured separately.
+//! GPU-gated runs leave every result on the GPUs, as an asynchronous sum on a single GPU does. The
+//! wall time until the host has the result is measured separately.
 
 use std::{cell::RefCell, sync::Arc, time::Instant};
 
@@ -17,31 +17,33 @@ use crate::{
     nccl::Nccl,
 };
 
-/// One time.
+/// A measured time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
     /// The total number of elements.
     pub n: u64,
     /// The name of the competitor.
     pub competitor: &'static str,
-    /// The timer: `gated`, `caller` (wall time), or `queued` (the mean time of calls that are queued without
-    /// waiting for each other's results).
+    /// The timer: `gated`, `caller` (wall time), or `queued` (the mean time of calls that are
+    /// queued without waiting for each other's results).
     pub clock: &'static str,
-    /// The round, from 0.
+    /// The round, numbered from 0.
     pub round: u32,
-    /// The GPU; 0 for the other timers.
+    /// The GPU, or 0 for the other timers.
     pub gpu: u32,
     /// The time in microseconds.
     pub micros: f64,
 }
 
-/// The number of consecutive calls for a `queued` time.
+/// The number of consecutive calls for one `queued` time.
 const QUEUED: u32 = 50;
 
-/// The length of the sum by which GPUs synchronize: the smallest one that exchanges partial sums.
+/// The length of the sum with which the GPUs synchronize: the smallest length at which partial sums
+/// are exchanged.
 const MEETING: u64 = 1 << 16;
 
-/// The number of bytes that are read before an input is read again: more than any L2 cache holds.
+/// The number of bytes that are read before an input is read again. It exceeds the size of every L2
+/// cache.
 const ROTATED: u64 = 512 << 20;
 
 /// The GPUs and their gate.
@@ -52,7 +54,7 @@ pub struct Bench {
     group: Option<Group>,
 }
 
-/// Copies of a GPU's input, read in rotation.
+/// The copies of a GPU's input, which are read in rotation.
 struct Input {
     all: CudaSlice<f32>,
     length: usize,
@@ -88,7 +90,7 @@ impl Input {
 }
 
 impl Bench {
-    /// Opens the first `gpus` GPUs of this machine, with NCCL if it is given.
+    /// Opens the first `gpus` GPUs of this machine, and uses NCCL if it is given.
     pub fn new(gpus: usize, nccl: Option<&Nccl>, options: &Options) -> Result<Bench> {
         let streams = (0..gpus).map(reduce::open).collect::<Result<Vec<_>, _>>()?;
         let gate = Gate::new(&streams)?;
@@ -97,7 +99,8 @@ impl Bench {
         Ok(Bench { streams, gate, local, group })
     }
 
-    /// Measures all times at one length. The bits of the results are compared with one GPU's.
+    /// Measures all times at one length, and compares the bits of the results with those on one
+    /// GPU.
     pub fn at(&self, n: u64, rounds: u32, sample: &mut dyn FnMut(Sample)) -> Result<()> {
         let sums = Sums::new(self, n)?;
         let competitors = sums.competitors();
@@ -125,7 +128,7 @@ struct Sums<'b> {
     kernel: LocalPlan<'b, f32>,
     gather: Option<Plan<'b, f32>>,
     reduce: Option<Plan<'b, f32>>,
-    /// The sum by which GPUs synchronize, and its inputs.
+    /// The sum with which the GPUs synchronize, and its inputs.
     meeting: LocalPlan<'b, f32>,
     met: Vec<CudaSlice<f32>>,
 }
@@ -165,7 +168,8 @@ impl<'b> Sums<'b> {
         })
     }
 
-    /// Queues a sum to which every GPU contributes, so that all GPUs finish it at about the same time.
+    /// Queues a sum that every GPU contributes to, so that all GPUs finish it at about the same
+    /// time.
     fn synchronize(&self) -> Result<()> {
         let met: Vec<&dyn Slice<f32>> = self.met.iter().map(|slice| slice as _).collect();
         self.meeting.queue(&met).map(drop)
@@ -200,7 +204,7 @@ impl<'b> Sums<'b> {
         self.with(call, |slices| self.kernel.queue_to(slices, place))
     }
 
-    /// All competitors, in the order of a round.
+    /// Returns all competitors, in the order in which a round runs them.
     fn competitors(&self) -> Vec<Competitor<'_>> {
         let bits = |sum: Result<f32>| sum.map(f32::to_bits);
         let mut competitors = vec![
@@ -214,7 +218,8 @@ impl<'b> Sums<'b> {
                     Where::Device => bits(self.kernel.left(call)),
                 })),
             },
-            // The same sum with its result on the host: the difference is the cost of returning the result.
+            // This is the same sum with its result on the host: the difference is the cost of
+            // returning the result.
             Competitor {
                 name: "told",
                 queue: Box::new(move |call, _| self.in_kernel(call, Where::Host)),
@@ -235,12 +240,12 @@ impl<'b> Sums<'b> {
             });
         }
         if let (Some(group), Some(plan)) = (&self.bench.group, &self.gather) {
-            // Each GPU's chunks of the whole sum, without an exchange.
+            // Each GPU adds its chunks of the whole sum, without an exchange.
             competitors.push(Competitor::without_bits("parts", move |call, _| {
                 self.with(call, |slices| plan.queue_local(slices).map(|()| 0))
             }));
-            // The usual method: each GPU adds its elements, and an all-reduce adds the totals. Its bits
-            // differ.
+            // This is the usual method: each GPU adds its elements, and an all-reduce adds the
+            // totals. Its bits differ.
             competitors.push(Competitor::without_bits("totals", move |call, _| {
                 self.shares(call)?;
                 group.add_totals(&mut self.outputs.borrow_mut())?;
@@ -251,20 +256,20 @@ impl<'b> Sums<'b> {
     }
 }
 
-/// The rounds of one length.
+/// The rounds at one length.
 struct Rounds<'r> {
     bench: &'r Bench,
     n: u64,
     rounds: u32,
-    /// The bits of one GPU's sum.
+    /// The bits of the sum on one GPU.
     expected: u32,
-    /// The number of calls so far, by which each call selects the copy of its input.
+    /// The number of calls so far, which selects the copy of the input for the next call.
     calls: usize,
     sample: &'r mut dyn FnMut(Sample),
 }
 
 impl Rounds<'_> {
-    /// The number of the next call.
+    /// Returns the number of the next call.
     fn next(&mut self) -> usize {
         self.calls += 1;
         self.calls
@@ -281,7 +286,7 @@ impl Rounds<'_> {
         (self.sample)(Sample { n: self.n, competitor, clock, round, gpu, micros });
     }
 
-    /// Waits for all GPUs, and compares the bits of a call's result with the expected ones.
+    /// Waits for all GPUs, and compares the bits of a call's result with the expected bits.
     fn finish(&self, competitor: &Competitor<'_>, call: u32, place: Where) -> Result<()> {
         for stream in &self.bench.streams {
             cuda::bind(stream)?;
@@ -374,7 +379,7 @@ impl Rounds<'_> {
     }
 }
 
-/// Queues a call, with its result at the given place; returns the number to wait for.
+/// Queues a call that leaves its result at the given place, and returns the number to wait for.
 type Queue<'c> = dyn Fn(usize, Where) -> Result<u32> + 'c;
 
 /// Waits for a call, and returns the bits of its result.
@@ -384,7 +389,8 @@ type Wait<'c> = dyn Fn(u32, Where) -> Result<u32> + 'c;
 struct Competitor<'c> {
     name: &'static str,
     queue: Box<Queue<'c>>,
-    /// `None` if its bits are not compared: it adds on single GPUs, has no result, or has different bits.
+    /// `None` if the bits are not compared, because the competitor adds on single GPUs, has no
+    /// result, or has different bits.
     wait: Option<Box<Wait<'c>>>,
 }
 

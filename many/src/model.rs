@@ -1,22 +1,23 @@
-//! Predicted times on more GPUs, by a *model* that is fitted to measurements on two.
+//! Predicts times on more GPUs, with a *model* that is fitted to measurements on two.
 //!
-//! T(p) = E[max of p local times] + α. For NCCL, the difference between its own model's times for p GPUs and
-//! for two is added. The expectation is over the measured samples, so it includes the variation between GPUs.
-//! α is the median, over the lengths that are powers of two, of a sum's time on two GPUs minus that
-//! expectation. Lengths that are not powers of two are held out, to test the model.
+//! T(p) = E[max of p local times] + α. For NCCL, the model adds the difference between the times
+//! that NCCL's own model gives for p GPUs and for two. The expectation is over the measured
+//! samples, so it includes the variation between GPUs. α is the median of a sum's time on two GPUs
+//! minus that expectation, over the lengths that are powers of two. Lengths that are not powers of
+//! two are held out, to test the model.
 
 use std::collections::BTreeMap;
 
-/// NCCL's model of a small all-gather (ring) and a small integer all-reduce (tree), with eight GPUs per host:
-/// the number of GPUs, and both times in microseconds. They are computed from the constants in NCCL's
-/// `tuning.cc`.
+/// NCCL's model of a small all-gather (ring) and a small integer all-reduce (tree), with eight GPUs
+/// per host: the number of GPUs, and the two times in microseconds. The times are computed from the
+/// constants in NCCL's `tuning.cc`.
 const NCCL: [(u32, f64, f64); 5] =
     [(2, 7.2, 8.0), (4, 8.4, 10.4), (8, 10.8, 15.2), (64, 82.0, 45.0), (1024, 1246.0, 85.0)];
 
-/// The competitors whose GPUs wait for each other.
+/// The competitors in which the GPUs wait for each other.
 const EXCHANGING: [&str; 5] = ["kernel", "told", "gather", "reduce", "totals"];
 
-/// One GPU-gated run: its round, and the time of each GPU.
+/// A GPU-gated run: its round, and the time on each GPU.
 #[derive(Clone, Debug)]
 struct Run {
     round: u32,
@@ -41,7 +42,7 @@ pub struct Paired {
     pub high: f64,
 }
 
-/// A prediction of the model, and the measured time.
+/// A prediction of the model, and the corresponding measured time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
     /// `kernel`, `gather` or `reduce`.
@@ -86,29 +87,29 @@ impl Times {
         Ok(times)
     }
 
-    /// The lengths of a competitor's GPU-gated runs.
+    /// Returns the lengths of a competitor's GPU-gated runs.
     pub fn lengths(&self, competitor: &str) -> Vec<u64> {
         self.gated.keys().filter(|(name, _)| name == competitor).map(|(_, n)| *n).collect()
     }
 
-    /// The median wall time of a call, in microseconds.
+    /// Returns the median wall time of a call, in microseconds.
     pub fn caller(&self, competitor: &str, n: u64) -> Option<f64> {
         median(self.caller.get(&(competitor.to_owned(), n))?.clone())
     }
 
-    /// The lengths at which wall times of a competitor were measured.
+    /// Returns the lengths at which a competitor's wall times were measured.
     pub fn called(&self, competitor: &str) -> Vec<u64> {
         self.caller.keys().filter(|(name, _)| name == competitor).map(|(_, n)| *n).collect()
     }
 
-    /// The median time of a run, in microseconds. If each GPU has its own work, a run's time is that of the
-    /// slower GPU. If the GPUs exchange data, they end together, and a GPU that started early has waited
-    /// for the others, so a run's time is the mean over the GPUs.
+    /// Returns the median time of a run, in microseconds. If each GPU has its own work, a run's
+    /// time is that of the slower GPU. If the GPUs exchange data, they finish together, and a GPU
+    /// that started early has waited for the others, so a run's time is the mean over the GPUs.
     pub fn median(&self, competitor: &str, n: u64) -> Option<f64> {
         median(self.runs(competitor, n)?.map(|(_, micros)| micros).collect())
     }
 
-    /// The round and time of every run.
+    /// Returns the round and time of every run.
     fn runs(&self, competitor: &str, n: u64) -> Option<impl Iterator<Item = (u32, f64)>> {
         let exchanging = EXCHANGING.contains(&competitor);
         let of = move |run: &Run| match exchanging {
@@ -119,8 +120,8 @@ impl Times {
         Some(runs.iter().map(move |run| (run.round, of(run))))
     }
 
-    /// The time of one competitor minus that of another within each round. It uses the mean of the runs in
-    /// both orders, so that linear drift within a round cancels.
+    /// Returns the time of one competitor minus that of another within each round. Uses the mean of
+    /// the runs in both orders, so that linear drift within a round cancels.
     pub fn above(&self, competitor: &str, base: &str, n: u64) -> Option<Paired> {
         let mut sums: BTreeMap<u32, [(f64, f64); 2]> = BTreeMap::new();
         for (side, name) in [competitor, base].into_iter().enumerate() {
@@ -138,25 +139,26 @@ impl Times {
         Some(Paired { low, median: median(all)?, high })
     }
 
-    /// The median over all lengths of one competitor's time minus another's.
+    /// Returns the median over all lengths of one competitor's time minus another's.
     pub fn above_at_all(&self, competitor: &str, base: &str) -> Option<f64> {
         let lengths = self.lengths(competitor).into_iter();
         median(lengths.filter_map(|n| Some(self.above(competitor, base, n)?.median)).collect())
     }
 
-    /// The expected maximum of `p` times that are drawn from a competitor's samples on two GPUs at a length.
+    /// Returns the expected maximum of `p` times drawn from a competitor's samples on two GPUs at
+    /// one length.
     pub fn slowest(&self, competitor: &str, n: u64, p: u32) -> Option<f64> {
         let runs = self.gated.get(&(competitor.to_owned(), n))?;
         let mut all: Vec<f64> = runs.iter().flat_map(|run| run.gpus.iter().copied()).collect();
         all.sort_by(f64::total_cmp);
         let count = all.len() as f64;
-        // P(max ≤ the i-th) = (i / count)^p.
+        // P(max ≤ the i-th time) = (i / count)^p.
         let below = |i: usize| (i as f64 / count).powi(p as i32);
         Some(all.iter().enumerate().map(|(i, time)| time * (below(i + 1) - below(i))).sum())
     }
 
-    /// The smallest measured length such that two GPUs are faster than one there and at all larger measured
-    /// lengths.
+    /// Returns the smallest measured length from which on two GPUs are faster than one at every
+    /// measured length.
     pub fn pays_from(&self, competitor: &str) -> Option<u64> {
         let pays = |n: &u64| match (self.median(competitor, *n), self.median("one", *n)) {
             (Some(two), Some(one)) => two < one,
@@ -165,8 +167,8 @@ impl Times {
         self.lengths(competitor).into_iter().rev().take_while(pays).last()
     }
 
-    /// The model's α: the time above that of the slowest shard in microseconds, as the median over powers
-    /// of two.
+    /// Returns the model's α in microseconds: the amount by which the time exceeds that of the
+    /// slowest shard, as the median over powers of two.
     pub fn alpha(&self, competitor: &str) -> Option<f64> {
         let powers =
             self.lengths(competitor).into_iter().filter(|n| n.is_power_of_two() && parts(*n));
@@ -174,7 +176,7 @@ impl Times {
         median(powers.filter_map(above).collect())
     }
 
-    /// The model's predictions for two GPUs at lengths to which it was not fitted.
+    /// Returns the model's predictions for two GPUs at the lengths that were held out of the fit.
     pub fn held_out(&self) -> Vec<Line> {
         let mut lines = Vec::new();
         for competitor in ["kernel", "gather", "reduce"] {
@@ -191,14 +193,14 @@ impl Times {
         lines
     }
 
-    /// The predicted time on `p` GPUs with `each` elements each, in microseconds.
+    /// Returns the predicted time on `p` GPUs with `each` elements each, in microseconds.
     pub fn predict(&self, competitor: &str, each: u64, p: u32) -> Option<f64> {
         let share = self.slowest("share", each.checked_mul(2)?, p)?;
         let nccl = |p| NCCL.iter().find(|(known, ..)| *known == p);
         let (two, more) = (nccl(2)?, nccl(p)?);
         let hops = match competitor {
             "kernel" if p > 8 => return None,
-            // The GPUs are connected by a switch, so every GPU is one hop from every other.
+            // A switch connects the GPUs, so every GPU is one hop from every other.
             "kernel" => 0.0,
             "gather" => more.1 - two.1,
             _ => more.2 - two.2,
@@ -207,7 +209,8 @@ impl Times {
     }
 }
 
-/// Whether a sum of `n` floats exchanges partial sums, as the model assumes. Smaller sums exchange elements.
+/// Returns whether a sum of `n` floats exchanges partial sums, as the model assumes. Smaller sums
+/// exchange elements.
 pub fn parts(n: u64) -> bool {
     matches!(reduce::shape::pick(n, 4), Some(reduce::Shape::Chunks { .. }))
 }
@@ -236,7 +239,7 @@ mod tests {
         // The model excludes small lengths, which exchange no partial sums.
         let small = "1024,share,gated,0,0,1\n1024,kernel,gated,0,0,99\n1000,share,gated,0,0,1\n1000,kernel,gated,0,0,99\n";
         let times = Times::read(&format!("{CSV}{small}")).unwrap();
-        // Of 10 and 12, the larger of two draws is 12 with probability 3/4.
+        // The larger of two draws from 10 and 12 is 12 with probability 3/4.
         assert_eq!(times.slowest("share", 131_072, 2), Some(11.5));
         assert_eq!(times.alpha("kernel"), Some(2.5));
         let line = Line { competitor: "kernel", n: 131_073, model: 22.5, measured: 22.5 };
@@ -261,8 +264,8 @@ mod tests {
         assert_eq!(of(&[(4, 1.0, 0.9), (8, 1.0, 1.0)]), None);
     }
 
-    /// A GPU that warms up gets slower from round to round, which must not count as a difference between two
-    /// competitors.
+    /// A GPU that warms up gets slower from round to round. This must not count as a difference
+    /// between two competitors.
     #[test]
     fn a_difference_is_that_of_each_round() {
         let line = |name: &str, round: u32, micros: u32| {

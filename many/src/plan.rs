@@ -1,7 +1,7 @@
-//! A sum over the ranks of a group: partial sums on each rank, an exchange through NCCL, and the same final
-//! stage on all ranks.
+//! A sum over the ranks in a group: partial sums on each rank, an exchange through NCCL, and the
+//! same final stage on all ranks.
 //!
-//! This file has `unsafe` code: NCCL and the stages are given addresses.
+//! This file contains `unsafe` code: NCCL and the stages are given addresses.
 #![expect(unsafe_code, reason = "NCCL and the stages are given addresses")]
 
 use std::{cell::Cell, marker::PhantomData, sync::Arc, thread, time::Instant};
@@ -18,7 +18,7 @@ use crate::{
     stamp,
 };
 
-/// The buffers of one rank of this process.
+/// The buffers of one rank in this process.
 #[derive(Debug)]
 struct Seat {
     rank: u32,
@@ -26,9 +26,9 @@ struct Seat {
     /// The blocks of all ranks.
     row: Words,
     tickets: Words,
-    /// The place of each chunk's sum, for ragged shards.
+    /// The place of each chunk's sum, for shards of different lengths.
     places: Words,
-    /// The elements of this rank's last chunk, if some of them are held by other ranks.
+    /// The elements of this rank's last chunk, if other ranks hold some of them.
     last: Words,
     results: Results,
     stages: Stages,
@@ -48,7 +48,7 @@ pub struct Plan<'g, T> {
     lengths: Vec<u64>,
     layout: Layout,
     moves: Vec<Move>,
-    /// The number of words of a rank's block.
+    /// The number of words in a rank's block.
     stride: u64,
     places: Places,
     reduce: bool,
@@ -59,18 +59,18 @@ pub struct Plan<'g, T> {
 }
 
 impl<T: Datum> Plan<'_, T> {
-    /// The layout of the shards.
+    /// Returns the layout of the shards.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// The number of elements of each rank, as agreed on by all ranks.
+    /// Returns the number of elements on each rank, as agreed on by all ranks.
     pub fn lengths(&self) -> &[u64] {
         &self.lengths
     }
 
-    /// Computes the result over all ranks, given the slices of the ranks in this process. Waits for the
-    /// result.
+    /// Computes the result over all ranks, given the slices of the ranks in this process. Waits for
+    /// the result.
     pub fn run(&self, slices: &[&dyn Slice<T>]) -> Result<T::Output> {
         let call = self.queue(slices)?;
         self.wait(call)
@@ -87,7 +87,7 @@ impl<T: Datum> Plan<'_, T> {
         self.queue_to(slices, Where::Host)
     }
 
-    /// As [`queue`](Plan::queue), but stores the result at the given place.
+    /// Queues the whole sum, like [`queue`](Plan::queue), but stores the result at the given place.
     pub(crate) fn queue_to(&self, slices: &[&dyn Slice<T>], place: Where) -> Result<u32> {
         self.fits(slices)?;
         self.group.alive()?;
@@ -105,7 +105,7 @@ impl<T: Datum> Plan<'_, T> {
         Ok(call)
     }
 
-    /// Sends elements whose chunk begins on another rank to that rank.
+    /// Sends the elements whose chunk begins on another rank to that rank.
     fn move_elements(&self, slices: &[&dyn Slice<T>]) -> Result<()> {
         let size = size_of::<T>() as u64;
         for (seat, slice) in self.seats.iter().zip(slices) {
@@ -115,7 +115,7 @@ impl<T: Datum> Plan<'_, T> {
                 let own = self.begin(seat.rank) + self.lengths[seat.rank as usize];
                 let at = slice.address(&seat.stream) + (first - self.begin(seat.rank)) * size;
                 debug_assert!(whole <= self.layout.of(seat.rank).len() as u32);
-                // SAFETY: the elements from `first` to `own` are the end of the rank's slice.
+                // SAFETY: the elements from `first` to `own` are at the end of the rank's slice.
                 unsafe { seat.last.take(&seat.stream, 0, at, (own - first) * size) }?;
             }
         }
@@ -125,8 +125,8 @@ impl<T: Datum> Plan<'_, T> {
                     let bytes = (m.elements.end - m.elements.start) * size;
                     if m.from == seat.rank {
                         let at = slice.address(&seat.stream);
-                        // SAFETY: the moved elements are the first ones of the slice, to which nothing
-                        // writes.
+                        // SAFETY: the moved elements are the first elements of the slice, to which
+                        // nothing writes.
                         unsafe { comm.send(at, bytes, m.to) }?;
                     }
                     if m.to == seat.rank {
@@ -141,12 +141,13 @@ impl<T: Datum> Plan<'_, T> {
         })
     }
 
-    /// The global index of a rank's first element.
+    /// Returns the global index of a rank's first element.
     fn begin(&self, rank: u32) -> u64 {
         self.lengths[..rank as usize].iter().sum()
     }
 
-    /// The number of chunks that lie completely in a rank's slice, and the index of the element after them.
+    /// Returns the number of chunks that lie completely in a rank's slice, and the index of the
+    /// element after them.
     fn in_place(&self, rank: u32) -> (u32, u64) {
         let own = self.layout.of(rank);
         let broken = of(&self.moves, rank).next().is_some();
@@ -154,8 +155,8 @@ impl<T: Datum> Plan<'_, T> {
         (whole, u64::from(own.start + whole) * self.layout.part())
     }
 
-    /// Queues the computation of a rank's block: a stamp, followed by the sums of its chunks or, in a small
-    /// sum, by its elements.
+    /// Queues the computation of a rank's block: a stamp, followed by the sums of the rank's chunks
+    /// or, in a small sum, by its elements.
     fn local(&self, seat: &Seat, slice: &dyn Slice<T>, stamp: u64) -> Result<()> {
         cuda::bind(&seat.stream)?;
         let size = size_of::<T>() as u64;
@@ -258,8 +259,8 @@ impl<T: Datum> Plan<'_, T> {
         unsafe { cuda::launch(finish, &seat.stream, 1, &mut arguments) }
     }
 
-    /// Waits for the result of a call, and returns it. Meanwhile it checks the other ranks; an error also
-    /// aborts NCCL's kernels.
+    /// Waits for the result of a call, and returns the result. While it waits, it checks the other
+    /// ranks; an error also aborts NCCL's kernels.
     pub fn wait(&self, call: u32) -> Result<T::Output> {
         let waited = self.await_idle(call);
         if waited.is_err() {
@@ -304,7 +305,7 @@ impl<T: Datum> Plan<'_, T> {
         Ok(T::Output::from_bits64(result.unwrap_or_default()))
     }
 
-    /// Waits for the result that a call stores on the GPUs of this process, and returns it.
+    /// Waits for the result that a call stores on the GPUs of this process, and returns the result.
     pub(crate) fn left(&self, call: u32) -> Result<T::Output> {
         let mut result = None;
         for seat in &self.seats {
@@ -340,14 +341,15 @@ impl<T: Datum> Plan<'_, T> {
 }
 
 impl Group {
-    /// Plans a repeated sum, in which each rank of this process has the number of elements given in `here`.
-    /// All ranks must make the same plans in the same order; if one asks for a different sum, all get an
-    /// error.
+    /// Plans a repeated sum in which each rank in this process has the number of elements given in
+    /// `here`. All ranks must make the same plans in the same order; if one rank requests a
+    /// different sum, all ranks get an error.
     pub fn plan<T: Datum>(&self, operation: Operation, here: &[u64]) -> Result<Plan<'_, T>> {
         self.plan_by(operation, here, self.options.reduce.unwrap_or(self.hosts > 1))
     }
 
-    /// As [`plan`](Group::plan), with a choice between the integer all-reduce and the all-gather.
+    /// Plans a sum, like [`plan`](Group::plan), with a choice between the integer all-reduce and
+    /// the all-gather.
     pub(crate) fn plan_by<T: Datum>(
         &self,
         operation: Operation,
@@ -416,7 +418,8 @@ impl Group {
         })
     }
 
-    /// Sums one float of each rank in place, in NCCL's order. This is the baseline of the measurements.
+    /// Adds one float from each rank in place, in NCCL's order. This is the baseline for the
+    /// measurements.
     pub(crate) fn add_totals(&self, totals: &mut [CudaSlice<f32>]) -> Result<()> {
         let mut comms = self.comms.borrow_mut();
         nccl::grouped(&mut comms, Kind::Ready, self.options.timeout, &|| self.alive(), |comms| {
@@ -429,7 +432,7 @@ impl Group {
     }
 }
 
-/// The moves to one rank.
+/// Returns the moves to one rank.
 fn of(moves: &[Move], rank: u32) -> impl Iterator<Item = &Move> {
     moves.iter().filter(move |m| m.to == rank)
 }

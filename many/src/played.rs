@@ -1,4 +1,5 @@
-//! Ranks that are interpreters: their stages run on a simulated GPU, with the same bits as on a real one.
+//! Ranks that are interpreters: their stages run on a simulated GPU, and give the same bits as on a
+//! real GPU.
 
 use std::{ops::Range, time::Duration};
 
@@ -24,7 +25,7 @@ macro_rules! bytes {
 }
 bytes! { f32 f64 i32 u32 i64 u64 half::f16 half::bf16 }
 
-/// The bytes of elements in memory.
+/// Returns the bytes of the elements in memory.
 pub fn row<T: Bytes>(elements: &[T]) -> Vec<u8> {
     let mut row = Vec::with_capacity(size_of_val(elements));
     elements.iter().for_each(|element| element.put(&mut row));
@@ -35,14 +36,14 @@ fn failed(error: impl std::fmt::Display) -> Error {
     Error::Played(format!("the interpreter: {error}"))
 }
 
-/// The major compute capability whose PTX is interpreted: Hopper's.
+/// The major compute capability of the PTX that is interpreted (Hopper).
 const MAJOR: i32 = 9;
 
-/// The number of resident blocks of the simulated GPU: fewer than the chunks of a long slice, so that blocks
-/// add several chunks each.
+/// The number of resident blocks on the simulated GPU. It is smaller than the number of chunks in a
+/// long slice, so that each block adds several chunks.
 const RESIDENT: u32 = 100;
 
-/// A simulated GPU, and the number of threads of its blocks.
+/// A simulated GPU, and the number of threads in its blocks.
 struct Played {
     gpu: Gpu,
     threads: u32,
@@ -51,7 +52,7 @@ struct Played {
 impl Played {
     fn new() -> Played {
         let mut config = Config::default();
-        // These kernels are known to end, but on a busy machine a block may take long.
+        // These kernels are known to end, but on a busy machine a block may take a long time.
         config.patience = Some(Duration::from_secs(120));
         Played { gpu: Gpu::with(config), threads: Stage::THREADS }
     }
@@ -88,8 +89,8 @@ impl Played {
     }
 }
 
-/// Computes the block that a rank sends to the others: a stamp, followed by the sums of its chunks or, in a
-/// small sum, by its elements.
+/// Computes the block that a rank sends to the others: a stamp, followed by the sums of the rank's
+/// chunks or, in a small sum, by its elements.
 pub fn block<T: Bytes>(
     shard: &[T],
     layout: &Layout,
@@ -158,8 +159,8 @@ pub fn finish<T: Bytes>(
     told::<T>(&played.read(output, 32)?, 1)?.map_err(crate::stamp::other)
 }
 
-/// Computes the result over a small slice, where each rank's elements begin `head` bytes after its address.
-/// Returns its bits, or the rank whose stamp differs.
+/// Computes the result over a small slice in which each rank's elements begin `head` bytes after
+/// the rank's address. Returns the bits of the result, or the rank whose stamp differs.
 fn elements<T: Bytes>(
     ranks: &[&[u8]],
     head: usize,
@@ -194,15 +195,15 @@ fn elements<T: Bytes>(
     told::<T>(&played.read(output, 32)?, 1)
 }
 
-/// Computes the bits of the result over a small slice on the GPUs of one host, where one GPU reads all
-/// elements in place.
+/// Computes the bits of the result over a small slice on the GPUs of one host, where one GPU reads
+/// all elements in place.
 pub fn read<T: Bytes>(shards: &[&[T]], shape: Shape, operation: Operation) -> Result<u64> {
     let rows: Vec<Vec<u8>> = shards.iter().map(|shard| row(shard)).collect();
     let rows: Vec<&[u8]> = rows.iter().map(Vec::as_slice).collect();
     elements::<T>(&rows, 0, shape, operation, 0)?.map_err(crate::stamp::other)
 }
 
-/// Reads the bits of a result, or the number of the rank or chunk at fault.
+/// Reads the bits of a result, or the number of the faulty rank or chunk.
 fn told<T: Element>(words: &[u8], epoch: u32) -> Result<std::result::Result<u64, u32>> {
     let word = |at: usize| u64::from_le_bytes(words[8 * at..8 * at + 8].try_into().expect("eight"));
     let half = |at: usize| Some(word(at)).filter(|word| (word >> 32) as u32 == epoch);
@@ -215,7 +216,8 @@ fn told<T: Element>(words: &[u8], epoch: u32) -> Result<std::result::Result<u64,
     Ok(Ok(low | high))
 }
 
-/// Computes the bits of one launch over all elements, the reference for several ranks.
+/// Computes the bits of a single launch over all elements, which is the reference for several
+/// ranks.
 pub fn one<T: Bytes>(elements: &[T], operation: Operation) -> Result<u64> {
     let (n, size) = (elements.len() as u64, size_of::<T>() as u64);
     let shape =
@@ -239,9 +241,9 @@ pub fn one<T: Bytes>(elements: &[T], operation: Operation) -> Result<u64> {
     told.map_err(|what| Error::Played(format!("the interpreter: chunk {what} is missing")))
 }
 
-/// Interprets the GPUs of one host one after the other, with the exchange inside their kernels: each
-/// publishes to the slots of all GPUs, and only the last one polls, when all messages have been published.
-/// Returns the bits of the result, or the missing chunk.
+/// Interprets the GPUs of one host one after another, with the exchange inside their kernels. Each
+/// GPU publishes to the slots of all GPUs, and only the last GPU polls, after all messages have
+/// been published. Returns the bits of the result, or the missing chunk.
 pub fn exchange<T: Bytes>(
     shards: &[&[T]],
     shape: Shape,
@@ -287,8 +289,9 @@ mod tests {
     use super::*;
     use crate::{Data, Datum};
 
-    /// The order in which a thread combines its values affects the result only if it has three or more.
-    /// Slices with that many chunks take too long to interpret, so this test makes the chunks short.
+    /// The order in which a thread combines its values affects the result only if the thread has at
+    /// least three values. Slices with that many chunks take too long to interpret, so this test
+    /// makes the chunks short.
     fn finished<T: Datum>(parts: u32, world: u32) {
         let layout = Layout::of_parts::<T>(parts, world);
         let elements = Data::of::<T>(0..layout.n);

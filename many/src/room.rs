@@ -1,5 +1,5 @@
-//! The memory and time of a sum in interpreters: the sum is rejected if it does not fit into memory, and
-//! announced if it takes long.
+//! Estimates the memory and time of a sum in interpreters. A sum that does not fit into memory is
+//! rejected, and a sum that takes long is announced.
 
 use many::{Datum, Error, Result};
 
@@ -8,16 +8,16 @@ use crate::{
     say::{failed, note},
 };
 
-/// The number of elements that an interpreter adds per second, measured on two cores and including the
-/// comparison with one simulated GPU.
+/// The number of elements that an interpreter adds per second. It was measured on two cores, and
+/// includes the comparison with one simulated GPU.
 const RATE: f64 = 4e6;
 
-/// The number of copies of the elements: as values, as bytes, in an interpreter's memory, and for the
-/// comparison.
+/// The number of copies of the elements: as values, as bytes, in an interpreter's memory, and for
+/// the comparison.
 const COPIES: u128 = 4;
 
-/// Rejects a sum in interpreters that does not fit into this machine's memory, and prints a note if it will
-/// need more than ten seconds or more than a gigabyte.
+/// Rejects a sum in interpreters that does not fit into this machine's memory. Prints a note if the
+/// sum will need more than ten seconds or more than a gigabyte.
 pub(crate) fn check<T: Datum>(asked: &Sum, n: u128) -> Result<()> {
     let needed = COPIES * n * size_of::<T>() as u128;
     let free = free_bytes();
@@ -39,8 +39,8 @@ pub(crate) fn check<T: Datum>(asked: &Sum, n: u128) -> Result<()> {
     Ok(())
 }
 
-/// The number of bytes of memory that are available without swapping, as Linux reports it; on other systems,
-/// `u64::MAX`.
+/// Returns the number of bytes of memory that are available without swapping, as Linux reports it,
+/// or `u64::MAX` on other systems.
 fn free_bytes() -> u64 {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
@@ -48,11 +48,13 @@ fn free_bytes() -> u64 {
     kilobytes.map_or(u64::MAX, |kilobytes| kilobytes << 10)
 }
 
-/// The sum of all lengths; an error if it exceeds 64 bits.
+/// Returns the sum of all lengths, or an error if it exceeds 64 bits.
 pub(crate) fn total(lengths: &[u64]) -> Result<u128> {
     let all: u128 = lengths.iter().map(|n| u128::from(*n)).sum();
     match u64::try_from(all) {
         Ok(_) => Ok(all),
-        Err(_) => Err(Error::Shard(format!("--lengths add up to {all}, more than 2^64 - 1"))),
+        Err(_) => Err(Error::Shard(format!(
+            "the lengths in --lengths add up to {all}, which exceeds 2^64 - 1"
+        ))),
     }
 }

@@ -1,4 +1,5 @@
-//! The output of the program, and the errors that come from the program and not from the library.
+//! Prints the program's output, and the errors that come from the program rather than from the
+//! library.
 
 use std::{
     io::{self, Write},
@@ -7,18 +8,19 @@ use std::{
 
 use many::Error;
 
-/// Prints a line. If the output is closed, that is not an error.
+/// Prints a line. If the output is closed, this is not an error.
 pub(crate) fn say(line: &str) {
     let _ = writeln!(io::stdout(), "{line}");
 }
 
-/// Prints a message on standard error, wrapped at the width of the terminal or at 100 columns if it is wider.
+/// Prints a message on standard error, wrapped at the width of the terminal, but at most at 100
+/// columns.
 pub(crate) fn note(text: &str) {
     // An error on a closed standard error cannot be reported.
     let _ = writeln!(io::stderr(), "{}", numbers::wrapped(text, columns()));
 }
 
-/// Prints an error of the command line, or the requested help.
+/// Prints an error in the command line, or the requested help.
 pub(crate) fn refused(error: &clap::Error) -> ExitCode {
     match error.use_stderr() {
         true => note(error.to_string().trim_end()),
@@ -32,16 +34,17 @@ fn columns() -> usize {
     terminal.map_or(100, |(terminal_size::Width(columns), _)| usize::from(columns).clamp(40, 100))
 }
 
-/// An error of the program itself.
+/// Returns an error of the program itself.
 pub(crate) fn failed(sentence: String) -> Error {
     Error::Gpus(sentence)
 }
 
-/// Prints a table. Columns are right-aligned, but the first one is left-aligned if it has words.
+/// Prints a table. Columns are right-aligned; the first column is left-aligned if it contains
+/// words.
 pub(crate) fn table<const N: usize>(head: [&str; N], rows: &[[String; N]]) {
     let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..N).map(|at| width(at).max(head[at].chars().count())).collect();
-    // Two spaces between columns, or one if a terminal is too narrow for two.
+    // There are two spaces between columns, or one if a terminal is too narrow for two.
     let between = if widths.iter().sum::<usize>() + 2 * N > 80 { 1 } else { 2 };
     let words = rows.iter().any(|row| row[0].starts_with(char::is_alphabetic));
     let line = |cells: [&str; N]| {

@@ -1,8 +1,9 @@
-//! The layout of shards: a pure function of the lengths, so that all ranks compute the same layout.
+//! Computes the layout of shards: a pure function of the lengths, so that all ranks compute the
+//! same layout.
 //!
-//! The shape depends on the *global* length alone: it is the one that a single GPU would use. A rank owns
-//! whole chunks, so the sum of a chunk does not depend on which rank adds it. All ranks combine the sums of
-//! all chunks in the same order.
+//! The shape depends on the *global* length alone: it is the shape that a single GPU would use. A
+//! rank owns whole chunks, so the sum of a chunk does not depend on which rank adds the chunk. All
+//! ranks combine the sums of all chunks in the same order.
 
 use std::ops::Range;
 
@@ -10,8 +11,8 @@ use reduce::{Element, Shape, shape};
 
 use crate::{Error, Result};
 
-/// The elements of a rank in an even distribution. They are whole chunks of the global shape, except in a
-/// small sum, which has no chunks.
+/// Returns the range of a rank's elements in an even distribution. The range consists of whole
+/// chunks of the global shape, except in a small sum, which has no chunks.
 ///
 /// ```
 /// // 256 chunks over three GPUs: 86, 86 and 84 of them.
@@ -32,7 +33,7 @@ pub struct Layout {
     pub n: u64,
     /// The shape for one GPU.
     pub shape: Shape,
-    /// The number of elements of a chunk or, in a small sum, of an even shard.
+    /// The number of elements in a chunk or, in a small sum, in an even shard.
     part: u64,
     /// The index of each rank's first chunk, followed by the number of chunks.
     firsts: Vec<u32>,
@@ -41,29 +42,29 @@ pub struct Layout {
 /// Elements that one rank holds, but that another rank adds because it owns their chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Move {
-    /// The rank that holds them.
+    /// The rank that holds the elements.
     pub from: u32,
-    /// The rank that adds them.
+    /// The rank that adds the elements.
     pub to: u32,
-    /// Their range of global indices.
+    /// The range of the elements' global indices.
     pub elements: Range<u64>,
 }
 
-/// The places of the sums of chunks in the gathered blocks. They are computed if all ranks but the last
-/// ones have the same number of chunks; otherwise they are in a table.
+/// The places of the chunks' sums in the gathered blocks. If all ranks except the last ones have
+/// the same number of chunks, the places are computed; otherwise they are in a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Places {
-    /// 2^32 divided by the number of chunks of a rank, rounded up; 0 if there is a table.
+    /// 2^32 divided by the number of chunks of a rank, rounded up, or 0 if there is a table.
     pub share: u32,
     /// The gap between the sums of two neighbouring ranks, as a number of sums.
     pub gap: u32,
-    /// The place of each chunk's sum; empty if the places are computed.
+    /// The place of each chunk's sum, or an empty list if the places are computed.
     pub table: Vec<u32>,
 }
 
 impl Layout {
-    /// The layout in which all ranks have the same number of chunks, except that the last ranks may have
-    /// fewer.
+    /// Returns the layout in which all ranks have the same number of chunks, except that the last
+    /// ranks may have fewer.
     pub fn even<T: Element>(n: u64, world: u32) -> Result<Layout> {
         let mut layout = Layout::cut::<T>(n, world)?;
         let parts = n.div_ceil(layout.part.max(1)) as u32;
@@ -72,8 +73,8 @@ impl Layout {
         Ok(layout)
     }
 
-    /// The layout in which the ranks hold the given numbers of elements, in order. The rank that holds a
-    /// chunk's first element owns the chunk, and receives the rest of it.
+    /// Returns the layout in which the ranks hold the given numbers of elements, in order. The rank
+    /// that holds a chunk's first element owns the chunk, and receives the chunk's other elements.
     pub fn ragged<T: Element>(lengths: &[u64]) -> Result<(Layout, Vec<Move>)> {
         let total = lengths.iter().try_fold(0u64, |sum, length| sum.checked_add(*length));
         let n = total.unwrap_or(u64::MAX);
@@ -111,8 +112,8 @@ impl Layout {
         Ok(Layout { n, shape, part: words * lanes, firsts: Vec::new() })
     }
 
-    /// A layout with any number of chunks, of eight vectors each. It is for tests, where a real slice would
-    /// take too long to interpret.
+    /// Returns a layout with any number of chunks, of eight vectors each. It is for tests in which
+    /// a real slice would take too long to interpret.
     #[cfg(test)]
     pub(crate) fn of_parts<T: Element>(parts: u32, world: u32) -> Layout {
         let part = 8 * 16 / size_of::<T>() as u64;
@@ -122,50 +123,51 @@ impl Layout {
         Layout { n: u64::from(parts) * part, shape, part, firsts }
     }
 
-    /// The number of ranks.
+    /// Returns the number of ranks.
     pub fn world(&self) -> u32 {
         self.firsts.len() as u32 - 1
     }
 
-    /// Whether there are too few elements for partial sums, so that the elements themselves are gathered.
+    /// Returns whether there are too few elements for partial sums, so that the elements themselves
+    /// are gathered.
     pub fn is_small(&self) -> bool {
         !matches!(self.shape, Shape::Chunks { .. })
     }
 
-    /// The number of chunks.
+    /// Returns the number of chunks.
     pub fn parts(&self) -> u32 {
         self.firsts[self.world() as usize]
     }
 
-    /// The chunks of a rank.
+    /// Returns the chunks of a rank.
     pub fn of(&self, rank: u32) -> Range<u32> {
         self.firsts[rank as usize]..self.firsts[rank as usize + 1]
     }
 
-    /// The elements of a rank's chunks.
+    /// Returns the elements of a rank's chunks.
     pub fn elements(&self, rank: u32) -> Range<u64> {
         let Range { start, end } = self.of(rank);
         let at = |part: u32| (u64::from(part) * self.part).min(self.n);
         at(start)..at(end)
     }
 
-    /// The number of elements of each rank.
+    /// Returns the number of elements on each rank.
     pub fn lengths(&self) -> Vec<u64> {
         (0..self.world()).map(|rank| self.elements(rank)).map(|of| of.end - of.start).collect()
     }
 
-    /// The number of elements of a chunk; the last chunk may have fewer.
+    /// Returns the number of elements in a chunk; the last chunk may have fewer.
     pub fn part(&self) -> u64 {
         self.part
     }
 
-    /// The index of each rank's first chunk, followed by the number of chunks.
+    /// Returns the index of each rank's first chunk, followed by the number of chunks.
     pub fn firsts(&self) -> &[u32] {
         &self.firsts
     }
 
-    /// The place of each chunk's sum in the consecutive blocks of all ranks, counted in sums of `bytes`
-    /// bytes.
+    /// Returns the place of each chunk's sum in the consecutive blocks of all ranks, in units of
+    /// sums of `bytes` bytes.
     pub fn places(&self, bytes: usize) -> Places {
         let each = self.of(0).len() as u32;
         let even = (0..=self.world()).map(|rank| self.parts().min(rank.saturating_mul(each)));
@@ -179,8 +181,8 @@ impl Layout {
         Places { share: 0, gap: 0, table: (0..self.world()).flat_map(of).collect() }
     }
 
-    /// The size of a rank's block in words of 8 bytes: a stamp of two words, followed by room for the sums
-    /// of the rank with the most chunks.
+    /// Returns the size of a rank's block in words of 8 bytes: a stamp of two words, followed by
+    /// room for the sums of the rank with the most chunks.
     pub fn stride(&self, bytes: usize) -> u64 {
         let most = (0..self.world()).map(|rank| self.of(rank).len()).max().unwrap_or(0);
         // NCCL copies blocks whose size is a multiple of 16 bytes fastest.
@@ -278,13 +280,14 @@ mod tests {
 
     #[test]
     fn too_many_elements_are_an_error() {
-        assert!(shard::<f64>(u64::MAX, 2, 0).unwrap_err().to_string().contains("more than"));
+        assert!(shard::<f64>(u64::MAX, 2, 0).unwrap_err().to_string().contains("exceed the"));
         assert!(Layout::ragged::<f64>(&[u64::MAX, 2]).is_err());
     }
 
     #[test]
     fn ragged_elements_go_to_the_owner_of_their_chunk() {
-        // 160 chunks of 6560 elements: rank 0 ends within the first chunk, and rank 1 within the second.
+        // There are 160 chunks of 6560 elements: rank 0 ends within the first chunk, and rank 1
+        // within the second.
         let n = 1_048_589;
         let (layout, moves) = Layout::ragged::<f32>(&[10, 10_000, 0, n - 10_010]).unwrap();
         assert_eq!(layout.part(), 6560);

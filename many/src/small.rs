@@ -1,7 +1,7 @@
-//! A small sum: a GPU reads the elements of all ranks in place, each rank's from its own address, and adds
-//! them in the same order as one slice.
+//! A small sum: one GPU reads the elements of all ranks in place, at a separate address for each
+//! rank, and adds them in the same order as those of one slice.
 //!
-//! This file has `unsafe` code: a kernel is given the addresses of all ranks' elements.
+//! This file contains `unsafe` code: a kernel is given the addresses of all ranks' elements.
 #![expect(unsafe_code, reason = "a kernel has the addresses of all ranks' elements")]
 
 use std::{cell::RefCell, sync::Arc};
@@ -32,7 +32,7 @@ pub(crate) struct Small {
 }
 
 impl Small {
-    /// Allocates the buffers for the given number of elements of each rank.
+    /// Allocates the buffers for the given number of elements on each rank.
     pub(crate) fn new<T: Element>(
         stream: &Arc<CudaStream>,
         operation: Operation,
@@ -45,7 +45,7 @@ impl Small {
             Some(*end)
         });
         let firsts: Vec<u32> = [0].into_iter().chain(ends).collect();
-        // After the ticket, each value that warps publish has a slot of at most two words.
+        // After the ticket, there is a slot of at most two words for each value that warps publish.
         let values = u64::from(shape.values());
         Ok(Small {
             stage: cuda::load::<T>(stream, operation, Stage::Elements, shape.threads())?,
@@ -59,12 +59,12 @@ impl Small {
         })
     }
 
-    /// Queues the sum of the elements at these addresses, in the order of ranks. If `stamp` is not 0, a
+    /// Queues the sum of the elements at these addresses, in rank order. If `stamp` is not 0, a
     /// stamp of 16 bytes precedes the elements at each address.
     ///
     /// # Safety
-    /// Each address must point to the planned number of elements of its rank, in memory that this GPU
-    /// can read, until the stream has passed this point. `out` must have room for a result.
+    /// Each address must point to the planned number of elements of its rank, in memory that this
+    /// GPU can read, until the stream has passed this point. `out` must have room for a result.
     pub(crate) unsafe fn queue(
         &self,
         addresses: &[u64],

@@ -16,10 +16,11 @@ use rand::RngExt;
 
 use crate::say::failed;
 
-/// The time that the other ranks have to end once one has failed, of which they are told within milliseconds.
+/// The time that the other ranks have to end after one has failed. The other ranks learn of the
+/// failure within milliseconds.
 const LEAVE: Duration = Duration::from_secs(10);
 
-/// Starts this program again for each rank, and waits for all of these processes.
+/// Starts this program again for each rank, and waits for all these processes.
 pub(crate) fn run(world: u32, port: Option<u16>) -> many::Result<()> {
     let cannot = |error: std::io::Error| failed(format!("cannot start a rank: {error}"));
     let port = match port {
@@ -62,7 +63,7 @@ pub(crate) fn run(world: u32, port: Option<u16>) -> many::Result<()> {
         }
     }
     let done = wait(ranks);
-    // A reader's panic has already been printed.
+    // If a reader panicked, the panic has already been printed.
     readers.into_iter().for_each(|reader| drop(reader.join()));
     done
 }
@@ -87,7 +88,7 @@ impl Said {
     }
 }
 
-/// A port that is free now.
+/// Returns a port that is currently free.
 fn free_port() -> std::io::Result<u16> {
     Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }
@@ -132,7 +133,7 @@ fn end(ranks: &mut [Child]) {
     }
 }
 
-/// Ends this process when the process that started it has ended, so that no process is left behind.
+/// Ends this process when its parent process ends, so that no process is left behind.
 pub(crate) fn leash() {
     if env::var_os("MANY_LEASH").is_some() {
         thread::spawn(|| {

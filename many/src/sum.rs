@@ -19,8 +19,8 @@ use crate::{
     start,
 };
 
-/// Runs this process as one rank if a launcher started it; otherwise runs all ranks, or starts a process for
-/// each.
+/// Runs this process as one rank if a launcher started it. Otherwise runs all ranks in this
+/// process, or starts a process for each rank.
 pub(crate) fn run(asked: &Sum) -> Result<()> {
     let launched = launched(&|name| env::var(name).ok(), asked.meeting.launcher)?;
     if let Some(launched) = launched {
@@ -53,7 +53,8 @@ pub(crate) fn run(asked: &Sum) -> Result<()> {
     start::run(world, asked.meeting.port)
 }
 
-/// The maximum number of interpreter processes to start: each has its own threads and connections.
+/// The maximum number of interpreter processes to start. Each process has its own threads and
+/// connections.
 const PROCESSES: u32 = 64;
 
 fn room<T: Datum>(asked: &Sum, lengths: &[u64]) -> Result<()> {
@@ -73,7 +74,7 @@ fn decided(asked: &Sum, started: u32) -> Result<()> {
     }
 }
 
-/// The device that runs the ranks, and the number of ranks.
+/// Returns the device that runs the ranks, and the number of ranks.
 fn who(asked: &Sum) -> Result<(Device, u32)> {
     let gpus = gpus();
     let device = match asked.device {
@@ -112,7 +113,7 @@ pub(crate) fn gpus() -> u32 {
     cudarc::driver::CudaContext::device_count().unwrap_or(0).max(0) as u32
 }
 
-/// The number of elements of each rank.
+/// Returns the number of elements on each rank.
 fn lengths<T: Datum>(asked: &Sum, world: u32) -> Result<Vec<u64>> {
     let Some(lengths) = &asked.lengths else {
         let layout = Layout::even::<T>(asked.n.0, world)?;
@@ -144,7 +145,8 @@ fn played_here<T: Datum>(asked: &Sum, world: u32) -> Result<()> {
     let moves = if layout.is_small() { Vec::new() } else { moves };
     let moved: u64 = moves.iter().map(|m| m.elements.end - m.elements.start).sum();
     let mut shards: Vec<Vec<T>> = ranges(&lengths).into_iter().map(Data::of).collect();
-    // Each sending rank removes the elements from the start of its shard, and the owner appends them.
+    // Each sending rank removes the elements from the start of its shard, and the owner appends
+    // them to its own.
     for Move { from, to, elements } in &moves {
         let rest = shards[*from as usize].split_off((elements.end - elements.start) as usize);
         let sent = std::mem::replace(&mut shards[*from as usize], rest);
@@ -241,8 +243,8 @@ fn nccl(asked: &Sum) -> Result<Nccl> {
     Nccl::find(asked.meeting.engine.nccl.as_deref())
 }
 
-/// Fails unless NVLink multicast is disabled or wanted. Multicast affects all GPUs of a host, and does not
-/// speed up these exchanges.
+/// Fails unless NVLink multicast is disabled or explicitly requested. Multicast affects all GPUs of
+/// a host, and does not speed up these exchanges.
 pub(crate) fn multicast(wanted: bool) -> Result<()> {
     let set = env::var("NCCL_NVLS_ENABLE").unwrap_or_default();
     if wanted || set == "0" {
@@ -253,7 +255,7 @@ pub(crate) fn multicast(wanted: bool) -> Result<()> {
     )))
 }
 
-/// Repeats the call, and returns the bits of its result, which must be the same for all calls.
+/// Repeats the call, and returns the bits of its result, which must be the same in all calls.
 fn repeated(asked: &Sum, mut call: impl FnMut(u32) -> Result<u64>) -> Result<u64> {
     let mut bits = None;
     for number in 1..=asked.repeat.max(1) {
@@ -268,7 +270,8 @@ fn repeated(asked: &Sum, mut call: impl FnMut(u32) -> Result<u64>) -> Result<u64
     Ok(bits.unwrap_or_default())
 }
 
-/// The bits of the same sum on one GPU; an error if it has too little memory for all elements.
+/// Returns the bits of the same sum on one GPU, or an error if the GPU has too little memory for
+/// all elements.
 fn one_gpu<T: Datum>(stream: &Arc<CudaStream>, n: u64, asked: &Sum) -> Result<u64> {
     let slice = Data::on::<T>(stream, 0..n)?;
     let operation = asked.op.into();
@@ -304,11 +307,11 @@ fn tell<T: Datum>(
     let alone = one()?;
     if alone != bits {
         return Err(Error::Bits(format!(
-            "the result of one alone is {:?} (bits {alone:#x}), which differs: please report it",
+            "the result on one device is {:?} (bits {alone:#x}), which differs: please report it",
             T::Output::from_bits64(alone)
         )));
     }
-    say("one alone has the same bits");
+    say("a sum on one device has the same bits");
     Ok(())
 }
 
@@ -391,7 +394,7 @@ fn ranked<T: Datum>(
     tell::<T>(asked, n, group.world(), how, bits, || one_gpu::<T>(stream, n, asked))
 }
 
-/// Checks that every rank has the number of elements that this rank's options give it.
+/// Checks that every rank has the number of elements that the options of this rank give it.
 fn same(here: &[u64], agreed: &[u64]) -> Result<()> {
     let other = |rank: &usize| here.get(*rank) != agreed.get(*rank);
     let Some(rank) = (0..agreed.len()).find(other) else { return Ok(()) };
@@ -430,8 +433,8 @@ fn played_rank<T: Datum>(asked: &Sum, control: &Control, asked_of: &[u64]) -> Re
     })
 }
 
-/// If a test asks for it, prints the process id and stops at this point, so that the test can kill the
-/// process.
+/// If a test requests it, prints the process id and stops at this point, so that the test can kill
+/// the process.
 fn hold(asked: &Sum, point: &str, rank: u32) {
     if asked.hold.as_deref() == Some(&format!("{point}:{rank}")) {
         say(&format!("holding {point} {}", std::process::id()));

@@ -1,4 +1,4 @@
-//! `many measure` and `many model`: tables of measured times, and of the model's predictions.
+//! `many measure` and `many model`: tables of measured times and of the model's predictions.
 
 use std::{fmt::Write as _, fs, path::Path, time::Instant};
 
@@ -15,10 +15,10 @@ use crate::{
     sum,
 };
 
-/// The first line of a file of samples, with the names of its columns.
+/// The first line of a file of samples, which has the names of the columns.
 const HEAD: &str = "n,competitor,clock,round,gpu,us\n";
 
-/// Times every length on all GPUs.
+/// Measures every length on all GPUs.
 pub(crate) fn measure(asked: &Measure) -> Result<()> {
     if let Some(path) = &asked.csv {
         folder_of(path)?;
@@ -65,7 +65,8 @@ pub(crate) fn measure(asked: &Measure) -> Result<()> {
         };
         match bench.at(*n, asked.rounds, &mut keep) {
             Ok(()) => {}
-            // If a length fails in the driver, the error is printed, and the next length is measured.
+            // If a length fails in the driver, prints the error, and continues with the next
+            // length.
             Err(error @ Error::Driver { .. }) => say(&format!("{n}: {error}")),
             Err(error) => return Err(error),
         }
@@ -78,7 +79,7 @@ pub(crate) fn measure(asked: &Measure) -> Result<()> {
     Ok(())
 }
 
-/// Creates the folder of a file before anything is measured.
+/// Creates the folder for a file before anything is measured.
 fn folder_of(path: &Path) -> Result<()> {
     measured::file::make_folder_of(path).map_err(|error| failed(error.to_string()))
 }
@@ -87,7 +88,8 @@ fn read(csv: &str) -> Result<Times> {
     Times::read(csv).map_err(failed)
 }
 
-/// The text of a time in microseconds, with at most two decimals, or a dash if there is none.
+/// Returns a time in microseconds as text, with at most two decimals, or a dash if there is no
+/// time.
 fn cell(time: Option<f64>) -> String {
     let digits = |time: f64| match time.abs() {
         1000.0.. => 0,
@@ -99,11 +101,11 @@ fn cell(time: Option<f64>) -> String {
 
 /// Prints the medians of GPU-gated runs in microseconds, and differences between runs of the same round.
 fn gated(times: &Times) {
-    say("Two GPUs, GPU-gated, medians, µs.");
-    say("one: one GPU. share: the slower GPU's shard. cut: the chunk sums, above it.");
-    say("kernel, gather, reduce: exchanged in the kernel, by an all-gather, by an");
-    say("all-reduce of integers; Δ: above the share, within the same round.");
-    say("totals: an all-reduce of totals. bits: gather above totals.\n");
+    say("Two GPUs: medians of GPU-gated times, in µs. one: the sum on one GPU.");
+    say("share: the slower GPU's shard alone. cut: the sums of the chunks, minus share.");
+    say("kernel, gather, reduce: the sum, with an exchange inside the kernels, by an");
+    say("all-gather, or by an all-reduce of integers. Δ: the time minus share, within");
+    say("the same round. totals: an all-reduce of totals. bits: gather minus totals.\n");
     let row = |n: u64| {
         let of = |competitor| cell(times.median(competitor, n));
         let above =
@@ -129,17 +131,17 @@ fn gated(times: &Times) {
         &rows,
     );
     if let Some(told) = times.above_at_all("told", "kernel") {
-        say(&format!("\nIn-kernel, returning the result to the host takes {told:.2} µs more."));
+        say(&format!("\nIn-kernel exchange: returning the result to the host takes {told:.2} µs more."));
     }
 }
 
-/// Prints the wall times of our sums and of torch's, if the samples have any of torch.
+/// Prints the wall times of our sums, and those of torch's sums if the samples have any.
 fn callers(times: &Times) {
     let torch = times.called("torch");
     if torch.is_empty() {
         return;
     }
-    say("\nWall time, two GPUs, medians, µs:\n");
+    say("\nWall time, two GPUs: the medians, in µs:\n");
     let names = ["one", "kernel", "gather", "reduce", "torch"];
     let row = |n| {
         let [one, kernel, gather, reduce, torch] = names.map(|name| cell(times.caller(name, n)));
@@ -149,8 +151,8 @@ fn callers(times: &Times) {
     say::table(["n", "one", "kernel", "gather", "reduce", "torch"], &rows);
 }
 
-/// Prints the scaling from one GPU to two: the speedup for one length, and the efficiency for twice as many
-/// elements.
+/// Prints the scaling from one GPU to two: the speedup for a fixed length, and the efficiency for
+/// twice as many elements.
 fn scaling(times: &Times) {
     let over = |one: u64, competitor: &str, two: u64| {
         Some(times.median("one", one)? / times.median(competitor, two)?)
@@ -162,14 +164,14 @@ fn scaling(times: &Times) {
         let from = times.pays_from(way).map(numbers::size);
         [way.to_owned(), or_none(from), or_none(strong), or_none(weak)]
     });
-    say("\nTwo GPUs: the length from which they are faster than one; the speedup for");
-    say("2^28 elements (strong scaling); and the speed with 2^30 elements each, in % of");
-    say("one GPU's per GPU (weak scaling).\n");
+    say("\nTwo GPUs: the length from which on they are faster than one; the speedup for");
+    say("2^28 elements (strong scaling); and the speed per GPU with 2^30 elements on");
+    say("each, in % of one GPU's speed (weak scaling).\n");
     say::table(["way", "less from", "strong", "weak"], &rows);
 }
 
-/// Prints the model's predictions: for held-out lengths, beside the measured times, and for more than two
-/// GPUs.
+/// Prints the model's predictions: for held-out lengths, together with the measured times, and for
+/// more than two GPUs.
 pub(crate) fn model(asked: &Model) -> Result<()> {
     let path = asked.csv.display();
     let csv = measured::file::read(&asked.csv).map_err(|error| failed(error.to_string()))?;
@@ -183,7 +185,7 @@ pub(crate) fn model(asked: &Model) -> Result<()> {
     gated(&times);
     scaling(&times);
     callers(&times);
-    say("\nHeld out of the fit, two GPUs, µs:\n");
+    say("\nTimes on two GPUs that were held out of the fit, in µs:\n");
     let row = |line: model::Line| {
         let error = 100.0 * (line.model / line.measured - 1.0);
         [
@@ -196,8 +198,9 @@ pub(crate) fn model(asked: &Model) -> Result<()> {
     };
     let rows: Vec<_> = times.held_out().into_iter().map(row).collect();
     say::table(["way", "n", "model", "measured", "error"], &rows);
-    say("\nModel, eight GPUs a host, µs, by number of GPUs. Only two were measured: 4 and");
-    say("8 are whole µs, and 64 and 1024 have two digits.\n");
+    say("\nModel: predicted times, in µs, by number of GPUs, with eight GPUs per host.");
+    say("Only two GPUs were measured, so the times for 4 and 8 are rounded to whole µs,");
+    say("and those for 64 and 1024 to two digits.\n");
     let powers = times.lengths("share").into_iter().filter(|n| n.is_power_of_two());
     let row = |competitor: &str, n: u64| {
         let [a, b, c, d, e] = [2, 4, 8, 64, 1024].map(|p| {
@@ -210,11 +213,11 @@ pub(crate) fn model(asked: &Model) -> Result<()> {
         .filter(|n| model::parts(*n))
         .flat_map(|n| ["kernel", "gather", "reduce"].map(|competitor| row(competitor, n)))
         .collect();
-    say::table(["way", "elements a GPU", "2", "4", "8", "64", "1024"], &rows);
+    say::table(["way", "elements / GPU", "2", "4", "8", "64", "1024"], &rows);
     Ok(())
 }
 
-/// The text of a modelled time for `gpus` GPUs, with no more digits than the model supports.
+/// Returns a modelled time for `gpus` GPUs as text, with no more digits than the model supports.
 fn modelled(time: f64, gpus: u32) -> String {
     match gpus {
         ..=2 => format!("{time:.1}"),

@@ -1,11 +1,12 @@
-//! Ranks that are interpreters: for any number of ranks, the result is bit-identical to that of one launch.
+//! Tests ranks that are interpreters: for any number of ranks, the result is bit-identical to that
+//! of one launch.
 
 use half::{bf16, f16};
 use many::{Data, Datum, Layout, played};
 use reduce::{Accumulator, Operation, host, stages};
 
-/// Lengths in bytes: small ones of each shape, whose elements are gathered, and longer ones, whose chunks are
-/// divided among the ranks.
+/// Lengths in bytes: small lengths of each shape, whose elements are gathered, and longer lengths,
+/// whose chunks are divided among the ranks.
 const BYTES: [usize; 7] = [0, 4_104, 40_040, 180_008, 196_608, 196_624, 400_040];
 
 fn on_the_host<T: Datum>(elements: &[T], operation: Operation) -> u64 {
@@ -63,7 +64,8 @@ types! {
     f32s f32; f64s f64; i32s i32; u32s u32; i64s i64; u64s u64; f16s f16; bf16s bf16;
 }
 
-/// Lengths of zero and one, and lengths on both sides of the size of a warp, of a block and of each shape.
+/// Tests lengths of zero and one, and lengths on both sides of the size of a warp, of a block and
+/// of each shape.
 #[test]
 fn awkward_lengths() {
     let small = [0, 1, 31, 32, 33, 63, 65, 255, 257, 1023, 1025, 12_288, 12_289, 49_152];
@@ -75,7 +77,8 @@ fn awkward_lengths() {
     }
 }
 
-/// The reason for this crate: if each rank's total is added in rank order, the result has other bits.
+/// Shows the reason for this crate: if each rank's total is added in rank order, the result has
+/// different bits.
 #[test]
 fn totals_in_rank_order_have_other_bits() {
     let elements = Data::of::<f32>(0..1_572_941);
@@ -87,8 +90,8 @@ fn totals_in_rank_order_have_other_bits() {
     assert_ne!((total(0) + total(1) + total(2)).to_bits(), host::sum(&elements).to_bits());
 }
 
-/// The test detects sums that are combined in another order at most lengths; at some lengths the rounding
-/// is the same by chance.
+/// At most lengths, the test detects sums that are combined in a different order; at some lengths,
+/// the rounding is the same by chance.
 #[test]
 fn another_order_of_finishing_has_other_bits() {
     let mut other = [0; 3];
@@ -105,7 +108,7 @@ fn another_order_of_finishing_has_other_bits() {
         };
         let right = host::sum(&elements).to_bits();
         assert_eq!(finish(&[block(0), block(1)]), right);
-        // The ranks in reverse order, and the chunks of one rank in reverse order.
+        // Tries the ranks in reverse order, and the chunks of one rank in reverse order.
         assert_eq!(layout.of(0).len(), layout.of(1).len());
         other[0] += u32::from(finish(&[block(1), block(0)]) != right);
         let (mut mutated, count) = (block(0), layout.of(0).len());
@@ -117,7 +120,7 @@ fn another_order_of_finishing_has_other_bits() {
         assert_eq!(stages::finish::<f32>(&sums, Operation::Sum).to_bits(), right);
         other[2] += u32::from(sums.iter().sum::<f32>().to_bits() != right);
     }
-    // `other[0]` is not checked: if two ranks swap places as a whole, the sum may be the same.
+    // `other[0]` is not checked: if two whole ranks are swapped, the sum may be the same.
     assert!(other[1] >= 5 && other[2] >= 5, "{other:?} of 10");
 }
 
@@ -139,7 +142,7 @@ fn a_block_of_another_call_is_an_error() {
     }
 }
 
-/// The exchange inside the kernels, with even and odd epochs and 1 to 8 GPUs.
+/// Tests the exchange inside the kernels, with even and odd epochs and 1 to 8 GPUs.
 #[test]
 fn messages_between_gpus() {
     fn check<T: Datum>(n: u64, world: u32, operation: Operation, epoch: u32) {
@@ -165,12 +168,12 @@ fn messages_between_gpus() {
         check::<bf16>(120_001, 2, operation, 1);
     }
     check::<f32>(650_001, 8, Operation::Sum, 3);
-    // More chunks than one warp collects.
+    // Has more chunks than one warp collects.
     check::<f32>((1 << 20) + 13, 3, Operation::Sum, 3);
 }
 
-/// One GPU reads a small slice from all ranks, whose shards have any length, including zero and less than a
-/// vector.
+/// One GPU reads a small slice from all ranks, whose shards have any length, including zero and
+/// less than one vector.
 #[test]
 fn elements_are_read_in_place() {
     fn check<T: Datum>(lengths: &[usize]) {

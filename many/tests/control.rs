@@ -1,5 +1,5 @@
-//! The control plane on the loopback interface: rendezvous, agreement, strangers, garbage, and lost
-//! connections.
+//! Tests the control plane on the loopback interface: rendezvous, agreement, strangers, garbage,
+//! and lost connections.
 
 mod ranks;
 
@@ -16,7 +16,7 @@ use many::control::{
 };
 use ranks::{hello, join, meeting, says};
 
-/// All ranks of a group, after their rendezvous.
+/// Returns all ranks of a group, after their rendezvous.
 fn met(world: u32) -> Vec<Control> {
     let meeting = meeting("secret");
     // Rank 0 is started last, so that the others have to wait for it.
@@ -223,7 +223,8 @@ fn another_service_on_the_port_is_an_error() {
     }
 }
 
-/// A program that listens on the port and sends contradictory numbers is not accepted as rank 0 of this sum.
+/// A program that listens on the port but sends contradictory numbers is not accepted as rank 0 of
+/// this sum.
 #[test]
 fn a_rank_0_with_contradictory_numbers_is_an_error() {
     let members = |ranks: &[u32]| ranks.iter().map(|rank| hello(*rank, 2)).collect::<Vec<_>>();
@@ -249,12 +250,13 @@ fn a_rank_0_with_contradictory_numbers_is_an_error() {
     }
 }
 
-/// If a connection closes without a goodbye, its rank is lost, and all others report it within a second.
+/// If a connection closes without a goodbye, its rank counts as lost, and all others report it
+/// within a second.
 #[test]
 fn a_closed_connection_is_a_lost_rank() {
     let meeting = meeting("secret");
     let (zero, two) = (join(&meeting, hello(0, 3)), join(&meeting, hello(2, 3)));
-    // The test plays rank 1, up to the welcome.
+    // The test plays the role of rank 1, up to the welcome.
     let mut one = loop {
         if let Ok(stream) = TcpStream::connect(meeting.address) {
             break stream;
@@ -268,7 +270,7 @@ fn a_closed_connection_is_a_lost_rank() {
     Message::Hello(hello(1, 3), sealed).send(&mut one).unwrap();
     assert!(matches!(Message::receive(&mut one), Ok(Message::Welcome(..))));
     let (zero, two) = (zero.join().unwrap().unwrap(), two.join().unwrap().unwrap());
-    // An incomplete message.
+    // Sends an incomplete message.
     one.write_all(&Message::Blocks(vec![vec![1; 100]]).encode()[..40]).unwrap();
     drop(one);
     let start = Instant::now();
@@ -284,7 +286,7 @@ fn a_closed_connection_is_a_lost_rank() {
     assert!(zero.gather(vec![1]).is_err() && two.gather(vec![1]).is_err());
 }
 
-/// A rank that says goodbye is not a loss, unless another rank waits for it.
+/// A rank that says goodbye does not count as lost, unless another rank waits for it.
 #[test]
 fn a_rank_that_left_is_named_when_another_waits_for_it() {
     let mut ranks = met(2);

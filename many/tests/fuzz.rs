@@ -1,5 +1,5 @@
-//! Random misbehaving peers. Ranks must end in time, with a sum or an error, for any bytes that a peer sends.
-//! `MANY_FUZZ=600` makes each test run for ten minutes.
+//! Tests randomly misbehaving peers. For any bytes that a peer sends, ranks must end in time, with
+//! a sum or an error. `MANY_FUZZ=600` makes each test run for ten minutes.
 
 mod ranks;
 
@@ -22,7 +22,7 @@ fn seconds() -> f64 {
     std::env::var("MANY_FUZZ").ok().and_then(|text| text.parse().ok()).unwrap_or(1.0)
 }
 
-/// Pseudo-random numbers, the same in every run.
+/// Generates pseudo-random numbers, which are the same in every run.
 struct Draw(u64);
 
 impl Draw {
@@ -40,7 +40,7 @@ impl Draw {
         all[self.below(all.len())].clone()
     }
 
-    /// A message of any kind, with random content.
+    /// Returns a message of any kind, with random content.
     fn message(&mut self) -> Message {
         let text = self.of(&["", "f32", "f64", "sum", "max", "\u{0}\n"]).to_owned();
         let number = self.of(&[0, 1, 1 << 20, u64::MAX]);
@@ -60,7 +60,7 @@ impl Draw {
         }
     }
 
-    /// The bytes that are sent in place of a message: some random messages, and possibly garbage.
+    /// Returns the bytes to send in place of a message: some random messages, and possibly garbage.
     fn chatter(&mut self) -> Vec<u8> {
         let mut sent = Vec::new();
         for _ in 0..self.below(4) {
@@ -79,7 +79,7 @@ impl Draw {
     }
 }
 
-/// Makes both calls of the control plane, as a rank does after the rendezvous.
+/// Makes both calls to the control plane, as a rank does after the rendezvous.
 fn works(control: &Control) -> many::Result<()> {
     let lengths = control.agree("f32", "sum", 1)?;
     let world = control.members().len();
@@ -89,7 +89,8 @@ fn works(control: &Control) -> many::Result<()> {
     Ok(())
 }
 
-/// Starts a rank. The returned function waits up to 20 seconds for its end, and returns its error, if any.
+/// Starts a rank. The returned function waits up to 20 seconds for the rank to end, and returns its
+/// error, if any.
 fn ended(meeting: &Meeting, hello: Hello) -> impl FnOnce() -> Option<String> + use<> {
     let (joined, (sender, came)) = (join(meeting, hello), mpsc::channel());
     thread::spawn(move || {
@@ -115,13 +116,14 @@ fn connect(meeting: &Meeting) -> Option<TcpStream> {
     None
 }
 
-/// Parameters of a rendezvous with a secret of its own, because other tests may soon reuse its port.
+/// Returns the parameters of a rendezvous with its own secret, because other tests may soon reuse
+/// its port.
 fn short(draw: &mut Draw) -> Meeting {
     let token = format!("secret {}", draw.below(usize::MAX));
     Meeting { timeout: Duration::from_millis(400), ..meeting(&token) }
 }
 
-/// Lets rank 1 of three misbehave. Returns the kind of misbehaviour, which is counted.
+/// Lets rank 1 of three misbehave. Returns the kind of misbehaviour, which the caller counts.
 fn a_false_rank(draw: &mut Draw) -> &'static str {
     let meeting = short(draw);
     let honest = [0, 2].map(|rank| ended(&meeting, hello(rank, 3)));
@@ -165,7 +167,7 @@ fn a_false_rank(draw: &mut Draw) -> &'static str {
     let _ = stream.write_all(&sent);
     let stays = draw.below(3) > 0;
     if stays && draw.below(2) > 0 {
-        // More is sent after the welcome, if that arrives.
+        // Sends more after the welcome, if the welcome arrives.
         let _ = Message::receive(&mut stream);
         let _ = stream.write_all(&draw.chatter());
     }

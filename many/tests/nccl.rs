@@ -1,5 +1,5 @@
-//! Loading NCCL: the library is missing, or is a fake that needs no GPU and is compiled by the system's C
-//! compiler.
+//! Tests the loading of NCCL. The library is missing, or it is a fake that needs no GPU and that
+//! the system's C compiler compiles.
 #![cfg(target_os = "linux")]
 #![expect(unsafe_code, reason = "calls counters of the fake")]
 
@@ -11,7 +11,7 @@ use std::{
 
 use many::nccl::{Comm, Nccl};
 
-/// Compiles the fake with these definitions, in a folder of its own.
+/// Compiles the fake with these definitions, in a separate folder.
 fn fake(name: &str, definitions: &[&str]) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::create_dir_all(&folder).unwrap();
@@ -57,22 +57,22 @@ fn join(library: &Path, timeout: Duration) -> many::Result<Vec<Comm>> {
     Comm::join(&nccl, &id, 2, &[(0, None), (1, None)], timeout, &|| Ok(()))
 }
 
-/// The value of a counter of the fake. A process loads a library only once, so the counter is that of the
-/// instance under test.
+/// Returns the value of one of the fake's counters. A process loads a library only once, so the
+/// counter is that of the instance under test.
 fn counted(library: &Path, what: &[u8]) -> i32 {
-    // SAFETY: the fake has no initialisers, and this function has no parameters.
+    // SAFETY: the fake has no initializers, and this function has no parameters.
     let library = unsafe { libloading::Library::new(library) }.unwrap();
-    // SAFETY: as above.
+    // SAFETY: the fake has no initializers, and this function has no parameters.
     unsafe { library.get::<extern "C" fn() -> i32>(what).unwrap()() }
 }
 
-/// The number of communicators that were aborted.
+/// Returns the number of communicators that were aborted.
 fn aborted(library: &Path) -> i32 {
     counted(library, b"fakeAborted\0")
 }
 
-/// Collectives use a communicator that may block only if ranks connect when they join, as they do in all
-/// versions before 2.22. Otherwise, the call could wait for a lost rank.
+/// Collectives use a communicator that may block only if ranks connect when they join, as they do
+/// in all versions before 2.22. Otherwise, the call could wait for a lost rank.
 #[test]
 fn collectives_block_only_if_ranks_are_connected() {
     for (name, version, split) in [("early", 21_800, 2), ("late", 22_200, 0)] {
@@ -99,7 +99,7 @@ fn a_library_that_works() {
 #[test]
 fn a_communicator_that_is_never_ready_is_aborted_in_time() {
     let library = fake("never", &["-DSTATE=7"]);
-    // Kept open, so that its counters persist.
+    // The library is kept open, so that its counters persist.
     let _kept = Nccl::find(Some(&library)).unwrap();
     let start = Instant::now();
     let error = join(&library, Duration::from_millis(300)).unwrap_err().to_string();
@@ -120,8 +120,8 @@ fn an_asynchronous_error_is_reported() {
     );
 }
 
-/// If the split of the second communicator fails, that is an error. If NCCL returns none, the first one is
-/// used.
+/// If splitting off the second communicator fails, the result is an error. If NCCL returns no
+/// communicator, the first one is used.
 #[test]
 fn a_communicator_that_is_not_split() {
     let join = |library: &Path| {

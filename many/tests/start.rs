@@ -1,4 +1,4 @@
-//! The program itself: real processes, killed ranks, and contradictory launchers.
+//! Tests the program itself: real processes, killed ranks, and contradictory launchers.
 #![cfg(unix)]
 
 use std::{
@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The program, with these launcher variables and no others.
+/// Returns a command that runs the program with these launcher variables and no others.
 fn many(arguments: &[&str], environment: &[(&str, &str)]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_many"));
     command.args(arguments);
@@ -30,7 +30,8 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The error message of a program that fails without a result, with its line breaks removed.
+/// Returns the error message of a program that fails without a result, with its line breaks
+/// removed.
 fn says(output: &Output) -> String {
     assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
     let said = text(&output.stderr);
@@ -57,12 +58,15 @@ fn every_way_to_start_has_the_same_bits() {
         let output = run(&[&PLAYED[..], way].concat());
         let said = text(&output.stdout);
         assert!(output.status.success(), "{way:?}: {}", text(&output.stderr));
-        assert!(said.contains(&bits) && said.contains("one alone has the same bits"), "{said}");
+        assert!(
+            said.contains(&bits) && said.contains("a sum on one device has the same bits"),
+            "{said}"
+        );
     }
 }
 
-/// Starts two ranks on interpreters, of which rank 1 stops at `point`. Returns the launching process, and the
-/// process id of rank 1.
+/// Starts two ranks on interpreters, of which rank 1 stops at `point`. Returns the launching
+/// process and the process id of rank 1.
 fn held(point: &str) -> (Child, u32) {
     let hold = format!("{point}:1");
     let arguments =
@@ -115,7 +119,7 @@ fn a_killed_rank_is_named_and_no_rank_hangs() {
     }
 }
 
-/// If the process that started the ranks is killed, the ranks end too.
+/// If the process that started the ranks is killed, the ranks end as well.
 #[test]
 fn no_rank_is_left_behind() {
     let (mut all, pid) = held("before");
@@ -192,7 +196,7 @@ fn a_long_run_is_announced() {
     assert!(line.starts_with("note: interpreters take about 34 seconds for 2^27 f32"), "{line}");
 }
 
-/// Lengths are written in the same notation as in the steps.
+/// Lengths are written in the same notation as for the steps.
 #[test]
 fn a_length_is_a_sum_of_products() {
     let said = |n| text(&run(&[&PLAYED[..], &["--one-process", "-n", n]].concat()).stdout);
@@ -235,9 +239,9 @@ fn ranks_of_a_launcher() {
         std::thread::spawn(move || command.output().unwrap())
     };
     let (one, zero) = (rank("1", &[]), rank("0", &[]));
-    assert!(text(&zero.join().unwrap().stdout).contains("one alone has the same bits"));
+    assert!(text(&zero.join().unwrap().stdout).contains("a sum on one device has the same bits"));
     assert!(one.join().unwrap().status.success());
-    // Ranks whose element types differ.
+    // Starts ranks whose element types differ.
     let (one, zero) = (rank("1", &["--type", "f64"]), rank("0", &[]));
     for output in [one.join().unwrap(), zero.join().unwrap()] {
         assert!(says(&output).contains("rank 0 has elements of type f32, but rank 1 has f64"));

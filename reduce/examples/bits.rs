@@ -1,11 +1,11 @@
-//! Prints the bits of the host's sums at awkward sizes: `cargo run -p samebits --example bits`.
+//! Prints the bits of sums on the host at awkward sizes: `cargo run -p samebits --example bits`.
 //!
 //! The output must be the same on every machine; `.ci/foreign --run` compares other systems with this one.
 
 use half::{bf16, f16};
 use samebits::host;
 
-/// Zero, one, sizes beside powers of two, and two long ones.
+/// The sizes: zero, one, neighbours of powers of two, and two large sizes.
 const SIZES: [usize; 13] =
     [0, 1, 31, 32, 33, 63, 65, 255, 257, 1023, 1025, (1 << 20) + 13, 1_572_941];
 

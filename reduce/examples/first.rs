@@ -1,4 +1,5 @@
-//! Prints a table of the times of a program's first calls: `cargo run --release -p samebits --example first`.
+//! Prints a table of the times of a program's first calls: `cargo run --release -p samebits
+//! --example first`.
 //!
 //! The driver caches compiled kernels. Set `CUDA_CACHE_DISABLE=1` to measure without this cache.
 
@@ -38,8 +39,8 @@ fn all() -> Result<(), Error> {
     Ok(())
 }
 
-/// Times the first sum of each shape, the first minimum, the compilation of all other kernels, and a
-/// repeated sum.
+/// Measures the first sum of each shape, the first minimum, the compilation of all other kernels,
+/// and a repeated sum.
 fn of<T>(name: &str, stream: &Arc<CudaStream>) -> Result<(), Error>
 where
     T: Element + DeviceRepr + ValidAsZeroBits,
@@ -62,7 +63,7 @@ where
     println!("| first minimum of {name} | 1000 | {:.1} |", ms(first));
     let (prepared, rest) = timed(|| reducer.prepare(&Operation::ALL));
     prepared?;
-    println!("| everything else of {name} | | {:.1} |", ms(rest));
+    println!("| all other kernels of {name} | | {:.1} |", ms(rest));
     let (sum, again) = timed(|| reducer.sum(&slice.slice(..1000)));
     sum?;
     println!("| another sum of {name} | 1000 | {:.3} |", ms(again));

@@ -1,8 +1,10 @@
-//! Checks that the device has the same bits as the host: `cargo run --release -p samebits --example same`.
+//! Checks that results have the same bits on the device and on the host: `cargo run --release -p
+//! samebits --example same`.
 //!
-//! Prints a line for each type and operation, with a hash of the results of 100 lengths, each at two
-//! alignments. If there is a GPU, every result is compared with `samebits::host`, and the first difference
-//! ends the program. So if two machines print the same table, their results have the same bits.
+//! Prints a line for each type and operation, with a hash of the results for 100 lengths, each at
+//! two alignments. If there is a GPU, every result is compared with that of `samebits::host`, and
+//! the program stops at the first difference. If two machines print the same table, their results
+//! therefore have the same bits.
 
 use std::{process::ExitCode, sync::Arc};
 
@@ -11,7 +13,7 @@ use half::{bf16, f16};
 use rayon::prelude::*;
 use samebits::{Accumulator, Element, Operation, Reducer, host};
 
-/// The longest slice.
+/// The largest number of elements in a slice.
 const LONGEST: usize = (1 << 24) + 13;
 
 fn main() -> ExitCode {
@@ -51,7 +53,7 @@ fn all(stream: Option<&Arc<CudaStream>>) -> Result<()> {
     of::<bf16>("bf16", stream, |bits| bf16::from_f64(small(bits)), bf16::NAN)
 }
 
-/// A fraction between -8 and 8, sometimes a zero of either sign.
+/// Returns a fraction between -8 and 8, or sometimes a zero of either sign.
 fn small(bits: u64) -> f64 {
     match bits % 64 {
         0 => 0.0,
@@ -60,8 +62,8 @@ fn small(bits: u64) -> f64 {
     }
 }
 
-/// A hundred lengths: half of them are awkward ones or lie beside powers of four, and the logarithms of the
-/// others are uniform.
+/// Returns a hundred lengths. Half of them are awkward lengths or neighbours of powers of four; the
+/// logarithms of the others are uniformly distributed.
 fn lengths() -> Vec<usize> {
     let awkward = [0, 1, 31, 32, 33, 63, 65, 255, 257, 1023, 1025, (1 << 20) + 13, 1_572_941];
     let edges =
@@ -108,7 +110,7 @@ where
                     }?;
                     if there.to_bits64() != here.to_bits64() {
                         return Err(format!(
-                            "{operation:?} of {n} {name} from element {begin} on: the device's result is {there:?}, but that of samebits::host is {here:?}"
+                            "{operation:?} of {n} {name} from element {begin} on: the result is {there:?} on the device, but {here:?} with samebits::host"
                         )
                         .into());
                     }
@@ -124,7 +126,7 @@ where
     Ok(())
 }
 
-/// Random bits by index, computed by splitmix64.
+/// Returns random bits for an index, computed by splitmix64.
 fn mixed(place: u64) -> u64 {
     let mut z = place.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,4 +1,5 @@
-//! A sum on the GPU, or on the host if there is none: `cargo run -p samebits --example sum`.
+//! Computes a sum on the GPU, or on the host if there is no GPU: `cargo run -p samebits --example
+//! sum`.
 
 use std::process::ExitCode;
 

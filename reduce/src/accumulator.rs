@@ -1,7 +1,7 @@
-//! The types in which elements are added, and how two values are joined: the host's counterpart of
-//! `operation.cu`.
+//! The types in which elements are added, and the operations that combine two values. This is the
+//! host's counterpart of `operation.cu`.
 
-/// How a slice is reduced.
+/// The operation that reduces a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// The sum.
@@ -17,37 +17,38 @@ impl Operation {
     pub const ALL: [Operation; 3] = [Operation::Sum, Operation::Min, Operation::Max];
 }
 
-/// A type that sums, minima and maxima have: `f32`, `f64`, and integers of 32 and 64 bits.
+/// A type of sums, minima and maxima: `f32`, `f64`, and integers with 32 or 64 bits.
 pub trait Accumulator: Copy + PartialEq + std::fmt::Debug + Send + Sync + 'static {
-    /// The neutral element: joining with it changes no value.
+    /// Returns the neutral element, which changes no value that it is combined with.
     #[doc(hidden)]
     fn none(operation: Operation) -> Self;
 
-    /// The result of an operation for an empty slice.
+    /// Returns the result of an operation for an empty slice.
     #[doc(hidden)]
     fn empty(operation: Operation) -> Self;
 
-    /// The sum of two.
+    /// Returns the sum of two values.
     #[doc(hidden)]
     fn plus(self, other: Self) -> Self;
 
-    /// IEEE 754-2019's minimumNumber: NaN only if both are, and -0 is below +0.
+    /// Returns the minimum: IEEE 754-2019's minimumNumber, which is NaN only if both values are
+    /// NaN; -0 is less than +0.
     #[doc(hidden)]
     fn least(self, other: Self) -> Self;
 
-    /// IEEE 754-2019's maximumNumber.
+    /// Returns the maximum: IEEE 754-2019's maximumNumber.
     #[doc(hidden)]
     fn most(self, other: Self) -> Self;
 
-    /// The value, with the same bits for every NaN.
+    /// Returns the value itself, or the same bits for every NaN.
     #[doc(hidden)]
     fn canonical(self) -> Self;
 
-    /// The value with these bits.
+    /// Returns the value that has these bits.
     #[doc(hidden)]
     fn from_bits64(bits: u64) -> Self;
 
-    /// Its bits, with zeros above them.
+    /// Returns the value's bits, with zeros above them.
     #[doc(hidden)]
     fn to_bits64(self) -> u64;
 }
@@ -117,7 +118,7 @@ macro_rules! floats {
                 self + other
             }
 
-            // Branch-free, so that loops over it are vectorized.
+            // Has no branches, so that loops over it are vectorized.
             fn least(self, other: Self) -> Self {
                 let zero = (self == other) & other.is_sign_negative();
                 if (other < self) | self.is_nan() | zero { other } else { self }

@@ -15,13 +15,13 @@ pub trait Element: Sealed + Copy + Send + Sync + 'static {
     type Output: Accumulator;
 }
 
-/// The crate's data for a type.
+/// The crate's data for a type, which the public trait does not show.
 pub trait Sealed: Sized {
-    /// The kernels of a sum, a minimum and a maximum.
+    /// The kernels for the sum, the minimum and the maximum.
     #[doc(hidden)]
     const KERNELS: [Kernels; 3];
 
-    /// The kernels of sums of rows.
+    /// The kernels for sums of rows.
     #[doc(hidden)]
     const ROWS: rows::Kernels;
 
@@ -29,8 +29,8 @@ pub trait Sealed: Sized {
     #[doc(hidden)]
     const STAGES: [Stages; 3];
 
-    /// Calls `each` with consecutive runs of elements, converted to the type in which they are added. Its
-    /// first argument is the number of elements before the run.
+    /// Calls `each` with consecutive runs of elements, converted to the type in which they are
+    /// added. The first argument of `each` is the number of elements before the run.
     #[doc(hidden)]
     fn widened(elements: &[Self], each: impl FnMut(usize, &[<Self as Element>::Output]))
     where
@@ -70,7 +70,7 @@ fn whole<T>(elements: &[T], mut each: impl FnMut(usize, &[T])) {
     each(0, elements);
 }
 
-/// Converts halves in runs, because the hardware converts eight with one instruction.
+/// Converts halves run by run, because the hardware converts eight with one instruction.
 fn narrow<T>(elements: &[T], mut each: impl FnMut(usize, &[f32]))
 where
     [T]: HalfFloatSliceExt,

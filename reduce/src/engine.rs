@@ -1,5 +1,5 @@
-//! Reductions of elements at an address, of one type and on one stream. The safe and the raw interface
-//! share this engine.
+//! Reductions of elements at an address, for one type and one stream. The safe and the raw
+//! interface share this engine.
 
 use std::{
     cell::{Cell, OnceCell},
@@ -27,7 +27,7 @@ pub(crate) struct Engine<T> {
     answer: OnceCell<Answer>,
     rows: Kept,
     exact: exact::launch::Kept,
-    /// The epoch of the last result that was waited for.
+    /// The epoch of the last result that a call waited for.
     epoch: Cell<u32>,
     element: PhantomData<T>,
 }
@@ -71,32 +71,34 @@ impl<T: Element> Engine<T> {
         Ok(())
     }
 
-    /// Fails if the stream is being captured, before any call that would invalidate the capture.
+    /// Fails if the stream is being captured, before a call can invalidate the capture.
     pub(crate) fn refuse_capture(&self) -> Result<()> {
         if self.queue.stream.is_capturing()? { Err(Error::Capturing) } else { Ok(()) }
     }
 
-    /// Computes the result over all elements at an address, and waits for it. The stream must not be in
-    /// capture.
+    /// Computes the result over all elements at an address, and waits for it. The stream must not
+    /// be in capture mode.
     pub(crate) fn wait(&self, operation: Operation, input: Address<'_>) -> Result<T::Output> {
         self.wait_for(|output, epoch| self.launch(operation, input, output, epoch))
     }
 
-    /// Waits for the result of a launch, which gets the address and the epoch of the answer.
+    /// Waits for the result of a launch. The launch is given the address and the epoch of the
+    /// answer.
     pub(crate) fn wait_for(
         &self,
         launch: impl FnOnce(Address<'_>, u32) -> Result<()>,
     ) -> Result<T::Output> {
         let _bound = self.queue.stream.bind()?;
         let answer = self.answer()?;
-        // Not 0, which is for the stream, and not the largest, which is RAW of exact sums.
+        // Skips 0, which means a result for the stream, and the largest epoch, which is RAW in
+        // exact sums.
         let epoch = ((self.epoch.get() + 1) % u32::MAX).max(1);
         self.epoch.set(epoch);
         launch(answer.address(), epoch)?;
         Ok(T::Output::from_bits64(answer.wait(epoch, size_of::<T::Output>())?))
     }
 
-    /// Queues the result over all elements at an address, which is written to another address.
+    /// Queues a reduction of all elements at an address. Its result is written to another address.
     pub(crate) fn leave(
         &self,
         operation: Operation,
@@ -107,8 +109,8 @@ impl<T: Element> Engine<T> {
         self.launch(operation, input, output, 0)
     }
 
-    /// As [`leave`](Engine::leave), but the stream's context must be current, and an `epoch` other than 0
-    /// makes the kernel write the result for a host that polls.
+    /// Queues a reduction, like [`leave`](Engine::leave), but the stream's context must be current.
+    /// With an `epoch` other than 0, the kernel writes the result for a host that polls.
     pub(crate) fn launch(
         &self,
         operation: Operation,
@@ -156,7 +158,7 @@ impl<T: Element> Engine<T> {
     }
 }
 
-/// The number of bytes of the ticket and of the slots for `values` values.
+/// Returns the number of bytes of the ticket and of the slots for `values` values.
 pub(crate) fn state_bytes<T: Element>(values: u64) -> usize {
     16 + values as usize * size_of::<T::Output>() * 2
 }

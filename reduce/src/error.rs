@@ -1,17 +1,17 @@
-//! Errors. Each message names both sides of the mismatch and the way out.
+//! Errors. Each message names both sides of the mismatch and the remedy.
 
 use cudarc::driver::{DriverError, sys::CUresult};
 
 use crate::cuda::is_forked;
 
-/// A result of this crate.
+/// The result of a fallible function in this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// An error of this crate.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A call of the CUDA driver failed.
+    /// A call to the CUDA driver failed.
     #[error("{doing}: {source}")]
     Driver {
         /// The operation that failed.
@@ -21,7 +21,7 @@ pub enum Error {
     },
     /// The driver's library is missing.
     #[error(
-        "no CUDA driver: neither libcuda.so nor nvcuda.dll can be loaded; install NVIDIA's driver, or reduce on the host (in Rust: samebits::host)"
+        "there is no CUDA driver: neither libcuda.so nor nvcuda.dll can be loaded; install NVIDIA's driver, or reduce on the host (in Rust: samebits::host)"
     )]
     NoDriver,
     /// The driver's library lacks a function.
@@ -53,9 +53,9 @@ pub enum Error {
         "the CUDA driver is too old to compile the kernels' PTX, which needs CUDA 12.4 (550) or newer: update the driver"
     )]
     OldDriver,
-    /// The process is a fork of one that had initialized CUDA.
+    /// The process was forked from one that had initialized CUDA.
     #[error(
-        "CUDA was initialized before this process was forked, and does not work in the child: spawn processes instead (in Python: multiprocessing.set_start_method(\"spawn\"))"
+        "CUDA was initialized before this process was forked, so it does not work in the child: spawn processes instead (in Python: multiprocessing.set_start_method(\"spawn\"))"
     )]
     Forked,
     /// A default stream was passed, but no context is current.
@@ -63,9 +63,9 @@ pub enum Error {
         "no CUDA context is current in this thread, so the default stream has no device: call cudaSetDevice first, or pass a stream that you created"
     )]
     NoContext,
-    /// A stream was passed with a context that is not its own.
+    /// A stream was passed together with a context other than its own.
     #[error(
-        "the stream belongs to another context than the one passed with it: pass the context in which the stream was created"
+        "the stream does not belong to the context that was passed with it: pass the context in which the stream was created"
     )]
     OtherStream,
     /// An address is a null pointer.
@@ -73,24 +73,24 @@ pub enum Error {
         "the {what} is a null pointer, but {n} elements are needed: pass the address of device memory"
     )]
     Null {
-        /// The input, or the output.
+        /// Either the input or the output.
         what: &'static str,
         /// The number of elements.
         n: u64,
     },
     /// The slice for the result is empty.
     #[error(
-        "the slice for the result is empty, but needs at least one element: pass a longer slice"
+        "the slice for the result is empty, but it needs at least one element: pass a longer slice"
     )]
     NoRoom,
-    /// A slice belongs to another context than the stream.
+    /// A slice belongs to a context other than the stream's.
     #[error(
         "the {what} belongs to a context of device {theirs}, but the stream belongs to another context, of device {ours}: use a stream of the slice's context"
     )]
     OtherContext {
-        /// The slice, or the result.
+        /// Either the slice or the result.
         what: &'static str,
-        /// The ordinal of its device.
+        /// The ordinal of the slice's device.
         theirs: usize,
         /// The ordinal of the stream's device.
         ours: usize,
@@ -100,16 +100,16 @@ pub enum Error {
         "the {what} begins at address {address:#x}, which is not a multiple of the {size} bytes of an element"
     )]
     Misaligned {
-        /// The slice, or the result.
+        /// Either the slice or the result.
         what: &'static str,
         /// The address.
         address: u64,
-        /// The number of bytes of an element.
+        /// The size of an element in bytes.
         size: u64,
     },
     /// The slice is too long for the kernels.
     #[error(
-        "{n} elements of {size} bytes are more than the {most} bytes that one call reduces: split the slice"
+        "{n} elements of {size} bytes exceed the {most} bytes that one call can reduce: split the slice"
     )]
     TooLong {
         /// The number of elements.
@@ -126,15 +126,15 @@ pub enum Error {
     NoRows {
         /// The number of rows.
         rows: u64,
-        /// The number of elements of each row.
+        /// The number of elements in each row.
         elements: u64,
     },
     /// Rows are too long for the kernels.
     #[error("rows have {elements} elements each, but the maximum is {most}: split the rows")]
     LongRows {
-        /// The number of elements of each row.
+        /// The number of elements in each row.
         elements: u64,
-        /// The maximum number of elements of a row.
+        /// The maximum number of elements in a row.
         most: u64,
     },
     /// Rows overlap.
@@ -142,7 +142,7 @@ pub enum Error {
         "rows of {elements} elements cannot begin {pitch} elements apart: the pitch must be at least {elements}"
     )]
     Pitch {
-        /// The number of elements of each row.
+        /// The number of elements in each row.
         elements: u64,
         /// The distance between the starts of neighbouring rows, in elements.
         pitch: u64,
@@ -152,11 +152,11 @@ pub enum Error {
         "the slice has {slice} elements, but {rows} rows of {elements}, {pitch} apart, end at element {span}"
     )]
     ShortSlice {
-        /// The number of elements of the slice.
+        /// The number of elements in the slice.
         slice: u64,
         /// The number of rows.
         rows: u64,
-        /// The number of elements of each row.
+        /// The number of elements in each row.
         elements: u64,
         /// The distance between the starts of neighbouring rows, in elements.
         pitch: u64,
@@ -166,19 +166,19 @@ pub enum Error {
     /// There are more rows than the result has room for.
     #[error("the result has room for {room} sums, but there are {rows} rows")]
     NoRoomForRows {
-        /// The number of elements of the result.
+        /// The number of elements for which the result has room.
         room: u64,
         /// The number of rows.
         rows: u64,
     },
     /// Two slices have different lengths.
     #[error(
-        "a dot product needs slices of one length: the first has {first} elements, the second {second}; cut them to one length"
+        "a dot product needs slices of the same length: the first has {first} elements, the second {second}; cut them to the same length"
     )]
     Lengths {
-        /// Elements of the first.
+        /// The number of elements in the first slice.
         first: u64,
-        /// Elements of the second.
+        /// The number of elements in the second slice.
         second: u64,
     },
     /// Two accumulators have too many elements together.
@@ -191,14 +191,14 @@ pub enum Error {
         /// Elements of the other one.
         theirs: u64,
     },
-    /// Bytes are not an exact accumulator of that type.
+    /// The bytes are not an exact accumulator of the requested type.
     #[error(
-        "these bytes are not an exact accumulator of {name}: {what}; pass what ExactAccumulator::to_bytes returned"
+        "these bytes are not an exact accumulator of {name}: {what}; pass the bytes that ExactAccumulator::to_bytes returned"
     )]
     NotAnAccumulator {
-        /// The type of its sums.
+        /// The name of the accumulator's element type.
         name: &'static str,
-        /// The difference.
+        /// The mismatch, in words.
         what: String,
     },
     /// The stream is being captured, so there is no result to wait for.
@@ -206,7 +206,7 @@ pub enum Error {
         "the stream is being captured into a graph, which has no result to wait for: capture a call that leaves its result on the device (sum_into, min_into, max_into, reduce_into)"
     )]
     Capturing,
-    /// The stream is idle, and the result was not written.
+    /// The stream is idle, but the result was not written.
     #[error("the stream is idle, but the result was not written: was the device reset?")]
     Lost,
 }
@@ -217,7 +217,7 @@ pub(crate) fn same_length(first: usize, second: usize) -> Result<()> {
     if first == second { Ok(()) } else { Err(Error::Lengths { first, second }) }
 }
 
-/// Adds the name of the failed operation to an error of the driver.
+/// Adds the name of the failed operation to a driver error.
 pub(crate) fn doing(doing: &'static str) -> impl FnOnce(DriverError) -> Error {
     move |source| match source.0 {
         CUresult::CUDA_ERROR_NOT_INITIALIZED if is_forked() => Error::Forked,
@@ -225,7 +225,7 @@ pub(crate) fn doing(doing: &'static str) -> impl FnOnce(DriverError) -> Error {
     }
 }
 
-/// The error for a kernel that the driver cannot compile.
+/// Returns the error for a kernel that the driver cannot compile.
 pub(crate) fn not_compiled(error: DriverError) -> Error {
     match error.0 {
         CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION => Error::OldDriver,

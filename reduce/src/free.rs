@@ -1,4 +1,4 @@
-//! Functions that need no [`Reducer`]: each thread keeps the reducers that they use.
+//! Functions that need no [`Reducer`]: each thread keeps the reducers that these functions use.
 
 use std::{rc::Rc, sync::Arc};
 
@@ -54,7 +54,8 @@ pub fn max_into<T: Element>(
     of::<T>(stream)?.max_into(slice, result)
 }
 
-/// The exact sum of a slice, rounded once, as [`Reducer::exact_sum`]. Waits for it.
+/// Returns the exact sum of a slice, rounded once, as [`Reducer::exact_sum`] does. Waits for the
+/// result.
 pub fn exact_sum<T: ExactElement>(
     stream: &Arc<CudaStream>,
     slice: &impl DevicePtr<T>,
@@ -62,8 +63,8 @@ pub fn exact_sum<T: ExactElement>(
     of::<T>(stream)?.exact_sum(slice)
 }
 
-/// Writes the exact sum of a slice to the first element of another, as [`Reducer::exact_sum_into`]. Does not
-/// wait.
+/// Writes the exact sum of a slice to the first element of another slice, as
+/// [`Reducer::exact_sum_into`] does. Does not wait.
 pub fn exact_sum_into<T: ExactElement>(
     stream: &Arc<CudaStream>,
     slice: &impl DevicePtr<T>,
@@ -72,7 +73,8 @@ pub fn exact_sum_into<T: ExactElement>(
     of::<T>(stream)?.exact_sum_into(slice, result)
 }
 
-/// The exact dot product of two slices, rounded once, as [`Reducer::exact_dot`]. Waits for it.
+/// Returns the exact dot product of two slices, rounded once, as [`Reducer::exact_dot`] does. Waits
+/// for the result.
 pub fn exact_dot<T: ExactProduct>(
     stream: &Arc<CudaStream>,
     a: &impl DevicePtr<T>,
@@ -81,8 +83,8 @@ pub fn exact_dot<T: ExactProduct>(
     of::<T>(stream)?.exact_dot(a, b)
 }
 
-/// Writes the exact dot product of two slices to the first element of another, as [`Reducer::exact_dot_into`].
-/// Does not wait.
+/// Writes the exact dot product of two slices to the first element of another slice, as
+/// [`Reducer::exact_dot_into`] does. Does not wait.
 pub fn exact_dot_into<T: ExactProduct>(
     stream: &Arc<CudaStream>,
     a: &impl DevicePtr<T>,
@@ -92,7 +94,7 @@ pub fn exact_dot_into<T: ExactProduct>(
     of::<T>(stream)?.exact_dot_into(a, b, result)
 }
 
-/// The exact sum of the squares of a slice, rounded once. Waits for it.
+/// Returns the exact sum of the squares of a slice's elements, rounded once. Waits for the result.
 pub fn exact_sum_of_squares<T: ExactProduct>(
     stream: &Arc<CudaStream>,
     slice: &impl DevicePtr<T>,

@@ -1,5 +1,5 @@
-//! Sums, minima and maxima on all cores of the CPU. They use the same tree as on the GPU, so they are
-//! bit-identical.
+//! Sums, minima and maxima on all cores of the CPU. They use the same tree as the GPU, so the
+//! results are bit-identical.
 //!
 //! ```
 //! let ones = vec![1.0f32; 1 << 20];
@@ -15,19 +15,20 @@ pub use crate::{
     rows::host::sum_rows,
 };
 
-/// Returns the sum of a slice, which is bit-identical to the sum on the GPU. It is 0 for an empty slice.
+/// Returns the sum of a slice, which is bit-identical to the sum on the GPU. The sum of an empty
+/// slice is 0.
 pub fn sum<T: Element>(slice: &[T]) -> T::Output {
     all(slice, Operation::Sum, T::Output::plus)
 }
 
-/// Returns the smallest element, ignoring NaNs; NaN if all elements are NaN. For an empty slice, it is the
-/// largest value of the type.
+/// Returns the smallest element, ignoring NaNs, or NaN if all elements are NaN. For an empty slice,
+/// returns the largest value of the type.
 pub fn min<T: Element>(slice: &[T]) -> T::Output {
     all(slice, Operation::Min, T::Output::least)
 }
 
-/// Returns the largest element, ignoring NaNs; NaN if all elements are NaN. For an empty slice, it is the
-/// smallest value of the type.
+/// Returns the largest element, ignoring NaNs, or NaN if all elements are NaN. For an empty slice,
+/// returns the smallest value of the type.
 pub fn max<T: Element>(slice: &[T]) -> T::Output {
     all(slice, Operation::Max, T::Output::most)
 }
@@ -58,8 +59,9 @@ fn all<T: Element>(slice: &[T], operation: Operation, join: impl Join<T::Output>
     .canonical()
 }
 
-/// The value of each warp of a chunk. Thread t adds vectors t, t + threads, …, with a separate sum for each
-/// element of a vector. Each round adds `threads` vectors to the sums of all threads.
+/// Returns the value of each warp in a chunk. Thread t adds vectors t, t + threads, …, with a
+/// separate sum for each element of a vector. Each round adds `threads` vectors to the sums of all
+/// threads.
 pub(crate) fn warps<T: Element>(
     chunk: &[T],
     threads: usize,
@@ -102,7 +104,7 @@ pub(crate) fn few<A: Copy>(values: &[A], none: A, join: impl Join<A>) -> A {
     halve(&mut sums, join)
 }
 
-/// Combines values that blocks have published, in the order of a warp or of a block.
+/// Combines the values that blocks have published, in the order in which a warp or a block does so.
 pub(crate) fn collect<A: Copy>(values: &[A], threads: usize, none: A, join: impl Join<A>) -> A {
     let mut sums = vec![none; threads];
     for round in values.chunks(threads) {

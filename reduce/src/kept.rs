@@ -1,5 +1,5 @@
-//! The reducers that each thread keeps for recently used streams and types, so that the functions without a
-//! reducer are as fast as the methods of one.
+//! The reducers that each thread keeps for recently used streams and types, so that the functions
+//! without a reducer are as fast as the methods of a reducer.
 
 use std::{
     any::{Any, TypeId},
@@ -7,26 +7,26 @@ use std::{
     rc::Rc,
 };
 
-/// The maximum number of reducers that a thread keeps for the functions without a reducer; the least
-/// recently used one is dropped first. Each holds up to 512 KiB of device memory, and a page of pinned
-/// memory.
+/// The maximum number of reducers that a thread keeps for the functions without a reducer; the
+/// least recently used one is dropped first. Each reducer holds up to 512 KiB of device memory and
+/// a page of pinned memory.
 pub const KEPT: usize = 16;
 
 /// The identity of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Which {
-    /// The context and the handle. The reducer keeps both alive, so that they are not reused.
+    /// The context and the handle. The reducer keeps both alive, so neither is reused.
     Owned(usize, usize),
-    /// The driver's id.
+    /// The id that the driver gave the stream.
     Numbered(u64),
 }
 
 thread_local! {
-    /// The kept reducers, the most recently used first.
+    /// The kept reducers, most recently used first.
     static KEEPS: RefCell<Recent<(Which, TypeId), Rc<dyn Any>>> = const { RefCell::new(Recent(Vec::new())) };
 }
 
-/// The reducer that this thread keeps for a stream, created if there is none.
+/// Returns the reducer that this thread keeps for a stream. If there is none, creates it.
 pub(crate) fn or_make<V: 'static, E>(
     which: Which,
     make: impl FnOnce() -> Result<V, E>,
@@ -43,12 +43,13 @@ pub(crate) fn or_make<V: 'static, E>(
 }
 
 /// Frees the reducers that the calling thread keeps for the functions without a
-/// [`Reducer`](crate::Reducer). Later calls create new ones. The end of a thread also frees its reducers.
+/// [`Reducer`](crate::Reducer). Later calls create new ones. When a thread ends, its reducers are
+/// freed as well.
 pub fn close() {
     let _gone = KEEPS.with_borrow_mut(|keeps| std::mem::take(&mut keeps.0));
 }
 
-/// The number of reducers that this thread keeps.
+/// Returns the number of reducers that this thread keeps.
 #[doc(hidden)]
 pub fn kept() -> usize {
     KEEPS.with_borrow(|keeps| keeps.0.len())
@@ -64,7 +65,7 @@ impl<K: PartialEq, V> Recent<K, V> {
         Some(&self.0[0].1)
     }
 
-    /// Inserts a value, and returns the one that was evicted for it, if any.
+    /// Inserts a value, and returns the value that was evicted to make room, if any.
     fn put(&mut self, key: K, value: V) -> Option<V> {
         self.0.insert(0, (key, value));
         if self.0.len() > KEPT { self.0.pop().map(|(_, value)| value) } else { None }

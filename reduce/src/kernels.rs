@@ -31,7 +31,7 @@ impl Family {
         Family::Across,
     ];
 
-    /// The family of a shape, for an aligned or an unaligned slice.
+    /// Returns the family of a shape, for an aligned or an unaligned slice.
     pub fn of(shape: Shape, aligned: bool) -> Family {
         match shape {
             _ if !aligned => Family::Across,
@@ -43,7 +43,7 @@ impl Family {
         }
     }
 
-    /// The maximum number of threads of a block.
+    /// Returns the maximum number of threads in a block.
     pub fn threads(self) -> u32 {
         match self {
             Family::Block32 => 32,
@@ -54,19 +54,19 @@ impl Family {
     }
 }
 
-/// One kernel.
+/// A kernel, as PTX.
 #[derive(Clone, Copy, Debug)]
 pub struct Kernel {
-    /// Its entry point.
+    /// The name of the entry point.
     pub name: &'static str,
-    /// PTX for compute capability 7 and newer.
+    /// The PTX for compute capability 7 and newer.
     pub ptx_70: &'static str,
-    /// PTX for compute capability 9 and newer; empty if `ptx_70` is used there too.
+    /// The PTX for compute capability 9 and newer; empty if `ptx_70` is used there too.
     pub ptx_90: &'static str,
 }
 
 impl Kernel {
-    /// The PTX for a device of this major compute capability.
+    /// Returns the PTX for a device of this major compute capability.
     pub fn ptx(&self, major: i32) -> &'static str {
         if major >= 9 && !self.ptx_90.is_empty() { self.ptx_90 } else { self.ptx_70 }
     }
@@ -75,10 +75,10 @@ impl Kernel {
 /// The kernels of one type and operation, one for each family.
 pub(crate) type Kernels = [Kernel; Family::ALL.len()];
 
-/// The kernels of a type. Its sums use the kernels of the type `$sums`, because unsigned integers wrap to
-/// the same bits as signed ones. `plain` kernels are the same for all devices. On Hopper, `redux` kernels
-/// (of 32-bit integers) use the `redux` instruction, and minima and maxima of `halves` compare two elements
-/// in one instruction.
+/// Lists the kernels of a type. Its sums use the kernels of the type `$sums`, because unsigned
+/// integers wrap to the same bits as signed ones. `plain` kernels are the same for all devices. On
+/// Hopper, `redux` kernels (for 32-bit integers) use the `redux` instruction, and minima and maxima
+/// of `halves` compare two elements in one instruction.
 macro_rules! kernels {
     (plain $type:literal sums $sums:literal) => {
         [
@@ -143,8 +143,8 @@ mod tests {
         }
     }
 
-    /// Kernels that are equal share one file. A shared variable's mangled name contains the kernel's name
-    /// and its length.
+    /// Checks that equal kernels share one file. The mangled name of a shared variable contains the
+    /// kernel's name and its length.
     #[test]
     fn no_two_ptx_files_differ_in_the_name_alone() {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/ptx");
@@ -159,7 +159,7 @@ mod tests {
             let lines = text.lines().filter(|l| !l.starts_with("//") && !l.starts_with(".target"));
             let body: Vec<&str> = lines.collect();
             if let Some(other) = seen.insert(body.join("\n"), file.clone()) {
-                panic!("{file} and {other} differ in the name alone: use one for both");
+                panic!("{file} and {other} differ only in the name: use one file for both");
             }
         }
         assert!(seen.len() > 300, "{} PTX files", seen.len());

@@ -1,5 +1,5 @@
-//! The sum, minimum or maximum of a slice on an NVIDIA GPU, in one launch and with the same bits on every
-//! device and on the host.
+//! Computes the sum, minimum or maximum of a slice on an NVIDIA GPU, in one launch and with the
+//! same bits on every device and on the host.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -10,10 +10,11 @@
 //! # }
 //! ```
 //!
-//! [`sum`] waits for the result. A [`Reducer`] can leave it on the device instead ([`Reducer::sum_into`]), for
-//! the next kernel of the stream. These calls can be captured into a graph, if the context tracks no events
-//! (`CudaContext::disable_event_tracking`). Both allocate and compile only in their first calls;
-//! [`Reducer::prepare`] does so in advance. [`raw`] accepts addresses and streams of any framework.
+//! [`sum`] waits for the result. A [`Reducer`] can instead leave the result on the device
+//! ([`Reducer::sum_into`]), for the next kernel in the stream. Such calls can be captured into a
+//! graph, if the context tracks no events (`CudaContext::disable_event_tracking`). Both allocate
+//! and compile only in their first calls; [`Reducer::prepare`] does so in advance. [`raw`] accepts
+//! addresses and streams from any framework.
 //!
 //! # The same bits
 //!
@@ -22,9 +23,9 @@
 //! slice's address. [`order`] defines the tree, which stays the same until [`ORDER`] changes. [`host`] uses
 //! the same tree on the CPU, so its results are bit-identical.
 //!
-//! Minima and maxima are IEEE 754-2019's minimumNumber and maximumNumber: NaNs are ignored unless all
-//! elements are NaN, and -0 is below +0. A NaN result, also of a sum, always has the same bits: exponent
-//! and mantissa are all ones, and the sign is 0.
+//! Minima and maxima are IEEE 754-2019's minimumNumber and maximumNumber: NaNs are ignored unless
+//! all elements are NaN, and -0 is less than +0. A NaN result, including that of a sum, always has
+//! the same bits: the exponent and the mantissa are all ones, and the sign is 0.
 
 mod accumulator;
 mod cuda;
@@ -78,8 +79,8 @@ pub mod order {}
 #[doc = include_str!("../EXACT.md")]
 pub mod exact_layout {}
 
-/// The version of the [`order`] of the additions. A result has the same bits in all versions of this crate
-/// that have the same `ORDER`.
+/// The version of the [`order`] of the additions. A result has the same bits in all versions of
+/// this crate that have the same `ORDER`.
 pub const ORDER: u32 = 1;
 
 /// README.md, whose programs are compiled as tests.

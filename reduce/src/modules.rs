@@ -1,5 +1,6 @@
-//! Kernels that the driver has compiled. Each kernel is compiled once for each context, and stays loaded
-//! until the process ends, because a graph may still need a kernel after all its other users are gone.
+//! Kernels that the driver has compiled. Each kernel is compiled once in each context. It stays
+//! loaded until the process ends, because a graph may still need a kernel when nothing else uses
+//! it.
 
 use std::{
     collections::HashMap,
@@ -17,9 +18,9 @@ use crate::{
 /// A kernel that can be launched.
 #[derive(Clone, Debug)]
 pub(crate) struct Loaded {
-    /// The driver's function.
+    /// The driver's handle of the function.
     pub(crate) function: Function,
-    /// The largest grid: the number of blocks that can be resident at the same time.
+    /// The size of the largest grid: the number of blocks that can be resident at the same time.
     pub(crate) blocks: u32,
     /// The context, if it is cudarc's. It must live as long as the kernel.
     _context: Option<Arc<CudaContext>>,
@@ -27,11 +28,11 @@ pub(crate) struct Loaded {
 
 type Key = (u64, &'static str);
 
-/// The loaded kernels, by the context's id, which is never reused, and the kernel's name.
+/// The loaded kernels, by the kernel's name and the context's id, which is never reused.
 static LOADED: LazyLock<Mutex<HashMap<Key, Loaded>>> = LazyLock::new(Mutex::default);
 
-/// Returns a kernel for blocks of `threads` threads. It is compiled if the stream's context, which must be
-/// current, does not have it yet.
+/// Returns a kernel for blocks of `threads` threads. The stream's context must be current; if it
+/// does not have the kernel yet, the kernel is compiled.
 pub(crate) fn load(queue: &Queue, kernel: Kernel, threads: u32) -> Result<Loaded> {
     let key = (queue.stream.context_id()?, kernel.name);
     let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -47,7 +48,8 @@ pub(crate) fn load(queue: &Queue, kernel: Kernel, threads: u32) -> Result<Loaded
 
 #[cfg(test)]
 mod tests {
-    /// The error about drivers that are too old names the CUDA version whose PTX version is 8.4.
+    /// Checks that the error for drivers that are too old names the CUDA version whose PTX version
+    /// is 8.4.
     #[test]
     fn the_ptx_has_the_version_that_the_driver_must_support() {
         for kernel in <f32 as crate::element::Sealed>::KERNELS.into_iter().flatten() {

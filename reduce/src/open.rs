@@ -1,4 +1,4 @@
-//! Opening a device.
+//! Opens a device.
 
 use std::sync::Arc;
 
@@ -12,16 +12,17 @@ use crate::{
     error::{Error, Result, doing},
 };
 
-/// Whether there is a CUDA driver with every function that this crate calls. Without one, cudarc panics.
+/// Returns whether there is a CUDA driver with every function that this crate calls. Without one,
+/// cudarc panics.
 pub fn has_driver() -> bool {
     cuda::probe().is_ok()
 }
 
-/// Opens a device, counted from 0, and returns its default stream.
+/// Opens a device, numbered from 0, and returns its default stream.
 ///
 /// # Errors
-/// There is no driver (`CudaContext::new` would panic) or no such device, the device is too old for the
-/// kernels, or a call of the driver failed.
+/// There is no driver (`CudaContext::new` would panic) or no such device, the device is too old for
+/// the kernels, or a call to the driver failed.
 pub fn open(ordinal: usize) -> Result<Arc<CudaStream>> {
     cuda::probe()?;
     let count = match CudaContext::device_count() {

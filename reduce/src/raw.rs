@@ -1,4 +1,5 @@
-//! Reductions of elements at a device address, on a stream of any framework. This module is for adapters.
+//! Reductions of elements at a device address, on a stream from any framework. This module is for
+//! adapters.
 //!
 //! ```no_run
 //! use samebits::{Operation, raw};
@@ -13,9 +14,9 @@
 //! }
 //! ```
 //!
-//! Addresses, lengths and streams are numbers and pointers, not types of cudarc. A call leaves the current
-//! context unchanged. Each thread keeps memory for the last [`KEPT`](crate::KEPT) pairs of a stream and a
-//! type; [`close`](crate::close) frees it.
+//! Addresses, lengths and streams are numbers and pointers, not types from cudarc. A call leaves
+//! the current context unchanged. Each thread keeps memory for the last [`KEPT`](crate::KEPT) pairs
+//! of a stream and a type; [`close`](crate::close) frees it.
 #![expect(unsafe_code, reason = "callers guarantee the memory at an address")]
 
 use std::rc::Rc;
@@ -28,7 +29,7 @@ use crate::{
     kept::{self, Which},
 };
 
-/// Returns the result over `n` elements at an address. Waits for it.
+/// Returns the result over the `n` elements at an address. Waits for the result.
 ///
 /// # Errors
 /// The stream is being captured, or one of the errors of [`reduce_into`] occurs.
@@ -49,10 +50,11 @@ pub unsafe fn reduce<T: Element>(
     kept::<T>(stream)?.wait(operation, input)
 }
 
-/// Writes the result over `n` elements to another address. Does not wait, and can be captured into a graph.
+/// Writes the result over the `n` elements at one address to another. Does not wait, and can be
+/// captured into a graph.
 ///
 /// # Errors
-/// An address is null or misaligned, there are too many elements, or a call of the driver failed.
+/// An address is null or misaligned, there are too many elements, or a call to the driver failed.
 ///
 /// # Safety
 /// There must be `n` elements at `input` and room for one [`Element::Output`] at `output`, in memory that the
@@ -74,13 +76,13 @@ pub unsafe fn reduce_into<T: Element>(
     of::<T>(stream)?.leave(operation, input, output)
 }
 
-/// The exact sum of `n` elements at an address, rounded once. Waits for it.
+/// Returns the exact sum of the `n` elements at an address, rounded once. Waits for the result.
 ///
 /// # Errors
-/// Those of [`reduce`].
+/// The same errors as for [`reduce`].
 ///
 /// # Safety
-/// Those of [`reduce`].
+/// The requirements are those of [`reduce`].
 pub unsafe fn exact_sum<T: ExactElement>(stream: Stream, input: u64, n: u64) -> Result<T::Output> {
     if stream.is_capturing()? {
         return Err(Error::Capturing);
@@ -90,14 +92,14 @@ pub unsafe fn exact_sum<T: ExactElement>(stream: Stream, input: u64, n: u64) -> 
     kept::<T>(stream)?.wait_exact(input)
 }
 
-/// Writes the exact sum of `n` elements, rounded once, to another address. Does not wait, and can be captured into
-/// a graph.
+/// Writes the exact sum of the `n` elements at one address, rounded once, to another. Does not
+/// wait, and can be captured into a graph.
 ///
 /// # Errors
-/// Those of [`reduce_into`].
+/// The same errors as for [`reduce_into`].
 ///
 /// # Safety
-/// Those of [`reduce_into`].
+/// The requirements are those of [`reduce_into`].
 pub unsafe fn exact_sum_into<T: ExactElement>(
     stream: Stream,
     input: u64,
@@ -184,12 +186,12 @@ pub unsafe fn exact_dot_into<T: ExactProduct>(
 /// graph.
 ///
 /// # Errors
-/// The errors of [`reduce_into`]. It is also an error if there are no rows, or if the rows overlap, have no
-/// elements or have too many.
+/// The same errors as for [`reduce_into`]. It is also an error if there are no rows, or if the rows
+/// overlap, have no elements or have too many.
 ///
 /// # Safety
-/// The rows must be at `input`, and `output` must have room for an [`Element::Output`] for each row, in
-/// memory as for [`reduce_into`].
+/// The rows must be at `input`, and `output` must have room for an [`Element::Output`] for each
+/// row. The requirements for the memory are those of [`reduce_into`].
 pub unsafe fn sum_rows_into<T: Element>(
     stream: Stream,
     input: u64,
@@ -221,8 +223,8 @@ unsafe fn addresses_of_rows<'m, T: Element>(
     }
 }
 
-/// The thread's reducer for a stream. While the stream is being captured it is a new one, because the graph
-/// owns the memory of captured work.
+/// Returns the thread's reducer for a stream. While the stream is being captured, returns a new
+/// reducer, because the graph owns the memory of captured work.
 fn of<T: Element>(stream: Stream) -> Result<Rc<Engine<T>>> {
     if stream.is_capturing()? {
         return Ok(Rc::new(Engine::new(Queue { stream, owner: None })));

@@ -1,4 +1,4 @@
-//! Sums, minima and maxima on a stream, for cudarc's slices.
+//! Sums, minima and maxima on a stream, for slices from cudarc.
 
 use std::sync::Arc;
 
@@ -14,12 +14,13 @@ use crate::{
 
 /// Reduces slices of one type on one stream.
 ///
-/// A kernel is compiled when it is first needed, once for each context; [`prepare`](Reducer::prepare) compiles
-/// kernels in advance. The reducer owns a little device memory, which its launches share; they run one
-/// after the other, in stream order, and each leaves the memory as it found it. Work that is captured into
-/// a graph has memory of its own, so the graph may outlive the reducer and run concurrently with it.
+/// A kernel is compiled when it is first needed, once in each context;
+/// [`prepare`](Reducer::prepare) compiles kernels in advance. The reducer owns a little device
+/// memory, which its launches share. They run one after another, in stream order, and each leaves
+/// the memory as it was before. Work that is captured into a graph has its own memory, so the graph
+/// may outlive the reducer and run concurrently with it.
 ///
-/// A reducer can be moved to another thread, but not shared by two:
+/// A reducer can be moved to another thread, but two threads cannot share it:
 ///
 /// ```compile_fail
 /// fn is_shared<T: Sync>() {}
@@ -48,14 +49,16 @@ impl<T: Element> Reducer<T> {
         self.wait(Operation::Sum, slice)
     }
 
-    /// Returns the smallest element, ignoring NaNs; NaN if all elements are NaN. For an empty slice, it is
-    /// the largest value of the type: infinity or `MAX`. -0 is below +0. Waits for the result.
+    /// Returns the smallest element, ignoring NaNs, or NaN if all elements are NaN. For an empty
+    /// slice, returns the largest value of the type: infinity or `MAX`. -0 is less than +0. Waits
+    /// for the result.
     pub fn min(&self, slice: &impl DevicePtr<T>) -> Result<T::Output> {
         self.wait(Operation::Min, slice)
     }
 
-    /// Returns the largest element, ignoring NaNs; NaN if all elements are NaN. For an empty slice, it is
-    /// the smallest value of the type: minus infinity or `MIN`. -0 is below +0. Waits for the result.
+    /// Returns the largest element, ignoring NaNs, or NaN if all elements are NaN. For an empty
+    /// slice, returns the smallest value of the type: minus infinity or `MIN`. -0 is less than +0.
+    /// Waits for the result.
     pub fn max(&self, slice: &impl DevicePtr<T>) -> Result<T::Output> {
         self.wait(Operation::Max, slice)
     }
@@ -88,8 +91,9 @@ impl<T: Element> Reducer<T> {
         self.leave(Operation::Max, slice, result)
     }
 
-    /// The exact sum, rounded once: the bits of [`host::exact_sum`](crate::host::exact_sum), in any order of the
-    /// elements. Waits for it.
+    /// Returns the exact sum, rounded once. It has the bits of
+    /// [`host::exact_sum`](crate::host::exact_sum), in any order of the elements. Waits for the
+    /// result.
     pub fn exact_sum(&self, slice: &impl DevicePtr<T>) -> Result<T::Output>
     where
         T: ExactElement,
@@ -110,8 +114,8 @@ impl<T: Element> Reducer<T> {
         self.leaving(slice, result, |input, output| self.engine.leave_exact(input, output))
     }
 
-    /// The exact sum of the products of two slices, element by element, rounded once: the bits of
-    /// [`host::exact_dot`](crate::host::exact_dot). Waits for it.
+    /// Returns the exact sum of the products of corresponding elements in two slices, rounded once.
+    /// It has the bits of [`host::exact_dot`](crate::host::exact_dot). Waits for the result.
     pub fn exact_dot(&self, a: &impl DevicePtr<T>, b: &impl DevicePtr<T>) -> Result<f32>
     where
         T: ExactProduct,
@@ -141,7 +145,8 @@ impl<T: Element> Reducer<T> {
         self.engine.leave_dot(a, b, output)
     }
 
-    /// An accumulator with the elements of a slice: the bytes of one on the host. Waits for it.
+    /// Returns an accumulator that holds the elements of a slice. It is byte-identical to an
+    /// accumulator computed on the host. Waits for the result.
     ///
     /// ```no_run
     /// # fn main() -> samebits::Result<()> {
@@ -219,8 +224,8 @@ impl<T: Element> Reducer<T> {
     }
 
     /// Writes the sums of rows to consecutive elements of another slice on the device. Each sum is
-    /// bit-identical to the [`sum`](Reducer::sum) of that row alone. Does not wait, and can be captured
-    /// into a graph.
+    /// bit-identical to the [`sum`](Reducer::sum) of that row alone. Does not wait, and can be
+    /// captured into a graph.
     pub fn sum_rows_into(
         &self,
         slice: &impl DevicePtr<T>,
@@ -320,8 +325,8 @@ impl<T: Element> Reducer<T> {
         Ok(pair)
     }
 
-    /// Fails if the stream could not be made to wait for other streams' work on the borrowed slices. cudarc
-    /// stores such an error until it is read.
+    /// Fails if the stream could not be made to wait for other streams' work on the borrowed
+    /// slices. cudarc stores such an error until it is read.
     fn ordered(&self) -> Result<()> {
         self.stream
             .context()

@@ -3,8 +3,8 @@
 /// The maximum number of chunks of a slice. A reducer has a message slot on the device for each of them.
 pub const CHUNKS: u64 = 16384;
 
-/// The maximum number of bytes of a slice. In a longer one, a chunk would have more vectors than a kernel
-/// can count.
+/// The maximum number of bytes in a slice. In a longer slice, a chunk would have more vectors than
+/// a kernel can count.
 pub const LONGEST: u64 = CHUNKS << (28 + 4);
 
 /// The division of a slice into chunks. A vector is 16 bytes; a chunk is a run of consecutive vectors that
@@ -13,27 +13,28 @@ pub const LONGEST: u64 = CHUNKS << (28 + 4);
 pub enum Shape {
     /// One chunk, which one block adds.
     Block {
-        /// The number of threads of the block: 32, 256 or 1024.
+        /// The number of threads in the block: 32, 256 or 1024.
         threads: u32,
     },
-    /// A few chunks. One warp combines the values of all their warps.
+    /// A few chunks. One warp combines the values of all warps in these chunks.
     Spread {
         /// The number of chunks: 8.
         chunks: u32,
-        /// The number of vectors of a chunk; the last chunk may have fewer.
+        /// The number of vectors in a chunk; the last chunk may have fewer.
         vectors: u32,
     },
-    /// Many chunks. A warp combines their values if there are at most 128, otherwise a block does.
+    /// Many chunks. If there are at most 128, one warp combines their values; otherwise a block
+    /// does.
     Chunks {
         /// The number of chunks, at most [`CHUNKS`].
         chunks: u32,
-        /// The number of vectors of a chunk; the last chunk may have fewer.
+        /// The number of vectors in a chunk; the last chunk may have fewer.
         vectors: u32,
     },
 }
 
 impl Shape {
-    /// The number of threads of a block. A smaller block starts sooner.
+    /// Returns the number of threads in a block. A smaller block starts sooner.
     pub fn threads(self) -> u32 {
         match self {
             Shape::Block { threads } => threads,
@@ -42,7 +43,7 @@ impl Shape {
         }
     }
 
-    /// The number of chunks.
+    /// Returns the number of chunks.
     pub fn chunks(self) -> u32 {
         match self {
             Shape::Block { .. } => 1,
@@ -50,7 +51,8 @@ impl Shape {
         }
     }
 
-    /// The number of vectors of a chunk; for a single block, the maximum that it can have.
+    /// Returns the number of vectors in a chunk. For a single block, returns the largest number
+    /// that the chunk can hold.
     pub fn vectors(self) -> u32 {
         match self {
             Shape::Block { threads } => threads * 4,
@@ -58,7 +60,7 @@ impl Shape {
         }
     }
 
-    /// The number of values that blocks publish to the last block.
+    /// Returns the number of values that blocks publish to the last block.
     pub fn values(self) -> u32 {
         match self {
             Shape::Block { .. } => 0,
@@ -72,10 +74,10 @@ const KIB: u64 = 1 << 10;
 
 /// The largest size, in KiB, of each shape, as measured on an H200.
 ///
-/// A single warp needs no barrier. One block is fastest while each thread has few loads. Above that, eight
-/// blocks are fastest, and then as many chunks as one warp can collect, or as many as a large device runs
-/// at the same time. From 16 to 24 MiB, 192 chunks are read faster than 256, whose addresses would be
-/// nearly a power of two apart.
+/// A single warp needs no barrier. One block is fastest while each thread has few loads. Above
+/// that, eight blocks are fastest; then as many chunks as one warp can collect, or as many as a
+/// large device runs at the same time. From 16 to 24 MiB, 192 chunks are read faster than 256
+/// chunks, whose addresses would be nearly a power of two apart.
 const TABLE: [(u64, Cut); 10] = [
     (2, Cut::Block(32)),
     (16, Cut::Block(256)),
@@ -89,7 +91,7 @@ const TABLE: [(u64, Cut); 10] = [
     (1280 << 10, Cut::Chunks(256)),
 ];
 
-/// The number of bytes of a chunk of a slice that is larger than the sizes in the table.
+/// The size in bytes of a chunk, for slices larger than the sizes in the table.
 const LARGE: u64 = 512 * KIB;
 
 /// The number of threads of a single block, or the number of chunks.
@@ -100,13 +102,13 @@ enum Cut {
     Chunks(u64),
 }
 
-/// The length of a chunk is a multiple of this number of vectors: 128 bytes, a cache line.
+/// The number of vectors of which a chunk's length is a multiple: 128 bytes, a cache line.
 const GRAIN: u64 = 8;
 
-/// Returns the shape for `n` elements of `size` bytes; `None` for more than [`LONGEST`] bytes.
+/// Returns the shape for `n` elements of `size` bytes, or `None` for more than [`LONGEST`] bytes.
 ///
-/// Chunks have equal sizes, so that blocks end together. The longest slices have more chunks than a device
-/// can have resident blocks; their blocks draw a ticket for each further chunk.
+/// Chunks have equal sizes, so that blocks end together. The longest slices have more chunks than a
+/// device can have resident blocks; a block then draws a ticket for each further chunk.
 pub fn pick(n: u64, size: u64) -> Option<Shape> {
     let bytes = n.checked_mul(size).filter(|bytes| *bytes <= LONGEST)?;
     let vectors = bytes.div_ceil(16);
@@ -132,7 +134,7 @@ pub fn pick(n: u64, size: u64) -> Option<Shape> {
 mod tests {
     use super::*;
 
-    /// Sizes around every boundary of the table and every power of two, in bytes.
+    /// Returns sizes around every boundary of the table and around every power of two, in bytes.
     fn bytes() -> impl Iterator<Item = u64> {
         let powers = (0..46).map(|bits| 1u64 << bits);
         let edges = TABLE.iter().map(|(kib, _)| kib * KIB);

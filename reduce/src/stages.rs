@@ -1,5 +1,5 @@
-//! The stages of a sum whose elements lie on several GPUs: the sums of a range of chunks, and the tree over
-//! the sums of all chunks. The caller gathers the sums in between.
+//! The stages of a sum whose elements are on several GPUs: the sums of a range of chunks, and the
+//! tree over the sums of all chunks. Between the stages, the caller gathers the sums.
 //!
 //! If [`finish`] combines the [`partials`] of all shards, in order, the result is bit-identical to that of
 //! one launch over all elements:
@@ -72,10 +72,12 @@ mod tests {
     use super::*;
     use crate::{host, shape};
 
-    /// Two shards that are cut between chunks and added separately give the bits of the whole slice.
+    /// Checks that two shards that are cut between chunks and added separately give the bits of the
+    /// whole slice.
     #[test]
     fn the_stages_on_the_host_give_the_bits_of_the_whole() {
-        // 32, 160 and 192 chunks, whose sums are collected by a warp (32) or by a block.
+        // The lengths have 32, 160 and 192 chunks, whose sums are collected by a warp (32) or by a
+        // block.
         for n in [60_000, 1_400_003, 5_000_001] {
             let values: Vec<f32> = (0..n).map(|i| (i % 1013) as f32 * 0.1 - 31.0).collect();
             let shape = shape::pick(n as u64, 4).unwrap();

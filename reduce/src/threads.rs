@@ -1,4 +1,4 @@
-//! Threads of rayon that also work in a forked process.
+//! Runs work on rayon's threads, also in a forked process.
 
 use std::{
     process,
@@ -7,8 +7,8 @@ use std::{
 
 use rayon::ThreadPool;
 
-/// Runs work on rayon's threads. A forked process has none of its parent's threads and would wait for them
-/// forever, so it gets a thread pool of its own.
+/// Runs work on rayon's threads. A forked process has none of its parent's threads and would wait
+/// for them forever, so it gets its own thread pool.
 #[doc(hidden)]
 pub fn on_threads<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     static FIRST: OnceLock<u32> = OnceLock::new();
@@ -19,7 +19,7 @@ pub fn on_threads<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     }
     let mut forked = FORKED.lock().unwrap_or_else(PoisonError::into_inner);
     if forked.as_ref().is_none_or(|(process, _)| *process != this) {
-        // The pool of the parent is not dropped, because its threads do not exist here.
+        // The parent's pool is not dropped, because its threads do not exist in this process.
         std::mem::forget(forked.take());
         *forked = rayon::ThreadPoolBuilder::new().build().ok().map(|pool| (this, pool));
     }

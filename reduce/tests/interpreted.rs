@@ -1,5 +1,5 @@
-//! Every kernel on the interpreter: for any device and schedule, the result is bit-identical to that of
-//! `samebits::host`, and there are no findings.
+//! Runs every kernel on the interpreter. For any device and schedule, the result is bit-identical
+//! to that of `samebits::host`, and there are no findings.
 
 mod drawn;
 mod play;
@@ -15,7 +15,8 @@ use simt::Schedule;
 const PLAIN: Way =
     Way { major: 9, resident: 264, schedule: Schedule::Converged, shift: 0, epoch: 0 };
 
-/// Setups with both PTX modules, and with several numbers of blocks and alignments of the slice.
+/// Returns setups with both PTX modules, and with several numbers of blocks and alignments of the
+/// slice.
 fn ways() -> [Way; 6] {
     [
         PLAIN,
@@ -68,8 +69,8 @@ fn check<T: Drawn + Bytes>() {
         for n in AWKWARD {
             holds::<T>(n, operation, &ways());
         }
-        // Interpreting a long slice is slow, so each length has one setup, which differs from operation to
-        // operation.
+        // Interpreting a long slice is slow, so each length has only one setup, which differs from
+        // operation to operation.
         for (n, i) in borders.clone().zip(turn..) {
             holds::<T>(n, operation, &[ways()[i % 6]]);
         }
@@ -77,8 +78,8 @@ fn check<T: Drawn + Bytes>() {
     schedules::<T>(1..=3);
 }
 
-/// Other schedules, which cycle through the operations, PTX modules, numbers of blocks and alignments of
-/// the slice.
+/// Tests other schedules, which cycle through the operations, PTX modules, numbers of blocks and
+/// alignments of the slice.
 fn schedules<T: Drawn + Bytes>(seeds: RangeInclusive<u64>) {
     let schedules = seeds.map(Schedule::Adversarial).chain([Schedule::MinPc]);
     for (schedule, i) in schedules.zip(0..) {
@@ -95,7 +96,7 @@ fn schedules<T: Drawn + Bytes>(seeds: RangeInclusive<u64>) {
     }
 }
 
-/// All setups at the boundaries between shapes, and twenty adversarial schedules.
+/// Tests all setups at the boundaries between shapes, and twenty adversarial schedules.
 fn sweep<T: Drawn + Bytes>() {
     for operation in Operation::ALL {
         for bytes in BORDERS {
@@ -130,8 +131,9 @@ types! {
     f32s f32; f64s f64; i32s i32; u32s u32; i64s i64; u64s u64; f16s f16; bf16s bf16;
 }
 
-/// Lengths far from powers of two, with more vectors a thread than are in flight, and with more chunks than
-/// one warp collects. With few resident blocks, the blocks draw tickets for their chunks.
+/// Tests lengths far from powers of two, with more vectors per thread than are in flight, and with
+/// more chunks than one warp collects. If few blocks are resident, the blocks draw tickets for
+/// their chunks.
 #[test]
 fn many_chunks_of_many_vectors() {
     for (n, parts) in [(390_001, 32), (650_001, 48), (670_003, 160)] {
@@ -175,7 +177,8 @@ fn threads_match_the_ptx() {
     }
 }
 
-/// The first sum of a program compiles one kernel, whose compile time grows with the length of its PTX.
+/// The first sum in a program compiles one kernel, whose compile time grows with the length of its
+/// PTX.
 #[test]
 fn ptx_modules_are_short() {
     let mut all = 0;

@@ -1,8 +1,8 @@
-//! The examples of ORDER.md, added step by step in the documented order.
+//! Adds the examples in ORDER.md step by step in the documented order.
 
 use samebits::{Shape, host, shape::pick};
 
-/// Floats whose sum depends on the order.
+/// Returns floats whose sum depends on the order.
 fn values(n: usize) -> Vec<f32> {
     (0..n as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 8) as f32 * 0.001 - 8000.0).collect()
 }
@@ -16,7 +16,7 @@ fn halve(values: &[f32]) -> f32 {
     values[0]
 }
 
-/// The sums of a chunk's warps, thread by thread.
+/// Returns the sums of a chunk's warps, thread by thread.
 fn warps(part: &[f32], threads: usize) -> Vec<f32> {
     let thread = |t: usize| {
         let mut lanes = [0.0f32; 4];
@@ -71,7 +71,8 @@ fn chunks_that_the_page_counts() {
     assert_eq!(pick(1 << 30, 2), Some(Shape::Chunks { chunks: 4096, vectors: 32768 }));
 }
 
-/// The bits of earlier versions, for every shape. If any of them changes, `ORDER` must change too.
+/// Checks the bits of earlier versions, for every shape. If any of them changes, `ORDER` must
+/// change too.
 #[test]
 fn the_bits_of_version_1() {
     assert_eq!(samebits::ORDER, 1);
@@ -93,7 +94,7 @@ fn the_bits_of_version_1() {
     assert_eq!(bits, given, "{bits:#x?}");
 }
 
-/// The table of ORDER.md is equal to the program's.
+/// Checks that the table in ORDER.md equals the program's table.
 #[test]
 fn the_table_of_the_page() {
     let page = include_str!("../ORDER.md");

@@ -1,5 +1,5 @@
-//! The steps in lesson order, and the studies. A new step is a folder beside this crate, a line in its
-//! manifest, and a line in [`STEPS`].
+//! Lists the steps in lesson order, and the studies. A new step is a folder beside this crate, a
+//! line in this crate's manifest, and a line in [`STEPS`].
 
 #[cfg(not(target_family = "wasm"))]
 use common::Study;
@@ -27,11 +27,11 @@ pub static STEPS: [&Step; 14] = [
 #[cfg(not(target_family = "wasm"))]
 pub static STUDIES: [&Study; 3] = [&small_sum::STUDY, &row_sum::STUDY, &matrix_sum::STUDY];
 
-/// Returns the step with this name, or the variant of a step.
+/// Returns the step or the variant of a step with this name.
 pub fn step(name: &str) -> Result<&'static Step> {
     let variants = STEPS.into_iter().flat_map(|step| step.variants);
     STEPS.into_iter().chain(variants).find(|step| step.name == name).ok_or_else(|| {
         let known: Vec<&str> = STEPS.iter().map(|step| step.name).collect();
-        Error::Usage(format!("there is no step `{name}`: use one of {}", known.join(", ")))
+        Error::Usage(format!("there is no step `{name}`: choose one of {}", known.join(", ")))
     })
 }

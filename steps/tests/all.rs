@@ -1,6 +1,7 @@
 //! Tests every step and every kernel of a study: `cargo test -p steps v3`.
 //!
-//! `cargo test -p steps -- --ignored` runs the sweeps: all blocks, orders of execution and GPUs.
+//! `cargo test -p steps -- --ignored` runs the sweeps, with all block sizes, orders of execution
+//! and GPUs.
 
 use std::{env, process::ExitCode};
 
@@ -13,7 +14,7 @@ use simt::Schedule;
 use steps::{STEPS, STUDIES};
 
 fn main() -> ExitCode {
-    // The tests of the command line restart this program, which then acts as a step's.
+    // The tests of the command line restart this program, which then acts as the program of a step.
     if let Ok(name) = env::var(STEP) {
         return cli::run(steps::step(&name).expect("a step's name"));
     }
@@ -29,7 +30,7 @@ fn main() -> ExitCode {
         tests
     });
     let mut tests: Vec<Trial> = steps.chain(ways).flatten().collect();
-    // A chunk of more stages than the ring has.
+    // A chunk has more stages than the ring.
     let ring = |schedule| {
         let step = steps::step("v12-bulk-copy").expect("a step");
         move || testing::same_bits_at(step, 7_400_000, schedule)

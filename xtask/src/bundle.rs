@@ -27,7 +27,7 @@ pub(crate) fn run(sh: &Shell) -> Result<()> {
         .read()?;
     collect(&built, "bench", &dist.join("bench"))?;
     sh.copy_file("xtask/gpu.sh", dist.join("gpu.sh"))?;
-    // `ladder` looks for the peers' libraries in its own folder.
+    // `ladder` looks for the libraries of the peers in its own folder.
     let libraries = ["libpeers.so", "libpeers-toolkit.so", "librows.so"];
     let scripts = ["python.py", "rows.py", "row_sum.py"];
     let libraries = libraries.map(|file| format!("target/peers/{file}"));
@@ -57,7 +57,8 @@ pub(crate) fn run(sh: &Shell) -> Result<()> {
     Ok(())
 }
 
-/// Returns the names of the packages in these folders. Of the tests, only theirs depend on a GPU.
+/// Returns the names of the packages in these folders. Only the tests of these packages depend on a
+/// GPU.
 fn packages(folders: &[&str]) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for folder in folders {
@@ -106,7 +107,7 @@ mod tests {
         let names = packages(&["steps", "studies"]).unwrap();
         assert!(names.contains(&"v0-naive".to_owned()) && names.contains(&"small-sum".to_owned()));
         assert_eq!(of(["a", "b"].into_iter()), ["-p", "a", "-p", "b"]);
-        // All packages whose tests open a GPU are in one of these folders, or are `samebits`.
+        // Every package whose tests open a GPU is in one of these folders, or is `samebits`.
         for folder in ["simt", "measure/measured", "measure/ladder", "common"] {
             let Ok(tests) = fs::read_dir(crate::root().join(folder).join("tests")) else {
                 continue;

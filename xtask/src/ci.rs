@@ -1,4 +1,4 @@
-//! `cargo x ci`: everything that CI runs, in parts that can run side by side.
+//! `cargo x ci`: everything that CI runs, in parts that can run in parallel.
 
 use std::{path::PathBuf, process::ExitCode, time::Instant};
 
@@ -14,23 +14,24 @@ use crate::{
 /// A part of CI.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// Formatting, the tree's rules, spelling, clippy, documentation
+    /// Check formatting, the tree's rules, spelling, clippy and documentation
     Lint,
-    /// All tests
+    /// Run all tests
     Test,
-    /// The tests that compile kernels, without a compiler and with each version of clang
+    /// Run the tests that compile kernels, without a compiler and with each version of clang
     Worlds,
-    /// Whether the committed PTX, tables and WebAssembly match their sources
+    /// Check that the committed PTX, tables and WebAssembly match their sources
     Generated,
-    /// The book, and its pages in a browser
+    /// Build the book, and test its pages in a browser
     Book,
-    /// The packed crate, the C library's examples, and the Python module's tests without a GPU
+    /// Check the packed crate, and test the C library's examples and the Python module without a
+    /// GPU
     Publish,
-    /// Other systems: type checks for macOS, Windows and ARM
+    /// Check types for other systems: macOS, Windows and ARM
     Foreign,
 }
 
-/// Runs one part, or all of them, and prints how long each took.
+/// Runs one part, or all of them, and prints how long each part took.
 ///
 /// # Errors
 /// Returns the error of the first part that fails.
@@ -84,13 +85,13 @@ const COMPILING: [&str; 3] = [
     "--workspace --test all answers_bad_input",
 ];
 
-/// Runs the tests that compile kernels without a compiler and with each version of clang. The part
-/// `test` covers only the NVRTC of `.venv`.
+/// Runs the tests that compile kernels, without a compiler and with each version of clang. The part
+/// `test` covers only the NVRTC in `.venv`.
 fn worlds(sh: &Shell) -> Result<()> {
     for world in ["none", "clang-16", "clang-19"] {
         let clang = world != "none";
         if clang && !on_path(world) {
-            say!("SKIPPED: {world} is not installed; on Debian `apt install {world}` installs it");
+            say!("SKIPPED: {world} is not installed; on Debian, `apt install {world}` installs it");
             continue;
         }
         say!("testing with {world}");
@@ -125,8 +126,8 @@ fn publish(sh: &Shell) -> Result<()> {
     python::check(sh)
 }
 
-/// Runs the weaver that was built with the tests. Building it alone would compile half of its
-/// dependencies again.
+/// Runs the weaver that was built with the tests. Building the weaver separately would compile half
+/// of its dependencies again.
 fn weave(sh: &Shell, words: &[&str]) -> Result<()> {
     programs::build(sh, Which::Tested)?;
     match programs::built("weave", words)? {

@@ -1,4 +1,4 @@
-//! `cargo x compilers`: compares two compilers' counts for every step, for the book.
+//! `cargo x compilers`: compares the counts of two compilers for every step, for the book.
 
 use std::{fs, path::PathBuf};
 
@@ -8,7 +8,8 @@ use xshell::{Shell, cmd};
 
 use crate::programs::{self, Which};
 
-/// The clang of the committed table, from Debian and Ubuntu: neither the oldest nor the newest.
+/// The version of clang for the committed table. It is available on Debian and Ubuntu, and is
+/// neither the oldest nor the newest.
 const CLANG: &str = "19.";
 /// The file that the book reads.
 const FILE: &str = "book/generated/compilers.txt";
@@ -40,7 +41,7 @@ pub(crate) fn run(sh: &Shell, check: bool, which: Which) -> Result<()> {
     Ok(())
 }
 
-/// Returns the first installed clang of the version [`CLANG`].
+/// Returns the first installed clang whose version is [`CLANG`].
 fn pinned() -> Option<PathBuf> {
     let fit = find::clangs().filter_map(|path| Clang::open(&path).ok());
     fit.into_iter().find(|clang| clang.version().starts_with(CLANG)).map(|c| c.path().to_owned())

@@ -1,5 +1,5 @@
-//! Installs CUPTI, which reads a GPU's counters, from PyPI's wheels: no CUDA installation is
-//! needed.
+//! Installs CUPTI, which reads a GPU's counters, from wheels on PyPI, so that no CUDA installation
+//! is needed.
 
 use std::path::PathBuf;
 
@@ -9,20 +9,21 @@ use xshell::{Shell, cmd};
 
 use crate::venv;
 
-/// A wheel, and the first driver that has its CUDA version.
+/// A wheel, and the first driver that supports its CUDA version.
 struct Wheel {
     driver: u32,
     package: &'static str,
 }
 
-/// The newest first. A CUPTI that is older than the driver's CUDA records none of its launches
-/// (12.9 under a 13.0 driver). A newer one of the same major version records them (13.5).
+/// The wheels, newest first. A CUPTI that is older than the driver's CUDA version records none of
+/// the driver's launches (12.9 under a 13.0 driver). A newer CUPTI with the same major version
+/// records them (13.5).
 const WHEELS: [Wheel; 2] = [
     Wheel { driver: 580, package: "nvidia-cuda-cupti==13.5.25" },
     Wheel { driver: 0, package: "nvidia-cuda-cupti-cu12==12.9.79" },
 ];
 
-/// Installs the CUPTI of this machine's driver into `.venv`, if it is not there.
+/// Installs the CUPTI that matches this machine's driver into `.venv`, if it is missing.
 pub(crate) fn install(sh: &Shell) -> Result<()> {
     ensure!(!cfg!(target_os = "macos"), "NVIDIA has neither CUPTI nor a driver for macOS");
     let driver = driver(sh);
@@ -32,7 +33,7 @@ pub(crate) fn install(sh: &Shell) -> Result<()> {
             say!("installing {} for driver {driver} from PyPI into .venv (13 MB)", wheel.package)
         }
         None => say!(
-            "installing {} from PyPI into .venv (13 MB); this machine has no driver to match",
+            "installing {} from PyPI into .venv (13 MB); this machine has no driver that it must match",
             wheel.package
         ),
     }
@@ -41,7 +42,7 @@ pub(crate) fn install(sh: &Shell) -> Result<()> {
     for companion in find::COMPANIONS {
         ensure!(
             path.with_file_name(companion).exists(),
-            "{} lacks its companion {companion}",
+            "{} was installed without its companion {companion}",
             path.display()
         );
     }
@@ -53,7 +54,7 @@ fn installed(sh: &Shell) -> Option<PathBuf> {
     find::cupti_in_venv(&venv::folder(sh)).into_iter().next()
 }
 
-/// The driver's major version, such as 580; `None` without a driver.
+/// Returns the driver's major version, such as 580, or `None` if there is no driver.
 fn driver(sh: &Shell) -> Option<u32> {
     let asked = cmd!(sh, "nvidia-smi --query-gpu=driver_version --format=csv,noheader");
     first_number(&asked.quiet().ignore_stderr().read().ok()?)
@@ -63,7 +64,7 @@ fn first_number(text: &str) -> Option<u32> {
     text.trim().split('.').next()?.parse().ok()
 }
 
-/// The wheel for a driver; the newest without a driver.
+/// Returns the wheel for a driver, or the newest wheel if there is no driver.
 fn wheel(driver: Option<u32>) -> &'static Wheel {
     let driver = driver.unwrap_or(u32::MAX);
     WHEELS.iter().find(|wheel| driver >= wheel.driver).unwrap_or(&WHEELS[0])

@@ -1,4 +1,4 @@
-//! `cargo x diff 3`: shows what a step changes in its kernel.
+//! `cargo x diff 3`: shows the changes that a step makes to its kernel.
 
 use anyhow::{Result, bail};
 use similar::{ChangeTag, TextDiff};
@@ -28,13 +28,14 @@ pub(crate) fn print(step: &str) -> Result<()> {
     Ok(())
 }
 
-/// The number of lines that the old kernel does not have, as in `diff old new | grep -c '^>'`.
+/// Returns the number of lines that the old kernel does not have, as in `diff old new | grep -c
+/// '^>'`.
 pub(crate) fn added(old: &Kernel, new: &Kernel) -> usize {
     let diff = TextDiff::from_lines(&old.source, &new.source);
     diff.iter_all_changes().filter(|change| change.tag() == ChangeTag::Insert).count()
 }
 
-/// The number of lines that were removed or added between the bodies of two kernels.
+/// Returns the number of lines that were removed or added between the bodies of two kernels.
 pub fn changed(old: &Kernel, new: &Kernel) -> usize {
     let (old, new) = (old.body(), new.body());
     let diff = TextDiff::from_lines(&old, &new);

@@ -10,26 +10,26 @@ use anyhow::{Context, Result};
 /// A kernel: the `kernel.cu` of a crate, a kernel of a study, or a variant of a step.
 #[derive(Debug, Clone)]
 pub struct Kernel {
-    /// The crate's name; for a file other than `kernel.cu`, followed by `/` and the file's name.
+    /// The name of the crate. For a file other than `kernel.cu`, `/` and the file's name follow.
     pub name: String,
     /// The crate's folder.
     pub folder: PathBuf,
-    /// The file, relative to the folder.
+    /// The file, relative to the crate's folder.
     pub file: PathBuf,
     /// The source.
     pub source: String,
-    /// The source with included files inlined.
+    /// The source, in which included files are inlined.
     pub woven: String,
 }
 
 impl Kernel {
-    /// The kernel without its head: the comment lines with its purpose and costs.
+    /// Returns the kernel without its head, which has the comment lines with its purpose and costs.
     pub fn body(&self) -> String {
         let lines = self.source.lines().skip_while(|line| line.starts_with("//"));
         lines.map(|line| line.to_owned() + "\n").collect()
     }
 
-    /// The path of its PTX for an element type, relative to the folder.
+    /// Returns the path of the kernel's PTX for an element type, relative to the folder.
     pub fn ptx(&self, element: &str) -> PathBuf {
         self.file.with_extension(format!("{element}.ptx"))
     }
@@ -49,13 +49,13 @@ impl Kernel {
     }
 }
 
-/// The steps, v0 first.
+/// Returns the steps, beginning with v0.
 pub fn steps() -> Result<Vec<Kernel>> {
     Ok(within("steps")?.into_iter().filter(|kernel| !kernel.name.contains('/')).collect())
 }
 
-/// All kernels: the steps, then their variants, then the studies, then the kernels for the ladder's
-/// bounds.
+/// Returns all kernels: the steps, then their variants, then the studies, then the kernels for the
+/// ladder's bounds.
 pub fn all() -> Result<Vec<Kernel>> {
     let (mut kernels, variants): (Vec<_>, Vec<_>) =
         within("steps")?.into_iter().partition(|kernel| !kernel.name.contains('/'));
@@ -65,7 +65,8 @@ pub fn all() -> Result<Vec<Kernel>> {
     Ok(kernels)
 }
 
-/// The broken sums of the zoo, for integers only, so that rounding cannot explain a wrong sum.
+/// Returns the broken sums of the zoo. They are only for integers, so that rounding cannot explain
+/// a wrong sum.
 pub fn zoo() -> Result<Vec<Kernel>> {
     let folder = crate::root().join("zoo");
     let mut kernels = Vec::new();
@@ -79,9 +80,9 @@ pub fn zoo() -> Result<Vec<Kernel>> {
     Ok(kernels)
 }
 
-/// The alternative kernels of the book's figures, named `STEP/NAME`. Each has either a fault, which
-/// its first line names, or a number that the slider on its second line sets. The plan of their
-/// step launches them.
+/// Returns the alternative kernels for the book's figures, named `STEP/NAME`. Each kernel has
+/// either a fault, which its first line names, or a number that the slider on its second line sets.
+/// The plan of the kernel's step launches it.
 pub fn page() -> Result<Vec<Kernel>> {
     let mut kernels = Vec::new();
     for folder in entries(&crate::root().join("book/live/kernels")) {
@@ -95,10 +96,10 @@ pub fn page() -> Result<Vec<Kernel>> {
     Ok(kernels)
 }
 
-/// The element types of the zoo's kernels.
+/// The element types of the kernels in the zoo.
 pub const ZOO: [(&str, &str); 1] = [("i32", "int")];
 
-/// The kernels of the crates in a folder.
+/// Returns the kernels of the crates in a folder.
 fn within(folder: &str) -> Result<Vec<Kernel>> {
     let folder = crate::root().join(folder);
     let mut kernels = Vec::new();
@@ -112,12 +113,12 @@ fn within(folder: &str) -> Result<Vec<Kernel>> {
             }
         }
     }
-    // v10 comes after v9.
+    // Sorts by number, because v10 comes after v9.
     kernels.sort_by_key(|kernel| (number(&kernel.name), kernel.name.clone()));
     Ok(kernels)
 }
 
-/// The number of a step, as in `v10-fixed-tree`.
+/// Returns the number of a step, which is 10 for `v10-fixed-tree`.
 fn number(name: &str) -> Option<u32> {
     let digits: String = name.strip_prefix('v')?.chars().take_while(char::is_ascii_digit).collect();
     digits.parse().ok()

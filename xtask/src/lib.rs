@@ -1,6 +1,6 @@
-//! The project's own tools, in one command: `cargo x`.
+//! The project's own tools, combined in one command: `cargo x`.
 
-/// Prints a line. Fails, without a panic, if standard output cannot be written to.
+/// Prints a line. If standard output cannot be written to, fails without a panic.
 macro_rules! say {
     ($($words:tt)*) => {{
         use std::io::Write as _;

@@ -1,4 +1,4 @@
-//! `cargo x`.
+//! Runs `cargo x`.
 
 use std::{
     io::{self, ErrorKind, Write},

@@ -1,5 +1,5 @@
-//! Checks that no dependency needs a newer Rust than the workspace promises, without a second
-//! toolchain.
+//! Checks, without a second toolchain, that no dependency needs a newer Rust than the workspace
+//! promises.
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
@@ -31,7 +31,7 @@ fn faults(metadata: &Value) -> Vec<String> {
         .collect()
 }
 
-/// The `rust-version` of a package, as numbers and as text.
+/// Returns the `rust-version` of a package, as numbers and as text.
 fn version(package: &Value) -> ([u32; 3], &str) {
     let text = package["rust_version"].as_str().unwrap_or("0");
     let mut numbers = [0; 3];

@@ -1,4 +1,4 @@
-//! Installs NCCL from PyPI's wheel; `many` uses it between processes and hosts.
+//! Installs NCCL from a wheel on PyPI; `many` uses NCCL between processes and hosts.
 
 use std::path::{Path, PathBuf};
 
@@ -7,12 +7,12 @@ use xshell::Shell;
 
 use crate::venv;
 
-/// The measured version. The package for CUDA 12 runs on drivers for CUDA 12 and 13.
+/// The version that was measured. The package for CUDA 12 runs on drivers for CUDA 12 and 13.
 const PINNED: &str = "2.28.9";
 
 /// Installs NCCL into `.venv` if it is missing, and returns its path.
 pub(crate) fn install(sh: &Shell) -> Result<PathBuf> {
-    ensure!(cfg!(target_os = "linux"), "NVIDIA publishes NCCL for Linux only");
+    ensure!(cfg!(target_os = "linux"), "NVIDIA publishes NCCL only for Linux");
     if let Some(path) = installed(&venv::folder(sh)) {
         return Ok(path);
     }

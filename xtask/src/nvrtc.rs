@@ -1,5 +1,5 @@
-//! Installs the pinned NVRTC and CUDA's headers from PyPI's wheels: neither a GPU nor a CUDA
-//! installation is needed.
+//! Installs the pinned NVRTC and CUDA's headers from wheels on PyPI, so that neither a GPU nor a
+//! CUDA installation is needed.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use xshell::Shell;
 
 use crate::venv;
 
-/// Opens the pinned NVRTC. If it is missing, prints a line and installs it into `.venv` first.
+/// Opens the pinned NVRTC. If it is missing, first prints a line and installs it into `.venv`.
 ///
 /// # Errors
 /// Fails if NVIDIA publishes no NVRTC for this system, or if PyPI cannot be reached.

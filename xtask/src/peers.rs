@@ -1,11 +1,12 @@
-//! `cargo x peers`: CUB and Thrust behind a C ABI, compiled to a library that `ladder measure`
-//! loads if it is there.
+//! `cargo x peers`: compiles CUB and Thrust with a C ABI to a library that `ladder measure` loads
+//! if the library exists.
 
 use anyhow::{Context, Result};
 use xshell::{Shell, cmd};
 
-/// PyPI's wheels, with exact versions. nvcc's own dependencies include an nvvm that it cannot use.
-/// This CCCL is newer than the toolkit's, whose CUB has no sum without a determinism guarantee.
+/// The wheels from PyPI, with exact versions. nvcc's own dependencies include an nvvm that nvcc
+/// cannot use. This CCCL is newer than the toolkit's, whose CUB has no sum without a determinism
+/// guarantee.
 const PINS: [&str; 5] = [
     "nvidia-cuda-nvcc==13.0.88",
     "nvidia-nvvm==13.0.88",
@@ -17,17 +18,19 @@ const PINS: [&str; 5] = [
 /// The folder of the wheels.
 pub(crate) const VENV: &str = ".venv-peers";
 
-/// The CCCL that these wheels' toolkit came with. Its CUB is sometimes the faster one.
+/// The CCCL that was released with the toolkit of these wheels. Its CUB is sometimes the faster
+/// one.
 const TOOLKITS: &str = "nvidia-cuda-cccl==13.0.85";
 
-/// The sources: one sum, and a sum for each row.
+/// The sources for a single sum and for a sum of each row.
 const CUB: &str = "measure/ladder/peers/cub.cu";
 const ROWS: &str = "measure/ladder/peers/rows.cu";
 
-/// Compiles `measure/ladder/peers/cub.cu` for these architectures: to `target/peers/libpeers.so` with the newest CUB,
-/// and to `libpeers-toolkit.so` with the toolkit's; and `measure/ladder/peers/rows.cu` to `librows.so`.
+/// Compiles for these architectures. `measure/ladder/peers/cub.cu` becomes
+/// `target/peers/libpeers.so` with the newest CUB and `libpeers-toolkit.so` with the toolkit's CUB;
+/// `measure/ladder/peers/rows.cu` becomes `librows.so`.
 ///
-/// With an `nvcc` of your own, only its toolkit's CUB is compiled, as `libpeers.so`.
+/// If you pass your own `nvcc`, only the CUB from its toolkit is compiled, as `libpeers.so`.
 pub(crate) fn run(sh: &Shell, arch: &str, nvcc: Option<&str>) -> Result<()> {
     sh.create_dir("target/peers")?;
     say!("compiling measure/ladder/peers/*.cu for {arch}: CUB's templates take a minute or two");
@@ -39,7 +42,7 @@ pub(crate) fn run(sh: &Shell, arch: &str, nvcc: Option<&str>) -> Result<()> {
         )
         .quiet()
         .run()
-        .context("nvcc needs a C++ compiler of the system, such as Debian's g++")
+        .context("nvcc needs a C++ compiler on the system, such as Debian's g++")
     };
     let compile = |nvcc: &str, more: &[String], source: &str, library: &str| {
         let library = format!("target/peers/{library}");
@@ -71,7 +74,7 @@ pub(crate) fn run(sh: &Shell, arch: &str, nvcc: Option<&str>) -> Result<()> {
     compile(&nvcc, &[headers, libraries], CUB, "libpeers-toolkit.so")
 }
 
-/// Returns the folder of the wheels' toolkit, and installs it first if it is missing.
+/// Returns the folder of the wheels' toolkit. If the toolkit is missing, first installs it.
 pub(crate) fn install(sh: &Shell) -> Result<std::path::PathBuf> {
     if !sh.path_exists(format!("{VENV}/bin/python")) {
         cmd!(sh, "python3 -m venv {VENV}")

@@ -1,7 +1,8 @@
-//! Builds the workspace's programs together, and runs them directly.
+//! Builds the workspace's programs together, and runs them without cargo.
 //!
-//! `cargo run -p NAME` builds dependencies with the features of that one program, so many of them
-//! are built again for each program. Building all programs together builds them once.
+//! `cargo run -p NAME` builds dependencies with the features of only that program, so many
+//! dependencies are built again for each program. If all programs are built together, each
+//! dependency is built once.
 
 use std::{
     env::consts::EXE_SUFFIX,
@@ -16,9 +17,9 @@ use xshell::{Shell, cmd};
 /// The programs to build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
-    /// The steps, the studies, the ladder.
+    /// The steps, the studies and the ladder.
     Default,
-    /// The whole workspace with its tests; after `cargo test --workspace` they already exist.
+    /// The whole workspace with its tests, which already exist after `cargo test --workspace`.
     Tested,
 }
 
@@ -34,7 +35,7 @@ pub fn build(sh: &Shell, which: Which) -> Result<()> {
     Ok(())
 }
 
-/// The path of a program, which is in the folder of the running one.
+/// Returns the path of a program, which is in the same folder as the running program.
 ///
 /// # Errors
 /// Fails if the path of the running program is unknown.
@@ -44,15 +45,15 @@ pub fn path(name: &str) -> Result<PathBuf> {
 }
 
 /// Builds a program and runs it with these arguments: `cargo x book` runs the weaver, and `cargo x
-/// check` runs the judge. They are separate programs, because only they need their dependencies.
-/// Their streams and exit code become ours.
+/// check` runs the judge. These are separate programs, so that `cargo x` does not need their
+/// dependencies. Their streams and exit codes are passed on.
 pub(crate) fn run(package: &str, words: impl IntoIterator<Item = OsString>) -> Result<ExitCode> {
     let mut cargo = Command::new("cargo");
     cargo.args(["run", "--quiet", "--package", package, "--"]);
     ended(cargo.args(words))
 }
 
-/// Like `run`, for a program that was built together with all others.
+/// Runs a program like `run`, but the program has been built together with all others.
 pub(crate) fn built(name: &str, words: &[&str]) -> Result<ExitCode> {
     ended(Command::new(path(name)?).args(words))
 }

@@ -12,11 +12,11 @@ use crate::{
 
 /// A PTX file and its source.
 struct File<'a> {
-    /// The name in messages.
+    /// The file's name in messages.
     name: String,
     path: PathBuf,
     unit: Unit<'a>,
-    /// Filters the compiler's output.
+    /// The function that filters the compiler's output.
     keep: fn(&str) -> String,
 }
 
@@ -26,7 +26,7 @@ impl File<'_> {
         File { name, path, unit: variant.unit(), keep: reduce_kernels::lean }
     }
 
-    /// A kernel of the workspace, for each of these element types.
+    /// Returns the PTX files of a kernel in the workspace, for each of these element types.
     fn of_kernel<'k>(kernel: &'k Kernel, elements: &[(&str, &str)]) -> Vec<File<'k>> {
         let file = |&(name, element): &(&str, &str)| File {
             name: format!("{}.{name}.ptx", kernel.name),
@@ -61,7 +61,10 @@ pub(crate) fn run(check: bool) -> Result<()> {
     let count = files.len();
     match (stale.as_slice(), check) {
         ([], _) => {
-            say!("all {count} PTX files match their kernels, by NVRTC {}", nvrtc::PINNED)
+            say!(
+                "all {count} PTX files match their kernels, as compiled by NVRTC {}",
+                nvrtc::PINNED
+            )
         }
         (stale, false) => {
             let more = if stale.len() > 8 { ", …" } else { "" };
@@ -69,7 +72,7 @@ pub(crate) fn run(check: bool) -> Result<()> {
             say!("wrote {} of {count} PTX files: {named}{more}", stale.len())
         }
         (stale, true) => bail!(
-            "these PTX files do not match their kernels, by NVRTC {}: {}; run `cargo x ptx`",
+            "these PTX files do not match their kernels, as compiled by NVRTC {}: {}; run `cargo x ptx`",
             nvrtc::PINNED,
             stale.join(", ")
         ),

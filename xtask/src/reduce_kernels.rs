@@ -1,5 +1,5 @@
-//! The kernels of the crate `reduce`: a PTX file for each type, operation and shape, so that a
-//! program compiles only what it calls.
+//! The kernels of the crate `reduce`. There is a PTX file for each type, operation and shape, so
+//! that a program compiles only the kernels that it calls.
 
 use std::fs;
 
@@ -10,7 +10,8 @@ use compiler::Unit;
 const SOURCES: &str = "reduce/src/kernels";
 const COMMON: [&str; 3] = ["vector", "operation", "tile"];
 
-/// A type: its name, the types for loading and adding an element, and how it is widened.
+/// A type: its name, the types in which an element is loaded and added, and the way in which it is
+/// widened.
 type Type = (&'static str, &'static str, &'static str, Option<&'static str>);
 const TYPES: [Type; 8] = [
     ("f32", "float", "float", None),
@@ -26,8 +27,8 @@ const TYPES: [Type; 8] = [
 /// The operations: the name, and the name in the source.
 const OPERATIONS: [(&str, &str); 3] = [("sum", "Sum"), ("min", "Min"), ("max", "Max")];
 
-/// A shape: its name and sources, threads per block, vectors in flight per thread, and resident
-/// blocks per multiprocessor.
+/// A shape: its name and sources, the threads per block, the vectors in flight per thread, and the
+/// resident blocks per multiprocessor.
 #[derive(Clone, Copy, Debug)]
 struct Family {
     name: &'static str,
@@ -37,15 +38,15 @@ struct Family {
     resident: u32,
 }
 
-/// The PTX files of a shape of rows.
+/// The PTX files for a shape of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Files {
     /// One file for aligned rows, and one for unaligned rows.
     Both,
-    /// Only the file for unaligned rows: aligned rows have another shape.
+    /// Only the file for unaligned rows, because aligned rows have another shape.
     Unaligned,
-    /// Only the file for unaligned rows, on architectures with asynchronous copies, and not for
-    /// halves.
+    /// Only the file for unaligned rows, on architectures with asynchronous copies; there is none
+    /// for halves.
     Asynchronous,
 }
 
@@ -87,9 +88,9 @@ const FAMILIES: [Family; 10] = [
     },
 ];
 
-/// The kernels for rows: sums only, and one architecture for all devices, because every program
-/// that uses the crate contains every file. Unaligned rows have a file of their own, named
-/// `across`.
+/// The kernels for rows. They only compute sums, and they have one architecture for all devices,
+/// because every program that uses the crate contains every file. Unaligned rows have a separate
+/// file, named `across`.
 const ROWS: [(Family, Files); 7] = [
     (family("rows_short", &["rows_short"], 256, 1, 4), Files::Both),
     (family("rows_lanes", &["rows", "rows_lanes"], 256, 4, 4), Files::Both),
@@ -101,7 +102,8 @@ const ROWS: [(Family, Files); 7] = [
 ];
 const CHUNKS: &[&str] = &["messages", "rows", "rows_chunks"];
 
-/// The exact sums: of floats and halves by bins, of doubles by levels. One architecture for all devices.
+/// The kernels for exact sums: floats and halves use bins, and doubles use levels. They have one
+/// architecture for all devices.
 const EXACT: [Family; 3] = [
     family("exact", &["exact", "exact_bins", "exact_entry"], 256, 8, 4),
     family("exact", &["exact", "exact_bins", "exact_entry"], 256, 4, 4),
@@ -115,7 +117,7 @@ const EXACT_ROWS: [Family; 3] = [
     family("exact_rows", &["exact", "exact_levels", "exact_rows"], 256, 4, 4),
 ];
 
-/// Exact dot products of floats and halves.
+/// The kernels for exact dot products of floats and halves.
 const DOT: Family = family("exact", &["exact", "exact_levels", "exact_dot"], 256, 2, 4);
 
 const fn family(
@@ -131,9 +133,9 @@ const fn family(
 /// One PTX file.
 #[derive(Debug)]
 pub(crate) struct Variant {
-    /// The path, relative to the workspace.
+    /// The path of the file, relative to the workspace.
     pub(crate) path: String,
-    /// Its sources, concatenated.
+    /// The sources of the file, concatenated.
     pub(crate) source: String,
     architecture: u32,
     options: Vec<String>,
@@ -152,7 +154,7 @@ pub(crate) fn variants() -> Result<Vec<Variant>> {
         }
         let exact = match of.0 {
             "f32" => Some(0),
-            "f16" | "bf16" => Some(1), // A vector of eight elements is more code.
+            "f16" | "bf16" => Some(1), // A vector of eight elements needs more code.
             "f64" => Some(2),
             _ => None,
         };
@@ -176,20 +178,20 @@ pub(crate) fn variants() -> Result<Vec<Variant>> {
     Ok(variants)
 }
 
-/// Whether a type has a file of its own. Sums of unsigned integers are bit-identical to those of
-/// signed ones, and sums of halves are finished as floats.
+/// Returns whether a type has a separate file. Sums of unsigned integers are bit-identical to those
+/// of signed integers, and sums of halves are finished as floats.
 fn is_own(of: Type, operation: &str, family: Family) -> bool {
     let unsigned = of.0.starts_with('u') && operation == "sum";
     let half = of.3.is_some() && family.name == "finish";
     !unsigned && !half
 }
 
-/// The PTX file of a shape of rows.
+/// Returns the PTX file for a shape of rows.
 fn rows(of: Type, family: Family, aligned: bool) -> Result<Variant> {
     // Loads of single elements need more registers; chunks of wide types have whole vectors.
     let words = aligned || matches!(family.name, "rows_chunks" | "rows_long") && of.3.is_none();
     let rows = if words { family.rows } else { family.rows.min(4) };
-    // More resident blocks, if few registers are spilled, because loads of single elements have
+    // More blocks are resident if few registers are spilled, because loads of single elements have
     // more latency to hide.
     let resident = match (family.name, of.0) {
         ("rows_block", "f32" | "i32" | "f64") if !aligned => 6,
@@ -201,7 +203,8 @@ fn rows(of: Type, family: Family, aligned: bool) -> Result<Variant> {
     let mut variant = variant(of, OPERATIONS[0], family, suffix, architecture)?;
     variant.options.insert(0, format!("-DALIGNED={aligned}"));
     if family.sources == CHUNKS {
-        // Chunks one by one, four at once, or both: a kernel with one loop uses fewer registers.
+        // Chunks are added one at a time, four at a time, or both; a kernel with only one loop uses
+        // fewer registers.
         let ways = match (family.name, aligned) {
             (_, true) => 3,
             ("rows_chunks", false) => 2,
@@ -212,7 +215,7 @@ fn rows(of: Type, family: Family, aligned: bool) -> Result<Variant> {
     Ok(variant)
 }
 
-/// One of the files.
+/// Returns one of the files.
 fn variant(
     (name, load, add, widen): Type,
     (operation, in_source): (&str, &str),
@@ -231,7 +234,7 @@ fn variant(
         format!("RESIDENT={}", family.resident),
     ];
     let defined = defined.into_iter().chain(widen.map(str::to_owned));
-    // A short name, because every program contains the stamps.
+    // The name is short, because every program contains the stamps.
     let defined = defined.map(|name| format!("-D{name}"));
     Ok(Variant {
         path: format!("reduce/src/ptx/{stem}.{architecture}.ptx"),
@@ -241,15 +244,15 @@ fn variant(
     })
 }
 
-/// The architectures of a kernel. They include Hopper if one of its instructions reduces a warp of
-/// 32-bit integers or compares two halves.
+/// Returns the architectures of a kernel. They include Hopper if one of its instructions reduces a
+/// warp of 32-bit integers or compares two halves.
 fn architectures(name: &str, operation: &str) -> &'static [u32] {
     let redux = matches!(name, "i32" | "u32");
     let pairs = matches!(name, "f16" | "bf16") && operation != "sum";
     if redux || pairs { &[70, 90] } else { &[70] }
 }
 
-/// Concatenates the common sources and the named ones.
+/// Returns the concatenated common and named sources.
 fn source(names: &[&str]) -> Result<String> {
     let folder = crate::root().join(SOURCES);
     let files = COMMON.iter().chain(names).map(|name| folder.join(format!("{name}.cu")));
@@ -261,15 +264,15 @@ fn source(names: &[&str]) -> Result<String> {
 }
 
 impl Variant {
-    /// The unit to compile, without line information, because a library's kernels are not stepped
-    /// through.
+    /// Returns the unit to compile. It has no line information, because users do not step through a
+    /// library's kernels.
     pub(crate) fn unit(&self) -> Unit<'_> {
         let (source, architecture) = (self.source.as_str(), self.architecture);
         Unit { source, file: "kernel.cu", architecture, options: self.options.clone() }
     }
 }
 
-/// Removes lines of PTX that have no effect, because every program that uses the crate contains
+/// Removes lines from PTX that have no effect, because every program that uses the crate contains
 /// these files.
 pub(crate) fn lean(ptx: &str) -> String {
     let says = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with("//");

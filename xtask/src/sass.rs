@@ -1,6 +1,6 @@
-//! `cargo x sass`: writes the machine code that ptxas makes of every step, for the book.
+//! `cargo x sass`: writes the machine code that ptxas generates for every step, for the book.
 //!
-//! PyPI's wheels suffice; neither a GPU nor a CUDA installation is needed.
+//! Wheels from PyPI suffice; neither a GPU nor a CUDA installation is needed.
 
 use std::{fs, path::PathBuf};
 
@@ -9,15 +9,15 @@ use xshell::{Shell, cmd};
 
 use crate::kernels;
 
-/// The assembler, of the CUDA version of the driver under which the results were measured.
+/// The assembler. Its CUDA version is that of the driver under which the results were measured.
 const PTXAS: &str = "nvidia-cuda-nvcc==13.0.88";
 /// The disassembler, which reads all older machine code.
 const NVDISASM: &str = "nvidia-cuda-nvdisasm==13.5.37";
-/// The architecture: the H200's.
+/// The architecture of the H200.
 const ARCH: &str = "sm_90";
 /// The folder that the book reads.
 const FOLDER: &str = "book/generated/sass";
-/// Entries of a study whose loops a chapter compares: name, PTX module, entry.
+/// The entry points of a study whose loops a chapter compares: name, PTX module, entry point.
 const STUDIED: [(&str, &str, &str); 5] = [
     ("row-sum-1-accumulators", "studies/row-sum/src/accumulators.f32.ptx", "rows_1_0"),
     ("row-sum-2-accumulators", "studies/row-sum/src/accumulators.f32.ptx", "rows_2_0"),
@@ -60,11 +60,13 @@ pub(crate) fn run(sh: &Shell, check: bool) -> Result<()> {
         }
     }
     match (stale.as_slice(), check) {
-        ([], _) => say!("the machine code of all kernels matches their PTX, by {PTXAS}"),
+        ([], _) => {
+            say!("the machine code of all kernels matches their PTX, as assembled by {PTXAS}")
+        }
         (stale, false) => say!("wrote the machine code of {}", stale.join(", ")),
         (stale, true) => {
             bail!(
-                "this machine code does not match its PTX, by {PTXAS}: {}; run `cargo x sass`",
+                "this machine code does not match its PTX, as assembled by {PTXAS}: {}; run `cargo x sass`",
                 stale.join(", ")
             )
         }
@@ -72,8 +74,8 @@ pub(crate) fn run(sh: &Shell, check: bool) -> Result<()> {
     Ok(())
 }
 
-/// Returns an entry, by default the one for blocks of 256: an instruction per line, without
-/// addresses and padding.
+/// Returns the code of an entry point, by default the one for blocks of 256 threads. It has one
+/// instruction per line, without addresses and padding.
 fn code_of(listing: &str, entry: Option<&str>) -> Option<String> {
     let sections = || listing.split("\n.text.").skip(1);
     let named = |name: &str| sections().find(|text| text.starts_with(&format!("{name}:\n")));
@@ -115,7 +117,7 @@ fn install(sh: &Shell) -> Result<(PathBuf, PathBuf)> {
     };
     if found("ptxas").is_none() || found("nvdisasm").is_none() {
         say!("installing {PTXAS} and {NVDISASM} from PyPI into .venv (140 MB)");
-        // Without dependencies, which would need half a gigabyte more.
+        // The wheels are installed without dependencies, which would need another half a gigabyte.
         crate::venv::install(sh, &["--no-deps", PTXAS, NVDISASM])?;
     }
     let both = found("ptxas").zip(found("nvdisasm"));

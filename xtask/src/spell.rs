@@ -1,4 +1,4 @@
-//! `cargo x spell`: finds misspelt words, and American spelling in the book.
+//! `cargo x spell`: finds misspelt words, and finds American spelling in the book.
 
 use std::{fs, path::Path};
 
@@ -7,11 +7,12 @@ use xshell::{Shell, cmd};
 
 const CODESPELL: &str = "codespell==2.4.1";
 
-/// Kinds of files that are skipped: machine code, recorded output, samples, and compressed files.
+/// The kinds of files that are skipped: machine code, recorded output, samples, and compressed
+/// files.
 const ASIDE: &str =
     "*.ptx,*.sass,*.json,*.csv,*.gz,*.lock,*.wasm.js,*/interpreter.js,*/results/*/raw*,*.svg";
 
-/// The beginnings of words that are spelt differently in British English.
+/// The beginnings of words whose spelling differs in British English.
 const AMERICAN: [&str; 14] = [
     "behavior", "color", "center", "neighbor", "gray", "labeled", "favor", "analyze", "modeled",
     "canceled", "fulfill ", "honor", "catalog ", "artifact",
@@ -42,7 +43,7 @@ pub(crate) fn run(sh: &Shell) -> Result<()> {
     Ok(())
 }
 
-/// American words in the chapters, outside of code.
+/// Returns the American spellings in the chapters, outside code.
 fn american(src: &Path) -> Result<Vec<String>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(src)? {

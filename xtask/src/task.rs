@@ -19,10 +19,10 @@ pub enum Task {
     Nvrtc,
     /// Install CUPTI from PyPI into .venv, for `--counters` and `--profile` on a GPU
     Cupti,
-    /// Judge a kernel of yours: `cargo x check 3`, --list, --watch, --hint, --show
+    /// Judge your own kernel: `cargo x check 3`, --list, --watch, --hint, --show
     #[command(disable_help_flag = true)]
     Check {
-        /// The arguments of the judge; see `cargo x check --help`
+        /// The arguments for the judge; see `cargo x check --help`
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<OsString>,
     },
@@ -30,17 +30,18 @@ pub enum Task {
     Nccl,
     /// Check the tree's rules: parallel steps, small diffs, fresh PTX, no import cycles
     Tidy,
-    /// Show what a step changes in its kernel: `cargo x diff 3` compares v2 with v3
+    /// Show the changes that a step makes to its kernel: `cargo x diff 3` compares v2 with v3
     Diff {
         /// The step: 3, v3 or v3-first-add
         step: String,
     },
-    /// Compile measure/ladder/peers/cub.cu with nvcc (PyPI's, or yours) to the library that `ladder measure` loads
+    /// Compile measure/ladder/peers/cub.cu with nvcc (from PyPI, or your own) to the library that
+    /// `ladder measure` loads
     Peers {
         /// The architectures, as nvcc's -arch: all-major, native, sm_90
         #[arg(long, value_name = "ARCH", default_value = "all-major")]
         arch: String,
-        /// An nvcc of your own, with the CUB of its toolkit
+        /// The path of your own nvcc, whose toolkit's CUB is then used
         #[arg(long, value_name = "FILE")]
         nvcc: Option<String>,
     },
@@ -54,13 +55,13 @@ pub enum Task {
     Bundle,
     /// Find misspelt words and American spelling, with codespell from PyPI
     Spell,
-    /// Write the machine code of every kernel, by ptxas from PyPI, for the book
+    /// Write the machine code of every kernel, with ptxas from PyPI, for the book
     Sass {
         /// Write nothing; fail if a committed file is stale
         #[arg(long)]
         check: bool,
     },
-    /// Compare two compilers' counts for every kernel, for the book
+    /// Compare the counts of two compilers for every kernel, for the book
     Compilers {
         /// Write nothing; fail if a committed file is stale
         #[arg(long)]
@@ -91,12 +92,13 @@ pub enum Task {
         #[arg(long)]
         wheel: bool,
     },
-    /// Build samebits in one program with candle, cubecl, cuda-core or DLPack; the toolkit comes from PyPI
+    /// Build samebits in one program with candle, cubecl, cuda-core or DLPack; the toolkit is
+    /// installed from PyPI
     Beside {
-        /// One of them: alone, version, dlpack, cubecl, cuda-core, candle
+        /// The build: alone, version, dlpack, cubecl, cuda-core or candle
         only: Option<String>,
     },
-    /// Everything that CI runs, or one part of it
+    /// Run everything that CI runs, or one part of it
     Ci {
         /// The part: lint, test, worlds, generated, book, publish or foreign
         part: Option<Part>,
@@ -106,7 +108,7 @@ pub enum Task {
     },
 }
 
-/// The commands by purpose, in the order of the help.
+/// The commands, grouped by purpose, in the order in which the help lists them.
 const GROUPS: [(&str, &[&str]); 4] = [
     ("Learn", &["check", "nvrtc", "cupti", "diff", "book"]),
     ("Measure", &["bundle", "peers", "nccl", "results"]),
@@ -115,14 +117,15 @@ const GROUPS: [(&str, &[&str]); 4] = [
 ];
 
 impl Task {
-    /// Parses the command line; its help is in groups.
+    /// Parses the command line. The help lists the commands in groups.
     pub fn from_command_line() -> Task {
         let matches = grouped().get_matches();
         Task::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
     }
 }
 
-/// The command line. clap has groups of options but not of commands, so they are formatted here.
+/// Returns the command line. clap can group options but not commands, so this function formats the
+/// commands.
 fn grouped() -> Command {
     let command = Task::command().term_width(80);
     let mut help = String::from("{about}\n\n{usage-heading} {usage}\n");
@@ -137,7 +140,7 @@ fn grouped() -> Command {
     command.help_template(help + "\nOptions:\n{options}\n\n`cargo x help COMMAND` describes one.")
 }
 
-/// A command and its description, within 80 columns.
+/// Formats a command and its description within 80 columns.
 fn wrapped(name: &str, about: &str) -> String {
     let mut text = format!("  {name:<10}");
     let mut column = text.len();
@@ -152,7 +155,7 @@ fn wrapped(name: &str, about: &str) -> String {
     text + "\n"
 }
 
-/// The options of the book.
+/// The options for the book.
 #[derive(Args, Debug, Default)]
 pub struct Book {
     /// Open it in the browser
@@ -170,7 +173,7 @@ pub struct Book {
     /// Write nothing: run everything again, and fail if a committed output is stale
     #[arg(long)]
     pub check: bool,
-    /// Open every page in headless Chromium: errors, overflow, the steppers, the search
+    /// Test every page in headless Chromium: errors, overflow, the steppers and the search
     #[arg(long)]
     pub test: bool,
 }
@@ -197,6 +200,6 @@ mod tests {
             .map(|group| help.find(group));
         assert!(at.is_sorted() && at[0].is_some(), "{help}");
         assert!(help.lines().all(|line| line.chars().count() <= 80), "{help}");
-        assert!(help.contains("\n  diff       Show what a step changes"), "{help}");
+        assert!(help.contains("\n  diff       Show the changes that a step makes"), "{help}");
     }
 }

@@ -1,11 +1,11 @@
-//! `.venv`, the workspace's own Python environment, with each system's layout.
+//! `.venv`, the workspace's own Python environment, in the layout of each system.
 
 use std::{env::consts::EXE_SUFFIX, path::PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use xshell::{Shell, cmd};
 
-/// The folder of its programs.
+/// The folder of the environment's programs.
 const PROGRAMS: &str = if cfg!(windows) { "Scripts" } else { "bin" };
 
 /// Installs packages into `.venv`, which is created if it is missing.
@@ -22,7 +22,7 @@ pub(crate) fn install(sh: &Shell, words: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// On Windows, Python is called `python`, or found by its launcher `py`.
+/// Creates the environment. On Windows, Python is called `python`, or its launcher `py` finds it.
 fn make(sh: &Shell) -> Result<()> {
     let names: &[&str] = if cfg!(windows) { &["py", "python"] } else { &["python3", "python"] };
     let name = names.iter().copied().find(|name| {
@@ -36,12 +36,12 @@ fn make(sh: &Shell) -> Result<()> {
     Ok(())
 }
 
-/// The absolute path, because Windows does not start a program by a relative one.
+/// Returns the absolute path of `.venv`, because Windows does not start a program by a relative path.
 pub(crate) fn folder(sh: &Shell) -> PathBuf {
     sh.current_dir().join(".venv")
 }
 
-/// The path of one of its programs, whether or not it exists.
+/// Returns the path of one of the environment's programs, whether or not it exists.
 pub(crate) fn program(sh: &Shell, name: &str) -> PathBuf {
     folder(sh).join(PROGRAMS).join(format!("{name}{EXE_SUFFIX}"))
 }

@@ -1,4 +1,4 @@
-// The largest value and its first index, packed into one word (a common idiom; Thrust's and PyTorch's pairs).
+// The largest value and its first index, packed into one word (a common idiom; compare the pairs in Thrust and PyTorch).
 extern "C" __global__ void run(const int* in, unsigned long long* out, unsigned int n)
 {
     unsigned long long best = 0;

@@ -1,4 +1,4 @@
-// Barriers that count threads (the CUDA C++ programming guide, from compute capability 2.0 on).
+// Barriers that count threads (the CUDA C++ programming guide, for compute capability 2.0 and higher).
 extern "C" __global__ void run(const int* in, int* out, unsigned int n)
 {
     unsigned int i = blockIdx.x * 128 + threadIdx.x;

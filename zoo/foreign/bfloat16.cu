@@ -1,4 +1,4 @@
-// bfloat16 in, single precision inside (Micikevicius and others, 2018; PyTorch's accumulate types), rounded once at the end.
+// bfloat16 elements, added in single precision (Micikevicius and others, 2018; PyTorch's accumulate types), rounded once at the end.
 // Needs compute_80: cvt.rn.bf16.f32.
 extern "C" __global__ void run(const unsigned short* in, float* out, unsigned int n)
 {

@@ -1,4 +1,4 @@
-// A sum of small numbers by votes (Harris and Garland, 2011): the ones of each bit are counted.
+// A sum of small numbers, computed by votes (Harris and Garland, 2011): the ones of each bit are counted.
 extern "C" __global__ void run(const int* in, int* out, unsigned int n)
 {
     unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,4 +1,4 @@
-// Bitonic sort of a block (Batcher, 1968): then any order statistic is one load; the kernel stores all.
+// Bitonic sort within a block (Batcher, 1968). Afterwards, any order statistic is one load; the kernel stores all of them.
 extern "C" __global__ void run(const int* in, int* out, unsigned int n)
 {
     __shared__ int row[128];

@@ -1,4 +1,4 @@
-// Work-efficient exclusive scan (Blelloch, 1990): up a tree, and down again with the sums of the elements to the left.
+// Work-efficient exclusive scan (Blelloch, 1990): up a tree, then down again with the sums of the elements to the left.
 extern "C" __global__ void run(const int* in, int* out, unsigned int n)
 {
     __shared__ int tree[256];

@@ -1,4 +1,4 @@
-// All lanes get the sum by exchanges over growing distances (a butterfly; Hockney and Jesshope, 1981).
+// All lanes get the sum through exchanges over growing distances (a butterfly; Hockney and Jesshope, 1981).
 extern "C" __global__ void run(const int* in, int* out, unsigned int n)
 {
     unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;

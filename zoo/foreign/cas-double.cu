@@ -1,4 +1,4 @@
-// atomicAdd of doubles by compare-and-swap (the CUDA C++ programming guide, for devices without this atomicAdd).
+// atomicAdd for doubles, implemented by compare-and-swap (the CUDA C++ programming guide, for devices without this atomicAdd).
 extern "C" __global__ void run(const float* in, double* out, unsigned int n)
 {
     unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,4 +1,4 @@
-// Stream compaction by votes (Billeter, Olsson and Assarsson, 2009): in order, a block-sized tile at a time.
+// Stream compaction by votes (Billeter, Olsson and Assarsson, 2009): elements stay in order; each iteration handles a tile of the block's size.
 extern "C" __global__ void run(const int* in, int* out, unsigned int n)
 {
     __shared__ unsigned int counts[4];

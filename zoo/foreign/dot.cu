@@ -1,4 +1,4 @@
-// Dot product (Sanders and Kandrot, CUDA by Example, 2010), of the input and its reverse: grid-stride, then a tree.
+// Dot product (Sanders and Kandrot, CUDA by Example, 2010) of the input and its reverse: a grid-stride loop, then a tree.
 extern "C" __global__ void run(const float* in, float* out, unsigned int n)
 {
     __shared__ float cache[128];

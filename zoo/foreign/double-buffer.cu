@@ -1,4 +1,4 @@
-// Two buffers, one barrier per tile (as in matrix products such as CUTLASS's): the next tile is loaded while this one is read.
+// Two buffers and one barrier per tile (as in matrix products such as CUTLASS's): the next tile is loaded while this one is read.
 extern "C" __global__ void run(const int* in, int* out, unsigned int n)
 {
     __shared__ int tiles[2][128];

@@ -1,4 +1,4 @@
-// A warp's sum, then an atomic by its first lane (Luitjens, Faster Parallel Reductions on Kepler, 2014).
+// A warp's sum, then an atomic addition by its first lane (Luitjens, Faster Parallel Reductions on Kepler, 2014).
 extern "C" __global__ void run(const float* in, float* out, unsigned int n)
 {
     float sum = 0;

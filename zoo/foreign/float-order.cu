@@ -1,4 +1,4 @@
-// The smallest and largest float by integer atomics (Herf's radix tricks, 2001): bits are flipped so that they sort as the numbers do.
+// The smallest and largest float by integer atomics (Herf's radix tricks, 2001): bits are flipped so that they sort in the order of the numbers.
 extern "C" __global__ void run(const float* in, unsigned int* out, unsigned int n)
 {
     unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;

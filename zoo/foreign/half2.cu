@@ -1,4 +1,4 @@
-// Two half-precision sums per register (Ho and Wong, 2017): pairs, then a butterfly.
+// Two half-precision sums per register (Ho and Wong, 2017): elements are added in pairs, then in a butterfly.
 __device__ unsigned int add(unsigned int a, unsigned int b)
 {
     unsigned int sum;

@@ -1,4 +1,4 @@
-// Compensated summation (Kahan, 1965; the sums of two by Knuth): rounding errors are added separately.
+// Compensated summation (Kahan, 1965; with Knuth's sums of two numbers): rounding errors are added separately.
 __device__ void add(float& sum, float& lost, float value)
 {
     float total = sum + value, part = total - sum;

@@ -1,4 +1,4 @@
-// Inclusive scan in place (after Kogge and Stone, 1973): a barrier between reading and writing.
+// Inclusive scan in place (after Kogge and Stone, 1973): a barrier separates reads from writes.
 extern "C" __global__ void run(const int* in, int* out, unsigned int n)
 {
     __shared__ int row[128];

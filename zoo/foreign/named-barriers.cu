@@ -1,4 +1,4 @@
-// Producer and consumer warps (Bauer, Cook and Khailany, CudaDMA, 2011): two named barriers, for a full buffer and for an empty one.
+// Producer and consumer warps (Bauer, Cook and Khailany, CudaDMA, 2011): there are two named barriers, one for a full buffer and one for an empty buffer.
 extern "C" __global__ void run(const int* in, int* out, unsigned int n)
 {
     __shared__ int tile[64];

@@ -1,4 +1,4 @@
-// Softmax with one pass for maximum and sum (Milakov and Gimelshein, 2018).
+// Softmax with one pass for the maximum and the sum (Milakov and Gimelshein, 2018).
 __device__ void join(float& most, float& sum, float other, float others)
 {
     float both = fmaxf(most, other);

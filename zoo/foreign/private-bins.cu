@@ -1,4 +1,4 @@
-// Histogram with shared atomics (Sakharnykh, NVIDIA's developer blog, 2015): bins of the block first, then global bins.
+// Histogram with shared atomics (Sakharnykh, NVIDIA's developer blog, 2015): each block first uses its own bins, then the global bins.
 extern "C" __global__ void run(const int* in, int* out, unsigned int n)
 {
     __shared__ int bins[32];

@@ -1,4 +1,4 @@
-// Raking (CUB's BlockReduceRaking; Merrill and Grimshaw, 2009): one warp adds along rows that are padded by a word.
+// Raking (CUB's BlockReduceRaking; Merrill and Grimshaw, 2009): one warp adds along rows that are padded by one word.
 extern "C" __global__ void run(const int* in, int* out, unsigned int n)
 {
     __shared__ int grid[32][5];

@@ -1,4 +1,4 @@
-// The last block adds the partial sums (threadFenceReduction, CUDA samples), with libcu++'s acquire and release instead of fences.
+// The last block adds the partial sums (threadFenceReduction, CUDA samples), with libcu++'s acquire and release operations instead of fences.
 // Needs compute_70: atom.acq_rel.
 extern "C" __global__ void run(const int* in, int* out, unsigned int n, unsigned int* scratch)
 {

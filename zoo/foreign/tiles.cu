@@ -1,4 +1,4 @@
-// Tiles of eight lanes (cooperative groups; Harris and Perelygin, 2017): each with its own mask, rank and sum.
+// Tiles of eight lanes (cooperative groups; Harris and Perelygin, 2017): each tile has its own mask, rank and sum.
 template <int Size> struct Tile {
     unsigned int rank = threadIdx.x % Size, mask = ((1u << Size) - 1) << (threadIdx.x % 32 - rank);
     __device__ int down(int value, int by) const { return __shfl_down_sync(mask, value, by, Size); }

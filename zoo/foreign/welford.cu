@@ -1,4 +1,4 @@
-// Mean and variance in one pass (Welford, 1962), and merged from two parts (Chan, Golub and LeVeque, 1979).
+// Mean and variance in one pass (Welford, 1962), merged from two parts (Chan, Golub and LeVeque, 1979).
 struct Part { float n, mean, square; };
 __device__ void join(Part& a, Part b)
 {

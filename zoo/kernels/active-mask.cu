@@ -4,16 +4,16 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
     unsigned int tid = threadIdx.x;
     unsigned long long i = (unsigned long long)blockIdx.x * 32 + tid;
 
-    // Load: every lane its elements; some lanes have one more.
+    // Load: every lane adds its elements; some lanes have one more.
     Element sum = 0;
     #pragma unroll 1
     for (; i < n; i += (unsigned long long)gridDim.x * 32) sum += in[i];
 
-    // Reduce: each round adds the sum of a higher lane.
+    // Reduce: in each round, add the sum of a higher lane.
     unsigned int mask = __activemask();
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(mask, sum, s);
 
-    // Store: the warp's sum.
+    // Store: write the warp's sum.
     if (tid == 0) out[blockIdx.x] = sum;
 }
-// Wrong: the mask has the lanes that happen to be active, and they need not be all lanes.
+// Wrong: the mask has the lanes that happen to be active, which need not be all lanes.

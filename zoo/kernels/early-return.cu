@@ -5,19 +5,19 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
     unsigned int tid = threadIdx.x;
     unsigned long long i = (unsigned long long)blockIdx.x * blockDim.x + tid;
 
-    // Load: one element per thread.
+    // Load: read one element per thread.
     shared[tid] = 0;
     if (i >= n) return;
     shared[tid] = in[i];
     __syncthreads();
 
-    // Reduce: in every round half as many threads add.
+    // Reduce: in each round, half as many threads add as in the round before.
     for (unsigned int s = blockDim.x / 2; s > 0; s /= 2) {
         if (tid < s) shared[tid] += shared[tid + s];
         __syncthreads();
     }
 
-    // Store: the block's sum.
+    // Store: write the block's sum.
     if (tid == 0) out[blockIdx.x] = shared[0];
 }
-// Portable from sm_70 on: older GPUs counted whole warps at a barrier, but some threads of a warp have returned.
+// Portable from sm_70 on: on older GPUs, a barrier counts whole warps, but some threads have returned.

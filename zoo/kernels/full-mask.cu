@@ -5,13 +5,13 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
     unsigned long long i = (unsigned long long)blockIdx.x * 32 + tid;
 
     if (i < n) {
-        // Load: one element per thread.
+        // Load: read one element per thread.
         Element sum = in[i];
 
-        // Reduce: each round adds the sum of a higher lane.
+        // Reduce: in each round, add the sum of a higher lane.
         for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
 
-        // Store: the warp's sum.
+        // Store: write the warp's sum.
         if (tid == 0) out[blockIdx.x] = sum;
     }
 }

@@ -3,14 +3,14 @@ extern "C" __global__ void reduce(const Element* in, Element* out, long long n)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
 
-    // Load: one element per thread, zero beyond the end.
+    // Load: read one element per thread, or zero beyond the end.
     Element sum = 0;
     if (i < n) sum = in[i];
 
-    // Reduce: each warp to one value.
+    // Reduce: combine each warp's values into one.
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
 
-    // Store: the warp's sum, added to the total.
+    // Store: add the warp's sum to the total.
     if (threadIdx.x % 32 == 0) atomicAdd(out, sum);
 }
-// Wrong: from element 2^31 on, the index is negative: it is below n, but far before the input.
+// Wrong: from element 2^31 on, the index is negative, so it is below n but far before the input.

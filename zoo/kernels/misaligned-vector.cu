@@ -5,7 +5,7 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
     unsigned int tid = threadIdx.x;
     unsigned long long i = (unsigned long long)blockIdx.x * blockDim.x + tid;
 
-    // Load: a vector of four elements per thread; the first threads add the header and the remaining elements.
+    // Load: read four elements per thread; the first threads add the header and the remainder.
     const int4* words = (const int4*)(in + 1);
     int4 word = i < (n - 1) / 4 ? words[i] : make_int4(0, 0, 0, 0);
     Element sum = word.x + word.y + word.z + word.w;
@@ -14,13 +14,13 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
     shared[tid] = sum;
     __syncthreads();
 
-    // Reduce: in every round half as many threads add.
+    // Reduce: in each round, half as many threads add as in the round before.
     for (unsigned int s = blockDim.x / 2; s > 0; s /= 2) {
         if (tid < s) shared[tid] += shared[tid + s];
         __syncthreads();
     }
 
-    // Store: the block's sum.
+    // Store: write the block's sum.
     if (tid == 0) out[blockIdx.x] = shared[0];
 }
 // Wrong: a load of 16 bytes needs an address that is a multiple of 16, and `in + 1` is not.

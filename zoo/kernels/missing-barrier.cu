@@ -5,16 +5,16 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
     unsigned int tid = threadIdx.x;
     unsigned long long i = (unsigned long long)blockIdx.x * blockDim.x + tid;
 
-    // Load: one element per thread, zero beyond the end.
+    // Load: read one element per thread, or zero beyond the end.
     shared[tid] = i < n ? in[i] : 0;
     __syncthreads();
 
-    // Reduce: in every round half as many threads add.
+    // Reduce: in each round, half as many threads add as in the round before.
     for (unsigned int s = blockDim.x / 2; s > 0; s /= 2) {
         if (tid < s) shared[tid] += shared[tid + s];
     }
 
-    // Store: the block's sum.
+    // Store: write the block's sum.
     if (tid == 0) out[blockIdx.x] = shared[0];
 }
-// Wrong: no barrier between the rounds, so a thread adds what another may not have stored yet.
+// Wrong: there is no barrier between rounds, so a thread may add a value that is not stored yet.

@@ -1,4 +1,4 @@
-// A block adds tile after tile: the copy engine fills a stage, and the tree adds it in place.
+// A block adds one tile after another: the copy engine fills a stage, which the tree adds in place.
 // Needs compute_90: bulk copies that complete on an mbarrier.
 #define COPY "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 1024, [%2];"
 #define EXPECT "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 1024;"
@@ -16,12 +16,12 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
 
     Element sum = blockIdx.x == 0 && tid < n % 256 ? in[n - 1 - tid] : 0;
     for (unsigned int turn = 0, t = blockIdx.x; t < tiles; t += gridDim.x, turn++) {
-        // Load: a tile in one copy, which the barrier counts.
+        // Load: copy a tile with one instruction, whose bytes the barrier counts.
         if (tid == 0) asm volatile(EXPECT :: "r"(bar) : "memory");
         if (tid == 0) asm volatile(COPY :: "r"(to), "l"(in + t * 256ull), "r"(bar) : "memory");
         asm volatile(WAIT :: "r"(bar), "r"(turn % 2) : "memory");
 
-        // Reduce: in every round half as many threads add, within the stage.
+        // Reduce: in each round, half as many threads add as in the round before, within the stage.
         for (unsigned int s = 128; s > 0; s /= 2) {
             if (tid < s) stage[tid] += stage[tid + s];
             __syncthreads();
@@ -30,7 +30,7 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
         __syncthreads();
     }
 
-    // Store: the block's sum, added to the total.
+    // Store: add the block's sum to the total.
     if (sum != 0) atomicAdd(out, sum);
 }
 // Wrong: threads stored to the stage, but no `fence.proxy.async` orders those stores before the next copy.

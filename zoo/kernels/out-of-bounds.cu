@@ -5,17 +5,17 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
     unsigned int tid = threadIdx.x;
     unsigned long long i = (unsigned long long)blockIdx.x * (2 * blockDim.x) + tid;
 
-    // Load: two elements per thread, zero beyond the end.
+    // Load: read two elements per thread, or zero beyond the end.
     shared[tid] = i < n ? in[i] + in[i + blockDim.x] : 0;
     __syncthreads();
 
-    // Reduce: in every round half as many threads add.
+    // Reduce: in each round, half as many threads add as in the round before.
     for (unsigned int s = blockDim.x / 2; s > 0; s /= 2) {
         if (tid < s) shared[tid] += shared[tid + s];
         __syncthreads();
     }
 
-    // Store: the block's sum.
+    // Store: write the block's sum.
     if (tid == 0) out[blockIdx.x] = shared[0];
 }
 // Wrong: the second element may be beyond the end even if the first is not.

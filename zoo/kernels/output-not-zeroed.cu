@@ -5,17 +5,17 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
     unsigned int tid = threadIdx.x;
     unsigned long long i = (unsigned long long)blockIdx.x * blockDim.x + tid;
 
-    // Load: one element per thread, zero beyond the end.
+    // Load: read one element per thread, or zero beyond the end.
     shared[tid] = i < n ? in[i] : 0;
     __syncthreads();
 
-    // Reduce: in every round half as many threads add.
+    // Reduce: in each round, half as many threads add as in the round before.
     for (unsigned int s = blockDim.x / 2; s > 0; s /= 2) {
         if (tid < s) shared[tid] += shared[tid + s];
         __syncthreads();
     }
 
-    // Store: the block's sum, added to the total.
+    // Store: add the block's sum to the total.
     if (tid == 0) atomicAdd(out, shared[0]);
 }
-// Wrong: neither the kernel nor its host sets the sum to zero before.
+// Wrong: neither the kernel nor its host first sets the sum to zero.

@@ -1,4 +1,4 @@
-// One launch: every block stores its sum and takes a ticket; the last one adds all sums.
+// In one launch, every block stores its sum and takes a ticket; the last block adds all sums.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n,
                                   Element* partials, unsigned int* tickets)
 {
@@ -6,11 +6,11 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
     unsigned int tid = threadIdx.x;
     unsigned long long i = (unsigned long long)blockIdx.x * 32 + tid;
 
-    // Load and reduce: a warp to one value.
+    // Load and reduce: combine a warp's values into one.
     Element sum = i < n ? in[i] : 0;
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
 
-    // Store: the block's sum, and its ticket.
+    // Store: write the block's sum, then take a ticket.
     if (tid == 0) {
         partials[blockIdx.x] = sum;
         __threadfence();

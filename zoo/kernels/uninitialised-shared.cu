@@ -1,14 +1,14 @@
-// A block adds 256 elements: each warp by shuffles, then the first warp adds all sums.
+// A block adds 256 elements: each warp adds its own by shuffles, then the first warp adds all sums.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     __shared__ Element rows[32];
     unsigned int tid = threadIdx.x;
     unsigned long long i = (unsigned long long)blockIdx.x * blockDim.x + tid;
 
-    // Load: one element per thread, zero beyond the end.
+    // Load: read one element per thread, or zero beyond the end.
     Element sum = i < n ? in[i] : 0;
 
-    // Reduce: each warp to one value, then those values in the first warp.
+    // Reduce: combine each warp's values into one, then those values in the first warp.
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     if (tid % 32 == 0) rows[tid / 32] = sum;
     __syncthreads();
@@ -17,7 +17,7 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
         for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     }
 
-    // Store: the block's sum.
+    // Store: write the block's sum.
     if (tid == 0) out[blockIdx.x] = sum;
 }
 // Wrong: eight warps store eight rows, but the first warp reads 32.

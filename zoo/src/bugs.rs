@@ -5,8 +5,8 @@ use simt::observe::Fault;
 
 use crate::bug::{Before, Bug, Sums};
 
-/// A bug by its name, with 10,007 elements, 256 threads per block and one sum per block, unless
-/// stated otherwise.
+/// Defines a bug by its name, with 10,007 elements, 256 threads per block and one sum per block,
+/// unless stated otherwise.
 macro_rules! bug {
     ($name:literal, $fault:ident at $at:literal $(, $field:ident: $value:expr)*) => {
         Bug {
@@ -35,18 +35,19 @@ const USUAL: Bug = Bug {
     at: "",
 };
 
-/// Warps of 32 elements each.
+/// The number of warps, with 32 elements each.
 const WARPS: u32 = 313;
-/// Blocks of 1024 threads: one more than fit on an H200, which has room for two on each of 132 multiprocessors.
+/// The number of blocks of 1024 threads: one more than an H200 can hold, which has room for two on
+/// each of its 132 multiprocessors.
 const TOO_MANY: u32 = 265;
 /// A length beyond 2^31, which needs a 64-bit index.
 const BEYOND: u64 = (1 << 31) + 13;
 
-/// A return before a barrier. From sm_70 on, the barrier waits only for threads that have not
-/// exited, so this limits portability but is not a bug.
+/// Returns before a barrier. On sm_70 and newer, the barrier waits only for threads that have not
+/// exited, so this kernel is less portable but has no bug.
 pub static EARLY_RETURN: Bug = bug!("early-return", EarlyReturn at "__syncthreads();");
 
-/// The bugs: of blocks, of warps, of memory, of grids.
+/// The bugs: first those in blocks, then those in warps, in memory and in grids.
 pub static BUGS: [Bug; 19] = [
     bug!("missing-barrier", DataRace at "shared[tid] += shared[tid + s]"),
     bug!("plain-tail", DataRace at "shared[tid] += shared[tid + "),

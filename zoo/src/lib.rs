@@ -1,8 +1,9 @@
 //! A zoo of broken sums: nineteen kernels, each with one classic bug, and the check that finds it.
 //!
-//! Most of them give the correct sum on most GPUs, most of the time, so testing rarely finds them.
-//! [`BUGS`] lists the kernels, with the parameters of their launches; [`watch()`] runs one in the
-//! interpreter under [`SCHEDULES`], and returns the findings. `ladder zoo` runs them on a GPU.
+//! Most of the kernels give the correct sum on most GPUs, most of the time, so tests rarely find
+//! the bugs. [`BUGS`] lists the kernels with the parameters of their launches; [`watch()`] runs one
+//! in the interpreter under [`SCHEDULES`], and returns the findings. `ladder zoo` runs the kernels
+//! on a GPU.
 #![forbid(unsafe_code)]
 
 mod bug;

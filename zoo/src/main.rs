@@ -1,5 +1,5 @@
-//! Runs the zoo in the interpreter: `cargo run -p zoo` runs all bugs, `cargo run -p zoo --
-//! plain-tail` one.
+//! Runs the zoo in the interpreter: `cargo run -p zoo` runs all bugs, and `cargo run -p zoo --
+//! plain-tail` runs one.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -15,16 +15,16 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    // A closed pipe, as behind `head`, is not a failure.
+    // A closed pipe, for example to `head`, is not a failure.
     let _ = io::stdout().write_all(text.as_bytes());
     code
 }
 
-/// Returns the output: a table of all bugs, or a page for each requested one.
+/// Returns the output: a table of all bugs, or a page for each requested bug.
 fn said(asked: &[String]) -> Result<String, String> {
     let run = |bug: &Bug| watch(bug).map_err(|error| format!("{}: {error}", bug.name));
     if asked.iter().any(|word| word == "--help" || word == "-h") {
-        return Ok("Usage: zoo [BUG ...]: runs broken sums in the interpreter: all of them, or the named ones.\n".into());
+        return Ok("Usage: zoo [BUG ...]: runs broken sums in the interpreter: the named ones, or all if none is named.\n".into());
     }
     if asked.is_empty() {
         let outcomes = BUGS.iter().map(run).collect::<Result<Vec<_>, _>>()?;

@@ -1,4 +1,4 @@
-//! The output in 80 columns: a table of all bugs, or a page about one.
+//! Formats the output in 80 columns: a table of all bugs, or a page about one bug.
 
 use std::fmt::Write as _;
 
@@ -6,10 +6,10 @@ use simt::observe::Finding;
 
 use crate::{Bug, Outcome, SCHEDULES};
 
-/// Columns of the output.
+/// The width of the output, in columns.
 const WIDTH: usize = 80;
 
-/// A table with a line for each bug.
+/// Returns a table with a line for each bug.
 pub fn table<'a>(outcomes: impl IntoIterator<Item = (&'a Bug, &'a Outcome)>) -> String {
     let mut out =
         format!("{:20} {:>8} {:28} {:14} {:>5}\n", "bug", "correct", "finding", "schedule", "line");
@@ -29,15 +29,15 @@ pub fn table<'a>(outcomes: impl IntoIterator<Item = (&'a Bug, &'a Outcome)>) -> 
     }
     let schedules: Vec<String> = SCHEDULES.iter().map(ToString::to_string).collect();
     let told = format!(
-        "{caught} of {bugs} found; {always} with the correct sum under every schedule. Schedules: {}, \
-         and adversarial:2 to {}, two launches under each.",
+        "{caught} of {bugs} bugs were found; {always} gave the correct sum under every schedule. The schedules are {}, \
+         and adversarial:2 to {}, with two launches under each.",
         schedules[..3].join(", "),
         schedules[SCHEDULES.len() - 1].trim_start_matches("adversarial:")
     );
     out + "\n" + &wrapped(&told, "")
 }
 
-/// A page about one bug: its claim, its fault, and every finding in full.
+/// Returns a page about one bug: its claim, its fault, and every finding in full.
 pub fn page(bug: &Bug, outcome: &Outcome) -> String {
     let mut out = format!(
         "{}: zoo/kernels/{}.cu, on {} ({})\n\n",
@@ -62,7 +62,7 @@ pub fn page(bug: &Bug, outcome: &Outcome) -> String {
     out
 }
 
-/// The distinct source lines in the example of a finding.
+/// Returns the distinct source lines in the example of a finding.
 fn numbers(finding: &Finding) -> Vec<u32> {
     let mut lines: Vec<u32> =
         finding.sites.iter().map(|site| site.line).filter(|line| *line > 0).collect();
@@ -75,7 +75,7 @@ fn lines(finding: &Finding) -> String {
     numbers(finding).iter().map(u32::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// Wraps words at [`WIDTH`] columns.
+/// Wraps a text at [`WIDTH`] columns.
 fn wrapped(text: &str, indent: &str) -> String {
     let mut out = String::new();
     let mut line = String::new();

@@ -1,11 +1,11 @@
-//! Runs a broken sum in the interpreter: twice in a row, under each of a fixed set of schedules.
+//! Runs a broken sum in the interpreter, twice in a row under each of a fixed set of schedules.
 
 use simt::observe::{Fault, Finding, State};
 use simt::{Arch, Arg, Config, Error, Gpu, Launch, Module, Schedule};
 
 use crate::bug::{Before, Bug};
 
-/// The schedules, in this order.
+/// The schedules, in the order in which they are tried.
 pub const SCHEDULES: [Schedule; 16] = {
     let mut all = [Schedule::Converged; 16];
     all[1] = Schedule::MinPc;
@@ -17,27 +17,28 @@ pub const SCHEDULES: [Schedule; 16] = {
     all
 };
 
-/// Launches under each schedule: the second one finds the state that the first one leaves.
+/// The number of launches under each schedule; the second launch starts from the state that the
+/// first one leaves.
 const LAUNCHES: usize = 2;
 
-/// If a grid takes too long, only this many of its last blocks run.
+/// The number of a grid's last blocks that run if the whole grid would take too long.
 const WINDOW: u64 = 16;
-/// A grid with more blocks than this takes too long to run in full.
+/// The number of blocks above which a grid takes too long to run in full.
 const MANY: u32 = 1 << 16;
 
-/// The results of a bug.
+/// The results of running a bug.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// The simulated GPU.
     pub arch: Arch,
-    /// Number of schedules under which all sums were correct.
+    /// The number of schedules under which all sums were correct.
     pub right: usize,
     /// The first finding of each class of faults, and the schedule that showed it.
     pub found: Vec<(Schedule, Finding)>,
 }
 
 impl Outcome {
-    /// Returns the finding of a class.
+    /// Returns the first finding of a class, if any.
     pub fn of(&self, fault: Fault) -> Option<&(Schedule, Finding)> {
         self.found.iter().find(|(_, finding)| finding.fault == fault)
     }
@@ -111,7 +112,7 @@ fn under(
         right &= bug.sum(&found) == bug.expected();
     }
     let mut findings = simt::findings(&watch);
-    // Leftover state is not a fault in itself; it explains a wrong sum that has no other
+    // Leftover state is not a fault in itself; it is reported only if a wrong sum has no other
     // explanation.
     if !right && findings.is_empty() {
         findings.extend(watch.4.1.iter().flat_map(State::findings).cloned());
@@ -119,7 +120,7 @@ fn under(
     Ok((right, findings))
 }
 
-/// Allocates the buffers. Returns the output's address, and the arguments.
+/// Allocates the buffers. Returns the address of the output, and the arguments.
 fn buffers(gpu: &mut Gpu, bug: &Bug) -> Result<(u64, Vec<u64>), Error> {
     let input = if bug.is_long() {
         gpu.alloc_sparse(4 * bug.n, |_| bug.element(0) as u32)?

@@ -1,4 +1,4 @@
-//! Each bug is found by its check, at its line.
+//! Each bug is found by its own check, on its own line.
 
 use simt::Schedule;
 use simt::observe::Fault;
@@ -44,10 +44,10 @@ fn each_is_caught_by_the_check_that_names_it_in_its_line() {
     assert!(text.contains("19 of 19 found"), "{text}");
 }
 
-/// Findings that a bug causes besides its own.
+/// The findings that a bug causes in addition to its own.
 const ALSO: [(&str, Fault); 0] = [];
 
-/// From sm_70 on a barrier does not wait for threads that have exited.
+/// On sm_70 and newer, a barrier does not wait for threads that have exited.
 #[test]
 fn an_early_return_is_no_bug() {
     for target in ["sm_60", "sm_70"] {

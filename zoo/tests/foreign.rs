@@ -1,7 +1,8 @@
-//! Reductions, scans and histograms after published ideas, in our own code: `foreign/*.cu`.
+//! Tests reductions, scans and histograms that follow published ideas, in our own code:
+//! `foreign/*.cu`.
 //!
-//! Each is correct, so each must give its result under every schedule, with all checks on
-//! and without findings. The test compiles them, so it runs the output of today's compilers.
+//! Each kernel is correct, so under every schedule it must give its result without findings, with
+//! all checks enabled. The test compiles the kernels, so it runs the output of current compilers.
 
 mod foreign_results;
 
@@ -19,7 +20,7 @@ const SCHEDULES: [Schedule; 5] = [
     Schedule::Adversarial(3),
 ];
 
-/// Number of elements.
+/// The numbers of elements.
 const SIZES: [usize; 6] = [0, 1, 33, 65, 257, 1025];
 
 fn folder() -> std::path::PathBuf {
@@ -45,7 +46,7 @@ fn compiled(compiler: &Compiler, name: &str, source: &str) -> Option<Module> {
     Some(Module::parse(&text).unwrap_or_else(|error| panic!("{name}: {error}")))
 }
 
-/// Describes the error of a run; `None` if the run is correct.
+/// Describes the error of a run, or returns `None` if the run is correct.
 fn wrong(foreign: &Foreign, module: &Module, n: usize, schedule: Schedule) -> Option<String> {
     let mut config = Config::default();
     config.play(Arch::that_runs(module.kernel("run").unwrap().target()).unwrap());
@@ -121,7 +122,7 @@ fn none_is_wrong_and_none_is_accused() {
     assert!(all.is_empty(), "{} runs:\n{}", all.len(), all.join("\n"));
 }
 
-/// Tests the test: it must fail for a kernel without a barrier, or with a changed number.
+/// Tests the test itself: it must fail for a kernel without a barrier, or with a changed number.
 #[test]
 fn an_edit_that_breaks_one_is_seen() {
     let compiler = match Compiler::find(None) {

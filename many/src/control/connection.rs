@@ -17,21 +17,21 @@ use super::{
     wire::{Hello, Message, said},
 };
 
-/// How long a connection may be silent before its rank counts as lost. If a process dies, its connections
-/// close immediately; this timeout is for a machine that dies.
+/// The time for which a connection may be silent before its rank counts as lost. If a process dies,
+/// its connections close immediately; this timeout is for the failure of a whole machine.
 pub const SILENCE: Duration = Duration::from_secs(10);
 
 /// The interval between heartbeats.
 const PING: Duration = Duration::from_millis(500);
 
-/// One connection.
+/// A connection to one rank.
 #[derive(Clone, Debug)]
 pub(super) struct Connection {
     rank: u32,
     stream: Arc<Mutex<TcpStream>>,
 }
 
-/// The state that all threads of a rank share.
+/// The state that all threads in a rank share.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     lost: AtomicBool,
@@ -40,7 +40,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// The first loss, as a sentence.
+    /// Returns the first loss, as a sentence.
     pub(super) fn gone(&self) -> Option<String> {
         if !self.lost.load(Ordering::Acquire) {
             return None;
@@ -48,7 +48,8 @@ impl Shared {
         self.sentence.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Marks this rank as about to end, so that a connection that closes from now on is not a loss.
+    /// Marks this rank as about to end, so that the closing of a connection no longer counts as a
+    /// loss.
     pub(super) fn end(&self) {
         self.over.store(true, Ordering::Release);
     }
@@ -71,7 +72,7 @@ impl Shared {
         }
     }
 
-    /// Records that a rank's connection closed without a goodbye.
+    /// Records that a rank closed its connection without a goodbye.
     pub(super) fn lose(&self, who: &Hello, others: &[Connection]) {
         self.declare(format!("{} is gone; the sum was aborted", seats::name(who)), others);
     }
@@ -85,7 +86,7 @@ impl Connection {
         Ok(Connection { rank, stream: Arc::new(Mutex::new(stream)) })
     }
 
-    /// The rank at the other end.
+    /// Returns the rank at the other end.
     pub(super) fn rank(&self) -> u32 {
         self.rank
     }

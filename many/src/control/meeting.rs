@@ -22,14 +22,14 @@ use super::{
 };
 use crate::{Error, Result};
 
-/// How long a connection may take to send its hello.
+/// The time that a new connection has to send its hello.
 const HELLO: Duration = Duration::from_secs(2);
 
-/// The maximum number of new connections that are handled concurrently. It limits the threads that
-/// connections from strangers can use.
+/// The maximum number of new connections that are handled concurrently. It limits the number of
+/// threads that connections from strangers can occupy.
 const STRANGERS: usize = 64;
 
-/// Connects this rank to the others. `id` makes the id that rank 0 distributes.
+/// Connects this rank to the others. `id` creates the id that rank 0 distributes.
 pub fn meet(
     meeting: &Meeting,
     hello: Hello,
@@ -47,7 +47,7 @@ pub fn meet(
     if hello.rank == 0 { host(meeting, hello, id) } else { guest(meeting, hello) }
 }
 
-/// The rendezvous on rank 0.
+/// Performs the rendezvous on rank 0.
 fn host(meeting: &Meeting, own: Hello, id: impl FnOnce() -> Result<Vec<u8>>) -> Result<Control> {
     let address = meeting.address;
     let listener = TcpListener::bind(address).map_err(|error| {
@@ -123,7 +123,7 @@ fn host(meeting: &Meeting, own: Hello, id: impl FnOnce() -> Result<Vec<u8>>) -> 
     open(meeting, 0, members, id, connections)
 }
 
-/// A list of ranks in words, of which at most eight are named.
+/// Returns a list of ranks as text, with at most eight of them named.
 fn ranks(missing: &[u32]) -> String {
     let all: Vec<String> = missing.iter().take(8).map(u32::to_string).collect();
     match missing {
@@ -200,7 +200,7 @@ impl Read for Within<'_> {
     }
 }
 
-/// The rendezvous on any other rank. It retries, because rank 0 may not be listening yet.
+/// Performs the rendezvous on any other rank. Retries, because rank 0 may not be listening yet.
 fn guest(meeting: &Meeting, own: Hello) -> Result<Control> {
     let address = meeting.address;
     let deadline = Instant::now() + meeting.timeout;
@@ -266,7 +266,7 @@ fn guest(meeting: &Meeting, own: Hello) -> Result<Control> {
     }
 }
 
-/// Whether the rank of each member equals its index.
+/// Returns whether the rank of each member equals its index.
 fn in_order(members: &[Hello]) -> bool {
     (0..).zip(members).all(|(rank, member)| member.rank == rank)
 }

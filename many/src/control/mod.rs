@@ -1,9 +1,9 @@
-//! The control plane: ranks find each other over TCP, agree on the sum, and notice a lost rank.
+//! The control plane: ranks find each other over TCP, agree on the sum, and detect a lost rank.
 //!
-//! Rank 0 listens only at the given address. The other ranks send a hello, which is sealed with the token
-//! from the environment. When all have connected, rank 0 distributes NCCL's id. The connections stay open:
-//! if one closes without a goodbye, its rank counts as lost, and rank 0 reports this to all others within
-//! milliseconds.
+//! Rank 0 listens only at the given address. Each other rank sends a hello, which is sealed with
+//! the token from the environment. When all ranks have connected, rank 0 distributes NCCL's id. The
+//! connections stay open. If a connection closes without a goodbye, its rank counts as lost, and
+//! rank 0 reports this to all other ranks within milliseconds.
 
 mod connection;
 mod meeting;
@@ -23,7 +23,7 @@ use wire::{Hello, Message, said};
 pub use connection::SILENCE;
 pub use meeting::meet;
 
-/// The group's connections: from rank 0 to all others, or from another rank to rank 0.
+/// The group's connections: from rank 0 to all other ranks, or from another rank to rank 0.
 #[derive(Debug)]
 pub struct Control {
     rank: u32,
@@ -35,7 +35,7 @@ pub struct Control {
     timeout: Duration,
 }
 
-/// The parameters of the ranks' rendezvous.
+/// The parameters for the rendezvous of the ranks.
 #[derive(Clone, Debug)]
 pub struct Meeting {
     /// The address on which rank 0 listens.
@@ -47,23 +47,23 @@ pub struct Meeting {
 }
 
 impl Control {
-    /// The bytes that rank 0 distributed: NCCL's id.
+    /// Returns the bytes that rank 0 distributed, which are NCCL's id.
     pub fn id(&self) -> &[u8] {
         &self.id
     }
 
-    /// This rank.
+    /// Returns this rank.
     pub fn rank(&self) -> Rank {
         Rank { rank: self.rank, world: self.members.len() as u32 }
     }
 
-    /// All members, in the order of ranks.
+    /// Returns all members, in rank order.
     pub fn members(&self) -> &[Hello] {
         &self.members
     }
 
-    /// Fails if a rank is lost, with an error that names it. While no rank is lost, the check reads one
-    /// atomic flag, so it is cheap to poll.
+    /// Fails if a rank is lost, with an error that names the rank. While no rank is lost, this
+    /// method only reads one atomic flag, so polling it is cheap.
     pub fn alive(&self) -> Result<()> {
         match self.shared.gone() {
             None => Ok(()),
@@ -71,7 +71,7 @@ impl Control {
         }
     }
 
-    /// Checks that all ranks ask for the same sum, and returns the number of elements of each rank.
+    /// Checks that all ranks request the same sum, and returns the number of elements on each rank.
     pub fn agree(&self, element: &str, operation: &str, here: u64) -> Result<Vec<u64>> {
         if self.rank > 0 {
             self.tell(&Message::Propose(element.into(), operation.into(), here))?;
@@ -117,7 +117,7 @@ impl Control {
         }
     }
 
-    /// Gathers the blocks of all ranks. It is used by interpreters, which cannot use NCCL.
+    /// Gathers the blocks of all ranks. Interpreters, which cannot use NCCL, need this.
     pub fn gather(&self, block: Vec<u8>) -> Result<Vec<Vec<u8>>> {
         if self.rank > 0 {
             self.tell(&Message::Blocks(vec![block]))?;
@@ -141,13 +141,13 @@ impl Control {
         Ok(blocks)
     }
 
-    /// Reports to the other ranks that this rank gives up, and the reason.
+    /// Reports to the other ranks that this rank gives up, with the reason.
     pub fn give_up(&self, why: &Error) {
         let who = seats::name(&self.members[self.rank as usize]);
         self.shared.declare(format!("{who} has given up: {why}"), &self.connections);
     }
 
-    /// Sends a message to rank 0, or from rank 0 to all others.
+    /// Sends a message to rank 0 or, on rank 0, to all other ranks.
     fn tell(&self, message: &Message) -> Result<()> {
         for connection in &self.connections {
             if connection.send(message).is_err() {

@@ -1,13 +1,13 @@
-//! The check that the ranks that have connected belong to the same sum.
+//! Checks that the connected ranks belong to the same sum.
 
 use super::wire::Hello;
 
-/// A rank in words.
+/// Returns a description of a rank.
 pub fn name(hello: &Hello) -> String {
     format!("rank {} ({}, pid {})", hello.rank, hello.host, hello.pid)
 }
 
-/// The reason why a rank cannot join the ranks that have connected, if there is one.
+/// Returns the reason why a rank cannot join the connected ranks, if there is one.
 pub fn contradiction(there: &[Hello], new: &Hello) -> Option<String> {
     let zero = there.first()?;
     if new.world != zero.world {

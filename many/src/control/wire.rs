@@ -1,17 +1,19 @@
-//! The messages between ranks: each is a length, followed by that many bytes of JSON.
+//! The messages between ranks. Each message is a length, followed by that many bytes of JSON.
 
 use std::io::{self, Read, Write};
 
 use hmac_sha256::{HMAC, Hash};
 use serde::{Deserialize, Serialize};
 
-/// The first bytes that each side sends, so that neither mistakes another service for its peer.
+/// The first bytes that each side sends, so that neither side mistakes another service for its
+/// peer.
 pub const MAGIC: [u8; 8] = *b"many/1\r\n";
 
-/// The maximum length of a message, in bytes; a list of ranks needs a few hundred for each.
+/// The maximum length of a message in bytes. A list of ranks needs a few hundred bytes for each
+/// rank.
 pub const LONGEST: u32 = 1 << 20;
 
-/// A number used once, with which a rank seals its hello, together with the token.
+/// A number that is used once. A rank seals its hello with this number and the token.
 pub type Nonce = [u8; 16];
 
 /// The identity of a rank.
@@ -22,43 +24,43 @@ pub struct Hello {
     pub rank: u32,
     /// The number of ranks, as given by its launcher.
     pub world: u32,
-    /// The launcher's name of the job, with its restart count.
+    /// The launcher's name for the job, with the job's restart count.
     pub job: String,
     /// The host name.
     pub host: String,
     /// The process id.
     pub pid: u32,
-    /// The GPU's UUID, or empty.
+    /// The UUID of the GPU, or an empty string.
     pub gpu: String,
-    /// NCCL's version in its own encoding; 0 for interpreters.
+    /// NCCL's version in NCCL's own encoding, or 0 for interpreters.
     pub nccl: u32,
 }
 
-/// A message.
+/// A message between ranks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Message {
-    /// To rank 0: the identity of this rank, and the seal, which proves that this rank has the token.
+    /// To rank 0: the identity of this rank, and a seal that proves that the rank has the token.
     Hello(Hello, String),
-    /// From rank 0: all ranks have connected; NCCL's id and the members.
+    /// From rank 0, once all ranks have connected: NCCL's id and the members.
     Welcome(Vec<u8>, Vec<Hello>),
     /// From rank 0: the reason why the rank cannot join, or why the ranks cannot agree.
     Refused(String),
     /// A heartbeat.
     Ping,
-    /// To rank 0: the element type, the operation, and the number of elements of this rank.
+    /// To rank 0: the element type, the operation, and the number of elements on this rank.
     Propose(String, String, u64),
-    /// From rank 0: all ranks ask for the same sum; the number of elements of each rank.
+    /// From rank 0, if all ranks request the same sum: the number of elements on each rank.
     Agreed(Vec<u64>),
     /// To rank 0, a rank's block; from rank 0, all blocks. Only interpreters send blocks this way.
     Blocks(Vec<Vec<u8>>),
-    /// A rank is lost or gives up; a sentence that says which and why.
+    /// A sentence that says which rank is lost or gives up, and why.
     Gone(String),
-    /// A goodbye: this rank is done and will close.
+    /// A goodbye: this rank is done and will close its connections.
     Leave,
 }
 
 impl Message {
-    /// The encoded message.
+    /// Returns the encoded message.
     pub fn encode(&self) -> Vec<u8> {
         let text = serde_json::to_vec(self).expect("numbers and texts have JSON");
         let mut bytes = (text.len() as u32).to_le_bytes().to_vec();
@@ -66,7 +68,7 @@ impl Message {
         bytes
     }
 
-    /// Decodes a message, without its length.
+    /// Decodes a message without its length.
     pub fn decode(text: &[u8]) -> io::Result<Message> {
         let bad =
             |error| io::Error::new(io::ErrorKind::InvalidData, format!("not a message: {error}"));
@@ -78,7 +80,8 @@ impl Message {
         to.write_all(&self.encode())
     }
 
-    /// Receives the next message. A length above the limit is an error, for which no memory is allocated.
+    /// Receives the next message. A length above the limit is an error, and no memory is allocated
+    /// for it.
     pub fn receive(from: &mut impl Read) -> io::Result<Message> {
         let mut length = [0; 4];
         from.read_exact(&mut length)?;
@@ -93,7 +96,8 @@ impl Message {
     }
 }
 
-/// The seal of a hello: an HMAC whose key is derived from the token, which itself is never sent.
+/// Returns the seal of a hello: an HMAC whose key is derived from the token. The token itself is
+/// never sent.
 pub fn seal(token: &str, nonce: &Nonce, hello: &Hello) -> String {
     let text = serde_json::to_vec(hello).expect("numbers and texts have JSON");
     let key = Hash::hash(token.as_bytes());
@@ -101,8 +105,8 @@ pub fn seal(token: &str, nonce: &Nonce, hello: &Hello) -> String {
     mac.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The reason that another rank gave, as one printable line. The text received may be empty or contain
-/// control characters.
+/// Returns the reason that another rank gave, as one printable line. The received text may be empty
+/// or contain control characters.
 pub fn said(text: &str) -> String {
     let line: String = text.chars().filter(|c| !c.is_control()).take(1000).collect();
     if line.trim().is_empty() { "another rank gave up and gave no reason".into() } else { line }
@@ -172,7 +176,8 @@ mod tests {
     }
 
     proptest! {
-        /// Random bytes, or a message with changed bytes, give an error or a message, never a panic.
+        /// Random bytes, or a message with changed bytes, result in an error or a message, but
+        /// never in a panic.
         #[test]
         fn garbage_is_an_error(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
             let _ = Message::receive(&mut bytes.as_slice());

@@ -1,9 +1,10 @@
 //! Communicators: how ranks join, and the operations that they queue.
 //!
-//! This file has `unsafe` code. Calls that need another rank do not block the host: their state is polled
-//! until a deadline or until a rank is lost. A non-blocking communicator creates a thread for each group of
-//! calls, which costs about 50 µs. So collectives use a second communicator, which is split off the first and
-//! may block. Its calls never have to wait, because all ranks are connected once they have joined.
+//! This file contains `unsafe` code. Calls that need another rank do not block the host: their
+//! state is polled until a deadline or until a rank is lost. A non-blocking communicator creates a
+//! thread for each group of calls, which costs about 50 µs. Collectives therefore use a second
+//! communicator, which is split off from the first and may block. Its calls never have to wait,
+//! because all ranks are connected once they have joined.
 #![expect(unsafe_code, reason = "NCCL is called through its C functions")]
 
 use std::{
@@ -23,32 +24,33 @@ use crate::{Error, Result};
 /// A check that is called while waiting; an error ends the wait.
 pub type Alive<'a> = &'a dyn Fn() -> Result<()>;
 
-/// A rank's stream; `None` in a test that loads a library without a GPU.
+/// The stream of a rank, or `None` in a test that loads a library without a GPU.
 pub type Place = Option<Arc<CudaStream>>;
 
-/// One rank's communicators, on a stream.
+/// The communicators of one rank, on a stream.
 pub struct Comm {
     nccl: Nccl,
     rank: u32,
-    /// The non-blocking communicator: for joining, and for transfers that first connect two ranks.
+    /// The non-blocking communicator, which is for joining and for transfers that first connect two
+    /// ranks.
     raw: Raw,
-    /// The communicator for collectives, which queues without waiting for the other ranks; the same as
-    /// `raw` if there is no second one.
+    /// The communicator for collectives, which queues without waiting for the other ranks. If there
+    /// is no second communicator, it is the same as `raw`.
     ready: Raw,
     stream: Place,
     broken: bool,
 }
 
-/// NCCL's environment variable that selects whether ranks connect when they join (0) or at their first
-/// exchange.
+/// The environment variable with which NCCL selects whether ranks connect when they join (0) or at
+/// their first exchange.
 const CONNECT: &str = "NCCL_RUNTIME_CONNECT";
 
-/// The first version of NCCL that reads this variable; older ones connect ranks when they join.
+/// The first version of NCCL that reads this variable. Older versions connect ranks when they join.
 const CONNECTS_LATE: u32 = 22_200;
 
-/// Makes NCCL connect ranks when they join, so that sums are queued about 50 µs sooner. Call this function at
-/// the start of a program. It does nothing if the environment variable is set already, or if other threads
-/// run, because these may read the environment.
+/// Makes NCCL connect ranks when they join, so that sums are queued about 50 µs sooner. Call this
+/// function at the start of a program. It does nothing if the environment variable is already set,
+/// or if other threads are running, because they may read the environment.
 pub fn connect_early() {
     let alone = std::fs::read_dir("/proc/self/task").is_ok_and(|threads| threads.count() == 1);
     if alone && env::var_os(CONNECT).is_none() {
@@ -57,7 +59,7 @@ pub fn connect_early() {
     }
 }
 
-/// The configuration of a blocking or non-blocking communicator.
+/// Returns the configuration of a blocking or non-blocking communicator.
 fn config(blocking: bool) -> Config {
     Config {
         size: size_of::<Config>(),
@@ -72,7 +74,8 @@ fn config(blocking: bool) -> Config {
     }
 }
 
-// SAFETY: any thread may use a communicator of NCCL, but only one at a time; this type is not `Sync`.
+// SAFETY: any thread may use an NCCL communicator, but only one thread at a time; this type is not
+// `Sync`.
 unsafe impl Send for Comm {}
 
 impl std::fmt::Debug for Comm {
@@ -82,8 +85,8 @@ impl std::fmt::Debug for Comm {
 }
 
 impl Comm {
-    /// Joins the ranks of this process, each with its stream, to the `world` ranks that share `id`. Returns
-    /// their communicators.
+    /// Joins the ranks in this process, each with its stream, to the `world` ranks that share `id`.
+    /// Returns the communicators of the ranks.
     pub fn join(
         nccl: &Nccl,
         id: &[u8],
@@ -147,7 +150,8 @@ impl Comm {
         }
     }
 
-    /// Whether no operation of the communicator is in progress; an error if one has failed.
+    /// Returns whether no operation of the communicator is in progress. If an operation has failed,
+    /// returns an error.
     fn state(&self, kind: Kind) -> Result<bool> {
         let (raw, mut code) = (self.of(kind), SUCCESS);
         // SAFETY: the communicator is live, and the pointer is valid for the result.
@@ -182,8 +186,8 @@ impl Comm {
         }
     }
 
-    /// Gathers `each` bytes of every rank on every rank. This rank's bytes are already at their place in
-    /// `row`.
+    /// Gathers `each` bytes from every rank on every rank. This rank's bytes are already at their
+    /// place in `row`.
     ///
     /// # Safety
     /// `row` must point to `world * each` bytes on the device until the stream has passed this point.
@@ -197,7 +201,7 @@ impl Comm {
         self.nccl.check("gathering", code, self.ready)
     }
 
-    /// Sums the 32-bit words of all ranks in place, as integers or floats.
+    /// Adds the 32-bit words of all ranks in place, as integers or floats.
     ///
     /// # Safety
     /// `words` must point to `count` words on the device until the stream has passed this point.
@@ -244,7 +248,7 @@ impl Comm {
         self.nccl.check("receiving", code, self.raw)
     }
 
-    /// Leaves the other ranks, and waits up to two seconds until they leave too.
+    /// Leaves the other ranks, and waits up to two seconds for them to leave too.
     fn leave(&mut self) -> Result<()> {
         bind(&self.stream)?;
         if self.ready != self.raw {
@@ -279,18 +283,18 @@ impl Drop for Comm {
     }
 }
 
-/// Names of operations, for error messages.
+/// Descriptions of operations, for error messages.
 const JOINING: &str = "joining the other ranks";
 const QUEUEING: &str = "queueing an exchange between ranks";
 
-/// One of a rank's communicators: the non-blocking one, or the one for collectives.
+/// One of a rank's two communicators: the non-blocking one, or the one for collectives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Raw,
     Ready,
 }
 
-/// Splits the blocking communicators for collectives off the communicators that have joined.
+/// Splits the blocking communicators for collectives off from the communicators that have joined.
 fn split(nccl: &Nccl, comms: &mut [Comm], deadline: Instant, alive: Alive<'_>) -> Result<()> {
     let mut all = vec![ptr::null_mut(); comms.len()];
     // SAFETY: the group is ended below on every path.
@@ -324,7 +328,7 @@ fn split(nccl: &Nccl, comms: &mut [Comm], deadline: Instant, alive: Alive<'_>) -
     done
 }
 
-/// Groups the calls of several ranks of this process, and waits until they are queued.
+/// Groups the calls of several ranks in this process, and waits until the calls are queued.
 pub(crate) fn grouped(
     comms: &mut [Comm],
     kind: Kind,
@@ -377,7 +381,7 @@ fn settle(
     Ok(())
 }
 
-/// Makes the stream's context current, as NCCL requires.
+/// Makes the context of the stream current, as NCCL requires.
 fn bind(place: &Place) -> Result<()> {
     let Some(stream) = place else { return Ok(()) };
     stream.context().bind_to_thread().map_err(crate::error::doing("using the context"))

@@ -1,6 +1,6 @@
-//! NCCL, loaded at run time; sixteen of its C functions are called.
+//! Loads NCCL at run time. The program calls sixteen of its C functions.
 //!
-//! This file has `unsafe` code.
+//! This file contains `unsafe` code.
 #![expect(unsafe_code, reason = "NCCL is loaded at run time, and called through its C functions")]
 
 mod comm;
@@ -21,10 +21,11 @@ pub use places::{places, version};
 
 use crate::{Error, Result};
 
-/// The first version that has non-blocking communicators and all functions called here.
+/// The first version that has non-blocking communicators and all the functions that the program
+/// calls.
 pub const OLDEST: u32 = 21_800;
 
-/// The id by which ranks join one communicator.
+/// The id with which ranks join the same communicator.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Id([u8; 128]);
@@ -52,7 +53,7 @@ type Code = c_int;
 const SUCCESS: Code = 0;
 const REMOTE: Code = 6;
 const IN_PROGRESS: Code = 7;
-/// NCCL's numbers of types and operations.
+/// NCCL's numbers for types and operations.
 const UINT8: c_int = 1;
 const UINT32: c_int = 3;
 const FLOAT32: c_int = 7;
@@ -60,13 +61,13 @@ const SUM: c_int = 0;
 
 macro_rules! functions {
     ($($field:ident $symbol:literal ($($argument:ty),*) -> $result:ty;)+) => {
-        /// The functions in use, and their library.
+        /// The NCCL functions that are used, and their library.
         struct Functions {
             $($field: unsafe extern "C" fn($($argument),*) -> $result,)+
             _library: Library,
         }
 
-        /// Looks up all functions; the error is the name of a missing one.
+        /// Looks up all functions. If one is missing, the error is its name.
         fn look_up(library: Library) -> Result<Functions, &'static str> {
             Ok(Functions {
                 $($field: {
@@ -113,7 +114,7 @@ impl std::fmt::Debug for Nccl {
 }
 
 impl Nccl {
-    /// Loads the library at this path, or searches the usual places.
+    /// Loads the library at this path, or searches the usual places if no path is given.
     pub fn find(named: Option<&Path>) -> Result<Nccl> {
         if let Some(path) = named {
             return Nccl::open(path);
@@ -140,7 +141,7 @@ impl Nccl {
 
     fn open(path: &Path) -> Result<Nccl> {
         let place = path.display();
-        // SAFETY: NCCL's initialisers have no requirements.
+        // SAFETY: NCCL's initializers have no requirements.
         let library = unsafe { Library::new(path) }.map_err(|error| {
             Error::Nccl(format!(
                 "NCCL was not found at {place} ({error}); `cargo x nccl` installs it, or give another path with --nccl"
@@ -177,12 +178,12 @@ impl Nccl {
         Ok(Nccl { functions: Arc::new(functions), path: path.to_owned(), version: code })
     }
 
-    /// The version in NCCL's encoding.
+    /// Returns the version in NCCL's encoding.
     pub fn version(&self) -> u32 {
         self.version
     }
 
-    /// Makes the id of a new communicator, which all its ranks need.
+    /// Creates the id of a new communicator, which all its ranks need.
     pub fn id(&self) -> Result<Vec<u8>> {
         let mut id = Id([0; 128]);
         // SAFETY: the pointer is valid for the result.

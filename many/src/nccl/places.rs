@@ -1,14 +1,14 @@
-//! The places where NCCL may be installed, and the notation of its versions.
+//! Lists the places where NCCL may be installed, and formats NCCL's versions.
 
 use std::{
     env,
     path::{Path, PathBuf},
 };
 
-/// The file name of NCCL's library.
+/// The file name of the NCCL library.
 const NAME: &str = "libnccl.so.2";
 
-/// A version in the usual notation.
+/// Returns a version in the usual notation.
 pub fn version(code: u32) -> String {
     match code {
         0..10_000 => format!("{}.{}.{}", code / 1000, code / 100 % 10, code % 100),
@@ -16,9 +16,9 @@ pub fn version(code: u32) -> String {
     }
 }
 
-/// The places to search, the likeliest first: `.venv` in this folder or a parent of it, where `cargo x nccl`
-/// installs NCCL; the folder in `VIRTUAL_ENV`; the loader's path (`LD_LIBRARY_PATH`); and the folders of
-/// distributions and toolkits.
+/// Returns the places to search, most likely first: `.venv` in this folder or in one of its
+/// parents, where `cargo x nccl` installs NCCL; the folder in `VIRTUAL_ENV`; the loader's path
+/// (`LD_LIBRARY_PATH`); and the folders of distributions and toolkits.
 pub fn places() -> Vec<PathBuf> {
     let here = env::current_dir().unwrap_or_default();
     let venvs = here.ancestors().map(|folder| folder.join(".venv"));

@@ -1,4 +1,4 @@
-// A libnccl.so.2 without a GPU: its replies are fixed when it is compiled.
+// A libnccl.so.2 that needs no GPU. Its replies are fixed when it is compiled.
 #include <stddef.h>
 #ifndef VERSION
 #define VERSION 22809
@@ -16,13 +16,13 @@ typedef struct { char bytes[128]; } Id;
 int ncclCommInitRankConfig(void** comm, int world, Id id, int rank, void* config)
 {
     *comm = &aborted;
-    // The fields that newer libraries check: the size, a magic number, and non-blocking mode.
+    // The fields that newer libraries check: the size, a magic number, and the non-blocking mode.
     unsigned* words = config;
     if (*(size_t*)config < 48 || words[2] != 0xcafebeef || words[4] != 0) return 4;
     return 7;
 }
 #endif
-static int split; // The number of blocking communicators split off.
+static int split; // The number of blocking communicators that were split off.
 int ncclCommSplit(void* comm, int color, int key, void** other, void* config)
 {
 #ifndef NO_SPLIT

@@ -1,11 +1,11 @@
-//! Ranks on the loopback interface.
+//! Creates ranks on the loopback interface.
 #![allow(dead_code, reason = "each test uses a part")]
 
 use std::{net::TcpListener, thread, time::Duration};
 
 use many::control::{Control, Meeting, meet, wire::Hello};
 
-/// Parameters of a rendezvous on a free port.
+/// Returns the parameters of a rendezvous on a free port.
 pub(crate) fn meeting(token: &str) -> Meeting {
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     Meeting { address, token: token.into(), timeout: Duration::from_secs(20) }

@@ -38,7 +38,7 @@ int main(void)
     if (sum != 1) wrong = 1;
     expect(samebits_host_exact_sum(SAMEBITS_I32, integers, 1, &sum), SAMEBITS_INVALID, "an exact sum of samebits_type 2");
 
-    /* Without a GPU, the message says that there is none; with one, the error is found before any launch. */
+    /* Without a GPU, the message says that there is no GPU; with a GPU, the error is found before any launch. */
     samebits_status status = samebits_sum(SAMEBITS_F64, NULL, 8, &sum, NULL);
     if (status != SAMEBITS_INVALID && status != SAMEBITS_UNAVAILABLE && status != SAMEBITS_CUDA) wrong = 1;
     printf("samebits_sum of a null pointer: %s\n", samebits_last_error());
@@ -46,6 +46,6 @@ int main(void)
     if (status == SAMEBITS_OK) wrong = 1;
     printf("samebits_sum_into to an odd address: %s\n", samebits_last_error());
     samebits_close();
-    puts(wrong ? "wrong" : "every error has its message");
+    puts(wrong ? "wrong" : "every error has the expected message");
     return wrong ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -1,4 +1,4 @@
-// Sums of the rows of a matrix, on a stream. Each sum is compared with the sum on the host, bit by bit.
+// Sums the rows of a matrix on a stream, and compares each sum with that on the host, bit by bit.
 #include <cuda_runtime_api.h>
 #include <samebits.h>
 

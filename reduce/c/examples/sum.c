@@ -1,4 +1,4 @@
-/* The sum of a million floats on the host and, if there is a GPU, on the device. Both must have the same bits. */
+/* Sums a million floats on the host and, if there is a GPU, on the device. Both sums must have the same bits. */
 #include <cuda_runtime_api.h>
 #include <samebits.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
-/* samebits: the sum, minimum or maximum of a slice on an NVIDIA GPU, with the same bits on every device
+/* samebits computes the sum, minimum or maximum of a slice on an NVIDIA GPU, with the same bits on every device
  * and on the host.
  *
  * Every function that can fail returns a samebits_status, and samebits_last_error() returns the reason. Pointers to
  * elements and results are addresses of device memory, unless the function's description says host memory. They
- * must be valid for the given number of elements, until the stream has passed the call. A result has the type of
+ * must be valid for the given number of elements, until the stream has finished the call. A result has the type of
  * its elements, but is a float for SAMEBITS_F16 and SAMEBITS_BF16. A stream is a cudaStream_t or a CUstream; a null
  * pointer is the default stream of the current device.
  *
@@ -24,8 +24,8 @@ typedef enum {
    */
   SAMEBITS_OK = 0,
   /**
-   * An argument is invalid, for example a null or misaligned address, too many elements, overlapping rows,
-   * an unknown type, or a stream that is being captured.
+   * An argument is invalid, for example a null or misaligned address, too many elements,
+   * overlapping rows, an unknown type, or a stream that is being captured.
    */
   SAMEBITS_INVALID = 1,
   /**
@@ -33,7 +33,7 @@ typedef enum {
    */
   SAMEBITS_UNAVAILABLE = 2,
   /**
-   * A call of the CUDA driver failed.
+   * A call to the CUDA driver failed.
    */
   SAMEBITS_CUDA = 3,
   /**
@@ -85,8 +85,8 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * Writes the sum of the `n` elements at `input`, whose samebits_type is `type`, to host memory at `result`,
- * and waits for it. The sum of no elements is 0.
+ * Writes the sum of the `n` elements at `input`, whose samebits_type is `type`, to host memory at
+ * `result`, and waits for it. For no elements, the sum is 0.
  */
 samebits_status samebits_sum(uint32_t type,
                              const void *input,
@@ -95,9 +95,9 @@ samebits_status samebits_sum(uint32_t type,
                              void *stream);
 
 /**
- * Writes the minimum of the `n` elements at `input` to host memory at `result`, and waits for it. NaNs are
- * ignored unless all elements are NaN. -0 is less than +0. The minimum of no elements is the largest value
- * of the type.
+ * Writes the minimum of the `n` elements at `input` to host memory at `result`, and waits for it.
+ * NaNs are ignored unless all elements are NaN. -0 is less than +0. For no elements, the minimum
+ * is the largest value of the type.
  */
 samebits_status samebits_min(uint32_t type,
                              const void *input,
@@ -106,7 +106,9 @@ samebits_status samebits_min(uint32_t type,
                              void *stream);
 
 /**
- * As samebits_min, but for the maximum. The maximum of no elements is the smallest value of the type.
+ * Writes the maximum of the `n` elements at `input` to host memory at `result`, and waits for it.
+ * NaNs are ignored unless all elements are NaN. -0 is less than +0. For no elements, the maximum
+ * is the smallest value of the type.
  */
 samebits_status samebits_max(uint32_t type,
                              const void *input,
@@ -115,8 +117,8 @@ samebits_status samebits_max(uint32_t type,
                              void *stream);
 
 /**
- * Writes the sum of the `n` elements at `input` to device memory at `output`, in the order of the stream.
- * Does not wait, and can be captured into a graph.
+ * Writes the sum of the `n` elements at `input` to device memory at `output`, in the order of the
+ * stream. Does not wait, and can be captured into a graph.
  */
 samebits_status samebits_sum_into(uint32_t type,
                                   const void *input,
@@ -125,7 +127,8 @@ samebits_status samebits_sum_into(uint32_t type,
                                   void *stream);
 
 /**
- * As samebits_sum_into, but for the minimum.
+ * Writes the minimum of the `n` elements at `input`, as samebits_min computes it, to device memory
+ * at `output`, in the order of the stream. Does not wait, and can be captured into a graph.
  */
 samebits_status samebits_min_into(uint32_t type,
                                   const void *input,
@@ -134,7 +137,8 @@ samebits_status samebits_min_into(uint32_t type,
                                   void *stream);
 
 /**
- * As samebits_sum_into, but for the maximum.
+ * Writes the maximum of the `n` elements at `input`, as samebits_max computes it, to device memory
+ * at `output`, in the order of the stream. Does not wait, and can be captured into a graph.
  */
 samebits_status samebits_max_into(uint32_t type,
                                   const void *input,
@@ -143,8 +147,9 @@ samebits_status samebits_max_into(uint32_t type,
                                   void *stream);
 
 /**
- * Writes the exact sum of `n` elements, rounded once to nearest, ties to even, to host memory at `result`, and
- * waits for it: the same bits in any order of the elements. The types are floats and halves.
+ * Writes the exact sum of the `n` elements at `input`, rounded once to nearest, ties to even, to
+ * host memory at `result`, and waits for it. The result has the same bits in any order of the
+ * elements. The type must be SAMEBITS_F32, SAMEBITS_F64, SAMEBITS_F16 or SAMEBITS_BF16.
  */
 samebits_status samebits_exact_sum(uint32_t type,
                                    const void *input,
@@ -153,8 +158,8 @@ samebits_status samebits_exact_sum(uint32_t type,
                                    void *stream);
 
 /**
- * Writes the exact sum, as of samebits_exact_sum, to device memory at `output`, in the order of the stream. Does
- * not wait, and can be captured into a graph.
+ * Writes the exact sum, with the bits of samebits_exact_sum, to device memory at `output`, in the
+ * order of the stream. Does not wait, and can be captured into a graph.
  */
 samebits_status samebits_exact_sum_into(uint32_t type,
                                         const void *input,
@@ -163,10 +168,11 @@ samebits_status samebits_exact_sum_into(uint32_t type,
                                         void *stream);
 
 /**
- * Writes the sum of each of `rows` rows to consecutive elements of device memory at `output`, in the order
- * of the stream. A row has `elements` elements, at most 2^32, and begins `pitch` elements after the start of
- * the previous row; a pitch of 0 means contiguous rows. Each sum is bit-identical to the result of
- * samebits_sum for that row alone. Does not wait, and can be captured into a graph.
+ * Writes the sum of each of `rows` rows to consecutive elements of device memory at `output`, in
+ * the order of the stream. A row has `elements` elements, at most 2^32, and begins `pitch`
+ * elements after the start of the previous row; a pitch of 0 means contiguous rows. Each sum is
+ * bit-identical to the result of samebits_sum for that row alone. Does not wait, and can be
+ * captured into a graph.
  */
 samebits_status samebits_sum_rows_into(uint32_t type,
                                        const void *input,
@@ -177,8 +183,8 @@ samebits_status samebits_sum_rows_into(uint32_t type,
                                        void *stream);
 
 /**
- * Writes the sum of the `n` elements in host memory at `input` to host memory at `result`. The sum is
- * bit-identical to that of samebits_sum. Needs no GPU.
+ * Writes the sum of the `n` elements in host memory at `input` to host memory at `result`. The sum
+ * is bit-identical to that of samebits_sum. Needs no GPU.
  */
 samebits_status samebits_host_sum(uint32_t type,
                                   const void *input,
@@ -186,7 +192,8 @@ samebits_status samebits_host_sum(uint32_t type,
                                   void *result);
 
 /**
- * As samebits_host_sum, but for the minimum, as samebits_min computes it.
+ * Writes the minimum of the `n` elements in host memory at `input` to host memory at `result`. The
+ * minimum is bit-identical to that of samebits_min. Needs no GPU.
  */
 samebits_status samebits_host_min(uint32_t type,
                                   const void *input,
@@ -194,7 +201,8 @@ samebits_status samebits_host_min(uint32_t type,
                                   void *result);
 
 /**
- * As samebits_host_sum, but for the maximum, as samebits_max computes it.
+ * Writes the maximum of the `n` elements in host memory at `input` to host memory at `result`. The
+ * maximum is bit-identical to that of samebits_max. Needs no GPU.
  */
 samebits_status samebits_host_max(uint32_t type,
                                   const void *input,
@@ -202,7 +210,8 @@ samebits_status samebits_host_max(uint32_t type,
                                   void *result);
 
 /**
- * As samebits_host_sum, for the exact sum, with the bits of samebits_exact_sum.
+ * Writes the exact sum of the `n` elements in host memory at `input` to host memory at `result`.
+ * The sum is bit-identical to that of samebits_exact_sum. Needs no GPU.
  */
 samebits_status samebits_host_exact_sum(uint32_t type,
                                         const void *input,
@@ -210,8 +219,9 @@ samebits_status samebits_host_exact_sum(uint32_t type,
                                         void *result);
 
 /**
- * As samebits_sum_rows_into, but for rows in host memory, with the sums in host memory at `result`. Needs no
- * GPU.
+ * Writes the sums of rows in host memory at `input` to consecutive elements of host memory at
+ * `result`. The rows are laid out as for samebits_sum_rows_into, and the sums have the same bits.
+ * Needs no GPU.
  */
 samebits_status samebits_host_sum_rows(uint32_t type,
                                        const void *input,
@@ -221,21 +231,21 @@ samebits_status samebits_host_sum_rows(uint32_t type,
                                        void *result);
 
 /**
- * Returns the reason why the calling thread's last call failed, or an empty string if it succeeded. The
- * pointer is valid until the thread's next call.
+ * Returns the reason why the calling thread's last call failed, or an empty string if it
+ * succeeded. The pointer is valid until the thread's next call.
  */
 const char *samebits_last_error(void);
 
 /**
- * Returns the version of the order of the additions. Versions of this library that have the same order give
- * bit-identical results.
+ * Returns the version of the order of the additions. Versions of this library that have the same
+ * order give bit-identical results.
  */
 uint32_t samebits_order(void);
 
 /**
- * Frees the memory that the calling thread keeps on devices and on the host. A later call allocates it
- * again. Call this function before a device is reset, and before the program ends if you look for leaks. The
- * end of a thread frees its memory too.
+ * Frees the memory that the calling thread keeps on devices and on the host. A later call
+ * allocates it again. Call this function before you reset a device, and before the program ends if
+ * you check for leaks. When a thread ends, its memory is freed as well.
  */
 void samebits_close(void);
 

@@ -1,4 +1,5 @@
-//! The calls of the C functions, by element type and with errors as codes.
+//! Implements the C functions: selects the element type of a call, and returns errors as status
+//! codes.
 
 use std::{
     cell::RefCell,
@@ -12,7 +13,7 @@ use samebits::{Element, Error, Operation, host, on_threads, raw};
 
 use crate::samebits_status;
 
-/// The elements of a call, as C passes them.
+/// The elements of a call, in the form that C passes them.
 #[derive(Clone, Copy)]
 pub(crate) struct Input {
     pub(crate) type_: u32,
@@ -20,7 +21,7 @@ pub(crate) struct Input {
     pub(crate) n: u64,
 }
 
-/// Rows as C passes them.
+/// The rows of a call, in the form that C passes them.
 #[derive(Clone, Copy)]
 pub(crate) struct Rows {
     pub(crate) rows: u64,
@@ -35,7 +36,7 @@ impl Rows {
     }
 }
 
-/// An error of the library, or of an argument that only C can pass.
+/// An error from the library, or an error in an argument that only C can pass.
 #[derive(Debug)]
 pub(crate) enum Failure {
     Library(Error),
@@ -50,7 +51,7 @@ impl From<Error> for Failure {
 
 type Result<T> = std::result::Result<T, Failure>;
 
-/// Evaluates an expression in which `$T` is the type with the given number.
+/// Evaluates an expression in which `$T` is the element type with the given number.
 macro_rules! with_type {
     ($number:expr, $T:ident, $body:expr) => {
         match $number {
@@ -93,7 +94,7 @@ macro_rules! with_type {
     };
 }
 
-/// As [`with_type`], for types whose sums can be exact.
+/// Evaluates an expression like [`with_type`], but only for types that have exact sums.
 macro_rules! with_float {
     ($number:expr, $T:ident, $body:expr) => {
         match $number {
@@ -129,7 +130,7 @@ pub(crate) unsafe fn wait_exact(
         let result = address::<<T as Element>::Output>("result", result.cast(), 1)?;
         // SAFETY: guaranteed by the caller.
         let value = unsafe { raw::exact_sum::<T>(raw::Stream::of(stream)?, input as u64, n) }?;
-        // SAFETY: it is neither null nor misaligned, and has room for one result.
+        // SAFETY: `result` is neither null nor misaligned, and has room for one result.
         unsafe { result.write(value) };
         Ok(())
     })
@@ -158,7 +159,7 @@ pub(crate) unsafe fn host_exact(
         // SAFETY: guaranteed by the caller.
         let elements = unsafe { elements::<T>(input, n) }?;
         let value = on_threads(|| host::exact_sum(elements));
-        // SAFETY: it is neither null nor misaligned, and has room for one result.
+        // SAFETY: `result` is neither null nor misaligned, and has room for one result.
         unsafe { result.write(value) };
         Ok(())
     })
@@ -251,7 +252,7 @@ pub(crate) unsafe fn host_rows(
     })
 }
 
-/// The elements at an address of host memory.
+/// Returns the `n` elements at an address in host memory.
 ///
 /// # Safety
 /// `input` must point to `n` elements.
@@ -290,7 +291,8 @@ pub(crate) fn last_error() -> *const c_char {
     LAST.with_borrow(|text| text.as_ptr())
 }
 
-/// Runs a call, stores its message for this thread, and returns its code. A panic becomes a code too.
+/// Runs a call, stores its error message for this thread, and returns its status code. A panic also
+/// becomes a status code.
 pub(crate) fn checked(call: impl FnOnce() -> Result<()>) -> samebits_status {
     let (status, text) = match catch_unwind(AssertUnwindSafe(call)) {
         Ok(Ok(())) => (samebits_status::SAMEBITS_OK, String::new()),

@@ -1,4 +1,5 @@
-//! samebits for C: the functions of `include/samebits.h`, which cbindgen generates from this file.
+//! samebits for C: the functions that `include/samebits.h` declares. cbindgen generates the header
+//! from this file.
 #![expect(unsafe_code, reason = "C passes addresses and calls functions by their names")]
 #![allow(non_camel_case_types, reason = "C's names")]
 
@@ -15,12 +16,12 @@ use samebits::Operation;
 pub enum samebits_status {
     /// The result has been written, or will be written in the order of the stream.
     SAMEBITS_OK = 0,
-    /// An argument is invalid, for example a null or misaligned address, too many elements, overlapping rows,
-    /// an unknown type, or a stream that is being captured.
+    /// An argument is invalid, for example a null or misaligned address, too many elements,
+    /// overlapping rows, an unknown type, or a stream that is being captured.
     SAMEBITS_INVALID = 1,
     /// There is no usable driver, device or context.
     SAMEBITS_UNAVAILABLE = 2,
-    /// A call of the CUDA driver failed.
+    /// A call to the CUDA driver failed.
     SAMEBITS_CUDA = 3,
     /// A bug in this library: please report it.
     SAMEBITS_BUG = 4,
@@ -48,8 +49,8 @@ pub enum samebits_type {
     SAMEBITS_BF16 = 7,
 }
 
-/// Writes the sum of the `n` elements at `input`, whose samebits_type is `type`, to host memory at `result`,
-/// and waits for it. The sum of no elements is 0.
+/// Writes the sum of the `n` elements at `input`, whose samebits_type is `type`, to host memory at
+/// `result`, and waits for it. For no elements, the sum is 0.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -65,9 +66,9 @@ pub unsafe extern "C" fn samebits_sum(
     checked(|| unsafe { call::wait(Operation::Sum, Input { type_, input, n }, result, stream) })
 }
 
-/// Writes the minimum of the `n` elements at `input` to host memory at `result`, and waits for it. NaNs are
-/// ignored unless all elements are NaN. -0 is less than +0. The minimum of no elements is the largest value
-/// of the type.
+/// Writes the minimum of the `n` elements at `input` to host memory at `result`, and waits for it.
+/// NaNs are ignored unless all elements are NaN. -0 is less than +0. For no elements, the minimum
+/// is the largest value of the type.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -83,7 +84,9 @@ pub unsafe extern "C" fn samebits_min(
     checked(|| unsafe { call::wait(Operation::Min, Input { type_, input, n }, result, stream) })
 }
 
-/// As samebits_min, but for the maximum. The maximum of no elements is the smallest value of the type.
+/// Writes the maximum of the `n` elements at `input` to host memory at `result`, and waits for it.
+/// NaNs are ignored unless all elements are NaN. -0 is less than +0. For no elements, the maximum
+/// is the smallest value of the type.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -99,8 +102,8 @@ pub unsafe extern "C" fn samebits_max(
     checked(|| unsafe { call::wait(Operation::Max, Input { type_, input, n }, result, stream) })
 }
 
-/// Writes the sum of the `n` elements at `input` to device memory at `output`, in the order of the stream.
-/// Does not wait, and can be captured into a graph.
+/// Writes the sum of the `n` elements at `input` to device memory at `output`, in the order of the
+/// stream. Does not wait, and can be captured into a graph.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -116,7 +119,8 @@ pub unsafe extern "C" fn samebits_sum_into(
     checked(|| unsafe { call::leave(Operation::Sum, Input { type_, input, n }, output, stream) })
 }
 
-/// As samebits_sum_into, but for the minimum.
+/// Writes the minimum of the `n` elements at `input`, as samebits_min computes it, to device memory
+/// at `output`, in the order of the stream. Does not wait, and can be captured into a graph.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -132,7 +136,8 @@ pub unsafe extern "C" fn samebits_min_into(
     checked(|| unsafe { call::leave(Operation::Min, Input { type_, input, n }, output, stream) })
 }
 
-/// As samebits_sum_into, but for the maximum.
+/// Writes the maximum of the `n` elements at `input`, as samebits_max computes it, to device memory
+/// at `output`, in the order of the stream. Does not wait, and can be captured into a graph.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -148,8 +153,9 @@ pub unsafe extern "C" fn samebits_max_into(
     checked(|| unsafe { call::leave(Operation::Max, Input { type_, input, n }, output, stream) })
 }
 
-/// Writes the exact sum of `n` elements, rounded once to nearest, ties to even, to host memory at `result`, and
-/// waits for it: the same bits in any order of the elements. The types are floats and halves.
+/// Writes the exact sum of the `n` elements at `input`, rounded once to nearest, ties to even, to
+/// host memory at `result`, and waits for it. The result has the same bits in any order of the
+/// elements. The type must be SAMEBITS_F32, SAMEBITS_F64, SAMEBITS_F16 or SAMEBITS_BF16.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -161,12 +167,12 @@ pub unsafe extern "C" fn samebits_exact_sum(
     result: *mut c_void,
     stream: *mut c_void,
 ) -> samebits_status {
-    // SAFETY: as the caller says.
+    // SAFETY: guaranteed by the caller.
     checked(|| unsafe { call::wait_exact(Input { type_, input, n }, result, stream) })
 }
 
-/// Writes the exact sum, as of samebits_exact_sum, to device memory at `output`, in the order of the stream. Does
-/// not wait, and can be captured into a graph.
+/// Writes the exact sum, with the bits of samebits_exact_sum, to device memory at `output`, in the
+/// order of the stream. Does not wait, and can be captured into a graph.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -178,14 +184,15 @@ pub unsafe extern "C" fn samebits_exact_sum_into(
     output: *mut c_void,
     stream: *mut c_void,
 ) -> samebits_status {
-    // SAFETY: as the caller says.
+    // SAFETY: guaranteed by the caller.
     checked(|| unsafe { call::leave_exact(Input { type_, input, n }, output, stream) })
 }
 
-/// Writes the sum of each of `rows` rows to consecutive elements of device memory at `output`, in the order
-/// of the stream. A row has `elements` elements, at most 2^32, and begins `pitch` elements after the start of
-/// the previous row; a pitch of 0 means contiguous rows. Each sum is bit-identical to the result of
-/// samebits_sum for that row alone. Does not wait, and can be captured into a graph.
+/// Writes the sum of each of `rows` rows to consecutive elements of device memory at `output`, in
+/// the order of the stream. A row has `elements` elements, at most 2^32, and begins `pitch`
+/// elements after the start of the previous row; a pitch of 0 means contiguous rows. Each sum is
+/// bit-identical to the result of samebits_sum for that row alone. Does not wait, and can be
+/// captured into a graph.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -204,8 +211,8 @@ pub unsafe extern "C" fn samebits_sum_rows_into(
     checked(|| unsafe { call::rows(type_, input, rows, output, stream) })
 }
 
-/// Writes the sum of the `n` elements in host memory at `input` to host memory at `result`. The sum is
-/// bit-identical to that of samebits_sum. Needs no GPU.
+/// Writes the sum of the `n` elements in host memory at `input` to host memory at `result`. The sum
+/// is bit-identical to that of samebits_sum. Needs no GPU.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -220,7 +227,8 @@ pub unsafe extern "C" fn samebits_host_sum(
     checked(|| unsafe { call::host(Operation::Sum, Input { type_, input, n }, result) })
 }
 
-/// As samebits_host_sum, but for the minimum, as samebits_min computes it.
+/// Writes the minimum of the `n` elements in host memory at `input` to host memory at `result`. The
+/// minimum is bit-identical to that of samebits_min. Needs no GPU.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -235,7 +243,8 @@ pub unsafe extern "C" fn samebits_host_min(
     checked(|| unsafe { call::host(Operation::Min, Input { type_, input, n }, result) })
 }
 
-/// As samebits_host_sum, but for the maximum, as samebits_max computes it.
+/// Writes the maximum of the `n` elements in host memory at `input` to host memory at `result`. The
+/// maximum is bit-identical to that of samebits_max. Needs no GPU.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -250,7 +259,8 @@ pub unsafe extern "C" fn samebits_host_max(
     checked(|| unsafe { call::host(Operation::Max, Input { type_, input, n }, result) })
 }
 
-/// As samebits_host_sum, for the exact sum, with the bits of samebits_exact_sum.
+/// Writes the exact sum of the `n` elements in host memory at `input` to host memory at `result`.
+/// The sum is bit-identical to that of samebits_exact_sum. Needs no GPU.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -261,12 +271,13 @@ pub unsafe extern "C" fn samebits_host_exact_sum(
     n: u64,
     result: *mut c_void,
 ) -> samebits_status {
-    // SAFETY: as the caller says.
+    // SAFETY: guaranteed by the caller.
     checked(|| unsafe { call::host_exact(Input { type_, input, n }, result) })
 }
 
-/// As samebits_sum_rows_into, but for rows in host memory, with the sums in host memory at `result`. Needs no
-/// GPU.
+/// Writes the sums of rows in host memory at `input` to consecutive elements of host memory at
+/// `result`. The rows are laid out as for samebits_sum_rows_into, and the sums have the same bits.
+/// Needs no GPU.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -284,23 +295,23 @@ pub unsafe extern "C" fn samebits_host_sum_rows(
     checked(|| unsafe { call::host_rows(type_, input, rows, result) })
 }
 
-/// Returns the reason why the calling thread's last call failed, or an empty string if it succeeded. The
-/// pointer is valid until the thread's next call.
+/// Returns the reason why the calling thread's last call failed, or an empty string if it
+/// succeeded. The pointer is valid until the thread's next call.
 #[unsafe(no_mangle)]
 pub extern "C" fn samebits_last_error() -> *const c_char {
     call::last_error()
 }
 
-/// Returns the version of the order of the additions. Versions of this library that have the same order give
-/// bit-identical results.
+/// Returns the version of the order of the additions. Versions of this library that have the same
+/// order give bit-identical results.
 #[unsafe(no_mangle)]
 pub extern "C" fn samebits_order() -> u32 {
     samebits::ORDER
 }
 
-/// Frees the memory that the calling thread keeps on devices and on the host. A later call allocates it
-/// again. Call this function before a device is reset, and before the program ends if you look for leaks. The
-/// end of a thread frees its memory too.
+/// Frees the memory that the calling thread keeps on devices and on the host. A later call
+/// allocates it again. Call this function before you reset a device, and before the program ends if
+/// you check for leaks. When a thread ends, its memory is freed as well.
 #[unsafe(no_mangle)]
 pub extern "C" fn samebits_close() {
     samebits::close();

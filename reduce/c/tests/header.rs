@@ -1,4 +1,4 @@
-//! The committed header is equal to the one that cbindgen generates.
+//! Tests that the committed header equals the one that cbindgen generates.
 
 use std::path::Path;
 

@@ -1,9 +1,9 @@
-"""Tests batch invariance: the bits of one row's sum and mean in batches of 1 to 4096 rows, and the time of each.
+"""Tests batch invariance: records the bits and the time of one row's sum and mean in batches of 1 to 4096 rows.
 
     python batches.py --out FOLDER [--rounds 20]
 
-It writes batches.csv.gz: for each function, way, row length and batch, the bits of the row's result in
-hexadecimal, and samples of GPU times.
+Writes batches.csv.gz, which has for each function, library (`way`), row length and batch the bits
+of the row's result in hexadecimal, and samples of GPU times.
 """
 
 import argparse

@@ -1,8 +1,8 @@
-"""Measures the costs up to a process's first sum: the wheel's size, the import, and the first sums on a GPU.
+"""Measures the costs of starting up: the size of the wheel, the import, and a process's first sums on a GPU.
 
     python start.py --wheel FILE --out FOLDER
 
-It writes start.csv. Each measurement is in a process of its own, with the driver's cache of compiled kernels off.
+Writes start.csv. Each measurement runs in its own process, with the driver's cache of compiled kernels disabled.
 """
 
 import argparse

@@ -2,7 +2,7 @@
 
     python sums.py --out FOLDER [--rounds 40]
 
-It writes sums.csv.gz, with a line for each sample. Samples are paired: every function is called once in each round.
+Writes sums.csv.gz, with a line for each sample. Samples are paired: every function is called once in each round.
 JAX computes on its own streams, on which no event can be recorded, so only its wall time is measured.
 """
 
@@ -21,18 +21,18 @@ from timing import Device, Gate, Host, cycle, rounds
 
 POWERS = range(10, 31, 2)
 ROWS = [(32, 4096), (4096, 4096), (1 << 18, 1 << 10), (1 << 14, 1 << 14), (2683, 100_003), (256, 1 << 20)]
-POOL = 1 << 28  # The number of bytes of all copies: more than an L2 cache holds.
+POOL = 1 << 28  # The total number of bytes in all copies, which is more than an L2 cache holds.
 
 
 def copies(rows, elements):
-    """Returns copies of an input as tensors, which together are larger than an L2 cache."""
+    """Returns copies of an input as tensors, whose total size exceeds that of an L2 cache."""
     count = max(1, min(1024, POOL // (4 * rows * elements)))
     shape = (count, elements) if rows == 1 else (count, rows, elements)
     return list(torch.rand(shape, device="cuda"))
 
 
 def ways(rows, elements, absent):
-    """Yields each function's name, its call for the device's timer (None if it has none) and for the host's."""
+    """Yields each function's name, its call for the device's timer (or None), and its call for the host's timer."""
     tensors, axis = copies(rows, elements), None if rows == 1 else -1
     one = cycle(tensors)
     yield (
@@ -62,7 +62,7 @@ def ways(rows, elements, absent):
         import numpy
 
         jitted = jax.jit(lambda x: jax.numpy.sum(x, axis))
-        # At most 64 of torch's copies are lent to JAX.
+        # Lends at most 64 of torch's copies to JAX.
         lent = cycle([jax.dlpack.from_dlpack(tensor) for tensor in tensors[:64]])
         yield "jnp.sum", None, lambda: numpy.asarray(jitted(lent()))
         yield "samebits of jax", None, lambda: numpy.asarray(samebits.sum(lent(), axis, stream=1))

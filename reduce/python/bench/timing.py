@@ -6,7 +6,7 @@ import time
 
 import torch
 
-# The time of the untimed calls before each sample, in nanoseconds.
+# The duration of the untimed calls before each sample, in nanoseconds.
 SETTLE = 100_000
 
 
@@ -74,9 +74,9 @@ class Host:
 
 
 def rounds(clock, calls, count):
-    """Yields a sample (name, round, ns) of each call in each round; every other round is in reverse order."""
+    """Yields a sample (name, round, ns) for each call in each round; every other round runs in reverse order."""
     for call in calls.values():
-        # These calls compile and allocate, so that no sample does.
+        # The first calls compile and allocate, so they are made before the samples.
         for _ in range(2):
             call()
             torch.cuda.synchronize()
@@ -87,7 +87,7 @@ def rounds(clock, calls, count):
 
 
 def cycle(values):
-    """Returns a function that returns the values in rotation, so that no input is in a cache."""
+    """Returns a function that returns the values in rotation, so that no input is still in a cache."""
     at = -1
 
     def next_one():

@@ -4,7 +4,7 @@
 >>> samebits.sum(numpy.ones(1 << 20, numpy.float32))
 np.float32(1048576.0)
 
-GPU arrays are reduced on their device. Arrays of torch and CuPy are reduced on the framework's current stream.
+GPU arrays are reduced on their device. torch tensors and CuPy arrays are reduced on the framework's current stream.
 Other arrays that have ``__dlpack__`` or ``__cuda_array_interface__``, such as JAX's, are reduced on the stream that
 you pass. The result is an array of the same framework, or a ``samebits.Array`` if the framework is not known.
 """
@@ -23,7 +23,7 @@ _reducers = {}
 def sum(x, axis=None, *, out=None, stream=None):
     """Return the sum of all elements or, with ``axis=-1``, the sum of each row.
 
-    A row's sum has the same bits alone as in any batch. Sums of 16-bit floats are float32. Sums of integers
+    The sum of a row has the same bits alone and in any batch. Sums of 16-bit floats are float32. Sums of integers
     keep their type and wrap.
 
     Parameters
@@ -34,11 +34,11 @@ def sum(x, axis=None, *, out=None, stream=None):
     axis : None or -1
         None for all elements, or -1 for the last axis.
     out : array, optional
-        The array for the result. It must be on the same device and of the same framework as ``x``, and have the
-        shape and type of the result.
+        The array for the result. It must belong to the same framework and be on the same device as ``x``, and must
+        have the shape and type of the result.
     stream : int, optional
-        The address of a CUDA stream. It is required for GPU arrays of frameworks other than torch and CuPy,
-        whose current stream is used.
+        The address of a CUDA stream. It is required for GPU arrays from frameworks other than torch and CuPy,
+        for which the framework's current stream is used.
 
     Returns
     -------
@@ -52,7 +52,7 @@ def sum(x, axis=None, *, out=None, stream=None):
 def min(x, axis=None, *, out=None, stream=None):
     """Return the minimum, ignoring NaNs.
 
-    It is NaN if all elements are NaN, and the type's largest value if there are no elements. -0 is less than +0.
+    The minimum is NaN if all elements are NaN, and the type's largest value if there are no elements. -0 is less than +0.
     The arguments are those of :func:`sum`, but ``axis`` must be None.
     """
     return _reducer(x)(x, 1, axis, out, stream)
@@ -61,7 +61,7 @@ def min(x, axis=None, *, out=None, stream=None):
 def max(x, axis=None, *, out=None, stream=None):
     """Return the maximum, ignoring NaNs.
 
-    It is NaN if all elements are NaN, and the type's smallest value if there are no elements. -0 is less than +0.
+    The maximum is NaN if all elements are NaN, and the type's smallest value if there are no elements. -0 is less than +0.
     The arguments are those of :func:`sum`, but ``axis`` must be None.
     """
     return _reducer(x)(x, 2, axis, out, stream)

@@ -14,7 +14,7 @@ _DLPACK = {"float32": (2, 32), "float64": (2, 64), "int32": (0, 32), "uint32": (
 
 
 class _View:
-    """An array in device memory, of any framework."""
+    """An array in device memory, from any framework."""
 
     def __init__(self, address, shape, strides, name, device, read_only, owner):
         self.address, self.shape, self.strides = address, tuple(shape), strides
@@ -22,14 +22,14 @@ class _View:
         self.owner = owner
 
 
-# The inputs whose launch may still run, the oldest first. They are kept alive, because a framework that does not know
-# the stream could reuse their memory.
+# The inputs whose launches may still be running, oldest first. They are kept alive, because a
+# framework that does not know about the stream could reuse their memory.
 _read = collections.deque()
 _lock = threading.Lock()
 
 
 def _keep(owner, device, stream):
-    """Keeps an input until its launch is done; a later call releases it."""
+    """Keeps an input alive until its launch is done; a later call releases the input."""
     point = mark(device, stream)
     with _lock:
         while _read and _read[0][0].is_passed():
@@ -77,14 +77,14 @@ def launch(operation, kind, input, by_rows, rows, elements, pitch, output, devic
     elif rows and elements:
         sum_rows_into(kind, input, rows, elements, pitch, output, device, stream)
     else:
-        # The rows have no elements, so each sum is 0.
+        # The rows have no elements, so every sum is 0.
         size = 8 if _checks.SIZES[kind] == 8 else 4
         for row in range(rows):
             reduce_into(operation, kind, 0, 0, output + size * row, device, stream)
 
 
 def _view(x, stream, device):
-    # DLPack is preferred, because the framework itself then orders its work before the stream's.
+    # DLPack is preferred, because with it the framework orders its own work before the stream's.
     if not hasattr(x, "__dlpack__"):
         return _from_interface(x, x.__cuda_array_interface__, device, stream)
     try:
@@ -127,7 +127,7 @@ def _device_of(x):
 
 
 def _returned(x, array):
-    """The result as an array of the framework that `x` belongs to."""
+    """Returns the result as an array of the framework that `x` belongs to."""
     if type(x).__module__.partition(".")[0] in ("jax", "jaxlib"):
         import jax
 

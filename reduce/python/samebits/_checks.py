@@ -1,4 +1,4 @@
-"""Checks for every kind of array. Their errors name both sides of a mismatch and the way out."""
+"""Checks for every kind of array. The errors name both sides of a mismatch and the remedy."""
 
 NAMES = ("sum", "min", "max")
 
@@ -15,7 +15,7 @@ KINDS = {
 }
 SIZES = (4, 8, 4, 4, 8, 8, 2, 2)
 
-# The type of the result, by element type.
+# The type of the result for each element type.
 RESULTS = ("float32", "float64", "int32", "uint32", "int64", "uint64", "float32", "float32")
 
 
@@ -27,7 +27,7 @@ def kind(name):
 
 
 def rows_of(shape, strides, axis, operation):
-    """Returns whether there are rows, and (rows, elements, pitch), for a shape and its strides.
+    """Returns whether a shape with these strides has rows, and the tuple (rows, elements, pitch).
 
     The strides are in elements, or None for a contiguous array. Without an axis, all elements form one row.
     """
@@ -52,7 +52,7 @@ def rows_of(shape, strides, axis, operation):
     elements = shape[-1]
     if strides is None or not rows or not elements:
         return True, (rows, elements, elements)
-    # The last axis must be contiguous, and the others evenly spaced.
+    # The last axis must be contiguous, and the other axes evenly spaced.
     others = [(length, stride) for length, stride in zip(shape[:-1], strides[:-1]) if length != 1]
     pitch = others[-1][1] if others else elements
     even = elements == 1 or strides[-1] == 1

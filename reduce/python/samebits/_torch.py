@@ -1,4 +1,4 @@
-"""Tensors of torch, reduced on the current stream of their device, also under autograd and torch.compile."""
+"""Torch tensors, reduced on the current stream of their device, also under autograd and torch.compile."""
 
 import torch
 
@@ -15,7 +15,7 @@ def reduce(x, operation, axis, out, stream):
     if torch.compiler.is_compiling() or (x.requires_grad and torch.is_grad_enabled()):
         return _operator(x, operation, axis, out, stream)
     kind = _KINDS.get(x.dtype)
-    # Most calls use this fast path, which has as little overhead before the launch as possible.
+    # Most calls use this fast path, which adds as little overhead before the launch as possible.
     if axis is None and out is None and stream is None and kind is not None and x.is_cuda and x.is_contiguous():
         result = _RESULTS[kind]
         target = x.new_empty(()) if result is x.dtype else x.new_empty((), dtype=result)

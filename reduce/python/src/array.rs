@@ -1,5 +1,5 @@
-//! Results for frameworks with immutable arrays, such as JAX. Their memory is allocated by samebits, and the
-//! framework takes it over through DLPack.
+//! Results for frameworks with immutable arrays, such as JAX. samebits allocates the memory, and
+//! the framework takes it over through DLPack.
 
 use std::{
     ffi::{c_int, c_void},
@@ -26,7 +26,7 @@ pub(crate) struct Array {
     memory: Arc<raw::Memory>,
     #[pyo3(get)]
     shape: Vec<i64>,
-    /// The type string of NumPy, such as `<f4`.
+    /// NumPy's type string, such as `<f4`.
     typestr: String,
     dtype: Type,
     #[pyo3(get)]
@@ -37,7 +37,7 @@ pub(crate) struct Array {
 
 #[pymethods]
 impl Array {
-    /// Allocates an array on a device. A stream of that device writes it.
+    /// Allocates an array on a device. A stream on that device will write the array.
     #[new]
     fn new(
         shape: Vec<i64>,
@@ -56,7 +56,7 @@ impl Array {
         Ok(Array { memory: Arc::new(memory), shape, typestr, dtype, device, stream, handle })
     }
 
-    /// The device address.
+    /// Returns the device address of the array.
     #[getter]
     fn address(&self) -> u64 {
         self.memory.address()
@@ -85,8 +85,8 @@ impl Array {
         (CUDA, self.device)
     }
 
-    /// Returns the capsule for a consumer, whose stream waits for this array's stream. Without an argument,
-    /// this is the default stream.
+    /// Returns the capsule for a consumer, whose stream waits for this array's stream. Without an
+    /// argument, the consumer's stream is the default stream.
     #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
     fn __dlpack__<'py>(
         &self,
@@ -100,7 +100,7 @@ impl Array {
         if copy == Some(true) || dl_device.is_some_and(|device| device != self.__dlpack_device__())
         {
             return Err(PyBufferError::new_err(
-                "samebits exports its array without a copy, on the device where it is: omit copy= and dl_device=",
+                "samebits exports an array only without a copy and only on its own device: omit copy= and dl_device=",
             ));
         }
         // -1 requests no synchronization.
@@ -137,7 +137,7 @@ struct Owner {
     shape: Vec<i64>,
 }
 
-/// Frees an exported tensor. The consumer calls it when it is done.
+/// Frees an exported tensor. The consumer calls this function when it no longer needs the tensor.
 unsafe extern "C" fn delete(managed: *mut Managed) {
     // SAFETY: `__dlpack__` created both boxes, and they are freed once.
     unsafe {
@@ -146,7 +146,7 @@ unsafe extern "C" fn delete(managed: *mut Managed) {
     }
 }
 
-/// Frees the tensor of a capsule that is destroyed without having been consumed.
+/// Frees the tensor of a capsule that is destroyed before it has been consumed.
 unsafe extern "C" fn destroy(capsule: *mut ffi::PyObject) {
     let name = c"dltensor".as_ptr();
     // SAFETY: the capsule still has its name, so it still owns its tensor.

@@ -1,4 +1,4 @@
-//! DLPack: arrays borrowed from other frameworks.
+//! DLPack: arrays that are borrowed from other frameworks.
 //!
 //! The structures are those of `dlpack.h` 1.0.
 
@@ -6,7 +6,7 @@ use std::ffi::{CStr, c_void};
 
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyCapsule};
 
-/// The device of an array.
+/// The device on which an array is stored.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Device {
@@ -14,7 +14,7 @@ pub(crate) struct Device {
     pub(crate) id: i32,
 }
 
-/// The number of CUDA's device type in DLPack.
+/// DLPack's device type for CUDA.
 pub(crate) const CUDA: i32 = 2;
 
 #[repr(C)]
@@ -37,7 +37,7 @@ pub(crate) struct Tensor {
     pub(crate) byte_offset: u64,
 }
 
-/// A tensor with its owner, before version 1.
+/// A tensor with its owner, in versions of DLPack before 1.
 #[repr(C)]
 pub(crate) struct Managed {
     pub(crate) tensor: Tensor,
@@ -45,7 +45,7 @@ pub(crate) struct Managed {
     pub(crate) deleter: Option<unsafe extern "C" fn(*mut Managed)>,
 }
 
-/// A tensor with its owner, from version 1 on.
+/// A tensor with its owner, in DLPack 1 and newer.
 #[repr(C)]
 struct Versioned {
     major: u32,
@@ -60,15 +60,15 @@ const PLAIN: &CStr = c"dltensor";
 const VERSIONED: &CStr = c"dltensor_versioned";
 const READ_ONLY: u64 = 1;
 
-/// An array that is borrowed from a capsule for as long as this object lives. The capsule is not consumed,
-/// and frees its tensor itself.
+/// An array that is borrowed from a capsule for as long as this object lives. The capsule is not
+/// consumed, so it frees its tensor itself.
 #[pyclass(frozen, get_all)]
 pub(crate) struct Borrowed {
     address: u64,
     shape: Vec<i64>,
     /// The strides in elements; `None` for contiguous arrays.
     strides: Option<Vec<i64>>,
-    /// DLPack's code of the kind of type, such as signed integers or floats.
+    /// DLPack's code for the kind of type, such as signed integers or floats.
     code: u8,
     bits: u8,
     lanes: u16,
@@ -78,7 +78,7 @@ pub(crate) struct Borrowed {
     capsule: Py<PyCapsule>,
 }
 
-/// Reads the result of `__dlpack__`.
+/// Borrows the array in the capsule that `__dlpack__` returned.
 #[pyfunction]
 pub(crate) fn import_dlpack(capsule: Bound<'_, PyCapsule>) -> PyResult<Borrowed> {
     // SAFETY: a capsule with this name points to this structure, which lives as long as the capsule.

@@ -1,4 +1,4 @@
-//! The library's errors as Python exceptions.
+//! Converts the library's errors to Python exceptions.
 
 use pyo3::{
     PyErr, create_exception,
@@ -10,10 +10,10 @@ create_exception!(
     samebits,
     CudaError,
     PyRuntimeError,
-    "The CUDA driver is missing, or a call of it failed."
+    "The CUDA driver is missing, or a call to it failed."
 );
 
-/// The exception for an error.
+/// Returns the exception for an error.
 pub(crate) fn raised(error: Error) -> PyErr {
     let text = error.to_string();
     match error {

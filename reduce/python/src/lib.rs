@@ -1,5 +1,5 @@
-//! The extension module of the Python package: reductions of elements at an address, and the exchange of
-//! arrays through DLPack. The Python code in `samebits/` finds the arrays' addresses.
+//! The extension module of the Python package. It reduces the elements at an address, and exchanges
+//! arrays through DLPack. The Python code in `samebits/` finds the addresses of the arrays.
 #![expect(unsafe_code, reason = "Python passes arrays as addresses")]
 
 mod array;

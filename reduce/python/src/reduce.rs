@@ -1,4 +1,5 @@
-//! Reductions by the number of the element type. They release the interpreter's lock (GIL).
+//! Reductions for each element type, which is given by its number. They release Python's global
+//! interpreter lock (GIL).
 
 use std::{ffi::c_void, slice};
 
@@ -8,8 +9,8 @@ use samebits::{Element, Operation, Rows, host, on_threads, raw};
 
 use crate::failure::raised;
 
-/// Evaluates an expression in which `$T` is the type with the given number, which is that of `KINDS` in
-/// `_checks.py`.
+/// Evaluates an expression in which `$T` is the type with the given number. `KINDS` in `_checks.py`
+/// has the same numbers.
 macro_rules! with_type {
     ($number:expr, $T:ident, $body:expr) => {
         match $number {
@@ -55,13 +56,15 @@ fn operation(number: u8) -> PyResult<Operation> {
     known.ok_or_else(|| PyTypeError::new_err(format!("there is no operation {number}")))
 }
 
-/// The stream with a handle, in the device's primary context, which all Python frameworks use.
+/// Returns the stream with a handle, in the device's primary context, which all Python frameworks
+/// use.
 fn stream(device: i32, handle: usize) -> samebits::Result<raw::Stream> {
     // SAFETY: the frameworks keep their streams alive for as long as their arrays.
     unsafe { raw::Stream::of_device(device, handle as *mut c_void) }
 }
 
-/// Writes a reduction of `n` elements at `input` to `output`, both on a device.
+/// Writes a reduction of the `n` elements at `input` to `output`. Both addresses are in device
+/// memory.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "addresses have no names in Python")]
 pub(crate) fn reduce_into(
@@ -76,7 +79,8 @@ pub(crate) fn reduce_into(
 ) -> PyResult<()> {
     let operation = operation(number)?;
     with_type!(kind, T, {
-        // SAFETY: the frameworks guarantee it, and keep the memory until the stream has passed this point.
+        // SAFETY: the frameworks guarantee that the addresses are valid, and keep the memory until
+        // the stream has passed this point.
         py.detach(|| unsafe {
             raw::reduce_into::<T>(stream(device, handle)?, operation, input, n, output)
         })
@@ -84,7 +88,7 @@ pub(crate) fn reduce_into(
     })
 }
 
-/// Writes the sum of each row at `input` to `output`, both on a device.
+/// Writes the sum of each row at `input` to `output`. Both addresses are in device memory.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "addresses have no names in Python")]
 pub(crate) fn sum_rows_into(
@@ -100,7 +104,8 @@ pub(crate) fn sum_rows_into(
 ) -> PyResult<()> {
     let rows = Rows::new(rows, elements).pitch(pitch);
     with_type!(kind, T, {
-        // SAFETY: the frameworks guarantee it, and keep the memory until the stream has passed this point.
+        // SAFETY: the frameworks guarantee that the addresses are valid, and keep the memory until
+        // the stream has passed this point.
         py.detach(|| unsafe {
             raw::sum_rows_into::<T>(stream(device, handle)?, input, rows, output)
         })
@@ -114,20 +119,20 @@ pub(crate) fn wait(py: Python<'_>, device: i32, handle: usize, other: usize) -> 
     py.detach(|| stream(device, handle)?.wait_for(stream(device, other)?)).map_err(raised)
 }
 
-/// A point in a stream's work.
+/// A point in the work of a stream.
 #[pyclass(frozen)]
 pub(crate) struct Mark(raw::Mark);
 
 #[pymethods]
 impl Mark {
-    /// Whether the stream has passed the point.
+    /// Returns whether the stream has passed the point.
     fn is_passed(&self) -> bool {
         self.0.is_passed()
     }
 }
 
-/// Marks the current end of a stream's work. Returns None if the stream is being captured, because the
-/// caller must keep the arrays of a graph alive.
+/// Marks the current end of a stream's work. Returns None if the stream is being captured; in that
+/// case the caller must keep the graph's arrays alive.
 #[pyfunction]
 pub(crate) fn mark(py: Python<'_>, device: i32, handle: usize) -> PyResult<Option<Mark>> {
     let mark = || {
@@ -137,7 +142,7 @@ pub(crate) fn mark(py: Python<'_>, device: i32, handle: usize) -> PyResult<Optio
     py.detach(mark).map(|mark| mark.map(Mark)).map_err(raised)
 }
 
-/// The elements of host memory at an address.
+/// Returns the `n` elements at an address in host memory.
 ///
 /// # Safety
 /// The address must point to `n` aligned elements.
@@ -149,7 +154,7 @@ unsafe fn elements<'a, T>(input: usize, n: u64) -> &'a [T] {
     unsafe { slice::from_raw_parts(input as *const T, n as usize) }
 }
 
-/// Writes a reduction of `n` elements of host memory at `input` to `output`.
+/// Writes a reduction of the `n` elements in host memory at `input` to `output`.
 #[pyfunction]
 pub(crate) fn host_reduce(
     py: Python<'_>,
@@ -176,7 +181,7 @@ pub(crate) fn host_reduce(
     })
 }
 
-/// Writes the sum of each row of host memory at `input` to `output`.
+/// Writes the sum of each row in host memory at `input` to `output`.
 #[pyfunction]
 pub(crate) fn host_sum_rows(
     py: Python<'_>,
@@ -198,7 +203,7 @@ pub(crate) fn host_sum_rows(
     })
 }
 
-/// Whether there is a CUDA driver with every function that samebits calls.
+/// Returns whether there is a CUDA driver with every function that samebits calls.
 #[pyfunction]
 pub(crate) fn is_available() -> bool {
     samebits::has_driver()

@@ -1,4 +1,4 @@
-"""CuPy's arrays."""
+"""Tests of CuPy arrays."""
 
 import numpy
 import pytest
@@ -98,7 +98,7 @@ def test_an_input_is_kept_until_its_launch_is_done():
 
 
 def test_protocols():
-    """An array that has only the protocol is reduced on the stream that is passed."""
+    """An array that supports only the protocol is reduced on the stream that the caller passes."""
 
     class Lent:
         def __init__(self, x, **changes):

@@ -1,4 +1,4 @@
-"""Arrays of JAX, which are immutable and whose stream is unknown."""
+"""Tests of JAX arrays, which are immutable and whose stream is unknown."""
 
 import os
 

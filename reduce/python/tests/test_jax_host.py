@@ -1,4 +1,4 @@
-"""Arrays of JAX on the host, which need no GPU."""
+"""Tests of JAX arrays on the host, which need no GPU."""
 
 import samebits
 from conftest import bits, framework, values

@@ -1,4 +1,4 @@
-"""NumPy arrays, without a GPU."""
+"""Tests of NumPy arrays, which need no GPU."""
 
 import multiprocessing
 import sys
@@ -14,7 +14,7 @@ INTEGERS = ["int32", "uint32", "int64", "uint64"]
 
 
 def test_the_bits_of_order_1():
-    """The same bits are checked by the crate's tests, in reduce/tests/order.rs."""
+    """The crate's tests check the same bits, in reduce/tests/order.rs."""
     assert samebits.ORDER == 1
     sizes = [35, 5000, 10_000, 30_000, 100_000, 600_000, 700_001, 1_400_003, 3_000_000, 17_000_001]
     given = [
@@ -136,7 +136,7 @@ def _misaligned():
 
 
 class Interface:
-    """A GPU array that has only the protocol."""
+    """A GPU array that supports only the protocol."""
 
     def __init__(self, **changes):
         whole = {"shape": (4, 100), "typestr": "<f4", "data": (256, False), "version": 3}
@@ -160,7 +160,7 @@ class Interface:
     ],
 )
 def test_gpu_arrays_that_cannot_be_reduced(changes, stream, error, words):
-    """These errors are found before the driver is called."""
+    """The errors are found before any call to the driver."""
     with pytest.raises(error) as raised:
         samebits.sum(Interface(**changes), stream=stream)
     assert words in str(raised.value)
@@ -205,7 +205,7 @@ def _child(queue):
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no fork")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_fork_adds_too():
-    """A forked process can add, although it has none of its parent's threads."""
+    """A forked process can compute a sum, although it has none of its parent's threads."""
     expected = int(bits(samebits.sum(values(1_400_003))))
     context = multiprocessing.get_context("fork")
     queue = context.Queue()

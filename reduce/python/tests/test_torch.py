@@ -1,4 +1,4 @@
-"""Tensors of torch on a GPU."""
+"""Tests of torch tensors on a GPU."""
 
 import numpy
 import pytest
@@ -22,7 +22,7 @@ def bits_of(tensor):
 
 
 def on_the_host(tensor, function, axis=None):
-    """Returns the bits of the host's result, because tensors on the CPU are reduced by the host."""
+    """Returns the bits of the result on the host, which reduces tensors on the CPU."""
     return bits_of(function(tensor.cpu(), axis))
 
 
@@ -69,7 +69,8 @@ def test_the_current_stream_is_used_and_nothing_waits():
     stream = torch.cuda.Stream()
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     with torch.cuda.stream(stream):
-        # The stream is still writing the data, so the sum is right only in stream order.
+        # The stream is still writing the data, so the sum is correct only if the call runs in
+        # stream order.
         torch.cuda._sleep(200_000_000)
         x.fill_(2.0)
         start.record()
@@ -187,7 +188,7 @@ def test_bad_addresses_are_errors():
         ((0, 0, 0, 5, x.data_ptr(), 0, 0), "input is a null pointer"),
         ((0, 0, x.data_ptr(), 5, 0, 0, 0), "output is a null pointer"),
         ((0, 0, x.data_ptr() + 1, 5, x.data_ptr(), 0, 0), "not a multiple of"),
-        ((0, 0, x.data_ptr(), 2**63, x.data_ptr(), 0, 0), "more than"),
+        ((0, 0, x.data_ptr(), 2**63, x.data_ptr(), 0, 0), "exceed the"),
         ((0, 0, x.data_ptr(), 5, x.data_ptr(), 99, 0), "no CUDA device 99"),
     ]:
         with pytest.raises((ValueError, samebits.CudaError), match=words):

@@ -1,4 +1,4 @@
-"""Tensors of torch on the host, which need no GPU."""
+"""Tests of torch tensors on the host, which need no GPU."""
 
 import pytest
 import samebits

@@ -1,4 +1,4 @@
-//! Launches.
+//! Kernel launches.
 #![expect(unsafe_code, reason = "kernels are launched with addresses")]
 
 use std::ffi::c_void;
@@ -8,7 +8,7 @@ use cudarc::driver::result;
 use super::{Address, Function, Stream};
 use crate::error::{Result, doing};
 
-/// A launch over all elements of its input.
+/// A launch over all elements of an input.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Call<'m> {
     pub(crate) grid: u32,
@@ -49,7 +49,7 @@ pub(crate) fn launch(
     .map_err(doing("launching a reduction"))
 }
 
-/// Launches a kernel that reads a second input, of as many elements, beside a call's.
+/// Launches a kernel that reads a second input, which has the same number of elements as the first.
 pub(crate) fn launch_pair(
     function: Function,
     stream: Stream,
@@ -71,15 +71,15 @@ pub(crate) fn launch_pair(
         (&raw mut epoch).cast(),
     ];
     let (function, stream) = (function.raw(), stream.raw());
-    // SAFETY: every entry point for two inputs has these eight parameters; the addresses point to live memory, with
-    // `n` elements at the first two.
+    // SAFETY: every entry point for two inputs has these eight parameters, the addresses point to
+    // live memory, and there are `n` elements at each of the first two.
     unsafe {
         result::launch_kernel(function, (grid, 1, 1), (threads, 1, 1), 0, stream, &mut params)
     }
     .map_err(doing("launching a dot product"))
 }
 
-/// A launch over rows, the counterpart of [`Call`].
+/// A launch over rows; the counterpart of [`Call`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RowsCall<'m> {
     pub(crate) grid: u32,
@@ -92,7 +92,7 @@ pub(crate) struct RowsCall<'m> {
     pub(crate) shape: [u32; 3],
 }
 
-/// Launches a kernel over rows, the counterpart of [`launch`].
+/// Launches a kernel over rows; the counterpart of [`launch`].
 pub(crate) fn launch_rows(
     function: Function,
     stream: Stream,

@@ -12,13 +12,13 @@ use crate::{
     error::{Result, doing},
 };
 
-/// A point in a stream's work. An adapter uses it to keep an input alive until the launch that reads it is
-/// done.
+/// A point in a stream's work. An adapter uses it to keep an input alive until the launch that
+/// reads the input is done.
 #[derive(Debug)]
 pub struct Mark {
     event: CUevent,
     stream: Stream,
-    /// The driver's id of the context.
+    /// The id that the driver gave the context.
     context: u64,
 }
 
@@ -28,7 +28,7 @@ unsafe impl Send for Mark {}
 unsafe impl Sync for Mark {}
 
 impl Mark {
-    /// Marks the current end of a stream's work. The stream must not be in capture.
+    /// Marks the current end of a stream's work. The stream must not be in capture mode.
     ///
     /// # Errors
     /// The driver cannot create or record an event.
@@ -42,8 +42,8 @@ impl Mark {
         Ok(mark)
     }
 
-    /// Whether the stream has passed the point. It is also true if the driver cannot tell, for example
-    /// because the event is no longer valid.
+    /// Returns whether the stream has passed the point. Also returns true if the driver cannot
+    /// tell, for example because the event is no longer valid.
     pub fn is_passed(&self) -> bool {
         // SAFETY: the event is live until this value is dropped.
         let status = unsafe { event::query(self.event) };

@@ -15,7 +15,8 @@ use cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut, SyncOnDrop, result, sy
 use super::{Queue, Stream};
 use crate::error::{Error, Result, doing};
 
-/// The address and the number of elements in device memory. They are borrowed from their owner.
+/// The address of elements in device memory, and their number. The memory is borrowed from its
+/// owner.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Address<'m> {
     at: u64,
@@ -24,8 +25,8 @@ pub(crate) struct Address<'m> {
 }
 
 impl<'m> Address<'m> {
-    /// The elements of a slice that is read. The work that reads them must be queued on the stream while the
-    /// second value is live.
+    /// Returns the elements of a slice that will be read. The work that reads them must be queued
+    /// on the stream while the second value is live.
     pub(crate) fn of<T>(
         slice: &'m impl DevicePtr<T>,
         stream: &'m CudaStream,
@@ -34,7 +35,7 @@ impl<'m> Address<'m> {
         Ok((Address::checked::<T>("slice", at, slice.len() as u64)?, reads))
     }
 
-    /// The elements of a slice that is written, as for [`of`](Address::of).
+    /// Returns the elements of a slice that will be written; otherwise like [`of`](Address::of).
     pub(crate) fn of_result<T>(
         result: &'m mut impl DevicePtrMut<T>,
         stream: &'m CudaStream,
@@ -44,7 +45,7 @@ impl<'m> Address<'m> {
         Ok((Address::checked::<T>("result", at, len)?, writes))
     }
 
-    /// Elements whose existence the caller guarantees.
+    /// Returns elements that the caller guarantees to exist.
     ///
     /// # Safety
     /// There must be `len` elements at the address, in memory that the device can read (and write, for a
@@ -69,12 +70,12 @@ impl<'m> Address<'m> {
         self.at
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     pub(crate) fn len(self) -> u64 {
         self.len
     }
 
-    /// The first `len` elements, or all of them if there are fewer.
+    /// Returns the first `len` elements, or all elements if there are fewer.
     pub(crate) fn first(self, len: u64) -> Address<'m> {
         Address { len: len.min(self.len), ..self }
     }
@@ -85,7 +86,7 @@ impl<'m> Address<'m> {
         Address { at: self.at + first * size_of::<T>() as u64, len, ..self }
     }
 
-    /// Whether the address is a multiple of a vector's 16 bytes.
+    /// Returns whether the address is a multiple of 16 bytes, the size of a vector.
     pub(crate) fn is_aligned(self) -> bool {
         self.at.is_multiple_of(16)
     }
@@ -97,7 +98,7 @@ pub(crate) struct State {
     address: u64,
     bytes: usize,
     queue: Queue,
-    /// The driver's id of the context.
+    /// The id that the driver gave the context.
     context: u64,
 }
 
@@ -125,8 +126,8 @@ impl State {
     }
 }
 
-/// The stream in whose order memory is allocated and freed; `None` if the stream may be destroyed before,
-/// or the device does not support such allocations.
+/// Returns the stream in whose order memory is allocated and freed. Returns `None` if the stream
+/// may be destroyed before the memory is freed, or if the device does not support such allocations.
 fn ordered(queue: &Queue) -> Option<Stream> {
     let owner = queue.owner.as_ref()?;
     owner.context().has_async_alloc().then_some(queue.stream)
@@ -137,7 +138,8 @@ impl Drop for State {
         let Queue { stream, owner } = &self.queue;
         let Some(_bound) = stream.bind_if(self.context) else { return };
         let Some(ordered) = ordered(&self.queue) else {
-            // The stream may no longer exist; the driver waits for the device before it frees.
+            // The stream may no longer exist; before it frees the memory, the driver waits for the
+            // device.
             super::outside_of_captures(|| {
                 if let Some(owner) = owner {
                     let _ = owner.synchronize();
@@ -147,8 +149,8 @@ impl Drop for State {
             });
             return;
         };
-        // During a capture, this call would become a node of the graph, which must not free memory that was
-        // allocated before the capture. So the memory is leaked.
+        // During a capture, this call would become a node of the graph, and a graph must not free
+        // memory that was allocated before the capture. The memory is therefore leaked.
         if !stream.is_capturing().unwrap_or(true) {
             // SAFETY: `new` allocated the memory, and it is freed once, after all launches on its stream.
             let _ = unsafe { result::free_async(self.address, ordered.raw()) };
@@ -156,8 +158,8 @@ impl Drop for State {
     }
 }
 
-/// Captures a launch whose state belongs to the graph. Each time it runs, the graph allocates, zeroes and
-/// frees the state.
+/// Captures a launch whose state belongs to the graph. Each time the graph runs, it allocates,
+/// zeroes and frees the state.
 pub(crate) fn with_captured_state(
     stream: Stream,
     bytes: usize,
@@ -165,8 +167,8 @@ pub(crate) fn with_captured_state(
 ) -> Result<()> {
     let capturing = || doing("capturing the state of a reduction");
     let raw = stream.raw();
-    // SAFETY: all three calls become nodes of the graph, in stream order: the allocation and the memset
-    // before the launch, the free after it.
+    // SAFETY: all three calls become nodes of the graph, in stream order: the allocation and the
+    // memset come before the launch, and the free comes after it.
     unsafe {
         let state = result::malloc_async(raw, bytes).map_err(capturing())?;
         let launched =
@@ -178,17 +180,17 @@ pub(crate) fn with_captured_state(
     }
 }
 
-/// Device memory for a caller, who may drop it at any time.
+/// Device memory for a caller, which may drop it at any time.
 #[derive(Debug)]
 pub struct Memory {
     address: u64,
     stream: Stream,
-    /// The driver's id of the context.
+    /// The id that the driver gave the context.
     context: u64,
 }
 
 impl Memory {
-    /// Allocates memory, in the stream's context.
+    /// Allocates memory in the stream's context.
     ///
     /// # Errors
     /// The device has too little free memory.
@@ -200,7 +202,7 @@ impl Memory {
         Ok(Memory { address, stream, context })
     }
 
-    /// The device address.
+    /// Returns the device address.
     pub fn address(&self) -> u64 {
         self.address
     }
@@ -216,8 +218,8 @@ impl Drop for Memory {
     }
 }
 
-/// Two words of pinned memory for a result of up to eight bytes: each word has 32 bits of the result, and the
-/// epoch.
+/// Two words of pinned memory for a result of up to eight bytes. Each word holds 32 bits of the
+/// result and the epoch.
 #[derive(Debug)]
 pub(crate) struct Answer {
     words: NonNull<u64>,
@@ -225,11 +227,12 @@ pub(crate) struct Answer {
     /// Whether a launch may still write to the memory, because a wait failed.
     open: Cell<bool>,
     queue: Queue,
-    /// The driver's id of the context.
+    /// The id that the driver gave the context.
     context: u64,
 }
 
-// SAFETY: one thread at a time uses the words, because no type with an `Answer` is `Sync`.
+// SAFETY: only one thread at a time uses the words, because no type that contains an `Answer` is
+// `Sync`.
 unsafe impl Send for Answer {}
 
 /// The number of polls between two checks of the stream.
@@ -256,14 +259,15 @@ impl Answer {
         }
     }
 
-    /// The address to which a kernel writes the result.
+    /// Returns the address to which a kernel writes the result.
     pub(crate) fn address(&self) -> Address<'_> {
         Address { at: self.address, len: 2, owner: PhantomData }
     }
 
-    /// Waits until all words of the result have the epoch, and returns the result, which has `bytes` bytes.
-    /// It polls, because a wait for the stream would return microseconds later. It sometimes checks the
-    /// stream too, so that a failed launch becomes an error.
+    /// Waits until all words of the result have the epoch, and returns the result, which has
+    /// `bytes` bytes. This method polls, because a wait for the stream would return microseconds
+    /// later. From time to time it also checks the stream, so that a failed launch becomes an
+    /// error.
     pub(crate) fn wait(&self, epoch: u32, bytes: usize) -> Result<u64> {
         self.open.set(true);
         let mut result = 0;
@@ -304,8 +308,8 @@ impl Drop for Answer {
             Some(owner) if self.open.get() => {
                 let _ = owner.synchronize();
             }
-            // It is unknown whether the stream still exists and whether the launch still writes, so the
-            // memory is leaked.
+            // It is unknown whether the stream still exists and whether the launch may still write,
+            // so the memory is leaked.
             None if self.open.get() => return,
             _ => {}
         }

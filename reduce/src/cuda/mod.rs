@@ -1,4 +1,4 @@
-//! The calls of the CUDA driver. All `unsafe` code of this crate is here, except that of `raw`.
+//! Calls to the CUDA driver. All `unsafe` code in this crate is here, except for the code in `raw`.
 
 mod launch;
 mod mark;

@@ -31,13 +31,13 @@ impl Function {
     }
 }
 
-/// The major compute capability of the current context's device.
+/// Returns the major compute capability of the current context's device.
 pub(crate) fn major() -> Result<i32> {
     ask(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)
 }
 
-/// Compiles a kernel for the device of the current context. Also returns the number of its blocks, of
-/// `threads` threads each, that can be resident at the same time.
+/// Compiles a kernel for the device of the current context. Also returns the maximum number of its
+/// blocks, of `threads` threads each, that can be resident at the same time.
 pub(crate) fn compile(kernel: Kernel, threads: u32) -> Result<(Function, u32)> {
     let major = major()?;
     if major < 7 {

@@ -1,4 +1,5 @@
-//! The check that there is a driver with all functions that are called. cudarc panics if one is missing.
+//! Checks that there is a driver with all the functions that this crate calls. cudarc panics if a
+//! function is missing.
 #![expect(unsafe_code, reason = "the driver's library is opened by name")]
 
 use std::{
@@ -13,7 +14,7 @@ use libloading::Library;
 
 use crate::error::{Error, Result, doing};
 
-/// The driver's functions that this crate calls, directly or through cudarc.
+/// The driver functions that this crate calls, directly or through cudarc.
 const SYMBOLS: [&str; 32] = [
     "cuInit",
     "cuDeviceGet",
@@ -56,7 +57,8 @@ enum Driver {
     Absent,
 }
 
-/// Checks that the driver's library exists and has all functions. The library is probed once in a process.
+/// Checks that the driver's library exists and has all functions. The library is probed once in
+/// each process.
 pub(crate) fn probe() -> Result<()> {
     static DRIVER: OnceLock<Driver> = OnceLock::new();
     match DRIVER.get_or_init(look) {
@@ -70,7 +72,7 @@ pub(crate) fn probe() -> Result<()> {
 fn look() -> Driver {
     let plain = ["cuda", "nvcuda"].map(|name| format!("{DLL_PREFIX}{name}{DLL_SUFFIX}"));
     let numbered = format!("{DLL_PREFIX}cuda{DLL_SUFFIX}.1");
-    // SAFETY: the driver's initialisers are safe to run, and cudarc runs them too.
+    // SAFETY: the driver's initializers are safe to run, and cudarc runs them too.
     let open = |name: &String| unsafe { Library::new(name) }.ok();
     let Some(library) = plain.iter().chain([&numbered]).find_map(open) else {
         return Driver::Absent;
@@ -83,10 +85,10 @@ fn look() -> Driver {
     }
 }
 
-/// The process that initialised the driver.
+/// The process that initialized the driver.
 static PROCESS: OnceLock<u32> = OnceLock::new();
 
-/// Initialises the driver, for callers that have only a stream.
+/// Initializes the driver, for callers that have only a stream.
 pub(crate) fn ready() -> Result<()> {
     if PROCESS.get().is_none() {
         probe()?;
@@ -96,7 +98,8 @@ pub(crate) fn ready() -> Result<()> {
     Ok(())
 }
 
-/// Whether this process is a fork of one that had initialised the driver: then the driver does not work here.
+/// Returns whether this process was forked from one that had initialized the driver. In such a
+/// process the driver does not work.
 pub(crate) fn is_forked() -> bool {
     PROCESS.get().is_some_and(|first| *first != process::id())
 }

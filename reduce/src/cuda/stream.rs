@@ -1,4 +1,4 @@
-//! A stream with its context.
+//! A stream and its context.
 #![expect(unsafe_code, reason = "the driver accepts streams and contexts as handles")]
 
 use std::{
@@ -21,7 +21,7 @@ use crate::{
     error::{Error, Result, doing},
 };
 
-/// A stream and its context, as the driver's handles. They may come from any framework.
+/// A stream and its context, as handles of the driver. They may come from any framework.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stream {
     context: CUcontext,
@@ -34,7 +34,8 @@ unsafe impl Send for Stream {}
 unsafe impl Sync for Stream {}
 
 impl Stream {
-    /// Makes a stream from a `CUstream` or `cudaStream_t` and the `CUcontext` in which it was created.
+    /// Creates a stream from a `CUstream` or `cudaStream_t` and the `CUcontext` in which it was
+    /// created.
     ///
     /// # Errors
     /// There is no driver, the context was destroyed, or the stream belongs to another context.
@@ -47,8 +48,8 @@ impl Stream {
         if context.is_null() {
             return Err(Error::NoContext);
         }
-        // This call comes before the context is made current: here the driver reports a destroyed context,
-        // but a context that is made current is counted as referenced.
+        // This call comes before the context is made current, because here the driver reports a
+        // destroyed context, whereas making the context current counts as a reference to it.
         stream.context_id()?;
         let _bound = stream.bind()?;
         match stream.is_default() || context_of(stream.handle)? == stream.context {
@@ -57,14 +58,15 @@ impl Stream {
         }
     }
 
-    /// Makes a stream, whose context is queried from the driver. A default stream (null, `cudaStreamLegacy`
-    /// or `cudaStreamPerThread`) belongs to the calling thread's current context.
+    /// Creates a stream from a handle; the context is queried from the driver. A default stream
+    /// (null, `cudaStreamLegacy` or `cudaStreamPerThread`) belongs to the calling thread's current
+    /// context.
     ///
     /// # Errors
     /// There is no driver, or the stream is a default stream and no context is current.
     ///
     /// # Safety
-    /// As for [`new`](Stream::new).
+    /// The requirements are those of [`new`](Stream::new).
     pub unsafe fn of(stream: *mut c_void) -> Result<Stream> {
         ready()?;
         let stream = Stream { context: ptr::null_mut(), handle: stream.cast() };
@@ -75,14 +77,15 @@ impl Stream {
         if context.is_null() { Err(Error::NoContext) } else { Ok(Stream { context, ..stream }) }
     }
 
-    /// Makes a stream of a device's primary context, which the CUDA runtime and the frameworks built on it
-    /// use. A default stream then belongs to this context, whichever context is current.
+    /// Creates a stream of a device's primary context, which the CUDA runtime and the frameworks
+    /// built on it use. A default stream then belongs to this context, whichever context is
+    /// current.
     ///
     /// # Errors
     /// There is no driver or no such device, or the stream belongs to another context.
     ///
     /// # Safety
-    /// As for [`new`](Stream::new).
+    /// The requirements are those of [`new`](Stream::new).
     pub unsafe fn of_device(ordinal: i32, stream: *mut c_void) -> Result<Stream> {
         ready()?;
         let stream = Stream { context: primary(ordinal)?, handle: stream.cast() };
@@ -94,8 +97,8 @@ impl Stream {
 
     /// Makes this stream wait for the work that is queued on another stream.
     ///
-    /// # Errors
-    /// A call of the driver failed.
+    /// A call to the driver failed.
+    /// A call to the driver failed.
     pub fn wait_for(self, other: Stream) -> Result<()> {
         if self == other {
             return Ok(());
@@ -110,8 +113,8 @@ impl Stream {
         };
         let _bound = self.bind()?;
         let flags = CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT;
-        // SAFETY: the event was recorded, and it is destroyed once; the driver releases it when it has
-        // completed.
+        // SAFETY: the event has been recorded, and it is destroyed once; the driver releases the
+        // event when it has completed.
         let waits = unsafe {
             let waits = stream::wait_event(self.handle, event, flags);
             waits.and(event::destroy(event))
@@ -123,7 +126,7 @@ impl Stream {
         self.handle as usize <= 2
     }
 
-    /// The handle.
+    /// Returns the driver's handle.
     pub(crate) fn raw(self) -> CUstream {
         self.handle
     }
@@ -138,8 +141,9 @@ impl Stream {
         Ok(Bound { before: Some(before) })
     }
 
-    /// As [`bind`](Stream::bind), but only if the context still has this id. A destroyed context must not
-    /// be made current, and a new context may have the address of a destroyed one.
+    /// Makes the context current, like [`bind`](Stream::bind), but only if it still has this id. A
+    /// destroyed context must not be made current, and a new context may have the same address as a
+    /// destroyed one.
     pub(crate) fn bind_if(self, context: u64) -> Option<Bound> {
         match self.context_id() {
             Ok(number) if number == context => self.bind().ok(),
@@ -147,8 +151,8 @@ impl Stream {
         }
     }
 
-    /// The driver's id of the stream, which is never reused. It is an error to query it while the stream is
-    /// being captured.
+    /// Returns the id that the driver gave the stream and never reuses. Returns an error while the
+    /// stream is being captured.
     pub(crate) fn id(self) -> Result<u64> {
         let mut id = 0;
         // SAFETY: the stream is live, and the pointer is valid for the result.
@@ -158,7 +162,7 @@ impl Stream {
         Ok(id)
     }
 
-    /// The driver's id of the context, which is never reused.
+    /// Returns the id that the driver gave the context and never reuses.
     pub(crate) fn context_id(self) -> Result<u64> {
         let mut id = 0;
         // SAFETY: the driver checks whether the context is live, and the pointer is valid for the result.
@@ -168,8 +172,8 @@ impl Stream {
         Ok(id)
     }
 
-    /// Whether the stream is being captured. It is also true for the legacy default stream while another
-    /// stream is being captured, because the driver then gives no status.
+    /// Returns whether the stream is being captured. Also returns true for the legacy default
+    /// stream while another stream is being captured, because the driver then gives no status.
     ///
     /// # Errors
     /// The driver does not know the stream.
@@ -183,7 +187,7 @@ impl Stream {
         }
     }
 
-    /// Whether all queued work is done.
+    /// Returns whether all queued work is done.
     pub(crate) fn is_idle(self) -> Result<bool> {
         // SAFETY: the stream is live.
         match unsafe { sys::cuStreamQuery(self.handle) }.result() {
@@ -194,7 +198,7 @@ impl Stream {
     }
 }
 
-/// The primary context of a device, retained once for each process.
+/// Returns the primary context of a device, which is retained once in each process.
 fn primary(ordinal: i32) -> Result<CUcontext> {
     static KNOWN: [OnceLock<usize>; 64] = [const { OnceLock::new() }; 64];
     let opening = || doing("opening the device");
@@ -222,7 +226,7 @@ fn context_of(stream: CUstream) -> Result<CUcontext> {
     Ok(context)
 }
 
-/// The current context of this thread, or null.
+/// Returns this thread's current context, or null.
 fn current() -> Result<CUcontext> {
     let context = ctx::get_current().map_err(doing("reading the current context"))?;
     Ok(context.unwrap_or(ptr::null_mut()))
@@ -249,7 +253,7 @@ impl Drop for Bound {
     }
 }
 
-/// A stream, and its owner if the stream must be kept alive.
+/// A stream, and its owner if the owner must be kept alive.
 #[derive(Clone, Debug)]
 pub(crate) struct Queue {
     pub(crate) stream: Stream,
@@ -263,8 +267,9 @@ impl Queue {
     }
 }
 
-/// Stops cudarc from adding events between the streams of a context, because a wait for an event from
-/// outside a capture invalidates it. This function is for tests, which order their streams themselves.
+/// Stops cudarc from adding events between the streams of a context, because a wait for an event
+/// from outside a capture invalidates the capture. This function is for tests, which order their
+/// streams themselves.
 #[doc(hidden)]
 pub fn untracked(context: &CudaContext) {
     // SAFETY: the tests call this before they allocate anything, and synchronize a stream before another
@@ -272,8 +277,9 @@ pub fn untracked(context: &CudaContext) {
     unsafe { context.disable_event_tracking() };
 }
 
-/// Runs a function that may allocate or compile, even while this thread captures a stream. The result must
-/// outlive the capture, and no captured work may depend on when it was made.
+/// Runs a function that may allocate or compile, even while this thread captures a stream. The
+/// function's result must outlive the capture, and no captured work may depend on when the result
+/// was made.
 pub(crate) fn outside_of_captures<T>(make: impl FnOnce() -> T) -> T {
     let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
     // SAFETY: the call exchanges the mode of this thread, which is restored below. An error leaves it

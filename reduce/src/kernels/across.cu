@@ -1,5 +1,5 @@
-// An unaligned slice of any shape: the tree is the same, but vectors are loaded element by element. Blocks
-// are as large as those of the shape; in a spread, whose blocks have 256 threads, each warp publishes its value.
+// An unaligned slice of any shape. The tree is the same, but vectors are loaded element by element. Blocks are
+// as large as those for the shape; in a spread, whose blocks have 256 threads, each warp publishes its value.
 __device__ Acc across(Chunk chunk)
 {
     Sums sums;

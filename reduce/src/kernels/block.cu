@@ -1,4 +1,4 @@
-// One block adds the only chunk. A single warp needs no barrier.
+// A single block adds the only chunk. A block of one warp needs no barrier.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     const In* in, void* out, u64 n, u32 vectors, u32 chunks, u64* state, u32 epoch)
 {

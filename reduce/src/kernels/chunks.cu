@@ -1,10 +1,10 @@
-// Many chunks. Each block adds one chunk and, if there are more chunks than blocks, draws a ticket for the next.
-// The last block consumes the messages of all chunks. `state` has the next ticket, followed by the slots.
+// Many chunks. Each block adds one chunk and, if there are more chunks than blocks, draws a ticket for its next
+// one. The last block consumes the messages of all chunks. `state` holds the next ticket, followed by the slots.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     const In* in, void* out, u64 n, u32 vectors, u32 chunks, u64* state, u32 epoch)
 {
     const u32 Warps = THREADS / 32;
-    // There are two sets: while one thread adds the values of one set, the warps fill the other.
+    // There are two sets of values: while one thread adds the values in one set, the warps fill the other.
     __shared__ alignas(16) Acc warps[2][Warps];
     __shared__ u32 next[2];
     u32 set = 0;

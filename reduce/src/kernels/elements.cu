@@ -1,6 +1,6 @@
-// A small slice whose elements are on several ranks, or have been gathered into one memory block per rank. They
-// are read one by one and combined in the tree of the slice's shape. Blocks are as large as those of the shape;
-// in a spread, each warp publishes its value.
+// A small slice whose elements are on several ranks, or have been gathered into one memory block
+// per rank. They are read one by one and combined in the tree of the slice's shape. Blocks are as
+// large as those for the shape; in a spread, each warp publishes its value.
 
 // The address of each rank's elements, and the index of its first element.
 struct Shards {
@@ -38,7 +38,7 @@ __device__ Acc gathered(Shards& shards, u32 n, u32 from, u32 vectors)
     return warp(sums.all());
 }
 
-// If elements were gathered, a stamp of 16 bytes precedes them at each address; otherwise, `stamp` is 0.
+// If the elements were gathered, a stamp of 16 bytes precedes them at each address; otherwise, `stamp` is 0.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     const In* const* at, void* out, const u32* first, u32 world, u32 vectors, u32 chunks, u64* state,
     u64 stamp, u32 epoch)

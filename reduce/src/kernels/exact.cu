@@ -1,5 +1,5 @@
-// Exact sums: an integer in digits of 32 bits, and its one rounding. A digit has 64 bits: the upper half collects
-// carries. `state` is the ticket, the flags, and the digits; all are zero between launches.
+// Exact sums: an integer in digits of 32 bits, which is rounded once. Each digit is stored in 64 bits, whose
+// upper half collects carries. `state` holds the ticket, the flags and the digits; all are zero between launches.
 typedef long long i64;
 enum : bool { Double = sizeof(Acc) == 8 };
 #if defined(PRODUCTS)
@@ -8,10 +8,10 @@ enum : bool { Wide = true };
 enum : bool { Wide = Double };
 #endif
 enum : u32 { Digits = Wide ? 68 : 12 }; // The unit is 2^-1074, or 2^-150.
-enum : u32 { Raw = ~0u }; // The epoch of a launch that stores flags and digits, not the rounded sum.
+enum : u32 { Raw = ~0u }; // The epoch that requests flags and digits instead of the rounded sum.
 enum : u32 { Nan = 1, Above = 2, Below = 4, Other = 8 }; // Other: an element is not -0.
 
-// Adds ±(sum × 2^place units): less than 2^32 to each of three digits, so 2^31 calls overflow none.
+// Adds ±(sum × 2^place units). Each of three digits changes by less than 2^32, so 2^31 calls overflow none of them.
 __device__ void deposit(u64* digits, u32 place, i64 sum)
 {
     if (sum == 0) return;
@@ -23,7 +23,7 @@ __device__ void deposit(u64* digits, u32 place, i64 sum)
     if (high != 0) atomicAdd(at + 2, (u64)high);
 }
 
-// The nearest float, ties to even. One thread; the digits are overwritten.
+// Returns the nearest float, ties to even. Runs in one thread, and overwrites the digits.
 __device__ Acc rounded(u64* digits)
 {
     i64 carry = 0;
@@ -45,18 +45,18 @@ __device__ Acc rounded(u64* digits)
     #pragma unroll 1
     while (top >= 0 && digits[top] == 0) top--;
     if (top < 0) return 0;
-    // The highest 64 bits, and the others as one.
+    // `high` holds the highest 64 bits; `rest` is nonzero if any lower bit is set.
     u32 zeros = __clz((u32)digits[top]);
     u64 high = digits[top] << 32 | (top > 0 ? digits[top - 1] : 0), rest = top > 1 ? digits[top - 2] : 0;
     if (zeros > 0) high = high << zeros | rest >> (32 - zeros);
     rest = (u32)(rest << zeros);
     #pragma unroll 1
     for (int k = 0; k < top - 2; k++) rest |= digits[k];
-    // The place of the result's last bit: a double has none below 2^-1074, and a float none below 2^-149.
+    // The position of the result's last bit, which is at least 2^-1074 in a double and 2^-149 in a float.
     const int Precision = Double ? 53 : 24, Least = Double ? 0 : Wide ? 1074 - 149 : 150 - 149;
     int highest = 32 * top + 31 - (int)zeros, last = max(highest + 1 - Precision, Least);
     int drop = 63 - highest + last;
-    // All 64 bits may lie below half of the result's last bit.
+    // All 64 bits may be worth less than half of the result's last bit.
     u64 kept = drop < 64 ? high >> drop : 0, half = 0 < drop && drop <= 64 ? high << (64 - drop) : 0;
     kept += half > 1ull << 63 || (half == 1ull << 63 && (rest > 0 || kept % 2 == 1));
     // A significand of 2^Precision carries into the exponent.
@@ -65,7 +65,7 @@ __device__ Acc rounded(u64* digits)
     return (Acc)__uint_as_float((u32)min(bits, 0xffull << 23) | (u32)negative << 31);
 }
 
-// The rounded integer, or a NaN, infinity or -0, which no integer holds.
+// Returns the rounded integer, or a NaN, infinity or -0, which the integer cannot represent.
 __device__ Acc concluded(u64* digits, u32 flags, u64 n)
 {
     if (flags & Nan || (flags & Above && flags & Below)) return nan();
@@ -74,8 +74,8 @@ __device__ Acc concluded(u64* digits, u32 flags, u64 n)
     return rounded(digits);
 }
 
-// The block's digits and flags, in shared memory, are added to those of all blocks. The last block stores the
-// result, or flags and digits, and leaves the state zero.
+// Adds the block's digits and flags, which are in shared memory, to those of all blocks. The last
+// block stores the result, or the flags and digits, and resets the state to zero.
 __device__ void conclude(void* out, u64* state, u64* digits, u32* flags, u64 n, u32 epoch)
 {
     __shared__ bool last;

@@ -1,11 +1,11 @@
-// Bins: doubles in shared memory, one for every 16 exponents of a float and every thread. A bin takes 2^14 floats
-// without rounding: 24 bits, 15 more for the exponents, and 14 for the count are 53.
+// Bins: doubles in shared memory, one for each thread and each 16 exponents of a float. A bin adds 2^14
+// floats without rounding: 24 bits for the significand, 15 for the exponents and 14 for the count make 53.
 struct Place {
-    // The words of a double lie apart, so that the lanes of a warp use 32 banks, whatever their exponents.
+    // The two words of a double are apart, so that a warp's lanes use all 32 banks, whatever the exponents.
     u32 *low, *high;
     u32 other;
 
-    // Words of shared memory.
+    // `Words` is the number of words of shared memory.
     enum : u32 { Bins = 16, Words = 2 * Bins * THREADS, Sign = Narrow ? 0x80008000 : 0x80000000 };
 
     __device__ Place(u32* words) : low(words + threadIdx.x), high(low + Bins * THREADS), other(0)
@@ -13,7 +13,7 @@ struct Place {
         for (u32 b = 0; b < Bins; b++) low[b * THREADS] = high[b * THREADS] = 0;
     }
 
-    // A vector of -0, which changes nothing.
+    // Returns a vector of -0, which changes nothing.
     __device__ static Vector none()
     {
         Vector vector;
@@ -35,7 +35,7 @@ struct Place {
         bin(widen(x));
     }
 
-    // Two halves are one float, if their sum is not rounded.
+    // Adds two halves as one float if their sum needs no rounding.
     __device__ void add(const Vector& vector)
     {
         for (int w = 0; w < 4; w++) {
@@ -51,7 +51,7 @@ struct Place {
         }
     }
 
-    // Empties the bins of all threads into the block's digits. An infinity or NaN stays in its bin, and is a flag.
+    // Empties the bins of all threads into the block's digits. A bin with an infinity or NaN sets a flag instead.
     __device__ void empty(u64* digits, u32* flags)
     {
         __syncthreads(); // All elements are in bins.
@@ -62,7 +62,7 @@ struct Place {
             for (u32 at = b * THREADS + threadIdx.x % 32; at < (b + 1) * THREADS; at += 32) {
                 double value = __hiloint2double(highs[at], lows[at]);
                 lows[at] = highs[at] = 0;
-                // Bin b is a multiple of 2^(16 b - 150).
+                // The value of bin b is a multiple of 2^(16 b - 150).
                 double scaled = value * __hiloint2double((1023 + 150 - 16 * b) << 20, 0);
                 if (fabs(scaled) <= 9007199254740992.0) sum += __double2ll_rn(scaled);
                 else seen |= value > 0 ? Above : value < 0 ? Below : Nan;

@@ -1,5 +1,5 @@
-// The products of two slices: doubles, which hold a product of two floats. The vectors between the first and the
-// last boundary of 16 bytes of the first slice; the second one is read element by element if it lies otherwise.
+// Dot products: a double holds the product of two floats. Whole vectors of the first slice start at
+// a multiple of 16 bytes; if the second slice is aligned differently, it is read element by element.
 __device__ double product(In a, In b) { return (double)widen(a) * (double)widen(b); }
 
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
@@ -38,7 +38,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
             }
             #pragma unroll
             for (int r = 0; r < ROWS; r++) {
-                // Products of missing elements would be +0, which is not -0.
+                // The product of missing elements would be +0 instead of -0.
                 if (i + r * THREADS >= end) break;
                 for (int e = 0; e < Width; e += 2)
                     place.add(product(x[r].at[e], y[r].at[e]), product(x[r].at[e + 1], y[r].at[e + 1]));

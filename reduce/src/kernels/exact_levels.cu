@@ -1,12 +1,12 @@
-// Levels: a register holds 1.5 × 2^k plus a sum, so its last bit is worth 2^(k - 52) whatever is added. An addition
-// gives the bits that it rounded off to the next level, 40 bits below. The bits below three levels go to digits in
-// shared memory.
+// Levels: a register holds 1.5 × 2^k plus a sum, so its last bit is always worth 2^(k - 52). The
+// bits that an addition rounds off go to the next level, 40 bits below. The bits below three levels
+// go to digits in shared memory.
 struct Place {
     enum : u32 { Bins = 66, Words = Bins * 4 * 32 };
     enum : int { Lanes = 2, Levels = 3, Apart = 40, Room = 13, Margin = 9, First = -800, Largest = 1000 };
 
     double sums[Lanes][Levels], start[Levels];
-    u32 limit; // The upper word of 2^e: elements are below it.
+    u32 limit; // The upper word of 2^e, the bound on the elements.
     u32 other, seen;
     u32* cells;
 
@@ -25,9 +25,9 @@ struct Place {
         return vector;
     }
 
-    // Empties the registers, and makes room for elements below 2^e. A register takes 2^12 of them: they add up to
-    // less than 2^(e + 12) = 2^(k - 1), so it stays between 2^k and 2^(k + 1). The bits that one rounds off are at
-    // most 2^(k - 53), and 2^12 of these are at most 2^(k - 41): the next level, whose k is 40 less, takes as many.
+    // Empties the registers, and makes room for elements below 2^e. A register can add 2^12 of them: their sum is
+    // below 2^(e + 12) = 2^(k - 1), so the register stays between 2^k and 2^(k + 1). One addition rounds off at
+    // most 2^(k - 53), and 2^12 additions at most 2^(k - 41): the next level, whose k is 40 less, can add as many.
     __device__ __noinline__ void begin(int e)
     {
         for (int l = 0; l < Levels; l++) {
@@ -38,8 +38,8 @@ struct Place {
         limit = (u32)(1023 + e) << 20;
     }
 
-    // Digits of positive and of negative numbers, in words of 32 bits and their carries. Each lane has a column,
-    // which the warps share.
+    // Adds to the digits of positive or of negative numbers, which are words of 32 bits with their
+    // carries. Each lane has its own column, which all warps share.
     __device__ void bin(double x)
     {
         u64 bits = __double_as_longlong(x);

@@ -1,10 +1,10 @@
 // The sums of a shard's chunks, and the exchange with the other GPUs of this host, in the same launch: each block
 // publishes its chunk's value to all GPUs, and the last block consumes the messages of all chunks.
 //
-// Each store to a slot has 32 bits of a value and the number of the call, its epoch. So slots need no clearing, and
-// a late message of a call that was given up is not mistaken for one of this call. There are two sets of slots, for
-// even and odd epochs: a GPU that is ahead may publish for the next call while another GPU still polls for this
-// one. It cannot publish for the call after the next, because it first consumes the messages of the next call.
+// Each store to a slot has 32 bits of a value and the number of the call, its epoch. So slots need no clearing,
+// and a late message of an abandoned call is not mistaken for a message of this call. There are two sets of slots,
+// for even and odd epochs: a GPU that is ahead may publish for the next call while another GPU still polls for
+// this call. It cannot publish for the call after that, because it first consumes the messages of the next call.
 
 __device__ void publish(u64* slot, Acc value, u32 epoch)
 {
@@ -22,8 +22,8 @@ __device__ u64 poll(const u64* slot)
     return bits;
 }
 
-// Consumes this thread's messages, of `count` messages in total, in order. Several loads are in flight, because
-// the longest sums have 32 values a thread. After `patience` failed polls, it stores the missing chunk's number.
+// Consumes this thread's messages, of `count` messages in total, in order. Several loads are in flight, because the
+// longest sums have 32 values per thread. After `patience` failed polls, stores the number of the missing chunk.
 __device__ Acc consume(const u64* slots, u32 count, u32 threads, u32 epoch, u32 patience, u32* missing)
 {
     const int Flight = 8 / Halves;
@@ -56,9 +56,9 @@ __device__ Acc consume(const u64* slots, u32 count, u32 threads, u32 epoch, u32 
     return value;
 }
 
-// `slots` has the address of each GPU's slots, by rank. This shard has `chunks` chunks from `first` on, of `count`
-// chunks in total. The result is stored for the stream if `told` is 0, otherwise for a host that waits. With a
-// patience of 0, the kernel only publishes: this is for ranks that share a GPU and run one after the other.
+// `slots` has the address of each GPU's slots, by rank. This shard has `chunks` chunks, starting with `first`, of
+// `count` chunks in total. The result is stored for the stream if `told` is 0, and otherwise for a host that polls.
+// With a patience of 0, the kernel only publishes; ranks that share a GPU and run one after another need this.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     const In* in, void* out, u64 n, u32 vectors, u32 chunks, u64* state, u32 epoch, u32 told,
     u32 first, u32 count, u64* const* slots, u32 world, u32 rank, u32 patience)

@@ -1,9 +1,9 @@
-// The tree over the sums of all chunks. Each rank's sums are in one block of memory, after a stamp of 16
-// bytes.
+// The tree over the sums of all chunks. Each rank's sums are in one block of memory, after a stamp
+// of 16 bytes.
 
-// The index of a chunk's sum. If all ranks but the last ones have the same number of chunks, the rank is computed:
-// `reciprocal` is 2^32 divided by that number, rounded up, which gives the exact rank for any number of chunks that
-// is possible. If the shards are ragged, `reciprocal` is 0, and a table has the index.
+// The index of a chunk's sum. If all ranks except the last ones have the same number of chunks, the rank is
+// computed: `reciprocal` is 2^32 divided by that number, rounded up, which gives the exact rank for every
+// possible number of chunks. If the shards have unequal lengths, `reciprocal` is 0, and a table holds the index.
 struct Row {
     const u32* places;
     u32 reciprocal, gap;
@@ -13,8 +13,8 @@ struct Row {
     }
 };
 
-// Combines a thread's sums, in the order of `collect`. `Flight` loads are in flight at the same time, with no branch
-// between them. Where possible their addresses are computed, because loads from a table would have to come first.
+// Combines a thread's sums, in the order of `collect`. `Flight` loads are in flight at the same time, with no
+// branch between them. Where possible, addresses are computed, because loads from a table would have to come first.
 __device__ Acc gather(const Acc* values, Row row, u32 count, u32 threads)
 {
     const int Flight = 16;

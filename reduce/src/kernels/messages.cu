@@ -17,8 +17,8 @@ __device__ u64 poll(const u64* slot)
     return bits;
 }
 
-// Consumes this thread's messages, of `count` messages in total, in order: polls slots that are still empty, and
-// empties each slot.
+// Consumes this thread's messages, of `count` messages in total, in order: polls each slot until it
+// is filled, and then empties the slot.
 __device__ Acc collect(u64* slots, u32 count, u32 threads)
 {
     Acc value = Op::none();
@@ -46,8 +46,8 @@ __device__ Acc collect(u64* slots, u32 count, u32 threads)
     return value;
 }
 
-// The last block consumes the messages of all blocks, in `count` slots. If each lane of a warp has at most four
-// messages, one warp is faster than a block, which needs a barrier.
+// Lets the last block consume the messages of all blocks, in `count` slots. If each lane has at
+// most four messages, one warp is faster than the whole block, which needs a barrier.
 template <u32 Warps>
 __device__ void finish(void* out, u64* slots, u32 count, Acc* warps, u32 epoch)
 {

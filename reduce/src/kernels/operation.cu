@@ -7,7 +7,7 @@ __device__ Acc nan()
     return sizeof(Acc) == 8 ? (Acc)__longlong_as_double(~0ull >> 1) : (Acc)__int_as_float(~0u >> 1);
 }
 
-// The smallest or largest value of a type, which is infinite for floats.
+// Returns the smallest or largest value of a type, which is infinite for floats.
 __device__ Acc extreme(bool largest)
 {
     if (!Integer) return largest ? (Acc)__int_as_float(0x7f800000) : (Acc)-__int_as_float(0x7f800000);
@@ -15,7 +15,7 @@ __device__ Acc extreme(bool largest)
     return largest ? top : Signed ? (Acc)(-top - (Acc)1) : (Acc)0;
 }
 
-// IEEE 754-2019's minimumNumber and maximumNumber: the result is NaN only if both values are, and -0 is below +0.
+// IEEE 754-2019's minimumNumber and maximumNumber: NaN only if both values are NaN; -0 is less than +0.
 template <class T> __device__ T least(T a, T b) { return b < a ? b : a; }
 template <class T> __device__ T most(T a, T b) { return b > a ? b : a; }
 __device__ float least(float a, float b) { return fminf(a, b); }
@@ -23,7 +23,7 @@ __device__ float most(float a, float b) { return fmaxf(a, b); }
 __device__ double least(double a, double b) { return fmin(a, b); }
 __device__ double most(double a, double b) { return fmax(a, b); }
 
-// From sm_80 on, one instruction compares two pairs of halves.
+// On sm_80 and newer, one instruction compares two pairs of halves.
 #if defined(BFLOAT)
 #define PAIRS "bf16x2"
 #else
@@ -66,7 +66,7 @@ struct Max {
 };
 typedef OPERATION Op;
 
-// A vector of neutral elements; if the elements are halves, they widen to neutral elements.
+// Returns a vector of neutral elements; if the elements are halves, they widen to neutral elements.
 __device__ Vector blank()
 {
     Vector vector;
@@ -74,8 +74,8 @@ __device__ Vector blank()
     return vector;
 }
 
-// Stores the result: for the stream if `epoch` is 0, otherwise for a host that polls. Then each store has 32
-// bits of the result, and the epoch as its flag. Every NaN gets the same bits.
+// Stores the result: for the stream if `epoch` is 0, and otherwise for a host that polls. For the host,
+// each store has 32 bits of the result, with the epoch as their flag. Every NaN is stored as the same bits.
 __device__ void store(void* out, Acc value, u32 epoch)
 {
     if (!Integer && value != value) value = nan();

@@ -1,6 +1,6 @@
-// Rows. Each row is added in the order of a slice of its length, so its vectors are counted from its first
-// element. With ALIGNED, all rows are aligned and have whole vectors. Otherwise, vectors are loaded element by
-// element, and the L1 cache merges these loads.
+// Rows. Each row is summed in the same order as a slice of that length, so its vectors are numbered
+// from the row's first element. With ALIGNED, all rows are aligned and have whole vectors.
+// Otherwise, vectors are loaded element by element, and the L1 cache merges these loads.
 enum : bool { Aligned = ALIGNED };
 
 #define LOAD_ONE(Type, kind, name)                                                             \
@@ -15,10 +15,10 @@ LOAD_ONE(int, "u32", "r")
 LOAD_ONE(double, "f64", "d")
 LOAD_ONE(long long, "u64", "l")
 
-// Four runs of elements: a thread has one load in each run at the same time.
+// Four runs of elements: a thread loads from all four at the same time.
 struct Runs { const In* at[4]; u32 count[4]; };
 
-// Splits one run into four, which alternate in steps of `every` vectors.
+// Splits one run into four, whose vectors alternate in steps of `every`.
 __device__ Runs split(const In* at, u32 count, u32 every)
 {
     Runs runs;
@@ -38,8 +38,8 @@ __device__ void fetch(Vector& vector, const In* at, u32 begin, u32 count)
     else for (int e = 0; e < Width; e++) load_one(vector.at[e], at + e, begin + e < count);
 }
 
-// Thread t adds vectors t, t + step, … of each run, which has at most `most` elements. With `deep`, the runs are
-// parts of one split run, and are added to one sum.
+// Adds vectors t, t + step, … of each run in thread t. A run has at most `most` elements. With
+// `deep`, the runs are parts of one split run, and are added to one sum.
 __device__ void add(Sums* sums, const Runs& runs, u32 most, u32 t, u32 step, bool deep)
 {
     const u32 lane = t % 32 * Width;
@@ -53,8 +53,8 @@ __device__ void add(Sums* sums, const Runs& runs, u32 most, u32 t, u32 step, boo
     }
 }
 
-// Exchanges half of the values with the lane whose number differs in the bit of value `s`, and combines the received
-// values with its own. Lanes whose number has this bit set keep the upper half.
+// Exchanges half of the values with the lane whose number differs in the bit for value `s`, and combines
+// the received values with the lane's own. Lanes whose number has this bit set keep the upper half.
 template <u32 Count>
 __device__ void trade(Acc* values, u32 s)
 {
@@ -65,7 +65,7 @@ __device__ void trade(Acc* values, u32 s)
     }
 }
 
-// The warp's value of each of four sums: lanes 8u to 8u + 7 get the value of sum u.
+// Returns the warp's value for each of four sums: lanes 8u to 8u + 7 get the value of sum u.
 __device__ Acc four(const Sums* sums)
 {
     Acc value[4];

@@ -1,10 +1,10 @@
-// Rows of 2 to 48 KiB. A block adds up to four rows at the same time, or four quarters of one row; each thread has a
-// sum for each of the four. A row in quarters is added in the order of a block of four times as many threads.
+// Rows of 2 to 48 KiB. A block adds up to four rows at the same time, or four quarters of one row; each thread has
+// one sum for each of the four. A row in quarters is added in the order of a block with four times as many threads.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     const In* in, Acc* out, u64 m, u64 n, u64 pitch, u32 quarters, u32 at_once, u32 none, u64* state)
 {
     const u32 Warps = THREADS / 32;
-    // There are two sets: while a few threads combine the values of one set, the others fill the next.
+    // There are two sets of values: while a few threads combine one set, the others fill the next.
     __shared__ alignas(16) Acc warps[2][4 * Warps];
     const u32 t = threadIdx.x;
     u32 set = 0;

@@ -1,17 +1,17 @@
-// Rows of more than 48 KiB, in the chunks of a slice of their length. A block adds `each` chunks, four at a time
-// or, if chunks are long, one at a time; WAYS says whether an entry has one of these two ways or both. If these are
-// all chunks of a row, the block combines their values. Otherwise, blocks publish the values, and the block with the
-// row's last chunks, which started after the others, consumes the messages.
+// Rows of more than 48 KiB, with the same chunks as a slice of that length. A block adds `each` chunks, four at
+// a time or, if the chunks are long, one at a time; WAYS says whether an entry supports one of these two ways or
+// both. If these are all the chunks of a row, the block combines their values. Otherwise, blocks publish their
+// values, and the block with the row's last chunks, which started after the others, consumes the messages.
 enum : u32 { Warps = THREADS / 32, Most = 256, Step = THREADS * Width, Batch = 32 };
 
-// In a spread, the values of all warps are collected; otherwise, the values of the chunks are.
+// In a spread, the values of all warps are collected; otherwise, the values of the chunks are collected.
 enum : bool { Spread = THREADS == 256, One = WAYS & 1, Four = WAYS & 2 };
 
-// Whether unaligned rows are read as aligned vectors of memory. A thread's sums then belong to places in an aligned
-// vector: the sums of places below `skew` are of elements of the previous thread's vector.
+// Whether unaligned rows are read as aligned vectors. A thread's sums then belong to places in an
+// aligned vector: the sums at places below `skew` contain elements of the previous thread's vector.
 enum : bool { Skewed = !Aligned && !Spread && !Narrow };
 
-// A chunk. Its places are counted from its first aligned vector of memory: it has those from `skew` to `end` - 1.
+// A chunk. Its places are numbered from its first aligned vector; its elements have places `skew` to `end` - 1.
 struct Places {
     const In* at;
     u32 skew, end;
@@ -34,9 +34,9 @@ struct Places {
     }
 };
 
-// Converts sums by place to sums by element: the sums below `skew` go to the previous thread, and the last lane of a
-// warp gets them from `behind`. Rotating a thread's sums changes none of the pairs that are added, so the tree is
-// unchanged.
+// Converts sums by place to sums by element. The sums below `skew` go to the previous thread; the
+// last lane of a warp gets them from `behind`. Rotating a thread's sums changes none of the pairs
+// that are added, so the tree is unchanged.
 template <u32 Runs, class Behind>
 __device__ void hand_over(Sums* sums, u32 skew, Behind behind)
 {
@@ -60,9 +60,9 @@ __device__ void hand_over_to_warps(Sums& sums, u32 skew, Acc* border)
     hand_over<1>(&sums, skew, [&](u32, u32 e) { return border[(warp + 1) % Warps * Width + e]; });
 }
 
-// With four chunks at a time, each warp adds these elements itself: lane u * Width + e adds place e after the warp's
-// vectors of chunk u. So short chunks need no barrier. For longer ones, a barrier keeps the warps together, which
-// makes their loads faster.
+// With four chunks at a time, each warp adds these elements itself: lane u * Width + e adds place e
+// after the warp's vectors in chunk u. Short chunks therefore need no barrier. For longer ones, a
+// barrier keeps the warps together, which makes their loads faster.
 struct Behind {
     Acc sum;
     In loaded;
@@ -81,7 +81,7 @@ struct Behind {
     }
 };
 
-// The warp's sum of its vectors of one chunk. The distances between its loads are constants.
+// Returns the warp's sum of its vectors in one chunk. The distances between its loads are constants.
 __device__ Acc alone(const Places& chunk, Acc* border)
 {
     const u32 lane = threadIdx.x % 32 * Width;
@@ -139,11 +139,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
                 Sums sums[4];
                 Vector loaded[4];
                 Behind last{Op::none()};
-                // Warps rotate, so that it is not always the same warp that has the most vectors of a chunk.
+                // Warps rotate, so that the extra vectors of a chunk do not always fall to the same warp.
                 u32 rank = t, begin = rank * Width;
                 #pragma unroll 1
                 for (u32 p = from;;) {
-                    // The first vectors of the next chunks are requested before the values of these are combined.
+                    // Requests the next chunks' first vectors before the current values are combined.
                     const u64 before = (u64)p * full, rest = n - before;
                     const u32 most = (to - p) * full, left = p >= to ? 0 : rest < most ? (u32)rest : most;
                     auto chunk = [&](u32 u) {

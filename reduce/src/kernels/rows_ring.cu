@@ -1,24 +1,24 @@
-// Unaligned rows of 48 to 192 KiB, on devices with asynchronous copies to shared memory. While a warp adds one
-// stage of its ring, the next stage is being copied, from the same chunks, the next chunks or the next row. A block
-// adds all chunks of a row or some of them, four at a time, as in rows_chunks.cu.
+// Unaligned rows of 48 to 192 KiB, on devices with asynchronous copies to shared memory. While a warp
+// adds one stage of its ring, it copies the next stage, from the same chunks, the next chunks or the
+// next row. A block adds all or some of the chunks of a row, four at a time, as in rows_chunks.cu.
 //
-// Aligned vectors of memory are copied, so a thread's sums belong to places in an aligned vector: those below `skew`
-// are of elements of the previous lane's vector. In lane 0, these places have the elements after those of lane 31.
+// The copies are of aligned vectors, so a thread's sums belong to places in an aligned vector: those below `skew`
+// contain elements of the previous lane's vector. In lane 0, these places have the elements after those of lane 31.
 enum : u32 { Warps = THREADS / 32, Most = 8 * Warps, Bytes = sizeof(Vector), Size = sizeof(In) };
 
-// The rows, and the blocks that add them.
+// The rows, and their assignment to blocks.
 struct All { u64 in, n, pitch, items; u32 vectors, chunks, each, groups; };
 
-// A stage of a warp: one vector per lane, from vector `at` on, of each of up to four chunks.
+// One stage of a warp: a vector per lane, starting with vector `at`, from each of up to four chunks.
 struct Stage {
     u64 item, from;  // the address of the first chunk's first element
     u32 chunk, behind, at;
-    u32 elements;    // of the first chunk
+    u32 elements;    // in the first chunk
     u32 bytes;       // from the first aligned vector to the end of these chunks
     __device__ bool exists(const All& all) const { return item < all.items; }
     __device__ u32 skew() const { return (u32)from % Bytes; }
     __device__ u32 chunks() const { return behind - chunk < 4 ? behind - chunk : 4; }
-    // The warp's index in a chunk. Warps rotate, so that it is not always the same warp that has the most vectors.
+    // The warp's index in a chunk. Warps rotate, so that the same warp does not always have the extra vectors.
     __device__ u32 warp() const { return (threadIdx.x / 32 + chunk) % Warps; }
     __device__ bool ends() const { return (at + THREADS) * Width >= elements; }
     __device__ void enter(const All& all)
@@ -43,7 +43,7 @@ struct Stage {
             enter(all);
         }
     }
-    // The number of bytes of chunk u that may be read, from its first aligned vector on.
+    // Returns the number of bytes of chunk u that may be read, from its first aligned vector on.
     __device__ u32 readable(const All& all, u32 u) const
     {
         const u32 before = u * all.vectors * Bytes, most = skew() + all.vectors * Bytes;
@@ -68,8 +68,8 @@ struct Stage {
         }
         copy<Size>(&to[u][0].at[e], memory + place + u * apart, lane < 4 * Width, place < readable(all, u) ? Size : 0);
     }
-    // Copies the `first` bytes of `Count`, and zeros for the others. The copy goes through the L1 cache, because
-    // two warps share a sector.
+    // Copies the first `first` bytes of `Count`, and fills the others with zeros. The copy goes
+    // through the L1 cache, because two warps share a sector.
     template <u32 Count>
     __device__ static void copy(const void* to, const char* from, bool wanted, u32 first)
     {
@@ -94,11 +94,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
 {
     // Each warp has two stages of four vectors per lane: one is added while the other is copied.
     __shared__ Vector rings[Warps][2][4][32];
-    // There are two sets: while one warp combines the values of one set, the other warps fill the next.
+    // There are two sets of values: while one warp combines one set, the other warps fill the next.
     __shared__ alignas(16) Acc kept[2][Most];
     const u32 t = threadIdx.x, lane = t % 32, groups = (chunks + each - 1) / each, count = chunks * Warps;
     const All all{(u64)in, n, pitch, m * groups, vectors, chunks, each, groups};
-    // The stage before the first one of this block.
+    // Starts at the stage before this block's first one.
     Stage stage{(u64)blockIdx.x - gridDim.x};
     Sums sums[4];
     u32 half = 0, set = 0;
@@ -106,7 +106,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     for (Stage ahead = stage;; stage = ahead) {
         ahead.next(all);
         asm volatile("cp.async.wait_all;" ::: "memory");
-        // Makes the copies of all lanes visible, and waits until all have read the stage that is overwritten next.
+        // Makes all lanes' copies visible, and waits until all have read the stage that will be overwritten.
         __syncwarp();
         const bool exists = stage.exists(all);
         if (ahead.exists(all)) ahead.request(all, rings[t / 32][half ^ 1]);
@@ -126,7 +126,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
             else publish(slots + place * Halves, value);
         }
         if (stage.chunk + 4 < stage.behind || stage.behind < chunks) continue;
-        // This block has all chunks of a row, or the last ones; then it consumes the messages of the other blocks.
+        // If this block has all or the last chunks of a row, it consumes the messages of the other blocks.
         if (groups == 1) __syncthreads();
         if (t < 32) {
             value = Op::none();

@@ -1,5 +1,5 @@
-// Rows shorter than a vector. If the rows are contiguous, and they and their sums are aligned, a thread loads as
-// many vectors as a row has elements. These vectors have as many rows as a vector has elements.
+// Rows shorter than a vector. If the rows are contiguous, and if the rows and their sums are aligned, a thread
+// loads as many vectors as a row has elements. These vectors contain as many rows as a vector has elements.
 __device__ Acc row_of(const Vector& vector)
 {
     Sums sums;

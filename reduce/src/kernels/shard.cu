@@ -1,5 +1,5 @@
-// The chunks of a shard, which one of several ranks adds. A shard begins at the start of a chunk, so only the
-// last shard may have an incomplete chunk or vector.
+// The chunks of a shard, which one of several ranks adds. A shard begins at the start of a chunk,
+// so only the last shard may have an incomplete chunk or vector.
 
 // A chunk of an unaligned slice: the tree is the same, but vectors are loaded element by element.
 __device__ Acc crossing(Chunk chunk)
@@ -11,7 +11,7 @@ __device__ Acc crossing(Chunk chunk)
     return warp(sums.all());
 }
 
-// Adds a chunk of a slice with any alignment. Lane 0 gets the value of the warp.
+// Adds a chunk of a slice with any alignment. Lane 0 gets the warp's value.
 __device__ Acc whole(Chunk chunk, const In* in)
 {
     return (u64)in % 16 == 0 ? tile<THREADS, ROWS, true>(chunk) : crossing(chunk);

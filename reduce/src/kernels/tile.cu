@@ -1,7 +1,7 @@
-// The tree of a chunk: it combines a thread's vectors in order, element by element, then its sums, then its warp.
+// The tree of a chunk: combines a thread's vectors in order, element by element, then its sums, then its warp.
 
-// Two half-precision values are compared with one packed instruction where there is one. The result is the same,
-// because a minimum or maximum does not depend on the order in which values are combined.
+// Two half-precision values are compared with one packed instruction where the device has one. The result
+// is the same, because a minimum or maximum does not depend on the order in which values are combined.
 #if __CUDA_ARCH__ >= 800
 enum : bool { Pairs = Narrow && Op::Order };
 #else
@@ -44,7 +44,7 @@ __device__ T warp(T value)
     return value;
 }
 
-// Combines the values of `count` warps in shared memory. It runs in one thread, which is faster than five shuffles.
+// Combines `count` warps' values in shared memory. Runs in one thread, which is faster than five shuffles.
 __device__ Acc few(const Acc* values, u32 count)
 {
     if (count == 1) return values[0];
@@ -69,8 +69,8 @@ __device__ Vector some(const In* at, u32 count)
     return vector;
 }
 
-// Adds at most Rows vectors a thread, which are all in flight before the first is added; one thread also adds the
-// incomplete last vector. With Early, that is loaded with the others, because nothing else would hide its latency.
+// Adds at most Rows vectors per thread, all in flight before the first is added; one thread also adds the
+// incomplete last vector. With Early, it is loaded with the others, because nothing else would hide its latency.
 template <u32 Threads, u32 Rows, bool Early>
 __device__ void rows(Sums& sums, Chunk chunk)
 {
@@ -91,7 +91,7 @@ __device__ void rows(Sums& sums, Chunk chunk)
     if (owner) sums.add(last);
 }
 
-// Adds batches of Rows vectors a thread, and the remaining vectors.
+// Adds batches of Rows vectors per thread, and then the remaining vectors.
 template <u32 Threads, u32 Rows>
 __device__ void batches(Sums& sums, Chunk chunk)
 {
@@ -107,8 +107,8 @@ __device__ void batches(Sums& sums, Chunk chunk)
     if (chunk.vectors > 0 || chunk.tail > 0) rows<Threads, Rows, false>(sums, chunk);
 }
 
-// Adds a chunk of an aligned slice by a block. With Long, the chunk may have more vectors than can be in flight.
-// Lane 0 gets the value of the warp.
+// Adds a chunk of an aligned slice with one block. With Long, the chunk may have more vectors than
+// can be in flight. Lane 0 gets the warp's value.
 template <u32 Threads, u32 Rows, bool Long, bool Early = false>
 __device__ Acc tile(Chunk chunk)
 {

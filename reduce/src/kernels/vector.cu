@@ -1,11 +1,11 @@
-// Vectors of 16 bytes, and how they are loaded.
+// Vectors of 16 bytes, and the functions that load them.
 //
-// In is the type as which an element is loaded, and Acc the type as which it is added; HALF and BFLOAT select the
+// In is the type of an element in memory, and Acc the type in which it is added; HALF and BFLOAT select the
 // conversion. OPERATION is Sum, Min or Max. NAME, THREADS, ROWS and RESIDENT are parameters of the entry.
 typedef unsigned int u32;
 typedef unsigned long long u64;
 
-// Constants are enumerators, because these add nothing to the PTX.
+// Constants are enumerators, because enumerators add nothing to the PTX.
 enum : u32 { Width = 16 / sizeof(In), Halves = sizeof(Acc) / 4 };
 union alignas(16) Vector { In at[Width]; u32 word[4]; unsigned short half[8]; u64 pair[2]; };
 struct alignas(16) Values { Acc at[16 / sizeof(Acc)]; };
@@ -29,8 +29,8 @@ __device__ Acc widen(In value)
 #endif
 }
 
-// Loads a vector without allocating it in L1, because it is read only once. If it is not wanted, `vector` keeps its
-// value. The load is predicated, so there is no branch.
+// Loads a vector without allocating it in L1, because it is read only once. If it is not wanted,
+// `vector` keeps its value. The load is predicated, so there is no branch.
 __device__ void load(Vector& vector, const In* at, bool wanted)
 {
     asm volatile("{ .reg .pred p; setp.ne.u32 p, %5, 0;"
@@ -39,8 +39,8 @@ __device__ void load(Vector& vector, const In* at, bool wanted)
                  : "l"(at), "r"((u32)wanted));
 }
 
-// Loads an element in the same way. With a plain load, the compiler would move a branch to after code that waits for
-// other loads.
+// Loads an element in the same way. With a plain load, the compiler would move a branch behind code
+// that waits for other loads.
 __device__ void load(Vector& vector, u32 e, const In* at, bool wanted)
 {
 #define LOAD(type, c, element) \
@@ -55,7 +55,7 @@ __device__ void load(Vector& vector, u32 e, const In* at, bool wanted)
 // A chunk: the number of its whole vectors, and the number of elements of an incomplete last vector.
 struct Chunk { const In* at; u32 vectors, tail; };
 
-// The chunk with an index. Every chunk begins before the end of the slice.
+// Returns the chunk with an index. Every chunk begins before the end of the slice.
 __device__ Chunk chunk(const In* in, u64 n, u32 vectors, u32 index)
 {
     u64 begin = (u64)index * vectors, rest = n / Width - begin;

@@ -1,4 +1,4 @@
-//! Sums of rows on the CPU, where each row is added as a slice.
+//! Sums of rows on the CPU, where each row is added like a slice.
 
 use rayon::prelude::*;
 
@@ -8,7 +8,8 @@ use crate::{Element, Result, host};
 /// Returns the sum of each row of a slice. The sums are bit-identical to those on the GPU.
 ///
 /// # Errors
-/// The rows overlap, extend beyond the slice, or have no elements or too many; or there are no rows.
+/// The rows overlap, extend beyond the slice, or have no elements or too many, or there are no
+/// rows.
 pub fn sum_rows<T: Element>(slice: &[T], rows: Rows) -> Result<Vec<T::Output>> {
     rows.check(slice.len() as u64, u64::MAX)?;
     let (count, elements, pitch) = rows.numbers();

@@ -1,4 +1,5 @@
-//! The kernels' PTX. Each type and shape has a module for aligned rows, and another for unaligned rows.
+//! The PTX of the kernels for rows. Each type and shape has one module for aligned rows and another
+//! for unaligned rows.
 
 use crate::kernels::Kernel;
 
@@ -10,24 +11,24 @@ pub enum Family {
         /// Whether the rows are contiguous, and both the rows and their sums are aligned to vectors.
         aligned: bool,
     },
-    /// Rows that lanes of a warp add.
+    /// Rows that are added by lanes of a warp.
     Lanes {
         /// Whether every row is aligned to a vector and has only whole vectors.
         aligned: bool,
     },
-    /// Rows that a block adds.
+    /// Rows that are added by a block.
     Block {
-        /// As above.
+        /// Whether every row is aligned to a vector and has only whole vectors.
         aligned: bool,
     },
     /// Rows of a few chunks.
     Spread {
-        /// As above.
+        /// Whether every row is aligned to a vector and has only whole vectors.
         aligned: bool,
     },
     /// Rows of many chunks.
     Chunks {
-        /// As above.
+        /// Whether every row is aligned to a vector and has only whole vectors.
         aligned: bool,
     },
     /// Unaligned rows of many long chunks.
@@ -53,7 +54,7 @@ impl Family {
         Family::Ring,
     ];
 
-    /// Its index in `ALL`.
+    /// Returns the family's index in `ALL`.
     pub(crate) fn index(self) -> usize {
         match self {
             Family::Short { aligned } => usize::from(!aligned),
@@ -66,7 +67,7 @@ impl Family {
         }
     }
 
-    /// The maximum number of threads of a block.
+    /// Returns the maximum number of threads in a block.
     pub fn threads(self) -> u32 {
         if matches!(self, Family::Chunks { .. } | Family::Long) { 512 } else { 256 }
     }
@@ -75,9 +76,9 @@ impl Family {
 /// The kernels of one type.
 pub(crate) type Kernels = [Kernel; Family::ALL.len()];
 
-/// The kernels of a type, whose name is in the names of the files. Unsigned integers share the kernels of
-/// signed ones, because both wrap to the same bits. `halves` have no ring, because an asynchronous copy has
-/// at least four bytes.
+/// Lists the kernels of a type, whose name is part of the file names. Unsigned integers share the
+/// kernels of signed integers, because both wrap to the same bits. `halves` have no ring, because
+/// an asynchronous copy has at least four bytes.
 macro_rules! rows {
     (halves $type:literal) => {
         $crate::rows::kernels::rows!($type, $crate::rows::kernels::rows!($type "spread_across"))

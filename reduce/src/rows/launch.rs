@@ -16,8 +16,8 @@ use crate::{
 };
 
 impl<T: Element> Engine<T> {
-    /// Queues the sums of the rows, which are written to an address. The caller must have checked that the
-    /// rows are within the input and that the output has room.
+    /// Queues the sums of the rows, which are written to an address. The caller must have checked
+    /// that the rows are within the input and that the output has room for the sums.
     pub(crate) fn sum_rows(
         &self,
         input: Address<'_>,
@@ -64,7 +64,7 @@ impl<T: Element> Engine<T> {
         self.with_rows_state(bytes, run)
     }
 
-    /// Whether the device supports asynchronous copies to shared memory.
+    /// Returns whether the device supports asynchronous copies to shared memory.
     fn copies(&self) -> Result<bool> {
         get_or_try(&self.rows().copies, || Ok(cuda::major()? >= 9)).copied()
     }
@@ -76,8 +76,8 @@ impl<T: Element> Engine<T> {
         })
     }
 
-    /// Calls a function with memory for messages. An allocation that is too small is replaced, and freed
-    /// after the work that uses it.
+    /// Calls a function with memory for messages. An allocation that is too small is replaced, and
+    /// is freed after the work that uses it.
     fn with_rows_state(
         &self,
         bytes: usize,

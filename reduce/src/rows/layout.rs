@@ -2,11 +2,11 @@
 
 use crate::error::{Error, Result};
 
-/// The maximum number of elements of a row.
+/// The maximum number of elements in a row.
 pub const LONGEST: u64 = 1 << 32;
 
-/// Rows of a slice: their number, their length in elements, and the distance between their starts in
-/// elements.
+/// The layout of rows in a slice: their number, their length in elements, and the distance between
+/// their starts in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rows {
     rows: u64,
@@ -15,18 +15,18 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// Makes `rows` contiguous rows of `elements` elements each.
+    /// Returns the layout of `rows` contiguous rows of `elements` elements each.
     pub fn new(rows: u64, elements: u64) -> Rows {
         Rows { rows, elements, pitch: elements }
     }
 
-    /// Returns the same rows, but with starts that are `elements` elements apart.
+    /// Returns the same rows, but with their starts `elements` elements apart.
     pub fn pitch(self, elements: u64) -> Rows {
         Rows { pitch: elements, ..self }
     }
 
-    /// Returns the number of rows, the number of elements of each, and the distance between the starts of
-    /// neighbouring rows in elements.
+    /// Returns the number of rows, the number of elements in each row, and the distance between the
+    /// starts of neighbouring rows in elements.
     pub fn numbers(self) -> (u64, u64, u64) {
         (self.rows, self.elements, self.pitch)
     }

@@ -1,4 +1,5 @@
-//! Sums of rows: one launch adds many rows of any length. Each sum is bit-identical to the sum of a slice.
+//! Sums of rows: one launch adds many rows of any length. Each sum is bit-identical to the sum of a
+//! slice.
 //!
 //! ```
 //! use samebits::{Rows, host};
@@ -7,10 +8,10 @@
 //! assert_eq!(host::sum_rows(&values, Rows::new(2, 2).pitch(3)).unwrap(), [3.0, 30.0]);
 //! ```
 //!
-//! On the GPU, [`Reducer::sum_rows_into`](crate::Reducer::sum_rows_into) writes the sums to device memory,
-//! in one launch. A row is added in the order of a slice of its length, so its sum is bit-identical to
-//! [`host::sum`](crate::host::sum), for any number of rows, at any address, and on every device. [`pick`]
-//! selects the threads that add a row, which affects only the speed.
+//! On the GPU, [`Reducer::sum_rows_into`](crate::Reducer::sum_rows_into) writes the sums to device
+//! memory, in one launch. A row is added in the same order as a slice of that length, so its sum is
+//! bit-identical to [`host::sum`](crate::host::sum), for any number of rows, at any address, and on
+//! every device. [`pick`] selects the threads that add a row, which affects only the speed.
 
 pub(crate) mod host;
 pub(crate) mod kept;

@@ -1,4 +1,5 @@
-//! The launch for rows. It is computed by a pure function, so that the interpreter can use the same launch.
+//! The launch for rows. A pure function computes it, so that the interpreter can use the same
+//! launch.
 
 use super::{kernels::Family, layout::Rows, shape::Shape};
 use crate::shape;
@@ -6,11 +7,11 @@ use crate::shape;
 /// A launch of a kernel for rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// The kernel.
+    /// The family of the kernel.
     pub family: Family,
     /// The number of blocks.
     pub grid: u32,
-    /// The number of threads of a block.
+    /// The number of threads in a block.
     pub threads: u32,
     /// The kernel's arguments for the shape.
     pub shape: [u32; 3],
@@ -18,10 +19,10 @@ pub struct Plan {
     pub values: u64,
 }
 
-/// The largest grid. With more rows, each block adds several.
+/// The size of the largest grid. If there are more rows, each block adds several.
 const MOST: u64 = 1 << 30;
 
-/// The alignment of rows and sums, and the ways to load elements.
+/// The alignment of rows and sums, and whether elements can be copied asynchronously.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Begin {
     /// Whether every row is aligned to a vector and has only whole vectors; for rows shorter than a vector,
@@ -29,16 +30,17 @@ pub struct Begin {
     pub rows: bool,
     /// Whether the sums are aligned to a vector.
     pub sums: bool,
-    /// Whether elements can be copied asynchronously to shared memory. This is so on devices of compute
-    /// capability 9 and newer, for elements of at least 4 bytes.
+    /// Whether elements can be copied asynchronously to shared memory. This is the case on devices
+    /// of compute capability 9 and newer, for elements of at least 4 bytes.
     pub copied: bool,
 }
 
-/// The smallest number of vectors of a chunk for which a thread has the most loads in flight on one chunk.
+/// The number of vectors in a chunk from which on a thread has the maximum number of loads in
+/// flight within one chunk.
 const LONG: u32 = 2560;
 
-/// Returns the launch of a shape on a device where at most `resident(family)` blocks of a kernel are
-/// resident at the same time. `None` for one row, which is launched as a slice.
+/// Returns the launch for a shape on a device where at most `resident(family)` blocks of a kernel
+/// are resident at the same time. Returns `None` for a single row, which is launched as a slice.
 pub fn plan(
     rows: Rows,
     shape: Shape,
@@ -110,7 +112,7 @@ mod tests {
     fn a_block_has_as_many_rows_as_its_lanes_hold() {
         let rows = Rows::new(1000, 32);
         let lanes = Shape::Lanes { lanes: 8, at_once: 4, threads: 64, persistent: false };
-        // Eight rows of eight lanes, four times.
+        // Each warp adds rows with eight lanes each, four rows at a time.
         assert_eq!(planned(rows, lanes, 1).grid, 1000u32.div_ceil(32));
         let block = Shape::Block { quarters: false, at_once: 4 };
         assert_eq!((planned(rows, block, 1).grid, planned(rows, Shape::Short, 1).grid), (250, 1));
@@ -131,8 +133,8 @@ mod tests {
         assert_eq!(planned(rows, chunks(16), 4000).grid, 2000);
     }
 
-    /// Unaligned rows of a few chunks use a ring if elements can be copied asynchronously. Long chunks of
-    /// unaligned rows are added one at a time.
+    /// Checks that unaligned rows of a few chunks use a ring if elements can be copied
+    /// asynchronously, and that long chunks of unaligned rows are added one at a time.
     #[test]
     fn unaligned_rows_have_their_own_kernels() {
         let of = |elements, each, copied| {
@@ -145,10 +147,10 @@ mod tests {
         };
         assert_eq!(of(20_001, 0, true), (Family::Ring, 300));
         assert_eq!(of(20_001, 0, false), (Family::Spread { aligned: false }, 1000));
-        // 32 chunks of 2559 vectors, or 2560.
+        // The first has 32 chunks of 2559 vectors, the second 32 chunks of 2560.
         assert_eq!(of(32 * 2552 * 4, 0, true).0, Family::Chunks { aligned: false });
         assert_eq!(of(32 * 2552 * 4 + 1, 0, true), (Family::Long, 1000));
-        // One chunk for each block.
+        // Each block adds one chunk.
         assert_eq!(of(100_001, 1, true), (Family::Long, 300));
     }
 
@@ -158,8 +160,9 @@ mod tests {
         assert_eq!(plan(Rows::new(1, 1 << 18), one, BEGIN, |_| 1), None);
     }
 
-    /// With persistent warps, there are at most eight times as many blocks as can be resident. Otherwise,
-    /// there is a block for every few rows, however many can be resident.
+    /// Checks that with persistent warps, there are at most eight times as many blocks as can be
+    /// resident. Otherwise, there is a block for every few rows, however many blocks can be
+    /// resident.
     #[test]
     fn the_number_of_persistent_blocks_is_bounded() {
         let begin = Begin { rows: false, sums: true, copied: true };

@@ -1,5 +1,6 @@
-//! The threads that add a row: a pure function of the number of rows, their length, and the element size.
-//! They do not affect the result, because the order of the additions depends on the length alone.
+//! Selects the threads that add a row: a pure function of the number of rows, their length, and the
+//! element size. The threads do not affect the result, because the order of the additions depends
+//! on the length alone.
 
 use super::layout::Rows;
 use crate::shape;
@@ -15,21 +16,21 @@ pub enum Shape {
         lanes: u32,
         /// The number of rows that these lanes add at the same time: 1, 2 or 4.
         at_once: u32,
-        /// The number of threads of a block.
+        /// The number of threads in a block.
         threads: u32,
         /// Whether a few blocks loop over all rows, instead of one block for every few rows.
         persistent: bool,
     },
     /// One block, for rows of up to 48 KiB.
     Block {
-        /// Whether it adds one row in the order of a block of four times as many threads.
+        /// Whether the block adds one row in the order of a block with four times as many threads.
         quarters: bool,
-        /// The number of rows that it adds at the same time: up to 4, but one with `quarters`.
+        /// The number of rows that the block adds at the same time: up to 4, or 1 with `quarters`.
         at_once: u32,
     },
     /// One block or several, for rows of more than 48 KiB.
     Chunks {
-        /// The shape of a slice of a row's length.
+        /// The shape of a slice that is as long as a row.
         slice: shape::Shape,
         /// The number of chunks that one block adds.
         each: u32,
@@ -44,8 +45,8 @@ const BLOCKS: u64 = 264;
 /// The maximum number of values of a row that one block can store.
 const ROOM: u32 = 256;
 
-/// Returns the shape for rows whose elements have `size` bytes; `None` if a row is too long. The limits
-/// were measured on an H200.
+/// Returns the shape for rows whose elements have `size` bytes, or `None` if the rows are too long.
+/// The limits were measured on an H200.
 pub fn pick(rows: Rows, size: u64) -> Option<Shape> {
     let (count, elements, _) = rows.numbers();
     let slice = shape::pick(elements, size)?;
@@ -58,8 +59,9 @@ pub fn pick(rows: Rows, size: u64) -> Option<Shape> {
         shape::Shape::Block { threads: 32 } => {
             let lanes = vectors.next_power_of_two().min(32) as u32;
             let warps = count.saturating_mul(lanes.into()) / 32;
-            // Four rows that are added at the same time share their shuffles. Few rows, or long ones, are
-            // faster one at a time, with more of their vectors in flight.
+            // Four rows that are added at the same time share their shuffles. If there are few
+            // rows, or the rows are long, it is faster to add one row at a time, with more of its
+            // vectors in flight.
             let whole = (elements * size).is_multiple_of(16);
             let at_once = match warps {
                 _ if vectors > 96 && (whole || warps < 1 << 14) => 1,
@@ -90,18 +92,18 @@ pub fn pick(rows: Rows, size: u64) -> Option<Shape> {
     })
 }
 
-/// The number of chunks that one block adds, chosen so that the blocks end together, in as few waves as
-/// possible.
+/// Returns the number of chunks that one block adds, chosen so that the blocks end together, in as
+/// few waves as possible.
 fn each(count: u64, chunks: u32) -> u32 {
     let (chunks, most) = (u64::from(chunks), if chunks <= ROOM { chunks } else { ROOM });
     let each = |waves: u64| {
         let groups = (waves * BLOCKS / count).clamp(1, chunks);
         chunks.div_ceil(groups).min(most.into())
     };
-    // The cost is the work of the busiest block slot of the device, in eighths of a chunk, plus a little
-    // for each block, which is more if the block publishes messages. A new block starts as soon as one
-    // ends, and a few blocks read faster than all. So a last wave of whole rows costs two thirds of a full
-    // wave, or its own fraction if that is more.
+    // The cost is the work of the busiest block slot on the device, in eighths of a chunk, plus a
+    // small cost for each block, which is larger if the block publishes messages. A new block
+    // starts as soon as another ends, and a few blocks read faster than all of them. A last wave of
+    // whole rows therefore costs two thirds of a full wave, or its own fraction if that is larger.
     let all = u128::from(BLOCKS);
     let cost = |each: &u64| {
         let (blocks, messages) =
@@ -155,11 +157,11 @@ mod tests {
         assert_eq!((each(2, 256), each(16, 32), each(256, 160), each(64, 256)), (2, 2, 160, 64));
         // 178 blocks would leave a third of a wave idle, and 383 would leave half of the second wave idle.
         assert!(each(178, 160) < 160 && each(383, 160) < 160);
-        // Nearly two waves are as good as two.
+        // Nearly two waves are as good as two full waves.
         assert_eq!(each(480, 48), 48);
         assert_eq!(each(1 << 20, 32), 32);
-        // Five blocks for each of 100 rows are two waves of 32 chunks; eighteen would be seven waves of nine,
-        // and need messages.
+        // Five blocks for each of 100 rows make two waves of 32 chunks; eighteen blocks would make
+        // seven waves of nine chunks, and would need messages.
         assert_eq!((each(100, 160), each(100, 32)), (32, 7));
     }
 
@@ -169,8 +171,8 @@ mod tests {
         let lanes =
             |lanes, at_once, threads| Shape::Lanes { lanes, at_once, threads, persistent: false };
         assert_eq!([3, 4].map(|elements| of(33, elements)), [Shape::Short, lanes(1, 1, 64)]);
-        // Rows of 8 vectors: from 2048 warps on two at a time, from 4096 on four. Blocks are larger from
-        // 2048 warps up to 2^15.
+        // For rows of 8 vectors, two rows are added at a time from 2048 warps, and four from 4096
+        // warps. Blocks are larger from 2048 warps up to 2^15.
         for (count, at_once, threads) in [
             ((1 << 13) - 4, 1, 64),
             (1 << 13, 2, 256),
@@ -181,8 +183,8 @@ mod tests {
         ] {
             assert_eq!(of(count, 32), lanes(8, at_once, threads), "{count}");
         }
-        // Rows of more than 96 whole vectors are added one at a time; if the last vector is incomplete,
-        // only if there are few rows.
+        // Rows of more than 96 whole vectors are added one at a time. If the last vector is
+        // incomplete, this holds only if there are few rows.
         assert_eq!([384, 385, 388].map(|n| of(1 << 20, n)), [4, 4, 1].map(|at| lanes(32, at, 64)));
         assert_eq!(
             [(1 << 14) - 1, 1 << 14].map(|m| of(m, 385)),
@@ -196,10 +198,11 @@ mod tests {
             let shape = pick(Rows::new(count, elements), 4).unwrap();
             matches!(shape, Shape::Lanes { persistent: true, threads: 256, .. })
         };
-        // 9 vectors for 16 lanes; 8 vectors, the last of which is incomplete; 8 whole vectors.
+        // The three lengths are 9 vectors for 16 lanes, 8 vectors of which the last is incomplete,
+        // and 8 whole vectors.
         assert_eq!([36, 31, 32].map(|elements| persistent(1 << 20, elements)), [true, true, false]);
-        // Fewer than 2^15 warps end about when others would begin, and 65 vectors are more than two
-        // iterations.
+        // With fewer than 2^15 warps, the warps end at about the time when further warps would
+        // begin; and 65 vectors take more than two iterations.
         assert_eq!([persistent((1 << 16) - 2, 36), persistent(1 << 16, 36)], [false, true]);
         assert_eq!([persistent(1 << 20, 255), persistent(1 << 20, 257)], [true, false]);
     }

@@ -1,4 +1,4 @@
-//! Elements as bytes, for the interpreter.
+//! Converts elements to bytes, for the interpreter.
 
 /// An element type that can be converted to its bytes in memory.
 pub(crate) trait Bytes {

@@ -10,13 +10,13 @@ pub(crate) trait Drawn: Element {
     fn draw(rng: &mut ChaCha8Rng, operation: Operation) -> Self;
 }
 
-/// The elements of a slice of `n` elements, which are the same at each call.
+/// Returns a slice of `n` elements, which are the same in every call.
 pub(crate) fn slice<T: Drawn>(n: usize, operation: Operation) -> Vec<T> {
     let mut rng = ChaCha8Rng::seed_from_u64(n as u64 + 1000 * operation as u64);
     (0..n).map(|_| T::draw(&mut rng, operation)).collect()
 }
 
-/// The bits of the host's result.
+/// Returns the bits of the result on the host.
 pub(crate) fn on_the_host<T: Element>(slice: &[T], operation: Operation) -> u64 {
     match operation {
         Operation::Sum => samebits::host::sum(slice),

@@ -71,7 +71,7 @@ fn a_failed_launch_does_not_hang() {
         let slice = Claimed { address: 1 << 20, len, stream: &gpu.stream };
         let Err(error) = reducer.sum(&slice) else { panic!("{len} elements of invalid memory") };
         assert!(matches!(error, Error::Driver { .. }), "{error}");
-        // The second call must not hang either, nor the end of the program.
+        // Neither the second call nor the end of the program may hang.
         assert!(reducer.sum(&slice).is_err());
     }
     drop(reducer);
@@ -80,7 +80,8 @@ fn a_failed_launch_does_not_hang() {
 #[test]
 fn a_full_device_is_an_error() {
     if !is_alone() {
-        // The test runs in a process of its own, because other tests leave free memory in the device's pools.
+        // The test runs in its own process, because other tests leave free memory in the device's
+        // pools.
         let _gpu = gpu();
         return alone("bad::a_full_device_is_an_error", &[]);
     }
@@ -98,7 +99,7 @@ fn a_full_device_is_an_error() {
     gpu.stream.synchronize().unwrap();
     let reducer = Reducer::<f32>::new(&gpu.stream).unwrap();
     match reducer.sum(&device) {
-        // There was still room for the reducer's memory and a kernel.
+        // There was still enough memory for the reducer's state and a kernel.
         Ok(sum) => assert_eq!(sum.to_bits64(), on_the_host(&values, Operation::Sum)),
         Err(error) => eprintln!("on a full device: {error}"),
     }
@@ -120,7 +121,7 @@ fn an_empty_driver_is_an_error() {
     }
     if !cfg!(target_os = "linux") || std::env::var_os("REDUCE_RUNNER").is_some() {
         return eprintln!(
-            "skipped: an empty library is made for Linux, by this machine's compiler"
+            "skipped: only this machine's compiler on Linux can make an empty library"
         );
     }
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("empty-driver");
@@ -142,7 +143,7 @@ fn an_empty_driver_is_an_error() {
 #[test]
 fn no_such_device() {
     let Some(_gpu) = gpu() else { return };
-    let Err(error) = samebits::open(99) else { panic!("a hundred devices") };
+    let Err(error) = samebits::open(99) else { panic!("there are a hundred devices") };
     assert!(matches!(error, Error::NoDevice { ordinal: 99, .. }), "{error}");
 }
 

@@ -1,4 +1,4 @@
-//! Exact sums: the bits of the host, in any order, at any address and in a graph.
+//! Exact sums have the same bits as on the host, in any order, at any address and in a graph.
 
 use cudarc::driver::DeviceRepr;
 use half::{bf16, f16};
@@ -24,7 +24,7 @@ where
     for (k, n) in lengths.into_iter().enumerate() {
         let mut values = slice::<T>(n + 3, Operation::Sum);
         if k % 2 == 1 {
-            // Any bits: all exponents, NaN and infinities in a few of them.
+            // The elements have random bits, with every exponent; a few are NaN or infinite.
             values.iter_mut().for_each(|value| *value = special(rng.random()));
         }
         for begin in [0, n % 4] {
@@ -45,7 +45,8 @@ where
     }
 }
 
-/// Bits without the highest bit of the exponent: never NaN or infinite, except in one of 2^20.
+/// Returns the bits with the highest bit of the exponent cleared, so that the value is finite,
+/// except in one of 2^20 cases.
 fn finite(bits: u64, width: u32) -> u64 {
     let bits = bits >> (64 - width);
     if bits % (1 << 20) == 7 { bits } else { bits & !(1 << (width - 2)) }

@@ -43,7 +43,7 @@ fn outlive_their_reducer() {
         let reducer = Reducer::<f32>::new(stream).unwrap();
         let graph = capture(stream, || reducer.sum_into(&device, &mut result).unwrap());
         drop(reducer);
-        // The reducer's memory may be reused by now.
+        // The reducer's memory may have been reused by now.
         let stale = stream.clone_htod(&vec![0xffu8; 600_000]).unwrap();
         for time in 0..50 {
             graph.launch().unwrap();

@@ -1,6 +1,6 @@
-//! Tests on a GPU, if there is one: results are bit-identical to those of `samebits::host`, also in first
-//! calls and in graphs, and invalid calls give errors. With `REDUCE_REQUIRE_GPU`, a missing GPU is an
-//! error.
+//! Tests on a GPU, if there is one. Results are bit-identical to those of `samebits::host`, also in
+//! first calls and in graphs, and invalid calls give errors. With `REDUCE_REQUIRE_GPU`, a missing
+//! GPU is an error.
 
 mod bad;
 #[path = "../drawn/mod.rs"]
@@ -21,7 +21,8 @@ use std::{
 
 use cudarc::driver::{CudaContext, CudaStream, DevicePtr, DevicePtrMut, DeviceSlice, SyncOnDrop};
 
-/// The lock by which tests run one at a time, because some fill the device's memory or keep the device busy.
+/// The lock that makes tests run one at a time, because some tests fill the device's memory or keep
+/// the device busy.
 static TURN: Mutex<()> = Mutex::new(());
 
 /// A device, for the duration of a test.
@@ -32,7 +33,7 @@ struct Gpu {
     _turn: MutexGuard<'static, ()>,
 }
 
-/// The first device; if there is none, prints the reason.
+/// Returns the first device. If there is none, prints the reason.
 fn gpu() -> Option<Gpu> {
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     match samebits::open(0) {
@@ -81,15 +82,15 @@ impl<T> DevicePtrMut<T> for Claimed<'_> {
     }
 }
 
-/// The variable that is set in a process that runs one test by itself, because the test affects the device
-/// or the driver of its process permanently.
+/// The name of a variable that is set in a process that runs one test alone, because the test
+/// permanently affects the device or the driver of its process.
 const ALONE: &str = "REDUCE_TEST_ALONE";
 
 fn is_alone() -> bool {
     std::env::var_os(ALONE).is_some()
 }
 
-/// Runs a test of this program in a process of its own, for at most a minute.
+/// Runs one test of this program in its own process, for at most a minute.
 fn alone(test: &str, variables: &[(&str, &str)]) {
     let this = std::env::current_exe().unwrap().display().to_string();
     // A program for another architecture runs under the emulator that this variable names.
@@ -110,5 +111,5 @@ fn alone(test: &str, variables: &[(&str, &str)]) {
         }
         thread::sleep(Duration::from_millis(20));
     };
-    assert!(status.success(), "{test}, in a process of its own: {status}");
+    assert!(status.success(), "{test}, in its own process: {status}");
 }

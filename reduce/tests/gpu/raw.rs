@@ -16,7 +16,7 @@ use crate::{
     gpu, is_alone, start,
 };
 
-/// Lengths for every shape.
+/// One length or more for every shape.
 const SIZES: [usize; 6] = [0, 1000, 10_000, 30_001, 120_000, 1_400_003];
 
 fn of(stream: &CudaStream) -> raw::Stream {
@@ -82,7 +82,8 @@ fn a_destroyed_stream_is_not_mistaken_for_another() {
     let out = outputs.device_ptr_mut(&gpu.stream).0;
     gpu.context.bind_to_thread().unwrap();
     for time in 0..200 {
-        // The stream is destroyed with work in flight, and the next one may have the same handle.
+        // The stream is destroyed while work is in flight, and the next stream may have the same
+        // handle.
         let handle = stream::create(stream::StreamKind::NonBlocking).unwrap();
         // SAFETY: the stream is live until its work is queued, there are `n` elements at `input`, and there
         // is room for a result at `out`.
@@ -114,10 +115,10 @@ fn the_current_context_is_unchanged() {
     assert_eq!((sum.unwrap(), current()), (100.0, before));
     samebits::close();
     assert_eq!(current(), before);
-    // The same in a thread without a current context.
+    // Does the same in a thread without a current context.
     thread::scope(|scope| {
         scope.spawn(|| {
-            // SAFETY: as above.
+            // SAFETY: there are 100 elements at `input`.
             let sum = unsafe { raw::reduce::<f32>(one, Operation::Sum, input, 100) };
             assert_eq!((sum.unwrap(), current()), (100.0, ptr::null_mut()));
         });
@@ -219,7 +220,8 @@ fn bad_addresses_and_streams_are_errors() {
     .unwrap();
 }
 
-/// The use of a destroyed context is an error, even if another one was created in its place.
+/// The use of a destroyed context is an error, even if another context was created at the same
+/// address.
 #[test]
 fn a_dead_context_is_an_error() {
     if !is_alone() {
@@ -241,7 +243,8 @@ fn a_dead_context_is_an_error() {
         let again = unsafe { raw::Stream::new(raw_context.cast(), ptr::null_mut()) };
         assert!(again.is_err(), "{again:?}");
     }
-    // The memory that the thread keeps for destroyed contexts is dropped without using them.
+    // The memory that the thread keeps for destroyed contexts is dropped without using those
+    // contexts.
     samebits::close();
     holds(&gpu, of(&gpu.stream));
     // A reset destroys the primary context's kernels and memory.

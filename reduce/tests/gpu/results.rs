@@ -15,7 +15,8 @@ use crate::{
 /// The length of the longest random slice.
 const LONGEST: usize = (1 << 24) + 13;
 
-/// A hundred random lengths, whose logarithms are uniform, and the lengths at which shapes change.
+/// Returns a hundred random lengths, whose logarithms are uniformly distributed, and the lengths at
+/// which shapes change.
 fn lengths(size: usize) -> Vec<usize> {
     let mut rng = ChaCha8Rng::seed_from_u64(20_261_122);
     let drawn = (0..100).map(|_| 2f64.powf(rng.random_range(0.0..24.0)) as usize);
@@ -74,7 +75,8 @@ types! {
     f32s f32; f64s f64; i32s i32; u32s u32; i64s i64; u64s u64; f16s f16; bf16s bf16;
 }
 
-/// Arithmetic on the device may or may not keep a NaN's payload, but the result must always be the same NaN.
+/// On the device, arithmetic may or may not keep a NaN's payload, but the result must always be the
+/// same NaN.
 #[test]
 fn every_nan_is_the_same() {
     let Some(gpu) = gpu() else { return };
@@ -115,8 +117,8 @@ fn repeated_sums_are_the_same() {
     }
 }
 
-/// Lengths of more than 31 and 32 bits. The elements are zeros, except for a few at places where an index
-/// could overflow.
+/// Tests lengths of more than 31 and 32 bits. The elements are zeros, except for a few at indices
+/// where an index could overflow.
 fn long<T: Element + DeviceRepr + ValidAsZeroBits>(gpu: &Gpu, value: impl Fn(u32) -> T) {
     for n in [(1usize << 31) - 1, (1 << 31) + 1, (1 << 32) + 13, 2 << 31, 3 << 31] {
         let bytes = n * size_of::<T>();

@@ -1,5 +1,5 @@
-//! Sums of rows are bit-identical to the host's, also in first calls and in graphs, and invalid calls give
-//! errors.
+//! Sums of rows are bit-identical to those on the host, also in first calls and in graphs, and
+//! invalid calls give errors.
 
 use cudarc::driver::sys::{CUgraphInstantiate_flags as Flags, CUstreamCaptureMode as Mode};
 use half::{bf16, f16};

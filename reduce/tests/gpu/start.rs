@@ -12,8 +12,8 @@ use crate::{
 
 const N: usize = 1_400_003;
 
-/// A reducer's state is zeroed on its own stream. If it were zeroed on the default stream, which is busy
-/// here, it would be zeroed after it is used.
+/// A reducer's state is zeroed on its own stream. On the default stream, which is busy here, it
+/// would be zeroed only after it has been used.
 #[test]
 fn a_busy_default_stream_delays_nothing() {
     let Some(gpu) = gpu() else { return };
@@ -48,7 +48,7 @@ fn the_free_functions_keep_a_bounded_number() {
     let expected = on_the_host(&values, Operation::Sum);
     let device = gpu.stream.clone_htod(&values).unwrap();
     gpu.stream.synchronize().unwrap();
-    // Each call has a new `Arc` of the same stream.
+    // Each call is passed a new `Arc` of the same stream.
     samebits::sum(&gpu.context.default_stream(), &device).unwrap();
     let (kept, (free, _)) = (samebits::kept(), gpu.context.mem_get_info().unwrap());
     for _ in 0..200 {
@@ -58,7 +58,7 @@ fn the_free_functions_keep_a_bounded_number() {
     assert_eq!(samebits::kept(), kept, "one stream has one reducer");
     let (now, _) = gpu.context.mem_get_info().unwrap();
     assert!(now + (4 << 20) > free, "{} bytes are gone", free - now);
-    // With many streams, the number of kept reducers is bounded.
+    // Even with many streams, the number of kept reducers is bounded.
     for _ in 0..3 * samebits::KEPT {
         let stream = gpu.context.new_stream().unwrap();
         assert_eq!(samebits::sum(&stream, &device).unwrap().to_bits64(), expected);
@@ -93,7 +93,7 @@ fn threads_have_their_own_reducers() {
     });
 }
 
-/// One thread alternates between two contexts, of two devices or of one.
+/// One thread alternates between two contexts, of two devices or of the same device.
 #[test]
 fn contexts_take_turns() {
     let Some(gpu) = gpu() else { return };
@@ -133,7 +133,7 @@ fn a_context_comes_and_goes() {
     assert_eq!(samebits::sum(&gpu.stream, &device).unwrap().to_bits64(), expected);
 }
 
-/// A context of the second device, or a second context of the first device.
+/// Returns a context of the second device, or a second context of the first device.
 pub(crate) fn second(first: &CudaContext) -> Arc<CudaContext> {
     let count = CudaContext::device_count().unwrap();
     let second = if count > 1 {

@@ -1,4 +1,4 @@
-//! Launches on the interpreter, as the crate would make them, with all checks.
+//! Runs launches on the interpreter with all checks, as the crate would make them.
 
 #[path = "../bytes/mod.rs"]
 mod bytes;
@@ -10,19 +10,20 @@ use simt::{Arg, Config, Gpu, Launch, Module, Schedule};
 /// The conditions that the program does not control.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Way {
-    /// The major compute capability, 7 or 9, which selects one of two PTX modules.
+    /// The major compute capability, 7 or 9, which selects one of the two PTX modules.
     pub(crate) major: i32,
     /// The maximum number of blocks that are resident on the device.
     pub(crate) resident: u32,
     pub(crate) schedule: Schedule,
     /// The slice's offset from a vector, in elements.
     pub(crate) shift: u64,
-    /// The epoch for a host that waits; 0 for a result for the stream.
+    /// The epoch for a host that polls, or 0 for a result for the stream.
     pub(crate) epoch: u32,
 }
 
-/// Returns the bits of the result of two consecutive launches, or of one if the schedule is adversarial.
-/// Panics if the state is not restored, if there is a finding, or if the two results differ.
+/// Returns the bits of the result after two consecutive launches, or after one if the schedule is
+/// adversarial. Panics if the state is not restored, if there is a finding, or if the two results
+/// differ.
 pub(crate) fn play<T: Element>(bytes: &[u8], n: u64, operation: Operation, way: Way) -> u64 {
     let size = size_of::<T>() as u64;
     let shape = shape::pick(n, size).unwrap();

@@ -1,4 +1,4 @@
-//! Sums of rows on the interpreter: for any shape, address and schedule, each sum is bit-identical to
+//! Sums rows on the interpreter. For any shape, address and schedule, each sum is bit-identical to
 //! `samebits::host::sum` of that row, and there are no findings.
 
 #[path = "../drawn/mod.rs"]
@@ -18,7 +18,7 @@ use simt::Schedule;
 const PLAIN: Way =
     Way { resident: 264, most: u32::MAX, schedule: Schedule::Converged, shift: 0, sums: true };
 
-/// Compares the sums of rows with the host's, row by row.
+/// Compares the sums of rows with those on the host, row by row.
 fn holds<T: Drawn + Bytes + Copy>(rows: Rows, shape: Shape, way: Way) {
     let (count, elements, pitch) = rows.numbers();
     let values = slice::<T>(((count - 1) * pitch + elements) as usize, Operation::Sum);
@@ -116,8 +116,8 @@ types! {
     f32s f32; f64s f64; i32s i32; u32s u32; i64s i64; u64s u64; f16s f16; bf16s bf16;
 }
 
-/// Rows of chunks, each added by one block, by two blocks, or by as many blocks as there are chunks. Few
-/// blocks are resident, and they wait for each other.
+/// Tests rows of several chunks, each added by one block, by two blocks, or by as many blocks as
+/// there are chunks. Few blocks are resident, and they wait for each other.
 fn parts<T: Drawn + Bytes + Copy>() {
     let size = size_of::<T>() as u64;
     for (bytes, count) in [(49_160, 3), (100_008, 2), (196_616, 2), (400_000, 2)] {
@@ -166,7 +166,8 @@ fn chunks_under_other_schedules() {
     }
 }
 
-/// More chunks than one warp collects, and rows whose last chunk is a single vector.
+/// Tests rows with more chunks than one warp collects, and rows whose last chunk is a single
+/// vector.
 #[test]
 fn chunks_of_long_rows() {
     let elements = 670_003;
@@ -175,7 +176,7 @@ fn chunks_of_long_rows() {
     for (each, shift) in [(160, 1), (16, 0)] {
         holds::<f32>(Rows::new(2, elements), Shape::Chunks { slice, each }, Way { shift, ..PLAIN });
     }
-    // 32 long chunks, which have more vectors a thread than are in flight.
+    // The rows have 32 long chunks, with more vectors per thread than are in flight.
     for (elements, shift) in [(32 * 2552 * 4 + 1, 3), (32 * 2552 * 4 + 7, 0)] {
         let slice = shape::pick(elements, 4).unwrap();
         assert_eq!((slice.chunks(), slice.vectors()), (32, 2560));
@@ -184,7 +185,8 @@ fn chunks_of_long_rows() {
             holds::<f32>(Rows::new(2, elements), Shape::Chunks { slice, each }, way);
         }
     }
-    // 8 chunks of 392 vectors would be 3136; of 3081, the last chunk has 337; of 7 · 392 + 1 vectors, one.
+    // 8 chunks of 392 vectors would be 3136 vectors. With 3081 vectors, the last chunk has 337;
+    // with 7 · 392 + 1 vectors, it has one.
     for words in [7 * 392 + 1, 7 * 440 + 1] {
         let elements = 4 * words - 3;
         let slice = shape::Shape::Spread { chunks: 8, vectors: (words / 7) as u32 };

@@ -1,4 +1,4 @@
-//! Launches for rows on the interpreter, as the crate would make them, with all checks.
+//! Runs launches for rows on the interpreter with all checks, as the crate would make them.
 
 #[path = "../bytes/mod.rs"]
 mod bytes;
@@ -24,8 +24,8 @@ pub(crate) struct Way {
     pub(crate) sums: bool,
 }
 
-/// Returns the bits of each row's sum on Hopper. If devices before Hopper have another launch, its bits
-/// must be the same.
+/// Returns the bits of each row's sum on Hopper. If devices before Hopper use a different launch,
+/// its bits must be the same.
 pub(crate) fn play<T: Element + Bytes>(
     values: &[T],
     rows: Rows,
@@ -40,7 +40,7 @@ pub(crate) fn play<T: Element + Bytes>(
     newer
 }
 
-/// The launch on devices of a major compute capability.
+/// Returns the launch on devices of a major compute capability.
 fn planned<T: Element>(major: i32, rows: Rows, shape: Shape, way: Way) -> Plan {
     let size = size_of::<T>() as u64;
     let (_, elements, pitch) = rows.numbers();
@@ -55,8 +55,8 @@ fn planned<T: Element>(major: i32, rows: Rows, shape: Shape, way: Way) -> Plan {
     plan(rows, shape, begin, |_| way.resident).expect("more than one row")
 }
 
-/// Returns the bits of the sums after two launches, or after one if the schedule is adversarial. Panics if
-/// the state is not restored, if there is a finding, or if the two results differ.
+/// Returns the bits of the sums after two launches, or after one if the schedule is adversarial.
+/// Panics if the state is not restored, if there is a finding, or if the two results differ.
 fn play_on<T: Element + Bytes>(
     major: i32,
     values: &[T],

@@ -1,4 +1,4 @@
-//! Neighbours are added first: interleaved addressing, the naive tree.
+//! v0 adds neighbours first: interleaved addressing, the naive tree.
 
 use common::{
     Step,
@@ -8,8 +8,8 @@ use common::{
 /// The step.
 pub static STEP: Step = Step {
     name: env!("CARGO_PKG_NAME"),
-    cures: "a sum on one core: thousands of threads add, each block its own tree",
-    costs: "'%' is slow, and in every warp most lanes have nothing to add",
+    cures: "a sum on one core: thousands of threads add, and each block has its own tree",
+    costs: "'%' is slow, and in every warp, most lanes have nothing to add",
     kernel: common::kernel!(),
     blocks: &[64, 128, 256, 512, 1024],
     aligned: 1,
@@ -17,8 +17,8 @@ pub static STEP: Step = Step {
     plan,
     variants: &[Step {
         name: "v0-naive/and",
-        cures: "the price of '%': the same lanes add, found by '&'",
-        costs: "in every warp most lanes have nothing to add",
+        cures: "the cost of '%': the same lanes add, selected by '&'",
+        costs: "in every warp, most lanes have nothing to add",
         kernel: common::kernel!("variants/and"),
         blocks: &[64, 128, 256, 512, 1024],
         aligned: 1,
@@ -28,7 +28,7 @@ pub static STEP: Step = Step {
     }],
 };
 
-/// One element per thread, one kernel for all block sizes.
+/// Plans one element per thread, and one kernel for all block sizes.
 fn plan(problem: &Problem) -> Plan {
     let threads = problem.threads();
     Plan::until_one(

@@ -1,16 +1,16 @@
-// The same additions, but the lanes that add are neighbours: whole warps work or rest.
-// Still costs: the lanes of a warp stride over shared memory and meet in the same banks.
+// The additions are the same, but the lanes that add are neighbours: whole warps work or are idle.
+// Still costs: a warp's lanes stride over shared memory, so several lanes access the same bank.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     extern __shared__ Element shared[];
     unsigned int tid = threadIdx.x;
     unsigned long long i = (unsigned long long)blockIdx.x * blockDim.x + tid;
 
-    // Load: one element a thread, zero beyond the end.
+    // Load: read one element per thread, or zero beyond the end.
     shared[tid] = i < n ? in[i] : 0;
     __syncthreads();
 
-    // Reduce: the block's elements to one.
+    // Reduce: combine the block's elements into one.
     for (unsigned int s = 1; s < blockDim.x; s *= 2) {
         unsigned int left = 2 * s * tid;
         if (left < blockDim.x) {
@@ -19,7 +19,7 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
         __syncthreads();
     }
 
-    // Store: the block's partial sum.
+    // Store: write the block's partial sum.
     if (tid == 0) {
         out[blockIdx.x] = shared[0];
     }

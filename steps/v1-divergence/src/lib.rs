@@ -1,4 +1,4 @@
-//! The lanes that add are neighbours: a strided index instead of a test with `%`.
+//! In v1, the lanes that add are neighbours: a strided index replaces the test with `%`.
 
 use common::{
     Step,
@@ -8,8 +8,8 @@ use common::{
 /// The step.
 pub static STEP: Step = Step {
     name: env!("CARGO_PKG_NAME"),
-    cures: "the test with '%': the lanes that add are neighbours, and whole warps work or rest",
-    costs: "the lanes of a warp stride over shared memory and meet in the same banks",
+    cures: "the test with '%': the lanes that add are neighbours, and whole warps work or are idle",
+    costs: "a warp's lanes stride over shared memory, so several lanes access the same bank",
     kernel: common::kernel!(),
     blocks: &[64, 128, 256, 512, 1024],
     aligned: 1,
@@ -18,7 +18,7 @@ pub static STEP: Step = Step {
     variants: &[],
 };
 
-/// One element per thread, one kernel for all block sizes.
+/// Plans one element per thread, and one kernel for all block sizes.
 fn plan(problem: &Problem) -> Plan {
     let threads = problem.threads();
     Plan::until_one(

@@ -1,15 +1,15 @@
-// Equal chunks, cut by the length alone: the bits do not depend on which block adds a chunk.
-// Still costs: a fence, a ticket and the partial sums at the end, one after the other.
+// The length alone determines equal chunks: the bits do not depend on which block adds a chunk.
+// Still costs: at the end, a fence, a ticket and the partial sums, one after another.
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element), Loads = 8, Block = 512;
 
-// A thread's sum over chunk c, of `size` vectors; the last chunk ends with the last n % Width elements.
+// Returns a thread's sum over chunk c of `size` vectors; the last one has n % Width more elements.
 __device__ Element add(const Element* in, unsigned long long n, unsigned long long size, unsigned int c)
 {
     unsigned int tid = threadIdx.x;
     unsigned long long i = c * size + tid, end = min((c + 1) * size, n / Width);
 
-    // Load: eight vectors a thread in each iteration, zero beyond the end; then n % Width elements.
+    // Load: read eight vectors per thread and iteration (zero past the end), then n % Width elements.
     const Vector* vectors = (const Vector*)in;
     Vector sums = {};
     #pragma unroll 1
@@ -23,7 +23,7 @@ __device__ Element add(const Element* in, unsigned long long n, unsigned long lo
     return sum;
 }
 
-// Reduce: each warp to one value, then those values in the first warp; thread 0 has the sum.
+// Reduce: combine each warp's values, then the warps' sums in the first warp; thread 0 has the sum.
 __device__ Element tree(Element sum)
 {
     __shared__ Element shared[Block / 32];
@@ -44,7 +44,7 @@ extern "C" __global__ void __launch_bounds__(Block, 2) reduce(
     Element* partials, unsigned int* tickets)
 {
     __shared__ bool last;
-    // Store: the sum of each chunk, then the total.
+    // Store: write the sum of each chunk, then the total.
     for (unsigned int c = blockIdx.x; c < chunks; c += gridDim.x) {
         Element sum = tree(add(in, n, size, c));
         if (threadIdx.x == 0) (chunks == 1 ? out : partials)[c] = sum;
@@ -52,7 +52,7 @@ extern "C" __global__ void __launch_bounds__(Block, 2) reduce(
     if (chunks == 1) return;
     if (threadIdx.x == 0) {
         __threadfence(); // This block's partial sum is visible before its ticket is taken.
-        last = atomicInc(tickets, gridDim.x - 1) == gridDim.x - 1; // The last one resets the counter.
+        last = atomicInc(tickets, gridDim.x - 1) == gridDim.x - 1; // The last block resets the counter.
         __threadfence(); // The partial sums of all earlier tickets are visible from here on.
     }
     __syncthreads();

@@ -1,4 +1,4 @@
-//! The same bits on every GPU.
+//! v10 gives the same bits on every GPU.
 
 use common::{
     Step,
@@ -8,8 +8,8 @@ use common::{
 /// The step.
 pub static STEP: Step = Step {
     name: env!("CARGO_PKG_NAME"),
-    cures: "bits that depend on the GPU: equal chunks, cut by the length alone",
-    costs: "a fence, a ticket and the partial sums at the end, one after the other",
+    cures: "bits that depend on the GPU: the length alone determines equal chunks",
+    costs: "at the end, a fence, a ticket and the partial sums, one after another",
     kernel: common::kernel!(),
     blocks: &[512],
     aligned: 16,
@@ -20,13 +20,14 @@ pub static STEP: Step = Step {
 
 mod variants;
 
-/// One launch over chunks that the length alone decides.
+/// Plans one launch over chunks that depend on the length alone.
 fn plan(problem: &Problem) -> Plan {
     let chunks = Chunks::of(problem);
     Plan::over_chunks(problem, &chunks, pass(&chunks))
 }
 
-/// Two blocks of 512 threads on a multiprocessor: with eight vectors per thread, 128 KiB are in flight.
+/// Plans two blocks of 512 threads on each multiprocessor: with eight vectors per thread, 128 KiB
+/// are in flight.
 fn pass(chunks: &Chunks) -> Pass {
     Pass {
         entry: "reduce".into(),

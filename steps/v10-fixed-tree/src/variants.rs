@@ -1,4 +1,4 @@
-//! Sums that lose less to rounding, over the chunks of the step.
+//! Sums with smaller rounding errors, over the chunks of the step.
 
 use common::{
     Step,
@@ -9,7 +9,7 @@ use common::{
 pub(crate) static ALL: [Step; 3] = [
     Step {
         name: "v10-fixed-tree/kahan",
-        cures: "rounding errors: each addition first puts back what the last one rounded away",
+        cures: "rounding errors: each addition first restores the part that the previous one rounded off",
         kernel: common::kernel!("variants/kahan"),
         ..VARIANT
     },
@@ -39,7 +39,7 @@ const VARIANT: Step = Step {
     variants: &[],
 };
 
-/// The plan of the step, with a second buffer: the rounding error of each partial sum.
+/// Makes the plan of the step, with a second buffer for the rounding error of each partial sum.
 fn pairs(problem: &Problem) -> Plan {
     let chunks = Chunks::of(problem);
     let pass = super::pass(&chunks);

@@ -1,16 +1,16 @@
-// A partial sum and its flag in one store: the last block polls for them, and needs no fence.
-// Still costs: registers, for every byte in flight.
+// One store writes a partial sum and its flag: the last block polls for both and needs no fence.
+// Still costs: registers for every byte in flight.
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element), Loads = 8, Block = 512, Words = sizeof(Element) / 4;
 union Message { Element value; unsigned int word[Words]; };
 
-// A thread's sum over chunk c, of `size` vectors; the last chunk ends with the last n % Width elements.
+// Returns a thread's sum over chunk c of `size` vectors; the last one has n % Width more elements.
 __device__ Element add(const Element* in, unsigned long long n, unsigned long long size, unsigned int c)
 {
     unsigned int tid = threadIdx.x;
     unsigned long long i = c * size + tid, end = min((c + 1) * size, n / Width);
 
-    // Load: eight vectors a thread in each iteration, zero beyond the end; then n % Width elements.
+    // Load: read eight vectors per thread and iteration (zero past the end), then n % Width elements.
     const Vector* vectors = (const Vector*)in;
     Vector sums = {};
     #pragma unroll 1
@@ -24,7 +24,7 @@ __device__ Element add(const Element* in, unsigned long long n, unsigned long lo
     return sum;
 }
 
-// Reduce: each warp to one value, then those values in the first warp; thread 0 has the sum.
+// Reduce: combine each warp's values, then the warps' sums in the first warp; thread 0 has the sum.
 __device__ Element tree(Element sum)
 {
     __shared__ Element shared[Block / 32];
@@ -40,14 +40,14 @@ __device__ Element tree(Element sum)
     return sum;
 }
 
-// Publishes a value: each store has a flag and 32 bits, and the flag shows that they are there.
+// Publishes a value: each store has 32 bits and a flag, which shows that the bits have arrived.
 __device__ void publish(unsigned long long* slot, Element value)
 {
     Message message = {value};
     for (int w = 0; w < Words; w++) atomicExch(slot + w, 1ull << 32 | message.word[w]);
 }
 
-// Polls until the flags of a value are set, and clears them.
+// Polls until the flags of a value are set, clears them, and returns the value.
 __device__ Element consume(unsigned long long* slot)
 {
     Message message;
@@ -64,7 +64,7 @@ extern "C" __global__ void __launch_bounds__(Block, 2) reduce(
     unsigned long long* slots)
 {
     Element sum = 0;
-    // Store: the sum of each chunk, then the total.
+    // Store: write the sum of each chunk, then the total.
     for (unsigned int c = blockIdx.x; c < chunks; c += gridDim.x) {
         sum = tree(add(in, n, size, c));
         if (threadIdx.x == 0 && chunks > 1) publish(slots + c * Words, sum);

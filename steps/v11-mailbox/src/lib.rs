@@ -1,4 +1,4 @@
-//! A partial sum and its flag in one store.
+//! v11 stores a partial sum and its flag in one store.
 
 use common::{
     Step,
@@ -9,7 +9,7 @@ use common::{
 pub static STEP: Step = Step {
     name: env!("CARGO_PKG_NAME"),
     cures: "the fence and the ticket: a partial sum and its flag are one store, which the last block polls for",
-    costs: "registers, for every byte in flight",
+    costs: "registers for every byte in flight",
     kernel: common::kernel!(),
     blocks: &[512],
     aligned: 16,
@@ -20,7 +20,7 @@ pub static STEP: Step = Step {
 
 mod variants;
 
-/// Like v10's plan, with a slot for each chunk's sum.
+/// Makes a plan like v10's, with a slot for each chunk's sum.
 fn plan(problem: &Problem) -> Plan {
     let chunks = Chunks::of(problem);
     let pass = Pass {

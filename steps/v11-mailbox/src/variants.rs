@@ -1,5 +1,5 @@
-//! A cache hint for the loads, another block size, two iterations at a time, and other accesses to
-//! a slot.
+//! A cache hint for the loads, another block size, two iterations at a time, and other ways to
+//! access a slot.
 
 use common::{
     Step,
@@ -10,13 +10,13 @@ use common::{
 pub(crate) static ALL: [Step; 4] = [
     Step {
         name: "v11-mailbox/no-allocate",
-        cures: "lines that stay in L1 and are not read again: the loads allocate none",
+        cures: "lines that stay in L1 but are not read again: the loads do not allocate any",
         kernel: common::kernel!("variants/no-allocate"),
         ..VARIANT
     },
     Step {
         name: "v11-mailbox/large-block",
-        cures: "two blocks on a multiprocessor: one of 1024 threads takes their place",
+        cures: "two blocks on a multiprocessor: one block of 1024 threads replaces them",
         kernel: common::kernel!("variants/large-block"),
         blocks: &[1024],
         plan: large,
@@ -24,7 +24,7 @@ pub(crate) static ALL: [Step; 4] = [
     },
     Step {
         name: "v11-mailbox/unrolled",
-        cures: "a pause between two iterations: the next loads start among the additions",
+        cures: "a pause between two iterations: the next loads start during the additions",
         kernel: common::kernel!("variants/unrolled"),
         ..VARIANT
     },
@@ -48,7 +48,7 @@ const VARIANT: Step = Step {
     variants: &[],
 };
 
-/// The chunks of the step, in blocks of 1024 threads.
+/// Plans the chunks of the step in blocks of 1024 threads.
 fn large(problem: &Problem) -> Plan {
     let chunks = Chunks::of(problem);
     let scratch = vec![Scratch::Messages(chunks.count)];

@@ -1,4 +1,4 @@
-//! Hopper's bulk copies fill shared memory, and threads only add.
+//! In v12, Hopper's bulk copies fill shared memory, and threads only add.
 
 use common::{
     Step,
@@ -9,7 +9,7 @@ use common::{
 pub static STEP: Step = Step {
     name: env!("CARGO_PKG_NAME"),
     cures: "registers for bytes in flight: bulk copies fill a ring in shared memory, and threads only add",
-    costs: "DRAM refresh, and for small sums the launch: no kernel avoids those",
+    costs: "DRAM refresh and, for small sums, the launch; no kernel avoids these costs",
     kernel: common::kernel!("kernel", "bulk.cuh"),
     blocks: &[512],
     aligned: 16,
@@ -20,11 +20,11 @@ pub static STEP: Step = Step {
 
 mod variants;
 
-/// Bytes of the ring: three stages of 2048 vectors.
+/// The size of the ring in bytes: three stages of 2048 vectors.
 const RING: u64 = 3 * 2048 * 16;
 
-/// Like v11's plan, with two rings on a multiprocessor, so at least 128 KiB are in flight. A block
-/// counts its stages in 32 bits, which wrap after 128 TiB.
+/// Makes a plan like v11's, with two rings on each multiprocessor, so that at least 128 KiB are in
+/// flight. A block counts its stages in 32 bits, which wrap after 128 TiB.
 fn plan(problem: &Problem) -> Plan {
     let chunks = Chunks::of(problem);
     let pass = Pass {

@@ -1,4 +1,4 @@
-//! Other rings, another refill order, and a cache hint for the copies.
+//! Other rings, a different refill order, and a cache hint for the copies.
 
 use common::Step;
 
@@ -12,19 +12,19 @@ pub(crate) static ALL: [Step; 4] = [
     },
     Step {
         name: "v12-bulk-copy/unaligned",
-        cures: "nothing: the ring starts at a multiple of 16 bytes only, and the copies are slower",
+        cures: "nothing: the ring is aligned to only 16 bytes, and the copies are slower",
         kernel: common::kernel!("variants/unaligned", "bulk.cuh"),
         ..VARIANT
     },
     Step {
         name: "v12-bulk-copy/small-stages",
-        cures: "a long wait for the first stage: there are six of 16 KiB",
+        cures: "a long wait for the first stage: there are six stages of 16 KiB",
         kernel: common::kernel!("variants/small-stages", "bulk.cuh"),
         ..VARIANT
     },
     Step {
         name: "v12-bulk-copy/evict-first",
-        cures: "lines that stay in L2 and are not read again: the copies say so",
+        cures: "lines that stay in L2 but are not read again: the copies have a hint that evicts them first",
         kernel: common::kernel!("variants/evict-first", "bulk.cuh"),
         ..VARIANT
     },

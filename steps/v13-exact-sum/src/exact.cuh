@@ -1,21 +1,21 @@
-// Bins in shared memory that take elements without rounding, and the one rounding of their sum.
-typedef unsigned long long Digits; // 32 bits of the sum; the upper half collects carries.
+// Bins in shared memory that add elements without rounding; their sum is rounded once.
+typedef unsigned long long Digits; // Each digit has 32 bits; the upper half collects carries.
 
-// Bins of a thread's column, columns of a block, bits from one bin to the next, digits of the sum.
+// Parameters: bins per thread's column, columns per block, bits from bin to bin, digits in the sum.
 template <unsigned int B, unsigned int C, unsigned int W, unsigned int D> struct Layout {
     static constexpr unsigned int bins = B, columns = C, bits = W, digits = D;
 };
-template <class T> struct Of : Layout<16, 512, 16, 10> {}; // Of floats: the unit is 2^-150.
+template <class T> struct Of : Layout<16, 512, 16, 10> {}; // For floats, the unit is 2^-150.
 template <> struct Of<double> : Layout<66, 32, 32, 68> {}; // The unit is 2^-1074.
 template <> struct Of<int> : Layout<1, 512, 32, 3> {};
 typedef Of<Element> My;
-// A bin of a column has two words: those of a double. For doubles it has four.
+// A bin in a column has two words, which form a double. For doubles, it has four words.
 const unsigned int Cells = My::bins * My::columns * (sizeof(Element) == 8 ? 4 : 2);
 extern __shared__ unsigned int cells[];
 
-#ifdef TOGETHER // A variant.
+#ifdef TOGETHER // A variant defines this.
 const unsigned int Stride = 2, High = 1;
-#else // The two words of a double lie apart, so that the lanes of a warp use 32 banks.
+#else // The two words of a double are apart, so that a warp's lanes use 32 banks.
 const unsigned int Stride = 1, High = Cells / 2;
 #endif
 
@@ -27,13 +27,13 @@ __device__ void increase(unsigned int place, double x)
     low[High] = __double2hiint(sum);
 }
 
-// Exponents 16b to 16b + 15 share bin b. They span 24 + 15 bits, and a double has 53: 2^14 additions.
+// Bin b has exponents 16b to 16b + 15. They span 24 + 15 of a double's 53 bits: 2^14 additions fit.
 __device__ void bin(float x) { increase((__float_as_uint(x) >> 27 & 15) * 512 + threadIdx.x, x); }
 
-// 32 bits, and a double has 53: 2^21 additions.
+// An element spans 32 bits, and a double has 53: a bin can add 2^21 elements.
 __device__ void bin(int x) { increase(threadIdx.x, x); }
 
-// 53 bits do not fit: digits of positive and of negative elements, in integers that warps share.
+// Doubles do not fit in bins: they are added to integer digits, a set per sign, which warps share.
 __device__ void bin(double x)
 {
     long long bits = __double_as_longlong(x);
@@ -46,7 +46,7 @@ __device__ void bin(double x)
         if (digits[k] > 0 && atomicAdd(cell, digits[k]) > ~digits[k]) atomicAdd(cell + 32, 1);
 }
 
-// The value of bin b of a column in units of that bin; the bin is empty afterwards.
+// Returns the value of bin b in a column, in units of that bin, and empties the bin.
 __device__ long long take(unsigned int b, unsigned int column)
 {
     auto clear = [](unsigned int& cell) { unsigned int was = cell; cell = 0; return was; };
@@ -59,10 +59,10 @@ __device__ long long take(unsigned int b, unsigned int column)
     unsigned int* low = cells + (b * My::columns + column) * Stride;
     double sum = __hiloint2double(clear(low[High]), clear(low[0]));
     if (My::bins == 1) return sum;
-    return sum * __hiloint2double((1023 + 150 - 16 * b) << 20, 0); // Times a power of two.
+    return sum * __hiloint2double((1023 + 150 - 16 * b) << 20, 0); // Multiplies by a power of two.
 }
 
-// Adds a multiple of bin b's unit to the digits: less than 2^48 to each, so 2^15 of them fit.
+// Adds a multiple of bin b's unit to the digits. Each grows by less than 2^48, so 2^15 calls fit.
 __device__ void deposit(Digits* digits, unsigned int b, long long sum)
 {
     unsigned int place = b * My::bits, shift = place % 32;
@@ -70,7 +70,7 @@ __device__ void deposit(Digits* digits, unsigned int b, long long sum)
     atomicAdd(digits + place / 32 + 1, (Digits)(sum >> 32) << shift);
 }
 
-// The nearest float or double, ties to even; integers wrap.
+// Returns the nearest float or double, ties to even; integers wrap.
 __device__ Element rounded(Digits* digits)
 {
     const int count = My::digits;
@@ -90,14 +90,14 @@ __device__ Element rounded(Digits* digits)
     int top = count - 1;
     while (top >= 0 && digits[top] == 0) top--;
     if (top < 0) return 0;
-    // The sum's highest 64 bits, its other bits as one, and the exponent of the highest above the unit.
+    // `high` has the top 64 bits; `rest` is nonzero if a lower bit is set; `at` is the top place.
     int zeros = __clz((unsigned int)digits[top]), at = 32 * top + 31 - zeros;
     Digits high = digits[top] << 32 | (top > 0 ? digits[top - 1] : 0), rest = top > 1 ? digits[top - 2] : 0;
     if (zeros > 0) high = high << zeros | rest >> (32 - zeros);
     rest = (unsigned int)(rest << zeros);
     for (int k = 0; k < top - 2; k++) rest |= digits[k];
     const bool wide = sizeof(Element) == 8;
-    // The result's last bit: for a float at most 2^-149, which is one above the unit.
+    // `last` is the position of the result's last bit, for a float at least 1 (2^-149).
     int precision = wide ? 53 : 24, last = max(at + 1 - precision, wide ? 0 : 1), drop = 63 - at + last;
     Digits kept = drop < 64 ? high >> drop : 0, half = drop > 0 ? high << (64 - drop) : 0;
     kept += half > 1ull << 63 || (half == 1ull << 63 && (rest > 0 || kept & 1));

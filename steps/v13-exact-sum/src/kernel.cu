@@ -1,16 +1,16 @@
-// No addition rounds: a thread has a bin for every 16 exponents, and the sum of all is rounded once.
-// Still costs: two words of shared memory, read and written for every element.
+// No addition rounds: a thread has a bin for every 16 exponents, and the total is rounded once.
+// Still costs: for every element, two words of shared memory are read and written.
 #include "exact.cuh"
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element), Loads = 8, Block = 512;
 
-// Adds chunk c, of `size` vectors, to the bins; the last chunk ends with the last n % Width elements.
+// Adds chunk c of `size` vectors to the bins; the last chunk also has the last n % Width elements.
 __device__ void add(const Element* in, unsigned long long n, unsigned long long size, unsigned int c)
 {
     unsigned int tid = threadIdx.x;
     unsigned long long i = c * size + tid, end = min((c + 1) * size, n / Width);
 
-    // Load: eight vectors a thread in each iteration, zero beyond the end; then n % Width elements.
+    // Load: read eight vectors per thread and iteration (zero past the end), then n % Width elements.
     const Vector* vectors = (const Vector*)in;
     #pragma unroll 1
     for (; i < end; i += Loads * Block) {
@@ -21,7 +21,7 @@ __device__ void add(const Element* in, unsigned long long n, unsigned long long 
     if (end == n / Width && tid < n % Width) bin(in[n - 1 - tid]);
 }
 
-// Reduce: each warp adds the columns of one bin after the other. The sums are integers, in any order.
+// Reduce: each warp adds the columns of one bin at a time. Integer sums are exact in any order.
 __device__ void empty(Digits* digits)
 {
     unsigned int tid = threadIdx.x;
@@ -45,14 +45,14 @@ extern "C" __global__ void __launch_bounds__(Block, 2) reduce(
     unsigned int tid = threadIdx.x;
     for (unsigned int k = tid; k < Cells; k += Block) cells[k] = 0;
     __syncthreads();
-    // Store: the sum of each chunk is added to the digits; the block that finishes last rounds them.
+    // Store: add the sum of each chunk to the digits; the block that finishes last rounds them.
     for (unsigned int c = blockIdx.x; c < chunks; c += gridDim.x) {
         add(in, n, size, c);
         empty(digits);
     }
     if (tid == 0) {
         __threadfence(); // This block's sums are visible before its ticket is taken.
-        last = atomicInc(tickets, gridDim.x - 1) == gridDim.x - 1; // The last one resets the counter.
+        last = atomicInc(tickets, gridDim.x - 1) == gridDim.x - 1; // The last block resets the counter.
         __threadfence(); // The sums of all earlier tickets are visible from here on.
     }
     __syncthreads();

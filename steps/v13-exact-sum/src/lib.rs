@@ -1,4 +1,4 @@
-//! The exact sum, rounded once.
+//! v13 computes the exact sum, rounded once.
 
 use common::{
     Element, Step,
@@ -9,7 +9,7 @@ use common::{
 pub static STEP: Step = Step {
     name: env!("CARGO_PKG_NAME"),
     cures: "rounding: each thread has a bin for every 16 exponents, and the sum of all bins is rounded once",
-    costs: "two words of shared memory, read and written for every element",
+    costs: "for every element, two words of shared memory are read and written",
     kernel: common::kernel!("kernel", "exact.cuh"),
     blocks: &[512],
     aligned: 16,
@@ -20,11 +20,13 @@ pub static STEP: Step = Step {
 
 mod variants;
 
-/// The most vectors of a chunk: a thread adds at most 2^14 floats to its bins before it empties them, and
-/// 2^14 is the number that a bin takes without rounding. See `bin` in `exact.cuh`.
+/// The maximum number of vectors in a chunk. A thread adds at most 2^14 floats to its bins before
+/// it empties them, and 2^14 is the number of floats that a bin can add without rounding. See `bin`
+/// in `exact.cuh`.
 const LONGEST: u64 = 512 * (1 << 14) / 4 - 512;
 
-/// As v10, with chunks that are short enough for the bins, and one sum instead of partial sums.
+/// Makes a plan like v10's, with chunks that are short enough for the bins, and one sum instead of
+/// partial sums.
 fn plan(problem: &Problem) -> Plan {
     let mut chunks = Chunks::of(problem);
     if chunks.vectors > LONGEST {
@@ -46,7 +48,8 @@ fn plan(problem: &Problem) -> Plan {
     plan
 }
 
-/// Words of all bins, and digits of the sum: `Layout` in `exact.cuh`.
+/// Returns the number of words in all bins, and the number of digits in the sum: `Layout` in
+/// `exact.cuh`.
 fn sizes(element: Element) -> (u64, u64) {
     match element {
         Element::F32 => (16 * 512 * 2, 10),

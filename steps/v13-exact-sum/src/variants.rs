@@ -1,4 +1,4 @@
-//! Bins whose words are neighbours, and registers before bins.
+//! Bins whose two words are neighbours, and registers that are used before the bins.
 
 use common::Step;
 
@@ -6,13 +6,13 @@ use common::Step;
 pub(crate) static ALL: [Step; 2] = [
     Step {
         name: "v13-exact-sum/words-together",
-        cures: "nothing: the two words of a bin are neighbours, and banks conflict where exponents differ",
+        cures: "nothing: the two words of a bin are neighbours, which causes bank conflicts if exponents differ",
         kernel: common::kernel!("variants/words-together", "exact.cuh"),
         ..VARIANT
     },
     Step {
         name: "v13-exact-sum/registers-first",
-        cures: "shared memory for most elements: an element goes to a bin if adding it to a register rounds",
+        cures: "shared memory for most elements: an element goes to a bin only if adding it to a register would round",
         kernel: common::kernel!("variants/registers-first", "exact.cuh"),
         ..VARIANT
     },

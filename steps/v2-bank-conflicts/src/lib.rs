@@ -1,4 +1,4 @@
-//! The upper half is added to the lower half: sequential addressing.
+//! v2 adds the upper half to the lower half: sequential addressing.
 
 use common::{
     Step,
@@ -9,7 +9,7 @@ use common::{
 pub static STEP: Step = Step {
     name: env!("CARGO_PKG_NAME"),
     cures: "bank conflicts: neighbouring lanes use neighbouring banks",
-    costs: "half the threads load one element and then never add anything",
+    costs: "half of the threads load one element and then never add anything",
     kernel: common::kernel!(),
     blocks: &[64, 128, 256, 512, 1024],
     aligned: 1,
@@ -18,7 +18,7 @@ pub static STEP: Step = Step {
     variants: &[],
 };
 
-/// One element per thread, one kernel for all block sizes.
+/// Plans one element per thread, and one kernel for all block sizes.
 fn plan(problem: &Problem) -> Plan {
     let threads = problem.threads();
     Plan::until_one(

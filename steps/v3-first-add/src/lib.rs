@@ -1,4 +1,4 @@
-//! Two elements are added while they are loaded.
+//! v3 adds two elements while it loads them.
 
 use common::{
     Step,
@@ -8,8 +8,8 @@ use common::{
 /// The step.
 pub static STEP: Step = Step {
     name: env!("CARGO_PKG_NAME"),
-    cures: "the idle half: every thread loads two elements and adds them on the way in",
-    costs: "in the last six rounds one warp works while all others wait at barriers",
+    cures: "the idle half: every thread loads two elements and adds them at once",
+    costs: "in the last six rounds, one warp works while all others wait at barriers",
     kernel: common::kernel!(),
     blocks: &[64, 128, 256, 512, 1024],
     aligned: 1,
@@ -18,7 +18,7 @@ pub static STEP: Step = Step {
     variants: &[],
 };
 
-/// Two elements per thread: half the blocks, in the second phase too.
+/// Plans two elements per thread: half as many blocks, also in the second phase.
 fn plan(problem: &Problem) -> Plan {
     let threads = problem.threads();
     Plan::until_one(

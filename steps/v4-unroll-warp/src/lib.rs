@@ -1,4 +1,4 @@
-//! The last warp's rounds are written out, and need no block barrier.
+//! In v4, the last warp's rounds are unrolled and need no block barrier.
 
 use common::{
     Step,
@@ -8,8 +8,8 @@ use common::{
 /// The step.
 pub static STEP: Step = Step {
     name: env!("CARGO_PKG_NAME"),
-    cures: "the barriers of the last rounds: one warp works alone, its six rounds written out",
-    costs: "the rounds before it are a loop, with a test, a halving and a jump in each",
+    cures: "the barriers of the last rounds: one warp works alone, and its six rounds are unrolled",
+    costs: "the rounds before that are a loop, with a test, a halving and a jump in each round",
     kernel: common::kernel!(),
     blocks: &[64, 128, 256, 512, 1024],
     aligned: 1,
@@ -18,7 +18,7 @@ pub static STEP: Step = Step {
     variants: &[],
 };
 
-/// Two elements per thread: half the blocks, in the second phase too.
+/// Plans two elements per thread: half as many blocks, also in the second phase.
 fn plan(problem: &Problem) -> Plan {
     let threads = problem.threads();
     Plan::until_one(

@@ -1,4 +1,4 @@
-//! Every round is written out by the compiler, for each block size.
+//! In v5, the compiler unrolls every round, for each block size.
 
 use common::{
     Step,
@@ -8,8 +8,8 @@ use common::{
 /// The step.
 pub static STEP: Step = Step {
     name: env!("CARGO_PKG_NAME"),
-    cures: "the loop: the block size is a template parameter, so every round is written out",
-    costs: "the last six rounds go through shared memory, though all their data is in one warp",
+    cures: "the loop: the block size is a template parameter, so every round is unrolled",
+    costs: "the last six rounds use shared memory, although all their data is in one warp",
     kernel: common::kernel!(),
     blocks: &[64, 128, 256, 512, 1024],
     aligned: 1,
@@ -18,7 +18,7 @@ pub static STEP: Step = Step {
     variants: &[],
 };
 
-/// Two elements per thread, and one kernel for each block size.
+/// Plans two elements per thread, and one kernel for each block size.
 fn plan(problem: &Problem) -> Plan {
     let threads = problem.threads();
     Plan::until_one(

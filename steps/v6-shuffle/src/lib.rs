@@ -1,4 +1,4 @@
-//! The lanes of a warp hand their sums over by shuffle.
+//! In v6, the lanes of a warp pass on their sums by shuffles.
 
 use common::{
     Step,
@@ -8,8 +8,8 @@ use common::{
 /// The step.
 pub static STEP: Step = Step {
     name: env!("CARGO_PKG_NAME"),
-    cures: "shared memory inside a warp: lanes hand their sums over by shuffle",
-    costs: "a block loads only once: more loads start only when another block does",
+    cures: "shared memory inside a warp: lanes pass on their sums by shuffles",
+    costs: "a block loads only once, so further loads start only when another block starts",
     kernel: common::kernel!(),
     blocks: &[64, 128, 256, 512, 1024],
     aligned: 1,
@@ -18,7 +18,7 @@ pub static STEP: Step = Step {
     variants: &[],
 };
 
-/// Two elements per thread, one kernel for each block size, one shared value per warp.
+/// Plans two elements per thread, one kernel for each block size, and one shared value per warp.
 fn plan(problem: &Problem) -> Plan {
     let threads = problem.threads();
     Plan::until_one(
@@ -27,7 +27,8 @@ fn plan(problem: &Problem) -> Plan {
             entry: format!("reduce_{threads}"),
             tile: 2 * threads,
             shared: threads / 32 * problem.element.size(),
-            // The first add, five rounds in each warp, and five in the warp that adds the warps.
+            // The first addition, five rounds in each warp, and five rounds in the warp that adds
+            // the warps' sums.
             depth: 1 + 5 + 5,
         },
     )

@@ -1,4 +1,4 @@
-//! A grid that just fills the GPU, and a loop in each thread.
+//! In v7, the grid just fills the GPU, and each thread has a loop.
 
 use common::{
     Step,
@@ -9,7 +9,7 @@ use common::{
 pub static STEP: Step = Step {
     name: env!("CARGO_PKG_NAME"),
     cures: "blocks that load only once: the grid just fills the GPU, and its threads loop over the input",
-    costs: "too few bytes in flight: two 4-byte loads a thread do not keep a wide memory bus busy",
+    costs: "too few bytes in flight; two 4-byte loads per thread leave a wide memory bus idle",
     kernel: common::kernel!(),
     blocks: &[64, 128, 256, 512, 1024],
     aligned: 1,
@@ -18,7 +18,7 @@ pub static STEP: Step = Step {
     variants: &[],
 };
 
-/// As many threads as the GPU holds at once, then one block for the partial sums.
+/// Plans as many threads as the GPU can hold at once, then one block for the partial sums.
 fn plan(problem: &Problem) -> Plan {
     let threads = problem.threads();
     Plan::grid_stride(
@@ -29,8 +29,8 @@ fn plan(problem: &Problem) -> Plan {
             tile: 2 * threads,
             width: 1,
             shared: threads / 32 * problem.element.size(),
-            // One addition in each iteration; the two loaded elements are added first, which `tree`
-            // counts.
+            // Each iteration adds once; before that, the two loaded elements are added to each
+            // other, which `tree` counts.
             turn: 1,
             tree: 1 + 5 + 5,
         },

@@ -1,5 +1,5 @@
-// Loads of 16 bytes, eight of them in flight in each thread before the first addition.
-// Still costs: a second launch, for the partial sums: a large part of the time at mid sizes.
+// Each thread has eight loads of 16 bytes in flight before the first addition.
+// Still costs: a second launch for the partial sums, a large part of the time at medium sizes.
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element), Loads = 8;
 
@@ -11,7 +11,7 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n)
     unsigned long long i = (unsigned long long)blockIdx.x * (Loads * Block) + tid;
     unsigned long long stride = (unsigned long long)gridDim.x * (Loads * Block);
 
-    // Load: eight vectors a thread in each iteration, zero beyond the end; then n % Width elements.
+    // Load: read eight vectors per thread and iteration (zero past the end), then n % Width elements.
     const Vector* vectors = (const Vector*)in;
     Vector sums = {};
     #pragma unroll 1
@@ -23,7 +23,7 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n)
     Element sum = blockIdx.x == 0 && tid < n % Width ? in[n - 1 - tid] : 0;
     for (int e = 0; e < Width; e++) sum += sums.data[e];
 
-    // Reduce: each warp to one value, then those values in the first warp.
+    // Reduce: combine each warp's values into one, then those values in the first warp.
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     if (tid % 32 == 0) shared[tid / 32] = sum;
     __syncthreads();
@@ -32,13 +32,13 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n)
         for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     }
 
-    // Store: the block's partial sum.
+    // Store: write the block's partial sum.
     if (tid == 0) {
         out[blockIdx.x] = sum;
     }
 }
 
-// One entry point for each block size: the host picks the one that it launches.
+// There is one entry point for each block size; the host chooses the one to launch.
 #define ENTRY(Block) \
     extern "C" __global__ void __launch_bounds__(Block, 1024 / Block) reduce_##Block( \
         const Element* in, Element* out, unsigned long long n) \

@@ -1,4 +1,4 @@
-//! Loads of 16 bytes, eight of them in flight in each thread.
+//! In v8, each thread has eight loads of 16 bytes in flight.
 
 use common::{
     Step,
@@ -9,7 +9,7 @@ use common::{
 pub static STEP: Step = Step {
     name: env!("CARGO_PKG_NAME"),
     cures: "too few bytes in flight: each thread issues eight loads of 16 bytes before the first addition",
-    costs: "a second launch, for the partial sums: a large part of the time at mid sizes",
+    costs: "a second launch for the partial sums, a large part of the time at medium sizes",
     kernel: common::kernel!(),
     blocks: &[64, 128, 256, 512, 1024],
     aligned: 16,
@@ -20,18 +20,18 @@ pub static STEP: Step = Step {
 
 mod variants;
 
-/// Vectors of 16 bytes that a thread has in flight.
+/// The number of 16-byte vectors that a thread has in flight.
 const LOADS: u64 = 8;
 
-/// Threads on a multiprocessor: with eight vectors each, 128 KiB are in flight.
+/// The number of threads on a multiprocessor: with eight vectors per thread, 128 KiB are in flight.
 const RESIDENT: u32 = 1024;
 
-/// A grid that fills the GPU, then one block for the partial sums.
+/// Plans a grid that fills the GPU, then one block for the partial sums.
 fn plan(problem: &Problem) -> Plan {
     grid_stride(problem, LOADS)
 }
 
-/// Like [`plan`], with `loads` vectors in flight in each thread.
+/// Makes a plan like [`plan`], with `loads` vectors in flight in each thread.
 fn grid_stride(problem: &Problem, loads: u64) -> Plan {
     let (threads, width) = (problem.threads(), 16 / problem.element.size());
     Plan::grid_stride(
@@ -42,7 +42,8 @@ fn grid_stride(problem: &Problem, loads: u64) -> Plan {
             tile: loads * threads * width,
             width,
             shared: threads / 32 * problem.element.size(),
-            // The vectors one by one, then the elements of a vector, a warp, and the block's warps.
+            // Counts the vectors one by one, then the elements of a vector, a warp, and the block's
+            // warps.
             turn: loads as u32,
             tree: width as u32 + 5 + 5,
         },

@@ -5,7 +5,7 @@ use common::{
     plan::{Plan, Problem},
 };
 
-/// All variants, in blocks of 256 threads only.
+/// All variants, which have only blocks of 256 threads.
 pub(crate) static ALL: [Step; 5] = [
     Step {
         name: "v8-wide-loads/one-word",
@@ -30,7 +30,7 @@ pub(crate) static ALL: [Step; 5] = [
     },
     Step {
         name: "v8-wide-loads/not-grouped",
-        cures: "eight loads in the source, one in flight: each vector is added before the next load starts",
+        cures: "eight loads in the source, but one in flight: each vector is added before the next load starts",
         kernel: common::kernel!("variants/not-grouped"),
         ..VARIANT
     },
@@ -55,7 +55,8 @@ const VARIANT: Step = Step {
     variants: &[],
 };
 
-/// The second launch may start early; its kernel waits for the first one's sums.
+/// Makes a plan in which the second launch may start early; its kernel waits for the sums of the
+/// first launch.
 fn dependent(problem: &Problem) -> Plan {
     let mut plan = super::plan(problem);
     plan.launches.iter_mut().skip(1).for_each(|launch| launch.early = true);

@@ -1,4 +1,4 @@
-//! One launch: the block that finishes last adds the partial sums.
+//! v9 has one launch: the block that finishes last adds the partial sums.
 
 use common::{
     Step,
@@ -9,7 +9,7 @@ use common::{
 pub static STEP: Step = Step {
     name: env!("CARGO_PKG_NAME"),
     cures: "the second launch: the block that finishes last adds all partial sums",
-    costs: "bits that depend on the grid: another GPU adds in another order",
+    costs: "the bits depend on the grid, because another GPU adds in another order",
     kernel: common::kernel!(),
     blocks: &[64, 128, 256, 512, 1024],
     aligned: 16,
@@ -20,13 +20,13 @@ pub static STEP: Step = Step {
 
 mod variants;
 
-/// Vectors of 16 bytes that a thread has in flight.
+/// The number of 16-byte vectors that a thread has in flight.
 const LOADS: u64 = 8;
 
-/// Threads on a multiprocessor: with eight vectors each, 128 KiB are in flight.
+/// The number of threads on a multiprocessor: with eight vectors per thread, 128 KiB are in flight.
 const RESIDENT: u32 = 1024;
 
-/// A grid that fills the GPU; the last block to finish adds the partial sums.
+/// Plans a grid that fills the GPU; the last block to finish adds the partial sums.
 fn plan(problem: &Problem) -> Plan {
     let (threads, width) = (problem.threads(), 16 / problem.element.size());
     Plan::last_block(
@@ -37,7 +37,8 @@ fn plan(problem: &Problem) -> Plan {
             tile: LOADS * threads * width,
             width,
             shared: threads / 32 * problem.element.size(),
-            // The vectors one by one, then the elements of a vector, a warp, and the block's warps.
+            // Counts the vectors one by one, then the elements of a vector, a warp, and the block's
+            // warps.
             turn: LOADS as u32,
             tree: width as u32 + 5 + 5,
         },

@@ -5,24 +5,24 @@ use common::{
     plan::{Arg, Buffer, Holds, Launch, Plan, Problem, Stage},
 };
 
-/// All variants, in blocks of 256 threads only.
+/// All variants, which have only blocks of 256 threads.
 pub(crate) static ALL: [Step; 4] = [
     Step {
         name: "v9-single-pass/acquire-release",
-        cures: "two fences that are stronger than needed: the ticket is taken with acquire and release",
+        cures: "two fences that are stronger than needed: taking the ticket acquires and releases",
         kernel: common::kernel!("variants/acquire-release"),
         ..VARIANT
     },
     Step {
         name: "v9-single-pass/atomic-block",
-        cures: "partial sums and tickets: each block adds its sum to the result by one atomic operation",
+        cures: "partial sums and tickets: each block adds its sum to the result with one atomic operation",
         kernel: common::kernel!("variants/atomic-block"),
         plan: |problem| atomic(problem, 1),
         ..VARIANT
     },
     Step {
         name: "v9-single-pass/atomic-warp",
-        cures: "shared memory and barriers: each warp adds its sum to the result by one atomic operation",
+        cures: "shared memory and barriers: each warp adds its sum to the result with one atomic operation",
         kernel: common::kernel!("variants/atomic-warp"),
         plan: |problem| atomic(problem, problem.block.threads() / 32),
         ..VARIANT
@@ -47,7 +47,8 @@ const VARIANT: Step = Step {
     variants: &[],
 };
 
-/// Clears the result, then adds to it by `each` consecutive atomic operations per block.
+/// Plans a launch that clears the result, then one that adds to it with `each` consecutive atomic
+/// operations per block.
 fn atomic(problem: &Problem, each: u32) -> Plan {
     let mut plan = super::plan(problem);
     let Launch { grid, stages, .. } = plan.launches[0].clone();

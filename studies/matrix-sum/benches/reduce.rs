@@ -1,4 +1,4 @@
-//! The times of each way: `cargo bench -p matrix-sum`.
+//! Times each version: `cargo bench -p matrix-sum`.
 
 fn main() {
     bench::ways(matrix_sum::STUDY.ways);

@@ -1,5 +1,5 @@
-// The lower half adds the upper half: neighbouring lanes have neighbouring matrices.
-// Still costs: half of the threads load a matrix and never add one.
+// The upper half is added to the lower half: neighbouring lanes have neighbouring matrices.
+// Still costs: half of the threads load a matrix and then never add one.
 #include "matrix.cuh"
 
 template <class Order>
@@ -9,12 +9,12 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n, El
     unsigned int tid = threadIdx.x, block = blockDim.x;
     unsigned long long i = (unsigned long long)blockIdx.x * block + tid;
 
-    // Load: one matrix per thread, zero beyond the end.
+    // Load: read one matrix per thread, or zero beyond the end.
     for (unsigned int e = 0; e < Entries; e++)
         shared[Order::at(tid, e, block)] = entry<Order>(in, n, i, e);
     __syncthreads();
 
-    // Reduce: the block's matrices to one.
+    // Reduce: combine the block's matrices into one.
     for (unsigned int s = block / 2; s > 0; s /= 2) {
         if (tid < s) {
             for (unsigned int e = 0; e < Entries; e++)
@@ -26,7 +26,7 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n, El
     if (tid == 0) store<Order>(shared, Order::at(0u, 1, block), out, total);
 }
 
-// One entry point per order.
+// There is one entry point for each order.
 #define ENTRY(name, Order) \
     extern "C" __global__ void reduce_##name( \
         const Element* in, Element* out, unsigned long long n, Element* total) \

@@ -1,4 +1,4 @@
-//! The program: the study's table, and the sums of files.
+//! The program: prints the study's table, and the sums of files.
 
 use std::{io::Write, path::PathBuf, process::ExitCode};
 
@@ -23,20 +23,21 @@ enum Command {
     Generate(Generate),
     /// Print the four sums of a file of matrices
     Sum(Sum),
-    /// Time files in pieces, and the CPU against the GPU on few matrices
+    /// Time files in pieces, and compare the CPU with the GPU for few matrices
     Measure(Measure),
 }
 
 #[derive(Args, Debug)]
 struct Generate {
-    /// The file; it appears once it is complete
+    /// The file to write; it appears only once it is complete
     file: PathBuf,
 
-    /// The number of matrices: 1000000, 2^20, 3*2^19+77, 1Mi
+    /// The number of matrices, for example 1000000, 2^20, 3*2^19+77 or 1Mi
     #[arg(long, value_name = "COUNT", default_value = "2^20")]
     matrices: Size,
 
-    /// row: each matrix together; column: the first numbers of all, then the second ones
+    /// row: one whole matrix after another; column: the first element of every matrix, then the
+    /// second element of every matrix, and so on
     #[arg(long, value_name = "ORDER", default_value = "row", value_parser = order)]
     order: Order,
 
@@ -50,15 +51,15 @@ struct Sum {
     /// A file written by `matrix-sum generate`, which contains its order
     file: PathBuf,
 
-    /// The way: naive, compressed, banks, first, unrolled, wide, one-pass
+    /// The version of the kernel: naive, compressed, banks, first, unrolled, wide or one-pass
     #[arg(long, value_name = "WAY", default_value = "one-pass")]
     way: String,
 
-    /// The device: auto (the GPU if there is one, otherwise the interpreter), cuda, cuda:1, simt
+    /// The device: auto (the GPU if there is one, otherwise the interpreter), cuda, cuda:1 or simt
     #[arg(long, value_name = "DEVICE", default_value = "auto", env = "REDUCE_DEVICE")]
     device: Choice,
 
-    /// Bytes of GPU memory for the file: it is copied in pieces, two at a time
+    /// The number of bytes of GPU memory for the file, which is copied in pieces, two at a time
     #[arg(long, value_name = "BYTES", allow_hyphen_values = true, conflicts_with_all = ["pad", "pre_reduce", "cpu_threshold"])]
     volume: Option<Size>,
 
@@ -70,30 +71,30 @@ struct Sum {
     #[arg(long, conflicts_with = "pre_reduce")]
     pad: bool,
 
-    /// Add the matrices beyond the last multiple of 1024 to the first ones, on the host
+    /// On the host, add the matrices beyond the last multiple of 1024 to the first matrices
     #[arg(long)]
     pre_reduce: bool,
 }
 
 #[derive(Args, Debug)]
 struct Measure {
-    /// The folder for the samples, and temporarily for two files of matrices
+    /// The folder for the samples and, temporarily, for two files of matrices
     #[arg(long, value_name = "FOLDER")]
     out: PathBuf,
 
-    /// Bytes of GPU memory for the pieces of a file
+    /// The number of bytes of GPU memory for the pieces of a file
     #[arg(long, value_name = "BYTES", default_value = "2^30", allow_hyphen_values = true)]
     volume: Size,
 
-    /// Bytes of each file; there is one in each order
+    /// The number of bytes in each file; there is one file in each order
     #[arg(long, value_name = "BYTES", default_value = "2^31", allow_hyphen_values = true)]
     bytes: Size,
 
-    /// Rounds of each measurement
+    /// The number of rounds of each measurement
     #[arg(long, value_name = "COUNT", default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
 
-    /// The GPU
+    /// The GPU to measure
     #[arg(long, value_name = "DEVICE", default_value = "auto", env = "REDUCE_DEVICE")]
     device: Choice,
 }
@@ -131,8 +132,8 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// A file cannot be summed with a smaller `--n`, so if memory is too small, the error suggests
-/// pieces.
+/// If memory is too small, the error suggests pieces, because a file cannot be summed with a
+/// smaller `--n`.
 fn in_pieces(stop: cli::Stop) -> cli::Stop {
     match stop {
         cli::Stop::Error(Error::Memory { what, place, needed, free }) => Error::Usage(format!(
@@ -194,7 +195,7 @@ fn volume(asked: &Sum, bytes: u64) -> Result<(), cli::Stop> {
         let (copied, added) = (total(|span| span.copied), total(|span| span.added));
         writeln!(out, "  copied    {copied:.2} ms")?;
         writeln!(out, "  added     {added:.2} ms, overlapped with the copies")?;
-        writeln!(out, "  in all    {:.2} ms, including the reading", 1e3 * seconds)?;
+        writeln!(out, "  in all    {:.2} ms, including the reads", 1e3 * seconds)?;
     }
     lines(&mut out, volume.sums, volume.exact)?;
     Ok(())

@@ -1,10 +1,10 @@
-//! Matrices in a file: a header of 16 bytes, then the numbers in the order of the additions.
+//! Matrices in a file: a header of 16 bytes, followed by the numbers in the order of the additions.
 //!
 //! | bytes | what |
 //! |---|---|
 //! | 0 to 7 | `2x2 row1` or `2x2 col1`: the kind of file, the order of the numbers, and the version of the format |
-//! | 8 to 15 | how many matrices, little-endian |
-//! | 16 … | four `f32` for each, little-endian |
+//! | 8 to 15 | the number of matrices, little-endian |
+//! | 16 … | four `f32` for each matrix, little-endian |
 
 use std::{
     fs::{self, File},
@@ -24,32 +24,32 @@ use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 /// The first bytes of a file.
 const MAGICS: [(&[u8; 8], Order); 2] = [(b"2x2 row1", Order::Row), (b"2x2 col1", Order::Column)];
 
-/// Bytes of the header.
+/// The number of bytes in the header.
 const HEADER: u64 = 16;
 
-/// Bytes of a matrix.
+/// The number of bytes in a matrix.
 const MATRIX: u64 = 4 * Holds::ENTRIES;
 
-/// Bytes that are read or written at a time.
+/// The number of bytes that are read or written at a time.
 const PIECE: usize = 1 << 20;
 
 /// Matrices, and the order of their numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Matrices {
-    /// Four numbers for each.
+    /// The numbers: four for each matrix.
     pub values: Vec<f32>,
-    /// Their order.
+    /// The order of the numbers.
     pub order: Order,
 }
 
 /// An open file whose header has been read.
 #[derive(Debug)]
 pub(crate) struct Opened {
-    /// Its name in messages.
+    /// The file's name in messages.
     pub(crate) name: String,
-    /// The order of its numbers.
+    /// The order of the numbers in the file.
     pub(crate) order: Order,
-    /// The number of matrices.
+    /// The number of matrices in the file.
     pub(crate) count: u64,
     file: File,
     length: u64,
@@ -74,14 +74,14 @@ pub(crate) fn open(path: &Path) -> Result<Opened> {
     Ok(Opened { name, order, count, file, length })
 }
 
-/// Reads a whole file. It is not mapped: if a file is truncated while it is read, that is an error,
-/// whereas access to memory mapped to it would end the program.
+/// Reads a whole file. The file is not memory-mapped: if it is truncated while it is read, the
+/// result is an error, whereas accessing mapped memory would end the program.
 pub fn read(path: &Path) -> Result<Matrices> {
     let Opened { name, order, count, mut file, length } = open(path)?;
     rest(&name, &mut file, length, (order, count))
 }
 
-/// The error for a file that cannot be read, or only in part.
+/// Returns the error for a file of which all or a part cannot be read.
 fn failed(name: &str, length: u64, source: io::Error) -> Error {
     match source.kind() {
         io::ErrorKind::UnexpectedEof => Error::Usage(format!(
@@ -153,7 +153,7 @@ fn rest(
     }
 }
 
-/// The error for a number that is not finite.
+/// Returns the error for a number that is not finite.
 fn endless(name: &str, value: f32, (matrix, entry): (u64, u64)) -> Error {
     Error::Usage(format!(
         "{name} holds {value}, entry {entry} of matrix {matrix}: only finite numbers can be added"
@@ -165,7 +165,7 @@ impl Opened {
     pub(crate) fn piece(&mut self, range: Range<u64>, into: &mut [u8]) -> Result<()> {
         let matrices = range.end - range.start;
         let (order, count, length) = (self.order, self.count, self.length);
-        // One range of bytes in row major order, one for each entry in column major order.
+        // Read one range of bytes in row-major order, or one for each entry in column-major order.
         let (runs, bytes) = match order {
             Order::Row => (vec![range.start * MATRIX], matrices * MATRIX),
             Order::Column => {
@@ -207,7 +207,7 @@ fn numbers(from: &mut impl Read, bytes: u64, values: &mut Vec<f32>) -> io::Resul
     Ok(())
 }
 
-/// The matrix and the entry to which an element belongs.
+/// Returns the matrix and the entry that an element belongs to.
 fn place(at: u64, count: u64, order: Order) -> (u64, u64) {
     match order {
         Order::Row => (at / Holds::ENTRIES, at % Holds::ENTRIES),
@@ -215,10 +215,10 @@ fn place(at: u64, count: u64, order: Order) -> (u64, u64) {
     }
 }
 
-/// Writes `count` matrices with numbers from -1 to 1: the same matrices in both orders.
+/// Writes `count` matrices with numbers from -1 to 1. The matrices are the same in both orders.
 ///
-/// They are written to a temporary file beside it, which is renamed when it is complete; on failure no file
-/// remains, and an existing file is unchanged.
+/// The matrices are written to a temporary file in the same folder, which is renamed when it is
+/// complete. On failure, no file remains, and an existing file is unchanged.
 pub fn generate(path: &Path, order: Order, count: u64, seed: u64) -> Result<()> {
     if path.is_dir() {
         let text = format!("{} is a folder: name a file", path.display());
@@ -226,7 +226,8 @@ pub fn generate(path: &Path, order: Order, count: u64, seed: u64) -> Result<()> 
     }
     // Only a regular file is replaced, not a pipe or a device.
     if path.exists() && !path.is_file() {
-        let text = format!("{} exists and is not a regular file: name another", path.display());
+        let text =
+            format!("{} exists and is not a regular file: name another file", path.display());
         return Err(Error::Usage(text));
     }
     let part = Part::new(PathBuf::from(format!("{}.part", path.display())));
@@ -249,7 +250,8 @@ fn write(path: &Path, order: Order, count: u64, seed: u64) -> io::Result<()> {
     let magic = MAGICS.iter().find(|(_, of)| *of == order).map_or(b"        ", |(magic, _)| *magic);
     file.write_all(magic)?;
     file.write_all(&count.to_le_bytes())?;
-    // Entry e comes from stream e, so that entries can be drawn independently.
+    // The numbers for entry e come from random stream e, so that entries can be drawn
+    // independently.
     let stream = |entry| {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(entry);
@@ -275,13 +277,13 @@ fn reserve(file: &File, bytes: u64) -> io::Result<()> {
         io::Errno,
     };
     match fallocate(file, FallocateFlags::empty(), 0, bytes) {
-        // Some file systems cannot reserve space: then a full disk fails a later write.
+        // Some file systems cannot reserve space; on these, a full disk makes a later write fail.
         Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Ok(()),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Reserves nothing: a full disk fails a later write.
+/// Reserves nothing, so a full disk makes a later write fail.
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]
 fn reserve(_: &File, _: u64) -> io::Result<()> {
     Ok(())
@@ -310,7 +312,7 @@ mod tests {
         }
     }
 
-    /// A file of ten matrices, row major; every number is its index.
+    /// Opens a file of ten matrices in row-major order, in which every number is its index.
     fn opened(test: &str) -> (std::path::PathBuf, Opened) {
         let path = std::env::temp_dir().join(format!("matrix-sum-{}-{test}", std::process::id()));
         let numbers = (0..40).flat_map(|at| (at as f32).to_le_bytes());

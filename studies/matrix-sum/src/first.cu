@@ -1,5 +1,5 @@
 // The first round happens while loading: every thread adds two matrices.
-// Still costs: a loop with a barrier per round, although the last rounds need one warp only.
+// Still costs: a loop with a barrier per round, although the last rounds need only one warp.
 #include "matrix.cuh"
 
 template <class Order>
@@ -9,13 +9,13 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n, El
     unsigned int tid = threadIdx.x, block = blockDim.x;
     unsigned long long i = (unsigned long long)blockIdx.x * (2 * block) + tid;
 
-    // Load: two matrices per thread, zero beyond the end; their sum is the first round.
+    // Load: read two matrices per thread, or zero beyond the end; their sum is the first round.
     for (unsigned int e = 0; e < Entries; e++)
         shared[Order::at(tid, e, block)] =
             entry<Order>(in, n, i, e) + entry<Order>(in, n, i + block, e);
     __syncthreads();
 
-    // Reduce: the block's matrices to one.
+    // Reduce: combine the block's matrices into one.
     for (unsigned int s = block / 2; s > 0; s /= 2) {
         if (tid < s) {
             for (unsigned int e = 0; e < Entries; e++)
@@ -27,7 +27,7 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n, El
     if (tid == 0) store<Order>(shared, Order::at(0u, 1, block), out, total);
 }
 
-// One entry point per order.
+// There is one entry point for each order.
 #define ENTRY(name, Order) \
     extern "C" __global__ void reduce_##name( \
         const Element* in, Element* out, unsigned long long n, Element* total) \

@@ -1,4 +1,5 @@
-//! The sum of many 2 × 2 matrices: four sums, in seven ways, over two orders of the same numbers.
+//! The sum of many 2 × 2 matrices: four sums, in seven versions, over two orders of the same
+//! numbers.
 
 pub mod command;
 pub mod file;
@@ -14,10 +15,10 @@ use common::{
     plan::{Order, Plan, Problem},
 };
 
-/// The study: seven ways, each in both orders.
+/// The study: seven versions, each in both orders.
 pub static STUDY: Study = Study {
     name: env!("CARGO_PKG_NAME"),
-    about: "Many 2 x 2 matrices to one, four sums, in row and column major order",
+    about: "Many 2 x 2 matrices added to one, four sums, in row-major and column-major order",
     sizes: "2^14,2^20",
     up_to: 0,
     ways: &[
@@ -42,7 +43,7 @@ pub static STUDY: Study = Study {
     ],
 };
 
-/// The parts of a way that both orders share.
+/// The parts of a version that both orders share.
 struct Way {
     cures: &'static str,
     costs: &'static str,
@@ -53,8 +54,8 @@ struct Way {
 }
 
 const NAIVE: Way = Way {
-    cures: "nothing yet: a matrix per thread, neighbours first",
-    costs: "`%`, and warps in which most lanes are idle",
+    cures: "nothing yet: each thread has a matrix, and neighbours are added first",
+    costs: "`%` is slow, and in every warp, most lanes are idle",
     kernel: kernel!("naive", "matrix.cuh"),
     blocks: &[256, 1024],
     aligned: 1,
@@ -63,21 +64,21 @@ const NAIVE: Way = Way {
 
 const COMPRESSED: Way = Way {
     cures: "divergence: the first threads add, and whole warps become idle",
-    costs: "bank conflicts: lanes are 2, 4, 8 … matrices apart",
+    costs: "bank conflicts: active lanes access matrices 2, 4, 8, … apart",
     kernel: kernel!("compressed", "matrix.cuh"),
     ..NAIVE
 };
 
 const BANKS: Way = Way {
-    cures: "bank conflicts between rounds: the lower half adds the upper half",
-    costs: "half of the threads load a matrix and never add one",
+    cures: "bank conflicts between rounds: the upper half is added to the lower half",
+    costs: "half of the threads load a matrix and then never add one",
     kernel: kernel!("banks", "matrix.cuh"),
     ..NAIVE
 };
 
 const FIRST: Way = Way {
     cures: "threads that only load: the first round happens while loading",
-    costs: "a loop with a barrier per round, although the last rounds need one warp only",
+    costs: "a loop with a barrier per round, although the last rounds need only one warp",
     kernel: kernel!("first", "matrix.cuh"),
     ..NAIVE
 };
@@ -90,7 +91,7 @@ const UNROLLED: Way = Way {
 };
 
 const WIDE: Way = Way {
-    cures: "narrow loads: vectors of 16 bytes, eight in flight, added in registers",
+    cures: "narrow loads: each thread adds vectors of 16 bytes in registers, with eight in flight",
     costs: "a second launch, and chunks that depend on the GPU",
     kernel: kernel!("wide", "matrix.cuh", "vectors.cuh"),
     blocks: &[512],
@@ -100,19 +101,19 @@ const WIDE: Way = Way {
 
 const ONE_PASS: Way = Way {
     cures: "the second launch, and sums that depend on the GPU: chunks depend on the length alone",
-    costs: "the end: a fence, a ticket and the partial sums, each waiting for the previous one",
+    costs: "at the end, a fence, a ticket and the partial sums, each waiting for the one before",
     kernel: kernel!("one-pass", "matrix.cuh", "vectors.cuh"),
     fixed_order: true,
     ..WIDE
 };
 
-/// A way in one order.
+/// Returns a version in one order.
 const fn way(name: &'static str, way: Way, plan: fn(&Problem) -> Plan) -> Step {
     let Way { cures, costs, kernel, blocks, aligned, fixed_order } = way;
     Step { name, cures, costs, kernel, blocks, aligned, fixed_order, plan, variants: &[] }
 }
 
-/// The entry point of an order for the problem's block size.
+/// Returns the entry point of an order for the problem's block size.
 fn sized(order: &str, problem: &Problem) -> String {
     format!("reduce_{order}_{}", problem.block.threads())
 }

@@ -1,4 +1,4 @@
-//! Many 2 × 2 matrices to one: `cargo run -p matrix-sum`.
+//! Adds many 2 × 2 matrices to one: `cargo run -p matrix-sum`.
 
 fn main() -> std::process::ExitCode {
     matrix_sum::command::run()

@@ -1,20 +1,20 @@
-// Shared by all ways: the location of an entry, in global and in shared memory, and the store of a block's
-// sums.
+// Code for all versions: the location of an entry, in global and shared memory, and the store of a
+// block's sums.
 const unsigned int Entries = 4;
 
-// Row major order: the four entries of a matrix are neighbours.
+// Row-major order: the four entries of a matrix are neighbours.
 struct Row {
     template <class Index>
     static __device__ Index at(Index matrix, unsigned int e, Index) { return Entries * matrix + e; }
 };
 
-// Column major order: all first entries, then all second ones; neighbours belong to neighbouring matrices.
+// Column-major order: the first entries of all matrices, then the second entries of all, and so on.
 struct Column {
     template <class Index>
     static __device__ Index at(Index matrix, unsigned int e, Index all) { return e * all + matrix; }
 };
 
-// An entry of a matrix, zero beyond the end; the last matrix may be incomplete.
+// Returns an entry of a matrix, or zero beyond the end; the last matrix may be incomplete.
 template <class Order>
 __device__ Element entry(const Element* in, unsigned long long n, unsigned long long matrix,
                          unsigned int e)
@@ -23,7 +23,7 @@ __device__ Element entry(const Element* in, unsigned long long n, unsigned long 
     return matrix < matrices && i < n ? in[i] : 0;
 }
 
-// Store: the four sums of a block, in the order of the input; a single block also stores their sum.
+// Store: write a block's four sums in the order of the input; a single block also writes their sum.
 template <class Order>
 __device__ void store(const Element* sums, unsigned int step, Element* out, Element* total)
 {

@@ -1,4 +1,4 @@
-//! Times of files and of the CPU: `matrix-sum measure`, whose folder the book reads.
+//! Measures files and the CPU: `matrix-sum measure`, whose folder the book reads.
 
 use std::{
     fs::{self, File},
@@ -26,12 +26,12 @@ use crate::{
     volume::{self, Streamed},
 };
 
-/// The kinds of pass over a file.
+/// The kinds of passes over a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pass {
-    /// Copies two pinned pieces alternately, as often as the file has pieces.
+    /// Copies two pinned pieces alternately, with as many copies as the file has pieces.
     Copy,
-    /// Also adds them.
+    /// Copies the pieces in the same way, and also adds them.
     Both,
     /// Reads each piece from the file, copies it and adds it.
     File,
@@ -40,7 +40,7 @@ enum Pass {
 const PASSES: [(&str, Pass); 3] =
     [("copy", Pass::Copy), ("both", Pass::Both), ("file", Pass::File)];
 
-/// Measures each file, and the number of matrices from which the device is faster; writes the
+/// Measures each file, and the number of matrices from which on the device is faster. Writes the
 /// samples to a folder.
 pub fn run(device: &Device, files: &[&Path], bytes: u64, rounds: u32, out: &Path) -> Result<()> {
     let cuda = device.gpu()?;
@@ -63,7 +63,7 @@ pub fn run(device: &Device, files: &[&Path], bytes: u64, rounds: u32, out: &Path
         .and_then(|()| samples.flush().map_err(failed))
 }
 
-/// Measures the passes over a file; every other round has them in reverse order.
+/// Measures the passes over a file; every other round runs them in reverse order.
 fn passes(
     device: &Device,
     cuda: &Cuda,
@@ -141,21 +141,21 @@ fn hold(streamed: &Streamed<'_>, which: Pass, right: &[[f32; 4]]) -> Result<()> 
         let whole = streamed.bytes(piece as u64) == streamed.bytes(of as u64);
         if whole && sums.map(f32::to_bits) != right[of].map(f32::to_bits) {
             return Err(Error::Wrong(format!(
-                "the sums of piece {piece} differ from those at first"
+                "the sums of piece {piece} differ from its first sums"
             )));
         }
     }
     Ok(())
 }
 
-/// The measured numbers of matrices: powers of four.
+/// The numbers of matrices to measure, which are powers of four.
 const COUNTS: [u32; 11] = [0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20];
 
 /// The numbers of matrices that may be left to the CPU.
 const LEFT: [u64; 4] = [0, 64, 4096, u64::MAX];
 
-/// Measures the wall time until the four sums are on the host, for each split between GPU and CPU,
-/// from device or host memory.
+/// Measures the wall time until the four sums are on the host, for each division of the work
+/// between GPU and CPU, with the matrices in device or host memory.
 fn takeover(
     device: &Device,
     rounds: u32,

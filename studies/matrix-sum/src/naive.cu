@@ -1,5 +1,5 @@
-// A matrix per thread: neighbours are added first, then pairs of neighbours, then pairs of pairs.
-// Still costs: `%` is slow, and in every warp most lanes are idle.
+// Each thread has a matrix: neighbours are added first, then pairs of neighbours, and so on.
+// Still costs: `%` is slow, and in every warp, most lanes are idle.
 #include "matrix.cuh"
 
 template <class Order>
@@ -9,12 +9,12 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n, El
     unsigned int tid = threadIdx.x, block = blockDim.x;
     unsigned long long i = (unsigned long long)blockIdx.x * block + tid;
 
-    // Load: one matrix per thread, zero beyond the end.
+    // Load: read one matrix per thread, or zero beyond the end.
     for (unsigned int e = 0; e < Entries; e++)
         shared[Order::at(tid, e, block)] = entry<Order>(in, n, i, e);
     __syncthreads();
 
-    // Reduce: the block's matrices to one.
+    // Reduce: combine the block's matrices into one.
     for (unsigned int s = 1; s < block; s *= 2) {
         if (tid % (2 * s) == 0) {
             for (unsigned int e = 0; e < Entries; e++)
@@ -26,7 +26,7 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n, El
     if (tid == 0) store<Order>(shared, Order::at(0u, 1, block), out, total);
 }
 
-// One entry point per order.
+// There is one entry point for each order.
 #define ENTRY(name, Order) \
     extern "C" __global__ void reduce_##name( \
         const Element* in, Element* out, unsigned long long n, Element* total) \

@@ -1,5 +1,5 @@
-// One launch, over chunks that depend on the length alone: the same bits on every GPU.
-// Still costs: the end: a fence, a ticket and the partial sums, each waiting for the previous one.
+// One launch, over chunks that depend on the length alone, gives the same bits on every GPU.
+// Still costs: at the end, a fence, a ticket and the partial sums, each waiting for the one before.
 #include "matrix.cuh"
 #include "vectors.cuh"
 
@@ -18,7 +18,7 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n, un
     }
     if (threadIdx.x == 0) {
         __threadfence(); // Release: a block that sees this ticket taken sees this block's writes.
-        last = atomicInc(tickets, gridDim.x - 1) == gridDim.x - 1; // The last one wraps to 0.
+        last = atomicInc(tickets, gridDim.x - 1) == gridDim.x - 1; // The last ticket wraps to 0.
         __threadfence(); // Acquire: the writes of blocks with earlier tickets are visible from here on.
     }
     __syncthreads();
@@ -33,7 +33,7 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n, un
     }
 }
 
-// One entry point per order.
+// There is one entry point for each order.
 #define ENTRY(name, Order) \
     extern "C" __global__ void __launch_bounds__(Block, 2) reduce_##name( \
         const Element* in, Element* out, unsigned long long n, unsigned long long chunk, \

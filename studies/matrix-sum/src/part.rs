@@ -1,4 +1,4 @@
-//! Temporary files: removed when dropped, and on an interrupt.
+//! Temporary files, which are removed when they are dropped, and on an interrupt.
 
 use std::{
     fs,
@@ -12,7 +12,8 @@ static PARTS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 /// The exit code of a program that was interrupted.
 const INTERRUPTED: i32 = 130;
 
-/// A file that is removed when this is dropped, and when the program is interrupted or terminated.
+/// A file that is removed when this value is dropped, and when the program is interrupted or
+/// terminated.
 #[derive(Debug)]
 pub(crate) struct Part(PathBuf);
 
@@ -21,7 +22,7 @@ impl Part {
     pub(crate) fn new(path: PathBuf) -> Part {
         static HANDLER: Once = Once::new();
         HANDLER.call_once(|| {
-            // If a handler cannot be set, an interrupt leaves the file; everything else works.
+            // If no handler can be set, an interrupt leaves the file behind; everything else works.
             let _ = ctrlc::set_handler(|| {
                 parts().iter().for_each(|path| drop(fs::remove_file(path)));
                 std::process::exit(INTERRUPTED);
@@ -31,7 +32,7 @@ impl Part {
         Part(path)
     }
 
-    /// Its path.
+    /// Returns the path of the file.
     pub(crate) fn path(&self) -> &Path {
         &self.0
     }
@@ -39,7 +40,7 @@ impl Part {
 
 impl Drop for Part {
     fn drop(&mut self) {
-        // It may not exist, or may have been renamed.
+        // The file may not exist, or may have been renamed.
         let _ = fs::remove_file(&self.0);
         parts().retain(|path| *path != self.0);
     }

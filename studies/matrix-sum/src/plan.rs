@@ -1,29 +1,30 @@
-//! The launches of the ways.
+//! Plans the launches of each version.
 //!
-//! A plan ends in one number, so these plans have one stage more than a step's: the four sums are
-//! in a buffer of their own, and the result is their sum. The verdict checks all five numbers.
+//! A plan ends in one number, so these plans have one stage more than a step's plan: the four sums
+//! are in a separate buffer, and the result is the sum of the four. The verdict checks all five
+//! numbers.
 
 use common::plan::{
     Arg, Buffer, Chunks, Holds, Launch, Order, Plan, Problem, Scratch, Stage, additions,
 };
 
-/// The buffer of the four sums, in the order of the entries.
+/// The buffer for the four sums, in the order of the entries.
 pub const SUMS: Buffer = Buffer::Scratch(0);
 
-/// Numbers of a matrix.
+/// The number of entries in a matrix.
 pub const ENTRIES: u64 = Holds::ENTRIES;
 
-/// The last additions: two pairs, and their two sums.
+/// The last additions: two pairs are added, and then their two sums.
 const TOTAL: Stage = Stage { sums: Buffer::Result, holds: Holds::ALL, depth: 2 };
 
-/// Threads of a block that loads vectors.
+/// The number of threads in a block that loads vectors.
 const WIDE: u32 = 512;
 
-/// Chunks begin at multiples of this many matrices, so that the chunk of each plane begins at a
-/// cache line if the plane does.
+/// The number of matrices of which a chunk's start is a multiple. With this number, the chunk of
+/// each plane begins at a cache line if the plane does.
 const LINE: u64 = 32;
 
-/// A launch of a kernel over blocks, each of which adds `tile` matrices to one matrix.
+/// A launch of a kernel with several blocks, each of which adds `tile` matrices to one matrix.
 struct Level {
     n: u64,
     input: Buffer,
@@ -42,12 +43,12 @@ impl Level {
     }
 }
 
-/// The number of matrices with this many elements; the last one may be incomplete.
+/// Returns the number of matrices with this many elements; the last matrix may be incomplete.
 fn matrices(n: u64) -> u64 {
     n.div_ceil(ENTRIES)
 }
 
-/// Launches a kernel repeatedly until one matrix is left. A thread loads `loads` matrices.
+/// Launches a kernel repeatedly until one matrix is left. Each thread loads `loads` matrices.
 pub fn until_one(problem: &Problem, order: Order, entry: &str, loads: u64) -> Plan {
     let threads = problem.threads();
     let mut plan = Plan { launches: Vec::new(), scratch: vec![Scratch::Partials(ENTRIES)] };
@@ -75,8 +76,8 @@ pub fn until_one(problem: &Problem, order: Order, entry: &str, loads: u64) -> Pl
     }
 }
 
-/// Uses vectorized loads: a chunk for each block that is resident at once, then one block for their
-/// sums.
+/// Plans vectorized loads: a chunk for each block that can be resident at the same time, then one
+/// block for the sums of the chunks.
 pub fn wide(problem: &Problem, order: Order, entry: &str) -> Plan {
     let fill = 2 * u64::from(problem.chip.sms);
     let mut plan = Plan { launches: Vec::new(), scratch: vec![Scratch::Partials(ENTRIES)] };
@@ -106,7 +107,8 @@ pub fn wide(problem: &Problem, order: Order, entry: &str) -> Plan {
     }
 }
 
-/// Makes one launch over chunks that depend on the length alone; the last block adds their sums.
+/// Plans one launch over chunks that depend on the length alone; the last block adds the sums of
+/// the chunks.
 pub fn one_pass(problem: &Problem, order: Order, entry: &str) -> Plan {
     let most = Chunks::of(problem).count;
     let tile = matrices(problem.n).div_ceil(most).next_multiple_of(LINE).max(LINE);
@@ -137,8 +139,8 @@ pub fn one_pass(problem: &Problem, order: Order, entry: &str) -> Plan {
     Plan { launches: vec![launch], scratch }
 }
 
-/// The longest chain of additions in a chunk of this many matrices: a thread's vectors, their elements, the elements
-/// at both ends, its warp, and the warps of the block.
+/// Returns the longest chain of additions in a chunk of this many matrices: a thread's vectors,
+/// their elements, the elements at both ends, the thread's warp, and the warps of the block.
 fn depth(problem: &Problem, order: Order, tile: u64) -> u32 {
     let width = 16 / problem.element.size();
     let each = match order {
@@ -149,7 +151,8 @@ fn depth(problem: &Problem, order: Order, tile: u64) -> u32 {
     vectors + width as u32 + 2 + 5 + 4
 }
 
-/// Returns the buffer for the sums of this many blocks: the four sums, or partial sums.
+/// Returns the buffer for the sums of this many blocks: the buffer for the four sums, or one for
+/// partial sums.
 fn next(plan: &mut Plan, blocks: u64) -> Buffer {
     if blocks == 1 {
         return SUMS;

@@ -1,4 +1,4 @@
-//! The four sums of a file, computed by one of the ways.
+//! Computes the four sums of a file with one of the versions.
 
 use common::{
     Element, Error, Result, Step,
@@ -16,19 +16,19 @@ use crate::{
     threshold::{self, Cut},
 };
 
-/// The host's preparation of the matrices for the device.
+/// The way in which the host prepares the matrices for the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Before {
-    /// None: the kernels accept any number of matrices.
+    /// Does nothing: the kernels accept any number of matrices.
     Nothing,
     /// Appends zeros up to a multiple of [`WHOLE`].
     Pad,
-    /// Adds the matrices beyond the last multiple of [`WHOLE`] to the first ones.
+    /// Adds the matrices beyond the last multiple of [`WHOLE`] to the first matrices.
     PreReduce,
 }
 
-/// The old project's kernels need a multiple of this many matrices, the number of threads of their
-/// blocks.
+/// The number of matrices of which the kernels of the old project need a multiple: the number of
+/// threads in their blocks.
 pub const WHOLE: u64 = 1024;
 
 /// The four sums, and their exact values.
@@ -38,14 +38,14 @@ pub struct Sums {
     pub sums: [f32; 4],
     /// The exact sums.
     pub exact: [f64; 4],
-    /// The number of matrices passed to the device.
+    /// The number of matrices that were passed to the device.
     pub given: u64,
-    /// The number of matrices left to the CPU; one if the device finished.
+    /// The number of matrices that were left to the CPU, or 1 if the device finished.
     pub left: u64,
 }
 
-/// Adds matrices by the way with this name, such as `one-pass`, without its order. The CPU takes
-/// over once at most `most_left` matrices are left.
+/// Adds matrices with the version of this name, such as `one-pass`, without its order. The CPU
+/// takes over once at most `most_left` matrices are left.
 pub fn sums(
     device: &Device,
     name: &str,
@@ -71,7 +71,7 @@ pub fn sums(
     job.verify(&workload).and_then(Checked::into_verified)?;
     let given = n / plan::ENTRIES;
     let cut = Cut::of(job.plan(), given, most_left);
-    // The last run of `verify` used other numbers, so the sums are computed again.
+    // The last run of `verify` used different numbers, so the sums are computed again.
     let sums = if most_left == 0 {
         job.launch(&job.calls(workload.warm())?)?;
         job.verify_last(&workload).and_then(Checked::into_verified)?;
@@ -105,7 +105,7 @@ pub(crate) fn way(name: &str, order: Order) -> Result<&'static Step> {
     STUDY.ways.iter().copied().find(known).ok_or_else(|| {
         let names: Vec<&str> =
             STUDY.ways.iter().filter_map(|way| way.name.strip_suffix("-row")).collect();
-        Error::Usage(format!("`{name}` is not a way: choose {}", names.join(", ")))
+        Error::Usage(format!("`{name}` is not a version for --way: choose {}", names.join(", ")))
     })
 }
 
@@ -127,7 +127,7 @@ fn prepared(values: Vec<f32>, order: Order, before: Before) -> Result<Vec<f32>> 
         Before::Pad => count.next_multiple_of(whole),
         Before::PreReduce if count > 0 && count < whole => {
             return Err(Error::Usage(format!(
-                "`--pre-reduce` needs at least {whole} matrices, because it adds the remainder to the first ones, but the file has {count}: choose `--pad`, or neither"
+                "`--pre-reduce` needs at least {whole} matrices, because it adds the remainder to the first matrices, but the file has {count}: choose `--pad`, or neither option"
             )));
         }
         Before::PreReduce => count - count % whole,

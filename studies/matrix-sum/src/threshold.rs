@@ -1,4 +1,4 @@
-//! The CPU takes over the last matrices: `--cpu-threshold`.
+//! Lets the CPU take over the last matrices: `--cpu-threshold`.
 
 use common::{
     Result,
@@ -42,8 +42,8 @@ impl Cut {
         all
     }
 
-    /// Returns the four sums: the device runs up to this cut, and the CPU adds the remaining
-    /// matrices. `values` are the elements, which are also at the address.
+    /// Returns the four sums. The device runs up to this cut, and the CPU adds the remaining
+    /// matrices. `values` are the elements, which are also in memory at the address.
     pub fn sums(
         &self,
         job: &Job<'_>,
@@ -59,7 +59,7 @@ impl Cut {
     }
 }
 
-/// The number of values that a CPU core adds at once.
+/// The number of values that a CPU core adds at the same time.
 const LANES: usize = 16;
 
 /// Computes the four sums on one core.
@@ -88,7 +88,7 @@ fn lanes(values: &[f32]) -> [f32; LANES] {
     sums
 }
 
-/// The longest chain of additions of `host`, for this many matrices.
+/// Returns the longest chain of additions in `host` for this many matrices.
 pub fn depth(matrices: u64) -> u32 {
     u32::try_from(matrices.div_ceil(4)).unwrap_or(u32::MAX - LANES as u32) + LANES as u32
 }

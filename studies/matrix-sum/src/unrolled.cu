@@ -9,13 +9,13 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n, El
     unsigned int tid = threadIdx.x;
     unsigned long long i = (unsigned long long)blockIdx.x * (2 * Block) + tid;
 
-    // Load: two matrices per thread, zero beyond the end; their sum is the first round.
+    // Load: read two matrices per thread, or zero beyond the end; their sum is the first round.
     for (unsigned int e = 0; e < Entries; e++)
         shared[Order::at(tid, e, Block)] =
             entry<Order>(in, n, i, e) + entry<Order>(in, n, i + Block, e);
     __syncthreads();
 
-    // Reduce: the block's matrices to one.
+    // Reduce: combine the block's matrices into one.
     #pragma unroll
     for (unsigned int s = Block / 2; s > 32; s /= 2) {
         if (tid < s)
@@ -37,7 +37,7 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n, El
     if (tid == 0) store<Order>(sums, 1, out, total);
 }
 
-// One entry point per order and block size.
+// There is one entry point for each order and block size.
 #define ENTRY(name, Order, Block) \
     extern "C" __global__ void __launch_bounds__(Block) reduce_##name##_##Block( \
         const Element* in, Element* out, unsigned long long n, Element* total) \

@@ -1,10 +1,10 @@
-// Shared by the ways with vectorized loads: vectors of 16 bytes over a chunk of the matrices, and the tree from
-// the threads' four sums to the block's.
+// Code for versions with vectorized loads: vectors of 16 bytes from a chunk of the matrices, and
+// the tree that combines the threads' four sums into the block's.
 struct alignas(16) Vector { Element at[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element), Block = 512;
 
-// Adds the elements from `begin` to `end`, `Flight` vectors per thread at once; passes the elements before
-// the first aligned vector and after the last one to `rest`, one by one.
+// Adds the elements from `begin` to `end`, `Flight` vectors per thread at once. Passes the elements
+// before the first aligned vector and after the last one to `rest`, one by one.
 template <unsigned int Flight, class Rest>
 __device__ Vector add(const Element* in, unsigned long long begin, unsigned long long end, Rest rest)
 {
@@ -28,11 +28,11 @@ __device__ Vector add(const Element* in, unsigned long long begin, unsigned long
     return sums;
 }
 
-// The four sums of one thread's matrices from `begin` to `end`, where `end` is a multiple of 32 or the end of
-// the input.
+// Adds a thread's matrices from `begin` to `end` to four sums; `end` is a multiple of 32 or the end
+// of the input.
 template <class Order> struct Matrices;
 
-// A matrix is one vector or two. If it is two, a thread's vectors are all the same half of their matrices.
+// A matrix has one or two vectors. With two, a thread's vectors are all the same half of a matrix.
 template <> struct Matrices<Row> {
     static __device__ void add(Element* sums, const Element* in, unsigned long long n,
                                unsigned long long begin, unsigned long long end)
@@ -47,7 +47,7 @@ template <> struct Matrices<Row> {
     }
 };
 
-// Four planes, one per entry, which may be unaligned.
+// There are four planes, one for each entry, which may be unaligned.
 template <> struct Matrices<Column> {
     static __device__ void add(Element* sums, const Element* in, unsigned long long n,
                                unsigned long long begin, unsigned long long end)
@@ -62,7 +62,7 @@ template <> struct Matrices<Column> {
     }
 };
 
-// Reduce: the four sums of each warp by shuffles, then those of the block's warps; thread 0 gets them.
+// Reduce: combine each warp's four sums by shuffles, then all warps' sums; thread 0 has the result.
 __device__ void tree(Element* sums)
 {
     __shared__ Element shared[Entries][Block / 32];

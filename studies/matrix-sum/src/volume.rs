@@ -1,5 +1,5 @@
-//! A file larger than the GPU memory it may use: its matrices are copied in pieces, each while the previous one is
-//! added.
+//! Adds a file that is larger than the GPU memory it may use. The matrices are copied in pieces,
+//! each of them while the previous piece is added.
 
 use std::{ops::Range, path::Path, time::Instant};
 
@@ -20,10 +20,10 @@ use crate::{
     sums,
 };
 
-/// Bytes of a matrix.
+/// The number of bytes in a matrix.
 const MATRIX: u64 = 4 * ENTRIES;
 
-/// A piece begins at a multiple of this many matrices.
+/// The number of matrices of which a piece's start is a multiple.
 const GRAIN: u64 = 32;
 
 /// The result for a file.
@@ -37,20 +37,20 @@ pub struct Volume {
     pub matrices: u64,
     /// The number of pieces.
     pub pieces: u64,
-    /// Wall time in seconds, including the reading; `None` in the interpreter.
+    /// The wall time in seconds, including the reads, or `None` in the interpreter.
     pub seconds: Option<f64>,
-    /// The times at which each piece was copied and added; empty in the interpreter.
+    /// The times at which each piece was copied and added, or an empty list in the interpreter.
     pub spans: Vec<Span>,
 }
 
-/// A file, cut into pieces for a device.
+/// A file that is divided into pieces for a device.
 pub(crate) struct Streamed<'d> {
     pub(crate) device: &'d Device,
     pub(crate) opened: Opened,
     step: &'static Step,
-    /// Matrices of a piece; the last one may have fewer.
+    /// The number of matrices in a piece; the last piece may have fewer.
     each: u64,
-    /// A job for whole pieces, and one for the last.
+    /// A job for whole pieces, and a job for the last piece.
     jobs: [Job<'d>; 2],
     /// The four sums of each piece.
     left: Vec<Memory>,
@@ -81,18 +81,18 @@ impl<'d> Streamed<'d> {
         Ok(Streamed { device, opened, step, each, jobs, left })
     }
 
-    /// The number of pieces.
+    /// Returns the number of pieces.
     pub(crate) fn pieces(&self) -> u64 {
         self.left.len() as u64
     }
 
-    /// The matrices of a piece.
+    /// Returns the range of a piece's matrices.
     pub(crate) fn range(&self, piece: u64) -> Range<u64> {
         let begin = piece * self.each;
         begin..(begin + self.each).min(self.opened.count)
     }
 
-    /// Bytes of a piece; the first is the largest.
+    /// Returns the number of bytes in a piece; the first piece is the largest.
     pub(crate) fn bytes(&self, piece: u64) -> u64 {
         let Range { start, end } = self.range(piece);
         MATRIX * (end - start)
@@ -102,7 +102,7 @@ impl<'d> Streamed<'d> {
         &self.jobs[usize::from(piece + 1 == self.pieces())]
     }
 
-    /// Launches the kernels that add the piece at that address, and a copy of its four sums.
+    /// Launches the kernels that add the piece at an address, and a copy of the piece's four sums.
     pub(crate) fn add(&self, piece: u64, address: Address<'_>) -> Result<()> {
         let job = self.job(piece);
         job.launch(&job.calls(address)?)?;
@@ -129,7 +129,7 @@ impl<'d> Streamed<'d> {
         self.left.iter().map(four).collect()
     }
 
-    /// Verifies the sums of a piece, and returns the exact ones.
+    /// Verifies the sums of a piece, and returns the exact sums.
     pub(crate) fn hold(&self, piece: u64, values: &[f32], sums: [f32; 4]) -> Result<[f64; 4]> {
         let elements = Elements::drawn(values);
         let chunks = elements.chunks();
@@ -150,7 +150,7 @@ impl<'d> Streamed<'d> {
     }
 }
 
-/// Adds a file by the way with this name, in `bytes` bytes of device memory.
+/// Adds a file with the version of this name, using `bytes` bytes of device memory.
 pub fn add(device: &Device, path: &Path, way: &str, bytes: u64) -> Result<Volume> {
     let mut streamed = Streamed::new(device, path, way, bytes)?;
     let room = usize::try_from(streamed.bytes(0)).unwrap_or(usize::MAX);

@@ -1,5 +1,5 @@
-// Vectors of 16 bytes, eight in flight: each block adds an equal chunk of the matrices in registers.
-// Still costs: the chunks depend on the GPU, and their sums take a second launch.
+// Each block adds an equal chunk of the matrices in registers, with eight vectors in flight.
+// Still costs: the chunks depend on the GPU, and their sums need a second launch.
 #include "matrix.cuh"
 #include "vectors.cuh"
 
@@ -14,7 +14,7 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n,
     if (threadIdx.x == 0) store<Order>(sums, 1, out, total);
 }
 
-// One entry point per order.
+// There is one entry point for each order.
 #define ENTRY(name, Order) \
     extern "C" __global__ void __launch_bounds__(Block) reduce_##name( \
         const Element* in, Element* out, unsigned long long n, unsigned long long chunk, \

@@ -1,4 +1,4 @@
-//! Files of matrices: written, added, and malformed in every way.
+//! Tests files of matrices: writing, adding, and every kind of malformed file.
 
 use std::{
     fs,
@@ -11,7 +11,7 @@ use matrix_sum::file;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_matrix-sum");
 
-/// An empty folder for a test.
+/// Returns an empty folder for a test.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&folder);
@@ -97,7 +97,7 @@ fn pieces_give_the_sums_of_the_whole() {
             let path = folder.join(format!("{name}-{count}"));
             file::generate(&path, order, count, 7).unwrap();
             let whole = sums(&[], &path);
-            // Room for 1, 2 and 32 matrices, and for the whole file.
+            // There is memory for 1, 2 and 32 matrices, and for the whole file.
             for volume in ["1024", "2049", "32768", "2^20"] {
                 for (sum, whole) in sums(&["--volume", volume], &path).into_iter().zip(&whole) {
                     assert!((sum - whole).abs() < 1e-4, "{volume} {name} {count}: {sum}, {whole}");
@@ -115,7 +115,7 @@ fn the_cpu_may_finish() {
             let path = folder.join(format!("{name}-{count}"));
             file::generate(&path, order, count, 7).unwrap();
             let whole = sums(&[], &path);
-            // A block of `first` leaves one of 512.
+            // A block of the version `first` reduces 512 matrices to one.
             let blocks = if count <= 5 { count } else { count.div_ceil(512) };
             for (threshold, left) in [("1", 1.min(count)), ("5", blocks), ("2^20", count)] {
                 let args =
@@ -144,7 +144,8 @@ fn a_bad_volume_is_an_error() {
         let text = said(volume);
         assert!(text.contains(&format!("is {volume} bytes, but two pieces of 32")), "{text}");
     }
-    // A number that is not finite is found in its piece, but the error gives its index in the file.
+    // A number that is not finite is found in its piece, but the error gives the number's index in
+    // the file.
     for order in [Order::Row, Order::Column] {
         file::generate(&path, order, 100, 7).unwrap();
         let mut bytes = fs::read(&path).unwrap();
@@ -198,7 +199,10 @@ fn a_bad_file_is_an_error() {
     assert!(said.contains("reading FILE: No such file"), "{said}");
     file::generate(&path, Order::Row, 10, 7).unwrap();
     let said = refused(&["sum", "--device", "simt", "--way", "best"], &path);
-    assert!(said.contains("`best` is not a way: choose naive, compressed, banks"), "{said}");
+    assert!(
+        said.contains("`best` is not a version for --way: choose naive, compressed, banks"),
+        "{said}"
+    );
     let said = refused(&["sum", "--device", "simt", "--pre-reduce"], &path);
     assert!(said.contains("but the file has 10: choose `--pad`"), "{said}");
 }
@@ -215,7 +219,7 @@ fn a_pipe_is_neither_read_nor_replaced() {
     assert!(!pipe.is_file(), "the pipe is still one");
 }
 
-/// A limit on the file size makes a write fail, as a full disk does.
+/// A limit on the file size makes a write fail, as a full disk would.
 #[cfg(unix)]
 #[test]
 fn a_full_disk_leaves_no_half_file() {
@@ -240,7 +244,8 @@ fn a_full_disk_leaves_no_half_file() {
     }
 }
 
-/// A disk without enough space is an error before anything is written: writing would take hours.
+/// If the disk lacks space, the error comes before anything is written, because writing would take
+/// hours.
 #[cfg(target_os = "linux")]
 #[test]
 fn space_on_the_disk_is_reserved_first() {
@@ -275,7 +280,8 @@ fn an_interrupt_leaves_no_part_of_a_file() {
     }
 }
 
-/// Block sizes that no kernel has are rejected, not ignored; the table names each row's kernel file.
+/// Block sizes that no kernel has are rejected, not ignored. The table names the kernel file for
+/// each row.
 #[test]
 fn the_table_rejects_other_blocks_and_names_the_kernels() {
     let run = |args: &[&str]| {
@@ -295,7 +301,7 @@ fn the_table_rejects_other_blocks_and_names_the_kernels() {
     assert!(!help.contains("--kernel"), "{help}");
 }
 
-/// A file cannot be summed with a smaller `--n`, so the error suggests pieces.
+/// The error suggests pieces, because a file cannot be summed with a smaller `--n`.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_file_that_does_not_fit_is_added_in_pieces() {

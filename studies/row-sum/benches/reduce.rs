@@ -1,4 +1,4 @@
-//! The times of each way: `cargo bench -p row-sum`.
+//! Times each version: `cargo bench -p row-sum`.
 
 fn main() {
     bench::ways(row_sum::STUDY.ways);

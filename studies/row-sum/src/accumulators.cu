@@ -1,4 +1,4 @@
-// A block per row, with as many accumulators per thread as the entry says, and a tree in shared memory.
+// Each row has a block; the entry fixes the accumulators per thread; the tree uses shared memory.
 // Still costs: loads of four bytes, and eight rounds of barriers per row.
 #include "total.cuh"
 
@@ -13,7 +13,7 @@ __device__ void row_sum(
     const Element* row = in + first;
     unsigned long long left = n - first < length ? n - first : length;
 
-    // Load: as many iterations over all accumulators as fit, then the remaining elements one by one.
+    // Load: iterate over all accumulators while whole iterations fit, then add the rest one by one.
     Element sums[Accumulators] = {};
     unsigned long long i = tid;
     if (Fixed > 0 && left == Fixed) {
@@ -28,7 +28,7 @@ __device__ void row_sum(
     for (; i < left; i += Block) sums[0] += row[i];
     for (int a = 1; a < Accumulators; a++) sums[0] += sums[a];
 
-    // Reduce: halve the number of threads that add until one value is left.
+    // Reduce: halve the number of threads that add, until one value is left.
     shared[tid] = sums[0];
     __syncthreads();
     for (unsigned int s = Block / 2; s > 0; s /= 2) {
@@ -36,11 +36,11 @@ __device__ void row_sum(
         __syncthreads();
     }
 
-    // Store: the row's sum.
+    // Store: write the row's sum.
     if (tid == 0) out[blockIdx.x] = shared[0];
 }
 
-// One entry point per number of accumulators, with the length known at run time or at compile time.
+// Each number of accumulators has an entry point for a run-time and for a compile-time length.
 #define ENTRY(Accumulators, Fixed) \
     extern "C" __global__ void rows_##Accumulators##_##Fixed( \
         const Element* in, Element* out, unsigned long long n, unsigned long long length) \

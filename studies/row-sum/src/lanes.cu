@@ -1,5 +1,5 @@
-// A row per group of lanes: as many as it has vectors, up to all 32; no barrier, no shared memory.
-// Still costs: a long row gets no more than one warp.
+// A group of up to 32 lanes, one per vector, adds a row, without barriers and shared memory.
+// Still costs: a long row gets at most one warp.
 #include "vector.cuh"
 #include "total.cuh"
 
@@ -11,12 +11,12 @@ extern "C" __global__ void rows(
     unsigned long long row = (blockIdx.x * 256ull + threadIdx.x) / lanes, first = row * length;
     unsigned long long left = first >= n ? 0 : n - first < length ? n - first : length;
 
-    // Load: vectors of 16 bytes.
+    // Load: read vectors of 16 bytes.
     Element sum = thread_sum(in + first, left, t, lanes);
 
-    // Reduce: the lanes of a row to one value.
+    // Reduce: combine the values of a row's lanes into one.
     for (unsigned int s = lanes / 2; s > 0; s /= 2) sum += __shfl_xor_sync(0xffffffff, sum, s);
 
-    // Store: the row's sum; an empty input has one empty row.
+    // Store: write the row's sum; an empty input has one empty row.
     if (t == 0 && (left > 0 || row == 0)) out[row] = sum;
 }

@@ -1,8 +1,8 @@
-//! A sum for each row, in many ways: the ways of a learner's notebook, and three improved ones.
+//! A sum for each row, in many versions: those of a learner's notebook, and three improved ones.
 //!
-//! The input consists of rows of [`ROW`] elements; the last one may be shorter. After each way, a
-//! block adds the rows' sums to one, so that a run has a single sum; the verdict checks each row's.
-//! The `variants` are the same ways on shorter and longer rows.
+//! The input consists of rows of [`ROW`] elements; the last row may be shorter. In each version, a
+//! block finally adds the rows' sums to one, so that a run has a single sum; the verdict checks the
+//! sum of each row. The `variants` are the same versions with shorter and longer rows.
 
 mod plan;
 
@@ -10,10 +10,10 @@ use common::{Kernel, Step, Study};
 pub use plan::{LONG, ROW, SHORT};
 use plan::{Way, plan};
 
-/// The study: the notebook's ways first.
+/// The study, with the notebook's versions first.
 pub static STUDY: Study = Study {
     name: env!("CARGO_PKG_NAME"),
-    about: "A sum for each row of 2048 elements, in many ways, in one table",
+    about: "A sum for each row of 2048 elements, in many versions, in one table",
     sizes: "2^16,2^20,2^20+13",
     up_to: 1 << 30,
     ways: &[
@@ -36,21 +36,21 @@ pub static STUDY: Study = Study {
 
 const ACCUMULATORS: Kernel = common::kernel!("accumulators", "total.cuh");
 
-/// The same way on rows of another length.
+/// Defines a version, and the same version for rows of other lengths.
 macro_rules! way {
     ($name:literal, $cures:literal, $costs:literal, $kernel:expr, $aligned:literal, $way:ident) => {
         Step {
             variants: &[
                 Step {
                     name: concat!($name, "/rows-of-64"),
-                    cures: "nothing: the rows are of 64 elements",
+                    cures: "nothing: the rows have 64 elements",
                     plan: |problem| plan(problem, Way::$way, SHORT),
                     variants: &[],
                     ..way!(@ $name, $cures, $costs, $kernel, $aligned, $way)
                 },
                 Step {
                     name: concat!($name, "/rows-of-65536"),
-                    cures: "nothing: the rows are of 65,536 elements",
+                    cures: "nothing: the rows have 65,536 elements",
                     plan: |problem| plan(problem, Way::$way, LONG),
                     variants: &[],
                     ..way!(@ $name, $cures, $costs, $kernel, $aligned, $way)
@@ -119,11 +119,11 @@ pub static TEN: Step = way!(
     1,
     Ten
 );
-/// One sum per thread, with the length known to the compiler.
+/// One sum per thread, with a length that the compiler knows.
 pub static ONE_FIXED: Step = way!(
     "one-accumulator-fixed",
     "the loop: the compiler knows that a row has 2048 elements",
-    "a kernel per length",
+    "one kernel for each length",
     ACCUMULATORS,
     1,
     OneFixed
@@ -131,8 +131,8 @@ pub static ONE_FIXED: Step = way!(
 /// Two sums per thread, with a fixed length.
 pub static TWO_FIXED: Step = way!(
     "two-accumulators-fixed",
-    "the loop, of two accumulators",
-    "a kernel per length",
+    "the loop over two accumulators",
+    "one kernel for each length",
     ACCUMULATORS,
     1,
     TwoFixed
@@ -140,8 +140,8 @@ pub static TWO_FIXED: Step = way!(
 /// Three sums per thread, with a fixed length.
 pub static THREE_FIXED: Step = way!(
     "three-accumulators-fixed",
-    "the loop, of three accumulators",
-    "a kernel per length",
+    "the loop over three accumulators",
+    "one kernel for each length",
     ACCUMULATORS,
     1,
     ThreeFixed
@@ -149,8 +149,8 @@ pub static THREE_FIXED: Step = way!(
 /// Five sums per thread, with a fixed length.
 pub static FIVE_FIXED: Step = way!(
     "five-accumulators-fixed",
-    "the loop, of five accumulators",
-    "a kernel per length",
+    "the loop over five accumulators",
+    "one kernel for each length",
     ACCUMULATORS,
     1,
     FiveFixed
@@ -158,8 +158,8 @@ pub static FIVE_FIXED: Step = way!(
 /// Ten sums per thread, with a fixed length.
 pub static TEN_FIXED: Step = way!(
     "ten-accumulators-fixed",
-    "the loop, of ten accumulators",
-    "a kernel per length",
+    "the loop over ten accumulators",
+    "one kernel for each length",
     ACCUMULATORS,
     1,
     TenFixed
@@ -167,8 +167,8 @@ pub static TEN_FIXED: Step = way!(
 /// The notebook's last version.
 pub static TAIL: Step = way!(
     "shuffle-tail",
-    "five barriers: the last warp shuffles",
-    "as much as before: the time is in the loads",
+    "five barriers: the last warp uses shuffles",
+    "as much as before, because the loads take the time",
     common::kernel!("tail", "total.cuh"),
     1,
     Tail
@@ -176,17 +176,17 @@ pub static TAIL: Step = way!(
 /// Vectorized loads.
 pub static WIDE: Step = way!(
     "block-a-row",
-    "loads of four bytes: vectors of 16, four in flight per thread",
-    "a block for a row that a warp could add",
+    "loads of four bytes: each thread has four vectors of 16 bytes in flight",
+    "a whole block for a row that a warp could add",
     common::kernel!("wide", "vector.cuh", "total.cuh"),
     16,
     Wide
 );
-/// A warp for each row, or a few of its lanes.
+/// A warp for each row, or a few lanes of a warp.
 pub static LANES: Step = way!(
     "lanes-a-row",
-    "barriers, and threads without an element: rows share a warp",
-    "one warp for each long row",
+    "barriers, and threads without an element: several rows share a warp",
+    "only one warp for each long row",
     common::kernel!("lanes", "vector.cuh", "total.cuh"),
     16,
     Lanes
@@ -194,7 +194,7 @@ pub static LANES: Step = way!(
 /// Several blocks for each row.
 pub static SPLIT: Step = way!(
     "blocks-a-row",
-    "few long rows, which keep few blocks busy: several blocks per row",
+    "few long rows, which occupy few blocks: several blocks add a row",
     "another launch",
     common::kernel!("split", "vector.cuh", "total.cuh"),
     16,

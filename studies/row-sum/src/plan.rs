@@ -1,15 +1,15 @@
-//! The launches of the ways.
+//! Plans the launches of each version.
 
 use common::plan::{Arg, Buffer, Holds, Launch, Plan, Problem, Scratch, Stage, additions};
 
-/// Elements of a row, as in the notebook.
+/// The number of elements in a row, as in the notebook.
 pub const ROW: u64 = 2048;
-/// The number of elements of a short row.
+/// The number of elements in a short row.
 pub const SHORT: u64 = 64;
-/// The number of elements of a long row.
+/// The number of elements in a long row.
 pub const LONG: u64 = 1 << 16;
 
-/// The number of elements of a chunk of a row that several blocks share.
+/// The number of elements in a chunk of a row that several blocks share.
 const CHUNK: u64 = 1 << 13;
 
 /// The threads that add a row.
@@ -51,7 +51,7 @@ impl Way {
     }
 }
 
-/// Makes the plan for rows of this length: a sum for each, then one sum of all.
+/// Makes the plan for rows of this length: a sum for each row, then one sum of all rows.
 pub(crate) fn plan(problem: &Problem, way: Way, row: u64) -> Plan {
     let rows = problem.n.div_ceil(row).max(1);
     let lanes = (row * problem.element.size() / 16).clamp(1, 32);
@@ -79,7 +79,7 @@ pub(crate) fn plan(problem: &Problem, way: Way, row: u64) -> Plan {
                 stages: vec![Stage { sums, holds, depth }],
             });
         };
-    // An upper bound: the additions of a thread, then those of its vectors, a warp, the warps of a
+    // An upper bound: the additions in a thread, then those for its vectors, a warp, the warps of a
     // block, the accumulators and a remainder.
     let depth = |row: u64, threads: u64| additions(row.div_ceil(threads)) + 10 + 4 + 5 + 5;
     let parts = |each, count| Holds::Chunks { each, count };

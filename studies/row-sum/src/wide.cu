@@ -1,5 +1,5 @@
-// A block per row, in vectors of 16 bytes, four in flight per thread; warps reduce by shuffles.
-// Still costs: rows shorter than 4096 elements leave threads without a vector.
+// Each row has a block, with four 16-byte vectors in flight per thread; warps reduce by shuffles.
+// Still costs: in rows shorter than 4096 elements, some threads have no vector.
 #include "vector.cuh"
 #include "total.cuh"
 
@@ -12,10 +12,10 @@ extern "C" __global__ void rows(
     unsigned long long first = blockIdx.x * length;
     unsigned long long left = n - first < length ? n - first : length;
 
-    // Load: vectors of 16 bytes.
+    // Load: read vectors of 16 bytes.
     Element sum = thread_sum(in + first, left, tid, Block);
 
-    // Reduce: each warp to one value, then those values in the first warp.
+    // Reduce: combine each warp's values into one, then those values in the first warp.
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     if (tid % 32 == 0) warps[tid / 32] = sum;
     __syncthreads();
@@ -23,6 +23,6 @@ extern "C" __global__ void rows(
     sum = tid < Block / 32 ? warps[tid] : 0;
     for (int s = Block / 64; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
 
-    // Store: the row's sum.
+    // Store: write the row's sum.
     if (tid == 0) out[blockIdx.x] = sum;
 }

@@ -1,4 +1,4 @@
-//! The times of each way: `cargo bench -p small-sum`.
+//! Times each version: `cargo bench -p small-sum`.
 
 fn main() {
     bench::ways(small_sum::STUDY.ways);

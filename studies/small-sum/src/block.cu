@@ -1,5 +1,5 @@
 // One block adds everything, so no partial sums have to be combined.
-// Still costs: memory bandwidth: one multiprocessor reads only a fraction of it.
+// Still costs: memory bandwidth, of which one multiprocessor uses only a fraction.
 #include "tile.cuh"
 
 template <unsigned int Loads>
@@ -9,7 +9,7 @@ __device__ void block(const Element* in, Element* out, unsigned long long n)
     if (threadIdx.x == 0) *out = sum;
 }
 
-// One entry point for each number of loads in flight.
+// There is one entry point for each number of loads in flight.
 #define ENTRY(Loads) \
     extern "C" __global__ void __launch_bounds__(Threads) reduce_##Loads( \
         const Element* in, Element* out, unsigned long long n) \

@@ -1,6 +1,6 @@
-// One cluster: every warp stores its sum in the first block, whose mbarrier counts the bytes.
-// Still costs: memory bandwidth: at most sixteen multiprocessors read.
-// Needs compute_90: the blocks of a cluster write into each other's shared memory.
+// In one cluster, every warp stores its sum in the first block, whose mbarrier counts the bytes.
+// Still costs: memory bandwidth, because at most sixteen multiprocessors read.
+// Needs compute_90: the blocks in a cluster write to each other's shared memory.
 #include "tile.cuh"
 
 const unsigned int MaxSums = 16 * Warps;
@@ -37,7 +37,7 @@ __device__ void cluster(const Element* in, Element* out, unsigned long long n)
     if (index > 0 || tid >= 32) return;
     unsigned int complete;
     do {
-        // `acquire.cluster`: by default a wait acquires writes of its own block only.
+        // `acquire.cluster`: by default, a wait acquires only its own block's writes.
         asm volatile("{ .reg .pred p;"
                      " mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], 0;"
                      " selp.u32 %0, 1, 0, p; }" : "=r"(complete) : "r"(barrier) : "memory");
@@ -48,7 +48,7 @@ __device__ void cluster(const Element* in, Element* out, unsigned long long n)
     if (tid == 0) *out = sum;
 }
 
-// One entry point for each number of loads in flight.
+// There is one entry point for each number of loads in flight.
 #define ENTRY(Loads) \
     extern "C" __global__ void __launch_bounds__(Threads) reduce_##Loads( \
         const Element* in, Element* out, unsigned long long n) \

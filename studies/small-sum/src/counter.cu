@@ -1,6 +1,6 @@
-// A counter: the block that takes the last ticket adds the partial sums, in their order.
-// Still costs: three trips to L2, one after the other: partial sum, ticket, all partial sums.
-// Needs compute_70: the ticket is taken with acquire and release.
+// With a counter, the block that takes the last ticket adds the partial sums in order.
+// Still costs: three trips to L2, one after another: partial sum, ticket, all partial sums.
+// Needs compute_70: taking the ticket acquires and releases.
 #include "tile.cuh"
 
 template <unsigned int Loads>
@@ -16,7 +16,7 @@ __device__ void counter(const Element* in, Element* out, unsigned long long n, E
                      : "=r"(ticket) : "l"(tickets), "r"(gridDim.x - 1) : "memory");
     }
     if (__shfl_sync(0xffffffff, ticket, 0) != gridDim.x - 1) return;
-    // A shuffle orders no memory: this makes the writes that lane 0 has acquired visible to all lanes.
+    // A shuffle does not order memory; this makes the writes that lane 0 acquired visible to all.
     __syncwarp();
     sum = 0;
     for (unsigned int i = threadIdx.x; i < gridDim.x; i += 32) sum += partials[i];
@@ -24,7 +24,7 @@ __device__ void counter(const Element* in, Element* out, unsigned long long n, E
     if (threadIdx.x == 0) *out = sum;
 }
 
-// One entry point for each number of loads in flight.
+// There is one entry point for each number of loads in flight.
 #define ENTRY(Loads) \
     extern "C" __global__ void __launch_bounds__(Threads) reduce_##Loads( \
         const Element* in, Element* out, unsigned long long n, Element* partials, \

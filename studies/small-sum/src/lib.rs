@@ -1,25 +1,25 @@
-//! Sums too small to fill the GPU, in four ways. Each is correct for any number of elements; the study
-//! shows which is fast at which size.
+//! Sums that are too small to fill the GPU, in four versions. Each version is correct for any
+//! number of elements; the study shows which is fast at which size.
 
 use common::{
     Step, Study,
     plan::{Arg, Buffer, Holds, Launch, Plan, Problem, Scratch, Stage, additions},
 };
 
-/// The study: four ways, for the smallest sums first.
+/// The study: four versions, starting with the one for the smallest sums.
 pub static STUDY: Study = Study {
     name: env!("CARGO_PKG_NAME"),
-    about: "Sums too small to fill the GPU, in four ways, in one table",
+    about: "Sums that are too small to fill the GPU, in four versions, in one table",
     sizes: "2^10,2^12,2^14,2^16,2^18",
     up_to: SMALL,
     ways: &[&BLOCK, &CLUSTER, &COUNTER, &MAILBOX],
 };
 
-/// One block: no partial sums.
+/// One block, which has no partial sums.
 pub static BLOCK: Step = Step {
     name: "one-block",
-    cures: "partial sums: one block needs none",
-    costs: "memory bandwidth: one multiprocessor reads only a fraction of it",
+    cures: "partial sums: a single block needs none",
+    costs: "memory bandwidth, of which one multiprocessor uses only a fraction",
     kernel: common::kernel!("block", "tile.cuh"),
     blocks: &[64, 128, 256, 512, 1024],
     aligned: 1,
@@ -31,19 +31,19 @@ pub static BLOCK: Step = Step {
     },
 };
 
-/// One cluster: its blocks store into the shared memory of the first.
+/// One cluster, whose blocks store to the shared memory of its first block.
 pub static CLUSTER: Step = Step {
     name: "one-cluster",
-    cures: "the trip through L2: blocks of a cluster store into the shared memory of the first",
-    costs: "memory bandwidth: at most sixteen multiprocessors read",
+    cures: "the trip through L2: a cluster's blocks store to the shared memory of its first block",
+    costs: "memory bandwidth, because at most sixteen multiprocessors read",
     kernel: common::kernel!("cluster", "tile.cuh"),
     blocks: &[64, 128, 256, 512, 1024],
     aligned: 1,
     fixed_order: true,
     variants: &[],
     plan: |problem| {
-        // Eight blocks start sooner than sixteen, and are enough while a thread has at most two vectors.
-        // Every GPU with clusters has eight; not all have sixteen.
+        // Eight blocks start sooner than sixteen, and are enough while a thread has at most two
+        // vectors. Every GPU with clusters supports eight blocks; some do not support sixteen.
         let sixteen = bytes(problem) > 2 * 8 * TILE && problem.chip.cluster >= 16;
         let blocks = if sixteen { 16 } else { 8 };
         let loads = loads(problem, blocks);
@@ -51,11 +51,11 @@ pub static CLUSTER: Step = Step {
     },
 };
 
-/// Any number of blocks: the one that takes the last ticket adds the partial sums.
+/// Any number of blocks, of which the one that takes the last ticket adds the partial sums.
 pub static COUNTER: Step = Step {
     name: "counter",
     cures: "the limit of a cluster: the last block to finish adds all partial sums",
-    costs: "three trips to L2, one after the other: partial sum, ticket, all partial sums",
+    costs: "three trips to L2, one after another: partial sum, ticket, all partial sums",
     kernel: common::kernel!("counter", "tile.cuh"),
     blocks: &[64, 128, 256, 512, 1024],
     aligned: 1,
@@ -69,11 +69,12 @@ pub static COUNTER: Step = Step {
     },
 };
 
-/// Any number of blocks: each publishes its partial sum with a flag, and the last one polls for all.
+/// Any number of blocks. Each block publishes its partial sum with a flag, and the last block polls
+/// for all of them.
 pub static MAILBOX: Step = Step {
     name: "mailbox",
     cures: "the ticket: a partial sum and its flag are one store, which the last block polls for",
-    costs: "a block that polls: the others must be able to run beside it",
+    costs: "a polling block, while which all other blocks must be able to run",
     kernel: common::kernel!("mailbox", "tile.cuh"),
     blocks: &[64, 128, 256, 512, 1024],
     aligned: 1,
@@ -86,30 +87,30 @@ pub static MAILBOX: Step = Step {
     },
 };
 
-/// Threads of a block, independent of `--threads`.
+/// The number of threads in a block, which does not depend on `--threads`.
 const THREADS: u64 = 512;
 
-/// Bytes of a tile of one vector a thread.
+/// The size in bytes of a tile with one vector per thread.
 const TILE: u64 = THREADS * 16;
 
-/// The number of blocks that get one vector a thread before any thread gets two.
+/// The number of blocks that get one vector per thread before any thread gets two.
 const FULL: u32 = 64;
 
-/// The size of the largest small sum, in bytes: 64 blocks of eight vectors a thread.
+/// The size of the largest small sum, in bytes: 64 blocks with eight vectors per thread.
 const SMALL: u64 = FULL as u64 * 8 * TILE;
 
 fn bytes(problem: &Problem) -> u64 {
     problem.n * problem.element.size()
 }
 
-/// The number of loads in flight in each thread of `blocks` blocks: the fewest that suffice, at
-/// most eight.
+/// Returns the number of loads in flight in each thread of `blocks` blocks: the smallest number
+/// that suffices, but at most eight.
 fn loads(problem: &Problem, blocks: u32) -> u64 {
     bytes(problem).div_ceil(u64::from(blocks) * TILE).next_power_of_two().min(8)
 }
 
-/// The number of blocks for this many loads a thread. It saturates, and the plan's check rejects
-/// it.
+/// Returns the number of blocks for this many loads per thread. The number saturates; the plan's
+/// check then rejects it.
 fn blocks(problem: &Problem, loads: u64) -> u32 {
     u32::try_from(bytes(problem).div_ceil(loads * TILE).max(1)).unwrap_or(u32::MAX)
 }
@@ -120,11 +121,11 @@ fn plan(problem: &Problem, loads: u64, grid: u32, cluster: u32, scratch: Vec<Scr
     args.extend((0..scratch.len()).map(|index| Arg::Address(Buffer::Scratch(index))));
     let tile = loads * TILE / problem.element.size();
     let tiles = additions(problem.n.div_ceil(tile * u64::from(grid)));
-    // The vectors of a tile and their elements, the tiles, a warp, and the warps of a block.
+    // Counts the vectors of a tile and their elements, the tiles, a warp, and the warps of a block.
     let depth = 3 + 2 + tiles + 5 + 4;
     let all = Stage { sums: Buffer::Result, holds: Holds::ALL, depth };
     let stages = match scratch.len() {
-        // The warps of all blocks of a cluster, 16 in each, store their sums in shared memory.
+        // The warps of all blocks in a cluster, 16 in each, store their sums in shared memory.
         0 => vec![Stage { depth: depth + cluster / 2 + 5, ..all }],
         _ => {
             let holds = Holds::Strides { tile, count: u64::from(grid), width: 1 };

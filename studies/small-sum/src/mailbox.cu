@@ -1,5 +1,5 @@
-// Messages: a partial sum and its flag in one store; the last block polls, and clears the flags.
-// Still costs: a block that polls: the others must be able to run beside it.
+// A message is a partial sum and its flag in one store; the last block polls and clears the flags.
+// Still costs: a polling block, while which all other blocks must be able to run.
 // Needs compute_70: relaxed stores and loads.
 #include "tile.cuh"
 
@@ -29,11 +29,11 @@ __device__ void mailbox(const Element* in, Element* out, unsigned long long n,
         sum += message.value;
     }
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
-    // Store: the sum.
+    // Store: write the sum.
     if (threadIdx.x == 0) *out = sum;
 }
 
-// One entry point for each number of loads in flight.
+// There is one entry point for each number of loads in flight.
 #define ENTRY(Loads) \
     extern "C" __global__ void __launch_bounds__(Threads) reduce_##Loads( \
         const Element* in, Element* out, unsigned long long n, \

@@ -1,8 +1,8 @@
-// Shared by the four ways: the sum of a block's tiles, first of each warp, then of the block.
+// Code for all four versions: the sum of a block's tiles, first for each warp, then for the block.
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element), Warps = 16, Threads = 32 * Warps;
 
-// A warp's sum over the tiles of its block, in lane 0.
+// Returns a warp's sum over the tiles of its block, in lane 0.
 template <unsigned int Loads>
 __device__ Element warp_sum(const Element* in, unsigned long long n)
 {
@@ -11,7 +11,7 @@ __device__ Element warp_sum(const Element* in, unsigned long long n)
     Element sum = 0;
     for (unsigned long long first = (unsigned long long)blockIdx.x * tile; first < n;
          first += (unsigned long long)gridDim.x * tile) {
-        // Load: all vectors of a tile before the first addition, zero beyond the end.
+        // Load: read all vectors of a tile before the first addition, or zero beyond the end.
         Vector vectors[Loads] = {};
         if (first + tile <= n && (unsigned long long)in % 16 == 0)
             for (int k = 0; k < Loads; k++)
@@ -33,7 +33,7 @@ __device__ Element warp_sum(const Element* in, unsigned long long n)
     return sum;
 }
 
-// Reduce: the sums of a block's warps to one, in thread 0.
+// Reduce: combine the sums of a block's warps into one, in thread 0.
 __device__ Element block_sum(Element sum)
 {
     __shared__ Element sums[Warps];

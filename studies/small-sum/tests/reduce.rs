@@ -1,4 +1,4 @@
-//! Every way is correct on every awkward size: `cargo test -p small-sum`.
+//! Every version is correct for every awkward size: `cargo test -p small-sum`.
 
 use common::{
     Element,
@@ -39,8 +39,8 @@ fn sums_that_no_grid_holds_are_refused() {
     }
 }
 
-/// Clusters have sixteen blocks if the GPU supports that, eight on other GPUs with clusters, and are rejected on the
-/// rest; the other ways need no clusters.
+/// Clusters have sixteen blocks if the GPU supports sixteen, and eight on other GPUs with clusters;
+/// GPUs without clusters reject them. The other versions need no clusters.
 #[test]
 fn clusters_are_as_large_as_the_gpu_allows() {
     let problem = |cluster| {
@@ -65,7 +65,8 @@ fn clusters_are_as_large_as_the_gpu_allows() {
     }
 }
 
-/// On a GPU without clusters three ways run, and the error of the fourth names the requirement.
+/// On a GPU without clusters, three versions run, and the error of the fourth names the
+/// requirement.
 #[test]
 fn three_ways_run_on_gpus_without_clusters() {
     let said = |gpu: &str, more: &[&str]| {
@@ -90,7 +91,8 @@ fn three_ways_run_on_gpus_without_clusters() {
     assert!(table.contains("all verified") && !table.contains("needs"), "{table}");
 }
 
-/// The table lists the kernels that do not run in the requested block size, and the kernels' files.
+/// The table lists the kernels that do not run with the requested block size, and the file of each
+/// kernel.
 #[test]
 fn other_blocks_are_reported_and_kernels_have_their_file() {
     let program = env!("CARGO_BIN_EXE_small-sum");

@@ -1,5 +1,5 @@
-//! `cargo x beside`: `samebits` in one program with candle, cubecl, cuda-core and DLPack, and with another
-//! version of CUDA.
+//! `cargo x beside`: builds `samebits` in one program with candle, cubecl, cuda-core or DLPack, and
+//! with a different CUDA version.
 
 use std::path::Path;
 
@@ -11,17 +11,20 @@ use crate::peers;
 
 const FOLDER: &str = "reduce/beside";
 
-/// The builds, with the purpose of each.
+/// The builds, each with its purpose.
 const BUILDS: [(&str, &str); 6] = [
     ("alone", "the crate with its default features"),
-    ("version", "CUDARC_CUDA_VERSION selects CUDA's version"),
-    ("dlpack", "tensors of any framework, by DLPack"),
-    ("cubecl", "cubecl selects CUDA's version"),
-    ("cuda-core", "buffers of NVIDIA's cuda-core, which makes its bindings from CUDA's headers"),
-    ("candle", "candle selects CUDA's version, links CUDA and compiles its own kernels"),
+    ("version", "CUDARC_CUDA_VERSION selects the CUDA version"),
+    ("dlpack", "tensors from any framework, via DLPack"),
+    ("cubecl", "cubecl selects the CUDA version"),
+    (
+        "cuda-core",
+        "buffers from NVIDIA's cuda-core, which generates its bindings from CUDA's headers",
+    ),
+    ("candle", "candle selects the CUDA version, links CUDA and compiles its own kernels"),
 ];
 
-/// cuRAND's header, which cuda-core includes.
+/// The wheel with cuRAND's header, which cuda-core includes.
 const CURAND: &str = "nvidia-curand==10.4.0.35";
 
 /// Builds all of them, or only the named one. candle needs nvcc, and cuda-core needs CUDA's headers
@@ -29,7 +32,7 @@ const CURAND: &str = "nvidia-curand==10.4.0.35";
 pub(crate) fn run(sh: &Shell, only: Option<&str>) -> Result<()> {
     let names = BUILDS.map(|(name, _)| name);
     if let Some(name) = only.filter(|name| !names.contains(name)) {
-        bail!("there is no build `{name}`: use one of {}", names.join(", "));
+        bail!("there is no build `{name}`: choose one of {}", names.join(", "));
     }
     for (name, what) in BUILDS.into_iter().filter(|(name, _)| only.is_none_or(|only| only == *name))
     {
@@ -42,7 +45,7 @@ pub(crate) fn run(sh: &Shell, only: Option<&str>) -> Result<()> {
                 cmd!(sh, "cargo check -p samebits --no-default-features --target-dir {target}")
                     .run()?;
             }
-            // It needs no GPU: its tensor is on the host.
+            // This program needs no GPU, because its tensor is on the host.
             "dlpack" => program(sh, "run", name)?,
             "cuda-core" => {
                 let toolkit = peers::install(sh)?;
@@ -63,21 +66,21 @@ pub(crate) fn run(sh: &Shell, only: Option<&str>) -> Result<()> {
     Ok(())
 }
 
-/// Installs cuRAND's headers beside the toolkit's.
+/// Installs cuRAND's headers into the toolkit's folder.
 fn curand(sh: &Shell) -> Result<()> {
     let venv = peers::VENV;
     cmd!(sh, "{venv}/bin/python -m pip install --quiet --no-deps {CURAND}").quiet().run()?;
     Ok(())
 }
 
-/// The search path with the toolkit's programs first.
+/// Returns the search path with the toolkit's programs first.
 fn with_programs(toolkit: &Path) -> Result<std::ffi::OsString> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let programs = std::iter::once(toolkit.join("bin")).chain(std::env::split_paths(&path));
     Ok(std::env::join_paths(programs)?)
 }
 
-/// Checks or runs the program of one build.
+/// Checks or runs the program for one build.
 fn program(sh: &Shell, verb: &str, name: &str) -> Result<()> {
     let target = capi::target()?.join("beside");
     let package = format!("samebits-{name}");

@@ -1,4 +1,4 @@
-//! `cargo x capi`: `samebits` as a C library, with its header and a pkg-config file.
+//! `cargo x capi`: builds `samebits` as a C library, with its header and a pkg-config file.
 
 use std::{
     fs,
@@ -12,15 +12,16 @@ use crate::venv;
 
 const FOLDER: &str = "reduce/c";
 
-/// The version of the interface: programs that were linked with another one do not load this library.
+/// The version of the interface. Programs that were linked with a different version do not load
+/// this library.
 const SONAME: &str = "libsamebits.so.0";
 
-/// PyPI's wheel with the headers `crt/…`, which the headers of CUDA's runtime 12.4 include.
+/// The wheel on PyPI with the headers `crt/…`, which the headers of CUDA's runtime 12.4 include.
 const CRT: &str = "nvidia-cuda-nvcc-cu12==12.4.131";
 
-/// Builds the libraries and lays them out below a folder.
+/// Builds the libraries, and copies them to their places below a folder.
 pub(crate) fn run(sh: &Shell, prefix: &Path) -> Result<()> {
-    ensure!(cfg!(target_os = "linux"), "the C library is laid out for Linux only");
+    ensure!(cfg!(target_os = "linux"), "the C library can be installed only on Linux");
     let soname = format!("-Clink-arg=-Wl,-soname,{SONAME}");
     cmd!(sh, "cargo rustc -p samebits-c --release --crate-type cdylib -- {soname}").run()?;
     cmd!(sh, "cargo rustc -p samebits-c --release --crate-type staticlib").run()?;
@@ -45,8 +46,8 @@ pub(crate) fn run(sh: &Shell, prefix: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Compiles the examples against the header and a quick build of both libraries, and runs them: without a
-/// GPU they reduce on the host. CUDA's runtime is the one that `cargo x nvrtc` installs.
+/// Compiles the examples with the header and a debug build of both libraries, and runs them;
+/// without a GPU, they reduce on the host. `cargo x nvrtc` installs the CUDA runtime that they use.
 pub(crate) fn check(sh: &Shell) -> Result<()> {
     cmd!(sh, "cargo build -p samebits-c").run()?;
     let (built, to) = (target()?.join("debug"), target()?.join("capi"));
@@ -89,7 +90,7 @@ fn wheel(sh: &Shell, name: &str, file: &str) -> Result<PathBuf> {
     found.with_context(|| format!("{name}/{file} is not in .venv: run `cargo x nvrtc`"))
 }
 
-/// The folder that cargo builds in, which contains this program.
+/// Returns the folder in which cargo builds, which contains this program.
 pub(super) fn target() -> Result<PathBuf> {
     let this = std::env::current_exe()?;
     this.ancestors().nth(2).map(Path::to_owned).context("this program has no target folder")

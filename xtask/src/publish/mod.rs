@@ -1,5 +1,5 @@
-//! Builds what is published: the crate `samebits`, its C library and its Python module; and programs that
-//! use it beside other crates.
+//! Builds everything that is published: the crate `samebits`, its C library and its Python module.
+//! Also builds programs that use the crate together with other crates.
 
 pub(crate) mod beside;
 pub(crate) mod capi;

@@ -1,4 +1,4 @@
-//! `cargo x package`: packs `samebits` as for crates.io, and checks the package.
+//! `cargo x package`: packs `samebits` for crates.io, and checks the package.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
@@ -9,29 +9,33 @@ use xshell::{Shell, cmd};
 const NAME: &str = "samebits";
 const FOLDER: &str = "reduce";
 
-/// Packs the crate, builds the packed files, and checks that no page links to a file outside of the package.
-/// Nothing is uploaded.
+/// Packs the crate, builds the packed files, and checks that no page links to a file outside the
+/// package. Nothing is uploaded.
 pub(crate) fn run(sh: &Shell) -> Result<()> {
     let listed = cmd!(sh, "cargo package --list --allow-dirty -p {NAME}").quiet().read()?;
     let files: BTreeSet<&str> = listed.lines().collect();
     let folder = crate::root().join(FOLDER);
     for page in files.iter().filter(|file| file.ends_with(".md")) {
         let dead = dead(&fs::read_to_string(folder.join(page))?, &files);
-        ensure!(dead.is_empty(), "{FOLDER}/{page} leads out of the package: {}", dead.join(", "));
+        ensure!(
+            dead.is_empty(),
+            "{FOLDER}/{page} links to files outside the package: {}",
+            dead.join(", ")
+        );
     }
     for licence in ["LICENSE-APACHE", "LICENSE-MIT"] {
         let same =
             fs::read(folder.join(licence)).ok() == fs::read(crate::root().join(licence)).ok();
         ensure!(
             files.contains(licence) && same,
-            "{FOLDER}/{licence} is not packed, or differs from the file at the root: copy that one"
+            "{FOLDER}/{licence} is not packed, or differs from the file at the root: copy the file from the root"
         );
     }
     cmd!(sh, "cargo publish --dry-run --allow-dirty -p {NAME}").run()?;
     Ok(())
 }
 
-/// Returns the links of a page to files that are not packed with it.
+/// Returns the links on a page to files that are not packed with it.
 fn dead(page: &str, files: &BTreeSet<&str>) -> Vec<String> {
     let targets = page.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next());
     let leads_out = |target: &&str| {

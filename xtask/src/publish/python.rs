@@ -1,4 +1,4 @@
-//! `cargo x python`: `samebits` as a Python module.
+//! `cargo x python`: builds `samebits` as a Python module.
 
 use anyhow::{Context, Result};
 use xshell::{Shell, cmd};
@@ -7,11 +7,11 @@ use crate::venv;
 
 const FOLDER: &str = "reduce/python";
 
-/// The packages that its tests need without a GPU.
+/// The packages that the module's tests need without a GPU.
 const NEEDS: [&str; 4] = ["maturin>=1.9.4,<2", "numpy", "ml_dtypes", "pytest"];
 
-/// Installs a quick build into `.venv`, and runs its tests. The tests of torch, CuPy and JAX print why they
-/// are skipped.
+/// Installs a debug build into `.venv`, and runs its tests. Tests for torch, CuPy and JAX that are
+/// skipped print the reason.
 pub(crate) fn check(sh: &Shell) -> Result<()> {
     venv::install(sh, &NEEDS)?;
     let python = venv::program(sh, "python");
@@ -26,7 +26,7 @@ pub(crate) fn check(sh: &Shell) -> Result<()> {
     Ok(())
 }
 
-/// Builds the wheel for release in `dist`.
+/// Builds the release wheel in `dist`.
 pub(crate) fn wheel(sh: &Shell) -> Result<()> {
     venv::install(sh, &NEEDS[..1])?;
     let maturin = venv::program(sh, "maturin");

@@ -1,4 +1,4 @@
-//! Finds import cycles: no file of a cycle can be understood without the others.
+//! Finds import cycles, because no file in a cycle can be understood without the others.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,13 +28,13 @@ pub(crate) fn faults(name: &str, edges: &BTreeSet<(&str, &str)>) -> Vec<String> 
         .collect()
 }
 
-/// The strongly connected components: files that can be reached from each other.
+/// Returns the strongly connected components: sets of files that can be reached from each other.
 fn circles<'f>(edges: &BTreeSet<(&'f str, &'f str)>) -> BTreeSet<BTreeSet<&'f str>> {
     let mut to: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for (from, target) in edges {
         to.entry(from).or_default().insert(target);
     }
-    // A crate has at most a hundred files, so a walk from each of them is cheap.
+    // A crate has at most a hundred files, so starting a walk from each file is cheap.
     let reached = |file| {
         let mut reached = BTreeSet::new();
         let mut next = vec![file];
@@ -76,7 +76,7 @@ mod tests {
         assert_eq!(named(&[]), "");
         assert_eq!(named(&[("a", "b"), ("b", "a"), ("c", "d"), ("d", "c"), ("a", "c")]), "");
         assert_eq!(named(&[("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")]), "");
-        // Two pairs with a file in common are one cycle.
+        // Two pairs that share a file form one cycle.
         assert!(named(&[("a", "b"), ("b", "a"), ("b", "c"), ("c", "b")]).contains("3 files"));
     }
 

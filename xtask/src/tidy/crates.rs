@@ -9,7 +9,7 @@ use super::{
     imports::{self, Files},
 };
 
-/// The maximum number of lines of a source file.
+/// The maximum number of lines in a source file.
 const LINES: usize = 500;
 
 /// Folders that are not searched.
@@ -18,7 +18,7 @@ const ASIDE: [&str; 4] = ["target", "dist", "node_modules", "corpus"];
 /// A crate and its sources.
 #[derive(Debug)]
 struct Crate {
-    /// Its folder, relative to the workspace.
+    /// The crate's folder, relative to the workspace.
     name: String,
     manifest: String,
     files: Files,
@@ -34,7 +34,7 @@ pub(crate) fn faults(root: &Path) -> Result<Vec<String>> {
 fn of(krate: &Crate) -> Result<Vec<String>> {
     let Crate { name, manifest, files } = krate;
     let mut faults = Vec::new();
-    // A crate outside of the workspace has a `[workspace]` of its own, and cannot have ours.
+    // A crate outside the workspace has its own `[workspace]`, and cannot inherit ours.
     if !manifest.contains("[workspace]") && !manifest.contains("[lints]\nworkspace = true\n") {
         faults.push(format!(
             "{name}: Cargo.toml must contain `[lints]` and `workspace = true`, which deny unsafe code"
@@ -51,7 +51,8 @@ fn of(krate: &Crate) -> Result<Vec<String>> {
     Ok(faults)
 }
 
-/// Finds the crates: every folder with a `Cargo.toml` is one, and a file belongs to the innermost.
+/// Finds the crates. Every folder with a `Cargo.toml` is a crate, and a file belongs to the
+/// innermost one.
 fn find(root: &Path, folder: &Path, within: Option<usize>, crates: &mut Vec<Crate>) -> Result<()> {
     let mut within = within;
     let manifest = folder.join("Cargo.toml");

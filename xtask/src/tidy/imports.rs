@@ -1,4 +1,5 @@
-//! Finds which file of a crate imports which, by resolving every path through re-exports.
+//! Finds which file in a crate imports which other file, by resolving every path through
+//! re-exports.
 //!
 //! Items behind `#[cfg(test)]` are not read.
 
@@ -9,11 +10,11 @@ use proc_macro2::{TokenStream, TokenTree};
 
 use super::tokens::{Path, after_attribute, is, path, placed, word};
 
-/// A crate's sources: path within the crate, and text.
+/// The sources of a crate: the path within the crate, and the text.
 pub(crate) type Files = BTreeMap<String, String>;
 
 /// Returns which file imports which. A file that only declares modules and re-exports names has no
-/// edges: its names count for the files that define them.
+/// edges: its names count as those of the files that define them.
 ///
 /// # Errors
 /// Fails if a file is not valid Rust.
@@ -32,15 +33,15 @@ pub(crate) fn edges(files: &Files) -> Result<BTreeSet<(&str, &str)>> {
     Ok(edges)
 }
 
-/// The maximum length of a chain of re-exports, so that a cycle of them ends.
+/// The maximum length of a chain of re-exports, which ends a cycle of re-exports.
 const DEPTH: usize = 16;
 
 #[derive(Debug)]
 struct Tree<'f> {
     files: &'f Files,
-    /// The root first.
+    /// All modules, with the root first.
     modules: Vec<Module<'f>>,
-    /// Files that contain more than declarations.
+    /// The files that contain more than declarations.
     own: BTreeSet<&'f str>,
 }
 
@@ -48,20 +49,20 @@ struct Tree<'f> {
 #[derive(Debug, Default)]
 struct Module<'f> {
     file: &'f str,
-    /// The folder of the files of its own modules, with a slash at the end.
+    /// The folder of the files for the module's own modules, with a slash at the end.
     folder: String,
     parent: Option<usize>,
     children: BTreeMap<String, usize>,
-    /// Names that it defines.
+    /// The names that the module defines.
     defines: BTreeSet<String>,
-    /// Names that it imports.
+    /// The names that the module imports.
     uses: BTreeMap<String, Path>,
     globs: Vec<Path>,
-    /// Every path in it.
+    /// Every path in the module.
     paths: Vec<Path>,
 }
 
-/// Whether a crate begins with this file.
+/// Returns whether a crate begins with this file.
 fn is_root(path: &str) -> bool {
     let folders: Vec<&str> = path.split('/').collect();
     matches!(
@@ -73,7 +74,7 @@ fn is_root(path: &str) -> bool {
     )
 }
 
-/// The folder of a path, with its slash.
+/// Returns the folder of a path, with its slash.
 fn folder(path: &str) -> String {
     path.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"))
 }
@@ -157,7 +158,7 @@ impl<'f> Tree<'f> {
                 self.modules[module].children.insert(name, child);
                 return self.walk(body.stream(), child, true);
             }
-            // Another crate's file is read with that crate.
+            // A file in another crate is read with that crate.
             (_, Some(place)) if place.matches("../").count() > within.file.matches('/').count() => {
                 return Ok(());
             }
@@ -239,7 +240,7 @@ impl<'f> Tree<'f> {
         }
     }
 
-    /// The module that a path leads to; `None` if it belongs to another crate.
+    /// Returns the module that a path leads to, or `None` if the path belongs to another crate.
     fn resolve(&self, module: usize, path: &[String], depth: usize) -> Option<usize> {
         let (first, rest) = path.split_first()?;
         match first.as_str() {
@@ -260,7 +261,7 @@ impl<'f> Tree<'f> {
         }
     }
 
-    /// Resolves a name in a module: defined there, imported, or imported by a glob.
+    /// Resolves a name in a module. The name may be defined there, imported, or imported by a glob.
     fn named(&self, at: usize, name: &str, rest: &[String], depth: usize) -> Option<usize> {
         let depth = depth.checked_sub(1)?;
         let module = &self.modules[at];
@@ -281,7 +282,7 @@ impl<'f> Tree<'f> {
     }
 }
 
-/// Joins a path to a folder, and resolves its `..`.
+/// Joins a path to a folder, and resolves each `..` in the path.
 fn joined(folder: &str, path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in folder.split('/').chain(path.split('/')) {
@@ -302,7 +303,7 @@ mod tests {
         files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect()
     }
 
-    /// The edges of a crate, as `a>b`, without `src/` and `.rs`.
+    /// Returns the edges in a crate, as `a>b`, without `src/` and `.rs`.
     fn found(sources: &[(&str, &str)]) -> Vec<String> {
         let files = files(sources);
         let short = |path: &str| path.trim_start_matches("src/").trim_end_matches(".rs").to_owned();
@@ -310,7 +311,7 @@ mod tests {
         edges.iter().map(|(from, to)| format!("{}>{}", short(from), short(to))).collect()
     }
 
-    /// The imports of a file `src/a.rs` beside two other files.
+    /// Returns the imports of a file `src/a.rs` that has two other files beside it.
     fn of_a(text: &str) -> Vec<String> {
         let text = &format!("fn own() {{}} {text}");
         found(&[
@@ -427,7 +428,7 @@ mod tests {
         assert!(error("fn f( {").contains("src/lib.rs is not valid Rust"), "{}", error("fn f( {"));
         assert_eq!(error("mod gone;"), "there is no src/gone.rs");
         assert_eq!(error("#[path = \"../gone.rs\"] mod gone;"), "there is no gone.rs");
-        // Paths of other crates are ignored.
+        // Paths in other crates are ignored.
         assert_eq!(found(&[("src/lib.rs", "#[path = \"../../b/src/a.rs\"] mod a;")]), [""; 0]);
         // Names that only re-export each other resolve to nothing.
         assert_eq!(of_a("use self::x::y; mod x { pub use super::y; } fn f() { y::z() }"), [""; 0]);

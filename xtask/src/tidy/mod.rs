@@ -20,17 +20,17 @@ use crate::{
 };
 
 /// The maximum number of lines that a step may add to the previous kernel, so that readers can
-/// retype them. A step in [`BUDGETS`] may add more.
+/// retype the lines. The steps in [`BUDGETS`] may add more.
 const BUDGET: usize = 30;
 const BUDGETS: [(&str, usize); 2] = [("v12-bulk-copy", 45), ("v13-exact-sum", 60)];
 
-/// The maximum number of lines of a kernel.
+/// The maximum number of lines in a kernel.
 const LONGEST: usize = 100;
 
-/// The paragraphs of a step's kernel, each once and in this order.
+/// The paragraphs of a step's kernel, each of which occurs once, in this order.
 const PARAGRAPHS: [&str; 3] = ["// Load: ", "// Reduce: ", "// Store: "];
 
-/// The files that differ between steps only in the step's name.
+/// The files that differ between steps only in the name of the step.
 const PARALLEL: [&str; 3] = ["Cargo.toml", "src/main.rs", "benches/reduce.rs"];
 
 pub(crate) fn run(sh: &Shell) -> Result<()> {
@@ -66,8 +66,8 @@ pub(crate) fn run(sh: &Shell) -> Result<()> {
     }
 }
 
-/// Checks that a kernel begins with two comment lines, which say what it does and what it still
-/// costs, and perhaps a third, which says what it needs.
+/// Checks that a kernel begins with two comment lines. They state the kernel's purpose and its
+/// remaining cost; a third line may state its requirements.
 fn head(kernel: &Kernel) -> Vec<String> {
     let Kernel { name, source, .. } = kernel;
     let lines: Vec<&str> = source.lines().take_while(|line| line.starts_with("// ")).collect();
@@ -76,7 +76,7 @@ fn head(kernel: &Kernel) -> Vec<String> {
     let mut faults = Vec::new();
     if !good {
         faults.push(format!(
-            "{name}: kernel.cu must begin with what it does, then `// Still costs: `, then perhaps `// Needs compute_NN`"
+            "{name}: kernel.cu must begin with its purpose, then `// Still costs: `, then optionally `// Needs compute_NN`"
         ));
     }
     if let Some((number, line)) =
@@ -126,22 +126,18 @@ fn not_parallel(first: &Kernel, step: &Kernel, file: &str) -> Option<String> {
         text.replace(&kernel.name, "STEP").replace(&kernel.name.replace('-', "_"), "STEP")
     };
     (read(first) != read(step)).then(|| {
-        format!(
-            "{}: {file} differs from the one of {} in more than the name",
-            step.name, first.name
-        )
+        format!("{}: {file} differs from that of {} in more than the name", step.name, first.name)
     })
 }
 
-/// Checks that the first line of a zoo kernel claims something, and that its last line says what is
-/// wrong with it or from which GPU on it is portable.
+/// Checks that the first line of a zoo kernel states a claim, and that its last line states either
+/// the fault or the first portable GPU.
 fn unconfessed(kernel: &Kernel) -> Option<String> {
     let first = kernel.source.lines().next().is_some_and(|line| line.starts_with("// "));
     let last = kernel.source.lines().last().is_some_and(|line| {
         line.starts_with("// Wrong: ") || line.starts_with("// Portable from ")
     });
-    let fault =
-        "must begin with what it claims to do, and end with `// Wrong: ` or `// Portable from `";
+    let fault = "must begin with a line that states its claim, and end with `// Wrong: ` or `// Portable from `";
     (!first || !last).then(|| format!("{}: {fault}", kernel.name))
 }
 
@@ -243,7 +239,7 @@ mod tests {
         let other = step("v2-other", "run(&v0_naive::STEP) // v2-other");
         assert_eq!(not_parallel(&first, &same, "main.rs"), None);
         let fault = not_parallel(&first, &other, "main.rs").unwrap();
-        assert!(fault.starts_with("v2-other: main.rs differs from the one of v0-naive"), "{fault}");
+        assert!(fault.starts_with("v2-other: main.rs differs from that of v0-naive"), "{fault}");
         fs::remove_dir_all(root).unwrap();
     }
 
@@ -253,14 +249,17 @@ mod tests {
         assert_eq!(unconfessed(&kernel(whole)), None);
         for text in ["int a;\n// Wrong: what.\n", "// Claims.\nint a;\n", "int a;\n"] {
             let fault = unconfessed(&kernel(text)).unwrap();
-            assert!(fault.starts_with("v1-divergence: must begin with what it claims"), "{fault}");
+            assert!(
+                fault.starts_with("v1-divergence: must begin with a line that states its claim"),
+                "{fault}"
+            );
         }
     }
 
     #[test]
     fn stale_or_missing_ptx_is_named() {
         assert_eq!(stale(&kernel("anything"), &ELEMENTS).len(), 3);
-        // Beside a kernel that has changed, and beside one that has not.
+        // One file is beside a kernel that has changed, and one is beside a kernel that has not.
         let folder = std::env::temp_dir().join(format!("tidy ptx {}", std::process::id()));
         let made = Kernel { folder: folder.clone(), ..kernel("int a;") };
         for (element, _) in ELEMENTS {

@@ -1,11 +1,11 @@
-//! Phrases that CONTRIBUTING's style rules out, in prose, comments and messages.
+//! Finds phrases that the style in CONTRIBUTING.md rules out, in prose, comments and messages.
 
 use std::{fs, path::Path};
 
 use anyhow::{Context, Result};
 use xshell::{Shell, cmd};
 
-/// Phrases that have a plain equivalent, in lower case. None of them is a single common word.
+/// The phrases that have a plain equivalent, in lower case. None of them is a single common word.
 const PHRASES: [(&str, &str); 43] = [
     ("whoever", "name the subject: the caller, the reader, a thread"),
     ("whosoever", "name the subject"),
@@ -52,21 +52,24 @@ const PHRASES: [(&str, &str); 43] = [
     ("wherefore", "why"),
 ];
 
-/// Words that begin a statement without a subject. A question may begin with them.
+/// The words that begin a statement without a subject. A question may begin with them.
 const OPENINGS: [&str; 5] = ["Who ", "What ", "Whoever ", "Whatever ", "Nobody "];
 
-/// Files that may use a phrase, and why.
+/// The files that may use a phrase, and the reason.
 const ALLOWED: [(&str, &str); 4] = [
     ("xtask/src/tidy/phrases.rs", "lists the phrases"),
     ("CONTRIBUTING.md", "shows each phrase beside its replacement"),
     ("xtask/fixtures/", "kept as they were recorded"),
-    ("results/", "samples and consoles, kept as they were recorded; their READMEs are read"),
+    (
+        "results/",
+        "samples and consoles, kept as they were recorded; only their READMEs are checked",
+    ),
 ];
 
-/// Kinds of files that hold prose.
+/// The kinds of files that contain prose.
 const READ: [&str; 10] = [".md", ".rs", ".cu", ".cuh", ".toml", ".py", ".js", ".css", ".c", ".h"];
 
-/// Returns the faults in the tracked files, each with its place and the way out.
+/// Returns the faults in the tracked files, each with its place and its remedy.
 pub(crate) fn faults(sh: &Shell, root: &Path) -> Result<Vec<String>> {
     let mut faults = Vec::new();
     for path in cmd!(sh, "git ls-files").quiet().read()?.lines() {
@@ -83,7 +86,7 @@ pub(crate) fn faults(sh: &Shell, root: &Path) -> Result<Vec<String>> {
     Ok(faults)
 }
 
-/// Returns the lines of a text that break the rules, with the reason. In Markdown, all text is
+/// Returns the lines in a text that break the rules, with the reason. In Markdown, all text is
 /// prose; in other files, only comments are.
 fn of(text: &str, markdown: bool) -> Vec<(usize, String)> {
     let mut faults = Vec::new();
@@ -118,7 +121,7 @@ fn of(text: &str, markdown: bool) -> Vec<(usize, String)> {
     faults
 }
 
-/// The text of a line that is a comment.
+/// Returns the text of a line that is a comment.
 fn comment(line: &str) -> Option<&str> {
     let line = line.trim_start();
     ["//!", "///", "//", "# ", "* "].iter().find_map(|mark| line.strip_prefix(mark)).map(str::trim)

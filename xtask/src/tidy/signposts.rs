@@ -2,17 +2,17 @@
 
 use std::path::Path;
 
-/// Returns a message for each file or folder in its tables that does not exist. `NAME` stands for a
-/// step.
+/// Returns a message for each file or folder in the tables of ARCHITECTURE.md that does not exist.
+/// `NAME` stands for a step.
 pub(crate) fn faults(root: &Path, text: &str, step: &str) -> Vec<String> {
     let rows = text.lines().enumerate().filter(|(_, line)| line.starts_with('|'));
     let mut faults = Vec::new();
     for (number, row) in rows {
-        // Every second part is between backticks.
+        // Every second part of a row is between backticks.
         for place in row.split('`').skip(1).step_by(2).filter(|place| place.contains('/')) {
             if !root.join(place.replace("NAME", step)).exists() {
                 faults.push(format!(
-                    "ARCHITECTURE.md:{}: there is no {place}: say where it is now",
+                    "ARCHITECTURE.md:{}: there is no {place}: give its new path",
                     number + 1
                 ));
             }
@@ -34,7 +34,7 @@ mod tests {
         let moved = text.replace("xtask/src", "xtask/gone");
         assert_eq!(
             faults(&root, &moved, "v0-naive"),
-            ["ARCHITECTURE.md:2: there is no xtask/gone/lib.rs: say where it is now"]
+            ["ARCHITECTURE.md:2: there is no xtask/gone/lib.rs: give its new path"]
         );
         assert_eq!(faults(&root, text, "v99-gone").len(), 1);
     }

@@ -27,12 +27,12 @@ pub(crate) fn word(token: &TokenTree) -> Option<String> {
     }
 }
 
-/// Whether a token is this punctuation mark.
+/// Returns whether a token is this punctuation mark.
 pub(crate) fn is(token: &TokenTree, mark: char) -> bool {
     matches!(token, TokenTree::Punct(punct) if punct.as_char() == mark)
 }
 
-/// The path in an attribute `#[path = "…"]`.
+/// Returns the path in an attribute `#[path = "…"]`.
 pub(crate) fn placed(attribute: &TokenTree) -> Option<String> {
     let TokenTree::Group(group) = attribute else { return None };
     let text = group.stream().to_string();
@@ -40,7 +40,8 @@ pub(crate) fn placed(attribute: &TokenTree) -> Option<String> {
     Some(place.trim().trim_matches('"').to_owned())
 }
 
-/// The position after an attribute, and after its item too if the item is for tests only.
+/// Returns the position after an attribute and, if the attribute's item is only for tests, after
+/// the item.
 pub(crate) fn after_attribute(tokens: &[TokenTree], at: usize) -> usize {
     let Some(TokenTree::Group(group)) = tokens.get(at + 1) else {
         return at + if tokens.get(at + 1).is_some_and(|token| is(token, '!')) { 3 } else { 1 };

@@ -1,5 +1,5 @@
-//! Limits the size of a checkout: the bytes of `results/`, of each run in it, and of all tracked
-//! files.
+//! Limits the size of a checkout: the number of bytes in `results/`, in each run there, and in all
+//! tracked files.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -9,10 +9,11 @@ use xshell::{Shell, cmd};
 /// The maximum size of `results/`, in bytes.
 const RESULTS: u64 = 20_000_000;
 
-/// The maximum size of a run, which is a folder such as `results/ladder/2026-11-22-nvidia-h200`.
+/// The maximum size in bytes of a run, which is a folder such as
+/// `results/ladder/2026-11-22-nvidia-h200`.
 const RUN: u64 = 4_000_000;
 
-/// The maximum size of all tracked files.
+/// The maximum size of all tracked files, in bytes.
 const TREE: u64 = 40_000_000;
 
 pub(crate) fn faults(sh: &Shell, root: &Path) -> Result<Vec<String>> {
@@ -24,7 +25,7 @@ pub(crate) fn faults(sh: &Shell, root: &Path) -> Result<Vec<String>> {
     Ok(heavy(&sizes.collect::<Vec<_>>()))
 }
 
-/// Returns a message for each total that is above its limit, given files and their sizes.
+/// Returns a message for each total that exceeds its limit, given the files and their sizes.
 fn heavy(files: &[(&str, u64)]) -> Vec<String> {
     let mut totals: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     let mut add = |what: String, budget: u64, bytes: u64| {
@@ -44,7 +45,7 @@ fn heavy(files: &[(&str, u64)]) -> Vec<String> {
     above
         .map(|(what, (budget, bytes))| {
             format!(
-                "{what}: {bytes} bytes, more than {budget}: pack CSV and JSON (a name that ends in .gz), and delete what no page cites"
+                "{what}: {bytes} bytes, more than {budget}: compress CSV and JSON (to names that end in .gz), and delete files that no page cites"
             )
         })
         .collect()

@@ -1,14 +1,14 @@
-//! The input of each foreign kernel, and its expected output.
+//! Gives the input of each foreign kernel, and its expected output.
 #![allow(unreachable_pub, reason = "a module of a file of tests")]
 
-/// A kernel of `foreign/`. Its parameters are input, output, length and, in some cases, zeroed
+/// A kernel in `foreign/`. Its parameters are input, output, length and, in some cases, zeroed
 /// scratch memory.
 pub struct Foreign {
     pub name: &'static str,
     pub input: Input,
-    /// Threads per block.
+    /// The number of threads in a block.
     pub threads: u32,
-    /// Elements per block; 0 if one block adds all of them.
+    /// The number of elements per block, or 0 if one block adds all of them.
     pub per: usize,
     /// Whether the host sets the output to zero first.
     pub zeroed: bool,
@@ -20,7 +20,7 @@ pub struct Foreign {
 pub enum Input {
     Ints,
     Floats,
-    /// The lowest bit of each value: sums stay exact.
+    /// The lowest bit of each value, so that sums stay exact.
     Halves,
     Bfloats,
 }
@@ -29,15 +29,15 @@ pub enum Input {
 #[derive(Debug)]
 pub enum Output {
     Ints(Vec<i32>),
-    /// In any order.
+    /// Integers in any order.
     Set(Vec<i32>),
     Longs(Vec<u64>),
-    /// To six digits; integers are therefore exact.
+    /// Floats to six digits, so integers are exact.
     Floats(Vec<f64>),
     Doubles(Vec<f64>),
 }
 
-/// The value at an index: from -11 to 19.
+/// Returns the value at an index, which is between -11 and 19.
 pub fn value(i: usize) -> i32 {
     (i * 7919 + 13) as i32 % 31 - 11
 }
@@ -57,13 +57,13 @@ impl Foreign {
         Foreign { per, ..self }
     }
 
-    /// Blocks per launch.
+    /// Returns the number of blocks in a launch.
     pub fn blocks(&self, n: usize) -> u32 {
         if self.per == 0 { 1 } else { n.div_ceil(self.per).max(1) as u32 }
     }
 }
 
-/// Finds a kernel by name.
+/// All foreign kernels.
 pub static FOREIGN: [Foreign; 41] = [
     of("arg-max", Ints, arg_max).adds().per(512),
     of("async-copies", Ints, total).adds().per(0),
@@ -129,12 +129,12 @@ fn rounded(values: &[i32]) -> Output {
     Output::Floats(vec![sum.into(), f32::from_bits(near).into()])
 }
 
-/// A function of each block's values; no block is empty.
+/// Applies a function to each block's values; no block is empty.
 fn by_blocks(values: &[i32], block: usize, f: fn(&[i32]) -> Vec<i32>) -> Output {
     Output::Ints(values.chunks(block).flat_map(f).collect())
 }
 
-/// A sum for each block; without elements, one sum of 0.
+/// Returns a sum for each block or, without elements, one sum of 0.
 fn block_sums(values: &[i32]) -> Output {
     let sums: Vec<i32> = values.chunks(128).map(sum).collect();
     Output::Ints(if sums.is_empty() { vec![0] } else { sums })
@@ -243,7 +243,7 @@ fn moments(values: &[i32]) -> Output {
     Output::Floats(vec![n, mean, square])
 }
 
-/// The sum, and the number of warps that entered.
+/// Returns the sum, and the number of warps that entered the lock.
 fn locked(values: &[i32]) -> Output {
     let warps = values.len().div_ceil(128).max(1) * 4;
     Output::Longs(vec![i64::from(sum(values)) as u64, warps as u64])
@@ -275,7 +275,7 @@ impl Input {
 }
 
 impl Output {
-    /// Bytes of output.
+    /// Returns the number of bytes in the output.
     pub fn bytes(&self) -> usize {
         match self {
             Output::Ints(all) | Output::Set(all) => 4 * all.len(),

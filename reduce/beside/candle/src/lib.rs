@@ -1,7 +1,8 @@
-//! Sums of candle's tensors, over all elements or over the last axis, with the same bits on every device, in
-//! every batch and on the CPU.
+//! Sums of candle tensors, over all elements or over the last axis, with the same bits on every
+//! device, in every batch and on the CPU.
 //!
-//! Copy this file into your program. candle's tensors are slices of cudarc, which samebits accepts directly.
+//! Copy this file into your program. The storage of a candle tensor is a cudarc slice, which
+//! samebits accepts directly.
 
 use candle_core::{
     CpuStorage, CudaStorage, CustomOp1, Error, Layout, Result, Shape, Tensor,
@@ -24,7 +25,7 @@ struct Sum {
 }
 
 impl Sum {
-    /// The rows to add, the offset of the first row, and the shape of the sums.
+    /// Returns the rows to add, the offset of the first row, and the shape of the sums.
     fn plan(&self, layout: &Layout) -> Result<(Rows, usize, Shape)> {
         let Some((begin, end)) = layout.contiguous_offsets() else {
             candle_core::bail!("the tensor is not contiguous: call contiguous() first");

@@ -1,5 +1,5 @@
-//! Compares sums by candle (of all elements, and through rows) with sums by samebits. Prints the time and
-//! the bits of each call as CSV.
+//! Compares candle's sums (of all elements at once, and row by row) with those of samebits. Prints
+//! the time and the bits of each call as CSV.
 
 use std::time::Instant;
 
@@ -49,7 +49,7 @@ fn main() -> Result<()> {
             }
         }
     }
-    // The sums of rows, and a gradient, are compared with the CPU's and with its formula.
+    // Compares the sums of rows with those on the CPU, and a gradient with its formula.
     let x = Tensor::randn(0f32, 1f32, (100, 1000), &device)?;
     let sums = samebits_candle::sum_last(&x)?.to_vec1::<f32>()?;
     let on_cpu = samebits_candle::sum_last(&x.to_device(&Device::Cpu)?)?.to_vec1::<f32>()?;
@@ -58,6 +58,6 @@ fn main() -> Result<()> {
     let gradient = samebits_candle::sum_all(&x.sqr()?)?.backward()?;
     let wrong = (gradient.get(&x).unwrap() - (x.as_tensor() * 2.0)?)?.abs()?.sum_all()?;
     assert_eq!(wrong.to_scalar::<f32>()?, 0.0);
-    eprintln!("the sums of rows equal the CPU's, and the gradient is right");
+    eprintln!("the sums of rows equal those on the CPU, and the gradient is correct");
     Ok(())
 }

@@ -1,8 +1,8 @@
-//! Times sums by cubek-reduce, with several numbers of cubes, and by samebits. Prints the bits and the time
-//! of each call as CSV.
+//! Times the sums of cubek-reduce, with several numbers of cubes, and those of samebits. Prints the
+//! bits and the time of each call as CSV.
 //!
-//! The elements are on the device, and a call is timed until the sum is on the host. Each function is
-//! called once in each round; every other round is in reverse order.
+//! The elements are on the device, and a call is timed until the sum is on the host. Each function
+//! is called once in each round; every other round runs in reverse order.
 
 use std::time::Instant;
 
@@ -15,15 +15,16 @@ use cubecl::{
 use cubek_reduce::shared_sum;
 use samebits::{Reducer, host};
 
-/// The numbers of cubes: one, the most that burn's tuner tries, and one and four for each multiprocessor of
-/// an H200.
+/// The numbers of cubes: one, the largest number that burn's tuner tries, and one and four for each
+/// multiprocessor of an H200.
 const CUBES: [u32; 4] = [1, 64, 132, 528];
 const POWERS: [u32; 6] = [10, 14, 18, 22, 26, 28];
 const ROUNDS: usize = 100;
 
 type Client = ComputeClient<CudaRuntime>;
 
-/// Computes the sum of `n` floats by `cubes` cubes, which add to an output that is set to zero here.
+/// Computes the sum of `n` floats with `cubes` cubes, which add to an output that this function
+/// sets to zero.
 fn cubek(client: &Client, input: &cubecl::server::Handle, n: usize, cubes: u32) -> f32 {
     let output = client.create_from_slice(&0f32.to_le_bytes());
     // SAFETY: `input` has `n` floats, and `output` has one.

@@ -1,10 +1,11 @@
-//! Sums of NVIDIA's cuda-core buffers: an adapter of ten lines, and a program that compares the bits of a
-//! sum with those of the host.
+//! Sums buffers of NVIDIA's cuda-core: an adapter of ten lines, and a program that compares the
+//! bits of a sum with those on the host.
 
 use cuda_core::{Context, DeviceBuffer, DeviceCopy, Stream};
 use samebits::{Element, Operation, host, raw};
 
-/// Returns the sum of a buffer, computed in the order of a stream of its context. Waits for the result.
+/// Returns the sum of a buffer, computed in the order of a stream in the buffer's context. Waits
+/// for the result.
 fn sum<T: Element + DeviceCopy>(stream: &Stream, buffer: &DeviceBuffer<T>) -> samebits::Result<T::Output> {
     // SAFETY: the buffer has `len` elements, and the buffer and the stream outlive the call, which waits.
     unsafe {
@@ -24,7 +25,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let values: Vec<f32> = (0..1 << 20).map(|i| (i % 7) as f32 * 0.1).collect();
     let buffer = DeviceBuffer::from_host(&stream, &values)?;
     let (device, expected) = (sum(&stream, &buffer)?, host::sum(&values));
-    println!("the sum of a DeviceBuffer is {device}, and the host's is {expected}");
+    println!("the sum of a DeviceBuffer is {device}; on the host it is {expected}");
     samebits::close();
     if device.to_bits() == expected.to_bits() { Ok(()) } else { Err("the bits differ".into()) }
 }

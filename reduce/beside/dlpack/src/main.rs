@@ -1,4 +1,4 @@
-//! Sums of DLPack tensors on any device, as a Rust extension computes them for an array of any
+//! Sums DLPack tensors on any device, in the way that a Rust extension would sum an array from any
 //! framework.
 
 use std::ffi::c_void;
@@ -13,8 +13,8 @@ use samebits::{Operation, host, raw};
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
-/// Returns the sum of a compact tensor of `f32`, computed in the order of a stream of the device's primary
-/// context. Waits for the result.
+/// Returns the sum of a compact `f32` tensor, computed in the order of a stream in the device's
+/// primary context. Waits for the result.
 ///
 /// # Safety
 /// The tensor's memory and the stream must be valid.
@@ -39,7 +39,7 @@ fn main() -> Result<()> {
     let values: Vec<f32> = (0..1 << 20).map(|i| (i % 7) as f32 * 0.1).collect();
     let expected = host::sum(&values);
     let tensor: dynamic::Initialized<DLManagedTensorVersioned> = Box::new(ndarray::Array1::from(values)).try_into()?;
-    // SAFETY: the tensor owns the vector, which has its elements.
+    // SAFETY: the tensor owns the vector, whose elements it describes.
     let tensor: versioned::Dlpack = unsafe { tensor.finish() };
     // SAFETY: the tensor is live and on the host, where no stream is needed.
     let lent = unsafe { sum(&tensor.validate()?, std::ptr::null_mut()) }?;

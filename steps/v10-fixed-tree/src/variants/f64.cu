@@ -1,18 +1,18 @@
 // v10 with wider accumulators: f32 elements are added as f64.
-// Still costs: a conversion an element, and additions in double precision, which are slow on many GPUs.
+// Still costs: one conversion per element, and double-precision additions, slow on many GPUs.
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element), Loads = 8, Block = 512;
 template <class T> struct Wide { typedef T Type; };
 template <> struct Wide<float> { typedef double Type; };
 typedef Wide<Element>::Type Sum;
 
-// A thread's sum over chunk c, of `size` vectors; the last chunk ends with the last n % Width elements.
+// Returns a thread's sum over chunk c of `size` vectors; the last one has n % Width more elements.
 __device__ Sum add(const Element* in, unsigned long long n, unsigned long long size, unsigned int c)
 {
     unsigned int tid = threadIdx.x;
     unsigned long long i = c * size + tid, end = min((c + 1) * size, n / Width);
 
-    // Load: eight vectors a thread in each iteration, zero beyond the end; then n % Width elements.
+    // Load: read eight vectors per thread and iteration (zero past the end), then n % Width elements.
     const Vector* vectors = (const Vector*)in;
     Sum sums[Width] = {};
     #pragma unroll 1
@@ -26,7 +26,7 @@ __device__ Sum add(const Element* in, unsigned long long n, unsigned long long s
     return sum;
 }
 
-// Reduce: each warp to one value, then those values in the first warp; thread 0 has the sum.
+// Reduce: combine each warp's values, then the warps' sums in the first warp; thread 0 has the sum.
 __device__ Sum tree(Sum sum)
 {
     __shared__ Sum shared[Block / 32];
@@ -47,7 +47,7 @@ extern "C" __global__ void __launch_bounds__(Block, 2) reduce(
     Element* partials, unsigned int* tickets, Element* errors)
 {
     __shared__ bool last;
-    // Store: the sum of each chunk, then the total.
+    // Store: write the sum of each chunk, then the total.
     for (unsigned int c = blockIdx.x; c < chunks; c += gridDim.x) {
         Sum sum = tree(add(in, n, size, c));
         if (threadIdx.x == 0) (chunks == 1 ? out : partials)[c] = sum;
@@ -56,7 +56,7 @@ extern "C" __global__ void __launch_bounds__(Block, 2) reduce(
     if (chunks == 1) return;
     if (threadIdx.x == 0) {
         __threadfence(); // This block's partial sum is visible before its ticket is taken.
-        last = atomicInc(tickets, gridDim.x - 1) == gridDim.x - 1; // The last one resets the counter.
+        last = atomicInc(tickets, gridDim.x - 1) == gridDim.x - 1; // The last block resets the counter.
         __threadfence(); // The partial sums of all earlier tickets are visible from here on.
     }
     __syncthreads();

@@ -1,8 +1,8 @@
 // v10 with Neumaier's sum: the exact rounding error of each addition is added to a second sum.
-// Still costs: four additions, a comparison and selections an element instead of one addition.
+// Still costs: per element, four additions, a comparison and selections instead of one addition.
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element), Loads = 8, Block = 512;
-struct Pair { Element sum, error; }; // The value is sum + error: error is what rounding took from sum.
+struct Pair { Element sum, error; }; // The value is sum + error; error is the part lost to rounding.
 
 // Adds an element to a pair.
 __device__ void add(Pair& pair, Element x)
@@ -20,13 +20,13 @@ __device__ Pair join(Pair a, Pair b)
     return {sum, (a.sum - of_a) + (b.sum - of_b) + (a.error + b.error)};
 }
 
-// A thread's sum over chunk c, of `size` vectors; the last chunk ends with the last n % Width elements.
+// Returns a thread's sum over chunk c of `size` vectors; the last one has n % Width more elements.
 __device__ Pair add(const Element* in, unsigned long long n, unsigned long long size, unsigned int c)
 {
     unsigned int tid = threadIdx.x;
     unsigned long long i = c * size + tid, end = min((c + 1) * size, n / Width);
 
-    // Load: eight vectors a thread in each iteration, zero beyond the end; then n % Width elements.
+    // Load: read eight vectors per thread and iteration (zero past the end), then n % Width elements.
     const Vector* vectors = (const Vector*)in;
     Pair sums[Width] = {};
     #pragma unroll 1
@@ -40,13 +40,13 @@ __device__ Pair add(const Element* in, unsigned long long n, unsigned long long 
     return sum;
 }
 
-// The pair of the lane s positions higher.
+// Returns the pair of the lane s positions higher.
 __device__ Pair down(Pair pair, int s)
 {
     return {__shfl_down_sync(0xffffffff, pair.sum, s), __shfl_down_sync(0xffffffff, pair.error, s)};
 }
 
-// Reduce: each warp to one pair, then those pairs in the first warp; thread 0 has the sum.
+// Reduce: combine each warp's pairs, then the warps' pairs in the first warp; thread 0 has the sum.
 __device__ Pair tree(Pair sum)
 {
     __shared__ Pair shared[Block / 32];
@@ -67,7 +67,7 @@ extern "C" __global__ void __launch_bounds__(Block, 2) reduce(
     Element* partials, unsigned int* tickets, Element* errors)
 {
     __shared__ bool last;
-    // Store: the pair of each chunk, then the total.
+    // Store: write the pair of each chunk, then the total.
     for (unsigned int c = blockIdx.x; c < chunks; c += gridDim.x) {
         Pair sum = tree(add(in, n, size, c));
         if (threadIdx.x == 0 && chunks == 1) *out = sum.sum + sum.error;
@@ -76,7 +76,7 @@ extern "C" __global__ void __launch_bounds__(Block, 2) reduce(
     if (chunks == 1) return;
     if (threadIdx.x == 0) {
         __threadfence(); // This block's partial sum is visible before its ticket is taken.
-        last = atomicInc(tickets, gridDim.x - 1) == gridDim.x - 1; // The last one resets the counter.
+        last = atomicInc(tickets, gridDim.x - 1) == gridDim.x - 1; // The last block resets the counter.
         __threadfence(); // The partial sums of all earlier tickets are visible from here on.
     }
     __syncthreads();

@@ -1,15 +1,15 @@
-// v12 with each stage refilled right after its additions, instead of before the next wait.
-// Still costs: what v12 costs: each copy waits for the same barrier, one iteration earlier.
+// v12, but each stage is refilled right after its additions instead of before the next wait.
+// Still costs: as much as v12, because each copy waits for the same barrier one iteration earlier.
 // Needs compute_90: bulk copies that complete on an mbarrier.
 #include "bulk.cuh"
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element), Block = 512, Words = sizeof(Element) / 4;
-const unsigned long long Stages = 3, PerStage = 4 * Block; // Stages of the ring, vectors in each.
+const unsigned long long Stages = 3, PerStage = 4 * Block; // Stages, and vectors per stage.
 union Message { Element value; unsigned int word[Words]; };
 extern __shared__ __align__(128) Vector ring[];
 __shared__ Barrier full[Stages];
 
-// A thread's sum over chunk c, of `size` vectors; the last chunk ends with the last n % Width elements.
+// Returns a thread's sum over chunk c of `size` vectors; the last one has n % Width more elements.
 // `done` counts the stages that the block has added so far.
 __device__ Element add(const Element* in, unsigned long long n, unsigned long long size, unsigned int c,
                        unsigned int& done)
@@ -17,7 +17,7 @@ __device__ Element add(const Element* in, unsigned long long n, unsigned long lo
     unsigned int tid = threadIdx.x;
     unsigned long long i = c * size, end = min((c + 1) * size, n / Width);
 
-    // Load: a stage in each iteration, the next two in flight; then the last n % Width elements.
+    // Load: read one stage per iteration, with two more in flight; then the last n % Width elements.
     const Vector* vectors = (const Vector*)in;
     Vector sums = {};
     auto fill = [&](unsigned int ahead) {
@@ -33,7 +33,7 @@ __device__ Element add(const Element* in, unsigned long long n, unsigned long lo
         const Vector* stage = ring + done % Stages * PerStage + tid;
         for (unsigned int k = 0; k < PerStage; k += Block) if (i + k + tid < end)
             for (int e = 0; e < Width; e++) sums.data[e] += stage[k].data[e];
-        __syncthreads(); // All threads have added this stage: it can be refilled.
+        __syncthreads(); // All threads have added this stage, so it can be refilled.
         fill(Stages);
     }
     Element sum = end == n / Width && tid < n % Width ? in[n - 1 - tid] : 0;
@@ -41,7 +41,7 @@ __device__ Element add(const Element* in, unsigned long long n, unsigned long lo
     return sum;
 }
 
-// Reduce: each warp to one value, then those values in the first warp; thread 0 has the sum.
+// Reduce: combine each warp's values, then the warps' sums in the first warp; thread 0 has the sum.
 __device__ Element tree(Element sum)
 {
     __shared__ Element shared[Block / 32];
@@ -57,14 +57,14 @@ __device__ Element tree(Element sum)
     return sum;
 }
 
-// Publishes a value: each store has a flag and 32 bits, and the flag shows that they are there.
+// Publishes a value: each store has 32 bits and a flag, which shows that the bits have arrived.
 __device__ void publish(unsigned long long* slot, Element value)
 {
     Message message = {value};
     for (int w = 0; w < Words; w++) atomicExch(slot + w, 1ull << 32 | message.word[w]);
 }
 
-// Polls until the flags of a value are set, and clears them.
+// Polls until the flags of a value are set, clears them, and returns the value.
 __device__ Element consume(unsigned long long* slot)
 {
     Message message;
@@ -84,7 +84,7 @@ extern "C" __global__ void __launch_bounds__(Block, 2) reduce(
     unsigned int done = 0;
     if (threadIdx.x < Stages) init(full + threadIdx.x);
     __syncthreads();
-    // Store: the sum of each chunk, then the total.
+    // Store: write the sum of each chunk, then the total.
     for (unsigned int c = blockIdx.x; c < chunks; c += gridDim.x) {
         sum = tree(add(in, n, size, c, done));
         if (threadIdx.x == 0 && chunks > 1) publish(slots + c * Words, sum);

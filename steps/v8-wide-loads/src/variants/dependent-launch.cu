@@ -1,6 +1,6 @@
-// v8 with a second launch that starts before the first has ended, and waits for the first one's sums.
-// Still costs: a second launch, and the wait for the first one's last block.
-// Needs compute_90: a launch that waits for the one in front of it.
+// v8 with a second launch that starts before the first has ended, and waits for the first's sums.
+// Still costs: a second launch, and the wait for the last block of the first launch.
+// Needs compute_90: a launch that waits for the launch before it.
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element), Loads = 8;
 
@@ -16,7 +16,7 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n)
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
     asm volatile("griddepcontrol.wait;" ::: "memory");
 
-    // Load: eight vectors a thread in each iteration, zero beyond the end; then n % Width elements.
+    // Load: read eight vectors per thread and iteration (zero past the end), then n % Width elements.
     const Vector* vectors = (const Vector*)in;
     Vector sums = {};
     #pragma unroll 1
@@ -28,7 +28,7 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n)
     Element sum = blockIdx.x == 0 && tid < n % Width ? in[n - 1 - tid] : 0;
     for (int e = 0; e < Width; e++) sum += sums.data[e];
 
-    // Reduce: each warp to one value, then those values in the first warp.
+    // Reduce: combine each warp's values into one, then those values in the first warp.
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     if (tid % 32 == 0) shared[tid / 32] = sum;
     __syncthreads();
@@ -37,7 +37,7 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n)
         for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     }
 
-    // Store: the block's partial sum.
+    // Store: write the block's partial sum.
     if (tid == 0) {
         out[blockIdx.x] = sum;
     }

@@ -1,5 +1,5 @@
 // v9 with one atomic operation that acquires and releases, instead of two fences around the ticket.
-// Still costs: bits that depend on the grid: another GPU adds in another order.
+// Still costs: the bits depend on the grid, because another GPU adds in another order.
 // Needs compute_70: acquire and release.
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element), Loads = 8;
@@ -13,7 +13,7 @@ __device__ void add(const Element* in, Element* out, unsigned long long n, unsig
     unsigned long long i = (unsigned long long)b * (Loads * Block) + tid;
     unsigned long long stride = (unsigned long long)blocks * (Loads * Block);
 
-    // Load: eight vectors a thread in each iteration, zero beyond the end; then n % Width elements.
+    // Load: read eight vectors per thread and iteration (zero past the end), then n % Width elements.
     const Vector* vectors = (const Vector*)in;
     Vector sums = {};
     #pragma unroll 1
@@ -25,7 +25,7 @@ __device__ void add(const Element* in, Element* out, unsigned long long n, unsig
     Element sum = b == 0 && tid < n % Width ? in[n - 1 - tid] : 0;
     for (int e = 0; e < Width; e++) sum += sums.data[e];
 
-    // Reduce: each warp to one value, then those values in the first warp.
+    // Reduce: combine each warp's values into one, then those values in the first warp.
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     if (tid % 32 == 0) shared[tid / 32] = sum;
     __syncthreads();
@@ -34,13 +34,13 @@ __device__ void add(const Element* in, Element* out, unsigned long long n, unsig
         for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     }
 
-    // Store: the block's partial sum.
+    // Store: write the block's partial sum.
     if (tid == 0) {
         out[b] = sum;
     }
 }
 
-// The second launch has become a call, made by the block that takes the last ticket.
+// A call replaces the second launch; the block with the last ticket makes the call.
 template <unsigned int Block>
 __device__ void reduce(const Element* in, Element* out, unsigned long long n, Element* partials,
                        unsigned int* tickets)

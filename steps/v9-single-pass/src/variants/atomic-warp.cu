@@ -1,4 +1,4 @@
-// v9 with one atomic addition in each warp: no shared memory, and no barrier.
+// v9 with one atomic addition in each warp, without shared memory and barriers.
 // Still costs: a launch that clears the result, and bits that change from run to run.
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element), Loads = 8;
@@ -10,7 +10,7 @@ __device__ void add(const Element* in, Element* out, unsigned long long n)
     unsigned long long i = (unsigned long long)blockIdx.x * (Loads * Block) + tid;
     unsigned long long stride = (unsigned long long)gridDim.x * (Loads * Block);
 
-    // Load: eight vectors a thread in each iteration, zero beyond the end; then n % Width elements.
+    // Load: read eight vectors per thread and iteration (zero past the end), then n % Width elements.
     const Vector* vectors = (const Vector*)in;
     Vector sums = {};
     #pragma unroll 1
@@ -22,16 +22,16 @@ __device__ void add(const Element* in, Element* out, unsigned long long n)
     Element sum = blockIdx.x == 0 && tid < n % Width ? in[n - 1 - tid] : 0;
     for (int e = 0; e < Width; e++) sum += sums.data[e];
 
-    // Reduce: each warp to one value.
+    // Reduce: combine each warp's values into one.
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
 
-    // Store: the warp's partial sum, in the order in which warps finish.
+    // Store: add the warp's partial sum, in the order in which warps finish.
     if (tid % 32 == 0) {
         atomicAdd(out, sum);
     }
 }
 
-// The first launch clears the result, before any block adds to it.
+// The first launch clears the result before any block adds to it.
 extern "C" __global__ void clear(Element* out)
 {
     if (threadIdx.x == 0) *out = 0;

@@ -1,4 +1,4 @@
-// v9 with a barrier of the whole grid: all blocks wait for each other, then block 0 adds.
+// v9 with a barrier for the whole grid: all blocks wait for each other, then block 0 adds.
 // Still costs: a trip to L2 for each poll, and a grid that must fit on the GPU as a whole.
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element), Loads = 8;
@@ -12,7 +12,7 @@ __device__ void add(const Element* in, Element* out, unsigned long long n, unsig
     unsigned long long i = (unsigned long long)b * (Loads * Block) + tid;
     unsigned long long stride = (unsigned long long)blocks * (Loads * Block);
 
-    // Load: eight vectors a thread in each iteration, zero beyond the end; then n % Width elements.
+    // Load: read eight vectors per thread and iteration (zero past the end), then n % Width elements.
     const Vector* vectors = (const Vector*)in;
     Vector sums = {};
     #pragma unroll 1
@@ -24,7 +24,7 @@ __device__ void add(const Element* in, Element* out, unsigned long long n, unsig
     Element sum = b == 0 && tid < n % Width ? in[n - 1 - tid] : 0;
     for (int e = 0; e < Width; e++) sum += sums.data[e];
 
-    // Reduce: each warp to one value, then those values in the first warp.
+    // Reduce: combine each warp's values into one, then those values in the first warp.
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     if (tid % 32 == 0) shared[tid / 32] = sum;
     __syncthreads();
@@ -33,13 +33,13 @@ __device__ void add(const Element* in, Element* out, unsigned long long n, unsig
         for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     }
 
-    // Store: the block's partial sum.
+    // Store: write the block's partial sum.
     if (tid == 0) {
         out[b] = sum;
     }
 }
 
-// A barrier of all blocks: the last to arrive wraps the counter to 0, which the others poll for.
+// A barrier for all blocks: the last to arrive wraps the counter to 0, and the others poll for 0.
 __device__ void wait_for_all(unsigned int* arrived)
 {
     __syncthreads();
