@@ -28,32 +28,36 @@ struct Place {
     // Empties the registers, and makes room for elements below 2^e. A register can add 2^12 of them: their sum is
     // below 2^(e + 12) = 2^(k - 1), so the register stays between 2^k and 2^(k + 1). One addition rounds off at
     // most 2^(k - 53), and 2^12 additions at most 2^(k - 41): the next level, whose k is 40 less, can add as many.
-    __device__ __noinline__ void begin(int e)
+    __device__ __forceinline__ void begin(int e)
     {
+        #pragma unroll
         for (int l = 0; l < Levels; l++) {
+            #pragma unroll
             for (int i = 0; i < Lanes; i++) if (start[l] != 0) bin(sums[i][l] - start[l]);
             start[l] = __hiloint2double((1023 + e + Room - Apart * l) << 20 | 1 << 19, 0);
+            #pragma unroll
             for (int i = 0; i < Lanes; i++) sums[i][l] = start[l];
         }
         limit = (u32)(1023 + e) << 20;
     }
 
+    __device__ __forceinline__ void bin(double x) { seen |= binned(cells, x); }
+
     // Adds to the digits of positive or of negative numbers, which are words of 32 bits with their
-    // carries. Each lane has its own column, which all warps share.
-    __device__ void bin(double x)
+    // carries, and returns flags. Each lane has its own column, which all warps share. This is a function
+    // without `this`: a call that could write to members would keep the registers in local memory.
+    __device__ __noinline__ static u32 binned(u32* cells, double x)
     {
         u64 bits = __double_as_longlong(x);
         u32 exponent = bits >> 52 & 2047, place = exponent - (exponent > 0);
-        if (exponent == 2047) {
-            seen |= bits << 12 != 0 ? Nan : bits >> 63 ? Below : Above;
-            return;
-        }
+        if (exponent == 2047) return bits << 12 != 0 ? Nan : bits >> 63 ? Below : Above;
         u64 significand = (bits & ((1ull << 52) - 1)) | (u64)(exponent > 0) << 52;
         u64 low = significand << place % 32, high = significand >> 1 >> (63 - place % 32);
         u32 digit[3] = {(u32)low, (u32)(low >> 32), (u32)high};
         u32* cell = cells + (place / 32 * 4 + (bits >> 63) * 2) * 32 + threadIdx.x % 32;
         for (int k = 0; k < 3; k++, cell += 4 * 32)
             if (digit[k] > 0 && atomicAdd(cell, digit[k]) > ~digit[k]) atomicAdd(cell + 32, 1);
+        return 0;
     }
 
     __device__ void add(double x)
