@@ -5,7 +5,7 @@
 //! shuffle orders nothing. Two accesses that are not connected by a chain of these are reported, whichever
 //! of them came first, so every schedule that takes the same path gives the same verdict.
 //!
-//! `shadow` records accesses, `clock` has the happens-before order within a cluster, `release` the order
+//! `shadow` records accesses, `strong` those of atomics, `clock` has the happens-before order within a cluster, `release` the order
 //! through memory, and `order` applies barriers and fences to both; `accessor`
 //! compares one access with earlier ones, and `reports` keeps the findings.
 
@@ -17,6 +17,7 @@ mod readonly;
 mod release;
 mod reports;
 mod shadow;
+mod strong;
 mod touches;
 mod unwaited;
 
@@ -333,6 +334,7 @@ impl Observer for Races {
     }
 
     fn launch_end(&mut self, _: &LaunchInfo<'_>) {
+        self.reports.found.overrule();
         self.global.reset();
         self.logs.reset();
         self.readonly.reset();
