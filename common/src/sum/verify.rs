@@ -416,6 +416,11 @@ mod tests {
         assert!(
             text.ends_with(&format!("is off by 0.125, which rounding could explain, but {parts}"))
         );
+        // The kernel adds everything, in other parts than its plan.
+        let text = said(Element::F32, Run::First, verdict(2.0, 0.0, 0.25), first);
+        let right =
+            "in blocks of 64 is right, but its parts are not those of the plan in `lib.rs`: ";
+        assert!(text.ends_with(&format!("{right}{parts}")), "{text}");
         let distances = [7.0, 0.5, 0.001, 1e15, 1e16].map(about);
         assert_eq!(distances, ["7", "0.500", "1.00e-3", "1.00e15", "1.00e16"]);
     }
