@@ -8,7 +8,7 @@ use rustc_hash::FxHashSet;
 use crate::flow::{Reg, read, written};
 use crate::inst::{AtomOp, Inst, Op, Window};
 
-/// What is known so far; it only grows.
+/// The facts so far; they only grow.
 struct Tickets<'a> {
     insts: &'a [Inst],
     /// Registers that depend on an atomic's result, and those that depend on a compare-and-swap's.

@@ -81,7 +81,7 @@ fn a_value_that_changes_is_a_race_in_every_order() {
     );
 }
 
-/// Each thread adds to a counter, and the last thread reads it: others may not have added yet. What the atomic returned
+/// Each thread adds to a counter, and the last thread reads it: others may not have added yet. The result of the atomic
 /// plays no part in that.
 #[test]
 fn a_plain_read_after_ones_own_atomic_is_a_race_in_every_order() {

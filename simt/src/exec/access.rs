@@ -280,7 +280,7 @@ fn little(bytes: &[u8], n: usize) -> u64 {
     }
 }
 
-/// What an access writes, and finds.
+/// The effect of an access: the lanes that write, and the values.
 pub(super) struct Wrote<'a> {
     /// Lanes that write.
     pub(super) lanes: u32,
