@@ -243,11 +243,18 @@ const REMEDY: &str = if cfg!(target_os = "macos") {
 impl Error {
     /// Marks an error that occurred in a second run, over the memory that the first run left.
     pub(crate) fn in_second_run(self) -> Error {
-        let text = |text: String| {
-            format!(
-                "{text} (in a second run, over the memory that the first run left: the first run leaves state that affects the second)"
-            )
-        };
+        self.with(
+            "in a second run, over the memory that the first one left: the first run leaves state that affects the second",
+        )
+    }
+
+    /// Marks an error of a run on fewer elements, after other runs.
+    pub(crate) fn in_smaller_run(self, n: u64) -> Error {
+        self.with(&format!("in a later run, on {n} elements"))
+    }
+
+    fn with(self, note: &str) -> Error {
+        let text = |text: String| format!("{text} ({note})");
         match self {
             Error::Trap(trap) => Error::Trap(text(trap)),
             Error::Cuda { doing, text: words } => Error::Cuda { doing, text: text(words) },

@@ -131,7 +131,9 @@ fn gated(times: &Times) {
         &rows,
     );
     if let Some(told) = times.above_at_all("told", "kernel") {
-        say(&format!("\nIn-kernel exchange: returning the result to the host takes {told:.2} µs more."));
+        say(&format!(
+            "\nIn-kernel exchange: returning the result to the host takes {told:.2} µs more."
+        ));
     }
 }
 

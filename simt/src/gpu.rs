@@ -153,7 +153,12 @@ impl Gpu {
         slots.map(|(_, slot)| Buffer { base: slot.base, bytes: slot.bytes }).collect()
     }
 
-    /// Returns the progress of the running launch, which another thread may read.
+    /// Drops the values of a module's variables: its next launch finds the initial ones.
+    pub fn unload(&mut self, module: &Module) -> Result<(), Error> {
+        self.modules.remove(&module.id).map_or(Ok(()), |base| self.free(base))
+    }
+
+    /// The progress of the running launch, which another thread may read.
     pub fn progress(&self) -> Arc<Progress> {
         self.progress.clone()
     }

@@ -6,6 +6,7 @@ use crate::alu::fast::{Doubles, Words};
 use crate::flow::Flow;
 use crate::inst::Inst;
 use crate::tails::Tails;
+use crate::tickets;
 
 /// The location of a parameter.
 #[derive(Debug, Clone)]
@@ -58,6 +59,8 @@ pub struct Kernel {
     pub(crate) flow: OnceLock<Option<Arc<Flow>>>,
     /// The instructions after skipped block barriers. They are analysed when first needed.
     pub(crate) tails: OnceLock<Arc<Tails>>,
+    /// Whether each instruction runs only after a decision about an atomic's result; analysed when first needed.
+    pub(crate) decided: OnceLock<Arc<[bool]>>,
 }
 
 impl Kernel {
@@ -86,7 +89,12 @@ impl Kernel {
         self.tails.get_or_init(|| Arc::new(Tails::new(&self.insts)))
     }
 
-    /// Returns the size of each parameter, in bytes.
+    /// For each instruction: whether it runs only after a decision about an atomic's result.
+    pub(crate) fn decided(&self) -> &[bool] {
+        self.decided.get_or_init(|| tickets::decided(&self.insts).into())
+    }
+
+    /// Bytes of each parameter.
     pub fn params(&self) -> impl Iterator<Item = u32> {
         self.params.iter().map(|p| p.bytes)
     }

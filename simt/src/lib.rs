@@ -86,6 +86,7 @@ mod progress;
 mod source;
 mod symbol;
 mod tails;
+mod tickets;
 mod watch;
 
 pub use arch::Arch;

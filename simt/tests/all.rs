@@ -14,6 +14,8 @@ mod limits;
 mod messages;
 mod mutations;
 mod order;
+mod orders;
+mod pairs;
 mod parse;
 mod progress;
 mod properties;

@@ -375,3 +375,35 @@ fn functions_are_called() {
         }
     }
 }
+
+/// A module names the files that it includes, in any order: lines are those of the kernel's own.
+#[test]
+fn lines_are_those_of_the_kernel_s_own_file() {
+    let said = |files: &str, loc: &str| {
+        let text = format!(
+            ".version 7.8\n.target sm_70\n.address_size 64\n.visible .entry test(.param .u64 p)\n{{\n\
+             .reg .b32 %r<2>;\n.reg .b64 %rd<2>;\nld.param.u64 %rd1, [p];\n{loc}\n\
+             ld.global.u32 %r1, [%rd1+4096];\nst.global.u32 [%rd1], %r1;\nret;\n}}\n{files}\n"
+        );
+        let module = Module::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let mut device = Device::new(Schedule::Converged);
+        let data = device.put(&[0; 16]);
+        device
+            .launch(&module, &launch("test", 1, 1, 0, vec![Arg::U64(data)]))
+            .unwrap_err()
+            .to_string()
+    };
+    let first = ".file 1 \"kernel.cu\"\n.file 2 \"total.cuh\"";
+    let second = ".file 1 \"total.cuh\"\n.file 2 \"kernel.cu\"";
+    for (files, loc, line) in [
+        (first, ".loc 1 36 9", "line 36"),
+        (second, ".loc 2 36 9", "line 36"),
+        (second, ".loc 1 7 9, function_name L, inlined_at 2 36 5", "line 36"),
+        (second, ".loc 2 36 9, function_name L, inlined_at 1 7 5", "line 36"),
+        (second, ".loc 1 7 9", "PTX line 10"),
+        ("", ".loc 1 36 9", "line 36"),
+    ] {
+        let text = said(files, loc);
+        assert!(text.contains(&format!("at {line}")), "{files} {loc}: {text}");
+    }
+}

@@ -311,6 +311,12 @@ impl Interpreter {
         watched.4.1.map_or(Vec::new(), |state| state.findings().to_vec())
     }
 
+    /// Gives the variables of a program their initial values.
+    pub fn renew(&self, program: &Program) -> Result<()> {
+        let renewed = self.gpu.borrow_mut().unload(&program.module);
+        renewed.map_err(stopped("unloading a module"))
+    }
+
     /// Runs `work` without observers.
     pub fn unwatched<R>(&self, work: impl FnOnce() -> R) -> R {
         let watching = self.watch.take();

@@ -17,7 +17,7 @@ pub struct Job<'d> {
     pub(super) step: &'d Step,
     pub(super) problem: Problem,
     pub(super) plan: Plan,
-    program: Rc<Program>,
+    pub(super) program: Rc<Program>,
     pub(super) scratch: Vec<Memory>,
     result: Memory,
     runs: Cell<u32>,
@@ -98,10 +98,10 @@ impl<'d> Job<'d> {
         &self.plan
     }
 
-    /// Verifies the job in two runs, before it is timed. The first run adds the workload's elements
-    /// and starts with cleared buffers; its sum and all of its partial sums are compared with the
-    /// exact sums. The second run adds numbers whose sums are exact, over the memory that the first
-    /// run left.
+    /// Verifies the job before it is timed, in three runs. The first, on the workload, starts with
+    /// cleared buffers; the sum and every partial sum are compared with the exact ones. The second
+    /// adds numbers whose sums are exact, over the memory that the first run left. The third adds fewer
+    /// of them, with another grid.
     ///
     /// The interpreter observes only the first run.
     pub fn verify<T: Scalar>(&self, workload: &Workload<T>) -> Result<Checked> {
@@ -124,9 +124,8 @@ impl<'d> Job<'d> {
         self.hold(workload.elements(), workload.reference, Run::First)
     }
 
-    /// Performs the second run of [`verify`](Job::verify), [while](Workload::while_exact) the
-    /// workload holds exact elements. Only the sum is cleared, so that state left by the first run
-    /// has an effect.
+    /// The second and third run of [`verify`](Job::verify), [while](Workload::while_exact) the workload holds
+    /// exact elements. Only the sum is cleared, so that state left by the first run has an effect.
     pub fn verify_exactly<T: Scalar>(&self, workload: &Workload<T>) -> Result<Checked> {
         self.device.unwatched(|| {
             let elements = workload.exact();
@@ -137,7 +136,10 @@ impl<'d> Job<'d> {
             let mut checked = self.hold(elements, elements.total(), Run::Exact)?;
             match &mut checked.wrong {
                 Some(wrong) => wrong.leftover = self.leftover(workload.warm())?,
-                None => checked.wrong = self.flags_left_set(checked.verdict)?,
+                None => checked.wrong = self.left_behind(checked.verdict)?,
+            }
+            if checked.wrong.is_none() {
+                checked.wrong = self.verify_smaller(workload)?;
             }
             Ok(checked)
         })
@@ -151,8 +153,8 @@ impl<'d> Job<'d> {
         self.hold(workload.elements(), workload.reference, run)
     }
 
-    /// Compares the sum and all partial sums of the last run with the sums of these elements.
-    fn hold<T: Scalar>(
+    /// Compares the sum of the last run and all its partial sums with these elements.
+    pub(super) fn hold<T: Scalar>(
         &self,
         elements: Elements<'_, T>,
         reference: Reference,
@@ -178,9 +180,8 @@ impl<'d> Job<'d> {
         }
     }
 
-    /// Overwrites the results of earlier runs, so that a kernel that writes nothing is found to be
-    /// wrong.
-    fn forget(&self) -> Result<()> {
+    /// Overwrites the results of earlier runs, so that a kernel that writes nothing fails.
+    pub(super) fn forget(&self) -> Result<()> {
         for (memory, kind) in self.scratch.iter().zip(&self.plan.scratch) {
             if let Scratch::Partials(_) = kind {
                 self.device.poison(memory)?;

@@ -4,29 +4,75 @@
 use super::job::Job;
 use crate::{
     Result,
-    device::Address,
-    plan::Scratch,
-    sum::{Mismatch, Run, Verdict},
+    device::{Address, Device, Program},
+    plan::{Problem, Scratch},
+    sum::{Elements, Mismatch, Run, Scalar, Verdict, Workload},
 };
 
+/// Elements of the third run, at most: several blocks, and soon added.
+const SMALLER: u64 = 5003;
+
 impl Job<'_> {
-    /// Finds message flags that are left set although the sums are right. The next run would
-    /// mistake the old messages for its own; in this run, the order of the blocks hid the error.
-    pub(super) fn flags_left_set(&self, verdict: Verdict) -> Result<Option<Box<Mismatch>>> {
+    /// Finds message flags that are left set, and counters that are not reset, although the sums are right. The next run
+    /// would take the old messages for its own, and a counter that continues fits one grid only; in
+    /// this run, the order of the blocks or the grid hid the error.
+    pub(super) fn left_behind(&self, verdict: Verdict) -> Result<Option<Box<Mismatch>>> {
         let mut changed = self.changed()?;
-        changed.retain(|(kind, _)| matches!(kind, Scratch::Messages(_)));
-        let Some(&(Scratch::Messages(count), first)) = changed.first() else { return Ok(None) };
+        let leftover = match changed.first() {
+            None => return Ok(None),
+            Some(&(Scratch::Messages(count), first)) => {
+                changed.retain(|(kind, _)| matches!(kind, Scratch::Messages(_)));
+                format!(
+                    "{} of {} message flags are set when it ends, the first of them in slot {first}, and a later run would take this run's values for its own: clear each flag when its value is consumed",
+                    changed.len(),
+                    count * self.problem.element.size() / 4
+                )
+            }
+            Some(&(_, word)) => format!(
+                "its counters were zero when it began and are not when it ends, the first of them in bytes {} to {}, and a later run with another grid would start from them: let the last block reset them, as `atomicInc` does by itself",
+                8 * word,
+                8 * word + 7
+            ),
+        };
         let mut wrong = Mismatch::of(self.step, &self.problem, Run::Messages, verdict, None);
-        wrong.leftover = Some(format!(
-            "{} of {} message flags are set when it ends, the first of them in slot {first}, and a later run would take this run's values for its own: clear each flag when its value is consumed",
-            changed.len(),
-            count * self.problem.element.size() / 4
-        ));
+        wrong.leftover = Some(leftover);
         Ok(Some(Box::new(wrong)))
     }
 
-    /// Describes the state that a run leaves for the next one, if the sum is wrong in the second
-    /// run.
+    /// The third run: the first of the exact elements, with another grid, by the program that ran before. So it
+    /// finds what the kernel's own variables keep. If it is wrong in a first run too, that is not its
+    /// state. Only the interpreter can tell.
+    pub(super) fn verify_smaller<T: Scalar>(
+        &self,
+        workload: &Workload<T>,
+    ) -> Result<Option<Box<Mismatch>>> {
+        let n = (self.problem.n / 2).min(SMALLER);
+        let (Device::Simt(simt), Program::Simt(program), 1..) = (self.device, &*self.program, n)
+        else {
+            return Ok(None);
+        };
+        let problem = Problem { n, ..self.problem };
+        let smaller = || {
+            let job = Job::with_program(self.device, self.step, &self.program, problem)?;
+            job.forget()?;
+            job.launch(&job.calls(workload.warm())?).map_err(|error| error.in_smaller_run(n))?;
+            let elements = Elements::<T>::exact(n);
+            let checked = job.hold(elements, elements.total(), Run::Smaller(self.problem.n))?;
+            match checked.wrong {
+                None => job.left_behind(checked.verdict),
+                wrong => Ok(wrong),
+            }
+        };
+        let third = smaller();
+        if matches!(third, Ok(None)) {
+            return third;
+        }
+        simt.renew(program)?;
+        if matches!(smaller(), Ok(None)) { third } else { Ok(None) }
+    }
+
+    /// Describes the state that a run leaves for the next one, for a sum that is wrong in its
+    /// second run.
     pub(super) fn leftover(&self, input: Address<'_>) -> Result<Option<String>> {
         let found = self.state_is_reset()?;
         // Two more runs start from the initial state, and the atomics are observed. An error that
@@ -95,10 +141,10 @@ mod tests {
     use super::*;
     use crate::{
         Element, Step,
-        device::{Choice, Device, Settings},
+        device::{Choice, Settings},
         plan::{Arg, Block, Buffer, Holds, Plan, Stage},
         run::played,
-        sum::{Input, Workload},
+        sum::Input,
     };
 
     /// A kernel in which one thread adds all elements, and then stores to the second of three
@@ -135,7 +181,12 @@ done:
 }
 ";
 
-    static POSTS: Step = played::step("posting", |problem| {
+    static POSTS: Step =
+        played::step("posting", |problem| with_scratch(problem, Scratch::Messages(3)));
+    static COUNTS: Step =
+        played::step("counting", |problem| with_scratch(problem, Scratch::Zeroed(24)));
+
+    fn with_scratch(problem: &Problem, scratch: Scratch) -> Plan {
         let args = vec![
             Arg::Address(Buffer::Input),
             Arg::Address(Buffer::Result),
@@ -144,15 +195,19 @@ done:
         ];
         let stages = vec![Stage { sums: Buffer::Result, holds: Holds::ALL, depth: 1 }];
         let launch = played::launch(problem, 1, args, stages);
-        Plan { launches: vec![launch], scratch: vec![Scratch::Messages(3)] }
-    });
+        Plan { launches: vec![launch], scratch: vec![scratch] }
+    }
 
     /// Returns the kernel's error on 33 elements; `None` if the kernel is verified.
     fn posted(text: &str) -> Option<String> {
+        left(&POSTS, text)
+    }
+
+    fn left(step: &Step, text: &str) -> Option<String> {
         let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
         let ptx = played::ptx(text);
         let problem = device.problem(33, Block::new(64).unwrap(), Element::I32);
-        let job = Job::load(&device, &POSTS, &ptx, problem).unwrap();
+        let job = Job::load(&device, step, &ptx, problem).unwrap();
         let workload = Workload::<i32>::new(&device, Input::Ones, 33, 1).unwrap();
         job.verify(&workload).unwrap().wrong.map(|wrong| wrong.to_string())
     }
@@ -194,5 +249,35 @@ done:
         );
         let wrong = posted(&constant).expect("it gives 33, and a flag is set");
         assert!(wrong.contains("is 5 for the first atomic of launch 2, at PTX line 28"), "{wrong}");
+    }
+
+    /// A ticket that is taken modulo the grid and never reset gives right sums, until the grid changes.
+    #[test]
+    fn a_counter_that_is_not_reset_is_an_error_even_if_the_sums_are_right() {
+        assert_eq!(
+            left(&COUNTS, POSTING).expect("a counter is 5"),
+            "counting is wrong, though its sums are right: its counters were zero when it began and \
+             are not when it ends, the first of them in bytes 8 to 15, and a later run with another \
+             grid would start from them: let the last block reset them, as `atomicInc` does by itself"
+        );
+        assert_eq!(left(&COUNTS, &POSTING.replace("+12], 5", "+12], 0")), None);
+    }
+
+    /// A variable of the kernel's own is in no buffer of the plan.
+    #[test]
+    fn state_that_breaks_the_third_run_is_found() {
+        let counted = |limit: u32| {
+            let count = format!(
+                "done:\n    atom.global.add.u32 %x, [counter], 1;\n    setp.ge.u32 %p, %x, {limit};\n    @%p add.u32 %sum, %sum, 1;"
+            );
+            let text = POSTING.replace("    atom.global.exch.b32 %x, [%boxes+12], 5;\n", "");
+            let text = text.replace("done:", &count);
+            posted(&text.replace(".visible", ".global .align 4 .u32 counter;\n.visible"))
+        };
+        let wrong = counted(2).expect("its third run adds one");
+        assert!(wrong.contains("though its runs on 33 elements were right"), "{wrong}");
+        assert!(wrong.contains("the sum of 16 i32"), "{wrong}");
+        assert!(counted(1).expect("its second run adds one").contains("the first run left"));
+        assert_eq!(counted(3), None);
     }
 }

@@ -5,6 +5,7 @@ mod counted;
 mod fits;
 mod job;
 mod leftover;
+mod orders;
 mod outcome;
 #[cfg(test)]
 mod played;

@@ -3,6 +3,7 @@
 use super::{
     Counted,
     job::{Checked, Job},
+    orders::other_bits,
     timing::{Timing, WARM_UP},
 };
 use crate::{
@@ -147,7 +148,10 @@ pub fn run<T: Scalar>(
     if let Device::Simt(simt) = device {
         simt.watch(n);
     }
-    let Checked { verdict, wrong } = job.verify(workload)?;
+    let Checked { verdict, mut wrong } = job.verify(workload)?;
+    if let (Device::Simt(_), true, None) = (device, step.fixed_order, &wrong) {
+        wrong = other_bits(step, ptx, &workload.values, block)?;
+    }
     let mut outcome = Outcome {
         step: step.name,
         device: device.facts().clone(),

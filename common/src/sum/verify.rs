@@ -48,9 +48,11 @@ pub enum Run {
     First,
     /// The second run, on exact [`Elements`], over the memory that the first run left.
     Exact,
-    /// The second run, whose sum was right but whose message flags were left set.
+    /// A run whose sum was right but whose message flags were left set, or whose counters were not reset.
     Messages,
-    /// The last timed run; the number is that of the run.
+    /// The third run, on fewer exact elements and so with another grid, after runs on that many.
+    Smaller(u64),
+    /// The last timed run, with its number.
     Later(u32),
 }
 
@@ -211,19 +213,27 @@ impl fmt::Display for Mismatch {
                 })?;
                 f.write_str(", over the memory that the first run left")?;
             }
+            Run::Smaller(before) => write!(
+                f,
+                ", though its runs on {before} elements were right, and a first run on fewer is too: a run leaves state that breaks a later run with another grid"
+            )?,
             Run::Later(run) => write!(
                 f,
                 " in run {run}, and run 1 was right, so a run leaves state that breaks a later run"
             )?,
         }
         let what = format!("the sum of {n} {element} in blocks of {threads}");
-        if verdict.verified() {
+        if verdict.verified() && *error == 0.0 {
+            write!(f, ": {what} is right, but its parts are not those of the plan in `lib.rs`: ")?;
+        } else if verdict.verified() {
             write!(f, ": {what} is off by {}, which rounding could explain, but ", about(*error))?;
         } else {
             write!(f, ": {what} is {expected}, but the kernel gave {sum}")?;
             match (element, self.run) {
                 _ if error.is_nan() => {}
-                (Element::I32, _) | (_, Run::Exact) => write!(f, " (off by {})", about(*error))?,
+                (Element::I32, _) | (_, Run::Exact | Run::Smaller(_)) => {
+                    write!(f, " (off by {})", about(*error))?
+                }
                 _ => write!(
                     f,
                     " (off by {}, where its own rounding explains at most {bound:.1e})",
@@ -410,6 +420,11 @@ mod tests {
         assert!(
             text.ends_with(&format!("is off by 0.125, which rounding could explain, but {parts}"))
         );
+        // The kernel adds everything, in other parts than its plan.
+        let text = said(Element::F32, Run::First, verdict(2.0, 0.0, 0.25), first);
+        let right =
+            "in blocks of 64 is right, but its parts are not those of the plan in `lib.rs`: ";
+        assert!(text.ends_with(&format!("{right}{parts}")), "{text}");
         let distances = [7.0, 0.5, 0.001, 1e15, 1e16].map(about);
         assert_eq!(distances, ["7", "0.500", "1.00e-3", "1.00e15", "1.00e16"]);
     }

@@ -8,10 +8,10 @@ use super::team::Team;
 use super::warp::{FULL, each};
 use crate::TrapKind;
 use crate::alu::fast::Doubles;
-use crate::alu::sext;
+use crate::alu::{sext, trim};
 use crate::inst::{Dst, Memory, Src, Window};
 use crate::model::Order;
-use crate::observer::{Access, AccessKind, At, Observer, Space, Stored};
+use crate::observer::{Access, AccessKind, At, Observer, Same, Space, Stored};
 
 impl Team<'_> {
     #[inline]
@@ -186,6 +186,29 @@ impl Team<'_> {
         }
     }
 
+    /// Whether a lane stores the same bytes as another lane, or as memory has.
+    #[cold]
+    fn stores_same(
+        &self,
+        w: usize,
+        place: &Place<'_>,
+        group: &Group,
+        (srcs, width): (&[Src], u32),
+        lane: u32,
+        other: Option<u32>,
+    ) -> bool {
+        let lane = lane as usize & 31;
+        let mut addr = group.addrs[lane];
+        srcs.iter().all(|src| {
+            let old = match other {
+                Some(other) => trim(self.lane(w, other as usize & 31, *src), 8 * width),
+                None => self.get(w, place, lane, addr, width),
+            };
+            addr += u64::from(width);
+            old == trim(self.lane(w, lane, *src), 8 * width)
+        })
+    }
+
     pub(super) fn store<O: Observer>(
         &mut self,
         w: usize,
@@ -210,7 +233,9 @@ impl Team<'_> {
             }
             self.moves();
             let stored = self.stored(w, srcs);
-            let wrote = (group.mask, stored, Stored::Unknown);
+            let same =
+                |lane, other| self.stores_same(w, &place, &group, (srcs, width), lane, other);
+            let wrote = Wrote { lanes: group.mask, stored, same: Same(Some(&same)), ..NOTHING };
             report(at, memory, (AccessKind::Store, srcs.len()), &group, &place, wrote, obs);
             if self.flow.is_some() && !self.warps[w].regs.unset.is_empty() {
                 let lanes = (group.space, group.mask, &group.addrs);
@@ -255,8 +280,17 @@ fn little(bytes: &[u8], n: usize) -> u64 {
     }
 }
 
-/// Reports an access to the observer. The tuple has the lanes that write, the values that they
-/// store, and the values that an atomic read.
+/// The effect of an access: the lanes that write, and the values.
+pub(super) struct Wrote<'a> {
+    /// Lanes that write.
+    pub(super) lanes: u32,
+    pub(super) stored: Stored<'a>,
+    /// The values that an atomic read.
+    pub(super) found: Stored<'a>,
+    pub(super) same: Same<'a>,
+}
+
+/// Reports an access to the observer.
 #[inline]
 pub(super) fn report<O: Observer>(
     at: &At<'_>,
@@ -264,7 +298,7 @@ pub(super) fn report<O: Observer>(
     access: (AccessKind, usize),
     group: &Group,
     place: &Place<'_>,
-    (wrote, stored, found): (u32, Stored<'_>, Stored<'_>),
+    Wrote { lanes: wrote, stored, found, same }: Wrote<'_>,
     obs: &mut O,
 ) {
     let alloc = match place {
@@ -285,11 +319,13 @@ pub(super) fn report<O: Observer>(
             wrote,
             stored,
             found,
+            same,
             addrs: &group.addrs,
             alloc,
         },
     );
 }
 
-/// The last operand of [`report`] for a load, which writes nothing.
-const NOTHING: (u32, Stored<'static>, Stored<'static>) = (0, Stored::Unknown, Stored::Unknown);
+/// A load writes nothing.
+pub(super) const NOTHING: Wrote<'static> =
+    Wrote { lanes: 0, stored: Stored::Unknown, found: Stored::Unknown, same: Same(None) };

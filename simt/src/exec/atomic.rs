@@ -1,6 +1,6 @@
 //! Atomics, which read, modify and write memory in one operation.
 
-use super::access::report;
+use super::access::{NOTHING, Wrote, report};
 use super::env::Fault;
 use super::locate::Want;
 use super::team::Team;
@@ -56,7 +56,7 @@ impl Team<'_> {
                 true => self.moves(),
                 false => self.looks(group.addrs[group.mask.trailing_zeros() as usize & 31]),
             }
-            let wrote = (wrote, Stored::Unknown, Stored::Doubles(&olds));
+            let wrote = Wrote { lanes: wrote, found: Stored::Doubles(&olds), ..NOTHING };
             report(at, memory, (atom.kind, 1), &group, &place, wrote, obs);
         }
         Ok(())

@@ -6,7 +6,7 @@ use super::team::Team;
 use super::warp::each;
 use crate::TrapKind;
 use crate::inst::{Host, HostCall, Slot, Window};
-use crate::observer::{Access, AccessKind, At, Observer, Order, Scope, Space, Stored};
+use crate::observer::{Access, AccessKind, At, Observer, Order, Same, Scope, Space, Stored};
 use crate::place::count;
 use crate::printf::{self, Values};
 
@@ -67,6 +67,7 @@ impl Team<'_> {
                     wrote: at.mask,
                     stored: Stored::Same,
                     found: Stored::Unknown,
+                    same: Same::default(),
                     addrs: &[offset.into(); 32],
                     alloc: None,
                 },

@@ -129,6 +129,36 @@ impl Found {
         (0..=BEYOND).all(|rank| !self.seen.contains_key(&(self.entry, Key { rank, ..*key })))
     }
 
+    /// Drops stores of the same value by instructions that also store different ones: which pairs are the same depends on
+    /// the order of the run.
+    pub(super) fn overrule(&mut self) {
+        let raced = |entry: usize, key: &Key| {
+            (0..=BEYOND).any(|rank| {
+                let race = Key { fault: Fault::DataRace, rank, ..*key };
+                self.seen.contains_key(&(entry, race))
+            })
+        };
+        let all = self.seen.iter().filter(|((_, key), _)| key.fault == Fault::SameValue);
+        let over: Vec<_> =
+            all.filter(|((e, key), _)| raced(*e, key)).map(|(k, i)| (*k, *i)).collect();
+        for ((entry, key), i) in over {
+            self.seen.remove(&(entry, key));
+            self.keys.retain(|&(other, at)| (other, at) != (key, i));
+            self.findings[i].places -= 1;
+        }
+        while let Some(i) =
+            self.findings.iter().position(|f| f.fault == Fault::SameValue && f.places == 0)
+        {
+            self.findings.remove(i);
+            self.last.remove(i);
+            self.same.retain(|_, at| *at != i);
+            let at = self.seen.values_mut().chain(self.same.values_mut());
+            at.chain(self.keys.iter_mut().map(|(_, at)| at))
+                .filter(|at| **at > i)
+                .for_each(|at| *at -= 1);
+        }
+    }
+
     /// Merges the findings of a fork.
     pub(super) fn merge(&mut self, fork: Found) {
         let mut keys = vec![Vec::new(); fork.findings.len()];

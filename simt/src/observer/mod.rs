@@ -8,12 +8,14 @@
 //! their blocks may interleave, so an observer must keep the state of a block by [`Block::index`].
 
 mod compose;
+mod stored;
 
 use std::ops::Range;
 
 use crate::Trap;
 use crate::kernel::Kernel;
 pub use crate::model::{AccessKind, Buffer, CopyGroup, Order, Scope, Space};
+pub use stored::{Same, Stored};
 
 /// A launch.
 #[derive(Debug, Clone, Copy)]
@@ -133,41 +135,6 @@ pub fn thread_of(shape: [u32; 3], linear: u32) -> [u32; 3] {
     [linear % x, linear / x % y, linear / x / y]
 }
 
-/// The values that the lanes of a warp store.
-#[derive(Debug, Clone, Copy)]
-pub enum Stored<'a> {
-    /// Not recorded: several elements, or the operands of an atomic.
-    Unknown,
-    /// The same value for all lanes.
-    Same,
-    /// One word per lane.
-    Words(&'a [u32; 32]),
-    /// Two words per lane.
-    Doubles(&'a [u64; 32]),
-}
-
-impl Stored<'_> {
-    /// The value of a lane, if it is known.
-    pub fn of(&self, lane: u32) -> Option<u64> {
-        match self {
-            Stored::Unknown | Stored::Same => None,
-            Stored::Words(values) => Some(values[lane as usize & 31].into()),
-            Stored::Doubles(values) => Some(values[lane as usize & 31]),
-        }
-    }
-
-    /// Returns whether two lanes are known to store the same value.
-    pub fn same(&self, a: u32, b: u32) -> bool {
-        let (a, b) = (a as usize & 31, b as usize & 31);
-        match self {
-            Stored::Unknown => false,
-            Stored::Same => true,
-            Stored::Words(values) => values[a] == values[b],
-            Stored::Doubles(values) => values[a] == values[b],
-        }
-    }
-}
-
 /// One warp's access to memory.
 #[derive(Debug, Clone, Copy)]
 pub struct Access<'a> {
@@ -191,6 +158,8 @@ pub struct Access<'a> {
     pub stored: Stored<'a>,
     /// The values that an atomic finds, lane by lane; unknown for other accesses.
     pub found: Stored<'a>,
+    /// Compares what a store writes.
+    pub same: Same<'a>,
     /// Address of the first byte for each lane that takes part; undefined for other lanes.
     pub addrs: &'a [u64; 32],
     /// Allocation of the first lane that takes part, in global space.

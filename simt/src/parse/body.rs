@@ -101,19 +101,18 @@ impl<'a> Parser<'a, '_> {
         Ok(())
     }
 
-    /// Parses `.loc file line column[, function_name label[+n], inlined_at file line column]…`.
-    /// Returns the line in the first file: that of the code itself, or of the nearest caller that
-    /// it was inlined into; 0 if there is none.
+    /// `.loc file line column[, function_name label[+n], inlined_at file line column]…`: the line
+    /// in the kernel's own file, of the code itself or of a caller that it was inlined into.
     fn loc(&mut self) -> Parsed<u32> {
         let (file, line) = (self.int()?, self.small()?);
         self.int()?;
-        let mut found = (file == 1).then_some(line);
+        let mut found = (file == self.file).then_some(line);
         while self.eat(',') {
             match self.word("`function_name` or `inlined_at`")? {
                 "inlined_at" => {
                     let (file, line) = (self.int()?, self.small()?);
                     self.int()?;
-                    if file == 1 {
+                    if file == self.file {
                         found = found.or(Some(line));
                     }
                 }

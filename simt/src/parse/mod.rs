@@ -17,7 +17,8 @@ type Parsed<T> = Result<T, ParseError>;
 /// Parses a whole module.
 pub(crate) fn parse<'a>(text: &'a str, lines: &Lines) -> Parsed<Text<'a>> {
     let tokens = lex(text, lines)?;
-    let mut parser = Parser { text, lines, tokens, at: 0, depth: 0 };
+    let file = kernel_file(&tokens);
+    let mut parser = Parser { text, lines, tokens, at: 0, depth: 0, file };
     parser.module()
 }
 
@@ -41,6 +42,20 @@ struct Parser<'a, 'l> {
     tokens: Vec<Token<'a>>,
     at: usize,
     depth: u32,
+    /// The number of the kernel's own file.
+    file: i64,
+}
+
+/// The number of the kernel's own file: the first `.cu`, since files that it includes may come before it.
+fn kernel_file(tokens: &[Token<'_>]) -> i64 {
+    let files = tokens.windows(3).filter_map(|three| match three {
+        [a, b, c] if a.text == ".file" && c.text.ends_with(".cu") => match b.kind {
+            Kind::Int(number) => Some(number as i64),
+            _ => None,
+        },
+        _ => None,
+    });
+    files.min().unwrap_or(1)
 }
 
 impl<'a> Parser<'a, '_> {

@@ -50,6 +50,9 @@ impl Accessor<'_> {
         writes: bool,
         target: Target,
     ) {
+        if cell.more != 0 && entry.strength() == Strength::Weak {
+            self.unseen(cell.observed(spill), &entry, writes, target);
+        }
         let mut raced = Vec::new();
         let this: &Self = self;
         let atomic = this.access.is_some_and(|access| access.kind.is_atomic());
@@ -63,6 +66,17 @@ impl Accessor<'_> {
         );
         for (e, wrote) in raced {
             self.raced(&e, wrote, &entry, writes, target);
+        }
+    }
+
+    /// Checks an access with atomics that a later atomic observed.
+    #[cold]
+    fn unseen(&mut self, observed: &[Entry], entry: &Entry, writes: bool, target: Target) {
+        for e in observed {
+            let races = e.bytes() & entry.bytes() != 0 && !self.knows(target.lane, e);
+            if races && !self.reports.is_decided(entry.pc()) {
+                self.raced(e, true, entry, writes, target);
+            }
         }
     }
 
@@ -93,16 +107,22 @@ impl Accessor<'_> {
 }
 
 impl Accessor<'_> {
-    /// Returns whether both accesses are stores of the same value by one instruction of one warp.
+    /// Whether both are stores of the same value by one instruction of one warp. Its lanes may store together, or one after
+    /// another: then the value of the earlier one is that in memory.
     fn stores_the_same(&self, e: &Entry, entry: &Entry, target: Target) -> bool {
-        let one = entry.by(e.lanes) == *e;
+        let one = (e.block, e.warp(), e.pc()) == (entry.block, entry.warp(), entry.pc());
         let Some(access) = self.access.filter(|_| one) else { return false };
         let address = access.addrs[target.lane as usize];
-        lanes(e.lanes).all(|lane| {
-            access.mask >> lane & 1 == 1
-                && access.addrs[lane as usize] == address
-                && access.stored.same(lane, target.lane)
-        })
+        let together = e.time == entry.time
+            && lanes(e.lanes).all(|lane| {
+                lane < target.lane
+                    && access.mask >> lane & 1 == 1
+                    && access.addrs[lane as usize] == address
+            });
+        match together {
+            true => lanes(e.lanes).all(|lane| access.same.holds(target.lane, Some(lane))),
+            false => access.same.holds(target.lane, None),
+        }
     }
 }
 

@@ -6,9 +6,9 @@
 //! of these operations connects are reported, whichever of them came first. So every schedule that
 //! takes the same path gives the same verdict.
 //!
-//! `shadow` records accesses. `clock` has the happens-before order within a cluster, `release` has
-//! the order through memory, and `order` applies barriers and fences to both. `accessor` compares
-//! one access with earlier ones, and `reports` keeps the findings.
+//! `shadow` records accesses, `strong` those of atomics, `clock` has the happens-before order within a cluster, `release` the order
+//! through memory, and `order` applies barriers and fences to both; `accessor`
+//! compares one access with earlier ones, and `reports` keeps the findings.
 
 mod accessor;
 mod clock;
@@ -18,6 +18,7 @@ mod readonly;
 mod release;
 mod reports;
 mod shadow;
+mod strong;
 mod touches;
 mod unwaited;
 
@@ -335,6 +336,7 @@ impl Observer for Races {
     }
 
     fn launch_end(&mut self, _: &LaunchInfo<'_>) {
+        self.reports.found.overrule();
         self.global.reset();
         self.logs.reset();
         self.readonly.reset();

@@ -69,6 +69,12 @@ pub(super) enum Apart {
 }
 
 impl Reports {
+    /// Whether an instruction runs only after a decision about the result of an atomic.
+    pub(super) fn is_decided(&self, pc: u32) -> bool {
+        let scene = self.scene.as_ref();
+        scene.is_some_and(|s| s.kernel.decided().get(pc as usize).copied().unwrap_or(false))
+    }
+
     #[cold]
     pub(super) fn race(&mut self, a: Side, b: Side, apart: Apart, space: Space, address: u64) {
         let strong = |s: Strength| matches!(s, Strength::Volatile | Strength::Strong);
@@ -78,19 +84,23 @@ impl Reports {
         // value.
         let changes = changes_in_place(&scene.kernel, a.pc, b.pc);
         let apart = if changes && apart == Apart::Same { Apart::Unordered } else { apart };
+        // Accesses of different sizes are not atomic to each other.
+        let both = strong(a.strength) && strong(b.strength);
+        let mixed = both && scene.width(a.pc) != scene.width(b.pc);
         let fault = match (a.strength, b.strength) {
-            (Strength::Volatile, Strength::Volatile) if reach => Fault::UnorderedVolatile,
+            (Strength::Volatile, Strength::Volatile) if reach && !mixed => Fault::UnorderedVolatile,
             _ if apart == Apart::Same => Fault::SameValue,
-            // Atomics and other strong accesses may conflict by design.
-            (x, y) if strong(x) && strong(y) && reach => return,
+            // Atomics and other strong accesses of the same bytes may conflict: that is their purpose.
+            (x, y) if strong(x) && strong(y) && reach && !mixed => return,
             _ => Fault::DataRace,
         };
         if scene.is_reserved(space, address) {
             return;
         }
-        let (cure, rank) = match changes && apart != Apart::Scope {
-            true => (ATOMIC, BEYOND),
-            false => cure(&a, &b, apart, space),
+        let (cure, rank) = match apart != Apart::Scope {
+            true if changes => (ATOMIC, BEYOND),
+            true if mixed => (MIXED, BEYOND),
+            _ => cure(&a, &b, apart, space),
         };
         let key = Key { fault, space: Some(space), pcs: (a.pc, b.pc), rank };
         self.found.add(key, 1, || {
@@ -152,6 +162,9 @@ impl Reports {
         });
     }
 }
+
+const MIXED: &str = "they access a different number of bytes, and only accesses of the same bytes are atomic to each other; \
+                     let both access all of them at once";
 
 const ATOMIC: &str = "each thread reads the element, changes it and writes it back, so changes are \
                       lost; use one atomic operation, such as `atomicAdd`";

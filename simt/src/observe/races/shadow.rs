@@ -7,9 +7,9 @@ pub(super) const LINE: usize = 32;
 /// Lines per page.
 const PAGE: usize = 32;
 
-/// The number of unordered accesses of one kind that a word records besides the last one. Further
-/// ones are dropped, because they are unordered with about the same threads as these.
-const KEPT: usize = 64;
+/// Unordered accesses of one kind that a word records besides the last one. Later ones are
+/// unordered with about the same threads as these.
+pub(super) const KEPT: usize = 64;
 
 /// The strength of an access in PTX's memory model, apart from synchronization.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,7 +94,7 @@ impl Entry {
     }
 
     #[inline]
-    fn same_but_lanes(&self, other: &Entry) -> bool {
+    pub(super) fn same_but_lanes(&self, other: &Entry) -> bool {
         self.info == other.info && self.time == other.time && self.block == other.block
     }
 }
@@ -102,10 +102,10 @@ impl Entry {
 /// The accesses to a word: nearly always one writer and one reading warp.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Cell {
-    write: Entry,
+    pub(super) write: Entry,
     read: Entry,
-    /// Number of a list of further entries, from 1; 0 if there is none.
-    more: u32,
+    /// Index of a list of further entries, or 0.
+    pub(super) more: u32,
 }
 
 /// Entries that do not fit into their cells.
@@ -116,13 +116,21 @@ pub(super) struct Spill {
 }
 
 #[derive(Debug, Clone, Default)]
-struct More {
-    writes: Vec<Entry>,
+pub(super) struct More {
+    pub(super) writes: Vec<Entry>,
     reads: Vec<Entry>,
+    /// Atomics that later atomics observed.
+    pub(super) observed: Vec<Entry>,
+}
+
+impl More {
+    pub(super) fn is_empty(&self) -> bool {
+        self.writes.is_empty() && self.reads.is_empty() && self.observed.is_empty()
+    }
 }
 
 impl Spill {
-    fn list(&mut self, more: &mut u32) -> &mut More {
+    pub(super) fn list(&mut self, more: &mut u32) -> &mut More {
         if *more == 0 {
             *more = self.free.pop().unwrap_or_else(|| {
                 self.lists.push(More::default());
@@ -132,11 +140,12 @@ impl Spill {
         &mut self.lists[*more as usize - 1]
     }
 
-    fn drop_list(&mut self, more: &mut u32) {
+    pub(super) fn drop_list(&mut self, more: &mut u32) {
         if *more != 0 {
             let list = &mut self.lists[*more as usize - 1];
             list.writes.clear();
             list.reads.clear();
+            list.observed.clear();
             self.free.push(*more);
             *more = 0;
         }
@@ -177,7 +186,7 @@ impl Cell {
             }
             known
         };
-        meet(&self.write, true);
+        let knows = meet(&self.write, true);
         if self.more != 0 {
             for e in &spill.list(&mut self.more).writes {
                 meet(e, true);
@@ -193,7 +202,7 @@ impl Cell {
             if matches!(entry.strength(), Strength::Strong | Strength::Volatile)
                 && self.write.time != 0
             {
-                self.write_strong(entry, atomic, spill, known);
+                self.write_strong(entry, atomic && !knows, spill, known);
             } else if bytes == 15 {
                 // An access ordered after this write is also ordered after everything before it,
                 // and the races of this write were reported.
@@ -227,7 +236,7 @@ impl Cell {
         } else if list.reads.len() < KEPT {
             list.reads.push(entry);
         }
-        if list.reads.is_empty() && list.writes.is_empty() {
+        if list.is_empty() {
             spill.drop_list(&mut self.more);
         }
     }
@@ -245,41 +254,7 @@ impl Cell {
         }
     }
 
-    /// Records a strong write. It does not replace earlier writes: weak ones are kept for later
-    /// strong ones, and unordered ones for later weak ones. But an atomic observes the previous
-    /// strong write and replaces it: an access after the atomic also comes after everything that it
-    /// observed (PTX's causality order: observation, then program order).
-    #[cold]
-    fn write_strong(
-        &mut self,
-        entry: Entry,
-        atomic: bool,
-        spill: &mut Spill,
-        mut known: impl FnMut(&Entry) -> bool,
-    ) {
-        let weak = |e: &Entry| matches!(e.strength(), Strength::Weak | Strength::Async);
-        let old = std::mem::replace(&mut self.write, entry);
-        let reaches = old.block == entry.block || old.scope().min(entry.scope()) >= 2;
-        let saw = atomic && old.strength() == Strength::Strong && reaches;
-        let keep = weak(&old) || !(saw || known(&old));
-        if !keep && self.more == 0 {
-            return;
-        }
-        let list = spill.list(&mut self.more);
-        if weak(&old) {
-            // The last weak write replaces those before it.
-            list.writes.retain(|e| e.bytes() & !old.bytes() != 0 || !weak(e));
-        }
-        list.writes.retain(|e| weak(e) || !known(e));
-        if keep && (weak(&old) || list.writes.len() < KEPT) {
-            list.writes.push(old);
-        }
-        if list.writes.is_empty() && list.reads.is_empty() {
-            spill.drop_list(&mut self.more);
-        }
-    }
-
-    /// Records a write of some bytes, and keeps the entries of the other bytes.
+    /// A write of some bytes leaves the entries of the others.
     #[cold]
     fn write_bytes(&mut self, entry: Entry, spill: &mut Spill) {
         let left = |e: Entry| {
@@ -292,11 +267,11 @@ impl Cell {
             return;
         }
         let list = spill.list(&mut self.more);
-        for entries in [&mut list.reads, &mut list.writes] {
+        for entries in [&mut list.reads, &mut list.writes, &mut list.observed] {
             *entries = entries.iter().filter_map(|&e| left(e)).collect();
         }
         list.writes.extend(old);
-        if list.reads.is_empty() && list.writes.is_empty() {
+        if list.is_empty() {
             spill.drop_list(&mut self.more);
         }
     }
@@ -305,6 +280,12 @@ impl Cell {
         let more =
             self.more.checked_sub(1).map_or(&[][..], |i| &spill.lists[i as usize].writes[..]);
         std::iter::once(&self.write).filter(|e| e.time != 0).chain(more)
+    }
+
+    /// The atomics that later ones observed.
+    #[inline]
+    pub(super) fn observed<'a>(&self, spill: &'a Spill) -> &'a [Entry] {
+        self.more.checked_sub(1).map_or(&[], |i| &spill.lists[i as usize].observed)
     }
 
     fn readers<'a>(&'a self, spill: &'a Spill) -> impl Iterator<Item = &'a Entry> {

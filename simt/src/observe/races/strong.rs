@@ -1,0 +1,68 @@
+//! Strong writes to a word, and the atomics that later ones observed.
+//!
+//! An atomic reads what the one before it left, so an access after the later one comes after the earlier one too, *in this run*.
+//! In another order it may come before. Only an access that depends on the result of an atomic, such as
+//! the reset of a ticket by its last taker, comes after in every run; `tickets` finds these.
+
+use super::shadow::{Cell, Entry, KEPT, Spill, Strength};
+
+/// Observed atomics that a word records: of two blocks at least, so that each block finds one of another.
+const OBSERVED: usize = 4;
+
+impl Cell {
+    /// Strong accesses may be unordered without a report, so one does not replace earlier ones:
+    /// weak ones are kept for later strong ones, and unordered ones for later weak ones. But an
+    /// atomic has observed the previous one, and replaces it: an access after the atomic comes
+    /// after everything that it observed (PTX's causality order: observation, then program order).
+    #[cold]
+    pub(super) fn write_strong(
+        &mut self,
+        entry: Entry,
+        observes: bool,
+        spill: &mut Spill,
+        mut known: impl FnMut(&Entry) -> bool,
+    ) {
+        let weak = |e: &Entry| matches!(e.strength(), Strength::Weak | Strength::Async);
+        let old = std::mem::replace(&mut self.write, entry);
+        let reaches = old.block == entry.block || old.scope().min(entry.scope()) >= 2;
+        let saw = observes && old.strength() == Strength::Strong && reaches;
+        let keep = weak(&old) || !(saw || known(&old));
+        if !keep && !saw && self.more == 0 {
+            return;
+        }
+        let list = spill.list(&mut self.more);
+        if saw {
+            observe(&mut list.observed, old, &mut known);
+        }
+        if weak(&old) {
+            // The last weak write replaces those before it.
+            list.writes.retain(|e| e.bytes() & !old.bytes() != 0 || !weak(e));
+        }
+        list.writes.retain(|e| weak(e) || !known(e));
+        if keep && (weak(&old) || list.writes.len() < KEPT) {
+            list.writes.push(old);
+        }
+        if list.is_empty() {
+            spill.drop_list(&mut self.more);
+        }
+    }
+}
+
+/// Records an atomic that a later one has observed; drops those that the later one knows.
+fn observe(list: &mut Vec<Entry>, old: Entry, mut known: impl FnMut(&Entry) -> bool) {
+    if let Some(e) = list.iter_mut().find(|e| e.same_but_lanes(&old)) {
+        e.lanes |= old.lanes;
+        return;
+    }
+    if list.len() >= OBSERVED {
+        list.retain(|e| !known(e));
+    }
+    if list.len() < OBSERVED {
+        list.push(old);
+    } else if list.iter().all(|e| e.block != old.block) {
+        let twin = (1..list.len()).find(|&i| list[..i].iter().any(|e| e.block == list[i].block));
+        if let Some(twin) = twin {
+            list[twin] = old;
+        }
+    }
+}
