@@ -3,6 +3,8 @@
 //! A budget is an absolute count of one launch. These limits follow from the launch instead, so that they
 //! hold for every type, block size and grid, and at sizes that the seed chooses.
 
+mod copies;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -42,7 +44,7 @@ fn scenes(case: &Case) -> Vec<(Element, u64, u32, u32)> {
         Shape::Alone => {
             types.iter().map(|e| (*e, (1 << 14) + 1 + extra, task.blocks[0], 1)).collect()
         }
-        Shape::Shares { .. } | Shape::Single { .. } => {
+        Shape::Shares { .. } | Shape::Single { .. } | Shape::Mailbox { .. } => {
             let of = |e: &Element| {
                 // The type `int` needs no memory for units, and `double` has the fewest bits to spare.
                 let n = (1 << 17) + 5 + extra;
@@ -165,7 +167,8 @@ fn limits(scene: &Scene<'_>) -> Limits {
         Shape::Alone | Shape::Shares { .. } => Limits {
             loaded: 2 * fair + 8,
             got: Some(2 * fair + 8 + tree),
-            waits: Some(3 * rounds + 8),
+            // A ring needs a barrier for each stage.
+            waits: (!task.copies).then_some(3 * rounds + 8),
             adding: (warps / 4).max(1),
             atomics: 0,
         },
@@ -175,6 +178,14 @@ fn limits(scene: &Scene<'_>) -> Limits {
             waits: None,
             adding: (warps / 4).max(1),
             atomics: 2 * grid,
+        },
+        // A value has a word for each four bytes, and a word is a flag and 32 bits. Some polls find nothing.
+        Shape::Mailbox { .. } => Limits {
+            loaded: 2 * fair + 8,
+            got: Some(2 * fair + 8 + 2 * tree + 8 * grid),
+            waits: None,
+            adding: (warps / 4).max(1),
+            atomics: 4 * grid * scene.element.size() / 4,
         },
     }
 }
@@ -203,6 +214,20 @@ fn doubles(scene: &Scene<'_>) -> BTreeSet<u32> {
     pcs.filter(|pc| kernel.text(*pc).contains(".f64")).map(|pc| kernel.ptx_line(pc)).collect()
 }
 
+/// An atomic that is too short for a value and its flag.
+fn halves(scene: &Scene<'_>, seen: &Seen) -> Option<(String, u32)> {
+    if !matches!(scene.task.shape, Shape::Mailbox { .. }) {
+        return None;
+    }
+    let events = seen.traced.iter().flat_map(|block| &block.rounds).flat_map(|round| &round.events);
+    let half = events.filter(|event| event.what == "atomic" && event.bytes != 8).last()?;
+    let said = format!(
+        "an atomic of {} bytes cannot carry a value and its flag: publish and consume 64 bits in one operation",
+        half.bytes
+    );
+    Some((said, half.line))
+}
+
 /// The sentence about what the kernel leaves out, if it leaves something out.
 fn dodge(scene: &Scene<'_>, seen: &Seen) -> Option<Failure> {
     let limits = limits(scene);
@@ -213,6 +238,9 @@ fn dodge(scene: &Scene<'_>, seen: &Seen) -> Option<Failure> {
     };
     let doubles = doubles(scene);
     let of = |block: &BlockTrace| Work::of(block, &seen.input, &doubles, size);
+    if let Some((said, line)) = copies::copies(scene, seen).or_else(|| halves(scene, seen)) {
+        return failure(said, line);
+    }
     let works: Vec<(u64, Work)> =
         seen.traced.iter().map(|block| (block.block, of(block))).collect();
     let (all, line) = works.iter().fold((0, 0), |(sum, line), (_, work)| {
@@ -221,6 +249,7 @@ fn dodge(scene: &Scene<'_>, seen: &Seen) -> Option<Failure> {
     if all > limits.atomics {
         let most = match limits.atomics {
             0 => "the exercise allows none: a sum by atomics is no tree, because the lanes that change one value are served one after another".to_owned(),
+            most if matches!(scene.task.shape, Shape::Mailbox { .. }) => format!("at most {} are allowed: one publishes a word and one consumes it; the last block should poll, because most messages have arrived when it does", group(most)),
             most => format!("at most {} are allowed: a block needs one ticket, which one thread takes", group(most)),
         };
         return failure(format!("the lanes execute {} atomics, and {most}", group(all)), line);

@@ -25,7 +25,7 @@ pub struct Task {
     pub shape: Shape,
     /// Threads per block: the first at every size, the others at some sizes.
     pub blocks: &'static [u32],
-    /// Whether every grid must give the same bits.
+    /// Whether the bits must be the same: on every grid, or with a mailbox in every order of execution.
     pub same_bits: bool,
     /// Whether a warp works alone in it. If not, the advice is `__syncthreads()` even where `__syncwarp()`
     /// would be enough.
@@ -34,6 +34,8 @@ pub struct Task {
     pub unrolled: bool,
     /// Whether `volatile` is allowed.
     pub volatile: bool,
+    /// Whether bulk copies bring the input to shared memory, from which the threads read it.
+    pub copies: bool,
     /// Number of schedules that it is run under.
     pub orders: u64,
     /// Elements and blocks of the launch whose counts are compared with the budgets.
@@ -94,6 +96,14 @@ pub enum Shape {
         /// The largest grid that the task allows, tried at some sizes.
         most: u32,
     },
+    /// `(in, out, n, slots)`: one launch gives the result, and the blocks send messages: 64-bit words, each with
+    /// 32 bits of a value and, above them, a flag.
+    Mailbox {
+        /// Grids to try.
+        grids: &'static [u32],
+        /// The largest grid that the task allows, tried at some sizes.
+        most: u32,
+    },
     /// `(in, out, n)`: one block reduces everything.
     Alone,
 }
@@ -102,7 +112,7 @@ pub enum Shape {
 pub(crate) const SIZES: [u64; 16] =
     [0, 1, 2, 3, 31, 32, 33, 63, 65, 255, 257, 511, 513, 1023, 1025, 4099];
 
-/// Number of partial sums that a single launch has space for.
+/// Number of partial sums or messages that a single launch has space for.
 pub(crate) const PARTIALS: u64 = 1024;
 
 impl Shape {
@@ -112,7 +122,9 @@ impl Shape {
             Shape::Tiles { each } => {
                 vec![n.div_ceil(each * u64::from(threads)).max(1) as u32]
             }
-            Shape::Shares { grids, .. } | Shape::Single { grids, .. } => grids.to_vec(),
+            Shape::Shares { grids, .. }
+            | Shape::Single { grids, .. }
+            | Shape::Mailbox { grids, .. } => grids.to_vec(),
             Shape::Alone => vec![1],
         }
     }
@@ -120,7 +132,9 @@ impl Shape {
     /// The largest grid to try, if the host chooses the grid.
     pub(crate) fn most(self) -> Option<u32> {
         match self {
-            Shape::Shares { most, .. } | Shape::Single { most, .. } => Some(most),
+            Shape::Shares { most, .. }
+            | Shape::Single { most, .. }
+            | Shape::Mailbox { most, .. } => Some(most),
             _ => None,
         }
     }
@@ -145,6 +159,9 @@ impl Task {
             (Shape::Single { .. }, _) => {
                 "const Element* in, Element* out, unsigned long long n, Element* partials, unsigned int* tickets"
             }
+            (Shape::Mailbox { .. }, _) => {
+                "const Element* in, Element* out, unsigned long long n, unsigned long long* slots"
+            }
             (_, Operation::SumAndMax) => {
                 "const Element* in, Element* sums, Element* maxima, unsigned long long n"
             }
@@ -167,7 +184,10 @@ impl Task {
             said += ", and beyond 2^32 elements";
         }
         if self.same_bits {
-            said += ", with the same bits on every grid";
+            said += match self.shape {
+                Shape::Mailbox { .. } => ", with the same bits in every order of execution",
+                _ => ", with the same bits on every grid",
+            };
         }
         said += &format!(", without findings under {} orders of execution.", self.orders);
         said += match self.shape {
@@ -177,6 +197,9 @@ impl Task {
             Shape::Alone => " The warps must share the elements.",
             _ => " The blocks and their lanes must share the elements.",
         };
+        if self.copies {
+            said += " Bulk copies must bring all elements but the last few, and while a block adds one stage, the next one must be in flight.";
+        }
         if self.unrolled {
             said += " No instruction may be repeated.";
         }
