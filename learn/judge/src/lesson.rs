@@ -219,8 +219,9 @@ fn halves(scene: &Scene<'_>, seen: &Seen) -> Option<(String, u32)> {
     if !matches!(scene.task.shape, Shape::Mailbox { .. }) {
         return None;
     }
-    let events = seen.traced.iter().flat_map(|block| &block.rounds).flat_map(|round| &round.events);
-    let half = events.filter(|event| event.what == "atomic" && event.bytes != 8).last()?;
+    let rounds = seen.traced.iter().flat_map(|block| &block.rounds);
+    let mut events = rounds.flat_map(|round| &round.events);
+    let half = events.find(|event| event.what == "atomic" && event.bytes != 8)?;
     let said = format!(
         "an atomic of {} bytes cannot carry a value and its flag: publish and consume 64 bits in one operation",
         half.bytes
