@@ -197,6 +197,8 @@ fn same_bits(case: &Case) -> Result<(), Box<Failure>> {
         }
         let mailbox = matches!(case.task.shape, Shape::Mailbox { .. });
         if mailbox {
+            // A sum in the order of arrival has the same bits in many orders.
+            runs.extend((20..40).filter(|_| at < 2).map(|seed| (7, order(seed), None)));
             runs.sort_by_key(|(grid, ..)| *grid);
         }
         let mut compared = None;
