@@ -86,8 +86,8 @@ async function exercises(page) {
     const all = [];
     for (const step of steps) {
         await page.open(url(step));
-        const loaded = await page.eval(`document.querySelectorAll(".judge button").length`);
-        expect(loaded === 1, `${step}: ${loaded} buttons for its exercise`);
+        const [boxes, loaded] = await page.eval(`[".judge", ".judge button"].map(all => document.querySelectorAll(all).length)`);
+        expect(boxes > 0 && loaded === boxes, `${step}: ${loaded} buttons for ${boxes} exercises`);
         await page.eval(press);
         expect(await until(page, `(document.querySelector(".lv-verdict")?.textContent ?? "").startsWith("The figure shows this chapter's own kernel")`), `${step}: its own kernel is judged, unedited`);
         const { said, passed, ms } = await verdict(`${LIVE}.edit({ ptx: ${LIVE}.shown.ptx + "\\n" }).then(() => ${press})`);

@@ -1,7 +1,7 @@
 // The frame of an attack: it gives every exercise the same names, so that one body attacks many of them.
 // TASK is the number of the exercise.
 #define EACH ((TASK >= 4 && TASK <= 7) || TASK == 14 ? 2u : 1u)
-#define TILES (TASK <= 7 || TASK >= 12)
+#define TILES (TASK <= 7 || (TASK >= 12 && TASK <= 14))
 #define SINGLE (TASK == 9 || TASK == 10)
 
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
@@ -44,6 +44,8 @@ __device__ Element tree(Element sum)
 
 #if SINGLE
 #define PARAMETERS const Element* in, Element* out, ull n, Element* partials, unsigned int* tickets
+#elif TASK == 16
+#define PARAMETERS const Element* in, Element* out, ull n, ull* slots
 #elif TASK == 14
 #define PARAMETERS const Element* in, Element* sums, Element* maxima, ull n
 #else
@@ -70,6 +72,30 @@ __device__ Element loaded(const Element* in, ull n, ull first, ull end, unsigned
     return sum;
 }
 
+#if TASK == 16
+const unsigned int Words = sizeof(Element) / 4;
+union Message { Element value; unsigned int word[Words]; };
+
+// Publishes a value, word by word, each with its flag.
+__device__ void publish(ull* slot, Element value)
+{
+    Message message = {value};
+    for (int w = 0; w < Words; w++) atomicExch(slot + w, 1ull << 32 | message.word[w]);
+}
+
+// Polls for a value, and clears its flags.
+__device__ Element consume(ull* slot)
+{
+    Message message;
+    for (int w = 0; w < Words; w++) {
+        ull seen;
+        do seen = atomicAnd(slot + w, 0xffffffff); while (seen >> 32 == 0);
+        message.word[w] = (unsigned int)seen;
+    }
+    return message.value;
+}
+#endif
+
 // Stores the sum of a block, which thread 0 has; a single launch adds the partial sums too.
 #if SINGLE
 #define STORE(sum) do { \
@@ -87,6 +113,13 @@ __device__ Element loaded(const Element* in, ull n, ull first, ull end, unsigned
         total = tree(total); \
         if (threadIdx.x == 0) *out = total; \
     } \
+} while (0)
+#elif TASK == 16
+#define STORE(sum) do { \
+    if (threadIdx.x == 0) publish(slots + blockIdx.x * Words, sum); \
+    if (blockIdx.x < gridDim.x - 1) return; \
+    Element total = tree(threadIdx.x < gridDim.x ? consume(slots + threadIdx.x * Words) : none()); \
+    if (threadIdx.x == 0) *out = total; \
 } while (0)
 #elif TASK == 11
 #define STORE(sum) do { if (threadIdx.x == 0) *out = (sum); } while (0)

@@ -116,7 +116,8 @@ fn judged(files: &[&str], step: usize) {
     assert!(faults.is_empty() || !exact, "{wrong} of {many}:\n{}", faults.join("\n"));
 }
 
-const FILES: [&str; 5] = ["dodges.txt", "luck.txt", "resources.txt", "state.txt", "orders.txt"];
+const FILES: [&str; 6] =
+    ["dodges.txt", "luck.txt", "resources.txt", "state.txt", "orders.txt", "chapters.txt"];
 
 #[test]
 fn there_are_enough_attacks_and_correct_kernels() {
@@ -124,6 +125,11 @@ fn there_are_enough_attacks_and_correct_kernels() {
     let right = attacks("right.txt");
     assert!(attacks_of >= 150 && right.len() >= 40, "{attacks_of} attacks, {} right", right.len());
     assert!(right.iter().all(|kernel| kernel.stage == "passes"));
+    let all: Vec<Attack> = FILES.iter().flat_map(|file| attacks(file)).collect();
+    for task in [15, 16, 17] {
+        let of = |all: &[Attack]| all.iter().filter(|attack| attack.task == task).count();
+        assert!(of(&all) >= 8 && of(&right) >= 2, "exercise {task}");
+    }
 }
 
 #[test]

@@ -44,7 +44,7 @@ fn hints_are_shown_in_order_and_recorded() {
     assert!(noted.ends_with("\n 3 open, 3 hints\n"), "{noted}");
     let said = text(&check(&folder, &["--list"]).output().unwrap());
     assert!(said.contains(" 3  no bank conflicts             open, 3 hints"), "{said}");
-    assert_eq!(said.lines().filter(|line| line.contains("open")).count(), 14);
+    assert_eq!(said.lines().filter(|line| line.contains("open")).count(), 17);
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn a_solution_is_shown_after_confirmation() {
 fn an_error_is_a_sentence_and_exit_code_2() {
     let folder = folder("refused");
     for (words, sentence) in [
-        (&["15"][..], "error: there is no exercise 15: choose 1 to 14"),
+        (&["18"][..], "error: there is no exercise 18: choose 1 to 17"),
         (&["0"], "error: there is no exercise 0"),
         (&["1", "--kernel", "nowhere.cu"], "error: nowhere.cu does not exist"),
         (&["1", "--compiler", "gcc"], "`gcc` is not a compiler: use nvrtc or clang"),

@@ -51,8 +51,10 @@ fn committed(folder: &str) -> String {
 #[test]
 fn the_solution_of_the_exercise_before_lacks_the_idea() {
     let Some(compiler) = compiler() else { return };
-    for task in &TASKS[1..11] {
-        let (passed, text) = said(&compiler, task.number, &reference(task.number - 1), 1);
+    let in_order = (2..=11).map(|number| (number, number - 1));
+    for (number, before) in in_order.chain([(15, 7), (16, 9), (17, 8)]) {
+        let task = &TASKS[number - 1];
+        let (passed, text) = said(&compiler, number, &reference(before), 1);
         let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(!passed && words(&text).contains(task.idea.1), "{text}");
     }

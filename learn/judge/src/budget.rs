@@ -16,6 +16,7 @@ pub(crate) fn budget(case: &Case) -> Said {
         lesson(case)?;
     }
     let (task, (n, grid)) = (case.task, case.task.measured);
+    fenced(case)?;
     if task.budgets.is_empty() {
         return Ok("none".into());
     }
@@ -40,6 +41,30 @@ pub(crate) fn budget(case: &Case) -> Said {
         }
     }
     Ok(said)
+}
+
+/// A fence, or an atomic that orders other accesses, in an exercise whose messages need none.
+fn fenced(case: &Case) -> Result<(), Box<Failure>> {
+    if !matches!(case.task.shape, Shape::Mailbox { .. }) {
+        return Ok(());
+    }
+    let scene = case.scene(Element::F32, 1, case.task.blocks[0], 1);
+    let entry = scene.entry()?;
+    let kernel = scene.module.kernel(&entry).expect("the entry was found");
+    let orders = |text: &str| {
+        ["membar", "fence", ".acq_rel", ".acquire", ".release"]
+            .iter()
+            .any(|word| text.contains(word))
+    };
+    let Some(pc) = (0..kernel.len() as u32).find(|pc| orders(kernel.text(*pc))) else {
+        return Ok(());
+    };
+    let line = kernel.line(pc);
+    let said = format!(
+        "line {line} orders other accesses, by a fence or an atomic with acquire or release, and a message needs no order: its value and its flag are one store"
+    );
+    let failure = Failure::new(Stage::Budget, said).at([line]);
+    Err(Box::new(Failure { idea: Some(case.task.idea.1), ..failure }))
 }
 
 /// Counts one launch, and compares it with each budget. `most` scales a budget to the launch.

@@ -26,7 +26,9 @@ pub(crate) fn once(scene: &Scene<'_>, seed: u64) -> Result<Seen, Box<Failure>> {
 pub(crate) fn held(scene: &Scene<'_>, seed: u64) -> Result<Seen, Box<Failure>> {
     let draws: &[Draw] = match (scene.task.operation, scene.task.shape) {
         // At some sizes, launches with other grids follow.
-        (Operation::Sum, Shape::Single { .. }) if scene.n % 32 == 1 => &[Draw::Signed; 4],
+        (Operation::Sum, Shape::Single { .. } | Shape::Mailbox { .. }) if scene.n % 32 == 1 => {
+            &[Draw::Signed; 4]
+        }
         (Operation::Sum, _) => &[Draw::Signed; 2],
         (Operation::Max, _) => {
             &[Draw::Signed, Draw::Negative, Draw::SomeNan, Draw::Special, Draw::Special]
@@ -88,8 +90,16 @@ pub(crate) fn held(scene: &Scene<'_>, seed: u64) -> Result<Seen, Box<Failure>> {
     Ok(seen)
 }
 
-/// Checks that every launch leaves the ticket counter at 0.
+/// Checks that every launch leaves the ticket counter at 0, and all flags cleared.
 fn left_behind(scene: &Scene<'_>, seen: &Seen, grids: &[u32]) -> Result<(), Box<Failure>> {
+    let mailbox = seen.left.iter().zip(grids).find_map(|(left, grid)| Some((left.flag?, *grid)));
+    if let Some((slot, grid)) = mailbox {
+        let said = format!(
+            "{}: the kernel leaves the flag of `slots[{slot}]` set, and the next launch would take that value for a new one: clear each flag when you consume the value",
+            Scene { grid, ..*scene }.what()
+        );
+        return Err(Box::new(Failure::new(Stage::Right, said)));
+    }
     let Some(at) = seen.left.iter().position(|left| left.tickets != 0) else { return Ok(()) };
     let said = format!(
         "{}: the kernel leaves `tickets[0]` at {}, and the next launch needs 0: let the last block reset it, as `atomicInc` does by itself",
@@ -102,7 +112,9 @@ fn left_behind(scene: &Scene<'_>, seen: &Seen, grids: &[u32]) -> Result<(), Box<
 /// Returns the grids of consecutive launches. If the host chooses the grid, the same grid is
 /// launched twice, and then other grids follow.
 fn grids(scene: &Scene<'_>, launches: usize) -> Vec<u32> {
-    let Shape::Single { grids, .. } = scene.task.shape else { return vec![scene.grid; launches] };
+    let (Shape::Single { grids, .. } | Shape::Mailbox { grids, .. }) = scene.task.shape else {
+        return vec![scene.grid; launches];
+    };
     let mut others = grids.iter().cycle().skip_while(|grid| **grid != scene.grid).skip(1);
     let mut next = || others.next().copied().unwrap_or(scene.grid);
     let mut all = vec![scene.grid; launches.min(2)];

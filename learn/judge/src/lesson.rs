@@ -3,6 +3,8 @@
 //! A budget is an absolute count of one launch. The limits in this file follow from the launch
 //! instead, so they hold for every type, block size and grid, and at sizes that the seed chooses.
 
+mod copies;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -42,7 +44,7 @@ fn scenes(case: &Case) -> Vec<(Element, u64, u32, u32)> {
         Shape::Alone => {
             types.iter().map(|e| (*e, (1 << 14) + 1 + extra, task.blocks[0], 1)).collect()
         }
-        Shape::Shares { .. } | Shape::Single { .. } => {
+        Shape::Shares { .. } | Shape::Single { .. } | Shape::Mailbox { .. } => {
             let of = |e: &Element| {
                 let n = (1 << 17) + 5 + extra;
                 [(*e, n, task.blocks[0], 5), (*e, n + 1024, task.blocks[0], 11)]
@@ -165,7 +167,8 @@ fn limits(scene: &Scene<'_>) -> Limits {
         Shape::Alone | Shape::Shares { .. } => Limits {
             loaded: 2 * fair + 8,
             got: Some(2 * fair + 8 + tree),
-            waits: Some(3 * rounds + 8),
+            // A ring needs a barrier for each stage.
+            waits: (!task.copies).then_some(3 * rounds + 8),
             adding: (warps / 4).max(1),
             atomics: 0,
         },
@@ -175,6 +178,14 @@ fn limits(scene: &Scene<'_>) -> Limits {
             waits: None,
             adding: (warps / 4).max(1),
             atomics: 2 * grid,
+        },
+        // A value has a word for each four bytes, and a word is a flag and 32 bits. Some polls find nothing.
+        Shape::Mailbox { .. } => Limits {
+            loaded: 2 * fair + 8,
+            got: Some(2 * fair + 8 + 2 * tree + 8 * grid),
+            waits: None,
+            adding: (warps / 4).max(1),
+            atomics: 4 * grid * scene.element.size() / 4,
         },
     }
 }
@@ -204,6 +215,21 @@ fn doubles(scene: &Scene<'_>) -> BTreeSet<u32> {
     pcs.filter(|pc| kernel.text(*pc).contains(".f64")).map(|pc| kernel.ptx_line(pc)).collect()
 }
 
+/// An atomic that is too short for a value and its flag.
+fn halves(scene: &Scene<'_>, seen: &Seen) -> Option<(String, u32)> {
+    if !matches!(scene.task.shape, Shape::Mailbox { .. }) {
+        return None;
+    }
+    let rounds = seen.traced.iter().flat_map(|block| &block.rounds);
+    let mut events = rounds.flat_map(|round| &round.events);
+    let half = events.find(|event| event.what == "atomic" && event.bytes != 8)?;
+    let said = format!(
+        "an atomic of {} bytes cannot carry a value and its flag: publish and consume 64 bits in one operation",
+        half.bytes
+    );
+    Some((said, half.line))
+}
+
 /// Returns a failure if the kernel leaves out a part of the lesson.
 fn dodge(scene: &Scene<'_>, seen: &Seen) -> Option<Failure> {
     let limits = limits(scene);
@@ -214,6 +240,9 @@ fn dodge(scene: &Scene<'_>, seen: &Seen) -> Option<Failure> {
     };
     let doubles = doubles(scene);
     let of = |block: &BlockTrace| Work::of(block, &seen.input, &doubles, size);
+    if let Some((said, line)) = copies::copies(scene, seen).or_else(|| halves(scene, seen)) {
+        return failure(said, line);
+    }
     let works: Vec<(u64, Work)> =
         seen.traced.iter().map(|block| (block.block, of(block))).collect();
     let (all, line) = works.iter().fold((0, 0), |(sum, line), (_, work)| {
@@ -222,6 +251,7 @@ fn dodge(scene: &Scene<'_>, seen: &Seen) -> Option<Failure> {
     if all > limits.atomics {
         let most = match limits.atomics {
             0 => "the exercise allows none: a sum by atomics is not a tree, because the lanes that change one value are served one after another".to_owned(),
+            most if matches!(scene.task.shape, Shape::Mailbox { .. }) => format!("at most {} are allowed: one publishes a word and one consumes it; the last block should poll, because most messages have arrived when it does", group(most)),
             most => format!("at most {} are allowed: a block needs one ticket, which one thread takes", group(most)),
         };
         return failure(format!("the lanes execute {} atomics, and {most}", group(all)), line);

@@ -51,11 +51,11 @@ pub(crate) fn long(case: &Case) -> Result<Option<&'static str>, Box<Failure>> {
             }
             Ok(Some("2^32+13"))
         }
-        Shape::Shares { .. } => {
+        Shape::Shares { .. } if !case.task.copies => {
             shares(case)?;
             Ok(Some("3*2^32"))
         }
-        Shape::Single { .. } | Shape::Alone => {
+        _ => {
             // The low 32 bits of this size are 13, and a quarter of it is negative as an `int`.
             endless(case, (1 << 33) + 13)?;
             Ok(None)
@@ -130,9 +130,15 @@ fn shares(case: &Case) -> Result<(), Box<Failure>> {
         watch.4.0 = Some(Trace::new(grid));
         let launch = arguments(&scene, &[input, output, N])?;
         match gpu.launch_watched(scene.module, &launch.of(), Some(&mut watch)) {
-            // A block that adds all elements exceeds the budget, and another check rejects the
-            // kernel.
-            Err(Error::Trap(trap)) if trap.kind == TrapKind::Budget => return Ok(()),
+            // Blocks that add all elements have been rejected before.
+            Err(Error::Trap(trap)) if trap.kind == TrapKind::Budget => {
+                let said = format!(
+                    "{}: line {} is executed without end: a 32-bit index wraps at 2^32, so it never reaches n; make the index and the stride `unsigned long long`, and cast `blockIdx.x` to that type before the multiplication",
+                    scene.what(),
+                    trap.line
+                );
+                return Err(Box::new(Failure::new(Stage::Right, said).at([trap.line])));
+            }
             ended => ended.map_err(refused)?,
         }
         for block in watch.4.0.map_or_else(Vec::new, |trace| trace.blocks) {
@@ -186,6 +192,11 @@ fn endless(case: &Case, n: u64) -> Result<(), Box<Failure>> {
         let tickets = gpu.alloc(4).map_err(refused)?;
         gpu.fill(tickets, 0, 4).map_err(refused)?;
         args.extend([partials, tickets]);
+    }
+    if matches!(case.task.shape, Shape::Mailbox { .. }) {
+        let slots = gpu.alloc(16).map_err(refused)?;
+        gpu.fill(slots, 0, 16).map_err(refused)?;
+        args.push(slots);
     }
     match launched(&scene, &mut gpu, &args) {
         Err(_) => Ok(()), // The budget is exceeded, as it must be.

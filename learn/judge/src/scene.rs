@@ -53,6 +53,8 @@ pub(crate) struct Left {
     pub(crate) changed: Option<usize>,
     /// The ticket counter, if the task has one.
     pub(crate) tickets: u32,
+    /// The first word of the mailbox whose flag is set.
+    pub(crate) flag: Option<usize>,
 }
 
 /// The observations of all launches.
@@ -126,6 +128,13 @@ impl Scene<'_> {
             args.extend([partials, counter]);
             tickets = Some(counter);
         }
+        let mut slots = None;
+        if matches!(self.task.shape, Shape::Mailbox { .. }) {
+            let words = gpu.alloc(2 * 8 * PARTIALS).map_err(refused)?;
+            gpu.fill(words, 0, 2 * 8 * PARTIALS).map_err(refused)?;
+            args.push(words);
+            slots = Some(words);
+        }
         let entry = self.entry()?;
         let mut launch = Launch {
             entry: &entry,
@@ -140,7 +149,7 @@ impl Scene<'_> {
             let mut watch = if self.traced { Watch::default() } else { simt::checks() };
             watch.0 = Some((Counters::default(), Prints::first(SHOWN)));
             watch.4 = match self.traced {
-                true => (Some(Trace::new(TRACED)), None),
+                true => (Some(Trace::with_copies(TRACED)), None),
                 false => (None, Some(State::new())),
             };
             watch
@@ -165,6 +174,11 @@ impl Scene<'_> {
                 gpu.read(tickets, &mut word).map_err(refused)?;
                 now.tickets = u32::from_le_bytes(word);
             }
+            if let Some(slots) = slots {
+                let mut words = vec![0; 2 * 8 * PARTIALS as usize];
+                gpu.read(slots, &mut words).map_err(refused)?;
+                now.flag = words.chunks(8).position(|word| word[4..] != [0; 4]);
+            }
             left.push(now);
         }
         let watch = watch.unwrap_or_default();
@@ -173,6 +187,8 @@ impl Scene<'_> {
         findings.sort_by_key(|finding| finding.fault != Fault::DivergentBarrier);
         let (counted, .., (trace, state)) = watch;
         let traced = trace.map_or_else(Vec::new, |trace| trace.blocks);
+        // The values of messages differ from launch to launch.
+        let state = state.filter(|_| slots.is_none());
         let state = state.map_or_else(Vec::new, |state| state.findings().to_vec());
         let counters = counted.map_or_else(Counters::default, |(counters, _)| counters);
         let input = input..input + size * self.n;
@@ -197,8 +213,14 @@ impl Scene<'_> {
         before: &[Vec<u8>],
     ) -> Result<Left, Error> {
         let size = self.element.size() as usize;
-        let mut left =
-            Left { results: vec![], bits: vec![], unwritten: vec![], changed: None, tickets: 0 };
+        let mut left = Left {
+            results: vec![],
+            bits: vec![],
+            unwritten: vec![],
+            changed: None,
+            tickets: 0,
+            flag: None,
+        };
         for (output, before) in outputs.iter().zip(before) {
             let mut bytes = vec![0; before.len()];
             gpu.read(*output, &mut bytes)?;

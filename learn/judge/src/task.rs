@@ -25,7 +25,7 @@ pub struct Task {
     pub shape: Shape,
     /// Threads per block: the first value is tried at every size, the others at some sizes.
     pub blocks: &'static [u32],
-    /// Whether every grid must give the same bits.
+    /// Whether the bits must be the same: on every grid, or with a mailbox in every order of execution.
     pub same_bits: bool,
     /// Whether a warp works alone in this exercise. If not, the advice is `__syncthreads()` even if
     /// `__syncwarp()` would be sufficient.
@@ -34,6 +34,8 @@ pub struct Task {
     pub unrolled: bool,
     /// Whether `volatile` is allowed.
     pub volatile: bool,
+    /// Whether bulk copies bring the input to shared memory, from which the threads read it.
+    pub copies: bool,
     /// The number of schedules under which the kernel is run.
     pub orders: u64,
     /// Elements and blocks of the launch whose counts are compared with the budgets.
@@ -98,6 +100,14 @@ pub enum Shape {
         /// The largest grid that the task allows, which is tried at some sizes.
         most: u32,
     },
+    /// `(in, out, n, slots)`: one launch gives the result, and the blocks send messages: 64-bit words, each with
+    /// 32 bits of a value and, above them, a flag.
+    Mailbox {
+        /// Grids to try.
+        grids: &'static [u32],
+        /// The largest grid that the task allows, tried at some sizes.
+        most: u32,
+    },
     /// `(in, out, n)`: one block reduces everything.
     Alone,
 }
@@ -106,7 +116,7 @@ pub enum Shape {
 pub(crate) const SIZES: [u64; 16] =
     [0, 1, 2, 3, 31, 32, 33, 63, 65, 255, 257, 511, 513, 1023, 1025, 4099];
 
-/// The number of partial sums for which a single launch has space.
+/// The number of partial sums or messages for which a single launch has space.
 pub(crate) const PARTIALS: u64 = 1024;
 
 impl Shape {
@@ -116,7 +126,9 @@ impl Shape {
             Shape::Tiles { each } => {
                 vec![n.div_ceil(each * u64::from(threads)).max(1) as u32]
             }
-            Shape::Shares { grids, .. } | Shape::Single { grids, .. } => grids.to_vec(),
+            Shape::Shares { grids, .. }
+            | Shape::Single { grids, .. }
+            | Shape::Mailbox { grids, .. } => grids.to_vec(),
             Shape::Alone => vec![1],
         }
     }
@@ -124,7 +136,9 @@ impl Shape {
     /// Returns the largest grid to try, if the host chooses the grid.
     pub(crate) fn most(self) -> Option<u32> {
         match self {
-            Shape::Shares { most, .. } | Shape::Single { most, .. } => Some(most),
+            Shape::Shares { most, .. }
+            | Shape::Single { most, .. }
+            | Shape::Mailbox { most, .. } => Some(most),
             _ => None,
         }
     }
@@ -149,6 +163,9 @@ impl Task {
             (Shape::Single { .. }, _) => {
                 "const Element* in, Element* out, unsigned long long n, Element* partials, unsigned int* tickets"
             }
+            (Shape::Mailbox { .. }, _) => {
+                "const Element* in, Element* out, unsigned long long n, unsigned long long* slots"
+            }
             (_, Operation::SumAndMax) => {
                 "const Element* in, Element* sums, Element* maxima, unsigned long long n"
             }
@@ -171,7 +188,10 @@ impl Task {
             said += ", and beyond 2^32 elements";
         }
         if self.same_bits {
-            said += ", with the same bits on every grid";
+            said += match self.shape {
+                Shape::Mailbox { .. } => ", with the same bits in every order of execution",
+                _ => ", with the same bits on every grid",
+            };
         }
         said += &format!(", without findings under {} orders of execution.", self.orders);
         said += match self.shape {
@@ -181,6 +201,9 @@ impl Task {
             Shape::Alone => " The warps must share the elements.",
             _ => " The blocks and their lanes must share the elements.",
         };
+        if self.copies {
+            said += " Bulk copies must bring all elements but the last few, and while a block adds one stage, the next one must be in flight.";
+        }
         if self.unrolled {
             said += " It must have no loop at run time.";
         }

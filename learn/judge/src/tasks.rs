@@ -1,4 +1,4 @@
-//! The fourteen exercises.
+//! The seventeen exercises.
 
 use crate::cost::{
     ATOMICS, BARRIERS, CONFLICTS, Cost, DIVERGENT, INSTRUCTIONS, REQUESTS, SECTORS, SHARED,
@@ -27,6 +27,7 @@ const TREE: Task = Task {
     warps: false,
     unrolled: false,
     volatile: true,
+    copies: false,
     orders: 12,
     measured: (256, 1),
     budgets: &[idea(BARRIERS, 72), at_most(SHARED, 150)],
@@ -39,8 +40,8 @@ const TREE: Task = Task {
 /// The base of the exercises with two elements per thread.
 const TWO: Task = Task { shape: Shape::Tiles { each: 2 }, measured: (512, 1), ..TREE };
 
-/// The exercises, in the order of the ladder.
-pub static TASKS: [Task; 14] = [
+/// The exercises, by number: first those up to the small sum, in the order of the ladder, then the later ones.
+pub static TASKS: [Task; 17] = [
     TREE,
     Task {
         number: 2,
@@ -217,7 +218,7 @@ pub static TASKS: [Task; 14] = [
         folder: "12-ninety-six",
         reference: reference!("12-ninety-six"),
         name: "a block of 96 threads",
-        chapter: "v7-grid-stride",
+        chapter: "v2-bank-conflicts",
         shape: Shape::Tiles { each: 1 },
         blocks: &[96, 32, 160],
         measured: (96, 1),
@@ -233,7 +234,7 @@ pub static TASKS: [Task; 14] = [
         folder: "13-maximum",
         reference: reference!("13-maximum"),
         name: "the maximum",
-        chapter: "v11-mailbox",
+        chapter: "v1-divergence",
         operation: Operation::Max,
         budgets: &[at_most(BARRIERS, 72), at_most(SHARED, 72)],
         idea: (
@@ -248,7 +249,7 @@ pub static TASKS: [Task; 14] = [
         folder: "14-sum-and-maximum",
         reference: reference!("14-sum-and-maximum"),
         name: "sum and maximum in one pass",
-        chapter: "v12-bulk-copy",
+        chapter: "v6-shuffle",
         operation: Operation::SumAndMax,
         shape: Shape::Tiles { each: 2 },
         measured: (512, 1),
@@ -256,6 +257,64 @@ pub static TASKS: [Task; 14] = [
         idea: (
             u64::MAX,
             "Two values can use the same tree side by side: one barrier between the warps is enough for both.",
+        ),
+        ..TREE
+    },
+    Task {
+        number: 15,
+        warps: true,
+        folder: "15-grid-stride",
+        reference: reference!("15-grid-stride"),
+        name: "a grid-stride loop",
+        chapter: "v7-grid-stride",
+        shape: Shape::Shares { grids: &[1, 3, 8], most: 300 },
+        blocks: &[256],
+        measured: ((1 << 15) + 3, 4),
+        budgets: &[
+            idea(BARRIERS, 4 * 2 * 8),
+            idea(SHUFFLES, 4 * 45),
+            at_most(REQUESTS, (1 << 15) / 32 + 32),
+        ],
+        idea: (
+            513,
+            "The grid has a fixed size: each block loops over its elements until none is left, and executes its tree once, after the loop.",
+        ),
+        ..TREE
+    },
+    Task {
+        number: 16,
+        warps: true,
+        folder: "16-mailbox",
+        reference: reference!("16-mailbox"),
+        name: "a mailbox",
+        chapter: "v11-mailbox",
+        shape: Shape::Mailbox { grids: &[1, 2, 5], most: 256 },
+        blocks: &[256],
+        same_bits: true,
+        orders: 40,
+        measured: ((1 << 15) + 3, 5),
+        budgets: &[idea(ATOMICS, 12), at_most(REQUESTS, (1 << 15) / 128 + 18)],
+        idea: (
+            0,
+            "A partial sum and its flag are one 64-bit store, so a block that sees the flag also sees the sum. One block polls for all messages, clears their flags, and adds the sums in the order of the blocks.",
+        ),
+        ..TREE
+    },
+    Task {
+        number: 17,
+        warps: true,
+        copies: true,
+        folder: "17-ring",
+        reference: reference!("17-ring"),
+        name: "a ring of stages",
+        chapter: "v12-bulk-copy",
+        shape: Shape::Shares { grids: &[1, 3, 8], most: 300 },
+        blocks: &[256],
+        measured: ((1 << 15) + 3, 4),
+        budgets: &[idea(REQUESTS, 8), at_most(INSTRUCTIONS, 20_000)],
+        idea: (
+            0,
+            "Threads load nothing from global memory but the last few elements: one thread requests stages by bulk copies, and all threads wait for a stage and add it from shared memory.",
         ),
         ..TREE
     },

@@ -58,6 +58,14 @@ fn each_step_fails_the_next_exercise_with_its_idea() {
 }
 
 #[test]
+fn the_grid_stride_loop_passes_its_exercise() {
+    let kernel = step!("v7-grid-stride");
+    let verdict = judge(&TASKS[14], &kernel, 3);
+    assert_eq!(verdict.task.chapter, "v7-grid-stride");
+    assert!(verdict.passed(), "{}", page(&verdict, &kernel));
+}
+
+#[test]
 fn the_same_seed_gives_the_same_verdict_and_another_one_other_numbers() {
     let said = |seed| page(&judge(&TASKS[3], &STEPS[2], seed), &STEPS[2]);
     assert_eq!(said(3), said(3));

@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn an_invalid_exercise_is_a_sentence() {
         assert!(
-            asked(15, PTX)["stopped"].as_str().unwrap().contains("no exercise 15: choose 1 to 14")
+            asked(18, PTX)["stopped"].as_str().unwrap().contains("no exercise 18: choose 1 to 17")
         );
         let none: Value = serde_json::from_str(&ask("what")).unwrap();
         assert!(none["stopped"].as_str().unwrap().contains("not a valid question"), "{none}");

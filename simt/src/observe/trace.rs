@@ -8,7 +8,8 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use crate::observer::{
-    Access, AccessKind, Arrive, At, Block, Collective, Complete, LaunchInfo, Level, Observer, Space,
+    Access, AccessKind, Arrive, At, Block, Collective, Complete, Copy, LaunchInfo, Level, Observer,
+    Space,
 };
 
 /// Records the first blocks of each launch, instruction by instruction.
@@ -17,6 +18,9 @@ pub struct Trace {
     /// Number of blocks to record per launch, from the first.
     #[serde(skip)]
     limit: u64,
+    /// Whether asynchronous copies are recorded.
+    #[serde(skip)]
+    copies: bool,
     /// The recorded blocks, in order.
     pub blocks: Vec<BlockTrace>,
     #[serde(skip)]
@@ -51,7 +55,8 @@ pub struct TraceRound {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct TraceEvent {
     /// The event: `load`, `store`, `atomic`, `barrier`, `warp barrier`, `cluster barrier`,
-    /// `shuffle`, `vote`, `match`, `redux`, `elect` or `activemask`.
+    /// `shuffle`, `vote`, `match`, `redux`, `elect` or `activemask`; on request also `copy`, a bulk copy
+    /// to shared memory, and `async copy`, one of a lane.
     pub what: &'static str,
     /// The space: `shared` or `global`.
     #[serde(skip_serializing_if = "str::is_empty")]
@@ -91,7 +96,18 @@ fn is_zero(n: &u32) -> bool {
 impl Trace {
     /// Creates an observer that records the first `blocks` blocks of every launch.
     pub fn new(blocks: u64) -> Trace {
-        Trace { limit: blocks, blocks: Vec::new(), open: FxHashMap::default(), launch: 0 }
+        Trace {
+            limit: blocks,
+            copies: false,
+            blocks: Vec::new(),
+            open: FxHashMap::default(),
+            launch: 0,
+        }
+    }
+
+    /// Records asynchronous copies too: each has its first byte in shared memory as its address.
+    pub fn with_copies(blocks: u64) -> Trace {
+        Trace { copies: true, ..Trace::new(blocks) }
     }
 
     /// Returns the trace as JSON.
@@ -120,7 +136,7 @@ impl Trace {
 
 impl Observer for Trace {
     fn fork(&self) -> Self {
-        Trace { launch: self.launch, ..Trace::new(self.limit) }
+        Trace { launch: self.launch, copies: self.copies, ..Trace::new(self.limit) }
     }
 
     fn merge(&mut self, fork: Self) {
@@ -175,6 +191,21 @@ impl Observer for Trace {
             event.sectors = sectors(&addresses, u64::from(bytes));
         }
         self.push(at, TraceEvent { lanes, addresses, ..event });
+    }
+
+    fn copy(&mut self, at: &At<'_>, copy: &Copy) {
+        if !self.copies || copy.to != Space::Shared {
+            return;
+        }
+        let event = TraceEvent {
+            what: if copy.bulk { "copy" } else { "async copy" },
+            space: "shared",
+            bytes: copy.bytes,
+            lanes: vec![copy.lane],
+            addresses: vec![copy.target],
+            ..TraceEvent::default()
+        };
+        self.push(at, event);
     }
 
     fn arrive(&mut self, at: &At<'_>, arrive: &Arrive) {

@@ -46,6 +46,6 @@ mod tests {
         assert_eq!(html.matches("<details>").count(), 3);
         assert_eq!(html.matches("data-task=\"3\"").count(), 1);
         assert_eq!(html.matches("<section").count(), html.matches("</section>").count());
-        assert!(super::html(15).unwrap_err().to_string().contains("choose 1 to 14"));
+        assert!(super::html(18).unwrap_err().to_string().contains("choose 1 to 17"));
     }
 }
