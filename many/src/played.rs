@@ -3,7 +3,10 @@
 
 use std::{ops::Range, time::Duration};
 
-use reduce::{Element, Family, Operation, Shape, shape, stages, stages::Stage};
+use reduce::{
+    Element, ExactAccumulator, ExactElement, Family, Operation, Shape, launch, shape, stages,
+    stages::Stage,
+};
 use simt::{Arg, Config, Gpu, Launch, Module};
 
 use crate::{Error, Layout, Result};
@@ -87,6 +90,29 @@ impl Played {
         self.gpu.read(at, &mut read).map_err(failed)?;
         Ok(read)
     }
+}
+
+/// Computes the integers that a rank sends to the others in an exact sum.
+pub fn exact_words<T: Bytes + ExactElement>(shard: &[T]) -> Result<Vec<u64>> {
+    let (n, size) = (shard.len() as u64, size_of::<T>() as u64);
+    let (chunks, vectors) = launch::cut(n, size, RESIDENT);
+    let grid = chunks.min(RESIDENT);
+    let bytes = 8 * ExactAccumulator::<T::Output>::WORDS as u64;
+    let mut played = Played { threads: launch::THREADS, ..Played::new() };
+    let input = played.holding(&row(shard))?;
+    let (at, state) = (played.room(bytes)?, played.room(launch::STATE as u64)?);
+    let args = vec![
+        Arg::U64(input),
+        Arg::U64(at),
+        Arg::U64(n),
+        Arg::U32(vectors),
+        Arg::U32(chunks),
+        Arg::U64(if grid == 1 { 0 } else { state }),
+        Arg::U32(launch::RAW),
+    ];
+    played.launch(T::KERNEL, grid, args)?;
+    let bytes = played.read(at, bytes)?;
+    Ok(bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect())
 }
 
 /// Computes the block that a rank sends to the others: a stamp, followed by the sums of the rank's

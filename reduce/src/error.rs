@@ -201,6 +201,16 @@ pub enum Error {
         /// The mismatch, in words.
         what: String,
     },
+    /// Words are not those of an exact sum of that type.
+    #[error(
+        "these words are not an exact sum of {name}: {what}; pass the words that raw::exact_words_into stored, and the number of elements"
+    )]
+    NotWords {
+        /// The type of the sum.
+        name: &'static str,
+        /// The difference.
+        what: String,
+    },
     /// The stream is being captured, so there is no result to wait for.
     #[error(
         "the stream is being captured into a graph, which has no result to wait for: capture a call that leaves its result on the device (sum_into, min_into, max_into, reduce_into)"

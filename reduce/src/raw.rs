@@ -23,7 +23,7 @@ use std::rc::Rc;
 
 pub use crate::cuda::{Mark, Memory, Stream};
 use crate::{
-    Element, Error, ExactElement, ExactProduct, Operation, Result, Rows,
+    Element, Error, ExactAccumulator, ExactElement, ExactProduct, Operation, Result, Rows,
     cuda::{Address, Queue},
     engine::Engine,
     kept::{self, Which},
@@ -114,6 +114,32 @@ pub unsafe fn exact_sum_into<T: ExactElement>(
         )
     };
     of::<T>(stream)?.leave_exact(input, output)
+}
+
+/// Writes the exact sum of `n` elements as [`ExactAccumulator::WORDS`](crate::ExactAccumulator::WORDS) words of 64 bits to another address,
+/// for an exchange between devices: the words of all devices, added as integers, are those of all elements. Does not
+/// wait, and can be captured into a graph.
+///
+/// # Errors
+/// Those of [`reduce_into`].
+///
+/// # Safety
+/// Those of [`reduce_into`], with room for the words at `output`.
+pub unsafe fn exact_words_into<T: ExactElement>(
+    stream: Stream,
+    input: u64,
+    n: u64,
+    output: u64,
+) -> Result<()> {
+    let words = ExactAccumulator::<T::Output>::WORDS as u64;
+    // SAFETY: guaranteed by the caller.
+    let (input, output) = unsafe {
+        (
+            Address::promised::<T>("input", input, n)?,
+            Address::promised::<u64>("output", output, words)?,
+        )
+    };
+    of::<T>(stream)?.leave_raw(input, output)
 }
 
 /// Writes the exact sum of each row, rounded once, to consecutive elements at another address. Does not wait, and can

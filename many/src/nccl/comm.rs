@@ -18,7 +18,9 @@ use std::{
 
 use cudarc::driver::CudaStream;
 
-use super::{Config, FLOAT32, Id, Nccl, OLDEST, REMOTE, Raw, SUCCESS, SUM, UINT8, UINT32, UNSET};
+use super::{
+    Config, FLOAT32, Id, Nccl, OLDEST, REMOTE, Raw, SUCCESS, SUM, UINT8, UINT32, UINT64, UNSET,
+};
 use crate::{Error, Result};
 
 /// A check that is called while waiting; an error ends the wait.
@@ -206,8 +208,21 @@ impl Comm {
     /// # Safety
     /// `words` must point to `count` words on the device until the stream has passed this point.
     pub(crate) unsafe fn all_reduce(&self, words: u64, count: u64, float: bool) -> Result<()> {
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.sum(words, count, if float { FLOAT32 } else { UINT32 }) }
+    }
+
+    /// Sums the 64-bit words of all ranks in place, as integers.
+    ///
+    /// # Safety
+    /// That of [`all_reduce`](Comm::all_reduce).
+    pub(crate) unsafe fn add_words(&self, words: u64, count: u64) -> Result<()> {
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.sum(words, count, UINT64) }
+    }
+
+    unsafe fn sum(&self, words: u64, count: u64, kind: c_int) -> Result<()> {
         let (at, stream) = (words as *mut c_void, handle(&self.stream));
-        let kind = if float { FLOAT32 } else { UINT32 };
         // SAFETY: guaranteed by the caller.
         let code = unsafe {
             (self.nccl.functions.all_reduce)(at, at, count as usize, kind, SUM, self.ready, stream)

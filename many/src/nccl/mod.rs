@@ -56,6 +56,7 @@ const IN_PROGRESS: Code = 7;
 /// NCCL's numbers for types and operations.
 const UINT8: c_int = 1;
 const UINT32: c_int = 3;
+const UINT64: c_int = 5;
 const FLOAT32: c_int = 7;
 const SUM: c_int = 0;
 

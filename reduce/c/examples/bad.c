@@ -38,7 +38,30 @@ int main(void)
     if (sum != 1) wrong = 1;
     expect(samebits_host_exact_sum(SAMEBITS_I32, integers, 1, &sum), SAMEBITS_INVALID, "an exact sum of samebits_type 2");
 
-    /* Without a GPU, the message says that there is no GPU; with a GPU, the error is found before any launch. */
+    double dot = 0;
+    expect(samebits_host_exact_dot(SAMEBITS_F64, large, large + 1, 2, &dot), SAMEBITS_OK, "");
+    if (dot != 0) wrong = 1; /* 1e300 × 1 and 1 × -1e300 */
+    expect(samebits_host_exact_dot(SAMEBITS_F64, large, NULL, 2, &dot), SAMEBITS_INVALID, "null pointer");
+    expect(samebits_exact_dot(SAMEBITS_F64, large, large, 2, &dot, NULL), SAMEBITS_INVALID, "samebits_host_exact_dot");
+
+    /* Parts of a sum, in any order, have the bits of the whole. */
+    unsigned char one[SAMEBITS_ACCUMULATOR_F64], other[SAMEBITS_ACCUMULATOR_F64], before[SAMEBITS_ACCUMULATOR_F64];
+    expect(samebits_accumulator_begin(SAMEBITS_F64, one), SAMEBITS_OK, "");
+    expect(samebits_accumulator_begin(SAMEBITS_F64, other), SAMEBITS_OK, "");
+    expect(samebits_accumulator_add(SAMEBITS_F64, one, large + 2, 1), SAMEBITS_OK, "");
+    expect(samebits_accumulator_add(SAMEBITS_F64, other, large, 2), SAMEBITS_OK, "");
+    expect(samebits_accumulator_merge(SAMEBITS_F64, one, other), SAMEBITS_OK, "");
+    expect(samebits_accumulator_add_products(SAMEBITS_F64, one, values, values + 1, 1), SAMEBITS_OK, "");
+    expect(samebits_accumulator_round(SAMEBITS_F64, one, &sum), SAMEBITS_OK, "");
+    if (sum != 3) wrong = 1;
+    memcpy(before, one, sizeof one);
+    other[4] = 9;
+    expect(samebits_accumulator_merge(SAMEBITS_F64, one, other), SAMEBITS_INVALID, "version 9");
+    if (memcmp(before, one, sizeof one)) wrong = 1;
+    expect(samebits_accumulator_round(SAMEBITS_F32, one, &sum), SAMEBITS_INVALID, "64 bits instead of 32");
+    expect(samebits_accumulator_add(SAMEBITS_F64, NULL, large, 1), SAMEBITS_INVALID, "accumulator is a null pointer");
+
+    /* Without a GPU, the message says that there is none; with one, the error is found before any launch. */
     samebits_status status = samebits_sum(SAMEBITS_F64, NULL, 8, &sum, NULL);
     if (status != SAMEBITS_INVALID && status != SAMEBITS_UNAVAILABLE && status != SAMEBITS_CUDA) wrong = 1;
     printf("samebits_sum of a null pointer: %s\n", samebits_last_error());

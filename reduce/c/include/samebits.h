@@ -16,6 +16,16 @@
 #include <stdint.h>
 
 /**
+ * The bytes of an accumulator for SAMEBITS_F32, SAMEBITS_F16 and SAMEBITS_BF16.
+ */
+#define SAMEBITS_ACCUMULATOR_F32 96
+
+/**
+ * The bytes of an accumulator for SAMEBITS_F64.
+ */
+#define SAMEBITS_ACCUMULATOR_F64 552
+
+/**
  * The status of a call.
  */
 typedef enum {
@@ -183,8 +193,41 @@ samebits_status samebits_sum_rows_into(uint32_t type,
                                        void *stream);
 
 /**
- * Writes the sum of the `n` elements in host memory at `input` to host memory at `result`. The sum
- * is bit-identical to that of samebits_sum. Needs no GPU.
+ * Writes the exact sum of the products of `n` elements at `a` and at `b`, pair by pair, rounded once, to host memory
+ * at `result`, and waits for it. The types are SAMEBITS_F32, SAMEBITS_F16 and SAMEBITS_BF16.
+ */
+samebits_status samebits_exact_dot(uint32_t type,
+                                   const void *a,
+                                   const void *b,
+                                   uint64_t n,
+                                   void *result,
+                                   void *stream);
+
+/**
+ * Writes the exact dot product, as of samebits_exact_dot, to device memory at `output`, in the order of the stream.
+ * Does not wait, and can be captured into a graph.
+ */
+samebits_status samebits_exact_dot_into(uint32_t type,
+                                        const void *a,
+                                        const void *b,
+                                        uint64_t n,
+                                        void *output,
+                                        void *stream);
+
+/**
+ * As samebits_sum_rows_into, but for exact sums, each rounded once: the bits of samebits_exact_sum for each row.
+ */
+samebits_status samebits_exact_sum_rows_into(uint32_t type,
+                                             const void *input,
+                                             uint64_t rows,
+                                             uint64_t elements,
+                                             uint64_t pitch,
+                                             void *output,
+                                             void *stream);
+
+/**
+ * Writes the sum of the `n` elements in host memory at `input` to host memory at `result`. The sum is
+ * bit-identical to that of samebits_sum. Needs no GPU.
  */
 samebits_status samebits_host_sum(uint32_t type,
                                   const void *input,
@@ -219,9 +262,58 @@ samebits_status samebits_host_exact_sum(uint32_t type,
                                         void *result);
 
 /**
- * Writes the sums of rows in host memory at `input` to consecutive elements of host memory at
- * `result`. The rows are laid out as for samebits_sum_rows_into, and the sums have the same bits.
- * Needs no GPU.
+ * As samebits_host_sum, for the exact dot product of the elements at `a` and at `b`, with the bits of
+ * samebits_exact_dot. The types are floats and halves, and SAMEBITS_F64 too.
+ */
+samebits_status samebits_host_exact_dot(uint32_t type,
+                                        const void *a,
+                                        const void *b,
+                                        uint64_t n,
+                                        void *result);
+
+/**
+ * Writes an accumulator without elements to host memory at `accumulator`: SAMEBITS_ACCUMULATOR_F32 bytes for floats
+ * and halves, and SAMEBITS_ACCUMULATOR_F64 bytes for doubles. The bytes can be copied, stored, and sent to other
+ * machines; equal sums of equally many elements have equal bytes. EXACT.md of the Rust crate defines them.
+ */
+samebits_status samebits_accumulator_begin(uint32_t type,
+                                           void *accumulator);
+
+/**
+ * Adds the `n` elements in host memory at `input` to an accumulator.
+ */
+samebits_status samebits_accumulator_add(uint32_t type,
+                                         void *accumulator,
+                                         const void *input,
+                                         uint64_t n);
+
+/**
+ * Adds the products of `n` elements in host memory at `a` and at `b`, pair by pair, to an accumulator.
+ */
+samebits_status samebits_accumulator_add_products(uint32_t type,
+                                                  void *accumulator,
+                                                  const void *a,
+                                                  const void *b,
+                                                  uint64_t n);
+
+/**
+ * Adds the elements of the accumulator at `other` to the one at `accumulator`: any order gives the same bytes.
+ */
+samebits_status samebits_accumulator_merge(uint32_t type,
+                                           void *accumulator,
+                                           const void *other);
+
+/**
+ * Writes the sum of an accumulator's elements, rounded once, to host memory at `result`. The accumulator is not
+ * changed.
+ */
+samebits_status samebits_accumulator_round(uint32_t type,
+                                           const void *accumulator,
+                                           void *result);
+
+/**
+ * As samebits_sum_rows_into, but for rows in host memory, with the sums in host memory at `result`. Needs no
+ * GPU.
  */
 samebits_status samebits_host_sum_rows(uint32_t type,
                                        const void *input,

@@ -1,19 +1,12 @@
 //! Implements the C functions: selects the element type of a call, and returns errors as status
 //! codes.
 
-use std::{
-    cell::RefCell,
-    ffi::{CString, c_char, c_void},
-    panic::{AssertUnwindSafe, catch_unwind},
-    slice,
-};
+use std::{ffi::c_void, slice};
 
 use half::{bf16, f16};
 use samebits::{Element, Error, Operation, host, on_threads, raw};
 
-use crate::samebits_status;
-
-/// The elements of a call, in the form that C passes them.
+/// The elements of a call, as C passes them.
 #[derive(Clone, Copy)]
 pub(crate) struct Input {
     pub(crate) type_: u32,
@@ -30,7 +23,7 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    fn checked(self) -> samebits::Rows {
+    pub(crate) fn checked(self) -> samebits::Rows {
         let rows = samebits::Rows::new(self.rows, self.elements);
         if self.pitch == 0 { rows } else { rows.pitch(self.pitch) }
     }
@@ -49,7 +42,7 @@ impl From<Error> for Failure {
     }
 }
 
-type Result<T> = std::result::Result<T, Failure>;
+pub(crate) type Result<T> = std::result::Result<T, Failure>;
 
 /// Evaluates an expression in which `$T` is the element type with the given number.
 macro_rules! with_type {
@@ -92,77 +85,6 @@ macro_rules! with_type {
             ))),
         }
     };
-}
-
-/// Evaluates an expression like [`with_type`], but only for types that have exact sums.
-macro_rules! with_float {
-    ($number:expr, $T:ident, $body:expr) => {
-        match $number {
-            0 => {
-                type $T = f32;
-                $body
-            }
-            1 => {
-                type $T = f64;
-                $body
-            }
-            6 => {
-                type $T = f16;
-                $body
-            }
-            7 => {
-                type $T = bf16;
-                $body
-            }
-            other => Err(Failure::Argument(format!(
-                "an exact sum of samebits_type {other}: the types are SAMEBITS_F32 (0), SAMEBITS_F64 (1), SAMEBITS_F16 (6) and SAMEBITS_BF16 (7); samebits_sum of integers is exact unless it wraps"
-            ))),
-        }
-    };
-}
-
-pub(crate) unsafe fn wait_exact(
-    Input { type_, input, n }: Input,
-    result: *mut c_void,
-    stream: *mut c_void,
-) -> Result<()> {
-    with_float!(type_, T, {
-        let result = address::<<T as Element>::Output>("result", result.cast(), 1)?;
-        // SAFETY: guaranteed by the caller.
-        let value = unsafe { raw::exact_sum::<T>(raw::Stream::of(stream)?, input as u64, n) }?;
-        // SAFETY: `result` is neither null nor misaligned, and has room for one result.
-        unsafe { result.write(value) };
-        Ok(())
-    })
-}
-
-pub(crate) unsafe fn leave_exact(
-    Input { type_, input, n }: Input,
-    output: *mut c_void,
-    stream: *mut c_void,
-) -> Result<()> {
-    with_float!(type_, T, {
-        // SAFETY: guaranteed by the caller.
-        unsafe {
-            let stream = raw::Stream::of(stream)?;
-            Ok(raw::exact_sum_into::<T>(stream, input as u64, n, output as u64)?)
-        }
-    })
-}
-
-pub(crate) unsafe fn host_exact(
-    Input { type_, input, n }: Input,
-    result: *mut c_void,
-) -> Result<()> {
-    with_float!(type_, T, {
-        let result = address::<<T as Element>::Output>("result", result.cast(), 1)?;
-        // SAFETY: guaranteed by the caller.
-        let elements = unsafe { elements::<T>(input, n) }?;
-        let value = on_threads(|| host::exact_sum(elements));
-        // SAFETY: `result` is neither null nor misaligned, and has room for one result.
-        unsafe { result.write(value) };
-        Ok(())
-    })
 }
 
 pub(crate) unsafe fn wait(
@@ -256,7 +178,7 @@ pub(crate) unsafe fn host_rows(
 ///
 /// # Safety
 /// `input` must point to `n` elements.
-unsafe fn elements<'a, T>(input: *const c_void, n: u64) -> Result<&'a [T]> {
+pub(crate) unsafe fn elements<'a, T>(input: *const c_void, n: u64) -> Result<&'a [T]> {
     if n == 0 {
         return Ok(&[]);
     }
@@ -272,7 +194,7 @@ unsafe fn elements<'a, T>(input: *const c_void, n: u64) -> Result<&'a [T]> {
 }
 
 /// Checks that a host address is neither null nor misaligned.
-fn address<T>(what: &'static str, address: *mut T, n: u64) -> Result<*mut T> {
+pub(crate) fn address<T>(what: &'static str, address: *mut T, n: u64) -> Result<*mut T> {
     if address.is_null() {
         return Err(Error::Null { what, n }.into());
     }
@@ -281,39 +203,4 @@ fn address<T>(what: &'static str, address: *mut T, n: u64) -> Result<*mut T> {
         return Err(Error::Misaligned { what, address: address as u64, size }.into());
     }
     Ok(address)
-}
-
-thread_local! {
-    static LAST: RefCell<CString> = RefCell::new(CString::default());
-}
-
-pub(crate) fn last_error() -> *const c_char {
-    LAST.with_borrow(|text| text.as_ptr())
-}
-
-/// Runs a call, stores its error message for this thread, and returns its status code. A panic also
-/// becomes a status code.
-pub(crate) fn checked(call: impl FnOnce() -> Result<()>) -> samebits_status {
-    let (status, text) = match catch_unwind(AssertUnwindSafe(call)) {
-        Ok(Ok(())) => (samebits_status::SAMEBITS_OK, String::new()),
-        Ok(Err(Failure::Argument(text))) => (samebits_status::SAMEBITS_INVALID, text),
-        Ok(Err(Failure::Library(error))) => (code(&error), error.to_string()),
-        Err(_) => (samebits_status::SAMEBITS_BUG, "a bug in samebits: please report it".into()),
-    };
-    LAST.set(CString::new(text).unwrap_or_default());
-    status
-}
-
-fn code(error: &Error) -> samebits_status {
-    match error {
-        Error::Driver { .. } | Error::Lost => samebits_status::SAMEBITS_CUDA,
-        Error::NoDriver
-        | Error::NoSymbol { .. }
-        | Error::NoDevice { .. }
-        | Error::OldDevice { .. }
-        | Error::OldDriver
-        | Error::NoContext
-        | Error::Forked => samebits_status::SAMEBITS_UNAVAILABLE,
-        _ => samebits_status::SAMEBITS_INVALID,
-    }
 }

@@ -4,11 +4,15 @@
 #![allow(non_camel_case_types, reason = "C's names")]
 
 mod call;
+mod exact;
+mod status;
 
 use std::ffi::{c_char, c_void};
 
-use call::{Input, Rows, checked};
-use samebits::Operation;
+use call::{Input, Rows};
+use exact::Pair;
+use samebits::{ExactAccumulator, Operation};
+use status::checked;
 
 /// The status of a call.
 #[repr(C)]
@@ -168,7 +172,7 @@ pub unsafe extern "C" fn samebits_exact_sum(
     stream: *mut c_void,
 ) -> samebits_status {
     // SAFETY: guaranteed by the caller.
-    checked(|| unsafe { call::wait_exact(Input { type_, input, n }, result, stream) })
+    checked(|| unsafe { exact::wait_exact(Input { type_, input, n }, result, stream) })
 }
 
 /// Writes the exact sum, with the bits of samebits_exact_sum, to device memory at `output`, in the
@@ -185,7 +189,7 @@ pub unsafe extern "C" fn samebits_exact_sum_into(
     stream: *mut c_void,
 ) -> samebits_status {
     // SAFETY: guaranteed by the caller.
-    checked(|| unsafe { call::leave_exact(Input { type_, input, n }, output, stream) })
+    checked(|| unsafe { exact::leave_exact(Input { type_, input, n }, output, stream) })
 }
 
 /// Writes the sum of each of `rows` rows to consecutive elements of device memory at `output`, in
@@ -211,8 +215,63 @@ pub unsafe extern "C" fn samebits_sum_rows_into(
     checked(|| unsafe { call::rows(type_, input, rows, output, stream) })
 }
 
-/// Writes the sum of the `n` elements in host memory at `input` to host memory at `result`. The sum
-/// is bit-identical to that of samebits_sum. Needs no GPU.
+/// Writes the exact sum of the products of `n` elements at `a` and at `b`, pair by pair, rounded once, to host memory
+/// at `result`, and waits for it. The types are SAMEBITS_F32, SAMEBITS_F16 and SAMEBITS_BF16.
+///
+/// # Safety
+/// The pointers must be valid, as the header requires.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn samebits_exact_dot(
+    type_: u32,
+    a: *const c_void,
+    b: *const c_void,
+    n: u64,
+    result: *mut c_void,
+    stream: *mut c_void,
+) -> samebits_status {
+    // SAFETY: guaranteed by the caller.
+    checked(|| unsafe { exact::wait_dot(Pair { type_, a, b, n }, result, stream) })
+}
+
+/// Writes the exact dot product, as of samebits_exact_dot, to device memory at `output`, in the order of the stream.
+/// Does not wait, and can be captured into a graph.
+///
+/// # Safety
+/// The pointers must be valid, as the header requires.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn samebits_exact_dot_into(
+    type_: u32,
+    a: *const c_void,
+    b: *const c_void,
+    n: u64,
+    output: *mut c_void,
+    stream: *mut c_void,
+) -> samebits_status {
+    // SAFETY: guaranteed by the caller.
+    checked(|| unsafe { exact::leave_dot(Pair { type_, a, b, n }, output, stream) })
+}
+
+/// As samebits_sum_rows_into, but for exact sums, each rounded once: the bits of samebits_exact_sum for each row.
+///
+/// # Safety
+/// The pointers must be valid, as the header requires.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn samebits_exact_sum_rows_into(
+    type_: u32,
+    input: *const c_void,
+    rows: u64,
+    elements: u64,
+    pitch: u64,
+    output: *mut c_void,
+    stream: *mut c_void,
+) -> samebits_status {
+    let rows = Rows { rows, elements, pitch };
+    // SAFETY: guaranteed by the caller.
+    checked(|| unsafe { exact::rows(type_, input, rows, output, stream) })
+}
+
+/// Writes the sum of the `n` elements in host memory at `input` to host memory at `result`. The sum is
+/// bit-identical to that of samebits_sum. Needs no GPU.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -272,7 +331,110 @@ pub unsafe extern "C" fn samebits_host_exact_sum(
     result: *mut c_void,
 ) -> samebits_status {
     // SAFETY: guaranteed by the caller.
-    checked(|| unsafe { call::host_exact(Input { type_, input, n }, result) })
+    checked(|| unsafe { exact::host_exact(Input { type_, input, n }, result) })
+}
+
+/// As samebits_host_sum, for the exact dot product of the elements at `a` and at `b`, with the bits of
+/// samebits_exact_dot. The types are floats and halves, and SAMEBITS_F64 too.
+///
+/// # Safety
+/// The pointers must be valid, as the header requires.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn samebits_host_exact_dot(
+    type_: u32,
+    a: *const c_void,
+    b: *const c_void,
+    n: u64,
+    result: *mut c_void,
+) -> samebits_status {
+    // SAFETY: guaranteed by the caller.
+    checked(|| unsafe { exact::host_dot(Pair { type_, a, b, n }, result) })
+}
+
+/// The bytes of an accumulator for SAMEBITS_F32, SAMEBITS_F16 and SAMEBITS_BF16.
+pub const SAMEBITS_ACCUMULATOR_F32: u64 = 96;
+
+/// The bytes of an accumulator for SAMEBITS_F64.
+pub const SAMEBITS_ACCUMULATOR_F64: u64 = 552;
+
+const _: () = {
+    assert!(SAMEBITS_ACCUMULATOR_F32 == ExactAccumulator::<f32>::BYTES as u64);
+    assert!(SAMEBITS_ACCUMULATOR_F64 == ExactAccumulator::<f64>::BYTES as u64);
+};
+
+/// Writes an accumulator without elements to host memory at `accumulator`: SAMEBITS_ACCUMULATOR_F32 bytes for floats
+/// and halves, and SAMEBITS_ACCUMULATOR_F64 bytes for doubles. The bytes can be copied, stored, and sent to other
+/// machines; equal sums of equally many elements have equal bytes. EXACT.md of the Rust crate defines them.
+///
+/// # Safety
+/// The pointers must be valid, as the header requires.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn samebits_accumulator_begin(
+    type_: u32,
+    accumulator: *mut c_void,
+) -> samebits_status {
+    // SAFETY: guaranteed by the caller.
+    checked(|| unsafe { exact::begin(type_, accumulator) })
+}
+
+/// Adds the `n` elements in host memory at `input` to an accumulator.
+///
+/// # Safety
+/// The pointers must be valid, as the header requires.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn samebits_accumulator_add(
+    type_: u32,
+    accumulator: *mut c_void,
+    input: *const c_void,
+    n: u64,
+) -> samebits_status {
+    // SAFETY: guaranteed by the caller.
+    checked(|| unsafe { exact::add(Input { type_, input, n }, accumulator) })
+}
+
+/// Adds the products of `n` elements in host memory at `a` and at `b`, pair by pair, to an accumulator.
+///
+/// # Safety
+/// The pointers must be valid, as the header requires.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn samebits_accumulator_add_products(
+    type_: u32,
+    accumulator: *mut c_void,
+    a: *const c_void,
+    b: *const c_void,
+    n: u64,
+) -> samebits_status {
+    // SAFETY: guaranteed by the caller.
+    checked(|| unsafe { exact::add_products(Pair { type_, a, b, n }, accumulator) })
+}
+
+/// Adds the elements of the accumulator at `other` to the one at `accumulator`: any order gives the same bytes.
+///
+/// # Safety
+/// The pointers must be valid, as the header requires.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn samebits_accumulator_merge(
+    type_: u32,
+    accumulator: *mut c_void,
+    other: *const c_void,
+) -> samebits_status {
+    // SAFETY: guaranteed by the caller.
+    checked(|| unsafe { exact::merge(type_, accumulator, other) })
+}
+
+/// Writes the sum of an accumulator's elements, rounded once, to host memory at `result`. The accumulator is not
+/// changed.
+///
+/// # Safety
+/// The pointers must be valid, as the header requires.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn samebits_accumulator_round(
+    type_: u32,
+    accumulator: *const c_void,
+    result: *mut c_void,
+) -> samebits_status {
+    // SAFETY: guaranteed by the caller.
+    checked(|| unsafe { exact::round(type_, accumulator, result) })
 }
 
 /// Writes the sums of rows in host memory at `input` to consecutive elements of host memory at
@@ -299,7 +461,7 @@ pub unsafe extern "C" fn samebits_host_sum_rows(
 /// succeeded. The pointer is valid until the thread's next call.
 #[unsafe(no_mangle)]
 pub extern "C" fn samebits_last_error() -> *const c_char {
-    call::last_error()
+    status::last_error()
 }
 
 /// Returns the version of the order of the additions. Versions of this library that have the same

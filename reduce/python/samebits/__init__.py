@@ -14,10 +14,11 @@ import sys
 from . import _arrays, _numpy
 from ._samebits import ORDER, Array, CudaError, __version__, close, is_available
 
-__all__ = ["ORDER", "Array", "CudaError", "__version__", "close", "is_available", "max", "min", "sum"]
+__all__ = ["ORDER", "Array", "CudaError", "__version__", "close", "exact_dot", "exact_sum", "is_available", "max", "min", "sum"]
 
-# The function that reduces each type of array.
+# The functions that reduce each type of array, and that multiply two.
 _reducers = {}
+_dots = {"numpy": "_numpy", "torch": "_torch"}
 
 
 def sum(x, axis=None, *, out=None, stream=None):
@@ -65,6 +66,33 @@ def max(x, axis=None, *, out=None, stream=None):
     The arguments are those of :func:`sum`, but ``axis`` must be None.
     """
     return _reducer(x)(x, 2, axis, out, stream)
+
+
+def exact_sum(x, axis=None, *, out=None, stream=None):
+    """Return the exact sum of all elements or, with ``axis=-1``, of each row, rounded once to nearest, ties to even.
+
+    It has the same bits in any order of the elements. The arguments are those of :func:`sum`, for arrays of float16,
+    bfloat16, float32 or float64; sums of 16-bit floats are float32.
+    """
+    return _reducer(x)(x, 3, axis, out, stream)
+
+
+def exact_dot(a, b):
+    """Return the exact sum of the products of two arrays, element by element, rounded once to nearest, ties to even.
+
+    Both are NumPy arrays, or both are torch tensors on one device, of one shape and type: float16, bfloat16 or float32,
+    and on the host also float64. The result of 16-bit floats is float32.
+    """
+    import importlib
+
+    torch = sys.modules.get("torch")
+    tensors = torch is not None and isinstance(a, torch.Tensor)
+    module = "torch" if tensors else type(a).__module__.partition(".")[0]
+    if module not in _dots:
+        raise TypeError(
+            f"samebits.exact_dot takes NumPy arrays and torch tensors, but not {type(a).__name__}: convert it to one of them"
+        )
+    return importlib.import_module("." + _dots[module], __name__).exact_dot(a, b)
 
 
 def _reducer(x):

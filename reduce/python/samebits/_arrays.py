@@ -51,6 +51,7 @@ def reduce(x, operation, axis, out, stream):
         )
     view = _view(x, stream, device)
     found = _checks.kind(view.name)
+    _checks.fits(view.name, operation)
     by_rows, (rows, elements, pitch) = _checks.rows_of(view.shape, view.strides, axis, operation)
     shape, name = view.shape[:-1] if by_rows else (), _checks.RESULTS[found]
     if out is None:
@@ -75,7 +76,7 @@ def launch(operation, kind, input, by_rows, rows, elements, pitch, output, devic
     if not by_rows:
         reduce_into(operation, kind, input, elements, output, device, stream)
     elif rows and elements:
-        sum_rows_into(kind, input, rows, elements, pitch, output, device, stream)
+        sum_rows_into(operation, kind, input, rows, elements, pitch, output, device, stream)
     else:
         # The rows have no elements, so every sum is 0.
         size = 8 if _checks.SIZES[kind] == 8 else 4
@@ -152,6 +153,7 @@ def reduce_cupy(x, operation, axis, out, stream):
     if stream is not None:
         raise ValueError("a CuPy array is reduced on CuPy's current stream: use `with stream:` instead of stream=")
     kind = _checks.kind(x.dtype.name)
+    _checks.fits(x.dtype.name, operation)
     size = x.dtype.itemsize
     strides = tuple(stride // size for stride in x.strides)
     by_rows, (rows, elements, pitch) = _checks.rows_of(x.shape, strides, axis, operation)

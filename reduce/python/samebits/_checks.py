@@ -1,6 +1,8 @@
 """Checks for every kind of array. The errors name both sides of a mismatch and the remedy."""
 
-NAMES = ("sum", "min", "max")
+NAMES = ("sum", "min", "max", "exact_sum")
+
+SUM, EXACT = 0, 3
 
 # The numbers of the element types in the extension module, and their sizes in bytes.
 KINDS = {
@@ -26,6 +28,25 @@ def kind(name):
     return found
 
 
+FLOATS = ("float32", "float64", "float16", "bfloat16")
+
+
+def fits(name, operation):
+    """Raises an error if a type has no such operation."""
+    if operation == EXACT and name not in FLOATS:
+        raise TypeError(
+            f"samebits has exact sums of {', '.join(FLOATS)}, but not of {name}: samebits.sum of integers is exact unless it wraps"
+        )
+
+
+def one_length(a, b, kind_of):
+    """Raises an error unless two arrays have one shape, given with their types' names."""
+    if a != b:
+        raise ValueError(
+            f"a dot product needs {kind_of} of one shape and type: the first has {a[0]} and {a[1]}, the second {b[0]} and {b[1]}"
+        )
+
+
 def rows_of(shape, strides, axis, operation):
     """Returns whether a shape with these strides has rows, and the tuple (rows, elements, pitch).
 
@@ -42,7 +63,7 @@ def rows_of(shape, strides, axis, operation):
         return False, (1, elements, elements)
     if axis != -1 and axis != len(shape) - 1:
         raise ValueError(f"axis is {axis!r}: samebits reduces all elements (None) or the last axis (-1)")
-    if operation != 0:
+    if operation not in (SUM, EXACT):
         raise NotImplementedError(f"samebits.{NAMES[operation]} reduces all elements, not rows: omit axis")
     if not shape:
         raise ValueError("axis=-1 is the last axis, but the array has no axes: omit axis")

@@ -20,8 +20,8 @@ mod _samebits {
     use super::failure::CudaError;
     #[pymodule_export]
     use super::reduce::{
-        Mark, close, host_reduce, host_sum_rows, is_available, mark, reduce_into, sum_rows_into,
-        wait,
+        Mark, close, exact_dot_into, host_exact_dot, host_reduce, host_sum_rows, is_available,
+        mark, reduce_into, sum_rows_into, wait,
     };
 
     use super::*;

@@ -51,6 +51,37 @@ macro_rules! with_type {
     };
 }
 
+/// As [`with_type`], for types whose sums can be exact, or whose products a device adds.
+macro_rules! with_float {
+    ($number:expr, $T:ident, $body:expr, $($double:tt)*) => {
+        match $number {
+            0 => {
+                type $T = f32;
+                $body
+            }
+            $($double)*
+            6 => {
+                type $T = f16;
+                $body
+            }
+            7 => {
+                type $T = bf16;
+                $body
+            }
+            other => Err(PyTypeError::new_err(format!("there are no exact sums of element type {other}"))),
+        }
+    };
+    ($number:expr, $T:ident, $body:expr) => {
+        with_float!($number, $T, $body, 1 => {
+            type $T = f64;
+            $body
+        })
+    };
+}
+
+/// The number of the exact sum, after those of the operations.
+const EXACT: u8 = 3;
+
 fn operation(number: u8) -> PyResult<Operation> {
     let known = Operation::ALL.get(usize::from(number)).copied();
     known.ok_or_else(|| PyTypeError::new_err(format!("there is no operation {number}")))
@@ -77,6 +108,15 @@ pub(crate) fn reduce_into(
     device: i32,
     handle: usize,
 ) -> PyResult<()> {
+    if number == EXACT {
+        return with_float!(kind, T, {
+            // SAFETY: as below.
+            py.detach(|| unsafe {
+                raw::exact_sum_into::<T>(stream(device, handle)?, input, n, output)
+            })
+            .map_err(raised)
+        });
+    }
     let operation = operation(number)?;
     with_type!(kind, T, {
         // SAFETY: the frameworks guarantee that the addresses are valid, and keep the memory until
@@ -88,11 +128,52 @@ pub(crate) fn reduce_into(
     })
 }
 
-/// Writes the sum of each row at `input` to `output`. Both addresses are in device memory.
+/// Writes the exact dot product of `n` elements at `a` and at `b` to `output`, all on a device.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "addresses have no names in Python")]
+pub(crate) fn exact_dot_into(
+    py: Python<'_>,
+    kind: u8,
+    a: u64,
+    b: u64,
+    n: u64,
+    output: u64,
+    device: i32,
+    handle: usize,
+) -> PyResult<()> {
+    with_float!(kind, T, {
+        // SAFETY: the frameworks guarantee it, and keep the memory until the stream has passed this point.
+        py.detach(|| unsafe { raw::exact_dot_into::<T>(stream(device, handle)?, a, b, n, output) })
+            .map_err(raised)
+    },)
+}
+
+/// Writes the exact dot product of `n` elements of host memory at `a` and at `b` to `output`.
+#[pyfunction]
+pub(crate) fn host_exact_dot(
+    py: Python<'_>,
+    kind: u8,
+    a: usize,
+    b: usize,
+    n: u64,
+    output: usize,
+) -> PyResult<()> {
+    with_float!(kind, T, {
+        // SAFETY: the Python code has checked that there are `n` aligned elements, and keeps the arrays alive.
+        let (a, b) = unsafe { (elements::<T>(a, n), elements::<T>(b, n)) };
+        let value = py.detach(|| on_threads(|| host::exact_dot(a, b))).map_err(raised)?;
+        // SAFETY: `output` is an array of the caller with room for one result.
+        unsafe { (output as *mut <T as Element>::Output).write(value) };
+        Ok(())
+    })
+}
+
+/// Writes the sum of each row at `input` to `output`, both on a device; `number` tells whether it is the exact one.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "addresses have no names in Python")]
 pub(crate) fn sum_rows_into(
     py: Python<'_>,
+    number: u8,
     kind: u8,
     input: u64,
     rows: u64,
@@ -103,6 +184,15 @@ pub(crate) fn sum_rows_into(
     handle: usize,
 ) -> PyResult<()> {
     let rows = Rows::new(rows, elements).pitch(pitch);
+    if number == EXACT {
+        return with_float!(kind, T, {
+            // SAFETY: as below.
+            py.detach(|| unsafe {
+                raw::exact_sum_rows_into::<T>(stream(device, handle)?, input, rows, output)
+            })
+            .map_err(raised)
+        });
+    }
     with_type!(kind, T, {
         // SAFETY: the frameworks guarantee that the addresses are valid, and keep the memory until
         // the stream has passed this point.
@@ -164,6 +254,16 @@ pub(crate) fn host_reduce(
     n: u64,
     output: usize,
 ) -> PyResult<()> {
+    if number == EXACT {
+        return with_float!(kind, T, {
+            // SAFETY: as below.
+            let elements = unsafe { elements::<T>(input, n) };
+            let value = py.detach(|| on_threads(|| host::exact_sum(elements)));
+            // SAFETY: `output` is an array of the caller with room for one result.
+            unsafe { (output as *mut <T as Element>::Output).write(value) };
+            Ok(())
+        });
+    }
     let operation = operation(number)?;
     with_type!(kind, T, {
         // SAFETY: the Python code has checked that there are `n` aligned elements, and keeps the array alive.
@@ -181,10 +281,12 @@ pub(crate) fn host_reduce(
     })
 }
 
-/// Writes the sum of each row in host memory at `input` to `output`.
+/// Writes the sum of each row of host memory at `input` to `output`; `number` tells whether it is the exact one.
 #[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "addresses have no names in Python")]
 pub(crate) fn host_sum_rows(
     py: Python<'_>,
+    number: u8,
     kind: u8,
     input: usize,
     rows: u64,
@@ -193,17 +295,36 @@ pub(crate) fn host_sum_rows(
     output: usize,
 ) -> PyResult<()> {
     let rows = Rows::new(rows, elements).pitch(pitch);
+    if number == EXACT {
+        return with_float!(kind, T, {
+            // SAFETY: as below.
+            let all = unsafe { self::elements::<T>(input, rows.span().unwrap_or(0)) };
+            let sums = py.detach(|| on_threads(|| host::exact_sum_rows(all, rows)));
+            // SAFETY: `output` is an array of the caller with room for a result for each row.
+            unsafe { write(&sums.map_err(raised)?, output) };
+            Ok(())
+        });
+    }
     with_type!(kind, T, {
         // SAFETY: the Python code has checked the rows and their alignment, and keeps the array alive.
         let all = unsafe { self::elements::<T>(input, rows.span().unwrap_or(0)) };
         let sums = py.detach(|| on_threads(|| host::sum_rows(all, rows))).map_err(raised)?;
         // SAFETY: `output` is an array of the caller with room for a result for each row.
-        unsafe { sums.as_ptr().copy_to_nonoverlapping(output as *mut _, sums.len()) };
+        unsafe { write(&sums, output) };
         Ok(())
     })
 }
 
-/// Returns whether there is a CUDA driver with every function that samebits calls.
+/// Copies sums to an address.
+///
+/// # Safety
+/// There must be room for the sums.
+unsafe fn write<A: Copy>(sums: &[A], output: usize) {
+    // SAFETY: guaranteed by the caller.
+    unsafe { sums.as_ptr().copy_to_nonoverlapping(output as *mut A, sums.len()) };
+}
+
+/// Whether there is a CUDA driver with every function that samebits calls.
 #[pyfunction]
 pub(crate) fn is_available() -> bool {
     samebits::has_driver()

@@ -41,6 +41,19 @@ def test_every_type_has_the_bits_of_the_host(dtype):
                 assert bits_of(result) == on_the_host(view, function), (n, begin, function)
 
 
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_exact_sums_have_the_bits_of_the_host(dtype):
+    for n in SIZES:
+        x = of(values(n + 1) / 100, "cuda", dtype)
+        for view in (x[:n], x[1:]):
+            assert bits_of(samebits.exact_sum(view)) == on_the_host(view, samebits.exact_sum), n
+            if dtype is not torch.float64:
+                expected = samebits.exact_dot(view.cpu(), view.cpu())
+                assert bits_of(samebits.exact_dot(view, view)) == bits_of(expected), n
+    rows = of(values(33 * 100), "cuda", dtype).reshape(33, 100)[:, :97]
+    assert (bits_of(samebits.exact_sum(rows, -1)) == on_the_host(rows, samebits.exact_sum, -1)).all()
+
+
 def test_rows():
     for rows, n in [(33, 7), (1000, 300), (5, 20_001), (3, 400_001), (1, 100), (4, 0), (0, 4)]:
         x = of(values(rows * (n + 3)), "cuda").reshape(rows, n + 3)
@@ -194,7 +207,7 @@ def test_bad_addresses_are_errors():
         with pytest.raises((ValueError, samebits.CudaError), match=words):
             reduce_into(*arguments)
     with pytest.raises(ValueError, match="the pitch must be at least"):
-        sum_rows_into(0, x.data_ptr(), 2, 4, 3, x.data_ptr(), 0, 0)
+        sum_rows_into(0, 0, x.data_ptr(), 2, 4, 3, x.data_ptr(), 0, 0)
 
 
 @pytest.mark.skipif(torch.cuda.device_count() < 2, reason="there is one GPU")

@@ -19,6 +19,24 @@ def test_tensors_on_the_host():
     assert samebits.sum(torch.ones(10, dtype=torch.bfloat16)).dtype is torch.float32
 
 
+def test_exact_sums_on_the_host():
+    x = values(10_000)
+    tensor = torch.from_numpy(x)
+    assert bits_of(samebits.exact_sum(tensor)) == bits(samebits.exact_sum(x))
+    rows = samebits.exact_sum(tensor.reshape(10, 1000), -1)
+    assert (bits_of(rows) == bits(samebits.exact_sum(x.reshape(10, 1000), -1))).all()
+    assert bits_of(samebits.exact_dot(tensor, tensor)) == bits(samebits.exact_dot(x, x))
+    weights = torch.ones(5, dtype=torch.float64, requires_grad=True)
+    samebits.exact_sum(weights).backward()
+    assert (weights.grad == 1).all()
+    with pytest.raises(NotImplementedError, match="no gradient"):
+        samebits.exact_dot(weights, weights)
+    with pytest.raises(TypeError, match="not of int64"):
+        samebits.exact_sum(torch.arange(5))
+    with pytest.raises(ValueError, match="one shape and type"):
+        samebits.exact_dot(tensor, tensor[1:])
+
+
 def test_gradients_on_the_host():
     x = torch.randn(5, 7, dtype=torch.float64, requires_grad=True)
     (samebits.sum(x) * 3).backward()

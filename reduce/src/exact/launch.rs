@@ -2,7 +2,10 @@
 
 use std::cell::OnceCell;
 
-use super::{ExactAccumulator, ExactElement, ExactFloat, ExactProduct, flags::Flags, words::Words};
+use super::{
+    ExactAccumulator, ExactElement, ExactFloat, ExactProduct, accumulator::MOST, flags::Flags,
+    words::Words,
+};
 use crate::{
     Error, Result,
     cuda::{self, Address, Call, State},
@@ -40,7 +43,7 @@ pub const STATE: usize = 8 * (1 + 68);
 #[doc(hidden)]
 pub const RAW: u32 = u32::MAX;
 
-/// Words that such a launch stores: the flags, and the digits of floats or of doubles.
+/// Words that such a launch stores: counts of the flags, and the digits of floats or of doubles.
 #[doc(hidden)]
 pub const RAW_WORDS: [usize; 2] = [1 + 12, 1 + 68];
 
@@ -54,8 +57,34 @@ pub fn accumulator<A: ExactFloat>(raw: &[u64], n: u64) -> ExactAccumulator<A> {
         let digit = *digit as i64;
         words.add(digit < 0, digit.unsigned_abs().into(), unit + 32 * at);
     }
-    let flags = Flags::of_bits(raw[0] as u8).expect("a kernel stores known flags");
-    ExactAccumulator::of(words, flags, n)
+    // Each flag has 16 bits: the number of launches, at most 65,535, that have set it.
+    let flags = (0..4).filter(|flag| raw[0] >> (16 * flag) & 0xffff != 0);
+    let flags = flags.fold(0, |flags, flag| flags | 1 << flag);
+    ExactAccumulator::of(words, Flags::of_bits(flags).expect("four flags"), n)
+}
+
+impl<A: ExactFloat> ExactAccumulator<A> {
+    /// The number of words that [`raw::exact_words_into`](crate::raw::exact_words_into) stores: 13 for `f32`, 69 for
+    /// `f64`.
+    pub const WORDS: usize = RAW_WORDS[size_of::<A>() / 8];
+
+    /// The accumulator of `n` elements whose words devices have stored: one device, or up to 65,535, whose words were
+    /// added as integers that wrap, in any order.
+    ///
+    /// # Errors
+    /// There are fewer or more words than [`WORDS`](Self::WORDS), or more than 2^62 elements.
+    pub fn from_words(words: &[u64], n: u64) -> Result<ExactAccumulator<A>> {
+        let (name, found, expected) = (A::LAYOUT.name, words.len(), Self::WORDS);
+        if found != expected {
+            let what = format!("there are {found} words instead of {expected}");
+            return Err(Error::NotWords { name, what });
+        }
+        if n > MOST {
+            let what = format!("they are said to be of {n} elements; the most are 2^62");
+            return Err(Error::NotWords { name, what });
+        }
+        Ok(accumulator(words, n))
+    }
 }
 
 /// The number of chunks, at least one, and the vectors of each, for a device on which that many blocks are

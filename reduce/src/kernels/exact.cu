@@ -23,6 +23,18 @@ __device__ void deposit(u64* digits, u32 place, i64 sum)
     if (high != 0) atomicAdd(at + 2, (u64)high);
 }
 
+// Leaves 32 bits in each digit but the last, which has the sign.
+__device__ void carry(u64* digits)
+{
+    i64 rest = 0;
+    #pragma unroll 1
+    for (u32 k = 0; k < Digits; k++) {
+        rest += digits[k];
+        digits[k] = k + 1 < Digits ? (u32)rest : (u64)rest;
+        rest >>= 32;
+    }
+}
+
 // Returns the nearest float, ties to even. Runs in one thread, and overwrites the digits.
 __device__ Acc rounded(u64* digits)
 {
@@ -100,6 +112,11 @@ __device__ void conclude(void* out, u64* state, u64* digits, u32* flags, u64 n, 
         if (tid == 0) store(out, concluded(digits, *flags, n), epoch);
         return;
     }
-    if (tid == 0) *(u64*)out = *flags;
+    // Words that integer additions join, on any number of GPUs: a count for each flag, and digits whose carries have
+    // moved on, so that 2^31 of them overflow none.
+    if (tid == 0) carry(digits);
+    __syncthreads();
+    u64 f = *flags;
+    if (tid == 0) *(u64*)out = (f & 1) | (f & 2) << 15 | (f & 4) << 30 | (f & 8) << 45;
     if (tid < Digits) ((u64*)out)[1 + tid] = digits[tid];
 }

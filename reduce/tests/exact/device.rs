@@ -31,6 +31,8 @@ fn play<T: ExactElement + Bytes>(values: &[T], way: Way, input: &str) -> [u64; 2
     let module = Module::parse(kernel.ptx(9)).unwrap_or_else(|e| panic!("{}: {e}", kernel.name));
     let mut config = Config::default();
     config.schedule = way.schedule;
+    // These kernels are known to end, but on a busy machine a long block takes more than the usual ten seconds.
+    config.patience = Some(std::time::Duration::from_secs(600));
     let mut gpu = Gpu::with(config);
 
     // Exactly the slice's size, so that reads beyond its ends are found.

@@ -100,6 +100,22 @@ fn ten_thousand_inputs_on_the_interpreter() {
     inputs(sweep(), 65536.0, |kind, n, seed| by_type!(seed, interpret_one(kind, n, seed)));
 }
 
+/// Inputs of which one block adds more than a bin or a register takes between two carries: they are a drawn input,
+/// repeated.
+#[test]
+#[ignore = "a sweep: cargo x ci --sweeps"]
+fn fifty_inputs_beyond_the_bound_of_a_bin() {
+    fn long<T: Drawn + Bytes>(kind: usize, n: usize, seed: u64) {
+        let few: Vec<T> = draw(kind, n.max(1), seed);
+        // A block has 256 threads, and a bin of each takes 2^14 elements.
+        let many: Vec<T> = few.into_iter().cycle().take((1 << 22) + 259).collect();
+        let one = Way { resident: 1, schedule: Schedule::Converged, shift: 1, epoch: 0 };
+        let name = std::any::type_name::<T>();
+        compare(&many, one, &format!("{} of {n} {name}, repeated, seed {seed}", KINDS[kind]));
+    }
+    inputs(sweep() / 210, 4096.0, |kind, n, seed| by_type!(seed, long(kind, n, seed)));
+}
+
 /// The number of inputs of a sweep. `EXACT_INPUTS` changes it.
 fn sweep() -> u64 {
     std::env::var("EXACT_INPUTS").map_or(10_080, |count| count.parse().unwrap())

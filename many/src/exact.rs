@@ -1,0 +1,157 @@
+//! An exact sum over the ranks of a group: each rank leaves its sum as integers, and one all-reduce adds them.
+//! Neither the shards, nor their order, nor the number of ranks change a bit.
+//!
+//! This file has `unsafe` code: NCCL and the kernels are given addresses.
+#![expect(unsafe_code, reason = "NCCL and the kernels are given addresses")]
+
+use std::{sync::Arc, thread, time::Instant};
+
+use cudarc::driver::{CudaSlice, CudaStream, DevicePtr, DevicePtrMut};
+use reduce::{ExactAccumulator, ExactElement, raw};
+
+use crate::{
+    Datum, Error, Group, Result, cuda,
+    error::doing,
+    local::Slice,
+    nccl::{self, Comm, Kind},
+};
+
+/// A repeated exact sum of one element type, over ranks with fixed numbers of elements.
+#[derive(Debug)]
+pub struct ExactPlan<'g, T> {
+    group: &'g Group,
+    /// The numbers of elements of this process's ranks.
+    here: Vec<u64>,
+    /// The number of elements of all ranks.
+    n: u64,
+    seats: Vec<Seat>,
+    element: std::marker::PhantomData<T>,
+}
+
+/// A rank of this process, and the integers that it exchanges.
+#[derive(Debug)]
+struct Seat {
+    stream: Arc<CudaStream>,
+    words: CudaSlice<u64>,
+}
+
+impl Group {
+    /// Plans a repeated exact sum, in which each rank of this process has the number of elements given in `here`.
+    /// All ranks must make the same plans in the same order; if one asks for a different sum, all get an error.
+    pub fn plan_exact<T: Datum + ExactElement>(&self, here: &[u64]) -> Result<ExactPlan<'_, T>> {
+        if here.len() != self.ranks.len() {
+            return Err(Error::Shard(format!(
+                "{} lengths were given for {} ranks of this process: give one for each rank",
+                here.len(),
+                self.ranks.len()
+            )));
+        }
+        let all = match &self.control {
+            Some(control) => control.agree(T::NAME, "exact sum", here.iter().sum())?,
+            None => here.to_vec(),
+        };
+        let n = all.iter().try_fold(0u64, |sum, length| sum.checked_add(*length));
+        let n = n.filter(|n| *n <= 1 << 62).ok_or_else(|| {
+            Error::Shard("the ranks have more than 2^62 elements together: add fewer".into())
+        })?;
+        let seat = |(_, stream): &(u32, Arc<CudaStream>)| {
+            let words = stream.alloc_zeros(ExactAccumulator::<T::Output>::WORDS);
+            let words = words.map_err(doing("allocating an exact sum's digits"))?;
+            Ok(Seat { stream: stream.clone(), words })
+        };
+        let seats = self.ranks.iter().map(seat).collect::<Result<_>>()?;
+        let element = std::marker::PhantomData;
+        Ok(ExactPlan { group: self, here: here.to_vec(), n, seats, element })
+    }
+}
+
+impl<T: Datum + ExactElement> ExactPlan<'_, T> {
+    /// Computes the exact sum over all ranks, given the slices of the ranks in this process. Waits for it.
+    pub fn run(&mut self, slices: &[&dyn Slice<T>]) -> Result<T::Output> {
+        self.accumulate(slices).map(|sum| sum.round())
+    }
+
+    /// As [`run`](ExactPlan::run), but returns an accumulator with the elements of all ranks.
+    pub fn accumulate(&mut self, slices: &[&dyn Slice<T>]) -> Result<ExactAccumulator<T::Output>> {
+        self.fits(slices)?;
+        self.group.alive()?;
+        for (seat, slice) in self.seats.iter_mut().zip(slices) {
+            let (input, n) = (slice.address(&seat.stream), slice.count() as u64);
+            let output = seat.words.device_ptr_mut(&seat.stream).0;
+            // SAFETY: the slice has `n` elements on the stream's device, the words have room for the digits, and both
+            // live until the stream is waited for below.
+            unsafe {
+                let stream = raw::Stream::of(seat.stream.cu_stream().cast())?;
+                raw::exact_words_into::<T>(stream, input, n, output)?;
+            }
+        }
+        let added = self.exchange().and_then(|()| self.await_idle());
+        if let Err(error) = added {
+            self.group.comms.borrow_mut().iter_mut().for_each(Comm::abort);
+            return Err(error);
+        }
+        let mut found: Option<Vec<u64>> = None;
+        for seat in &self.seats {
+            let words = seat.stream.clone_dtoh(&seat.words);
+            let words = words.map_err(doing("reading an exact sum's digits"))?;
+            match found.replace(words) {
+                Some(other) if Some(&other) != found.as_ref() => {
+                    return Err(Error::Gone(
+                        "two GPUs have different digits of the same sum: please report it".into(),
+                    ));
+                }
+                _ => {}
+            }
+        }
+        Ok(ExactAccumulator::from_words(&found.unwrap_or_default(), self.n)?)
+    }
+
+    /// Queues the sum of the integers of all ranks.
+    fn exchange(&self) -> Result<()> {
+        let group = self.group;
+        if group.world == 1 {
+            return Ok(());
+        }
+        let mut comms = group.comms.borrow_mut();
+        let timeout = group.options.timeout;
+        nccl::grouped(&mut comms, Kind::Ready, timeout, &|| group.alive(), |comms| {
+            for (seat, comm) in self.seats.iter().zip(comms) {
+                let at = seat.words.device_ptr(&seat.stream).0;
+                // SAFETY: there are as many words on the stream's device, which live until the stream is waited for.
+                unsafe { comm.add_words(at, seat.words.len() as u64) }?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Waits for the streams, and checks the other ranks meanwhile.
+    fn await_idle(&self) -> Result<()> {
+        let timeout = self.group.options.timeout;
+        let deadline = Instant::now() + timeout;
+        for seat in &self.seats {
+            while !cuda::is_idle(&seat.stream)? {
+                self.group.alive()?;
+                self.group.comms.borrow().iter().try_for_each(Comm::check)?;
+                if Instant::now() >= deadline {
+                    return Err(Error::Gone(format!(
+                        "the other ranks did not take part in the sum within {} s; it was aborted",
+                        timeout.as_secs_f64()
+                    )));
+                }
+                thread::yield_now();
+            }
+        }
+        Ok(())
+    }
+
+    fn fits(&self, slices: &[&dyn Slice<T>]) -> Result<()> {
+        let given: Vec<u64> = slices.iter().map(|slice| slice.count() as u64).collect();
+        if given != self.here {
+            return Err(Error::Shard(format!(
+                "the slices of this process have {given:?} elements, but {:?} were agreed on: make another plan for these numbers",
+                self.here
+            )));
+        }
+        Ok(())
+    }
+}
