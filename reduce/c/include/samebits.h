@@ -312,8 +312,9 @@ samebits_status samebits_accumulator_round(uint32_t type,
                                            void *result);
 
 /**
- * As samebits_sum_rows_into, but for rows in host memory, with the sums in host memory at `result`. Needs no
- * GPU.
+ * Writes the sums of rows in host memory at `input` to consecutive elements of host memory at
+ * `result`. The rows are laid out as for samebits_sum_rows_into, and the sums have the same bits.
+ * Needs no GPU.
  */
 samebits_status samebits_host_sum_rows(uint32_t type,
                                        const void *input,
