@@ -41,7 +41,7 @@ fn each_is_caught_by_the_check_that_names_it_in_its_line() {
     }
     let text = table(BUGS.iter().zip(&all));
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-    assert!(text.contains("19 of 19 found"), "{text}");
+    assert!(text.contains("19 of 19 bugs were found"), "{text}");
 }
 
 /// The findings that a bug causes in addition to its own.

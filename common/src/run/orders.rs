@@ -13,11 +13,15 @@ use crate::{
 /// Elements that are added, at most: several chunks of any step.
 const MOST: usize = 20_011;
 
-/// The runs: the order of execution, the GPU, and its multiprocessors.
+/// The runs: the order of execution, the GPU, and its multiprocessors. They are few, because every
+/// verification of such a step makes them.
 fn runs() -> impl Iterator<Item = (Schedule, Arch, u32)> {
-    let orders = [Schedule::Converged, Schedule::MinPc].into_iter();
-    let orders = orders.chain((1..4).map(Schedule::Adversarial));
-    orders.zip(Arch::ALL.into_iter().cycle()).zip([132, 3, 1, 20, 7]).map(|((s, a), n)| (s, a, n))
+    let orders = [Schedule::Converged, Schedule::MinPc, Schedule::Adversarial(1)];
+    orders
+        .into_iter()
+        .zip(Arch::ALL.into_iter().cycle())
+        .zip([132, 3, 1])
+        .map(|((s, a), n)| (s, a, n))
 }
 
 /// Compares the bits of sums of the same elements. Returns what differs, if anything does.
