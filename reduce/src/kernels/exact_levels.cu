@@ -3,7 +3,7 @@
 // go to digits in shared memory.
 struct Place {
     enum : u32 { Bins = 66, Words = Bins * 4 * 32 };
-    enum : int { Lanes = 2, Levels = 3, Apart = 40, Room = 13, Margin = 9, First = -800, Largest = 1000 };
+    enum : int { Lanes = 2, Levels = 3, Apart = 40, Room = 13, Margin = 25, First = -800, Largest = 1000 };
 
     double sums[Lanes][Levels], start[Levels];
     u32 limit; // The upper word of 2^e, the bound on the elements.
