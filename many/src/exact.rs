@@ -46,14 +46,10 @@ impl Group {
                 self.ranks.len()
             )));
         }
-        let all = match &self.control {
-            Some(control) => control.agree(T::NAME, "exact sum", here.iter().sum())?,
-            None => here.to_vec(),
-        };
-        let n = all.iter().try_fold(0u64, |sum, length| sum.checked_add(*length));
-        let n = n.filter(|n| *n <= 1 << 62).ok_or_else(|| {
-            Error::Shard("the ranks have more than 2^62 elements together: add fewer".into())
-        })?;
+        let mut n = total(here)?;
+        if let Some(control) = &self.control {
+            n = total(&control.agree(T::NAME, "exact sum", n)?)?;
+        }
         let seat = |(_, stream): &(u32, Arc<CudaStream>)| {
             let words = stream.alloc_zeros(ExactAccumulator::<T::Output>::WORDS);
             let words = words.map_err(doing("allocating an exact sum's digits"))?;
@@ -63,6 +59,14 @@ impl Group {
         let element = std::marker::PhantomData;
         Ok(ExactPlan { group: self, here: here.to_vec(), n, seats, element })
     }
+}
+
+/// Returns the sum of these lengths, which an accumulator must be able to count.
+fn total(lengths: &[u64]) -> Result<u64> {
+    let n = lengths.iter().try_fold(0u64, |sum, length| sum.checked_add(*length));
+    n.filter(|n| *n <= 1 << 62).ok_or_else(|| {
+        Error::Shard("the ranks have more than 2^62 elements together: add fewer".into())
+    })
 }
 
 impl<T: Datum + ExactElement> ExactPlan<'_, T> {
@@ -153,5 +157,16 @@ impl<T: Datum + ExactElement> ExactPlan<'_, T> {
             )));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::total;
+
+    #[test]
+    fn more_elements_than_an_accumulator_counts_are_refused() {
+        assert_eq!(total(&[1 << 61, 1 << 61]).unwrap(), 1 << 62);
+        assert!(total(&[1 << 62, 1]).is_err() && total(&[u64::MAX, 1]).is_err());
     }
 }

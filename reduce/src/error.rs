@@ -221,7 +221,7 @@ pub enum Error {
     Lost,
 }
 
-/// Fails unless two slices have one length.
+/// Returns an error unless two slices have the same length.
 pub(crate) fn same_length(first: usize, second: usize) -> Result<()> {
     let (first, second) = (first as u64, second as u64);
     if first == second { Ok(()) } else { Err(Error::Lengths { first, second }) }

@@ -47,7 +47,7 @@ impl<A: ExactFloat> ExactAccumulator<A> {
         Ok(())
     }
 
-    /// Adds the products of slices of one length.
+    /// Adds the products of two slices of the same length.
     pub(super) fn add_pairs<T: ExactElement<Output = A>>(&mut self, a: &[T], b: &[T]) {
         let mut bins = Bins::new(A::LAYOUT.bins);
         for (a, b) in a.chunks(RUN).zip(b.chunks(RUN)) {

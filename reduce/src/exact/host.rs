@@ -46,7 +46,7 @@ pub fn exact_sum_rows<T: ExactElement>(slice: &[T], rows: Rows) -> Result<Vec<T:
     Ok((0..count as usize).into_par_iter().map(row).collect())
 }
 
-/// The dot product of slices of one length.
+/// The dot product of two slices of the same length.
 fn dot<T: ExactElement>(a: &[T], b: &[T]) -> ExactAccumulator<T::Output> {
     let runs = a.par_chunks(RUN).zip(b.par_chunks(RUN));
     merged(runs, |sum, (a, b)| sum.add_pairs(a, b))

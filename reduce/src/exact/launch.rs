@@ -167,12 +167,12 @@ impl<T: ExactElement> Engine<T> {
 }
 
 impl<T: ExactProduct> Engine<T> {
-    /// The exact dot product of the elements at two addresses, of one length. Waits for it.
+    /// The exact dot product of as many elements at one address as at another. Waits for it.
     pub(crate) fn wait_dot(&self, a: Address<'_>, b: Address<'_>) -> Result<f32> {
         self.wait_for(|output, epoch| self.launch_dot(a, b, output, epoch))
     }
 
-    /// Writes the exact dot product of the elements at two addresses, of one length, to a third.
+    /// Writes the exact dot product of as many elements at one address as at another to a third address.
     pub(crate) fn leave_dot(
         &self,
         a: Address<'_>,
