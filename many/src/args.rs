@@ -17,16 +17,19 @@ pub(crate) struct Command {
 /// The subcommand. Without a subcommand, `many` computes a sum with interpreters in one process.
 #[derive(Debug, Subcommand)]
 pub(crate) enum What {
-    /// Adds elements that are distributed over several GPUs, and compares the result with the sum
-    /// on one GPU.
+    /// Computes the sum of elements that are distributed over several GPUs, and compares the result
+    /// with the sum on one GPU.
     Sum(Sum),
-    /// Times sums on all GPUs of this machine in one process, with GPU-gated and paired runs.
+    /// Times sums on all the GPUs of this machine in one process, with GPU-gated and paired runs.
     Measure(Measure),
+    /// Times exact sums on all the GPUs of this machine in one process, and compares the bits of
+    /// the sum, for ten splits of the elements, with those of the sum on one GPU.
+    Exact(Exact),
     /// Predicts the times on more GPUs, using a model that is fitted to measurements on two GPUs.
     Model(Model),
 }
 
-/// The devices on which the stages run.
+/// The type of device on which the stages run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Device {
     /// GPUs if there are any, and interpreters otherwise.
@@ -40,7 +43,7 @@ pub(crate) enum Device {
 /// The way in which the ranks exchange their partial sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Exchange {
-    /// Inside the kernels, which needs GPUs in one process with peer access.
+    /// Messages inside the kernels, which need GPUs in one process with peer access.
     Kernel,
     /// NCCL's all-gather.
     Gather,
@@ -66,7 +69,7 @@ impl From<Operation> for reduce::Operation {
     }
 }
 
-/// The element type, under the name that commands use.
+/// The element type, by the name that is used in commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "lower")]
 pub(crate) enum Type {
@@ -111,9 +114,9 @@ pub(crate) struct Sum {
     /// The devices to run on
     #[arg(long, value_enum, default_value_t = Device::Auto)]
     pub(crate) device: Device,
-    /// The way in which partial sums are exchanged. Within one process, the default is inside the
-    /// kernels. Between processes, the default is NCCL's all-gather on one host, and NCCL's
-    /// all-reduce across hosts
+    /// The way in which partial sums are exchanged. Within one process, the default is the exchange
+    /// inside the kernels. Between processes, the default is NCCL's all-gather on one host, and
+    /// NCCL's all-reduce across hosts
     #[arg(long, value_enum)]
     pub(crate) exchange: Option<Exchange>,
     /// The total number of elements, for example 1000000, 2^28, 3*2^30+7, 1Mi or 1M
@@ -131,7 +134,7 @@ pub(crate) struct Sum {
     /// The operation that combines the elements
     #[arg(long, value_enum, default_value_t = Operation::Sum)]
     pub(crate) op: Operation,
-    /// The number of calls, all of whose results must have the same bits
+    /// The number of calls; the results of all calls must have the same bits
     #[arg(long, default_value_t = 1, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) repeat: u32,
     /// The length of each rank's shard, as a list such as 2^20,1000; by default, all shards have
@@ -143,7 +146,7 @@ pub(crate) struct Sum {
     pub(crate) unchecked: bool,
     #[command(flatten)]
     pub(crate) meeting: Meeting,
-    /// Stop a rank at a point, for tests: before:1, during:1 or after:1
+    /// For tests, stop a rank at a given point: before:1, during:1 or after:1
     #[arg(long, hide = true)]
     pub(crate) hold: Option<String>,
 }
@@ -201,6 +204,31 @@ pub(crate) struct Measure {
     /// Measure without NCCL
     #[arg(long)]
     pub(crate) without_nccl: bool,
+    #[command(flatten)]
+    pub(crate) engine: Engine,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Exact {
+    /// The number of GPUs; the default is all GPUs
+    #[arg(long, allow_negative_numbers = true)]
+    pub(crate) gpus: Option<u32>,
+    /// The total numbers of elements, as a list such as 2^20,3*2^30+7, or as a range such as
+    /// 2^10..2^28, in which each number is twice the previous one
+    #[arg(
+        long = "elements",
+        short,
+        default_value = "2^10,2^20,2^24,2^28",
+        allow_hyphen_values = true
+    )]
+    pub(crate) n: Sizes,
+    /// The element types with exact sums, as a list
+    #[arg(long = "type", value_enum, value_delimiter = ',', default_value = "f32,f64,f16,bf16")]
+    pub(crate) element: Vec<Type>,
+    /// The number of rounds for each length; in a round, the sum on one GPU and the sum on all GPUs
+    /// run in this order and then in reverse order
+    #[arg(long, default_value_t = 40, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) rounds: u32,
     #[command(flatten)]
     pub(crate) engine: Engine,
 }
@@ -264,6 +292,8 @@ mod tests {
             &["measure", "-n", "1", "--rounds", "-1"],
             &["measure", "-n", "1", "--within", "-1"],
             &["measure", "-n", "-1"],
+            &["exact", "--gpus", "-1"],
+            &["exact", "--rounds", "-1"],
         ] {
             let error = parsed(arguments).unwrap_err();
             assert!(error.contains("'-1'") && !error.contains("unexpected"), "{error}");

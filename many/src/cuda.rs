@@ -2,7 +2,7 @@
 //!
 //! This file contains `unsafe` code: stages are launched with addresses on several GPUs, and the
 //! host polls results in memory that it shares with the device.
-#![expect(unsafe_code, reason = "stages are launched with addresses of several GPUs")]
+#![expect(unsafe_code, reason = "stages are launched with addresses on several GPUs")]
 
 use std::{
     ffi::c_void,
@@ -30,7 +30,7 @@ pub(crate) fn bind(stream: &CudaStream) -> Result<()> {
     stream.context().bind_to_thread().map_err(doing("using the context"))
 }
 
-/// Returns the GPU's UUID, with which the rendezvous detects two ranks on the same GPU.
+/// Returns the GPU's UUID; the rendezvous uses it to detect two ranks on the same GPU.
 pub fn name_of(stream: &CudaStream) -> Result<String> {
     let uuid = stream.context().uuid().map_err(doing("asking for the GPU's UUID"))?;
     let hex: String = uuid.bytes.iter().map(|byte| format!("{:02x}", *byte as u8)).collect();
@@ -57,17 +57,17 @@ pub(crate) fn load<T: Element>(
     let asking = || doing("reading the device's attributes");
     let (major, _) = context.compute_capability().map_err(asking())?;
     let kernel = stages::kernel::<T>(operation, stage);
-    let module = context.load_module(Ptx::from_src(kernel.ptx(major)));
+    let module = context.load_module(Ptx::from_src(kernel.ptx(major).into_owned()));
     let module = module.map_err(doing("compiling a kernel"))?;
-    let function = module.load_function(kernel.name).map_err(doing("finding a kernel"))?;
+    let function = module.load_function(&kernel.name()).map_err(doing("finding a kernel"))?;
     let each = function.occupancy_max_active_blocks_per_multiprocessor(threads, 0, None);
     let sms = context.attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
     let blocks = each.map_err(asking())?.max(1) * sms.map_err(asking())?.max(1) as u32;
     Ok(Loaded { function, threads, blocks })
 }
 
-/// Launches a stage. Each argument occupies eight bytes; the kernel reads as many of the low bytes
-/// as its parameter has.
+/// Launches a stage. Each argument occupies eight bytes; the kernel reads only as many of its low
+/// bytes as the parameter has.
 ///
 /// # Safety
 /// The arguments must match the kernel's parameters, and the addresses among them must point to memory that
@@ -102,8 +102,8 @@ impl Words {
         let allocating = || doing("allocating memory for messages between GPUs");
         let count = count.max(2);
         // SAFETY: this value owns the memory, and frees it. The memory is zeroed on this stream,
-        // and the call waits until it is zero, because a memset on the default stream may return
-        // earlier, and other streams do not wait for the default stream.
+        // and the call waits until the memset is complete. A memset on the default stream may
+        // return before it is complete, and other streams do not wait for the default stream.
         unsafe {
             let address = result::malloc_sync(count as usize * 8).map_err(allocating())?;
             let words = Words { address, count, stream: stream.clone() };
@@ -163,11 +163,11 @@ impl Words {
         .map_err(doing("clearing messages between GPUs"))
     }
 
-    /// Copies `bytes` bytes from an address to offset `behind` in this memory, in the order of a
-    /// stream, which may belong to another GPU.
+    /// Copies `bytes` bytes from an address to this memory, at offset `behind`. The copy is ordered
+    /// by a stream, which may belong to another GPU.
     ///
     /// # Safety
-    /// There must be `bytes` readable bytes at the address, on the stream's device, until the stream has
+    /// The address must point to `bytes` readable bytes on the stream's device until the stream has
     /// passed this point.
     pub(crate) unsafe fn take(
         &self,
@@ -201,8 +201,7 @@ impl Drop for Words {
     }
 }
 
-/// Enables the writer's GPU to access the memory of the owner's GPU. Returns whether that is
-/// possible.
+/// Enables the writer's GPU to access the memory of the owner's GPU. Returns whether that GPU can access it.
 pub(crate) fn let_in(writer: &CudaStream, owner: &CudaStream) -> Result<bool> {
     bind(writer)?;
     let (ours, theirs) = (writer.context(), owner.context());
@@ -229,7 +228,7 @@ pub(crate) struct Pinned {
     stream: Arc<CudaStream>,
 }
 
-// SAFETY: the words are only accessed atomically.
+// SAFETY: all accesses to the words are atomic.
 unsafe impl Send for Pinned {}
 // SAFETY: as above.
 unsafe impl Sync for Pinned {}
@@ -238,14 +237,15 @@ unsafe impl Sync for Pinned {}
 /// unused.
 const PINNED: usize = 4;
 
-/// The state of a call, as a polling host reads it.
+/// The state of a call, which the host reads when it polls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Poll {
     /// There is no result yet.
     None,
     /// The bits of the result.
     Result(u64),
-    /// There is an error: the number of the missing chunk, or of the rank whose stamp differs.
+    /// There is an error; the value is the number of the missing chunk, or of the rank whose stamp
+    /// differs.
     Wrong(u32),
 }
 
@@ -292,12 +292,12 @@ impl Results {
         }
     }
 
-    /// Returns the state of an epoch's result, which has `bytes` bytes, in pinned memory.
+    /// Reads the state of an epoch's result, which has `bytes` bytes, from pinned memory.
     pub(crate) fn look(&self, epoch: u32, bytes: usize) -> Poll {
         self.host.look(epoch, bytes)
     }
 
-    /// Waits until the stream has reached this point, and then returns the state of the result in
+    /// Waits until the stream has reached this point, and then reads the state of the result from
     /// device memory.
     pub(crate) fn left(&self, epoch: u32, bytes: usize) -> Result<Poll> {
         let words = self.device.read()?;
@@ -331,7 +331,7 @@ impl Pinned {
         unsafe { AtomicU64::from_ptr(self.words.as_ptr().add(at)) }.load(Ordering::Acquire)
     }
 
-    /// Returns the state of an epoch's result, which has `bytes` bytes.
+    /// Reads the state of an epoch's result, which has `bytes` bytes.
     pub(crate) fn look(&self, epoch: u32, bytes: usize) -> Poll {
         Poll::of(|at| self.word(at), epoch, bytes)
     }
@@ -364,13 +364,13 @@ impl Drop for Pinned {
     }
 }
 
-/// Packs 32-bit numbers into words, two in each word; the last word may hold only one.
+/// Packs 32-bit numbers into words, two per word; the last word may hold only one number.
 pub(crate) fn pairs(numbers: &[u32]) -> Vec<u64> {
     let pair = |two: &[u32]| u64::from(two[0]) | u64::from(two.get(1).copied().unwrap_or(0)) << 32;
     numbers.chunks(2).map(pair).collect()
 }
 
-/// Returns whether a stream has finished all queued work. If that work failed, returns an error.
+/// Returns whether a stream has finished all queued work. Returns an error if the work failed.
 pub(crate) fn is_idle(stream: &CudaStream) -> Result<bool> {
     bind(stream)?;
     // SAFETY: the stream is live, because it is borrowed.

@@ -13,7 +13,7 @@ pub trait Datum: Bytes + DeviceRepr + ValidAsZeroBits {
     /// The name of the type in commands.
     const NAME: &'static str;
 
-    /// Returns the element drawn from 32 random bits.
+    /// Returns the element that 32 random bits determine.
     fn drawn(bits: u32) -> Self;
 }
 
@@ -29,8 +29,8 @@ macro_rules! data {
     )+};
 }
 
-/// Returns a number of either sign, within about five orders of magnitude. A sum of such numbers
-/// depends on the order of the additions.
+/// Returns a number of either sign, with a magnitude in a range of about five orders of magnitude.
+/// A sum of such numbers depends on the order of the additions.
 fn number(bits: u32) -> f64 {
     let scale = [0.001, 0.1, 1.0, 30.0][bits as usize % 4];
     (f64::from(bits >> 8) / 8_388_608.0 - 1.0) * scale
@@ -47,9 +47,9 @@ data! {
     bf16, "bf16", |bits| bf16::from_f64(number(bits));
 }
 
-/// The period with which the elements repeat. The device copies them period by period, because
-/// generating all of them on the host would take minutes. The period is not a multiple of any chunk
-/// size.
+/// The period with which the elements repeat. The device copies the elements period by period,
+/// because generating all of them on the host would take minutes. The period is not a multiple of
+/// any chunk size.
 const PERIOD: u64 = 4_194_301;
 
 /// Generates the elements of all ranks.

@@ -9,7 +9,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The rank is beyond the last one.
+    /// The rank is greater than the last rank.
     #[error("RANK is {rank}, but WORLD_SIZE is {world}: ranks are 0 to {}", i64::from(*world) - 1)]
     Rank {
         /// The rank that does not exist.
@@ -17,7 +17,7 @@ pub enum Error {
         /// The number of ranks.
         world: u32,
     },
-    /// The variables of the launchers contradict each other.
+    /// The launchers' environment variables contradict each other.
     #[error("{0}")]
     Launcher(String),
     /// The rendezvous of the ranks failed, or the ranks request different sums.

@@ -1,5 +1,6 @@
-//! An exact sum over the ranks of a group: each rank leaves its sum as integers, and one all-reduce adds them.
-//! Neither the shards, nor their order, nor the number of ranks change a bit.
+//! An exact sum over the ranks of a group: each rank leaves its sum as integers, and one all-reduce
+//! adds them. The bits of the result depend neither on the shards, nor on their order, nor on the
+//! number of ranks.
 //!
 //! This file has `unsafe` code: NCCL and the kernels are given addresses.
 #![expect(unsafe_code, reason = "NCCL and the kernels are given addresses")]
@@ -16,13 +17,13 @@ use crate::{
     nccl::{self, Comm, Kind},
 };
 
-/// A repeated exact sum of one element type, over ranks with fixed numbers of elements.
+/// A repeated exact sum of one element type, over ranks that each have a fixed number of elements.
 #[derive(Debug)]
 pub struct ExactPlan<'g, T> {
     group: &'g Group,
-    /// The numbers of elements of this process's ranks.
+    /// The number of elements on each rank in this process.
     here: Vec<u64>,
-    /// The number of elements of all ranks.
+    /// The total number of elements on all ranks.
     n: u64,
     seats: Vec<Seat>,
     element: std::marker::PhantomData<T>,
@@ -36,12 +37,13 @@ struct Seat {
 }
 
 impl Group {
-    /// Plans a repeated exact sum, in which each rank of this process has the number of elements given in `here`.
-    /// All ranks must make the same plans in the same order; if one asks for a different sum, all get an error.
+    /// Plans a repeated exact sum; `here` gives the number of elements on each rank in this
+    /// process. All ranks must create the same plans in the same order; if one rank requests a
+    /// different sum, all ranks get an error.
     pub fn plan_exact<T: Datum + ExactElement>(&self, here: &[u64]) -> Result<ExactPlan<'_, T>> {
         if here.len() != self.ranks.len() {
             return Err(Error::Shard(format!(
-                "{} lengths were given for {} ranks of this process: give one for each rank",
+                "{} lengths were given for {} ranks in this process: give one length for each rank",
                 here.len(),
                 self.ranks.len()
             )));
@@ -61,11 +63,11 @@ impl Group {
     }
 }
 
-/// Returns the sum of these lengths, which an accumulator must be able to count.
+/// Returns the sum of these lengths; an accumulator must be able to count that many elements.
 fn total(lengths: &[u64]) -> Result<u64> {
     let n = lengths.iter().try_fold(0u64, |sum, length| sum.checked_add(*length));
     n.filter(|n| *n <= 1 << 62).ok_or_else(|| {
-        Error::Shard("the ranks have more than 2^62 elements together: add fewer".into())
+        Error::Shard("together, the ranks have more than 2^62 elements: add fewer".into())
     })
 }
 
@@ -75,7 +77,7 @@ impl<T: Datum + ExactElement> ExactPlan<'_, T> {
         self.accumulate(slices).map(|sum| sum.round())
     }
 
-    /// As [`run`](ExactPlan::run), but returns an accumulator with the elements of all ranks.
+    /// Like [`run`](ExactPlan::run), but returns an accumulator that contains the elements of all ranks.
     pub fn accumulate(&mut self, slices: &[&dyn Slice<T>]) -> Result<ExactAccumulator<T::Output>> {
         self.fits(slices)?;
         self.group.alive()?;
@@ -101,7 +103,8 @@ impl<T: Datum + ExactElement> ExactPlan<'_, T> {
             match found.replace(words) {
                 Some(other) if Some(&other) != found.as_ref() => {
                     return Err(Error::Gone(
-                        "two GPUs have different digits of the same sum: please report it".into(),
+                        "two GPUs have different digits of the same sum: please report this error"
+                            .into(),
                     ));
                 }
                 _ => {}
@@ -128,7 +131,7 @@ impl<T: Datum + ExactElement> ExactPlan<'_, T> {
         })
     }
 
-    /// Waits for the streams, and checks the other ranks meanwhile.
+    /// Waits for the streams, and meanwhile checks the other ranks.
     fn await_idle(&self) -> Result<()> {
         let timeout = self.group.options.timeout;
         let deadline = Instant::now() + timeout;
@@ -138,7 +141,7 @@ impl<T: Datum + ExactElement> ExactPlan<'_, T> {
                 self.group.comms.borrow().iter().try_for_each(Comm::check)?;
                 if Instant::now() >= deadline {
                     return Err(Error::Gone(format!(
-                        "the other ranks did not take part in the sum within {} s; it was aborted",
+                        "the other ranks did not take part in the sum within {} s; the sum was aborted",
                         timeout.as_secs_f64()
                     )));
                 }
@@ -152,7 +155,7 @@ impl<T: Datum + ExactElement> ExactPlan<'_, T> {
         let given: Vec<u64> = slices.iter().map(|slice| slice.count() as u64).collect();
         if given != self.here {
             return Err(Error::Shard(format!(
-                "the slices of this process have {given:?} elements, but {:?} were agreed on: make another plan for these numbers",
+                "the slices in this process have {given:?} elements, but the ranks agreed on {:?}: make another plan for these numbers",
                 self.here
             )));
         }

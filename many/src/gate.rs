@@ -1,9 +1,9 @@
 //! A gate that holds back all GPUs in a process until all work is queued, so that the host causes
 //! no gaps.
 //!
-//! All streams wait for the same word in pinned memory. The GPUs see it change up to 9 µs apart.
-//! After the gate, they therefore first compute a sum that needs messages from all GPUs. After this
-//! sum, they start within about 1 µs of each other.
+//! All streams wait for the same word in pinned memory. The GPUs see the word change up to 9 µs apart.
+//! After the gate, the GPUs therefore first compute a sum that needs messages from all of them.
+//! After this sum, the GPUs start within about 1 µs of each other.
 
 use std::{
     sync::{
@@ -103,7 +103,7 @@ impl Word {
         self.opened.store(closing, Ordering::Release);
     }
 
-    /// Opens a gate that has been closed for more than two seconds. Otherwise, a library that
+    /// Opens a gate that has been closed for more than two seconds. If the gate stayed closed, a library that
     /// synchronizes while it queues work would hang.
     fn watch(&self) {
         let (mut seen, mut since) = (0, Instant::now());

@@ -1,4 +1,4 @@
-//! Ranks that exchange data through NCCL. This process has one of them, or all.
+//! Ranks that exchange data through NCCL. One of the ranks is in this process, or all of them are.
 
 use std::{
     cell::{Cell, RefCell},

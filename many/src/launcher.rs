@@ -26,7 +26,8 @@ pub enum Launcher {
     Mpich,
 }
 
-/// The variables of a launcher: the rank, the number of ranks, and the rank on this machine.
+/// The names of a launcher's variables: the rank, the number of ranks, and the rank on this
+/// machine.
 struct Variables {
     launcher: Launcher,
     rank: &'static str,
@@ -80,15 +81,14 @@ pub struct Launched {
 pub(crate) type Lookup<'l> = &'l dyn Fn(&str) -> Option<String>;
 
 impl Rank {
-    /// Returns the rank that the launcher of this process has set, or `None` if there is no
-    /// launcher.
+    /// Returns the rank that this process's launcher has set, or `None` if there is no launcher.
     pub fn from_env() -> Result<Option<Rank>> {
         Ok(launched(&|name| std::env::var(name).ok(), None)?.map(|launched| launched.rank))
     }
 }
 
-/// Returns the settings of the given launcher, read from the environment. If no launcher is given,
-/// reads those of any launcher, or returns `None` if there is none.
+/// Returns the settings of the given launcher, read from the environment. If no launcher is given, reads the settings
+/// of any launcher, or returns `None` if there is none.
 pub fn launched(
     env: &dyn Fn(&str) -> Option<String>,
     launcher: Option<Launcher>,
@@ -156,7 +156,7 @@ fn rank(env: Lookup<'_>, of: &Variables) -> Result<Option<Rank>> {
             world - 1
         ))),
         (Some(_), None) => one(of.rank, of.world),
-        // Slurm also sets the number of tasks in shells that are not tasks.
+        // Slurm sets the number of tasks even in shells that are not tasks.
         (None, Some(_)) if of.launcher == Launcher::Torchrun => one(of.world, of.rank),
         (None, _) => Ok(None),
     }
@@ -201,7 +201,7 @@ fn first_node(nodes: &str) -> String {
 fn port(env: Lookup<'_>, of: &Variables) -> Result<u16> {
     let after = |name: &str, port: u32| {
         let next = u16::try_from(port.saturating_add(1)).ok();
-        next.ok_or_else(|| Error::Launcher(format!("{name} is {port}: no port comes after it")))
+        next.ok_or_else(|| Error::Launcher(format!("{name} is {port}, but rank 0 listens on the next port, which does not exist: choose a smaller {name}")))
     };
     if let Some(port) = number(env, "MASTER_PORT")? {
         return after("MASTER_PORT", port);
@@ -316,6 +316,9 @@ mod tests {
         assert_eq!(named.rank.rank, 1);
         assert!(of(&two, Some(Launcher::Openmpi)).is_err());
         let last = [("RANK", "0"), ("WORLD_SIZE", "1"), ("MASTER_PORT", "65535")];
-        assert_eq!(says(&last), "MASTER_PORT is 65535: no port comes after it");
+        assert_eq!(
+            says(&last),
+            "MASTER_PORT is 65535, but rank 0 listens on the next port, which does not exist: choose a smaller MASTER_PORT"
+        );
     }
 }

@@ -1,9 +1,9 @@
-//! All GPUs of a process, with the exchange inside their kernels. Each block publishes its chunk's
-//! sum to every GPU over the links between them, and each GPU's last block polls for the messages
-//! of all chunks.
+//! Sums on all GPUs of a process, which exchange partial sums inside their kernels. Each block
+//! publishes its chunk's sum to every GPU over the links between them, and each GPU's last block
+//! polls for the messages of all chunks.
 //!
 //! This file contains `unsafe` code: a kernel writes to the memory of other GPUs.
-#![expect(unsafe_code, reason = "a kernel has the addresses of other GPUs' memory")]
+#![expect(unsafe_code, reason = "a kernel is given the addresses of other GPUs' memory")]
 
 use std::{
     cell::Cell,
@@ -14,7 +14,10 @@ use std::{
 };
 
 use cudarc::driver::{CudaEvent, CudaStream, DevicePtr};
-use reduce::{Accumulator, Element, Operation, shape, stages::Stage};
+use reduce::{
+    Accumulator, Element, Operation, shape,
+    stages::{self, Stage},
+};
 
 use crate::{
     Datum, Error, Layout, Result,
@@ -35,8 +38,8 @@ const POLLS: f64 = 1.3e6;
 pub struct Local {
     seats: Vec<Seat>,
     timeout: Duration,
-    /// Whether two seats are on the same GPU. If they are, all seats run one after another, and
-    /// only the last one polls.
+    /// Whether two seats are on the same GPU; if so, all seats run one after another, and only the
+    /// last one polls.
     shared: bool,
     epoch: Cell<u32>,
 }
@@ -60,7 +63,7 @@ pub struct LocalPlan<'l, T> {
     local: &'l Local,
     layout: Layout,
     stages: Vec<Loaded>,
-    /// Is set for small sums, in which the first GPU adds the elements of all GPUs and no stages
+    /// Set for small sums, in which the first GPU adds the elements of all GPUs and no stages
     /// run.
     small: Option<Sent>,
     element: PhantomData<T>,
@@ -77,7 +80,8 @@ impl Local {
         }
         let gpus: Vec<usize> = streams.iter().map(|stream| stream.context().ordinal()).collect();
         let shared = open(&gpus, |writer, owner| cuda::let_in(&streams[writer], &streams[owner]))?;
-        // The widest values occupy two words, and there are two sets of slots, for even and odd epochs.
+        // A value occupies at most two words, and there are two sets of slots, one for even and one
+        // for odd epochs.
         let slots: Vec<Words> = streams
             .iter()
             .map(|stream| Words::new(stream, 2 * 2 * shape::CHUNKS))
@@ -104,6 +108,7 @@ impl Local {
 
     /// Plans a repeated sum of `n` elements. [`shard`](crate::shard()) computes the shard of each GPU.
     pub fn plan<T: Element>(&self, n: u64, operation: Operation) -> Result<LocalPlan<'_, T>> {
+        stages::check::<T>(operation)?;
         let layout = Layout::even::<T>(n, self.world())?;
         let load =
             |seat: &Seat| cuda::load::<T>(&seat.stream, operation, Stage::Exchange, Stage::THREADS);
@@ -118,7 +123,8 @@ impl Local {
         Ok(LocalPlan { local: self, layout, stages, small, element: PhantomData })
     }
 
-    /// Computes the sum of these slices, in order, each on its GPU. Waits for the result.
+    /// Computes the sum of these slices, in order; each slice is on its own GPU. Waits for the
+    /// result.
     pub fn sum<T: Datum>(&self, slices: &[&dyn Slice<T>]) -> Result<T::Output> {
         let n = slices.iter().map(|slice| slice.count() as u64).sum();
         self.plan(n, Operation::Sum)?.run(slices)
@@ -130,7 +136,7 @@ pub trait Slice<T> {
     /// Returns the number of elements.
     fn count(&self) -> usize;
 
-    /// Returns the slice's device address, for work on this stream.
+    /// Returns the slice's device address, for use in work on this stream.
     fn address(&self, stream: &CudaStream) -> u64;
 }
 
@@ -152,13 +158,14 @@ impl<T: Datum> LocalPlan<'_, T> {
         &self.layout
     }
 
-    /// Computes the result over these slices, each on its GPU. Waits for the result.
+    /// Computes the result over these slices, each of which is on its own GPU. Waits for the
+    /// result.
     pub fn run(&self, slices: &[&dyn Slice<T>]) -> Result<T::Output> {
         let epoch = self.queue(slices)?;
         self.wait(epoch)
     }
 
-    /// Launches without waiting, and returns the epoch of the result.
+    /// Launches the kernels without waiting, and returns the epoch of the result.
     pub fn queue(&self, slices: &[&dyn Slice<T>]) -> Result<u32> {
         self.queue_to(slices, Where::Host)
     }
@@ -209,7 +216,7 @@ impl<T: Datum> LocalPlan<'_, T> {
 
     /// Waits until all GPUs have the result of an epoch, and returns that result.
     pub fn wait(&self, epoch: u32) -> Result<T::Output> {
-        // The host waits longer than the GPUs, whose own timeout is a number of polls, so its
+        // The host waits longer than the GPUs: their own timeout is a number of polls, so its
         // duration depends on their clock rates.
         let deadline = Instant::now() + self.local.timeout * 3 + Duration::from_secs(1);
         let bytes = size_of::<T::Output>();
@@ -233,7 +240,7 @@ impl<T: Datum> LocalPlan<'_, T> {
                 }
                 if Instant::now() >= deadline {
                     return Err(Error::Gone(format!(
-                        "GPU {} did not finish within {:.0} s; the sum was given up",
+                        "GPU {} did not finish within {:.0} s; the sum was abandoned",
                         seat.stream.context().ordinal(),
                         self.local.timeout.as_secs_f64() * 3.0
                     )));
@@ -283,7 +290,7 @@ impl<T: Datum> LocalPlan<'_, T> {
     fn fits(&self, slices: &[&dyn Slice<T>]) -> Result<()> {
         if slices.len() != self.local.seats.len() {
             return Err(Error::Shard(format!(
-                "{} slices were given for {} GPUs: give one for each GPU",
+                "{} slices were given for {} GPUs: give one slice for each GPU",
                 slices.len(),
                 self.local.seats.len()
             )));
@@ -302,15 +309,15 @@ impl<T: Datum> LocalPlan<'_, T> {
     }
 
     /// Queues a small sum: once the other streams have reached this call, the first GPU adds the
-    /// elements of all GPUs. The other streams continue only after that.
+    /// elements of all GPUs. The other streams continue only after that addition.
     fn send(&self, small: &Sent, slices: &[&dyn Slice<T>], place: Where, epoch: u32) -> Result<()> {
         let (adds, others) = self.local.seats.split_at(1);
         let adds = &adds[0];
         let ordering = || doing("letting one GPU wait for another");
         for (rank, other) in (1..).zip(others) {
             let (from, bytes) = (slices[rank].address(&other.stream), small.bytes[rank]);
-            // SAFETY: the slice has `bytes` bytes, because its length was checked, and callers keep it
-            // until they have waited.
+            // SAFETY: the slice has `bytes` bytes, because its length was checked, and callers keep
+            // the slice alive until they have waited.
             unsafe { small.row.take(&other.stream, small.behind[rank], from, bytes) }?;
             other.event.record(&other.stream).map_err(ordering())?;
             adds.stream.wait(&other.event).map_err(ordering())?;
@@ -356,8 +363,9 @@ impl Sent {
     }
 }
 
-/// Enables peer access between all GPUs, which are given by device number. Returns whether two of
-/// them are the same GPU.
+/// Enables peer access between all GPUs, which are identified by device number. Returns whether any
+/// two of these GPUs are
+/// the same.
 fn open(gpus: &[usize], mut let_in: impl FnMut(usize, usize) -> Result<bool>) -> Result<bool> {
     let mut shared = false;
     for (writer, ours) in gpus.iter().enumerate() {
@@ -377,14 +385,14 @@ fn open(gpus: &[usize], mut let_in: impl FnMut(usize, usize) -> Result<bool>) ->
 pub(crate) fn agree(result: &mut Option<u64>, bits: u64) -> Result<()> {
     match result.replace(bits) {
         Some(other) if other != bits => Err(Error::Gone(
-            "two GPUs have different bits for the same sum: please report it".into(),
+            "two GPUs have different bits for the same sum: please report this error".into(),
         )),
         _ => Ok(()),
     }
 }
 
 fn wait_for(stream: &CudaStream) -> Result<()> {
-    stream.synchronize().map_err(doing("waiting for a rank of the same GPU"))
+    stream.synchronize().map_err(doing("waiting for another rank on the same GPU"))
 }
 
 impl Drop for Local {

@@ -3,6 +3,7 @@
 mod args;
 mod room;
 mod say;
+mod splits;
 mod start;
 mod sum;
 mod timed;
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
         }
         Some(What::Sum(asked)) => sum::run(&asked),
         Some(What::Measure(asked)) => timed::measure(&asked),
+        Some(What::Exact(asked)) => splits::exact(&asked),
         Some(What::Model(asked)) => timed::model(&asked),
     };
     match done {

@@ -22,14 +22,14 @@ use crate::{
 pub struct Sample {
     /// The total number of elements.
     pub n: u64,
-    /// The name of the competitor.
+    /// The competitor's name.
     pub competitor: &'static str,
     /// The timer: `gated`, `caller` (wall time), or `queued` (the mean time of calls that are
     /// queued without waiting for each other's results).
     pub clock: &'static str,
     /// The round, numbered from 0.
     pub round: u32,
-    /// The GPU, or 0 for the other timers.
+    /// The GPU, if the timer is `gated`; otherwise 0.
     pub gpu: u32,
     /// The time in microseconds.
     pub micros: f64,
@@ -42,8 +42,7 @@ const QUEUED: u32 = 50;
 /// are exchanged.
 const MEETING: u64 = 1 << 16;
 
-/// The number of bytes that are read before an input is read again. It exceeds the size of every L2
-/// cache.
+/// The number of bytes that are read before an input is read again. This number exceeds the size of every L2 cache.
 const ROTATED: u64 = 512 << 20;
 
 /// The GPUs and their gate.
@@ -168,7 +167,7 @@ impl<'b> Sums<'b> {
         })
     }
 
-    /// Queues a sum that every GPU contributes to, so that all GPUs finish it at about the same
+    /// Queues a sum to which every GPU contributes, so that all GPUs finish it at about the same
     /// time.
     fn synchronize(&self) -> Result<()> {
         let met: Vec<&dyn Slice<f32>> = self.met.iter().map(|slice| slice as _).collect();
@@ -218,8 +217,8 @@ impl<'b> Sums<'b> {
                     Where::Device => bits(self.kernel.left(call)),
                 })),
             },
-            // This is the same sum with its result on the host: the difference is the cost of
-            // returning the result.
+            // This competitor is the same sum but returns its result to the host, so the difference
+            // is the cost of returning the result.
             Competitor {
                 name: "told",
                 queue: Box::new(move |call, _| self.in_kernel(call, Where::Host)),
@@ -240,11 +239,11 @@ impl<'b> Sums<'b> {
             });
         }
         if let (Some(group), Some(plan)) = (&self.bench.group, &self.gather) {
-            // Each GPU adds its chunks of the whole sum, without an exchange.
+            // Each GPU sums its chunks, without an exchange.
             competitors.push(Competitor::without_bits("parts", move |call, _| {
                 self.with(call, |slices| plan.queue_local(slices).map(|()| 0))
             }));
-            // This is the usual method: each GPU adds its elements, and an all-reduce adds the
+            // This is the usual method: each GPU adds its own elements, and an all-reduce adds the
             // totals. Its bits differ.
             competitors.push(Competitor::without_bits("totals", move |call, _| {
                 self.shares(call)?;
@@ -296,7 +295,7 @@ impl Rounds<'_> {
         match wait(call, place)? {
             bits if bits == self.expected => Ok(()),
             bits => Err(Error::Bits(format!(
-                "the result of {} has the bits {bits:#x} for n = {}, but the result of one GPU has {:#x}: please report it",
+                "the result of {} has the bits {bits:#x} for n = {}, but the result of one GPU has {:#x}: please report this error",
                 competitor.name, self.n, self.expected
             ))),
         }
@@ -389,8 +388,8 @@ type Wait<'c> = dyn Fn(u32, Where) -> Result<u32> + 'c;
 struct Competitor<'c> {
     name: &'static str,
     queue: Box<Queue<'c>>,
-    /// `None` if the bits are not compared, because the competitor adds on single GPUs, has no
-    /// result, or has different bits.
+    /// `None` if the bits are not compared, because the competitor adds on single GPUs, produces no
+    /// result, or is expected to give different bits.
     wait: Option<Box<Wait<'c>>>,
 }
 

@@ -1,10 +1,10 @@
 //! Predicts times on more GPUs, with a *model* that is fitted to measurements on two.
 //!
-//! T(p) = E[max of p local times] + α. For NCCL, the model adds the difference between the times
-//! that NCCL's own model gives for p GPUs and for two. The expectation is over the measured
-//! samples, so it includes the variation between GPUs. α is the median of a sum's time on two GPUs
-//! minus that expectation, over the lengths that are powers of two. Lengths that are not powers of
-//! two are held out, to test the model.
+//! T(p) = E[max of p local times] + α. For NCCL, the model adds a difference: NCCL's own model's
+//! time for p GPUs minus its time for two GPUs. The expectation is over the measured samples, so it
+//! includes the variation between GPUs. α is the time of a sum on two GPUs minus that expectation;
+//! it is the median over the lengths that are powers of two. Other lengths are held out, to test
+//! the model.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 const NCCL: [(u32, f64, f64); 5] =
     [(2, 7.2, 8.0), (4, 8.4, 10.4), (8, 10.8, 15.2), (64, 82.0, 45.0), (1024, 1246.0, 85.0)];
 
-/// The competitors in which the GPUs wait for each other.
+/// The competitors whose GPUs wait for each other.
 const EXCHANGING: [&str; 5] = ["kernel", "told", "gather", "reduce", "totals"];
 
 /// A GPU-gated run: its round, and the time on each GPU.
@@ -31,7 +31,7 @@ pub struct Times {
     caller: BTreeMap<(String, u64), Vec<f64>>,
 }
 
-/// The median and the quartiles, over the rounds, of a difference that is taken within each round.
+/// The median and the quartiles of a difference within each round, over all rounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Paired {
     /// The lower quartile.
@@ -61,7 +61,9 @@ impl Times {
         let mut times = Times::default();
         for (number, line) in (2..).zip(csv.lines().skip(1)) {
             let wrong = || {
-                format!("line {number} is {line:?}, but must be n,competitor,clock,round,gpu,us")
+                format!(
+                    "line {number} is {line:?}, but must have the form n,competitor,clock,round,gpu,us"
+                )
             };
             let cells: Vec<&str> = line.split(',').collect();
             let [n, competitor, clock, round, gpu, micros] = cells[..] else {
@@ -102,9 +104,9 @@ impl Times {
         self.caller.keys().filter(|(name, _)| name == competitor).map(|(_, n)| *n).collect()
     }
 
-    /// Returns the median time of a run, in microseconds. If each GPU has its own work, a run's
-    /// time is that of the slower GPU. If the GPUs exchange data, they finish together, and a GPU
-    /// that started early has waited for the others, so a run's time is the mean over the GPUs.
+    /// Returns the median time of a run, in microseconds. If each GPU has its own work, a run's time is the slower
+    /// GPU's time. If the GPUs exchange data, they finish together, and a GPU that started early
+    /// has waited for the others, so a run's time is the mean over the GPUs.
     pub fn median(&self, competitor: &str, n: u64) -> Option<f64> {
         median(self.runs(competitor, n)?.map(|(_, micros)| micros).collect())
     }
@@ -152,13 +154,13 @@ impl Times {
         let mut all: Vec<f64> = runs.iter().flat_map(|run| run.gpus.iter().copied()).collect();
         all.sort_by(f64::total_cmp);
         let count = all.len() as f64;
-        // P(max ≤ the i-th time) = (i / count)^p.
+        // The probability that the maximum is at most the i-th time is (i / count)^p.
         let below = |i: usize| (i as f64 / count).powi(p as i32);
         Some(all.iter().enumerate().map(|(i, time)| time * (below(i + 1) - below(i))).sum())
     }
 
-    /// Returns the smallest measured length from which on two GPUs are faster than one at every
-    /// measured length.
+    /// Returns the smallest measured length such that two GPUs are faster than one at this length
+    /// and at all greater ones.
     pub fn pays_from(&self, competitor: &str) -> Option<u64> {
         let pays = |n: &u64| match (self.median(competitor, *n), self.median("one", *n)) {
             (Some(two), Some(one)) => two < one,
@@ -167,8 +169,8 @@ impl Times {
         self.lengths(competitor).into_iter().rev().take_while(pays).last()
     }
 
-    /// Returns the model's α in microseconds: the amount by which the time exceeds that of the
-    /// slowest shard, as the median over powers of two.
+    /// Returns the model's α in microseconds: the median, over the powers of two, of the amount by
+    /// which the time exceeds that of the slowest shard.
     pub fn alpha(&self, competitor: &str) -> Option<f64> {
         let powers =
             self.lengths(competitor).into_iter().filter(|n| n.is_power_of_two() && parts(*n));
@@ -176,7 +178,7 @@ impl Times {
         median(powers.filter_map(above).collect())
     }
 
-    /// Returns the model's predictions for two GPUs at the lengths that were held out of the fit.
+    /// Returns the model's predictions for two GPUs at the lengths that were not used for the fit.
     pub fn held_out(&self) -> Vec<Line> {
         let mut lines = Vec::new();
         for competitor in ["kernel", "gather", "reduce"] {
@@ -239,7 +241,7 @@ mod tests {
         // The model excludes small lengths, which exchange no partial sums.
         let small = "1024,share,gated,0,0,1\n1024,kernel,gated,0,0,99\n1000,share,gated,0,0,1\n1000,kernel,gated,0,0,99\n";
         let times = Times::read(&format!("{CSV}{small}")).unwrap();
-        // The larger of two draws from 10 and 12 is 12 with probability 3/4.
+        // The larger of two values drawn from {10, 12} is 12 with probability 3/4.
         assert_eq!(times.slowest("share", 131_072, 2), Some(11.5));
         assert_eq!(times.alpha("kernel"), Some(2.5));
         let line = Line { competitor: "kernel", n: 131_073, model: 22.5, measured: 22.5 };
@@ -264,8 +266,8 @@ mod tests {
         assert_eq!(of(&[(4, 1.0, 0.9), (8, 1.0, 1.0)]), None);
     }
 
-    /// A GPU that warms up gets slower from round to round. This must not count as a difference
-    /// between two competitors.
+    /// A GPU that warms up gets slower from round to round. Such a slowdown must not count as a difference between
+    /// two competitors.
     #[test]
     fn a_difference_is_that_of_each_round() {
         let line = |name: &str, round: u32, micros: u32| {

@@ -1,5 +1,5 @@
-//! A sum over the ranks in a group: partial sums on each rank, an exchange through NCCL, and the
-//! same final stage on all ranks.
+//! A sum over the ranks in a group, which consists of partial sums on each rank, an exchange
+//! through NCCL, and the same final stage on all ranks.
 //!
 //! This file contains `unsafe` code: NCCL and the stages are given addresses.
 #![expect(unsafe_code, reason = "NCCL and the stages are given addresses")]
@@ -7,7 +7,10 @@
 use std::{cell::Cell, marker::PhantomData, sync::Arc, thread, time::Instant};
 
 use cudarc::driver::{CudaSlice, CudaStream, DevicePtrMut};
-use reduce::{Accumulator, Operation, stages::Stage};
+use reduce::{
+    Accumulator, Operation,
+    stages::{self, Stage},
+};
 
 use crate::{
     Datum, Error, Group, Layout, Move, Places, Result,
@@ -34,7 +37,7 @@ struct Seat {
     stages: Stages,
 }
 
-/// The kernels: two for the sums of chunks, or one for the elements of a small sum.
+/// The kernels: two that add chunks, or one that adds the elements of a small sum.
 #[derive(Debug)]
 enum Stages {
     Parts { partials: Loaded, finish: Loaded },
@@ -105,7 +108,7 @@ impl<T: Datum> Plan<'_, T> {
         Ok(call)
     }
 
-    /// Sends the elements whose chunk begins on another rank to that rank.
+    /// Sends the elements of a chunk that begins on another rank to that rank.
     fn move_elements(&self, slices: &[&dyn Slice<T>]) -> Result<()> {
         let size = size_of::<T>() as u64;
         for (seat, slice) in self.seats.iter().zip(slices) {
@@ -259,8 +262,8 @@ impl<T: Datum> Plan<'_, T> {
         unsafe { cuda::launch(finish, &seat.stream, 1, &mut arguments) }
     }
 
-    /// Waits for the result of a call, and returns the result. While it waits, it checks the other
-    /// ranks; an error also aborts NCCL's kernels.
+    /// Waits for the result of a call, and returns the result. While waiting, the function checks the other ranks; an
+    /// error also aborts NCCL's kernels.
     pub fn wait(&self, call: u32) -> Result<T::Output> {
         let waited = self.await_idle(call);
         if waited.is_err() {
@@ -294,7 +297,7 @@ impl<T: Datum> Plan<'_, T> {
                 }
                 if Instant::now() >= deadline {
                     return Err(Error::Gone(format!(
-                        "the other ranks did not take part in the sum within {} s; it was aborted",
+                        "the other ranks did not take part in the sum within {} s; the sum was aborted",
                         timeout.as_secs_f64()
                     )));
                 }
@@ -321,7 +324,7 @@ impl<T: Datum> Plan<'_, T> {
     fn fits(&self, slices: &[&dyn Slice<T>]) -> Result<()> {
         if slices.len() != self.seats.len() {
             return Err(Error::Shard(format!(
-                "{} slices were given for {} ranks of this process: give one for each rank",
+                "{} slices were given for {} ranks in this process: give one slice for each rank",
                 slices.len(),
                 self.seats.len()
             )));
@@ -330,7 +333,7 @@ impl<T: Datum> Plan<'_, T> {
             let agreed = self.lengths[seat.rank as usize];
             if slice.count() as u64 != agreed {
                 return Err(Error::Shard(format!(
-                    "rank {} has {} elements, but {agreed} were agreed on: make another plan for this number",
+                    "rank {} has {} elements, but the ranks agreed on {agreed}: make another plan for this number",
                     seat.rank,
                     slice.count()
                 )));
@@ -341,21 +344,22 @@ impl<T: Datum> Plan<'_, T> {
 }
 
 impl Group {
-    /// Plans a repeated sum in which each rank in this process has the number of elements given in
-    /// `here`. All ranks must make the same plans in the same order; if one rank requests a
-    /// different sum, all ranks get an error.
+    /// Plans a repeated sum; `here` gives the number of elements on each rank in this process. All
+    /// ranks must make the same plans in the same order; if one rank requests a different sum, all
+    /// ranks get an error.
     pub fn plan<T: Datum>(&self, operation: Operation, here: &[u64]) -> Result<Plan<'_, T>> {
         self.plan_by(operation, here, self.options.reduce.unwrap_or(self.hosts > 1))
     }
 
-    /// Plans a sum, like [`plan`](Group::plan), with a choice between the integer all-reduce and
-    /// the all-gather.
+    /// Plans a sum, like [`plan`](Group::plan), but lets the caller choose between the integer
+    /// all-reduce and the all-gather.
     pub(crate) fn plan_by<T: Datum>(
         &self,
         operation: Operation,
         here: &[u64],
         reduce: bool,
     ) -> Result<Plan<'_, T>> {
+        stages::check::<T>(operation)?;
         let lengths = match &self.control {
             Some(control) => {
                 let name = format!("{operation:?}").to_lowercase();
@@ -418,7 +422,7 @@ impl Group {
         })
     }
 
-    /// Adds one float from each rank in place, in NCCL's order. This is the baseline for the
+    /// Adds one float from each rank in place, in NCCL's order. This sum is the baseline for the
     /// measurements.
     pub(crate) fn add_totals(&self, totals: &mut [CudaSlice<f32>]) -> Result<()> {
         let mut comms = self.comms.borrow_mut();
@@ -432,7 +436,7 @@ impl Group {
     }
 }
 
-/// Returns the moves to one rank.
+/// Returns the moves that send elements to one rank.
 fn of(moves: &[Move], rank: u32) -> impl Iterator<Item = &Move> {
     moves.iter().filter(move |m| m.to == rank)
 }

@@ -42,7 +42,7 @@ fn failed(error: impl std::fmt::Display) -> Error {
 /// The major compute capability of the PTX that is interpreted (Hopper).
 const MAJOR: i32 = 9;
 
-/// The number of resident blocks on the simulated GPU. It is smaller than the number of chunks in a
+/// The number of resident blocks on the simulated GPU. This number is smaller than the number of chunks in a
 /// long slice, so that each block adds several chunks.
 const RESIDENT: u32 = 100;
 
@@ -73,9 +73,9 @@ impl Played {
     }
 
     fn launch(&mut self, kernel: reduce::Kernel, grid: u32, args: Vec<Arg>) -> Result<()> {
-        let module = Module::parse(kernel.ptx(MAJOR)).map_err(failed)?;
+        let module = Module::parse(&kernel.ptx(MAJOR)).map_err(failed)?;
         let launch = Launch {
-            entry: kernel.name,
+            entry: &kernel.name(),
             grid: [grid, 1, 1],
             block: [self.threads, 1, 1],
             cluster: [1, 1, 1],
@@ -95,10 +95,10 @@ impl Played {
 /// Computes the integers that a rank sends to the others in an exact sum.
 pub fn exact_words<T: Bytes + ExactElement>(shard: &[T]) -> Result<Vec<u64>> {
     let (n, size) = (shard.len() as u64, size_of::<T>() as u64);
-    let (chunks, vectors) = launch::cut(n, size, RESIDENT);
+    let (chunks, vectors) = T::CUT.chunks(n, size, RESIDENT);
     let grid = chunks.min(RESIDENT);
     let bytes = 8 * ExactAccumulator::<T::Output>::WORDS as u64;
-    let mut played = Played { threads: launch::THREADS, ..Played::new() };
+    let mut played = Played { threads: T::CUT.threads, ..Played::new() };
     let input = played.holding(&row(shard))?;
     let (at, state) = (played.room(bytes)?, played.room(launch::STATE as u64)?);
     let args = vec![
@@ -236,14 +236,14 @@ fn told<T: Element>(words: &[u8], epoch: u32) -> Result<std::result::Result<u64,
     if let Some(wrong) = half(2) {
         return Ok(Err(wrong as u32));
     }
-    let lost = || Error::Played("the interpreter: the stage has left no result".into());
+    let lost = || Error::Played("in the interpreter, the stage left no result".into());
     let low = half(0).ok_or_else(lost)? & 0xffff_ffff;
     let high = if size_of::<T::Output>() == 8 { half(1).ok_or_else(lost)? << 32 } else { 0 };
     Ok(Ok(low | high))
 }
 
-/// Computes the bits of a single launch over all elements, which is the reference for several
-/// ranks.
+/// Computes the bits of the result of a single launch over all elements, which is the reference for
+/// several ranks.
 pub fn one<T: Bytes>(elements: &[T], operation: Operation) -> Result<u64> {
     let (n, size) = (elements.len() as u64, size_of::<T>() as u64);
     let shape =
@@ -267,9 +267,9 @@ pub fn one<T: Bytes>(elements: &[T], operation: Operation) -> Result<u64> {
     told.map_err(|what| Error::Played(format!("the interpreter: chunk {what} is missing")))
 }
 
-/// Interprets the GPUs of one host one after another, with the exchange inside their kernels. Each
-/// GPU publishes to the slots of all GPUs, and only the last GPU polls, after all messages have
-/// been published. Returns the bits of the result, or the missing chunk.
+/// Interprets the GPUs of one host one after another; they exchange messages inside their kernels.
+/// Each GPU publishes to the slots of all GPUs, and only the last GPU polls, after all messages
+/// have been published. Returns the bits of the result, or the missing chunk.
 pub fn exchange<T: Bytes>(
     shards: &[&[T]],
     shape: Shape,
@@ -316,7 +316,7 @@ mod tests {
     use crate::{Data, Datum};
 
     /// The order in which a thread combines its values affects the result only if the thread has at
-    /// least three values. Slices with that many chunks take too long to interpret, so this test
+    /// least three values. A slice with enough chunks takes too long to interpret, so this test
     /// makes the chunks short.
     fn finished<T: Datum>(parts: u32, world: u32) {
         let layout = Layout::of_parts::<T>(parts, world);

@@ -1,5 +1,5 @@
-//! Estimates the memory and time of a sum in interpreters. A sum that does not fit into memory is
-//! rejected, and a sum that takes long is announced.
+//! Estimates the memory and time that a sum needs in interpreters. A sum that does not fit into
+//! memory is rejected, and a sum that takes long is announced.
 
 use many::{Datum, Error, Result};
 
@@ -8,12 +8,12 @@ use crate::{
     say::{failed, note},
 };
 
-/// The number of elements that an interpreter adds per second. It was measured on two cores, and
-/// includes the comparison with one simulated GPU.
+/// The number of elements that an interpreter adds per second. This rate was measured on two cores,
+/// and includes the comparison with one simulated GPU.
 const RATE: f64 = 4e6;
 
-/// The number of copies of the elements: as values, as bytes, in an interpreter's memory, and for
-/// the comparison.
+/// The number of copies of the elements that exist: as values, as bytes, in an interpreter's
+/// memory, and for the comparison.
 const COPIES: u128 = 4;
 
 /// Rejects a sum in interpreters that does not fit into this machine's memory. Prints a note if the
@@ -30,7 +30,7 @@ pub(crate) fn check<T: Datum>(asked: &Sum, n: u128) -> Result<()> {
     let seconds = n as f64 * f64::from(asked.repeat) / RATE;
     if seconds > 10.0 || needed > 1_000_000_000 {
         note(&format!(
-            "note: interpreters take about {seconds:.0} seconds for {} {}, and {:.1} GB of memory",
+            "note: interpreters need about {seconds:.0} seconds and {:.1} GB of memory for {} {}",
             numbers::size(n as u64),
             T::NAME,
             needed as f64 / 1e9

@@ -8,15 +8,15 @@ use std::{
 
 use many::Error;
 
-/// Prints a line. If the output is closed, this is not an error.
+/// Prints a line. A closed output is not an error.
 pub(crate) fn say(line: &str) {
     let _ = writeln!(io::stdout(), "{line}");
 }
 
-/// Prints a message on standard error, wrapped at the width of the terminal, but at most at 100
-/// columns.
+/// Prints a message on standard error, wrapped at the width of the terminal or at 100 columns,
+/// whichever is smaller.
 pub(crate) fn note(text: &str) {
-    // An error on a closed standard error cannot be reported.
+    // If standard error is closed, there is no way to report that.
     let _ = writeln!(io::stderr(), "{}", numbers::wrapped(text, columns()));
 }
 

@@ -26,7 +26,7 @@ pub fn shard<T: Element>(n: u64, world: u32, rank: u32) -> Result<Range<u64>> {
     Ok(Layout::even::<T>(n, world)?.elements(rank))
 }
 
-/// The shape of a sum, and the chunks of each rank.
+/// The shape of a sum, and the chunks that each rank owns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// The total number of elements.
@@ -50,11 +50,11 @@ pub struct Move {
     pub elements: Range<u64>,
 }
 
-/// The places of the chunks' sums in the gathered blocks. If all ranks except the last ones have
-/// the same number of chunks, the places are computed; otherwise they are in a table.
+/// The places of the chunk sums in the gathered blocks. If all ranks except the last ones have the
+/// same number of chunks, the places are computed; otherwise, they are looked up in a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Places {
-    /// 2^32 divided by the number of chunks of a rank, rounded up, or 0 if there is a table.
+    /// 2^32 divided by each rank's number of chunks, rounded up, or 0 if there is a table.
     pub share: u32,
     /// The gap between the sums of two neighbouring ranks, as a number of sums.
     pub gap: u32,
@@ -112,7 +112,7 @@ impl Layout {
         Ok(Layout { n, shape, part: words * lanes, firsts: Vec::new() })
     }
 
-    /// Returns a layout with any number of chunks, of eight vectors each. It is for tests in which
+    /// Returns a layout with any number of chunks, of eight vectors each. This layout is for tests in which
     /// a real slice would take too long to interpret.
     #[cfg(test)]
     pub(crate) fn of_parts<T: Element>(parts: u32, world: u32) -> Layout {
@@ -166,8 +166,8 @@ impl Layout {
         &self.firsts
     }
 
-    /// Returns the place of each chunk's sum in the consecutive blocks of all ranks, in units of
-    /// sums of `bytes` bytes.
+    /// Returns the place of each chunk's sum in the consecutive blocks of all ranks, counted in
+    /// sums of `bytes` bytes each.
     pub fn places(&self, bytes: usize) -> Places {
         let each = self.of(0).len() as u32;
         let even = (0..=self.world()).map(|rank| self.parts().min(rank.saturating_mul(each)));
@@ -185,7 +185,7 @@ impl Layout {
     /// room for the sums of the rank with the most chunks.
     pub fn stride(&self, bytes: usize) -> u64 {
         let most = (0..self.world()).map(|rank| self.of(rank).len()).max().unwrap_or(0);
-        // NCCL copies blocks whose size is a multiple of 16 bytes fastest.
+        // NCCL is fastest at copying blocks whose size is a multiple of 16 bytes.
         (2 + (most * bytes).div_ceil(8) as u64).next_multiple_of(2)
     }
 }

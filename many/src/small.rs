@@ -1,8 +1,8 @@
 //! A small sum: one GPU reads the elements of all ranks in place, at a separate address for each
-//! rank, and adds them in the same order as those of one slice.
+//! rank, and adds them in the same order as the elements of a single slice.
 //!
 //! This file contains `unsafe` code: a kernel is given the addresses of all ranks' elements.
-#![expect(unsafe_code, reason = "a kernel has the addresses of all ranks' elements")]
+#![expect(unsafe_code, reason = "a kernel is given the addresses of all ranks' elements")]
 
 use std::{cell::RefCell, sync::Arc};
 

@@ -16,8 +16,8 @@ use rand::RngExt;
 
 use crate::say::failed;
 
-/// The time that the other ranks have to end after one has failed. The other ranks learn of the
-/// failure within milliseconds.
+/// The time within which the other ranks must end after one has failed. The other ranks learn of
+/// the failure within milliseconds.
 const LEAVE: Duration = Duration::from_secs(10);
 
 /// Starts this program again for each rank, and waits for all these processes.
@@ -81,7 +81,7 @@ impl Said {
         for line in BufReader::new(from).lines().map_while(Result::ok) {
             let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             if said.len() < Self::MOST && said.insert(line.clone()) {
-                // An error on a closed standard error cannot be reported.
+                // If standard error is closed, there is no way to report that.
                 let _ = writeln!(io::stderr(), "{line}");
             }
         }
@@ -111,7 +111,7 @@ fn wait(mut ranks: Vec<Child>) -> many::Result<()> {
                 false
             }
             Err(error) => {
-                failures.push(Error::Gone(format!("rank {rank} cannot be waited for: {error}")));
+                failures.push(Error::Gone(format!("cannot wait for rank {rank}: {error}")));
                 false
             }
         });

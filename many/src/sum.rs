@@ -19,7 +19,7 @@ use crate::{
     start,
 };
 
-/// Runs this process as one rank if a launcher started it. Otherwise runs all ranks in this
+/// Runs this process as one rank if a launcher started it. Otherwise, runs all ranks in this
 /// process, or starts a process for each rank.
 pub(crate) fn run(asked: &Sum) -> Result<()> {
     let launched = launched(&|name| env::var(name).ok(), asked.meeting.launcher)?;
@@ -68,7 +68,7 @@ fn decided(asked: &Sum, started: u32) -> Result<()> {
             "--gpus asks for {gpus} ranks, but a launcher has started {started}: omit --gpus, or start {gpus}"
         ))),
         _ if asked.one_process => Err(failed(format!(
-            "--one-process needs all ranks in one process, but a launcher has started {started}: start it without the launcher"
+            "--one-process needs all ranks in one process, but a launcher has started {started}: start the program without the launcher"
         ))),
         _ => Ok(()),
     }
@@ -123,7 +123,7 @@ fn lengths<T: Datum>(asked: &Sum, world: u32) -> Result<Vec<u64>> {
         let given = lengths.len();
         let noun = if given == 1 { "length" } else { "lengths" };
         return Err(Error::Shard(format!(
-            "--lengths has {given} {noun}, but there are {world} ranks: give one for each rank, or use --gpus {given}"
+            "--lengths has {given} {noun}, but there are {world} ranks: give one length for each rank, or use --gpus {given}"
         )));
     }
     Ok(lengths.iter().map(|length| length.0).collect())
@@ -262,7 +262,7 @@ fn repeated(asked: &Sum, mut call: impl FnMut(u32) -> Result<u64>) -> Result<u64
         let now = call(number)?;
         if let Some(before) = bits.filter(|before| *before != now) {
             return Err(Error::Bits(format!(
-                "the result of call {number} has the bits {now:#x}, but earlier results have {before:#x}: please report it"
+                "the result of call {number} has the bits {now:#x}, but earlier results have {before:#x}: please report this error"
             )));
         }
         bits = Some(now);
@@ -275,11 +275,7 @@ fn repeated(asked: &Sum, mut call: impl FnMut(u32) -> Result<u64>) -> Result<u64
 fn one_gpu<T: Datum>(stream: &Arc<CudaStream>, n: u64, asked: &Sum) -> Result<u64> {
     let slice = Data::on::<T>(stream, 0..n)?;
     let operation = asked.op.into();
-    let one = match operation {
-        reduce::Operation::Sum => reduce::sum(stream, &slice),
-        reduce::Operation::Min => reduce::min(stream, &slice),
-        reduce::Operation::Max => reduce::max(stream, &slice),
-    }?;
+    let one = reduce::reduce(stream, operation, &slice)?;
     Ok(one.to_bits64())
 }
 
@@ -299,7 +295,7 @@ fn tell<T: Datum>(
     };
     say(&format!("the {what} of {n} {} over {world} {how}: {value:?} (bits {bits:#x})", T::NAME));
     if asked.repeat > 1 {
-        say(&format!("{} calls have the same bits", asked.repeat));
+        say(&format!("the results of {} calls have the same bits", asked.repeat));
     }
     if asked.unchecked {
         return Ok(());
@@ -307,11 +303,11 @@ fn tell<T: Datum>(
     let alone = one()?;
     if alone != bits {
         return Err(Error::Bits(format!(
-            "the result on one device is {:?} (bits {alone:#x}), which differs: please report it",
+            "the result on one device is {:?} (bits {alone:#x}), which differs: please report this error",
             T::Output::from_bits64(alone)
         )));
     }
-    say("a sum on one device has the same bits");
+    say("the sum on one device has the same bits");
     Ok(())
 }
 

@@ -15,7 +15,7 @@ use crate::{
     sum,
 };
 
-/// The first line of a file of samples, which has the names of the columns.
+/// The first line of a file of samples, which contains the column names.
 const HEAD: &str = "n,competitor,clock,round,gpu,us\n";
 
 /// Measures every length on all GPUs.
@@ -23,23 +23,7 @@ pub(crate) fn measure(asked: &Measure) -> Result<()> {
     if let Some(path) = &asked.csv {
         folder_of(path)?;
     }
-    let gpus = sum::gpus();
-    if gpus == 0 {
-        let why = reduce::open(0).err();
-        let why = match why {
-            None | Some(reduce::Error::NoDriver) => "no NVIDIA driver can be loaded".to_owned(),
-            Some(why) => why.to_string(),
-        };
-        return Err(failed(format!(
-            "many measure needs GPUs, but this machine has none ({why}): many sum --device simt needs none"
-        )));
-    }
-    let world = asked.gpus.unwrap_or(gpus);
-    if world == 0 || world > gpus {
-        return Err(failed(format!(
-            "{world} GPUs were requested, but this machine has {gpus}: request fewer"
-        )));
-    }
+    let world = world(asked.gpus, "measure")?;
     let nccl = match asked.without_nccl {
         true => None,
         false => {
@@ -65,8 +49,8 @@ pub(crate) fn measure(asked: &Measure) -> Result<()> {
         };
         match bench.at(*n, asked.rounds, &mut keep) {
             Ok(()) => {}
-            // If a length fails in the driver, prints the error, and continues with the next
-            // length.
+            // If the driver returns an error at one length, prints the error and continues with the
+            // next length.
             Err(error @ Error::Driver { .. }) => say(&format!("{n}: {error}")),
             Err(error) => return Err(error),
         }
@@ -77,6 +61,28 @@ pub(crate) fn measure(asked: &Measure) -> Result<()> {
     }
     gated(&read(&csv)?);
     Ok(())
+}
+
+/// Returns the number of GPUs that a command uses: by default, all the GPUs of this machine.
+pub(crate) fn world(asked: Option<u32>, command: &str) -> Result<u32> {
+    let gpus = sum::gpus();
+    if gpus == 0 {
+        let why = reduce::open(0).err();
+        let why = match why {
+            None | Some(reduce::Error::NoDriver) => "no NVIDIA driver can be loaded".to_owned(),
+            Some(why) => why.to_string(),
+        };
+        return Err(failed(format!(
+            "`many {command}` needs GPUs, but this machine has none ({why}): use `many sum --device simt`, which needs none"
+        )));
+    }
+    let world = asked.unwrap_or(gpus);
+    if world == 0 || world > gpus {
+        return Err(failed(format!(
+            "{world} GPUs were requested, but this machine has {gpus}: request fewer"
+        )));
+    }
+    Ok(world)
 }
 
 /// Creates the folder for a file before anything is measured.
@@ -101,11 +107,13 @@ fn cell(time: Option<f64>) -> String {
 
 /// Prints the medians of GPU-gated runs in microseconds, and differences between runs of the same round.
 fn gated(times: &Times) {
-    say("Two GPUs: medians of GPU-gated times, in µs. one: the sum on one GPU.");
-    say("share: the slower GPU's shard alone. cut: the sums of the chunks, minus share.");
-    say("kernel, gather, reduce: the sum, with an exchange inside the kernels, by an");
-    say("all-gather, or by an all-reduce of integers. Δ: the time minus share, within");
-    say("the same round. totals: an all-reduce of totals. bits: gather minus totals.\n");
+    say("Two GPUs: medians of GPU-gated times, in µs. `one` is the sum on one GPU.\n\
+         `share` is the time that the slower GPU takes for its shard alone. `cut` is the\n\
+         time that it takes to sum the chunks, minus `share`. `kernel`, `gather` and\n\
+         `reduce` are sums that exchange partial sums inside the kernels, by an\n\
+         all-gather, or by an all-reduce of integers. Δ is the time minus `share`, within\n\
+         the same round. `totals` is a sum that exchanges totals by an all-reduce. `bits`\n\
+         is `gather` minus `totals`.\n");
     let row = |n: u64| {
         let of = |competitor| cell(times.median(competitor, n));
         let above =
@@ -137,7 +145,7 @@ fn gated(times: &Times) {
     }
 }
 
-/// Prints the wall times of our sums, and those of torch's sums if the samples have any.
+/// Prints the wall times of our sums, and those of torch's sums if the samples contain any.
 fn callers(times: &Times) {
     let torch = times.called("torch");
     if torch.is_empty() {
@@ -166,9 +174,9 @@ fn scaling(times: &Times) {
         let from = times.pays_from(way).map(numbers::size);
         [way.to_owned(), or_none(from), or_none(strong), or_none(weak)]
     });
-    say("\nTwo GPUs: the length from which on they are faster than one; the speedup for");
-    say("2^28 elements (strong scaling); and the speed per GPU with 2^30 elements on");
-    say("each, in % of one GPU's speed (weak scaling).\n");
+    say("\nThe length from which two GPUs are faster than one, their speedup for 2^28\n\
+         elements (strong scaling), and the speed per GPU with 2^30 elements on each, in\n\
+         % of one GPU's speed (weak scaling).\n");
     say::table(["way", "less from", "strong", "weak"], &rows);
 }
 
@@ -181,7 +189,7 @@ pub(crate) fn model(asked: &Model) -> Result<()> {
     let times = read(&csv)?;
     if times.lengths("share").is_empty() {
         return Err(failed(format!(
-            "{path} has no GPU-gated times of two GPUs: measure them with many measure --csv"
+            "{path} has no GPU-gated times of two GPUs: measure them with `many measure --csv`"
         )));
     }
     gated(&times);
@@ -201,8 +209,8 @@ pub(crate) fn model(asked: &Model) -> Result<()> {
     let rows: Vec<_> = times.held_out().into_iter().map(row).collect();
     say::table(["way", "n", "model", "measured", "error"], &rows);
     say("\nModel: predicted times, in µs, by number of GPUs, with eight GPUs per host.");
-    say("Only two GPUs were measured, so the times for 4 and 8 are rounded to whole µs,");
-    say("and those for 64 and 1024 to two digits.\n");
+    say("Only two GPUs were measured, so the times for 4 and 8 GPUs are rounded to whole\n\
+         µs, and the times for 64 and 1024 GPUs to two digits.\n");
     let powers = times.lengths("share").into_iter().filter(|n| n.is_power_of_two());
     let row = |competitor: &str, n: u64| {
         let [a, b, c, d, e] = [2, 4, 8, 64, 1024].map(|p| {
@@ -219,7 +227,8 @@ pub(crate) fn model(asked: &Model) -> Result<()> {
     Ok(())
 }
 
-/// Returns a modelled time for `gpus` GPUs as text, with no more digits than the model supports.
+/// Returns a modelled time for `gpus` GPUs as text, with no more digits than the model's precision
+/// supports.
 fn modelled(time: f64, gpus: u32) -> String {
     match gpus {
         ..=2 => format!("{time:.1}"),

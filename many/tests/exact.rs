@@ -1,12 +1,13 @@
-//! Exact sums over ranks that are interpreters: for any split, any number of ranks and any order, the bits and the
-//! accumulator of one call on the host.
+//! Tests exact sums over ranks that are interpreters: for any split, any number of ranks and any
+//! order, the result's bits and the accumulator equal those of one call on the host.
 
 use half::{bf16, f16};
 use many::{Datum, played};
 use rand::{RngExt, SeedableRng, rngs::StdRng, seq::SliceRandom};
 use reduce::{Accumulator, ExactAccumulator, ExactElement, host};
 
-/// Elements of both signs, and of sizes that no order of additions of floats would add alike.
+/// Elements of both signs and of very different sizes, for which floating-point sums depend on the order of the
+/// additions.
 fn elements<T: Datum>(n: usize, rng: &mut StdRng) -> Vec<T> {
     (0..n).map(|_| T::drawn(rng.random())).collect()
 }
@@ -50,7 +51,7 @@ fn check<T: Datum + ExactElement>(special: [T; 4]) {
             drawn.shuffle(rng);
             holds(&drawn, world, rng);
         }
-        // Special values on some of the ranks; then -0 on all of them.
+        // Tests special values on a few of the ranks, and then -0 on all ranks.
         for count in 0..special.len() {
             let mut drawn = elements::<T>(50, rng);
             drawn.extend(&special[..count]);

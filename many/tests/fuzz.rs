@@ -1,5 +1,5 @@
-//! Tests randomly misbehaving peers. For any bytes that a peer sends, ranks must end in time, with
-//! a sum or an error. `MANY_FUZZ=600` makes each test run for ten minutes.
+//! Tests randomly misbehaving peers: a rank must end in time, with a sum or an error, after any
+//! bytes from a peer. `MANY_FUZZ=600` makes each test run for ten minutes.
 
 mod ranks;
 
@@ -22,7 +22,7 @@ fn seconds() -> f64 {
     std::env::var("MANY_FUZZ").ok().and_then(|text| text.parse().ok()).unwrap_or(1.0)
 }
 
-/// Generates pseudo-random numbers, which are the same in every run.
+/// Generates pseudo-random numbers, the same in every run.
 struct Draw(u64);
 
 impl Draw {
@@ -123,7 +123,7 @@ fn short(draw: &mut Draw) -> Meeting {
     Meeting { timeout: Duration::from_millis(400), ..meeting(&token) }
 }
 
-/// Lets rank 1 of three misbehave. Returns the kind of misbehaviour, which the caller counts.
+/// Lets rank 1 of three ranks misbehave. Returns the kind of misbehaviour, which the caller counts.
 fn a_false_rank(draw: &mut Draw) -> &'static str {
     let meeting = short(draw);
     let honest = [0, 2].map(|rank| ended(&meeting, hello(rank, 3)));
@@ -167,7 +167,7 @@ fn a_false_rank(draw: &mut Draw) -> &'static str {
     let _ = stream.write_all(&sent);
     let stays = draw.below(3) > 0;
     if stays && draw.below(2) > 0 {
-        // Sends more after the welcome, if the welcome arrives.
+        // If the welcome arrives, sends further messages after it.
         let _ = Message::receive(&mut stream);
         let _ = stream.write_all(&draw.chatter());
     }
@@ -185,7 +185,7 @@ fn a_false_rank(draw: &mut Draw) -> &'static str {
     what
 }
 
-/// Lets rank 0 of two misbehave.
+/// Lets rank 0 of two ranks misbehave.
 fn a_false_rank_0(draw: &mut Draw) -> &'static str {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

@@ -1,5 +1,5 @@
-//! Tests the loading of NCCL. The library is missing, or it is a fake that needs no GPU and that
-//! the system's C compiler compiles.
+//! Tests the loading of NCCL. The library is either missing or a fake, which needs no GPU and is
+//! compiled with the system's C compiler.
 #![cfg(target_os = "linux")]
 #![expect(unsafe_code, reason = "calls counters of the fake")]
 
@@ -45,7 +45,7 @@ fn a_library_that_lacks_a_function() {
 #[test]
 fn a_library_that_is_not_nccl() {
     let error = says(&fake("another", &["-DncclGetVersion=other"]));
-    assert!(error.contains("has no ncclGetVersion: it is not NCCL"), "{error}");
+    assert!(error.contains("has no ncclGetVersion, so it is not NCCL"), "{error}");
     let text = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
     assert!(says(&text).starts_with("NCCL was not found at"), "{}", says(&text));
 }
@@ -72,7 +72,7 @@ fn aborted(library: &Path) -> i32 {
 }
 
 /// Collectives use a communicator that may block only if ranks connect when they join, as they do
-/// in all versions before 2.22. Otherwise, the call could wait for a lost rank.
+/// in all versions before 2.22. If ranks were not connected, the call could wait for a lost rank.
 #[test]
 fn collectives_block_only_if_ranks_are_connected() {
     for (name, version, split) in [("early", 21_800, 2), ("late", 22_200, 0)] {
@@ -121,7 +121,7 @@ fn an_asynchronous_error_is_reported() {
 }
 
 /// If splitting off the second communicator fails, the result is an error. If NCCL returns no
-/// communicator, the first one is used.
+/// second communicator, the first communicator is used.
 #[test]
 fn a_communicator_that_is_not_split() {
     let join = |library: &Path| {

@@ -50,7 +50,12 @@ fn all(stream: Option<&Arc<CudaStream>>) -> Result<()> {
     of::<i64>("i64", stream, |bits| bits as i64, 0)?;
     of::<u64>("u64", stream, |bits| bits, 0)?;
     of::<f16>("f16", stream, |bits| f16::from_f64(small(bits)), f16::NAN)?;
-    of::<bf16>("bf16", stream, |bits| bf16::from_f64(small(bits)), bf16::NAN)
+    of::<bf16>("bf16", stream, |bits| bf16::from_f64(small(bits)), bf16::NAN)?;
+    of::<i8>("i8", stream, |bits| bits as i8, 0)?;
+    of::<u8>("u8", stream, |bits| bits as u8, 0)?;
+    of::<i16>("i16", stream, |bits| bits as i16, 0)?;
+    of::<u16>("u16", stream, |bits| bits as u16, 0)?;
+    of::<bool>("bool", stream, |bits| bits % 2 > 0, false)
 }
 
 /// Returns a fraction between -8 and 8, or sometimes a zero of either sign.
@@ -62,7 +67,7 @@ fn small(bits: u64) -> f64 {
     }
 }
 
-/// Returns a hundred lengths. Half of them are awkward lengths or neighbours of powers of four; the
+/// Returns a hundred lengths. Half of the lengths are awkward or neighbours of powers of four; the
 /// logarithms of the others are uniformly distributed.
 fn lengths() -> Vec<usize> {
     let awkward = [0, 1, 31, 32, 33, 63, 65, 255, 257, 1023, 1025, (1 << 20) + 13, 1_572_941];
@@ -81,10 +86,13 @@ fn of<T>(
 where
     T: Element + DeviceRepr,
 {
-    for operation in Operation::ALL {
-        // NaNs are mixed in only for minima and maxima, because a sum with a NaN is always NaN.
+    let defined = |operation: &&Operation| T::FLOAT || !operation.needs_floats();
+    for &operation in Operation::ALL.iter().filter(defined) {
+        let numbers =
+            matches!(operation, Operation::Min | Operation::Max | Operation::LargestMagnitude);
+        // NaNs are mixed in only where they are ignored, because a sum with a NaN is always NaN.
         let drawn = |i| match mixed(i) {
-            bits if operation != Operation::Sum && bits % 4 == 3 => nan,
+            bits if numbers && bits % 4 == 3 => nan,
             bits => element(bits),
         };
         let values: Vec<T> = (0..LONGEST as u64 + 4).into_par_iter().map(drawn).collect();
@@ -96,18 +104,10 @@ where
         for n in lengths() {
             for begin in [0, n % 4] {
                 let slice = &values[begin..begin + n];
-                let here = match operation {
-                    Operation::Sum => host::sum(slice),
-                    Operation::Min => host::min(slice),
-                    Operation::Max => host::max(slice),
-                };
+                let here = host::reduce(slice, operation);
                 if let Some((reducer, slice)) = &device {
                     let view = slice.slice(begin..begin + n);
-                    let there = match operation {
-                        Operation::Sum => reducer.sum(&view),
-                        Operation::Min => reducer.min(&view),
-                        Operation::Max => reducer.max(&view),
-                    }?;
+                    let there = reducer.reduce(operation, &view)?;
                     if there.to_bits64() != here.to_bits64() {
                         return Err(format!(
                             "{operation:?} of {n} {name} from element {begin} on: the result is {there:?} on the device, but {here:?} with samebits::host"
@@ -115,7 +115,7 @@ where
                         .into());
                     }
                 }
-                // FNV-1a, with one step for each result.
+                // The FNV-1a hash, with one step for each result.
                 hash = (hash ^ here.to_bits64()).wrapping_mul(0x0000_0100_0000_01b3);
                 results += 1;
             }

@@ -9,10 +9,11 @@ use std::{
 use crate::{
     Accumulator, Element, Error, Operation, Result,
     cuda::{self, Address, Answer, Call, Queue, State},
-    element::Sealed,
+    element::{Itself, Read},
     exact,
-    kernels::Family,
-    modules::{self, Loaded},
+    kernels::{Family, kernel_of},
+    modules::Known,
+    once::get_or_try,
     rows::kept::Kept,
     shape,
 };
@@ -21,12 +22,12 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Engine<T> {
     queue: Queue,
-    loaded: [[OnceCell<Loaded>; Family::ALL.len()]; 3],
-    /// The next ticket and the message slots. They are zero between launches.
+    known: Known,
+    /// The next ticket and the message slots, which are zero between launches.
     state: OnceCell<State>,
     answer: OnceCell<Answer>,
     rows: Kept,
-    exact: exact::launch::Kept,
+    exact: exact::kept::Kept,
     /// The epoch of the last result that a call waited for.
     epoch: Cell<u32>,
     element: PhantomData<T>,
@@ -36,7 +37,7 @@ impl<T: Element> Engine<T> {
     pub(crate) fn new(queue: Queue) -> Engine<T> {
         Engine {
             queue,
-            loaded: Default::default(),
+            known: Known::default(),
             state: OnceCell::new(),
             answer: OnceCell::new(),
             rows: Kept::default(),
@@ -50,20 +51,37 @@ impl<T: Element> Engine<T> {
         &self.queue
     }
 
+    pub(crate) fn known(&self) -> &Known {
+        &self.known
+    }
+
     pub(crate) fn rows(&self) -> &Kept {
         &self.rows
     }
 
-    pub(crate) fn exact(&self) -> &exact::launch::Kept {
+    pub(crate) fn exact(&self) -> &exact::kept::Kept {
         &self.exact
     }
 
     /// Compiles the kernels of these operations for all shapes, and allocates their memory.
     pub(crate) fn prepare(&self, operations: &[Operation]) -> Result<()> {
+        self.prepare_read::<Itself>(operations)
+    }
+
+    /// Like [`prepare`](Engine::prepare), for elements that are converted as `W` specifies.
+    pub(crate) fn prepare_read<W>(&self, operations: &[Operation]) -> Result<()>
+    where
+        T: Read<W>,
+    {
         let _bound = self.queue.stream.bind()?;
         for operation in operations {
+            operation.check::<T>()?;
             for family in Family::ALL {
-                self.load(*operation, family)?;
+                self.known.get(
+                    &self.queue,
+                    kernel_of::<T, W>(*operation, family),
+                    family.threads(),
+                )?;
             }
         }
         self.state()?;
@@ -76,79 +94,107 @@ impl<T: Element> Engine<T> {
         if self.queue.stream.is_capturing()? { Err(Error::Capturing) } else { Ok(()) }
     }
 
-    /// Computes the result over all elements at an address, and waits for it. The stream must not
-    /// be in capture mode.
-    pub(crate) fn wait(&self, operation: Operation, input: Address<'_>) -> Result<T::Output> {
-        self.wait_for(|output, epoch| self.launch(operation, input, output, epoch))
+    /// Computes the result over all elements at an address, which are converted as `W` specifies,
+    /// and waits for it. The stream must not be in capture mode.
+    pub(crate) fn wait<W>(
+        &self,
+        operation: Operation,
+        input: Address<'_>,
+    ) -> Result<<T as Read<W>>::Value>
+    where
+        T: Read<W>,
+    {
+        self.wait_for(|output, epoch| self.launch::<W>(operation, input, output, epoch))
     }
 
     /// Waits for the result of a launch. The launch is given the address and the epoch of the
     /// answer.
-    pub(crate) fn wait_for(
+    pub(crate) fn wait_for<A: Accumulator>(
         &self,
         launch: impl FnOnce(Address<'_>, u32) -> Result<()>,
-    ) -> Result<T::Output> {
+    ) -> Result<A> {
+        let (answer, epoch) = self.launched(launch)?;
+        Ok(A::from_bits64(answer.wait(epoch, 0, size_of::<A>())?))
+    }
+
+    /// Waits for the two results of a launch: the second begins two words after the first.
+    pub(crate) fn wait_for_two<A: Accumulator, B: Accumulator>(
+        &self,
+        launch: impl FnOnce([Address<'_>; 2], u32) -> Result<()>,
+    ) -> Result<(A, B)> {
+        let launch = |answer: Address<'_>, epoch| launch([answer, answer.part::<u64>(2, 2)], epoch);
+        let (answer, epoch) = self.launched(launch)?;
+        let (first, second) =
+            (answer.wait(epoch, 0, size_of::<A>())?, answer.wait(epoch, 2, size_of::<B>())?);
+        Ok((A::from_bits64(first), B::from_bits64(second)))
+    }
+
+    /// Starts a launch for a host that waits for an answer with the next epoch.
+    fn launched(
+        &self,
+        launch: impl FnOnce(Address<'_>, u32) -> Result<()>,
+    ) -> Result<(&Answer, u32)> {
         let _bound = self.queue.stream.bind()?;
         let answer = self.answer()?;
-        // Skips 0, which means a result for the stream, and the largest epoch, which is RAW in
-        // exact sums.
+        // Skips 0, which marks a result that no host polls for, and the largest epoch, which is RAW
+        // in exact sums.
         let epoch = ((self.epoch.get() + 1) % u32::MAX).max(1);
         self.epoch.set(epoch);
         launch(answer.address(), epoch)?;
-        Ok(T::Output::from_bits64(answer.wait(epoch, size_of::<T::Output>())?))
+        Ok((answer, epoch))
     }
 
-    /// Queues a reduction of all elements at an address. Its result is written to another address.
-    pub(crate) fn leave(
+    /// Queues a reduction of all elements at an address. The result is written to another address.
+    pub(crate) fn leave<W>(
         &self,
         operation: Operation,
         input: Address<'_>,
         output: Address<'_>,
-    ) -> Result<()> {
+    ) -> Result<()>
+    where
+        T: Read<W>,
+    {
         let _bound = self.queue.stream.bind()?;
-        self.launch(operation, input, output, 0)
+        self.launch::<W>(operation, input, output, 0)
     }
 
     /// Queues a reduction, like [`leave`](Engine::leave), but the stream's context must be current.
     /// With an `epoch` other than 0, the kernel writes the result for a host that polls.
-    pub(crate) fn launch(
+    pub(crate) fn launch<W>(
         &self,
         operation: Operation,
         input: Address<'_>,
         output: Address<'_>,
         epoch: u32,
-    ) -> Result<()> {
+    ) -> Result<()>
+    where
+        T: Read<W>,
+    {
         let stream = self.queue.stream;
         let (n, size) = (input.len(), size_of::<T>() as u64);
         let shape = shape::pick(n, size).ok_or(Error::TooLong { n, size, most: shape::LONGEST })?;
         let (chunks, vectors, threads) = (shape.chunks(), shape.vectors(), shape.threads());
         let family = Family::of(shape, input.is_aligned());
-        let loaded = self.load(operation, family)?;
-        let grid = chunks.min(loaded.blocks);
+        let kernel = kernel_of::<T, W>(operation, family);
+        let (function, blocks) = self.known.get(&self.queue, kernel, family.threads())?;
+        let grid = chunks.min(blocks);
         let call = Call { grid, threads, input, output, vectors, chunks, epoch };
-        let run = |state: Option<Address<'_>>| cuda::launch(loaded.function, stream, call, state);
+        let run = |state: Option<Address<'_>>| cuda::launch(function, stream, call, state);
         if shape.values() == 0 {
             return run(None);
         }
-        // With an epoch, the caller has checked that the stream is not being captured.
+        // If there is an epoch, the caller has checked that the stream is not being captured.
         if epoch == 0 && stream.is_capturing()? {
-            let bytes = state_bytes::<T>(u64::from(shape.values()));
+            let bytes = state_bytes::<<T as Read<W>>::Value>(u64::from(shape.values()));
             return cuda::with_captured_state(stream, bytes, run);
         }
         run(Some(self.state()?.address()))
     }
 
-    fn load(&self, operation: Operation, family: Family) -> Result<&Loaded> {
-        let place = &self.loaded[operation as usize][family as usize];
-        get_or_try(place, || {
-            let kernel = <T as Sealed>::KERNELS[operation as usize][family as usize];
-            modules::load(&self.queue, kernel, family.threads())
-        })
-    }
-
     fn state(&self) -> Result<&State> {
         get_or_try(&self.state, || {
-            let bytes = state_bytes::<T>(shape::CHUNKS);
+            // The memory has room for the largest values, because all conversions of an element share it.
+            let bytes = state_bytes::<f64>(shape::CHUNKS);
             cuda::outside_of_captures(|| State::new(&self.queue, bytes))
         })
     }
@@ -158,19 +204,9 @@ impl<T: Element> Engine<T> {
     }
 }
 
-/// Returns the number of bytes of the ticket and of the slots for `values` values.
-pub(crate) fn state_bytes<T: Element>(values: u64) -> usize {
-    16 + values as usize * size_of::<T::Output>() * 2
-}
-
-pub(crate) fn get_or_try<T>(cell: &OnceCell<T>, make: impl FnOnce() -> Result<T>) -> Result<&T> {
-    match cell.get() {
-        Some(value) => Ok(value),
-        None => {
-            let value = make()?;
-            Ok(cell.get_or_init(|| value))
-        }
-    }
+/// Returns the number of bytes in the ticket and in the slots for `values` values.
+pub(crate) fn state_bytes<A: Accumulator>(values: u64) -> usize {
+    16 + values as usize * size_of::<A>() * 2
 }
 
 #[cfg(test)]
@@ -180,7 +216,6 @@ mod tests {
     #[test]
     fn a_slot_has_a_flag_for_each_half_of_its_value() {
         assert_eq!([0, 100].map(state_bytes::<f32>), [16, 816]);
-        // Halves are added as floats.
-        assert_eq!([state_bytes::<half::f16>(100), state_bytes::<f64>(3)], [816, 64]);
+        assert_eq!(state_bytes::<f64>(3), 64);
     }
 }

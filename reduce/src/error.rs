@@ -1,5 +1,7 @@
 //! Errors. Each message names both sides of the mismatch and the remedy.
 
+use std::fmt;
+
 use cudarc::driver::{DriverError, sys::CUresult};
 
 use crate::cuda::is_forked;
@@ -7,8 +9,9 @@ use crate::cuda::is_forked;
 /// The result of a fallible function in this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// An error of this crate.
-#[derive(Debug, thiserror::Error)]
+/// An error of this crate. Its `Debug` output is also the message, so that `unwrap`, and a `main`
+/// that returns the error, print the message.
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A call to the CUDA driver failed.
@@ -32,8 +35,10 @@ pub enum Error {
         /// The missing function.
         symbol: &'static str,
     },
-    /// There is no such device.
-    #[error("no CUDA device {ordinal}: the driver reports {count} devices, numbered from 0")]
+    /// The requested device does not exist.
+    #[error(
+        "there is no CUDA device {ordinal}: the driver reports {count} devices, numbered from 0"
+    )]
     NoDevice {
         /// The requested device.
         ordinal: usize,
@@ -41,7 +46,9 @@ pub enum Error {
         count: usize,
     },
     /// The device is too old for the kernels.
-    #[error("the device has compute capability {major}.{minor}, but the kernels need 7.0 or newer")]
+    #[error(
+        "the device has compute capability {major}.{minor}, but the kernels need 7.0 or newer: use a newer GPU, or reduce on the host (in Rust: samebits::host)"
+    )]
     OldDevice {
         /// The major compute capability.
         major: i32,
@@ -78,6 +85,14 @@ pub enum Error {
         /// The number of elements.
         n: u64,
     },
+    /// No CUDA allocation contains an address.
+    #[error(
+        "the address {address:#x} is not in memory that CUDA allocated or registered: pass the address of device memory"
+    )]
+    NoAllocation {
+        /// The address.
+        address: u64,
+    },
     /// The slice for the result is empty.
     #[error(
         "the slice for the result is empty, but it needs at least one element: pass a longer slice"
@@ -97,7 +112,7 @@ pub enum Error {
     },
     /// An address is not a multiple of the element size.
     #[error(
-        "the {what} begins at address {address:#x}, which is not a multiple of the {size} bytes of an element"
+        "the {what} begins at address {address:#x}, which is not a multiple of the {size} bytes of an element: pass an aligned address"
     )]
     Misaligned {
         /// Either the slice or the result.
@@ -149,7 +164,7 @@ pub enum Error {
     },
     /// The rows extend beyond the slice.
     #[error(
-        "the slice has {slice} elements, but {rows} rows of {elements}, {pitch} apart, end at element {span}"
+        "the slice has {slice} elements, but {rows} rows of {elements}, {pitch} apart, end at element {span}: pass a longer slice, or fewer rows"
     )]
     ShortSlice {
         /// The number of elements in the slice.
@@ -163,17 +178,124 @@ pub enum Error {
         /// The number of elements from the start of the first row to the end of the last.
         span: u128,
     },
+    /// The columns extend beyond the slice.
+    #[error(
+        "the slice has {slice} elements, but the columns end at element {span} ({columns}): pass a longer slice, or fewer columns"
+    )]
+    ShortColumns {
+        /// The number of elements in the slice.
+        slice: u64,
+        /// The columns.
+        columns: String,
+        /// The number of elements from the first to the last element of the columns.
+        span: u128,
+    },
+    /// A list has no slices.
+    #[error("the list has no slices: pass at least one, which may be empty")]
+    NoSlices,
+    /// A list was made for elements of another size.
+    #[error(
+        "the list was made for elements of {list} bytes, but the elements have {elements}: make a list for this type"
+    )]
+    OtherList {
+        /// The size of an element of the list.
+        list: u64,
+        /// The size of an element of the call.
+        elements: u64,
+    },
+    /// There are no offsets.
+    #[error("there are no offsets: pass one more than there are rows, so at least one")]
+    NoOffsets,
+    /// The offsets of a ragged row are invalid.
+    #[error(
+        "row {row} has offsets {begin} to {end}, but the slice has {len} elements: offsets must not decrease, nor pass the end"
+    )]
+    Offsets {
+        /// The number of the row.
+        row: u64,
+        /// The index of the row's first element.
+        begin: u64,
+        /// The index behind the row's last element.
+        end: u64,
+        /// The number of elements.
+        len: u64,
+    },
+    /// The tensor lacks an axis.
+    #[error("there is no axis {axis}: the shape has {rank} axes, numbered from 0")]
+    NoAxis {
+        /// The axis.
+        axis: usize,
+        /// The number of axes.
+        rank: usize,
+    },
+    /// A tensor has more elements than can be counted.
+    #[error("a tensor of the shape {shape:?} has more than 2^64 elements: reduce parts of it")]
+    LargeShape {
+        /// The shape.
+        shape: Vec<u64>,
+    },
     /// There are more rows than the result has room for.
-    #[error("the result has room for {room} sums, but there are {rows} rows")]
+    #[error(
+        "the result has room for {room} sums, but there are {rows} rows or columns: pass a longer slice for the result"
+    )]
     NoRoomForRows {
         /// The number of elements for which the result has room.
         room: u64,
         /// The number of rows.
         rows: u64,
     },
+    /// The operation is not defined for the type of the elements.
+    #[error(
+        "{operation} is only for floats, but the elements are {elements}: convert them to floats first"
+    )]
+    OnlyFloats {
+        /// The operation.
+        operation: &'static str,
+        /// The type of the elements.
+        elements: &'static str,
+    },
+    /// The operation is not defined for truth values.
+    #[error(
+        "{operation} is not defined for truth values: use the sum for their number, the maximum for whether any is true, or the minimum for whether all are"
+    )]
+    NotLogical {
+        /// The operation.
+        operation: &'static str,
+    },
+    /// The result of the operation is not one of the elements, so it has no index.
+    #[error(
+        "the result of {operation} is not an element, so it has no index: use the minimum, the maximum or the largest magnitude"
+    )]
+    NoIndex {
+        /// The operation.
+        operation: &'static str,
+    },
+    /// A slice without elements has no smallest and no largest element.
+    #[error(
+        "there are no elements, so none of them is the smallest or the largest: pass at least one element"
+    )]
+    NoElements,
+    /// The operation cannot be divided among several GPUs.
+    #[error(
+        "{operation} of {elements} cannot be divided among several GPUs: reduce on one GPU, or divide a sum of f32, f64, f16, bf16, or integers of 32 or 64 bits"
+    )]
+    NoStages {
+        /// The operation.
+        operation: &'static str,
+        /// The type of the elements.
+        elements: &'static str,
+    },
+    /// Products of small integers have no kernels.
+    #[error(
+        "dot products are of f32, f64, f16, bf16, and integers of 32 or 64 bits, but the elements are {elements}: convert them first"
+    )]
+    NoProducts {
+        /// The type of the elements.
+        elements: &'static str,
+    },
     /// Two slices have different lengths.
     #[error(
-        "a dot product needs slices of the same length: the first has {first} elements, the second {second}; cut them to the same length"
+        "a dot product needs slices of the same length: the first has {first} elements, but the second has {second}; cut them to the same length"
     )]
     Lengths {
         /// The number of elements in the first slice.
@@ -183,12 +305,12 @@ pub enum Error {
     },
     /// Two accumulators have too many elements together.
     #[error(
-        "an exact accumulator takes 2^62 elements, but one of {ours} was merged with one of {theirs}: round them separately"
+        "an exact accumulator takes at most 2^62 elements, but an accumulator of {ours} elements was merged with one of {theirs}: round them separately"
     )]
     TooManyElements {
-        /// Elements of the accumulator that was merged into.
+        /// The number of elements in the accumulator that receives the other one's elements.
         ours: u64,
-        /// Elements of the other one.
+        /// The number of elements in the accumulator that is merged into it.
         theirs: u64,
     },
     /// The bytes are not an exact accumulator of the requested type.
@@ -201,7 +323,7 @@ pub enum Error {
         /// The mismatch, in words.
         what: String,
     },
-    /// Words are not those of an exact sum of that type.
+    /// The words are not those of an exact sum of the requested type.
     #[error(
         "these words are not an exact sum of {name}: {what}; pass the words that raw::exact_words_into stored, and the number of elements"
     )]
@@ -219,6 +341,12 @@ pub enum Error {
     /// The stream is idle, but the result was not written.
     #[error("the stream is idle, but the result was not written: was the device reset?")]
     Lost,
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 /// Returns an error unless two slices have the same length.
@@ -246,6 +374,12 @@ pub(crate) fn not_compiled(error: DriverError) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_program_that_returns_an_error_prints_its_message() {
+        let error = format!("{:?}", Error::NoDevice { ordinal: 7, count: 1 });
+        assert!(error.starts_with("there is no CUDA device 7"), "{error}");
+    }
 
     #[test]
     fn a_driver_that_is_too_old_has_an_error_of_its_own() {

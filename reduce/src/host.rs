@@ -1,5 +1,5 @@
-//! Sums, minima and maxima on all cores of the CPU. They use the same tree as the GPU, so the
-//! results are bit-identical.
+//! Sums, minima and maxima on all cores of the CPU. These functions use the same tree as the GPU,
+//! so the results are bit-identical.
 //!
 //! ```
 //! let ones = vec![1.0f32; 1 << 20];
@@ -7,113 +7,100 @@
 //! assert_eq!(samebits::host::min(&[2.0, f32::NAN, 1.0]), 1.0);
 //! ```
 
-use rayon::prelude::*;
-
-use crate::{Accumulator, Element, Operation, Shape, shape};
+use crate::{
+    Element, Operation, Result,
+    element::{Itself, Read, Truth, Wide, WideElement},
+    fold::all,
+    operations::{self, operate},
+};
 pub use crate::{
+    columns::host::{read_columns, reduce_columns},
+    dot::host::{dot, dot_wide},
     exact::host::{exact_dot, exact_norm, exact_sum, exact_sum_of_squares, exact_sum_rows},
-    rows::host::sum_rows,
+    lists::host::{read_list, read_ragged, reduce_list, reduce_ragged},
+    moments::host::moments_rows,
+    rows::host::{read_rows, reduce_rows, sum_rows},
+    select::host::{find, find_rows, min_max, min_max_rows},
 };
 
 /// Returns the sum of a slice, which is bit-identical to the sum on the GPU. The sum of an empty
 /// slice is 0.
 pub fn sum<T: Element>(slice: &[T]) -> T::Output {
-    all(slice, Operation::Sum, T::Output::plus)
+    reduce(slice, Operation::Sum)
 }
 
 /// Returns the smallest element, ignoring NaNs, or NaN if all elements are NaN. For an empty slice,
 /// returns the largest value of the type.
 pub fn min<T: Element>(slice: &[T]) -> T::Output {
-    all(slice, Operation::Min, T::Output::least)
+    reduce(slice, Operation::Min)
 }
 
 /// Returns the largest element, ignoring NaNs, or NaN if all elements are NaN. For an empty slice,
 /// returns the smallest value of the type.
 pub fn max<T: Element>(slice: &[T]) -> T::Output {
-    all(slice, Operation::Max, T::Output::most)
+    reduce(slice, Operation::Max)
 }
 
-/// A function that combines two values.
-pub(crate) trait Join<A>: Fn(A, A) -> A + Copy + Sync {}
-impl<A, F: Fn(A, A) -> A + Copy + Sync> Join<A> for F {}
-
-fn all<T: Element>(slice: &[T], operation: Operation, join: impl Join<T::Output>) -> T::Output {
-    if slice.is_empty() {
-        return T::Output::empty(operation);
-    }
-    let none = T::Output::none(operation);
-    let shape = shape::pick(slice.len() as u64, size_of::<T>() as u64)
-        .expect("a slice in memory is shorter than the longest one");
-    let width = 16 / size_of::<T>();
-    let chunk = shape.vectors() as usize * width;
-    let threads = shape.threads() as usize;
-    let chunks = slice.par_chunks(chunk).map(|chunk| warps(chunk, threads, none, join));
-    match shape {
-        Shape::Block { .. } => few(&warps(slice, threads, none, join), none, join),
-        Shape::Spread { .. } => collect(&chunks.flatten_iter().collect::<Vec<_>>(), 32, none, join),
-        Shape::Chunks { chunks: count, .. } => {
-            let values: Vec<_> = chunks.map(|warps| few(&warps, none, join)).collect();
-            collect(&values, if count <= 128 { 32 } else { threads }, none, join)
-        }
-    }
-    .canonical()
+/// Returns the result of an operation, bit-identical to the result on the GPU.
+///
+/// # Panics
+/// The operation is only for floats, and the elements are integers.
+pub fn reduce<T: Element>(slice: &[T], operation: Operation) -> T::Output {
+    assert_floats::<T>(operation);
+    operate!(operation, R => all::<T, Itself, R>(slice))
 }
 
-/// Returns the value of each warp in a chunk. Thread t adds vectors t, t + threads, …, with a
-/// separate sum for each element of a vector. Each round adds `threads` vectors to the sums of all
-/// threads.
-pub(crate) fn warps<T: Element>(
-    chunk: &[T],
-    threads: usize,
-    none: T::Output,
-    join: impl Join<T::Output>,
-) -> Vec<T::Output> {
-    let width = 16 / size_of::<T>();
-    let mut sums = vec![none; threads * width];
-    for round in chunk.chunks(sums.len()) {
-        T::widened(round, |before, values| {
-            for (sum, value) in sums[before..].iter_mut().zip(values) {
-                *sum = join(*sum, *value);
-            }
-        });
-    }
-    let mut values: Vec<_> = sums.chunks_mut(width).map(|sums| halve(sums, join)).collect();
-    values.chunks_mut(32).map(|warp| halve(warp, join)).collect()
+/// Returns the result of an operation over elements that are combined in a type of twice the size,
+/// bit-identical to the result on the GPU.
+///
+/// ```
+/// use samebits::{Operation, host};
+/// let large = [3e30f32, 4e30];
+/// assert_eq!(host::reduce(&large, Operation::Norm), f32::INFINITY);
+/// assert!((host::reduce_wide(&large, Operation::Norm) / 5e30 - 1.0).abs() < 1e-7);
+/// ```
+///
+/// # Panics
+/// The operation is only for floats, and the elements are integers.
+pub fn reduce_wide<T: WideElement>(slice: &[T], operation: Operation) -> T::Wider {
+    assert_floats::<T>(operation);
+    operate!(operation, R => all::<T, Wide, R>(slice))
 }
 
-/// Combines the upper half of the values with the lower half, until one value is left.
-fn halve<A: Copy>(values: &mut [A], join: impl Join<A>) -> A {
-    let mut half = values.len() / 2;
-    while half > 0 {
-        for i in 0..half {
-            values[i] = join(values[i], values[i + half]);
-        }
-        half /= 2;
-    }
-    values[0]
+/// Returns the number of elements that are not zero. NaN is not zero; -0 is.
+pub fn count<T: Element>(slice: &[T]) -> u64 {
+    all::<T, Truth, operations::Sum>(slice) as u64
 }
 
-/// Combines the values of a block's warps in the order of a thread that reads 16 bytes at a time.
-pub(crate) fn few<A: Copy>(values: &[A], none: A, join: impl Join<A>) -> A {
-    let mut sums = vec![none; 16 / size_of::<A>()];
-    for some in values.chunks(sums.len()) {
-        for (sum, value) in sums.iter_mut().zip(some) {
-            *sum = join(*sum, *value);
-        }
-    }
-    halve(&mut sums, join)
+/// Returns whether any element is not zero. For an empty slice, returns `false`.
+pub fn any<T: Element>(slice: &[T]) -> bool {
+    all::<T, Truth, operations::Max>(slice) > 0
 }
 
-/// Combines the values that blocks have published, in the order in which a warp or a block does so.
-pub(crate) fn collect<A: Copy>(values: &[A], threads: usize, none: A, join: impl Join<A>) -> A {
-    let mut sums = vec![none; threads];
-    for round in values.chunks(threads) {
-        for (sum, value) in sums.iter_mut().zip(round) {
-            *sum = join(*sum, *value);
-        }
-    }
-    let warps: Vec<_> = sums.chunks_mut(32).map(|warp| halve(warp, join)).collect();
-    if warps.len() == 1 { warps[0] } else { few(&warps, none, join) }
+/// Returns whether no element is zero. For an empty slice, returns `true`.
+pub fn every<T: Element>(slice: &[T]) -> bool {
+    all::<T, Truth, operations::Min>(slice) > 0
+}
+
+/// Returns the result of an operation over elements that are converted as `W` specifies.
+///
+/// # Errors
+/// The operation is only for floats, and the elements are integers.
+#[doc(hidden)]
+pub fn reduce_read<T: Element + Read<W>, W>(
+    slice: &[T],
+    operation: Operation,
+) -> Result<<T as Read<W>>::Value> {
+    operation.check::<T>()?;
+    Ok(operate!(operation, R => all::<T, W, R>(slice)))
+}
+
+fn assert_floats<T: Element>(operation: Operation) {
+    assert!(
+        T::FLOAT || !operation.needs_floats(),
+        "{} is only for floats: convert the integers to floats first",
+        operation.name()
+    );
 }
 
 #[cfg(test)]

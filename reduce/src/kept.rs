@@ -7,6 +7,12 @@ use std::{
     rc::Rc,
 };
 
+use crate::{
+    Element, Result,
+    cuda::{Queue, Stream},
+    engine::Engine,
+};
+
 /// The maximum number of reducers that a thread keeps for the functions without a reducer; the
 /// least recently used one is dropped first. Each reducer holds up to 512 KiB of device memory and
 /// a page of pinned memory.
@@ -15,7 +21,8 @@ pub const KEPT: usize = 16;
 /// The identity of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Which {
-    /// The context and the handle. The reducer keeps both alive, so neither is reused.
+    /// The context and the handle. The reducer keeps the context and the stream alive, so neither
+    /// is reused for another stream.
     Owned(usize, usize),
     /// The id that the driver gave the stream.
     Numbered(u64),
@@ -26,11 +33,11 @@ thread_local! {
     static KEEPS: RefCell<Recent<(Which, TypeId), Rc<dyn Any>>> = const { RefCell::new(Recent(Vec::new())) };
 }
 
-/// Returns the reducer that this thread keeps for a stream. If there is none, creates it.
+/// Returns the reducer that this thread keeps for a stream, and creates it if there is none.
 pub(crate) fn or_make<V: 'static, E>(
     which: Which,
     make: impl FnOnce() -> Result<V, E>,
-) -> Result<Rc<V>, E> {
+) -> std::result::Result<Rc<V>, E> {
     let key = (which, TypeId::of::<V>());
     let known = KEEPS.with_borrow_mut(|keeps| keeps.get(&key).cloned());
     if let Some(value) = known.and_then(|any| any.downcast().ok()) {
@@ -40,6 +47,22 @@ pub(crate) fn or_make<V: 'static, E>(
     // An evicted reducer is dropped outside the borrow, because dropping it calls the driver.
     let _gone = KEEPS.with_borrow_mut(|keeps| keeps.put(key, value.clone()));
     Ok(value)
+}
+
+/// Returns the thread's reducer for a stream. While the stream is being captured, returns a new
+/// reducer, because the graph owns the memory of captured work.
+pub(crate) fn of<T: Element>(stream: Stream) -> Result<Rc<Engine<T>>> {
+    if stream.is_capturing()? {
+        return Ok(Rc::new(Engine::new(Queue { stream, owner: None })));
+    }
+    numbered(stream)
+}
+
+/// Returns the reducer that this thread keeps for a stream that is not being captured.
+pub(crate) fn numbered<T: Element>(stream: Stream) -> Result<Rc<Engine<T>>> {
+    let _bound = stream.bind()?;
+    let which = Which::Numbered(stream.id()?);
+    or_make(which, || Ok(Engine::new(Queue { stream, owner: None })))
 }
 
 /// Frees the reducers that the calling thread keeps for the functions without a

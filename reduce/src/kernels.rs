@@ -1,9 +1,20 @@
-//! The kernels' PTX. Each type, operation and shape has its own module, so that the driver compiles only the
-//! kernels that are called.
+//! The kernels. Each type, operation and shape has its own PTX module, so that the driver compiles
+//! only the kernels that are called.
 
-use crate::Shape;
+use std::borrow::Cow;
 
-/// The kernels of a type and operation, by the shape of the slice.
+use crate::{
+    element::{Element, Itself, Read},
+    join::join,
+    operate::Instructions,
+    operations::Operation,
+    rows::kernels as rows,
+    shape::Shape,
+    texts::Texts,
+    types::Types,
+};
+
+/// The kernels of a type and operation, for each shape of a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Family {
     /// One block of 32 threads.
@@ -16,7 +27,7 @@ pub enum Family {
     Spread,
     /// Many chunks.
     Chunks,
-    /// Any shape of an unaligned slice.
+    /// An unaligned slice of any shape.
     Across,
 }
 
@@ -43,6 +54,18 @@ impl Family {
         }
     }
 
+    /// Returns the part of a kernel's name that stands for this family.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Family::Block32 => "block_32",
+            Family::Block256 => "block_256",
+            Family::Block1024 => "block_1024",
+            Family::Spread => "spread",
+            Family::Chunks => "chunks",
+            Family::Across => "across",
+        }
+    }
+
     /// Returns the maximum number of threads in a block.
     pub fn threads(self) -> u32 {
         match self {
@@ -54,76 +77,126 @@ impl Family {
     }
 }
 
-/// A kernel, as PTX.
+/// A kernel.
 #[derive(Clone, Copy, Debug)]
-pub struct Kernel {
-    /// The name of the entry point.
-    pub name: &'static str,
-    /// The PTX for compute capability 7 and newer.
-    pub ptx_70: &'static str,
-    /// The PTX for compute capability 9 and newer; empty if `ptx_70` is used there too.
-    pub ptx_90: &'static str,
+pub struct Kernel(Source);
+
+/// The source of a kernel's PTX.
+#[derive(Clone, Copy, Debug)]
+enum Source {
+    /// The name of the entry point, and the PTX for all devices.
+    Whole(&'static str, &'static str),
+    /// The template of a shape, which is joined with the instructions of an operation.
+    Joined {
+        shape: &'static str,
+        text: &'static str,
+        of: (&'static Instructions, &'static Types),
+        /// The template for pairs of halves, and the PTX type of a half. Devices of compute
+        /// capability 8 and newer combine two halves with one instruction.
+        pairs: Option<(&'static str, &'static str)>,
+    },
 }
 
 impl Kernel {
+    /// Returns a kernel whose PTX needs no operation.
+    pub(crate) const fn whole(name: &'static str, ptx: &'static str) -> Kernel {
+        Kernel(Source::Whole(name, ptx))
+    }
+
+    /// Returns the kernel of an operation for a type. `text` returns its template for a layout.
+    pub(crate) fn joined(
+        shape: &'static str,
+        of: (&'static Instructions, &'static Types),
+        text: impl Fn(&'static Texts) -> &'static str,
+    ) -> Kernel {
+        let (operation, types) = of;
+        let pairs = types.pairs.filter(|_| operation.pairs.is_some());
+        let pairs = pairs.map(|(texts, half)| (text(texts), half));
+        let pairs = pairs.filter(|(text, _)| !text.is_empty());
+        Kernel(Source::Joined { shape, text: text(types.texts), of, pairs })
+    }
+
+    /// Returns the kernel of an operation for a type, whose elements are not combined in pairs.
+    pub(crate) fn single(
+        shape: &'static str,
+        of: (&'static Instructions, &'static Types),
+        text: impl Fn(&'static Texts) -> &'static str,
+    ) -> Kernel {
+        Kernel(Source::Joined { shape, text: text(of.1.texts), of, pairs: None })
+    }
+
+    /// Returns the type, the operation and the shape, which identify the kernel.
+    pub(crate) fn id(&self) -> [&'static str; 3] {
+        match self.0 {
+            Source::Whole(name, _) => ["", "", name],
+            Source::Joined { shape, of: (operation, types), .. } => {
+                [types.name, operation.name, shape]
+            }
+        }
+    }
+
+    /// Returns numbers that identify a joined kernel within this process. These numbers are faster
+    /// to compare than names.
+    pub(crate) fn key(&self) -> [usize; 3] {
+        match self.0 {
+            Source::Whole(name, _) => [name.as_ptr().addr(), 0, 0],
+            Source::Joined { text, of: (operation, types), .. } => [
+                text.as_ptr().addr(),
+                std::ptr::from_ref(operation).addr(),
+                std::ptr::from_ref(types).addr(),
+            ],
+        }
+    }
+
+    /// Returns the name of the entry point.
+    pub fn name(&self) -> String {
+        match self.id() {
+            ["", "", name] => name.to_owned(),
+            parts => parts.join("_"),
+        }
+    }
+
     /// Returns the PTX for a device of this major compute capability.
-    pub fn ptx(&self, major: i32) -> &'static str {
-        if major >= 9 && !self.ptx_90.is_empty() { self.ptx_90 } else { self.ptx_70 }
+    pub fn ptx(&self, major: i32) -> Cow<'static, str> {
+        match self.0 {
+            Source::Whole(_, ptx) => Cow::Borrowed(ptx),
+            Source::Joined { text, of, pairs, .. } => {
+                let modern = major >= 8;
+                let (text, half) = match pairs.filter(|_| modern) {
+                    Some((text, half)) => (text, Some(half)),
+                    None => (text, None),
+                };
+                Cow::Owned(join(text, &self.name(), of, half, modern))
+            }
+        }
     }
 }
 
-/// The kernels of one type and operation, one for each family.
-pub(crate) type Kernels = [Kernel; Family::ALL.len()];
-
-/// Lists the kernels of a type. Its sums use the kernels of the type `$sums`, because unsigned
-/// integers wrap to the same bits as signed ones. `plain` kernels are the same for all devices. On
-/// Hopper, `redux` kernels (for 32-bit integers) use the `redux` instruction, and minima and maxima
-/// of `halves` compare two elements in one instruction.
-macro_rules! kernels {
-    (plain $type:literal sums $sums:literal) => {
-        [
-            $crate::kernels::kernels!(@ old $sums "sum"),
-            $crate::kernels::kernels!(@ old $type "min"),
-            $crate::kernels::kernels!(@ old $type "max"),
-        ]
-    };
-    (redux $type:literal sums $sums:literal) => {
-        [
-            $crate::kernels::kernels!(@ both $sums "sum"),
-            $crate::kernels::kernels!(@ both $type "min"),
-            $crate::kernels::kernels!(@ both $type "max"),
-        ]
-    };
-    (halves $type:literal sums $sums:literal) => {
-        [
-            $crate::kernels::kernels!(@ old $sums "sum"),
-            $crate::kernels::kernels!(@ both $type "min"),
-            $crate::kernels::kernels!(@ both $type "max"),
-        ]
-    };
-    (@ $modules:ident $type:literal $operation:literal) => {
-        [
-            $crate::kernels::kernels!(# $modules $type $operation "block_32"),
-            $crate::kernels::kernels!(# $modules $type $operation "block_256"),
-            $crate::kernels::kernels!(# $modules $type $operation "block_1024"),
-            $crate::kernels::kernels!(# $modules $type $operation "spread"),
-            $crate::kernels::kernels!(# $modules $type $operation "chunks"),
-            $crate::kernels::kernels!(# $modules $type $operation "across"),
-        ]
-    };
-    (# $modules:ident $type:literal $operation:literal $family:literal) => {
-        $crate::kernels::Kernel {
-            name: concat!($type, "_", $operation, "_", $family),
-            ptx_70: $crate::kernels::kernels!(70 both $type $operation $family),
-            ptx_90: $crate::kernels::kernels!(90 $modules $type $operation $family),
-        }
-    };
-    (90 old $type:literal $operation:literal $family:literal) => { "" };
-    ($architecture:literal both $type:literal $operation:literal $family:literal) => {
-        include_str!(concat!("ptx/", $type, "_", $operation, "_", $family, ".", $architecture, ".ptx"))
-    };
+/// Returns the kernel for a type, operation and family.
+#[doc(hidden)]
+pub fn kernel<T: Element>(operation: Operation, family: Family) -> Kernel {
+    kernel_of::<T, Itself>(operation, family)
 }
-pub(crate) use kernels;
+
+/// Returns the kernel for rows of a type, operation and family.
+#[doc(hidden)]
+pub fn rows_kernel<T: Element>(operation: Operation, family: rows::Family) -> Kernel {
+    rows_kernel_of::<T, Itself>(operation, family)
+}
+
+/// Returns the kernel for elements that are converted as `W` specifies.
+#[doc(hidden)]
+pub fn kernel_of<T: Read<W>, W>(operation: Operation, family: Family) -> Kernel {
+    let of = (operation.instructions(), T::TYPES);
+    Kernel::joined(family.name(), of, |texts| texts.slices[family as usize])
+}
+
+/// Returns the kernel for rows of elements that are converted as `W` specifies.
+#[doc(hidden)]
+pub fn rows_kernel_of<T: Read<W>, W>(operation: Operation, family: rows::Family) -> Kernel {
+    let of = (operation.instructions(), T::TYPES);
+    Kernel::joined(family.name(), of, |texts| texts.rows[family.index()])
+}
 
 #[cfg(test)]
 mod tests {
@@ -143,33 +216,48 @@ mod tests {
         }
     }
 
-    /// Checks that equal kernels share one file. The mangled name of a shared variable contains the
-    /// kernel's name and its length.
     #[test]
-    fn no_two_ptx_files_differ_in_the_name_alone() {
-        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/ptx");
-        let mut seen = std::collections::HashMap::new();
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            let file = path.file_name().unwrap().to_string_lossy().into_owned();
-            let name = file.split('.').next().unwrap();
-            let text = std::fs::read_to_string(&path).unwrap();
-            let text = text.replace(&format!("{}{name}", name.len()), "@").replace(name, "@");
-            // The target is ignored too, because a module for older devices runs on newer ones.
-            let lines = text.lines().filter(|l| !l.starts_with("//") && !l.starts_with(".target"));
-            let body: Vec<&str> = lines.collect();
-            if let Some(other) = seen.insert(body.join("\n"), file.clone()) {
-                panic!("{file} and {other} differ only in the name: use one file for both");
-            }
-        }
-        assert!(seen.len() > 300, "{} PTX files", seen.len());
+    fn newer_devices_use_instructions_of_their_own() {
+        let sum = kernel::<u32>(Operation::Sum, Family::Chunks);
+        assert_eq!(sum.name(), "u32_sum_chunks");
+        let has = |kernel: Kernel, major, what: &str| kernel.ptx(major).contains(what);
+        assert_eq!([7, 8, 9].map(|major| has(sum, major, "redux.sync.add")), [false, true, true]);
+        assert_eq!([7, 8].map(|major| has(sum, major, ".target sm_80\n")), [false, true]);
+        let max = kernel::<half::bf16>(Operation::Max, Family::Block32);
+        assert_eq!([7, 8, 9].map(|major| has(max, major, "max.bf16x2")), [false, true, true]);
+        // Magnitudes are computed one element at a time.
+        let magnitude = kernel::<half::bf16>(Operation::LargestMagnitude, Family::Block32);
+        assert!(!has(magnitude, 9, "bf16x2") && has(magnitude, 9, "abs.f32"));
     }
 
+    /// Checks that no placeholder is left in any kernel, for each operation, type and shape.
     #[test]
-    fn hopper_uses_its_own_module_if_there_is_one() {
-        let both = Kernel { name: "", ptx_70: "seven", ptx_90: "nine" };
-        let old = Kernel { ptx_90: "", ..both };
-        assert_eq!([7, 8, 9, 10].map(|major| both.ptx(major)), ["seven", "seven", "nine", "nine"]);
-        assert_eq!([8, 9].map(|major| old.ptx(major)), ["seven", "seven"]);
+    fn every_placeholder_is_replaced() {
+        fn check<T: Element>() {
+            for operation in Operation::ALL.iter().filter(|o| T::FLOAT || !o.needs_floats()) {
+                let slices = Family::ALL.map(|family| kernel::<T>(*operation, family));
+                let rows = rows::Family::ALL.map(|family| rows_kernel::<T>(*operation, family));
+                for kernel in slices.into_iter().chain(rows) {
+                    for major in [7, 9] {
+                        let ptx = kernel.ptx(major);
+                        let lines = ptx.lines().filter(|line| !line.starts_with("//"));
+                        for line in lines {
+                            let upper = line.starts_with(|c: char| c.is_ascii_uppercase());
+                            let left = ["KERNEL", " $0", "13980", "60045"];
+                            let left = upper || left.iter().any(|left| line.contains(left));
+                            assert!(!left, "{}: {line}", kernel.name());
+                        }
+                        assert!(ptx.contains(&format!(".entry {}(", kernel.name())));
+                    }
+                }
+            }
+        }
+        check::<f32>();
+        check::<f64>();
+        check::<half::bf16>();
+        check::<u32>();
+        check::<i64>();
+        check::<bool>();
+        check::<i16>();
     }
 }

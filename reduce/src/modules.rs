@@ -1,8 +1,9 @@
-//! Kernels that the driver has compiled. Each kernel is compiled once in each context. It stays
-//! loaded until the process ends, because a graph may still need a kernel when nothing else uses
-//! it.
+//! Kernels that the driver has compiled. Each kernel is compiled once in each context. A kernel
+//! stays loaded until the process ends, because a graph may still need a kernel when nothing else
+//! uses it.
 
 use std::{
+    cell::RefCell,
     collections::HashMap,
     sync::{Arc, LazyLock, Mutex, PoisonError},
 };
@@ -18,23 +19,51 @@ use crate::{
 /// A kernel that can be launched.
 #[derive(Clone, Debug)]
 pub(crate) struct Loaded {
-    /// The driver's handle of the function.
+    /// The driver's handle for the function.
     pub(crate) function: Function,
     /// The size of the largest grid: the number of blocks that can be resident at the same time.
     pub(crate) blocks: u32,
-    /// The context, if it is cudarc's. It must live as long as the kernel.
+    /// The context, if it is cudarc's; the context must live as long as the kernel.
     _context: Option<Arc<CudaContext>>,
 }
 
-type Key = (u64, &'static str);
+/// The kernels that a reducer has used, so that a call looks up its kernel without a lock.
+#[derive(Debug, Default)]
+pub(crate) struct Known(RefCell<Vec<([usize; 3], Loaded)>>);
 
-/// The loaded kernels, by the kernel's name and the context's id, which is never reused.
+impl Known {
+    /// Returns the function of a kernel for blocks of `threads` threads, and the size of its largest
+    /// grid. The stream's context must be current.
+    pub(crate) fn get(
+        &self,
+        queue: &Queue,
+        kernel: Kernel,
+        threads: u32,
+    ) -> Result<(Function, u32)> {
+        let key = kernel.key();
+        let find = |known: &Vec<([usize; 3], Loaded)>| {
+            let (_, loaded) = known.iter().find(|(other, _)| *other == key)?;
+            Some((loaded.function, loaded.blocks))
+        };
+        if let Some(found) = find(&self.0.borrow()) {
+            return Ok(found);
+        }
+        let loaded = load(queue, kernel, threads)?;
+        let found = (loaded.function, loaded.blocks);
+        self.0.borrow_mut().push((key, loaded));
+        Ok(found)
+    }
+}
+
+type Key = (u64, [&'static str; 3]);
+
+/// The loaded kernels, keyed by the context's id, which is never reused, and the kernel's.
 static LOADED: LazyLock<Mutex<HashMap<Key, Loaded>>> = LazyLock::new(Mutex::default);
 
 /// Returns a kernel for blocks of `threads` threads. The stream's context must be current; if it
 /// does not have the kernel yet, the kernel is compiled.
 pub(crate) fn load(queue: &Queue, kernel: Kernel, threads: u32) -> Result<Loaded> {
-    let key = (queue.stream.context_id()?, kernel.name);
+    let key = (queue.stream.context_id()?, kernel.id());
     let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = loaded.get(&key) {
         return Ok(known.clone());
@@ -52,8 +81,9 @@ mod tests {
     /// is 8.4.
     #[test]
     fn the_ptx_has_the_version_that_the_driver_must_support() {
-        for kernel in <f32 as crate::element::Sealed>::KERNELS.into_iter().flatten() {
-            assert!(kernel.ptx(9).contains(".version 8.4\n"), "{}", kernel.name);
+        for family in crate::Family::ALL {
+            let kernel = crate::kernel::<f32>(crate::Operation::Sum, family);
+            assert!(kernel.ptx(9).contains(".version 8.4\n"), "{}", kernel.name());
         }
     }
 }

@@ -19,14 +19,17 @@
 //! of a stream and a type; [`close`](crate::close) frees it.
 #![expect(unsafe_code, reason = "callers guarantee the memory at an address")]
 
-use std::rc::Rc;
-
-pub use crate::cuda::{Mark, Memory, Stream};
+pub use crate::columns::raw::{read_columns_into, reduce_columns_into};
+pub use crate::cuda::{Mark, Memory, Stream, device_of};
+pub use crate::dot::raw::{dot_into, host_dot};
+pub use crate::lists::raw::{List, Offsets, reduce_list_into, reduce_ragged_into};
+pub use crate::moments::raw_moments_rows_into as moments_rows_into;
+pub use crate::select::raw::{find_rows_into, min_max_rows_into};
 use crate::{
-    Element, Error, ExactAccumulator, ExactElement, ExactProduct, Operation, Result, Rows,
-    cuda::{Address, Queue},
-    engine::Engine,
-    kept::{self, Which},
+    Element, Error, ExactAccumulator, ExactElement, Operation, Result, Rows,
+    cuda::Address,
+    element::{Itself, Read, Truth, Wide, WideElement},
+    kept::{numbered, of},
 };
 
 /// Returns the result over the `n` elements at an address. Waits for the result.
@@ -45,16 +48,18 @@ pub unsafe fn reduce<T: Element>(
     if stream.is_capturing()? {
         return Err(Error::Capturing);
     }
+    operation.check::<T>()?;
     // SAFETY: guaranteed by the caller.
     let input = unsafe { Address::promised::<T>("input", input, n) }?;
-    kept::<T>(stream)?.wait(operation, input)
+    numbered::<T>(stream)?.wait::<Itself>(operation, input)
 }
 
 /// Writes the result over the `n` elements at one address to another. Does not wait, and can be
 /// captured into a graph.
 ///
 /// # Errors
-/// An address is null or misaligned, there are too many elements, or a call to the driver failed.
+/// The operation is only for floats, an address is null or misaligned, there are too many elements,
+/// or a call to the driver failed.
 ///
 /// # Safety
 /// There must be `n` elements at `input` and room for one [`Element::Output`] at `output`, in memory that the
@@ -66,6 +71,7 @@ pub unsafe fn reduce_into<T: Element>(
     n: u64,
     output: u64,
 ) -> Result<()> {
+    operation.check::<T>()?;
     // SAFETY: guaranteed by the caller.
     let (input, output) = unsafe {
         (
@@ -73,7 +79,102 @@ pub unsafe fn reduce_into<T: Element>(
             Address::promised::<T::Output>("output", output, 1)?,
         )
     };
-    of::<T>(stream)?.leave(operation, input, output)
+    of::<T>(stream)?.leave::<Itself>(operation, input, output)
+}
+
+/// Returns the result of an operation whose elements are combined in a type of twice the size. Waits
+/// for the result.
+///
+/// # Errors
+/// The same errors as for [`reduce`].
+///
+/// # Safety
+/// The requirements are those of [`reduce`].
+pub unsafe fn reduce_wide<T: WideElement>(
+    stream: Stream,
+    operation: Operation,
+    input: u64,
+    n: u64,
+) -> Result<T::Wider> {
+    if stream.is_capturing()? {
+        return Err(Error::Capturing);
+    }
+    operation.check::<T>()?;
+    // SAFETY: guaranteed by the caller.
+    let input = unsafe { Address::promised::<T>("input", input, n) }?;
+    numbered::<T>(stream)?.wait::<Wide>(operation, input)
+}
+
+/// Writes the result of [`reduce_wide`] to another address. Does not wait, and can be captured into a
+/// graph.
+///
+/// # Errors
+/// The same errors as for [`reduce_into`].
+///
+/// # Safety
+/// The requirements are those of [`reduce_into`]; `output` must have room for one [`WideElement::Wider`].
+pub unsafe fn reduce_wide_into<T: WideElement>(
+    stream: Stream,
+    operation: Operation,
+    input: u64,
+    n: u64,
+    output: u64,
+) -> Result<()> {
+    operation.check::<T>()?;
+    // SAFETY: guaranteed by the caller.
+    let (input, output) = unsafe {
+        (
+            Address::promised::<T>("input", input, n)?,
+            Address::promised::<T::Wider>("output", output, 1)?,
+        )
+    };
+    of::<T>(stream)?.leave::<Wide>(operation, input, output)
+}
+
+/// Returns the number of nonzero elements (the sum), or whether any element (the maximum) or every
+/// element (the minimum) is nonzero, as 1 or 0. Waits for the result.
+///
+/// # Errors
+/// The operation is none of these three, or one of the errors of [`reduce`] occurs.
+///
+/// # Safety
+/// The requirements are those of [`reduce`].
+pub unsafe fn reduce_truth<T: Element>(
+    stream: Stream,
+    operation: Operation,
+    input: u64,
+    n: u64,
+) -> Result<i64> {
+    if stream.is_capturing()? {
+        return Err(Error::Capturing);
+    }
+    operation.check_truth()?;
+    // SAFETY: guaranteed by the caller.
+    let input = unsafe { Address::promised::<T>("input", input, n) }?;
+    numbered::<T>(stream)?.wait::<Truth>(operation, input)
+}
+
+/// Writes the result of [`reduce_truth`] to another address. Does not wait, and can be captured into
+/// a graph.
+///
+/// # Errors
+/// The same errors as for [`reduce_truth`] and [`reduce_into`].
+///
+/// # Safety
+/// The requirements are those of [`reduce_into`]; `output` must have room for an `i64`.
+pub unsafe fn reduce_truth_into<T: Element>(
+    stream: Stream,
+    operation: Operation,
+    input: u64,
+    n: u64,
+    output: u64,
+) -> Result<()> {
+    operation.check_truth()?;
+    // SAFETY: guaranteed by the caller.
+    let (input, output) = unsafe {
+        (Address::promised::<T>("input", input, n)?, Address::promised::<i64>("output", output, 1)?)
+    };
+    of::<T>(stream)?.leave::<Truth>(operation, input, output)
 }
 
 /// Returns the exact sum of the `n` elements at an address, rounded once. Waits for the result.
@@ -89,7 +190,7 @@ pub unsafe fn exact_sum<T: ExactElement>(stream: Stream, input: u64, n: u64) -> 
     }
     // SAFETY: guaranteed by the caller.
     let input = unsafe { Address::promised::<T>("input", input, n) }?;
-    kept::<T>(stream)?.wait_exact(input)
+    numbered::<T>(stream)?.wait_exact(input)
 }
 
 /// Writes the exact sum of the `n` elements at one address, rounded once, to another. Does not
@@ -116,15 +217,16 @@ pub unsafe fn exact_sum_into<T: ExactElement>(
     of::<T>(stream)?.leave_exact(input, output)
 }
 
-/// Writes the exact sum of `n` elements as [`ExactAccumulator::WORDS`](crate::ExactAccumulator::WORDS) words of 64 bits to another address,
-/// for an exchange between devices: the words of all devices, added as integers, are those of all elements. Does not
+/// Writes the exact sum of `n` elements to another address, as
+/// [`ExactAccumulator::WORDS`](crate::ExactAccumulator::WORDS) words of 64 bits. If the words of
+/// several devices are added as integers, the result is the words of all their elements. Does not
 /// wait, and can be captured into a graph.
 ///
 /// # Errors
-/// Those of [`reduce_into`].
+/// The same errors as for [`reduce_into`].
 ///
 /// # Safety
-/// Those of [`reduce_into`], with room for the words at `output`.
+/// The requirements are those of [`reduce_into`]; `output` must have room for the words.
 pub unsafe fn exact_words_into<T: ExactElement>(
     stream: Stream,
     input: u64,
@@ -142,33 +244,39 @@ pub unsafe fn exact_words_into<T: ExactElement>(
     of::<T>(stream)?.leave_raw(input, output)
 }
 
-/// Writes the exact sum of each row, rounded once, to consecutive elements at another address. Does not wait, and can
-/// be captured into a graph.
+/// Returns an accumulator of the `n` elements at an address. Waits for it.
 ///
 /// # Errors
-/// Those of [`sum_rows_into`].
+/// Those of [`reduce`].
 ///
 /// # Safety
-/// Those of [`sum_rows_into`].
-pub unsafe fn exact_sum_rows_into<T: ExactElement>(
+/// Those of [`reduce`].
+pub unsafe fn exact_accumulator<T: ExactElement>(
     stream: Stream,
     input: u64,
-    rows: Rows,
-    output: u64,
-) -> Result<()> {
+    n: u64,
+) -> Result<ExactAccumulator<T::Output>> {
+    if stream.is_capturing()? {
+        return Err(Error::Capturing);
+    }
     // SAFETY: guaranteed by the caller.
-    let (input, output) = unsafe { addresses_of_rows::<T>(input, rows, output) }?;
-    of::<T>(stream)?.exact_rows(input, rows, output)
+    let input = unsafe { Address::promised::<T>("input", input, n) }?;
+    numbered::<T>(stream)?.wait_accumulator(input)
 }
 
-/// Returns the exact dot product of the `n` elements at each of two addresses, rounded once. Waits for it.
+/// Returns an accumulator of the products of the `n` elements at each of two addresses. Waits for it.
 ///
 /// # Errors
 /// Those of [`reduce`].
 ///
 /// # Safety
 /// Those of [`reduce`], for both addresses.
-pub unsafe fn exact_dot<T: ExactProduct>(stream: Stream, a: u64, b: u64, n: u64) -> Result<f32> {
+pub unsafe fn exact_dot_accumulator<T: ExactElement>(
+    stream: Stream,
+    a: u64,
+    b: u64,
+    n: u64,
+) -> Result<ExactAccumulator<T::Output>> {
     if stream.is_capturing()? {
         return Err(Error::Capturing);
     }
@@ -179,18 +287,63 @@ pub unsafe fn exact_dot<T: ExactProduct>(stream: Stream, a: u64, b: u64, n: u64)
             Address::promised::<T>("second input", b, n)?,
         )
     };
-    kept::<T>(stream)?.wait_dot(a, b)
+    numbered::<T>(stream)?.wait_dot_accumulator(a, b)
+}
+
+/// Writes the exact sum of each row, rounded once, to consecutive elements at another address. Does not wait, and can
+/// be captured into a graph.
+///
+/// # Errors
+/// The same errors as for [`sum_rows_into`].
+///
+/// # Safety
+/// The requirements are those of [`sum_rows_into`].
+pub unsafe fn exact_sum_rows_into<T: ExactElement>(
+    stream: Stream,
+    input: u64,
+    rows: Rows,
+    output: u64,
+) -> Result<()> {
+    // SAFETY: guaranteed by the caller.
+    let (input, output) = unsafe { addresses_of_rows::<T, T::Output>(input, rows, output) }?;
+    of::<T>(stream)?.exact_rows(input, rows, output)
+}
+
+/// Returns the exact dot product of the `n` elements at each of two addresses, rounded once. Waits for it.
+///
+/// # Errors
+/// The same errors as for [`reduce`].
+///
+/// # Safety
+/// The requirements are those of [`reduce`], for both addresses.
+pub unsafe fn exact_dot<T: ExactElement>(
+    stream: Stream,
+    a: u64,
+    b: u64,
+    n: u64,
+) -> Result<T::Output> {
+    if stream.is_capturing()? {
+        return Err(Error::Capturing);
+    }
+    // SAFETY: guaranteed by the caller.
+    let (a, b) = unsafe {
+        (
+            Address::promised::<T>("first input", a, n)?,
+            Address::promised::<T>("second input", b, n)?,
+        )
+    };
+    numbered::<T>(stream)?.wait_dot(a, b)
 }
 
 /// Writes the exact dot product of the `n` elements at each of two addresses, rounded once, to a third. Does not wait,
 /// and can be captured into a graph.
 ///
 /// # Errors
-/// Those of [`reduce_into`].
+/// The same errors as for [`reduce_into`].
 ///
 /// # Safety
-/// Those of [`reduce_into`], for both inputs.
-pub unsafe fn exact_dot_into<T: ExactProduct>(
+/// The requirements are those of [`reduce_into`], for both inputs.
+pub unsafe fn exact_dot_into<T: ExactElement>(
     stream: Stream,
     a: u64,
     b: u64,
@@ -202,14 +355,31 @@ pub unsafe fn exact_dot_into<T: ExactProduct>(
         (
             Address::promised::<T>("first input", a, n)?,
             Address::promised::<T>("second input", b, n)?,
-            Address::promised::<f32>("output", output, 1)?,
+            Address::promised::<T::Output>("output", output, 1)?,
         )
     };
     of::<T>(stream)?.leave_dot(a, b, output)
 }
 
-/// Writes the sums of rows to consecutive elements at another address. Does not wait, and can be captured into a
-/// graph.
+/// Writes the sums of rows to consecutive elements at another address, as [`reduce_rows_into`] does.
+///
+/// # Errors
+/// The same errors as for [`reduce_rows_into`].
+///
+/// # Safety
+/// The requirements are those of [`reduce_rows_into`].
+pub unsafe fn sum_rows_into<T: Element>(
+    stream: Stream,
+    input: u64,
+    rows: Rows,
+    output: u64,
+) -> Result<()> {
+    // SAFETY: guaranteed by the caller.
+    unsafe { reduce_rows_into::<T>(stream, Operation::Sum, input, rows, output) }
+}
+
+/// Writes the results over rows to consecutive elements at another address. Does not wait, and can
+/// be captured into a graph.
 ///
 /// # Errors
 /// The same errors as for [`reduce_into`]. It is also an error if there are no rows, or if the rows
@@ -218,22 +388,24 @@ pub unsafe fn exact_dot_into<T: ExactProduct>(
 /// # Safety
 /// The rows must be at `input`, and `output` must have room for an [`Element::Output`] for each
 /// row. The requirements for the memory are those of [`reduce_into`].
-pub unsafe fn sum_rows_into<T: Element>(
+pub unsafe fn reduce_rows_into<T: Element>(
     stream: Stream,
+    operation: Operation,
     input: u64,
     rows: Rows,
     output: u64,
 ) -> Result<()> {
+    operation.check::<T>()?;
     // SAFETY: guaranteed by the caller.
-    let (input, output) = unsafe { addresses_of_rows::<T>(input, rows, output) }?;
-    of::<T>(stream)?.sum_rows(input, rows, output)
+    let (input, output) = unsafe { addresses_of_rows::<T, T::Output>(input, rows, output) }?;
+    of::<T>(stream)?.reduce_rows::<Itself>(operation, input, rows, output)
 }
 
 /// Checks rows, and returns the addresses of their elements and sums.
 ///
 /// # Safety
-/// Those of [`sum_rows_into`].
-unsafe fn addresses_of_rows<'m, T: Element>(
+/// The requirements are those of [`reduce_rows_into`].
+unsafe fn addresses_of_rows<'m, T: Element, A>(
     input: u64,
     rows: Rows,
     output: u64,
@@ -244,22 +416,58 @@ unsafe fn addresses_of_rows<'m, T: Element>(
     unsafe {
         Ok((
             Address::promised::<T>("input", input, all)?,
-            Address::promised::<T::Output>("output", output, count)?,
+            Address::promised::<A>("output", output, count)?,
         ))
     }
 }
 
-/// Returns the thread's reducer for a stream. While the stream is being captured, returns a new
-/// reducer, because the graph owns the memory of captured work.
-fn of<T: Element>(stream: Stream) -> Result<Rc<Engine<T>>> {
-    if stream.is_capturing()? {
-        return Ok(Rc::new(Engine::new(Queue { stream, owner: None })));
-    }
-    kept(stream)
+/// Writes the result over elements that are converted as `W` specifies, like [`reduce_into`].
+///
+/// # Errors
+/// The same errors as for [`reduce_into`].
+///
+/// # Safety
+/// The requirements are those of [`reduce_into`]; `output` must have room for one value of the type
+/// to which `W` converts.
+#[doc(hidden)]
+pub unsafe fn read_into<T: Element + Read<W>, W>(
+    stream: Stream,
+    operation: Operation,
+    input: u64,
+    n: u64,
+    output: u64,
+) -> Result<()> {
+    operation.check::<T>()?;
+    // SAFETY: guaranteed by the caller.
+    let (input, output) = unsafe {
+        (
+            Address::promised::<T>("input", input, n)?,
+            Address::promised::<<T as Read<W>>::Value>("output", output, 1)?,
+        )
+    };
+    of::<T>(stream)?.leave::<W>(operation, input, output)
 }
 
-fn kept<T: Element>(stream: Stream) -> Result<Rc<Engine<T>>> {
-    let _bound = stream.bind()?;
-    let which = Which::Numbered(stream.id()?);
-    kept::or_make(which, || Ok(Engine::new(Queue { stream, owner: None })))
+/// Writes the results over rows of elements that are converted as `W` specifies, like
+/// [`reduce_rows_into`].
+///
+/// # Errors
+/// The same errors as for [`reduce_rows_into`].
+///
+/// # Safety
+/// The requirements are those of [`reduce_rows_into`]; `output` must have room for values of the
+/// type to which `W` converts.
+#[doc(hidden)]
+pub unsafe fn read_rows_into<T: Element + Read<W>, W>(
+    stream: Stream,
+    operation: Operation,
+    input: u64,
+    rows: Rows,
+    output: u64,
+) -> Result<()> {
+    operation.check::<T>()?;
+    // SAFETY: guaranteed by the caller.
+    let (input, output) =
+        unsafe { addresses_of_rows::<T, <T as Read<W>>::Value>(input, rows, output) }?;
+    of::<T>(stream)?.reduce_rows::<W>(operation, input, rows, output)
 }

@@ -5,20 +5,20 @@ use std::sync::Arc;
 use cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut, SyncOnDrop};
 
 use crate::{
-    Element, Error, ExactAccumulator, ExactElement, ExactProduct, Operation, Result, Rows,
+    Element, Error, ExactAccumulator, ExactElement, Operation, Result, Rows,
     cuda::{Address, Queue},
+    element::{Itself, Truth, Wide, WideElement},
     engine::Engine,
     error::{doing, same_length},
-    exact::launch,
 };
 
 /// Reduces slices of one type on one stream.
 ///
 /// A kernel is compiled when it is first needed, once in each context;
 /// [`prepare`](Reducer::prepare) compiles kernels in advance. The reducer owns a little device
-/// memory, which its launches share. They run one after another, in stream order, and each leaves
-/// the memory as it was before. Work that is captured into a graph has its own memory, so the graph
-/// may outlive the reducer and run concurrently with it.
+/// memory, which its launches share. These launches run one after another, in stream order, and
+/// each leaves the memory as it was before. Work that is captured into a graph has its own memory,
+/// so the graph may outlive the reducer and run concurrently with it.
 ///
 /// A reducer can be moved to another thread, but two threads cannot share it:
 ///
@@ -44,23 +44,135 @@ impl<T: Element> Reducer<T> {
         self.engine.prepare(operations)
     }
 
+    /// Returns the result of an operation over a slice. Waits for the result.
+    ///
+    /// # Errors
+    /// The operation is only for floats, the slice is in another context, or a call to the driver
+    /// failed.
+    pub fn reduce(&self, operation: Operation, slice: &impl DevicePtr<T>) -> Result<T::Output> {
+        operation.check::<T>()?;
+        self.waiting(slice, |input| self.engine.wait::<Itself>(operation, input))
+    }
+
+    /// Writes the result of an operation over a slice to the first element of another slice on the
+    /// device. Does not wait, and can be captured into a graph.
+    ///
+    /// # Errors
+    /// The same errors as for [`reduce`](Reducer::reduce), or the slice for the result is empty.
+    pub fn reduce_into(
+        &self,
+        operation: Operation,
+        slice: &impl DevicePtr<T>,
+        result: &mut impl DevicePtrMut<T::Output>,
+    ) -> Result<()> {
+        operation.check::<T>()?;
+        self.leaving(slice, result, |input, output| {
+            self.engine.leave::<Itself>(operation, input, output)
+        })
+    }
+
+    /// Returns the result of an operation whose elements are combined in a type of twice the size:
+    /// `f32` as `f64`, and `i32` and `u32` as 64-bit integers. Squares and sums that overflow in the
+    /// type of the elements do not overflow here. Waits for the result.
+    ///
+    /// # Errors
+    /// The same errors as for [`reduce`](Reducer::reduce).
+    pub fn reduce_wide(&self, operation: Operation, slice: &impl DevicePtr<T>) -> Result<T::Wider>
+    where
+        T: WideElement,
+    {
+        operation.check::<T>()?;
+        self.waiting(slice, |input| self.engine.wait::<Wide>(operation, input))
+    }
+
+    /// Writes the result of [`reduce_wide`](Reducer::reduce_wide) to the first element of another
+    /// slice on the device. Does not wait, and can be captured into a graph.
+    ///
+    /// # Errors
+    /// The same errors as for [`reduce_into`](Reducer::reduce_into).
+    pub fn reduce_wide_into(
+        &self,
+        operation: Operation,
+        slice: &impl DevicePtr<T>,
+        result: &mut impl DevicePtrMut<T::Wider>,
+    ) -> Result<()>
+    where
+        T: WideElement,
+    {
+        operation.check::<T>()?;
+        let leave = |input: Address<'_>, output: Address<'_>| {
+            self.engine.leave::<Wide>(operation, input, output)
+        };
+        self.leaving(slice, result, leave)
+    }
+
+    /// Returns the number of elements that are not zero. NaN is not zero; -0 is. Waits for the
+    /// result.
+    ///
+    /// # Errors
+    /// The slice is in another context, or a call to the driver failed.
+    pub fn count(&self, slice: &impl DevicePtr<T>) -> Result<u64> {
+        let count = |input: Address<'_>| self.engine.wait::<Truth>(Operation::Sum, input);
+        Ok(self.waiting(slice, count)?.unsigned_abs())
+    }
+
+    /// Returns whether any element is not zero; for an empty slice, returns `false`. Waits for the
+    /// result.
+    ///
+    /// # Errors
+    /// The same errors as for [`count`](Reducer::count).
+    pub fn any(&self, slice: &impl DevicePtr<T>) -> Result<bool> {
+        let any = |input: Address<'_>| self.engine.wait::<Truth>(Operation::Max, input);
+        Ok(self.waiting(slice, any)? > 0)
+    }
+
+    /// Returns whether no element is zero; for an empty slice, returns `true`. Waits for the result.
+    ///
+    /// # Errors
+    /// The same errors as for [`count`](Reducer::count).
+    pub fn every(&self, slice: &impl DevicePtr<T>) -> Result<bool> {
+        let every = |input: Address<'_>| self.engine.wait::<Truth>(Operation::Min, input);
+        Ok(self.waiting(slice, every)? > 0)
+    }
+
+    /// Writes the result of [`count`](Reducer::count) (for the sum), [`any`](Reducer::any) (for the
+    /// maximum) or [`every`](Reducer::every) (for the minimum) to the first element of a slice on
+    /// the device; the last two are written as 0 or 1. Does not wait, and can be captured into a
+    /// graph.
+    ///
+    /// # Errors
+    /// The operation is not the sum, the maximum or the minimum; or one of the errors of
+    /// [`reduce_into`](Reducer::reduce_into) occurs.
+    pub fn reduce_truth_into(
+        &self,
+        operation: Operation,
+        slice: &impl DevicePtr<T>,
+        result: &mut impl DevicePtrMut<i64>,
+    ) -> Result<()> {
+        operation.check_truth()?;
+        let leave = |input: Address<'_>, output: Address<'_>| {
+            self.engine.leave::<Truth>(operation, input, output)
+        };
+        self.leaving(slice, result, leave)
+    }
+
     /// Returns the sum of a slice, which is 0 for an empty slice. Waits for the result.
     pub fn sum(&self, slice: &impl DevicePtr<T>) -> Result<T::Output> {
-        self.wait(Operation::Sum, slice)
+        self.reduce(Operation::Sum, slice)
     }
 
     /// Returns the smallest element, ignoring NaNs, or NaN if all elements are NaN. For an empty
     /// slice, returns the largest value of the type: infinity or `MAX`. -0 is less than +0. Waits
     /// for the result.
     pub fn min(&self, slice: &impl DevicePtr<T>) -> Result<T::Output> {
-        self.wait(Operation::Min, slice)
+        self.reduce(Operation::Min, slice)
     }
 
     /// Returns the largest element, ignoring NaNs, or NaN if all elements are NaN. For an empty
     /// slice, returns the smallest value of the type: minus infinity or `MIN`. -0 is less than +0.
     /// Waits for the result.
     pub fn max(&self, slice: &impl DevicePtr<T>) -> Result<T::Output> {
-        self.wait(Operation::Max, slice)
+        self.reduce(Operation::Max, slice)
     }
 
     /// Writes the sum to the first element of another slice on the device. Does not wait, and can be
@@ -70,28 +182,28 @@ impl<T: Element> Reducer<T> {
         slice: &impl DevicePtr<T>,
         result: &mut impl DevicePtrMut<T::Output>,
     ) -> Result<()> {
-        self.leave(Operation::Sum, slice, result)
+        self.reduce_into(Operation::Sum, slice, result)
     }
 
-    /// Writes the result of [`min`](Reducer::min), as [`sum_into`](Reducer::sum_into) writes the sum.
+    /// Like [`sum_into`](Reducer::sum_into), but writes the result of [`min`](Reducer::min).
     pub fn min_into(
         &self,
         slice: &impl DevicePtr<T>,
         result: &mut impl DevicePtrMut<T::Output>,
     ) -> Result<()> {
-        self.leave(Operation::Min, slice, result)
+        self.reduce_into(Operation::Min, slice, result)
     }
 
-    /// Writes the result of [`max`](Reducer::max), as [`sum_into`](Reducer::sum_into) writes the sum.
+    /// Like [`sum_into`](Reducer::sum_into), but writes the result of [`max`](Reducer::max).
     pub fn max_into(
         &self,
         slice: &impl DevicePtr<T>,
         result: &mut impl DevicePtrMut<T::Output>,
     ) -> Result<()> {
-        self.leave(Operation::Max, slice, result)
+        self.reduce_into(Operation::Max, slice, result)
     }
 
-    /// Returns the exact sum, rounded once. It has the bits of
+    /// Returns the exact sum, rounded once. The result is bit-identical to that of
     /// [`host::exact_sum`](crate::host::exact_sum), in any order of the elements. Waits for the
     /// result.
     pub fn exact_sum(&self, slice: &impl DevicePtr<T>) -> Result<T::Output>
@@ -115,10 +227,11 @@ impl<T: Element> Reducer<T> {
     }
 
     /// Returns the exact sum of the products of corresponding elements in two slices, rounded once.
-    /// It has the bits of [`host::exact_dot`](crate::host::exact_dot). Waits for the result.
-    pub fn exact_dot(&self, a: &impl DevicePtr<T>, b: &impl DevicePtr<T>) -> Result<f32>
+    /// The result is bit-identical to that of [`host::exact_dot`](crate::host::exact_dot). Waits
+    /// for the result.
+    pub fn exact_dot(&self, a: &impl DevicePtr<T>, b: &impl DevicePtr<T>) -> Result<T::Output>
     where
-        T: ExactProduct,
+        T: ExactElement,
     {
         self.engine.refuse_capture()?;
         let [(a, _reads_a), (b, _reads_b)] = self.pair(a, b)?;
@@ -131,22 +244,20 @@ impl<T: Element> Reducer<T> {
         &self,
         a: &impl DevicePtr<T>,
         b: &impl DevicePtr<T>,
-        result: &mut impl DevicePtrMut<f32>,
+        result: &mut impl DevicePtrMut<T::Output>,
     ) -> Result<()>
     where
-        T: ExactProduct,
+        T: ExactElement,
     {
-        if result.is_empty() {
-            return Err(Error::NoRoom);
-        }
+        no_room(result.len())?;
         self.same_context("result", result.stream())?;
         let (output, _writes) = Address::of_result(result, &self.stream)?;
         let [(a, _reads_a), (b, _reads_b)] = self.pair(a, b)?;
         self.engine.leave_dot(a, b, output)
     }
 
-    /// Returns an accumulator that holds the elements of a slice. It is byte-identical to an
-    /// accumulator computed on the host. Waits for the result.
+    /// Returns an accumulator that holds the elements of a slice. The accumulator is byte-identical
+    /// to one that the host computes. Waits for the result.
     ///
     /// ```no_run
     /// # fn main() -> samebits::Result<()> {
@@ -168,59 +279,32 @@ impl<T: Element> Reducer<T> {
     where
         T: ExactElement,
     {
-        let words = launch::RAW_WORDS[size_of::<T::Output>() / 8];
-        self.accumulated(words, slice.len() as u64, |output| {
-            self.same_context("slice", slice.stream())?;
-            let (input, _reads) = Address::of(slice, &self.stream)?;
-            self.ordered()?;
-            self.engine.leave_raw(input, output)
-        })
+        self.waiting(slice, |input| self.engine.wait_accumulator(input))
     }
 
-    /// An accumulator with the products of two slices, element by element: the bytes of one on the host. Waits for
-    /// it.
+    /// Returns an accumulator that holds the products of corresponding elements in two slices. The
+    /// accumulator is byte-identical to one that the host computes. Waits for the result.
     pub fn exact_dot_accumulator(
         &self,
         a: &impl DevicePtr<T>,
         b: &impl DevicePtr<T>,
-    ) -> Result<ExactAccumulator<f32>>
-    where
-        T: ExactProduct,
-    {
-        self.accumulated(launch::RAW_WORDS[1], a.len() as u64, |output| {
-            let [(a, _reads_a), (b, _reads_b)] = self.pair(a, b)?;
-            self.engine.leave_raw_dot(a, b, output)
-        })
-    }
-
-    /// The square root of the exact sum of the squares of a slice, rounded once: the bits of
-    /// [`host::exact_norm`](crate::host::exact_norm). Waits for it; the host takes the root.
-    pub fn exact_norm(&self, slice: &impl DevicePtr<T>) -> Result<f32>
-    where
-        T: ExactProduct,
-    {
-        Ok(self.exact_dot_accumulator(slice, slice)?.round_sqrt())
-    }
-
-    /// The accumulator of `n` elements whose flags and digits a launch stores in a number of words.
-    fn accumulated(
-        &self,
-        words: usize,
-        n: u64,
-        leave: impl FnOnce(Address<'_>) -> Result<()>,
     ) -> Result<ExactAccumulator<T::Output>>
     where
         T: ExactElement,
     {
         self.engine.refuse_capture()?;
-        let reading = || doing("reading an exact sum's digits");
-        let mut raw = self.stream.alloc_zeros::<u64>(words).map_err(reading())?;
-        {
-            let (output, _writes) = Address::of_result(&mut raw, &self.stream)?;
-            leave(output)?;
-        }
-        let raw = self.stream.clone_dtoh(&raw).map_err(reading())?;
-        Ok(launch::accumulator(&raw, n))
+        let [(a, _reads_a), (b, _reads_b)] = self.pair(a, b)?;
+        self.engine.wait_dot_accumulator(a, b)
+    }
+
+    /// Returns the square root of the exact sum of the squares of a slice's elements, rounded once,
+    /// with the same bits as [`host::exact_norm`](crate::host::exact_norm). Waits for the sum of
+    /// the squares; the host then takes its square root.
+    pub fn exact_norm(&self, slice: &impl DevicePtr<T>) -> Result<T::Output>
+    where
+        T: ExactElement,
+    {
+        Ok(self.exact_dot_accumulator(slice, slice)?.round_sqrt())
     }
 
     /// Writes the sums of rows to consecutive elements of another slice on the device. Each sum is
@@ -232,13 +316,31 @@ impl<T: Element> Reducer<T> {
         rows: Rows,
         result: &mut impl DevicePtrMut<T::Output>,
     ) -> Result<()> {
+        self.reduce_rows_into(Operation::Sum, slice, rows, result)
+    }
+
+    /// Writes the result of an operation for each row to consecutive elements of another slice on
+    /// the device, like [`sum_rows_into`](Reducer::sum_rows_into).
+    ///
+    /// # Errors
+    /// The operation is only for floats, the rows do not fit the slice or the result, or a call to
+    /// the driver failed.
+    pub fn reduce_rows_into(
+        &self,
+        operation: Operation,
+        slice: &impl DevicePtr<T>,
+        rows: Rows,
+        result: &mut impl DevicePtrMut<T::Output>,
+    ) -> Result<()> {
+        operation.check::<T>()?;
         self.leaving_rows(slice, rows, result, |input, output| {
-            self.engine.sum_rows(input, rows, output)
+            self.engine.reduce_rows::<Itself>(operation, input, rows, output)
         })
     }
 
-    /// Writes the exact sums of rows to consecutive elements of another slice on the device: the bits of
-    /// [`host::exact_sum_rows`](crate::host::exact_sum_rows). Does not wait, and can be captured into a graph.
+    /// Writes the exact sums of rows to consecutive elements of another slice on the device, with
+    /// the same bits as [`host::exact_sum_rows`](crate::host::exact_sum_rows). Does not wait, and
+    /// can be captured into a graph.
     pub fn exact_sum_rows_into(
         &self,
         slice: &impl DevicePtr<T>,
@@ -251,6 +353,14 @@ impl<T: Element> Reducer<T> {
         self.leaving_rows(slice, rows, result, |input, output| {
             self.engine.exact_rows(input, rows, output)
         })
+    }
+
+    pub(crate) fn engine(&self) -> &Engine<T> {
+        &self.engine
+    }
+
+    pub(crate) fn stream(&self) -> &Arc<CudaStream> {
+        &self.stream
     }
 
     fn leaving_rows(
@@ -270,24 +380,13 @@ impl<T: Element> Reducer<T> {
         leave(input, output)
     }
 
-    fn leave(
-        &self,
-        operation: Operation,
-        slice: &impl DevicePtr<T>,
-        result: &mut impl DevicePtrMut<T::Output>,
-    ) -> Result<()> {
-        self.leaving(slice, result, |input, output| self.engine.leave(operation, input, output))
-    }
-
-    fn leaving(
+    pub(crate) fn leaving<A>(
         &self,
         slice: &impl DevicePtr<T>,
-        result: &mut impl DevicePtrMut<T::Output>,
+        result: &mut impl DevicePtrMut<A>,
         leave: impl FnOnce(Address<'_>, Address<'_>) -> Result<()>,
     ) -> Result<()> {
-        if result.is_empty() {
-            return Err(Error::NoRoom);
-        }
+        no_room(result.len())?;
         self.same_context("result", result.stream())?;
         self.same_context("slice", slice.stream())?;
         let (output, _writes) = Address::of_result(result, &self.stream)?;
@@ -296,15 +395,11 @@ impl<T: Element> Reducer<T> {
         leave(input, output)
     }
 
-    fn wait(&self, operation: Operation, slice: &impl DevicePtr<T>) -> Result<T::Output> {
-        self.waiting(slice, |input| self.engine.wait(operation, input))
-    }
-
-    fn waiting(
+    pub(crate) fn waiting<A>(
         &self,
         slice: &impl DevicePtr<T>,
-        wait: impl FnOnce(Address<'_>) -> Result<T::Output>,
-    ) -> Result<T::Output> {
+        wait: impl FnOnce(Address<'_>) -> Result<A>,
+    ) -> Result<A> {
         self.engine.refuse_capture()?;
         self.same_context("slice", slice.stream())?;
         let (input, _reads) = Address::of(slice, &self.stream)?;
@@ -312,7 +407,7 @@ impl<T: Element> Reducer<T> {
         wait(input)
     }
 
-    fn pair<'m>(
+    pub(crate) fn pair<'m>(
         &'m self,
         a: &'m impl DevicePtr<T>,
         b: &'m impl DevicePtr<T>,
@@ -327,18 +422,23 @@ impl<T: Element> Reducer<T> {
 
     /// Fails if the stream could not be made to wait for other streams' work on the borrowed
     /// slices. cudarc stores such an error until it is read.
-    fn ordered(&self) -> Result<()> {
+    pub(crate) fn ordered(&self) -> Result<()> {
         self.stream
             .context()
             .check_err()
             .map_err(doing("ordering the stream after other work on the slice"))
     }
 
-    fn same_context(&self, what: &'static str, stream: &CudaStream) -> Result<()> {
+    pub(crate) fn same_context(&self, what: &'static str, stream: &CudaStream) -> Result<()> {
         let (theirs, ours) = (stream.context(), self.stream.context());
         if theirs.cu_ctx() == ours.cu_ctx() {
             return Ok(());
         }
         Err(Error::OtherContext { what, theirs: theirs.ordinal(), ours: ours.ordinal() })
     }
+}
+
+/// Fails if a slice for a result is empty.
+pub(crate) fn no_room(room: usize) -> Result<()> {
+    if room > 0 { Ok(()) } else { Err(Error::NoRoom) }
 }

@@ -1,6 +1,7 @@
 //! The shape of a reduction: a pure function of the number of elements and their size.
 
-/// The maximum number of chunks of a slice. A reducer has a message slot on the device for each of them.
+/// The maximum number of chunks of a slice. A reducer has a message slot on the device for each
+/// chunk.
 pub const CHUNKS: u64 = 16384;
 
 /// The maximum number of bytes in a slice. In a longer slice, a chunk would have more vectors than
@@ -23,8 +24,8 @@ pub enum Shape {
         /// The number of vectors in a chunk; the last chunk may have fewer.
         vectors: u32,
     },
-    /// Many chunks. If there are at most 128, one warp combines their values; otherwise a block
-    /// does.
+    /// Many chunks. One warp combines the values of up to 128 chunks; a block combines those of
+    /// more chunks.
     Chunks {
         /// The number of chunks, at most [`CHUNKS`].
         chunks: u32,
@@ -51,8 +52,8 @@ impl Shape {
         }
     }
 
-    /// Returns the number of vectors in a chunk. For a single block, returns the largest number
-    /// that the chunk can hold.
+    /// Returns the number of vectors in a chunk. For a single block, returns the maximum number of
+    /// vectors in the chunk.
     pub fn vectors(self) -> u32 {
         match self {
             Shape::Block { threads } => threads * 4,
@@ -74,10 +75,10 @@ const KIB: u64 = 1 << 10;
 
 /// The largest size, in KiB, of each shape, as measured on an H200.
 ///
-/// A single warp needs no barrier. One block is fastest while each thread has few loads. Above
-/// that, eight blocks are fastest; then as many chunks as one warp can collect, or as many as a
-/// large device runs at the same time. From 16 to 24 MiB, 192 chunks are read faster than 256
-/// chunks, whose addresses would be nearly a power of two apart.
+/// A single warp needs no barrier. One block is fastest while each thread has few loads. For longer
+/// slices, eight blocks are fastest; for still longer ones, as many chunks as one warp can collect,
+/// or as many as a large device runs at the same time. From 16 to 24 MiB, 192 chunks are read
+/// faster than 256 chunks, whose addresses would be nearly a power of two apart.
 const TABLE: [(u64, Cut); 10] = [
     (2, Cut::Block(32)),
     (16, Cut::Block(256)),
@@ -102,7 +103,7 @@ enum Cut {
     Chunks(u64),
 }
 
-/// The number of vectors of which a chunk's length is a multiple: 128 bytes, a cache line.
+/// A chunk's length is a multiple of this number of vectors, which fill a cache line of 128 bytes.
 const GRAIN: u64 = 8;
 
 /// Returns the shape for `n` elements of `size` bytes, or `None` for more than [`LONGEST`] bytes.

@@ -19,52 +19,57 @@ use rayon::prelude::*;
 
 pub use crate::stage::Stage;
 use crate::{
-    Accumulator, Element, Kernel, Operation, Shape,
-    element::Sealed,
-    host::{Join, collect, few, warps},
+    Accumulator, Element, Error, Kernel, Operation, Result, Shape,
+    element::{Itself, Read},
+    fold::{collect, empty, few, warps},
+    operate::Operate,
+    operations::operate,
 };
 
-/// Returns the kernel of a stage.
+/// Checks that an operation can be divided into stages. The mean cannot, because no stage knows the
+/// total number of elements; integers of less than 32 bits cannot, because they have no kernels.
+///
+/// # Errors
+/// The operation cannot be divided into stages, or is not defined for the elements.
+pub fn check<T: Element>(operation: Operation) -> Result<()> {
+    operation.check::<T>()?;
+    let types = <T as Read<Itself>>::TYPES;
+    if operation == Operation::Mean || types.texts.stages[0].is_empty() {
+        let (operation, elements) = (operation.name(), types.name);
+        return Err(Error::NoStages { operation, elements });
+    }
+    Ok(())
+}
+
+/// Returns the kernel of a stage, which has PTX if [`check`] succeeds.
 #[doc(hidden)]
 pub fn kernel<T: Element>(operation: Operation, stage: Stage) -> Kernel {
-    <T as Sealed>::STAGES[operation as usize][stage as usize]
+    let of = (operation.instructions(), <T as Read<Itself>>::TYPES);
+    Kernel::joined(stage.name(), of, |texts| texts.stages[stage as usize])
 }
 
 /// Computes the sums of a shard's chunks on the host. The shard must begin at the start of a chunk of the
 /// shape.
 pub fn partials<T: Element>(shard: &[T], shape: Shape, operation: Operation) -> Vec<T::Output> {
-    fn all<T: Element>(
-        shard: &[T],
-        shape: Shape,
-        operation: Operation,
-        join: impl Join<T::Output>,
-    ) -> Vec<T::Output> {
-        let none = T::Output::none(operation);
+    fn all<T: Element, R: Operate>(shard: &[T], shape: Shape) -> Vec<T::Output> {
         let chunk = shape.vectors() as usize * (16 / size_of::<T>());
         let threads = shape.threads() as usize;
-        let sum = |chunk| few(&warps::<T>(chunk, threads, none, join), none, join);
+        let sum = |chunk| few::<T::Output, R>(&warps::<T, Itself, R>(chunk, threads));
         shard.par_chunks(chunk).map(sum).collect()
     }
-    match operation {
-        Operation::Sum => all(shard, shape, operation, T::Output::plus),
-        Operation::Min => all(shard, shape, operation, T::Output::least),
-        Operation::Max => all(shard, shape, operation, T::Output::most),
-    }
+    operate!(operation, R => all::<T, R>(shard, shape))
 }
 
 /// Combines the sums of all chunks on the host, in the order of the tree.
 pub fn finish<T: Element>(partials: &[T::Output], operation: Operation) -> T::Output {
-    if partials.is_empty() {
-        return T::Output::empty(operation);
+    fn all<T: Element, R: Operate>(partials: &[T::Output]) -> T::Output {
+        if partials.is_empty() {
+            return empty::<T, Itself, R>();
+        }
+        let threads = if partials.len() <= 128 { 32 } else { Stage::THREADS as usize };
+        R::result(collect::<T::Output, R>(partials, threads), 0).canonical()
     }
-    let none = T::Output::none(operation);
-    let threads = if partials.len() <= 128 { 32 } else { Stage::THREADS as usize };
-    match operation {
-        Operation::Sum => collect(partials, threads, none, T::Output::plus),
-        Operation::Min => collect(partials, threads, none, T::Output::least),
-        Operation::Max => collect(partials, threads, none, T::Output::most),
-    }
-    .canonical()
+    operate!(operation, R => all::<T, R>(partials))
 }
 
 #[cfg(test)]
@@ -72,12 +77,12 @@ mod tests {
     use super::*;
     use crate::{host, shape};
 
-    /// Checks that two shards that are cut between chunks and added separately give the bits of the
-    /// whole slice.
+    /// Checks that two shards that are cut between chunks and added separately give the same bits
+    /// as the whole slice.
     #[test]
     fn the_stages_on_the_host_give_the_bits_of_the_whole() {
-        // The lengths have 32, 160 and 192 chunks, whose sums are collected by a warp (32) or by a
-        // block.
+        // The lengths have 32, 160 and 192 chunks. A warp collects the sums of 32 chunks, and a
+        // block collects those of 160 or 192.
         for n in [60_000, 1_400_003, 5_000_001] {
             let values: Vec<f32> = (0..n).map(|i| (i % 1013) as f32 * 0.1 - 31.0).collect();
             let shape = shape::pick(n as u64, 4).unwrap();

@@ -1,4 +1,4 @@
-//! Runs work on rayon's threads, also in a forked process.
+//! Runs work on rayon's threads, even in a forked process.
 
 use std::{
     process,

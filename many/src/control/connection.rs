@@ -17,8 +17,9 @@ use super::{
     wire::{Hello, Message, said},
 };
 
-/// The time for which a connection may be silent before its rank counts as lost. If a process dies,
-/// its connections close immediately; this timeout is for the failure of a whole machine.
+/// The maximum time without a message on a connection; after this time, its rank counts as lost. If
+/// a process dies, its connections close immediately; this timeout detects the failure of a whole
+/// machine.
 pub const SILENCE: Duration = Duration::from_secs(10);
 
 /// The interval between heartbeats.
@@ -31,7 +32,7 @@ pub(super) struct Connection {
     stream: Arc<Mutex<TcpStream>>,
 }
 
-/// The state that all threads in a rank share.
+/// The state that all threads of a rank share.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     lost: AtomicBool,
@@ -48,8 +49,7 @@ impl Shared {
         self.sentence.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Marks this rank as about to end, so that the closing of a connection no longer counts as a
-    /// loss.
+    /// Marks this rank as about to end, so that a closed connection no longer counts as a loss.
     pub(super) fn end(&self) {
         self.over.store(true, Ordering::Release);
     }

@@ -22,10 +22,10 @@ use super::{
 };
 use crate::{Error, Result};
 
-/// The time that a new connection has to send its hello.
+/// The time within which a new connection must send its hello.
 const HELLO: Duration = Duration::from_secs(2);
 
-/// The maximum number of new connections that are handled concurrently. It limits the number of
+/// The maximum number of new connections that are handled concurrently. This limits the number of
 /// threads that connections from strangers can occupy.
 const STRANGERS: usize = 64;
 
@@ -123,7 +123,7 @@ fn host(meeting: &Meeting, own: Hello, id: impl FnOnce() -> Result<Vec<u8>>) -> 
     open(meeting, 0, members, id, connections)
 }
 
-/// Returns a list of ranks as text, with at most eight of them named.
+/// Returns a list of ranks as text, which names at most eight of them.
 fn ranks(missing: &[u32]) -> String {
     let all: Vec<String> = missing.iter().take(8).map(u32::to_string).collect();
     match missing {
@@ -200,7 +200,8 @@ impl Read for Within<'_> {
     }
 }
 
-/// Performs the rendezvous on any other rank. Retries, because rank 0 may not be listening yet.
+/// Performs the rendezvous on a rank other than 0. Retries the connection, because rank 0 may not
+/// be listening yet.
 fn guest(meeting: &Meeting, own: Hello) -> Result<Control> {
     let address = meeting.address;
     let deadline = Instant::now() + meeting.timeout;

@@ -1,4 +1,5 @@
-//! The control plane: ranks find each other over TCP, agree on the sum, and detect a lost rank.
+//! The control plane, in which ranks find each other over TCP, agree on the sum, and detect a lost
+//! rank.
 //!
 //! Rank 0 listens only at the given address. Each other rank sends a hello, which is sealed with
 //! the token from the environment. When all ranks have connected, rank 0 distributes NCCL's id. The
@@ -62,7 +63,7 @@ impl Control {
         &self.members
     }
 
-    /// Fails if a rank is lost, with an error that names the rank. While no rank is lost, this
+    /// If a rank is lost, returns an error that names the rank. While no rank is lost, this
     /// method only reads one atomic flag, so polling it is cheap.
     pub fn alive(&self) -> Result<()> {
         match self.shared.gone() {
@@ -117,7 +118,7 @@ impl Control {
         }
     }
 
-    /// Gathers the blocks of all ranks. Interpreters, which cannot use NCCL, need this.
+    /// Gathers the blocks of all ranks. This method is for interpreters, which cannot use NCCL.
     pub fn gather(&self, block: Vec<u8>) -> Result<Vec<Vec<u8>>> {
         if self.rank > 0 {
             self.tell(&Message::Blocks(vec![block]))?;

@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use hmac_sha256::{HMAC, Hash};
 use serde::{Deserialize, Serialize};
 
-/// The first bytes that each side sends, so that neither side mistakes another service for its
+/// The bytes that each side sends first, so that neither side mistakes another service for its
 /// peer.
 pub const MAGIC: [u8; 8] = *b"many/1\r\n";
 
@@ -13,7 +13,7 @@ pub const MAGIC: [u8; 8] = *b"many/1\r\n";
 /// rank.
 pub const LONGEST: u32 = 1 << 20;
 
-/// A number that is used once. A rank seals its hello with this number and the token.
+/// A nonce: a number that is used only once. A rank seals its hello with this number and the token.
 pub type Nonce = [u8; 16];
 
 /// The identity of a rank.
@@ -43,7 +43,7 @@ pub enum Message {
     Hello(Hello, String),
     /// From rank 0, once all ranks have connected: NCCL's id and the members.
     Welcome(Vec<u8>, Vec<Hello>),
-    /// From rank 0: the reason why the rank cannot join, or why the ranks cannot agree.
+    /// From rank 0: the reason why a rank cannot join, or why the ranks do not agree.
     Refused(String),
     /// A heartbeat.
     Ping,
@@ -53,9 +53,9 @@ pub enum Message {
     Agreed(Vec<u64>),
     /// To rank 0, a rank's block; from rank 0, all blocks. Only interpreters send blocks this way.
     Blocks(Vec<Vec<u8>>),
-    /// A sentence that says which rank is lost or gives up, and why.
+    /// A sentence that states which rank is lost or has given up, and the reason.
     Gone(String),
-    /// A goodbye: this rank is done and will close its connections.
+    /// A goodbye: this rank has finished and will close its connections.
     Leave,
 }
 

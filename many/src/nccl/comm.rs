@@ -1,10 +1,10 @@
-//! Communicators: how ranks join, and the operations that they queue.
+//! Communicators, with which ranks join a group and queue operations.
 //!
 //! This file contains `unsafe` code. Calls that need another rank do not block the host: their
 //! state is polled until a deadline or until a rank is lost. A non-blocking communicator creates a
 //! thread for each group of calls, which costs about 50 µs. Collectives therefore use a second
-//! communicator, which is split off from the first and may block. Its calls never have to wait,
-//! because all ranks are connected once they have joined.
+//! communicator, which is split off from the first and may block. The calls of the second
+//! communicator never have to wait, because all ranks are connected once they have joined.
 #![expect(unsafe_code, reason = "NCCL is called through its C functions")]
 
 use std::{
@@ -29,15 +29,15 @@ pub type Alive<'a> = &'a dyn Fn() -> Result<()>;
 /// The stream of a rank, or `None` in a test that loads a library without a GPU.
 pub type Place = Option<Arc<CudaStream>>;
 
-/// The communicators of one rank, on a stream.
+/// The communicators of one rank, with its stream.
 pub struct Comm {
     nccl: Nccl,
     rank: u32,
     /// The non-blocking communicator, which is for joining and for transfers that first connect two
     /// ranks.
     raw: Raw,
-    /// The communicator for collectives, which queues without waiting for the other ranks. If there
-    /// is no second communicator, it is the same as `raw`.
+    /// The communicator for collectives, which queues without waiting for the other ranks. If there is no second
+    /// communicator, this field is the same as `raw`.
     ready: Raw,
     stream: Place,
     broken: bool,
@@ -50,9 +50,9 @@ const CONNECT: &str = "NCCL_RUNTIME_CONNECT";
 /// The first version of NCCL that reads this variable. Older versions connect ranks when they join.
 const CONNECTS_LATE: u32 = 22_200;
 
-/// Makes NCCL connect ranks when they join, so that sums are queued about 50 µs sooner. Call this
-/// function at the start of a program. It does nothing if the environment variable is already set,
-/// or if other threads are running, because they may read the environment.
+/// Makes NCCL connect ranks when they join, which makes queueing a sum about 50 µs faster. Call
+/// this function at the start of a program. The function does nothing if the environment variable
+/// is already set, or if other threads are running, because they may read the environment.
 pub fn connect_early() {
     let alone = std::fs::read_dir("/proc/self/task").is_ok_and(|threads| threads.count() == 1);
     if alone && env::var_os(CONNECT).is_none() {
@@ -215,7 +215,7 @@ impl Comm {
     /// Sums the 64-bit words of all ranks in place, as integers.
     ///
     /// # Safety
-    /// That of [`all_reduce`](Comm::all_reduce).
+    /// The requirement is that of [`all_reduce`](Comm::all_reduce).
     pub(crate) unsafe fn add_words(&self, words: u64, count: u64) -> Result<()> {
         // SAFETY: guaranteed by the caller.
         unsafe { self.sum(words, count, UINT64) }
@@ -279,7 +279,7 @@ impl Comm {
         let deadline = Instant::now() + Duration::from_secs(2);
         while !self.state(Kind::Raw)? {
             if Instant::now() >= deadline {
-                return Err(Error::Nccl("the other ranks did not leave in time".into()));
+                return Err(Error::Nccl("the other ranks did not leave within two seconds".into()));
             }
             thread::sleep(Duration::from_micros(200));
         }
@@ -382,7 +382,7 @@ fn settle(
             if Instant::now() >= deadline {
                 let waited = deadline.duration_since(started).as_secs_f64().max(0.0);
                 return Err(Error::Nccl(format!(
-                    "{doing}: NCCL was not ready within {waited:.0} s; it was aborted"
+                    "{doing}: NCCL was not ready within {waited:.0} s; the operation was aborted"
                 )));
             }
             looks += 1;

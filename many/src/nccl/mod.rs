@@ -1,4 +1,4 @@
-//! Loads NCCL at run time. The program calls sixteen of its C functions.
+//! Loads NCCL at run time. The program calls sixteen of NCCL's C functions.
 //!
 //! This file contains `unsafe` code.
 #![expect(unsafe_code, reason = "NCCL is loaded at run time, and called through its C functions")]
@@ -30,7 +30,8 @@ pub const OLDEST: u32 = 21_800;
 #[derive(Clone, Copy)]
 struct Id([u8; 128]);
 
-/// The `ncclConfig_t` of version 2.18. Newer libraries treat the missing fields as undefined.
+/// The `ncclConfig_t` of version 2.18. Newer libraries treat the fields that this version lacks as
+/// undefined.
 #[repr(C)]
 struct Config {
     size: usize,
@@ -68,7 +69,7 @@ macro_rules! functions {
             _library: Library,
         }
 
-        /// Looks up all functions. If one is missing, the error is its name.
+        /// Looks up all functions. If a function is missing, the error is its name.
         fn look_up(library: Library) -> Result<Functions, &'static str> {
             Ok(Functions {
                 $($field: {
@@ -115,7 +116,7 @@ impl std::fmt::Debug for Nccl {
 }
 
 impl Nccl {
-    /// Loads the library at this path, or searches the usual places if no path is given.
+    /// Loads the library at this path, or searches the usual locations if no path is given.
     pub fn find(named: Option<&Path>) -> Result<Nccl> {
         if let Some(path) = named {
             return Nccl::open(path);
@@ -135,7 +136,7 @@ impl Nccl {
         }
         let all: Vec<String> = places.iter().map(|path| path.display().to_string()).collect();
         Err(Error::Nccl(format!(
-            "NCCL was not found: looked for {}; `cargo x nccl` installs it, or give its path with --nccl",
+            "NCCL was not found: looked for {}; `cargo x nccl` installs NCCL, or give its path with --nccl",
             all.join(", ")
         )))
     }
@@ -145,10 +146,11 @@ impl Nccl {
         // SAFETY: NCCL's initializers have no requirements.
         let library = unsafe { Library::new(path) }.map_err(|error| {
             Error::Nccl(format!(
-                "NCCL was not found at {place} ({error}); `cargo x nccl` installs it, or give another path with --nccl"
+                "NCCL was not found at {place} ({error}); `cargo x nccl` installs NCCL, or give another path with --nccl"
             ))
         })?;
-        // The version is checked before the other functions are looked up, because an old version lacks some.
+        // The version is checked before the other functions are looked up, because an old version
+        // lacks some of them.
         let mut code = 0;
         {
             type Version = unsafe extern "C" fn(*mut c_int) -> Code;
@@ -158,14 +160,14 @@ impl Nccl {
             };
             if asked.is_err() {
                 return Err(Error::Nccl(format!(
-                    "{place} has no ncclGetVersion: it is not NCCL; give the path of NCCL with --nccl"
+                    "{place} has no ncclGetVersion, so it is not NCCL: give the path of NCCL with --nccl"
                 )));
             }
         }
         let code = code.max(0) as u32;
         if code < OLDEST {
             return Err(Error::Nccl(format!(
-                "{place} is NCCL {}, but {} or newer is needed: `cargo x nccl` installs one, or give its path with --nccl",
+                "{place} is NCCL {}, but {} or newer is needed: `cargo x nccl` installs a suitable version, or give the path of one with --nccl",
                 version(code),
                 version(OLDEST)
             )));
@@ -224,7 +226,7 @@ mod tests {
         let error = Nccl::among(&nowhere).unwrap_err().to_string();
         assert_eq!(
             error,
-            "NCCL was not found: looked for /nowhere/a/libnccl.so.2, libnccl-nowhere.so.2; `cargo x nccl` installs it, or give its path with --nccl"
+            "NCCL was not found: looked for /nowhere/a/libnccl.so.2, libnccl-nowhere.so.2; `cargo x nccl` installs NCCL, or give its path with --nccl"
         );
     }
 
@@ -233,7 +235,7 @@ mod tests {
         let error = Nccl::find(Some(Path::new("/nowhere/libnccl.so.2"))).unwrap_err().to_string();
         assert!(error.starts_with("NCCL was not found at /nowhere/libnccl.so.2"), "{error}");
         assert!(
-            error.ends_with("`cargo x nccl` installs it, or give another path with --nccl"),
+            error.ends_with("`cargo x nccl` installs NCCL, or give another path with --nccl"),
             "{error}"
         );
     }

@@ -1,4 +1,4 @@
-//! Lists the places where NCCL may be installed, and formats NCCL's versions.
+//! Lists the locations where NCCL may be installed, and formats NCCL's version numbers.
 
 use std::{
     env,
@@ -8,7 +8,7 @@ use std::{
 /// The file name of the NCCL library.
 const NAME: &str = "libnccl.so.2";
 
-/// Returns a version in the usual notation.
+/// Returns a version number in the usual notation.
 pub fn version(code: u32) -> String {
     match code {
         0..10_000 => format!("{}.{}.{}", code / 1000, code / 100 % 10, code % 100),
@@ -16,7 +16,7 @@ pub fn version(code: u32) -> String {
     }
 }
 
-/// Returns the places to search, most likely first: `.venv` in this folder or in one of its
+/// Returns the locations to search, the most likely first: `.venv` in this folder or in one of its
 /// parents, where `cargo x nccl` installs NCCL; the folder in `VIRTUAL_ENV`; the loader's path
 /// (`LD_LIBRARY_PATH`); and the folders of distributions and toolkits.
 pub fn places() -> Vec<PathBuf> {

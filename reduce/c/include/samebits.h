@@ -1,10 +1,11 @@
-/* samebits computes the sum, minimum or maximum of a slice on an NVIDIA GPU, with the same bits on every device
+/* samebits computes sums, minima, maxima and norms of slices on an NVIDIA GPU, with the same bits on every device
  * and on the host.
  *
  * Every function that can fail returns a samebits_status, and samebits_last_error() returns the reason. Pointers to
  * elements and results are addresses of device memory, unless the function's description says host memory. They
  * must be valid for the given number of elements, until the stream has finished the call. A result has the type of
- * its elements, but is a float for SAMEBITS_F16 and SAMEBITS_BF16. A stream is a cudaStream_t or a CUstream; a null
+ * its elements, but is a float for SAMEBITS_F16 and SAMEBITS_BF16, and an int64_t for integers of 8 and 16 bits and for
+ * SAMEBITS_BOOL. A stream is a cudaStream_t or a CUstream; a null
  * pointer is the default stream of the current device.
  *
  * Each thread keeps memory for the streams that it has used most recently, until samebits_close().
@@ -24,6 +25,11 @@
  * The bytes of an accumulator for SAMEBITS_F64.
  */
 #define SAMEBITS_ACCUMULATOR_F64 552
+
+/**
+ * The number that is added to an operation to combine elements in a type of twice the size.
+ */
+#define SAMEBITS_WIDE 32
 
 /**
  * The status of a call.
@@ -88,7 +94,83 @@ typedef enum {
    * __nv_bfloat16; the result is a float.
    */
   SAMEBITS_BF16 = 7,
+  /**
+   * int8_t; the result is an int64_t, as for the next four types.
+   */
+  SAMEBITS_I8 = 8,
+  /**
+   * uint8_t.
+   */
+  SAMEBITS_U8 = 9,
+  /**
+   * int16_t.
+   */
+  SAMEBITS_I16 = 10,
+  /**
+   * uint16_t.
+   */
+  SAMEBITS_U16 = 11,
+  /**
+   * bool, whose bytes are 0 or 1.
+   */
+  SAMEBITS_BOOL = 12,
 } samebits_type;
+
+/**
+ * An operation. Add SAMEBITS_WIDE to one of the first eight to combine float as double, and int32_t and uint32_t as
+ * 64-bit integers; the result then has that type.
+ */
+typedef enum {
+  /**
+   * The sum; for no elements, 0.
+   */
+  SAMEBITS_SUM = 0,
+  /**
+   * The minimum, ignoring NaN; for no elements, the largest value of the type.
+   */
+  SAMEBITS_MIN = 1,
+  /**
+   * The maximum, ignoring NaN; for no elements, the smallest value of the type.
+   */
+  SAMEBITS_MAX = 2,
+  /**
+   * The sum of floats, divided by their number and rounded once; for no elements, NaN.
+   */
+  SAMEBITS_MEAN = 3,
+  /**
+   * The sum of the squares of floats.
+   */
+  SAMEBITS_SUM_OF_SQUARES = 4,
+  /**
+   * The square root of the sum of the squares of floats.
+   */
+  SAMEBITS_NORM = 5,
+  /**
+   * The sum of the magnitudes of floats.
+   */
+  SAMEBITS_SUM_OF_MAGNITUDES = 6,
+  /**
+   * The largest magnitude of floats, ignoring NaN; for no elements, 0.
+   */
+  SAMEBITS_LARGEST_MAGNITUDE = 7,
+  /**
+   * The number of elements that are not zero, as an int64_t. NaN is not zero.
+   */
+  SAMEBITS_COUNT = 64,
+  /**
+   * 1 if no element is zero, and 0 otherwise, as an int64_t.
+   */
+  SAMEBITS_ALL = 65,
+  /**
+   * 1 if any element is not zero, and 0 otherwise, as an int64_t.
+   */
+  SAMEBITS_ANY = 66,
+} samebits_operation;
+
+/**
+ * A list of slices in device memory: samebits_list_new and samebits_list_free.
+ */
+typedef struct samebits_list samebits_list;
 
 #ifdef __cplusplus
 extern "C" {
@@ -168,8 +250,8 @@ samebits_status samebits_exact_sum(uint32_t type,
                                    void *stream);
 
 /**
- * Writes the exact sum, with the bits of samebits_exact_sum, to device memory at `output`, in the
- * order of the stream. Does not wait, and can be captured into a graph.
+ * Writes the exact sum, bit-identical to that of samebits_exact_sum, to device memory at `output`, in
+ * the order of the stream. Does not wait, and can be captured into a graph.
  */
 samebits_status samebits_exact_sum_into(uint32_t type,
                                         const void *input,
@@ -194,7 +276,7 @@ samebits_status samebits_sum_rows_into(uint32_t type,
 
 /**
  * Writes the exact sum of the products of `n` elements at `a` and at `b`, pair by pair, rounded once, to host memory
- * at `result`, and waits for it. The types are SAMEBITS_F32, SAMEBITS_F16 and SAMEBITS_BF16.
+ * at `result`, and waits for it. The types are those of samebits_exact_sum.
  */
 samebits_status samebits_exact_dot(uint32_t type,
                                    const void *a,
@@ -204,8 +286,8 @@ samebits_status samebits_exact_dot(uint32_t type,
                                    void *stream);
 
 /**
- * Writes the exact dot product, as of samebits_exact_dot, to device memory at `output`, in the order of the stream.
- * Does not wait, and can be captured into a graph.
+ * Writes the exact dot product, bit-identical to that of samebits_exact_dot, to device memory at
+ * `output`, in the order of the stream. Does not wait, and can be captured into a graph.
  */
 samebits_status samebits_exact_dot_into(uint32_t type,
                                         const void *a,
@@ -215,7 +297,19 @@ samebits_status samebits_exact_dot_into(uint32_t type,
                                         void *stream);
 
 /**
- * As samebits_sum_rows_into, but for exact sums, each rounded once: the bits of samebits_exact_sum for each row.
+ * Writes the square root of the exact sum of the squares of the `n` elements at `input`, rounded once, to host memory
+ * at `result`, and waits for it. The types are those of samebits_exact_sum. samebits_exact_dot of an array with itself
+ * is the sum of the squares.
+ */
+samebits_status samebits_exact_norm(uint32_t type,
+                                    const void *input,
+                                    uint64_t n,
+                                    void *result,
+                                    void *stream);
+
+/**
+ * Like samebits_sum_rows_into, but writes exact sums: each is rounded once and bit-identical to the
+ * result of samebits_exact_sum for that row alone.
  */
 samebits_status samebits_exact_sum_rows_into(uint32_t type,
                                              const void *input,
@@ -262,8 +356,9 @@ samebits_status samebits_host_exact_sum(uint32_t type,
                                         void *result);
 
 /**
- * As samebits_host_sum, for the exact dot product of the elements at `a` and at `b`, with the bits of
- * samebits_exact_dot. The types are floats and halves, and SAMEBITS_F64 too.
+ * Writes the exact dot product of the elements in host memory at `a` and at `b`, bit-identical to that
+ * of samebits_exact_dot, to host memory at `result`. The type must be SAMEBITS_F32, SAMEBITS_F64,
+ * SAMEBITS_F16 or SAMEBITS_BF16.
  */
 samebits_status samebits_host_exact_dot(uint32_t type,
                                         const void *a,
@@ -272,9 +367,49 @@ samebits_status samebits_host_exact_dot(uint32_t type,
                                         void *result);
 
 /**
+ * Writes the exact norm of the `n` elements in host memory at `input`, bit-identical to that of
+ * samebits_exact_norm, to host memory at `result`.
+ */
+samebits_status samebits_host_exact_norm(uint32_t type,
+                                         const void *input,
+                                         uint64_t n,
+                                         void *result);
+
+/**
+ * Writes the sums of rows in host memory at `input` to consecutive elements of host memory at
+ * `result`. The rows are laid out as for samebits_sum_rows_into, and the sums have the same bits.
+ * Needs no GPU.
+ */
+samebits_status samebits_host_sum_rows(uint32_t type,
+                                       const void *input,
+                                       uint64_t rows,
+                                       uint64_t elements,
+                                       uint64_t pitch,
+                                       void *result);
+
+/**
+ * Returns the reason why the calling thread's last call failed, or an empty string if it
+ * succeeded. The pointer is valid until the thread's next call.
+ */
+const char *samebits_last_error(void);
+
+/**
+ * Returns the version number of the order of additions. Versions of this library that have the same
+ * order give bit-identical results.
+ */
+uint32_t samebits_order(void);
+
+/**
+ * Frees the memory that the calling thread keeps on devices and on the host. A later call
+ * allocates new memory. Call this function before you reset a device, and before the program ends if
+ * you check for leaks. When a thread ends, its memory is freed as well.
+ */
+void samebits_close(void);
+
+/**
  * Writes an accumulator without elements to host memory at `accumulator`: SAMEBITS_ACCUMULATOR_F32 bytes for floats
  * and halves, and SAMEBITS_ACCUMULATOR_F64 bytes for doubles. The bytes can be copied, stored, and sent to other
- * machines; equal sums of equally many elements have equal bytes. EXACT.md of the Rust crate defines them.
+ * machines; equal sums of equally many elements have equal bytes. EXACT.md of the Rust crate defines their layout.
  */
 samebits_status samebits_accumulator_begin(uint32_t type,
                                            void *accumulator);
@@ -297,7 +432,28 @@ samebits_status samebits_accumulator_add_products(uint32_t type,
                                                   uint64_t n);
 
 /**
- * Adds the elements of the accumulator at `other` to the one at `accumulator`: any order gives the same bytes.
+ * Adds the `n` elements in device memory at `input` to an accumulator, which is in host memory, and waits for the
+ * stream. The bytes are those that samebits_accumulator_add would give.
+ */
+samebits_status samebits_accumulator_add_device(uint32_t type,
+                                                void *accumulator,
+                                                const void *input,
+                                                uint64_t n,
+                                                void *stream);
+
+/**
+ * Adds the products of `n` elements in device memory at `a` and at `b` to an accumulator, which is in host memory,
+ * and waits for the stream.
+ */
+samebits_status samebits_accumulator_add_products_device(uint32_t type,
+                                                         void *accumulator,
+                                                         const void *a,
+                                                         const void *b,
+                                                         uint64_t n,
+                                                         void *stream);
+
+/**
+ * Merges the accumulator at `other` into the one at `accumulator`; merging in any order gives the same bytes.
  */
 samebits_status samebits_accumulator_merge(uint32_t type,
                                            void *accumulator,
@@ -312,35 +468,275 @@ samebits_status samebits_accumulator_round(uint32_t type,
                                            void *result);
 
 /**
- * Writes the sums of rows in host memory at `input` to consecutive elements of host memory at
- * `result`. The rows are laid out as for samebits_sum_rows_into, and the sums have the same bits.
- * Needs no GPU.
+ * Writes the square root of an accumulator's sum, rounded once, to host memory at `result`. The root of a sum of
+ * squares is the norm.
  */
-samebits_status samebits_host_sum_rows(uint32_t type,
-                                       const void *input,
-                                       uint64_t rows,
-                                       uint64_t elements,
-                                       uint64_t pitch,
+samebits_status samebits_accumulator_round_sqrt(uint32_t type,
+                                                const void *accumulator,
+                                                void *result);
+
+/**
+ * Writes the smallest or largest element of each of `rows` rows, and the lowest index of an element that has it, to
+ * consecutive elements of device memory at `values` and `indices`. The operation is SAMEBITS_MIN, SAMEBITS_MAX or
+ * SAMEBITS_LARGEST_MAGNITUDE. The indices are uint64_t; `values` may be null. NaN is ignored, unless all elements of
+ * a row are NaN: then the index is 0. A `pitch` of 0 means contiguous rows. Does not wait, and can be captured into a graph.
+ */
+samebits_status samebits_find_rows_into(uint32_t operation,
+                                        uint32_t type,
+                                        const void *input,
+                                        uint64_t rows,
+                                        uint64_t elements,
+                                        uint64_t pitch,
+                                        void *values,
+                                        uint64_t *indices,
+                                        void *stream);
+
+/**
+ * Writes the minimum and the maximum of each of `rows` rows, in one pass, to consecutive elements of device memory at
+ * `minima` and `maxima`. A single row may be empty. A `pitch` of 0 means contiguous rows. Does not wait, and can be captured
+ * into a graph.
+ */
+samebits_status samebits_min_max_rows_into(uint32_t type,
+                                           const void *input,
+                                           uint64_t rows,
+                                           uint64_t elements,
+                                           uint64_t pitch,
+                                           void *minima,
+                                           void *maxima,
+                                           void *stream);
+
+/**
+ * Writes the sum of the products of the `n` elements at `a` and at `b` to device memory at `output`. Each product is
+ * rounded, and the products are added in the order of the sum. The types are those of 32 and 64 bits, SAMEBITS_F16 and
+ * SAMEBITS_BF16. Does not wait, and can be captured into a graph.
+ */
+samebits_status samebits_dot_into(uint32_t type,
+                                  const void *a,
+                                  const void *b,
+                                  uint64_t n,
+                                  void *output,
+                                  void *stream);
+
+/**
+ * Writes the dot product of elements that are converted to a type of twice the size before they are multiplied. The type is
+ * SAMEBITS_F32, SAMEBITS_I32 or SAMEBITS_U32. Otherwise like samebits_dot_into.
+ */
+samebits_status samebits_dot_wide_into(uint32_t type,
+                                       const void *a,
+                                       const void *b,
+                                       uint64_t n,
+                                       void *output,
+                                       void *stream);
+
+/**
+ * Writes the results of samebits_find_rows_into for rows in host memory to host memory. Needs no GPU.
+ */
+samebits_status samebits_host_find_rows(uint32_t operation,
+                                        uint32_t type,
+                                        const void *input,
+                                        uint64_t rows,
+                                        uint64_t elements,
+                                        uint64_t pitch,
+                                        void *values,
+                                        uint64_t *indices);
+
+/**
+ * Writes the results of samebits_min_max_rows_into for rows in host memory to host memory. Needs no GPU.
+ */
+samebits_status samebits_host_min_max_rows(uint32_t type,
+                                           const void *input,
+                                           uint64_t rows,
+                                           uint64_t elements,
+                                           uint64_t pitch,
+                                           void *minima,
+                                           void *maxima);
+
+/**
+ * Writes the dot product of host memory, bit-identical to that of samebits_dot_into, to host memory at `result`. Needs no
+ * GPU.
+ */
+samebits_status samebits_host_dot(uint32_t type,
+                                  const void *a,
+                                  const void *b,
+                                  uint64_t n,
+                                  void *result);
+
+/**
+ * Writes the dot product of host memory, bit-identical to that of samebits_dot_wide_into, to host memory at `result`. Needs
+ * no GPU.
+ */
+samebits_status samebits_host_dot_wide(uint32_t type,
+                                       const void *a,
+                                       const void *b,
+                                       uint64_t n,
                                        void *result);
 
 /**
- * Returns the reason why the calling thread's last call failed, or an empty string if it
- * succeeded. The pointer is valid until the thread's next call.
+ * Writes the result of a samebits_operation along one axis of a contiguous tensor, whose `rank` lengths are at `shape`, to
+ * consecutive elements of device memory at `output`. The results have the shape of the tensor without the axis, and each is
+ * bit-identical to that of a slice. Does not wait, and can be captured into a graph.
  */
-const char *samebits_last_error(void);
+samebits_status samebits_reduce_axis_into(uint32_t operation,
+                                          uint32_t type,
+                                          const void *input,
+                                          const uint64_t *shape,
+                                          uint32_t rank,
+                                          uint32_t axis,
+                                          void *output,
+                                          void *stream);
 
 /**
- * Returns the version of the order of the additions. Versions of this library that have the same
- * order give bit-identical results.
+ * Writes the results of samebits_reduce_axis_into for a tensor in host memory to host memory. Needs no GPU.
  */
-uint32_t samebits_order(void);
+samebits_status samebits_host_reduce_axis(uint32_t operation,
+                                          uint32_t type,
+                                          const void *input,
+                                          const uint64_t *shape,
+                                          uint32_t rank,
+                                          uint32_t axis,
+                                          void *result);
 
 /**
- * Frees the memory that the calling thread keeps on devices and on the host. A later call
- * allocates it again. Call this function before you reset a device, and before the program ends if
- * you check for leaks. When a thread ends, its memory is freed as well.
+ * Makes a list of `count` slices in device memory, whose addresses are at `inputs` and whose lengths are at `lengths`. The
+ * list can be reduced many times, also in a graph; it does not keep the slices. Waits for a copy to the device.
  */
-void samebits_close(void);
+samebits_status samebits_list_new(uint32_t type,
+                                  const void *const *inputs,
+                                  const uint64_t *lengths,
+                                  uint64_t count,
+                                  void *stream,
+                                  samebits_list **list);
+
+/**
+ * Frees a list, after the work that uses it. A null pointer is ignored.
+ */
+void samebits_list_free(samebits_list *list);
+
+/**
+ * Writes the result of a samebits_operation for each slice of a list to consecutive elements of device memory at `output`, and
+ * the result for all slices together to `total`. One of the two may be null. The type must be that of the list. Does not
+ * wait, and can be captured into a graph.
+ */
+samebits_status samebits_reduce_list_into(uint32_t operation,
+                                          uint32_t type,
+                                          const samebits_list *list,
+                                          void *output,
+                                          void *total,
+                                          void *stream);
+
+/**
+ * Writes the results of samebits_reduce_list_into for `count` slices in host memory to host memory. Needs no GPU.
+ */
+samebits_status samebits_host_reduce_list(uint32_t operation,
+                                          uint32_t type,
+                                          const void *const *inputs,
+                                          const uint64_t *lengths,
+                                          uint64_t count,
+                                          void *results,
+                                          void *total);
+
+/**
+ * Writes the result of a samebits_operation for each of `rows` ragged rows of the `n` elements at `input` to consecutive
+ * elements of device memory at `output`. Row r has elements offsets[r] to offsets[r + 1] - 1; the offsets are uint64_t in
+ * device memory. Does not wait, and can be captured into a graph. If a row ends before it begins or beyond the input, its
+ * result is that of an empty row, and the word at `bad` in device memory, which you set to 0 before, becomes the complement of
+ * the number of the first such row.
+ */
+samebits_status samebits_reduce_ragged_into(uint32_t operation,
+                                            uint32_t type,
+                                            const void *input,
+                                            uint64_t n,
+                                            const uint64_t *offsets,
+                                            uint64_t rows,
+                                            void *output,
+                                            uint64_t *bad,
+                                            void *stream);
+
+/**
+ * Writes the results of samebits_reduce_ragged_into for rows in host memory to host memory. Bad offsets are an error. Needs
+ * no GPU.
+ */
+samebits_status samebits_host_reduce_ragged(uint32_t operation,
+                                            uint32_t type,
+                                            const void *input,
+                                            uint64_t n,
+                                            const uint64_t *offsets,
+                                            uint64_t rows,
+                                            void *result);
+
+/**
+ * Writes the mean of each of `rows` rows of floats, and its variance, to consecutive elements of device memory at `means` and
+ * `variances`, in one pass. The variance is the sum of the squared differences from the mean, divided by the number of
+ * elements less `less`, and NaN if there are not more. One of the two pointers may be null. A `pitch` of 0 means
+ * contiguous rows. Does not wait, and can be captured into a graph.
+ */
+samebits_status samebits_moments_rows_into(uint32_t type,
+                                           const void *input,
+                                           uint64_t rows,
+                                           uint64_t elements,
+                                           uint64_t pitch,
+                                           uint64_t less,
+                                           void *means,
+                                           void *variances,
+                                           void *stream);
+
+/**
+ * Writes the results of samebits_moments_rows_into for rows in host memory to host memory. Needs no GPU.
+ */
+samebits_status samebits_host_moments_rows(uint32_t type,
+                                           const void *input,
+                                           uint64_t rows,
+                                           uint64_t elements,
+                                           uint64_t pitch,
+                                           uint64_t less,
+                                           void *means,
+                                           void *variances);
+
+/**
+ * Writes the result of a samebits_operation over the `n` elements at `input`, whose samebits_type is `type`, to device
+ * memory at `output`, in the order of the stream. Does not wait, and can be captured into a graph.
+ */
+samebits_status samebits_reduce_into(uint32_t operation,
+                                     uint32_t type,
+                                     const void *input,
+                                     uint64_t n,
+                                     void *output,
+                                     void *stream);
+
+/**
+ * Writes the result of a samebits_operation for each of `rows` rows to consecutive elements of device memory at
+ * `output`, like samebits_sum_rows_into. Each result is bit-identical to that of the row alone.
+ */
+samebits_status samebits_reduce_rows_into(uint32_t operation,
+                                          uint32_t type,
+                                          const void *input,
+                                          uint64_t rows,
+                                          uint64_t elements,
+                                          uint64_t pitch,
+                                          void *output,
+                                          void *stream);
+
+/**
+ * Writes the result of a samebits_operation over the `n` elements in host memory at `input` to host memory at
+ * `result`. It is bit-identical to that of samebits_reduce_into. Needs no GPU.
+ */
+samebits_status samebits_host_reduce(uint32_t operation,
+                                     uint32_t type,
+                                     const void *input,
+                                     uint64_t n,
+                                     void *result);
+
+/**
+ * Writes the result of a samebits_operation for each row in host memory to host memory at `result`. The results are
+ * bit-identical to those of samebits_reduce_rows_into. Needs no GPU.
+ */
+samebits_status samebits_host_reduce_rows(uint32_t operation,
+                                          uint32_t type,
+                                          const void *input,
+                                          uint64_t rows,
+                                          uint64_t elements,
+                                          uint64_t pitch,
+                                          void *result);
 
 #ifdef __cplusplus
 }  // extern "C"

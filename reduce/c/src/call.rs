@@ -44,48 +44,33 @@ impl From<Error> for Failure {
 
 pub(crate) type Result<T> = std::result::Result<T, Failure>;
 
-/// Evaluates an expression in which `$T` is the element type with the given number.
-macro_rules! with_type {
-    ($number:expr, $T:ident, $body:expr) => {
+/// Evaluates an expression in which `$T` is the type with the given number. Numbers that are not in
+/// the list give an error with the given message.
+macro_rules! with_one_of {
+    ([$($known:literal: $type:ty),+], $number:expr, $T:ident, $body:expr, $other:ident => $message:expr) => {
         match $number {
-            0 => {
-                type $T = f32;
+            $($known => {
+                type $T = $type;
                 $body
-            }
-            1 => {
-                type $T = f64;
-                $body
-            }
-            2 => {
-                type $T = i32;
-                $body
-            }
-            3 => {
-                type $T = u32;
-                $body
-            }
-            4 => {
-                type $T = i64;
-                $body
-            }
-            5 => {
-                type $T = u64;
-                $body
-            }
-            6 => {
-                type $T = f16;
-                $body
-            }
-            7 => {
-                type $T = bf16;
-                $body
-            }
-            other => Err(Failure::Argument(format!(
-                "{other} is not a samebits_type: use SAMEBITS_F32 (0) to SAMEBITS_BF16 (7)"
-            ))),
+            })+
+            $other => Err(Failure::Argument($message)),
         }
     };
 }
+pub(crate) use with_one_of;
+
+macro_rules! with_type {
+    ($number:expr, $T:ident, $body:expr) => {
+        with_one_of!(
+            [
+                0: f32, 1: f64, 2: i32, 3: u32, 4: i64, 5: u64, 6: f16, 7: bf16,
+                8: i8, 9: u8, 10: i16, 11: u16, 12: bool
+            ], $number, $T, $body,
+            other => format!("{other} is not a samebits_type: use SAMEBITS_F32 (0) to SAMEBITS_BOOL (12)")
+        )
+    };
+}
+pub(crate) use with_type;
 
 pub(crate) unsafe fn wait(
     operation: Operation,
@@ -94,12 +79,12 @@ pub(crate) unsafe fn wait(
     stream: *mut c_void,
 ) -> Result<()> {
     with_type!(type_, T, {
-        let result = address::<<T as Element>::Output>("result", result.cast(), 1)?;
+        // SAFETY: the caller guarantees room for the result.
+        let result = unsafe { Place::at(result) }?;
         // SAFETY: guaranteed by the caller.
         let value =
             unsafe { raw::reduce::<T>(raw::Stream::of(stream)?, operation, input as u64, n) }?;
-        // SAFETY: the address is neither null nor misaligned, and has room for one result.
-        unsafe { result.write(value) };
+        result.put(value);
         Ok(())
     })
 }
@@ -141,16 +126,12 @@ pub(crate) unsafe fn host(
     result: *mut c_void,
 ) -> Result<()> {
     with_type!(type_, T, {
-        let result = address::<<T as Element>::Output>("result", result.cast(), 1)?;
+        // SAFETY: the caller guarantees room for the result.
+        let result = unsafe { Place::at(result) }?;
         // SAFETY: guaranteed by the caller.
         let elements = unsafe { elements::<T>(input, n) }?;
-        let value = on_threads(|| match operation {
-            Operation::Sum => host::sum(elements),
-            Operation::Min => host::min(elements),
-            Operation::Max => host::max(elements),
-        });
-        // SAFETY: the address is neither null nor misaligned, and has room for one result.
-        unsafe { result.write(value) };
+        let value = on_threads(|| host::reduce(elements, operation));
+        result.put(value);
         Ok(())
     })
 }
@@ -193,10 +174,30 @@ pub(crate) unsafe fn elements<'a, T>(input: *const c_void, n: u64) -> Result<&'a
     Ok(unsafe { slice::from_raw_parts(input, n as usize) })
 }
 
+/// The address of one result in host memory, which is neither null nor misaligned.
+pub(crate) struct Place<V>(*mut V);
+
+impl<V> Place<V> {
+    /// Checks the address.
+    ///
+    /// # Safety
+    /// There must be room for a `V` at `result`.
+    pub(crate) unsafe fn at(result: *mut c_void) -> Result<Self> {
+        Ok(Self(address("result", result.cast(), 1)?))
+    }
+
+    pub(crate) fn put(self, value: V) {
+        // SAFETY: `at` has checked the address, and its caller guarantees the room.
+        unsafe { self.0.write(value) };
+    }
+}
+
 /// Checks that a host address is neither null nor misaligned.
 pub(crate) fn address<T>(what: &'static str, address: *mut T, n: u64) -> Result<*mut T> {
     if address.is_null() {
-        return Err(Error::Null { what, n }.into());
+        return Err(Failure::Argument(format!(
+            "the {what} is a null pointer, but {n} elements are needed: pass the address of host memory"
+        )));
     }
     if !address.is_aligned() {
         let size = align_of::<T>() as u64;

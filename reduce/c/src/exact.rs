@@ -1,36 +1,22 @@
-//! The calls about exact sums, by element type.
+//! Implements the C functions for exact sums, for every element type.
 
 use std::{ffi::c_void, slice};
 
 use half::{bf16, f16};
 use samebits::{Element, ExactAccumulator, host, on_threads, raw};
 
-use crate::call::{Failure, Input, Result, Rows, address, elements};
+use crate::call::{Failure, Input, Place, Result, Rows, address, elements, with_one_of};
 
-/// Evaluates an expression in which `$T` is the type with the given number, if its sums can be exact.
+/// Evaluates an expression in which `$T` is the type with the given number, if that type has exact
+/// sums.
 macro_rules! with_float {
     ($number:expr, $T:ident, $body:expr) => {
-        match $number {
-            0 => {
-                type $T = f32;
-                $body
-            }
-            1 => {
-                type $T = f64;
-                $body
-            }
-            6 => {
-                type $T = f16;
-                $body
-            }
-            7 => {
-                type $T = bf16;
-                $body
-            }
-            other => Err(Failure::Argument(format!(
+        with_one_of!(
+            [0: f32, 1: f64, 6: f16, 7: bf16], $number, $T, $body,
+            other => format!(
                 "an exact sum of samebits_type {other}: the types are SAMEBITS_F32 (0), SAMEBITS_F64 (1), SAMEBITS_F16 (6) and SAMEBITS_BF16 (7); samebits_sum of integers is exact unless it wraps"
-            ))),
-        }
+            )
+        )
     };
 }
 
@@ -40,11 +26,11 @@ pub(crate) unsafe fn wait_exact(
     stream: *mut c_void,
 ) -> Result<()> {
     with_float!(type_, T, {
-        let result = address::<<T as Element>::Output>("result", result.cast(), 1)?;
+        // SAFETY: the caller guarantees room for the result.
+        let result = unsafe { Place::at(result) }?;
         // SAFETY: guaranteed by the caller.
         let value = unsafe { raw::exact_sum::<T>(raw::Stream::of(stream)?, input as u64, n) }?;
-        // SAFETY: it is neither null nor misaligned, and has room for one result.
-        unsafe { result.write(value) };
+        result.put(value);
         Ok(())
     })
 }
@@ -68,40 +54,47 @@ pub(crate) unsafe fn host_exact(
     result: *mut c_void,
 ) -> Result<()> {
     with_float!(type_, T, {
-        let result = address::<<T as Element>::Output>("result", result.cast(), 1)?;
+        // SAFETY: the caller guarantees room for the result.
+        let result = unsafe { Place::at(result) }?;
         // SAFETY: guaranteed by the caller.
         let elements = unsafe { elements::<T>(input, n) }?;
         let value = on_threads(|| host::exact_sum(elements));
-        // SAFETY: it is neither null nor misaligned, and has room for one result.
-        unsafe { result.write(value) };
+        result.put(value);
         Ok(())
     })
 }
 
-/// As [`with_float`], for types whose products a device adds.
-macro_rules! with_product {
-    ($number:expr, $T:ident, $body:expr) => {
-        match $number {
-            1 => Err(Failure::Argument(
-                "an exact dot product of doubles on a device: copy them to the host, and call samebits_host_exact_dot".into(),
-            )),
-            0 => {
-                type $T = f32;
-                $body
-            }
-            6 => {
-                type $T = f16;
-                $body
-            }
-            7 => {
-                type $T = bf16;
-                $body
-            }
-            other => Err(Failure::Argument(format!(
-                "an exact dot product of samebits_type {other}: the types are SAMEBITS_F32 (0), SAMEBITS_F16 (6) and SAMEBITS_BF16 (7)"
-            ))),
-        }
-    };
+pub(crate) unsafe fn wait_norm(
+    Input { type_, input, n }: Input,
+    result: *mut c_void,
+    stream: *mut c_void,
+) -> Result<()> {
+    with_float!(type_, T, {
+        // SAFETY: the caller guarantees room for the result.
+        let result = unsafe { Place::at(result) }?;
+        // SAFETY: guaranteed by the caller.
+        let squares = unsafe {
+            let (stream, input) = (raw::Stream::of(stream)?, input as u64);
+            raw::exact_dot_accumulator::<T>(stream, input, input, n)
+        }?;
+        result.put(squares.round_sqrt());
+        Ok(())
+    })
+}
+
+pub(crate) unsafe fn host_norm(
+    Input { type_, input, n }: Input,
+    result: *mut c_void,
+) -> Result<()> {
+    with_float!(type_, T, {
+        // SAFETY: the caller guarantees room for the result.
+        let result = unsafe { Place::at(result) }?;
+        // SAFETY: guaranteed by the caller.
+        let elements = unsafe { elements::<T>(input, n) }?;
+        let value = on_threads(|| host::exact_norm(elements));
+        result.put(value);
+        Ok(())
+    })
 }
 
 /// The two inputs of a dot product.
@@ -118,13 +111,13 @@ pub(crate) unsafe fn wait_dot(
     result: *mut c_void,
     stream: *mut c_void,
 ) -> Result<()> {
-    with_product!(type_, T, {
-        let result = address::<f32>("result", result.cast(), 1)?;
+    with_float!(type_, T, {
+        // SAFETY: the caller guarantees room for the result.
+        let result = unsafe { Place::at(result) }?;
         // SAFETY: guaranteed by the caller.
         let value =
             unsafe { raw::exact_dot::<T>(raw::Stream::of(stream)?, a as u64, b as u64, n) }?;
-        // SAFETY: it is neither null nor misaligned, and has room for one result.
-        unsafe { result.write(value) };
+        result.put(value);
         Ok(())
     })
 }
@@ -134,7 +127,7 @@ pub(crate) unsafe fn leave_dot(
     output: *mut c_void,
     stream: *mut c_void,
 ) -> Result<()> {
-    with_product!(type_, T, {
+    with_float!(type_, T, {
         // SAFETY: guaranteed by the caller.
         unsafe {
             let stream = raw::Stream::of(stream)?;
@@ -145,12 +138,12 @@ pub(crate) unsafe fn leave_dot(
 
 pub(crate) unsafe fn host_dot(Pair { type_, a, b, n }: Pair, result: *mut c_void) -> Result<()> {
     with_float!(type_, T, {
-        let result = address::<<T as Element>::Output>("result", result.cast(), 1)?;
+        // SAFETY: the caller guarantees room for the result.
+        let result = unsafe { Place::at(result) }?;
         // SAFETY: guaranteed by the caller.
         let (a, b) = unsafe { (elements::<T>(a, n)?, elements::<T>(b, n)?) };
         let value = on_threads(|| host::exact_dot(a, b))?;
-        // SAFETY: it is neither null nor misaligned, and has room for one result.
-        unsafe { result.write(value) };
+        result.put(value);
         Ok(())
     })
 }
@@ -171,13 +164,13 @@ pub(crate) unsafe fn rows(
     })
 }
 
-/// Changes the accumulator for elements of a type, whose bytes are at an address. If the change fails, the bytes stay
-/// as they are.
+/// Changes an accumulator of elements of type `$T`, given the address of the accumulator's bytes. If the change
+/// fails, the bytes stay as they are.
 macro_rules! change {
     ($at:expr, $T:ident, |$sum:ident| $body:expr) => {{
         type Sum = ExactAccumulator<<$T as Element>::Output>;
         let at = address::<u8>("accumulator", $at.cast(), Sum::BYTES as u64)?;
-        // SAFETY: it is not null, and the caller guarantees that many bytes.
+        // SAFETY: the address is not null, and the caller guarantees that many bytes.
         let bytes = unsafe { slice::from_raw_parts_mut(at, Sum::BYTES) };
         let mut $sum = Sum::from_bytes(bytes)?;
         $body;
@@ -190,7 +183,7 @@ pub(crate) unsafe fn begin(type_: u32, accumulator: *mut c_void) -> Result<()> {
     with_float!(type_, T, {
         let sum = ExactAccumulator::<<T as Element>::Output>::new().to_bytes();
         let at = address::<u8>("accumulator", accumulator.cast(), sum.len() as u64)?;
-        // SAFETY: it is not null, and the caller guarantees that many bytes.
+        // SAFETY: the address is not null, and the caller guarantees that many bytes.
         unsafe { sum.as_ptr().copy_to_nonoverlapping(at, sum.len()) };
         Ok(())
     })
@@ -215,6 +208,38 @@ pub(crate) unsafe fn add_products(
     })
 }
 
+pub(crate) unsafe fn add_device(
+    Input { type_, input, n }: Input,
+    accumulator: *mut c_void,
+    stream: *mut c_void,
+) -> Result<()> {
+    with_float!(type_, T, {
+        change!(accumulator, T, |sum| {
+            // SAFETY: guaranteed by the caller.
+            let other =
+                unsafe { raw::exact_accumulator::<T>(raw::Stream::of(stream)?, input as u64, n) }?;
+            sum.merge(&other)?;
+        })
+    })
+}
+
+pub(crate) unsafe fn add_products_device(
+    Pair { type_, a, b, n }: Pair,
+    accumulator: *mut c_void,
+    stream: *mut c_void,
+) -> Result<()> {
+    with_float!(type_, T, {
+        change!(accumulator, T, |sum| {
+            // SAFETY: guaranteed by the caller.
+            let other = unsafe {
+                let stream = raw::Stream::of(stream)?;
+                raw::exact_dot_accumulator::<T>(stream, a as u64, b as u64, n)
+            }?;
+            sum.merge(&other)?;
+        })
+    })
+}
+
 pub(crate) unsafe fn merge(
     type_: u32,
     accumulator: *mut c_void,
@@ -231,13 +256,15 @@ pub(crate) unsafe fn round(
     type_: u32,
     accumulator: *const c_void,
     result: *mut c_void,
+    root: bool,
 ) -> Result<()> {
     with_float!(type_, T, {
-        let result = address::<<T as Element>::Output>("result", result.cast(), 1)?;
+        // SAFETY: the caller guarantees room for the result.
+        let result = unsafe { Place::at(result) }?;
         // SAFETY: guaranteed by the caller.
         let sum = unsafe { accumulator_at::<T>(accumulator) }?;
-        // SAFETY: it is neither null nor misaligned, and has room for one result.
-        unsafe { result.write(sum.round()) };
+        let rounded = if root { sum.round_sqrt() } else { sum.round() };
+        result.put(rounded);
         Ok(())
     })
 }
@@ -251,6 +278,6 @@ unsafe fn accumulator_at<T: samebits::ExactElement>(
 ) -> Result<ExactAccumulator<T::Output>> {
     let length = ExactAccumulator::<T::Output>::BYTES;
     let at = address::<u8>("accumulator", at.cast_mut().cast(), length as u64)?;
-    // SAFETY: it is not null, and the caller guarantees that many bytes.
+    // SAFETY: the address is not null, and the caller guarantees that many bytes.
     Ok(ExactAccumulator::from_bytes(unsafe { slice::from_raw_parts(at, length) })?)
 }

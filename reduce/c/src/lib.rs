@@ -3,15 +3,19 @@
 #![expect(unsafe_code, reason = "C passes addresses and calls functions by their names")]
 #![allow(non_camel_case_types, reason = "C's names")]
 
+pub mod accumulators;
 mod call;
 mod exact;
+pub mod forms;
+pub mod many;
+pub mod operations;
 mod status;
 
 use std::ffi::{c_char, c_void};
 
 use call::{Input, Rows};
 use exact::Pair;
-use samebits::{ExactAccumulator, Operation};
+use samebits::Operation;
 use status::checked;
 
 /// The status of a call.
@@ -51,6 +55,16 @@ pub enum samebits_type {
     SAMEBITS_F16 = 6,
     /// __nv_bfloat16; the result is a float.
     SAMEBITS_BF16 = 7,
+    /// int8_t; the result is an int64_t, as for the next four types.
+    SAMEBITS_I8 = 8,
+    /// uint8_t.
+    SAMEBITS_U8 = 9,
+    /// int16_t.
+    SAMEBITS_I16 = 10,
+    /// uint16_t.
+    SAMEBITS_U16 = 11,
+    /// bool, whose bytes are 0 or 1.
+    SAMEBITS_BOOL = 12,
 }
 
 /// Writes the sum of the `n` elements at `input`, whose samebits_type is `type`, to host memory at
@@ -175,8 +189,8 @@ pub unsafe extern "C" fn samebits_exact_sum(
     checked(|| unsafe { exact::wait_exact(Input { type_, input, n }, result, stream) })
 }
 
-/// Writes the exact sum, with the bits of samebits_exact_sum, to device memory at `output`, in the
-/// order of the stream. Does not wait, and can be captured into a graph.
+/// Writes the exact sum, bit-identical to that of samebits_exact_sum, to device memory at `output`, in
+/// the order of the stream. Does not wait, and can be captured into a graph.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -216,7 +230,7 @@ pub unsafe extern "C" fn samebits_sum_rows_into(
 }
 
 /// Writes the exact sum of the products of `n` elements at `a` and at `b`, pair by pair, rounded once, to host memory
-/// at `result`, and waits for it. The types are SAMEBITS_F32, SAMEBITS_F16 and SAMEBITS_BF16.
+/// at `result`, and waits for it. The types are those of samebits_exact_sum.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -233,8 +247,8 @@ pub unsafe extern "C" fn samebits_exact_dot(
     checked(|| unsafe { exact::wait_dot(Pair { type_, a, b, n }, result, stream) })
 }
 
-/// Writes the exact dot product, as of samebits_exact_dot, to device memory at `output`, in the order of the stream.
-/// Does not wait, and can be captured into a graph.
+/// Writes the exact dot product, bit-identical to that of samebits_exact_dot, to device memory at
+/// `output`, in the order of the stream. Does not wait, and can be captured into a graph.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -251,7 +265,26 @@ pub unsafe extern "C" fn samebits_exact_dot_into(
     checked(|| unsafe { exact::leave_dot(Pair { type_, a, b, n }, output, stream) })
 }
 
-/// As samebits_sum_rows_into, but for exact sums, each rounded once: the bits of samebits_exact_sum for each row.
+/// Writes the square root of the exact sum of the squares of the `n` elements at `input`, rounded once, to host memory
+/// at `result`, and waits for it. The types are those of samebits_exact_sum. samebits_exact_dot of an array with itself
+/// is the sum of the squares.
+///
+/// # Safety
+/// The pointers must be valid, as the header requires.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn samebits_exact_norm(
+    type_: u32,
+    input: *const c_void,
+    n: u64,
+    result: *mut c_void,
+    stream: *mut c_void,
+) -> samebits_status {
+    // SAFETY: guaranteed by the caller.
+    checked(|| unsafe { exact::wait_norm(Input { type_, input, n }, result, stream) })
+}
+
+/// Like samebits_sum_rows_into, but writes exact sums: each is rounded once and bit-identical to the
+/// result of samebits_exact_sum for that row alone.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -334,8 +367,9 @@ pub unsafe extern "C" fn samebits_host_exact_sum(
     checked(|| unsafe { exact::host_exact(Input { type_, input, n }, result) })
 }
 
-/// As samebits_host_sum, for the exact dot product of the elements at `a` and at `b`, with the bits of
-/// samebits_exact_dot. The types are floats and halves, and SAMEBITS_F64 too.
+/// Writes the exact dot product of the elements in host memory at `a` and at `b`, bit-identical to that
+/// of samebits_exact_dot, to host memory at `result`. The type must be SAMEBITS_F32, SAMEBITS_F64,
+/// SAMEBITS_F16 or SAMEBITS_BF16.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -351,90 +385,20 @@ pub unsafe extern "C" fn samebits_host_exact_dot(
     checked(|| unsafe { exact::host_dot(Pair { type_, a, b, n }, result) })
 }
 
-/// The bytes of an accumulator for SAMEBITS_F32, SAMEBITS_F16 and SAMEBITS_BF16.
-pub const SAMEBITS_ACCUMULATOR_F32: u64 = 96;
-
-/// The bytes of an accumulator for SAMEBITS_F64.
-pub const SAMEBITS_ACCUMULATOR_F64: u64 = 552;
-
-const _: () = {
-    assert!(SAMEBITS_ACCUMULATOR_F32 == ExactAccumulator::<f32>::BYTES as u64);
-    assert!(SAMEBITS_ACCUMULATOR_F64 == ExactAccumulator::<f64>::BYTES as u64);
-};
-
-/// Writes an accumulator without elements to host memory at `accumulator`: SAMEBITS_ACCUMULATOR_F32 bytes for floats
-/// and halves, and SAMEBITS_ACCUMULATOR_F64 bytes for doubles. The bytes can be copied, stored, and sent to other
-/// machines; equal sums of equally many elements have equal bytes. EXACT.md of the Rust crate defines them.
+/// Writes the exact norm of the `n` elements in host memory at `input`, bit-identical to that of
+/// samebits_exact_norm, to host memory at `result`.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn samebits_accumulator_begin(
+pub unsafe extern "C" fn samebits_host_exact_norm(
     type_: u32,
-    accumulator: *mut c_void,
-) -> samebits_status {
-    // SAFETY: guaranteed by the caller.
-    checked(|| unsafe { exact::begin(type_, accumulator) })
-}
-
-/// Adds the `n` elements in host memory at `input` to an accumulator.
-///
-/// # Safety
-/// The pointers must be valid, as the header requires.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn samebits_accumulator_add(
-    type_: u32,
-    accumulator: *mut c_void,
     input: *const c_void,
     n: u64,
-) -> samebits_status {
-    // SAFETY: guaranteed by the caller.
-    checked(|| unsafe { exact::add(Input { type_, input, n }, accumulator) })
-}
-
-/// Adds the products of `n` elements in host memory at `a` and at `b`, pair by pair, to an accumulator.
-///
-/// # Safety
-/// The pointers must be valid, as the header requires.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn samebits_accumulator_add_products(
-    type_: u32,
-    accumulator: *mut c_void,
-    a: *const c_void,
-    b: *const c_void,
-    n: u64,
-) -> samebits_status {
-    // SAFETY: guaranteed by the caller.
-    checked(|| unsafe { exact::add_products(Pair { type_, a, b, n }, accumulator) })
-}
-
-/// Adds the elements of the accumulator at `other` to the one at `accumulator`: any order gives the same bytes.
-///
-/// # Safety
-/// The pointers must be valid, as the header requires.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn samebits_accumulator_merge(
-    type_: u32,
-    accumulator: *mut c_void,
-    other: *const c_void,
-) -> samebits_status {
-    // SAFETY: guaranteed by the caller.
-    checked(|| unsafe { exact::merge(type_, accumulator, other) })
-}
-
-/// Writes the sum of an accumulator's elements, rounded once, to host memory at `result`. The accumulator is not
-/// changed.
-///
-/// # Safety
-/// The pointers must be valid, as the header requires.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn samebits_accumulator_round(
-    type_: u32,
-    accumulator: *const c_void,
     result: *mut c_void,
 ) -> samebits_status {
     // SAFETY: guaranteed by the caller.
-    checked(|| unsafe { exact::round(type_, accumulator, result) })
+    checked(|| unsafe { exact::host_norm(Input { type_, input, n }, result) })
 }
 
 /// Writes the sums of rows in host memory at `input` to consecutive elements of host memory at
@@ -464,7 +428,7 @@ pub extern "C" fn samebits_last_error() -> *const c_char {
     status::last_error()
 }
 
-/// Returns the version of the order of the additions. Versions of this library that have the same
+/// Returns the version number of the order of additions. Versions of this library that have the same
 /// order give bit-identical results.
 #[unsafe(no_mangle)]
 pub extern "C" fn samebits_order() -> u32 {
@@ -472,7 +436,7 @@ pub extern "C" fn samebits_order() -> u32 {
 }
 
 /// Frees the memory that the calling thread keeps on devices and on the host. A later call
-/// allocates it again. Call this function before you reset a device, and before the program ends if
+/// allocates new memory. Call this function before you reset a device, and before the program ends if
 /// you check for leaks. When a thread ends, its memory is freed as well.
 #[unsafe(no_mangle)]
 pub extern "C" fn samebits_close() {

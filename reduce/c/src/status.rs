@@ -1,4 +1,4 @@
-//! Errors as codes and messages.
+//! Errors, as status codes and messages.
 
 use std::{
     cell::RefCell,
@@ -21,7 +21,8 @@ pub(crate) fn last_error() -> *const c_char {
     LAST.with_borrow(|text| text.as_ptr())
 }
 
-/// Runs a call, stores its message for this thread, and returns its code. A panic becomes a code too.
+/// Runs a call, stores its error message for this thread, and returns its status code. A panic also
+/// becomes a status code.
 pub(crate) fn checked(call: impl FnOnce() -> Result<()>) -> samebits_status {
     let (status, text) = match catch_unwind(AssertUnwindSafe(call)) {
         Ok(Ok(())) => (samebits_status::SAMEBITS_OK, String::new()),

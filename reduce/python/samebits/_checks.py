@@ -1,8 +1,24 @@
 """Checks for every kind of array. The errors name both sides of a mismatch and the remedy."""
 
-NAMES = ("sum", "min", "max", "exact_sum")
-
-SUM, EXACT = 0, 3
+# The numbers of the operations in the extension module.
+SUM, EXACT = 0, 255
+WIDE = 32  # Added to an operation whose elements are combined in a type of twice the size.
+TRUTH = 64  # Added to the sum, minimum or maximum of ones for the elements that are not zero, and of zeros.
+NAMES = {
+    0: "sum",
+    1: "min",
+    2: "max",
+    3: "mean",
+    4: "sum_of_squares",
+    5: "norm",
+    6: "sum_of_magnitudes",
+    7: "largest_magnitude",
+    TRUTH: "count_nonzero",
+    TRUTH + 1: "all",
+    TRUTH + 2: "any",
+    EXACT: "exact_sum",
+}
+ONLY_FLOATS = range(3, 8)
 
 # The numbers of the element types in the extension module, and their sizes in bytes.
 KINDS = {
@@ -14,15 +30,38 @@ KINDS = {
     "uint64": 5,
     "float16": 6,
     "bfloat16": 7,
+    "int8": 8,
+    "uint8": 9,
+    "int16": 10,
+    "uint16": 11,
+    "bool": 12,
 }
-SIZES = (4, 8, 4, 4, 8, 8, 2, 2)
+SIZES = (4, 8, 4, 4, 8, 8, 2, 2, 1, 1, 2, 2, 1)
 
 # The type of the result for each element type.
-RESULTS = ("float32", "float64", "int32", "uint32", "int64", "uint64", "float32", "float32")
+RESULTS = ("float32", "float64", "int32", "uint32", "int64", "uint64", "float32", "float32") + 5 * ("int64",)
+WIDER = {0: "float64", 2: "int64", 3: "uint64"}
+
+
+def name_of(operation):
+    """Returns the name of the function that computes an operation."""
+    return NAMES[operation if operation >= TRUTH else operation % WIDE]
+
+
+def result(kind, operation):
+    """Returns the type of a result."""
+    if operation == EXACT or operation < WIDE:
+        return RESULTS[kind]
+    return "int64" if operation >= TRUTH else WIDER[kind]
+
+
+def result_size(kind, operation):
+    """Returns the number of bytes in a result."""
+    return 8 if result(kind, operation).endswith("64") else 4
 
 
 def kind(name):
-    found = KINDS.get(name)
+    found = KINDS.get("bool" if name == "bool8" else name)
     if found is None:
         raise TypeError(f"samebits does not reduce {name}: convert the array to one of {', '.join(KINDS)}")
     return found
@@ -33,6 +72,10 @@ FLOATS = ("float32", "float64", "float16", "bfloat16")
 
 def fits(name, operation):
     """Raises an error if a type has no such operation."""
+    if operation % WIDE in ONLY_FLOATS and operation < TRUTH and name not in FLOATS:
+        raise TypeError(f"samebits.{name_of(operation)} is only for {', '.join(FLOATS)}, but the array is {name}: convert it to one of them")
+    if WIDE <= operation < TRUTH and KINDS[name] not in WIDER:
+        raise TypeError(f"wide=True is for float32, int32 and uint32, but the array is {name}: omit wide, or convert the array")
     if operation == EXACT and name not in FLOATS:
         raise TypeError(
             f"samebits has exact sums of {', '.join(FLOATS)}, but not of {name}: samebits.sum of integers is exact unless it wraps"
@@ -62,9 +105,7 @@ def rows_of(shape, strides, axis, operation):
             )
         return False, (1, elements, elements)
     if axis != -1 and axis != len(shape) - 1:
-        raise ValueError(f"axis is {axis!r}: samebits reduces all elements (None) or the last axis (-1)")
-    if operation not in (SUM, EXACT):
-        raise NotImplementedError(f"samebits.{NAMES[operation]} reduces all elements, not rows: omit axis")
+        raise ValueError(f"axis is {axis!r}, but the array has {len(shape)} axes: samebits reduces all elements (None) or one axis; exact sums, only the last (-1)")
     if not shape:
         raise ValueError("axis=-1 is the last axis, but the array has no axes: omit axis")
     rows = 1
@@ -104,3 +145,40 @@ def out_matches(shape, name, expected_shape, expected_name):
         raise ValueError(
             f"out has shape {tuple(shape)} and type {name}, but the result has {tuple(expected_shape)} and {expected_name}"
         )
+
+
+def is_other_axis(shape, axis, operation):
+    """Returns whether an operation is along an axis that is neither all nor the last."""
+    whole = hasattr(axis, "__index__") and not isinstance(axis, bool) and operation != EXACT
+    return bool(whole and -len(shape) <= axis < len(shape) and axis % len(shape) != len(shape) - 1)
+
+
+def columns_of(shape, strides, axis):
+    """Returns the layout for a reduction along an axis: batches, rows, columns, and the distances between rows and batches."""
+    axis %= len(shape)
+    batches = inner = 1
+    for length in shape[:axis]:
+        batches *= length
+    for length in shape[axis + 1 :]:
+        inner *= length
+    rows = shape[axis]
+    if strides is None or not batches * rows * inner:
+        return batches, rows, inner, inner, rows * inner
+    pitch = strides[axis] if rows != 1 else inner
+    # The axes after it must be contiguous, and those before it evenly spaced.
+    others = [(length, stride) for length, stride in zip(shape[:axis], strides[:axis]) if length != 1]
+    apart = others[-1][1] if others else rows * pitch
+    even = _contiguous(shape[axis + 1 :], strides[axis + 1 :]) and pitch >= inner and apart >= 0
+    for (_, outer), (length, stride) in zip(others, others[1:]):
+        even = even and outer == stride * length
+    if not even:
+        raise ValueError(
+            "the axes are not contiguous and evenly spaced: copy the array first (numpy.ascontiguousarray(x), x.contiguous())"
+        )
+    return batches, rows, inner, pitch, apart
+
+
+def apart(input, input_bytes, output, output_bytes):
+    """Raises an error if the results would be written over rows that may not have been read yet."""
+    if input < output + output_bytes and output < input + input_bytes:
+        raise ValueError("out overlaps the array, whose rows are read while results are written: pass another array, or omit out=")

@@ -1,40 +1,61 @@
 """NumPy arrays, reduced on the host."""
 
-from . import _checks
-from ._samebits import host_exact_dot, host_reduce, host_sum_rows
+from . import _checks, _forms
+from ._samebits import host_exact_dot, host_reduce, host_reduce_rows
 
 
 def reduce(x, operation, axis, out, stream):
     import numpy
 
     if stream is not None:
-        raise ValueError("a NumPy array is reduced on the host: omit stream")
+        raise ValueError("an array in host memory is reduced on the host: omit stream")
     x, kind, strides = _checked(x, operation)
+    if _checks.is_other_axis(x.shape, axis, operation):
+        return _forms.along(x, operation, axis, out)
     by_rows, (rows, elements, pitch) = _checks.rows_of(x.shape, strides, axis, operation)
     shape = x.shape[:-1] if by_rows else ()
-    result = numpy.dtype(_checks.RESULTS[kind])
+    result = numpy.dtype(_checks.result(kind, operation))
     target = numpy.zeros(shape, result) if out is None else _writable(out, shape, result)
     if not by_rows:
         host_reduce(operation, kind, x.ctypes.data, elements, target.ctypes.data)
     elif rows and elements:
-        host_sum_rows(operation, kind, x.ctypes.data, rows, elements, pitch, target.ctypes.data)
-    elif out is not None:
-        target[...] = 0
+        host_reduce_rows(operation, kind, x.ctypes.data, rows, elements, pitch, target.ctypes.data)
+    elif rows:
+        empty = numpy.zeros((), result)
+        host_reduce(operation, kind, empty.ctypes.data, 0, empty.ctypes.data)
+        target[...] = empty
     return target[()] if out is None else out
 
 
 def exact_dot(a, b):
     import numpy
 
-    if not isinstance(b, (numpy.ndarray, numpy.generic)):
-        raise TypeError(f"the second array is a {type(b).__name__}, but the first is a NumPy array: pass two NumPy arrays")
-    (a, kind, strides), (b, _, others) = _checked(a, _checks.EXACT), _checked(b, _checks.EXACT)
-    _checks.one_length((a.shape, a.dtype.name), (b.shape, b.dtype.name), "arrays")
-    elements = _checks.rows_of(a.shape, strides, None, _checks.EXACT)[1][1]
-    _checks.rows_of(b.shape, others, None, _checks.EXACT)
+    kind, (first, second), elements, _place, _kept = exact_inputs(a, b)
     target = numpy.zeros((), numpy.dtype(_checks.RESULTS[kind]))
-    host_exact_dot(kind, a.ctypes.data, b.ctypes.data, elements, target.ctypes.data)
+    host_exact_dot(kind, first, second, elements, target.ctypes.data)
     return target[()]
+
+
+def exact_inputs(*arrays):
+    """Returns the number of the arrays' type, their addresses, the number of elements of each, None, and their owners."""
+    import numpy
+
+    for x in arrays[1:]:
+        if not isinstance(x, (numpy.ndarray, numpy.generic)):
+            raise TypeError(f"the second array is a {type(x).__name__}, but the first is a NumPy array: pass two NumPy arrays")
+    checked = [_checked(x, _checks.EXACT) for x in arrays]
+    shapes = [(x.shape, x.dtype.name) for x, _, _ in checked]
+    _checks.one_length(shapes[0], shapes[-1], "arrays")
+    rows = [_checks.rows_of(x.shape, strides, None, _checks.EXACT) for x, _, strides in checked]
+    owners = [x for x, _, _ in checked]
+    return checked[0][1], [x.ctypes.data for x in owners], rows[0][1][1], None, owners
+
+
+def scalar(value, kind, x):
+    """Returns a Python float as a scalar of the type of a result."""
+    import numpy
+
+    return numpy.dtype(_checks.RESULTS[kind]).type(value)
 
 
 def _checked(x, operation):

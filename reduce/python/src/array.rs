@@ -20,7 +20,7 @@ use crate::{
     failure::raised,
 };
 
-/// An array of results on a device, whose memory samebits owns.
+/// An array of results on a device; samebits owns its memory.
 #[pyclass(frozen)]
 pub(crate) struct Array {
     memory: Arc<raw::Memory>,
@@ -37,7 +37,7 @@ pub(crate) struct Array {
 
 #[pymethods]
 impl Array {
-    /// Allocates an array on a device. A stream on that device will write the array.
+    /// Allocates an array on a device. A stream on the given device will write the array.
     #[new]
     fn new(
         shape: Vec<i64>,
@@ -76,7 +76,7 @@ impl Array {
         interface.set_item("typestr", &self.typestr)?;
         interface.set_item("data", (self.memory.address(), false))?;
         interface.set_item("version", 3)?;
-        // In the protocol, the default stream is 1.
+        // In the CUDA array interface, the number 1 stands for the default stream.
         interface.set_item("stream", self.handle.max(1))?;
         Ok(interface)
     }
@@ -85,8 +85,8 @@ impl Array {
         (CUDA, self.device)
     }
 
-    /// Returns the capsule for a consumer, whose stream waits for this array's stream. Without an
-    /// argument, the consumer's stream is the default stream.
+    /// Returns the capsule for a consumer; the consumer's stream waits for this array's stream.
+    /// Without an argument, the consumer's stream is the default stream.
     #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
     fn __dlpack__<'py>(
         &self,
@@ -131,7 +131,7 @@ impl Array {
     }
 }
 
-/// The data that an exported tensor keeps alive.
+/// The data that an exported tensor keeps alive until it is freed.
 struct Owner {
     memory: Arc<raw::Memory>,
     shape: Vec<i64>,

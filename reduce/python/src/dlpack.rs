@@ -100,7 +100,7 @@ pub(crate) fn import_dlpack(capsule: Bound<'_, PyCapsule>) -> PyResult<Borrowed>
             versioned.major, versioned.minor
         ))),
         Err(_) => Err(PyValueError::new_err(
-            "__dlpack__ returned a capsule without a tensor, or one that was consumed",
+            "__dlpack__ returned a capsule without a tensor, or a capsule that was already consumed",
         )),
     }
 }
@@ -110,14 +110,25 @@ fn borrowed(
     read_only: bool,
     capsule: &Bound<'_, PyCapsule>,
 ) -> PyResult<Borrowed> {
-    let ndim = usize::try_from(tensor.ndim)
-        .map_err(|_| PyValueError::new_err(format!("the array has {} dimensions", tensor.ndim)))?;
+    let ndim =
+        usize::try_from(tensor.ndim).ok().filter(|ndim| *ndim == 0 || !tensor.shape.is_null());
+    let ndim = ndim.ok_or_else(|| {
+        PyValueError::new_err(format!(
+            "the array's DLPack tensor has {} dimensions, but no shape for them: convert the array",
+            tensor.ndim
+        ))
+    })?;
     // SAFETY: each pointer that is not null points to `ndim` numbers, as DLPack specifies.
     let numbers = |at: *mut i64| unsafe { std::slice::from_raw_parts(at, ndim) }.to_vec();
     let shape = if ndim == 0 { Vec::new() } else { numbers(tensor.shape) };
+    if let Some(length) = shape.iter().find(|length| **length < 0) {
+        return Err(PyValueError::new_err(format!(
+            "the array's DLPack tensor has an axis of length {length}: convert the array"
+        )));
+    }
     let strides = (ndim > 0 && !tensor.strides.is_null()).then(|| numbers(tensor.strides));
     Ok(Borrowed {
-        address: tensor.data as u64 + tensor.byte_offset,
+        address: (tensor.data as u64).wrapping_add(tensor.byte_offset),
         shape,
         strides,
         code: tensor.dtype.code,

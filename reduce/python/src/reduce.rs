@@ -1,11 +1,12 @@
-//! Reductions for each element type, which is given by its number. They release Python's global
-//! interpreter lock (GIL).
+//! Reductions for each element type, which is given by its number. All of these functions release
+//! Python's
+//! global interpreter lock (GIL).
 
 use std::{ffi::c_void, slice};
 
 use half::{bf16, f16};
 use pyo3::{exceptions::PyTypeError, prelude::*};
-use samebits::{Element, Operation, Rows, host, on_threads, raw};
+use samebits::{Element, Itself, Operation, Read, Rows, Truth, Wide, host, on_threads, raw};
 
 use crate::failure::raised;
 
@@ -46,20 +47,44 @@ macro_rules! with_type {
                 type $T = bf16;
                 $body
             }
+            8 => {
+                type $T = i8;
+                $body
+            }
+            9 => {
+                type $T = u8;
+                $body
+            }
+            10 => {
+                type $T = i16;
+                $body
+            }
+            11 => {
+                type $T = u16;
+                $body
+            }
+            12 => {
+                type $T = bool;
+                $body
+            }
             other => Err(PyTypeError::new_err(format!("there is no element type {other}"))),
         }
     };
 }
+pub(crate) use with_type;
 
-/// As [`with_type`], for types whose sums can be exact, or whose products a device adds.
+/// Like [`with_type`], but for types whose sums can be exact.
 macro_rules! with_float {
-    ($number:expr, $T:ident, $body:expr, $($double:tt)*) => {
+    ($number:expr, $T:ident, $body:expr) => {
         match $number {
             0 => {
                 type $T = f32;
                 $body
             }
-            $($double)*
+            1 => {
+                type $T = f64;
+                $body
+            }
             6 => {
                 type $T = f16;
                 $body
@@ -68,34 +93,73 @@ macro_rules! with_float {
                 type $T = bf16;
                 $body
             }
-            other => Err(PyTypeError::new_err(format!("there are no exact sums of element type {other}"))),
+            other => Err(PyTypeError::new_err(format!(
+                "there are no exact sums of element type {other}"
+            ))),
         }
-    };
-    ($number:expr, $T:ident, $body:expr) => {
-        with_float!($number, $T, $body, 1 => {
-            type $T = f64;
-            $body
-        })
     };
 }
 
-/// The number of the exact sum, after those of the operations.
-const EXACT: u8 = 3;
+/// The number that selects the exact sum. All other numbers are those of the operations, to which
+/// one of the next two constants may be added.
+const EXACT: u8 = 255;
 
-fn operation(number: u8) -> PyResult<Operation> {
-    let known = Operation::ALL.get(usize::from(number)).copied();
+/// Elements are combined in a type of twice the size.
+pub(crate) const WIDE: u8 = 32;
+
+/// Elements are read as 1 if they are not zero.
+pub(crate) const TRUTH: u8 = 64;
+
+/// Evaluates an expression in which `$T` is the type with a number, and `$W` is the conversion that
+/// the operation applies to its elements.
+macro_rules! with_read {
+    ($number:expr, $kind:expr, $T:ident, $W:ident, $body:expr) => {
+        match ($number & (WIDE | TRUTH), $kind) {
+            (0, kind) => with_type!(kind, $T, {
+                type $W = Itself;
+                $body
+            }),
+            (TRUTH, kind) => with_type!(kind, $T, {
+                type $W = Truth;
+                $body
+            }),
+            (_, 0) => {
+                type $T = f32;
+                type $W = Wide;
+                $body
+            }
+            (_, 2) => {
+                type $T = i32;
+                type $W = Wide;
+                $body
+            }
+            (_, 3) => {
+                type $T = u32;
+                type $W = Wide;
+                $body
+            }
+            (_, other) => {
+                Err(PyTypeError::new_err(format!("element type {other} has no wider type")))
+            }
+        }
+    };
+}
+pub(crate) use with_read;
+
+pub(crate) fn operation(number: u8) -> PyResult<Operation> {
+    let known = Operation::ALL.get(usize::from(number & !(WIDE | TRUTH))).copied();
     known.ok_or_else(|| PyTypeError::new_err(format!("there is no operation {number}")))
 }
 
-/// Returns the stream with a handle, in the device's primary context, which all Python frameworks
-/// use.
-fn stream(device: i32, handle: usize) -> samebits::Result<raw::Stream> {
+/// Returns the stream with the given handle, in the device's primary context, which all Python
+/// frameworks use.
+pub(crate) fn stream(device: i32, handle: usize) -> samebits::Result<raw::Stream> {
     // SAFETY: the frameworks keep their streams alive for as long as their arrays.
     unsafe { raw::Stream::of_device(device, handle as *mut c_void) }
 }
 
-/// Writes a reduction of the `n` elements at `input` to `output`. Both addresses are in device
-/// memory.
+/// Reduces the `n` elements at `input`, and writes the result to `output`. Both addresses are in
+/// device memory.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "addresses have no names in Python")]
 pub(crate) fn reduce_into(
@@ -118,17 +182,18 @@ pub(crate) fn reduce_into(
         });
     }
     let operation = operation(number)?;
-    with_type!(kind, T, {
+    with_read!(number, kind, T, W, {
         // SAFETY: the frameworks guarantee that the addresses are valid, and keep the memory until
         // the stream has passed this point.
         py.detach(|| unsafe {
-            raw::reduce_into::<T>(stream(device, handle)?, operation, input, n, output)
+            raw::read_into::<T, W>(stream(device, handle)?, operation, input, n, output)
         })
         .map_err(raised)
     })
 }
 
-/// Writes the exact dot product of `n` elements at `a` and at `b` to `output`, all on a device.
+/// Writes the exact dot product of `n` elements at `a` and at `b` to `output`; all three addresses
+/// are in device memory.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "addresses have no names in Python")]
 pub(crate) fn exact_dot_into(
@@ -142,10 +207,11 @@ pub(crate) fn exact_dot_into(
     handle: usize,
 ) -> PyResult<()> {
     with_float!(kind, T, {
-        // SAFETY: the frameworks guarantee it, and keep the memory until the stream has passed this point.
+        // SAFETY: the frameworks guarantee that the addresses are valid, and keep the memory until
+        // the stream has passed this point.
         py.detach(|| unsafe { raw::exact_dot_into::<T>(stream(device, handle)?, a, b, n, output) })
             .map_err(raised)
-    },)
+    })
 }
 
 /// Writes the exact dot product of `n` elements of host memory at `a` and at `b` to `output`.
@@ -162,16 +228,16 @@ pub(crate) fn host_exact_dot(
         // SAFETY: the Python code has checked that there are `n` aligned elements, and keeps the arrays alive.
         let (a, b) = unsafe { (elements::<T>(a, n), elements::<T>(b, n)) };
         let value = py.detach(|| on_threads(|| host::exact_dot(a, b))).map_err(raised)?;
-        // SAFETY: `output` is an array of the caller with room for one result.
+        // SAFETY: `output` is the caller's array, which has room for one result.
         unsafe { (output as *mut <T as Element>::Output).write(value) };
         Ok(())
     })
 }
 
-/// Writes the sum of each row at `input` to `output`, both on a device; `number` tells whether it is the exact one.
+/// Writes the result of an operation for each row at `input` to `output`, both in device memory.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "addresses have no names in Python")]
-pub(crate) fn sum_rows_into(
+pub(crate) fn reduce_rows_into(
     py: Python<'_>,
     number: u8,
     kind: u8,
@@ -193,11 +259,12 @@ pub(crate) fn sum_rows_into(
             .map_err(raised)
         });
     }
-    with_type!(kind, T, {
+    let operation = operation(number)?;
+    with_read!(number, kind, T, W, {
         // SAFETY: the frameworks guarantee that the addresses are valid, and keep the memory until
         // the stream has passed this point.
         py.detach(|| unsafe {
-            raw::sum_rows_into::<T>(stream(device, handle)?, input, rows, output)
+            raw::read_rows_into::<T, W>(stream(device, handle)?, operation, input, rows, output)
         })
         .map_err(raised)
     })
@@ -209,7 +276,13 @@ pub(crate) fn wait(py: Python<'_>, device: i32, handle: usize, other: usize) -> 
     py.detach(|| stream(device, handle)?.wait_for(stream(device, other)?)).map_err(raised)
 }
 
-/// A point in the work of a stream.
+/// Returns the ordinal of the device that holds the memory at an address.
+#[pyfunction]
+pub(crate) fn device_of(py: Python<'_>, address: u64) -> PyResult<i32> {
+    py.detach(|| raw::device_of(address)).map_err(raised)
+}
+
+/// A point in a stream's queue of work.
 #[pyclass(frozen)]
 pub(crate) struct Mark(raw::Mark);
 
@@ -236,7 +309,7 @@ pub(crate) fn mark(py: Python<'_>, device: i32, handle: usize) -> PyResult<Optio
 ///
 /// # Safety
 /// The address must point to `n` aligned elements.
-unsafe fn elements<'a, T>(input: usize, n: u64) -> &'a [T] {
+pub(crate) unsafe fn elements<'a, T>(input: usize, n: u64) -> &'a [T] {
     if n == 0 {
         return &[];
     }
@@ -244,7 +317,7 @@ unsafe fn elements<'a, T>(input: usize, n: u64) -> &'a [T] {
     unsafe { slice::from_raw_parts(input as *const T, n as usize) }
 }
 
-/// Writes a reduction of the `n` elements in host memory at `input` to `output`.
+/// Reduces the `n` elements in host memory at `input`, and writes the result to `output`.
 #[pyfunction]
 pub(crate) fn host_reduce(
     py: Python<'_>,
@@ -259,32 +332,26 @@ pub(crate) fn host_reduce(
             // SAFETY: as below.
             let elements = unsafe { elements::<T>(input, n) };
             let value = py.detach(|| on_threads(|| host::exact_sum(elements)));
-            // SAFETY: `output` is an array of the caller with room for one result.
+            // SAFETY: `output` is the caller's array, which has room for one result.
             unsafe { (output as *mut <T as Element>::Output).write(value) };
             Ok(())
         });
     }
     let operation = operation(number)?;
-    with_type!(kind, T, {
+    with_read!(number, kind, T, W, {
         // SAFETY: the Python code has checked that there are `n` aligned elements, and keeps the array alive.
         let elements = unsafe { elements::<T>(input, n) };
-        let value = py.detach(|| {
-            on_threads(|| match operation {
-                Operation::Sum => host::sum(elements),
-                Operation::Min => host::min(elements),
-                Operation::Max => host::max(elements),
-            })
-        });
-        // SAFETY: `output` is an array of the caller with room for one result.
-        unsafe { (output as *mut <T as Element>::Output).write(value) };
+        let value = py.detach(|| on_threads(|| host::reduce_read::<T, W>(elements, operation)));
+        // SAFETY: `output` is the caller's array, which has room for one result.
+        unsafe { (output as *mut <T as Read<W>>::Value).write(value.map_err(raised)?) };
         Ok(())
     })
 }
 
-/// Writes the sum of each row of host memory at `input` to `output`; `number` tells whether it is the exact one.
+/// Writes the result of an operation for each row of host memory at `input` to `output`.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "addresses have no names in Python")]
-pub(crate) fn host_sum_rows(
+pub(crate) fn host_reduce_rows(
     py: Python<'_>,
     number: u8,
     kind: u8,
@@ -300,16 +367,18 @@ pub(crate) fn host_sum_rows(
             // SAFETY: as below.
             let all = unsafe { self::elements::<T>(input, rows.span().unwrap_or(0)) };
             let sums = py.detach(|| on_threads(|| host::exact_sum_rows(all, rows)));
-            // SAFETY: `output` is an array of the caller with room for a result for each row.
+            // SAFETY: `output` is the caller's array, which has room for one result per row.
             unsafe { write(&sums.map_err(raised)?, output) };
             Ok(())
         });
     }
-    with_type!(kind, T, {
+    let operation = operation(number)?;
+    with_read!(number, kind, T, W, {
         // SAFETY: the Python code has checked the rows and their alignment, and keeps the array alive.
         let all = unsafe { self::elements::<T>(input, rows.span().unwrap_or(0)) };
-        let sums = py.detach(|| on_threads(|| host::sum_rows(all, rows))).map_err(raised)?;
-        // SAFETY: `output` is an array of the caller with room for a result for each row.
+        let sums = py.detach(|| on_threads(|| host::read_rows::<T, W>(all, operation, rows)));
+        let sums = sums.map_err(raised)?;
+        // SAFETY: `output` is the caller's array, which has room for one result per row.
         unsafe { write(&sums, output) };
         Ok(())
     })
@@ -319,7 +388,7 @@ pub(crate) fn host_sum_rows(
 ///
 /// # Safety
 /// There must be room for the sums.
-unsafe fn write<A: Copy>(sums: &[A], output: usize) {
+pub(crate) unsafe fn write<A: Copy>(sums: &[A], output: usize) {
     // SAFETY: guaranteed by the caller.
     unsafe { sums.as_ptr().copy_to_nonoverlapping(output as *mut A, sums.len()) };
 }

@@ -1,5 +1,6 @@
 """Data that is sensitive to rounding, and checks for frameworks and GPUs. Skipped tests print the reason."""
 
+import importlib
 import os
 
 import numpy
@@ -25,7 +26,7 @@ def framework(name):
     required = bool(os.environ.get("SAMEBITS_REQUIRE_GPU"))
     if not required:
         return pytest.importorskip(name)
-    return __import__(name)
+    return importlib.import_module(name)
 
 
 def needs_gpu(has):

@@ -2,6 +2,7 @@
 
 import fractions
 import math
+import pickle
 
 import numpy
 import pytest
@@ -59,6 +60,54 @@ def test_a_dot_product_is_rounded_once(name):
         exact = sum(fractions.Fraction(float(x)) * fractions.Fraction(float(y)) for x, y in zip(a, b))
         found = samebits.exact_dot(a, b)
         assert bits(found) == bits(rounded(exact, name)), n
+
+
+@pytest.mark.parametrize("name", FLOATS)
+def test_a_norm_is_rounded_once(name):
+    x = drawn(1000, name)
+    wide = samebits.ExactAccumulator("float64")
+    wide.add_products(x.astype(numpy.float64), x.astype(numpy.float64))
+    found = samebits.exact_norm(x)
+    assert bits(found) == bits(rounded(wide.round_sqrt(), name))
+    assert found.dtype == samebits.exact_dot(x, x).dtype
+    assert samebits.exact_norm(numpy.array([3e200, 0.0])) == 3e200
+
+
+@pytest.mark.parametrize("name", FLOATS)
+def test_accumulators_in_any_order_have_the_bits_of_one_call(name):
+    x = drawn(5000, name)
+    kind = "float64" if name == "float64" else "float32"
+    parts = [samebits.ExactAccumulator(kind) for _ in range(3)]
+    for k, part in enumerate(parts):
+        part.add(x[k * 2000 : (k + 1) * 2000])
+    total = pickle.loads(pickle.dumps(parts[2]))
+    assert total == parts[2] and total.dtype == kind
+    total.merge(samebits.ExactAccumulator.from_bytes(parts[0].to_bytes()))
+    total.merge(parts[1])
+    assert total.count == 5000 and total.round() == samebits.exact_sum(x)
+    whole = samebits.ExactAccumulator(kind)
+    whole.add(x[::-1].copy())
+    assert whole == total and whole != parts[0]
+    whole.merge(whole)
+    assert whole.count == 10_000 and whole.round() == 2 * total.round()
+
+
+def test_accumulators_refuse_what_does_not_fit():
+    x, total = numpy.ones(4), samebits.ExactAccumulator()
+    for call, error, words in [
+        (lambda: total.add(x), TypeError, "ExactAccumulator('float64')"),
+        (lambda: total.add([1.0]), TypeError, "not list"),
+        (lambda: total.add_products(x, x[1:]), ValueError, "of one shape"),
+        (lambda: total.merge(samebits.ExactAccumulator("float64")), TypeError, "one accumulator is float32"),
+        (lambda: total.merge(x), TypeError, "use add"),
+        (lambda: samebits.ExactAccumulator("int32"), ValueError, "not int32"),
+        (lambda: samebits.ExactAccumulator.from_bytes(b"1234"), ValueError, "4 bytes"),
+        (lambda: samebits.exact_norm(x.astype(int)), TypeError, "not of int64"),
+    ]:
+        with pytest.raises(error) as found:
+            call()
+        assert words in str(found.value)
+    assert total.count == 0 and bits(numpy.float32(total.round())) == 0
 
 
 def test_bfloat16_of_ml_dtypes():

@@ -51,6 +51,55 @@ def test_gradients_on_the_host():
     torch.library.opcheck(torch.ops.samebits.sum, (torch.randn(3, 4), True))
 
 
+def test_views_that_negate_their_elements():
+    """The imaginary part of a conjugate holds the elements with the opposite sign."""
+    z = torch.tensor([[1 + 2j], [3 + 4j]])
+    assert samebits.sum(z.conj().imag, -1).tolist() == samebits.exact_sum(z.conj().imag, -1).tolist() == [-2, -4]
+    assert samebits.sum(z[:1].conj().imag) == samebits.max(z[:1].conj().imag) == -2
+    one = z[0].conj().imag
+    assert samebits.exact_dot(one, torch.ones(1)) == -2
+    with pytest.raises(ValueError, match="negates its elements"):
+        samebits.sum(torch.ones(5), out=torch.zeros(1, dtype=torch.complex64).conj().imag[0])
+
+
+def test_transforms():
+    x = torch.randn(3, 4, 5)
+    assert torch.equal(torch.vmap(samebits.sum)(x), samebits.sum(x.reshape(3, 20), -1))
+    rows = torch.vmap(lambda x: samebits.sum(x, axis=-1), in_dims=1)(x)
+    assert torch.equal(rows, samebits.sum(x.movedim(1, 0).contiguous(), axis=-1))
+    assert torch.equal(torch.vmap(torch.vmap(samebits.exact_sum))(x), samebits.exact_sum(x, -1))
+    assert torch.equal(torch.func.grad(lambda x: samebits.sum(x * x))(x), 2 * x)
+    total, tangent = torch.func.jvp(samebits.sum, (x,), (2 * x,))
+    assert torch.equal(total, samebits.sum(x)) and torch.equal(tangent, samebits.sum(2 * x))
+    with torch.autograd.forward_ad.dual_level():
+        dual = samebits.sum(torch.autograd.forward_ad.make_dual(x, 2 * x), axis=-1)
+        tangent = torch.autograd.forward_ad.unpack_dual(dual).tangent
+        assert torch.equal(tangent, samebits.sum(2 * x, axis=-1))
+    hessian = torch.func.hessian(lambda x: samebits.sum(x * x * x))(torch.tensor([1.0, 2.0, 3.0]))
+    assert torch.equal(hessian, torch.diag(torch.tensor([6.0, 12.0, 18.0])))
+    with pytest.raises(NotImplementedError, match="torch.func"):
+        torch.vmap(samebits.max)(x)
+
+
+def test_tensors_without_memory():
+    """These tensors have a shape, but no elements at an address."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    with FakeTensorMode():
+        sums = samebits.sum(torch.ones(3, 4), axis=-1)
+        assert sums.shape == (3,) and samebits.max(torch.ones(5, dtype=torch.float16)).dtype is torch.float32
+        with pytest.raises(NotImplementedError, match="FakeTensorMode"):
+            samebits.exact_dot(torch.ones(5), torch.ones(5))
+        with pytest.raises(TypeError, match="does not reduce int8"):
+            samebits.sum(torch.ones(5, dtype=torch.int8))
+    outside = FakeTensorMode().from_tensor(torch.ones(3, 4))
+    assert samebits.sum(outside).shape == () and samebits.exact_sum(outside, axis=-1).shape == (3,)
+    assert "samebits.sum" in make_fx(lambda x: samebits.sum(x))(torch.ones(5)).code
+    with pytest.raises(TypeError, match="nested"):
+        samebits.sum(torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]))
+
+
 def test_compile_keeps_the_operator():
     graphs = []
 

@@ -122,3 +122,38 @@ pub(crate) fn launch_rows(
     }
     .map_err(doing("launching a sum for each row"))
 }
+
+/// A parameter of a kernel.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Param<'m> {
+    Memory(Address<'m>),
+    /// A null pointer.
+    Null,
+    U64(u64),
+    U32(u32),
+}
+
+/// Launches a kernel of a form that has its own parameters. The caller passes the parameters of the
+/// form's entry point.
+pub(crate) fn launch_form<const N: usize>(
+    function: Function,
+    stream: Stream,
+    [grid, threads]: [u32; 2],
+    params: [Param<'_>; N],
+) -> Result<()> {
+    // A parameter of 32 bits is in the first half of its word, because devices and hosts that CUDA
+    // supports are little-endian.
+    let mut words = params.map(|param| match param {
+        Param::Memory(address) => address.raw(),
+        Param::Null => 0,
+        Param::U64(value) => value,
+        Param::U32(value) => value.into(),
+    });
+    let mut params = words.each_mut().map(|word| std::ptr::from_mut(word).cast::<c_void>());
+    let (function, stream) = (function.raw(), stream.raw());
+    // SAFETY: the caller passes the parameters of the entry point, and addresses point to live memory.
+    unsafe {
+        result::launch_kernel(function, (grid, 1, 1), (threads, 1, 1), 0, stream, &mut params)
+    }
+    .map_err(doing("launching a reduction"))
+}

@@ -1,4 +1,4 @@
-//! A point in a stream's work.
+//! A point in a stream's queue of work.
 #![expect(unsafe_code, reason = "the driver accepts events as handles")]
 
 use cudarc::driver::{
@@ -12,8 +12,8 @@ use crate::{
     error::{Result, doing},
 };
 
-/// A point in a stream's work. An adapter uses it to keep an input alive until the launch that
-/// reads the input is done.
+/// A point in a stream's queue of work. An adapter uses such a mark to keep an input alive until
+/// the launch that reads the input is done.
 #[derive(Debug)]
 pub struct Mark {
     event: CUevent,
@@ -54,7 +54,8 @@ impl Mark {
 impl Drop for Mark {
     fn drop(&mut self) {
         if let Some(_bound) = self.stream.bind_if(self.context) {
-            // SAFETY: the event is destroyed once. If it is still pending, the driver releases it later.
+            // SAFETY: the event is destroyed once. If the event is still pending, the driver
+            // releases it later.
             let _ = unsafe { event::destroy(self.event) };
         }
     }

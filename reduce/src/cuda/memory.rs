@@ -10,7 +10,10 @@ use std::{
     thread,
 };
 
-use cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut, SyncOnDrop, result, sys};
+use cudarc::driver::{
+    CudaStream, DevicePtr, DevicePtrMut, DriverError, SyncOnDrop, result,
+    sys::{self, CUresult},
+};
 
 use super::{Queue, Stream};
 use crate::error::{Error, Result, doing};
@@ -25,8 +28,8 @@ pub(crate) struct Address<'m> {
 }
 
 impl<'m> Address<'m> {
-    /// Returns the elements of a slice that will be read. The work that reads them must be queued
-    /// on the stream while the second value is live.
+    /// Returns the elements of a slice that will be read. The work that reads the elements must be
+    /// queued on the stream while the second returned value is live.
     pub(crate) fn of<T>(
         slice: &'m impl DevicePtr<T>,
         stream: &'m CudaStream,
@@ -57,7 +60,7 @@ impl<'m> Address<'m> {
         Address::checked::<T>(what, at, len)
     }
 
-    /// Checks that the address is a multiple of the element size, as every kernel needs.
+    /// Checks that the address is a multiple of the element size, as every kernel requires.
     fn checked<T>(what: &'static str, address: u64, len: u64) -> Result<Address<'m>> {
         let size = size_of::<T>() as u64;
         if !address.is_multiple_of(size) {
@@ -80,7 +83,8 @@ impl<'m> Address<'m> {
         Address { len: len.min(self.len), ..self }
     }
 
-    /// `len` elements of type `T`, the first of which is one of these.
+    /// Returns the address of `len` elements of type `T`, which begin at the element with index
+    /// `first`.
     pub(crate) fn part<T>(self, first: u64, len: u64) -> Address<'m> {
         debug_assert!(first + len <= self.len, "{first} + {len} of {}", self.len);
         Address { at: self.at + first * size_of::<T>() as u64, len, ..self }
@@ -89,6 +93,26 @@ impl<'m> Address<'m> {
     /// Returns whether the address is a multiple of 16 bytes, the size of a vector.
     pub(crate) fn is_aligned(self) -> bool {
         self.at.is_multiple_of(16)
+    }
+}
+
+/// Returns the ordinal of the device that holds the memory at an address.
+///
+/// # Errors
+/// There is no driver, or no CUDA allocation contains the address.
+pub fn device_of(address: u64) -> Result<i32> {
+    super::ready()?;
+    let ordinal = sys::CUpointer_attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL;
+    let mut device = 0i32;
+    // SAFETY: the driver writes this attribute as an `int`, and does not read the memory at the address.
+    let found =
+        unsafe { sys::cuPointerGetAttribute((&raw mut device).cast(), ordinal, address) }.result();
+    match found {
+        Ok(()) => Ok(device),
+        Err(DriverError(CUresult::CUDA_ERROR_INVALID_VALUE)) => {
+            Err(Error::NoAllocation { address })
+        }
+        Err(error) => Err(doing("finding the device of an address")(error)),
     }
 }
 
@@ -121,8 +145,32 @@ impl State {
         }
     }
 
+    /// Allocates memory like [`new`](State::new), and copies words there in stream order.
+    pub(crate) fn of(queue: &Queue, words: &[u32]) -> Result<State> {
+        let state = State::new(queue, size_of_val(words))?;
+        // SAFETY: the memory has room for the words. The driver has copied words that are not in pinned
+        // memory when this call returns.
+        unsafe { result::memcpy_htod_async(state.address, words, queue.stream.raw()) }
+            .map_err(doing("moving a list"))?;
+        Ok(state)
+    }
+
     pub(crate) fn address(&self) -> Address<'_> {
         Address { at: self.address, len: self.bytes as u64, owner: PhantomData }
+    }
+
+    /// Waits for the stream, and returns the first words of 64 bits. The stream's context must be
+    /// current.
+    pub(crate) fn read(&self, words: usize) -> Result<Vec<u64>> {
+        let stream = self.queue.stream.raw();
+        let mut found = vec![0; words.min(self.bytes / 8)];
+        // SAFETY: the memory has at least as many words, and both live until the copy is done.
+        unsafe {
+            result::memcpy_dtoh_async(&mut found, self.address, stream)
+                .and_then(|()| result::stream::synchronize(stream))
+                .map_err(doing("reading an exact sum's digits"))?;
+        }
+        Ok(found)
     }
 }
 
@@ -167,7 +215,7 @@ pub(crate) fn with_captured_state(
 ) -> Result<()> {
     let capturing = || doing("capturing the state of a reduction");
     let raw = stream.raw();
-    // SAFETY: all three calls become nodes of the graph, in stream order: the allocation and the
+    // SAFETY: all three calls become nodes of the graph, in stream order. The allocation and the
     // memset come before the launch, and the free comes after it.
     unsafe {
         let state = result::malloc_async(raw, bytes).map_err(capturing())?;
@@ -218,8 +266,8 @@ impl Drop for Memory {
     }
 }
 
-/// Two words of pinned memory for a result of up to eight bytes. Each word holds 32 bits of the
-/// result and the epoch.
+/// Four words of pinned memory for one or two results of up to eight bytes. Each word holds 32 bits
+/// of a result and the epoch.
 #[derive(Debug)]
 pub(crate) struct Answer {
     words: NonNull<u64>,
@@ -246,9 +294,9 @@ impl Answer {
         // SAFETY: this value owns the memory, which is page-aligned and zeroed before it is shared. Zero
         // marks an empty word, because no epoch is zero.
         unsafe {
-            let words = result::malloc_host(16, flags).map_err(allocating())?.cast::<u64>();
+            let words = result::malloc_host(32, flags).map_err(allocating())?.cast::<u64>();
             let words = NonNull::new(words).ok_or(Error::Lost)?;
-            words.write_bytes(0, 2);
+            words.write_bytes(0, 4);
             let queue = queue.clone();
             let open = Cell::new(false);
             let mut answer = Answer { words, address: 0, open, queue, context };
@@ -261,20 +309,20 @@ impl Answer {
 
     /// Returns the address to which a kernel writes the result.
     pub(crate) fn address(&self) -> Address<'_> {
-        Address { at: self.address, len: 2, owner: PhantomData }
+        Address { at: self.address, len: 4, owner: PhantomData }
     }
 
-    /// Waits until all words of the result have the epoch, and returns the result, which has
-    /// `bytes` bytes. This method polls, because a wait for the stream would return microseconds
-    /// later. From time to time it also checks the stream, so that a failed launch becomes an
-    /// error.
-    pub(crate) fn wait(&self, epoch: u32, bytes: usize) -> Result<u64> {
+    /// Waits until all words of a result have the epoch, and returns the result, which begins at word
+    /// `first` and has `bytes` bytes. This method polls, because a wait for the stream would return microseconds
+    /// later. From time to time the method also checks the stream, so that a failed launch becomes
+    /// an error.
+    pub(crate) fn wait(&self, epoch: u32, first: usize, bytes: usize) -> Result<u64> {
         self.open.set(true);
         let mut result = 0;
         for half in 0..bytes / 4 {
-            // SAFETY: the address points to one of the two words, which are live as long as this value. The
-            // device writes to them, so the host accesses them atomically.
-            let word = unsafe { AtomicU64::from_ptr(self.words.as_ptr().add(half)) };
+            // SAFETY: the address points to one of the four words, which are live as long as this
+            // value. The device writes to these words, so the host accesses them atomically.
+            let word = unsafe { AtomicU64::from_ptr(self.words.as_ptr().add(first + half)) };
             let come = || {
                 let word = word.load(Ordering::Acquire);
                 ((word >> 32) as u32 == epoch).then_some(word & u64::from(u32::MAX))

@@ -7,10 +7,10 @@ mod module;
 mod probe;
 mod stream;
 
-pub(crate) use launch::{Call, RowsCall, launch, launch_pair, launch_rows};
+pub(crate) use launch::{Call, Param, RowsCall, launch, launch_form, launch_pair, launch_rows};
 pub use mark::Mark;
-pub use memory::Memory;
 pub(crate) use memory::{Address, Answer, State, with_captured_state};
+pub use memory::{Memory, device_of};
 pub(crate) use module::{Function, compile, major};
 pub(crate) use probe::{is_forked, probe, ready};
 pub(crate) use stream::{Queue, outside_of_captures};

@@ -45,7 +45,7 @@ pub(crate) fn compile(kernel: Kernel, threads: u32) -> Result<(Function, u32)> {
         return Err(Error::OldDevice { major, minor });
     }
     let text = |text: &str| CString::new(text).expect("PTX has no zero byte");
-    let (ptx, name) = (text(kernel.ptx(major)), text(kernel.name));
+    let (ptx, name) = (text(&kernel.ptx(major)), text(&kernel.name()));
     let function = load(&ptx, name)?;
     let (mut each, threads) = (0, threads as c_int);
     // SAFETY: the function was just loaded, and the pointer is valid for the result.

@@ -15,7 +15,7 @@ use libloading::Library;
 use crate::error::{Error, Result, doing};
 
 /// The driver functions that this crate calls, directly or through cudarc.
-const SYMBOLS: [&str; 32] = [
+const SYMBOLS: [&str; 33] = [
     "cuInit",
     "cuDeviceGet",
     "cuDeviceGetCount",
@@ -41,6 +41,7 @@ const SYMBOLS: [&str; 32] = [
     "cuMemAllocAsync",
     "cuMemFreeAsync",
     "cuMemsetD8Async",
+    "cuPointerGetAttribute",
     "cuStreamQuery",
     "cuStreamSynchronize",
     "cuStreamIsCapturing",
@@ -98,8 +99,8 @@ pub(crate) fn ready() -> Result<()> {
     Ok(())
 }
 
-/// Returns whether this process was forked from one that had initialized the driver. In such a
-/// process the driver does not work.
+/// Returns whether this process was forked from one that had initialized the driver. The driver
+/// does not work in a forked process.
 pub(crate) fn is_forked() -> bool {
     PROCESS.get().is_some_and(|first| *first != process::id())
 }

@@ -21,7 +21,7 @@ use crate::{
     error::{Error, Result, doing},
 };
 
-/// A stream and its context, as handles of the driver. They may come from any framework.
+/// A stream and its context, as handles of the driver, which may come from any framework.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stream {
     context: CUcontext,
@@ -48,8 +48,8 @@ impl Stream {
         if context.is_null() {
             return Err(Error::NoContext);
         }
-        // This call comes before the context is made current, because here the driver reports a
-        // destroyed context, whereas making the context current counts as a reference to it.
+        // This call must come first: it reports a destroyed context, whereas making a destroyed
+        // context current would count as a reference to it.
         stream.context_id()?;
         let _bound = stream.bind()?;
         match stream.is_default() || context_of(stream.handle)? == stream.context {
@@ -97,7 +97,7 @@ impl Stream {
 
     /// Makes this stream wait for the work that is queued on another stream.
     ///
-    /// A call to the driver failed.
+    /// # Errors
     /// A call to the driver failed.
     pub fn wait_for(self, other: Stream) -> Result<()> {
         if self == other {
@@ -237,8 +237,8 @@ fn set_current(context: CUcontext) -> Result<()> {
     unsafe { ctx::set_current(context) }.map_err(doing("using the context"))
 }
 
-/// A guard that keeps a context current. When it is dropped, it restores the previous context, because a
-/// framework's current device is its current context.
+/// A guard that keeps a context current. When the guard is dropped, it restores the previous
+/// context, because a framework's current device is its current context.
 #[derive(Debug)]
 #[must_use]
 pub(crate) struct Bound {
@@ -282,8 +282,8 @@ pub fn untracked(context: &CudaContext) {
 /// was made.
 pub(crate) fn outside_of_captures<T>(make: impl FnOnce() -> T) -> T {
     let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
-    // SAFETY: the call exchanges the mode of this thread, which is restored below. An error leaves it
-    // unchanged.
+    // SAFETY: the call exchanges the mode of this thread, which is restored below. An error leaves
+    // the mode unchanged.
     let _ = unsafe { sys::cuThreadExchangeStreamCaptureMode(&mut mode) };
     let made = make();
     // SAFETY: as above.

@@ -9,12 +9,17 @@ use super::{
     round::round,
     words::Words,
 };
-use crate::error::{Error, Result, same_length};
+use crate::{
+    element::{Itself, Read},
+    error::{Error, Result, same_length},
+};
 
-/// An exact sum of elements, and of products of two, whose result is `A`. It can be added to, merged with others in
-/// any order, sent elsewhere as bytes, and rounded at any time.
+/// An exact sum of elements, and of products of two elements, whose result is of type `A`. An
+/// accumulator takes further elements, can be merged with others in any order, can be sent
+/// elsewhere as bytes, and can be rounded at any time.
 ///
-/// One accumulator takes 2^62 elements. Elements of type `f16`, `bf16` and `f32` have the same accumulator.
+/// One accumulator can hold 2^62 elements. Elements of type `f16`, `bf16` and `f32` have the same
+/// accumulator.
 #[derive(Clone, Debug)]
 pub struct ExactAccumulator<A: ExactFloat> {
     pub(super) words: Words,
@@ -33,11 +38,12 @@ impl<A: ExactFloat> ExactAccumulator<A> {
     /// Adds all elements of a slice.
     pub fn add<T: ExactElement<Output = A>>(&mut self, slice: &[T]) {
         let mut bins = Bins::new(A::LAYOUT.bins);
-        T::widened(slice, |_, values| A::bin(&mut bins, values));
+        <T as Read<Itself>>::read(slice, |_, values| A::bin(&mut bins, values));
         self.take(bins, slice.len());
     }
 
-    /// Adds the product of each element with the one at the same place in another slice: without a rounding.
+    /// Adds the product of each element and the element at the same index in another slice, without
+    /// rounding.
     ///
     /// # Errors
     /// One slice is longer than the other. The accumulator is not changed.
@@ -53,10 +59,10 @@ impl<A: ExactFloat> ExactAccumulator<A> {
         for (a, b) in a.chunks(RUN).zip(b.chunks(RUN)) {
             // One run of each slice is widened, into memory on the stack.
             let mut wide = [A::from_bits64(0); RUN];
-            T::widened(b, |before, values| {
+            <T as Read<Itself>>::read(b, |before, values| {
                 wide[before..before + values.len()].copy_from_slice(values);
             });
-            T::widened(a, |before, values| {
+            <T as Read<Itself>>::read(a, |before, values| {
                 for (a, b) in values.iter().zip(&wide[before..]) {
                     A::multiply(&mut bins, &mut self.words, *a, *b);
                 }
@@ -67,7 +73,8 @@ impl<A: ExactFloat> ExactAccumulator<A> {
 
     fn take(&mut self, bins: Bins, elements: usize) {
         self.flags.set(bins.empty_into(&mut self.words));
-        // From 2^62 on, centuries of additions do not reach the 2^63 that the words hold.
+        // No check is needed: from 2^62 elements on, reaching the words' limit of 2^63 would take
+        // centuries of additions.
         self.count += elements as u64;
     }
 
@@ -84,7 +91,7 @@ impl<A: ExactFloat> ExactAccumulator<A> {
         Ok(())
     }
 
-    /// Adds the elements of an accumulator of a part of the same slices.
+    /// Adds the elements of an accumulator that holds another part of the same slices.
     pub(super) fn join(&mut self, other: &ExactAccumulator<A>) {
         self.words.merge(&other.words);
         self.flags.set(other.flags);
@@ -102,8 +109,8 @@ impl<A: ExactFloat> ExactAccumulator<A> {
 
     /// The sum, rounded once to nearest, ties to even; the accumulator is not changed.
     ///
-    /// NaN after a NaN or both infinities; an infinity after one; -0 if all elements were -0; +0 if there were
-    /// none, or if they cancel.
+    /// The result is NaN if a NaN or both infinities were added, infinite if one infinity was
+    /// added, -0 if all elements were -0, and +0 if there were no elements or if they cancel.
     pub fn round(&self) -> A {
         if self.flags.is_nan() {
             return A::from_bits64(u64::MAX).canonical();
@@ -119,10 +126,10 @@ impl<A: ExactFloat> ExactAccumulator<A> {
     }
 }
 
-/// The most elements of an accumulator that is merged or made of bytes.
+/// The maximum number of elements in an accumulator that is merged or read from bytes.
 pub(super) const MOST: u64 = 1 << 62;
 
-/// Elements that are widened at once.
+/// The number of elements that are widened at once.
 const RUN: usize = 512;
 
 impl<A: ExactFloat> Default for ExactAccumulator<A> {

@@ -1,13 +1,15 @@
-//! A bin for each exponent: an element is one integer addition, and the superaccumulator is reached once a run.
+//! A bin for each exponent: adding an element takes one integer addition, and the superaccumulator
+//! is updated only once per run.
 
 use super::{flags::Flags, words::Words};
 
-/// Sums of significands, by exponent. A bin of 128 bits takes more elements of 53 bits than there can be.
+/// Sums of significands, by exponent. A bin of 128 bits can take more 53-bit significands than
+/// memory can hold.
 #[derive(Clone, Debug)]
 pub struct Bins {
     at: Vec<i128>,
     flags: Flags,
-    /// Set bits: elements were not all -0.
+    /// Nonzero if an element other than -0 was added.
     other: u64,
 }
 
@@ -19,7 +21,7 @@ impl Bins {
         Bins { at: vec![0; bins], flags: Flags::default(), other: 0 }
     }
 
-    /// Adds elements, widened: that is exact.
+    /// Adds elements after widening them, which is exact.
     pub(crate) fn add_f32(&mut self, values: &[f32]) {
         for value in values {
             self.add_one(f64::from(*value).to_bits());
@@ -55,7 +57,7 @@ impl Bins {
         });
     }
 
-    /// An element that is not -0 was added elsewhere.
+    /// Records that an element other than -0 was added elsewhere.
     pub(crate) fn see_other(&mut self) {
         self.other |= 1;
     }

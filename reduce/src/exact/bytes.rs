@@ -13,15 +13,16 @@ impl<A: ExactFloat> ExactAccumulator<A> {
     /// The version of the bytes that [`to_bytes`](ExactAccumulator::to_bytes) writes.
     pub const VERSION: u8 = 1;
 
-    /// The number of these bytes: 96 for `f32`, 552 for `f64`.
+    /// The number of bytes that [`to_bytes`](ExactAccumulator::to_bytes) returns: 96 for `f32`, 552
+    /// for `f64`.
     pub const BYTES: usize = HEAD + 4 * A::LAYOUT.window.words;
 
-    /// The accumulator as bytes: 96 for `f32`, 552 for `f64`. They depend on the elements alone, not on their order,
-    /// on merges or on the machine.
+    /// Returns the accumulator as bytes: 96 for `f32`, 552 for `f64`. The bytes depend on the
+    /// elements alone, not on their order, on merges or on the machine.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut digits = self.words.digits();
         if self.flags.is_special() {
-            digits.fill(0); // The result does not depend on them.
+            digits.fill(0); // The result does not depend on the digits.
         }
         let mut bytes = MAGIC.to_vec();
         bytes.extend([Self::VERSION, A::LAYOUT.kind, self.flags.canonical().bits(), 0]);
@@ -30,7 +31,7 @@ impl<A: ExactFloat> ExactAccumulator<A> {
         bytes
     }
 
-    /// The accumulator with these bytes.
+    /// Returns the accumulator that has these bytes.
     ///
     /// # Errors
     /// The bytes are not an accumulator of this type and version.
@@ -46,20 +47,23 @@ impl<A: ExactFloat> ExactAccumulator<A> {
         }
         if head[4] != Self::VERSION {
             let (found, known) = (head[4], Self::VERSION);
-            return Err(wrong(format!("they have version {found}; this crate reads {known}")));
+            return Err(wrong(format!(
+                "they have version {found}, but this crate reads version {known}"
+            )));
         }
         if head[5] != layout.kind {
             let (found, own) = (head[5], layout.kind);
-            return Err(wrong(format!("its sums have {found} bits instead of {own}")));
+            return Err(wrong(format!("they hold a sum of {found} bits instead of {own}")));
         }
         if bytes.len() != expected {
             return Err(wrong(format!("there are {} bytes instead of {expected}", bytes.len())));
         }
         let flags = Flags::of_bits(head[6]).filter(|_| head[7] == 0);
-        let flags = flags.ok_or_else(|| wrong("they have flags of a newer version".into()))?;
+        let flags = flags
+            .ok_or_else(|| wrong("they have flags that only a newer version defines".into()))?;
         let count = u64::from_le_bytes(head[8..].try_into().expect("eight of sixteen bytes"));
         if count > MOST {
-            return Err(wrong(format!("it counts {count} elements; the most are 2^62")));
+            return Err(wrong(format!("they count {count} elements, but the maximum is 2^62")));
         }
         let (digits, _) = digits.as_chunks();
         let digits: Vec<u32> = digits.iter().map(|digit| u32::from_le_bytes(*digit)).collect();

@@ -1,6 +1,6 @@
-//! What an integer cannot hold: NaN, infinities, and the sign of zero.
+//! The values that an integer cannot represent: NaN, infinities, and the sign of zero.
 
-/// The special values that an accumulator has met.
+/// The special values that have been added to an accumulator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Flags(u8);
 
@@ -20,7 +20,7 @@ impl Flags {
         self.0
     }
 
-    /// The flags with these bits, if no bit is unknown.
+    /// Returns the flags with these bits, or `None` if a bit is unknown.
     pub(crate) fn of_bits(bits: u8) -> Option<Flags> {
         (bits & !Flags::ALL == 0).then_some(Flags(bits))
     }
@@ -33,17 +33,18 @@ impl Flags {
         self.0 & flags.0 == flags.0
     }
 
-    /// Any NaN, or both infinities.
+    /// Returns whether a NaN or both infinities were added.
     pub(crate) fn is_nan(self) -> bool {
         self.has(Flags::NAN) || (self.has(Flags::ABOVE) && self.has(Flags::BELOW))
     }
 
-    /// Whether a value other than a finite one was added.
+    /// Returns whether a NaN or an infinity was added.
     pub(crate) fn is_special(self) -> bool {
         self.0 & (Flags::NAN.0 | Flags::ABOVE.0 | Flags::BELOW.0) != 0
     }
 
-    /// The same flags for all accumulators whose result is NaN: a device does not tell why.
+    /// Returns the same flags for all accumulators whose result is NaN, because a device does not
+    /// report why the result is NaN.
     pub(crate) fn canonical(self) -> Flags {
         if self.is_nan() { Flags(Flags::NAN.0 | Flags::OTHER.0) } else { self }
     }

@@ -4,6 +4,7 @@ use half::{bf16, f16};
 
 use super::{
     bins::Bins,
+    cut::Cut,
     round::Format,
     words::{Window, Words},
 };
@@ -11,58 +12,49 @@ use crate::{Accumulator, Element, Kernel};
 
 /// An element type that can be summed exactly: `f32`, `f64`, and halves, whose sums are `f32`.
 pub trait ExactElement: Element<Output: ExactFloat> {
-    /// The kernel of the sum.
+    /// The kernel that computes the sum.
     #[doc(hidden)]
     const KERNEL: Kernel;
-    /// The kernel of sums of rows.
+    /// The kernel that computes row sums.
     #[doc(hidden)]
     const EXACT_ROWS: Kernel;
-}
-
-/// An element type whose products are exact on a device: `f32` and halves. On the host, `f64` too.
-pub trait ExactProduct: ExactElement<Output = f32> {
-    /// The kernel of the dot product.
+    /// How the kernel for the sum cuts its input into chunks.
+    #[doc(hidden)]
+    const CUT: Cut;
+    /// The kernel that computes the dot product.
     #[doc(hidden)]
     const DOT: Kernel;
+    /// How the kernel for the dot product cuts its input into chunks.
+    #[doc(hidden)]
+    const DOT_CUT: Cut;
 }
 
 /// A kernel for all devices.
 macro_rules! kernel {
     ($type:literal $name:literal) => {
-        Kernel {
-            name: concat!($type, $name),
-            ptx_70: include_str!(concat!("../ptx/", $type, $name, ".70.ptx")),
-            ptx_90: "",
-        }
+        Kernel::whole(
+            concat!($type, $name),
+            include_str!(concat!("../ptx/", $type, $name, ".70.ptx")),
+        )
     };
 }
 
-macro_rules! products {
-    ($($type:ty, $name:literal;)+) => {$(
-        impl ExactProduct for $type {
-            const DOT: Kernel = kernel!($name "_dot_exact");
-        }
-    )+};
-}
-products! {
-    f32, "f32";
-    f16, "f16";
-    bf16, "bf16";
-}
-
 macro_rules! elements {
-    ($($type:ty, $name:literal;)+) => {$(
+    ($($type:ty, $name:literal, $cut:ident, $dot:ident;)+) => {$(
         impl ExactElement for $type {
             const KERNEL: Kernel = kernel!($name "_sum_exact");
             const EXACT_ROWS: Kernel = kernel!($name "_sum_exact_rows");
+            const CUT: Cut = Cut::$cut;
+            const DOT: Kernel = kernel!($name "_dot_exact");
+            const DOT_CUT: Cut = Cut::$dot;
         }
     )+};
 }
 elements! {
-    f32, "f32";
-    f64, "f64";
-    f16, "f16";
-    bf16, "bf16";
+    f32, "f32", FLOATS, PRODUCTS;
+    f64, "f64", DOUBLES, WIDE;
+    f16, "f16", HALVES, PRODUCTS_OF_HALVES;
+    bf16, "bf16", BFLOATS, PRODUCTS;
 }
 
 /// The type of an exact sum: `f32` or `f64`.
@@ -83,20 +75,20 @@ pub trait Sealed: Sized {
     #[doc(hidden)]
     fn multiply(bins: &mut Bins, words: &mut Words, a: Self, b: Self);
 
-    /// The value with that sign and these bits.
+    /// Returns the value with this sign and these bits.
     #[doc(hidden)]
     fn assembled(negative: bool, bits: u64) -> Self;
 }
 
-/// How an accumulator of a type is laid out.
+/// The layout of a type's accumulators.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
-    /// Its number in the bytes of an accumulator, which is that of its bits.
+    /// The type's number in the bytes of an accumulator, which is the number of its bits.
     pub(crate) kind: u8,
     pub(crate) name: &'static str,
     pub(crate) window: Window,
     pub(crate) format: Format,
-    /// Exponents of the bins.
+    /// The number of bins, one for each exponent.
     pub(crate) bins: usize,
 }
 
@@ -108,7 +100,8 @@ impl Sealed for f32 {
         bins.add_f32(values);
     }
 
-    /// The product has at most 48 bits and an exponent from -298 to 255: a double holds it.
+    /// The product has at most 48 bits and an exponent from -298 to 255, so a double represents it
+    /// exactly.
     fn multiply(bins: &mut Bins, _: &mut Words, a: f32, b: f32) {
         bins.add_f64(&[f64::from(a) * f64::from(b)]);
     }
@@ -126,7 +119,8 @@ impl Sealed for f64 {
         bins.add_f64(values);
     }
 
-    /// The product has up to 106 bits: two integers are multiplied, and the product is added to the words.
+    /// The product has up to 106 bits, so the significands are multiplied as integers and the
+    /// product is added to the words.
     fn multiply(bins: &mut Bins, words: &mut Words, a: f64, b: f64) {
         let (x, y) = (parts(a), parts(b));
         match (x, y) {
@@ -135,7 +129,7 @@ impl Sealed for f64 {
                 let negative = a.is_sign_negative() != b.is_sign_negative();
                 words.add(negative, u128::from(m) * u128::from(n), e + f);
             }
-            _ => bins.add_f64(&[a * b]), // Exact: a zero, an infinity or NaN.
+            _ => bins.add_f64(&[a * b]), // This is exact: the product is a zero, an infinity or NaN.
         }
     }
 
@@ -144,7 +138,7 @@ impl Sealed for f64 {
     }
 }
 
-/// The significand of a finite number, and the exponent of its last bit.
+/// Returns the significand of a finite number and the exponent of its last bit, or `None`.
 fn parts(value: f64) -> Option<(u64, i32)> {
     let bits = value.to_bits();
     let (exponent, fraction) = ((bits >> 52 & 0x7ff) as i32, bits & ((1 << 52) - 1));

@@ -8,15 +8,15 @@ use crate::{
     error::{Result, same_length},
 };
 
-/// Elements that one task adds: enough that its bins are emptied rarely.
+/// The number of elements that one task adds, which is large enough that bins are emptied rarely.
 const RUN: usize = 1 << 16;
 
-/// The exact sum of a slice, rounded once: to nearest, ties to even.
+/// Returns the exact sum of a slice, rounded once: to nearest, ties to even.
 pub fn exact_sum<T: ExactElement>(slice: &[T]) -> T::Output {
     merged(slice.par_chunks(RUN), |sum, run| sum.add(run)).round()
 }
 
-/// The exact sum of the products of two slices, element by element, rounded once.
+/// Returns the exact sum of the products of corresponding elements in two slices, rounded once.
 ///
 /// # Errors
 /// One slice is longer than the other.
@@ -25,20 +25,21 @@ pub fn exact_dot<T: ExactElement>(a: &[T], b: &[T]) -> Result<T::Output> {
     Ok(dot(a, b).round())
 }
 
-/// The exact sum of the squares of a slice, rounded once.
+/// Returns the exact sum of the squares of a slice's elements, rounded once.
 pub fn exact_sum_of_squares<T: ExactElement>(slice: &[T]) -> T::Output {
     dot(slice, slice).round()
 }
 
-/// The square root of the exact sum of the squares of a slice, rounded once: to nearest, ties to even.
+/// Returns the square root of the exact sum of the squares of a slice's elements, rounded once: to
+/// nearest, ties to even.
 pub fn exact_norm<T: ExactElement>(slice: &[T]) -> T::Output {
     dot(slice, slice).round_sqrt()
 }
 
-/// The exact sum of each row of a slice, rounded once.
+/// Returns the exact sum of each row of a slice, rounded once.
 ///
 /// # Errors
-/// Those of [`sum_rows`](crate::host::sum_rows).
+/// The same errors as for [`sum_rows`](crate::host::sum_rows).
 pub fn exact_sum_rows<T: ExactElement>(slice: &[T], rows: Rows) -> Result<Vec<T::Output>> {
     rows.check(slice.len() as u64, u64::MAX)?;
     let (count, elements, pitch) = rows.numbers();
@@ -46,13 +47,13 @@ pub fn exact_sum_rows<T: ExactElement>(slice: &[T], rows: Rows) -> Result<Vec<T:
     Ok((0..count as usize).into_par_iter().map(row).collect())
 }
 
-/// The dot product of two slices of the same length.
+/// Returns the dot product of two slices of the same length.
 fn dot<T: ExactElement>(a: &[T], b: &[T]) -> ExactAccumulator<T::Output> {
     let runs = a.par_chunks(RUN).zip(b.par_chunks(RUN));
     merged(runs, |sum, (a, b)| sum.add_pairs(a, b))
 }
 
-/// The sum of the accumulators of all runs.
+/// Returns an accumulator that holds the elements of all runs.
 fn merged<A: super::ExactFloat, R>(
     runs: impl IndexedParallelIterator<Item = R>,
     add: impl Fn(&mut ExactAccumulator<A>, R) + Sync + Send,

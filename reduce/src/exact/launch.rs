@@ -1,63 +1,56 @@
 //! Exact sums on a stream.
 
-use std::cell::OnceCell;
-
+#[doc(hidden)]
+pub use super::cut::Cut;
 use super::{
-    ExactAccumulator, ExactElement, ExactFloat, ExactProduct, accumulator::MOST, flags::Flags,
-    words::Words,
+    ExactAccumulator, ExactElement, ExactFloat, accumulator::MOST, flags::Flags, words::Words,
 };
 use crate::{
     Error, Result,
     cuda::{self, Address, Call, State},
-    engine::{Engine, get_or_try},
+    engine::Engine,
     modules::{self, Loaded},
+    once::get_or_try,
     shape,
 };
 
-/// Threads of a block.
+/// The size of the state in bytes: eight copies of the flags and of at most 134 digits, each copy
+/// in whole cache lines.
 #[doc(hidden)]
-pub const THREADS: u32 = 256;
+pub const STATE: usize = 8 * 8 * 144;
 
-/// The most vectors of a chunk. A thread has 2^10 of them, and at most two elements more: not half of the 2^14
-/// additions that a bin takes, or of the 2^12 that a register takes.
-pub(super) const LONGEST: u64 = 256 << 10;
-
-/// The fewest vectors of a chunk, if there is more than one: eight loads of each thread.
-const SHORTEST: u64 = 256 * 8;
-
-/// The kernels and the memory of exact sums.
-#[derive(Debug, Default)]
-pub(crate) struct Kept {
-    sum: OnceCell<Loaded>,
-    dot: OnceCell<Loaded>,
-    pub(super) rows: OnceCell<Loaded>,
-    /// The ticket, the flags, and 68 digits: zero between launches.
-    state: OnceCell<State>,
-}
-
-/// Bytes of the state: a word for ticket and flags, and the digits.
+/// The maximum number of blocks: each of the eight copies counts up to 4095 blocks.
 #[doc(hidden)]
-pub const STATE: usize = 8 * (1 + 68);
+pub const MOST_BLOCKS: u32 = 8 * 4095;
 
 /// The epoch of a launch that stores flags and digits, not the rounded sum.
 #[doc(hidden)]
 pub const RAW: u32 = u32::MAX;
 
-/// Words that such a launch stores: counts of the flags, and the digits of floats or of doubles.
+/// The number of words that such a launch stores for `f32` and `f64`: one word for the counts of
+/// the flags, followed by the digits.
 #[doc(hidden)]
 pub const RAW_WORDS: [usize; 2] = [1 + 12, 1 + 68];
 
-/// The accumulator of `n` elements whose flags and digits a launch stored. A kernel of products has the digits of
-/// doubles.
+/// The numbers of words that a launch over products stores for `f32` and `f64`.
+#[doc(hidden)]
+pub const RAW_PRODUCTS: [usize; 2] = [1 + 20, 1 + 134];
+
+/// The accumulator of `n` elements or products whose flags and digits a launch stored.
 #[doc(hidden)]
 pub fn accumulator<A: ExactFloat>(raw: &[u64], n: u64) -> ExactAccumulator<A> {
-    let unit = if raw.len() == RAW_WORDS[0] { -150 } else { -1074 };
+    let unit = match raw.len() {
+        len if len == RAW_WORDS[0] => -150,
+        len if len == RAW_WORDS[1] => -1075,
+        len if len == RAW_PRODUCTS[0] => -331,
+        _ => -2150,
+    };
     let mut words = Words::new(A::LAYOUT.window);
     for (digit, at) in raw[1..].iter().zip(0..) {
         let digit = *digit as i64;
         words.add(digit < 0, digit.unsigned_abs().into(), unit + 32 * at);
     }
-    // Each flag has 16 bits: the number of launches, at most 65,535, that have set it.
+    // Each flag has a 16-bit count of the launches, at most 65,535, that have set it.
     let flags = (0..4).filter(|flag| raw[0] >> (16 * flag) & 0xffff != 0);
     let flags = flags.fold(0, |flags, flag| flags | 1 << flag);
     ExactAccumulator::of(words, Flags::of_bits(flags).expect("four flags"), n)
@@ -68,8 +61,8 @@ impl<A: ExactFloat> ExactAccumulator<A> {
     /// `f64`.
     pub const WORDS: usize = RAW_WORDS[size_of::<A>() / 8];
 
-    /// The accumulator of `n` elements whose words devices have stored: one device, or up to 65,535, whose words were
-    /// added as integers that wrap, in any order.
+    /// Returns the accumulator of `n` elements from the words that a device has stored, or from the
+    /// sum of the words of up to 65,535 devices, added as wrapping integers in any order.
     ///
     /// # Errors
     /// There are fewer or more words than [`WORDS`](Self::WORDS), or more than 2^62 elements.
@@ -80,35 +73,16 @@ impl<A: ExactFloat> ExactAccumulator<A> {
             return Err(Error::NotWords { name, what });
         }
         if n > MOST {
-            let what = format!("they are said to be of {n} elements; the most are 2^62");
+            let what = format!("{n} elements were given for them, but the maximum is 2^62");
             return Err(Error::NotWords { name, what });
         }
         Ok(accumulator(words, n))
     }
 }
 
-/// The number of chunks, at least one, and the vectors of each, for a device on which that many blocks are
-/// resident. The result does not depend on them.
-#[doc(hidden)]
-pub fn cut(n: u64, size: u64, resident: u32) -> (u32, u32) {
-    cut_at(n, size, resident, LONGEST)
-}
-
-/// As [`cut`], for the products of two slices: each of two registers takes half of a vector's.
-#[doc(hidden)]
-pub fn cut_pair(n: u64, size: u64, resident: u32) -> (u32, u32) {
-    // Eight halves are four additions to a register: a fourth as many vectors as of doubles.
-    cut_at(n, size, resident, LONGEST / 4)
-}
-
-fn cut_at(n: u64, size: u64, resident: u32, longest: u64) -> (u32, u32) {
-    let all = n.div_ceil(16 / size);
-    let each = all.div_ceil(resident.into()).clamp(SHORTEST, longest).next_multiple_of(8);
-    (all.div_ceil(each).max(1) as u32, each as u32)
-}
-
 impl<T: ExactElement> Engine<T> {
-    /// The exact sum of all elements at an address. Waits for it. The stream is not being captured.
+    /// Computes the exact sum of all elements at an address, and waits for it. The stream must not
+    /// be in capture mode.
     pub(crate) fn wait_exact(&self, input: Address<'_>) -> Result<T::Output> {
         self.wait_for(|output, epoch| self.launch_exact(input, output, epoch))
     }
@@ -119,7 +93,44 @@ impl<T: ExactElement> Engine<T> {
         self.launch_exact(input, output, 0)
     }
 
-    /// Writes flags and digits to words at an address, as many as [`RAW_WORDS`] says for the result.
+    /// Returns an accumulator of all elements at an address. Waits for it.
+    pub(crate) fn wait_accumulator(
+        &self,
+        input: Address<'_>,
+    ) -> Result<ExactAccumulator<T::Output>> {
+        let words = RAW_WORDS[size_of::<T::Output>() / 8];
+        self.accumulated(words, input.len(), |output| self.launch_exact(input, output, RAW))
+    }
+
+    /// Returns an accumulator of the products of equally many elements at two addresses. Waits for
+    /// it.
+    pub(crate) fn wait_dot_accumulator(
+        &self,
+        a: Address<'_>,
+        b: Address<'_>,
+    ) -> Result<ExactAccumulator<T::Output>> {
+        let words = RAW_PRODUCTS[size_of::<T::Output>() / 8];
+        self.accumulated(words, a.len(), |output| self.launch_dot(a, b, output, RAW))
+    }
+
+    /// Returns the accumulator of `n` elements or products whose flags and digits a launch stores.
+    fn accumulated(
+        &self,
+        words: usize,
+        n: u64,
+        launch: impl FnOnce(Address<'_>) -> Result<()>,
+    ) -> Result<ExactAccumulator<T::Output>> {
+        let _bound = self.queue().stream.bind()?;
+        let kept = get_or_try(&self.exact().words, || {
+            let bytes = 8 * RAW_PRODUCTS[size_of::<T::Output>() / 8];
+            cuda::outside_of_captures(|| State::new(self.queue(), bytes))
+        })?;
+        launch(kept.address())?;
+        Ok(accumulator(&kept.read(words)?, n))
+    }
+
+    /// Writes flags and digits to the words at an address; [`RAW_WORDS`] gives the number of words
+    /// for the result's type.
     pub(crate) fn leave_raw(&self, input: Address<'_>, output: Address<'_>) -> Result<()> {
         let _bound = self.queue().stream.bind()?;
         self.launch_exact(input, output, RAW)
@@ -133,8 +144,8 @@ impl<T: ExactElement> Engine<T> {
     ) -> Result<()> {
         let (n, size) = (input.len(), size_of::<T>() as u64);
         let kept = &self.exact().sum;
-        let loaded = get_or_try(kept, || modules::load(self.queue(), T::KERNEL, THREADS))?;
-        let call = call(loaded, input, output, epoch, cut(n, size, loaded.blocks));
+        let loaded = get_or_try(kept, || modules::load(self.queue(), T::KERNEL, T::CUT.threads))?;
+        let call = call(loaded, input, output, epoch, (T::CUT, n, size));
         let run = |state: Option<Address<'_>>| {
             cuda::launch(loaded.function, self.queue().stream, call, state)
         };
@@ -155,7 +166,7 @@ impl<T: ExactElement> Engine<T> {
         if call.grid == 1 {
             return run(None);
         }
-        // A stream whose result is waited for is not being captured: this was checked.
+        // If the caller waits for the result, it has checked that the stream is not being captured.
         if matches!(call.epoch, 0 | RAW) && stream.is_capturing()? {
             return cuda::with_captured_state(stream, STATE, run);
         }
@@ -166,13 +177,13 @@ impl<T: ExactElement> Engine<T> {
     }
 }
 
-impl<T: ExactProduct> Engine<T> {
-    /// The exact dot product of as many elements at one address as at another. Waits for it.
-    pub(crate) fn wait_dot(&self, a: Address<'_>, b: Address<'_>) -> Result<f32> {
+impl<T: ExactElement> Engine<T> {
+    /// Computes the exact dot product of equally many elements at two addresses, and waits for it.
+    pub(crate) fn wait_dot(&self, a: Address<'_>, b: Address<'_>) -> Result<T::Output> {
         self.wait_for(|output, epoch| self.launch_dot(a, b, output, epoch))
     }
 
-    /// Writes the exact dot product of as many elements at one address as at another to a third address.
+    /// Writes the exact dot product of equally many elements at two addresses to a third address.
     pub(crate) fn leave_dot(
         &self,
         a: Address<'_>,
@@ -183,17 +194,6 @@ impl<T: ExactProduct> Engine<T> {
         self.launch_dot(a, b, output, 0)
     }
 
-    /// Writes flags and digits of a dot product to words at an address, as many as doubles have.
-    pub(crate) fn leave_raw_dot(
-        &self,
-        a: Address<'_>,
-        b: Address<'_>,
-        output: Address<'_>,
-    ) -> Result<()> {
-        let _bound = self.queue().stream.bind()?;
-        self.launch_dot(a, b, output, RAW)
-    }
-
     fn launch_dot(
         &self,
         a: Address<'_>,
@@ -202,9 +202,9 @@ impl<T: ExactProduct> Engine<T> {
         epoch: u32,
     ) -> Result<()> {
         let size = size_of::<T>() as u64;
-        let loaded =
-            get_or_try(&self.exact().dot, || modules::load(self.queue(), T::DOT, THREADS))?;
-        let call = call(loaded, a, output, epoch, cut_pair(a.len(), size, loaded.blocks));
+        let load = || modules::load(self.queue(), T::DOT, T::DOT_CUT.threads);
+        let loaded = get_or_try(&self.exact().dot, load)?;
+        let call = call(loaded, a, output, epoch, (T::DOT_CUT, a.len(), size));
         let run = |state: Option<Address<'_>>| {
             cuda::launch_pair(loaded.function, self.queue().stream, call, b, state)
         };
@@ -217,34 +217,9 @@ fn call<'m>(
     input: Address<'m>,
     output: Address<'m>,
     epoch: u32,
-    (chunks, vectors): (u32, u32),
+    (cut, n, size): (Cut, u64, u64),
 ) -> Call<'m> {
-    let grid = chunks.min(loaded.blocks);
-    Call { grid, threads: THREADS, input, output, vectors, chunks, epoch }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn chunks_cover_all_elements_and_fit_the_bins() {
-        for resident in [1, 7, 528, 1056] {
-            for size in [2, 4, 8] {
-                for n in [0, 1, 1000, 1 << 20, (1 << 32) + 13, shape::LONGEST / size] {
-                    let (chunks, vectors) = cut(n, size, resident);
-                    let (chunks, vectors) = (u64::from(chunks), u64::from(vectors));
-                    let all = n.div_ceil(16 / size);
-                    assert!(chunks * vectors >= all && vectors <= LONGEST, "{n} {resident}");
-                    assert!((chunks - 1) * vectors < all.max(1), "{n} {resident}");
-                    // An element before the vectors, one after them, and the vectors' elements.
-                    let of_one = vectors.div_ceil(THREADS.into());
-                    assert!(of_one * (16 / size) + 2 <= 1 << 14 && of_one + 2 <= 1 << 12);
-                    let (_, vectors) = cut_pair(n, size, resident);
-                    let of_one = u64::from(vectors).div_ceil(THREADS.into());
-                    assert!(of_one * (16 / size).div_ceil(2) + 2 <= 1 << 12);
-                }
-            }
-        }
-    }
+    let (chunks, vectors) = cut.chunks(n, size, loaded.blocks);
+    let grid = chunks.min(loaded.blocks).min(MOST_BLOCKS);
+    Call { grid, threads: cut.threads, input, output, vectors, chunks, epoch }
 }

@@ -1,4 +1,4 @@
-//! Exact sums: all elements are added without an error, and the result is rounded once.
+//! Exact sums: all elements are added without error, and the result is rounded once.
 //!
 //! ```
 //! use samebits::{ExactAccumulator, host};
@@ -21,9 +21,11 @@
 mod accumulator;
 mod bins;
 mod bytes;
+mod cut;
 mod flags;
 mod float;
 pub(crate) mod host;
+pub(crate) mod kept;
 pub mod launch;
 mod root;
 mod round;
@@ -31,4 +33,4 @@ mod rows;
 mod words;
 
 pub use accumulator::ExactAccumulator;
-pub use float::{ExactElement, ExactFloat, ExactProduct};
+pub use float::{ExactElement, ExactFloat};

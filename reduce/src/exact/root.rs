@@ -2,13 +2,15 @@
 
 use super::{ExactAccumulator, ExactFloat, flags::Flags, round::round};
 
-/// Bits of the integer whose root is taken: the root has half as many, at least two more than a double.
+/// The number of bits in the integer whose root is taken. The root has half as many bits, at least
+/// two more than a double's significand.
 const BITS: usize = 112;
 
 impl<A: ExactFloat> ExactAccumulator<A> {
     /// The square root of the sum, rounded once to nearest, ties to even; the accumulator is not changed.
     ///
-    /// NaN if the sum is negative, or NaN; infinite if it is; 0 if it is 0, with the sum's sign.
+    /// The result is NaN if the sum is negative or NaN, infinite if the sum is infinite, and a zero
+    /// with the sum's sign if the sum is zero.
     pub fn round_sqrt(&self) -> A {
         let nan = || A::from_bits64(u64::MAX).canonical();
         let digits = self.words.digits();
@@ -23,9 +25,10 @@ impl<A: ExactFloat> ExactAccumulator<A> {
             return nan();
         }
         let Some(highest) = digits.iter().rposition(|digit| *digit != 0) else {
-            return self.round(); // A zero.
+            return self.round(); // The sum is a zero.
         };
-        // The sum is `high` × 4^k and less than one such unit more. Its root's integer part is that of `high`.
+        // The sum lies between `high` × 4^k and (`high` + 1) × 4^k, so its root has the same
+        // integer part, in units of 2^k, as the root of `high`.
         let top = 32 * highest as i32 + 32 - digits[highest].leading_zeros() as i32;
         let unit = self.words.unit();
         let mut place = top - BITS as i32;
@@ -33,7 +36,7 @@ impl<A: ExactFloat> ExactAccumulator<A> {
         let (high, rest) = split(&digits, place);
         let root = high.isqrt();
         let inexact = rest || root * root != high;
-        // One bit more for what is below the root's last bit: it decides ties.
+        // One more bit records whether anything lies below the root's last bit, which decides ties.
         let doubled = root << 1 | u128::from(inexact);
         let parts = [0, 32, 64, 96].map(|shift| (doubled >> shift) as u32);
         let (_, bits) = round(&parts, (unit + place) / 2 - 1, A::LAYOUT.format);
@@ -41,7 +44,8 @@ impl<A: ExactFloat> ExactAccumulator<A> {
     }
 }
 
-/// The bits from a place on, and whether a lower one is set. A negative place shifts to the left.
+/// Returns the bits from a position on, and whether any lower bit is set. A negative position shifts
+/// to the left.
 fn split(digits: &[u32], place: i32) -> (u128, bool) {
     let mut high = 0;
     let mut rest = false;

@@ -1,9 +1,9 @@
-//! The one rounding of an exact sum: to nearest, ties to even.
+//! The single rounding of an exact sum: to nearest, ties to even.
 
 /// A binary format.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Format {
-    /// Bits of the significand, with the hidden one.
+    /// The number of bits in the significand, including the hidden bit.
     pub(crate) precision: u32,
     /// The exponent of the smallest subnormal.
     pub(crate) smallest: i32,
@@ -17,18 +17,19 @@ impl Format {
         Format { precision: 53, smallest: -1074, infinity: 0x7ff0_0000_0000_0000 };
 }
 
-/// Rounds an integer in two's complement, times 2^`unit`: whether it is negative, and the bits of its magnitude.
-/// The result is infinite if and only if the rounded value is 2^128 or more (2^1024 for `f64`).
+/// Rounds an integer in two's complement, times 2^`unit`. Returns whether the result is negative,
+/// and the bits of its magnitude. The result is infinite if and only if the rounded value is 2^128
+/// or more (2^1024 for `f64`).
 pub(crate) fn round(digits: &[u32], unit: i32, format: Format) -> (bool, u64) {
     let negative = digits.last().is_some_and(|last| last >> 31 == 1);
     let magnitude = if negative { negated(digits) } else { digits.to_vec() };
     let Some(top) = top(&magnitude) else { return (false, 0) };
 
-    // The exponent of the result's last bit, and its place in the integer.
+    // The exponent of the result's last bit, and the position of this bit in the integer.
     let last = (unit + top as i32 + 1 - format.precision as i32).max(format.smallest);
     let place = last - unit;
     let kept = if place <= 0 {
-        from(&magnitude, 0) << -place // Exact: the whole integer has at most `precision` bits.
+        from(&magnitude, 0) << -place // This is exact, because the whole integer has at most `precision` bits.
     } else {
         let place = place as usize;
         let kept = from(&magnitude, place);
@@ -54,7 +55,7 @@ fn negated(digits: &[u32]) -> Vec<u32> {
         .collect()
 }
 
-/// The place of the highest bit that is set.
+/// Returns the position of the highest bit that is set.
 fn top(digits: &[u32]) -> Option<usize> {
     let word = digits.iter().rposition(|digit| *digit != 0)?;
     Some(32 * word + 31 - digits[word].leading_zeros() as usize)
@@ -64,7 +65,7 @@ fn bit(digits: &[u32], place: usize) -> bool {
     digits.get(place / 32).is_some_and(|digit| digit >> (place % 32) & 1 == 1)
 }
 
-/// The 64 bits from a place on.
+/// Returns the 64 bits that start at a position.
 fn from(digits: &[u32], place: usize) -> u64 {
     let digit = |i: usize| u128::from(digits.get(place / 32 + i).copied().unwrap_or(0));
     ((digit(0) | digit(1) << 32 | digit(2) << 64) >> (place % 32)) as u64
@@ -92,7 +93,7 @@ mod tests {
             (-one - 3, -16_777_220.0),
         ] {
             assert_eq!(f32_of(value, 0), expected, "{value}");
-            // A bit far below the tie decides it.
+            // A single bit far below the half decides which way a near-tie is rounded.
             let up = f32_of((value << 60) + value.signum(), -60);
             assert_eq!(up.abs(), if value.abs() == one + 1 { 16_777_218.0 } else { 16_777_220.0 });
         }

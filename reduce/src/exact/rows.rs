@@ -1,21 +1,21 @@
 //! Exact sums of rows on a stream.
 
-use super::{
-    ExactElement,
-    launch::{LONGEST, THREADS},
-};
+use super::{ExactElement, cut::Cut};
 use crate::{
     Error, Result, Rows,
     cuda::{self, Address, RowsCall},
-    engine::{Engine, get_or_try},
-    modules, shape,
+    engine::Engine,
+    modules,
+    once::get_or_try,
+    shape,
 };
 
-/// The most rows that are added one launch after the other.
+/// The maximum number of rows for which each row has its own launch, one launch after the other.
 const FEW: u64 = 64;
 
-/// Whether each row has a launch of its own, with all blocks of the device; else it has one block. A row must be the
-/// longer the more rows there are, because launches take time and blocks add different rows at once.
+/// Returns whether each row has its own launch, which uses all blocks of the device. Otherwise,
+/// each row has one block. The more rows there are, the longer each row must be, because launches
+/// take time, whereas the blocks of one launch add different rows at the same time.
 fn is_launched_alone(rows: u64, bytes: u64) -> bool {
     rows == 1 || (rows <= FEW && bytes >= rows << 18)
 }
@@ -40,11 +40,10 @@ impl<T: ExactElement> Engine<T> {
                 self.launch_exact(input, output.part::<T::Output>(row, 1), 0)
             });
         }
-        let kept = &self.exact().rows;
-        let loaded = get_or_try(kept, || modules::load(self.queue(), T::EXACT_ROWS, THREADS))?;
+        let (kept, threads) = (&self.exact().rows, Cut::ROW_THREADS);
+        let loaded = get_or_try(kept, || modules::load(self.queue(), T::EXACT_ROWS, threads))?;
         let grid = count.min(loaded.blocks.into()) as u32;
-        let shape = [LONGEST as u32, 0, 0];
-        let threads = THREADS;
+        let shape = [T::CUT.longest(), 0, 0];
         let call = RowsCall { grid, threads, input, output, rows: count, elements, pitch, shape };
         cuda::launch_rows(loaded.function, stream, call, None)
     }

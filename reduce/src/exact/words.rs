@@ -1,14 +1,15 @@
-//! A superaccumulator: an integer so wide that any sum of elements, or of products of two, is a multiple of its
-//! unit and below its limit.
+//! A superaccumulator: an integer so wide that any sum of elements, or of products of two elements,
+//! is a multiple of its unit and below its limit.
 
-/// Bits of a word that are the number's; the others collect carries.
+/// The number of bits in a word that belong to the number; the others collect carries.
 const DIGIT: u32 = 32;
 
-/// The most values that are added between two carries.
+/// The maximum number of values that are added between two carries.
 ///
-/// A word is less than 2^32 after its carry has left it, and a value adds less than 2^32 to it: after `RUN`
-/// values it is less than (2^30 + 1) × 2^32 < 2^63, so no word overflows. Words of another superaccumulator
-/// are added after both have carried, and count as one value.
+/// A word is less than 2^32 after its carry has left it, and a value adds less than 2^32 to it:
+/// after `RUN` values, the word is less than (2^30 + 1) × 2^32 < 2^63, so no word overflows. The
+/// words of another superaccumulator are added after the carries in both have been propagated, and
+/// count as one value.
 const RUN: u32 = 1 << 30;
 
 /// The unit and the width of a superaccumulator.
@@ -16,16 +17,16 @@ const RUN: u32 = 1 << 30;
 pub(crate) struct Window {
     /// The unit is 2 to this power.
     pub(crate) unit: i32,
-    /// The number of words, 32 bits each.
+    /// The number of words, each of which holds 32 bits of the integer.
     pub(crate) words: usize,
 }
 
 impl Window {
-    /// Products of two `f32`: multiples of 2^-298, below 2^256. With 2^63 of them a sum is below 2^319, which are
-    /// 617 bits and a sign of the 640.
+    /// Products of two `f32`: multiples of 2^-298, below 2^256. A sum of 2^63 such products is
+    /// below 2^319, so it takes 617 of the 640 bits, and one more for the sign.
     pub(crate) const F32: Window = Window { unit: -298, words: 20 };
-    /// Products of two `f64`: multiples of 2^-2148, below 2^2048. With 2^63 of them a sum is below 2^2111, which
-    /// are 4259 bits and a sign of the 4288.
+    /// Products of two `f64`: multiples of 2^-2148, below 2^2048. A sum of 2^63 such products is
+    /// below 2^2111, so it takes 4259 of the 4288 bits, and one more for the sign.
     pub(crate) const F64: Window = Window { unit: -2148, words: 134 };
 }
 
@@ -48,7 +49,7 @@ impl Words {
         if magnitude == 0 {
             return;
         }
-        // Zeros at its end may be worth less than the unit.
+        // Trailing zero bits of the magnitude may be worth less than the unit, so they are removed.
         let zeros = magnitude.trailing_zeros();
         let (magnitude, exponent) = (magnitude >> zeros, exponent + zeros as i32);
         let place = u32::try_from(exponent - self.unit).expect("a value is a multiple of the unit");
@@ -87,7 +88,8 @@ impl Words {
         self.count_one();
     }
 
-    /// Leaves 0 to 2^32 - 1 in each word but the last, which has the sign.
+    /// Propagates carries, which leaves 0 to 2^32 - 1 in each word except the last, which has the
+    /// sign.
     fn carry(&mut self) {
         for word in 0..self.at.len() - 1 {
             let carry = self.at[word] >> DIGIT;
@@ -97,14 +99,15 @@ impl Words {
         self.added = 0;
     }
 
-    /// The integer in two's complement, the lowest 32 bits first: equal for equal sums.
+    /// Returns the integer in two's complement, the lowest 32 bits first. Equal sums have equal
+    /// digits.
     pub(crate) fn digits(&self) -> Vec<u32> {
         let mut carried = self.clone();
         carried.carry();
         carried.at.iter().map(|word| *word as u32).collect()
     }
 
-    /// The integer with these digits.
+    /// Returns the integer that has these digits.
     pub(crate) fn of_digits(window: Window, digits: &[u32]) -> Words {
         let mut words = Words::new(window);
         let given =
@@ -134,7 +137,7 @@ mod tests {
 
     #[test]
     fn words_hold_the_largest_values_at_the_bound_between_carries() {
-        // What a carry may leave, and a digit of 2^32 - 1 all but one time: reached without 2^30 additions.
+        // Two words get the largest value that they can have before the carry, without 2^30 additions.
         let mut words = Words::new(Window::F32);
         words.at[3] = i64::from(RUN) * i64::from(u32::MAX);
         words.at[4] = words.at[3];

@@ -1,5 +1,5 @@
-// An unaligned slice of any shape. The tree is the same, but vectors are loaded element by element. Blocks are
-// as large as those for the shape; in a spread, whose blocks have 256 threads, each warp publishes its value.
+// An unaligned slice of any shape. The tree is the same, but vectors are loaded element by element. Blocks have the
+// size that the shape prescribes; in a spread, whose blocks have 256 threads, each warp publishes its value.
 __device__ Acc across(Chunk chunk)
 {
     Sums sums;
@@ -30,10 +30,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
         if (threadIdx.x == 0 && !spread) {
             value = few(warps, Most);
             if (chunks > 1) publish(slots + (u64)p * Halves, value);
-            else store(out, n > 0 ? value : Op::empty(), epoch);
+            else store(out, n > 0 ? value : Op::empty(), n, epoch);
         }
         __syncthreads();
     }
     if (chunks > 1 && blockIdx.x == gridDim.x - 1)
-        finish<Most>(out, slots, spread ? chunks * count : chunks, warps, epoch);
+        finish<Most>(out, slots, spread ? chunks * count : chunks, warps, n, epoch);
 }

@@ -9,5 +9,5 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
         __syncthreads();
         if (threadIdx.x == 0) value = few(warps, THREADS / 32);
     }
-    if (threadIdx.x == 0) store(out, n > 0 ? value : Op::empty(), epoch);
+    if (threadIdx.x == 0) store(out, n > 0 ? value : Op::empty(), n, epoch);
 }

@@ -20,5 +20,5 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
         if (threadIdx.x == 0) publish(slots + (u64)p * Halves, few(warps[set], Warps));
         p = next[set];
     }
-    if (blockIdx.x == gridDim.x - 1) finish<Warps>(out, slots, chunks, warps[set], epoch);
+    if (blockIdx.x == gridDim.x - 1) finish<Warps>(out, slots, chunks, warps[set], n, epoch);
 }

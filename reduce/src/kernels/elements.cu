@@ -1,6 +1,6 @@
 // A small slice whose elements are on several ranks, or have been gathered into one memory block
-// per rank. They are read one by one and combined in the tree of the slice's shape. Blocks are as
-// large as those for the shape; in a spread, each warp publishes its value.
+// per rank. The elements are read one by one and combined in the tree of the slice's shape. Blocks have the
+// size that the shape prescribes; in a spread, each warp publishes its value.
 
 // The address of each rank's elements, and the index of its first element.
 struct Shards {
@@ -68,5 +68,5 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     Acc value = chunks > 1 ? warp(collect(slots, chunks * count, 32)) : few(warps, Most);
     if (threadIdx.x > 0) return;
     if (wrong != ~0u) fail(out, epoch, wrong);
-    else store(out, n > 0 ? value : Op::empty(), epoch);
+    else store(out, n > 0 ? value : Op::empty(), n, epoch);
 }

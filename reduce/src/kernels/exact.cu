@@ -1,71 +1,130 @@
 // Exact sums: an integer in digits of 32 bits, which is rounded once. Each digit is stored in 64 bits, whose
-// upper half collects carries. `state` holds the ticket, the flags and the digits; all are zero between launches.
+// upper half collects carries. `state` holds the words that blocks exchange; all are zero between launches.
 typedef long long i64;
 enum : bool { Double = sizeof(Acc) == 8 };
+// The unit of a sum is 2^-Unit. A sum of 2^40 elements or products does not need the sign bit of the last digit.
 #if defined(PRODUCTS)
-enum : bool { Wide = true };
+enum : u32 { Digits = Double ? 134 : 20, Unit = Double ? 2150 : 331 };
 #else
-enum : bool { Wide = Double };
+enum : u32 { Digits = Double ? 68 : 12, Unit = Double ? 1075 : 150 };
 #endif
-enum : u32 { Digits = Wide ? 68 : 12 }; // The unit is 2^-1074, or 2^-150.
+enum : u32 { Each = (Digits + 31) / 32 }; // The digits of a lane, if a warp has them all.
 enum : u32 { Raw = ~0u }; // The epoch that requests flags and digits instead of the rounded sum.
-enum : u32 { Nan = 1, Above = 2, Below = 4, Other = 8 }; // Other: an element is not -0.
+// Other: an element is not -0. If all elements are negative or -0, the flag may be missing unless the sum is 0.
+enum : u32 { Nan = 1, Above = 2, Below = 4, Other = 8 };
+// The words of the exchange: several copies, because additions to one place are slow. Each copy has whole cache lines.
+enum : u32 { Copies = 8, Line = (Digits + 16) / 16 * 16, Counted = 52 };
 
-// Adds ±(sum × 2^place units). Each of three digits changes by less than 2^32, so 2^31 calls overflow none of them.
+// Makes all elements a zero with a sign.
+__device__ void blank(Vector& vector, bool negative)
+{
+    for (int w = 0; w < 4; w++) vector.word[w] = !negative || (Double && w % 2 == 0) ? 0 : Narrow ? 0x80008000 : 0x80000000;
+}
+
+// Returns the number of vectors of a chunk. If the slice is not aligned, the last chunk may begin after the last vector.
+__device__ u32 within(u64 first, u32 vectors, u64 whole)
+{
+    return first < whole ? (u32)min((u64)vectors, whole - first) : 0;
+}
+
+// Adds ±(sum × 2^place units) to digits that no other thread changes. Each of three digits changes by less than
+// 2^32, so 2^31 calls overflow none of them.
 __device__ void deposit(u64* digits, u32 place, i64 sum)
 {
-    if (sum == 0) return;
-    u32 shift = place % 32, low = (u32)sum << shift, middle = (u32)((u64)sum << shift >> 32);
-    i64 high = sum >> 32 >> (32 - shift);
+    u32 shift = place % 32;
     u64* at = digits + place / 32;
-    atomicAdd(at, (u64)low);
-    atomicAdd(at + 1, (u64)middle);
-    if (high != 0) atomicAdd(at + 2, (u64)high);
+    at[0] += (u32)sum << shift;
+    at[1] += (u32)((u64)sum << shift >> 32);
+    at[2] += sum >> 32 >> (32 - shift);
 }
 
-// Leaves 32 bits in each digit but the last, which has the sign.
-__device__ void carry(u64* digits)
+// Returns the sum of a warp's integers in lane 0.
+__device__ i64 across(i64 sum)
 {
-    i64 rest = 0;
-    #pragma unroll 1
-    for (u32 k = 0; k < Digits; k++) {
-        rest += digits[k];
-        digits[k] = k + 1 < Digits ? (u32)rest : (u64)rest;
-        rest >>= 32;
-    }
+    for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(~0u, sum, s);
+    return sum;
 }
 
-// Returns the nearest float, ties to even. Runs in one thread, and overwrites the digits.
-__device__ Acc rounded(u64* digits)
+// Adds `value` to the integer of a lane's digits, and returns the carry.
+__device__ i64 plus(u32* digit, i64 value)
 {
-    i64 carry = 0;
-    #pragma unroll 1
-    for (u32 k = 0; k < Digits; k++) {
-        carry += digits[k];
-        digits[k] = (u32)carry;
-        carry >>= 32;
+    for (int e = 0; e < Each; e++) {
+        value += digit[e];
+        digit[e] = (u32)value;
+        value >>= 32;
     }
-    bool negative = carry < 0;
-    i64 over = negative;
-    #pragma unroll 1
-    for (u32 k = 0; negative && k < Digits; k++) {
-        over += (u32)~digits[k];
-        digits[k] = (u32)over;
+    return value;
+}
+
+__device__ bool all(const u32* digit, u32 bits)
+{
+    bool same = true;
+    for (int e = 0; e < Each; e++) same = same && digit[e] == bits;
+    return same;
+}
+
+// Returns whether a carry reaches this lane: from the lane below, or through lanes that pass it on. The carries of
+// all lanes are one addition of the masks, because a lane that starts a carry does not also receive one from below.
+__device__ bool reached(bool starts, bool passes, u32 into)
+{
+    u32 through = __ballot_sync(~0u, passes), from = __ballot_sync(~0u, starts) << 1 | into;
+    return ((from + through) ^ through) >> threadIdx.x % 32 & 1;
+}
+
+// A warp moves the carries on. Each lane then has digits of 32 bits of one integer in two's complement; lanes beyond
+// the last digit repeat its sign.
+__device__ void carry(const u64* digits, u32* digit)
+{
+    u32 lane = threadIdx.x % 32;
+    i64 over = 0;
+    for (int e = 0; e < Each; e++) {
+        u32 k = lane * Each + e;
+        over += k < Digits ? digits[k] : 0;
+        digit[e] = (u32)over;
         over >>= 32;
     }
-    int top = Digits - 1;
-    #pragma unroll 1
-    while (top >= 0 && digits[top] == 0) top--;
-    if (top < 0) return 0;
+    // The carry into the next lane is at least -2^31 and at most 2^31; the carry that this causes is -1, 0 or 1.
+    i64 below = __shfl_up_sync(~0u, over, 1);
+    over = plus(digit, lane > 0 ? below : 0);
+    // First the carries of 1. A lane that carries 1 has less than 2^32 left, and one that carries -1 at least
+    // -2^31. If the latter has all bits set and receives a carry, both carries cancel.
+    bool full = all(digit, ~0u), up = reached(over > 0, full && over >= 0, 0);
+    if (full && up && over < 0) over = 0;
+    plus(digit, up);
+    // Now a lane that carries -1 is not zero, so it does not pass another one on.
+    plus(digit, -(i64)reached(over < 0, all(digit, 0), 0));
+}
+
+// Returns the nearest float, ties to even, in all lanes of a warp. Overwrites the digits.
+__device__ Acc rounded(u64* digits)
+{
+    u32 digit[Each], lane = threadIdx.x % 32;
+    carry(digits, digit);
+    bool negative = __shfl_sync(~0u, digit[Each - 1], 31) >> 31;
+    if (negative) {
+        for (int e = 0; e < Each; e++) digit[e] = ~digit[e];
+        plus(digit, reached(false, all(digit, ~0u), 1));
+    }
+    int highestOwn = -1;
+    for (int e = 0; e < Each; e++) if (digit[e] != 0) highestOwn = lane * Each + e;
+    u32 some = __ballot_sync(~0u, highestOwn >= 0);
+    if (some == 0) return 0;
+    int top = __shfl_sync(~0u, highestOwn, 31 - __clz(some));
+    bool below = false;
+    for (int e = 0; e < Each; e++) {
+        int k = lane * Each + e;
+        if (k < Digits) digits[k] = digit[e];
+        below = below || (digit[e] != 0 && k < top - 2);
+    }
+    below = __any_sync(~0u, below);
+    __syncwarp(); // All digits are stored.
     // `high` holds the highest 64 bits; `rest` is nonzero if any lower bit is set.
     u32 zeros = __clz((u32)digits[top]);
     u64 high = digits[top] << 32 | (top > 0 ? digits[top - 1] : 0), rest = top > 1 ? digits[top - 2] : 0;
     if (zeros > 0) high = high << zeros | rest >> (32 - zeros);
-    rest = (u32)(rest << zeros);
-    #pragma unroll 1
-    for (int k = 0; k < top - 2; k++) rest |= digits[k];
+    rest = (u32)(rest << zeros) | below;
     // The position of the result's last bit, which is at least 2^-1074 in a double and 2^-149 in a float.
-    const int Precision = Double ? 53 : 24, Least = Double ? 0 : Wide ? 1074 - 149 : 150 - 149;
+    const int Precision = Double ? 53 : 24, Least = Unit - (Double ? 1074 : 149);
     int highest = 32 * top + 31 - (int)zeros, last = max(highest + 1 - Precision, Least);
     int drop = 63 - highest + last;
     // All 64 bits may be worth less than half of the result's last bit.
@@ -77,46 +136,86 @@ __device__ Acc rounded(u64* digits)
     return (Acc)__uint_as_float((u32)min(bits, 0xffull << 23) | (u32)negative << 31);
 }
 
-// Returns the rounded integer, or a NaN, infinity or -0, which the integer cannot represent.
+// Returns the rounded integer, or a NaN, infinity or -0, which the integer cannot represent, in all lanes of a warp.
 __device__ Acc concluded(u64* digits, u32 flags, u64 n)
 {
     if (flags & Nan || (flags & Above && flags & Below)) return nan();
     if (flags & (Above | Below)) return flags & Above ? extreme(true) : extreme(false);
-    if (n > 0 && !(flags & Other)) return (Acc)-0.0;
-    return rounded(digits);
+    Acc sum = rounded(digits);
+    return sum == 0 && n > 0 && !(flags & Other) ? (Acc)-0.0 : sum;
 }
 
-// Adds the block's digits and flags, which are in shared memory, to those of all blocks. The last
-// block stores the result, or the flags and digits, and resets the state to zero.
+// Stores a result. Every NaN is stored as the same bits.
+__device__ void store(void* out, Acc value, u32 epoch)
+{
+    if (value != value) value = nan();
+    answer(out, value, epoch);
+}
+
+// Adds the block's digits and flags to a copy of the words. The highest 12 bits of a word count the blocks that have
+// added to it, so a block waits for nothing, and needs no fence. The other bits have the sum, or four counts of 12 bits.
+__device__ void publish(u64* state, const u64* digits, u32 f)
+{
+    u32 tid = threadIdx.x;
+    if (tid > Digits) return;
+    u64 value = (f & Nan) | (f & Above) << 11 | (u64)(f & Below) << 22 | (u64)(f & Other) << 33;
+    // A carry is passed on once, so that a digit is less than 2^33, and the sum of 4095 digits less than 2^45. The last
+    // digit has the sign.
+    if (tid < Digits) value = (tid + 1 < Digits ? (u32)digits[tid] : digits[tid]) + (tid > 0 ? (i64)digits[tid - 1] >> 32 : 0);
+    asm volatile("red.relaxed.gpu.global.add.u64 [%0], %1;"
+                 :: "l"(state + blockIdx.x % Copies * Line + tid), "l"((1ull << Counted) + value) : "memory");
+}
+
+// Waits until all blocks have published, adds the copies, and clears them.
+__device__ void collect(u64* state, u64* digits, u32* flags)
+{
+    for (u32 k = threadIdx.x; k <= Digits; k += THREADS) {
+        u64 words[Copies], sum = 0, seen = 0;
+        for (u32 c = 0; c < Copies; c++)
+            asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(words[c]) : "l"(state + c * Line + k) : "memory");
+        for (u32 c = 0; c < Copies; c++) {
+            u64* at = state + c * Line + k;
+            // The sum may be negative, which takes one from the count.
+            while ((words[c] + (1ull << (Counted - 1))) >> Counted != (gridDim.x + Copies - 1 - c) / Copies)
+                asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(words[c]) : "l"(at) : "memory");
+            asm volatile("st.relaxed.gpu.global.u64 [%0], 0;" :: "l"(at) : "memory");
+            sum += (i64)(words[c] << (64 - Counted)) >> (64 - Counted);
+            seen |= words[c];
+        }
+        if (k < Digits) digits[k] = sum;
+        else *flags = (seen & 4095 ? Nan : 0) | (seen >> 12 & 4095 ? Above : 0) | (seen >> 24 & 4095 ? Below : 0)
+                    | (seen >> 36 & 4095 ? Other : 0);
+    }
+}
+
+// Joins the digits and flags of all blocks, which are in shared memory. The last block, which starts after the others,
+// stores the result, or the flags and digits.
 __device__ void conclude(void* out, u64* state, u64* digits, u32* flags, u64 n, u32 epoch)
 {
-    __shared__ bool last;
     u32 tid = threadIdx.x;
     __syncthreads(); // The block's digits are complete.
     if (gridDim.x > 1) {
-        if (tid < Digits && digits[tid] != 0) atomicAdd(state + 1 + tid, digits[tid]);
-        if (tid == 0 && *flags != 0) atomicOr((u32*)state + 1, *flags);
-        __syncthreads();
-        if (tid == 0) {
-            __threadfence(); // The block's digits are visible before its ticket is taken.
-            last = atomicInc((u32*)state, gridDim.x - 1) == gridDim.x - 1;
-            __threadfence(); // The digits of all earlier tickets are visible from here on.
-        }
-        __syncthreads();
-        if (!last) return;
-        if (tid < Digits) digits[tid] = atomicExch(state + 1 + tid, 0);
-        if (tid == 0) *flags = atomicExch((u32*)state + 1, 0);
-        __syncthreads();
+        publish(state, digits, *flags);
+        if (blockIdx.x + 1 < gridDim.x) return;
+        __syncthreads(); // The block's digits have been read.
+        collect(state, digits, flags);
+        __syncthreads(); // The digits of all blocks are complete.
     }
+    if (tid >= 32) return;
+    u64 f = *flags;
     if (epoch != Raw) {
-        if (tid == 0) store(out, concluded(digits, *flags, n), epoch);
+        Acc result = concluded(digits, f, n);
+        if (tid == 0) store(out, result, epoch);
         return;
     }
     // Words that integer additions join, on any number of GPUs: a count for each flag, and digits whose carries have
-    // moved on, so that 2^31 of them overflow none.
-    if (tid == 0) carry(digits);
-    __syncthreads();
-    u64 f = *flags;
+    // moved on, so that 2^31 of them overflow none. The last digit has the sign.
+    u32 digit[Each];
+    carry(digits, digit);
+    if (__any_sync(~0u, !all(digit, 0))) f |= Other;
     if (tid == 0) *(u64*)out = (f & 1) | (f & 2) << 15 | (f & 4) << 30 | (f & 8) << 45;
-    if (tid < Digits) ((u64*)out)[1 + tid] = digits[tid];
+    for (int e = 0; e < Each; e++) {
+        u32 k = tid * Each + e;
+        if (k < Digits) ((u64*)out)[1 + k] = k + 1 < Digits ? digit[e] : (i64)(int)digit[e];
+    }
 }

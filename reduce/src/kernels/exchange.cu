@@ -4,7 +4,7 @@
 // Each store to a slot has 32 bits of a value and the number of the call, its epoch. So slots need no clearing,
 // and a late message of an abandoned call is not mistaken for a message of this call. There are two sets of slots,
 // for even and odd epochs: a GPU that is ahead may publish for the next call while another GPU still polls for
-// this call. It cannot publish for the call after that, because it first consumes the messages of the next call.
+// this call. No GPU can publish for the call after that, because it first consumes the messages of the next call.
 
 __device__ void publish(u64* slot, Acc value, u32 epoch)
 {
@@ -22,7 +22,7 @@ __device__ u64 poll(const u64* slot)
     return bits;
 }
 
-// Consumes this thread's messages, of `count` messages in total, in order. Several loads are in flight, because the
+// Consumes, in order, those of the `count` messages that fall to this thread. Several loads are in flight, because the
 // longest sums have 32 values per thread. After `patience` failed polls, stores the number of the missing chunk.
 __device__ Acc consume(const u64* slots, u32 count, u32 threads, u32 epoch, u32 patience, u32* missing)
 {
@@ -56,7 +56,7 @@ __device__ Acc consume(const u64* slots, u32 count, u32 threads, u32 epoch, u32 
     return value;
 }
 
-// `slots` has the address of each GPU's slots, by rank. This shard has `chunks` chunks, starting with `first`, of
+// `slots` has the address of the GPU's slots for each rank. This shard has `chunks` chunks, starting with `first`, of
 // `count` chunks in total. The result is stored for the stream if `told` is 0, and otherwise for a host that polls.
 // With a patience of 0, the kernel only publishes; ranks that share a GPU and run one after another need this.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
@@ -91,5 +91,5 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     __syncthreads();
     if (threadIdx.x > 0) return;
     if (missing != ~0u) fail(out, epoch, missing);
-    else store(out, threads > 32 ? few(warps[set], Warps) : value, told);
+    else store(out, threads > 32 ? few(warps[set], Warps) : value, 0, told);
 }

@@ -13,7 +13,7 @@ struct Row {
     }
 };
 
-// Combines a thread's sums, in the order of `collect`. `Flight` loads are in flight at the same time, with no
+// Combines a thread's sums, in the same order as `collect`. `Flight` loads are in flight at the same time, with no
 // branch between them. Where possible, addresses are computed, because loads from a table would have to come first.
 __device__ Acc gather(const Acc* values, Row row, u32 count, u32 threads)
 {
@@ -51,5 +51,5 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     __syncthreads();
     if (threadIdx.x > 0) return;
     if (wrong != ~0u) fail(out, epoch, wrong);
-    else store(out, threads > 32 ? few(warps, THREADS / 32) : value, epoch);
+    else store(out, threads > 32 ? few(warps, THREADS / 32) : value, 0, epoch);
 }

@@ -17,7 +17,7 @@ __device__ u64 poll(const u64* slot)
     return bits;
 }
 
-// Consumes this thread's messages, of `count` messages in total, in order: polls each slot until it
+// Consumes, in order, those of the `count` messages that fall to this thread: polls each slot until it
 // is filled, and then empties the slot.
 __device__ Acc collect(u64* slots, u32 count, u32 threads)
 {
@@ -49,7 +49,7 @@ __device__ Acc collect(u64* slots, u32 count, u32 threads)
 // Lets the last block consume the messages of all blocks, in `count` slots. If each lane has at
 // most four messages, one warp is faster than the whole block, which needs a barrier.
 template <u32 Warps>
-__device__ void finish(void* out, u64* slots, u32 count, Acc* warps, u32 epoch)
+__device__ void finish(void* out, u64* slots, u32 count, Acc* warps, u64 n, u32 epoch)
 {
     u32 threads = count <= 128 ? 32 : blockDim.x;
     if (threadIdx.x >= threads) return;
@@ -59,5 +59,5 @@ __device__ void finish(void* out, u64* slots, u32 count, Acc* warps, u32 epoch)
         __syncthreads();
         if (threadIdx.x == 0) value = few(warps, Warps);
     }
-    if (threadIdx.x == 0) store(out, value, epoch);
+    if (threadIdx.x == 0) store(out, value, n, epoch);
 }

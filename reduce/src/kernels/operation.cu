@@ -1,91 +1,54 @@
-// The operations that combine two values. Combining a value with the neutral element changes no bit, so vectors
-// after the end are read as neutral elements and combined like all others.
-enum : bool { Integer = (Acc)0.5 == (Acc)0, Signed = (Acc)-1 < (Acc)0 };
+// The instructions of an operation. Each is a placeholder: before the driver sees this text, the crate replaces the
+// line with instructions of the operation for the type of the elements (operations/*.rs, join.rs).
+struct alignas(16) Values { Acc at[16 / sizeof(Acc)]; };
 
-__device__ Acc nan()
-{
-    return sizeof(Acc) == 8 ? (Acc)__longlong_as_double(~0ull >> 1) : (Acc)__int_as_float(~0u >> 1);
-}
-
-// Returns the smallest or largest value of a type, which is infinite for floats.
-__device__ Acc extreme(bool largest)
-{
-    if (!Integer) return largest ? (Acc)__int_as_float(0x7f800000) : (Acc)-__int_as_float(0x7f800000);
-    Acc top = (Acc)(~0ull >> (64 - 8 * sizeof(Acc) + (Signed ? 1 : 0)));
-    return largest ? top : Signed ? (Acc)(-top - (Acc)1) : (Acc)0;
-}
-
-// IEEE 754-2019's minimumNumber and maximumNumber: NaN only if both values are NaN; -0 is less than +0.
-template <class T> __device__ T least(T a, T b) { return b < a ? b : a; }
-template <class T> __device__ T most(T a, T b) { return b > a ? b : a; }
-__device__ float least(float a, float b) { return fminf(a, b); }
-__device__ float most(float a, float b) { return fmaxf(a, b); }
-__device__ double least(double a, double b) { return fmin(a, b); }
-__device__ double most(double a, double b) { return fmax(a, b); }
-
-// On sm_80 and newer, one instruction compares two pairs of halves.
-#if defined(BFLOAT)
-#define PAIRS "bf16x2"
-#else
-#define PAIRS "f16x2"
-#endif
-
-struct Sum {
-    enum : bool { Order = false };
-    __device__ static Acc none() { return 0; }
-    __device__ static Acc empty() { return 0; }
-    __device__ static Acc join(Acc a, Acc b) { return a + b; }
-    __device__ static u32 pairs(u32 a, u32 b) { return a; }
-    template <class T> __device__ static T redux(T a) { return __reduce_add_sync(~0u, a); }
-};
-struct Min {
-    enum : bool { Order = true };
-    __device__ static Acc none() { return Integer ? extreme(true) : nan(); }
-    __device__ static Acc empty() { return extreme(true); }
-    __device__ static Acc join(Acc a, Acc b) { return least(a, b); }
-    __device__ static u32 pairs(u32 a, u32 b)
+// Combining a value with the neutral element changes no bit, so vectors after the end are read as neutral elements
+// and combined like all others.
+struct Op {
+    // The crate replaces this constant too, and those of `blank`. If they were placeholders, the compiler would keep
+    // them in registers.
+    __device__ static Local start() { return (Local)0x5354415453544154; }
+    __device__ static Acc none() { Acc a; asm("NONE %0;" : "=" VALUES (a)); return a; }
+    __device__ static Acc empty() { Acc a; asm("EMPTY %0;" : "=" VALUES (a)); return a; }
+    // Adds an element, or two of them in one word, to a thread's accumulator.
+    __device__ static Local add(Local a, Operand b)
     {
-        u32 c;
-        asm("min." PAIRS " %0, %1, %2;" : "=r"(c) : "r"(a), "r"(b));
+        Local c;
+        asm("ADD %0, %1, %2;" : "=" LOCALS (c) : LOCALS (a), OPERANDS (b));
         return c;
     }
-    template <class T> __device__ static T redux(T a) { return __reduce_min_sync(~0u, a); }
-};
-struct Max {
-    enum : bool { Order = true };
-    __device__ static Acc none() { return Integer ? extreme(false) : nan(); }
-    __device__ static Acc empty() { return extreme(false); }
-    __device__ static Acc join(Acc a, Acc b) { return most(a, b); }
-    __device__ static u32 pairs(u32 a, u32 b)
+    // Converts an accumulator to a value.
+    __device__ static Acc value(Local a) { Acc b; asm("VALUE %0, %1;" : "=" VALUES (b) : LOCALS (a)); return b; }
+    __device__ static Acc join(Acc a, Acc b)
     {
-        u32 c;
-        asm("max." PAIRS " %0, %1, %2;" : "=r"(c) : "r"(a), "r"(b));
+        Acc c;
+        asm("JOIN %0, %1, %2;" : "=" VALUES (c) : VALUES (a), VALUES (b));
         return c;
     }
-    template <class T> __device__ static T redux(T a) { return __reduce_max_sync(~0u, a); }
+    // Converts the value of `n` elements to the result.
+    __device__ static Acc result(Acc a, u64 n)
+    {
+        Acc b;
+        asm("RESULT %0, %1, %2;" : "=" VALUES (b) : VALUES (a), "l"(n));
+        return b;
+    }
 };
-typedef OPERATION Op;
 
-// Returns a vector of neutral elements; if the elements are halves, they widen to neutral elements.
+// Returns a vector of neutral elements.
 __device__ Vector blank()
 {
     Vector vector;
-    for (int e = 0; e < Width; e++) vector.at[e] = !Narrow ? (In)Op::none() : Op::Order ? (In)0x7fff : (In)0;
+#if ELEMENT < 4
+    // The compiler would take bytes and halves from a constant.
+    asm("BLANK %0;" : "=r"(vector.word[0]));
+    for (int i = 1; i < 4; i++) vector.word[i] = vector.word[0];
+#else
+    // The two halves of a double differ, because the compiler takes words from it.
+    for (int i = 0; i < 2; i++) vector.pair[i] = ELEMENT == 8 ? 0x5354535453544c4f : 0x53544c4f53544c4f;
+#endif
     return vector;
 }
 
-// Stores the result: for the stream if `epoch` is 0, and otherwise for a host that polls. For the host,
-// each store has 32 bits of the result, with the epoch as their flag. Every NaN is stored as the same bits.
-__device__ void store(void* out, Acc value, u32 epoch)
-{
-    if (!Integer && value != value) value = nan();
-    if (epoch == 0) {
-        *(Acc*)out = value;
-        return;
-    }
-    union { Acc value; u32 half[Halves]; } bits;
-    bits.value = value;
-    for (int h = 0; h < Halves; h++)
-        asm volatile("st.relaxed.sys.global.u64 [%0], %1;"
-                     :: "l"((u64*)out + h), "l"((u64)epoch << 32 | bits.half[h]) : "memory");
-}
+// Stores the result over `n` elements.
+__device__ void store(void* out, Acc value, u64 n, u32 epoch) { answer(out, Op::result(value, n), epoch); }
+

@@ -3,22 +3,30 @@
 // Otherwise, vectors are loaded element by element, and the L1 cache merges these loads.
 enum : bool { Aligned = ALIGNED };
 
-#define LOAD_ONE(Type, kind, name)                                                             \
-    __device__ void load_one(Type& value, const Type* at, bool wanted)                         \
-    {                                                                                          \
-        asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p ld.global.nc." kind " %0, [%1]; }" \
-                     : "+" name(value) : "l"(at), "r"((u32)wanted));                           \
-    }
-LOAD_ONE(unsigned short, "u16", "h")
-LOAD_ONE(float, "f32", "f")
-LOAD_ONE(int, "u32", "r")
-LOAD_ONE(double, "f64", "d")
-LOAD_ONE(long long, "u64", "l")
+// Loads an element, if it is wanted.
+__device__ void load_one(In& value, const In* at, bool wanted)
+{
+#define LOAD(type, c, value) \
+    asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p ld.global.nc." type " %0, [%1]; }" \
+                 : "+" c(value) : "l"(at), "r"((u32)wanted))
+#if ELEMENT == 1
+    u32 wide = value;
+    LOAD("u8", "r", wide);
+    value = (u8)wide;
+#elif ELEMENT == 2
+    LOAD("u16", "h", value);
+#elif ELEMENT == 4
+    LOAD("u32", "r", value);
+#else
+    LOAD("u64", "l", value);
+#endif
+#undef LOAD
+}
 
 // Four runs of elements: a thread loads from all four at the same time.
 struct Runs { const In* at[4]; u32 count[4]; };
 
-// Splits one run into four, whose vectors alternate in steps of `every`.
+// Splits one run into four runs, which take turns at groups of `every` vectors.
 __device__ Runs split(const In* at, u32 count, u32 every)
 {
     Runs runs;
@@ -53,7 +61,7 @@ __device__ void add(Sums* sums, const Runs& runs, u32 most, u32 t, u32 step, boo
     }
 }
 
-// Exchanges half of the values with the lane whose number differs in the bit for value `s`, and combines
+// Exchanges half of the values with the lane whose number differs in the bit of value `s`, and combines
 // the received values with the lane's own. Lanes whose number has this bit set keep the upper half.
 template <u32 Count>
 __device__ void trade(Acc* values, u32 s)

@@ -23,9 +23,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
         if (t % 8 == 0) warps[set][t % 32 / 8 * Warps + t / 32] = value;
         __syncthreads();
         if (quarters) {
-            if (t == 0) store(out + first, few(warps[set], 4 * Warps), 0);
+            if (t == 0) store(out + first, few(warps[set], 4 * Warps), n, 0);
         } else if (t < at_once && first + t < m) {
-            store(out + first + t, few(warps[set] + t * Warps, Warps), 0);
+            store(out + first + t, few(warps[set] + t * Warps, Warps), n, 0);
         }
     }
 }

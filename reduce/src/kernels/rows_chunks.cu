@@ -9,9 +9,9 @@ enum : bool { Spread = THREADS == 256, One = WAYS & 1, Four = WAYS & 2 };
 
 // Whether unaligned rows are read as aligned vectors. A thread's sums then belong to places in an
 // aligned vector: the sums at places below `skew` contain elements of the previous thread's vector.
-enum : bool { Skewed = !Aligned && !Spread && !Narrow };
+enum : bool { Skewed = !Aligned && !Spread && ELEMENT >= 4 };
 
-// A chunk. Its places are numbered from its first aligned vector; its elements have places `skew` to `end` - 1.
+// A chunk. Its places are numbered from its first aligned vector, and its elements have places `skew` to `end` - 1.
 struct Places {
     const In* at;
     u32 skew, end;
@@ -34,7 +34,7 @@ struct Places {
     }
 };
 
-// Converts sums by place to sums by element. The sums below `skew` go to the previous thread; the
+// Converts per-place sums to per-element sums. The sums below `skew` go to the previous thread; the
 // last lane of a warp gets them from `behind`. Rotating a thread's sums changes none of the pairs
 // that are added, so the tree is unchanged.
 template <u32 Runs, class Behind>
@@ -43,14 +43,14 @@ __device__ void hand_over(Sums* sums, u32 skew, Behind behind)
     for (u32 e = 0; e < Width - 1; e++) {
         if (e >= skew) break;
         for (u32 u = 0; u < Runs; u++) {
-            Acc next = __shfl_down_sync(~0u, sums[u].at[e], 1), last = behind(u, e);
+            Local next = __shfl_down_sync(~0u, sums[u].at[e], 1), last = behind(u, e);
             sums[u].at[e] = threadIdx.x % 32 < 31 ? next : last;
         }
     }
 }
 
-// In a long chunk, the last lane of a warp gets these sums from the next warp.
-__device__ void hand_over_to_warps(Sums& sums, u32 skew, Acc* border)
+// In a long chunk, a warp's last lane gets the sums below `skew` from the next warp.
+__device__ void hand_over_to_warps(Sums& sums, u32 skew, Local* border)
 {
     if (!Skewed) return;
     const u32 warp = threadIdx.x / 32;
@@ -61,10 +61,10 @@ __device__ void hand_over_to_warps(Sums& sums, u32 skew, Acc* border)
 }
 
 // With four chunks at a time, each warp adds these elements itself: lane u * Width + e adds place e
-// after the warp's vectors in chunk u. Short chunks therefore need no barrier. For longer ones, a
+// after the warp's vectors in chunk u. Short chunks therefore need no barrier. For long chunks, a
 // barrier keeps the warps together, which makes their loads faster.
 struct Behind {
-    Acc sum;
+    Local sum;
     In loaded;
     __device__ void request(const In* at, u32 begin, u32 skew, u64 apart, u32 end)
     {
@@ -77,12 +77,12 @@ struct Behind {
         if (!Skewed) return;
         if (meet) __syncthreads();
         ::hand_over<4>(sums, skew, [&](u32 u, u32 e) { return __shfl_sync(~0u, sum, u * Width + e); });
-        sum = Op::none();
+        sum = Op::start();
     }
 };
 
-// Returns the warp's sum of its vectors in one chunk. The distances between its loads are constants.
-__device__ Acc alone(const Places& chunk, Acc* border)
+// Returns the warp's sum of its vectors in one chunk. The distances between the loads are constants.
+__device__ Acc alone(const Places& chunk, Local* border)
 {
     const u32 lane = threadIdx.x % 32 * Width;
     Sums sums;
@@ -107,7 +107,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     const In* in, Acc* out, u64 m, u64 n, u64 pitch, u32 vectors, u32 chunks, u32 each, u64* state)
 {
     __shared__ alignas(16) Acc kept[Most], warps[2][Batch * Warps];
-    __shared__ alignas(16) Acc border[2][Skewed && One ? Warps * Width : 1];
+    __shared__ alignas(16) Local border[2][Skewed && One ? Warps * Width : 1];
     const u32 t = threadIdx.x, lane = t % 32, groups = (chunks + each - 1) / each;
     const u32 count = Spread ? chunks * Warps : chunks, full = vectors * Width;
     const bool single = One && (!Four || vectors >= 4 * THREADS || each == 1);
@@ -138,7 +138,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
             } else {
                 Sums sums[4];
                 Vector loaded[4];
-                Behind last{Op::none()};
+                Behind last{Op::start()};
                 // Warps rotate, so that the extra vectors of a chunk do not always fall to the same warp.
                 u32 rank = t, begin = rank * Width;
                 #pragma unroll 1
@@ -173,7 +173,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
                         if (p >= to) break;
                     }
                     for (u32 u = 0; u < 4; u++) sums[u].add(loaded[u]);
-                    if (Skewed) last.sum = Op::join(last.sum, widen(last.loaded));
+                    if (Skewed) last.sum = Op::add(last.sum, last.loaded);
                     begin += Step;
                     if (begin - lane * Width < full + skew) continue;
                     p += 4;
@@ -189,7 +189,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
         if (group < groups - 1) continue;
         if (groups > 1) {
             // If one warp is not enough, `finish` has a barrier, after which it still reads the set.
-            finish<Warps>(out + row, slots, count, warps[set], 0);
+            finish<Warps>(out + row, slots, count, warps[set], n, 0);
             set ^= count > 128;
             continue;
         }
@@ -204,7 +204,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
         }
         // After this barrier, all kept values have been read, and the values of the warps have been written.
         __syncthreads();
-        if (t == 0) store(out + row, threads > 32 ? few(warps[set], Warps) : value, 0);
+        if (t == 0) store(out + row, threads > 32 ? few(warps[set], Warps) : value, n, 0);
         set ^= 1;
     }
 }

@@ -34,7 +34,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
         }
         for (u32 u = 0; u < 4; u++) {
             u64 row = first + (index + u) * each;
-            if (u < mine && index + u < at_once && row < m) store(out + row, value[u], 0);
+            if (u < mine && index + u < at_once && row < m) store(out + row, value[u], n, 0);
         }
     }
 }

@@ -43,7 +43,7 @@ struct Stage {
             enter(all);
         }
     }
-    // Returns the number of bytes of chunk u that may be read, from its first aligned vector on.
+    // Returns how many bytes of chunk u may be read, starting at the chunk's first aligned vector.
     __device__ u32 readable(const All& all, u32 u) const
     {
         const u32 before = u * all.vectors * Bytes, most = skew() + all.vectors * Bytes;
@@ -84,7 +84,7 @@ struct Stage {
 __device__ void hand_over(Sums& sums, u32 skew)
 {
     for (u32 e = 0; e < Width - 1; e++) {
-        Acc next = __shfl_sync(~0u, sums.at[e], (threadIdx.x + 1) % 32);
+        Local next = __shfl_sync(~0u, sums.at[e], (threadIdx.x + 1) % 32);
         if (e * Size < skew) sums.at[e] = next;
     }
 }
@@ -98,7 +98,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     __shared__ alignas(16) Acc kept[2][Most];
     const u32 t = threadIdx.x, lane = t % 32, groups = (chunks + each - 1) / each, count = chunks * Warps;
     const All all{(u64)in, n, pitch, m * groups, vectors, chunks, each, groups};
-    // Starts at the stage before this block's first one.
+    // Starts one stage before this block's first stage.
     Stage stage{(u64)blockIdx.x - gridDim.x};
     Sums sums[4];
     u32 half = 0, set = 0;
@@ -133,7 +133,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
             if (groups > 1) value = collect(slots, count, 32);
             else for (u32 i = t; i < count; i += 32) value = Op::join(value, kept[set][i]);
             value = warp(value);
-            if (t == 0) store(out + row, value, 0);
+            if (t == 0) store(out + row, value, n, 0);
         }
         set ^= 1;
     }

@@ -1,14 +1,17 @@
 // Rows shorter than a vector. If the rows are contiguous, and if the rows and their sums are aligned, a thread
 // loads as many vectors as a row has elements. These vectors contain as many rows as a vector has elements.
-__device__ Acc row_of(const Vector& vector)
+#if ALIGNED && ELEMENT > 1
+// Returns the result of a row. Elements that are missing are skipped, which changes no bit.
+template <u32 N>
+__device__ Acc row_of(const In* row)
 {
-    Sums sums;
-    sums.add(vector);
-    Acc value = sums.all();
-    return !Integer && value != value ? nan() : value;
+    Acc value[N];
+    for (int e = 0; e < N; e++) value[e] = Op::value(Op::add(Op::start(), row[e]));
+    for (int s = Width / 2; s > 0; s /= 2)
+        for (int e = 0; e < s && e + s < N; e++) value[e] = Op::join(value[e], value[e + s]);
+    return Op::result(value[0], N);
 }
 
-#if ALIGNED
 // Adds rows of N elements. Each thread has four vectors in flight, or three if N is 3.
 template <u32 N>
 __device__ void words_of(const In* in, Acc* out, u64 m)
@@ -25,11 +28,7 @@ __device__ void words_of(const In* in, Acc* out, u64 m)
             const u32 Each = sizeof(Values) / sizeof(Acc);
             for (int v = 0; v < Width / Each; v++) {
                 Values values;
-                for (int r = 0; r < Each; r++) {
-                    Vector row = blank();
-                    for (int e = 0; e < N; e++) row.at[e] = run[u].at[(v * Each + r) * N + e];
-                    values.at[r] = row_of(row);
-                }
+                for (int r = 0; r < Each; r++) values.at[r] = row_of<N>(run[u].at + (v * Each + r) * N);
                 ((Values*)(out + (first + u * step) * Width))[v] = values;
             }
         }
@@ -41,7 +40,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     const In* in, Acc* out, u64 m, u64 n, u64 pitch, u32 unused, u32 none, u32 these, u64* state)
 {
     u64 first = 0;
-#if ALIGNED
+#if ALIGNED && ELEMENT > 1
     // Rows of five to seven halves are read element by element, so that the PTX stays short.
     if (n <= 4) first = m / Width * Width;
     if (n == 1) words_of<1>(in, out, m);
@@ -49,11 +48,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
         if (n == 2) words_of<2>(in, out, m);
         if (n == 3) words_of<3>(in, out, m);
     }
-    if (Width > 4 && n == 4) words_of<4>(in, out, m);
+    if (Width == 8 && n == 4) words_of<4>(in, out, m);
 #endif
     // The remaining rows, and rows with a pitch, are read element by element.
     const u64 step = (u64)gridDim.x * THREADS;
     #pragma unroll 1
-    for (u64 row = first + (u64)blockIdx.x * THREADS + threadIdx.x; row < m; row += step)
-        out[row] = row_of(some(in + row * pitch, (u32)n));
+    for (u64 row = first + (u64)blockIdx.x * THREADS + threadIdx.x; row < m; row += step) {
+        Sums sums;
+        sums.add(some(in + row * pitch, (u32)n));
+        out[row] = Op::result(sums.all(), n);
+    }
 }

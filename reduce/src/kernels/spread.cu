@@ -10,5 +10,5 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
         Acc value = tile<THREADS, ROWS, false, true>(chunk(in, n, vectors, p));
         if (threadIdx.x % 32 == 0) publish(slots + (u64)(p * Warps + threadIdx.x / 32) * Halves, value);
     }
-    if (blockIdx.x == gridDim.x - 1) finish<1>(out, slots, chunks * Warps, nullptr, epoch);
+    if (blockIdx.x == gridDim.x - 1) finish<1>(out, slots, chunks * Warps, nullptr, n, epoch);
 }

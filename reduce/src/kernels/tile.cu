@@ -1,47 +1,39 @@
 // The tree of a chunk: combines a thread's vectors in order, element by element, then its sums, then its warp.
 
-// Two half-precision values are compared with one packed instruction where the device has one. The result
-// is the same, because a minimum or maximum does not depend on the order in which values are combined.
-#if __CUDA_ARCH__ >= 800
-enum : bool { Pairs = Narrow && Op::Order };
-#else
-enum : bool { Pairs = false };
-#endif
-
-// A thread's sums: one for each element of a vector.
+// A thread's accumulators: one for each element of a vector. With PAIRS, there is one for each two elements.
 struct Sums {
-    union { Acc at[Width]; u32 pair[4]; };
-    __device__ Sums()
-    {
-        if (Pairs) for (int p = 0; p < 4; p++) pair[p] = 0x7fff7fff;
-        else for (int e = 0; e < Width; e++) at[e] = Op::none();
-    }
+    enum : u32 { Count = PAIRS ? 4 : Width };
+    Local at[Count];
+    __device__ Sums() { for (int e = 0; e < Count; e++) at[e] = Op::start(); }
     __device__ void add(const Vector& vector)
     {
-        if (Pairs) for (int p = 0; p < 4; p++) pair[p] = Op::pairs(pair[p], vector.word[p]);
-        else for (int e = 0; e < Width; e++) at[e] = Op::join(at[e], widen(vector.at[e]));
+#if PAIRS
+        for (int e = 0; e < Count; e++) at[e] = Op::add(at[e], vector.word[e]);
+#else
+        for (int e = 0; e < Count; e++) at[e] = Op::add(at[e], vector.at[e]);
+#endif
     }
     __device__ Acc all() const
     {
-        Acc value[Width];
-        for (int e = 0; e < Width; e++)
-            value[e] = Pairs ? widen((In)(pair[e / 2] >> e % 2 * 16)) : at[e];
-        for (int s = Width / 2; s > 0; s /= 2)
+        Acc value[Count];
+        for (int e = 0; e < Count; e++) value[e] = Op::value(at[e]);
+        for (int s = Count / 2; s > 0; s /= 2)
             for (int e = 0; e < s; e++) value[e] = Op::join(value[e], value[e + s]);
         return value[0];
     }
 };
 
-// Combines the values of a warp in lane 0. From Ampere on, one instruction does this for 32-bit integers.
-template <class T>
-__device__ T warp(T value)
+// Combines the values of a warp in lane 0. On Ampere and newer, one instruction does this for some operations.
+__device__ Acc warp(Acc value)
 {
-#if __CUDA_ARCH__ >= 800
-    if constexpr (sizeof(T) == 4 && Integer) return Op::redux(value);
-    else
-#endif
+#if VALUE == 4
+    Acc all;
+    asm volatile("WARP %0, %1;" : "=" VALUES (all) : VALUES (value));
+    return all;
+#else
     for (int s = 16; s > 0; s /= 2) value = Op::join(value, __shfl_down_sync(~0u, value, s));
     return value;
+#endif
 }
 
 // Combines `count` warps' values in shared memory. Runs in one thread, which is faster than five shuffles.
@@ -70,7 +62,7 @@ __device__ Vector some(const In* at, u32 count)
 }
 
 // Adds at most Rows vectors per thread, all in flight before the first is added; one thread also adds the
-// incomplete last vector. With Early, it is loaded with the others, because nothing else would hide its latency.
+// incomplete last vector. With Early, this vector is loaded with the others, because nothing else hides its latency.
 template <u32 Threads, u32 Rows, bool Early>
 __device__ void rows(Sums& sums, Chunk chunk)
 {
@@ -108,7 +100,7 @@ __device__ void batches(Sums& sums, Chunk chunk)
 }
 
 // Adds a chunk of an aligned slice with one block. With Long, the chunk may have more vectors than
-// can be in flight. Lane 0 gets the warp's value.
+// can be in flight. Local 0 gets the warp's value.
 template <u32 Threads, u32 Rows, bool Long, bool Early = false>
 __device__ Acc tile(Chunk chunk)
 {

@@ -3,16 +3,50 @@
 use rayon::prelude::*;
 
 use super::layout::Rows;
-use crate::{Element, Result, host};
+use crate::{
+    Element, Operation, Result,
+    element::{Itself, Read},
+    fold,
+};
 
 /// Returns the sum of each row of a slice. The sums are bit-identical to those on the GPU.
 ///
 /// # Errors
-/// The rows overlap, extend beyond the slice, or have no elements or too many, or there are no
-/// rows.
+/// The same errors as for [`reduce_rows`].
 pub fn sum_rows<T: Element>(slice: &[T], rows: Rows) -> Result<Vec<T::Output>> {
+    reduce_rows(slice, Operation::Sum, rows)
+}
+
+/// Returns the result of an operation for each row of a slice. The results are bit-identical to those
+/// on the GPU.
+///
+/// # Errors
+/// The operation is only for floats, or the rows overlap, extend beyond the slice, or have no
+/// elements or too many, or there are no rows.
+pub fn reduce_rows<T: Element>(
+    slice: &[T],
+    operation: Operation,
+    rows: Rows,
+) -> Result<Vec<T::Output>> {
+    read_rows::<T, Itself>(slice, operation, rows)
+}
+
+/// Returns the result of an operation for each row, whose elements are converted as `W` specifies.
+///
+/// # Errors
+/// The same errors as for [`reduce_rows`].
+#[doc(hidden)]
+pub fn read_rows<T: Element + Read<W>, W>(
+    slice: &[T],
+    operation: Operation,
+    rows: Rows,
+) -> Result<Vec<<T as Read<W>>::Value>> {
+    operation.check::<T>()?;
     rows.check(slice.len() as u64, u64::MAX)?;
     let (count, elements, pitch) = rows.numbers();
-    let row = |row: usize| host::sum(&slice[row * pitch as usize..][..elements as usize]);
+    let row = |row: usize| {
+        let row = &slice[row * pitch as usize..][..elements as usize];
+        fold::result_of::<T, W>(row, operation)
+    };
     Ok((0..count as usize).into_par_iter().with_min_len(64).map(row).collect())
 }

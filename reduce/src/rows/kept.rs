@@ -2,15 +2,16 @@
 
 use std::cell::{OnceCell, RefCell};
 
-use super::kernels::Family;
-use crate::{cuda::State, modules::Loaded};
+use crate::cuda::State;
 
-/// The kernels and the memory for rows.
+/// The memory for rows, and the properties of the device.
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
-    pub(super) loaded: [OnceCell<Loaded>; Family::ALL.len()],
     /// Whether the device supports asynchronous copies to shared memory.
     pub(super) copies: OnceCell<bool>,
-    /// The message slots, at least as many as the largest call has used. They are zero between launches.
+    /// The message slots, at least as many as the largest call has used; the slots are zero between
+    /// launches.
     pub(super) state: RefCell<Option<State>>,
+    /// The queue of the chunks of ragged rows, at least as long as the largest call has needed.
+    pub(crate) items: RefCell<Option<State>>,
 }

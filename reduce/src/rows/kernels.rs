@@ -1,9 +1,6 @@
-//! The PTX of the kernels for rows. Each type and shape has one module for aligned rows and another
-//! for unaligned rows.
+//! The kernels for rows. Each shape has one template for aligned and another for unaligned rows.
 
-use crate::kernels::Kernel;
-
-/// The kernels of one type, which compute sums only.
+/// The kernels of one type and operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Family {
     /// Rows shorter than a vector.
@@ -67,57 +64,29 @@ impl Family {
         }
     }
 
+    /// Returns the part of a kernel's name that stands for this family.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Family::Short { aligned: true } => "rows_short",
+            Family::Short { aligned: false } => "rows_short_across",
+            Family::Lanes { aligned: true } => "rows_lanes",
+            Family::Lanes { aligned: false } => "rows_lanes_across",
+            Family::Block { aligned: true } => "rows_block",
+            Family::Block { aligned: false } => "rows_block_across",
+            Family::Spread { aligned: true } => "rows_spread",
+            Family::Spread { aligned: false } => "rows_spread_across",
+            Family::Chunks { aligned: true } => "rows_chunks",
+            Family::Chunks { aligned: false } => "rows_chunks_across",
+            Family::Long => "rows_long_across",
+            Family::Ring => "rows_ring_across",
+        }
+    }
+
     /// Returns the maximum number of threads in a block.
     pub fn threads(self) -> u32 {
         if matches!(self, Family::Chunks { .. } | Family::Long) { 512 } else { 256 }
     }
 }
-
-/// The kernels of one type.
-pub(crate) type Kernels = [Kernel; Family::ALL.len()];
-
-/// Lists the kernels of a type, whose name is part of the file names. Unsigned integers share the
-/// kernels of signed integers, because both wrap to the same bits. `halves` have no ring, because
-/// an asynchronous copy has at least four bytes.
-macro_rules! rows {
-    (halves $type:literal) => {
-        $crate::rows::kernels::rows!($type, $crate::rows::kernels::rows!($type "spread_across"))
-    };
-    ($kind:ident $type:literal) => {
-        $crate::rows::kernels::rows!($type, $crate::rows::kernels::rows!($type "ring_across" 90))
-    };
-    ($type:literal, $ring:expr) => {
-        [
-            $crate::rows::kernels::rows!($type "short"),
-            $crate::rows::kernels::rows!($type "short_across"),
-            $crate::rows::kernels::rows!($type "lanes"),
-            $crate::rows::kernels::rows!($type "lanes_across"),
-            $crate::rows::kernels::rows!($type "block"),
-            $crate::rows::kernels::rows!($type "block_across"),
-            $crate::rows::kernels::rows!($type "spread"),
-            $crate::rows::kernels::rows!($type "spread_across"),
-            $crate::rows::kernels::rows!($type "chunks"),
-            $crate::rows::kernels::rows!($type "chunks_across"),
-            $crate::rows::kernels::rows!($type "long_across"),
-            $ring,
-        ]
-    };
-    ($type:literal $family:literal) => {
-        $crate::kernels::Kernel {
-            name: concat!($type, "_sum_rows_", $family),
-            ptx_70: include_str!(concat!("ptx/", $type, "_sum_rows_", $family, ".70.ptx")),
-            ptx_90: "",
-        }
-    };
-    ($type:literal $family:literal 90) => {
-        $crate::kernels::Kernel {
-            name: concat!($type, "_sum_rows_", $family),
-            ptx_70: "",
-            ptx_90: include_str!(concat!("ptx/", $type, "_sum_rows_", $family, ".90.ptx")),
-        }
-    };
-}
-pub(crate) use rows;
 
 #[cfg(test)]
 mod tests {

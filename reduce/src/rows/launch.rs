@@ -1,4 +1,4 @@
-//! Sums of rows on a stream.
+//! Reductions of rows on a stream.
 
 use super::{
     kernels::Family,
@@ -9,21 +9,26 @@ use super::{
 use crate::{
     Element, Error, Operation, Result,
     cuda::{self, Address, RowsCall, State},
-    element::Sealed,
-    engine::{Engine, get_or_try, state_bytes},
-    modules::{self, Loaded},
+    element::Read,
+    engine::{Engine, state_bytes},
+    kernels::rows_kernel_of,
+    once::get_or_try,
     shape,
 };
 
 impl<T: Element> Engine<T> {
-    /// Queues the sums of the rows, which are written to an address. The caller must have checked
-    /// that the rows are within the input and that the output has room for the sums.
-    pub(crate) fn sum_rows(
+    /// Queues the results of an operation for the rows, which are written to an address. The caller must have checked
+    /// that the rows are within the input and that the output has room for the results.
+    pub(crate) fn reduce_rows<W>(
         &self,
+        operation: Operation,
         input: Address<'_>,
         rows: Rows,
         output: Address<'_>,
-    ) -> Result<()> {
+    ) -> Result<()>
+    where
+        T: Read<W>,
+    {
         let stream = self.queue().stream;
         let _bound = stream.bind()?;
         let (count, elements, pitch) = rows.numbers();
@@ -33,7 +38,7 @@ impl<T: Element> Engine<T> {
         let shape =
             pick(rows, size).filter(|_| bytes <= u128::from(u64::MAX)).ok_or_else(too_long)?;
         if matches!(shape, Shape::One(_)) {
-            return self.launch(Operation::Sum, input.first(elements), output, 0);
+            return self.launch::<W>(operation, input.first(elements), output, 0);
         }
         let width = 16 / size;
         let whole = pitch.is_multiple_of(width) && elements.is_multiple_of(width);
@@ -43,21 +48,25 @@ impl<T: Element> Engine<T> {
             sums: output.is_aligned(),
             copied: size >= 4 && self.copies()?,
         };
+        let load = |family: Family| {
+            let kernel = rows_kernel_of::<T, W>(operation, family);
+            self.known().get(self.queue(), kernel, family.threads())
+        };
         let mut blocks = Ok(0);
         let planned = plan(rows, shape, begin, |family| {
-            blocks = self.load_rows(family).map(|loaded| loaded.blocks);
+            blocks = load(family).map(|(_, blocks)| blocks);
             *blocks.as_ref().unwrap_or(&1)
         });
         blocks?;
         let planned = planned.ok_or_else(too_long)?;
         let Plan { family, grid, threads, shape, values } = planned;
-        let function = self.load_rows(family)?.function;
+        let (function, _) = load(family)?;
         let call = RowsCall { grid, threads, input, output, rows: count, elements, pitch, shape };
         let run = |state: Option<Address<'_>>| cuda::launch_rows(function, stream, call, state);
         if values == 0 {
             return run(None);
         }
-        let bytes = state_bytes::<T>(values);
+        let bytes = state_bytes::<<T as Read<W>>::Value>(values);
         if stream.is_capturing()? {
             return cuda::with_captured_state(stream, bytes, run);
         }
@@ -69,16 +78,9 @@ impl<T: Element> Engine<T> {
         get_or_try(&self.rows().copies, || Ok(cuda::major()? >= 9)).copied()
     }
 
-    fn load_rows(&self, family: Family) -> Result<&Loaded> {
-        get_or_try(&self.rows().loaded[family.index()], || {
-            let kernel = <T as Sealed>::ROWS[family.index()];
-            modules::load(self.queue(), kernel, family.threads())
-        })
-    }
-
     /// Calls a function with memory for messages. An allocation that is too small is replaced, and
     /// is freed after the work that uses it.
-    fn with_rows_state(
+    pub(crate) fn with_rows_state(
         &self,
         bytes: usize,
         run: impl FnOnce(Option<Address<'_>>) -> Result<()>,

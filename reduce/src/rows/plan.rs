@@ -1,5 +1,5 @@
-//! The launch for rows. A pure function computes it, so that the interpreter can use the same
-//! launch.
+//! The launch for rows. A pure function computes the launch, so that the interpreter can use the
+//! same launch.
 
 use super::{kernels::Family, layout::Rows, shape::Shape};
 use crate::shape;
@@ -30,13 +30,13 @@ pub struct Begin {
     pub rows: bool,
     /// Whether the sums are aligned to a vector.
     pub sums: bool,
-    /// Whether elements can be copied asynchronously to shared memory. This is the case on devices
-    /// of compute capability 9 and newer, for elements of at least 4 bytes.
+    /// Whether elements can be copied asynchronously to shared memory, which devices of compute
+    /// capability 9 and newer can do for elements of at least 4 bytes.
     pub copied: bool,
 }
 
-/// The number of vectors in a chunk from which on a thread has the maximum number of loads in
-/// flight within one chunk.
+/// The smallest number of vectors in a chunk that lets a thread have the maximum number of loads in
+/// flight within that chunk.
 const LONG: u32 = 2560;
 
 /// Returns the launch for a shape on a device where at most `resident(family)` blocks of a kernel
@@ -147,7 +147,8 @@ mod tests {
         };
         assert_eq!(of(20_001, 0, true), (Family::Ring, 300));
         assert_eq!(of(20_001, 0, false), (Family::Spread { aligned: false }, 1000));
-        // The first has 32 chunks of 2559 vectors, the second 32 chunks of 2560.
+        // The first row has 32 chunks of 2559 vectors, and the second has 32 chunks of 2560
+        // vectors.
         assert_eq!(of(32 * 2552 * 4, 0, true).0, Family::Chunks { aligned: false });
         assert_eq!(of(32 * 2552 * 4 + 1, 0, true), (Family::Long, 1000));
         // Each block adds one chunk.
@@ -161,8 +162,7 @@ mod tests {
     }
 
     /// Checks that with persistent warps, there are at most eight times as many blocks as can be
-    /// resident. Otherwise, there is a block for every few rows, however many blocks can be
-    /// resident.
+    /// resident. Otherwise, each block adds a few rows, however many blocks can be resident.
     #[test]
     fn the_number_of_persistent_blocks_is_bounded() {
         let begin = Begin { rows: false, sums: true, copied: true };

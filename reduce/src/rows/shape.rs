@@ -155,7 +155,8 @@ mod tests {
         let each = |count, chunks| super::each(count, chunks);
         // One wave: as many blocks as can be resident.
         assert_eq!((each(2, 256), each(16, 32), each(256, 160), each(64, 256)), (2, 2, 160, 64));
-        // 178 blocks would leave a third of a wave idle, and 383 would leave half of the second wave idle.
+        // With one block per row, 178 rows would leave a third of a wave idle, and 383 rows would
+        // leave half of the second wave idle.
         assert!(each(178, 160) < 160 && each(383, 160) < 160);
         // Nearly two waves are as good as two full waves.
         assert_eq!(each(480, 48), 48);
@@ -171,8 +172,9 @@ mod tests {
         let lanes =
             |lanes, at_once, threads| Shape::Lanes { lanes, at_once, threads, persistent: false };
         assert_eq!([3, 4].map(|elements| of(33, elements)), [Shape::Short, lanes(1, 1, 64)]);
-        // For rows of 8 vectors, two rows are added at a time from 2048 warps, and four from 4096
-        // warps. Blocks are larger from 2048 warps up to 2^15.
+        // For rows of 8 vectors, two rows are added at a time if there are at least 2048 warps, and
+        // four if there are at least 4096. Blocks are larger for 2048 warps or more, but fewer than
+        // 2^15.
         for (count, at_once, threads) in [
             ((1 << 13) - 4, 1, 64),
             (1 << 13, 2, 256),
@@ -183,8 +185,8 @@ mod tests {
         ] {
             assert_eq!(of(count, 32), lanes(8, at_once, threads), "{count}");
         }
-        // Rows of more than 96 whole vectors are added one at a time. If the last vector is
-        // incomplete, this holds only if there are few rows.
+        // Rows of more than 96 whole vectors are added one at a time. If the last vector of such
+        // long rows is incomplete, the rows are added one at a time only if there are few of them.
         assert_eq!([384, 385, 388].map(|n| of(1 << 20, n)), [4, 4, 1].map(|at| lanes(32, at, 64)));
         assert_eq!(
             [(1 << 14) - 1, 1 << 14].map(|m| of(m, 385)),

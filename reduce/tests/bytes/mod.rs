@@ -14,4 +14,10 @@ macro_rules! bytes {
         }
     )+};
 }
-bytes! { f32 f64 i32 u32 i64 u64 half::f16 half::bf16 }
+bytes! { f32 f64 i8 u8 i16 u16 i32 u32 i64 u64 half::f16 half::bf16 }
+
+impl Bytes for bool {
+    fn bytes(self) -> Vec<u8> {
+        vec![self.into()]
+    }
+}

@@ -16,14 +16,17 @@ pub(crate) fn slice<T: Drawn>(n: usize, operation: Operation) -> Vec<T> {
     (0..n).map(|_| T::draw(&mut rng, operation)).collect()
 }
 
+/// Returns the operations that are defined for a type.
+#[allow(dead_code, reason = "not every test uses all operations")]
+pub(crate) fn operations<T: Element>() -> Vec<Operation> {
+    let defined = |operation: &Operation| T::FLOAT || !operation.needs_floats();
+    Operation::ALL.iter().copied().filter(defined).collect()
+}
+
 /// Returns the bits of the result on the host.
+#[allow(dead_code, reason = "not every test compares results of this kind")]
 pub(crate) fn on_the_host<T: Element>(slice: &[T], operation: Operation) -> u64 {
-    match operation {
-        Operation::Sum => samebits::host::sum(slice),
-        Operation::Min => samebits::host::min(slice),
-        Operation::Max => samebits::host::max(slice),
-    }
-    .to_bits64()
+    samebits::host::reduce(slice, operation).to_bits64()
 }
 
 macro_rules! integers {
@@ -35,21 +38,26 @@ macro_rules! integers {
         }
     )+};
 }
-integers! { i32 u32 i64 u64 }
+integers! { i8 u8 i16 u16 i32 u32 i64 u64 bool }
 
 macro_rules! floats {
     ($($type:ty, $from:expr;)+) => {$(
         impl Drawn for $type {
-            // For minima and maxima, most elements are NaN, and zeros have both signs.
+            // For minima and maxima, most elements are NaN, and there are zeros of both signs.
             fn draw(rng: &mut ChaCha8Rng, operation: Operation) -> $type {
                 let from: fn(f32) -> $type = $from;
                 let value = from(rng.random::<f32>() - 0.5);
+                let numbers = matches!(
+                    operation,
+                    Operation::Min | Operation::Max | Operation::LargestMagnitude
+                );
                 match (operation, rng.random_range(0..8)) {
-                    (Operation::Sum, _) | (_, 0) => value,
+                    (_, 0) => value,
+                    _ if !numbers => value,
                     (Operation::Min, 1) => from(0.0),
                     (Operation::Min, 2) => from(rng.random::<f32>()),
-                    (Operation::Max, 1) => from(-0.0),
-                    (Operation::Max, 2) => from(-rng.random::<f32>()),
+                    (_, 1) => from(-0.0),
+                    (_, 2) => from(-rng.random::<f32>()),
                     (_, 3) => from(-f32::NAN),
                     _ => from(f32::NAN),
                 }

@@ -1,6 +1,7 @@
-//! The kernels on the interpreter: the bits of the host, for any cut, address and order of execution.
+//! Checks in the interpreter that the kernels give the host's bits, for any cut, address and order
+//! of execution.
 
-use samebits::{Accumulator, ExactAccumulator, ExactElement, ExactProduct, host, launch};
+use samebits::{Accumulator, ExactAccumulator, ExactElement, host, launch};
 use simt::{Arg, Config, Gpu, Launch, Module, Schedule};
 
 use crate::{bytes::Bytes, inputs::Drawn};
@@ -8,34 +9,59 @@ use crate::{bytes::Bytes, inputs::Drawn};
 /// The conditions of a launch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Way {
-    /// Blocks that are resident at once.
+    /// The number of blocks that are resident at once.
     pub(crate) resident: u32,
     pub(crate) schedule: Schedule,
-    /// The slice's offset from a vector, in elements.
+    /// The slice's offset from the start of a vector, in elements.
     pub(crate) shift: u64,
-    /// The epoch for a host that waits, or 0.
+    /// The epoch for a host that polls, or 0 for a result for the stream.
     pub(crate) epoch: u32,
 }
 
 /// Compares two launches with the host. Panics if there is a finding, or if the state is not restored.
 pub(crate) fn compare<T: Drawn + Bytes>(values: &[T], way: Way, input: &str) {
+    let (cut, ptx) = (cut(values, way.resident), T::KERNEL.ptx(9));
+    compare_as(values, way, input, &play(&ptx, values, cut, way, 2, input));
+}
+
+/// Compares one launch of a long input with the host.
+pub(crate) fn compare_once<T: Drawn + Bytes>(values: &[T], way: Way, input: &str) {
+    let (cut, ptx) = (cut(values, way.resident), T::KERNEL.ptx(9));
+    compare_as(values, way, input, &play(&ptx, values, cut, way, 1, input));
+}
+
+fn compare_as<T: Drawn>(values: &[T], way: Way, input: &str, found: &[u64]) {
     let expected = host::exact_sum(values).to_bits64();
-    for found in play(values, way, input) {
-        assert_eq!(found, expected, "{input}, {way:?}: {found:#x} instead of {expected:#x}");
+    for found in found {
+        assert_eq!(*found, expected, "{input}, {way:?}: {found:#x} instead of {expected:#x}");
     }
 }
 
-fn play<T: ExactElement + Bytes>(values: &[T], way: Way, input: &str) -> [u64; 2] {
+/// Returns the number of chunks, and the number of vectors in each chunk.
+pub(crate) fn cut<T: ExactElement>(values: &[T], resident: u32) -> (u32, u32) {
+    T::CUT.chunks(values.len() as u64, size_of::<T>() as u64, resident)
+}
+
+/// Launches the kernel of this PTX once or several times, and returns the bits of the results. The second launch is
+/// also compared with the host's accumulator.
+pub(crate) fn play<T: ExactElement + Bytes>(
+    ptx: &str,
+    values: &[T],
+    (chunks, vectors): (u32, u32),
+    way: Way,
+    launches: u32,
+    input: &str,
+) -> Vec<u64> {
     let (n, size) = (values.len() as u64, size_of::<T>() as u64);
     let kernel = T::KERNEL;
-    let module = Module::parse(kernel.ptx(9)).unwrap_or_else(|e| panic!("{}: {e}", kernel.name));
+    let module = Module::parse(ptx).unwrap_or_else(|e| panic!("{}: {e}", kernel.name()));
     let mut config = Config::default();
     config.schedule = way.schedule;
     // These kernels are known to end, but on a busy machine a long block takes more than the usual ten seconds.
     config.patience = Some(std::time::Duration::from_secs(600));
     let mut gpu = Gpu::with(config);
 
-    // Exactly the slice's size, so that reads beyond its ends are found.
+    // The allocation has exactly the slice's size, so that reads beyond the slice's ends are found.
     let bytes: Vec<u8> = values.iter().flat_map(|value| value.bytes()).collect();
     let memory = gpu.alloc(bytes.len() as u64 + way.shift * size).unwrap();
     gpu.write(memory + way.shift * size, &bytes).unwrap();
@@ -45,14 +71,13 @@ fn play<T: ExactElement + Bytes>(values: &[T], way: Way, input: &str) -> [u64; 2
     let state = gpu.alloc(room).unwrap();
     gpu.fill(state, 0, room).unwrap();
 
-    let (chunks, vectors) = launch::cut(n, size, way.resident);
     let grid = chunks.min(way.resident);
-    [0, 1].map(|again| {
+    let result = |again| {
         let epoch = if way.epoch == 0 { 0 } else { way.epoch + again };
         let launch = Launch {
-            entry: kernel.name,
+            entry: &kernel.name(),
             grid: [grid, 1, 1],
-            block: [launch::THREADS, 1, 1],
+            block: [T::CUT.threads, 1, 1],
             cluster: [1, 1, 1],
             shared: 0,
             args: vec![
@@ -67,9 +92,9 @@ fn play<T: ExactElement + Bytes>(values: &[T], way: Way, input: &str) -> [u64; 2
         };
         let mut watch = simt::checks();
         gpu.launch_watched(&module, &launch, Some(&mut watch))
-            .unwrap_or_else(|e| panic!("{}, {input}, {way:?}: {e}", kernel.name));
+            .unwrap_or_else(|e| panic!("{}, {input}, {way:?}: {e}", kernel.name()));
         let findings = simt::findings(&watch);
-        assert!(findings.is_empty(), "{}, {input}, {way:?}: {}", kernel.name, findings[0]);
+        assert!(findings.is_empty(), "{}, {input}, {way:?}: {}", kernel.name(), findings[0]);
         if again == 1 {
             accumulate(&mut gpu, &module, &launch, values, input);
         }
@@ -77,18 +102,15 @@ fn play<T: ExactElement + Bytes>(values: &[T], way: Way, input: &str) -> [u64; 2
         gpu.read(state, &mut left).unwrap();
         assert!(left.iter().all(|byte| *byte == 0), "{input} leaves its state changed");
         read::<T::Output>(&mut gpu, output, epoch)
-    })
+    };
+    (0..launches).map(result).collect()
 }
 
-/// Compares a dot product with the host. The second slice lies `shift` elements further on than the first.
-pub(crate) fn compare_dot<T: Drawn + ExactProduct + Bytes>(
-    a: &[T],
-    b: &[T],
-    way: Way,
-    input: &str,
-) {
+/// Compares a dot product with the host. The second slice's offset from a vector is `shift` elements
+/// larger than the first slice's.
+pub(crate) fn compare_dot<T: Drawn + Bytes>(a: &[T], b: &[T], way: Way, input: &str) {
     let (n, size) = (a.len() as u64, size_of::<T>() as u64);
-    let module = Module::parse(T::DOT.ptx(9)).unwrap_or_else(|e| panic!("{}: {e}", T::DOT.name));
+    let module = Module::parse(&T::DOT.ptx(9)).unwrap_or_else(|e| panic!("{}: {e}", T::DOT.name()));
     let mut config = Config::default();
     config.schedule = way.schedule;
     let mut gpu = Gpu::with(config);
@@ -103,12 +125,12 @@ pub(crate) fn compare_dot<T: Drawn + ExactProduct + Bytes>(
     let room = launch::STATE as u64;
     let state = gpu.alloc(room).unwrap();
     gpu.fill(state, 0, room).unwrap();
-    let (chunks, vectors) = launch::cut_pair(n, size, way.resident);
+    let (chunks, vectors) = T::DOT_CUT.chunks(n, size, way.resident);
     let grid = chunks.min(way.resident);
     let launch = Launch {
-        entry: T::DOT.name,
+        entry: &T::DOT.name(),
         grid: [grid, 1, 1],
-        block: [launch::THREADS, 1, 1],
+        block: [T::DOT_CUT.threads, 1, 1],
         cluster: [1, 1, 1],
         shared: 0,
         args: vec![
@@ -124,15 +146,15 @@ pub(crate) fn compare_dot<T: Drawn + ExactProduct + Bytes>(
     };
     let mut watch = simt::checks();
     gpu.launch_watched(&module, &launch, Some(&mut watch))
-        .unwrap_or_else(|e| panic!("{}, {input}, {way:?}: {e}", T::DOT.name));
+        .unwrap_or_else(|e| panic!("{}, {input}, {way:?}: {e}", T::DOT.name()));
     let findings = simt::findings(&watch);
-    assert!(findings.is_empty(), "{}, {input}, {way:?}: {}", T::DOT.name, findings[0]);
-    let found = read::<f32>(&mut gpu, output, way.epoch);
+    assert!(findings.is_empty(), "{}, {input}, {way:?}: {}", T::DOT.name(), findings[0]);
+    let found = read::<T::Output>(&mut gpu, output, way.epoch);
     let expected = host::exact_dot(a, b).unwrap().to_bits64();
     assert_eq!(found, expected, "dot of {input}, {way:?}: {found:#x} instead of {expected:#x}");
 }
 
-/// A launch that stores its digits: they are those of the host's accumulator.
+/// Compares the digits that a launch stores with those of the host's accumulator.
 fn accumulate<T: ExactElement>(
     gpu: &mut Gpu,
     module: &Module,
@@ -155,7 +177,7 @@ fn accumulate<T: ExactElement>(
     assert_eq!(found.to_bytes(), expected.to_bytes(), "{input}: the accumulator");
 }
 
-/// The bits of a result, as the stream or the host finds them.
+/// Reads the bits of a result in the way that the stream or a waiting host reads them.
 fn read<A>(gpu: &mut Gpu, output: u64, epoch: u32) -> u64 {
     let mut words = [0; 16];
     gpu.read(output, &mut words).unwrap();

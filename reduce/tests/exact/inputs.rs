@@ -13,9 +13,9 @@ pub(crate) trait Drawn: Float {
     fn near(value: f64) -> Self;
     /// The next value away from zero.
     fn next(self) -> Self;
-    /// The largest finite value, and the smallest above zero.
+    /// The largest finite value, and the smallest value above zero.
     const ENDS: [Self; 2];
-    /// The exponents of these two.
+    /// The exponents of the values in `ENDS`.
     const EXPONENTS: [i32; 2];
 }
 
@@ -62,7 +62,7 @@ pub(crate) const KINDS: [&str; 12] = [
     "special",
 ];
 
-/// An input of a kind, with n elements or a few more.
+/// Draws an input of the given kind, with n elements or a few more.
 pub(crate) fn draw<T: Drawn>(kind: usize, n: usize, seed: u64) -> Vec<T> {
     let rng = &mut ChaCha8Rng::seed_from_u64(seed);
     let unit = |rng: &mut ChaCha8Rng| rng.random::<f64>();
@@ -70,7 +70,8 @@ pub(crate) fn draw<T: Drawn>(kind: usize, n: usize, seed: u64) -> Vec<T> {
     let [top, bottom] = T::EXPONENTS;
     let wide = |rng: &mut ChaCha8Rng, low: i32, high: i32| {
         let sign = if rng.random() { 1.0 } else { -1.0 };
-        // Two factors, because 2^-1074 times a fraction is one step.
+        // Multiplies by two powers, because a single factor of 2^-1074 times a fraction would lose
+        // the fraction.
         let exponent = rng.random_range(low..=high);
         let half = exponent / 2;
         T::near(sign * (1.0 + rng.random::<f64>()) * 2f64.powi(half) * 2f64.powi(exponent - half))
@@ -94,7 +95,8 @@ pub(crate) fn draw<T: Drawn>(kind: usize, n: usize, seed: u64) -> Vec<T> {
             (0..n).map(|_| T::near(max.wide() * sign(rng))).collect()
         }
         "ties" => {
-            // An odd number of half units beside a large number, now and then with something far below.
+            // A large number and half a unit in its last place, sometimes with the smallest number,
+            // which breaks the tie.
             let large = wide(rng, (bottom + 14).max(-60), (top - 6).min(60));
             let step = large.next().wide() - large.wide();
             let mut values = vec![large, T::near(step / 2.0)];
@@ -129,8 +131,9 @@ pub(crate) fn draw<T: Drawn>(kind: usize, n: usize, seed: u64) -> Vec<T> {
     values
 }
 
-/// Ogita, Rump and Oishi: values of all sizes, then values that cancel what was added so far, ever smaller. The
-/// condition number is about 2^200 (10^60) where the type has the exponents.
+/// Draws ill-conditioned values, as Ogita, Rump and Oishi do: values of all sizes, then smaller and
+/// smaller values that cancel the sum so far. The condition number is about 2^200 (10^60) if the
+/// type's exponents allow it.
 fn ill_conditioned<T: Drawn>(
     rng: &mut ChaCha8Rng,
     n: usize,
@@ -146,7 +149,7 @@ fn ill_conditioned<T: Drawn>(
         })
         .collect();
     for k in 0..half {
-        // The last values leave a remainder that is about as large as the next exponent.
+        // Each value leaves a remainder that is about as large as the next exponent.
         let e = high - ((high - low) as usize * k / half) as i32;
         let sum = samebits::host::exact_sum(&values);
         let sum: f64 = sum.into();

@@ -1,26 +1,28 @@
-//! Exact sums against big integers.
+//! Tests exact sums against sums of big integers.
 
 #[path = "../bytes/mod.rs"]
 mod bytes;
 mod device;
+mod faults;
 mod inputs;
 mod reference;
 mod rows;
 
 use bytes::Bytes;
-use device::{Way, compare, compare_dot};
+use device::{Way, compare, compare_dot, compare_once};
 use half::{bf16, f16};
 use inputs::{Drawn, KINDS, draw};
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng, seq::SliceRandom};
 use reference::{Wide, check_dot, check_norm, check_sum};
-use samebits::{ExactAccumulator, ExactFloat, ExactProduct, Rows, host};
+use samebits::{ExactAccumulator, ExactElement, ExactFloat, Kernel, Rows, host, launch};
 use simt::Schedule;
 
 fn bits<A: ExactFloat>(value: A) -> u64 {
     value.into().to_bits()
 }
 
-/// One input: its sum, the same shuffled, and split over several accumulators that travel as bytes.
+/// Checks one input: its sum, the sum of its shuffled elements, and the sum of several accumulators
+/// that are passed on as bytes.
 fn try_one<T: Drawn>(kind: usize, n: usize, seed: u64)
 where
     T::Output: Wide,
@@ -71,7 +73,7 @@ fn inputs(count: u64, longest: f64, mut each: impl FnMut(usize, usize, u64)) {
     }
 }
 
-/// Calls a function for one of the types, in turn.
+/// Calls a function for one of the four types, which the seed selects.
 macro_rules! by_type {
     ($seed:expr, $function:ident($($argument:expr),*)) => {
         match $seed / KINDS.len() as u64 % 4 {
@@ -100,28 +102,30 @@ fn ten_thousand_inputs_on_the_interpreter() {
     inputs(sweep(), 65536.0, |kind, n, seed| by_type!(seed, interpret_one(kind, n, seed)));
 }
 
-/// Inputs of which one block adds more than a bin or a register takes between two carries: they are a drawn input,
-/// repeated.
+/// Checks inputs that repeat a drawn input so often that one block adds more elements than a word or a register can take
+/// between two carries.
 #[test]
 #[ignore = "a sweep: cargo x ci --sweeps"]
-fn fifty_inputs_beyond_the_bound_of_a_bin() {
+fn five_hundred_inputs_beyond_the_bound_of_a_column() {
     fn long<T: Drawn + Bytes>(kind: usize, n: usize, seed: u64) {
         let few: Vec<T> = draw(kind, n.max(1), seed);
-        // A block has 256 threads, and a bin of each takes 2^14 elements.
-        let many: Vec<T> = few.into_iter().cycle().take((1 << 22) + 259).collect();
+        // The largest number of elements in a chunk, and an eighth more.
+        let chunk =
+            T::CUT.chunks(1 << 40, size_of::<T>() as u64, 1).1 as usize * 16 / size_of::<T>();
+        let many: Vec<T> = few.into_iter().cycle().take(chunk + chunk / 8 + 259).collect();
         let one = Way { resident: 1, schedule: Schedule::Converged, shift: 1, epoch: 0 };
         let name = std::any::type_name::<T>();
-        compare(&many, one, &format!("{} of {n} {name}, repeated, seed {seed}", KINDS[kind]));
+        compare_once(&many, one, &format!("{} of {n} {name}, repeated, seed {seed}", KINDS[kind]));
     }
-    inputs(sweep() / 210, 4096.0, |kind, n, seed| by_type!(seed, long(kind, n, seed)));
+    inputs(sweep() / 20, 4096.0, |kind, n, seed| by_type!(seed, long(kind, n, seed)));
 }
 
-/// The number of inputs of a sweep. `EXACT_INPUTS` changes it.
+/// The number of inputs in a sweep. `EXACT_INPUTS` changes it.
 fn sweep() -> u64 {
     std::env::var("EXACT_INPUTS").map_or(10_080, |count| count.parse().unwrap())
 }
 
-/// One input in the interpreter: the bits of the host, and its accumulator.
+/// Checks that one input gives the host's bits and accumulator in the interpreter.
 fn interpret_one<T: Drawn + Bytes>(kind: usize, n: usize, seed: u64) {
     let way = Way {
         resident: [528, 1, 3, 2][seed as usize % 4],
@@ -138,7 +142,7 @@ fn interpret_one<T: Drawn + Bytes>(kind: usize, n: usize, seed: u64) {
     compare(&draw::<T>(kind, n, seed), way, &input);
 }
 
-/// Kernels on the interpreter, for awkward lengths, cuts, addresses and schedules.
+/// Tests the kernels in the interpreter, for awkward lengths, cuts, addresses and schedules.
 fn kernels<T: Drawn + Bytes>(lengths: &[usize]) {
     let ways = [
         Way { resident: 528, schedule: Schedule::Converged, shift: 0, epoch: 0 },
@@ -148,9 +152,13 @@ fn kernels<T: Drawn + Bytes>(lengths: &[usize]) {
         Way { resident: 5, schedule: Schedule::Adversarial(3), shift: 1, epoch: 0 },
     ];
     for (kind, name) in KINDS.iter().enumerate() {
-        // Several chunks take long to interpret.
+        // Lengths with several chunks take long to interpret, so only a few inputs have one.
         let long = if kind % 4 == 3 { &[20_011][..] } else { &[] };
-        for (k, &n) in lengths.iter().chain(long).enumerate() {
+        // In an unaligned slice, the second chunk begins after the last vector.
+        let edge =
+            [T::CUT.chunks(1, size_of::<T>() as u64, 1).1 as usize * (16 / size_of::<T>()) + 1];
+        let edge = if kind % 4 == 1 { &edge[..] } else { &[] };
+        for (k, &n) in lengths.iter().chain(long).chain(edge).enumerate() {
             let n = if *name == "ill-conditioned" { n.min(200) } else { n };
             let input = format!("{name} of {n} {}", std::any::type_name::<T>());
             let values: Vec<T> = draw(kind, n, n as u64);
@@ -161,17 +169,52 @@ fn kernels<T: Drawn + Bytes>(lengths: &[usize]) {
 
 const AWKWARD: [usize; 8] = [0, 1, 2, 31, 33, 65, 257, 1025];
 
-/// A thread adds more than 2^14 of the largest elements of a bin, and more than 2^12 to a register, if a chunk is
-/// too long.
+/// If a chunk is too long, a block adds more of the largest elements than a word or a register can
+/// take.
 #[test]
 #[ignore = "a sweep: cargo x ci --sweeps"]
-fn kernels_beyond_the_bound_of_a_bin() {
+fn kernels_beyond_the_bound_of_a_column() {
     let one = Way { resident: 1, schedule: Schedule::Converged, shift: 0, epoch: 0 };
-    let [smallest, largest] = [128 << 23 | 1, (144 << 23) - 1].map(f32::from_bits);
-    let mut values = vec![largest; (1 << 22) + (1 << 20)];
+    let [smallest, largest] = [128 << 23 | 1, (132 << 23) - 1].map(f32::from_bits);
+    let mut values = vec![largest; (1 << 21) + (1 << 19)];
     values.extend([smallest; 4096]);
-    compare(&values, one, "the largest of a bin, then the smallest");
-    compare(&vec![1.0f64.next_down(); (1 << 21) + 5], one, "f64 below 1");
+    compare_once(&values, one, "the largest of a row, then the smallest");
+    compare_once(&vec![16.0f64.next_down(); (1 << 20) + (1 << 18)], one, "f64 below 16");
+    let ones = vec![1.0; values.len()];
+    compare_dot(&values, &ones, one, "the largest of a row of products, then the smallest");
+    compare_dot(&vec![-f64::MAX; 300_000], &vec![f64::MAX; 300_000], one, "the largest products");
+    let [smallest, largest] = [128 << 7 | 1, (136 << 7) - 1].map(bf16::from_bits);
+    let mut values = vec![largest; (1 << 21) + (1 << 19)];
+    values.extend([smallest; 4096]);
+    compare_once(&values, one, "bf16: the largest of a row, then the smallest");
+    let mut values = vec![f16::MAX; (1 << 22) + (1 << 20)];
+    values.extend([f16::from_bits(1); 4096]);
+    compare_once(&values, one, "f16: the largest, then the smallest");
+}
+
+/// A launch fails or is slower if its cut specifies a different number of threads than the kernel
+/// was compiled for.
+#[test]
+fn kernels_are_compiled_for_the_blocks_of_their_cuts() {
+    fn check(kernel: Kernel, threads: u32, resident: u32) {
+        let bounds = [format!(".maxntid {threads},"), format!(".minnctapersm {resident}")];
+        for bound in bounds {
+            assert!(
+                kernel.ptx(9).lines().any(|line| line.starts_with(&bound)),
+                "{}",
+                kernel.name()
+            );
+        }
+    }
+    fn both<T: ExactElement>() {
+        check(T::KERNEL, T::CUT.threads, T::CUT.resident);
+        check(T::DOT, T::DOT_CUT.threads, T::DOT_CUT.resident);
+        check(T::EXACT_ROWS, launch::Cut::ROW_THREADS, 4);
+    }
+    both::<f32>();
+    both::<f64>();
+    both::<f16>();
+    both::<bf16>();
 }
 
 #[test]
@@ -179,8 +222,9 @@ fn kernels_of_f32() {
     kernels::<f32>(&AWKWARD);
 }
 
-/// Dot products on the interpreter: the second slice in line with the first, and beside it.
-fn dots<T: Drawn + ExactProduct + Bytes>() {
+/// Checks dot products in the interpreter, both with equal and with different alignments of the two
+/// slices.
+fn dots<T: Drawn + Bytes>() {
     let width = 16 / size_of::<T>() as u64;
     let ways = [
         Way { resident: 528, schedule: Schedule::Converged, shift: 0, epoch: 0 },
@@ -209,6 +253,11 @@ fn dot_products_of_floats_and_halves() {
 }
 
 #[test]
+fn dot_products_of_doubles() {
+    dots::<f64>();
+}
+
+#[test]
 fn kernels_of_f64() {
     kernels::<f64>(&AWKWARD);
 }
@@ -229,7 +278,7 @@ fn many_of_the_largest_cancel_without_overflow() {
     let mut values = vec![f32::MAX; n];
     values.extend(vec![-f32::MAX; n - 1]);
     assert_eq!(host::exact_sum(&values), f32::MAX);
-    values.push(f32::from_bits(0x7300_0000)); // 2^103: half of the largest number's last place.
+    values.push(f32::from_bits(0x7300_0000)); // This is 2^103, half a unit in the last place of the largest number.
     assert_eq!(host::exact_sum(&values), f32::INFINITY, "a tie beyond the largest number");
     values.push(-f32::from_bits(1));
     assert_eq!(host::exact_sum(&values), f32::MAX, "just below the tie");
@@ -256,7 +305,7 @@ fn slices_of_two_lengths_have_no_dot_product() {
         error
     };
     for (a, b) in [(3, 4), (4, 3), (0, 1), (1 << 17, 1)] {
-        let both = format!("the first has {a} elements, the second {b}");
+        let both = format!("the first has {a} elements, but the second has {b}");
         assert!(refused(a, b).contains(&both), "{}", refused(a, b));
     }
 }
@@ -316,7 +365,7 @@ fn an_accumulator_that_is_merged_with_itself_is_full_at_last() {
     }
     assert_eq!(sum.round(), f32::NEG_INFINITY);
     let error = sum.merge(&sum.clone()).unwrap_err().to_string();
-    assert!(error.contains("one of 4611686018427387904 was merged"), "{error}");
+    assert!(error.contains("of 4611686018427387904 elements was merged"), "{error}");
     assert_eq!((sum.count(), sum.round()), (1 << 62, f32::NEG_INFINITY));
     assert_eq!(ExactAccumulator::from_bytes(&sum.to_bytes()).unwrap(), sum);
 }
@@ -340,10 +389,10 @@ fn bytes_that_are_no_accumulator_are_refused() {
         (refused(&bytes[..3]), "3 bytes instead of 96"),
         (refused(&bytes[..95]), "95 bytes instead of 96"),
         (changed(0, 0), "begin with"),
-        (changed(4, 9), "version 9; this crate reads 1"),
+        (changed(4, 9), "version 9, but this crate reads version 1"),
         (changed(5, 64), "64 bits instead of 32"),
-        (changed(6, 64), "flags of a newer version"),
-        (changed(15, 128), "the most are"),
+        (changed(6, 64), "flags that only a newer version defines"),
+        (changed(15, 128), "but the maximum is"),
     ] {
         assert!(error.contains(reason), "{error}");
     }

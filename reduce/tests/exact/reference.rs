@@ -1,4 +1,5 @@
-//! Exact sums by big integers, and the definition of a correct rounding: no float is nearer.
+//! Computes exact sums with big integers, and checks the definition of correct rounding: no float
+//! is nearer.
 
 use std::cmp::Ordering;
 
@@ -6,9 +7,9 @@ use half::{bf16, f16};
 use num_bigint::{BigInt, Sign};
 use samebits::ExactElement;
 
-/// A float whose value can be taken apart.
+/// A float that can be converted to a double without rounding.
 pub(crate) trait Float: ExactElement<Output: Wide> + std::fmt::Debug {
-    /// The value, which a double holds.
+    /// Returns the value as a double, which represents it exactly.
     fn wide(self) -> f64;
 }
 
@@ -25,7 +26,7 @@ floats! { f16 bf16 f32 f64 }
 
 /// The type of a result.
 pub(crate) trait Wide: samebits::ExactFloat {
-    /// The exponent at which the next number would begin if the type were unbounded.
+    /// The exponent of the number that would follow the largest one if exponents were unbounded.
     const LIMIT: i32;
 
     fn neighbours(self) -> [Self; 2];
@@ -56,7 +57,7 @@ impl Wide for f64 {
     }
 }
 
-/// Units of 2^-2148 in a value; an infinity counts as the number after the largest one.
+/// Returns a value in units of 2^-2148; an infinity counts as the number after the largest one.
 fn units<T: Wide>(value: T) -> BigInt {
     let wide: f64 = value.into();
     if wide.is_infinite() {
@@ -66,7 +67,7 @@ fn units<T: Wide>(value: T) -> BigInt {
     units_of(wide) << 1074
 }
 
-/// Units of 2^-1074 in a finite value.
+/// Returns a finite value in units of 2^-1074.
 fn units_of(value: f64) -> BigInt {
     let bits = value.to_bits();
     let (exponent, fraction) = (bits >> 52 & 0x7ff, bits & ((1 << 52) - 1));
@@ -77,7 +78,7 @@ fn units_of(value: f64) -> BigInt {
     if value.is_sign_negative() { -magnitude } else { magnitude }
 }
 
-/// The exact sum of products, in units of 2^-2148; `None` if one is not finite.
+/// Returns the exact sum of products, in units of 2^-2148, or `None` if a factor is not finite.
 fn exact(products: impl Iterator<Item = (f64, f64)> + Clone) -> Option<BigInt> {
     let finite = products.clone().all(|(a, b)| a.is_finite() && b.is_finite());
     finite.then(|| products.map(|(a, b)| units_of(a) * units_of(b)).sum())
@@ -108,7 +109,7 @@ pub(crate) fn check_norm<T: Float>(slice: &[T], result: T::Output, input: &str) 
         assert_eq!(found, 0.0, "{input}");
         return;
     }
-    // A middle between two neighbours is m × 2^-2149, so its square is m² × 2^-4298.
+    // The midpoint of two neighbours is m × 2^-2149, so its square is m² × 2^-4298.
     let exact = exact << 2150;
     let [below, above] = result.neighbours();
     for (other, order) in [(below, Ordering::Less), (above, Ordering::Greater)] {
@@ -116,7 +117,7 @@ pub(crate) fn check_norm<T: Float>(slice: &[T], result: T::Output, input: &str) 
             continue; // The result is infinite.
         }
         let middle = units(result) + units(other);
-        // The neighbour below 0 has no middle with a root.
+        // Between 0 and its lower neighbour, the midpoint is negative, so it is the root of no sum.
         let square = if middle.sign() == Sign::Minus { continue } else { &middle * &middle };
         let side = square.cmp(&exact);
         let tie = side == Ordering::Equal && result.is_even();
@@ -127,7 +128,8 @@ pub(crate) fn check_norm<T: Float>(slice: &[T], result: T::Output, input: &str) 
 fn check<R: Wide>(products: impl Iterator<Item = (f64, f64)> + Clone, result: R, input: &str) {
     let found: f64 = result.into();
     let Some(exact) = exact(products.clone()) else {
-        // IEEE's rules for what is not finite do not depend on the order. A product of finite factors is finite.
+        // IEEE 754's rules for infinities and NaN do not depend on the order of the additions. A
+        // product of finite factors is finite.
         let all = products.filter(|(a, b)| !a.is_finite() || !b.is_finite());
         let special: f64 = all.map(|(a, b)| a * b).sum();
         assert_eq!(special.is_nan(), found.is_nan(), "{input}: {result:?} of {special}");

@@ -1,4 +1,4 @@
-//! Sums of rows on the interpreter: the bits of the host.
+//! Checks in the interpreter that sums of rows have the host's bits.
 
 use half::{bf16, f16};
 use samebits::{Accumulator, Rows, host, launch};
@@ -9,12 +9,13 @@ use crate::{
     inputs::{Drawn, KINDS, draw},
 };
 
-/// Compares rows with the host. Blocks take the rows in turn, in chunks of `vectors`.
+/// Compares the sums of rows with the host's. Each row is assigned to one of the blocks in turn,
+/// which adds it in chunks of `vectors` vectors.
 fn compare<T: Drawn + Bytes>(values: &[T], rows: Rows, (grid, vectors, shift): (u32, u32, u64)) {
     let (count, elements, pitch) = rows.numbers();
     let size = size_of::<T>() as u64;
     let kernel = T::EXACT_ROWS;
-    let module = Module::parse(kernel.ptx(9)).unwrap_or_else(|e| panic!("{}: {e}", kernel.name));
+    let module = Module::parse(&kernel.ptx(9)).unwrap_or_else(|e| panic!("{}: {e}", kernel.name()));
     let mut config = Config::default();
     config.schedule = if count % 2 == 0 { Schedule::Converged } else { Schedule::MinPc };
     let mut gpu = Gpu::with(config);
@@ -24,9 +25,9 @@ fn compare<T: Drawn + Bytes>(values: &[T], rows: Rows, (grid, vectors, shift): (
     let each = size_of::<T::Output>() as u64;
     let output = gpu.alloc(count * each).unwrap();
     let launch = Launch {
-        entry: kernel.name,
+        entry: &kernel.name(),
         grid: [grid.min(count as u32), 1, 1],
-        block: [launch::THREADS, 1, 1],
+        block: [launch::Cut::ROW_THREADS, 1, 1],
         cluster: [1, 1, 1],
         shared: 0,
         args: vec![
@@ -41,7 +42,7 @@ fn compare<T: Drawn + Bytes>(values: &[T], rows: Rows, (grid, vectors, shift): (
             Arg::U64(0),
         ],
     };
-    let what = format!("{} of {rows:?}", kernel.name);
+    let what = format!("{} of {rows:?}", kernel.name());
     let mut watch = simt::checks();
     gpu.launch_watched(&module, &launch, Some(&mut watch))
         .unwrap_or_else(|e| panic!("{what}: {e}"));
@@ -63,7 +64,7 @@ fn rows<T: Drawn + Bytes>() {
         let rows = Rows::new(count, elements).pitch(elements + more);
         let mut values: Vec<T> = draw(kind, rows.span().unwrap() as usize, kind as u64);
         values.resize(rows.span().unwrap() as usize, T::near(1.0));
-        // Blocks with one row and with several; rows in one chunk and in several.
+        // Blocks add one row or several, and rows have one chunk or several.
         compare(&values, rows, [(528, 1 << 18, 0), (2, 64, 1)][kind / 2 % 2]);
     }
 }

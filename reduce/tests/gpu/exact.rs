@@ -18,7 +18,7 @@ where
 {
     let rng = &mut ChaCha8Rng::seed_from_u64(34);
     let reducer = Reducer::<T>::new(&gpu.stream).unwrap();
-    let mut result = gpu.stream.clone_htod(&[T::Output::none(Operation::Sum)]).unwrap();
+    let mut result = gpu.stream.clone_htod(&[T::Output::ZERO]).unwrap();
     let drawn = (0..40).map(|_| 2f64.powf(rng.random_range(0.0..22.0)) as usize);
     let lengths: Vec<usize> = drawn.chain([0, 1, 2, 3, 2047, 2049, (1 << 24) + 13]).collect();
     for (k, n) in lengths.into_iter().enumerate() {
@@ -52,27 +52,43 @@ fn finite(bits: u64, width: u32) -> u64 {
     if bits % (1 << 20) == 7 { bits } else { bits & !(1 << (width - 2)) }
 }
 
-#[test]
-fn exact_dot_products_have_the_bits_of_the_host() {
-    let Some(gpu) = gpu() else { return };
-    let reducer = Reducer::<f32>::new(&gpu.stream).unwrap();
-    let mut result = gpu.stream.clone_htod(&[0.0f32]).unwrap();
+fn dots<T: Drawn + ExactElement + DeviceRepr>(gpu: &Gpu)
+where
+    T::Output: DeviceRepr,
+{
+    let reducer = Reducer::<T>::new(&gpu.stream).unwrap();
+    let mut result = gpu.stream.clone_htod(&[T::Output::ZERO]).unwrap();
     for n in [0, 1, 5, 4099, 100_003, (1 << 22) + 1] {
-        let values = slice::<f32>(n + 3, Operation::Sum);
+        let values = slice::<T>(n + 3, Operation::Sum);
         let device = gpu.stream.clone_htod(&values).unwrap();
         for begin in 0..3 {
             let [a, b] = [0, begin].map(|begin| begin..begin + n);
             let expected = host::exact_dot(&values[a.clone()], &values[b.clone()]);
-            let expected = expected.unwrap().to_bits();
+            let expected = expected.unwrap().to_bits64();
             let (a, b) = (device.slice(a), device.slice(b));
-            assert_eq!(reducer.exact_dot(&a, &b).unwrap().to_bits(), expected, "{n}, {begin}");
+            assert_eq!(reducer.exact_dot(&a, &b).unwrap().to_bits64(), expected, "{n}, {begin}");
             reducer.exact_dot_into(&a, &b, &mut result).unwrap();
             let left = gpu.stream.clone_dtoh(&result).unwrap()[0];
-            assert_eq!(left.to_bits(), expected, "{n}, {begin}, left on the device");
+            assert_eq!(left.to_bits64(), expected, "{n}, {begin}, left on the device");
         }
+        let found = reducer.exact_norm(&device.slice(0..n)).unwrap();
+        assert_eq!(found.to_bits64(), host::exact_norm(&values[..n]).to_bits64(), "norm of {n}");
     }
+}
+
+#[test]
+fn exact_dot_products_have_the_bits_of_the_host() {
+    let Some(gpu) = gpu() else { return };
+    dots::<f32>(&gpu);
+    dots::<f64>(&gpu);
+    dots::<f16>(&gpu);
+    dots::<bf16>(&gpu);
+    let reducer = Reducer::<f32>::new(&gpu.stream).unwrap();
     let error = reducer.exact_dot(&device_of(&gpu, 3), &device_of(&gpu, 4)).unwrap_err();
-    assert!(error.to_string().contains("the first has 3 elements, the second 4"), "{error}");
+    assert!(
+        error.to_string().contains("the first has 3 elements, but the second has 4"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -82,7 +98,8 @@ fn exact_sums_of_rows_and_norms_have_the_bits_of_the_host() {
     let span = (3 << 20) + 100;
     let values = slice::<f32>(span, Operation::Sum);
     let device = gpu.stream.clone_htod(&values).unwrap();
-    // One block for each row, one launch for each row, and one row.
+    // The kernels use one block for each row, one launch for each row, or one launch for the only
+    // row.
     for (count, elements, pitch) in [
         (1000, 100, 103),
         (70_000, 7, 7),

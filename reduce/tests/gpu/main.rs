@@ -1,4 +1,4 @@
-//! Tests on a GPU, if there is one. Results are bit-identical to those of `samebits::host`, also in
+//! Tests on a GPU, if there is one. Results are bit-identical to those of `samebits::host`, even in
 //! first calls and in graphs, and invalid calls give errors. With `REDUCE_REQUIRE_GPU`, a missing
 //! GPU is an error.
 
@@ -6,11 +6,19 @@ mod bad;
 #[path = "../drawn/mod.rs"]
 mod drawn;
 mod exact;
+mod forms;
 mod graphs;
+#[path = "../exact/inputs.rs"]
+mod inputs;
+mod operations;
 mod raw;
+#[path = "../exact/reference.rs"]
+#[expect(dead_code, reason = "the tests in the interpreter also check products and roots")]
+mod reference;
 mod results;
 mod rows;
 mod start;
+mod sweep;
 
 use std::{
     process::Command,
@@ -33,7 +41,7 @@ struct Gpu {
     _turn: MutexGuard<'static, ()>,
 }
 
-/// Returns the first device. If there is none, prints the reason.
+/// Returns the first device, or prints the reason if there is none.
 fn gpu() -> Option<Gpu> {
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     match samebits::open(0) {

@@ -16,7 +16,7 @@ use crate::{
     gpu, is_alone, start,
 };
 
-/// One length or more for every shape.
+/// At least one length for every shape.
 const SIZES: [usize; 6] = [0, 1000, 10_000, 30_001, 120_000, 1_400_003];
 
 fn of(stream: &CudaStream) -> raw::Stream {
@@ -30,7 +30,7 @@ fn current() -> *mut c_void {
 
 fn holds(gpu: &Gpu, stream: raw::Stream) {
     let mut output = gpu.stream.alloc_zeros::<f32>(1).unwrap();
-    for (n, operation) in SIZES.into_iter().zip(Operation::ALL.into_iter().cycle()) {
+    for (n, operation) in SIZES.into_iter().zip(Operation::ALL.iter().copied().cycle()) {
         for shift in [0, 1] {
             let values = slice::<f32>(n + shift, operation);
             let device = gpu.stream.clone_htod(&values).unwrap();
@@ -115,7 +115,7 @@ fn the_current_context_is_unchanged() {
     assert_eq!((sum.unwrap(), current()), (100.0, before));
     samebits::close();
     assert_eq!(current(), before);
-    // Does the same in a thread without a current context.
+    // Repeats the test in a thread without a current context.
     thread::scope(|scope| {
         scope.spawn(|| {
             // SAFETY: there are 100 elements at `input`.
@@ -203,6 +203,10 @@ fn bad_addresses_and_streams_are_errors() {
         let rows = Rows::new(3, 4).pitch(2);
         let rows = raw::sum_rows_into::<f32>(stream, at, rows, at).unwrap_err();
         assert!(matches!(rows, Error::Pitch { .. }));
+        assert_eq!(raw::device_of(at + 4).unwrap(), gpu.context.ordinal() as i32);
+        let host = [0f32; 4];
+        let lost = raw::device_of(host.as_ptr() as u64);
+        assert!(matches!(lost, Err(Error::NoAllocation { .. })), "{lost:?}");
         // An empty sum needs no address.
         assert_eq!(raw::reduce::<f32>(stream, Operation::Sum, 0, 0).unwrap(), 0.0);
         let other = start::second(&gpu.context);

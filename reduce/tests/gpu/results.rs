@@ -8,7 +8,7 @@ use samebits::{Accumulator, Element, Operation, Reducer};
 
 use crate::{
     Gpu,
-    drawn::{Drawn, on_the_host, slice},
+    drawn::{Drawn, on_the_host, operations, slice},
     gpu,
 };
 
@@ -31,29 +31,20 @@ where
     T::Output: DeviceRepr,
 {
     let reducer = Reducer::<T>::new(&gpu.stream).unwrap();
-    for operation in Operation::ALL {
+    for operation in operations::<T>() {
         let values = slice::<T>(LONGEST + 3, operation);
         let device = gpu.stream.clone_htod(&values).unwrap();
-        let mut result = gpu.stream.clone_htod(&[T::Output::none(operation)]).unwrap();
+        let mut result = gpu.stream.clone_htod(&[T::Output::ZERO]).unwrap();
         for n in lengths(size_of::<T>()) {
-            // The alignment of the slice must not change a bit.
+            // The alignment of the slice must not change any bit of the result.
             for begin in [0, n % 4] {
                 let expected = on_the_host(&values[begin..begin + n], operation);
                 let view = device.slice(begin..begin + n);
                 let what =
                     || format!("{operation:?} of {n} {} from {begin}", std::any::type_name::<T>());
-                let waited = match operation {
-                    Operation::Sum => reducer.sum(&view),
-                    Operation::Min => reducer.min(&view),
-                    Operation::Max => reducer.max(&view),
-                };
+                let waited = reducer.reduce(operation, &view);
                 assert_eq!(waited.unwrap().to_bits64(), expected, "{}", what());
-                match operation {
-                    Operation::Sum => reducer.sum_into(&view, &mut result),
-                    Operation::Min => reducer.min_into(&view, &mut result),
-                    Operation::Max => reducer.max_into(&view, &mut result),
-                }
-                .unwrap();
+                reducer.reduce_into(operation, &view, &mut result).unwrap();
                 let left = gpu.stream.clone_dtoh(&result).unwrap()[0];
                 assert_eq!(left.to_bits64(), expected, "{}, left on the device", what());
             }
@@ -73,6 +64,7 @@ macro_rules! types {
 }
 types! {
     f32s f32; f64s f64; i32s i32; u32s u32; i64s i64; u64s u64; f16s f16; bf16s bf16;
+    i8s i8; u8s u8; i16s i16; u16s u16; bools bool;
 }
 
 /// On the device, arithmetic may or may not keep a NaN's payload, but the result must always be the

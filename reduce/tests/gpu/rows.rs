@@ -1,4 +1,4 @@
-//! Sums of rows are bit-identical to those on the host, also in first calls and in graphs, and
+//! Sums of rows are bit-identical to those on the host, even in first calls and in graphs, and
 //! invalid calls give errors.
 
 use cudarc::driver::sys::{CUgraphInstantiate_flags as Flags, CUstreamCaptureMode as Mode};
@@ -11,7 +11,7 @@ use crate::{
     gpu,
 };
 
-/// Numbers of rows and their lengths, for every shape.
+/// Pairs of a number of rows and a row length, for every shape.
 const SHAPES: [(u64, u64); 18] = [
     (1, 100_003),
     (100_000, 1),

@@ -12,8 +12,8 @@ use crate::{
 
 const N: usize = 1_400_003;
 
-/// A reducer's state is zeroed on its own stream. On the default stream, which is busy here, it
-/// would be zeroed only after it has been used.
+/// A reducer's state is zeroed on its own stream. On the default stream, which is busy here, the
+/// state would be zeroed only after it has been used.
 #[test]
 fn a_busy_default_stream_delays_nothing() {
     let Some(gpu) = gpu() else { return };
@@ -150,7 +150,7 @@ pub(crate) fn second(first: &CudaContext) -> Arc<CudaContext> {
 fn prepared_kernels_are_used() {
     let Some(gpu) = gpu() else { return };
     let reducer = Reducer::<f64>::new(&gpu.stream).unwrap();
-    reducer.prepare(&Operation::ALL).unwrap();
+    reducer.prepare(Operation::ALL).unwrap();
     let values = slice::<f64>(N, Operation::Max);
     let device = gpu.stream.clone_htod(&values).unwrap();
     let expected = on_the_host(&values, Operation::Max);

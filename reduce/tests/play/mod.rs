@@ -1,10 +1,10 @@
-//! Runs launches on the interpreter with all checks, as the crate would make them.
+//! Interprets the launches that the crate would make, with all checks.
 
 #[path = "../bytes/mod.rs"]
 mod bytes;
 
 pub(crate) use bytes::Bytes;
-use samebits::{Element, Family, Operation, shape};
+use samebits::{Element, Family, Itself, Operation, Read, shape};
 use simt::{Arg, Config, Gpu, Launch, Module, Schedule};
 
 /// The conditions that the program does not control.
@@ -25,12 +25,24 @@ pub(crate) struct Way {
 /// adversarial. Panics if the state is not restored, if there is a finding, or if the two results
 /// differ.
 pub(crate) fn play<T: Element>(bytes: &[u8], n: u64, operation: Operation, way: Way) -> u64 {
+    play_read::<T, Itself>(bytes, n, operation, way)
+}
+
+/// Like [`play`], for elements that are converted as `W` specifies.
+pub(crate) fn play_read<T: Element + Read<W>, W>(
+    bytes: &[u8],
+    n: u64,
+    operation: Operation,
+    way: Way,
+) -> u64 {
     let size = size_of::<T>() as u64;
     let shape = shape::pick(n, size).unwrap();
-    let kernel =
-        samebits::kernel::<T>(operation, Family::of(shape, (way.shift * size).is_multiple_of(16)));
+    let kernel = samebits::kernel_of::<T, W>(
+        operation,
+        Family::of(shape, (way.shift * size).is_multiple_of(16)),
+    );
     let module =
-        Module::parse(kernel.ptx(way.major)).unwrap_or_else(|e| panic!("{}: {e}", kernel.name));
+        Module::parse(&kernel.ptx(way.major)).unwrap_or_else(|e| panic!("{}: {e}", kernel.name()));
     let mut config = Config::default();
     config.schedule = way.schedule;
     let mut gpu = Gpu::with(config);
@@ -40,7 +52,7 @@ pub(crate) fn play<T: Element>(bytes: &[u8], n: u64, operation: Operation, way: 
     gpu.write(memory + way.shift * size, bytes).unwrap();
     let output = gpu.alloc(16).unwrap();
     gpu.fill(output, 0, 16).unwrap();
-    let room = 16 + u64::from(shape.values()) * size_of::<T::Output>() as u64 * 2;
+    let room = 16 + u64::from(shape.values()) * size_of::<<T as Read<W>>::Value>() as u64 * 2;
     let state = gpu.alloc(room).unwrap();
     gpu.fill(state, 0, room).unwrap();
 
@@ -50,7 +62,7 @@ pub(crate) fn play<T: Element>(bytes: &[u8], n: u64, operation: Operation, way: 
     for again in 0..launches {
         let epoch = if way.epoch == 0 { 0 } else { way.epoch + again };
         let launch = Launch {
-            entry: kernel.name,
+            entry: &kernel.name(),
             grid: [grid, 1, 1],
             block: [shape.threads(), 1, 1],
             cluster: [1, 1, 1],
@@ -67,31 +79,35 @@ pub(crate) fn play<T: Element>(bytes: &[u8], n: u64, operation: Operation, way: 
         };
         let mut watch = simt::checks();
         gpu.launch_watched(&module, &launch, Some(&mut watch))
-            .unwrap_or_else(|e| panic!("{} of {n}, {way:?}: {e}", kernel.name));
+            .unwrap_or_else(|e| panic!("{} of {n}, {way:?}: {e}", kernel.name()));
         let findings = simt::findings(&watch);
-        assert!(findings.is_empty(), "{} of {n}, {way:?}: {}", kernel.name, findings[0]);
-        results.push(read::<T>(&mut gpu, output, epoch));
+        assert!(findings.is_empty(), "{} of {n}, {way:?}: {}", kernel.name(), findings[0]);
+        results.push(read(&mut gpu, output, epoch, size_of::<<T as Read<W>>::Value>()));
     }
     assert!(
         results.iter().all(|bits| *bits == results[0]),
         "{} of {n}, {way:?}: again",
-        kernel.name
+        kernel.name()
     );
     let mut left = vec![1; room as usize];
     gpu.read(state, &mut left).unwrap();
-    assert!(left.iter().all(|byte| *byte == 0), "{} of {n} leaves its state changed", kernel.name);
+    assert!(
+        left.iter().all(|byte| *byte == 0),
+        "{} of {n} leaves its state changed",
+        kernel.name()
+    );
     results[0]
 }
 
-/// Reads the bits of a result, as the stream or a waiting host would.
-fn read<T: Element>(gpu: &mut Gpu, output: u64, epoch: u32) -> u64 {
+/// Reads the bits of a result of `size` bytes, as the stream or a waiting host would.
+fn read(gpu: &mut Gpu, output: u64, epoch: u32, size: usize) -> u64 {
     let mut words = [0; 16];
     gpu.read(output, &mut words).unwrap();
     let word = |at: usize| u64::from_le_bytes(words[at..at + 8].try_into().unwrap());
     if epoch == 0 {
-        return if size_of::<T::Output>() == 8 { word(0) } else { word(0) & 0xffff_ffff };
+        return if size == 8 { word(0) } else { word(0) & 0xffff_ffff };
     }
-    let halves = (0..size_of::<T::Output>() / 4).map(|half| {
+    let halves = (0..size / 4).map(|half| {
         assert_eq!((word(8 * half) >> 32) as u32, epoch, "no epoch with half {half}");
         (word(8 * half) & 0xffff_ffff) << (32 * half)
     });

@@ -1,11 +1,11 @@
-//! Runs launches for rows on the interpreter with all checks, as the crate would make them.
+//! Interprets the launches that the crate would make for rows, with all checks.
 
 #[path = "../bytes/mod.rs"]
 mod bytes;
 
 pub(crate) use bytes::Bytes;
 use samebits::{
-    Accumulator, Element, Rows,
+    Accumulator, Element, Operation, Rows,
     rows::{Begin, Plan, Shape, plan},
 };
 use simt::{Arg, Config, Gpu, Launch, Module, Schedule};
@@ -13,6 +13,7 @@ use simt::{Arg, Config, Gpu, Launch, Module, Schedule};
 /// The conditions that the program does not control.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Way {
+    pub(crate) operation: Operation,
     /// The maximum number of blocks that are resident on the device.
     pub(crate) resident: u32,
     /// A limit on the grid: if it is smaller than the plan's, each block adds more rows.
@@ -68,9 +69,9 @@ fn play_on<T: Element + Bytes>(
     let (count, elements, pitch) = rows.numbers();
     let Plan { family, grid, threads, shape, values: boxes } =
         planned::<T>(major, rows, shape, way);
-    let kernel = samebits::rows_kernel::<T>(family);
+    let kernel = samebits::rows_kernel::<T>(way.operation, family);
     let module =
-        Module::parse(kernel.ptx(major)).unwrap_or_else(|e| panic!("{}: {e}", kernel.name));
+        Module::parse(&kernel.ptx(major)).unwrap_or_else(|e| panic!("{}: {e}", kernel.name()));
     let mut config = Config::default();
     config.schedule = way.schedule;
     let mut gpu = Gpu::with(config);
@@ -86,7 +87,7 @@ fn play_on<T: Element + Bytes>(
     let state = gpu.alloc(room).unwrap();
     gpu.fill(state, 0, room).unwrap();
     let launch = Launch {
-        entry: kernel.name,
+        entry: &kernel.name(),
         grid: [grid.min(way.most), 1, 1],
         block: [threads, 1, 1],
         cluster: [1, 1, 1],
@@ -106,7 +107,7 @@ fn play_on<T: Element + Bytes>(
     let launches = if matches!(way.schedule, Schedule::Adversarial(_)) { 1 } else { 2 };
     let mut results = Vec::new();
     for _ in 0..launches {
-        let what = || format!("{} of {rows:?}, {shape:?}, {way:?}", kernel.name);
+        let what = || format!("{} of {rows:?}, {shape:?}, {way:?}", kernel.name());
         let mut watch = simt::checks();
         gpu.fill(output, 0xff, count * result).unwrap();
         gpu.launch_watched(&module, &launch, Some(&mut watch))
@@ -122,10 +123,10 @@ fn play_on<T: Element + Bytes>(
         };
         results.push(sums.chunks(result as usize).map(bits).collect::<Vec<_>>());
     }
-    assert!(results.iter().all(|sums| *sums == results[0]), "{} again", kernel.name);
+    assert!(results.iter().all(|sums| *sums == results[0]), "{} again", kernel.name());
     let mut left = vec![1; room as usize];
     gpu.read(state, &mut left).unwrap();
-    assert!(left.iter().all(|byte| *byte == 0), "{} leaves its state changed", kernel.name);
+    assert!(left.iter().all(|byte| *byte == 0), "{} leaves its state changed", kernel.name());
     let _ = T::Output::to_bits64;
     results.remove(0)
 }

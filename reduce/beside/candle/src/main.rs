@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use candle_core::{Device, Result, Tensor};
+use candle_core::{Device, Error, Result, Storage, Tensor};
 use samebits::cudarc::driver::sys::CUevent_flags::CU_EVENT_DEFAULT;
 
 type Way = fn(&Tensor) -> Result<Tensor>;
@@ -17,8 +17,18 @@ const WAYS: [(&str, Way); 3] = [
     ("samebits", samebits_candle::sum_all),
 ];
 
+const CALLS: u32 = 100;
+
+/// Returns the sum without an adapter, as in the crate's README.
+fn sum(x: &Tensor) -> Result<f32> {
+    let (storage, layout) = x.storage_and_layout();
+    let Storage::Cuda(storage) = &*storage else { candle_core::bail!("the tensor is not on a GPU") };
+    let Some((begin, end)) = layout.contiguous_offsets() else { candle_core::bail!("call contiguous() first") };
+    let slice = storage.as_cuda_slice::<f32>()?.slice(begin..end);
+    samebits::sum(&storage.device.cuda_stream(), &slice).map_err(Error::wrap)
+}
+
 fn main() -> Result<()> {
-    let calls = 100;
     println!("way,clock,elements,round,ns,bits");
     let device = Device::new_cuda(0)?;
     let stream = device.as_cuda_device()?.cuda_stream();
@@ -26,18 +36,24 @@ fn main() -> Result<()> {
         let n = 1usize << power;
         let x = Tensor::randn(0f32, 1f32, n, &device)?;
         let on_cpu = samebits_candle::sum_all(&x.to_device(&Device::Cpu)?)?.to_scalar::<f32>()?;
-        for (name, way) in WAYS {
+        assert_eq!(sum(&x)?.to_bits(), on_cpu.to_bits());
+        for (_, way) in WAYS {
             for _ in 0..5 {
                 way(&x)?.to_scalar::<f32>()?;
             }
-            let slow = name == "candle sum_all" && power >= 26;
-            for call in 0..if slow { calls / 5 } else { calls } {
-                let error = |e| candle_core::Error::wrap(e);
-                let start = stream.record_event(Some(CU_EVENT_DEFAULT)).map_err(error)?;
+        }
+        // Each function is called once in each round; every other round runs in reverse order.
+        for call in 0..if power > 28 { CALLS / 5 } else { CALLS } {
+            let mut ways = WAYS;
+            if call % 2 == 1 {
+                ways.reverse();
+            }
+            for (name, way) in ways {
+                let start = stream.record_event(Some(CU_EVENT_DEFAULT)).map_err(Error::wrap)?;
                 let sum = way(&x)?;
-                let end = stream.record_event(Some(CU_EVENT_DEFAULT)).map_err(error)?;
+                let end = stream.record_event(Some(CU_EVENT_DEFAULT)).map_err(Error::wrap)?;
                 let bits = sum.to_scalar::<f32>()?.to_bits();
-                let ns = start.elapsed_ms(&end).map_err(error)? * 1e6;
+                let ns = start.elapsed_ms(&end).map_err(Error::wrap)? * 1e6;
                 println!("{name},gpu,{n},{call},{ns:.0},{bits:08x}");
                 let start = Instant::now();
                 let bits = way(&x)?.to_scalar::<f32>()?.to_bits();
@@ -49,7 +65,8 @@ fn main() -> Result<()> {
             }
         }
     }
-    // Compares the sums of rows with those on the CPU, and a gradient with its formula.
+    // Compares the sums of rows with those on the CPU, and a gradient with the result of its
+    // formula.
     let x = Tensor::randn(0f32, 1f32, (100, 1000), &device)?;
     let sums = samebits_candle::sum_last(&x)?.to_vec1::<f32>()?;
     let on_cpu = samebits_candle::sum_last(&x.to_device(&Device::Cpu)?)?.to_vec1::<f32>()?;

@@ -23,8 +23,8 @@ const ROUNDS: usize = 100;
 
 type Client = ComputeClient<CudaRuntime>;
 
-/// Computes the sum of `n` floats with `cubes` cubes, which add to an output that this function
-/// sets to zero.
+/// Computes the sum of `n` floats with `cubes` cubes; the cubes add to an output that this function
+/// first sets to zero.
 fn cubek(client: &Client, input: &cubecl::server::Handle, n: usize, cubes: u32) -> f32 {
     let output = client.create_from_slice(&0f32.to_le_bytes());
     // SAFETY: `input` has `n` floats, and `output` has one.
@@ -63,7 +63,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let ours = || reducer.sum(&here).expect("a valid slice can be summed");
         ways.push(("samebits".into(), Box::new(ours)));
         for _ in 0..3 {
-            ways.iter().for_each(|(_, sum)| drop(sum()));
+            for (_, sum) in &ways {
+                sum();
+            }
         }
         for call in 0..ROUNDS {
             let mut order: Vec<_> = ways.iter().collect();

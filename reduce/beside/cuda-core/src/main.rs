@@ -7,7 +7,8 @@ use samebits::{Element, Operation, host, raw};
 /// Returns the sum of a buffer, computed in the order of a stream in the buffer's context. Waits
 /// for the result.
 fn sum<T: Element + DeviceCopy>(stream: &Stream, buffer: &DeviceBuffer<T>) -> samebits::Result<T::Output> {
-    // SAFETY: the buffer has `len` elements, and the buffer and the stream outlive the call, which waits.
+    // SAFETY: the buffer has `len` elements, and the buffer and the stream outlive the call, which waits
+    // for the result.
     unsafe {
         let context = buffer.context().cu_ctx();
         let stream = raw::Stream::new(context.cast(), stream.cu_stream().cast())?;
@@ -17,7 +18,7 @@ fn sum<T: Element + DeviceCopy>(stream: &Stream, buffer: &DeviceBuffer<T>) -> sa
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     if !samebits::has_driver() {
-        println!("there is no CUDA driver: nothing to sum");
+        println!("there is no CUDA driver, so nothing was summed");
         return Ok(());
     }
     let context = Context::new(0)?;
@@ -25,7 +26,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let values: Vec<f32> = (0..1 << 20).map(|i| (i % 7) as f32 * 0.1).collect();
     let buffer = DeviceBuffer::from_host(&stream, &values)?;
     let (device, expected) = (sum(&stream, &buffer)?, host::sum(&values));
-    println!("the sum of a DeviceBuffer is {device}; on the host it is {expected}");
+    println!("the sum of a DeviceBuffer is {device}, and on the host it is {expected}");
     samebits::close();
     if device.to_bits() == expected.to_bits() { Ok(()) } else { Err("the bits differ".into()) }
 }

@@ -1,4 +1,4 @@
-//! Sums DLPack tensors on any device, in the way that a Rust extension would sum an array from any
+//! Sums DLPack tensors on any device, in the way that a Rust extension sums an array from any
 //! framework.
 
 use std::ffi::c_void;
@@ -43,7 +43,7 @@ fn main() -> Result<()> {
     let tensor: versioned::Dlpack = unsafe { tensor.finish() };
     // SAFETY: the tensor is live and on the host, where no stream is needed.
     let lent = unsafe { sum(&tensor.validate()?, std::ptr::null_mut()) }?;
-    println!("the sum of the tensor is {lent}");
+    println!("the sum of the borrowed tensor is {lent}");
     if lent.to_bits() != expected.to_bits() {
         return Err(format!("expected {expected}").into());
     }

@@ -1,0 +1,29 @@
+//! Dot products. The products of corresponding elements are rounded, and then added in the order in
+//! which the sum adds elements.
+//!
+//! ```
+//! use samebits::host;
+//! assert_eq!(host::dot(&[1.0f32, 2.0, 3.0], &[4.0, 5.0, 6.0]).unwrap(), 32.0);
+//! ```
+
+mod device;
+pub(crate) mod host;
+pub(crate) mod raw;
+
+#[doc(hidden)]
+pub use device::kernel_of;
+pub use device::{dot, dot_into, dot_wide};
+
+use crate::{
+    Element, Error, Result,
+    element::{Itself, Read},
+};
+
+/// Fails for integers of less than 32 bits, whose products have no kernels.
+pub(crate) fn check<T: Element>() -> Result<()> {
+    let types = <T as Read<Itself>>::TYPES;
+    if types.texts.products[0].is_empty() {
+        return Err(Error::NoProducts { elements: types.name });
+    }
+    Ok(())
+}

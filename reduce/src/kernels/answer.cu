@@ -1,0 +1,15 @@
+// Stores a result: for the stream if `epoch` is 0, and otherwise for a host that polls. For the host, each store has 32
+// bits of the result, with the epoch as their flag.
+__device__ void answer(void* out, Acc value, u32 epoch)
+{
+    if (epoch == 0) {
+        *(Acc*)out = value;
+        return;
+    }
+    union { Acc value; u32 half[Halves]; } bits;
+    bits.value = value;
+    for (int h = 0; h < Halves; h++)
+        asm volatile("st.relaxed.sys.global.u64 [%0], %1;"
+                     :: "l"((u64*)out + h), "l"((u64)epoch << 32 | bits.half[h]) : "memory");
+}
+

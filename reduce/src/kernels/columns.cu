@@ -1,0 +1,163 @@
+// Columns. Each column is added in the order of a slice of that length, so that its result has the same bits. A lane has a
+// column. A warp adds some of the leaves of the tree, which are the sums of single elements of a thread's vectors: the
+// rows of a leaf are a constant distance apart, and neighbouring lanes read neighbouring elements of a row.
+//
+// Leaves are added in groups, in an order in which neighbours are combined first. So the index of a leaf is that of an
+// element in a thread's vectors, and of a thread in a warp, with the bits of both reversed.
+enum : u32 { Group = ELEMENT == 8 ? 8 : 16, Leaves = 32 * Width, Groups = Leaves / Group, Warps = THREADS / 32 };
+
+__device__ constexpr u32 reversed(u32 value, u32 count)
+{
+    u32 result = 0;
+    for (u32 bit = 1; bit < count; bit *= 2, value /= 2) result = 2 * result + value % 2;
+    return result;
+}
+
+// The matrix: `columns` columns in batches of `inner`, whose starts are `apart` elements apart. A column has n elements,
+// `pitch` elements apart, in chunks of `vectors` vectors that blocks of `threads` threads would add.
+struct Matrix { const In* in; u64 n, columns, inner, apart, pitch; u32 vectors, chunks, threads; };
+
+// Returns the value of consecutive groups of leaves of one warp of the tree: groups `from` to `to` - 1, a power of two of
+// them. `at` is the column's element in the chunk's first row, of `rows`.
+__device__ Acc leaves(const Matrix& all, const In* at, u64 rows, u32 warp, u32 from, u32 to)
+{
+    Acc stack[7];
+    for (u32 l = 0; l < 7; l++) stack[l] = Op::none();
+    const u64 step = (u64)all.threads * Width;
+    #pragma unroll 1
+    for (u32 g = from; g < to; g++) {
+        Local sums[Group];
+        for (u32 i = 0; i < Group; i++) sums[i] = Op::start();
+        // The first leaf of the group has the lowest rows.
+        const u32 thread = reversed(g * Group / Width, 32);
+        #pragma unroll 1
+        for (u64 row = (u64)(warp * 32 + thread) * Width; row < rows; row += step) {
+            const In* place = at + row * all.pitch;
+            In loaded[Group];
+            for (u32 i = 0; i < Group; i++) {
+                const u32 next = reversed(i / Width, 32) * Width + reversed(i % Width, Width);
+                loaded[i] = blank().at[0];
+                if (row + next < rows) loaded[i] = __ldg(place + next * all.pitch);
+            }
+            for (u32 i = 0; i < Group; i++) sums[i] = Op::add(sums[i], loaded[i]);
+        }
+        Acc values[Group];
+        for (u32 i = 0; i < Group; i++) values[i] = Op::value(sums[i]);
+        for (u32 s = 1; s < Group; s *= 2)
+            for (u32 i = 0; i < Group; i += 2 * s) values[i] = Op::join(values[i], values[i + s]);
+        // Like the carry of a binary counter: a full level is combined with the next value.
+        Acc value = values[0];
+        bool carry = true;
+        for (u32 l = 0; l < 7; l++) {
+            const bool full = (g - from) >> l & 1;
+            if (carry && full) value = Op::join(stack[l], value);
+            if (carry && !full) stack[l] = value;
+            carry = carry && full;
+        }
+    }
+    Acc value = stack[0];
+    for (u32 l = 1; l < 7; l++) if ((to - from) >> l & 1) value = stack[l];
+    return value;
+}
+
+// Combines values of this lane, which are `Warps` lanes of memory apart, in the order of `few`.
+template <class At>
+__device__ Acc few_of(u32 count, At at)
+{
+    const u32 Each = sizeof(Values) / sizeof(Acc);
+    if (count == 1) return at(0);
+    Acc sums[Each];
+    for (u32 e = 0; e < Each; e++) sums[e] = Op::none();
+    #pragma unroll 1
+    for (u32 i = 0; i < count; i += Each)
+        for (u32 e = 0; e < Each; e++) sums[e] = Op::join(sums[e], at(i + e));
+    for (u32 s = Each / 2; s > 0; s /= 2)
+        for (u32 e = 0; e < s; e++) sums[e] = Op::join(sums[e], sums[e + s]);
+    return sums[0];
+}
+
+// A block adds one chunk of 32 columns, or a whole tree of one warp for several sets of 32 columns: `split` warps share
+// the leaves of one warp of the tree. The values of all chunks are left in `values`, and the last block to do so for
+// these columns combines them; `counters` has a counter for each set of columns, and both are zero between launches.
+extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
+    const In* in, Acc* out, u64 n, u64 columns, u64 inner, u64 apart, u64 pitch, u32 vectors, u32 chunks, u32 threads,
+    u32 split, u32* counters, Acc* values)
+{
+    __shared__ Acc shared[64][32];
+    __shared__ u32 last;
+    const Matrix all{in, n, columns, inner, apart, pitch, vectors, chunks, threads};
+    const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, tree = threads / 32, units = tree * split;
+    // The number of sets of columns of a block.
+    const u32 sets = units < Warps ? Warps / units : 1;
+    const u64 set = blockIdx.x / chunks * sets + (units < Warps ? warp / units : 0);
+    const u32 index = blockIdx.x % chunks;
+    const u64 column = set * 32 + lane;
+    const bool wanted = column < columns;
+    const u64 begin = (u64)index * vectors * Width, rest = n - begin, most = (u64)vectors * Width;
+    const u64 rows = !wanted ? 0 : chunks > 1 && rest > most ? most : rest;
+    const In* at = in + (wanted ? column / inner * apart + column % inner : 0) + begin * pitch;
+    const u32 each = Groups / split;
+    #pragma unroll 1
+    for (u32 unit = units < Warps ? warp % units : warp; unit < units; unit += Warps) {
+        const u32 from = unit % split * each;
+        shared[sets > 1 ? warp : unit][lane] = leaves(all, at, rows, unit / split, from, from + each);
+    }
+    __syncthreads();
+    // One warp combines the values of each set: first those of the parts of a warp of the tree, and then those of warps.
+    const u32 base = sets > 1 ? warp : 0;
+    const bool first = units < Warps ? warp % units == 0 : warp == 0;
+    auto part = [&](u32 w) {
+        #pragma unroll 1
+        for (u32 s = 1; s < split; s *= 2)
+            for (u32 i = 0; i < split; i += 2 * s) {
+                Acc* place = &shared[base + w * split + i][lane];
+                *place = Op::join(*place, place[s * 32]);
+            }
+        return shared[base + w * split][lane];
+    };
+    const bool spread = chunks > 1 && threads == 256;
+    if (first && chunks == 1) {
+        const Acc value = few_of(tree, part);
+        if (wanted) out[column] = n > 0 ? Op::result(value, n) : Op::empty();
+        return;
+    }
+    if (chunks == 1) return;
+    // Each block has one set of columns.
+    if (first && wanted) {
+        if (spread) for (u32 w = 0; w < tree; w++) values[(u64)(index * tree + w) * columns + column] = part(w);
+        else values[(u64)index * columns + column] = few_of(tree, part);
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        __threadfence();
+        last = atomicInc(counters + set, chunks - 1) == chunks - 1;
+        __threadfence();
+    }
+    __syncthreads();
+    if (!last) return;
+    const u32 count = spread ? chunks * tree : chunks, collectors = count <= 128 ? 32 : 512;
+    #pragma unroll 1
+    for (u32 w = 0; w < collectors / 32; w++) {
+        #pragma unroll 1
+        for (u32 t = warp; t < 32; t += Warps) {
+            Acc value = Op::none();
+            #pragma unroll 1
+            for (u32 i = w * 32 + t; i < count && wanted; i += collectors) {
+                Acc* place = values + (u64)i * columns + column;
+                value = Op::join(value, __ldcg(place));
+                *place = 0;
+            }
+            shared[t][lane] = value;
+        }
+        __syncthreads();
+        if (warp == 0) {
+            #pragma unroll 1
+            for (u32 s = 16; s > 0; s /= 2)
+                for (u32 t = 0; t < s; t++) shared[t][lane] = Op::join(shared[t][lane], shared[t + s][lane]);
+            shared[32 + w][lane] = shared[0][lane];
+        }
+        __syncthreads();
+    }
+    if (warp == 0 && wanted)
+        out[column] = Op::result(few_of(collectors / 32, [&](u32 w) { return shared[32 + w][lane]; }), n);
+}

@@ -1,0 +1,49 @@
+// A chunk of aligned vectors, in batches whose loads are in flight together. A branch separates the loads from the
+// additions, because ptxas would move most loads behind accesses to shared memory. There is no load between two
+// additions of a batch, because the next one would wait for it.
+struct Flight {
+    Vector next[ROWS];
+    const In* at;
+    u32 count;
+
+    // Loads the first batch. The memory of missing vectors is not initialized.
+    __device__ __forceinline__ void start(const In* from, u32 vectors)
+    {
+        at = from + threadIdx.x * Width;
+        count = vectors;
+        #pragma unroll
+        for (int r = 0; r < ROWS; r++) fetch(r, threadIdx.x);
+    }
+
+    __device__ __forceinline__ void fetch(int r, u32 k)
+    {
+        load(next[r], at + r * THREADS * Width, k + r * THREADS < count);
+    }
+
+    // Adds all vectors. The next batch is loaded before one is added. Missing vectors are -0, which changes nothing.
+    __device__ __forceinline__ void add(Place& place)
+    {
+        #pragma unroll 1
+        for (u32 k = threadIdx.x; k < count; k += ROWS * THREADS) {
+            Vector now[ROWS];
+            at += ROWS * THREADS * Width;
+            #pragma unroll
+            for (int r = 0; r < ROWS; r++) {
+                now[r] = next[r];
+                fetch(r, k + ROWS * THREADS);
+            }
+            if (k + (ROWS - 1) * THREADS >= count)
+                for (int r = 1; r < ROWS; r++) if (k + r * THREADS >= count) blank(now[r], true);
+            #pragma unroll
+            for (int r = 0; r < ROWS; r++) place.add(now[r]);
+        }
+    }
+
+    // Reads the thread's vectors of a chunk again to note their infinities and NaN.
+    __device__ static void review(Place& place, const In* from, u32 count)
+    {
+        #pragma unroll 1
+        for (u32 k = threadIdx.x; k < count; k += THREADS)
+            for (int e = 0; e < Width; e++) place.note(from[(u64)k * Width + e]);
+    }
+};

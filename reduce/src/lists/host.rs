@@ -1,0 +1,88 @@
+//! Lists and ragged rows on the CPU.
+
+use rayon::prelude::*;
+
+use crate::{
+    Element, Error, Operation, Result,
+    element::{Itself, Read},
+    fold,
+};
+
+/// Returns the result of an operation for each slice of a list, and for all together. The result of a
+/// slice is bit-identical to that of [`reduce`](crate::host::reduce). The values of the slices are
+/// combined like those of the chunks of one slice.
+///
+/// # Errors
+/// The operation is only for floats, or there are no slices.
+pub fn reduce_list<T: Element>(
+    slices: &[&[T]],
+    operation: Operation,
+) -> Result<(Vec<T::Output>, T::Output)> {
+    read_list::<T, Itself>(slices, operation)
+}
+
+/// Returns the results for slices whose elements are read in the way `W`.
+///
+/// # Errors
+/// Those of [`reduce_list`].
+#[doc(hidden)]
+#[expect(clippy::type_complexity, reason = "the way determines the type")]
+pub fn read_list<T: Element + Read<W>, W>(
+    slices: &[&[T]],
+    operation: Operation,
+) -> Result<(Vec<<T as Read<W>>::Value>, <T as Read<W>>::Value)> {
+    operation.check::<T>()?;
+    if slices.is_empty() {
+        return Err(Error::NoSlices);
+    }
+    let values: Vec<_> =
+        slices.par_iter().map(|slice| fold::value_of::<T, W>(slice, operation)).collect();
+    let lengths: Vec<usize> = slices.iter().map(|slice| slice.len()).collect();
+    Ok(fold::results_of::<T, W>(&values, &lengths, operation))
+}
+
+/// Returns the result of an operation for each ragged row: row r has elements `offsets[r]` to
+/// `offsets[r + 1]` - 1. The results are bit-identical to those on the GPU, and to those of slices.
+///
+/// # Errors
+/// The operation is only for floats, there are no offsets, or a row ends before it begins or beyond
+/// the slice.
+pub fn reduce_ragged<T: Element>(
+    slice: &[T],
+    operation: Operation,
+    offsets: &[u64],
+) -> Result<Vec<T::Output>> {
+    read_ragged::<T, Itself>(slice, operation, offsets)
+}
+
+/// Returns the results for ragged rows whose elements are read in the way `W`.
+///
+/// # Errors
+/// Those of [`reduce_ragged`].
+#[doc(hidden)]
+pub fn read_ragged<T: Element + Read<W>, W>(
+    slice: &[T],
+    operation: Operation,
+    offsets: &[u64],
+) -> Result<Vec<<T as Read<W>>::Value>> {
+    operation.check::<T>()?;
+    if offsets.is_empty() {
+        return Err(Error::NoOffsets);
+    }
+    let ends = offsets.windows(2);
+    let (len, bad) =
+        (slice.len() as u64, |ends: &[u64]| ends[1] < ends[0] || ends[1] > slice.len() as u64);
+    if let Some(row) = ends.clone().position(bad) {
+        return Err(Error::Offsets {
+            row: row as u64,
+            begin: offsets[row],
+            end: offsets[row + 1],
+            len,
+        });
+    }
+    let row = |ends: &[u64]| {
+        let row = &slice[ends[0] as usize..ends[1] as usize];
+        fold::result_of::<T, W>(row, operation)
+    };
+    Ok(offsets.par_windows(2).with_min_len(64).map(row).collect())
+}

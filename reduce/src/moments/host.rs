@@ -1,0 +1,83 @@
+//! Means and variances on the CPU.
+
+use rayon::prelude::*;
+
+use super::device::{check, threads};
+use crate::{
+    Accumulator, Element, Result, Rows,
+    element::{Itself, Read},
+};
+
+/// The sums of differences and of their squares.
+#[derive(Clone, Copy, Default)]
+struct Moments {
+    sum: f64,
+    squares: f64,
+}
+
+fn join(a: Moments, b: Moments) -> Moments {
+    Moments { sum: a.sum + b.sum, squares: a.squares + b.squares }
+}
+
+/// Returns the mean of each row, and its variance: the sum of the squared differences from the mean,
+/// divided by n - `less`, which is NaN if n is at most `less`. The results are bit-identical to those
+/// on the GPU.
+///
+/// # Errors
+/// The elements are not floats, or one of the errors of
+/// [`reduce_rows`](crate::host::reduce_rows) occurs.
+#[expect(clippy::type_complexity, reason = "a vector for each result")]
+pub fn moments_rows<T: Element>(
+    slice: &[T],
+    rows: Rows,
+    less: u64,
+) -> Result<(Vec<T::Output>, Vec<T::Output>)> {
+    check::<T>()?;
+    rows.check(slice.len() as u64, u64::MAX)?;
+    let (count, elements, pitch) = rows.numbers();
+    let row = |row: usize| {
+        let row = &slice[row * pitch as usize..][..elements as usize];
+        let [mean, variance] = moments(row, less);
+        let value = |value: f64| T::Output::of_double(value).canonical();
+        (value(mean), value(variance))
+    };
+    Ok((0..count as usize).into_par_iter().with_min_len(16).map(row).unzip())
+}
+
+fn moments<T: Element>(row: &[T], less: u64) -> [f64; 2] {
+    let (width, n) = (16 / size_of::<T>(), row.len());
+    let threads = threads(n as u64, size_of::<T>() as u64) as usize;
+    let mut values = Vec::with_capacity(n);
+    <T as Read<Itself>>::read(row, |_, run| {
+        values.extend(run.iter().map(|value| value.to_double()))
+    });
+    let first = match values[0] {
+        first if first.is_finite() => first,
+        _ => 0.0,
+    };
+    let mut sums = vec![Moments::default(); threads * width];
+    for round in values.chunks(sums.len()) {
+        for (sum, value) in sums.iter_mut().zip(round) {
+            let difference = value - first;
+            *sum = join(*sum, Moments { sum: difference, squares: difference * difference });
+        }
+    }
+    let halve = |values: &mut [Moments]| {
+        let mut half = values.len() / 2;
+        while half > 0 {
+            for i in 0..half {
+                values[i] = join(values[i], values[i + half]);
+            }
+            half /= 2;
+        }
+        values[0]
+    };
+    let mut lanes: Vec<Moments> = sums.chunks_mut(width).map(halve).collect();
+    let warps: Vec<Moments> = lanes.chunks_mut(32).map(halve).collect();
+    let all = warps.into_iter().reduce(join).unwrap_or_default();
+    let part = all.sum / n as f64;
+    let rest = all.squares - all.sum * part;
+    let rest = if rest < 0.0 { 0.0 } else { rest };
+    let variance = if less < n as u64 { rest / (n as u64 - less) as f64 } else { f64::NAN };
+    [first + part, variance]
+}

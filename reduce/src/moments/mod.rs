@@ -1,0 +1,26 @@
+//! The mean and the variance of rows, in one pass.
+//!
+//! ```
+//! use samebits::{Rows, host};
+//! let values = [1.0f32, 2.0, 3.0, 4.0, 7.0, 7.0, 7.0, 7.0];
+//! let (means, variances) = host::moments_rows(&values, Rows::new(2, 4), 0).unwrap();
+//! assert_eq!((means, variances), (vec![2.5, 7.0], vec![1.25, 0.0]));
+//! ```
+//!
+//! Each difference between an element and the row's first element is computed as an `f64`, and so are
+//! the sums of the differences and of their squares. The mean is the first element plus the mean of
+//! the differences. The variance is the sum of the squares, less the squared sum over n, divided by
+//! `n - less`.
+//!
+//! The errors come from at most k + 20 roundings to 53 bits in a row, where k is the number of
+//! elements that a thread adds, and from one rounding of the result. With u = 2^-53, the variance
+//! v of `f32` elements has a relative error of at most about (k + 20) u (1 + d^2 / v) + 2^-24, where d is
+//! the difference between the mean and the first element.
+
+mod device;
+pub(crate) mod host;
+
+pub use device::moments_rows_into;
+pub use device::raw_moments_rows_into;
+#[doc(hidden)]
+pub use device::{kernel, plan};

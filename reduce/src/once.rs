@@ -1,0 +1,17 @@
+//! Cells that are initialized once, by a function that can fail.
+
+use std::cell::OnceCell;
+
+use crate::Result;
+
+/// Returns the value of a cell. An empty cell first gets the value of a function, unless the
+/// function fails.
+pub(crate) fn get_or_try<T>(cell: &OnceCell<T>, make: impl FnOnce() -> Result<T>) -> Result<&T> {
+    match cell.get() {
+        Some(value) => Ok(value),
+        None => {
+            let value = make()?;
+            Ok(cell.get_or_init(|| value))
+        }
+    }
+}

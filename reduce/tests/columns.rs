@@ -1,0 +1,128 @@
+//! Columns: the interpreter's results have the bits of slices with the elements of the columns.
+
+mod drawn;
+mod machine;
+
+use drawn::{Drawn, slice};
+use half::bf16;
+use machine::{Bytes, Machine};
+use samebits::{
+    Accumulator, Columns, Element, Itself, Operation, Read, Truth, Wide,
+    columns::{THREADS, kernel_of, plan},
+    host,
+};
+use simt::{Arg, Schedule};
+
+/// A matrix or tensor: batches, rows, columns, and the distance between rows.
+type Layout = (u64, u64, u64, u64);
+
+/// Returns the bits of the result of each column.
+fn play<T: Element + Bytes + Read<W>, W>(
+    values: &[T],
+    columns: Columns,
+    (batches, rows, inner, pitch): Layout,
+    operation: Operation,
+    turn: usize,
+) -> Vec<u64> {
+    let (schedule, major) = match turn % 3 {
+        0 => (Schedule::Converged, 9),
+        1 => (Schedule::MinPc, 7),
+        _ => (Schedule::Adversarial(turn as u64), 9),
+    };
+    let mut machine = Machine::new(schedule, major);
+    let plan = plan(columns, size_of::<T>() as u64).unwrap();
+    let size = size_of::<<T as Read<W>>::Value>();
+    let input = machine.elements(values, turn % 2);
+    let results = batches * inner;
+    let output = machine.room(results * size as u64, 0xee);
+    let bytes = plan.bytes(size as u64);
+    let state = machine.room(bytes.max(16), 0);
+    let args = vec![
+        Arg::U64(input),
+        Arg::U64(output),
+        Arg::U64(rows),
+        Arg::U64(results),
+        Arg::U64(inner),
+        Arg::U64(rows * pitch),
+        Arg::U64(pitch),
+        Arg::U32(plan.shape.vectors()),
+        Arg::U32(plan.shape.chunks()),
+        Arg::U32(plan.shape.threads()),
+        Arg::U32(plan.split),
+        Arg::U64(state),
+        Arg::U64(state + plan.counters()),
+    ];
+    machine.run(kernel_of::<T, W>(operation), plan.grid, THREADS, args);
+    machine.is_zero(state, bytes);
+    machine.words(output, results as usize, size)
+}
+
+fn holds<T: Drawn + Bytes + Read<W>, W>(layout: Layout, operation: Operation, turn: usize) {
+    let (batches, rows, inner, pitch) = layout;
+    let columns = match batches {
+        1 => Columns::new(rows, inner).pitch(pitch),
+        _ => Columns::of_axis(&[batches, rows, inner], 1).unwrap(),
+    };
+    let n = ((batches - 1) * rows * pitch + rows.max(1) * pitch - (pitch - inner)) as usize;
+    let values = slice::<T>(n, operation);
+    let expected = host::read_columns::<T, W>(&values, operation, columns).unwrap();
+    let expected: Vec<u64> = expected.into_iter().map(|value| value.to_bits64()).collect();
+    let found = play::<T, W>(&values, columns, layout, operation, turn);
+    let name = std::any::type_name::<T>();
+    assert_eq!(found, expected, "{operation:?} of {layout:?} {name}, {turn}");
+}
+
+/// Matrices with columns of each shape, narrow and wide, and tensors.
+const LAYOUTS: [Layout; 11] = [
+    (1, 1, 1, 2),
+    (1, 3, 33, 33),
+    (3, 31, 5, 5),
+    (1, 33, 65, 70),
+    (1, 257, 7, 7),
+    (1, 700, 3, 4),
+    (2, 1025, 2, 2),
+    (1, 5_000, 2, 3),
+    (1, 14_000, 3, 3),
+    (1, 50_001, 1, 2),
+    (1, 0, 3, 3),
+];
+
+#[test]
+fn floats() {
+    for (layout, turn) in LAYOUTS.into_iter().zip(0..) {
+        holds::<f32, Itself>(layout, Operation::Sum, turn);
+    }
+    let operations = Operation::ALL.iter().zip([3, 4, 5, 6].into_iter().cycle());
+    for ((operation, layout), turn) in operations.zip(0..) {
+        holds::<f32, Itself>(LAYOUTS[layout], *operation, turn);
+    }
+}
+
+#[test]
+fn other_types() {
+    for (layout, turn) in LAYOUTS.into_iter().take(9).zip(0..) {
+        match turn % 6 {
+            0 => holds::<i8, Itself>(layout, Operation::Sum, turn),
+            1 => holds::<u16, Itself>(layout, Operation::Max, turn),
+            2 => holds::<f32, Wide>(layout, Operation::Norm, turn),
+            3 => holds::<i64, Itself>(layout, Operation::Min, turn),
+            4 => holds::<f32, Truth>(layout, Operation::Sum, turn),
+            _ => holds::<u32, Itself>(layout, Operation::Sum, turn),
+        }
+        holds::<bf16, Itself>(layout, Operation::Mean, turn);
+        holds::<f64, Itself>(layout, Operation::Sum, turn);
+    }
+}
+
+#[test]
+fn a_column_has_the_bits_of_a_slice() {
+    let values = slice::<f32>(3_000, Operation::Sum);
+    let sums = host::reduce_columns(&values, Operation::Sum, Columns::new(1_000, 3)).unwrap();
+    for (column, sum) in sums.iter().enumerate() {
+        let elements: Vec<f32> = values.iter().skip(column).step_by(3).copied().collect();
+        assert_eq!(sum.to_bits(), host::sum(&elements).to_bits());
+    }
+    let rows = host::sum_rows(&values, samebits::Rows::new(3, 1_000)).unwrap();
+    let axis = Columns::of_axis(&[3, 1_000], 1).unwrap();
+    assert_eq!(host::reduce_columns(&values, Operation::Sum, axis).unwrap(), rows);
+}

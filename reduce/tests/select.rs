@@ -1,0 +1,191 @@
+//! Indices and extremes: the interpreter's results have the bits of the host's, and the host's are
+//! those of a naive search.
+
+mod drawn;
+mod machine;
+
+use drawn::{Drawn, slice};
+use half::{bf16, f16};
+use machine::{Bytes, Machine};
+use samebits::{
+    Accumulator, Element, Operation, Rows, host,
+    select::{Plan, kernel, plan},
+};
+use simt::{Arg, Schedule};
+
+/// Returns the two results of each row, as bits: the values and the indices, or the minima and the
+/// maxima.
+fn play<T: Element + Bytes>(
+    values: &[T],
+    rows: Rows,
+    sought: Option<Operation>,
+    (turn, resident): (usize, u32),
+) -> Vec<[u64; 2]> {
+    let (schedule, shift, major, epoch) = match turn % 4 {
+        0 => (Schedule::Converged, 0, 9, 0),
+        1 => (Schedule::MinPc, 1, 7, 5),
+        2 => (Schedule::Adversarial(turn as u64), 3, 9, 0),
+        _ => (Schedule::Converged, 5, 9, 7),
+    };
+    let mut machine = Machine::new(schedule, major);
+    let (count, elements, pitch) = rows.numbers();
+    let epoch = if count == 1 { epoch } else { 0 };
+    let sizes = [size_of::<T>() as u64, size_of::<T::Output>() as u64];
+    let Plan { family, grid, each, chunks, state } =
+        plan(rows, sizes, sought.is_some(), |_| resident).unwrap();
+    let kernel = kernel::<T>(sought.unwrap_or(Operation::Min), family);
+    let input = machine.elements(values, shift);
+    let [first, second] = [0; 2].map(|_| machine.room(16 * count, 0xee));
+    let slots = machine.room(state.max(16), 0);
+    let args = vec![
+        Arg::U64(input),
+        Arg::U64(first),
+        Arg::U64(second),
+        Arg::U64(count),
+        Arg::U64(elements),
+        Arg::U64(pitch),
+        Arg::U32(each),
+        Arg::U32(chunks),
+        Arg::U64(slots),
+        Arg::U32(epoch),
+    ];
+    machine.run(kernel, grid, family.threads(), args);
+    machine.is_zero(slots, state);
+    let sizes = [size_of::<T::Output>(), if sought.is_some() { 8 } else { size_of::<T::Output>() }];
+    if epoch > 0 {
+        let read = |machine: &mut Machine, at, size: usize| {
+            let halves = machine.words(at, size / 4, 8).into_iter().zip(0..);
+            let low = |(word, half): (u64, u32)| {
+                assert_eq!((word >> 32) as u32, epoch);
+                (word & 0xffff_ffff) << (32 * half)
+            };
+            halves.map(low).sum()
+        };
+        return vec![[read(&mut machine, first, sizes[0]), read(&mut machine, second, sizes[1])]];
+    }
+    let first = machine.words(first, count as usize, sizes[0]);
+    let second = machine.words(second, count as usize, sizes[1]);
+    first.into_iter().zip(second).map(|(a, b)| [a, b]).collect()
+}
+
+/// Returns the results of a naive search: the first element whose bits are those of the minimum, of
+/// the maximum or of the largest magnitude.
+fn naive<T: Drawn>(values: &[T], operation: Operation) -> [u64; 2] {
+    let bits = |values: &[T]| host::reduce(values, operation).to_bits64();
+    let all = bits(values);
+    let index = (0..values.len()).find(|at| bits(&values[*at..=*at]) == all);
+    [all, index.unwrap() as u64]
+}
+
+/// The sizes of slices in bytes, for each way to divide them, and awkward numbers of elements.
+const BYTES: [usize; 4] = [2_044, 2_056, 16_400, 60_000];
+const AWKWARD: [usize; 10] = [1, 2, 31, 32, 33, 63, 65, 255, 257, 1025];
+
+fn sought<T: Element>() -> Vec<Option<Operation>> {
+    let all = [Some(Operation::Min), Some(Operation::Max), Some(Operation::LargestMagnitude), None];
+    all[..]
+        .iter()
+        .copied()
+        .filter(|s| T::FLOAT || *s != Some(Operation::LargestMagnitude))
+        .collect()
+}
+
+fn slices<T: Drawn + Bytes>() {
+    let lengths = BYTES.map(|bytes| bytes / size_of::<T>());
+    for (sought, turn) in sought::<T>().into_iter().zip(0..) {
+        for (n, i) in AWKWARD.into_iter().chain(lengths).zip(turn..) {
+            let values = slice::<T>(n, sought.unwrap_or(Operation::Max));
+            let expected = match sought {
+                Some(operation) => {
+                    let found = host::find(&values, operation).unwrap();
+                    let found = [found.value.to_bits64(), found.index];
+                    if n < 2_000 {
+                        assert_eq!(found, naive(&values, operation), "{operation:?} of {n}");
+                    }
+                    found
+                }
+                None => {
+                    [Operation::Min, Operation::Max].map(|o| host::reduce(&values, o).to_bits64())
+                }
+            };
+            let found = play(&values, Rows::new(1, n as u64), sought, (i, 3));
+            assert_eq!(found, [expected], "{sought:?} of {n} {}, {i}", std::any::type_name::<T>());
+        }
+    }
+}
+
+#[test]
+fn floats() {
+    slices::<f32>();
+    slices::<f64>();
+}
+
+#[test]
+fn halves() {
+    slices::<f16>();
+    slices::<bf16>();
+}
+
+#[test]
+fn integers() {
+    slices::<i32>();
+    slices::<u64>();
+    slices::<i16>();
+}
+
+#[test]
+fn bytes() {
+    slices::<i8>();
+    slices::<u8>();
+    slices::<bool>();
+}
+
+#[test]
+fn rows() {
+    for (rows, i) in
+        [(7, 1, 1), (70, 5, 8), (33, 33, 33), (5, 300, 301), (3, 1025, 1040), (4, 40_000, 40_001)]
+            .into_iter()
+            .zip(0..)
+    {
+        let (count, elements, pitch) = rows;
+        let rows = Rows::new(count, elements).pitch(pitch);
+        let n = rows.span().unwrap() as usize;
+        let values = slice::<f32>(n, Operation::Max);
+        for (sought, turn) in sought::<f32>().into_iter().zip(i..) {
+            let expected: Vec<[u64; 2]> = match sought {
+                Some(operation) => {
+                    let found = host::find_rows(&values, operation, rows).unwrap();
+                    found.iter().map(|found| [found.value.to_bits64(), found.index]).collect()
+                }
+                None => {
+                    let both = host::min_max_rows(&values, rows).unwrap();
+                    both.iter().map(|(low, high)| [low.to_bits64(), high.to_bits64()]).collect()
+                }
+            };
+            let found = play(&values, rows, sought, (turn, 5));
+            assert_eq!(found, expected, "{sought:?} of {rows:?}, {turn}");
+        }
+    }
+}
+
+/// Checks slices whose elements are all equal, or all NaN, and of no elements.
+#[test]
+fn no_element_stands_out() {
+    for n in [1, 40, 5_000, 100_003] {
+        for values in [vec![-f32::NAN; n], vec![f32::NEG_INFINITY; n], vec![2.5; n], vec![-0.0; n]]
+        {
+            for operation in [Operation::Min, Operation::Max] {
+                let found = play(&values, Rows::new(1, n as u64), Some(operation), (n, 4));
+                let expected = host::find(&values, operation).unwrap();
+                assert_eq!(found, [[expected.value.to_bits64(), 0]], "{operation:?} of {n}");
+            }
+        }
+        let found = play(&vec![i32::MIN; n], Rows::new(1, n as u64), Some(Operation::Max), (n, 4));
+        assert_eq!(found, [[0x8000_0000, 0]]);
+    }
+    for turn in 0..4 {
+        let infinite = [f32::INFINITY.to_bits64(), f32::NEG_INFINITY.to_bits64()];
+        assert_eq!(play::<f32>(&[], Rows::new(1, 0), None, (turn, 4)), [infinite]);
+        assert_eq!(play::<u8>(&[], Rows::new(1, 0), None, (turn, 4)), [[255, 0]]);
+    }
+}
